@@ -1,9 +1,11 @@
-/* What the engine costs, beside what the kernel's costs here: the second table of docs/performance.md.
+/* What the engine costs, beside what the kernel's costs here: the second table of
+ * docs/performance.md.
  *
  *     bench_engine [ROUNDS [hits|reads|switches|opens|machine]...]
  *
- * The engine runs in this program, on a host of one CPU whose clock is the processor's cycle counter; the kernel's
- * figures are of the same moments, in turns.  Medians of so many short rounds, in ns, and the fastest round's. */
+ * The engine runs in this program, on a host of one CPU whose clock is the processor's cycle
+ * counter; the kernel's figures are of the same moments, in turns.  Medians of so many short
+ * rounds, in ns, and the fastest round's. */
 #define TALLY_TRACE_DEFINE
 #include "tally/tracepoint.h"
 
@@ -26,7 +28,14 @@ TALLY_TRACE_CLASS(bench_hit, TALLY_PROTO(uint64_t id, uint32_t size), TALLY_ARGS
 TALLY_TRACE_EVENT(bench_hit, bench_hit)
 TALLY_TRACE_GROUP(bench, bench_hit)
 
-enum { PAGE = 4096, HITS = 20000, SWITCHES = 2000, OPENS = 10000, ROUNDS = 201, ROUNDS_MAX = 10001 };
+enum {
+	PAGE = 4096,
+	HITS = 20000,
+	SWITCHES = 2000,
+	OPENS = 10000,
+	ROUNDS = 201,
+	ROUNDS_MAX = 10001
+};
 
 static uint64_t wall_ns(void)
 {
@@ -48,7 +57,7 @@ static inline uint64_t cycles(void)
 #endif
 }
 
-/* --- the host: one CPU, this thread ------------------------------------------------------------------------------------ */
+/* --- the host: one CPU, this thread --------------------------------------- */
 
 struct bench {
 	struct tally_engine *engine;
@@ -59,14 +68,21 @@ struct bench {
 static uint64_t host_clock(void *host) { (void)host; return cycles(); }
 static unsigned host_cpu(void *host) { (void)host; return 0; }
 static enum tally_engine_level host_level(void *host) { (void)host; return TALLY_LEVEL_TASK; }
-static struct tally_engine_task *host_current(void *host) { return ((struct bench *)host)->current; }
+static struct tally_engine_task *host_current(void *host)
+{
+	return ((struct bench *)host)->current;
+}
 static bool host_online(void *host, unsigned cpu) { (void)host; return cpu == 0; }
 static uintptr_t host_save(void *host) { (void)host; return 0; }
 static void host_restore(void *host, uintptr_t state) { (void)host, (void)state; }
 static void host_nothing(void *host) { (void)host; }
 static void host_wake(void *host, struct tally_engine_file *file) { (void)host, (void)file; }
 static void *host_allocate(void *host, size_t size) { (void)host; return calloc(1, size); }
-static void host_release(void *host, void *memory, size_t size) { (void)host, (void)size; free(memory); }
+static void host_release(void *host, void *memory, size_t size)
+{
+	(void)host, (void)size;
+	free(memory);
+}
 static int host_run_on(void *host, unsigned cpu, void (*function)(void *), void *argument)
 {
 	(void)host, (void)cpu;
@@ -88,7 +104,7 @@ static void switch_to(struct bench *bench, struct tally_engine_task *next)
 	tally_engine_switch_in(bench->engine, previous, next);
 }
 
-/* --- a PMU whose only counter is the cycle counter ------------------------------------------------------------------------ */
+/* --- a PMU whose only counter is the cycle counter ------------------------ */
 
 static int tsc_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *event)
 {
@@ -115,9 +131,18 @@ static int tsc_add(struct tally_pmu_event *event, unsigned flags)
 	return 0;
 }
 
-static void tsc_del(struct tally_pmu_event *event, unsigned flags) { (void)flags; tsc_read(event); event->index = -1; }
+static void tsc_del(struct tally_pmu_event *event, unsigned flags)
+{
+	(void)flags;
+	tsc_read(event);
+	event->index = -1;
+}
 static void tsc_start(struct tally_pmu_event *event, unsigned flags) { (void)event, (void)flags; }
-static void tsc_stop(struct tally_pmu_event *event, unsigned flags) { (void)flags; tsc_read(event); }
+static void tsc_stop(struct tally_pmu_event *event, unsigned flags)
+{
+	(void)flags;
+	tsc_read(event);
+}
 static int tsc_index(const struct tally_pmu_event *event) { return event->index; }
 static void tsc_page(const struct tally_pmu_event *event, struct tally_user_page *page)
 {
@@ -127,11 +152,17 @@ static void tsc_page(const struct tally_pmu_event *event, struct tally_user_page
 }
 
 static const struct tally_engine_pmu_ops tsc_ops = {
-	.event_init = tsc_init, .add = tsc_add, .del = tsc_del, .start = tsc_start, .stop = tsc_stop, .read = tsc_read,
-	.user_index = tsc_index, .user_page = tsc_page,
+	.event_init = tsc_init,
+	.add = tsc_add,
+	.del = tsc_del,
+	.start = tsc_start,
+	.stop = tsc_stop,
+	.read = tsc_read,
+	.user_index = tsc_index,
+	.user_page = tsc_page,
 };
 
-/* --- measuring ---------------------------------------------------------------------------------------------------------------- */
+/* --- measuring ------------------------------------------------------------ */
 
 static int ascending(const void *a, const void *b)
 {
@@ -144,7 +175,8 @@ struct cost {
 	double median, least; /* of the rounds */
 };
 
-static struct cost measure(unsigned rounds, unsigned count, void (*run)(void *argument, unsigned count), void *argument)
+static struct cost measure(unsigned rounds, unsigned count,
+			   void (*run)(void *argument, unsigned count), void *argument)
 {
 	double ns[ROUNDS_MAX];
 	run(argument, count / 10 + 1);
@@ -178,8 +210,10 @@ static int open_event(struct bench *bench, const struct tally_attr *attr)
 
 static struct tally_attr hit_attr(uint64_t period, uint64_t sample_type)
 {
-	return (struct tally_attr){ .type = TALLY_TYPE_TRACEPOINT, .size = sizeof(struct tally_attr),
-				    .config = tally_trace_event_bench_hit.id, .sample_period = period,
+	return (struct tally_attr){ .type = TALLY_TYPE_TRACEPOINT,
+				    .size = sizeof(struct tally_attr),
+				    .config = tally_trace_event_bench_hit.id,
+				    .sample_period = period,
 				    .sample_type = sample_type };
 }
 
@@ -254,14 +288,16 @@ static int opened[OPENS];
 static void open_and_close(void *argument, unsigned count)
 {
 	struct bench *bench = argument;
-	const struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .size = sizeof(attr), .config = TALLY_SW_PAGE_FAULTS };
+	const struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+					 .size = sizeof(attr),
+					 .config = TALLY_SW_PAGE_FAULTS };
 	for (unsigned i = 0; i < count; i++)
 		opened[i] = open_event(bench, &attr);
 	for (unsigned i = 0; i < count; i++)
 		tally_engine_close(bench->engine, opened[i]);
 }
 
-/* --- the kernel's --------------------------------------------------------------------------------------------------------------------- */
+/* --- the kernel's --------------------------------------------------------- */
 
 static void getppids(void *argument, unsigned count)
 {
@@ -305,7 +341,7 @@ static long getppid_tracepoint(void)
 	return id;
 }
 
-/* --- tables ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------- */
 
 static const struct cost none, refused = { -1, -1 };
 
@@ -319,9 +355,11 @@ static void row(const char *what, struct cost engine, const char *goal, struct c
 	fflush(stdout);
 }
 
-static void bench_samples(struct bench *bench, unsigned rounds, int cpu, const char *what, struct cost off)
+static void bench_samples(struct bench *bench, unsigned rounds, int cpu, const char *what,
+			  struct cost off)
 {
-	struct tally_attr attr = hit_attr(1, TALLY_SAMPLE_RAW | TALLY_SAMPLE_TIME | TALLY_SAMPLE_TID);
+	struct tally_attr attr = hit_attr(1,
+					  TALLY_SAMPLE_RAW | TALLY_SAMPLE_TIME | TALLY_SAMPLE_TID);
 	int fd = tally_engine_open(bench->engine, &attr, 0, cpu, -1, 0);
 	if (fd < 0)
 		die("open", fd);
@@ -342,14 +380,17 @@ static void bench_samples(struct bench *bench, unsigned rounds, int cpu, const c
 
 static void bench_hits(struct bench *bench, unsigned rounds)
 {
-	struct cost off = measure(rounds, HITS, hit, NULL), kernel_off = measure(rounds, HITS / 10, getppids, NULL);
+	struct cost off = measure(rounds, HITS, hit, NULL),
+		    kernel_off = measure(rounds, HITS / 10, getppids, NULL);
 	struct tally_attr attr = hit_attr(0, 0);
 	int fd = open_event(bench, &attr);
 	struct cost counted = measure(rounds, HITS, hit, NULL);
 	tally_engine_close(bench->engine, fd);
 	long id = getppid_tracepoint();
 	int kernel = id < 0 ? -1 : kernel_event(PERF_TYPE_TRACEPOINT, (uint64_t)id);
-	struct cost kernel_counted = kernel < 0 ? refused : less(measure(rounds, HITS / 10, getppids, NULL), kernel_off);
+	struct cost kernel_counted = kernel < 0 ? refused
+						: less(measure(rounds, HITS / 10, getppids, NULL),
+						       kernel_off);
 	if (kernel >= 0)
 		close(kernel);
 	row("tracepoint hit, nobody listening (loop and branch)", off, "", none);
@@ -390,27 +431,33 @@ static void bench_switches(struct bench *bench, unsigned rounds)
 		char what[80];
 		for (unsigned k = 0; k < counts[i]; k++)
 			fds[k] = open_event(bench, &attr);
-		snprintf(what, sizeof(what), "context switch, %u events on one of the two tasks", counts[i]);
+		snprintf(what, sizeof(what), "context switch, %u events on one of the two tasks",
+			 counts[i]);
 		row(what, measure(rounds, SWITCHES, switch_tasks, bench), "", none);
 		for (unsigned k = 0; k < counts[i]; k++)
 			tally_engine_close(bench->engine, fds[k]);
 	}
 }
 
-/* --- a large simulated machine --------------------------------------------------------------------------------------------------------- */
+/* --- a large simulated machine -------------------------------------------- */
 
 /* Works and sleeps in turn, a hundred times: about half of its time each. */
-static void restless(struct sim_machine *machine, struct sim_task *task, void *data, struct sim_phase *phase)
+static void restless(struct sim_machine *machine, struct sim_task *task, void *data,
+		     struct sim_phase *phase)
 {
 	unsigned *turn = data;
 	(void)task, (void)machine;
 	if (++*turn > 100) {
 		*phase = (struct sim_phase){ .kind = SIM_EXIT };
 	} else if (*turn & 1) {
-		*phase = (struct sim_phase){ .kind = SIM_WORK,
-					     .work = { .instructions = 1000000, .mode = TALLY_MODE_USER, .address = 0x400000,
-						       .code_size = 1024,
-						       .per_kilo = { [SIM_CYCLES] = 1000, [SIM_CACHE_MISSES] = 3 } } };
+		*phase = (struct sim_phase){
+			.kind = SIM_WORK,
+			.work = { .instructions = 1000000,
+				  .mode = TALLY_MODE_USER,
+				  .address = 0x400000,
+				  .code_size = 1024,
+				  .per_kilo = { [SIM_CYCLES] = 1000, [SIM_CACHE_MISSES] = 3 } }
+		};
 	} else {
 		*phase = (struct sim_phase){ .kind = SIM_SLEEP, .ns = 1000000 };
 	}
@@ -428,12 +475,15 @@ static int starter(struct sim_machine *machine, void *argument)
 	struct crowd *crowd = argument;
 	struct tally_engine *engine = sim_engine(machine);
 	struct tally_engine_statistics before, after;
-	tally_engine_process_limit(tally_engine_task_process(sim_engine_task(sim_current(machine))), 4 * crowd->tasks);
+	tally_engine_process_limit(tally_engine_task_process(sim_engine_task(sim_current(machine))),
+				   4 * crowd->tasks);
 	tally_engine_statistics(engine, &before);
 	unsigned *turns = calloc(crowd->tasks, sizeof(*turns));
 	int *fds = calloc(2 * crowd->tasks, sizeof(*fds));
 	for (unsigned i = 0; i < crowd->tasks; i++) {
-		struct sim_task_spec spec = { .comm = "restless", .program = restless, .data = &turns[i],
+		struct sim_task_spec spec = { .comm = "restless",
+					      .program = restless,
+					      .data = &turns[i],
 					      .cpu = (int)(i % crowd->cpus) };
 		struct sim_task *task = sim_spawn(machine, NULL, &spec);
 		struct tally_attr attr = { .type = TALLY_TYPE_HARDWARE, .size = sizeof(attr),
@@ -467,14 +517,18 @@ static void bench_crowd(unsigned cpus, unsigned tasks)
 	struct sim_machine *machine = sim_new(&config);
 	if (!machine)
 		die("a machine", -ENOMEM);
-	struct sim_task_spec spec = { .comm = "starter", .program = sim_body_program, .data = sim_body_new(starter, &crowd),
-				      .release = sim_body_release, .cpu = 0 };
+	struct sim_task_spec spec = { .comm = "starter",
+				      .program = sim_body_program,
+				      .data = sim_body_new(starter, &crowd),
+				      .release = sim_body_release,
+				      .cpu = 0 };
 	uint64_t start = wall_ns();
 	sim_spawn(machine, NULL, &spec);
 	sim_run(machine, UINT64_MAX);
 	double seconds = (double)(wall_ns() - start) / 1e9;
-	printf("| %u CPUs, %u tasks, %llu events | %.2f s | %.2f million | %.0f B | %s |\n", cpus, tasks,
-	       (unsigned long long)crowd.events, seconds, (double)sim_events(machine) / seconds / 1e6,
+	printf("| %u CPUs, %u tasks, %llu events | %.2f s | %.2f million | %.0f B | %s |\n", cpus,
+	       tasks, (unsigned long long)crowd.events, seconds,
+	       (double)sim_events(machine) / seconds / 1e6,
 	       (double)crowd.bytes / (double)crowd.events,
 	       crowd.value == 50000000ull * tasks ? "exact" : "WRONG");
 	fflush(stdout);
@@ -484,7 +538,8 @@ static void bench_crowd(unsigned cpus, unsigned tasks)
 static void bench_opens(struct bench *bench, unsigned rounds)
 {
 	tally_engine_process_limit(bench->process, OPENS + 100);
-	row("open and close, of 10,000 events", measure(rounds / 16 + 1, OPENS, open_and_close, bench), "",
+	row("open and close, of 10,000 events",
+	    measure(rounds / 16 + 1, OPENS, open_and_close, bench), "",
 	    measure(rounds / 16 + 1, OPENS / 100, kernel_open_and_close, NULL));
 }
 
@@ -504,19 +559,38 @@ int main(int argc, char **argv)
 		rounds = ROUNDS;
 	struct bench bench = { 0 };
 	const struct tally_engine_host host = {
-		.host = &bench, .cpus = 1, .page_size = PAGE, .tick_ns = 4000000, .clock_ns = host_clock,
-		.this_cpu = host_cpu, .level = host_level, .current_task = host_current, .cpu_online = host_online,
-		.irq_save = host_save, .irq_restore = host_restore, .lock = host_nothing, .unlock = host_nothing,
-		.run_on = host_run_on, .allocate = host_allocate, .release = host_release, .allocate_pages = host_pages,
-		.release_pages = host_release, .pend = host_nothing, .wake = host_wake,
+		.host = &bench,
+		.cpus = 1,
+		.page_size = PAGE,
+		.tick_ns = 4000000,
+		.clock_ns = host_clock,
+		.this_cpu = host_cpu,
+		.level = host_level,
+		.current_task = host_current,
+		.cpu_online = host_online,
+		.irq_save = host_save,
+		.irq_restore = host_restore,
+		.lock = host_nothing,
+		.unlock = host_nothing,
+		.run_on = host_run_on,
+		.allocate = host_allocate,
+		.release = host_release,
+		.allocate_pages = host_pages,
+		.release_pages = host_release,
+		.pend = host_nothing,
+		.wake = host_wake,
 	};
 	bench.engine = tally_engine_new(&host);
 	bench.process = bench.engine ? tally_engine_process_new(bench.engine, 1) : NULL;
-	const struct tally_engine_identity first = { 1, 1, 0, 0, "first" }, second = { 1, 2, 0, 0, "second" };
-	if (!bench.process || !(bench.tasks[0] = tally_engine_task_new(bench.process, &first, NULL)) ||
+	const struct tally_engine_identity first = { 1, 1, 0, 0, "first" },
+					   second = { 1, 2, 0, 0, "second" };
+	if (!bench.process ||
+	    !(bench.tasks[0] = tally_engine_task_new(bench.process, &first, NULL)) ||
 	    !(bench.tasks[1] = tally_engine_task_new(bench.process, &second, NULL)))
 		die("the engine", -ENOMEM);
-	struct tally_engine_pmu tsc = { .name = "tsc", .scope = TALLY_SCOPE_HARDWARE, .ops = &tsc_ops };
+	struct tally_engine_pmu tsc = { .name = "tsc",
+					.scope = TALLY_SCOPE_HARDWARE,
+					.ops = &tsc_ops };
 	int code = tally_engine_pmu_register(bench.engine, &tsc);
 	if (!code)
 		code = tally_trace_register(bench.engine, &tally_trace_group_bench);

@@ -1,5 +1,6 @@
-/* The floor beneath a report of call trees: a recording is mapped, its records are walked, and each frame of each chain
- * is looked up in one tree, outermost first, on one core.  Nothing is decompressed, ordered, named or printed.
+/* The floor beneath a report of call trees: a recording is mapped, its records are walked, and each
+ * frame of each chain is looked up in one tree, outermost first, on one core.  Nothing is
+ * decompressed, ordered, named or printed.
  *
  *     bench_interning FILE     prints samples, frames, nodes of the tree, period
  *
@@ -73,11 +74,14 @@ static uint32_t child(struct tree *tree, uint32_t parent, uint64_t address)
 /* perf_event_open(2), PERF_RECORD_SAMPLE: words before the period and before the chain. */
 static void find_words(uint64_t type, size_t *period, size_t *chain)
 {
-	static const uint64_t before_period = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-					      PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
+	static const uint64_t before_period = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |
+					      PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+					      PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+					      PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU;
 	*period = (size_t)__builtin_popcountll(type & before_period);
 	*chain = *period + !!(type & PERF_SAMPLE_PERIOD);
-	if (type & PERF_SAMPLE_READ || !(type & PERF_SAMPLE_CALLCHAIN) || !(type & PERF_SAMPLE_PERIOD)) {
+	if (type & PERF_SAMPLE_READ || !(type & PERF_SAMPLE_CALLCHAIN) ||
+	    !(type & PERF_SAMPLE_PERIOD)) {
 		fprintf(stderr, "bench_interning: the samples need a period and a chain\n");
 		exit(1);
 	}

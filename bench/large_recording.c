@@ -1,17 +1,19 @@
-/* Makes a recording of any size from a small one that `perf record` wrote (uncompressed, not a pipe):
+/* Makes a recording of any size from a small one that `perf record` wrote (uncompressed, not a
+ * pipe):
  *
  *     large_recording repeat FROM TO MEGABYTES     the samples again and again, at later times
  *     large_recording stacks FROM TO MEGABYTES     stacks of about 20 frames, half of the samples' anew
  *
- * The result is what perf would have written had it recorded for longer: header, attributes, side-band records and
- * feature sections are those of FROM, so every tool resolves the addresses as it does those of FROM.  Records that
- * end tasks are left out, since their samples go on.
+ * The result is what perf would have written had it recorded for longer: header, attributes,
+ * side-band records and feature sections are those of FROM, so every tool resolves the addresses as
+ * it does those of FROM.  Records that end tasks are left out, since their samples go on.
  *
- * The stacks are those of a program that never was: each address of FROM's stacks has four callees, taken from the same
- * addresses by a hash, the first of which is called half of the time, the second a quarter …  A walk down this graph
- * from a real sample's outermost frames is a stack; its place in the sequence is the only thing that it is made from, so
- * an old one is made again without having been kept.  Every second sample is an old one: 2.1 million samples in
- * 500 MB, a million stacks.  What the kernel adds (its frames above a system call or a fault) is a real sample's.
+ * The stacks are those of a program that never was: each address of FROM's stacks has four callees,
+ * taken from the same addresses by a hash, the first of which is called half of the time, the
+ * second a quarter …  A walk down this graph from a real sample's outermost frames is a stack; its
+ * place in the sequence is the only thing that it is made from, so an old one is made again without
+ * having been kept.  Every second sample is an old one: 2.1 million samples in 500 MB, a million
+ * stacks.  What the kernel adds (its frames above a system call or a fault) is a real sample's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -86,10 +88,11 @@ static void find_words(struct recording *recording)
 {
 	uint64_t type = recording->sample_type;
 	size_t word = 0;
-	word += !!(type & PERF_SAMPLE_IDENTIFIER) + !!(type & PERF_SAMPLE_IP) + !!(type & PERF_SAMPLE_TID);
+	word += !!(type & PERF_SAMPLE_IDENTIFIER) + !!(type & PERF_SAMPLE_IP) +
+		!!(type & PERF_SAMPLE_TID);
 	recording->time_word = word;
-	word += !!(type & PERF_SAMPLE_TIME) + !!(type & PERF_SAMPLE_ADDR) + !!(type & PERF_SAMPLE_ID) +
-		!!(type & PERF_SAMPLE_STREAM_ID);
+	word += !!(type & PERF_SAMPLE_TIME) + !!(type & PERF_SAMPLE_ADDR) +
+		!!(type & PERF_SAMPLE_ID) + !!(type & PERF_SAMPLE_STREAM_ID);
 	recording->cpu_word = type & PERF_SAMPLE_CPU ? word : 0;
 	word += !!(type & PERF_SAMPLE_CPU) + !!(type & PERF_SAMPLE_PERIOD);
 	recording->chain_word = word;
@@ -108,10 +111,11 @@ static void open_recording(const char *path, struct recording *recording)
 	if (recording->bytes == MAP_FAILED || recording->size < HEADER_SIZE)
 		die("%s is no recording", path);
 	memcpy(header, recording->bytes, HEADER_SIZE);
-	if (memcmp(header->magic, "PERFILE2", 8) || header->size != HEADER_SIZE || !header->data.size ||
-	    header->data.offset + header->data.size > recording->size)
+	if (memcmp(header->magic, "PERFILE2", 8) || header->size != HEADER_SIZE ||
+	    !header->data.size || header->data.offset + header->data.size > recording->size)
 		die("%s is no finished recording of perf's", path);
-	const uint64_t placed = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+	const uint64_t placed = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+				PERF_SAMPLE_TIME;
 	for (uint64_t i = 0; i < header->attrs.size / header->attr_size; i++) {
 		struct perf_event_attr attr = { 0 };
 		memcpy(&attr, recording->bytes + header->attrs.offset + i * header->attr_size,
@@ -119,7 +123,8 @@ static void open_recording(const char *path, struct recording *recording)
 		       header->attr_size - sizeof(struct section) : sizeof(attr));
 		if (!i)
 			recording->sample_type = attr.sample_type;
-		if (!(attr.sample_type & PERF_SAMPLE_TIME) || (attr.sample_type ^ recording->sample_type) & placed)
+		if (!(attr.sample_type & PERF_SAMPLE_TIME) ||
+		    (attr.sample_type ^ recording->sample_type) & placed)
 			die("%s: events whose samples have their times at different places", path);
 	}
 	find_words(recording);
@@ -130,7 +135,8 @@ static const struct perf_event_header *record_at(const struct recording *recordi
 	const struct perf_event_header *record =
 		(const void *)(recording->bytes + recording->header.data.offset + offset);
 	uint64_t left = recording->header.data.size - offset;
-	if (left < sizeof(*record) || record->size < sizeof(*record) || record->size > left || record->size % 8)
+	if (left < sizeof(*record) || record->size < sizeof(*record) || record->size > left ||
+	    record->size % 8)
 		die("a damaged record at %llu", (unsigned long long)offset);
 	return record;
 }
@@ -142,7 +148,8 @@ static const uint64_t *words_of(const struct perf_event_header *record)
 
 static void find_times(struct recording *recording)
 {
-	for (uint64_t at = 0; at < recording->header.data.size; at += record_at(recording, at)->size) {
+	for (uint64_t at = 0; at < recording->header.data.size;
+	     at += record_at(recording, at)->size) {
 		const struct perf_event_header *record = record_at(recording, at);
 		if (record->type > PERF_RECORD_MAX && record->type < FIRST_TOOL_RECORD)
 			die("a record of type %u", record->type);
@@ -151,7 +158,9 @@ static void find_times(struct recording *recording)
 		if (record->type != PERF_RECORD_SAMPLE)
 			continue;
 		uint64_t time = words_of(record)[recording->time_word];
-		recording->first_time = !recording->first_time || time < recording->first_time ? time : recording->first_time;
+		recording->first_time = !recording->first_time || time < recording->first_time
+						? time
+						: recording->first_time;
 		recording->last_time = time > recording->last_time ? time : recording->last_time;
 	}
 	if (!recording->first_time)
@@ -172,11 +181,14 @@ static void put_round(struct output *output)
 }
 
 /* All but what ends tasks, and the samples where they are wanted. */
-static void put_first_pass(struct output *output, const struct recording *recording, bool with_samples)
+static void put_first_pass(struct output *output, const struct recording *recording,
+			   bool with_samples)
 {
-	for (uint64_t at = 0; at < recording->header.data.size; at += record_at(recording, at)->size) {
+	for (uint64_t at = 0; at < recording->header.data.size;
+	     at += record_at(recording, at)->size) {
 		const struct perf_event_header *record = record_at(recording, at);
-		if (record->type != PERF_RECORD_EXIT && (with_samples || record->type != PERF_RECORD_SAMPLE))
+		if (record->type != PERF_RECORD_EXIT &&
+		    (with_samples || record->type != PERF_RECORD_SAMPLE))
 			put(output, record, record->size);
 	}
 	output->last_time = recording->last_time;
@@ -188,7 +200,8 @@ static void repeat(struct output *output, const struct recording *recording)
 	uint64_t span = recording->last_time - recording->first_time + 1000;
 	uint64_t copy[65536 / 8 + 1];
 	for (uint64_t shift = span; output->written < output->wanted; shift += span) {
-		for (uint64_t at = 0; at < recording->header.data.size; at += record_at(recording, at)->size) {
+		for (uint64_t at = 0; at < recording->header.data.size;
+		     at += record_at(recording, at)->size) {
 			const struct perf_event_header *record = record_at(recording, at);
 			if (record->type == FINISHED_ROUND)
 				put(output, record, record->size);
@@ -203,13 +216,14 @@ static void repeat(struct output *output, const struct recording *recording)
 	}
 }
 
-/* ---- stacks ------------------------------------------------------------------------------------------------ */
+/* ---- stacks -------------------------------------------------------------- */
 
 static void add(struct addresses *addresses, uint64_t word)
 {
 	if (addresses->count == addresses->room) {
 		addresses->room = addresses->room ? 2 * addresses->room : 1024;
-		addresses->words = realloc(addresses->words, addresses->room * sizeof(*addresses->words));
+		addresses->words = realloc(addresses->words,
+					   addresses->room * sizeof(*addresses->words));
 		if (!addresses->words)
 			die("no memory");
 	}
@@ -240,8 +254,10 @@ struct model {
 	struct addresses calls, leaves;
 };
 
-/* The chain's words of a sample, and the index of the first user frame behind the context's marker, 0 without one. */
-static const uint64_t *chain_of(const struct recording *recording, uint64_t at, size_t *length, size_t *user)
+/* The chain's words of a sample, and the index of the first user frame behind the context's marker,
+ * 0 without one. */
+static const uint64_t *chain_of(const struct recording *recording, uint64_t at, size_t *length,
+				size_t *user)
 {
 	const struct perf_event_header *record = record_at(recording, at);
 	const uint64_t *chain = words_of(record) + recording->chain_word;
@@ -259,12 +275,14 @@ static const uint64_t *chain_of(const struct recording *recording, uint64_t at, 
 static void learn(struct model *model)
 {
 	const struct recording *recording = model->recording;
-	const uint64_t fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
-				PERF_SAMPLE_ADDR | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU |
-				PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN;
+	const uint64_t fields = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID |
+				PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+				PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+				PERF_SAMPLE_CALLCHAIN;
 	if (recording->sample_type & ~fields || !(recording->sample_type & PERF_SAMPLE_CALLCHAIN))
 		die("stacks are made from samples that end in a call chain (-g)");
-	for (uint64_t at = 0; at < recording->header.data.size; at += record_at(recording, at)->size) {
+	for (uint64_t at = 0; at < recording->header.data.size;
+	     at += record_at(recording, at)->size) {
 		size_t length, user;
 		if (record_at(recording, at)->type != PERF_RECORD_SAMPLE)
 			continue;
@@ -283,7 +301,8 @@ static void learn(struct model *model)
 }
 
 /* The stack of an index in the sequence, as a sample at a time.  Returns its bytes. */
-static size_t make_sample(const struct model *model, uint64_t index, uint64_t time, unsigned cpu, uint64_t *out)
+static size_t make_sample(const struct model *model, uint64_t index, uint64_t time, unsigned cpu,
+			  uint64_t *out)
 {
 	const struct recording *recording = model->recording;
 	uint64_t random = scatter(index + 1);
@@ -311,7 +330,8 @@ static size_t make_sample(const struct model *model, uint64_t index, uint64_t ti
 	memcpy(made + user + depth, chain + length - KEPT_FRAMES, KEPT_FRAMES * 8);
 	length = user + depth + KEPT_FRAMES;
 	made[-1] = length;
-	if (user == 1 && recording->sample_type & PERF_SAMPLE_IP) /* in user code: the leaf is where it was interrupted */
+	/* in user code: the leaf is where it was interrupted */
+	if (user == 1 && recording->sample_type & PERF_SAMPLE_IP)
 		out[1 + !!(recording->sample_type & PERF_SAMPLE_IDENTIFIER)] = made[user];
 	record->size = (uint16_t)((uint8_t *)(made + length) - (uint8_t *)out);
 	return record->size;
@@ -332,22 +352,26 @@ static void make_stacks(struct output *output, const struct recording *recording
 				uint64_t random = scatter(~sequence++);
 				uint64_t part = random >> 32;
 				bool anew = (random & 1) || !made;
-				uint64_t index = anew ? made++ : (uint64_t)((unsigned __int128)made * part * part >> 64);
+				uint64_t index = anew ? made++
+						      : (uint64_t)((unsigned __int128)made * part *
+									   part >>
+								   64);
 				output->last_time = time + i * 50000 + cpu * 20000;
-				put(output, copy, make_sample(&model, index, output->last_time, cpu, copy));
+				put(output, copy,
+				    make_sample(&model, index, output->last_time, cpu, copy));
 			}
 		}
 		time += ROUND_SAMPLES * 50000;
 		put_round(output);
 	}
-	fprintf(stderr, "large_recording: %llu samples, %llu stacks, %zu call sites\n", (unsigned long long)sequence,
-		(unsigned long long)made, model.calls.count);
+	fprintf(stderr, "large_recording: %llu samples, %llu stacks, %zu call sites\n",
+		(unsigned long long)sequence, (unsigned long long)made, model.calls.count);
 	free(model.bases.words);
 	free(model.calls.words);
 	free(model.leaves.words);
 }
 
-/* ---- the file ---------------------------------------------------------------------------------------------- */
+/* ---- the file ------------------------------------------------------------ */
 
 /* Feature sections move behind the data; SAMPLE_TIME says when the last sample was. */
 static void put_features(struct output *output, const struct recording *recording, uint64_t grown)
@@ -362,7 +386,8 @@ static void put_features(struct output *output, const struct recording *recordin
 			continue;
 		if (table + (count + 1) * sizeof(section) > recording->size)
 			die("a damaged table of features");
-		memcpy(&section, recording->bytes + table + count * sizeof(section), sizeof(section));
+		memcpy(&section, recording->bytes + table + count * sizeof(section),
+		       sizeof(section));
 		section.offset += grown;
 		last_time_at = bit == FEATURE_SAMPLE_TIME ? section.offset + 8 : last_time_at;
 		put(output, &section, sizeof(section));
@@ -384,11 +409,12 @@ int main(int argc, char **argv)
 	struct recording recording = { 0 };
 	open_recording(argv[2], &recording);
 	find_times(&recording);
-	struct output output = { .file = fopen(argv[3], "w+e"), .wanted = strtoull(argv[4], NULL, 10) * 1000000 };
+	struct output output = { .file = fopen(argv[3], "w+e"),
+				 .wanted = strtoull(argv[4], NULL, 10) * 1000000 };
 	if (!output.file)
 		die("%s: %s", argv[3], strerror(errno));
-	/* As perf writes: by the megabyte, which the page cache then keeps in large pieces.  (Without memory of its own a
-	 * stream goes on by 4 KiB.) */
+	/* As perf writes: by the megabyte, which the page cache then keeps in large pieces.
+	 * (Without memory of its own a stream goes on by 4 KiB.) */
 	char *buffer = malloc(WRITE_BYTES);
 	if (!buffer || setvbuf(output.file, buffer, _IOFBF, WRITE_BYTES))
 		die("no memory");
@@ -401,8 +427,8 @@ int main(int argc, char **argv)
 	struct file_header grown = *header;
 	grown.data.size = output.written - header->data.offset;
 	put_features(&output, &recording, grown.data.size - header->data.size);
-	if (fseek(output.file, 0, SEEK_SET) < 0 || fwrite(&grown, HEADER_SIZE, 1, output.file) != 1 ||
-	    fclose(output.file))
+	if (fseek(output.file, 0, SEEK_SET) < 0 ||
+	    fwrite(&grown, HEADER_SIZE, 1, output.file) != 1 || fclose(output.file))
 		die("%s: %s", argv[3], strerror(errno));
 	free(buffer);
 	return 0;

@@ -1,10 +1,12 @@
-/* Lines and inlined functions of many addresses of one program, beside llvm-symbolizer in the same run.
+/* Lines and inlined functions of many addresses of one program, beside llvm-symbolizer in the same
+ * run.
  *
  *     build/bench/bench_lines PROGRAM [COUNT [REPEAT]]
  *
- * The addresses are spread over .text by chance, the same ones each time: the worst case, since nearly all units are
- * hit.  "cold" is from opening the file to the last answer, without a cache; "cached" the same, answered by a cache in a
- * folder of its own.  Least of REPEAT runs, CPU time and wall time. */
+ * The addresses are spread over .text by chance, the same ones each time: the worst case, since
+ * nearly all units are hit.  "cold" is from opening the file to the last answer, without a cache;
+ * "cached" the same, answered by a cache in a folder of its own.  Least of REPEAT runs, CPU time
+ * and wall time. */
 #include "object/cache.h"
 #include "object/object.h"
 #include "object/search.h"
@@ -115,7 +117,8 @@ static bool ask_llvm(const struct bench *bench, const char *list, struct times *
 {
 	char command[8192];
 	snprintf(command, sizeof(command),
-		 "exec llvm-symbolizer --no-demangle --inlines -e '%s' <'%s' >/dev/null 2>&1", bench->program, list);
+		 "exec llvm-symbolizer --no-demangle --inlines -e '%s' <'%s' >/dev/null 2>&1",
+		 bench->program, list);
 	*times = (struct times){ children_seconds(), seconds(CLOCK_MONOTONIC) };
 	if (system(command) != 0)
 		return false;
@@ -133,7 +136,8 @@ int main(int argc, char **argv)
 {
 	if (argc < 2)
 		die("usage: bench_lines PROGRAM [COUNT [REPEAT]]");
-	struct bench bench = { .program = argv[1], .count = argc > 2 ? strtoul(argv[2], NULL, 10) : 18000 };
+	struct bench bench = { .program = argv[1],
+			       .count = argc > 2 ? strtoul(argv[2], NULL, 10) : 18000 };
 	unsigned repeat = argc > 3 ? (unsigned)strtoul(argv[3], NULL, 10) : 5;
 	char folder[] = "/tmp/bench-lines-XXXXXX", list[sizeof(folder) + 16];
 	bench.addresses = calloc(bench.count + 1, sizeof(*bench.addresses));
@@ -158,8 +162,8 @@ int main(int argc, char **argv)
 		if (has_llvm)
 			keep_least(&llvm, run);
 	}
-	printf("%zu addresses, %zu with debug information, %zu frames\n\n| | CPU | wall |\n|---|---|---|\n", bench.count,
-	       bench.answered, bench.frames);
+	printf("%zu addresses, %zu with debug information, %zu frames\n\n| | CPU | wall |\n|---|---|---|\n",
+	       bench.count, bench.answered, bench.frames);
 	print("tally, cold", &cold);
 	print("tally, cached", &cached);
 	if (has_llvm)

@@ -1,7 +1,7 @@
-/* What the simulated CPU's model costs by itself: recorded accesses (tests/unit/accesses, whose format
- * test_vsim_model.c tells), asked of as generated code asks and told where that is needed.  `bench_model [--preset
- * NAME] FILE...`: nanoseconds of CPU time an access, the least of 40 rounds from empty caches, and the share of each
- * sort that is told. */
+/* What the simulated CPU's model costs by itself: recorded accesses (tests/unit/accesses, whose
+ * format test_vsim_model.c tells), asked of as generated code asks and told where that is needed.
+ * `bench_model [--preset NAME] FILE...`: nanoseconds of CPU time an access, the least of 40 rounds
+ * from empty caches, and the share of each sort that is told. */
 #include "valgrind/vsim_model.h"
 
 #include <stdio.h>
@@ -48,14 +48,16 @@ static size_t read_accesses(const char *path, struct access **accesses)
 	FILE *file = fopen(path, "rb");
 	if (!file)
 		return 0;
-	size_t size = ZSTD_decompress(bytes, sizeof(bytes), packed, fread(packed, 1, sizeof(packed), file));
+	size_t size = ZSTD_decompress(bytes, sizeof(bytes), packed,
+				      fread(packed, 1, sizeof(packed), file));
 	fclose(file);
 	*accesses = malloc(BYTES_MAX * sizeof(**accesses));
 	if (ZSTD_isError(size) || !*accesses)
 		return 0;
 	for (const uint8_t *at = bytes, *end = bytes + size; at < end; count++) {
 		enum sort sort = *at++ % SORTS;
-		uint64_t address = last[sort] += unzigzag(take(&at, end)), argument = take(&at, end);
+		uint64_t address = last[sort] += unzigzag(take(&at, end)),
+			 argument = take(&at, end);
 		if (sort == INDIRECT || sort == RETURN)
 			argument = address + unzigzag(argument);
 		(*accesses)[count] = (struct access){ address, argument, sort };
@@ -65,7 +67,8 @@ static size_t read_accesses(const char *path, struct access **accesses)
 
 static unsigned run(struct vsim_model *model, const struct access *access, struct tally_of *counts)
 {
-	const struct vsim_recent *data = vsim_model_recent_data(model), *code = vsim_model_recent_code(model);
+	const struct vsim_recent *data = vsim_model_recent_data(model),
+				 *code = vsim_model_recent_code(model);
 	struct vsim_conditional *all = vsim_model_conditionals(model);
 	uint64_t address = access->address, argument = access->argument, last;
 	unsigned happened = 0;
@@ -73,7 +76,8 @@ static unsigned run(struct vsim_model *model, const struct access *access, struc
 	switch (access->sort) {
 	case LOAD:
 	case STORE:
-		if (data->recent[(address >> data->line_shift) & data->mask] == (address + argument - 1) >> data->line_shift)
+		if (data->recent[(address >> data->line_shift) & data->mask] ==
+		    (address + argument - 1) >> data->line_shift)
 			return 0;
 		counts->told[access->sort]++;
 		return vsim_model_data(model, address, (unsigned)argument, access->sort == STORE);
@@ -87,7 +91,8 @@ static unsigned run(struct vsim_model *model, const struct access *access, struc
 		return happened;
 	case CONDITIONAL:
 		all->history = all->history << 1 | argument;
-		if (!all->counters[(all->history & all->history_mask) ^ vsim_model_branch(model, address)])
+		if (!all->counters[(all->history & all->history_mask) ^
+				   vsim_model_branch(model, address)])
 			return 0;
 		counts->told[CONDITIONAL]++;
 		return vsim_model_unsure(model, address, argument);
@@ -133,7 +138,8 @@ static void measure(const char *path, const struct vsim_geometry *geometry, void
 	}
 	const char *slash = strrchr(path, '/');
 	printf("%-12s %5.2f ns, %4.1f %% made a count; told: %4.1f %% of loads, %4.1f of stores, %4.1f of runs, %4.1f of branches\n",
-	       slash ? slash + 1 : path, least / (double)count, 100.0 * (double)counts.happened / (double)count,
+	       slash ? slash + 1 : path, least / (double)count,
+	       100.0 * (double)counts.happened / (double)count,
 	       100.0 * (double)counts.told[LOAD] / (double)counts.all[LOAD],
 	       100.0 * (double)counts.told[STORE] / (double)counts.all[STORE],
 	       100.0 * (double)counts.told[RUN] / (double)counts.all[RUN],
@@ -143,7 +149,8 @@ static void measure(const char *path, const struct vsim_geometry *geometry, void
 int main(int count, char **arguments)
 {
 	int first = count > 2 && !strcmp(arguments[1], "--preset") ? 3 : 1;
-	const struct vsim_geometry *geometry = vsim_geometry_preset(first == 3 ? arguments[2] : "generic");
+	const struct vsim_geometry *geometry = vsim_geometry_preset(first == 3 ? arguments[2]
+									       : "generic");
 	void *memory = geometry ? aligned_alloc(64, vsim_model_bytes(geometry)) : NULL;
 	if (!memory) {
 		fprintf(stderr, "bench_model: no such preset\n");

@@ -2,7 +2,8 @@
  *
  *   loop    arithmetic without memory, one predictable branch
  *   chase   pointers through 64 MiB in one cycle of random order, a node a cache line
- *   switch  two threads that hand a token to each other through a pipe: nothing but thread switches */
+ *   switch  two threads that hand a token to each other through a pipe: nothing but thread
+ *   switches */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -46,7 +47,8 @@ static uint64_t chase(uint64_t steps)
 		order[j] = keep;
 	}
 	for (uint32_t i = 0; i < NODES; i++)
-		nodes[order[i]] = (struct node){ .next = &nodes[order[(i + 1) % NODES]], .padding = { i } };
+		nodes[order[i]] = (struct node){ .next = &nodes[order[(i + 1) % NODES]],
+						 .padding = { i } };
 	for (struct node *node = nodes; steps; steps--, node = node->next)
 		sum += (uint64_t)node->padding[0];
 	free(order);
@@ -75,7 +77,8 @@ static uint64_t hand_over(uint64_t turns)
 	pthread_t other;
 	if (pipe(there) || pipe(back))
 		return 0;
-	struct player players[2] = { { there[0], back[1], turns }, { back[0], there[1], turns - 1 } };
+	struct player players[2] = { { there[0], back[1], turns },
+				     { back[0], there[1], turns - 1 } };
 	if (pthread_create(&other, NULL, play, &players[0]) || write(there[1], "", 1) != 1)
 		return 0;
 	play(&players[1]);

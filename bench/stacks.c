@@ -1,5 +1,6 @@
-/* A program to be recorded by benchmarks: it walks a tree of calls of depth DEPTH, choosing one of four functions at
- * each step by a fixed pseudo-random sequence, so that a recording holds many distinct stacks of about that depth.
+/* A program to be recorded by benchmarks: it walks a tree of calls of depth DEPTH, choosing one of
+ * four functions at each step by a fixed pseudo-random sequence, so that a recording holds many
+ * distinct stacks of about that depth.
  *
  *     stacks SECONDS [DEPTH] [THREADS]
  */

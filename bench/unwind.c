@@ -3,8 +3,9 @@
  *     perf record -e cpu-clock -F 4000 --call-graph dwarf,16384 -o cc1plus.data g++ -O2 -c some.cpp
  *     build/bench/bench_unwind cc1plus.data
  *
- * "cold" is the first pass: files are opened, functions compiled, the cache filled.  "warm" is the best of several
- * passes after it.  The interpreter is tally's reference, libdwfl elfutils' unwinder on the same bytes. */
+ * "cold" is the first pass: files are opened, functions compiled, the cache filled.  "warm" is the
+ * best of several passes after it.  The interpreter is tally's reference, libdwfl elfutils'
+ * unwinder on the same bytes. */
 #include "profile/recording.h"
 #include "unwind/unwind_table.h"
 
@@ -44,7 +45,8 @@ static int read_samples(struct bench *bench)
 	int got;
 	bench->recording->leaves_only = true;
 	while ((got = tally_recording_next(bench->recording, &raw, &record, &err)) > 0) {
-		if (record.header.type != TALLY_RECORD_SAMPLE || !record.sample.stack || bench->count == bench->limit)
+		if (record.header.type != TALLY_RECORD_SAMPLE || !record.sample.stack ||
+		    bench->count == bench->limit)
 			continue;
 		struct copy *copy = &bench->copies[bench->count];
 		copy->bytes = malloc(raw.size);
@@ -68,8 +70,9 @@ static size_t unwind_all(struct bench *bench, bool is_interpreted)
 	bench->recording->names.objects.unwind_interpreted = is_interpreted;
 	for (size_t i = 0; i < bench->count; i++) {
 		const struct copy *copy = &bench->copies[i];
-		frames += tally_user_stack_unwind(&bench->recording->tasks, &bench->recording->names.objects,
-						  copy->attr, &copy->record.sample, addresses, FRAMES, &end);
+		frames += tally_user_stack_unwind(&bench->recording->tasks,
+						  &bench->recording->names.objects, copy->attr,
+						  &copy->record.sample, addresses, FRAMES, &end);
 		bench->ends[end]++;
 	}
 	bench->recording->names.objects.unwind_interpreted = false;
@@ -81,7 +84,8 @@ static size_t unwind_all_by_libdwfl(struct bench *bench, size_t stride)
 	size_t frames = 0;
 	for (size_t i = 0; i < bench->count; i += stride) {
 		const struct copy *copy = &bench->copies[i];
-		if (dwfl_oracle_unwind(&bench->oracle, &bench->recording->tasks, copy->attr, &copy->record.sample))
+		if (dwfl_oracle_unwind(&bench->oracle, &bench->recording->tasks, copy->attr,
+				       &copy->record.sample))
 			frames += bench->oracle.count;
 	}
 	return frames;
@@ -144,8 +148,8 @@ static int compile_object(const char *path)
 		for (size_t j = 0; j < rules->rules.count; j++)
 			rows += rules->rules.items[j]->kind == TALLY_RULE_ROW;
 		printf("%zu functions, %zu rows, %zu distinct rules (%zu not compact): %.1f ms, %.0f ns a row\n",
-		       table->indexes[i].count, rules->rows.count, rules->rules.count, rows, seconds * 1e3,
-		       seconds * 1e9 / (double)rules->rows.count);
+		       table->indexes[i].count, rules->rows.count, rules->rules.count, rows,
+		       seconds * 1e3, seconds * 1e9 / (double)rules->rows.count);
 	}
 	tally_unwind_table_free(table);
 	tally_object_unref(object);
@@ -158,7 +162,8 @@ int main(int argc, char **argv)
 	struct bench *bench = calloc(1, sizeof(*bench));
 	if (argc == 3 && !strcmp(argv[1], "--object"))
 		return free(bench), compile_object(argv[2]);
-	if (!bench || argc < 2 || argc > 3 || tally_recording_open(argv[1], &bench->recording, &err) < 0) {
+	if (!bench || argc < 2 || argc > 3 ||
+	    tally_recording_open(argv[1], &bench->recording, &err) < 0) {
 		fprintf(stderr, "usage: bench_unwind RECORDING [SAMPLES] | --object FILE\n");
 		return 2;
 	}

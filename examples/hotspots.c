@@ -1,8 +1,9 @@
 /* A program with known hot spots, to be profiled.
  *
- * A thread wakes on each full second and runs, behind a wrapper: an integer loop, a walk over a 2000 × 4096 array
- * column by column (each step another cache line: hostile to caches), the same row by row (friendly), and a
- * recursion.  Without arguments it goes on for ever; `hotspots N` runs N rounds without waiting and ends.
+ * A thread wakes on each full second and runs, behind a wrapper: an integer loop, a walk over a
+ * 2000 × 4096 array column by column (each step another cache line: hostile to caches), the same
+ * row by row (friendly), and a recursion.  Without arguments it goes on for ever; `hotspots N` runs
+ * N rounds without waiting and ends.
  */
 #include <pthread.h>
 #include <stdio.h>

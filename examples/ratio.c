@@ -10,7 +10,8 @@ int main(void)
 {
 	char error[512];
 	struct tally_count counts[EVENTS];
-	struct tally_group *group = tally_group_open("instructions:u,cycles:u", error, sizeof(error));
+	struct tally_group *group = tally_group_open("instructions:u,cycles:u", error,
+						     sizeof(error));
 
 	if (!group) { /* no hardware counters: time and page faults are there everywhere */
 		fprintf(stderr, "ratio: %s\n", error);
@@ -33,7 +34,8 @@ int main(void)
 	}
 	for (size_t i = 0; i < EVENTS; i++)
 		printf("%s=%" PRIu64 "\n", tally_group_name(group, i), counts[i].value);
-	printf("ratio=%.3f (%" PRIu64 ")\n", counts[1].value ? (double)counts[0].value / (double)counts[1].value : 0.0, sum);
+	printf("ratio=%.3f (%" PRIu64 ")\n",
+	       counts[1].value ? (double)counts[0].value / (double)counts[1].value : 0.0, sum);
 	free(words);
 	tally_group_close(group);
 	return 0;

@@ -10,7 +10,8 @@ int main(void)
 	const char *event = "instructions";
 	struct tally_counter *counter = tally_counter_open("instructions:u", error, sizeof(error));
 
-	if (!counter) { /* a virtual machine, most likely: the time on the CPU in ns is there everywhere */
+	/* a virtual machine, most likely: the time on the CPU in ns is there everywhere */
+	if (!counter) {
 		fprintf(stderr, "self_count: %s\n", error);
 		event = "task-clock";
 		counter = tally_counter_open("task-clock:u", error, sizeof(error));

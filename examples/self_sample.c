@@ -22,7 +22,8 @@ int main(void)
 	enum { ROUNDS = 40000, ROUNDS_BETWEEN = 1000 };
 	char error[512];
 	struct tally_event_ring_options options = { .period = 100000 /* ns of its clock */ };
-	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error, sizeof(error));
+	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error,
+							      sizeof(error));
 	const struct tally_record_header *header;
 	struct tally_record record;
 	unsigned in_light = 0, in_heavy = 0, elsewhere = 0;
@@ -37,7 +38,8 @@ int main(void)
 		if (round % ROUNDS_BETWEEN)
 			continue;
 		while ((header = tally_event_ring_next(ring))) {
-			if (header->type != TALLY_RECORD_SAMPLE || tally_event_ring_decode(ring, header, &record))
+			if (header->type != TALLY_RECORD_SAMPLE ||
+			    tally_event_ring_decode(ring, header, &record))
 				continue;
 			/* Each function is small: less than 256 bytes. */
 			uint64_t ip = record.sample.ip;
@@ -50,7 +52,8 @@ int main(void)
 				elsewhere++;
 		}
 	}
-	printf("light=%u heavy=%u elsewhere=%u lost=%" PRIu64 "\n", in_light, in_heavy, elsewhere, tally_event_ring_lost(ring));
+	printf("light=%u heavy=%u elsewhere=%u lost=%" PRIu64 "\n", in_light, in_heavy, elsewhere,
+	       tally_event_ring_lost(ring));
 	tally_event_ring_close(ring);
 	return 0;
 }

@@ -13,7 +13,9 @@ struct entry {
 static int by_samples(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
-	return a->samples < b->samples ? 1 : a->samples > b->samples ? -1 : strcmp(a->object, b->object);
+	return a->samples < b->samples   ? 1
+	       : a->samples > b->samples ? -1
+					 : strcmp(a->object, b->object);
 }
 
 int main(int argc, char **argv)
@@ -25,7 +27,8 @@ int main(int argc, char **argv)
 	uint64_t total = 0;
 	int result;
 	const struct tally_data_sample *sample;
-	struct tally_data *data = tally_data_open(argc > 1 ? argv[1] : "tally.data", error, sizeof(error));
+	struct tally_data *data = tally_data_open(argc > 1 ? argv[1] : "tally.data", error,
+						  sizeof(error));
 
 	if (!data) {
 		fprintf(stderr, "top_functions: %s\n", error);
@@ -37,7 +40,8 @@ int main(int argc, char **argv)
 		const struct tally_data_frame *leaf = &sample->frames[0];
 		const char *function = leaf->function ? leaf->function : "[unknown]";
 		size_t i = 0;
-		while (i < count && (strcmp(entries[i].function, function) || strcmp(entries[i].object, leaf->object)))
+		while (i < count && (strcmp(entries[i].function, function) ||
+				     strcmp(entries[i].object, leaf->object)))
 			i++;
 		if (i == ENTRIES)
 			continue;
@@ -49,8 +53,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "top_functions: %s\n", error);
 	qsort(entries, count, sizeof(*entries), by_samples);
 	for (size_t i = 0; i < count && i < SHOWN; i++)
-		printf("%6.2f%%  %s  %s\n", 100 * (double)entries[i].samples / (double)total, entries[i].function,
-		       entries[i].object);
+		printf("%6.2f%%  %s  %s\n", 100 * (double)entries[i].samples / (double)total,
+		       entries[i].function, entries[i].object);
 	if (tally_data_lost(data))
 		printf("%" PRIu64 " samples were lost\n", tally_data_lost(data));
 	tally_data_close(data);

@@ -1,5 +1,6 @@
-/* A program with tracepoints of its own (tracepoints.h), which lists, prints and counts them with an engine inside it.
- * The engine (libtallyengine.a) wants a host: here the smallest, of one CPU and one task (docs/porting.md). */
+/* A program with tracepoints of its own (tracepoints.h), which lists, prints and counts them with
+ * an engine inside it.  The engine (libtallyengine.a) wants a host: here the smallest, of one CPU
+ * and one task (docs/porting.md). */
 #define TALLY_TRACE_DEFINE
 #include "tracepoints.h"
 
@@ -36,13 +37,26 @@ static void release(void *host, void *memory, size_t size) { (void)host, (void)s
 static void wake(void *host, struct tally_engine_file *file) { (void)host, (void)file; }
 
 static const struct tally_engine_host host = {
-	.cpus = 1, .page_size = 4096, .tick_ns = 4000000, .clock_ns = clock_ns, .this_cpu = this_cpu,
-	.cpu_online = cpu_online, .level = level, .current_task = current_task, .irq_save = irq_save,
-	.irq_restore = irq_restore, .lock = nothing, .unlock = nothing, .run_on = run_here, .allocate = allocate,
-	.release = release, .pend = nothing, .wake = wake,
+	.cpus = 1,
+	.page_size = 4096,
+	.tick_ns = 4000000,
+	.clock_ns = clock_ns,
+	.this_cpu = this_cpu,
+	.cpu_online = cpu_online,
+	.level = level,
+	.current_task = current_task,
+	.irq_save = irq_save,
+	.irq_restore = irq_restore,
+	.lock = nothing,
+	.unlock = nothing,
+	.run_on = run_here,
+	.allocate = allocate,
+	.release = release,
+	.pend = nothing,
+	.wake = wake,
 };
 
-/* --- the shop ------------------------------------------------------------------------------------------------------------ */
+/* --- the shop ------------------------------------------------------------- */
 
 static void trade(void)
 {
@@ -53,7 +67,7 @@ static void trade(void)
 	TALLY_TRACE(order_changed, 1, SHOP_SENT, "pen", 250);
 }
 
-/* --- what looks at it ------------------------------------------------------------------------------------------------------ */
+/* --- what looks at it ----------------------------------------------------- */
 
 static void print_line(void *data, const struct tally_trace_line *line)
 {
@@ -61,9 +75,12 @@ static void print_line(void *data, const struct tally_trace_line *line)
 	printf("%s:%s: %s\n", line->event->group, line->event->name, line->text);
 }
 
-static int count(struct tally_engine *engine, const struct tally_trace_event *event, const char *filter)
+static int count(struct tally_engine *engine, const struct tally_trace_event *event,
+		 const char *filter)
 {
-	const struct tally_attr attr = { .type = TALLY_TYPE_TRACEPOINT, .size = sizeof(attr), .config = event->id };
+	const struct tally_attr attr = { .type = TALLY_TYPE_TRACEPOINT,
+					 .size = sizeof(attr),
+					 .config = event->id };
 	int fd = tally_engine_open(engine, &attr, 0, -1, -1, 0);
 	if (fd >= 0 && tally_engine_ioctl(engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)filter))
 		return -1;
@@ -80,8 +97,10 @@ static int watch(struct tally_engine *engine)
 		printf(" %s:%s", event->group, event->name);
 	printf("\n");
 
-	int paid = count(engine, &tally_trace_event_order_changed, "state == 1 && article ~ \"p*\"");
-	if (paid < 0 || tally_trace_listen(&tally_trace_event_order_changed, print_line, NULL, &listener))
+	int paid = count(engine, &tally_trace_event_order_changed,
+			 "state == 1 && article ~ \"p*\"");
+	if (paid < 0 ||
+	    tally_trace_listen(&tally_trace_event_order_changed, print_line, NULL, &listener))
 		return 1;
 	trade();
 	tally_trace_unlisten(listener);

@@ -1,7 +1,9 @@
-/* Run by the build: `make_manual COMMAND <man/tally-COMMAND.1.in`, a manual page on standard output.
+/* Run by the build: `make_manual COMMAND <man/tally-COMMAND.1.in`, a manual page on standard
+ * output.
  *
- * A page is what its writer says (the .in file, in man(7)'s macros) and what the option tables say, so that the manual
- * can't name an option that is not there, or forget one.  Title, name and synopsis are made; in the text the lines
+ * A page is what its writer says (the .in file, in man(7)'s macros) and what the option tables say,
+ * so that the manual can't name an option that is not there, or forget one.  Title, name and
+ * synopsis are made; in the text the lines
  *
  *     @OPTIONS@    become the options with their help
  *     @DETAILS@    what --help says below the options: paragraphs, and examples as they stand
@@ -47,7 +49,8 @@ static void put_usage(const char *text)
 {
 	while (*text) {
 		size_t length = 0;
-		while (text[length] && (isupper((unsigned char)text[length]) || (length && text[length] == '_')))
+		while (text[length] &&
+		       (isupper((unsigned char)text[length]) || (length && text[length] == '_')))
 			length++;
 		if (length > 1) {
 			printf("\\fI");
@@ -130,7 +133,8 @@ static void put_commands(void)
 
 static void put_head(const struct tally_command *command, const char *name)
 {
-	printf(".\\\" Made of man/%s%s.1.in and of the option tables.\n.TH \"TALLY", command ? "tally-" : "", name);
+	printf(".\\\" Made of man/%s%s.1.in and of the option tables.\n.TH \"TALLY",
+	       command ? "tally-" : "", name);
 	if (command)
 		printf("\\-");
 	if (command)

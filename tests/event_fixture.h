@@ -1,4 +1,5 @@
-/* A catalogue that is the same on every machine: two CPU PMUs' worth of terms, and a few tracepoints. */
+/* A catalogue that is the same on every machine: two CPU PMUs' worth of terms, and a few
+ * tracepoints. */
 #ifndef TALLY_TESTS_EVENT_FIXTURE_H
 #define TALLY_TESTS_EVENT_FIXTURE_H
 
@@ -24,7 +25,8 @@ static struct tally_pmu_alias fixture_power_events[] = {
 	{ "energy-pkg", "event=0x02\n", "Joules", 2.3283064365386962890625e-10 },
 };
 
-static struct tally_pmu_alias fixture_imc_events[] = { { "cas_count_read", "event=0x04", "MiB", 6.103515625e-5 } };
+static struct tally_pmu_alias fixture_imc_events[] = { { "cas_count_read", "event=0x04", "MiB",
+							 6.103515625e-5 } };
 
 static struct tally_pmu fixture_pmus[] = {
 	{ "cpu", 4, "", fixture_cpu_terms, 5, fixture_cpu_events, 3 },

@@ -1,4 +1,5 @@
-/* A scenario's lines at the left margin: the machine, mixes, functions, tasks, and what is measured. */
+/* A scenario's lines at the left margin: the machine, mixes, functions, tasks, and what is
+ * measured. */
 #include "sim/scenario_parser.h"
 
 #include "sim/sim_state.h"
@@ -31,11 +32,12 @@ const char *scenario_metric_name(enum sim_metric metric)
 	return metric_names[metric];
 }
 
-/* --- the machine -------------------------------------------------------------------------------------------------------- */
+/* --- the machine ---------------------------------------------------------- */
 
 static int machine_number(struct scenario_parser *parser)
 {
-	static const char what[] = "'N cpus', 'N MHz', 'tick TIME', 'slice TIME', 'seed N', 'balanced', 'vhe' or 'non-vhe'";
+	static const char what[] =
+		"'N cpus', 'N MHz', 'tick TIME', 'slice TIME', 'seed N', 'balanced', 'vhe' or 'non-vhe'";
 	struct sim_config *config = &parser->scenario->machine;
 	uint64_t number;
 	struct scenario_word first = parser->word;
@@ -45,7 +47,8 @@ static int machine_number(struct scenario_parser *parser)
 	if (scenario_skip(parser, "cpus") || scenario_skip(parser, "cpu")) {
 		if (number > SCENARIO_CPUS_MAX) {
 			parser->word = first;
-			return scenario_fail(parser, "a machine has 1 to %d cpus", SCENARIO_CPUS_MAX);
+			return scenario_fail(parser, "a machine has 1 to %d cpus",
+					     SCENARIO_CPUS_MAX);
 		}
 		config->cpus = (unsigned)number;
 		return 0;
@@ -84,16 +87,19 @@ static int machine_line(struct scenario_parser *parser)
 	parser->has_machine = true;
 	scenario_next(parser);
 	struct scenario_word word = parser->word;
-	int code = scenario_name(parser, "a model: none, x86, x86-8, arm64, arm64-32 or big.LITTLE", &config->model);
+	int code = scenario_name(parser, "a model: none, x86, x86-8, arm64, arm64-32 or big.LITTLE",
+				 &config->model);
 	if (!code && !sim_pmu_model(config->model)) {
 		parser->word = word;
-		code = scenario_expected(parser, "a model: none, x86, x86-8, arm64, arm64-32 or big.LITTLE");
+		code = scenario_expected(
+			parser, "a model: none, x86, x86-8, arm64, arm64-32 or big.LITTLE");
 	}
 	if (!code)
 		scenario_skip(parser, "with");
 	while (!code && parser->word.length)
 		code = machine_clause(parser);
-	if (!code && config->virtualisation != SIM_NOT_VIRTUAL && strncmp(config->model, "arm64", 5)) {
+	if (!code && config->virtualisation != SIM_NOT_VIRTUAL &&
+	    strncmp(config->model, "arm64", 5)) {
 		parser->word = word;
 		code = scenario_fail(parser, "guests run on an arm64 machine alone");
 	}
@@ -104,14 +110,15 @@ static int machine_line(struct scenario_parser *parser)
 	return code ? code : scenario_done(parser);
 }
 
-/* --- mixes and functions -------------------------------------------------------------------------------------------------- */
+/* --- mixes and functions -------------------------------------------------- */
 
 /* "ipc 1.25": cycles in 1000 instructions. */
 static int ipc(struct scenario_parser *parser, struct scenario_mix *mix)
 {
 	char digits[16];
 	const struct scenario_word *word = &parser->word;
-	snprintf(digits, sizeof(digits), "%.*s", word->length < 15 ? (int)word->length : 15, word->start);
+	snprintf(digits, sizeof(digits), "%.*s", word->length < 15 ? (int)word->length : 15,
+		 word->start);
 	char *end;
 	double value = word->is_quoted ? 0 : strtod(digits, &end);
 	if (!(value >= 0.001 && value <= 100) || *end)
@@ -126,15 +133,20 @@ static int mix_item(struct scenario_parser *parser, struct scenario_mix *mix)
 	uint64_t number;
 	if (scenario_skip(parser, "ipc"))
 		return ipc(parser, mix);
-	int code = scenario_number(parser, "how many in 1000 instructions, like '200 branches', or 'ipc 1.25'", 0, 1000000,
-				   &number);
+	int code = scenario_number(
+		parser, "how many in 1000 instructions, like '200 branches', or 'ipc 1.25'", 0,
+		1000000, &number);
 	for (unsigned m = 0; !code && m < SIM_METRICS; m++)
-		if (m != SIM_INSTRUCTIONS && m != SIM_REFERENCE_CYCLES && scenario_skip(parser, metric_names[m])) {
+		if (m != SIM_INSTRUCTIONS && m != SIM_REFERENCE_CYCLES &&
+		    scenario_skip(parser, metric_names[m])) {
 			mix->per_kilo[m] = (uint32_t)number;
 			return 0;
 		}
-	return code ? code : scenario_expected(parser, "cycles, branches, branch-misses, cache-references, cache-misses, "
-						       "L1-dcache-loads or another that docs/sim.md lists");
+	return code ? code
+		    : scenario_expected(
+			      parser,
+			      "cycles, branches, branch-misses, cache-references, cache-misses, "
+			      "L1-dcache-loads or another that docs/sim.md lists");
 }
 
 static int mix_line(struct scenario_parser *parser)
@@ -144,7 +156,8 @@ static int mix_line(struct scenario_parser *parser)
 	scenario_next(parser);
 	for (unsigned i = 0; i < scenario->mix_count; i++)
 		if (scenario_is(parser, scenario->mixes[i].name))
-			return scenario_fail(parser, "there is a mix '%s' already", scenario->mixes[i].name);
+			return scenario_fail(parser, "there is a mix '%s' already",
+					     scenario->mixes[i].name);
 	int code = scenario_name(parser, "a name for the mix", &mix.name);
 	if (!code)
 		code = scenario_need(parser, "has");
@@ -156,8 +169,8 @@ static int mix_line(struct scenario_parser *parser)
 	if (!code)
 		code = scenario_done(parser);
 	if (!code)
-		code = scenario_grow(parser, (void **)&scenario->mixes, scenario->mix_count, &scenario->mix_capacity,
-				     sizeof(mix));
+		code = scenario_grow(parser, (void **)&scenario->mixes, scenario->mix_count,
+				     &scenario->mix_capacity, sizeof(mix));
 	if (!code)
 		scenario->mixes[scenario->mix_count++] = mix;
 	return code;
@@ -191,29 +204,36 @@ static int place_function(struct scenario_parser *parser, struct scenario_functi
 static int function_line(struct scenario_parser *parser, bool is_kernel)
 {
 	struct scenario *scenario = parser->scenario;
-	struct scenario_function function = { .size = 1024, .caller = SCENARIO_NONE, .is_kernel = is_kernel };
+	struct scenario_function function = { .size = 1024,
+					      .caller = SCENARIO_NONE,
+					      .is_kernel = is_kernel };
 	scenario_next(parser);
 	for (unsigned i = 0; i < scenario->function_count; i++)
 		if (scenario_is(parser, scenario->functions[i].name))
-			return scenario_fail(parser, "there is a function '%s' already", scenario->functions[i].name);
+			return scenario_fail(parser, "there is a function '%s' already",
+					     scenario->functions[i].name);
 	int code = scenario_name(parser, "a name for the function", &function.name);
 	while (!code && parser->word.length)
 		code = function_clause(parser, &function);
 	if (!code)
 		code = scenario_done(parser);
-	if (!code && function.caller >= 0 && scenario->functions[function.caller].is_kernel != is_kernel)
-		return scenario_fail(parser, "the kernel's functions are called by the kernel's, others by others");
+	if (!code && function.caller >= 0 &&
+	    scenario->functions[function.caller].is_kernel != is_kernel)
+		return scenario_fail(
+			parser,
+			"the kernel's functions are called by the kernel's, others by others");
 	if (!code)
 		code = place_function(parser, &function);
 	if (!code)
-		code = scenario_grow(parser, (void **)&scenario->functions, scenario->function_count,
-				     &scenario->function_capacity, sizeof(function));
+		code = scenario_grow(parser, (void **)&scenario->functions,
+				     scenario->function_count, &scenario->function_capacity,
+				     sizeof(function));
 	if (!code)
 		scenario->functions[scenario->function_count++] = function;
 	return code;
 }
 
-/* --- tasks, happenings ---------------------------------------------------------------------------------------------------- */
+/* --- tasks, happenings ---------------------------------------------------- */
 
 static int find_program(struct scenario_parser *parser, int *out)
 {
@@ -229,13 +249,16 @@ static int find_program(struct scenario_parser *parser, int *out)
 static int program_line(struct scenario_parser *parser, bool is_task)
 {
 	struct scenario *scenario = parser->scenario;
-	struct scenario_program program = { .is_task = is_task, .cpu = SCENARIO_NONE, .like = SCENARIO_NONE };
+	struct scenario_program program = { .is_task = is_task,
+					    .cpu = SCENARIO_NONE,
+					    .like = SCENARIO_NONE };
 	uint64_t number;
 	int code = 0;
 	scenario_next(parser);
 	for (unsigned i = 0; i < scenario->program_count; i++)
 		if (scenario_is(parser, scenario->programs[i].name))
-			return scenario_fail(parser, "there is a task '%s' already", scenario->programs[i].name);
+			return scenario_fail(parser, "there is a task '%s' already",
+					     scenario->programs[i].name);
 	if (parser->word.length > 15)
 		return scenario_fail(parser, "a task's name has at most 15 characters");
 	code = scenario_name(parser, "a name for the task", &program.name);
@@ -244,7 +267,8 @@ static int program_line(struct scenario_parser *parser, bool is_task)
 	if (!code && scenario_skip(parser, "on")) {
 		code = scenario_need(parser, "cpu");
 		if (!code)
-			code = scenario_number(parser, "a cpu's number", 0, scenario->machine.cpus - 1, &number);
+			code = scenario_number(parser, "a cpu's number", 0,
+					       scenario->machine.cpus - 1, &number);
 		program.cpu = code ? SCENARIO_NONE : (int)number;
 	}
 	if (!code)
@@ -272,23 +296,26 @@ static int happening_line(struct scenario_parser *parser)
 	if (!code)
 		code = scenario_need(parser, "cpu");
 	if (!code)
-		code = scenario_number(parser, "a cpu's number", 0, scenario->machine.cpus - 1, &number);
+		code = scenario_number(parser, "a cpu's number", 0, scenario->machine.cpus - 1,
+				       &number);
 	if (!code)
 		code = scenario_need(parser, "goes");
-	if (!code && !(happening.online = scenario_skip(parser, "online")) && !scenario_skip(parser, "offline"))
+	if (!code && !(happening.online = scenario_skip(parser, "online")) &&
+	    !scenario_skip(parser, "offline"))
 		code = scenario_expected(parser, "'offline' or 'online'");
 	happening.cpu = (unsigned)number;
 	if (!code)
 		code = scenario_done(parser);
 	if (!code)
-		code = scenario_grow(parser, (void **)&scenario->happenings, scenario->happening_count,
-				     &scenario->happening_capacity, sizeof(happening));
+		code = scenario_grow(parser, (void **)&scenario->happenings,
+				     scenario->happening_count, &scenario->happening_capacity,
+				     sizeof(happening));
 	if (!code)
 		scenario->happenings[scenario->happening_count++] = happening;
 	return code;
 }
 
-/* --- what is measured ------------------------------------------------------------------------------------------------------- */
+/* --- what is measured ----------------------------------------------------- */
 
 static int events_and_target(struct scenario_parser *parser, struct scenario_part *part)
 {
@@ -304,12 +331,14 @@ static int events_and_target(struct scenario_parser *parser, struct scenario_par
 		return 0;
 	if (!scenario_skip(parser, "cpu"))
 		return scenario_refer(parser, SCENARIO_ITEMS_MAX, parser->scenario->part_count);
-	code = scenario_number(parser, "a cpu's number", 0, parser->scenario->machine.cpus - 1, &number);
+	code = scenario_number(parser, "a cpu's number", 0, parser->scenario->machine.cpus - 1,
+			       &number);
 	part->cpu = code ? SCENARIO_NONE : (int)number;
 	return code;
 }
 
-static int shared_clause(struct scenario_parser *parser, struct scenario_part *part, const char *expected)
+static int shared_clause(struct scenario_parser *parser, struct scenario_part *part,
+			 const char *expected)
 {
 	if (scenario_skip(parser, "pinned"))
 		part->is_pinned = true;
@@ -322,7 +351,9 @@ static int shared_clause(struct scenario_parser *parser, struct scenario_part *p
 		else if (scenario_skip(parser, "children"))
 			part->is_inherited = true;
 		else
-			return scenario_expected(parser, part->kind == SCENARIO_SAMPLE ? "'children' or 'stacks'" : "'children'");
+			return scenario_expected(parser, part->kind == SCENARIO_SAMPLE
+								 ? "'children' or 'stacks'"
+								 : "'children'");
 	} else {
 		return scenario_expected(parser, expected);
 	}
@@ -375,8 +406,10 @@ static int sample_clause(struct scenario_parser *parser, struct scenario_part *p
 	if (scenario_skip(parser, "into"))
 		return ring_clause(parser, part);
 	if (!scenario_skip(parser, "read"))
-		return shared_clause(parser, part, "'with stacks', 'with children', 'into N pages', 'read every TIME', "
-						   "'read at the end', 'pinned' or 'exclusive'");
+		return shared_clause(
+			parser, part,
+			"'with stacks', 'with children', 'into N pages', 'read every TIME', "
+			"'read at the end', 'pinned' or 'exclusive'");
 	if (scenario_skip(parser, "every"))
 		return scenario_time(parser, &part->read_every_ns);
 	int code = scenario_need(parser, "at");
@@ -408,19 +441,20 @@ static int part_line(struct scenario_parser *parser, enum scenario_part_kind kin
 		scenario_next(parser);
 		code = scenario_text(parser, "what to say, in quotation marks", &part.text);
 	} else {
-		code = kind == SCENARIO_COUNT ? count_line(parser, &part) : sample_line(parser, &part);
+		code = kind == SCENARIO_COUNT ? count_line(parser, &part)
+					      : sample_line(parser, &part);
 	}
 	if (!code)
 		code = scenario_done(parser);
 	if (!code)
-		code = scenario_grow(parser, (void **)&scenario->parts, scenario->part_count, &scenario->part_capacity,
-				     sizeof(part));
+		code = scenario_grow(parser, (void **)&scenario->parts, scenario->part_count,
+				     &scenario->part_capacity, sizeof(part));
 	if (!code)
 		scenario->parts[scenario->part_count++] = part;
 	return code;
 }
 
-/* --- the whole ---------------------------------------------------------------------------------------------------------------- */
+/* --- the whole ------------------------------------------------------------ */
 
 static int stop_line(struct scenario_parser *parser)
 {
@@ -456,8 +490,10 @@ static int outer_line(struct scenario_parser *parser)
 		return part_line(parser, SCENARIO_SAY);
 	if (scenario_is(parser, "stop"))
 		return stop_line(parser);
-	return scenario_expected(parser, "a line that begins with machine, mix, function, kernel function, task, program, at, "
-					 "count, sample, say or stop");
+	return scenario_expected(
+		parser,
+		"a line that begins with machine, mix, function, kernel function, task, program, at, "
+		"count, sample, say or stop");
 }
 
 static int lines(struct scenario_parser *parser)
@@ -469,7 +505,9 @@ static int lines(struct scenario_parser *parser)
 		parser->line_end = newline ? newline : parser->end;
 		scenario_next(parser);
 		bool is_empty = !parser->word.length && !parser->word.is_quoted;
-		int code = is_empty ? 0 : parser->program ? scenario_step(parser) : outer_line(parser);
+		int code = is_empty          ? 0
+			   : parser->program ? scenario_step(parser)
+					     : outer_line(parser);
 		if (code)
 			return code;
 		parser->at = newline ? newline + 1 : parser->end;
@@ -478,8 +516,11 @@ static int lines(struct scenario_parser *parser)
 	parser->word = (struct scenario_word){ .start = "", .column = 1 };
 	if (parser->program)
 		return scenario_fail(parser, "expected 'end' of %s '%s', and the text ends",
-				     parser->program->is_task ? "task" : "program", parser->program->name);
-	return parser->has_machine ? 0 : scenario_fail(parser, "expected 'machine MODEL, …', and the text ends");
+				     parser->program->is_task ? "task" : "program",
+				     parser->program->name);
+	return parser->has_machine
+		       ? 0
+		       : scenario_fail(parser, "expected 'machine MODEL, …', and the text ends");
 }
 
 /* In the text's order: who is copied stands above, and is whole. */
@@ -487,7 +528,8 @@ static int copy_steps(struct scenario *scenario)
 {
 	for (unsigned i = 0; i < scenario->program_count; i++) {
 		struct scenario_program *to = &scenario->programs[i];
-		const struct scenario_program *from = to->like >= 0 ? &scenario->programs[to->like] : NULL;
+		const struct scenario_program *from = to->like >= 0 ? &scenario->programs[to->like]
+								    : NULL;
 		if (!from || !from->step_count)
 			continue;
 		to->steps = malloc(from->step_count * sizeof(*to->steps));
@@ -507,30 +549,39 @@ static int resolve(struct scenario_parser *parser)
 		unsigned found = 0;
 		parser->word = reference->word;
 		parser->line = reference->line;
-		while (found < scenario->program_count && !scenario_is(parser, scenario->programs[found].name))
+		while (found < scenario->program_count &&
+		       !scenario_is(parser, scenario->programs[found].name))
 			found++;
 		if (found == scenario->program_count)
-			return scenario_fail(parser, "there is no task or program '%.*s'", (int)reference->word.length,
-					     reference->word.start);
+			return scenario_fail(parser, "there is no task or program '%.*s'",
+					     (int)reference->word.length, reference->word.start);
 		bool is_task = scenario->programs[found].is_task;
 		if (reference->program == SCENARIO_ITEMS_MAX && !is_task)
-			return scenario_fail(parser, "'%s' is a program; measure the task that starts it, 'with children'",
-					     scenario->programs[found].name);
+			return scenario_fail(
+				parser,
+				"'%s' is a program; measure the task that starts it, 'with children'",
+				scenario->programs[found].name);
 		if (reference->program == SCENARIO_ITEMS_MAX)
 			scenario->parts[reference->step].program = (int)found;
 		else if (is_task)
-			return scenario_fail(parser, "'%s' is a task of its own; only a program can be started",
-					     scenario->programs[found].name);
+			return scenario_fail(
+				parser, "'%s' is a task of its own; only a program can be started",
+				scenario->programs[found].name);
 		else
-			scenario->programs[reference->program].steps[reference->step].program = (int)found;
+			scenario->programs[reference->program].steps[reference->step].program =
+				(int)found;
 	}
 	return copy_steps(scenario);
 }
 
-int scenario_parse(const char *text, size_t length, struct scenario **out, struct scenario_error *error)
+int scenario_parse(const char *text, size_t length, struct scenario **out,
+		   struct scenario_error *error)
 {
-	struct scenario_parser parser = { .error = error, .at = text, .end = text + length,
-					  .next_code = SCENARIO_CODE, .next_kernel = SCENARIO_KERNEL };
+	struct scenario_parser parser = { .error = error,
+					  .at = text,
+					  .end = text + length,
+					  .next_code = SCENARIO_CODE,
+					  .next_kernel = SCENARIO_KERNEL };
 	*out = NULL;
 	parser.scenario = calloc(1, sizeof(*parser.scenario));
 	if (!parser.scenario)

@@ -1,14 +1,21 @@
-/* Scenarios: a machine, what its tasks do, and what is to be measured, as a text that reads like prose.
+/* Scenarios: a machine, what its tasks do, and what is to be measured, as a text that reads like
+ * prose.
  *
- * docs/sim.md is the language.  The parser is pure: bytes in, structures out.  Events to measure stay text here, since
- * what can be named is the machine's matter; who plays the scenario parses them (scenario_play.h plays the rest).
+ * docs/sim.md is the language.  The parser is pure: bytes in, structures out.  Events to measure
+ * stay text here, since what can be named is the machine's matter; who plays the scenario parses
+ * them (scenario_play.h plays the rest).
  */
 #ifndef TALLY_SIM_SCENARIO_H
 #define TALLY_SIM_SCENARIO_H
 
 #include "sim/sim.h"
 
-enum { SCENARIO_NONE = -1, SCENARIO_CPUS_MAX = 4096, SCENARIO_ITEMS_MAX = 65536, SCENARIO_DEPTH_MAX = 16 };
+enum {
+	SCENARIO_NONE = -1,
+	SCENARIO_CPUS_MAX = 4096,
+	SCENARIO_ITEMS_MAX = 65536,
+	SCENARIO_DEPTH_MAX = 16
+};
 
 /* Where functions lie, one behind the other. */
 #define SCENARIO_CODE 0x401000u
@@ -34,7 +41,8 @@ struct scenario_function {
 };
 
 enum scenario_step_kind {
-	SCENARIO_RUN,        /* amount instructions, or ns, of mix in function, called from `from` */
+	/* amount instructions, or ns, of mix in function, called from `from` */
+	SCENARIO_RUN,
 	SCENARIO_GUEST,      /* the same as a guest; is_kernel: its kernel */
 	SCENARIO_SYSCALL,    /* ns in the kernel, in function or nowhere */
 	SCENARIO_FAULT,      /* amount pages at address; from_disk */
@@ -42,7 +50,8 @@ enum scenario_step_kind {
 	SCENARIO_YIELD,
 	SCENARIO_HIT,        /* amount hits of the tracepoint `text` */
 	SCENARIO_MARK,       /* scenario:mark with amount and text */
-	SCENARIO_TOUCH,      /* amount accesses (`access` as tally_breakpoint) of 4 bytes at address */
+	/* amount accesses (`access` as tally_breakpoint) of 4 bytes at address */
+	SCENARIO_TOUCH,
 	SCENARIO_FORK,       /* amount tasks of program */
 	SCENARIO_THREAD,
 	SCENARIO_WAIT,       /* for all of its children */
@@ -65,7 +74,8 @@ struct scenario_step {
 	const char *text;
 };
 
-/* What a task does.  A `task` runs from the start, a `program` when it is forked or started as a thread. */
+/* What a task does.  A `task` runs from the start, a `program` when it is forked or started as a
+ * thread. */
 struct scenario_program {
 	const char *name;
 	bool is_task, is_unprivileged;
@@ -89,7 +99,8 @@ struct scenario_part {
 	struct scenario_place place;
 	const char *text;            /* what is said; or the events … */
 	struct scenario_place events_place;
-	int program;                 /* … of this task and the others of its name; SCENARIO_NONE: of CPUs */
+	/* … of this task and the others of its name; SCENARIO_NONE: of CPUs */
+	int program;
 	int cpu;                     /* this one, or SCENARIO_NONE: all */
 	bool is_inherited, is_pinned, is_exclusive;
 	/* of samples */
@@ -109,7 +120,8 @@ struct scenario {
 	struct scenario_happening *happenings;
 	struct scenario_part *parts;
 	unsigned mix_count, function_count, program_count, happening_count, part_count;
-	unsigned mix_capacity, function_capacity, program_capacity, happening_capacity, part_capacity;
+	unsigned mix_capacity, function_capacity, program_capacity, happening_capacity,
+		part_capacity;
 	struct scenario_text *texts; /* the strings */
 };
 
@@ -119,7 +131,8 @@ struct scenario_error {
 };
 
 /* 0; -22 (EINVAL): *error says where and why; -12: no memory. */
-int scenario_parse(const char *text, size_t length, struct scenario **out, struct scenario_error *error);
+int scenario_parse(const char *text, size_t length, struct scenario **out,
+		   struct scenario_error *error);
 void scenario_free(struct scenario *scenario);
 
 const char *scenario_metric_name(enum sim_metric metric);

@@ -16,7 +16,8 @@ struct scenario_word {
 struct scenario_reference {
 	struct scenario_word word;
 	unsigned line;
-	unsigned program, step; /* of the step that names it, or program SCENARIO_ITEMS_MAX: of part `step` */
+	/* of the step that names it, or program SCENARIO_ITEMS_MAX: of part `step` */
+	unsigned program, step;
 };
 
 struct scenario_parser {
@@ -35,23 +36,29 @@ struct scenario_parser {
 };
 
 /* Errors: all return -22 or -12, which travels. */
-int scenario_fail(struct scenario_parser *parser, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int scenario_fail(struct scenario_parser *parser, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 int scenario_expected(struct scenario_parser *parser, const char *what);
 
 /* Words. */
 void scenario_next(struct scenario_parser *parser);
 bool scenario_is(const struct scenario_parser *parser, const char *text);
-bool scenario_skip(struct scenario_parser *parser, const char *text); /* takes it if it is the next word */
+/* takes it if it is the next word */
+bool scenario_skip(struct scenario_parser *parser, const char *text);
 int scenario_need(struct scenario_parser *parser, const char *text);
-int scenario_done(struct scenario_parser *parser);                   /* nothing else stands on the line */
+/* nothing else stands on the line */
+int scenario_done(struct scenario_parser *parser);
 int scenario_name(struct scenario_parser *parser, const char *what, const char **name);
 int scenario_text(struct scenario_parser *parser, const char *what, const char **text); /* "…" */
-int scenario_number(struct scenario_parser *parser, const char *what, uint64_t minimum, uint64_t maximum, uint64_t *out);
-bool scenario_is_time(const struct scenario_parser *parser); /* "5ms", or a number with a unit behind it */
+int scenario_number(struct scenario_parser *parser, const char *what, uint64_t minimum,
+		    uint64_t maximum, uint64_t *out);
+bool scenario_is_time(
+	const struct scenario_parser *parser); /* "5ms", or a number with a unit behind it */
 int scenario_time(struct scenario_parser *parser, uint64_t *ns);
 char *scenario_keep(struct scenario_parser *parser, const char *text, size_t length);
 int scenario_refer(struct scenario_parser *parser, unsigned program, unsigned step);
-int scenario_grow(struct scenario_parser *parser, void **items, unsigned count, unsigned *capacity, size_t size);
+int scenario_grow(struct scenario_parser *parser, void **items, unsigned count, unsigned *capacity,
+		  size_t size);
 
 /* Looked up among what stands above. */
 int scenario_find_mix(struct scenario_parser *parser, int *out);

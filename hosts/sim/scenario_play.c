@@ -12,7 +12,7 @@ enum { TASKS_MAX = 100000, HIT_INSTRUCTIONS = 200, FAULT_INSTRUCTIONS = 1000, CH
 #define KERNEL_ENTRY 0xffffffff81100000u
 #define FAULT_BASE 0x7f0000000000u
 
-/* --- call chains ------------------------------------------------------------------------------------------------------ */
+/* --- call chains ---------------------------------------------------------- */
 
 struct scenario_chain {
 	int function, from;
@@ -20,7 +20,8 @@ struct scenario_chain {
 	uint64_t *addresses;
 };
 
-/* Where `callee` is called in `caller`: each callee has a place of its own, as far as there is room. */
+/* Where `callee` is called in `caller`: each callee has a place of its own, as far as there is
+ * room. */
 static uint64_t return_address(const struct scenario *scenario, int caller, int callee)
 {
 	const struct scenario_function *function = &scenario->functions[caller];
@@ -35,7 +36,8 @@ static int make_chain(struct scenario_play *play, int function, int from)
 	uint64_t addresses[CHAIN_MAX];
 	int callee = function, caller = from >= 0 ? from : scenario->functions[function].caller;
 	*chain = (struct scenario_chain){ .function = function, .from = from };
-	for (; caller >= 0 && chain->count < CHAIN_MAX; callee = caller, caller = scenario->functions[caller].caller)
+	for (; caller >= 0 && chain->count < CHAIN_MAX;
+	     callee = caller, caller = scenario->functions[caller].caller)
 		addresses[chain->count++] = return_address(scenario, caller, callee);
 	chain->addresses = calloc(chain->count + 1, sizeof(*addresses));
 	if (!chain->addresses)
@@ -45,7 +47,8 @@ static int make_chain(struct scenario_play *play, int function, int from)
 	return 0;
 }
 
-static const struct scenario_chain *find_chain(const struct scenario_play *play, int function, int from)
+static const struct scenario_chain *find_chain(const struct scenario_play *play, int function,
+					       int from)
 {
 	for (unsigned i = 0; i < play->chain_count; i++)
 		if (play->chains[i].function == function && play->chains[i].from == from)
@@ -70,39 +73,44 @@ static int make_chains(struct scenario_play *play)
 	return code;
 }
 
-/* --- work ---------------------------------------------------------------------------------------------------------------- */
+/* --- work ----------------------------------------------------------------- */
 
 static void work_in(const struct scenario_play *play, int function, int from, struct sim_work *work)
 {
 	const struct scenario_function *place = &play->scenario->functions[function];
 	const struct scenario_chain *chain = find_chain(play, function, from);
 	work->address = place->address;
-	work->code_size = place->size - 32; /* an interrupt that comes late still is in the function */
+	/* an interrupt that comes late still is in the function */
+	work->code_size = place->size - 32;
 	work->callers = chain->addresses;
 	work->caller_count = chain->count;
 }
 
-static uint64_t instructions_in(const struct scenario_play *play, uint64_t ns, uint32_t cycles_per_kilo)
+static uint64_t instructions_in(const struct scenario_play *play, uint64_t ns,
+				uint32_t cycles_per_kilo)
 {
 	unsigned __int128 kilocycles = (unsigned __int128)ns * play->machine->config.megahertz;
 	uint64_t instructions = (uint64_t)(kilocycles / cycles_per_kilo);
 	return instructions ? instructions : 1;
 }
 
-static void mixed_work(struct scenario_instance *instance, const struct scenario_step *step, enum tally_engine_mode mode,
-		       struct sim_phase *phase)
+static void mixed_work(struct scenario_instance *instance, const struct scenario_step *step,
+		       enum tally_engine_mode mode, struct sim_phase *phase)
 {
 	const struct scenario_play *play = instance->play;
 	const struct scenario_mix *mix = &play->scenario->mixes[step->mix];
 	*phase = (struct sim_phase){ .kind = SIM_WORK, .work = { .mode = mode } };
 	memcpy(phase->work.per_kilo, mix->per_kilo, sizeof(mix->per_kilo));
-	phase->work.instructions = step->ns ? instructions_in(play, step->ns, mix->per_kilo[SIM_CYCLES]) : step->amount;
+	phase->work.instructions = step->ns ? instructions_in(play, step->ns,
+							      mix->per_kilo[SIM_CYCLES])
+					    : step->amount;
 	work_in(play, step->function, step->from, &phase->work);
 }
 
-/* Instructions that come along with what else a task does: one a cycle, a fifth of them branches. */
-static void plain_work(uint64_t instructions, enum tally_engine_mode mode, const struct sim_work *like,
-		       struct sim_phase *phase)
+/* Instructions that come along with what else a task does: one a cycle, a fifth of them
+ * branches. */
+static void plain_work(uint64_t instructions, enum tally_engine_mode mode,
+		       const struct sim_work *like, struct sim_phase *phase)
 {
 	*phase = (struct sim_phase){ .kind = SIM_WORK };
 	if (like)
@@ -116,7 +124,7 @@ static void plain_work(uint64_t instructions, enum tally_engine_mode mode, const
 	phase->work.mode = mode;
 }
 
-/* --- births and deaths ---------------------------------------------------------------------------------------------------- */
+/* --- births and deaths ---------------------------------------------------- */
 
 static sim_program play_task;
 
@@ -126,10 +134,16 @@ static struct scenario_instance *spawn(struct scenario_play *play, struct scenar
 	struct scenario_instance *instance = calloc(1, sizeof(*instance));
 	if (!instance)
 		return NULL;
-	*instance = (struct scenario_instance){ .play = play, .program = program, .parent = parent, .is_thread = thread };
-	struct sim_task_spec spec = { .comm = parent ? NULL : program->name, .program = play_task, .data = instance,
-				      .cpu = program->cpu, .thread = thread };
-	if (!parent && program->cpu < 0) /* each begins elsewhere; from there on it is the scheduler's matter */
+	*instance = (struct scenario_instance){
+		.play = play, .program = program, .parent = parent, .is_thread = thread
+	};
+	struct sim_task_spec spec = { .comm = parent ? NULL : program->name,
+				      .program = play_task,
+				      .data = instance,
+				      .cpu = program->cpu,
+				      .thread = thread };
+	/* each begins elsewhere; from there on it is the scheduler's matter */
+	if (!parent && program->cpu < 0)
 		spec.cpu = (int)(play->next_cpu++ % play->machine->config.cpus);
 	instance->task = sim_spawn(play->machine, parent ? parent->task : NULL, &spec);
 	if (!instance->task) {
@@ -153,7 +167,8 @@ static struct scenario_instance *spawn(struct scenario_play *play, struct scenar
 	return instance;
 }
 
-static void start_others(struct scenario_instance *instance, const struct scenario_step *step, bool thread)
+static void start_others(struct scenario_instance *instance, const struct scenario_step *step,
+			 bool thread)
 {
 	struct scenario_play *play = instance->play;
 	for (uint64_t i = 0; i < step->amount; i++)
@@ -180,9 +195,10 @@ static void leave(struct scenario_instance *instance, uint64_t exit_code, struct
 	*phase = (struct sim_phase){ .kind = SIM_EXIT, .exit_code = (int)exit_code };
 }
 
-/* --- steps -------------------------------------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------- */
 
-/* Steps that come again `amount` times have a stretch of work each time: true while one is to be done. */
+/* Steps that come again `amount` times have a stretch of work each time: true while one is to be
+ * done. */
 static bool once_more(struct scenario_instance *instance, const struct scenario_step *step)
 {
 	if (!instance->again) {
@@ -208,7 +224,8 @@ static void hit(struct scenario_instance *instance, const struct scenario_step *
 }
 
 /* True: *phase takes time, and the step may come again. */
-static bool repeated_step(struct scenario_instance *instance, const struct scenario_step *step, struct sim_phase *phase)
+static bool repeated_step(struct scenario_instance *instance, const struct scenario_step *step,
+			  struct sim_phase *phase)
 {
 	if (!once_more(instance, step))
 		return false;
@@ -217,17 +234,20 @@ static bool repeated_step(struct scenario_instance *instance, const struct scena
 	return true;
 }
 
-static bool guest(struct scenario_instance *instance, const struct scenario_step *step, struct sim_phase *phase)
+static bool guest(struct scenario_instance *instance, const struct scenario_step *step,
+		  struct sim_phase *phase)
 {
 	instance->in_guest = !instance->in_guest;
 	sim_guest_switch(instance->play->machine, instance->in_guest);
 	if (!instance->in_guest)
 		return false;
-	mixed_work(instance, step, step->is_kernel ? TALLY_MODE_GUEST_KERNEL : TALLY_MODE_GUEST_USER, phase);
+	mixed_work(instance, step,
+		   step->is_kernel ? TALLY_MODE_GUEST_KERNEL : TALLY_MODE_GUEST_USER, phase);
 	return true;
 }
 
-static void call(struct scenario_instance *instance, const struct scenario_step *step, struct sim_phase *phase)
+static void call(struct scenario_instance *instance, const struct scenario_step *step,
+		 struct sim_phase *phase)
 {
 	sim_trace_syscall(instance->play->machine, 0);
 	plain_work(instructions_in(instance->play, step->ns, 1000), TALLY_MODE_KERNEL, NULL, phase);
@@ -235,15 +255,18 @@ static void call(struct scenario_instance *instance, const struct scenario_step 
 		work_in(instance->play, step->function, SCENARIO_NONE, &phase->work);
 }
 
-static void fault(struct scenario_instance *instance, const struct scenario_step *step, struct sim_phase *phase)
+static void fault(struct scenario_instance *instance, const struct scenario_step *step,
+		  struct sim_phase *phase)
 {
-	sim_fault(instance->play->machine, step->address ? step->address : FAULT_BASE, (unsigned)step->amount, step->from_disk);
+	sim_fault(instance->play->machine, step->address ? step->address : FAULT_BASE,
+		  (unsigned)step->amount, step->from_disk);
 	plain_work(FAULT_INSTRUCTIONS * step->amount, TALLY_MODE_KERNEL, NULL, phase);
 }
 
 static void repeat(struct scenario_instance *instance, const struct scenario_step *step)
 {
-	instance->repeats[instance->depth].first = instance->step; /* the step behind it: where to go back to */
+	/* the step behind it: where to go back to */
+	instance->repeats[instance->depth].first = instance->step;
 	instance->repeats[instance->depth++].left = step->amount;
 }
 
@@ -293,16 +316,19 @@ static void do_at_once(struct scenario_instance *instance, const struct scenario
 }
 
 /* True: *phase is what the task does next; else the next step is asked. */
-static bool do_step(struct scenario_instance *instance, const struct scenario_step *step, struct sim_phase *phase)
+static bool do_step(struct scenario_instance *instance, const struct scenario_step *step,
+		    struct sim_phase *phase)
 {
 	switch (step->kind) {
 	case SCENARIO_RUN:
-		mixed_work(instance, step, step->is_kernel ? TALLY_MODE_KERNEL : TALLY_MODE_USER, phase);
+		mixed_work(instance, step, step->is_kernel ? TALLY_MODE_KERNEL : TALLY_MODE_USER,
+			   phase);
 		return true;
 	case SCENARIO_GUEST:
 	case SCENARIO_HIT:
 	case SCENARIO_TOUCH:
-		if (step->kind == SCENARIO_GUEST ? guest(instance, step, phase) : repeated_step(instance, step, phase)) {
+		if (step->kind == SCENARIO_GUEST ? guest(instance, step, phase)
+						 : repeated_step(instance, step, phase)) {
 			instance->step--; /* it is asked again */
 			return true;
 		}
@@ -342,7 +368,8 @@ static void begin(struct scenario_instance *instance)
 		instance->play->on_begin(instance->play->context, instance);
 }
 
-static void play_task(struct sim_machine *machine, struct sim_task *task, void *data, struct sim_phase *phase)
+static void play_task(struct sim_machine *machine, struct sim_task *task, void *data,
+		      struct sim_phase *phase)
 {
 	struct scenario_instance *instance = data;
 	(void)machine, (void)task;
@@ -354,9 +381,10 @@ static void play_task(struct sim_machine *machine, struct sim_task *task, void *
 	leave(instance, 0, phase);
 }
 
-/* --- for the observer ------------------------------------------------------------------------------------------------------------ */
+/* --- for the observer ----------------------------------------------------- */
 
-int scenario_play_init(struct scenario_play *play, const struct scenario *scenario, struct sim_machine *machine)
+int scenario_play_init(struct scenario_play *play, const struct scenario *scenario,
+		       struct sim_machine *machine)
 {
 	*play = (struct scenario_play){ .scenario = scenario, .machine = machine };
 	/* EBUSY: another machine of this program has it. */
@@ -368,7 +396,8 @@ int scenario_play_start(struct scenario_play *play)
 {
 	play->start_ns = sim_now(play->machine);
 	for (unsigned i = 0; i < play->scenario->program_count; i++)
-		if (play->scenario->programs[i].is_task && !spawn(play, NULL, &play->scenario->programs[i], false))
+		if (play->scenario->programs[i].is_task &&
+		    !spawn(play, NULL, &play->scenario->programs[i], false))
 			return -12;
 	return 0;
 }
@@ -380,8 +409,8 @@ static void pass(struct sim_machine *machine)
 	sim_do(machine, &phase);
 }
 
-/* The happening that is due first, of those that did not happen yet: they are done in order of time, equal ones in the
- * text's. */
+/* The happening that is due first, of those that did not happen yet: they are done in order of
+ * time, equal ones in the text's. */
 static const struct scenario_happening *due(const struct scenario_play *play, unsigned rank)
 {
 	const struct scenario *scenario = play->scenario;
@@ -389,7 +418,8 @@ static const struct scenario_happening *due(const struct scenario_play *play, un
 		unsigned before = 0;
 		for (unsigned j = 0; j < scenario->happening_count; j++)
 			before += scenario->happenings[j].at_ns < scenario->happenings[i].at_ns ||
-				  (scenario->happenings[j].at_ns == scenario->happenings[i].at_ns && j < i);
+				  (scenario->happenings[j].at_ns == scenario->happenings[i].at_ns &&
+				   j < i);
 		if (before == rank)
 			return &scenario->happenings[i];
 	}
@@ -408,7 +438,8 @@ void scenario_play_happenings(struct scenario_play *play)
 	while (scenario_play_next_happening(play) <= sim_now(machine)) {
 		const struct scenario_happening *happening = due(play, play->next_happening++);
 		struct sim_task *self = sim_current(machine);
-		for (unsigned cpu = 0; !happening->online && sim_task_cpu(self) == happening->cpu && cpu < machine->config.cpus;
+		for (unsigned cpu = 0; !happening->online && sim_task_cpu(self) == happening->cpu &&
+				       cpu < machine->config.cpus;
 		     cpu++)
 			if (cpu != happening->cpu && sim_cpu_online(machine, cpu)) {
 				sim_pin(machine, self, (int)cpu);
@@ -434,8 +465,9 @@ static bool descends(const struct scenario_instance *instance, const struct scen
 	return instance;
 }
 
-uint64_t scenario_play_truth(const struct scenario_play *play, const struct scenario_instance *instance,
-			     bool with_children, enum sim_metric metric, unsigned modes)
+uint64_t scenario_play_truth(const struct scenario_play *play,
+			     const struct scenario_instance *instance, bool with_children,
+			     enum sim_metric metric, unsigned modes)
 {
 	uint64_t total = 0;
 	for (unsigned cpu = 0; cpu < play->machine->config.cpus; cpu++)
@@ -445,7 +477,8 @@ uint64_t scenario_play_truth(const struct scenario_play *play, const struct scen
 			continue;
 		for (unsigned mode = 0; mode < SCENARIO_MODES; mode++)
 			if (modes >> mode & 1)
-				total += one->task ? sim_truth(one->task, metric, mode) : one->truth[metric][mode];
+				total += one->task ? sim_truth(one->task, metric, mode)
+						   : one->truth[metric][mode];
 	}
 	return total;
 }

@@ -15,7 +15,8 @@ static int work(struct scenario_parser *parser, struct scenario_step *step)
 	if (scenario_is_time(parser)) {
 		code = scenario_time(parser, &step->ns);
 	} else {
-		code = scenario_number(parser, "how much, like '10M instructions' or '5 ms'", 1, 1ull << 48, &step->amount);
+		code = scenario_number(parser, "how much, like '10M instructions' or '5 ms'", 1,
+				       1ull << 48, &step->amount);
 		if (!code)
 			code = scenario_need(parser, "instructions");
 	}
@@ -30,10 +31,13 @@ static int work(struct scenario_parser *parser, struct scenario_step *step)
 		code = scenario_find_function(parser, &step->function);
 	if (!code && scenario_skip(parser, "from"))
 		code = scenario_find_function(parser, &step->from);
-	if (!code && step->from >= 0 && parser->scenario->functions[step->from].is_kernel !=
-						parser->scenario->functions[step->function].is_kernel) {
+	if (!code && step->from >= 0 &&
+	    parser->scenario->functions[step->from].is_kernel !=
+		    parser->scenario->functions[step->function].is_kernel) {
 		parser->word = word;
-		code = scenario_fail(parser, "the kernel's functions are called by the kernel's, others by others");
+		code = scenario_fail(
+			parser,
+			"the kernel's functions are called by the kernel's, others by others");
 	}
 	return code;
 }
@@ -101,7 +105,10 @@ static int hit(struct scenario_parser *parser, struct scenario_step *step)
 	int code = scenario_name(parser, "a tracepoint", &step->text);
 	if (!code && strcmp(step->text, known[0])) {
 		parser->word = word;
-		return scenario_fail(parser, "a task can hit %s, or 'mark' its own; the others hit by themselves", known[0]);
+		return scenario_fail(
+			parser,
+			"a task can hit %s, or 'mark' its own; the others hit by themselves",
+			known[0]);
 	}
 	return code ? code : times(parser, step);
 }
@@ -116,8 +123,11 @@ static int mark(struct scenario_parser *parser, struct scenario_step *step)
 
 static int touch(struct scenario_parser *parser, struct scenario_step *step)
 {
-	static const struct { const char *name; unsigned access; } accesses[] = {
-		{ "to-read", TALLY_BREAKPOINT_R }, { "to-write", TALLY_BREAKPOINT_W }, { "to-execute", TALLY_BREAKPOINT_X },
+	static const struct { const char *name; unsigned access;
+	} accesses[] = {
+		{ "to-read", TALLY_BREAKPOINT_R },
+		{ "to-write", TALLY_BREAKPOINT_W },
+		{ "to-execute", TALLY_BREAKPOINT_X },
 	};
 	int code = scenario_number(parser, "an address", 4096, 1ull << 47, &step->address);
 	for (unsigned i = 0; !code && !step->access; i++) {
@@ -149,7 +159,8 @@ static int pin(struct scenario_parser *parser, struct scenario_step *step)
 	if (!code)
 		code = scenario_need(parser, "cpu");
 	if (!code)
-		code = scenario_number(parser, "a cpu's number", 0, parser->scenario->machine.cpus - 1, &number);
+		code = scenario_number(parser, "a cpu's number", 0,
+				       parser->scenario->machine.cpus - 1, &number);
 	step->cpu = code ? SCENARIO_NONE : (int)number;
 	return code;
 }
@@ -162,7 +173,8 @@ static int drop(struct scenario_parser *parser, struct scenario_step *step)
 
 static int leave(struct scenario_parser *parser, struct scenario_step *step)
 {
-	return parser->word.length ? scenario_number(parser, "an exit code", 0, 255, &step->amount) : 0;
+	return parser->word.length ? scenario_number(parser, "an exit code", 0, 255, &step->amount)
+				   : 0;
 }
 
 static int sleep_for(struct scenario_parser *parser, struct scenario_step *step)
@@ -174,7 +186,8 @@ static int repeat(struct scenario_parser *parser, struct scenario_step *step)
 {
 	int code = times(parser, step);
 	if (!code && parser->depth == SCENARIO_DEPTH_MAX)
-		return scenario_fail(parser, "repeats stand in one another %d deep at most", SCENARIO_DEPTH_MAX);
+		return scenario_fail(parser, "repeats stand in one another %d deep at most",
+				     SCENARIO_DEPTH_MAX);
 	if (!code)
 		parser->open[parser->depth++] = parser->program->step_count;
 	return code;
@@ -191,12 +204,24 @@ static const struct {
 	enum scenario_step_kind kind;
 	int (*parse)(struct scenario_parser *parser, struct scenario_step *step);
 } verbs[] = {
-	{ "run", SCENARIO_RUN, run },          { "guest", SCENARIO_GUEST, guest },   { "syscall", SCENARIO_SYSCALL, syscall_of },
-	{ "fault", SCENARIO_FAULT, fault },    { "sleep", SCENARIO_SLEEP, sleep_for }, { "yield", SCENARIO_YIELD, nothing },
-	{ "hit", SCENARIO_HIT, hit },          { "mark", SCENARIO_MARK, mark },      { "touch", SCENARIO_TOUCH, touch },
-	{ "fork", SCENARIO_FORK, start },      { "thread", SCENARIO_THREAD, start }, { "wait", SCENARIO_WAIT, nothing },
-	{ "exec", SCENARIO_EXEC, named },      { "comm", SCENARIO_COMM, named },     { "pin", SCENARIO_PIN, pin },
-	{ "unpin", SCENARIO_PIN, nothing },    { "drop", SCENARIO_PRIVILEGES, drop }, { "exit", SCENARIO_EXIT, leave },
+	{ "run", SCENARIO_RUN, run },
+	{ "guest", SCENARIO_GUEST, guest },
+	{ "syscall", SCENARIO_SYSCALL, syscall_of },
+	{ "fault", SCENARIO_FAULT, fault },
+	{ "sleep", SCENARIO_SLEEP, sleep_for },
+	{ "yield", SCENARIO_YIELD, nothing },
+	{ "hit", SCENARIO_HIT, hit },
+	{ "mark", SCENARIO_MARK, mark },
+	{ "touch", SCENARIO_TOUCH, touch },
+	{ "fork", SCENARIO_FORK, start },
+	{ "thread", SCENARIO_THREAD, start },
+	{ "wait", SCENARIO_WAIT, nothing },
+	{ "exec", SCENARIO_EXEC, named },
+	{ "comm", SCENARIO_COMM, named },
+	{ "pin", SCENARIO_PIN, pin },
+	{ "unpin", SCENARIO_PIN, nothing },
+	{ "drop", SCENARIO_PRIVILEGES, drop },
+	{ "exit", SCENARIO_EXIT, leave },
 	{ "repeat", SCENARIO_REPEAT, repeat },
 };
 
@@ -220,16 +245,22 @@ static int parse_verb(struct scenario_parser *parser, struct scenario_step *step
 			step->kind = verbs[i].kind;
 			return verbs[i].parse(parser, step);
 		}
-	return scenario_expected(parser, "what the task does (run, syscall, fault, sleep, yield, hit, mark, touch, fork, thread, "
-					 "wait, exec, comm, pin, unpin, drop, exit, repeat, guest) or 'end'");
+	return scenario_expected(
+		parser,
+		"what the task does (run, syscall, fault, sleep, yield, hit, mark, touch, fork, thread, "
+		"wait, exec, comm, pin, unpin, drop, exit, repeat, guest) or 'end'");
 }
 
 int scenario_step(struct scenario_parser *parser)
 {
 	struct scenario_program *program = parser->program;
-	struct scenario_step step = { .place = { parser->line, parser->word.column }, .mix = SCENARIO_NONE,
-				      .function = SCENARIO_NONE, .from = SCENARIO_NONE, .program = SCENARIO_NONE,
-				      .cpu = SCENARIO_NONE, .kind = SCENARIO_END };
+	struct scenario_step step = { .place = { parser->line, parser->word.column },
+				      .mix = SCENARIO_NONE,
+				      .function = SCENARIO_NONE,
+				      .from = SCENARIO_NONE,
+				      .program = SCENARIO_NONE,
+				      .cpu = SCENARIO_NONE,
+				      .kind = SCENARIO_END };
 	bool is_end = scenario_skip(parser, "end"), ends_task = is_end && !parser->depth;
 	int code = is_end ? end(parser, &step) : parse_verb(parser, &step);
 	if (!code)
@@ -239,8 +270,8 @@ int scenario_step(struct scenario_parser *parser)
 		return 0;
 	}
 	if (!code)
-		code = scenario_grow(parser, (void **)&program->steps, program->step_count, &program->step_capacity,
-				     sizeof(step));
+		code = scenario_grow(parser, (void **)&program->steps, program->step_count,
+				     &program->step_capacity, sizeof(step));
 	if (!code)
 		program->steps[program->step_count++] = step;
 	return code;

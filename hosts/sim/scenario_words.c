@@ -61,7 +61,8 @@ void scenario_next(struct scenario_parser *parser)
 	struct scenario_word *word = &parser->word;
 	while (parser->at < parser->line_end && (is_blank(*parser->at) || *parser->at == ','))
 		parser->at++;
-	*word = (struct scenario_word){ .start = parser->at, .column = (unsigned)(parser->at - parser->line_start) + 1 };
+	*word = (struct scenario_word){ .start = parser->at,
+					.column = (unsigned)(parser->at - parser->line_start) + 1 };
 	if (parser->at == parser->line_end || *parser->at == '#') {
 		parser->at = parser->line_end;
 		return;
@@ -82,7 +83,8 @@ void scenario_next(struct scenario_parser *parser)
 bool scenario_is(const struct scenario_parser *parser, const char *text)
 {
 	const struct scenario_word *word = &parser->word;
-	return !word->is_quoted && word->length == strlen(text) && !memcmp(word->start, text, word->length);
+	return !word->is_quoted && word->length == strlen(text) &&
+	       !memcmp(word->start, text, word->length);
 }
 
 bool scenario_skip(struct scenario_parser *parser, const char *text)
@@ -104,7 +106,9 @@ int scenario_need(struct scenario_parser *parser, const char *text)
 
 int scenario_done(struct scenario_parser *parser)
 {
-	return parser->word.length || parser->word.is_quoted ? scenario_expected(parser, "the end of the line") : 0;
+	return parser->word.length || parser->word.is_quoted
+		       ? scenario_expected(parser, "the end of the line")
+		       : 0;
 }
 
 char *scenario_keep(struct scenario_parser *parser, const char *text, size_t length)
@@ -151,7 +155,7 @@ int scenario_text(struct scenario_parser *parser, const char *what, const char *
 	return keep_word(parser, text);
 }
 
-/* --- numbers -------------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------- */
 
 struct number {
 	uint64_t value;
@@ -162,7 +166,9 @@ struct number {
 
 static bool digit_of(char c, unsigned base, unsigned *digit)
 {
-	*digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) : 16;
+	*digit = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
+		 : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10)
+					: 16;
 	return *digit < base;
 }
 
@@ -200,7 +206,8 @@ static bool scale(const struct number *number, uint64_t factor, uint64_t *out)
 	       !__builtin_add_overflow(*out, factor / 1000 * number->fraction, out);
 }
 
-int scenario_number(struct scenario_parser *parser, const char *what, uint64_t minimum, uint64_t maximum, uint64_t *out)
+int scenario_number(struct scenario_parser *parser, const char *what, uint64_t minimum,
+		    uint64_t maximum, uint64_t *out)
 {
 	static const struct { char letter; uint64_t factor; } units[] = {
 		{ 'K', 1000 }, { 'M', 1000000 }, { 'G', 1000000000 },
@@ -217,8 +224,8 @@ int scenario_number(struct scenario_parser *parser, const char *what, uint64_t m
 	if (!factor)
 		return scenario_expected(parser, what);
 	if (!scale(&number, factor, out) || *out < minimum || *out > maximum)
-		return scenario_fail(parser, "%s is from %llu to %llu", what, (unsigned long long)minimum,
-				     (unsigned long long)maximum);
+		return scenario_fail(parser, "%s is from %llu to %llu", what,
+				     (unsigned long long)minimum, (unsigned long long)maximum);
 	scenario_next(parser);
 	return 0;
 }
@@ -265,14 +272,16 @@ int scenario_time(struct scenario_parser *parser, uint64_t *ns)
 	return 0;
 }
 
-/* --- lists and names ---------------------------------------------------------------------------------------------------- */
+/* --- lists and names ------------------------------------------------------ */
 
-int scenario_grow(struct scenario_parser *parser, void **items, unsigned count, unsigned *capacity, size_t size)
+int scenario_grow(struct scenario_parser *parser, void **items, unsigned count, unsigned *capacity,
+		  size_t size)
 {
 	if (count < *capacity)
 		return 0;
 	if (count >= SCENARIO_ITEMS_MAX)
-		return scenario_fail(parser, "too many of them: %d is the limit", SCENARIO_ITEMS_MAX);
+		return scenario_fail(parser, "too many of them: %d is the limit",
+				     SCENARIO_ITEMS_MAX);
 	unsigned more = *capacity ? 2 * *capacity : 8;
 	void *grown = realloc(*items, more * size);
 	if (!grown)
@@ -304,8 +313,10 @@ int scenario_find_mix(struct scenario_parser *parser, int *out)
 			scenario_next(parser);
 			return 0;
 		}
-	return scenario_expected(parser, scenario->mix_count ? "the name of a mix that stands above" :
-				 "the name of a mix ('mix NAME has …' is to stand above)");
+	return scenario_expected(
+		parser, scenario->mix_count
+				? "the name of a mix that stands above"
+				: "the name of a mix ('mix NAME has …' is to stand above)");
 }
 
 int scenario_find_function(struct scenario_parser *parser, int *out)

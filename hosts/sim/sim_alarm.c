@@ -1,11 +1,12 @@
-/* What happens next, wherever: alarms in the order of their times, those of equal times as they were set.
+/* What happens next, wherever: alarms in the order of their times, those of equal times as they
+ * were set.
  *
- * Most are in a heap of four children a node, whose entries hold the keys so that sifting looks at no alarm; it writes
- * where each went.  What rings mostly sets an alarm again, so the root is left empty while something rings, and what is
- * set then begins its way there: one sift instead of two.
+ * Most are in a heap of four children a node, whose entries hold the keys so that sifting looks at
+ * no alarm; it writes where each went.  What rings mostly sets an alarm again, so the root is left
+ * empty while something rings, and what is set then begins its way there: one sift instead of two.
  *
- * Ticks are as many as CPUs, and each is set one period after it rang: later than all the others.  They have a list
- * of their own, in order, where that is a look at the last one. */
+ * Ticks are as many as CPUs, and each is set one period after it rang: later than all the others.
+ * They have a list of their own, in order, where that is a look at the last one. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -125,7 +126,8 @@ static void unset(struct sim_alarms *alarms, struct sim_alarm *alarm)
 	alarm->slot = SIM_NO_SLOT;
 }
 
-void sim_alarm_init(struct sim_alarm *alarm, void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm))
+void sim_alarm_init(struct sim_alarm *alarm,
+		    void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm))
 {
 	*alarm = (struct sim_alarm){ .slot = SIM_NO_SLOT, .ring = ring };
 }
@@ -134,7 +136,8 @@ void sim_alarms_set(struct sim_alarms *alarms, struct sim_alarm *alarm, uint64_t
 {
 	if (alarm->slot != SIM_NO_SLOT && alarm->at == at)
 		return;
-	bool moves = alarm->slot != SIM_NO_SLOT && !alarm->is_tick && !alarms->root_is_empty && at != SIM_NEVER;
+	bool moves = alarm->slot != SIM_NO_SLOT && !alarm->is_tick && !alarms->root_is_empty &&
+		     at != SIM_NEVER;
 	if (!moves)
 		unset(alarms, alarm);
 	if (at == SIM_NEVER)

@@ -1,4 +1,5 @@
-/* Tasks whose program is a C function: coroutines that the machine resumes when their phase is over. */
+/* Tasks whose program is a C function: coroutines that the machine resumes when their phase is
+ * over. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -75,11 +76,13 @@ static void entry(unsigned high, unsigned low)
 	after_switch(NULL, &body->machine_stack, &body->machine_stack_size);
 	int code = body->function(body->machine, body->argument);
 	*body->phase = (struct sim_phase){ .kind = SIM_EXIT, .exit_code = code };
-	before_switch(NULL, body->machine_stack, body->machine_stack_size); /* NULL: this stack is done with */
+	/* NULL: this stack is done with */
+	before_switch(NULL, body->machine_stack, body->machine_stack_size);
 	setcontext(&body->machine_context);
 }
 
-void sim_body_program(struct sim_machine *machine, struct sim_task *task, void *data, struct sim_phase *phase)
+void sim_body_program(struct sim_machine *machine, struct sim_task *task, void *data,
+		      struct sim_phase *phase)
 {
 	struct sim_body *body = data;
 	task->stack_top = (uintptr_t)body->stack + SIM_STACK_SIZE;

@@ -1,7 +1,8 @@
 /* One CPU: work done as time passes, counters that fill with it, interrupts where they overflow.
  *
- * A CPU's work alarm rings when its phase ends or a counter that somebody waits for overflows, whichever is first; in
- * between its counters are behind, and sim_cpu_advance() brings them to the machine's time before anybody looks.
+ * A CPU's work alarm rings when its phase ends or a counter that somebody waits for overflows,
+ * whichever is first; in between its counters are behind, and sim_cpu_advance() brings them to the
+ * machine's time before anybody looks.
  */
 #include "sim/sim_state.h"
 
@@ -25,8 +26,8 @@ static uint64_t scaled_up(uint64_t number, uint32_t factor, uint32_t divisor)
 }
 
 /* What `instructions` of this work come to. */
-static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work, enum sim_metric metric,
-			  uint64_t instructions)
+static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work,
+			  enum sim_metric metric, uint64_t instructions)
 {
 	if (metric == SIM_INSTRUCTIONS)
 		return instructions;
@@ -36,8 +37,8 @@ static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work
 }
 
 /* The first instruction with which the metric reaches `count`. */
-static uint64_t instruction_of(const struct sim_cpu *cpu, const struct sim_work *work, enum sim_metric metric,
-			       uint64_t count)
+static uint64_t instruction_of(const struct sim_cpu *cpu, const struct sim_work *work,
+			       enum sim_metric metric, uint64_t count)
 {
 	if (metric == SIM_INSTRUCTIONS)
 		return count;
@@ -61,7 +62,8 @@ static uint64_t next_stop(const struct sim_cpu *cpu, const struct sim_task *task
 		if (counter->until == SIM_NEVER || !counts(counter, work))
 			continue;
 		uint64_t reached = metric_at(cpu, work, counter->metric, task->work_done);
-		uint64_t stop = instruction_of(cpu, work, counter->metric, reached + counter->until);
+		uint64_t stop = instruction_of(cpu, work, counter->metric,
+					       reached + counter->until);
 		if (stop < limit)
 			limit = stop;
 	}
@@ -82,7 +84,9 @@ static void account(struct sim_cpu *cpu, struct sim_task *task, uint64_t to)
 			continue;
 		counter->value += delta[counter->metric];
 		if (counter->until != SIM_NEVER)
-			counter->until = counter->until > delta[counter->metric] ? counter->until - delta[counter->metric] : 0;
+			counter->until = counter->until > delta[counter->metric]
+						 ? counter->until - delta[counter->metric]
+						 : 0;
 	}
 	task->work_done = to;
 	if (work->mode == TALLY_MODE_USER)
@@ -114,8 +118,9 @@ static void deliver_overflows(struct sim_cpu *cpu)
 			continue;
 		cpu->counters[i].until = SIM_NEVER;
 		struct overflow overflow = { cpu, i };
-		sim_at_level(cpu, i == SIM_TRACE_COUNTER ? TALLY_LEVEL_NMI : cpu->machine->model->level, overflow_body,
-			     &overflow);
+		sim_at_level(cpu,
+			     i == SIM_TRACE_COUNTER ? TALLY_LEVEL_NMI : cpu->machine->model->level,
+			     overflow_body, &overflow);
 	}
 }
 
@@ -125,8 +130,10 @@ void sim_cpu_advance(struct sim_cpu *cpu)
 	if (!task || !task->in_phase || task->phase.kind != SIM_WORK)
 		return;
 	const struct sim_work *work = &task->phase.work;
-	uint64_t done = scaled(cpu->machine->now - cpu->work_start, cpu->megahertz, work->per_kilo[SIM_CYCLES]);
-	uint64_t left = work->instructions - cpu->work_base, reached = cpu->work_base + (done < left ? done : left);
+	uint64_t done = scaled(cpu->machine->now - cpu->work_start, cpu->megahertz,
+			       work->per_kilo[SIM_CYCLES]);
+	uint64_t left = work->instructions - cpu->work_base,
+		 reached = cpu->work_base + (done < left ? done : left);
 	while (task->work_done < reached) {
 		account(cpu, task, next_stop(cpu, task, reached));
 		deliver_overflows(cpu);
@@ -138,7 +145,8 @@ void sim_cpu_rearm(struct sim_cpu *cpu)
 	struct sim_machine *machine = cpu->machine;
 	struct sim_task *task = cpu->current;
 	uint64_t at = SIM_NEVER;
-	if (cpu->resched || cpu->pend || (task && !task->in_phase) || (!task && cpu->queue_length)) {
+	if (cpu->resched || cpu->pend || (task && !task->in_phase) ||
+	    (!task && cpu->queue_length)) {
 		at = machine->now;
 	} else if (task && task->phase.kind == SIM_WORK) {
 		const struct sim_work *work = &task->phase.work;
@@ -164,7 +172,8 @@ static void fill_regs(struct tally_engine_regs *regs, const struct sim_work *wor
 
 void sim_cpu_regs(struct sim_cpu *cpu, struct tally_engine_regs *regs)
 {
-	static const struct sim_work idle = { .mode = TALLY_MODE_KERNEL, .address = 0xffffffff81001000u };
+	static const struct sim_work idle = { .mode = TALLY_MODE_KERNEL,
+					      .address = 0xffffffff81001000u };
 	struct sim_task *task = cpu->current;
 	if (!task)
 		fill_regs(regs, &idle, 0);
@@ -174,7 +183,8 @@ void sim_cpu_regs(struct sim_cpu *cpu, struct tally_engine_regs *regs)
 		fill_regs(regs, &task->user_work, task->user_done);
 }
 
-void sim_at_level(struct sim_cpu *cpu, enum tally_engine_level level, void (*function)(void *), void *argument)
+void sim_at_level(struct sim_cpu *cpu, enum tally_engine_level level, void (*function)(void *),
+		  void *argument)
 {
 	struct sim_machine *machine = cpu->machine;
 	struct sim_cpu *before = machine->cpu;

@@ -89,7 +89,8 @@ static void irq_restore(void *host, uintptr_t state)
 	sim_cpu_settle(machine->cpu);
 }
 
-/* One thread runs the machine, and no call of the surface lets time pass: nobody ever waits here. */
+/* One thread runs the machine, and no call of the surface lets time pass: nobody ever waits
+ * here. */
 static void lock(void *host)
 {
 	struct sim_machine *machine = host;
@@ -143,7 +144,8 @@ static void release_pages(void *host, void *memory, size_t pages)
 	free(memory);
 }
 
-/* Nothing lies in the first pages of an address space, and nothing that a program has in the upper half. */
+/* Nothing lies in the first pages of an address space, and nothing that a program has in the upper
+ * half. */
 static bool bad_pointer(const void *pointer)
 {
 	return (uintptr_t)pointer < 16 * PAGE || (intptr_t)(uintptr_t)pointer < 0;
@@ -178,7 +180,8 @@ static bool may_observe(void *host, struct tally_engine_task *task)
 {
 	struct sim_machine *machine = host;
 	const struct sim_task *other = tally_engine_task_host(task);
-	return !machine->cpu->current || !machine->cpu->current->unprivileged || other->unprivileged;
+	return !machine->cpu->current || !machine->cpu->current->unprivileged ||
+	       other->unprivileged;
 }
 
 static struct tally_engine_task *find_task(void *host, int32_t tid)
@@ -219,12 +222,13 @@ static void signal_of(void *host, const struct tally_engine_signal *signal)
 		deliver(tally_engine_task_host(signal->task), signal);
 		return;
 	}
-	struct sim_task *task = sim_find_task(machine, signal->owner < 0 ? -signal->owner : signal->owner);
+	struct sim_task *task = sim_find_task(machine,
+					      signal->owner < 0 ? -signal->owner : signal->owner);
 	if (task)
 		deliver(task, signal);
 }
 
-/* --- timers: alarms of the machine -------------------------------------------------------------------------------------------- */
+/* --- timers: alarms of the machine ---------------------------------------- */
 
 struct timer_alarm {
 	struct sim_alarm alarm;
@@ -266,7 +270,8 @@ static void timer_start(void *host, struct tally_engine_timer *timer)
 	own->timer = timer;
 	own->cpu = machine->cpu;
 	timer->cpu = machine->cpu->number;
-	sim_alarm_set(machine, &own->alarm, timer->deadline_ns > machine->now ? timer->deadline_ns : machine->now);
+	sim_alarm_set(machine, &own->alarm,
+		      timer->deadline_ns > machine->now ? timer->deadline_ns : machine->now);
 }
 
 static void timer_cancel(void *host, struct tally_engine_timer *timer)
@@ -290,9 +295,10 @@ static void user_clock(void *host, struct tally_user_page *page)
 	page->capabilities |= TALLY_CAP_USER_TIME | TALLY_CAP_USER_TIME_ZERO;
 }
 
-/* --- what a sample holds ----------------------------------------------------------------------------------------------------------- */
+/* --- what a sample holds -------------------------------------------------- */
 
-static unsigned chain_of(uint64_t ip, const struct sim_work *work, uint64_t *addresses, unsigned max)
+static unsigned chain_of(uint64_t ip, const struct sim_work *work, uint64_t *addresses,
+			 unsigned max)
 {
 	unsigned count = 0;
 	if (count < max)
@@ -302,8 +308,8 @@ static unsigned chain_of(uint64_t ip, const struct sim_work *work, uint64_t *add
 	return count;
 }
 
-static void user_state(struct sim_machine *machine, const struct tally_engine_regs *regs, uint64_t *ip,
-		       const struct sim_work **work)
+static void user_state(struct sim_machine *machine, const struct tally_engine_regs *regs,
+		       uint64_t *ip, const struct sim_work **work)
 {
 	static const struct sim_work none = { .mode = TALLY_MODE_USER };
 	const struct sim_task *task = machine->cpu->current;
@@ -317,11 +323,14 @@ static void user_state(struct sim_machine *machine, const struct tally_engine_re
 	*ip = (*work)->address + (span && task ? task->user_done % span * 4 : 0);
 }
 
-static unsigned callchain(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses, unsigned max)
+static unsigned callchain(void *host, const struct tally_engine_regs *regs, bool user,
+			  uint64_t *addresses, unsigned max)
 {
 	struct sim_machine *machine = host;
 	if (!user)
-		return regs->mode == TALLY_MODE_KERNEL && regs->host ? chain_of(regs->ip, regs->host, addresses, max) : 0;
+		return regs->mode == TALLY_MODE_KERNEL && regs->host
+			       ? chain_of(regs->ip, regs->host, addresses, max)
+			       : 0;
 	if (!machine->cpu->current)
 		return 0;
 	uint64_t ip;
@@ -330,7 +339,8 @@ static unsigned callchain(void *host, const struct tally_engine_regs *regs, bool
 	return chain_of(ip, work, addresses, max);
 }
 
-/* A C body's stack is the one that it runs on: what is called from within it has it below its own frame. */
+/* A C body's stack is the one that it runs on: what is called from within it has it below its own
+ * frame. */
 static uint64_t user_stack_pointer(void *host, const struct tally_engine_regs *regs)
 {
 	struct sim_machine *machine = host;
@@ -349,7 +359,8 @@ static bool is_arm(const struct sim_machine *machine)
 }
 
 /* Registers as asm/perf_regs.h of the model's architecture numbers them. */
-static uint64_t user_register(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi)
+static uint64_t user_register(void *host, const struct tally_engine_regs *regs, unsigned number,
+			      uint64_t *abi)
 {
 	struct sim_machine *machine = host;
 	if (!machine->cpu->current) {
@@ -364,7 +375,8 @@ static uint64_t user_register(void *host, const struct tally_engine_regs *regs, 
 	return number == sp ? user_stack_pointer(host, regs) : number == pc ? ip : 0x1000 + number;
 }
 
-static uint64_t interrupted_register(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi)
+static uint64_t interrupted_register(void *host, const struct tally_engine_regs *regs,
+				     unsigned number, uint64_t *abi)
 {
 	struct sim_machine *machine = host;
 	*abi = 2;
@@ -373,8 +385,8 @@ static uint64_t interrupted_register(void *host, const struct tally_engine_regs 
 }
 
 /* Where there is no real stack each byte is the low byte of its address. */
-__attribute__((no_sanitize("address")))
-static size_t user_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
+__attribute__((no_sanitize("address"))) static size_t user_stack(
+	void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
 {
 	struct sim_machine *machine = host;
 	const struct sim_task *task = machine->cpu->current;
@@ -385,7 +397,8 @@ static size_t user_stack(void *host, const struct tally_engine_regs *regs, size_
 	if (size > top - from)
 		size = top - from;
 	for (size_t i = 0; i < size; i++)
-		((uint8_t *)to)[i] = task->stack_top ? *(const uint8_t *)(uintptr_t)(from + i) : (uint8_t)(from + i);
+		((uint8_t *)to)[i] = task->stack_top ? *(const uint8_t *)(uintptr_t)(from + i)
+						     : (uint8_t)(from + i);
 	return size;
 }
 
@@ -479,7 +492,8 @@ void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host)
 		.cgroup = cgroup,
 		.cgroup_of_fd = cgroup_of_fd,
 		.in_cgroup = in_cgroup,
-		.breakpoint_slots = sizeof(machine->cpus[0].watch) / sizeof(machine->cpus[0].watch[0]),
+		.breakpoint_slots = sizeof(machine->cpus[0].watch) /
+				    sizeof(machine->cpus[0].watch[0]),
 		.watch = watch,
 		.trace_regs = sim_trace_regs,
 	};

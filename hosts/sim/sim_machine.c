@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- life ------------------------------------------------------------------------------------------------------------------ */
+/* --- life ----------------------------------------------------------------- */
 
 static void tick_body(void *argument)
 {
@@ -20,7 +20,8 @@ static void runtime_body(void *argument)
 	sim_trace_runtime(cpu->current);
 }
 
-/* Linux accounts a task's run time more often than at ticks; who listens to that is told four times as often. */
+/* Linux accounts a task's run time more often than at ticks; who listens to that is told four times
+ * as often. */
 enum { ACCOUNTS_PER_TICK = 4 };
 
 static void ring_tick(struct sim_machine *machine, struct sim_alarm *alarm)
@@ -32,10 +33,12 @@ static void ring_tick(struct sim_machine *machine, struct sim_alarm *alarm)
 	if (machine->now >= cpu->next_tick) {
 		cpu->next_tick = machine->now + machine->config.tick_ns;
 		sim_at_level(cpu, TALLY_LEVEL_HARDIRQ, tick_body, cpu);
-		if (cpu->current && cpu->queue_length && machine->now - cpu->slice_start >= machine->config.slice_ns)
+		if (cpu->current && cpu->queue_length &&
+		    machine->now - cpu->slice_start >= machine->config.slice_ns)
 			cpu->resched = true;
 	}
-	uint64_t step = machine->config.tick_ns / (sim_trace_wants_runtime(machine) ? ACCOUNTS_PER_TICK : 1);
+	uint64_t step = machine->config.tick_ns /
+			(sim_trace_wants_runtime(machine) ? ACCOUNTS_PER_TICK : 1);
 	uint64_t next = machine->now + (step ? step : 1);
 	sim_alarm_set(machine, alarm, next < cpu->next_tick ? next : cpu->next_tick);
 	sim_cpu_rearm(cpu);
@@ -157,7 +160,8 @@ unsigned sim_run(struct sim_machine *machine, uint64_t until_ns)
 		if (machine->after)
 			machine->after(machine);
 	}
-	if (machine->task_count > machine->waiting && until_ns > machine->now && until_ns != SIM_NEVER)
+	if (machine->task_count > machine->waiting && until_ns > machine->now &&
+	    until_ns != SIM_NEVER)
 		machine->now = until_ns;
 	return machine->task_count;
 }

@@ -1,6 +1,7 @@
-/* PMUv3, as arm64 Linux drives it: six event counters of 32 or 64 bits and a cycle counter of 64; two 32-bit counters
- * chained for an event that wants 64 bits; filters by exception level, which are not what attr's exclude_* mean and so
- * are completed at guest entry and exit (SPEC F); counters that user code reads (config1 bits 0 and 1).
+/* PMUv3, as arm64 Linux drives it: six event counters of 32 or 64 bits and a cycle counter of 64;
+ * two 32-bit counters chained for an event that wants 64 bits; filters by exception level, which
+ * are not what attr's exclude_* mean and so are completed at guest entry and exit (SPEC F);
+ * counters that user code reads (config1 bits 0 and 1).
  *
  * big.LITTLE has two of these, each with its type number and its CPUs.
  */
@@ -28,36 +29,53 @@ struct arm { /* machine->pmu */
 	} *cpus;
 };
 
-static const struct { uint16_t event; enum sim_metric metric; } encodings[] = {
-	{ 0x01, SIM_L1I_LOAD_MISSES }, { 0x02, SIM_ITLB_LOAD_MISSES }, { 0x03, SIM_L1D_LOAD_MISSES },
-	{ 0x04, SIM_L1D_LOADS }, { 0x05, SIM_DTLB_LOAD_MISSES }, { 0x08, SIM_INSTRUCTIONS }, { 0x10, SIM_BRANCH_MISSES },
-	{ 0x11, SIM_CYCLES }, { 0x1d, SIM_BUS_CYCLES }, { 0x21, SIM_BRANCHES }, { 0x23, SIM_STALLED_FRONTEND },
-	{ 0x24, SIM_STALLED_BACKEND },
+static const struct { uint16_t event; enum sim_metric metric;
+} encodings[] = {
+	{ 0x01, SIM_L1I_LOAD_MISSES },  { 0x02, SIM_ITLB_LOAD_MISSES },
+	{ 0x03, SIM_L1D_LOAD_MISSES },  { 0x04, SIM_L1D_LOADS },
+	{ 0x05, SIM_DTLB_LOAD_MISSES }, { 0x08, SIM_INSTRUCTIONS },
+	{ 0x10, SIM_BRANCH_MISSES },    { 0x11, SIM_CYCLES },
+	{ 0x1d, SIM_BUS_CYCLES },       { 0x21, SIM_BRANCHES },
+	{ 0x23, SIM_STALLED_FRONTEND }, { 0x24, SIM_STALLED_BACKEND },
 };
 enum { ENCODINGS = sizeof(encodings) / sizeof(encodings[0]) };
 
-static const uint16_t generic[TALLY_HW_MAX] = { /* 0: none such */
-	[TALLY_HW_CPU_CYCLES] = 0x11,          [TALLY_HW_INSTRUCTIONS] = 0x08, [TALLY_HW_CACHE_REFERENCES] = 0x04,
-	[TALLY_HW_CACHE_MISSES] = 0x03,        [TALLY_HW_BRANCH_INSTRUCTIONS] = 0x21,
-	[TALLY_HW_BRANCH_MISSES] = 0x10,       [TALLY_HW_BUS_CYCLES] = 0x1d,
-	[TALLY_HW_STALLED_CYCLES_FRONTEND] = 0x23, [TALLY_HW_STALLED_CYCLES_BACKEND] = 0x24,
+static const uint16_t generic[TALLY_HW_MAX] = {
+	/* 0: none such */
+	[TALLY_HW_CPU_CYCLES] = 0x11,
+	[TALLY_HW_INSTRUCTIONS] = 0x08,
+	[TALLY_HW_CACHE_REFERENCES] = 0x04,
+	[TALLY_HW_CACHE_MISSES] = 0x03,
+	[TALLY_HW_BRANCH_INSTRUCTIONS] = 0x21,
+	[TALLY_HW_BRANCH_MISSES] = 0x10,
+	[TALLY_HW_BUS_CYCLES] = 0x1d,
+	[TALLY_HW_STALLED_CYCLES_FRONTEND] = 0x23,
+	[TALLY_HW_STALLED_CYCLES_BACKEND] = 0x24,
 };
 
-static const struct { uint32_t config; uint16_t event; } caches[] = {
-	{ TALLY_CACHE_L1D | TALLY_CACHE_RESULT_ACCESS << 16, 0x04 }, { TALLY_CACHE_L1D | TALLY_CACHE_RESULT_MISS << 16, 0x03 },
-	{ TALLY_CACHE_L1I | TALLY_CACHE_RESULT_MISS << 16, 0x01 },   { TALLY_CACHE_DTLB | TALLY_CACHE_RESULT_MISS << 16, 0x05 },
-	{ TALLY_CACHE_ITLB | TALLY_CACHE_RESULT_MISS << 16, 0x02 },  { TALLY_CACHE_BPU | TALLY_CACHE_RESULT_ACCESS << 16, 0x21 },
+static const struct { uint32_t config; uint16_t event;
+} caches[] = {
+	{ TALLY_CACHE_L1D | TALLY_CACHE_RESULT_ACCESS << 16, 0x04 },
+	{ TALLY_CACHE_L1D | TALLY_CACHE_RESULT_MISS << 16, 0x03 },
+	{ TALLY_CACHE_L1I | TALLY_CACHE_RESULT_MISS << 16, 0x01 },
+	{ TALLY_CACHE_DTLB | TALLY_CACHE_RESULT_MISS << 16, 0x05 },
+	{ TALLY_CACHE_ITLB | TALLY_CACHE_RESULT_MISS << 16, 0x02 },
+	{ TALLY_CACHE_BPU | TALLY_CACHE_RESULT_ACCESS << 16, 0x21 },
 	{ TALLY_CACHE_BPU | TALLY_CACHE_RESULT_MISS << 16, 0x10 },
 };
 
 static const struct tally_engine_pmu_term formats[] = {
-	{ "event", "config:0-15" }, { "long", "config1:0" }, { "rdpmc", "config1:1" }, { NULL, NULL },
+	{ "event", "config:0-15" },
+	{ "long", "config1:0" },
+	{ "rdpmc", "config1:1" },
+	{ NULL, NULL },
 };
 static const struct tally_engine_pmu_term aliases[] = {
-	{ "cpu_cycles", "event=0x11" },   { "inst_retired", "event=0x08" }, { "l1d_cache", "event=0x04" },
-	{ "l1d_cache_refill", "event=0x03" }, { "br_retired", "event=0x21" }, { "br_mis_pred", "event=0x10" },
-	{ "bus_cycles", "event=0x1d" },   { "stall_frontend", "event=0x23" }, { "stall_backend", "event=0x24" },
-	{ NULL, NULL },
+	{ "cpu_cycles", "event=0x11" },    { "inst_retired", "event=0x08" },
+	{ "l1d_cache", "event=0x04" },     { "l1d_cache_refill", "event=0x03" },
+	{ "br_retired", "event=0x21" },    { "br_mis_pred", "event=0x10" },
+	{ "bus_cycles", "event=0x1d" },    { "stall_frontend", "event=0x23" },
+	{ "stall_backend", "event=0x24" }, { NULL, NULL },
 };
 
 static struct arm_pmu *pmu_of(const struct tally_pmu_event *event)
@@ -84,11 +102,12 @@ static bool wants_user_access(const struct tally_attr *attr)
 /* On two 32-bit counters: the odd one counts the even one's overflows. */
 static bool chained(const struct tally_pmu_event *event)
 {
-	return event->index != CYCLE && wants_long(event->attr) && !wants_user_access(event->attr) &&
-	       !pmu_of(event)->long_counters;
+	return event->index != CYCLE && wants_long(event->attr) &&
+	       !wants_user_access(event->attr) && !pmu_of(event)->long_counters;
 }
 
-/* Of the value that is programmed and read: the cycle counter, too, overflows at 32 bits unless 64 are asked for. */
+/* Of the value that is programmed and read: the cycle counter, too, overflows at 32 bits unless 64
+ * are asked for. */
 static unsigned width_of(const struct tally_pmu_event *event)
 {
 	bool can = event->index == CYCLE || pmu_of(event)->long_counters;
@@ -100,7 +119,7 @@ static uint64_t mask_of(unsigned width)
 	return width == 64 ? ~0ull : (1ull << width) - 1;
 }
 
-/* --- exception levels: SPEC F ------------------------------------------------------------------------------------------- */
+/* --- exception levels: SPEC F --------------------------------------------- */
 
 /* The filter that is programmed while the host runs. */
 static unsigned levels_of(const struct sim_machine *machine, const struct tally_attr *attr)
@@ -124,12 +143,15 @@ static unsigned levels_of(const struct sim_machine *machine, const struct tally_
 	return levels;
 }
 
-/* What entry and exit change: EL0 on VHE, the whole counter elsewhere; only for events that tell host from guest. */
-static uint32_t modes_of(const struct sim_machine *machine, const struct tally_attr *attr, bool in_guest)
+/* What entry and exit change: EL0 on VHE, the whole counter elsewhere; only for events that tell
+ * host from guest. */
+static uint32_t modes_of(const struct sim_machine *machine, const struct tally_attr *attr,
+			 bool in_guest)
 {
 	unsigned levels = levels_of(machine, attr);
 	bool vhe = machine->config.virtualisation == SIM_VHE;
-	bool not_host = attr->flags & TALLY_ATTR_EXCLUDE_HOST, not_guest = attr->flags & TALLY_ATTR_EXCLUDE_GUEST;
+	bool not_host = attr->flags & TALLY_ATTR_EXCLUDE_HOST,
+	     not_guest = attr->flags & TALLY_ATTR_EXCLUDE_GUEST;
 	bool excluded = in_guest ? not_guest : not_host;
 	if (vhe) {
 		bool user = !(attr->flags & TALLY_ATTR_EXCLUDE_USER);
@@ -149,7 +171,7 @@ static uint32_t modes_of(const struct sim_machine *machine, const struct tally_a
 	return modes;
 }
 
-/* --- programming ------------------------------------------------------------------------------------------------------------- */
+/* --- programming ---------------------------------------------------------- */
 
 static struct sim_counter *counter_of(const struct tally_pmu_event *event)
 {
@@ -217,7 +239,8 @@ static void arm_stop(struct tally_pmu_event *event, unsigned flags)
 }
 
 /* A free place, given those that are taken; -1: none. */
-static int choose(const struct arm_pmu *own, const struct tally_attr *attr, uint64_t config, uint32_t used, uint32_t *takes)
+static int choose(const struct arm_pmu *own, const struct tally_attr *attr, uint64_t config,
+		  uint32_t used, uint32_t *takes)
 {
 	if (config == 0x11) {
 		*takes = 1u << CYCLE;
@@ -266,7 +289,7 @@ static void arm_del(struct tally_pmu_event *event, unsigned flags)
 	tally_engine_user_page_changed(event);
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 static int decode(const struct arm_pmu *own, struct tally_pmu_event *event)
 {
@@ -278,7 +301,8 @@ static int decode(const struct arm_pmu *own, struct tally_pmu_event *event)
 		event->config = generic[attr->config];
 		return event->config ? 0 : -2; /* ENOENT */
 	case TALLY_TYPE_HW_CACHE:
-		if ((attr->config & 0xff) >= TALLY_CACHE_MAX || (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
+		if ((attr->config & 0xff) >= TALLY_CACHE_MAX ||
+		    (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
 		    (attr->config >> 16 & 0xff) >= TALLY_CACHE_RESULT_MAX)
 			return -22;
 		for (unsigned i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
@@ -336,10 +360,12 @@ static int arm_user_index(const struct tally_pmu_event *event)
 {
 	long access = 0;
 	tally_engine_sysctl_get(event->engine, "perf_user_access", &access);
-	if (!access || event->index < 0 || (event->state & TALLY_HES_STOPPED) || !wants_user_access(event->attr))
+	if (!access || event->index < 0 || (event->state & TALLY_HES_STOPPED) ||
+	    !wants_user_access(event->attr))
 		return -1;
 	/* Of several kinds of cores only the one that was asked for by its own type can be read. */
-	if ((pmu_of(event)->pmu.capabilities & TALLY_PMU_HETEROGENEOUS) && event->attr->type != pmu_of(event)->pmu.type)
+	if ((pmu_of(event)->pmu.capabilities & TALLY_PMU_HETEROGENEOUS) &&
+	    event->attr->type != pmu_of(event)->pmu.type)
 		return -1;
 	return event->index;
 }
@@ -363,7 +389,7 @@ static const struct tally_engine_pmu_ops ops = {
 	.user_page = arm_user_page,
 };
 
-/* --- the machine's side -------------------------------------------------------------------------------------------------------------- */
+/* --- the machine's side --------------------------------------------------- */
 
 static void arm_overflow(struct sim_machine *machine, struct sim_cpu *cpu, unsigned index,
 			 const struct tally_engine_regs *regs)
@@ -406,8 +432,8 @@ static int arm_user_counter(struct sim_machine *machine, unsigned index, uint64_
 	return 0;
 }
 
-static int add_pmu(struct sim_machine *machine, const char *name, unsigned first, unsigned last, bool long_counters,
-		   unsigned capabilities)
+static int add_pmu(struct sim_machine *machine, const char *name, unsigned first, unsigned last,
+		   bool long_counters, unsigned capabilities)
 {
 	struct arm *arm = machine->pmu;
 	struct arm_pmu *own = &arm->pmus[arm->count];
@@ -416,8 +442,15 @@ static int add_pmu(struct sim_machine *machine, const char *name, unsigned first
 	for (unsigned cpu = first; cpu <= last && cpu < 64 * 16; cpu++)
 		own->cpus[cpu / 64] |= 1ull << cpu % 64;
 	own->pmu = (struct tally_engine_pmu){
-		.name = name, .scope = TALLY_SCOPE_HARDWARE, .capabilities = TALLY_PMU_GENERIC | capabilities, .ops = &ops,
-		.formats = formats, .events = aliases, .driver = own, .cpus = own->cpus, .cpu_words = 16,
+		.name = name,
+		.scope = TALLY_SCOPE_HARDWARE,
+		.capabilities = TALLY_PMU_GENERIC | capabilities,
+		.ops = &ops,
+		.formats = formats,
+		.events = aliases,
+		.driver = own,
+		.cpus = own->cpus,
+		.cpu_words = 16,
 	};
 	int code = tally_engine_pmu_register(machine->engine, &own->pmu);
 	if (!code)
@@ -457,8 +490,9 @@ static int init_big_little(struct sim_machine *machine)
 	for (unsigned i = 0; i < half; i++)
 		machine->cpus[i].megahertz *= 2;
 	code = add_pmu(machine, "armv8_cortex_a72", 0, half - 1, false, TALLY_PMU_HETEROGENEOUS);
-	return code ? code : add_pmu(machine, "armv8_cortex_a53", half, machine->config.cpus - 1, false,
-				     TALLY_PMU_HETEROGENEOUS);
+	return code ? code
+		    : add_pmu(machine, "armv8_cortex_a53", half, machine->config.cpus - 1, false,
+			      TALLY_PMU_HETEROGENEOUS);
 }
 
 static void arm_release(struct sim_machine *machine)
@@ -471,14 +505,32 @@ static void arm_release(struct sim_machine *machine)
 }
 
 const struct sim_pmu_model sim_pmu_arm64 = {
-	.name = "arm64", .level = TALLY_LEVEL_HARDIRQ, .counters = COUNTERS, .init = init_64, .release = arm_release,
-	.overflow = arm_overflow, .guest = arm_guest, .user_counter = arm_user_counter,
+	.name = "arm64",
+	.level = TALLY_LEVEL_HARDIRQ,
+	.counters = COUNTERS,
+	.init = init_64,
+	.release = arm_release,
+	.overflow = arm_overflow,
+	.guest = arm_guest,
+	.user_counter = arm_user_counter,
 };
 const struct sim_pmu_model sim_pmu_arm64_32 = {
-	.name = "arm64-32", .level = TALLY_LEVEL_HARDIRQ, .counters = COUNTERS, .init = init_32, .release = arm_release,
-	.overflow = arm_overflow, .guest = arm_guest, .user_counter = arm_user_counter,
+	.name = "arm64-32",
+	.level = TALLY_LEVEL_HARDIRQ,
+	.counters = COUNTERS,
+	.init = init_32,
+	.release = arm_release,
+	.overflow = arm_overflow,
+	.guest = arm_guest,
+	.user_counter = arm_user_counter,
 };
 const struct sim_pmu_model sim_pmu_big_little = {
-	.name = "big.LITTLE", .level = TALLY_LEVEL_HARDIRQ, .counters = COUNTERS, .init = init_big_little,
-	.release = arm_release, .overflow = arm_overflow, .guest = arm_guest, .user_counter = arm_user_counter,
+	.name = "big.LITTLE",
+	.level = TALLY_LEVEL_HARDIRQ,
+	.counters = COUNTERS,
+	.init = init_big_little,
+	.release = arm_release,
+	.overflow = arm_overflow,
+	.guest = arm_guest,
+	.user_counter = arm_user_counter,
 };

@@ -1,12 +1,15 @@
-/* A PMU that traces, beside whichever counts: it writes a word of 8 bytes for each branch into an AUX area (SPEC D4).
+/* A PMU that traces, beside whichever counts: it writes a word of 8 bytes for each branch into an
+ * AUX area (SPEC D4).
  *
- * The words are the running numbers of the event's branches, from 1, so that who reads them sees at once what is
- * missing.  As Intel's PT it is one to a CPU, isn't on until there is an area, and interrupts where the buffer that it
- * was given ends or the watermark is passed; in between nobody hears of what it wrote.  An area that is mapped read-only
- * it goes round in, and then the event's stop tells that all of it may be new.
+ * The words are the running numbers of the event's branches, from 1, so that who reads them sees at
+ * once what is missing.  As Intel's PT it is one to a CPU, isn't on until there is an area, and
+ * interrupts where the buffer that it was given ends or the watermark is passed; in between nobody
+ * hears of what it wrote.  An area that is mapped read-only it goes round in, and then the event's
+ * stop tells that all of it may be new.
  *
- * config is a gap: after so many branches one is not recorded, as where a tracer's own queue runs over (0: never); the
- * AUX record is PARTIAL then.  Events of the x86-like PMU with aux_output write a word at each overflow, in its place.
+ * config is a gap: after so many branches one is not recorded, as where a tracer's own queue runs
+ * over (0: never); the AUX record is PARTIAL then.  Events of the x86-like PMU with aux_output
+ * write a word at each overflow, in its place.
  */
 #include "sim/sim_state.h"
 
@@ -50,7 +53,7 @@ static uint64_t *numbered(struct tally_pmu_event *event)
 	return &event->words[0];
 }
 
-/* --- the area ------------------------------------------------------------------------------------------------------------ */
+/* --- the area ------------------------------------------------------------- */
 
 /* False: no room. */
 static bool write_word(struct tracer_cpu *cpu, uint64_t word)
@@ -104,14 +107,15 @@ static bool end(struct tally_pmu_event *event)
 static void set_interrupt(struct tally_pmu_event *event)
 {
 	const struct tally_engine_aux *aux = &here(event)->aux;
-	uint64_t mark = event->attr->aux_watermark ? event->attr->aux_watermark : aux->area_size / 2;
+	uint64_t mark = event->attr->aux_watermark ? event->attr->aux_watermark
+						   : aux->area_size / 2;
 	uint64_t words = (mark + WORD - 1) / WORD;
 	if (words > aux->room / WORD)
 		words = aux->room / WORD + 1;
 	counter_of(event)->until = aux->overwrite ? SIM_NEVER : words;
 }
 
-/* --- the operations ------------------------------------------------------------------------------------------------------ */
+/* --- the operations ------------------------------------------------------- */
 
 static uint32_t modes_of(uint64_t flags)
 {
@@ -196,7 +200,8 @@ static void trace_del(struct tally_pmu_event *event, unsigned flags)
 	event->index = -1;
 }
 
-/* While it is on it can't tell without ending the stretch: what was counted is known when it stops. */
+/* While it is on it can't tell without ending the stretch: what was counted is known when it
+ * stops. */
 static void trace_read(struct tally_pmu_event *event)
 {
 	(void)event;
@@ -218,7 +223,7 @@ static const struct tally_engine_pmu_ops ops = {
 	.aux_setup = trace_aux_setup,
 };
 
-/* --- the machine's side -------------------------------------------------------------------------------------------------- */
+/* --- the machine's side --------------------------------------------------- */
 
 void sim_tracer_overflow(struct sim_machine *machine, struct sim_cpu *cpu)
 {

@@ -1,9 +1,10 @@
-/* An x86-like PMU: 4 or 8 general counters, each event on those that its constraint allows, and 3 fixed ones
- * (instructions, cycles, reference cycles); 48 bits wide; an NMI when one passes its top.
+/* An x86-like PMU: 4 or 8 general counters, each event on those that its constraint allows, and 3
+ * fixed ones (instructions, cycles, reference cycles); 48 bits wide; an NMI when one passes its
+ * top.
  *
- * Placing events is a matching: with constraints that overlap without containing one another, first-come placement
- * would refuse groups that fit.  An event that is added is placed by an augmenting path, which may move others; those
- * are stopped, and started again where they went.
+ * Placing events is a matching: with constraints that overlap without containing one another,
+ * first-come placement would refuse groups that fit.  An event that is added is placed by an
+ * augmenting path, which may move others; those are stopped, and started again where they went.
  */
 #include "sim/sim_state.h"
 
@@ -12,7 +13,8 @@
 
 enum { FIXED = 32, FIXED_COUNTERS = 3, PLACES = FIXED + FIXED_COUNTERS, WIDTH = 48, SKID = 6 };
 #define VALUE_MASK ((1ull << WIDTH) - 1)
-#define PERIOD_MAX (1ull << (WIDTH - 2)) /* what was counted since may be more, but never looks negative */
+#define PERIOD_MAX \
+	(1ull << (WIDTH - 2)) /* what was counted since may be more, but never looks negative */
 #define USER_FIXED (1 << 30)
 
 struct encoding {
@@ -43,21 +45,33 @@ static const struct encoding encodings[] = {
 enum { ENCODINGS = sizeof(encodings) / sizeof(encodings[0]) };
 
 static const enum sim_metric generic[TALLY_HW_MAX] = {
-	SIM_CYCLES, SIM_INSTRUCTIONS, SIM_CACHE_REFERENCES, SIM_CACHE_MISSES, SIM_BRANCHES, SIM_BRANCH_MISSES,
-	SIM_BUS_CYCLES, SIM_STALLED_FRONTEND, SIM_STALLED_BACKEND, SIM_REFERENCE_CYCLES,
+	SIM_CYCLES,          SIM_INSTRUCTIONS,     SIM_CACHE_REFERENCES, SIM_CACHE_MISSES,
+	SIM_BRANCHES,        SIM_BRANCH_MISSES,    SIM_BUS_CYCLES,       SIM_STALLED_FRONTEND,
+	SIM_STALLED_BACKEND, SIM_REFERENCE_CYCLES,
 };
 
-static const struct { uint32_t config; enum sim_metric metric; } caches[] = {
-	{ TALLY_CACHE_L1D | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_ACCESS << 16, SIM_L1D_LOADS },
-	{ TALLY_CACHE_L1D | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16, SIM_L1D_LOAD_MISSES },
-	{ TALLY_CACHE_L1D | TALLY_CACHE_OP_WRITE << 8 | TALLY_CACHE_RESULT_ACCESS << 16, SIM_L1D_STORES },
-	{ TALLY_CACHE_L1I | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16, SIM_L1I_LOAD_MISSES },
-	{ TALLY_CACHE_LL | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_ACCESS << 16, SIM_CACHE_REFERENCES },
-	{ TALLY_CACHE_LL | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16, SIM_CACHE_MISSES },
-	{ TALLY_CACHE_DTLB | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16, SIM_DTLB_LOAD_MISSES },
-	{ TALLY_CACHE_ITLB | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16, SIM_ITLB_LOAD_MISSES },
-	{ TALLY_CACHE_BPU | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_ACCESS << 16, SIM_BRANCHES },
-	{ TALLY_CACHE_BPU | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16, SIM_BRANCH_MISSES },
+static const struct { uint32_t config; enum sim_metric metric;
+} caches[] = {
+	{ TALLY_CACHE_L1D | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_ACCESS << 16,
+	  SIM_L1D_LOADS },
+	{ TALLY_CACHE_L1D | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16,
+	  SIM_L1D_LOAD_MISSES },
+	{ TALLY_CACHE_L1D | TALLY_CACHE_OP_WRITE << 8 | TALLY_CACHE_RESULT_ACCESS << 16,
+	  SIM_L1D_STORES },
+	{ TALLY_CACHE_L1I | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16,
+	  SIM_L1I_LOAD_MISSES },
+	{ TALLY_CACHE_LL | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_ACCESS << 16,
+	  SIM_CACHE_REFERENCES },
+	{ TALLY_CACHE_LL | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16,
+	  SIM_CACHE_MISSES },
+	{ TALLY_CACHE_DTLB | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16,
+	  SIM_DTLB_LOAD_MISSES },
+	{ TALLY_CACHE_ITLB | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16,
+	  SIM_ITLB_LOAD_MISSES },
+	{ TALLY_CACHE_BPU | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_ACCESS << 16,
+	  SIM_BRANCHES },
+	{ TALLY_CACHE_BPU | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16,
+	  SIM_BRANCH_MISSES },
 };
 
 struct x86 { /* machine->pmu */
@@ -73,14 +87,19 @@ struct x86 { /* machine->pmu */
 };
 
 static const struct tally_engine_pmu_term formats[] = {
-	{ "event", "config:0-7" }, { "umask", "config:8-15" }, { "edge", "config:18" }, { "inv", "config:23" },
-	{ "cmask", "config:24-31" }, { NULL, NULL },
+	{ "event", "config:0-7" }, { "umask", "config:8-15" },  { "edge", "config:18" },
+	{ "inv", "config:23" },    { "cmask", "config:24-31" }, { NULL, NULL },
 };
 static const struct tally_engine_pmu_term aliases[] = {
-	{ "cpu-cycles", "event=0x3c" }, { "instructions", "event=0xc0" },
-	{ "cache-references", "event=0x2e,umask=0x4f" }, { "cache-misses", "event=0x2e,umask=0x41" },
-	{ "branch-instructions", "event=0xc4" }, { "branch-misses", "event=0xc5" },
-	{ "bus-cycles", "event=0x3c,umask=0x01" }, { "ref-cycles", "event=0x00,umask=0x03" }, { NULL, NULL },
+	{ "cpu-cycles", "event=0x3c" },
+	{ "instructions", "event=0xc0" },
+	{ "cache-references", "event=0x2e,umask=0x4f" },
+	{ "cache-misses", "event=0x2e,umask=0x41" },
+	{ "branch-instructions", "event=0xc4" },
+	{ "branch-misses", "event=0xc5" },
+	{ "bus-cycles", "event=0x3c,umask=0x01" },
+	{ "ref-cycles", "event=0x00,umask=0x03" },
+	{ NULL, NULL },
 };
 
 static struct x86_cpu *here(const struct tally_engine_pmu *pmu)
@@ -95,7 +114,7 @@ static struct sim_counter *counter_of(const struct tally_pmu_event *event)
 	return &x86->machine->cpu->counters[event->index];
 }
 
-/* --- which counters ------------------------------------------------------------------------------------------------------- */
+/* --- which counters ------------------------------------------------------- */
 
 static const struct encoding *encoding_of(uint64_t config)
 {
@@ -124,8 +143,8 @@ struct matching {
 	int at[PLACES];          /* which event is there, or -1 */
 };
 
-/* A place for `event`: a free one, or else one whose event can go elsewhere, along an augmenting path.  Fixed counters
- * first, being of least use to others. */
+/* A place for `event`: a free one, or else one whose event can go elsewhere, along an augmenting
+ * path.  Fixed counters first, being of least use to others. */
 static bool place(struct matching *matching, unsigned event, uint64_t *seen)
 {
 	for (int p = PLACES - 1; p >= 0; p--)
@@ -145,9 +164,10 @@ static bool place(struct matching *matching, unsigned event, uint64_t *seen)
 	return false;
 }
 
-/* Where each of the events goes: false when they don't fit together. Who has a place keeps it if he can. */
-static bool match(const struct x86 *x86, struct tally_pmu_event *const *events, unsigned count, bool keep,
-		  struct matching *matching)
+/* Where each of the events goes: false when they don't fit together. Who has a place keeps it if he
+ * can. */
+static bool match(const struct x86 *x86, struct tally_pmu_event *const *events, unsigned count,
+		  bool keep, struct matching *matching)
 {
 	for (unsigned p = 0; p < PLACES; p++)
 		matching->at[p] = -1;
@@ -164,14 +184,15 @@ static bool match(const struct x86 *x86, struct tally_pmu_event *const *events, 
 	return true;
 }
 
-/* --- programming ---------------------------------------------------------------------------------------------------------------- */
+/* --- programming ---------------------------------------------------------- */
 
 static void x86_read(struct tally_pmu_event *event)
 {
 	if (event->index < 0)
 		return;
 	/* Sign-extended, as user code reads it: it counts up from -period. */
-	uint64_t value = (uint64_t)((int64_t)(counter_of(event)->value << (64 - WIDTH)) >> (64 - WIDTH));
+	uint64_t value = (uint64_t)((int64_t)(counter_of(event)->value << (64 - WIDTH)) >>
+				    (64 - WIDTH));
 	int64_t delta = (int64_t)((value - event->previous) << (64 - WIDTH)) >> (64 - WIDTH);
 	event->previous = value;
 	tally_engine_pmu_count(event, (uint64_t)delta);
@@ -192,7 +213,8 @@ static void program(struct tally_pmu_event *event)
 static uint32_t modes_of(const struct tally_attr *attr)
 {
 	uint32_t user = 1u << TALLY_MODE_USER, kernel = 1u << TALLY_MODE_KERNEL;
-	uint32_t guest_user = 1u << TALLY_MODE_GUEST_USER, guest_kernel = 1u << TALLY_MODE_GUEST_KERNEL;
+	uint32_t guest_user = 1u << TALLY_MODE_GUEST_USER,
+		 guest_kernel = 1u << TALLY_MODE_GUEST_KERNEL;
 	uint32_t modes = user | kernel | guest_user | guest_kernel;
 	if (attr->flags & TALLY_ATTR_EXCLUDE_USER)
 		modes &= ~(user | guest_user);
@@ -217,7 +239,8 @@ static void x86_start(struct tally_pmu_event *event, unsigned flags)
 	struct sim_counter *counter = counter_of(event);
 	event->state = 0;
 	counter->metric = encoding ? encoding->metric : SIM_CYCLES;
-	counter->modes = encoding ? modes_of(event->attr) : 0; /* an encoding of nothing counts nothing */
+	/* an encoding of nothing counts nothing */
+	counter->modes = encoding ? modes_of(event->attr) : 0;
 	counter->counting = true;
 	if ((unsigned)event->index >= cpu->counters_used)
 		cpu->counters_used = (unsigned)event->index + 1;
@@ -238,7 +261,8 @@ static void x86_stop(struct tally_pmu_event *event, unsigned flags)
 }
 
 /* Puts everybody where the matching says; those who move are stopped before anybody is started. */
-static void apply(struct x86 *x86, struct x86_cpu *cpu, const struct matching *matching, unsigned start_from)
+static void apply(struct x86 *x86, struct x86_cpu *cpu, const struct matching *matching,
+		  unsigned start_from)
 {
 	bool restart[PLACES] = { false };
 	int index[PLACES];
@@ -340,7 +364,7 @@ static void x86_group_cancel(struct tally_engine_pmu *pmu)
 	cpu->count = cpu->committed; /* del then finds nothing to do */
 }
 
-/* --- opening ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 static int config_of_metric(enum sim_metric metric, struct tally_pmu_event *event)
 {
@@ -356,9 +380,11 @@ static int decode(const struct tally_engine_pmu *pmu, struct tally_pmu_event *ev
 {
 	const struct tally_attr *attr = event->attr;
 	if (attr->type == TALLY_TYPE_HARDWARE)
-		return attr->config < TALLY_HW_MAX ? config_of_metric(generic[attr->config], event) : -22;
+		return attr->config < TALLY_HW_MAX ? config_of_metric(generic[attr->config], event)
+						   : -22;
 	if (attr->type == TALLY_TYPE_HW_CACHE) {
-		if ((attr->config & 0xff) >= TALLY_CACHE_MAX || (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
+		if ((attr->config & 0xff) >= TALLY_CACHE_MAX ||
+		    (attr->config >> 8 & 0xff) >= TALLY_CACHE_OP_MAX ||
 		    (attr->config >> 16 & 0xff) >= TALLY_CACHE_RESULT_MAX)
 			return -22; /* EINVAL */
 		for (unsigned i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
@@ -412,7 +438,8 @@ static void x86_user_page(const struct tally_pmu_event *event, struct tally_user
 		page->capabilities |= TALLY_CAP_USER_RDPMC;
 }
 
-static bool x86_aux_output_match(const struct tally_pmu_event *event, const struct tally_pmu_event *aux)
+static bool x86_aux_output_match(const struct tally_pmu_event *event,
+				 const struct tally_pmu_event *aux)
 {
 	(void)event;
 	return strcmp(aux->pmu->name, "trace") == 0;
@@ -433,19 +460,19 @@ static const struct tally_engine_pmu_ops ops = {
 	.user_page = x86_user_page,
 };
 
-/* --- the machine's side ---------------------------------------------------------------------------------------------------------------------- */
+/* --- the machine's side --------------------------------------------------- */
 
 /* The interrupt: which counter, what it counted, is a period over? */
-/* One record of precise sampling for two counters that overflowed with the same instruction: it can't tell whose it is,
- * and is dropped for both. */
+/* One record of precise sampling for two counters that overflowed with the same instruction: it
+ * can't tell whose it is, and is dropped for both. */
 static bool collided(struct sim_cpu *cpu, struct x86_cpu *own, struct tally_pmu_event *event)
 {
 	bool lost = event->words[1];
 	event->words[1] = false;
 	for (unsigned i = 0; i < PLACES; i++) {
 		struct tally_pmu_event *other = own->at[i];
-		if (!other || other == event || cpu->counters[i].until != 0 || !other->sample_period ||
-		    !tally_attr_precise(other->attr))
+		if (!other || other == event || cpu->counters[i].until != 0 ||
+		    !other->sample_period || !tally_attr_precise(other->attr))
 			continue;
 		other->words[1] = true; /* its turn comes */
 		lost = true;
@@ -454,7 +481,8 @@ static bool collided(struct sim_cpu *cpu, struct x86_cpu *own, struct tally_pmu_
 }
 
 /* True: it is no sample. */
-static bool goes_elsewhere(struct sim_machine *machine, struct sim_cpu *cpu, struct tally_pmu_event *event)
+static bool goes_elsewhere(struct sim_machine *machine, struct sim_cpu *cpu,
+			   struct tally_pmu_event *event)
 {
 	struct x86 *x86 = machine->pmu;
 	if (event->attr->flags & TALLY_ATTR_AUX_OUTPUT) {
@@ -508,8 +536,14 @@ static int init(struct sim_machine *machine, unsigned general)
 	if (!x86->cpus)
 		return -12;
 	x86->pmu = (struct tally_engine_pmu){
-		.name = "cpu", .type = TALLY_TYPE_RAW, .scope = TALLY_SCOPE_HARDWARE, 
-		.capabilities = TALLY_PMU_GENERIC | TALLY_PMU_AUX_OUTPUT, .ops = &ops, .formats = formats, .events = aliases, .driver = x86,
+		.name = "cpu",
+		.type = TALLY_TYPE_RAW,
+		.scope = TALLY_SCOPE_HARDWARE,
+		.capabilities = TALLY_PMU_GENERIC | TALLY_PMU_AUX_OUTPUT,
+		.ops = &ops,
+		.formats = formats,
+		.events = aliases,
+		.driver = x86,
 	};
 	return tally_engine_pmu_register(machine->engine, &x86->pmu);
 }
@@ -544,10 +578,20 @@ static int x86_user_counter(struct sim_machine *machine, unsigned index, uint64_
 }
 
 const struct sim_pmu_model sim_pmu_x86 = {
-	.name = "x86", .level = TALLY_LEVEL_NMI, .counters = 4, .init = init_4, .release = x86_release,
-	.overflow = x86_overflow, .user_counter = x86_user_counter,
+	.name = "x86",
+	.level = TALLY_LEVEL_NMI,
+	.counters = 4,
+	.init = init_4,
+	.release = x86_release,
+	.overflow = x86_overflow,
+	.user_counter = x86_user_counter,
 };
 const struct sim_pmu_model sim_pmu_x86_8 = {
-	.name = "x86-8", .level = TALLY_LEVEL_NMI, .counters = 8, .init = init_8, .release = x86_release,
-	.overflow = x86_overflow, .user_counter = x86_user_counter,
+	.name = "x86-8",
+	.level = TALLY_LEVEL_NMI,
+	.counters = 8,
+	.init = init_8,
+	.release = x86_release,
+	.overflow = x86_overflow,
+	.user_counter = x86_user_counter,
 };

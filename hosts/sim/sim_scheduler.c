@@ -1,4 +1,5 @@
-/* Who runs where: a queue for each CPU, slices, waking, and CPUs without work that take from others. */
+/* Who runs where: a queue for each CPU, slices, waking, and CPUs without work that take from
+ * others. */
 #include "sim/sim_state.h"
 
 void sim_enqueue(struct sim_cpu *cpu, struct sim_task *task)
@@ -113,7 +114,8 @@ static void leave(struct sim_cpu *cpu, struct sim_task *previous, bool runnable)
 	struct sim_machine *machine = cpu->machine;
 	previous->runtime += machine->now - previous->run_start;
 	if (runnable) {
-		struct sim_cpu *to = may_run_on(previous, cpu) ? cpu : sim_choose_cpu(machine, previous);
+		struct sim_cpu *to = may_run_on(previous, cpu) ? cpu
+							       : sim_choose_cpu(machine, previous);
 		sim_move(previous, to);
 		sim_enqueue(to, previous);
 	} else if (previous->state == SIM_DEAD) {
@@ -191,7 +193,8 @@ int sim_pin(struct sim_machine *machine, struct sim_task *task, int cpu)
 	return 0;
 }
 
-/* Everybody leaves a CPU that goes away; those pinned to it may run anywhere from now on, as in Linux. */
+/* Everybody leaves a CPU that goes away; those pinned to it may run anywhere from now on, as in
+ * Linux. */
 void sim_cpu_evacuate(struct sim_cpu *cpu)
 {
 	struct sim_machine *machine = cpu->machine;

@@ -8,9 +8,10 @@
 #define SIM_COUNTERS_MAX 64
 #define SIM_TRACE_COUNTER (SIM_COUNTERS_MAX - 1) /* the one that no counting PMU has */
 #define SIM_STACK_SIZE (256u << 10) /* of a C body */
-#define SIM_CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+#define SIM_CONTAINER(pointer, type, member) \
+	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* --- alarms: what happens next (sim_alarm.c) ---------------------------------------------------------------------------- */
+/* --- alarms: what happens next (sim_alarm.c) ------------------------------ */
 
 struct sim_alarm {
 	uint64_t at;    /* ns */
@@ -35,14 +36,16 @@ struct sim_alarms {
 	struct sim_alarm *first_tick, *last_tick;
 };
 
-void sim_alarm_init(struct sim_alarm *alarm, void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm));
+void sim_alarm_init(struct sim_alarm *alarm,
+		    void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm));
 /* Sets or moves it; SIM_NEVER clears. */
 void sim_alarms_set(struct sim_alarms *alarms, struct sim_alarm *alarm, uint64_t at);
 struct sim_alarm *sim_alarms_first(struct sim_alarms *alarms); /* NULL: none is set */
-struct sim_alarm *sim_alarms_take(struct sim_alarms *alarms);  /* the first, which is not set any more */
+/* the first, which is not set any more */
+struct sim_alarm *sim_alarms_take(struct sim_alarms *alarms);
 void sim_alarms_release(struct sim_alarms *alarms);
 
-/* --- counters: what PMU models program -------------------------------------------------------------------------------------- */
+/* --- counters: what PMU models program ------------------------------------ */
 
 /* Modes as bits: 1 << TALLY_MODE_…. */
 struct sim_counter {
@@ -60,17 +63,19 @@ struct sim_pmu_model {
 	/* Registers PMUs with the machine's engine: 0 or -errno.  State hangs on machine->pmu. */
 	int (*init)(struct sim_machine *machine);
 	void (*release)(struct sim_machine *machine);
-	/* Counter `index` of this CPU has used up its `until`, which is SIM_NEVER now. At `level`. */
+	/* Counter `index` of this CPU has used up its `until`, which is SIM_NEVER now. At
+	 * `level`. */
 	void (*overflow)(struct sim_machine *machine, struct sim_cpu *cpu, unsigned index,
 			 const struct tally_engine_regs *regs);
 	/* Host and guest change places on this CPU (may be NULL). */
 	void (*guest)(struct sim_machine *machine, struct sim_cpu *cpu, bool entering);
-	/* What the user instruction that reads a counter gives (rdpmc, mrs), by the user page's index - 1; -errno where it
-	 * traps. */
+	/* What the user instruction that reads a counter gives (rdpmc, mrs), by the user page's
+	 * index - 1; -errno where it traps. */
 	int (*user_counter)(struct sim_machine *machine, unsigned index, uint64_t *value);
 };
 
-extern const struct sim_pmu_model sim_pmu_x86, sim_pmu_x86_8, sim_pmu_arm64, sim_pmu_arm64_32, sim_pmu_big_little;
+extern const struct sim_pmu_model sim_pmu_x86, sim_pmu_x86_8, sim_pmu_arm64, sim_pmu_arm64_32,
+	sim_pmu_big_little;
 
 const struct sim_pmu_model *sim_pmu_model(const char *name); /* sim_pmu.c: NULL: no such */
 
@@ -113,7 +118,8 @@ struct sim_task {
 	struct sim_task *all_next, *all_previous, *hash_next;
 	struct sim_phase phase;    /* in progress */
 	bool in_phase;
-	bool left_guest;           /* it was preempted in its guest, and goes back there when it runs */
+	/* it was preempted in its guest, and goes back there when it runs */
+	bool left_guest;
 	uint64_t work_done;        /* instructions of the phase's work */
 	struct sim_alarm alarm;    /* end of sleep */
 	bool unprivileged;
@@ -157,7 +163,8 @@ struct sim_machine {
 	struct tracer *tracer;     /* sim_pmu_trace.c */
 	unsigned callbacks;        /* for nmi_every */
 	bool in_nmi, traces;
-	bool user_hit;             /* a tracepoint is hit by the task's own code, not by the kernel's */
+	/* a tracepoint is hit by the task's own code, not by the kernel's */
+	bool user_hit;
 	void (*after)(struct sim_machine *machine); /* each thing that happened; may be NULL */
 	struct sim_watch *watch;   /* sim_watch.c's: who looks on */
 	void *surface;             /* whoever built the machine: tests, scenarios */
@@ -170,18 +177,21 @@ static inline void sim_alarm_set(struct sim_machine *machine, struct sim_alarm *
 	sim_alarms_set(&machine->alarms, alarm, at);
 }
 
-/* sim_cpu.c: brings a CPU to the machine's time: counts its work, delivers the overflows on the way. */
+/* sim_cpu.c: brings a CPU to the machine's time: counts its work, delivers the overflows on the
+ * way. */
 void sim_cpu_advance(struct sim_cpu *cpu);
 /* Something changed that may move its next happening: phase, counters. */
 void sim_cpu_rearm(struct sim_cpu *cpu);
 /* Where it is: registers of the work in progress. */
 void sim_cpu_regs(struct sim_cpu *cpu, struct tally_engine_regs *regs);
-/* The task's next phase begins on this CPU (it is current), and what follows from it, until one takes time. */
+/* The task's next phase begins on this CPU (it is current), and what follows from it, until one
+ * takes time. */
 void sim_cpu_continue(struct sim_cpu *cpu);
 /* Does what interrupts left behind: run_pending, rescheduling. At task level of that CPU. */
 void sim_cpu_settle(struct sim_cpu *cpu);
 /* Runs at that level on that CPU, and comes back to where the machine was. */
-void sim_at_level(struct sim_cpu *cpu, enum tally_engine_level level, void (*function)(void *), void *argument);
+void sim_at_level(struct sim_cpu *cpu, enum tally_engine_level level, void (*function)(void *),
+		  void *argument);
 
 /* sim_scheduler.c */
 void sim_enqueue(struct sim_cpu *cpu, struct sim_task *task);
@@ -208,7 +218,8 @@ void sim_tracer_overflow(struct sim_machine *machine, struct sim_cpu *cpu);
 /* sim_trace.c: the machine's own tracepoints. */
 int sim_trace_register(struct sim_machine *machine);
 void sim_trace_regs(void *host, struct tally_engine_regs *regs);
-void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next, bool runnable);
+void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next,
+		      bool runnable);
 void sim_trace_runtime(struct sim_task *task); /* running: what it has run since it was last told */
 bool sim_trace_wants_runtime(const struct sim_machine *machine);
 void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct sim_task *child);

@@ -14,7 +14,8 @@ static struct sim_task **hash_place(struct sim_machine *machine, int32_t tid)
 static void grow_hash(struct sim_machine *machine)
 {
 	size_t old_size = machine->hash_size;
-	struct sim_task **old = machine->hash, **hash = calloc(2 * old_size, sizeof(struct sim_task *));
+	struct sim_task **old = machine->hash,
+			**hash = calloc(2 * old_size, sizeof(struct sim_task *));
 	if (!hash)
 		return;
 	machine->hash = hash;
@@ -67,14 +68,16 @@ static void ring_sleep(struct sim_machine *machine, struct sim_alarm *alarm)
 	sim_wake(machine, SIM_CONTAINER(alarm, struct sim_task, alarm));
 }
 
-static struct sim_process *process_new(struct sim_machine *machine, struct sim_task *parent, int32_t pid)
+static struct sim_process *process_new(struct sim_machine *machine, struct sim_task *parent,
+				       int32_t pid)
 {
 	struct sim_process *process = calloc(1, sizeof(*process));
 	if (!process)
 		return NULL;
 	process->pid = pid;
-	process->engine_process = parent ? tally_engine_process_fork(parent->process->engine_process, pid) :
-					   tally_engine_process_new(machine->engine, pid);
+	process->engine_process = parent ? tally_engine_process_fork(
+						   parent->process->engine_process, pid)
+					 : tally_engine_process_new(machine->engine, pid);
 	if (!process->engine_process) {
 		free(process);
 		return NULL;
@@ -90,13 +93,18 @@ static void process_put(struct sim_process *process)
 	free(process);
 }
 
-static void identify(struct sim_task *task, const struct sim_task *parent, const struct sim_task_spec *spec, int32_t tid)
+static void identify(struct sim_task *task, const struct sim_task *parent,
+		     const struct sim_task_spec *spec, int32_t tid)
 {
 	task->identity.tid = tid;
 	task->identity.pid = task->process->pid;
 	/* fork(2)'s child has the caller's process as parent; a thread has its process's. */
-	task->identity.parent_pid = !parent ? 1 : spec->thread ? parent->identity.parent_pid : parent->identity.pid;
-	task->identity.parent_tid = !parent ? 1 : spec->thread ? parent->identity.parent_tid : parent->identity.tid;
+	task->identity.parent_pid = !parent        ? 1
+				    : spec->thread ? parent->identity.parent_pid
+						   : parent->identity.pid;
+	task->identity.parent_tid = !parent        ? 1
+				    : spec->thread ? parent->identity.parent_tid
+						   : parent->identity.tid;
 	task->parent_tid = parent ? parent->identity.tid : 0;
 	const char *comm = spec->comm ? spec->comm : parent ? parent->identity.comm : "task";
 	snprintf(task->identity.comm, sizeof(task->identity.comm), "%s", comm);
@@ -108,8 +116,10 @@ static void set_defaults(struct sim_task *task, const struct sim_task *parent)
 	task->pinned = parent ? parent->pinned : -1;
 	task->unprivileged = parent && parent->unprivileged;
 	task->cgroup = parent ? parent->cgroup : 1;
-	task->user_work = parent ? parent->user_work :
-				   (struct sim_work){ .mode = TALLY_MODE_USER, .address = 0x401000, .code_size = 4096 };
+	task->user_work = parent ? parent->user_work
+				 : (struct sim_work){ .mode = TALLY_MODE_USER,
+						      .address = 0x401000,
+						      .code_size = 4096 };
 	sim_alarm_init(&task->alarm, ring_sleep);
 }
 
@@ -119,7 +129,8 @@ static const struct tally_engine_namespace namespaces[] = {
 	{ 3, 4026531837 }, { 3, 4026531841 }, { 3, 4026531835 },
 };
 
-struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent, const struct sim_task_spec *spec)
+struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
+			   const struct sim_task_spec *spec)
 {
 	struct sim_task *task = calloc(1, sizeof(*task));
 	if (!task)
@@ -130,7 +141,8 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 	task->data = spec->data;
 	task->release = spec->release;
 	task->is_waited_for = spec->waited_for;
-	task->process = parent && spec->thread ? parent->process : process_new(machine, parent, tid);
+	task->process = parent && spec->thread ? parent->process
+					       : process_new(machine, parent, tid);
 	if (!task->process) {
 		free(task);
 		return NULL;
@@ -142,8 +154,11 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 		task->cpu = &machine->cpus[spec->cpu];
 	else if (parent)
 		task->cpu = parent->cpu;
-	task->engine_task = tally_engine_task_new(task->process->engine_process, &task->identity, task);
-	if (!task->engine_task || (parent && tally_engine_task_fork(parent->engine_task, task->engine_task, spec->thread))) {
+	task->engine_task = tally_engine_task_new(task->process->engine_process, &task->identity,
+						  task);
+	if (!task->engine_task ||
+	    (parent &&
+	     tally_engine_task_fork(parent->engine_task, task->engine_task, spec->thread))) {
 		if (task->engine_task)
 			tally_engine_task_free(task->engine_task);
 		process_put(task->process);
@@ -151,7 +166,8 @@ struct sim_task *sim_spawn(struct sim_machine *machine, struct sim_task *parent,
 		return NULL;
 	}
 	if (parent)
-		tally_engine_namespaces(task->engine_task, namespaces, sizeof(namespaces) / sizeof(namespaces[0]));
+		tally_engine_namespaces(task->engine_task, namespaces,
+					sizeof(namespaces) / sizeof(namespaces[0]));
 	if (parent)
 		sim_trace_fork(machine, parent, task);
 	link_task(machine, task);
@@ -236,7 +252,8 @@ void sim_tasks_release(struct sim_machine *machine)
 				cpu->current = NULL;
 				cpu->irq_off = 1;
 				machine->cpu = cpu;
-				tally_engine_switch_out(machine->engine, task->engine_task, NULL, false);
+				tally_engine_switch_out(machine->engine, task->engine_task, NULL,
+							false);
 				cpu->irq_off = 0;
 			}
 			tally_engine_task_exit(task->engine_task);
@@ -297,7 +314,8 @@ uint64_t sim_truth(const struct sim_task *task, enum sim_metric metric, enum tal
 
 uint64_t sim_task_runtime(const struct sim_task *task)
 {
-	return task->runtime + (task->state == SIM_RUNNING ? task->machine->now - task->run_start : 0);
+	return task->runtime +
+	       (task->state == SIM_RUNNING ? task->machine->now - task->run_start : 0);
 }
 
 struct sim_signal_count *sim_signals(struct sim_task *task, int number)
@@ -317,7 +335,7 @@ bool sim_privileged(const struct sim_task *task)
 	return !task->unprivileged;
 }
 
-/* --- what happens to a task between phases -------------------------------------------------------------------------------- */
+/* --- what happens to a task between phases -------------------------------- */
 
 void sim_user_regs(struct sim_machine *machine, struct tally_engine_regs *regs)
 {
@@ -338,8 +356,9 @@ void sim_fault(struct sim_machine *machine, uint64_t address, unsigned count, bo
 	for (unsigned i = 0; i < count; i++, address += 4096) {
 		sim_trace_fault(machine, address, regs.ip);
 		tally_engine_software(machine->engine, TALLY_SW_PAGE_FAULTS, 1, &regs, address);
-		tally_engine_software(machine->engine, major ? TALLY_SW_PAGE_FAULTS_MAJ : TALLY_SW_PAGE_FAULTS_MIN, 1, &regs,
-				      address);
+		tally_engine_software(machine->engine,
+				      major ? TALLY_SW_PAGE_FAULTS_MAJ : TALLY_SW_PAGE_FAULTS_MIN,
+				      1, &regs, address);
 		sim_cpu_settle(machine->cpu);
 	}
 }
@@ -359,7 +378,8 @@ static void breakpoint_body(void *argument)
 	struct happening *happening = argument;
 	struct tally_engine_regs regs;
 	sim_user_regs(happening->machine, &regs);
-	tally_engine_breakpoint_hit(happening->machine->engine, happening->slot, &regs, happening->address);
+	tally_engine_breakpoint_hit(happening->machine->engine, happening->slot, &regs,
+				    happening->address);
 }
 
 void sim_touch(struct sim_machine *machine, uint64_t address, unsigned length, unsigned access)
@@ -370,7 +390,9 @@ void sim_touch(struct sim_machine *machine, uint64_t address, unsigned length, u
 		    address >= cpu->watch[slot].address + cpu->watch[slot].length ||
 		    cpu->watch[slot].address >= address + length)
 			continue;
-		struct happening happening = { .machine = machine, .slot = slot, .address = cpu->watch[slot].address };
+		struct happening happening = { .machine = machine,
+					       .slot = slot,
+					       .address = cpu->watch[slot].address };
 		sim_at_level(cpu, TALLY_LEVEL_NMI, breakpoint_body, &happening);
 	}
 	sim_cpu_settle(cpu);

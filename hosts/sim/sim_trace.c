@@ -8,7 +8,8 @@
 int sim_trace_register(struct sim_machine *machine)
 {
 	tally_trace_group_syscalls.raw_for_anybody = true;
-	struct tally_trace_group *const groups[] = { &tally_trace_group_sched, &tally_trace_group_syscalls,
+	struct tally_trace_group *const groups[] = { &tally_trace_group_sched,
+						     &tally_trace_group_syscalls,
 						     &tally_trace_group_exceptions };
 	int code = 0;
 	unsigned done = 0;
@@ -22,10 +23,14 @@ int sim_trace_register(struct sim_machine *machine)
 
 static const uint64_t callers[] = { 0xffffffff81002000u, 0xffffffff81a00000u };
 static const struct sim_work place = {
-	.mode = TALLY_MODE_KERNEL, .address = 0xffffffff81100000u, .callers = callers, .caller_count = 2,
+	.mode = TALLY_MODE_KERNEL,
+	.address = 0xffffffff81100000u,
+	.callers = callers,
+	.caller_count = 2,
 };
 
-/* host.trace_regs: the engine knows where this program's code hit, which is nowhere in the machine. */
+/* host.trace_regs: the engine knows where this program's code hit, which is nowhere in the
+ * machine. */
 void sim_trace_regs(void *host, struct tally_engine_regs *regs)
 {
 	struct sim_machine *machine = host;
@@ -33,8 +38,11 @@ void sim_trace_regs(void *host, struct tally_engine_regs *regs)
 		sim_cpu_regs(machine->cpu, regs);
 		return;
 	}
-	*regs = (struct tally_engine_regs){ .ip = place.address, .sp = 0xffffc90000003f00u, .fp = 0xffffc90000003f40u,
-					    .mode = TALLY_MODE_KERNEL, .host = &place };
+	*regs = (struct tally_engine_regs){ .ip = place.address,
+					    .sp = 0xffffc90000003f00u,
+					    .fp = 0xffffc90000003f40u,
+					    .mode = TALLY_MODE_KERNEL,
+					    .host = &place };
 }
 
 static const struct tally_engine_identity idle = { .comm = "swapper" };
@@ -50,7 +58,8 @@ void sim_trace_runtime(struct sim_task *task)
 	uint64_t from = task->runtime_told > task->run_start ? task->runtime_told : task->run_start;
 	task->runtime_told = machine->now;
 	if (machine->traces && machine->now > from)
-		TALLY_TRACE(sched_stat_runtime, &task->identity, task->engine_task, machine->now - from);
+		TALLY_TRACE(sched_stat_runtime, &task->identity, task->engine_task,
+			    machine->now - from);
 }
 
 bool sim_trace_wants_runtime(const struct sim_machine *machine)
@@ -64,20 +73,22 @@ void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct
 		TALLY_TRACE(sched_process_fork, &parent->identity, &child->identity);
 }
 
-void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next, bool runnable)
+void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next,
+		      bool runnable)
 {
 	if (!machine->traces)
 		return;
 	if (previous)
 		sim_trace_runtime(previous);
-	TALLY_TRACE(sched_switch, previous ? &previous->identity : &idle, state_of(previous, runnable),
-		    next ? &next->identity : &idle);
+	TALLY_TRACE(sched_switch, previous ? &previous->identity : &idle,
+		    state_of(previous, runnable), next ? &next->identity : &idle);
 }
 
 void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task)
 {
 	if (machine->traces)
-		TALLY_TRACE(sched_wakeup, &task->identity, task->engine_task, (int32_t)task->cpu->number);
+		TALLY_TRACE(sched_wakeup, &task->identity, task->engine_task,
+			    (int32_t)task->cpu->number);
 }
 
 void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip)
@@ -89,7 +100,8 @@ void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip)
 
 void sim_trace_syscall(struct sim_machine *machine, int number)
 {
-	machine->user_hit = true; /* in Linux it is given the registers that the task entered with */
+	/* in Linux it is given the registers that the task entered with */
+	machine->user_hit = true;
 	if (machine->traces)
 		TALLY_TRACE(sys_enter_getppid, number);
 	machine->user_hit = false;

@@ -30,12 +30,14 @@ struct sim_watch {
 static unsigned children_of(const struct engine_event *event)
 {
 	unsigned count = 0;
-	for (const struct engine_list *link = event->children.next; link && link != &event->children; link = link->next)
+	for (const struct engine_list *link = event->children.next;
+	     link && link != &event->children; link = link->next)
 		count++;
 	return count;
 }
 
-static void say(struct sim_watch *watch, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct sim_watch *watch, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static void say(struct sim_watch *watch, const char *format, ...)
 {
@@ -51,8 +53,9 @@ static void look_at_error(struct sim_watch *watch, struct watched *item)
 {
 	bool in_error = item->event->state == ENGINE_EVENT_ERROR;
 	if (in_error && !item->in_error)
-		say(watch, "pinned %s of %s found no counter free: it is in error, and a read gives end-of-file", item->name,
-		    item->target);
+		say(watch,
+		    "pinned %s of %s found no counter free: it is in error, and a read gives end-of-file",
+		    item->name, item->target);
 	item->in_error = in_error;
 }
 
@@ -62,10 +65,13 @@ static void look_at_children(struct sim_watch *watch, struct watched *item, bool
 	unsigned children = children_of(item->event);
 	uint64_t folded = item->event->child_count;
 	if (children > item->children && is_first)
-		say(watch, "a task was born below %s and inherited its events: %u children count along", item->target, children);
+		say(watch,
+		    "a task was born below %s and inherited its events: %u children count along",
+		    item->target, children);
 	if (folded != item->folded)
-		say(watch, "a child of %s is gone: its %llu %s are folded back, %llu so far", item->target,
-		    (unsigned long long)(folded - item->folded), item->name, (unsigned long long)folded);
+		say(watch, "a child of %s is gone: its %llu %s are folded back, %llu so far",
+		    item->target, (unsigned long long)(folded - item->folded), item->name,
+		    (unsigned long long)folded);
 	item->children = children;
 	item->folded = folded;
 }
@@ -94,8 +100,8 @@ static void look_at_turns(struct sim_watch *watch, unsigned first, unsigned end)
 		return;
 	watch->items[first].told |= changed && off[0];
 	if (changed && off[0])
-		say(watch, "%s of %s: %s %s; no counter for %s", told ? "rotation" : "first turn", watch->items[first].target, on,
-		    told ? "count now" : "count", off);
+		say(watch, "%s of %s: %s %s; no counter for %s", told ? "rotation" : "first turn",
+		    watch->items[first].target, on, told ? "count now" : "count", off);
 	for (unsigned i = first; i < end; i++)
 		watch->items[i].was_on = watch->items[i].is_on;
 }
@@ -104,7 +110,9 @@ static void look(struct sim_machine *machine)
 {
 	struct sim_watch *watch = machine->watch;
 	for (unsigned first = 0, end; first < watch->count; first = end) {
-		for (end = first; end < watch->count && watch->items[end].part == watch->items[first].part; end++) {
+		for (end = first;
+		     end < watch->count && watch->items[end].part == watch->items[first].part;
+		     end++) {
 			look_at_error(watch, &watch->items[end]);
 			look_at_children(watch, &watch->items[end], end == first);
 		}
@@ -125,7 +133,8 @@ struct sim_watch *sim_watch_new(struct sim_machine *machine, sim_watch_tell *tel
 	return watch;
 }
 
-int sim_watch_add(struct sim_watch *watch, int fd, unsigned part, const char *event, const char *target)
+int sim_watch_add(struct sim_watch *watch, int fd, unsigned part, const char *event,
+		  const char *target)
 {
 	struct tally_engine_file *file;
 	int code = tally_engine_poll(watch->machine->engine, fd, &file);
@@ -133,7 +142,9 @@ int sim_watch_add(struct sim_watch *watch, int fd, unsigned part, const char *ev
 		return code;
 	if (watch->count == WATCHED_MAX)
 		return -12; /* ENOMEM */
-	watch->items[watch->count++] = (struct watched){ .event = file->event, .part = part, .name = event, .target = target };
+	watch->items[watch->count++] = (struct watched){
+		.event = file->event, .part = part, .name = event, .target = target
+	};
 	return 0;
 }
 

@@ -1,7 +1,8 @@
-/* The smallest host of the engine: one CPU, two tasks, no PMU, no interrupts.  docs/porting.md walks through it.
+/* The smallest host of the engine: one CPU, two tasks, no PMU, no interrupts.  docs/porting.md
+ * walks through it.
  *
- * The first task watches itself and the other, as a program does with perf_event_open(2): the other's context switches,
- * and its own page faults, with a sample of each in a mapped ring. */
+ * The first task watches itself and the other, as a program does with perf_event_open(2): the
+ * other's context switches, and its own page faults, with a sample of each in a mapped ring. */
 #include "tally/engine.h"
 
 #include <stdio.h>
@@ -29,7 +30,10 @@ static uint64_t clock_ns(void *host)
 static unsigned this_cpu(void *host) { (void)host; return 0; }
 static bool cpu_online(void *host, unsigned cpu) { (void)host; return cpu == 0; }
 static enum tally_engine_level level(void *host) { (void)host; return TALLY_LEVEL_TASK; }
-static struct tally_engine_task *current_task(void *host) { return ((struct machine *)host)->current; }
+static struct tally_engine_task *current_task(void *host)
+{
+	return ((struct machine *)host)->current;
+}
 
 /* Nothing interrupts, and nobody else is there to be kept out. */
 static uintptr_t irq_save(void *host) { (void)host; return 0; }
@@ -55,7 +59,11 @@ static void *allocate_pages(void *host, size_t pages)
 
 /* What the engine wants to do once the level allows it: main() lets it. */
 static void pend(void *host) { ((struct machine *)host)->pending = true; }
-static void wake(void *host, struct tally_engine_file *file) { (void)file; ((struct machine *)host)->wakes++; }
+static void wake(void *host, struct tally_engine_file *file)
+{
+	(void)file;
+	((struct machine *)host)->wakes++;
+}
 
 static void run_pending(struct machine *machine)
 {
@@ -83,33 +91,54 @@ static void page_fault(struct machine *machine, uint64_t ip, uint64_t address)
 
 static int open_event(struct machine *machine, enum tally_sw event, int pid, bool sampled)
 {
-	const struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .size = sizeof(attr), .config = event,
-				   .sample_period = sampled, .wakeup_events = sampled,
-				   .sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_ADDR };
+	const struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+					 .size = sizeof(attr),
+					 .config = event,
+					 .sample_period = sampled,
+					 .wakeup_events = sampled,
+					 .sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_ADDR };
 	return tally_engine_open(machine->engine, &attr, pid, -1, -1, TALLY_FLAG_FD_CLOEXEC);
 }
 
 static unsigned long long value(struct machine *machine, int fd)
 {
 	uint64_t count;
-	return tally_engine_read(machine->engine, fd, &count, sizeof(count)) == sizeof(count) ? count : 0;
+	return tally_engine_read(machine->engine, fd, &count, sizeof(count)) == sizeof(count)
+		       ? count
+		       : 0;
 }
 
 int main(void)
 {
 	struct machine machine = { 0 };
 	const struct tally_engine_host host = {
-		.host = &machine, .cpus = 1, .page_size = PAGE, .tick_ns = 4000000, .clock_ns = clock_ns,
-		.this_cpu = this_cpu, .cpu_online = cpu_online, .level = level, .current_task = current_task,
-		.irq_save = irq_save, .irq_restore = irq_restore, .lock = nothing, .unlock = nothing,
-		.run_on = run_on, .allocate = allocate, .release = release, .allocate_pages = allocate_pages,
-		.release_pages = release, .pend = pend, .wake = wake,
+		.host = &machine,
+		.cpus = 1,
+		.page_size = PAGE,
+		.tick_ns = 4000000,
+		.clock_ns = clock_ns,
+		.this_cpu = this_cpu,
+		.cpu_online = cpu_online,
+		.level = level,
+		.current_task = current_task,
+		.irq_save = irq_save,
+		.irq_restore = irq_restore,
+		.lock = nothing,
+		.unlock = nothing,
+		.run_on = run_on,
+		.allocate = allocate,
+		.release = release,
+		.allocate_pages = allocate_pages,
+		.release_pages = release,
+		.pend = pend,
+		.wake = wake,
 	};
 	struct tally_engine *engine = machine.engine = tally_engine_new(&host);
 	struct tally_engine_process *process = engine ? tally_engine_process_new(engine, 1) : NULL;
 	if (!process)
 		return 1;
-	const struct tally_engine_identity one = { 1, 1, 0, 0, "first" }, two = { 1, 2, 0, 0, "second" };
+	const struct tally_engine_identity one = { 1, 1, 0, 0, "first" },
+					   two = { 1, 2, 0, 0, "second" };
 	struct tally_engine_task *first = tally_engine_task_new(process, &one, NULL);
 	struct tally_engine_task *second = tally_engine_task_new(process, &two, NULL);
 	if (!first || !second)
@@ -131,8 +160,10 @@ int main(void)
 	printf("switches %llu\n", value(&machine, switches));
 	printf("faults %llu, wakes %u\n", value(&machine, faults), machine.wakes);
 	for (uint64_t at = 0; at < __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);) {
-		const uint64_t *record = (const uint64_t *)(const void *)((const char *)page + PAGE + at);
-		printf("sample at %llx of %llx\n", (unsigned long long)record[1], (unsigned long long)record[2]);
+		const uint64_t *record = (const uint64_t *)(const void *)((const char *)page +
+									  PAGE + at);
+		printf("sample at %llx of %llx\n", (unsigned long long)record[1],
+		       (unsigned long long)record[2]);
 		at += ((const struct tally_record_header *)record)->size;
 	}
 

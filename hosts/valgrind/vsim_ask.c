@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What code asks of the model, by comparing: why at the end of a run, and why that is exact, says vsim_instrument.c. */
+ * What code asks of the model, by comparing: why at the end of a run, and why that is exact, says
+ * vsim_instrument.c. */
 #include "valgrind/vsim_builder.h"
 
 static void differs(struct builder *b, IRExpr *difference)
@@ -12,17 +13,25 @@ void vsim_ask(struct builder *b, enum vsim_flow flow, IRExpr *outcome)
 {
 	if (!b->access_count && flow == VSIM_FLOW_ON)
 		return;
-	struct vsim_batch *batch = keep(b, sizeof(*batch) + b->access_count * sizeof(b->accesses[0]));
+	struct vsim_batch *batch = keep(b,
+					sizeof(*batch) + b->access_count * sizeof(b->accesses[0]));
 	*batch = (struct vsim_batch){
-		.sim = b->sim, .branch = flow == VSIM_FLOW_CONDITIONAL ? vsim_model_branch(b->cpu->model, b->ip) : 0,
-		.start = b->start, .line_address = b->line_address, .branch_offset = (uint16_t)(b->ip - b->start),
-		.flow = (uint8_t)flow, .lines = (uint8_t)b->line_count, .count = (uint8_t)b->access_count,
+		.sim = b->sim,
+		.branch = flow == VSIM_FLOW_CONDITIONAL ? vsim_model_branch(b->cpu->model, b->ip)
+							: 0,
+		.start = b->start,
+		.line_address = b->line_address,
+		.branch_offset = (uint16_t)(b->ip - b->start),
+		.flow = (uint8_t)flow,
+		.lines = (uint8_t)b->line_count,
+		.count = (uint8_t)b->access_count,
 		.count_lines = (b->cpu->sampled & line_kinds) != 0,
 	};
 	VG_(memcpy)(batch->accesses, b->accesses, b->access_count * sizeof(b->accesses[0]));
 	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpNE64, b->difference, constant(0)));
 	call(b, 3, "vsim_run_batch", &vsim_run_batch,
-	     mkIRExprVec_3(IRExpr_GSPTR(), address_of(batch), outcome ? outcome : constant(0)), guard);
+	     mkIRExprVec_3(IRExpr_GSPTR(), address_of(batch), outcome ? outcome : constant(0)),
+	     guard);
 	b->difference = NULL;
 	b->access_count = b->line_count = b->slot_count = b->compared_count = 0;
 }
@@ -30,7 +39,8 @@ void vsim_ask(struct builder *b, enum vsim_flow flow, IRExpr *outcome)
 static struct compared place_of(const struct builder *b, const IRExpr *address, uint32_t size)
 {
 	if (address->tag == Iex_Const)
-		return (struct compared){ IRTemp_INVALID, (int64_t)address->Iex.Const.con->Ico.U64, size, 0 };
+		return (struct compared){ IRTemp_INVALID, (int64_t)address->Iex.Const.con->Ico.U64,
+					  size, 0 };
 	const struct known *known = &b->known[address->Iex.RdTmp.tmp];
 	return (struct compared){ known->base, known->offset, size, 0 };
 }
@@ -47,7 +57,8 @@ static void compare_line(struct builder *b, const struct data *data, uint32_t si
 	IRExpr *index = op(b, Iop_And64, shift(b, Iop_Shr64, data->address, recent->line_shift - 3),
 			   constant(recent->mask << 3));
 	IRExpr *used = load(b, op(b, Iop_Add64, index, address_of(recent->recent)));
-	IRExpr *last = size == 1 ? data->address : op(b, Iop_Add64, data->address, constant(size - 1));
+	IRExpr *last = size == 1 ? data->address
+				 : op(b, Iop_Add64, data->address, constant(size - 1));
 	IRExpr *difference = op(b, Iop_Xor64, used, shift(b, Iop_Shr64, last, recent->line_shift));
 	if (data->guard)
 		difference = assign(b, Ity_I64, IRExpr_ITE(data->guard, difference, constant(0)));
@@ -59,7 +70,8 @@ static const struct compared *compared_before(const struct builder *b, const str
 	for (unsigned i = 0; i < b->compared_count; i++) {
 		const struct compared *earlier = &b->compared[i];
 		int64_t delta = place->offset - earlier->offset;
-		if (earlier->base == place->base && delta >= 0 && delta + place->size <= earlier->size)
+		if (earlier->base == place->base && delta >= 0 &&
+		    delta + place->size <= earlier->size)
 			return earlier;
 	}
 	return NULL;
@@ -73,7 +85,8 @@ void vsim_ask_access(struct builder *b, const struct data *data)
 	struct compared place = place_of(b, data->address, size);
 	const struct compared *earlier = data->guard ? NULL : compared_before(b, &place);
 	struct vsim_access *access = &b->accesses[b->access_count++];
-	*access = (struct vsim_access){ .offset = (uint16_t)(b->ip - b->start), .size = (uint16_t)size,
+	*access = (struct vsim_access){ .offset = (uint16_t)(b->ip - b->start),
+					.size = (uint16_t)size,
 					.store = data->is_store };
 	if (earlier) {
 		access->slot = earlier->slot;
@@ -83,7 +96,8 @@ void vsim_ask_access(struct builder *b, const struct data *data)
 	access->slot = place.slot = (uint8_t)b->slot_count++;
 	IRExpr *address = data->address;
 	if (data->guard)
-		address = assign(b, Ity_I64, IRExpr_ITE(data->guard, address, constant(VSIM_NO_ADDRESS)));
+		address = assign(b, Ity_I64,
+				 IRExpr_ITE(data->guard, address, constant(VSIM_NO_ADDRESS)));
 	else
 		b->compared[b->compared_count++] = place;
 	put(b, SHADOW(address) + (Int)(access->slot * sizeof(uint64_t)), address);
@@ -108,12 +122,14 @@ void vsim_ask_conditional(struct builder *b, const IRStmt *leaving)
 	IRExpr *taken = assign(b, Ity_I64, IRExpr_Unop(Iop_1Uto64, leaving->Ist.Exit.guard));
 	if (leaving->Ist.Exit.dst->Ico.U64 != b->target)
 		taken = op(b, Iop_Xor64, taken, constant(1));
-	IRExpr *outcomes = op(b, Iop_Or64, shift(b, Iop_Shl64, load(b, address_of(&all->history)), 1), taken);
+	IRExpr *outcomes = op(b, Iop_Or64,
+			      shift(b, Iop_Shl64, load(b, address_of(&all->history)), 1), taken);
 	store(b, address_of(&all->history), outcomes);
 	IRExpr *index = op(b, Iop_Xor64, op(b, Iop_And64, outcomes, constant(all->history_mask)),
 			   constant(vsim_model_branch(b->cpu->model, b->ip)));
-	IRExpr *byte = assign(b, Ity_I8, IRExpr_Load(Iend_LE, Ity_I8,
-						     op(b, Iop_Add64, index, address_of(all->counters))));
+	IRExpr *byte = assign(
+		b, Ity_I8,
+		IRExpr_Load(Iend_LE, Ity_I8, op(b, Iop_Add64, index, address_of(all->counters))));
 	differs(b, assign(b, Ity_I64, IRExpr_Unop(Iop_8Uto64, byte)));
 	vsim_ask(b, VSIM_FLOW_CONDITIONAL, taken);
 }
@@ -135,7 +151,8 @@ static void model_call(struct builder *b, uint64_t return_address)
 static void model_return(struct builder *b, IRExpr *target)
 {
 	struct vsim_returns *returns = vsim_model_returns(b->cpu->model);
-	IRExpr *top = op(b, Iop_And64, op(b, Iop_Sub64, load(b, address_of(&returns->top)), constant(1)),
+	IRExpr *top = op(b, Iop_And64,
+			 op(b, Iop_Sub64, load(b, address_of(&returns->top)), constant(1)),
 			 constant(returns->mask));
 	store(b, address_of(&returns->top), top);
 	differs(b, op(b, Iop_Xor64, load(b, return_entry(b, returns, top)), target));
@@ -151,8 +168,11 @@ void vsim_ask_end(struct builder *b, unsigned length)
 	if (returns && b->flow == VSIM_FLOW_RETURN && b->in->jumpkind == Ijk_Ret) {
 		model_return(b, target);
 		vsim_ask(b, VSIM_FLOW_RETURN, target);
-	} else if (indirect && (b->flow == VSIM_FLOW_INDIRECT_CALL || b->flow == VSIM_FLOW_INDIRECT_JUMP)) {
-		differs(b, op(b, Iop_Xor64, load(b, address_of(vsim_model_target(b->cpu->model, b->ip))), target));
+	} else if (indirect &&
+		   (b->flow == VSIM_FLOW_INDIRECT_CALL || b->flow == VSIM_FLOW_INDIRECT_JUMP)) {
+		differs(b,
+			op(b, Iop_Xor64,
+			   load(b, address_of(vsim_model_target(b->cpu->model, b->ip))), target));
 		vsim_ask(b, b->flow, target);
 	} else {
 		vsim_ask(b, VSIM_FLOW_ON, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A block of code while it is written: between vsim_instrument.c, which counts, and vsim_ask.c, which asks the model. */
+ * A block of code while it is written: between vsim_instrument.c, which counts, and vsim_ask.c,
+ * which asks the model. */
 #ifndef TALLY_VALGRIND_VSIM_BUILDER_H
 #define TALLY_VALGRIND_VSIM_BUILDER_H
 
@@ -18,13 +19,16 @@
 enum { STEPS_MAX = 512, ACCESSES_MAX = 200, LINES_MAX = 64 };
 #define SHADOW(field) ((Int)(2 * sizeof(VexGuestAMD64State) + offsetof(struct vsim_shadow, field)))
 
-_Static_assert(sizeof(struct vsim_shadow) <= sizeof(VexGuestAMD64State), "it fits into the shadow registers");
+_Static_assert(sizeof(struct vsim_shadow) <= sizeof(VexGuestAMD64State),
+	       "it fits into the shadow registers");
 
 /* Which parts of the model are asked. */
-static const uint64_t shared_kinds = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES | 1ull << VSIM_L2_LOAD_MISSES |
-	1ull << VSIM_L2_STORE_MISSES | 1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES | 1ull << VSIM_LLC_LOAD_MISSES |
-	1ull << VSIM_LLC_STORE_MISSES | 1ull << VSIM_DTLB_LOAD_WALKS | 1ull << VSIM_DTLB_STORE_WALKS |
-	1ull << VSIM_ITLB_WALKS | 1ull << VSIM_EST_CYCLES;
+static const uint64_t shared_kinds = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES |
+				     1ull << VSIM_L2_LOAD_MISSES | 1ull << VSIM_L2_STORE_MISSES |
+				     1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES |
+				     1ull << VSIM_LLC_LOAD_MISSES | 1ull << VSIM_LLC_STORE_MISSES |
+				     1ull << VSIM_DTLB_LOAD_WALKS | 1ull << VSIM_DTLB_STORE_WALKS |
+				     1ull << VSIM_ITLB_WALKS | 1ull << VSIM_EST_CYCLES;
 static const uint64_t data_kinds = 1ull << VSIM_L1D_LOAD_MISSES | 1ull << VSIM_L1D_STORE_MISSES |
 	1ull << VSIM_DTLB_LOAD_MISSES | 1ull << VSIM_DTLB_STORE_MISSES;
 static const uint64_t code_kinds = 1ull << VSIM_L1I_MISSES | 1ull << VSIM_ITLB_MISSES;
@@ -37,7 +41,8 @@ struct piece {
 struct block {
 	VgHashNode node; /* key: the block's address */
 	struct piece *pieces;
-	const struct vsim_run *first_run; /* which that of its code is told of by the address alone; or NULL */
+	/* which that of its code is told of by the address alone; or NULL */
+	const struct vsim_run *first_run;
 };
 
 /* A temporary as another and a constant. */
@@ -102,7 +107,7 @@ struct data {
 	bool is_store, counted;
 };
 
-/* --- IR --------------------------------------------------------------------------------------------------------- */
+/* --- IR ------------------------------------------------------------------- */
 
 static inline IRExpr *assign(struct builder *b, IRType type, IRExpr *value)
 {
@@ -151,11 +156,14 @@ static inline void put(struct builder *b, Int offset, IRExpr *value)
 	addStmtToIRSB(b->out, IRStmt_Put(offset, value));
 }
 
-static inline void call(struct builder *b, Int by_register, const HChar *name, void *function, IRExpr **arguments, IRExpr *guard)
+static inline void call(struct builder *b, Int by_register, const HChar *name, void *function,
+			IRExpr **arguments, IRExpr *guard)
 {
-	static const Int unwound[] = { offsetof(VexGuestAMD64State, guest_RIP), offsetof(VexGuestAMD64State, guest_RSP),
+	static const Int unwound[] = { offsetof(VexGuestAMD64State, guest_RIP),
+				       offsetof(VexGuestAMD64State, guest_RSP),
 				       offsetof(VexGuestAMD64State, guest_RBP) };
-	IRDirty *dirty = unsafeIRDirty_0_N(by_register, name, VG_(fnptr_to_fnentry)(function), arguments);
+	IRDirty *dirty = unsafeIRDirty_0_N(by_register, name, VG_(fnptr_to_fnentry)(function),
+					   arguments);
 	dirty->guard = guard;
 	dirty->nFxState = 3;
 	for (unsigned i = 0; i < 3; i++) {
@@ -167,7 +175,7 @@ static inline void call(struct builder *b, Int by_register, const HChar *name, v
 	addStmtToIRSB(b->out, IRStmt_Dirty(dirty));
 }
 
-/* --- vsim_ask.c -------------------------------------------------------------------------------------------------- */
+/* --- vsim_ask.c ----------------------------------------------------------- */
 
 /* The run has ended: one question for all of it. `outcome`: of its branch. */
 void vsim_ask(struct builder *b, enum vsim_flow flow, IRExpr *outcome);

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Ways of Valgrind's core that are not ours, and for which it has no options.  The linker's --wrap leads its calls here;
- * in a core without these functions it does nothing.
+ * Ways of Valgrind's core that are not ours, and for which it has no options.  The linker's --wrap
+ * leads its calls here; in a core without these functions it does nothing.
  *
  * It reads debug information that nothing here needs: source lines, and the separate files with
- * them.  tally finds those by itself, afterwards and once; here it would be for each program, before its first
- * instruction (with libc6-dbg installed, more than all the rest of a start).  Symbols and call-frame information of the
- * objects themselves are still read: chains and --toggle need them.
+ * them.  tally finds those by itself, afterwards and once; here it would be for each program,
+ * before its first instruction (with libc6-dbg installed, more than all the rest of a start).
+ * Symbols and call-frame information of the objects themselves are still read: chains and --toggle
+ * need them.
  *
- * And it writes to stderr what users of Valgrind want to know, such as why a signal kills the program; but stderr is the
- * program's, which doesn't run under the tool to be debugged.  Its fatal errors and failed assertions go other ways.
+ * And it writes to stderr what users of Valgrind want to know, such as why a signal kills the
+ * program; but stderr is the program's, which doesn't run under the tool to be debugged.  Its fatal
+ * errors and failed assertions go other ways.
  *
- * When stderr is closed, its log is descriptor 2 all the same, which it then keeps from the program: what the program
- * opens as 2, such as a library, would fail.  And its preloaded object, in which is nothing here, is in the program's LD_PRELOAD
- * where some look (AddressSanitizer must come first): both are put right before the program begins. */
+ * When stderr is closed, its log is descriptor 2 all the same, which it then keeps from the
+ * program: what the program opens as 2, such as a library, would fail.  And its preloaded object,
+ * in which is nothing here, is in the program's LD_PRELOAD where some look (AddressSanitizer must
+ * come first): both are put right before the program begins. */
 #include "valgrind/vsim.h"
 
 #include "pub_tool_basics.h"
 #include "pub_tool_libcbase.h"
 
-/* In the core's library, and in none of the public headers.  The second's first member is a descriptor. */
+/* In the core's library, and in none of the public headers.  The second's first member is a
+ * descriptor. */
 extern HChar **VG_(client_envp);
 extern Int VG_(log_output_sink);
 
@@ -31,7 +35,8 @@ UInt __wrap_vgPlain_message(Int kind, const HChar *format, ...);
 
 struct _DiImage *__wrap_vgModuleLocal_img_from_local_file(const HChar *path)
 {
-	Bool separate = VG_(strstr)(path, "/.build-id/") || VG_(strstr)(path, "/usr/lib/debug/") || VG_(strstr)(path, ".debug/");
+	Bool separate = VG_(strstr)(path, "/.build-id/") || VG_(strstr)(path, "/usr/lib/debug/") ||
+			VG_(strstr)(path, ".debug/");
 	return separate ? NULL : __real_vgModuleLocal_img_from_local_file(path);
 }
 

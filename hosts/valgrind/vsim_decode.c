@@ -1,22 +1,30 @@
-/* Branches and repeated string instructions among x86-64's, told by prefixes and opcode; and what reads memory. */
+/* Branches and repeated string instructions among x86-64's, told by prefixes and opcode; and what
+ * reads memory. */
 #include "valgrind/vsim_decode.h"
 
 /* Sign-extended, of `size` bytes, from the instruction's end. */
-static uint64_t relative(const uint8_t *bytes, unsigned at, unsigned size, unsigned length, uint64_t address)
+static uint64_t relative(const uint8_t *bytes, unsigned at, unsigned size, unsigned length,
+			 uint64_t address)
 {
 	uint32_t value = 0;
 	if (at + size > length)
 		return 0;
 	for (unsigned i = 0; i < size; i++)
 		value |= (uint32_t)bytes[at + i] << 8 * i;
-	return address + length + (uint64_t)(size == 1 ? (int64_t)(int8_t)value : (int64_t)(int32_t)value);
+	return address + length +
+	       (uint64_t)(size == 1 ? (int64_t)(int8_t)value : (int64_t)(int32_t)value);
 }
 
 static bool is_prefix(uint8_t byte)
 {
 	switch (byte) {
 	case 0x66: case 0x67: case 0xf0: case 0xf2: case 0xf3: /* sizes, lock, repne or bnd, rep */
-	case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: /* segments, hints, notrack */
+	case 0x26:
+	case 0x2e:
+	case 0x36:
+	case 0x3e:
+	case 0x64:
+	case 0x65: /* segments, hints, notrack */
 		return true;
 	}
 	return (byte & 0xf0) == 0x40; /* REX */
@@ -28,7 +36,8 @@ static bool is_string(uint8_t opcode)
 	return (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf);
 }
 
-enum vsim_flow vsim_decode_flow(const uint8_t *bytes, unsigned length, uint64_t address, uint64_t *target)
+enum vsim_flow vsim_decode_flow(const uint8_t *bytes, unsigned length, uint64_t address,
+				uint64_t *target)
 {
 	unsigned at = 0;
 	bool repeats = false;
@@ -72,7 +81,7 @@ enum vsim_flow vsim_decode_flow(const uint8_t *bytes, unsigned length, uint64_t 
 	return repeats && is_string(opcode) ? VSIM_FLOW_REPEAT : VSIM_FLOW_ON;
 }
 
-/* --- what reads memory ------------------------------------------------------------------------------------------ */
+/* --- what reads memory ---------------------------------------------------- */
 
 enum map { MAP_1, MAP_0F, MAP_0F38, MAP_0F3A };
 
@@ -141,7 +150,10 @@ static bool reads_1(const struct opcode *op)
 	case 0x84: case 0x85: case 0x86: case 0x87:            /* test, xchg */
 	case 0x8a: case 0x8b: case 0x8e:                       /* mov */
 	case 0xc0: case 0xc1: case 0xd0: case 0xd1: case 0xd2: case 0xd3: /* shifts */
-	case 0xf6: case 0xf7: case 0xfe: case 0xff:            /* test, not, neg, mul, div, inc, dec, push, call, jmp */
+	case 0xf6:
+	case 0xf7:
+	case 0xfe:
+	case 0xff: /* test, not, neg, mul, div, inc, dec, push, call, jmp */
 	case 0xd8: case 0xda: case 0xdc: case 0xde:            /* x87 arithmetic */
 		return true;
 	case 0xd9:
@@ -160,17 +172,35 @@ static bool reads_0f(const struct opcode *op)
 {
 	uint8_t o = op->opcode;
 	switch (o) {
-	case 0x11: case 0x13: case 0x17: case 0x29: case 0x2b: case 0x7f: case 0xc3: case 0xd6: case 0xe7: /* stores */
-	case 0x0d: case 0x18: case 0x19: case 0x1a: case 0x1b: case 0x1c: case 0x1d: case 0x1e: case 0x1f:  /* hints */
+	case 0x11:
+	case 0x13:
+	case 0x17:
+	case 0x29:
+	case 0x2b:
+	case 0x7f:
+	case 0xc3:
+	case 0xd6:
+	case 0xe7: /* stores */
+	case 0x0d:
+	case 0x18:
+	case 0x19:
+	case 0x1a:
+	case 0x1b:
+	case 0x1c:
+	case 0x1d:
+	case 0x1e:
+	case 0x1f: /* hints */
 		return false;
 	case 0x7e:
 		return op->mandatory == 0xf3; /* movq to a register; else a store */
 	case 0xae:
-		return op->mandatory == 0 && (field(op) == 1 || field(op) == 2 || field(op) == 5); /* fxrstor, ldmxcsr, xrstor */
+		/* fxrstor, ldmxcsr, xrstor */
+		return op->mandatory == 0 && (field(op) == 1 || field(op) == 2 || field(op) == 5);
 	case 0xc7:
 		return field(op) == 1;
 	}
-	if (o < 0x10 || (o >= 0x20 && o <= 0x27) || (o >= 0x30 && o <= 0x3f) || (o >= 0x90 && o <= 0x9f))
+	if (o < 0x10 || (o >= 0x20 && o <= 0x27) || (o >= 0x30 && o <= 0x3f) ||
+	    (o >= 0x90 && o <= 0x9f))
 		return false; /* of the system, setcc */
 	return o < 0x80 || o > 0x8f;
 }
@@ -186,8 +216,8 @@ static bool reads_memory(const struct opcode *op)
 		return op->opcode != 0x2e && op->opcode != 0x2f && op->opcode != 0x8e &&
 		       !(op->opcode == 0xf1 && op->mandatory != 0xf2);
 	case MAP_0F3A: /* pextr, extractps, vextract store */
-		return !(op->opcode >= 0x14 && op->opcode <= 0x17) && op->opcode != 0x19 && op->opcode != 0x1d &&
-		       op->opcode != 0x39;
+		return !(op->opcode >= 0x14 && op->opcode <= 0x17) && op->opcode != 0x19 &&
+		       op->opcode != 0x1d && op->opcode != 0x39;
 	}
 	return false;
 }
@@ -199,8 +229,24 @@ unsigned vsim_decode_loads(const uint8_t *bytes, unsigned length)
 		switch (op.opcode) {
 		case 0xa6: case 0xa7: /* cmps */
 			return 2;
-		case 0xa0: case 0xa1: case 0xa4: case 0xa5: case 0xac: case 0xad: case 0xae: case 0xaf: /* mov, movs, lods, scas */
-		case 0x58: case 0x59: case 0x5a: case 0x5b: case 0x5c: case 0x5d: case 0x5e: case 0x5f: case 0x9d: case 0xc9: /* pop, leave */
+		case 0xa0:
+		case 0xa1:
+		case 0xa4:
+		case 0xa5:
+		case 0xac:
+		case 0xad:
+		case 0xae:
+		case 0xaf: /* mov, movs, lods, scas */
+		case 0x58:
+		case 0x59:
+		case 0x5a:
+		case 0x5b:
+		case 0x5c:
+		case 0x5d:
+		case 0x5e:
+		case 0x5f:
+		case 0x9d:
+		case 0xc9: /* pop, leave */
 			return 1;
 		}
 	return op.modrm >> 6 != 3 && reads_memory(&op);

@@ -13,18 +13,22 @@ enum vsim_flow {
 	VSIM_FLOW_INDIRECT_JUMP,
 	VSIM_FLOW_INDIRECT_CALL,
 	VSIM_FLOW_RETURN,
-	VSIM_FLOW_REPEAT         /* a string instruction with a rep prefix: no branch, but it comes back to itself */
+	/* a string instruction with a rep prefix: no branch, but it comes back to itself */
+	VSIM_FLOW_REPEAT
 };
 
-/* `length`: 1 … 15, of an instruction that was decoded as a whole elsewhere.  *target of what jumps or calls directly, else 0. */
-enum vsim_flow vsim_decode_flow(const uint8_t *bytes, unsigned length, uint64_t address, uint64_t *target);
+/* `length`: 1 … 15, of an instruction that was decoded as a whole elsewhere.  *target of what jumps
+ * or calls directly, else 0. */
+enum vsim_flow vsim_decode_flow(const uint8_t *bytes, unsigned length, uint64_t address,
+				uint64_t *target);
 static inline bool vsim_flow_is_branch(enum vsim_flow flow)
 {
 	return flow != VSIM_FLOW_ON && flow != VSIM_FLOW_REPEAT;
 }
 
-/* Data that an instruction reads, in accesses: 0, 1, 2.  For instructions whose reads were found to be of no use and
- * have gone: those that are known not to read (lea, hints, stores), and what isn't known, give 0. */
+/* Data that an instruction reads, in accesses: 0, 1, 2.  For instructions whose reads were found to
+ * be of no use and have gone: those that are known not to read (lea, hints, stores), and what isn't
+ * known, give 0. */
 unsigned vsim_decode_loads(const uint8_t *bytes, unsigned length);
 /* Whole states of the FPU (fxsave, xrstor): one access, in however many pieces it is done. */
 bool vsim_decode_is_state(const uint8_t *bytes, unsigned length);

@@ -2,9 +2,10 @@
  *
  * The plan's events in this process's engine, and its part of their totals.
  *
- * All are opened, in the plan's order, in each process and each program: the engine numbers events as they come, and so
- * one has the same id everywhere, which is its index in the plan + 1.  One that doesn't count here — it isn't
- * inherited, or an exec ended it — is opened on the observer, who never runs. */
+ * All are opened, in the plan's order, in each process and each program: the engine numbers events
+ * as they come, and so one has the same id everywhere, which is its index in the plan + 1.  One
+ * that doesn't count here — it isn't inherited, or an exec ended it — is opened on the observer,
+ * who never runs. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_libcbase.h"
@@ -17,12 +18,15 @@ static bool counts_here(const struct vsim *sim, const struct vsim_event *event)
 {
 	if (event->attr.flags & TALLY_ATTR_REMOVE_ON_EXEC && !sim->host->first_program)
 		return false;
-	bool forks = event->attr.flags & TALLY_ATTR_INHERIT && !(event->attr.flags & TALLY_ATTR_INHERIT_THREAD);
-	/* Programs that a child executes have nobody to inherit from; the first process keeps what it has. */
+	bool forks = event->attr.flags & TALLY_ATTR_INHERIT &&
+		     !(event->attr.flags & TALLY_ATTR_INHERIT_THREAD);
+	/* Programs that a child executes have nobody to inherit from; the first process keeps what
+	 * it has. */
 	return forks || sim->host->parent || sim->plan->first_pid == VG_(getpid)();
 }
 
-/* As tally means it, at this time.  What isn't part of a sample or record can tell more than it was asked for. */
+/* As tally means it, at this time.  What isn't part of a sample or record can tell more than it was
+ * asked for. */
 static struct tally_attr attr_of(const struct vsim_event *event)
 {
 	struct tally_attr attr = event->attr;
@@ -44,9 +48,11 @@ static int give_ring(struct vsim *sim, int fd, int *first)
 	if (sim->host->ring < 0)
 		return 0;
 	if (*first >= 0)
-		return (int)tally_engine_ioctl(sim->engine, fd, TALLY_IOC_SET_OUTPUT, (uintptr_t)*first);
+		return (int)tally_engine_ioctl(sim->engine, fd, TALLY_IOC_SET_OUTPUT,
+					       (uintptr_t)*first);
 	*first = fd;
-	return tally_engine_mmap(sim->engine, fd, (1 + (size_t)sim->plan->ring_pages) * VSIM_PAGE, true, true, 0, &page);
+	return tally_engine_mmap(sim->engine, fd, (1 + (size_t)sim->plan->ring_pages) * VSIM_PAGE,
+				 true, true, 0, &page);
 }
 
 static int open_event(struct vsim *sim, unsigned index, int32_t tid, int *ring)
@@ -83,7 +89,7 @@ int vsim_events_open(struct vsim *sim, struct tally_engine_task *task)
 	return error;
 }
 
-/* --- totals --------------------------------------------------------------------------------------------------------- */
+/* --- totals --------------------------------------------------------------- */
 
 /* Which of its group's values is the event's. */
 static unsigned place_in_group(const struct vsim_plan *plan, unsigned index)
@@ -102,7 +108,8 @@ static bool read_event(struct vsim *sim, unsigned index, struct vsim_total *tota
 	*total = (struct vsim_total){ 0 };
 	if (tally_engine_read(sim->engine, sim->host->events[index], words, sizeof(words)) <= 0)
 		return false;
-	unsigned at = 1, value = 0, each = 1 + !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
+	unsigned at = 1, value = 0,
+		 each = 1 + !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
 	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
 		total->enabled_ns = words[at++];
 	if (format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
@@ -126,7 +133,8 @@ static void add(uint64_t *to, uint64_t now, uint64_t *told)
 
 static void tell(struct vsim *sim, unsigned index)
 {
-	struct vsim_total now, *told = &sim->host->told[index], *total = &sim->plan->events[index].total;
+	struct vsim_total now, *told = &sim->host->told[index],
+			       *total = &sim->plan->events[index].total;
 	if (!read_event(sim, index, &now))
 		return;
 	add(&total->value, now.value, &told->value);
@@ -141,7 +149,8 @@ static void follow(struct vsim *sim, unsigned index)
 	if (enabled == sim->host->enabled[index])
 		return;
 	sim->host->enabled[index] = enabled;
-	tally_engine_ioctl(sim->engine, sim->host->events[index], enabled ? TALLY_IOC_ENABLE : TALLY_IOC_DISABLE, 0);
+	tally_engine_ioctl(sim->engine, sim->host->events[index],
+			   enabled ? TALLY_IOC_ENABLE : TALLY_IOC_DISABLE, 0);
 }
 
 void vsim_events_tell(struct vsim *sim)

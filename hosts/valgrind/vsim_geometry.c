@@ -1,7 +1,7 @@
 /* A geometry from text and to text; tally's side alone.  One table of keys serves both ways.
  *
- * A cache is told by its size, a geometry has sets: what that makes depends on the line, which may be told later.  So
- * sizes are kept as told until the text has ended. */
+ * A cache is told by its size, a geometry has sets: what that makes depends on the line, which may
+ * be told later.  So sizes are kept as told until the text has ended. */
 #include "valgrind/vsim_geometry.h"
 
 #include <errno.h>
@@ -10,7 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum value_type { VALUE_BASE, VALUE_NAME, VALUE_BYTES, VALUE_CACHE, VALUE_TLB, VALUE_NUMBER, VALUE_COST };
+enum value_type {
+	VALUE_BASE,
+	VALUE_NAME,
+	VALUE_BYTES,
+	VALUE_CACHE,
+	VALUE_TLB,
+	VALUE_NUMBER,
+	VALUE_COST
+};
 
 struct key {
 	const char *name;
@@ -64,12 +72,14 @@ static uint32_t *field(struct vsim_geometry *geometry, const struct key *key)
 	return (uint32_t *)((char *)geometry + key->offset);
 }
 
-static const struct vsim_cache_geometry *cache_of(const struct vsim_geometry *geometry, const struct key *key)
+static const struct vsim_cache_geometry *cache_of(const struct vsim_geometry *geometry,
+						  const struct key *key)
 {
 	return (const struct vsim_cache_geometry *)((const char *)geometry + key->offset);
 }
 
-static __attribute__((format(printf, 3, 4))) int fail(struct geometry_reader *reader, unsigned line, const char *format, ...)
+static __attribute__((format(printf, 3, 4))) int fail(struct geometry_reader *reader, unsigned line,
+						      const char *format, ...)
 {
 	va_list arguments;
 	va_start(arguments, format);
@@ -79,7 +89,7 @@ static __attribute__((format(printf, 3, 4))) int fail(struct geometry_reader *re
 	return -EINVAL;
 }
 
-/* --- Values ---------------------------------------------------------------------------------------------------- */
+/* --- Values --------------------------------------------------------------- */
 
 struct piece {
 	const char *text;
@@ -144,7 +154,8 @@ static bool read_cache(struct piece value, struct told *told)
 	return true;
 }
 
-static int read_cache_or_none(struct geometry_reader *reader, const struct key *key, struct piece value, struct told *told)
+static int read_cache_or_none(struct geometry_reader *reader, const struct key *key,
+			      struct piece value, struct told *told)
 {
 	if (is(value, "none")) {
 		told->amount = told->ways = 0;
@@ -152,8 +163,9 @@ static int read_cache_or_none(struct geometry_reader *reader, const struct key *
 	}
 	if (read_cache(value, told))
 		return 0;
-	return fail(reader, reader->line, key->type == VALUE_TLB ? "%s takes entries and ways, at most %d: 64 4-way" :
-								   "%s takes a size and ways, at most %d: 32K 8-way",
+	return fail(reader, reader->line,
+		    key->type == VALUE_TLB ? "%s takes entries and ways, at most %d: 64 4-way"
+					   : "%s takes a size and ways, at most %d: 32K 8-way",
 		    key->name, VSIM_WAYS_MAX);
 }
 
@@ -168,8 +180,10 @@ static int read_cost(struct geometry_reader *reader, const struct key *key, stru
 		if (digits > 2)
 			hundredths = -1;
 	}
-	if (cycles < 0 || hundredths < 0 || value.length || cycles * 100 + hundredths > VSIM_COST_MAX)
-		return fail(reader, reader->line, "%s takes cycles, 0 to %d, with up to two decimals", key->name,
+	if (cycles < 0 || hundredths < 0 || value.length ||
+	    cycles * 100 + hundredths > VSIM_COST_MAX)
+		return fail(reader, reader->line,
+			    "%s takes cycles, 0 to %d, with up to two decimals", key->name,
 			    VSIM_COST_MAX / 100);
 	*field(reader->geometry, key) = (uint32_t)(cycles * 100 + hundredths);
 	return 0;
@@ -178,7 +192,8 @@ static int read_cost(struct geometry_reader *reader, const struct key *key, stru
 static int read_name(struct geometry_reader *reader, struct piece value)
 {
 	if (!value.length || value.length >= VSIM_CPU_NAME || memchr(value.text, 0, value.length))
-		return fail(reader, reader->line, "name takes 1 to %d printable characters", VSIM_CPU_NAME - 1);
+		return fail(reader, reader->line, "name takes 1 to %d printable characters",
+			    VSIM_CPU_NAME - 1);
 	memset(reader->geometry->name, 0, VSIM_CPU_NAME);
 	memcpy(reader->geometry->name, value.text, value.length);
 	return 0;
@@ -186,7 +201,8 @@ static int read_name(struct geometry_reader *reader, struct piece value)
 
 static int read_number(struct geometry_reader *reader, const struct key *key, struct piece value)
 {
-	int64_t number = key->type == VALUE_BYTES ? take_amount(&value) : take_number(&value, 1 << 30);
+	int64_t number = key->type == VALUE_BYTES ? take_amount(&value)
+						  : take_number(&value, 1 << 30);
 	if (number < 0 || number > UINT32_MAX || value.length)
 		return fail(reader, reader->line, "%s takes a number%s", key->name,
 			    key->type == VALUE_BYTES ? " of bytes: 64, 4K" : "");
@@ -205,7 +221,8 @@ static void begin_from(struct geometry_reader *reader, const struct vsim_geometr
 			continue;
 		const struct vsim_cache_geometry *cache = cache_of(base, &keys[i]);
 		uint64_t entries = (uint64_t)cache->sets * cache->ways;
-		reader->told[i].amount = keys[i].type == VALUE_CACHE ? entries * base->line_bytes : entries;
+		reader->told[i].amount = keys[i].type == VALUE_CACHE ? entries * base->line_bytes
+								     : entries;
 		reader->told[i].ways = cache->ways;
 	}
 }
@@ -228,7 +245,7 @@ static int read_base(struct geometry_reader *reader, struct piece value)
 	return fail(reader, reader->line, "base takes one of %s", names);
 }
 
-/* --- Lines ----------------------------------------------------------------------------------------------------- */
+/* --- Lines ---------------------------------------------------------------- */
 
 static int read_value(struct geometry_reader *reader, size_t index, struct piece value)
 {
@@ -253,7 +270,8 @@ static int unknown_key(struct geometry_reader *reader)
 	char names[280];
 	size_t used = 0;
 	for (size_t i = 0; i < KEYS && used < sizeof(names); i++)
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " " : "", keys[i].name);
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? " " : "",
+					 keys[i].name);
 	return fail(reader, reader->line, "a line is key = value, of the keys %s", names);
 }
 
@@ -275,8 +293,8 @@ static int read_line(struct geometry_reader *reader, struct piece line)
 		if (!is(name, keys[i].name))
 			continue;
 		if (reader->told[i].line)
-			return fail(reader, reader->line, "%s is said twice, on line %u too", keys[i].name,
-				    reader->told[i].line);
+			return fail(reader, reader->line, "%s is said twice, on line %u too",
+				    keys[i].name, reader->told[i].line);
 		int code = read_value(reader, i, value);
 		reader->told[i].line = reader->line;
 		return code;
@@ -289,11 +307,15 @@ static int settle(struct geometry_reader *reader, size_t index)
 {
 	const struct key *key = &keys[index];
 	const struct told *told = &reader->told[index];
-	uint64_t unit = (key->type == VALUE_CACHE ? reader->geometry->line_bytes : 1) * (uint64_t)told->ways;
+	uint64_t unit = (key->type == VALUE_CACHE ? reader->geometry->line_bytes : 1) *
+			(uint64_t)told->ways;
 	uint64_t sets = told->ways ? told->amount / unit : 0;
-	if (told->ways && (sets * unit != told->amount || !sets || sets & (sets - 1) || sets > UINT32_MAX))
-		return fail(reader, told->line, "%s: %llu %s in %u ways don't make sets that are a power of two", key->name,
-			    (unsigned long long)told->amount, key->type == VALUE_CACHE ? "bytes" : "entries", told->ways);
+	if (told->ways &&
+	    (sets * unit != told->amount || !sets || sets & (sets - 1) || sets > UINT32_MAX))
+		return fail(reader, told->line,
+			    "%s: %llu %s in %u ways don't make sets that are a power of two",
+			    key->name, (unsigned long long)told->amount,
+			    key->type == VALUE_CACHE ? "bytes" : "entries", told->ways);
 	struct vsim_cache_geometry cache = { (uint32_t)sets, told->ways };
 	memcpy((char *)reader->geometry + key->offset, &cache, sizeof(cache));
 	return 0;
@@ -322,7 +344,8 @@ static int finish(struct geometry_reader *reader)
 	return problem ? fail(reader, line_of(reader, problem), "%s", problem) : 0;
 }
 
-int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *geometry, struct vsim_geometry_error *error)
+int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *geometry,
+			struct vsim_geometry_error *error)
 {
 	struct geometry_reader reader = { .geometry = geometry, .error = error };
 	begin_from(&reader, vsim_geometry_preset("generic"));
@@ -339,9 +362,10 @@ int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *g
 	return finish(&reader);
 }
 
-/* --- To text --------------------------------------------------------------------------------------------------- */
+/* --- To text -------------------------------------------------------------- */
 
-static int format_cache(const struct vsim_geometry *geometry, const struct key *key, char *text, size_t size)
+static int format_cache(const struct vsim_geometry *geometry, const struct key *key, char *text,
+			size_t size)
 {
 	const struct vsim_cache_geometry *cache = cache_of(geometry, key);
 	uint64_t amount = (uint64_t)cache->sets * cache->ways;
@@ -353,10 +377,12 @@ static int format_cache(const struct vsim_geometry *geometry, const struct key *
 		suffix = amount % (1 << 20) == 0 ? "M" : amount % 1024 == 0 ? "K" : "";
 		amount >>= suffix[0] == 'M' ? 20 : suffix[0] == 'K' ? 10 : 0;
 	}
-	return snprintf(text, size, "%s = %llu%s %u-way\n", key->name, (unsigned long long)amount, suffix, cache->ways);
+	return snprintf(text, size, "%s = %llu%s %u-way\n", key->name, (unsigned long long)amount,
+			suffix, cache->ways);
 }
 
-static int format_key(const struct vsim_geometry *geometry, const struct key *key, char *text, size_t size)
+static int format_key(const struct vsim_geometry *geometry, const struct key *key, char *text,
+		      size_t size)
 {
 	uint32_t number;
 	memcpy(&number, (const char *)geometry + key->offset, sizeof(number));
@@ -364,12 +390,14 @@ static int format_key(const struct vsim_geometry *geometry, const struct key *ke
 	case VALUE_BASE:
 		return 0;
 	case VALUE_NAME:
-		return snprintf(text, size, "%s = %.*s\n", key->name, VSIM_CPU_NAME - 1, geometry->name);
+		return snprintf(text, size, "%s = %.*s\n", key->name, VSIM_CPU_NAME - 1,
+				geometry->name);
 	case VALUE_CACHE:
 	case VALUE_TLB:
 		return format_cache(geometry, key, text, size);
 	case VALUE_COST:
-		return snprintf(text, size, "%s = %u.%02u\n", key->name, number / 100, number % 100);
+		return snprintf(text, size, "%s = %u.%02u\n", key->name, number / 100,
+				number % 100);
 	default:
 		return snprintf(text, size, "%s = %u\n", key->name, number);
 	}
@@ -381,6 +409,7 @@ size_t vsim_geometry_format(const struct vsim_geometry *geometry, char *text, si
 	if (size)
 		text[0] = '\0';
 	for (size_t i = 0; i < KEYS; i++)
-		used += (size_t)format_key(geometry, &keys[i], used < size ? text + used : NULL, used < size ? size - used : 0);
+		used += (size_t)format_key(geometry, &keys[i], used < size ? text + used : NULL,
+					   used < size ? size - used : 0);
 	return used;
 }

@@ -1,6 +1,7 @@
 /* What the simulated CPU looks like: caches, TLBs, predictors, and what they cost.
  *
- * It is text for people (`--sim-cpu FILE`, the header of a recording) and this struct for the model.
+ * It is text for people (`--sim-cpu FILE`, the header of a recording) and this struct for the
+ * model.
  *
  * The text has a `key = value` a line; what follows `#` is a comment:
  *
@@ -46,18 +47,21 @@ struct vsim_geometry {
 	uint32_t page_bytes;       /* a power of two, 4 KiB … 2 MiB */
 	struct vsim_cache_geometry l1d, l1i, l2, llc; /* an l2 or llc that isn't there has 0 ways */
 	struct vsim_cache_geometry dtlb, itlb;        /* first level */
-	struct vsim_cache_geometry stlb;              /* second, shared by both; 0 ways: there is none */
+	/* second, shared by both; 0 ways: there is none */
+	struct vsim_cache_geometry stlb;
 	uint32_t history_bits;     /* of the conditional predictor's table, 4 … 20 */
 	uint32_t target_bits;      /* of the indirect predictor's, 4 … 16 */
 	uint32_t return_depth;     /* of the return stack: a power of two, 1 … 64 */
-	/* est-cycles, in hundredths of a cycle: an instruction's; a wrong guess; and what an access costs that L2, LLC or memory
-	 * answers, that the second TLB or a walk translates.  cost_l2 <= cost_llc <= cost_memory, cost_stlb <= cost_walk. */
-	uint32_t cost_instruction, cost_branch_miss, cost_l2, cost_llc, cost_memory, cost_stlb, cost_walk;
+	/* est-cycles, in hundredths of a cycle: an instruction's; a wrong guess; and what an access
+	 * costs that L2, LLC or memory answers, that the second TLB or a walk translates.  cost_l2
+	 * <= cost_llc <= cost_memory, cost_stlb <= cost_walk. */
+	uint32_t cost_instruction, cost_branch_miss, cost_l2, cost_llc, cost_memory, cost_stlb,
+		cost_walk;
 	uint32_t mhz;              /* est-cycles of a simulated second, 1 … 100000: -F */
 };
 
-/* What is wrong with it, as a sentence of its own without a full stop ("l1d has more than 64 ways"), or NULL. Freestanding;
- * the rest below isn't part of the tool. */
+/* What is wrong with it, as a sentence of its own without a full stop ("l1d has more than 64
+ * ways"), or NULL. Freestanding; the rest below isn't part of the tool. */
 const char *vsim_geometry_problem(const struct vsim_geometry *geometry);
 
 struct vsim_geometry_error {
@@ -65,10 +69,12 @@ struct vsim_geometry_error {
 	char message[320];   /* a sentence that says what is allowed, without a full stop */
 };
 
-/* Text of `length` bytes, by nobody vouched for.  0, or -EINVAL with *error set.  Where no name is given it is "custom". */
-int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *geometry, struct vsim_geometry_error *error);
-/* The text that parses to the same, as snprintf() has it: returns its length, writes what fits, with a NUL.
- * VSIM_GEOMETRY_TEXT is enough for any. */
+/* Text of `length` bytes, by nobody vouched for.  0, or -EINVAL with *error set.  Where no name is
+ * given it is "custom". */
+int vsim_geometry_parse(const char *text, size_t length, struct vsim_geometry *geometry,
+			struct vsim_geometry_error *error);
+/* The text that parses to the same, as snprintf() has it: returns its length, writes what fits,
+ * with a NUL.  VSIM_GEOMETRY_TEXT is enough for any. */
 enum { VSIM_GEOMETRY_TEXT = 1024 };
 size_t vsim_geometry_format(const struct vsim_geometry *geometry, char *text, size_t size);
 
@@ -83,11 +89,11 @@ struct vsim_cache_described {
 	uint64_t size_bytes;
 	unsigned ways, line_bytes;
 };
-/* "this machine": caches as described, the rest (TLBs, predictors, costs) from the preset `base`, NULL: "generic".
- * Always gives a geometry that has no problem: sizes that it can't have (sets that are no power of two) are rounded to
- * the nearest that it can, what isn't described stays as in `base`.  Returns how many of the caches it took as they
- * are. */
-int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t count, const struct vsim_geometry *base,
-			    struct vsim_geometry *geometry);
+/* "this machine": caches as described, the rest (TLBs, predictors, costs) from the preset `base`,
+ * NULL: "generic".  Always gives a geometry that has no problem: sizes that it can't have (sets
+ * that are no power of two) are rounded to the nearest that it can, what isn't described stays as
+ * in `base`.  Returns how many of the caches it took as they are. */
+int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t count,
+			    const struct vsim_geometry *base, struct vsim_geometry *geometry);
 
 #endif

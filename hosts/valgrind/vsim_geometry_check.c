@@ -21,39 +21,49 @@ struct cache_limit {
 };
 
 #define CACHE_LIMIT(cache, most_sets, most_entries, may_lack, too_large) \
-	{ .offset = offsetof(struct vsim_geometry, cache), .sets_max = most_sets, .entries_max = most_entries, \
-	  .optional = may_lack, .no_ways = #cache " can't be left out", .many_ways = #cache " has more than 64 ways", \
-	  .sets = #cache " has sets that are no power of two (its size by ways and line or page)", \
-	  .large = #cache " is too large: " too_large }
+	{ \
+		.offset = offsetof(struct vsim_geometry, cache), .sets_max = most_sets, \
+		.entries_max = most_entries, .optional = may_lack, \
+		.no_ways = #cache " can't be left out", \
+		.many_ways = #cache " has more than 64 ways", \
+		.sets = #cache \
+			" has sets that are no power of two (its size by ways and line or page)", \
+		.large = #cache " is too large: " too_large \
+	}
 
 static const struct cache_limit cache_limits[] = {
 	CACHE_LIMIT(l1d, VSIM_FIRST_SETS_MAX, UINT32_MAX, false, "4096 sets are the most"),
 	CACHE_LIMIT(l1i, VSIM_FIRST_SETS_MAX, UINT32_MAX, false, "4096 sets are the most"),
-	CACHE_LIMIT(l2, VSIM_SETS_MAX, VSIM_LINES_MAX, true, "524288 sets, 4194304 lines are the most"),
-	CACHE_LIMIT(llc, VSIM_SETS_MAX, VSIM_LINES_MAX, true, "524288 sets, 4194304 lines are the most"),
+	CACHE_LIMIT(l2, VSIM_SETS_MAX, VSIM_LINES_MAX, true,
+		    "524288 sets, 4194304 lines are the most"),
+	CACHE_LIMIT(llc, VSIM_SETS_MAX, VSIM_LINES_MAX, true,
+		    "524288 sets, 4194304 lines are the most"),
 	CACHE_LIMIT(dtlb, UINT32_MAX, VSIM_FIRST_TLB_MAX, false, "256 entries are the most"),
 	CACHE_LIMIT(itlb, UINT32_MAX, VSIM_FIRST_TLB_MAX, false, "256 entries are the most"),
 	CACHE_LIMIT(stlb, UINT32_MAX, VSIM_STLB_MAX, true, "65536 entries are the most"),
 };
 
-static const char *cache_problem(const struct cache_limit *limit, const struct vsim_geometry *geometry)
+static const char *cache_problem(const struct cache_limit *limit,
+				 const struct vsim_geometry *geometry)
 {
-	const struct vsim_cache_geometry *cache = (const void *)((const char *)geometry + limit->offset);
+	const struct vsim_cache_geometry *cache = (const void *)((const char *)geometry +
+								 limit->offset);
 	if (!cache->ways)
 		return limit->optional ? NULL : limit->no_ways;
 	if (cache->ways > VSIM_WAYS_MAX)
 		return limit->many_ways;
 	if (!power_of_two(cache->sets))
 		return limit->sets;
-	if (cache->sets > limit->sets_max || (uint64_t)cache->sets * cache->ways > limit->entries_max)
+	if (cache->sets > limit->sets_max ||
+	    (uint64_t)cache->sets * cache->ways > limit->entries_max)
 		return limit->large;
 	return NULL;
 }
 
 static const char *cost_problem(const struct vsim_geometry *geometry)
 {
-	const uint32_t costs[] = { geometry->cost_instruction, geometry->cost_branch_miss, geometry->cost_memory,
-				   geometry->cost_walk };
+	const uint32_t costs[] = { geometry->cost_instruction, geometry->cost_branch_miss,
+				   geometry->cost_memory, geometry->cost_walk };
 	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)
 		if (costs[i] > VSIM_COST_MAX)
 			return "a cost is more than 10000 cycles";
@@ -70,8 +80,8 @@ const char *vsim_geometry_problem(const struct vsim_geometry *geometry)
 {
 	size_t length = 0;
 	while (length < VSIM_CPU_NAME && geometry->name[length])
-		if ((unsigned char)geometry->name[length++] < ' ' || geometry->name[length - 1] == '#' ||
-		    geometry->name[length - 1] == 0x7f)
+		if ((unsigned char)geometry->name[length++] < ' ' ||
+		    geometry->name[length - 1] == '#' || geometry->name[length - 1] == 0x7f)
 			return "name has a character that isn't printable, or a #";
 	if (!length || length == VSIM_CPU_NAME)
 		return "name has not 1 to 63 characters";

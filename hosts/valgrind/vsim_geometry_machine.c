@@ -1,5 +1,6 @@
-/* A geometry of the caches that a machine has.  Its caches may be such as the model can't have: slices make sets that are
- * no power of two, a hypervisor tells nothing of the ways.  Sizes matter most, so ways give way. */
+/* A geometry of the caches that a machine has.  Its caches may be such as the model can't have:
+ * slices make sets that are no power of two, a hypervisor tells nothing of the ways.  Sizes matter
+ * most, so ways give way. */
 #include "valgrind/vsim_geometry.h"
 
 #include <stdbool.h>
@@ -14,8 +15,8 @@ static uint64_t power_below(uint64_t value)
 }
 
 /* True: as it was described. */
-static bool take_cache(const struct vsim_cache_described *described, uint32_t line_bytes, uint32_t sets_max,
-		       uint32_t lines_max, struct vsim_cache_geometry *cache)
+static bool take_cache(const struct vsim_cache_described *described, uint32_t line_bytes,
+		       uint32_t sets_max, uint32_t lines_max, struct vsim_cache_geometry *cache)
 {
 	uint64_t lines = described->size_bytes / line_bytes;
 	uint64_t ways = described->ways ? described->ways : cache->ways ? cache->ways : 8;
@@ -39,17 +40,18 @@ static bool take_cache(const struct vsim_cache_described *described, uint32_t li
 	return sets * ways * line_bytes == described->size_bytes && ways == described->ways;
 }
 
-static const struct vsim_cache_described *find(const struct vsim_cache_described *caches, size_t count, unsigned level,
-					       char type)
+static const struct vsim_cache_described *find(const struct vsim_cache_described *caches,
+					       size_t count, unsigned level, char type)
 {
 	for (size_t i = 0; i < count; i++)
-		if (caches[i].level == level && (caches[i].type == type || caches[i].type == 'U') && caches[i].size_bytes)
+		if (caches[i].level == level && (caches[i].type == type || caches[i].type == 'U') &&
+		    caches[i].size_bytes)
 			return &caches[i];
 	return NULL;
 }
 
-int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t count, const struct vsim_geometry *base,
-			    struct vsim_geometry *geometry)
+int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t count,
+			    const struct vsim_geometry *base, struct vsim_geometry *geometry)
 {
 	unsigned last = 0;
 	int taken = 0;
@@ -59,7 +61,8 @@ int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t co
 	for (size_t i = 0; i < count; i++)
 		if (caches[i].level > last && caches[i].type == 'U' && caches[i].size_bytes)
 			last = caches[i].level;
-	const struct vsim_cache_described *l1d = find(caches, count, 1, 'D'), *l1i = find(caches, count, 1, 'I');
+	const struct vsim_cache_described *l1d = find(caches, count, 1, 'D'),
+					  *l1i = find(caches, count, 1, 'I');
 	const struct vsim_cache_described *l2 = last > 2 ? find(caches, count, 2, 'D') : NULL;
 	uint32_t line = l1d ? l1d->line_bytes : 0;
 	if (line >= 16 && line <= 256 && !(line & (line - 1)))
@@ -71,9 +74,11 @@ int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t co
 		taken += take_cache(l1i, line, VSIM_FIRST_SETS_MAX, VSIM_LINES_MAX, &geometry->l1i);
 	if (l2)
 		taken += take_cache(l2, line, VSIM_SETS_MAX, VSIM_LINES_MAX, &geometry->l2);
-	/* The last one that there is: where that is the second, there is none between it and the first. */
+	/* The last one that there is: where that is the second, there is none between it and the
+	 * first. */
 	if (last >= 2) {
-		taken += take_cache(find(caches, count, last, 'U'), line, VSIM_SETS_MAX, VSIM_LINES_MAX, &geometry->llc);
+		taken += take_cache(find(caches, count, last, 'U'), line, VSIM_SETS_MAX,
+				    VSIM_LINES_MAX, &geometry->llc);
 		if (!l2)
 			geometry->l2 = (struct vsim_cache_geometry){ 0 };
 	}

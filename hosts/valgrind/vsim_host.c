@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The engine's host.  One CPU, whose tasks are the program's threads: Valgrind runs one at a time, and nothing interrupts
- * it, so that locks and levels are nothing.  What is counted is only ever found by the thread that runs.
+ * The engine's host.  One CPU, whose tasks are the program's threads: Valgrind runs one at a time,
+ * and nothing interrupts it, so that locks and levels are nothing.  What is counted is only ever
+ * found by the thread that runs.
  *
- * Two clocks.  The engine's is simulated: est-cycles at the geometry's MHz (instructions, when there is no model), so
- * that what depends on it — the times that events were enabled and ran, rotation of counters, frequencies — is the same
- * in each run.  Records carry the clock that tally asks for, CLOCK_MONOTONIC: they are merged with other processes'.
+ * Two clocks.  The engine's is simulated: est-cycles at the geometry's MHz (instructions, when
+ * there is no model), so that what depends on it — the times that events were enabled and ran,
+ * rotation of counters, frequencies — is the same in each run.  Records carry the clock that tally
+ * asks for, CLOCK_MONOTONIC: they are merged with other processes'.
  *
- * Ticks come when a thread's turn begins and a millisecond of simulated time has passed.  A turn is some 100,000 blocks
- * of code, or less where there are system calls. */
+ * Ticks come when a thread's turn begins and a millisecond of simulated time has passed.  A turn is
+ * some 100,000 blocks of code, or less where there are system calls. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_libcbase.h"
@@ -25,7 +27,7 @@ uint64_t vsim_host_now(const struct vsim *sim)
 	return sim->cpu.totals[sim->cpu.model ? VSIM_EST_CYCLES : VSIM_INSTRUCTIONS] * 1000 / mhz;
 }
 
-/* --- the engine's table -------------------------------------------------------------------------------------- */
+/* --- the engine's table --------------------------------------------------- */
 
 static uint64_t clock_ns(void *host)
 {
@@ -78,7 +80,9 @@ static void release(void *host, void *memory, size_t size)
 static void *allocate_pages(void *host, size_t pages)
 {
 	struct vsim *sim = host;
-	return sim->host->ring_page && pages == 1 + (size_t)sim->plan->ring_pages ? sim->host->ring_page : NULL;
+	return sim->host->ring_page && pages == 1 + (size_t)sim->plan->ring_pages
+		       ? sim->host->ring_page
+		       : NULL;
 }
 
 static void release_pages(void *host, void *memory, size_t pages)
@@ -109,12 +113,13 @@ void vsim_host_regs(const struct vsim_place *place, struct tally_engine_regs *re
 {
 	ThreadId tid = VG_(get_running_tid)();
 	Addr fp = 0;
-	VG_(get_shadow_regs_area)(tid, (UChar *)&fp, 0, offsetof(VexGuestAMD64State, guest_RBP), sizeof(fp));
+	VG_(get_shadow_regs_area)
+	(tid, (UChar *)&fp, 0, offsetof(VexGuestAMD64State, guest_RBP), sizeof(fp));
 	*regs = (struct tally_engine_regs){ .ip = place->ip, .sp = VG_(get_SP)(tid), .fp = fp,
 					    .mode = TALLY_MODE_USER, .host = place };
 }
 
-/* --- tasks on the CPU -------------------------------------------------------------------------------------------- */
+/* --- tasks on the CPU ----------------------------------------------------- */
 
 void vsim_observe(struct vsim *sim)
 {
@@ -137,34 +142,55 @@ void vsim_host_switch(struct vsim *sim, struct tally_engine_task *next)
 	tally_engine_switch_in(sim->engine, previous, next);
 }
 
-/* --- start ---------------------------------------------------------------------------------------------------------- */
+/* --- start ---------------------------------------------------------------- */
 
-/* The limit on samples is there to keep a machine alive; a simulated program waits as long as it takes.  It can't be
- * lifted altogether: so it is put where no simulated CPU gets, by its highest value and a tick said to be longer. */
+/* The limit on samples is there to keep a machine alive; a simulated program waits as long as it
+ * takes.  It can't be lifted altogether: so it is put where no simulated CPU gets, by its highest
+ * value and a tick said to be longer. */
 static int lift_limits(struct tally_engine *engine)
 {
 	int error = tally_engine_sysctl_set(engine, "perf_event_max_sample_rate", INT32_MAX);
-	return error ? error : tally_engine_sysctl_set(engine, "perf_event_max_stack", VSIM_STACK_MAX);
+	return error ? error
+		     : tally_engine_sysctl_set(engine, "perf_event_max_stack", VSIM_STACK_MAX);
 }
 
 int vsim_engine_start(struct vsim *sim)
 {
 	const struct tally_engine_host table = {
-		.host = sim, .cpus = 1, .page_size = VSIM_PAGE, .tick_ns = 4 * VSIM_TICK_NS,
-		.clock_ns = clock_ns, .clock_of = clock_of, .this_cpu = this_cpu, .level = level,
-		.current_task = current_task, .irq_save = irq_save, .irq_restore = irq_restore,
-		.lock = nothing, .unlock = nothing, .run_on = run_on, .allocate = allocate, .release = release,
-		.allocate_pages = allocate_pages, .release_pages = release_pages, .pend = pend, .wake = wake,
-		.callchain = vsim_callchain, .user_register = vsim_user_register,
-		.interrupted_register = vsim_user_register, .register_mask = VSIM_REGISTERS,
-		.user_stack = vsim_user_stack, .user_stack_pointer = vsim_user_stack_pointer,
+		.host = sim,
+		.cpus = 1,
+		.page_size = VSIM_PAGE,
+		.tick_ns = 4 * VSIM_TICK_NS,
+		.clock_ns = clock_ns,
+		.clock_of = clock_of,
+		.this_cpu = this_cpu,
+		.level = level,
+		.current_task = current_task,
+		.irq_save = irq_save,
+		.irq_restore = irq_restore,
+		.lock = nothing,
+		.unlock = nothing,
+		.run_on = run_on,
+		.allocate = allocate,
+		.release = release,
+		.allocate_pages = allocate_pages,
+		.release_pages = release_pages,
+		.pend = pend,
+		.wake = wake,
+		.callchain = vsim_callchain,
+		.user_register = vsim_user_register,
+		.interrupted_register = vsim_user_register,
+		.register_mask = VSIM_REGISTERS,
+		.user_stack = vsim_user_stack,
+		.user_stack_pointer = vsim_user_stack_pointer,
 	};
 	struct vsim_host *host = sim->host;
 	sim->engine = tally_engine_new(&table);
 	host->current = host->observer = NULL;
 	host->observing = host->pending = false;
 	host->tick_at = host->totals_at = 0;
-	struct tally_engine_process *tally = sim->engine ? tally_engine_process_new(sim->engine, 0) : NULL;
+	struct tally_engine_process *tally = sim->engine ? tally_engine_process_new(sim->engine, 0)
+							 : NULL;
 	const struct tally_engine_identity nobody = { .comm = "tally" };
 	host->observer = tally ? tally_engine_task_new(tally, &nobody, NULL) : NULL;
 	if (!host->observer)

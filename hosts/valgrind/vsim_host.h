@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What the files that host the engine keep between them: vsim_host.c, vsim_events.c, vsim_rings.c, vsim_life.c,
- * vsim_sideband.c, vsim_stack.c, vsim_region.c.
+ * What the files that host the engine keep between them: vsim_host.c, vsim_events.c, vsim_rings.c,
+ * vsim_life.c, vsim_sideband.c, vsim_stack.c, vsim_region.c.
  *
- * Two tasks are in each engine that the program doesn't have.  The *observer* stands for tally: it has the events' files,
- * maps the ring, reads; so that an exec or an exit of the program's takes none of that away, as with perf_event's.  And
- * in a process that was forked a *parent*, from which what is to be inherited is inherited. */
+ * Two tasks are in each engine that the program doesn't have.  The *observer* stands for tally: it
+ * has the events' files, maps the ring, reads; so that an exec or an exit of the program's takes
+ * none of that away, as with perf_event's.  And in a process that was forked a *parent*, from which
+ * what is to be inherited is inherited. */
 #ifndef TALLY_VALGRIND_VSIM_HOST_H
 #define TALLY_VALGRIND_VSIM_HOST_H
 
@@ -24,7 +25,8 @@ struct vsim_thread {
 	UWord woken;                    /* by its call of futex(2), before it */
 	UWord waits_for;                /* address of a futex; 0: it doesn't wait for one */
 	UWord marks;                    /* regions that it is in */
-	Addr entered_sp;                /* stack pointer at the beginning of the function that counts alone, or 0 */
+	/* stack pointer at the beginning of the function that counts alone, or 0 */
+	Addr entered_sp;
 	Bool in_call, brief;            /* in a system call; one that waits for no other thread */
 	Bool left;                      /* it has run for the last time */
 	Bool reserved;                  /* `ticket` is its place in the queue, when it comes back */
@@ -45,7 +47,8 @@ enum { VSIM_FILES = 64 };
 struct vsim_host {
 	struct tally_engine_process *process; /* the program's */
 	struct tally_engine_task *observer, *current;
-	struct tally_engine_task *parent; /* of a forked process, until its program executes another; NULL */
+	/* of a forked process, until its program executes another; NULL */
+	struct tally_engine_task *parent;
 	bool observing;            /* who calls is the observer, whoever runs */
 	bool pending;              /* tally_engine_run_pending() was asked for */
 	bool first_program;        /* the one that tally started, or a fork of it: no exec since */
@@ -55,7 +58,8 @@ struct vsim_host {
 	unsigned thread_count;
 	ThreadId thread_top;       /* the highest that there was */
 	ThreadId running;          /* who has the core's lock, or had it last */
-	UWord sleeps_on, sleep_flags; /* address of a futex on which somebody is about to sleep or to wake, or 0 */
+	/* address of a futex on which somebody is about to sleep or to wake, or 0 */
+	UWord sleeps_on, sleep_flags;
 	ThreadId waker;            /* who is, or 0 */
 	uint8_t files[VSIM_FILES]; /* enum vsim_file, of the first descriptors */
 	struct vsim_exit exit;     /* of a thread that will not run again; tid 0: none */
@@ -75,7 +79,7 @@ struct vsim_host {
 	unsigned entry_count;
 };
 
-/* --- vsim_host.c ------------------------------------------------------------------------------------------- */
+/* --- vsim_host.c ---------------------------------------------------------- */
 
 /* A new engine in the place of any old one, with its observer and no other task. */
 int vsim_engine_start(struct vsim *sim);
@@ -86,28 +90,29 @@ void vsim_observe(struct vsim *sim);
 void vsim_observe_end(struct vsim *sim);
 void vsim_host_run_pending(struct vsim *sim);
 
-/* --- vsim_events.c ----------------------------------------------------------------------------------------- */
+/* --- vsim_events.c -------------------------------------------------------- */
 
 /* Opens the plan's events on `task`, which runs.  0, or -errno of the first that is refused. */
 int vsim_events_open(struct vsim *sim, struct tally_engine_task *task);
-/* Adds to the plan's totals what was counted since, and lets the events be enabled or not, as the plan says. */
+/* Adds to the plan's totals what was counted since, and lets the events be enabled or not, as the
+ * plan says. */
 void vsim_events_tell(struct vsim *sim);
 /* What was counted until now is nobody's. */
 void vsim_events_forget(struct vsim *sim);
 
-/* --- vsim_rings.c ------------------------------------------------------------------------------------------ */
+/* --- vsim_rings.c --------------------------------------------------------- */
 
 /* Maps the plan. 0 or -errno. */
 int vsim_plan_open(struct vsim *sim, const char *path);
-/* Takes a ring for this process, if the plan has any; those that programs before it had, with its pid, are finished.
- * After a fork the parent's is forgotten first. */
+/* Takes a ring for this process, if the plan has any; those that programs before it had, with its
+ * pid, are finished.  After a fork the parent's is forgotten first. */
 void vsim_ring_take(struct vsim *sim);
 /* Nothing will be written any more. */
 void vsim_ring_finish(struct vsim *sim);
 /* Something is to be read, or has ended: tally looks. */
 void vsim_news(struct vsim *sim);
 
-/* --- vsim_life.c ------------------------------------------------------------------------------------------- */
+/* --- vsim_life.c ---------------------------------------------------------- */
 
 /* Asks Valgrind's core to be told of processes and threads. Before it reads options. */
 void vsim_life_register(void);
@@ -116,7 +121,7 @@ int vsim_life_start(struct vsim *sim);
 /* The program is about to end, by itself or of a signal. */
 void vsim_life_finish(struct vsim *sim);
 
-/* --- vsim_turns.c: the essay there says what for ----------------------------------------------------------- */
+/* --- vsim_turns.c: the essay there says what for -------------------------- */
 
 /* Around a fork: before it, and in the parent. */
 void vsim_turns_fork(ThreadId tid);
@@ -132,22 +137,26 @@ void vsim_turns_await_futex(struct vsim *sim);
 void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid);
 void vsim_turns_await_exit(struct vsim *sim);
 
-/* --- vsim_region.c ----------------------------------------------------------------------------------------- */
+/* --- vsim_region.c -------------------------------------------------------- */
 
 /* This thread's turn begins: its region counts, or nothing. */
 void vsim_region_switch(struct vsim *sim, ThreadId tid);
 
-/* --- vsim_sideband.c --------------------------------------------------------------------------------------- */
+/* --- vsim_sideband.c ------------------------------------------------------ */
 
 void vsim_sideband_register(void);
 
-/* --- vsim_stack.c ------------------------------------------------------------------------------------------ */
+/* --- vsim_stack.c --------------------------------------------------------- */
 
 /* The engine's callbacks: see tally/engine.h. */
-unsigned vsim_callchain(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses, unsigned max);
-uint64_t vsim_user_register(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi);
+unsigned vsim_callchain(void *host, const struct tally_engine_regs *regs, bool user,
+			uint64_t *addresses, unsigned max);
+uint64_t vsim_user_register(void *host, const struct tally_engine_regs *regs, unsigned number,
+			    uint64_t *abi);
 uint64_t vsim_user_stack_pointer(void *host, const struct tally_engine_regs *regs);
-size_t vsim_user_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size);
-#define VSIM_REGISTERS 0xff0fffull /* asm/perf_regs.h: all but the segment registers that nobody uses */
+size_t vsim_user_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to,
+		       size_t size);
+#define VSIM_REGISTERS \
+	0xff0fffull /* asm/perf_regs.h: all but the segment registers that nobody uses */
 
 #endif

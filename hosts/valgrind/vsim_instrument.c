@@ -2,59 +2,69 @@
  *
  * What is added to a program's code.
  *
- * Valgrind's core hands over each block of code as IR, before it is translated for good.  Chasing of jumps is off, so a
- * block ends at its first branch, or has been unrolled from a loop of one block.  It falls into *straight runs*: what
- * lies between two places at which control may leave.  Whoever enters a run gets to its end (but for a fault), so all
- * that its instructions count is known before it runs.
+ * Valgrind's core hands over each block of code as IR, before it is translated for good.  Chasing
+ * of jumps is off, so a block ends at its first branch, or has been unrolled from a loop of one
+ * block.  It falls into *straight runs*: what lies between two places at which control may leave.
+ * Whoever enters a run gets to its end (but for a fault), so all that its instructions count is
+ * known before it runs.
  *
- * Counting.  At its beginning a run adds its constants, two counts to a word, of those kinds alone that somebody wants.
- * The words are the running thread's: they lie in its second shadow registers, which tools are free to use (Memcheck
- * has origins there).  Generated code reaches them as it reaches registers, by a short offset from a pointer that it
- * holds anyway: load, add, store, 21 bytes.  Other ways: a counter for each run needs no more code, but whoever wants
- * totals, at each switch of threads, must visit all that was ever translated (80 µs for Python); words at fixed
- * addresses cost ten bytes of code more for each use, for x86 has no short form of such addresses; one addition of a
- * vector is as long as two of words, and waits longer for the sum that was stored last.
+ * Counting.  At its beginning a run adds its constants, two counts to a word, of those kinds alone
+ * that somebody wants.  The words are the running thread's: they lie in its second shadow
+ * registers, which tools are free to use (Memcheck has origins there).  Generated code reaches them
+ * as it reaches registers, by a short offset from a pointer that it holds anyway: load, add, store,
+ * 21 bytes.  Other ways: a counter for each run needs no more code, but whoever wants totals, at
+ * each switch of threads, must visit all that was ever translated (80 µs for Python); words at
+ * fixed addresses cost ten bytes of code more for each use, for x86 has no short form of such
+ * addresses; one addition of a vector is as long as two of words, and waits longer for the sum that
+ * was stored last.
  *
- * Sampling.  A kind that is sampled isn't packed: what is *left* of it is counted down, and a test of the sign is all
- * that sampling costs.  vsim_run_alarm() then finds the instruction (vsim_run.c).
+ * Sampling.  A kind that is sampled isn't packed: what is *left* of it is counted down, and a test
+ * of the sign is all that sampling costs.  vsim_run_alarm() then finds the instruction
+ * (vsim_run.c).
  *
- * The model is asked at the *end* of a run, once for all that the run did.  An access that changes nothing, as nine of
- * ten, is told by a comparison (vsim_model.h); a call for each, however rarely taken, makes the translator keep
- * everything clear of it that a call destroys, which costs more than the comparisons.  So differences are only
- * gathered: each access's, each line's of code, the branch's, all or'ed into one word, while addresses are put down in
- * the shadow registers.  One test at the end; if the word isn't zero the helper is told everything, in order.  That is
- * exact: while the differences are gathered the model doesn't change, so a word of zero says that nothing would have
- * happened; and to be told what needn't be told does no harm, by contract.
+ * The model is asked at the *end* of a run, once for all that the run did.  An access that changes
+ * nothing, as nine of ten, is told by a comparison (vsim_model.h); a call for each, however rarely
+ * taken, makes the translator keep everything clear of it that a call destroys, which costs more
+ * than the comparisons.  So differences are only gathered: each access's, each line's of code, the
+ * branch's, all or'ed into one word, while addresses are put down in the shadow registers.  One
+ * test at the end; if the word isn't zero the helper is told everything, in order.  That is exact:
+ * while the differences are gathered the model doesn't change, so a word of zero says that nothing
+ * would have happened; and to be told what needn't be told does no harm, by contract.
  *   - An access within the bytes of an earlier one of the run needs no comparison of its own.
  *   - What an instruction may or may not access (masked moves) has the address VSIM_NO_ADDRESS when it doesn't.
  *   - Calls and returns push and pop the model's return stack in place, conditional jumps move its history on.
  *
- * Unwinding needs no care here: chains start from the run's beginning, where all registers are in the guest's state
- * (for misses, which are told at its end, stack and frame pointer are put down at the beginning).
+ * Unwinding needs no care here: chains start from the run's beginning, where all registers are in
+ * the guest's state (for misses, which are told at its end, stack and frame pointer are put down at
+ * the beginning).
  *
- * What counts.  Instructions by their marks; `rep` when it lets go, not each time around: the exit from it counts.
- * Branches by opcode.  Loads and stores by the IR's, but: a load whose value is of no use (flags of a test that nobody
- * looks at, a register that is written again) has gone when the IR comes here; opcodes bring it back as a count, though
- * not to the model, for its address has gone too.  A compare-and-swap that an instruction does on what it has just
- * loaded (a locked add) is the store alone.  What goes by elements under a mask, and whole states of the FPU, are one
- * access.  The exits of a compare-and-swap that failed are none, for between two instructions of a block nobody else
- * runs. */
+ * What counts.  Instructions by their marks; `rep` when it lets go, not each time around: the exit
+ * from it counts.  Branches by opcode.  Loads and stores by the IR's, but: a load whose value is of
+ * no use (flags of a test that nobody looks at, a register that is written again) has gone when the
+ * IR comes here; opcodes bring it back as a count, though not to the model, for its address has
+ * gone too.  A compare-and-swap that an instruction does on what it has just loaded (a locked add)
+ * is the store alone.  What goes by elements under a mask, and whole states of the FPU, are one
+ * access.  The exits of a compare-and-swap that failed are none, for between two instructions of a
+ * block nobody else runs. */
 #include "valgrind/vsim_builder.h"
 
-/* --- what a run counts ---------------------------------------------------------------------------------------- */
+/* --- what a run counts ---------------------------------------------------- */
 
 static void add_packed(struct builder *b, unsigned word, uint64_t low, uint64_t high)
 {
 	if (!low && !high)
 		return;
 	b->low_halves[word] += (unsigned)low;
-	/* One block's share of what a turn may add: no turn's sum carries from the lower half into the upper. */
+	/* One block's share of what a turn may add: no turn's sum carries from the lower half into
+	 * the upper. */
 	tl_assert(b->low_halves[word] <= VSIM_PACKED_MAX);
 	Int offset = SHADOW(packed) + (Int)(word * sizeof(uint64_t));
-	put(b, offset, op(b, Iop_Add64, get(b, offset), constant(low + (high << VSIM_PACKED_SHIFT))));
+	put(b, offset,
+	    op(b, Iop_Add64, get(b, offset), constant(low + (high << VSIM_PACKED_SHIFT))));
 }
 
-static const struct vsim_run *keep_run(struct builder *b, uint64_t start, unsigned count, const struct vsim_step *steps)
+static const struct vsim_run *keep_run(struct builder *b, uint64_t start, unsigned count,
+				       const struct vsim_step *steps)
 {
 	struct vsim_run *run = keep(b, sizeof(*run) + count * sizeof(*steps));
 	run->start = start;
@@ -63,8 +73,9 @@ static const struct vsim_run *keep_run(struct builder *b, uint64_t start, unsign
 	return run;
 }
 
-/* What a call is told, and where the registers are, is made ready before it is known whether there will be one: that is most of
- * what sampling costs.  At a block's beginning it goes without: there the guest's ip is the block's address, always. */
+/* What a call is told, and where the registers are, is made ready before it is known whether there
+ * will be one: that is most of what sampling costs.  At a block's beginning it goes without: there
+ * the guest's ip is the block's address, always. */
 static void alarm_below_zero(struct builder *b, IRExpr *left, const struct vsim_run *run)
 {
 	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpLT64S, left, constant(0)));
@@ -73,7 +84,8 @@ static void alarm_below_zero(struct builder *b, IRExpr *left, const struct vsim_
 		call(b, 0, "vsim_run_alarm_first", &vsim_run_alarm_first, mkIRExprVec_0(), guard);
 		return;
 	}
-	call(b, 2, "vsim_run_alarm", &vsim_run_alarm, mkIRExprVec_2(IRExpr_GSPTR(), address_of(run)), guard);
+	call(b, 2, "vsim_run_alarm", &vsim_run_alarm,
+	     mkIRExprVec_2(IRExpr_GSPTR(), address_of(run)), guard);
 }
 
 /* At the run's beginning. */
@@ -117,7 +129,7 @@ static void add_instruction_if(struct builder *b, IRExpr *condition)
 		b->low_halves[0]++;
 }
 
-/* --- data ------------------------------------------------------------------------------------------------------- */
+/* --- data ----------------------------------------------------------------- */
 
 typedef void each_access(struct builder *b, const struct data *data);
 
@@ -129,7 +141,8 @@ static void plain(struct builder *b, each_access *each, IRExpr *address, IRType 
 }
 
 /* By elements, under a mask: the first of them stands for all. */
-static void guarded(struct builder *b, each_access *each, IRExpr *address, IRExpr *guard, Int size, bool is_store)
+static void guarded(struct builder *b, each_access *each, IRExpr *address, IRExpr *guard, Int size,
+		    bool is_store)
 {
 	bool *seen = is_store ? &b->stored : &b->loaded;
 	each(b, &(struct data){ address, guard, size, is_store, !*seen });
@@ -163,7 +176,8 @@ static void accesses_of(struct builder *b, const IRStmt *statement, each_access 
 		break;
 	}
 	case Ist_Store:
-		plain(b, each, statement->Ist.Store.addr, typeOfIRExpr(b->in->tyenv, statement->Ist.Store.data), true);
+		plain(b, each, statement->Ist.Store.addr,
+		      typeOfIRExpr(b->in->tyenv, statement->Ist.Store.data), true);
 		break;
 	case Ist_LoadG: {
 		const IRLoadG *details = statement->Ist.LoadG.details;
@@ -174,7 +188,8 @@ static void accesses_of(struct builder *b, const IRStmt *statement, each_access 
 	}
 	case Ist_StoreG: {
 		const IRStoreG *details = statement->Ist.StoreG.details;
-		guarded(b, each, details->addr, details->guard, sizeofIRType(typeOfIRExpr(b->in->tyenv, details->data)), true);
+		guarded(b, each, details->addr, details->guard,
+			sizeofIRType(typeOfIRExpr(b->in->tyenv, details->data)), true);
 		break;
 	}
 	case Ist_CAS:
@@ -194,7 +209,7 @@ static void count_access(struct builder *b, const struct data *data)
 		b->steps[b->step_count - 1].counts[data->is_store ? VSIM_STORES : VSIM_LOADS]++;
 }
 
-/* --- runs ----------------------------------------------------------------------------------------------------------- */
+/* --- runs ----------------------------------------------------------------- */
 
 static void begin_instruction(struct builder *b, const IRStmt *mark)
 {
@@ -222,7 +237,8 @@ static void settle_step(struct builder *b)
 		return;
 	if (!counts[VSIM_LOADS])
 		counts[VSIM_LOADS] = (uint8_t)vsim_decode_loads(bytes, b->length);
-	if (counts[VSIM_LOADS] + counts[VSIM_STORES] > 2 && vsim_decode_is_state(bytes, b->length)) {
+	if (counts[VSIM_LOADS] + counts[VSIM_STORES] > 2 &&
+	    vsim_decode_is_state(bytes, b->length)) {
 		counts[VSIM_LOADS] = counts[VSIM_LOADS] > 0;
 		counts[VSIM_STORES] = counts[VSIM_STORES] > 0;
 	}
@@ -235,12 +251,14 @@ static void touch_lines(struct builder *b, const IRStmt *mark)
 	if (!b->line_count)
 		b->line_address = mark->Ist.IMark.addr & ~(bytes - 1);
 	while (b->line_count < LINES_MAX && b->line_address + b->line_count * bytes <= last) {
-		b->accesses[b->line_count] = (struct vsim_access){ .offset = (uint16_t)(b->ip - b->start) };
+		b->accesses[b->line_count] = (struct vsim_access){ .offset = (uint16_t)(b->ip -
+											b->start) };
 		b->access_count = ++b->line_count;
 	}
 }
 
-/* A place at which control leaves, when it does, for elsewhere than this instruction again or a fault. */
+/* A place at which control leaves, when it does, for elsewhere than this instruction again or a
+ * fault. */
 static bool ends_run(const struct builder *b, const IRStmt *statement)
 {
 	return statement->tag == Ist_Exit && statement->Ist.Exit.jk == Ijk_Boring &&
@@ -251,14 +269,16 @@ static bool ends_run(const struct builder *b, const IRStmt *statement)
 static enum vsim_mark mark_of(const struct builder *b, const IRStmt *mark)
 {
 	Addr address = mark->Ist.IMark.addr;
-	return vsim_region_mark(b->sim, address, mark->Ist.IMark.len, address == b->block->node.key);
+	return vsim_region_mark(b->sim, address, mark->Ist.IMark.len,
+				address == b->block->node.key);
 }
 
 static void reach(struct builder *b, enum vsim_mark mark, IRExpr *guard)
 {
 	if (!guard)
 		guard = IRExpr_Const(IRConst_U1(True));
-	call(b, 1, "vsim_region_reached", &vsim_region_reached, mkIRExprVec_1(constant(mark)), guard);
+	call(b, 1, "vsim_region_reached", &vsim_region_reached, mkIRExprVec_1(constant(mark)),
+	     guard);
 }
 
 /* The run that begins at statement `at`: its steps.  Returns where the next begins. */
@@ -348,7 +368,7 @@ static void write_run(struct builder *b, Int at, Int end, bool data)
 	}
 }
 
-/* --- a block ---------------------------------------------------------------------------------------------------------- */
+/* --- a block -------------------------------------------------------------- */
 
 /* Sums of a temporary and a constant, so that accesses at one place are known for that. */
 static struct known *known_temporaries(const IRSB *in)
@@ -363,13 +383,15 @@ static struct known *known_temporaries(const IRSB *in)
 			continue;
 		const IRExpr *sum = statement->Ist.WrTmp.data;
 		const IRExpr *left = sum->Iex.Binop.arg1, *right = sum->Iex.Binop.arg2;
-		if ((sum->Iex.Binop.op != Iop_Add64 && sum->Iex.Binop.op != Iop_Sub64) || left->tag != Iex_RdTmp ||
-		    right->tag != Iex_Const)
+		if ((sum->Iex.Binop.op != Iop_Add64 && sum->Iex.Binop.op != Iop_Sub64) ||
+		    left->tag != Iex_RdTmp || right->tag != Iex_Const)
 			continue;
 		uint64_t value = right->Iex.Const.con->Ico.U64;
 		const struct known *base = &known[left->Iex.RdTmp.tmp];
 		known[statement->Ist.WrTmp.tmp] = (struct known){
-			base->base, (int64_t)((uint64_t)base->offset + (sum->Iex.Binop.op == Iop_Add64 ? value : -value)) };
+			base->base, (int64_t)((uint64_t)base->offset +
+					      (sum->Iex.Binop.op == Iop_Add64 ? value : -value))
+		};
 	}
 	return known;
 }
@@ -416,7 +438,8 @@ static void write_block(struct builder *b)
 	for (; at < b->in->stmts_used && b->in->stmts[at]->tag != Ist_IMark; at++)
 		addStmtToIRSB(b->out, b->in->stmts[at]);
 	while (at < b->in->stmts_used) {
-		enum vsim_flow flow = b->flow; /* of an instruction in whose middle the run begins */
+		/* of an instruction in whose middle the run begins */
+		enum vsim_flow flow = b->flow;
 		uint64_t target = b->target;
 		Int end = measure_run(b, at, &ip, lines);
 		b->ip = b->start;
@@ -442,15 +465,18 @@ static void write_block(struct builder *b)
 			length = b->in->stmts[i]->Ist.IMark.len;
 	if (b->cpu->model)
 		vsim_ask_end(b, length);
-	if ((b->flow == VSIM_FLOW_RETURN || b->flow == VSIM_FLOW_INDIRECT_JUMP) && vsim_region_sees_returns(b->sim)) {
+	if ((b->flow == VSIM_FLOW_RETURN || b->flow == VSIM_FLOW_INDIRECT_JUMP) &&
+	    vsim_region_sees_returns(b->sim)) {
 		IRExpr *sp = get(b, offsetof(VexGuestAMD64State, guest_RSP));
-		IRExpr *above = IRExpr_Binop(Iop_CmpLT64U, load(b, address_of(&b->sim->region_sp)), sp);
+		IRExpr *above = IRExpr_Binop(Iop_CmpLT64U, load(b, address_of(&b->sim->region_sp)),
+					     sp);
 		reach(b, VSIM_MARK_LEAVE, assign(b, Ity_I1, above));
 	}
 }
 
-IRSB *vsim_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
-		      const VexArchInfo *arch, IRType guest_word, IRType host_word)
+IRSB *vsim_instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
+		      const VexGuestExtents *extents, const VexArchInfo *arch, IRType guest_word,
+		      IRType host_word)
 {
 	(void)layout, (void)extents, (void)arch, (void)guest_word, (void)host_word;
 	struct vsim *sim = vsim();

@@ -1,6 +1,7 @@
-/* Starts the tool beside it: what Valgrind's core runs again for each program that a simulated one executes, with its
- * own options, the program and its arguments.  A program of its own, since the core takes the paths of launcher and
- * libraries from two variables, which it hides from the simulated program. */
+/* Starts the tool beside it: what Valgrind's core runs again for each program that a simulated one
+ * executes, with its own options, the program and its arguments.  A program of its own, since the
+ * core takes the paths of launcher and libraries from two variables, which it hides from the
+ * simulated program. */
 #include "valgrind/vsim_plan.h"
 
 #include <errno.h>
@@ -16,7 +17,9 @@
 static const char *earlier_program(const char *plan_path)
 {
 	int fd = open(plan_path, O_RDWR | O_CLOEXEC);
-	struct vsim_plan *plan = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct vsim_plan *plan = fd < 0 ? MAP_FAILED
+					: mmap(NULL, sizeof(*plan), PROT_READ | PROT_WRITE,
+					       MAP_SHARED, fd, 0);
 	if (plan == MAP_FAILED || lseek(fd, 0, SEEK_END) < (off_t)sizeof(*plan))
 		return NULL;
 	for (unsigned i = 0; i < VSIM_SELVES; i++) {
@@ -51,7 +54,8 @@ int main(int argc, char **argv)
 	char self[PATH_MAX], tool[PATH_MAX + sizeof("/" VSIM_TOOL)];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	if (length < 0 || !argc) {
-		fprintf(stderr, "tally: can't start the simulated PMU: /proc/self/exe: %s\n", strerror(errno));
+		fprintf(stderr, "tally: can't start the simulated PMU: /proc/self/exe: %s\n",
+			strerror(errno));
 		return 126;
 	}
 	self[length] = '\0';

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Processes, programs and threads: what Valgrind's core tells of them becomes what the engine is to know.
+ * Processes, programs and threads: what Valgrind's core tells of them becomes what the engine is to
+ * know.
  *
- *   a program begins  In each a tool of its own, with an engine of its own, opens the plan.  The process may have counted
+ *   a program begins  In each a tool of its own, with an engine of its own, opens the plan.  The
+ *   process may have counted
  *                     before under another program: that part was told to the plan before the exec.
  *   fork              The child has a copy of the engine, whose events aren't its own: it makes a new one.  Its parent is
  *                     a task of that, which never runs, has the events, and leaves them to the child as a fork does.
@@ -43,9 +45,10 @@ static struct vsim_thread *thread_of(ThreadId tid)
 	return &vsim()->host->threads[tid];
 }
 
-/* --- a program begins ---------------------------------------------------------------------------------------------- */
+/* --- a program begins ----------------------------------------------------- */
 
-static struct tally_engine_task *new_task(struct vsim *sim, const struct tally_engine_identity *identity)
+static struct tally_engine_task *new_task(struct vsim *sim,
+					  const struct tally_engine_identity *identity)
 {
 	return tally_engine_task_new(sim->host->process, identity, NULL);
 }
@@ -60,8 +63,8 @@ static void set_comm(struct tally_engine_identity *identity, const char *path)
 static bool claim_first(struct vsim_plan *plan)
 {
 	int32_t nobody = 0;
-	return __atomic_compare_exchange_n(&plan->first_pid, &nobody, VG_(getpid)(), false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&plan->first_pid, &nobody, VG_(getpid)(), false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 /* The first exec has happened: for all that come later enable_on_exec is done. */
@@ -81,9 +84,12 @@ int vsim_life_start(struct vsim *sim)
 {
 	struct vsim_host *host = sim->host;
 	int32_t pid = VG_(getpid)(), parent = VG_(getppid)();
-	struct tally_engine_identity identity = { .pid = pid, .tid = pid, .parent_pid = parent, .parent_tid = parent };
+	struct tally_engine_identity identity = {
+		.pid = pid, .tid = pid, .parent_pid = parent, .parent_tid = parent
+	};
 	set_comm(&identity, VG_(args_the_exename));
-	VG_(prctl)(NAME_OPTION, (ULong)(Addr)identity.comm, 0, 0, 0); /* else it is the tool's, for those who look */
+	/* else it is the tool's, for those who look */
+	VG_(prctl)(NAME_OPTION, (ULong)(Addr)identity.comm, 0, 0, 0);
 	host->first_program = claim_first(sim->plan);
 	if (host->first_program)
 		__atomic_fetch_add(&sim->plan->processes, 1, __ATOMIC_SEQ_CST);
@@ -109,7 +115,7 @@ int vsim_life_start(struct vsim *sim)
 	return 0;
 }
 
-/* --- fork ------------------------------------------------------------------------------------------------------------ */
+/* --- fork ----------------------------------------------------------------- */
 
 static int start_forked(struct vsim *sim, ThreadId tid, const struct tally_engine_identity *forker)
 {
@@ -149,9 +155,11 @@ static void forked(ThreadId tid)
 	struct vsim *sim = vsim();
 	if (!sim->engine)
 		return;
-	const struct tally_engine_identity forker = *tally_engine_task_identity(thread_of(tid)->task);
+	const struct tally_engine_identity forker = *tally_engine_task_identity(
+		thread_of(tid)->task);
 	sim->host->exit = (struct vsim_exit){ 0 };
-	const struct vsim_thread own = { .marks = thread_of(tid)->marks, .entered_sp = thread_of(tid)->entered_sp };
+	const struct vsim_thread own = { .marks = thread_of(tid)->marks,
+					 .entered_sp = thread_of(tid)->entered_sp };
 	VG_(memset)(sim->host->threads, 0, VG_N_THREADS * sizeof(*sim->host->threads));
 	*thread_of(tid) = own;
 	__atomic_fetch_add(&sim->plan->processes, 1, __ATOMIC_SEQ_CST);
@@ -159,7 +167,7 @@ static void forked(ThreadId tid)
 	tl_assert2(!error, "tally: the simulated PMU can't follow a fork: error %d\n", -error);
 }
 
-/* --- exec ------------------------------------------------------------------------------------------------------------ */
+/* --- exec ----------------------------------------------------------------- */
 
 /* In the core's library, and in none of the public headers. */
 extern const HChar *VG_(name_of_launcher);
@@ -185,7 +193,9 @@ static const char *interpreter_of(uint8_t *head, unsigned size)
 		return NULL;
 	while (from < size && (head[from] == ' ' || head[from] == '\t'))
 		from++;
-	for (to = from; to < size - 1 && head[to] && head[to] != ' ' && head[to] != '\t' && head[to] != '\n'; to++)
+	for (to = from;
+	     to < size - 1 && head[to] && head[to] != ' ' && head[to] != '\t' && head[to] != '\n';
+	     to++)
 		;
 	head[to] = '\0';
 	return (const char *)&head[from];
@@ -223,7 +233,8 @@ static bool can_follow(const struct vsim *sim)
 static bool is_readable_string(Addr at)
 {
 	for (unsigned i = 0; i < VKI_PATH_MAX; i++) {
-		if ((i == 0 || (at + i) % VSIM_PAGE == 0) && !VG_(am_is_valid_for_client)(at + i, 1, VKI_PROT_READ))
+		if ((i == 0 || (at + i) % VSIM_PAGE == 0) &&
+		    !VG_(am_is_valid_for_client)(at + i, 1, VKI_PROT_READ))
 			return false;
 		if (!((const char *)at)[i])
 			return true;
@@ -240,7 +251,9 @@ static const char *program_of(UInt number, const UWord *arguments, char *room, S
 	const char *path = (const char *)at;
 	if (number == __NR_execve || path[0] == '/' || (Int)arguments[0] == VKI_AT_FDCWD)
 		return path;
-	VG_(snprintf)(room, (Int)size, path[0] ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", (Int)arguments[0], path);
+	VG_(snprintf)
+	(room, (Int)size, path[0] ? "/proc/self/fd/%d/%s" : "/proc/self/fd/%d", (Int)arguments[0],
+	 path);
 	return room;
 }
 
@@ -248,16 +261,19 @@ static bool is_self(const char *path)
 {
 	char own[32];
 	VG_(snprintf)(own, sizeof(own), "/proc/%d/exe", VG_(getpid)());
-	return !VG_(strcmp)(path, "/proc/self/exe") || !VG_(strcmp)(path, "/proc/thread-self/exe") || !VG_(strcmp)(path, own);
+	return !VG_(strcmp)(path, "/proc/self/exe") ||
+	       !VG_(strcmp)(path, "/proc/thread-self/exe") || !VG_(strcmp)(path, own);
 }
 
-/* When all places are taken, by processes that do the same just now, the launcher will find the tool, which can't run. */
+/* When all places are taken, by processes that do the same just now, the launcher will find the
+ * tool, which can't run. */
 static void leave_word(struct vsim_plan *plan)
 {
 	for (unsigned i = 0; i < VSIM_SELVES; i++) {
 		struct vsim_self *self = &plan->selves[i];
 		int32_t nobody = 0;
-		if (!__atomic_compare_exchange_n(&self->pid, &nobody, VG_(getpid)(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		if (!__atomic_compare_exchange_n(&self->pid, &nobody, VG_(getpid)(), false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		char link[32];
 		VG_(snprintf)(link, sizeof(link), "/proc/self/fd/%d", VG_(cl_exec_fd));
@@ -301,7 +317,7 @@ static void exec_failed(struct vsim *sim, ThreadId tid)
 	take_word_back(sim->plan);
 }
 
-/* --- threads ---------------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------- */
 
 static void thread_made(ThreadId parent, ThreadId child)
 {
@@ -313,7 +329,8 @@ static void thread_made(ThreadId parent, ThreadId child)
 		vsim()->host->thread_top = child;
 }
 
-static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int32_t tid, const UWord *arguments)
+static void thread_begins(struct vsim *sim, ThreadId parent, ThreadId child, int32_t tid,
+			  const UWord *arguments)
 {
 	struct tally_engine_task *from = thread_of(parent)->task;
 	struct tally_engine_identity identity = *tally_engine_task_identity(from);
@@ -380,7 +397,7 @@ static void turn_ends(ThreadId tid, ULong blocks)
 	vsim_fold(&vsim()->cpu);
 }
 
-/* --- system calls ------------------------------------------------------------------------------------------------------- */
+/* --- system calls --------------------------------------------------------- */
 
 /* One may last: what it is worth is told before, so that totals are never old for long. */
 static void call_begins(ThreadId tid, UInt number, UWord *arguments, UInt count)
@@ -420,11 +437,12 @@ static void call_ends(ThreadId tid, UInt number, UWord *arguments, UInt count, S
 			thread_begins(sim, tid, child, (int32_t)sr_Res(result), arguments);
 	}
 	vsim_turns_call_done(sim, tid, number, result);
-	if (number == __NR_prctl && arguments[0] == NAME_OPTION && !sr_isError(result) && thread->task)
+	if (number == __NR_prctl && arguments[0] == NAME_OPTION && !sr_isError(result) &&
+	    thread->task)
 		rename_thread(sim, tid, arguments[1]);
 }
 
-/* --- registration, and the end ----------------------------------------------------------------------------------------- */
+/* --- registration, and the end -------------------------------------------- */
 
 void vsim_life_register(void)
 {

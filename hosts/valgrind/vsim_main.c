@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The simulated PMU as a Valgrind tool: registration, options, life.  The map of this folder is in vsim.h. */
+ * The simulated PMU as a Valgrind tool: registration, options, life.  The map of this folder is in
+ * vsim.h. */
 #include "valgrind/vsim.h"
 
 #include "pub_tool_libcassert.h"
@@ -9,7 +10,8 @@
 #include "pub_tool_options.h"
 #include "pub_tool_tooliface.h"
 
-/* All that the folder keeps.  The plan's path is an option, which a program that is executed is given too. */
+/* All that the folder keeps.  The plan's path is an option, which a program that is executed is
+ * given too. */
 static struct vsim simulation;
 static const HChar *plan_path;
 

@@ -1,19 +1,22 @@
 /* The simulated CPU.  What makes it fast without changing a count:
  *
- * The use of a marked line of the first level changes nothing there (vsim_cache.h), and a hit in a first-level TLB that
- * replaces round-robin changes nothing either.  So recent[] keeps marked lines whose page is in the TLB, each at the place
- * that its number gives: an access that finds its line there is done.
+ * The use of a marked line of the first level changes nothing there (vsim_cache.h), and a hit in a
+ * first-level TLB that replaces round-robin changes nothing either.  So recent[] keeps marked lines
+ * whose page is in the TLB, each at the place that its number gives: an access that finds its line
+ * there is done.
  *
- * A line is taken out of recent[] when its mark goes (what is evicted has none), and when the TLB evicts its page.  Which
- * lines of a page are in it, the TLB's slot knows: a bit for each line of the page, or group of lines, that was entered
- * since the page came.
+ * A line is taken out of recent[] when its mark goes (what is evicted has none), and when the TLB
+ * evicts its page.  Which lines of a page are in it, the TLB's slot knows: a bit for each line of
+ * the page, or group of lines, that was entered since the page came.
  *
- * Nothing else may end a line's being recent: so no level evicts from another (an inclusive L2 would), and the
- * second-level TLB doesn't either.  Non-inclusive is also what most of today's CPUs are.
+ * Nothing else may end a line's being recent: so no level evicts from another (an inclusive L2
+ * would), and the second-level TLB doesn't either.  Non-inclusive is also what most of today's CPUs
+ * are.
  *
- * A first-level TLB may be fully associative, 64 ways to search each time that recent[] doesn't know.  So a page's
- * place is found by a direct table, `quick`, of what is in the TLB: page and slot in a word.  Pages that share an entry of it
- * are counted, so that a page that isn't there is mostly known not to be without a search. */
+ * A first-level TLB may be fully associative, 64 ways to search each time that recent[] doesn't
+ * know.  So a page's place is found by a direct table, `quick`, of what is in the TLB: page and
+ * slot in a word.  Pages that share an entry of it are counted, so that a page that isn't there is
+ * mostly known not to be without a search. */
 #include "valgrind/vsim_model.h"
 
 #include "valgrind/vsim_cache.h"
@@ -21,14 +24,17 @@
 
 #define KIND(kind) (1u << (kind))
 /* A store's kind is next to the load's. */
-_Static_assert(VSIM_L1D_STORE_MISSES == VSIM_L1D_LOAD_MISSES + 1 && VSIM_L2_STORES == VSIM_L2_LOADS + 1 &&
-		       VSIM_L2_STORE_MISSES == VSIM_L2_LOAD_MISSES + 1 && VSIM_LLC_STORES == VSIM_LLC_LOADS + 1 &&
+_Static_assert(VSIM_L1D_STORE_MISSES == VSIM_L1D_LOAD_MISSES + 1 &&
+		       VSIM_L2_STORES == VSIM_L2_LOADS + 1 &&
+		       VSIM_L2_STORE_MISSES == VSIM_L2_LOAD_MISSES + 1 &&
+		       VSIM_LLC_STORES == VSIM_LLC_LOADS + 1 &&
 		       VSIM_LLC_STORE_MISSES == VSIM_LLC_LOAD_MISSES + 1 &&
 		       VSIM_DTLB_STORE_MISSES == VSIM_DTLB_LOAD_MISSES + 1 &&
 		       VSIM_DTLB_STORE_WALKS == VSIM_DTLB_LOAD_WALKS + 1 && VSIM_KINDS <= 32,
 	       "stores' kinds");
 
-/* Places in recent[]: four times the lines of most first levels.  With half of them SQLite tells twice as much of its data. */
+/* Places in recent[]: four times the lines of most first levels.  With half of them SQLite tells
+ * twice as much of its data. */
 enum { RECENT_LINES = 2048 };
 enum { QUICK_BITS = 8, QUICK_ENTRIES = 1 << QUICK_BITS, SLOT_BITS = 8 };
 _Static_assert(VSIM_FIRST_TLB_MAX <= 1 << SLOT_BITS, "a slot has room beside its page");
@@ -53,11 +59,12 @@ struct vsim_model {
 	struct side data, code;
 	struct vsim_cache l2, llc, stlb;
 	uint32_t page_shift;             /* a line's number >> this: its page's */
-	uint32_t group_shift;            /* a line's number within its page >> this: its group of at most 64 */
+	/* a line's number within its page >> this: its group of at most 64 */
+	uint32_t group_shift;
 	struct vsim_predictor predictor;
 };
 
-/* --- TLBs ------------------------------------------------------------------------------------------------------ */
+/* --- TLBs ----------------------------------------------------------------- */
 
 static inline void forget_line(struct side *side, uint64_t line)
 {
@@ -70,7 +77,8 @@ static inline void forget_line(struct side *side, uint64_t line)
 static void forget_page(struct vsim_model *model, struct side *side, uint32_t slot)
 {
 	struct tlb *tlb = &side->tlb;
-	uint64_t page = tlb->pages[slot], first = page << model->page_shift, entry = page & (QUICK_ENTRIES - 1);
+	uint64_t page = tlb->pages[slot], first = page << model->page_shift,
+		 entry = page & (QUICK_ENTRIES - 1);
 	uint64_t in_group = 1ull << model->group_shift;
 	if (page == VSIM_NONE)
 		return;
@@ -85,7 +93,8 @@ static void forget_page(struct vsim_model *model, struct side *side, uint32_t sl
 }
 
 /* The page is not in `quick`: in the TLB all the same, or a miss.  It is in `quick` then. */
-static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, struct side *side, uint64_t page)
+static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, struct side *side,
+						     uint64_t page)
 {
 	struct tlb *tlb = &side->tlb;
 	uint64_t entry = page & (QUICK_ENTRIES - 1);
@@ -103,10 +112,11 @@ static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, s
 	tlb->groups[victim] = 0;
 	tlb->sharing[entry]++;
 	tlb->quick[entry] = page << SLOT_BITS | victim;
-	return side->tlb_miss | (model->stlb.way_count && vsim_cache_use(&model->stlb, page) ? 0 : side->walk);
+	return side->tlb_miss |
+	       (model->stlb.way_count && vsim_cache_use(&model->stlb, page) ? 0 : side->walk);
 }
 
-/* --- Caches ---------------------------------------------------------------------------------------------------- */
+/* --- Caches --------------------------------------------------------------- */
 
 static __attribute__((noinline)) uint32_t outer_levels(struct vsim_model *model, uint64_t line)
 {
@@ -126,7 +136,8 @@ static __attribute__((noinline)) uint32_t outer_levels(struct vsim_model *model,
 }
 
 /* The line, in `way` of its set, was used; its page is in `slot` of the TLB. */
-static inline void mark_line(struct vsim_model *model, struct side *side, uint64_t line, uint32_t way, uint32_t slot)
+static inline void mark_line(struct vsim_model *model, struct side *side, uint64_t line,
+			     uint32_t way, uint32_t slot)
 {
 	uint64_t group = (line & ((1ull << model->page_shift) - 1)) >> model->group_shift;
 	side->cache.marks[line & side->cache.set_mask] |= 1ull << way;
@@ -134,7 +145,8 @@ static inline void mark_line(struct vsim_model *model, struct side *side, uint64
 	side->recent.recent[line & side->recent.mask] = line;
 }
 
-static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, struct side *side, uint64_t line, uint32_t slot)
+static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, struct side *side,
+						     uint64_t line, uint32_t slot)
 {
 	struct vsim_first *cache = &side->cache;
 	uint64_t set = line & cache->set_mask, *lines = cache->lines + set * cache->stride;
@@ -150,13 +162,16 @@ static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, s
 	return side->miss | outer_levels(model, line);
 }
 
-static inline __attribute__((always_inline)) uint32_t use_line(struct vsim_model *model, struct side *side, uint64_t line)
+static inline __attribute__((always_inline)) uint32_t use_line(struct vsim_model *model,
+							       struct side *side, uint64_t line)
 {
-	/* Half of what is told misses, and the model's own tables are larger than the host's caches: asked for now,
-	 * they are there when the TLB and the first level have been looked at (7 % of xz's time). */
+	/* Half of what is told misses, and the model's own tables are larger than the host's
+	 * caches: asked for now, they are there when the TLB and the first level have been looked
+	 * at (7 % of xz's time). */
 	__builtin_prefetch(vsim_cache_set(&model->l2, line));
 	__builtin_prefetch(vsim_cache_set(&model->llc, line));
-	uint64_t page = line >> model->page_shift, *quick = &side->tlb.quick[page & (QUICK_ENTRIES - 1)];
+	uint64_t page = line >> model->page_shift,
+		 *quick = &side->tlb.quick[page & (QUICK_ENTRIES - 1)];
 	uint32_t happened = 0;
 	if (__builtin_expect(*quick >> SLOT_BITS != page, 0))
 		happened = tlb_search(model, side, page);
@@ -168,7 +183,8 @@ static inline __attribute__((always_inline)) uint32_t use_line(struct vsim_model
 	return happened;
 }
 
-static __attribute__((noinline)) uint32_t use_lines(struct vsim_model *model, uint64_t line, uint64_t last)
+static __attribute__((noinline)) uint32_t use_lines(struct vsim_model *model, uint64_t line,
+						    uint64_t last)
 {
 	uint32_t happened = 0;
 	while (line <= last)
@@ -190,19 +206,22 @@ unsigned vsim_model_fetch(struct vsim_model *model, uint64_t address)
 	return use_line(model, &model->code, address >> model->code.recent.line_shift);
 }
 
-/* --- Branches -------------------------------------------------------------------------------------------------- */
+/* --- Branches ------------------------------------------------------------- */
 
 unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken)
 {
 	struct vsim_predictor *predictor = &model->predictor;
 	uint64_t outcomes = predictor->conditional.history;
-	uint64_t at = (outcomes & predictor->conditional.history_mask) ^ vsim_predictor_branch(predictor, ip);
+	uint64_t at = (outcomes & predictor->conditional.history_mask) ^
+		      vsim_predictor_branch(predictor, ip);
 	uint8_t *pair = predictor->pairs + (at & ~1ull), counter = pair[0];
 	uint8_t *by_branch = &predictor->by_branch[vsim_hash(ip, predictor->opinion_bits)];
 	uint64_t context = vsim_long_context(ip, outcomes >> 1, predictor->opinion_bits);
 	struct vsim_tagged *tagged = &predictor->by_long_history[context >> VSIM_TAG_BITS];
 	bool known = tagged->tag == (uint8_t)context;
-	uint8_t believed = vsim_counter_sure(counter) ? counter : known ? tagged->counter : *by_branch;
+	uint8_t believed = vsim_counter_sure(counter) ? counter
+			   : known                    ? tagged->counter
+						      : *by_branch;
 	bool wrong = (believed >= 2) != taken;
 	if (known)
 		vsim_counter_learn(&tagged->counter, taken);
@@ -220,7 +239,8 @@ unsigned vsim_model_conditional(struct vsim_model *model, uint64_t ip, bool take
 	struct vsim_predictor *predictor = &model->predictor;
 	uint64_t outcomes = predictor->conditional.history << 1 | taken;
 	predictor->conditional.history = outcomes;
-	if (!predictor->pairs[(outcomes & predictor->conditional.history_mask) ^ vsim_predictor_branch(predictor, ip)])
+	if (!predictor->pairs[(outcomes & predictor->conditional.history_mask) ^
+			      vsim_predictor_branch(predictor, ip)])
 		return 0;
 	return vsim_model_unsure(model, ip, taken);
 }
@@ -228,12 +248,15 @@ unsigned vsim_model_conditional(struct vsim_model *model, uint64_t ip, bool take
 unsigned vsim_model_indirect(struct vsim_model *model, uint64_t ip, uint64_t target)
 {
 	struct vsim_predictor *predictor = &model->predictor;
-	uint64_t slot_index = vsim_hash(ip, VSIM_TARGET_SLOT_BITS), *sure = &predictor->sure[slot_index];
+	uint64_t slot_index = vsim_hash(ip, VSIM_TARGET_SLOT_BITS),
+		 *sure = &predictor->sure[slot_index];
 	if (*sure == target)
 		return 0;
 	struct vsim_target_slot *slot = &predictor->slots[slot_index];
-	uint64_t context = (predictor->path & ((1u << VSIM_TARGET_HISTORY) - 1)) << (64 - VSIM_TARGET_HISTORY);
-	uint64_t *learnt = &predictor->targets[vsim_hash(ip ^ context ^ context >> 31, predictor->target_bits)];
+	uint64_t context = (predictor->path & ((1u << VSIM_TARGET_HISTORY) - 1))
+			   << (64 - VSIM_TARGET_HISTORY);
+	uint64_t *learnt = &predictor->targets[vsim_hash(ip ^ context ^ context >> 31,
+							 predictor->target_bits)];
 	bool wrong = (*sure != VSIM_NONE ? *sure : *learnt) != target;
 	*learnt = target;
 	predictor->path = predictor->path << 4 ^ vsim_hash(target, 4);
@@ -257,9 +280,10 @@ unsigned vsim_model_return(struct vsim_model *model, uint64_t target)
 	return returns->entry[returns->top] == target ? 0 : KIND(VSIM_RETURN_MISSES);
 }
 
-/* --- Its life -------------------------------------------------------------------------------------------------- */
+/* --- Its life ------------------------------------------------------------- */
 
-/* Parts of the model's memory, each on a cache line of its own; with `memory` NULL only their sizes are added up. */
+/* Parts of the model's memory, each on a cache line of its own; with `memory` NULL only their sizes
+ * are added up. */
 struct layout {
 	char *memory;
 	size_t used;
@@ -283,7 +307,8 @@ static uint32_t stride_of(const struct vsim_cache_geometry *geometry)
 	return (geometry->ways + VSIM_KEYS_AT_ONCE - 1) / VSIM_KEYS_AT_ONCE * VSIM_KEYS_AT_ONCE;
 }
 
-static void cache_init(struct vsim_cache *cache, const struct vsim_cache_geometry *geometry, struct layout *layout)
+static void cache_init(struct vsim_cache *cache, const struct vsim_cache_geometry *geometry,
+		       struct layout *layout)
 {
 	uint32_t sets = geometry->ways ? geometry->sets : 0;
 	size_t keys = (size_t)sets * stride_of(geometry);
@@ -296,14 +321,16 @@ static void cache_init(struct vsim_cache *cache, const struct vsim_cache_geometr
 		cache->keys[i] = 0;
 }
 
-static void side_init(struct side *side, const struct vsim_geometry *geometry, const struct vsim_cache_geometry *cache,
+static void side_init(struct side *side, const struct vsim_geometry *geometry,
+		      const struct vsim_cache_geometry *cache,
 		      const struct vsim_cache_geometry *tlb, struct layout *layout)
 {
 	side->recent = (struct vsim_recent){
 		.recent = part(layout, RECENT_LINES * sizeof(uint64_t)),
 		.mask = RECENT_LINES - 1,
 		.line_shift = (uint32_t)__builtin_ctz(geometry->line_bytes),
-		/* What spans as many lines as there are places would find its last line at its first one's. */
+		/* What spans as many lines as there are places would find its last line at its
+		 * first one's. */
 		.size_max = geometry->line_bytes * (RECENT_LINES - 1),
 	};
 	fill(side->recent.recent, RECENT_LINES, VSIM_NONE);
@@ -326,9 +353,11 @@ static void side_init(struct side *side, const struct vsim_geometry *geometry, c
 	fill(side->tlb.pages, VSIM_FIRST_TLB_MAX, VSIM_NONE);
 }
 
-static void predictor_init(struct vsim_predictor *predictor, const struct vsim_geometry *geometry, struct layout *layout)
+static void predictor_init(struct vsim_predictor *predictor, const struct vsim_geometry *geometry,
+			   struct layout *layout)
 {
-	size_t counters = (size_t)1 << geometry->history_bits, opinions = counters / 4, slots = 1 << VSIM_TARGET_SLOT_BITS;
+	size_t counters = (size_t)1 << geometry->history_bits, opinions = counters / 4,
+	       slots = 1 << VSIM_TARGET_SLOT_BITS;
 	predictor->history_bits = geometry->history_bits;
 	predictor->opinion_bits = geometry->history_bits - 2;
 	predictor->target_bits = geometry->target_bits;
@@ -346,7 +375,8 @@ static void predictor_init(struct vsim_predictor *predictor, const struct vsim_g
 	for (size_t i = 0; i < counters; i++)
 		predictor->pairs[2 * i] = 1, predictor->pairs[2 * i + 1] = 2;
 	for (size_t i = 0; i < opinions; i++)
-		predictor->by_long_history[i] = (struct vsim_tagged){ 0, predictor->by_branch[i] = 1 };
+		predictor->by_long_history[i] = (struct vsim_tagged){ 0,
+								      predictor->by_branch[i] = 1 };
 	for (size_t i = 0; i < slots; i++)
 		predictor->slots[i] = (struct vsim_target_slot){ .last = VSIM_NONE };
 	predictor->conditional = (struct vsim_conditional){
@@ -358,7 +388,8 @@ static void predictor_init(struct vsim_predictor *predictor, const struct vsim_g
 }
 
 /* The small parts, which generated code touches, before the large ones. */
-static void lay_out(struct vsim_model *model, const struct vsim_geometry *geometry, struct layout *layout)
+static void lay_out(struct vsim_model *model, const struct vsim_geometry *geometry,
+		    struct layout *layout)
 {
 	side_init(&model->data, geometry, &geometry->l1d, &geometry->dtlb, layout);
 	side_init(&model->code, geometry, &geometry->l1i, &geometry->itlb, layout);
@@ -434,8 +465,8 @@ void vsim_model_weights(const struct vsim_geometry *geometry, uint32_t weight[VS
 	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
 		weight[kind] = 0;
 	weight[VSIM_INSTRUCTIONS] = geometry->cost_instruction;
-	weight[VSIM_CONDITIONAL_MISSES] = weight[VSIM_INDIRECT_MISSES] = weight[VSIM_RETURN_MISSES] =
-		geometry->cost_branch_miss;
+	weight[VSIM_CONDITIONAL_MISSES] = weight[VSIM_INDIRECT_MISSES] =
+		weight[VSIM_RETURN_MISSES] = geometry->cost_branch_miss;
 	if (geometry->l2.ways)
 		last = weight[VSIM_L2_LOADS] = geometry->cost_l2;
 	if (geometry->llc.ways) {
@@ -448,9 +479,12 @@ void vsim_model_weights(const struct vsim_geometry *geometry, uint32_t weight[VS
 	if (!geometry->l2.ways && !geometry->llc.ways)
 		weight[VSIM_L1D_LOAD_MISSES] = weight[VSIM_L1I_MISSES] = geometry->cost_memory;
 	weight[VSIM_DTLB_LOAD_MISSES] = weight[VSIM_ITLB_MISSES] = geometry->cost_stlb;
-	weight[VSIM_DTLB_LOAD_WALKS] = weight[VSIM_ITLB_WALKS] = geometry->cost_walk - geometry->cost_stlb;
-	static const uint8_t loads[] = { VSIM_L1D_LOAD_MISSES, VSIM_L2_LOADS, VSIM_L2_LOAD_MISSES, VSIM_LLC_LOADS,
-					 VSIM_LLC_LOAD_MISSES, VSIM_DTLB_LOAD_MISSES, VSIM_DTLB_LOAD_WALKS };
+	weight[VSIM_DTLB_LOAD_WALKS] = weight[VSIM_ITLB_WALKS] = geometry->cost_walk -
+								 geometry->cost_stlb;
+	static const uint8_t loads[] = { VSIM_L1D_LOAD_MISSES, VSIM_L2_LOADS,
+					 VSIM_L2_LOAD_MISSES,  VSIM_LLC_LOADS,
+					 VSIM_LLC_LOAD_MISSES, VSIM_DTLB_LOAD_MISSES,
+					 VSIM_DTLB_LOAD_WALKS };
 	for (unsigned i = 0; i < sizeof(loads); i++)
 		weight[loads[i] + 1] = weight[loads[i]] / 4;
 }

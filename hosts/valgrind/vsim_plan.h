@@ -1,19 +1,23 @@
-/* What tally and the simulated PMU's tool share: one file of memory, mapped by tally and by each simulated process.
+/* What tally and the simulated PMU's tool share: one file of memory, mapped by tally and by each
+ * simulated process.
  *
- * tally makes it (in /dev/shm, or where temporary files go), fills the plan, and starts the program under the launcher
- * with `--plan=PATH`.  Each process that runs under the tool opens it by that path when it begins (after fork it has it
- * already), opens the plan's events in an engine of its own, and adds what it counted to the totals, by differences:
- * when it exits, executes another program, is about to die of a signal, and every VSIM_TOTALS_NS of the time that the
- * totals are looked at.  Descriptors are no way to hand it on: programs close what they don't know.
+ * tally makes it (in /dev/shm, or where temporary files go), fills the plan, and starts the program
+ * under the launcher with `--plan=PATH`.  Each process that runs under the tool opens it by that
+ * path when it begins (after fork it has it already), opens the plan's events in an engine of its
+ * own, and adds what it counted to the totals, by differences: when it exits, executes another
+ * program, is about to die of a signal, and every VSIM_TOTALS_NS of the time that the totals are
+ * looked at.  Descriptors are no way to hand it on: programs close what they don't know.
  *
- * Samples and side-band records come through rings, laid out as perf_event's: a user page, with the data behind it.
- * Each process that records takes one for itself, writes it, and waits while it is full: nothing is lost as long as tally
- * drains.  tally gives a ring back when its process has finished and all is read.  A process that was killed can't say so:
- * tally looks whether the pid of a ring that stays quiet lives.
+ * Samples and side-band records come through rings, laid out as perf_event's: a user page, with the
+ * data behind it.  Each process that records takes one for itself, writes it, and waits while it is
+ * full: nothing is lost as long as tally drains.  tally gives a ring back when its process has
+ * finished and all is read.  A process that was killed can't say so: tally looks whether the pid of
+ * a ring that stays quiet lives.
  *
- * Words that more than one process writes are written atomically (GCC's __atomic, sequentially consistent unless said
- * otherwise).  What tally reads here comes from processes of the user's own; it is checked all the same: indices and
- * lengths are bounded by whoever reads.  Freestanding; MIT, as it is tally's too. */
+ * Words that more than one process writes are written atomically (GCC's __atomic, sequentially
+ * consistent unless said otherwise).  What tally reads here comes from processes of the user's own;
+ * it is checked all the same: indices and lengths are bounded by whoever reads.  Freestanding; MIT,
+ * as it is tally's too. */
 #ifndef TALLY_VALGRIND_VSIM_PLAN_H
 #define TALLY_VALGRIND_VSIM_PLAN_H
 
@@ -37,12 +41,14 @@ enum {
 #define VSIM_REGION_MARKED (1u << VSIM_FUNCTIONS)
 #define VSIM_TOTALS_NS 50000000ull            /* how old totals of a running process may be */
 
-/* Events that are counted as they happen, each by one number.  An event of the PMU "vsim" is a set of these: its
- * config has bit (1 << kind) for each; VSIM_EST_CYCLES stands alone, it is reckoned from the others (vsim_geometry.h).
- * "Exact" ones are so on Valgrind's CPU, in user mode; the others are the model's. */
+/* Events that are counted as they happen, each by one number.  An event of the PMU "vsim" is a set
+ * of these: its config has bit (1 << kind) for each; VSIM_EST_CYCLES stands alone, it is reckoned
+ * from the others (vsim_geometry.h). "Exact" ones are so on Valgrind's CPU, in user mode; the
+ * others are the model's. */
 enum vsim_kind {
 	VSIM_INSTRUCTIONS, /* exact; a `rep` counts once */
-	VSIM_LOADS,        /* exact: data reads, by instruction that reads; one that reads twice (cmps) counts twice */
+	/* exact: data reads, by instruction that reads; one that reads twice (cmps) counts twice */
+	VSIM_LOADS,
 	VSIM_STORES,       /* exact */
 	VSIM_BRANCHES,     /* exact: all jumps, calls and returns, taken or not */
 	VSIM_CONDITIONAL_MISSES,
@@ -50,7 +56,8 @@ enum vsim_kind {
 	VSIM_RETURN_MISSES,
 	VSIM_L1D_LOAD_MISSES,
 	VSIM_L1D_STORE_MISSES,
-	VSIM_L1I_LOADS,    /* lines fetched: one for each line that a straight run of instructions touches */
+	/* lines fetched: one for each line that a straight run of instructions touches */
+	VSIM_L1I_LOADS,
 	VSIM_L1I_MISSES,
 	VSIM_L2_LOADS,     /* data and code, what missed in the first level */
 	VSIM_L2_STORES,
@@ -73,11 +80,12 @@ enum vsim_kind {
 /* Known for each straight run of code before it runs; the others happen one by one. */
 #define VSIM_STATIC_KINDS (VSIM_BRANCHES + 1)
 
-/* attr.config1 of an event: how many counters its PMU is to have, so that what multiplexing does can be seen; 0: as many
- * as it takes.  The least of all events' counts. */
+/* attr.config1 of an event: how many counters its PMU is to have, so that what multiplexing does
+ * can be seen; 0: as many as it takes.  The least of all events' counts. */
 #define VSIM_COUNTERS_MASK 0xffull
 
-/* attr.type of the PMU "vsim", the same in every process: the first number that the engine gives is above it. */
+/* attr.type of the PMU "vsim", the same in every process: the first number that the engine gives is
+ * above it. */
 #define VSIM_PMU_TYPE 0x76736d /* "vsm" */
 
 struct vsim_total {
@@ -90,8 +98,10 @@ struct vsim_event {
 	struct tally_attr attr;  /* as tally opened it */
 	int32_t leader;          /* index of the group's leader, or -1 */
 	uint32_t sampled;        /* 1: writes to the process's ring */
-	uint64_t id;             /* in samples: PERF_SAMPLE_ID, IDENTIFIER. Its index + 1, as each engine numbers them */
-	uint32_t enabled;        /* written by both: 0 disabled, 1 enabled; processes follow within VSIM_TOTALS_NS */
+	/* in samples: PERF_SAMPLE_ID, IDENTIFIER. Its index + 1, as each engine numbers them */
+	uint64_t id;
+	/* written by both: 0 disabled, 1 enabled; processes follow within VSIM_TOTALS_NS */
+	uint32_t enabled;
 	uint32_t waits_for_exec; /* enable_on_exec, and nothing was executed yet */
 	struct vsim_total total;
 };
@@ -99,17 +109,19 @@ struct vsim_event {
 enum vsim_ring_state {
 	VSIM_RING_FREE,     /* whoever sets TAKEN in its place has it */
 	VSIM_RING_TAKEN,
-	VSIM_RING_FINISHED  /* nobody will write: tally reads the rest, zeroes the user page, sets FREE */
+	/* nobody will write: tally reads the rest, zeroes the user page, sets FREE */
+	VSIM_RING_FINISHED
 };
 
 struct vsim_ring {
 	uint32_t state;         /* enum vsim_ring_state */
 	int32_t pid;            /* of the writer */
-	uint32_t room_wanted;   /* 1: the writer sleeps on it (futex) until tally has read, which sets 0 and wakes */
+	/* 1: the writer sleeps on it (futex) until tally has read, which sets 0 and wakes */
+	uint32_t room_wanted;
 };
 
-/* A process that executes /proc/self/exe means the program, and not the tool that it is to the kernel: it leaves word here
- * for the launcher. */
+/* A process that executes /proc/self/exe means the program, and not the tool that it is to the
+ * kernel: it leaves word here for the launcher. */
 struct vsim_self {
 	int32_t pid;            /* 0: free */
 	char path[1020];        /* ends with NUL */
@@ -121,23 +133,31 @@ struct vsim_plan {
 	uint32_t ring_pages;    /* data pages of each ring, a power of two; 0: nothing records */
 	uint64_t size;          /* of the file */
 	uint64_t rings_offset;  /* page-aligned: VSIM_RINGS times 1 + ring_pages pages */
-	int32_t tally_pid;      /* when it is gone, nobody drains: processes stop waiting, and count what they lose */
+	/* when it is gone, nobody drains: processes stop waiting, and count what they lose */
+	int32_t tally_pid;
 	uint32_t event_count;
 	struct vsim_geometry geometry;
 
-	/* A region alone: counting begins in functions of these names (or in tally_roi_begin()) and ends when they return. */
+	/* A region alone: counting begins in functions of these names (or in tally_roi_begin()) and
+	 * ends when they return. */
 	uint32_t function_count;
 	uint32_t region_only;   /* 1: nothing is counted outside of a region, of either sort */
-	uint32_t regions;       /* which began, of any process: a bit for each function, and VSIM_REGION_MARKED */
+	/* which began, of any process: a bit for each function, and VSIM_REGION_MARKED */
+	uint32_t regions;
 	char functions[VSIM_FUNCTIONS][VSIM_FUNCTION_NAME];
 
 	uint32_t closed;        /* 1: tally has stopped listening; nobody waits */
-	uint32_t news;          /* futex: counted up, and woken, by a process whose ring passed its wake-up mark, or that ended */
+	/* futex: counted up, and woken, by a process whose ring passed its wake-up mark, or that
+	 * ended */
+	uint32_t news;
 	uint32_t processes;     /* that began under the tool; forked ones too */
 	uint32_t executions;    /* programs begun */
-	uint32_t unsimulated;   /* programs that were executed without the tool (set-user-ID, 32 bits) */
-	uint32_t unrecorded;    /* processes that found no ring in time: they count, and don't record */
-	int32_t first_pid;      /* whom events that aren't inherited count; 0 until it begins: set by it */
+	/* programs that were executed without the tool (set-user-ID, 32 bits) */
+	uint32_t unsimulated;
+	/* processes that found no ring in time: they count, and don't record */
+	uint32_t unrecorded;
+	/* whom events that aren't inherited count; 0 until it begins: set by it */
+	int32_t first_pid;
 	struct vsim_event events[VSIM_EVENTS];
 	struct vsim_ring rings[VSIM_RINGS];
 	struct vsim_self selves[VSIM_SELVES];

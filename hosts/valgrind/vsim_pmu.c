@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The PMU "vsim".  A counter is a sum over the totals of some kinds, since it was last read: there may be as many as
- * there are events, and what they cost is what the instrumentation of their kinds costs, once.
+ * The PMU "vsim".  A counter is a sum over the totals of some kinds, since it was last read: there
+ * may be as many as there are events, and what they cost is what the instrumentation of their kinds
+ * costs, once.
  *
- * Overflows.  cpu->left says of each kind how often it may happen before somebody looks here.  Of an event that counts
- * one kind it is what is left of its period.  Where several kinds add up (branch-misses), nobody can say which of them
- * will bring the last; each is given its share, so that all shares together stay below the period, and whoever uses his
- * up first makes all of them be dealt out anew.  The shares shrink as the period's end comes near, down to nothing: the
- * alarm then goes off at each, and the overflow is found where it happens.  est-cycles is the same, in hundredths of
- * cycles, with two shares: one is used up by instructions, the other by misses. */
+ * Overflows.  cpu->left says of each kind how often it may happen before somebody looks here.  Of
+ * an event that counts one kind it is what is left of its period.  Where several kinds add up
+ * (branch-misses), nobody can say which of them will bring the last; each is given its share, so
+ * that all shares together stay below the period, and whoever uses his up first makes all of them
+ * be dealt out anew.  The shares shrink as the period's end comes near, down to nothing: the alarm
+ * then goes off at each, and the overflow is found where it happens.  est-cycles is the same, in
+ * hundredths of cycles, with two shares: one is used up by instructions, the other by misses. */
 #include "valgrind/vsim.h"
 #include "valgrind/vsim_names.h"
 
@@ -53,7 +55,7 @@ static void bring_up_to_date(struct vsim *sim, struct tally_pmu_event *event)
 		tally_engine_pmu_count(event, more);
 }
 
-/* --- what the engine asks ------------------------------------------------------------------------------------ */
+/* --- what the engine asks ------------------------------------------------- */
 
 static void vsim_read(struct tally_pmu_event *event)
 {
@@ -106,7 +108,7 @@ static void vsim_del(struct tally_pmu_event *event, unsigned flags)
 	event->index = -1;
 }
 
-/* --- opening --------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 static int config_of(const struct tally_attr *attr, uint64_t *config)
 {
@@ -142,7 +144,9 @@ static int vsim_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event 
 		return error;
 	if (event->attr->flags & TALLY_ATTR_EXCLUDE_USER)
 		return -VKI_EINVAL; /* there is nothing else */
-	unsigned counters = event->attr->type == VSIM_PMU_TYPE ? event->attr->config1 & VSIM_COUNTERS_MASK : 0;
+	unsigned counters = event->attr->type == VSIM_PMU_TYPE
+				    ? event->attr->config1 & VSIM_COUNTERS_MASK
+				    : 0;
 	if (counters && counters < own->counters)
 		own->counters = counters;
 	event->index = -1;
@@ -163,20 +167,29 @@ int vsim_pmu_register(struct vsim *sim)
 {
 	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : VG_(malloc)("vsim.pmu", sizeof(*own));
 	*own = (struct vsim_pmu){
-		.pmu = { .name = "vsim", .type = VSIM_PMU_TYPE, .scope = TALLY_SCOPE_HARDWARE,
-			 .capabilities = TALLY_PMU_GENERIC | TALLY_PMU_NO_NMI, .ops = &ops, .driver = own },
-		.sim = sim, .counters = PLACES,
+		.pmu = { .name = "vsim",
+			 .type = VSIM_PMU_TYPE,
+			 .scope = TALLY_SCOPE_HARDWARE,
+			 .capabilities = TALLY_PMU_GENERIC | TALLY_PMU_NO_NMI,
+			 .ops = &ops,
+			 .driver = own },
+		.sim = sim,
+		.counters = PLACES,
 	};
 	sim->pmu = &own->pmu;
 	return tally_engine_pmu_register(sim->engine, &own->pmu);
 }
 
-/* --- overflows --------------------------------------------------------------------------------------------------- */
+/* --- overflows ------------------------------------------------------------ */
 
-static void overflow(struct vsim *sim, struct tally_pmu_event *event, const struct vsim_place *place)
+static void overflow(struct vsim *sim, struct tally_pmu_event *event,
+		     const struct vsim_place *place)
 {
 	const struct tally_engine_hit hit = {
-		.address = place->address, .period = event->last_period, .exact_ip = place->ip, .has_exact_ip = true,
+		.address = place->address,
+		.period = event->last_period,
+		.exact_ip = place->ip,
+		.has_exact_ip = true,
 	};
 	struct tally_engine_regs regs;
 	vsim_host_regs(place, &regs);
@@ -211,9 +224,13 @@ static void arm_event(struct vsim_cpu *cpu, const struct tally_pmu_event *event)
 	if (may < 0)
 		may = 0;
 	if (event->config == 1ull << VSIM_EST_CYCLES) {
-		/* What there is of the next cycle already; a period longer than a century is not kept exactly. */
-		int64_t hundredths = may < INT64_MAX / 200 ? may * 100 + 99 - (int64_t)(cpu->hundredths % 100) : INT64_MAX / 2;
-		share(cpu, VSIM_INSTRUCTIONS, hundredths / 2 / (cpu->weight[0] ? cpu->weight[0] : 1));
+		/* What there is of the next cycle already; a period longer than a century is not
+		 * kept exactly. */
+		int64_t hundredths = may < INT64_MAX / 200
+					     ? may * 100 + 99 - (int64_t)(cpu->hundredths % 100)
+					     : INT64_MAX / 2;
+		share(cpu, VSIM_INSTRUCTIONS,
+		      hundredths / 2 / (cpu->weight[0] ? cpu->weight[0] : 1));
 		share(cpu, VSIM_EST_CYCLES, hundredths / 2);
 		return;
 	}
@@ -239,6 +256,7 @@ void vsim_pmu_counting(struct vsim *sim, bool counting)
 	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
 	for (unsigned i = 0; own && i < own->count; i++)
 		if (!(own->on[i]->state & TALLY_HES_STOPPED))
-			bring_up_to_date(sim, own->on[i]); /* counted before it ends, passed over before it begins */
+			/* counted before it ends, passed over before it begins */
+			bring_up_to_date(sim, own->on[i]);
 	sim->cpu.counting = counting;
 }

@@ -1,21 +1,24 @@
 /* What the simulated CPU guesses of branches.
  *
- * Conditional ones.  A table of counters of two bits, indexed by the branch and the latest outcomes (gshare), guesses
- * right nine times in ten; what it costs is that each branch has a counter to learn in each context, and shares it.  So where
- * the counter is not saturated, others are asked: a table by a history of 40 outcomes, tagged, so that who isn't in it knows,
- * and then one by the branch alone.  They learn where the first one wasn't sure and right, and nowhere else: so a
- * saturated counter that is right is all that there is to a branch, generated code sees it, and the rest runs for one branch
- * in ten.  On recorded branches the others save misses: gzip 3.7 % -> 3.6, xz 8.5 -> 7.6, SQLite 0.9 -> 0.8, Python 7.6 -> 5.7,
- * gcc 4.6 -> 3.5.
+ * Conditional ones.  A table of counters of two bits, indexed by the branch and the latest outcomes
+ * (gshare), guesses right nine times in ten; what it costs is that each branch has a counter to
+ * learn in each context, and shares it.  So where the counter is not saturated, others are asked: a
+ * table by a history of 40 outcomes, tagged, so that who isn't in it knows, and then one by the
+ * branch alone.  They learn where the first one wasn't sure and right, and nowhere else: so a
+ * saturated counter that is right is all that there is to a branch, generated code sees it, and the
+ * rest runs for one branch in ten.  On recorded branches the others save misses: gzip 3.7 % -> 3.6,
+ * xz 8.5 -> 7.6, SQLite 0.9 -> 0.8, Python 7.6 -> 5.7, gcc 4.6 -> 3.5.
  *
- * A counter c of 0 (never) to 3 (always) is kept as two bytes, c and 3 - c: byte [taken] is how far it is from being
- * sure of what happened, 0 where it is sure and right, 2 and 3 where it was wrong.  One byte to load and to compare with 0,
- * whatever the outcome.  The outcome being the lowest bit of the history, the history gives the byte's index.
+ * A counter c of 0 (never) to 3 (always) is kept as two bytes, c and 3 - c: byte [taken] is how far
+ * it is from being sure of what happened, 0 where it is sure and right, 2 and 3 where it was wrong.
+ * One byte to load and to compare with 0, whatever the outcome.  The outcome being the lowest bit
+ * of the history, the history gives the byte's index.
  *
- * Indirect ones.  Most go to one place always (a PLT's); who has done so VSIM_TARGET_REPEATS times is foreseen by
- * that alone, and leaves no trace in the history, which so reaches further for those that need it: a table of
- * targets by the branch and the latest targets.  Compared with a table alone (2,048 targets): SQLite 1.3 % wrong instead of
- * 16, gcc 6 instead of 13, Python 8 instead of 27; and three in four to six in seven need not be told.
+ * Indirect ones.  Most go to one place always (a PLT's); who has done so VSIM_TARGET_REPEATS times
+ * is foreseen by that alone, and leaves no trace in the history, which so reaches further for those
+ * that need it: a table of targets by the branch and the latest targets.  Compared with a table
+ * alone (2,048 targets): SQLite 1.3 % wrong instead of 16, gcc 6 instead of 13, Python 8 instead of
+ * 27; and three in four to six in seven need not be told.
  *
  * Returns.  A ring of return addresses.  MIT. */
 #ifndef TALLY_VALGRIND_VSIM_PREDICTOR_H
@@ -60,7 +63,8 @@ static inline uint64_t vsim_hash(uint64_t value, uint32_t bits)
 	return value * 0x9e3779b97f4a7c15ull >> (64 - bits);
 }
 
-/* A history as wide as the index would leave the branches no bits of their own; of 2^n counters, n - 2 outcomes did best. */
+/* A history as wide as the index would leave the branches no bits of their own; of 2^n counters, n
+ * - 2 outcomes did best. */
 static inline uint32_t vsim_history_outcomes(uint32_t history_bits)
 {
 	return history_bits - 2;

@@ -30,12 +30,14 @@ static struct bytes part(struct bytes whole, uint64_t from, uint64_t size)
 	return (struct bytes){ whole.at + from, size };
 }
 
-/* Takes `size` bytes off, and what fills them up to a multiple of 8; empty, as then all is, where there are fewer. */
+/* Takes `size` bytes off, and what fills them up to a multiple of 8; empty, as then all is, where
+ * there are fewer. */
 static struct bytes take(struct bytes *rest, uint64_t size)
 {
 	struct bytes taken = part(*rest, 0, size);
 	uint64_t step = size + (-size & 7);
-	*rest = taken.at && step < rest->size ? part(*rest, step, rest->size - step) : (struct bytes){ 0 };
+	*rest = taken.at && step < rest->size ? part(*rest, step, rest->size - step)
+					      : (struct bytes){ 0 };
 	return taken;
 }
 
@@ -56,7 +58,8 @@ static bool notes_need_v4(struct bytes notes)
 	enum { HEAD = sizeof(Elf64_Nhdr), NAME = 4 };
 	while (notes.size >= HEAD + NAME) {
 		const uint8_t *head = notes.at;
-		bool ours = FIELD(head, Elf64_Nhdr, n_namesz) == NAME && FIELD(head, Elf64_Nhdr, n_type) == NOTE_PROPERTIES &&
+		bool ours = FIELD(head, Elf64_Nhdr, n_namesz) == NAME &&
+			    FIELD(head, Elf64_Nhdr, n_type) == NOTE_PROPERTIES &&
 			    number(head + HEAD, NAME) == number((const uint8_t *)"GNU", NAME);
 		uint64_t size = FIELD(head, Elf64_Nhdr, n_descsz);
 		take(&notes, HEAD + FIELD(head, Elf64_Nhdr, n_namesz));
@@ -69,14 +72,18 @@ static bool notes_need_v4(struct bytes notes)
 
 static bool needs_v4(struct bytes file)
 {
-	uint64_t table = FIELD(file.at, Elf64_Ehdr, e_phoff), count = FIELD(file.at, Elf64_Ehdr, e_phnum);
+	uint64_t table = FIELD(file.at, Elf64_Ehdr, e_phoff),
+		 count = FIELD(file.at, Elf64_Ehdr, e_phnum);
 	if (FIELD(file.at, Elf64_Ehdr, e_phentsize) != sizeof(Elf64_Phdr))
 		return false;
 	struct bytes headers = part(file, table, count * sizeof(Elf64_Phdr));
-	for (; headers.size; headers = part(headers, sizeof(Elf64_Phdr), headers.size - sizeof(Elf64_Phdr))) {
+	for (; headers.size;
+	     headers = part(headers, sizeof(Elf64_Phdr), headers.size - sizeof(Elf64_Phdr))) {
 		const uint8_t *head = headers.at;
-		if (FIELD(head, Elf64_Phdr, p_type) == PT_NOTE && FIELD(head, Elf64_Phdr, p_align) == 8 &&
-		    notes_need_v4(part(file, FIELD(head, Elf64_Phdr, p_offset), FIELD(head, Elf64_Phdr, p_filesz))))
+		if (FIELD(head, Elf64_Phdr, p_type) == PT_NOTE &&
+		    FIELD(head, Elf64_Phdr, p_align) == 8 &&
+		    notes_need_v4(part(file, FIELD(head, Elf64_Phdr, p_offset),
+				       FIELD(head, Elf64_Phdr, p_filesz))))
 			return true;
 	}
 	return false;

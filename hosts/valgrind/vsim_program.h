@@ -1,5 +1,6 @@
-/* What a program's file says of itself: tally asks before it starts one, the tool before a simulated one executes another.
- * Freestanding; MIT.  Format: elf(5), and the x86-64 psABI's .note.gnu.property. */
+/* What a program's file says of itself: tally asks before it starts one, the tool before a
+ * simulated one executes another.  Freestanding; MIT.  Format: elf(5), and the x86-64 psABI's
+ * .note.gnu.property. */
 #ifndef TALLY_VALGRIND_VSIM_PROGRAM_H
 #define TALLY_VALGRIND_VSIM_PROGRAM_H
 
@@ -14,10 +15,12 @@ enum vsim_program {
 	VSIM_PROGRAM_X86_64,
 	VSIM_PROGRAM_32_BITS,
 	VSIM_PROGRAM_OTHER_MACHINE,
-	VSIM_PROGRAM_AVX512 /* its note says that it needs x86-64-v4; most that do have no such note */
+	/* its note says that it needs x86-64-v4; most that do have no such note */
+	VSIM_PROGRAM_AVX512
 };
 
-/* Of a file's first bytes.  Any bytes will do: what is damaged, or ends too soon, counts as not said. */
+/* Of a file's first bytes.  Any bytes will do: what is damaged, or ends too soon, counts as not
+ * said. */
 enum vsim_program vsim_program_look(const uint8_t *head, size_t size);
 
 #endif

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A region alone.  It is a thread's: from where a function of the plan's begins until it returns (that it calls itself or
- * another of them changes nothing), and between the marks of tally/roi.h.  Outside of it events stand still, while the
- * model goes on: caches are as warm as they would be.
+ * A region alone.  It is a thread's: from where a function of the plan's begins until it returns
+ * (that it calls itself or another of them changes nothing), and between the marks of tally/roi.h.
+ * Outside of it events stand still, while the model goes on: caches are as warm as they would be.
  *
- * The marks are known by their bytes as code is translated; functions by the first instruction of their symbol, which
- * begins a block since one comes there by a call.  A name is right as the symbol's, mangled or not, with or without what
- * compilers append to copies (.constprop.0), arguments, returned type and last template arguments.
+ * The marks are known by their bytes as code is translated; functions by the first instruction of
+ * their symbol, which begins a block since one comes there by a call.  A name is right as the
+ * symbol's, mangled or not, with or without what compilers append to copies (.constprop.0),
+ * arguments, returned type and last template arguments.
  *
- * That a function returns is seen at any return or indirect jump: the stack pointer is above the one that it began with.
- * That holds for what a longjmp or an exception leaves, too: they end in one of the two, with the stack pointer set.  What
- * changes to another stack (coroutines, a signal's handler on a stack that lies above) is taken for a return. */
+ * That a function returns is seen at any return or indirect jump: the stack pointer is above the
+ * one that it began with.  That holds for what a longjmp or an exception leaves, too: they end in
+ * one of the two, with the stack pointer set.  What changes to another stack (coroutines, a
+ * signal's handler on a stack that lies above) is taken for a return. */
 #include "valgrind/vsim_region.h"
 #include "valgrind/vsim_host.h"
 
@@ -22,7 +24,7 @@
 /* In the core's library, and in none of the public headers. */
 extern Bool VG_(get_fnname_raw)(DiEpoch epoch, Addr address, const HChar **name);
 
-/* --- names ----------------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------- */
 
 /* Where `text` has an '(' or a '<' at `at`, behind what closes it. */
 static SizeT behind_bracket(const char *text, SizeT at)
@@ -36,7 +38,8 @@ static SizeT behind_bracket(const char *text, SizeT at)
 	return at;
 }
 
-/* `operator<`, `operator()`, `operator long`: its name's end, which brackets and blanks don't tell. */
+/* `operator<`, `operator()`, `operator long`: its name's end, which brackets and blanks don't
+ * tell. */
 static SizeT behind_operator(const char *text, SizeT at)
 {
 	at += sizeof("operator") - 1;
@@ -54,12 +57,13 @@ static bool is_operator(const char *text, SizeT at)
 	if (VG_(strncmp)(text + at, word, sizeof(word) - 1) || (before != ' ' && before != ':'))
 		return false;
 	behind = text[at + sizeof(word) - 1];
-	return behind != '_' && !(behind >= '0' && behind <= '9') && !(behind >= 'a' && behind <= 'z') &&
-	       !(behind >= 'A' && behind <= 'Z');
+	return behind != '_' && !(behind >= '0' && behind <= '9') &&
+	       !(behind >= 'a' && behind <= 'z') && !(behind >= 'A' && behind <= 'Z');
 }
 
-/* Of a demangled symbol "long ns::work<long>(long) [clone .constprop.0]" the part that is the name: [*from, return).
- * It ends where arguments begin; the last blank before it that no bracket holds ends the type of what is returned. */
+/* Of a demangled symbol "long ns::work<long>(long) [clone .constprop.0]" the part that is the name:
+ * [*from, return).  It ends where arguments begin; the last blank before it that no bracket holds
+ * ends the type of what is returned. */
 static SizeT name_of(const char *text, SizeT *from)
 {
 	static const char anonymous[] = "(anonymous namespace)";
@@ -90,7 +94,8 @@ static bool is_name(const char *name, SizeT length, const char *wanted)
 	return asked == length || (name[asked] == '<' && behind_bracket(name, asked) >= length);
 }
 
-/* What compilers append to the name of a copy of a function.  ".cold" is none: a part that is jumped to, not called. */
+/* What compilers append to the name of a copy of a function.  ".cold" is none: a part that is
+ * jumped to, not called. */
 static SizeT without_suffix(const char *symbol)
 {
 	static const char *const suffixes[] = { ".constprop.", ".isra.", ".part.", ".lto_priv." };
@@ -108,13 +113,15 @@ static SizeT without_suffix(const char *symbol)
 static bool is_symbol(const char *symbol, const char *wanted)
 {
 	SizeT asked = VG_(strlen)(wanted);
-	return !VG_(strncmp)(symbol, wanted, asked) && (!symbol[asked] || asked == without_suffix(symbol));
+	return !VG_(strncmp)(symbol, wanted, asked) &&
+	       (!symbol[asked] || asked == without_suffix(symbol));
 }
 
 static bool is_whole(const char *text, const char *wanted)
 {
 	SizeT asked = VG_(strlen)(wanted);
-	return !VG_(strncmp)(text, wanted, asked) && (!text[asked] || !VG_(strncmp)(text + asked, " [clone", 7));
+	return !VG_(strncmp)(text, wanted, asked) &&
+	       (!text[asked] || !VG_(strncmp)(text + asked, " [clone", 7));
 }
 
 /* A demangled symbol's name, with or without what is returned and arguments. */
@@ -123,8 +130,8 @@ static bool is_demangled(const char *text, const char *wanted)
 	SizeT from, end = name_of(text, &from), asked = VG_(strlen)(wanted);
 	if (VG_(strstr)(text, ".cold"))
 		return false;
-	return is_name(text + from, end - from, wanted) || is_whole(text + from, wanted) || is_whole(text, wanted) ||
-	       (asked == end && !VG_(strncmp)(text, wanted, asked));
+	return is_name(text + from, end - from, wanted) || is_whole(text + from, wanted) ||
+	       is_whole(text, wanted) || (asked == end && !VG_(strncmp)(text, wanted, asked));
 }
 
 /* Which functions of the plan's begin at `address`: a bit for each. */
@@ -132,7 +139,8 @@ static uint32_t functions_at(const struct vsim_plan *plan, Addr address)
 {
 	const HChar *name;
 	uint32_t found = 0;
-	if (!plan->function_count || !VG_(get_fnname_if_entry)(VG_(current_DiEpoch)(), address, &name))
+	if (!plan->function_count ||
+	    !VG_(get_fnname_if_entry)(VG_(current_DiEpoch)(), address, &name))
 		return 0;
 	for (unsigned i = 0; i < plan->function_count; i++)
 		if (plan->functions[i][0] && is_demangled(name, plan->functions[i]))
@@ -151,16 +159,19 @@ static void note_began(struct vsim_plan *plan, uint32_t regions)
 		__atomic_fetch_or(&plan->regions, regions, __ATOMIC_SEQ_CST);
 }
 
-/* --- marks ------------------------------------------------------------------------------------------------------------ */
+/* --- marks ---------------------------------------------------------------- */
 
-enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned length, bool begins_block)
+enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned length,
+				bool begins_block)
 {
 	static const uint8_t mark[] = { 0x0f, 0x1f, 0x80, 'T', 'a', 'l' };
 	const uint8_t *bytes = (const uint8_t *)address;
 	if (!sim->plan || !sim->plan->region_only)
 		return VSIM_MARK_NONE;
 	if (length == sizeof(mark) + 1 && !VG_(memcmp)(bytes, mark, sizeof(mark)))
-		return bytes[6] == 'B' ? VSIM_MARK_BEGIN : bytes[6] == 'E' ? VSIM_MARK_END : VSIM_MARK_NONE;
+		return bytes[6] == 'B'   ? VSIM_MARK_BEGIN
+		       : bytes[6] == 'E' ? VSIM_MARK_END
+					 : VSIM_MARK_NONE;
 	uint32_t functions = begins_block ? functions_at(sim->plan, address) : 0;
 	note_began(sim->plan, functions); /* code is translated when it is about to run */
 	return functions ? VSIM_MARK_ENTER : VSIM_MARK_NONE;

@@ -11,11 +11,14 @@ enum vsim_mark {
 	VSIM_MARK_BEGIN, /* behind this instruction */
 	VSIM_MARK_END,   /* before this one */
 	VSIM_MARK_ENTER, /* likewise: a function's first; the guest's stack pointer is up to date */
-	VSIM_MARK_LEAVE  /* behind a return or an indirect jump, if the guest's stack pointer is above sim->region_sp */
+	/* behind a return or an indirect jump, if the guest's stack pointer is above
+	 * sim->region_sp */
+	VSIM_MARK_LEAVE
 };
 
 /* Of the instruction at `address`. */
-enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned length, bool begins_block);
+enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned length,
+				bool begins_block);
 /* Whether each return and indirect jump is to be looked at. */
 bool vsim_region_sees_returns(const struct vsim *sim);
 VG_REGPARM(1) void vsim_region_reached(UWord mark);

@@ -2,10 +2,10 @@
  *
  * The plan's file in this process: the plan itself, and one of its rings.
  *
- * A ring is written by the engine, as any.  Nothing is lost because nothing is written before there is room for the
- * largest record that can come: until then the program waits, which costs it time and no counts.  tally wakes it.  Who
- * waits looks about every WAIT_NS whether tally is there at all; when it isn't, records are lost as the engine loses
- * them, and counted. */
+ * A ring is written by the engine, as any.  Nothing is lost because nothing is written before there
+ * is room for the largest record that can come: until then the program waits, which costs it time
+ * and no counts.  tally wakes it.  Who waits looks about every WAIT_NS whether tally is there at
+ * all; when it isn't, records are lost as the engine loses them, and counted. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_libcbase.h"
@@ -17,9 +17,10 @@
 #include <limits.h>
 
 /* In the core's library, and in none of the public headers. */
-extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e, RegWord f, RegWord g,
-			      RegWord h);
-extern SysRes VG_(am_shared_mmap_file_float_valgrind)(SizeT length, UInt prot, Int fd, Off64T offset);
+extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e,
+			      RegWord f, RegWord g, RegWord h);
+extern SysRes VG_(am_shared_mmap_file_float_valgrind)(SizeT length, UInt prot, Int fd,
+						      Off64T offset);
 extern Int VG_(safe_fd)(Int old_fd);
 
 enum { FUTEX_SLEEP = 0, FUTEX_AWAKEN = 1 };
@@ -29,7 +30,8 @@ enum { RECORD_MAX = 65536, MMAP2_MAX = 4096 + 256, SAMPLE_FIXED = 1024 };
 static void futex(uint32_t *word, int operation, uint32_t value)
 {
 	const struct vki_timespec slice = { 0, WAIT_NS };
-	VG_(do_syscall)(__NR_futex, (RegWord)word, (RegWord)operation, value, (RegWord)&slice, 0, 0, 0, 0);
+	VG_(do_syscall)
+	(__NR_futex, (RegWord)word, (RegWord)operation, value, (RegWord)&slice, 0, 0, 0, 0);
 }
 
 void vsim_news(struct vsim *sim)
@@ -38,7 +40,7 @@ void vsim_news(struct vsim *sim)
 	futex(&sim->plan->news, FUTEX_AWAKEN, INT_MAX);
 }
 
-/* --- the plan -------------------------------------------------------------------------------------------------------- */
+/* --- the plan ------------------------------------------------------------- */
 
 static bool is_power_of_two(uint64_t n)
 {
@@ -47,16 +49,20 @@ static bool is_power_of_two(uint64_t n)
 
 static int check_plan(const struct vsim_plan *plan, uint64_t file_size)
 {
-	if (plan->magic != VSIM_PLAN_MAGIC || plan->version != VSIM_PLAN_VERSION || plan->size > file_size)
+	if (plan->magic != VSIM_PLAN_MAGIC || plan->version != VSIM_PLAN_VERSION ||
+	    plan->size > file_size)
 		return -VKI_EINVAL;
 	if (plan->event_count > VSIM_EVENTS || plan->function_count > VSIM_FUNCTIONS ||
 	    vsim_geometry_problem(&plan->geometry))
 		return -VKI_EINVAL;
 	if (!plan->ring_pages)
 		return 0;
-	if (!is_power_of_two(plan->ring_pages) || plan->ring_pages > 1u << 20 || plan->rings_offset % VSIM_PAGE)
+	if (!is_power_of_two(plan->ring_pages) || plan->ring_pages > 1u << 20 ||
+	    plan->rings_offset % VSIM_PAGE)
 		return -VKI_EINVAL;
-	return plan->rings_offset < sizeof(*plan) || vsim_ring_offset(plan, VSIM_RINGS) > plan->size ? -VKI_EINVAL : 0;
+	return plan->rings_offset < sizeof(*plan) || vsim_ring_offset(plan, VSIM_RINGS) > plan->size
+		       ? -VKI_EINVAL
+		       : 0;
 }
 
 int vsim_plan_open(struct vsim *sim, const char *path)
@@ -69,15 +75,15 @@ int vsim_plan_open(struct vsim *sim, const char *path)
 	struct vg_stat about;
 	if (fd < 0 || VG_(fstat)(fd, &about) || (uint64_t)about.size < sizeof(struct vsim_plan))
 		return -VKI_EINVAL;
-	SysRes mapped = VG_(am_shared_mmap_file_float_valgrind)(sizeof(struct vsim_plan),
-								VKI_PROT_READ | VKI_PROT_WRITE, fd, 0);
+	SysRes mapped = VG_(am_shared_mmap_file_float_valgrind)(
+		sizeof(struct vsim_plan), VKI_PROT_READ | VKI_PROT_WRITE, fd, 0);
 	if (sr_isError(mapped))
 		return -(int)sr_Err(mapped);
 	sim->plan = (struct vsim_plan *)sr_Res(mapped);
 	return check_plan(sim->plan, (uint64_t)about.size);
 }
 
-/* --- taking and leaving a ring ----------------------------------------------------------------------------------------- */
+/* --- taking and leaving a ring -------------------------------------------- */
 
 static bool tally_listens(const struct vsim_plan *plan)
 {
@@ -94,8 +100,8 @@ static void finish_predecessors(struct vsim *sim)
 		struct vsim_ring *ring = &sim->plan->rings[i];
 		uint32_t taken = VSIM_RING_TAKEN;
 		if (__atomic_load_n(&ring->pid, __ATOMIC_SEQ_CST) == VG_(getpid)())
-			__atomic_compare_exchange_n(&ring->state, &taken, VSIM_RING_FINISHED, false, __ATOMIC_SEQ_CST,
-						    __ATOMIC_SEQ_CST);
+			__atomic_compare_exchange_n(&ring->state, &taken, VSIM_RING_FINISHED, false,
+						    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -103,18 +109,20 @@ static int take_free(struct vsim_plan *plan)
 {
 	for (unsigned i = 0; i < VSIM_RINGS; i++) {
 		uint32_t expected = VSIM_RING_FREE;
-		if (__atomic_compare_exchange_n(&plan->rings[i].state, &expected, VSIM_RING_TAKEN, false, __ATOMIC_SEQ_CST,
-						__ATOMIC_SEQ_CST))
+		if (__atomic_compare_exchange_n(&plan->rings[i].state, &expected, VSIM_RING_TAKEN,
+						false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			return (int)i;
 	}
 	return -1;
 }
 
-/* All are taken when more processes record at a time than there are rings, or tally is behind: a while is waited. */
+/* All are taken when more processes record at a time than there are rings, or tally is behind: a
+ * while is waited. */
 static int wait_for_free(struct vsim *sim)
 {
 	int index = take_free(sim->plan);
-	for (unsigned tries = 0; index < 0 && tries < FREE_RING_TRIES && tally_listens(sim->plan); tries++) {
+	for (unsigned tries = 0; index < 0 && tries < FREE_RING_TRIES && tally_listens(sim->plan);
+	     tries++) {
 		vsim_news(sim);
 		VG_(poll)(NULL, 0, WAIT_NS / 1000000);
 		index = take_free(sim->plan);
@@ -128,7 +136,8 @@ static uint64_t largest_record(const struct vsim_plan *plan)
 	uint64_t most = MMAP2_MAX;
 	for (unsigned i = 0; i < plan->event_count; i++) {
 		const struct tally_attr *attr = &plan->events[i].attr;
-		uint64_t size = SAMPLE_FIXED, chain = attr->sample_max_stack ? attr->sample_max_stack : VSIM_STACK_MAX;
+		uint64_t size = SAMPLE_FIXED,
+			 chain = attr->sample_max_stack ? attr->sample_max_stack : VSIM_STACK_MAX;
 		if (attr->sample_type & TALLY_SAMPLE_CALLCHAIN)
 			size += 8 * (chain + 16);
 		if (attr->sample_type & TALLY_SAMPLE_STACK_USER)
@@ -145,7 +154,8 @@ static uint64_t largest_record(const struct vsim_plan *plan)
 static void forget_ring(struct vsim *sim)
 {
 	if (sim->host->ring_page)
-		VG_(am_munmap_valgrind)((Addr)sim->host->ring_page, (1 + (SizeT)sim->plan->ring_pages) * VSIM_PAGE);
+		VG_(am_munmap_valgrind)
+		((Addr)sim->host->ring_page, (1 + (SizeT)sim->plan->ring_pages) * VSIM_PAGE);
 	sim->host->ring_page = NULL;
 	sim->host->ring = -1;
 }
@@ -162,9 +172,9 @@ void vsim_ring_take(struct vsim *sim)
 		__atomic_fetch_add(&sim->plan->unrecorded, 1, __ATOMIC_SEQ_CST);
 		return;
 	}
-	SysRes mapped = VG_(am_shared_mmap_file_float_valgrind)((1 + (SizeT)sim->plan->ring_pages) * VSIM_PAGE,
-								VKI_PROT_READ | VKI_PROT_WRITE, host->plan_fd,
-								(Off64T)vsim_ring_offset(sim->plan, (unsigned)index));
+	SysRes mapped = VG_(am_shared_mmap_file_float_valgrind)(
+		(1 + (SizeT)sim->plan->ring_pages) * VSIM_PAGE, VKI_PROT_READ | VKI_PROT_WRITE,
+		host->plan_fd, (Off64T)vsim_ring_offset(sim->plan, (unsigned)index));
 	if (sr_isError(mapped)) {
 		__atomic_store_n(&sim->plan->rings[index].state, VSIM_RING_FREE, __ATOMIC_SEQ_CST);
 		__atomic_fetch_add(&sim->plan->unrecorded, 1, __ATOMIC_SEQ_CST);
@@ -180,11 +190,12 @@ void vsim_ring_take(struct vsim *sim)
 void vsim_ring_finish(struct vsim *sim)
 {
 	if (sim->host->ring >= 0)
-		__atomic_store_n(&sim->plan->rings[sim->host->ring].state, VSIM_RING_FINISHED, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&sim->plan->rings[sim->host->ring].state, VSIM_RING_FINISHED,
+				 __ATOMIC_SEQ_CST);
 	vsim_news(sim);
 }
 
-/* --- room ------------------------------------------------------------------------------------------------------------- */
+/* --- room ----------------------------------------------------------------- */
 
 static bool has_room(const struct vsim *sim)
 {

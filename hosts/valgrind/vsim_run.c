@@ -2,13 +2,14 @@
  *
  * What generated code calls, and what it counted on its own.
  *
- * Counts live in three places.  Generated code adds to the running thread's shadow registers; vsim_fold() brings that
- * into the totals, at the end of each turn and before anybody is told anything; what the model answers is added to the
- * totals as it happens.
+ * Counts live in three places.  Generated code adds to the running thread's shadow registers;
+ * vsim_fold() brings that into the totals, at the end of each turn and before anybody is told
+ * anything; what the model answers is added to the totals as it happens.
  *
- * Exact to the instruction.  Code counts a straight run at its beginning, as a whole.  When that takes a kind beyond
- * what was `left` of it, vsim_run_alarm() takes the run out of the totals again and goes through it an instruction at a
- * time, so that whoever looks, at a group's values or at the clock, sees them as of the instruction that is sampled. */
+ * Exact to the instruction.  Code counts a straight run at its beginning, as a whole.  When that
+ * takes a kind beyond what was `left` of it, vsim_run_alarm() takes the run out of the totals again
+ * and goes through it an instruction at a time, so that whoever looks, at a group's values or at
+ * the clock, sees them as of the instruction that is sampled. */
 #include "valgrind/vsim_run.h"
 
 #include "pub_tool_libcbase.h"
@@ -19,7 +20,8 @@
 
 enum { INSTRUCTION_BIT = 1 << VSIM_INSTRUCTIONS };
 
-/* Where the model lies: below 2 GiB, so that addresses in it are short in generated code. What isn't touched takes no memory. */
+/* Where the model lies: below 2 GiB, so that addresses in it are short in generated code. What
+ * isn't touched takes no memory. */
 static uint8_t model_memory[VSIM_MODEL_BYTES_MAX] __attribute__((aligned(4096)));
 
 static const uint64_t model_kinds = ~((1ull << VSIM_STATIC_KINDS) - 1);
@@ -51,14 +53,15 @@ void vsim_cpu_start(struct vsim *sim)
 		cpu->left[kind] = INT64_MAX;
 }
 
-/* --- totals and shadows ------------------------------------------------------------------------------------ */
+/* --- totals and shadows --------------------------------------------------- */
 
 static struct vsim_shadow *shadow_of(void *guest)
 {
 	return (struct vsim_shadow *)((UChar *)guest + 2 * sizeof(VexGuestAMD64State));
 }
 
-/* Brings est-cycles up to date: a sum over all kinds, of which a miss, which comes often, need not think. */
+/* Brings est-cycles up to date: a sum over all kinds, of which a miss, which comes often, need not
+ * think. */
 static void estimate(struct vsim_cpu *cpu)
 {
 	uint64_t hundredths = 0;
@@ -73,7 +76,8 @@ static void fold(struct vsim_cpu *cpu, struct vsim_shadow *shadow)
 	const uint64_t low = (1ull << VSIM_PACKED_SHIFT) - 1;
 	for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++)
 		if (cpu->alarmed >> kind & 1) {
-			cpu->totals[kind] += (uint64_t)cpu->given[kind] - (uint64_t)shadow->left[kind];
+			cpu->totals[kind] += (uint64_t)cpu->given[kind] -
+					     (uint64_t)shadow->left[kind];
 			cpu->left[kind] = cpu->given[kind] = shadow->left[kind];
 		}
 	cpu->totals[VSIM_INSTRUCTIONS] += shadow->packed[0] & low;
@@ -121,7 +125,7 @@ void vsim_resume(struct vsim_cpu *cpu)
 	set_counters(cpu, VG_(get_running_tid)());
 }
 
-/* --- telling the PMU ----------------------------------------------------------------------------------------- */
+/* --- telling the PMU ------------------------------------------------------ */
 
 struct registers { ULong ip, sp, fp; };
 
@@ -141,13 +145,15 @@ static void replay(struct vsim *sim, const struct vsim_run *run)
 	for (unsigned i = 0; i < run->count; i++)
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
 			cpu->totals[kind] -= run->steps[i].counts[kind];
-			cpu->left[kind] += cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind] : 0;
+			cpu->left[kind] += cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind]
+								    : 0;
 		}
 	for (unsigned i = 0; i < run->count; i++) {
 		bool alarm = false;
 		for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++) {
 			cpu->totals[kind] += run->steps[i].counts[kind];
-			cpu->left[kind] -= cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind] : 0;
+			cpu->left[kind] -= cpu->alarmed >> kind & 1 ? run->steps[i].counts[kind]
+								    : 0;
 			alarm |= cpu->left[kind] < 0;
 		}
 		if (!alarm)
@@ -165,7 +171,8 @@ VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
 	struct vsim *sim = vsim();
 	VexGuestAMD64State *state = guest;
 	/* Its beginning: all pointers are good, the ip may not have been stored. */
-	struct registers was = set_registers(state, (struct registers){ run->start, state->guest_RSP, state->guest_RBP });
+	struct registers was = set_registers(
+		state, (struct registers){ run->start, state->guest_RSP, state->guest_RBP });
 	fold(&sim->cpu, shadow_of(guest));
 	replay(sim, run);
 	give(&sim->cpu, shadow_of(guest));
@@ -185,11 +192,12 @@ void vsim_run_alarm_first(void)
 	set_counters(&sim->cpu, tid);
 }
 
-/* --- the model ----------------------------------------------------------------------------------------------- */
+/* --- the model ------------------------------------------------------------ */
 
 /* Somebody samples one of the model's kinds: is it time? */
-static __attribute__((noinline)) void take_from_left(struct vsim *sim, void *guest, const struct vsim_batch *batch,
-						     unsigned kinds, const struct vsim_place *place)
+static __attribute__((noinline)) void take_from_left(struct vsim *sim, void *guest,
+						     const struct vsim_batch *batch, unsigned kinds,
+						     const struct vsim_place *place)
 {
 	struct vsim_cpu *cpu = &sim->cpu;
 	struct vsim_shadow *shadow = shadow_of(guest);
@@ -201,7 +209,8 @@ static __attribute__((noinline)) void take_from_left(struct vsim *sim, void *gue
 	}
 	if (!alarm && cpu->left[VSIM_EST_CYCLES] >= 0)
 		return;
-	struct registers was = set_registers(guest, (struct registers){ batch->start, shadow->run_sp, shadow->run_fp });
+	struct registers was = set_registers(
+		guest, (struct registers){ batch->start, shadow->run_sp, shadow->run_fp });
 	fold(cpu, shadow);
 	vsim_pmu_hit(sim, place);
 	vsim_pmu_arm(sim);
@@ -210,8 +219,8 @@ static __attribute__((noinline)) void take_from_left(struct vsim *sim, void *gue
 }
 
 /* `kinds` happened at an instruction of a run. */
-static inline void happened(struct vsim *sim, void *guest, const struct vsim_batch *batch, unsigned kinds,
-			    unsigned offset, uint64_t address)
+static inline void happened(struct vsim *sim, void *guest, const struct vsim_batch *batch,
+			    unsigned kinds, unsigned offset, uint64_t address)
 {
 	for (unsigned rest = kinds; rest; rest &= rest - 1)
 		sim->cpu.totals[__builtin_ctz(rest)]++;
@@ -226,26 +235,33 @@ static unsigned branch_kinds(struct vsim_cpu *cpu, const struct vsim_batch *batc
 	uint64_t ip = batch->start + batch->branch_offset;
 	switch (batch->flow) {
 	case VSIM_FLOW_CONDITIONAL: { /* the history has moved on already */
-		uint64_t index = (cpu->conditional->history & cpu->conditional->history_mask) ^ batch->branch;
-		return cpu->conditional->counters[index] ? vsim_model_unsure(cpu->model, ip, outcome != 0) : 0;
+		uint64_t index = (cpu->conditional->history & cpu->conditional->history_mask) ^
+				 batch->branch;
+		return cpu->conditional->counters[index]
+			       ? vsim_model_unsure(cpu->model, ip, outcome != 0)
+			       : 0;
 	}
 	case VSIM_FLOW_INDIRECT_JUMP: case VSIM_FLOW_INDIRECT_CALL:
 		return vsim_model_indirect(cpu->model, ip, outcome);
 	case VSIM_FLOW_RETURN: /* the return address was taken off the stack of them already */
-		return cpu->returns->entry[cpu->returns->top] == outcome ? 0 : 1u << VSIM_RETURN_MISSES;
+		return cpu->returns->entry[cpu->returns->top] == outcome ? 0
+									 : 1u << VSIM_RETURN_MISSES;
 	}
 	return 0;
 }
 
-/* What passes here was no reason for the call: the model need not be asked, which costs more than the comparison. */
+/* What passes here was no reason for the call: the model need not be asked, which costs more than
+ * the comparison. */
 static inline bool passes(const struct vsim_recent *recent, uint64_t first, uint64_t last)
 {
-	return recent->recent[(first >> recent->line_shift) & recent->mask] == last >> recent->line_shift;
+	return recent->recent[(first >> recent->line_shift) & recent->mask] ==
+	       last >> recent->line_shift;
 }
 
 static inline void fetch_lines(struct vsim *sim, void *guest, const struct vsim_batch *batch)
 {
-	const unsigned counted = batch->count_lines ? 1u << VSIM_L1I_LOADS | 1u << VSIM_ITLB_LOADS : 0;
+	const unsigned counted = batch->count_lines ? 1u << VSIM_L1I_LOADS | 1u << VSIM_ITLB_LOADS
+						    : 0;
 	const struct vsim_recent *recent = &sim->cpu.code_recent;
 	for (unsigned i = 0; i < batch->lines; i++) {
 		uint64_t address = batch->line_address + ((uint64_t)i << recent->line_shift);
@@ -271,11 +287,14 @@ VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, u
 		if (UNLIKELY(address == VSIM_NO_ADDRESS))
 			continue;
 		address += (uint64_t)access->delta;
-		if (access->size <= recent->size_max && passes(recent, address, address + access->size - 1))
+		if (access->size <= recent->size_max &&
+		    passes(recent, address, address + access->size - 1))
 			continue;
-		if ((kinds = vsim_model_data(cpu->model, address, access->size, access->store)) != 0)
+		if ((kinds = vsim_model_data(cpu->model, address, access->size, access->store)) !=
+		    0)
 			happened(sim, guest, batch, kinds, access->offset, address);
 	}
 	if (batch->flow != VSIM_FLOW_ON && (kinds = branch_kinds(cpu, batch, outcome)) != 0)
-		happened(sim, guest, batch, kinds, batch->branch_offset, batch->flow == VSIM_FLOW_CONDITIONAL ? 0 : outcome);
+		happened(sim, guest, batch, kinds, batch->branch_offset,
+			 batch->flow == VSIM_FLOW_CONDITIONAL ? 0 : outcome);
 }

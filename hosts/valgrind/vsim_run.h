@@ -7,15 +7,19 @@
 #include "valgrind/vsim.h"
 #include "valgrind/vsim_decode.h"
 
-/* Kept in the running thread's second shadow registers, which generated code reaches as cheaply as its registers.
+/* Kept in the running thread's second shadow registers, which generated code reaches as cheaply as
+ * its registers.
  *
- * `packed` holds two counts to a word.  A turn of a thread ends after 100,000 blocks of code at the latest, and
- * vsim_fold() empties the words then; VSIM_PACKED_MAX is the most that a block may add to a lower half, which the
- * instrumenter asserts, so that none carries into its upper half. */
+ * `packed` holds two counts to a word.  A turn of a thread ends after 100,000 blocks of code at the
+ * latest, and vsim_fold() empties the words then; VSIM_PACKED_MAX is the most that a block may add
+ * to a lower half, which the instrumenter asserts, so that none carries into its upper half. */
 struct vsim_shadow {
-	int64_t left[VSIM_STATIC_KINDS]; /* of kinds in cpu->alarmed; what isn't left any more was counted */
-	uint64_t packed[3];              /* of the others: instructions and branches; loads and stores; lines of code */
-	uint64_t run_sp, run_fp;         /* the stack and frame pointer that the run began with: when misses are sampled */
+	/* of kinds in cpu->alarmed; what isn't left any more was counted */
+	int64_t left[VSIM_STATIC_KINDS];
+	/* of the others: instructions and branches; loads and stores; lines of code */
+	uint64_t packed[3];
+	/* the stack and frame pointer that the run began with: when misses are sampled */
+	uint64_t run_sp, run_fp;
 	uint64_t address[64];            /* of the run's accesses */
 };
 enum {
@@ -38,7 +42,8 @@ struct vsim_run {
 
 /* What a straight run asks of the model: lines fetched, then data, then the branch that ends it. */
 struct vsim_access {
-	uint16_t offset, size; /* of the instruction from the run's start; bytes. Of a line: of the first one in it; 0 */
+	/* of the instruction from the run's start; bytes. Of a line: of the first one in it; 0 */
+	uint16_t offset, size;
 	int16_t delta;         /* its address is that in the slot, and this */
 	uint8_t slot;
 	bool store;
@@ -59,7 +64,8 @@ struct vsim_batch {
 /* No data is there for an access whose condition was false. */
 #define VSIM_NO_ADDRESS UINT64_MAX
 
-/* The run at the beginning of the block at an address, if its code calls vsim_run_alarm_first(): else NULL. */
+/* The run at the beginning of the block at an address, if its code calls vsim_run_alarm_first():
+ * else NULL. */
 const struct vsim_run *vsim_instrument_first_run(Addr address);
 
 /* What generated code calls.  `guest`: the running thread's registers, shadows behind them. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Maps as records.  The core keeps each segment's file, from when it was mapped; what comes here is an address range,
- * of as many segments as there are. */
+ * Maps as records.  The core keeps each segment's file, from when it was mapped; what comes here is
+ * an address range, of as many segments as there are. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_aspacemgr.h"
@@ -55,10 +55,14 @@ static void record(struct vsim *sim, const NSegment *segment, Addr from, Addr to
 {
 	bool is_file = segment->kind == SkFileC;
 	struct tally_engine_mapping mapping = {
-		.address = from, .length = to - from, .inode = is_file ? segment->ino : 0,
+		.address = from,
+		.length = to - from,
+		.inode = is_file ? segment->ino : 0,
 		.file_offset = is_file ? (uint64_t)segment->offset + (from - segment->start) : 0,
-		.protection = (segment->hasR ? READ : 0) | (segment->hasW ? WRITE : 0) | (segment->hasX ? EXECUTE : 0),
-		.flags = PRIVATE, .path = name_of(segment),
+		.protection = (segment->hasR ? READ : 0) | (segment->hasW ? WRITE : 0) |
+			      (segment->hasX ? EXECUTE : 0),
+		.flags = PRIVATE,
+		.path = name_of(segment),
 	};
 	if (is_file)
 		set_device(&mapping, segment->dev);
@@ -69,7 +73,8 @@ static void record(struct vsim *sim, const NSegment *segment, Addr from, Addr to
 static void mapped(Addr start, SizeT length, Bool executable, Bool beginning)
 {
 	struct vsim *sim = vsim();
-	/* What isn't whole pages is the core's word on its own trampolines, whose page it has told of. */
+	/* What isn't whole pages is the core's word on its own trampolines, whose page it has told
+	 * of. */
 	if (!sim->engine || !sim->host->current || start % VSIM_PAGE)
 		return;
 	bool wanted = anyone_wants(sim, executable);
@@ -79,7 +84,8 @@ static void mapped(Addr start, SizeT length, Bool executable, Bool beginning)
 		if (!segment)
 			return;
 		Addr stop = segment->end + 1 < end ? segment->end + 1 : end;
-		bool client = segment->kind == SkFileC || segment->kind == SkAnonC || segment->kind == SkShmC;
+		bool client = segment->kind == SkFileC || segment->kind == SkAnonC ||
+			      segment->kind == SkShmC;
 		if (beginning && client)
 			note_entry(sim->host, segment);
 		if (wanted && client)

@@ -2,8 +2,8 @@
  *
  * What a sample holds of the thread that runs.
  *
- * Call chains are unwound by Valgrind's core, with the program's own call-frame information, from the beginning of
- * the straight run that the sample is of: see struct vsim_place. */
+ * Call chains are unwound by Valgrind's core, with the program's own call-frame information, from
+ * the beginning of the straight run that the sample is of: see struct vsim_place. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_aspacemgr.h"
@@ -27,7 +27,8 @@ static bool is_entry(const struct vsim_host *host, Addr ip)
 }
 
 /* The core names the last byte of each call; perf_event the address that it returns to. */
-static unsigned keep(const struct vsim_host *host, const Addr *ips, unsigned count, uint64_t *addresses)
+static unsigned keep(const struct vsim_host *host, const Addr *ips, unsigned count,
+		     uint64_t *addresses)
 {
 	unsigned kept = 1;
 	if (is_entry(host, addresses[0]))
@@ -42,7 +43,8 @@ static unsigned keep(const struct vsim_host *host, const Addr *ips, unsigned cou
 	return kept;
 }
 
-unsigned vsim_callchain(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses, unsigned max)
+unsigned vsim_callchain(void *host, const struct tally_engine_regs *regs, bool user,
+			uint64_t *addresses, unsigned max)
 {
 	const struct vsim *sim = host;
 	const struct vsim_place *place = regs->host;
@@ -58,7 +60,7 @@ unsigned vsim_callchain(void *host, const struct tally_engine_regs *regs, bool u
 	return keep(sim->host, ips, count, addresses);
 }
 
-/* --- registers and stack ------------------------------------------------------------------------------------------------ */
+/* --- registers and stack -------------------------------------------------- */
 
 static uint64_t guest_word(PtrdiffT offset)
 {
@@ -75,12 +77,14 @@ static uint64_t flags_of_guest(void)
 }
 
 /* As asm/perf_regs.h numbers them. */
-uint64_t vsim_user_register(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi)
+uint64_t vsim_user_register(void *host, const struct tally_engine_regs *regs, unsigned number,
+			    uint64_t *abi)
 {
 #define AT(name) offsetof(VexGuestAMD64State, guest_##name)
 	static const uint16_t offsets[24] = {
-		AT(RAX), AT(RBX), AT(RCX), AT(RDX), AT(RSI), AT(RDI), AT(RBP), 0, 0, 0, 0, 0, 0, 0, 0, 0,
-		AT(R8), AT(R9), AT(R10), AT(R11), AT(R12), AT(R13), AT(R14), AT(R15),
+		AT(RAX), AT(RBX), AT(RCX), AT(RDX), AT(RSI), AT(RDI), AT(RBP), 0,
+		0,       0,       0,       0,       0,       0,       0,       0,
+		AT(R8),  AT(R9),  AT(R10), AT(R11), AT(R12), AT(R13), AT(R14), AT(R15),
 	};
 #undef AT
 	enum { SP = 7, IP = 8, FLAGS = 9, CS = 10, SS = 11, USER_CS = 0x33, USER_SS = 0x2b };
@@ -102,7 +106,8 @@ uint64_t vsim_user_stack_pointer(void *host, const struct tally_engine_regs *reg
 	return regs->sp;
 }
 
-size_t vsim_user_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
+size_t vsim_user_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to,
+		       size_t size)
 {
 	(void)host;
 	Addr from = regs->sp + offset;

@@ -2,19 +2,21 @@
  *
  * The same order of threads in each run.
  *
- * Valgrind's threads take turns, by a lock that each holds while it runs.  Turns end after so many blocks of code,
- * which is the same each time, or in a system call; who runs next is who came to the lock first.  But when a thread
- * *comes* is the kernel's affair: one that was just made, or was woken, may be there before the waker's turn ends, or
- * after.  And a thread that has exited clears the word that who joins it looks at when the kernel gets to it.  Each of
- * these changes what the others execute: a mutex that is contended or not, a wait that is needed or not.
+ * Valgrind's threads take turns, by a lock that each holds while it runs.  Turns end after so many
+ * blocks of code, which is the same each time, or in a system call; who runs next is who came to
+ * the lock first.  But when a thread *comes* is the kernel's affair: one that was just made, or was
+ * woken, may be there before the waker's turn ends, or after.  And a thread that has exited clears
+ * the word that who joins it looks at when the kernel gets to it.  Each of these changes what the
+ * others execute: a mutex that is contended or not, a wait that is needed or not.
  *
- * So there is a queue before the core's lock, of which it can be asked who stands in it; and who causes somebody to
- * come waits until he stands there.  After clone(2) until the new thread does; and a turn begins only when whoever
- * exited before it is gone, and who waited for that is there.  Who only leaves for a moment — its turn is over, or a
- * system call is that waits for nobody — takes a place in the queue before it goes.  Those whom futex(2) is to wake are
- * woken here one by one, first come first, each to its place.  And before the next turn begins, who goes to sleep on a
- * futex sleeps, so that a wake finds it, and whom it woke has come.  That leaves what comes from outside: input, time
- * (a wait with a limit), signals.
+ * So there is a queue before the core's lock, of which it can be asked who stands in it; and who
+ * causes somebody to come waits until he stands there.  After clone(2) until the new thread does;
+ * and a turn begins only when whoever exited before it is gone, and who waited for that is there.
+ * Who only leaves for a moment — its turn is over, or a system call is that waits for nobody —
+ * takes a place in the queue before it goes.  Those whom futex(2) is to wake are woken here one by
+ * one, first come first, each to its place.  And before the next turn begins, who goes to sleep on
+ * a futex sleeps, so that a wake finds it, and whom it woke has come.  That leaves what comes from
+ * outside: input, time (a wait with a limit), signals.
  *
  * It is an attempt, and never worth a program that stands still: waits are over after WAIT_NS. */
 #include "valgrind/vsim_host.h"
@@ -31,8 +33,8 @@
 
 /* In the core's library, and in none of the public headers. */
 struct sched_lock;
-extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e, RegWord f, RegWord g,
-			      RegWord h);
+extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e,
+			      RegWord f, RegWord g, RegWord h);
 void __wrap_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who);
 void __real_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who);
 void __wrap_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock);
@@ -41,12 +43,21 @@ void __wrap_vgModuleLocal_release_sched_lock(struct sched_lock *lock);
 void __real_vgModuleLocal_release_sched_lock(struct sched_lock *lock);
 
 /* linux/futex.h */
-enum { WAIT_OPERATION = 0, WAKE_OPERATION = 1, REQUEUE = 3, COMPARE_REQUEUE = 4, WAKE_AND_CHANGE = 5, WAIT_BITS = 9,
-       WAKE_BITS = 10, PRIVATE = 128, FLAGS = PRIVATE | 256 /* CLOCK_REALTIME */ };
+enum {
+	WAIT_OPERATION = 0,
+	WAKE_OPERATION = 1,
+	REQUEUE = 3,
+	COMPARE_REQUEUE = 4,
+	WAKE_AND_CHANGE = 5,
+	WAIT_BITS = 9,
+	WAKE_BITS = 10,
+	PRIVATE = 128,
+	FLAGS = PRIVATE | 256 /* CLOCK_REALTIME */
+};
 enum { NEAR_BYTES = 4096 }; /* on one stack: that of a call's caller */
 enum { WAIT_NS = 20000000, LOOK_NS = 20000, EVERYBODY = 0x7fffffff };
 
-/* --- the queue --------------------------------------------------------------------------------------------------------- */
+/* --- the queue ------------------------------------------------------------ */
 
 static void wait_for_turn(struct vsim_queue *queue, uint32_t ticket)
 {
@@ -91,16 +102,18 @@ static struct vsim_thread *find_reserved(const struct vsim_host *host, int32_t k
 	return NULL;
 }
 
-/* The core calls it for the above, and by itself for threads between two turns; after a fork, in a process where the
- * one thread holds the lock and nobody queues. */
+/* The core calls it for the above, and by itself for threads between two turns; after a fork, in a
+ * process where the one thread holds the lock and nobody queues. */
 void __wrap_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock)
 {
 	struct vsim_queue *queue = &vsim()->queue;
 	if ((!queue->pid || queue->forking) && queue->pid != VG_(getpid)())
 		*queue = (struct vsim_queue){ .pid = VG_(getpid)() };
-	/* Who was admitted is told by its stack: the kernel would have to be asked for its number. */
+	/* Who was admitted is told by its stack: the kernel would have to be asked for its
+	 * number. */
 	if (queue->admitted - (Addr)__builtin_frame_address(0) >= NEAR_BYTES)
-		wait_for_turn(queue, take_ticket(queue, find_reserved(vsim()->host, VG_(gettid)())));
+		wait_for_turn(queue,
+			      take_ticket(queue, find_reserved(vsim()->host, VG_(gettid)())));
 	queue->admitted = 0;
 	__real_vgModuleLocal_acquire_sched_lock(lock);
 }
@@ -134,13 +147,15 @@ void __wrap_vgModuleLocal_release_sched_lock(struct sched_lock *lock)
 	if (host && host->running)
 		reserve(queue, &host->threads[host->running]);
 	__real_vgModuleLocal_release_sched_lock(lock);
-	uint32_t next = __atomic_add_fetch(&queue->serving, 1, __ATOMIC_SEQ_CST), *bell = &queue->bells[next % VSIM_BELLS];
+	uint32_t next = __atomic_add_fetch(&queue->serving, 1, __ATOMIC_SEQ_CST),
+		 *bell = &queue->bells[next % VSIM_BELLS];
 	__atomic_fetch_add(bell, 1, __ATOMIC_SEQ_CST);
 	if (next != __atomic_load_n(&queue->tail, __ATOMIC_SEQ_CST))
-		VG_(do_syscall)(__NR_futex, (RegWord)bell, WAKE_OPERATION, EVERYBODY, 0, 0, 0, 0, 0);
+		VG_(do_syscall)
+		(__NR_futex, (RegWord)bell, WAKE_OPERATION, EVERYBODY, 0, 0, 0, 0, 0);
 }
 
-/* --- waiting until somebody stands there ----------------------------------------------------------------------------------- */
+/* --- waiting until somebody stands there ---------------------------------- */
 
 static void pause_for(uint64_t *waited)
 {
@@ -154,17 +169,20 @@ static void pause_for(uint64_t *waited)
 
 void vsim_turns_await(struct vsim *sim, ThreadId child)
 {
-	for (uint64_t waited = 0; waited < WAIT_NS && !__atomic_load_n(&sim->host->threads[child].came, __ATOMIC_ACQUIRE);)
+	for (uint64_t waited = 0;
+	     waited < WAIT_NS &&
+	     !__atomic_load_n(&sim->host->threads[child].came, __ATOMIC_ACQUIRE);)
 		pause_for(&waited);
 }
 
-/* --- wakes ------------------------------------------------------------------------------------------------------------- */
+/* --- wakes ---------------------------------------------------------------- */
 
 static unsigned waiters(const struct vsim *sim, UWord address)
 {
 	unsigned count = 0;
 	for (ThreadId tid = 1; address && tid <= sim->host->thread_top; tid++)
-		count += __atomic_load_n(&sim->host->threads[tid].waits_for, __ATOMIC_ACQUIRE) == address;
+		count += __atomic_load_n(&sim->host->threads[tid].waits_for, __ATOMIC_ACQUIRE) ==
+			 address;
 	return count;
 }
 
@@ -174,13 +192,15 @@ static void await_waiters(struct vsim *sim, UWord address, unsigned least)
 		pause_for(&waited);
 }
 
-static SysRes futex(UWord address, UWord operation, UWord value, UWord value_2, UWord address_2, UWord bits)
+static SysRes futex(UWord address, UWord operation, UWord value, UWord value_2, UWord address_2,
+		    UWord bits)
 {
-	return VG_(do_syscall)(__NR_futex, address, operation, value, value_2, address_2, bits, 0, 0);
+	return VG_(do_syscall)(__NR_futex, address, operation, value, value_2, address_2, bits, 0,
+			       0);
 }
 
-/* Those who are to be woken are, one by one, each to its place in the queue, while the waker has the lock; the last is left
- * for the call itself, to whose result the others are added. */
+/* Those who are to be woken are, one by one, each to its place in the queue, while the waker has
+ * the lock; the last is left for the call itself, to whose result the others are added. */
 static UWord wake(struct vsim *sim, const UWord *arguments)
 {
 	unsigned before = waiters(sim, arguments[0]), woken = 0;
@@ -220,19 +240,21 @@ static void after_futex(struct vsim *sim, ThreadId tid, UWord result)
 	sim->host->threads[tid].woken = 0;
 }
 
-/* How many are in the kernel's list for this word: as many as it moves from there to there, which is nothing. */
+/* How many are in the kernel's list for this word: as many as it moves from there to there, which
+ * is nothing. */
 static unsigned sleepers(UWord address, UWord flags)
 {
 	SysRes result = futex(address, REQUEUE | flags, 0, EVERYBODY, address, 0);
 	return sr_isError(result) ? EVERYBODY : (unsigned)sr_Res(result);
 }
 
-/* Until a waker is back, and all that are known to wait are asleep: the woken, and one whose word had another value, have
- * come back.  Nobody has run who could have changed it in between. */
+/* Until a waker is back, and all that are known to wait are asleep: the woken, and one whose word
+ * had another value, have come back.  Nobody has run who could have changed it in between. */
 void vsim_turns_await_futex(struct vsim *sim)
 {
 	UWord address = sim->host->sleeps_on;
-	const struct vsim_thread *waker = sim->host->waker ? &sim->host->threads[sim->host->waker] : NULL;
+	const struct vsim_thread *waker = sim->host->waker ? &sim->host->threads[sim->host->waker]
+							   : NULL;
 	sim->host->sleeps_on = sim->host->waker = 0;
 	for (uint64_t waited = 0; waited < WAIT_NS; pause_for(&waited))
 		if ((!waker || __atomic_load_n(&waker->came, __ATOMIC_SEQ_CST)) &&
@@ -240,7 +262,7 @@ void vsim_turns_await_futex(struct vsim *sim)
 			return;
 }
 
-/* --- system calls that wait for no other thread ----------------------------------------------------------------------------- */
+/* --- system calls that wait for no other thread --------------------------- */
 
 static bool ask_if_regular(Int fd)
 {
@@ -257,11 +279,13 @@ static bool is_regular(struct vsim_host *host, UWord fd)
 	return host->files[fd] == VSIM_FILE_REGULAR;
 }
 
-/* What is known of descriptors stays true behind these; of other calls it isn't asked which of them change any. */
+/* What is known of descriptors stays true behind these; of other calls it isn't asked which of them
+ * change any. */
 static bool keeps_files(UInt number)
 {
-	return number == __NR_read || number == __NR_write || number == __NR_readv || number == __NR_writev ||
-	       number == __NR_pread64 || number == __NR_pwrite64 || number == __NR_futex;
+	return number == __NR_read || number == __NR_write || number == __NR_readv ||
+	       number == __NR_writev || number == __NR_pread64 || number == __NR_pwrite64 ||
+	       number == __NR_futex;
 }
 
 static bool is_brief_futex(const UWord *arguments)
@@ -325,7 +349,7 @@ void vsim_turns_call_done(struct vsim *sim, ThreadId tid, UInt number, SysRes re
 		after_futex(sim, tid, sr_Res(result));
 }
 
-/* --- exits -------------------------------------------------------------------------------------------------------------- */
+/* --- exits ---------------------------------------------------------------- */
 
 void vsim_turns_await_exit(struct vsim *sim)
 {
@@ -333,7 +357,8 @@ void vsim_turns_await_exit(struct vsim *sim)
 	unsigned waiting = waiters(sim, exit.cleared);
 	sim->host->exit = (struct vsim_exit){ 0 };
 	for (uint64_t waited = 0; exit.tid && waited < WAIT_NS; pause_for(&waited))
-		if (sr_isError(VG_(do_syscall)(__NR_tgkill, (RegWord)VG_(getpid)(), (RegWord)exit.tid, 0, 0, 0, 0, 0, 0)))
+		if (sr_isError(VG_(do_syscall)(__NR_tgkill, (RegWord)VG_(getpid)(),
+					       (RegWord)exit.tid, 0, 0, 0, 0, 0, 0)))
 			break;
 	if (waiting && VG_(am_is_valid_for_client)(exit.cleared, sizeof(int32_t), VKI_PROT_READ) &&
 	    !*(const volatile int32_t *)exit.cleared)

@@ -20,15 +20,18 @@ extern "C" {
 struct tally_counter; /* opaque */
 
 struct tally_count {
-	uint64_t value;           /* scaled to the whole time where the counter was shared: see `running_ns` */
+	/* scaled to the whole time where the counter was shared: see `running_ns` */
+	uint64_t value;
 	uint64_t raw;             /* as counted */
 	uint64_t enabled_ns;      /* how long the counter was switched on */
-	uint64_t running_ns;      /* how long it really counted; less than enabled_ns: `value` is an estimate */
+	/* how long it really counted; less than enabled_ns: `value` is an estimate */
+	uint64_t running_ns;
 };
 
 /* Opens one event by an expression as `tally stat -e` takes it ("cycles:u", "r1a8", "task-clock",
- * "syscalls:sys_enter_read"), counting from now on: this thread, and threads and processes that it starts later.
- * NULL with a sentence in `error` (may be NULL) and errno set.  Owned by the caller. */
+ * "syscalls:sys_enter_read"), counting from now on: this thread, and threads and processes that it
+ * starts later.  NULL with a sentence in `error` (may be NULL) and errno set.  Owned by the
+ * caller. */
 struct tally_counter *tally_counter_open(const char *event, char *error, size_t error_size);
 
 /* The event's name as `tally stat` prints it; lives as long as the counter. */

@@ -5,9 +5,9 @@
  *     struct tally_count counts[2];
  *     tally_group_read(group, counts, 2);
  *
- * The kernel puts a group on the CPU's counters whole or not at all: all its counts are of the same time.  It counts
- * the calling thread alone (what threads and processes started later do is a tally_counter's to count).  A group is
- * used by one thread at a time.
+ * The kernel puts a group on the CPU's counters whole or not at all: all its counts are of the same
+ * time.  It counts the calling thread alone (what threads and processes started later do is a
+ * tally_counter's to count).  A group is used by one thread at a time.
  */
 #ifndef TALLY_GROUP_H
 #define TALLY_GROUP_H
@@ -20,13 +20,13 @@ extern "C" {
 
 struct tally_group; /* opaque */
 
-/* Opens events, separated by commas, as one group, counting from now on; the first is the leader.  Expressions as
- * tally_counter_open() takes them.  NULL with a sentence in `error` (may be NULL) and errno set.  Owned by the
- * caller. */
+/* Opens events, separated by commas, as one group, counting from now on; the first is the leader.
+ * Expressions as tally_counter_open() takes them.  NULL with a sentence in `error` (may be NULL)
+ * and errno set.  Owned by the caller. */
 struct tally_group *tally_group_open(const char *events, char *error, size_t error_size);
 
-/* How many events there are, and the name of one as `tally stat` prints it (lives as long as the group; NULL from
- * the last on). */
+/* How many events there are, and the name of one as `tally stat` prints it (lives as long as the
+ * group; NULL from the last on). */
 size_t tally_group_size(const struct tally_group *group);
 const char *tally_group_name(const struct tally_group *group, size_t index);
 

@@ -1,9 +1,9 @@
-/* perf_event as data: the attributes, ioctl requests, record types and user page of perf_event_open(2), after
- * include/uapi/linux/perf_event.h of Linux 6.18.
+/* perf_event as data: the attributes, ioctl requests, record types and user page of
+ * perf_event_open(2), after include/uapi/linux/perf_event.h of Linux 6.18.
  *
- * Own definitions, so that the same code serves engine, tool and foreign recordings on any host, also where there is
- * no Linux header; src/abi/layout.c asserts them against the system's.  The kernel's bit-fields are one word of flags
- * here.  C99, C++, freestanding.
+ * Own definitions, so that the same code serves engine, tool and foreign recordings on any host,
+ * also where there is no Linux header; src/abi/layout.c asserts them against the system's.  The
+ * kernel's bit-fields are one word of flags here.  C99, C++, freestanding.
  */
 #ifndef TALLY_PERF_EVENT_H
 #define TALLY_PERF_EVENT_H
@@ -51,10 +51,27 @@ enum tally_sw { /* attr.config for TYPE_SOFTWARE */
 };
 
 /* attr.config for TYPE_HW_CACHE: cache | operation << 8 | result << 16. */
-enum tally_cache { TALLY_CACHE_L1D, TALLY_CACHE_L1I, TALLY_CACHE_LL, TALLY_CACHE_DTLB, TALLY_CACHE_ITLB,
-		   TALLY_CACHE_BPU, TALLY_CACHE_NODE, TALLY_CACHE_MAX };
-enum tally_cache_op { TALLY_CACHE_OP_READ, TALLY_CACHE_OP_WRITE, TALLY_CACHE_OP_PREFETCH, TALLY_CACHE_OP_MAX };
-enum tally_cache_result { TALLY_CACHE_RESULT_ACCESS, TALLY_CACHE_RESULT_MISS, TALLY_CACHE_RESULT_MAX };
+enum tally_cache {
+	TALLY_CACHE_L1D,
+	TALLY_CACHE_L1I,
+	TALLY_CACHE_LL,
+	TALLY_CACHE_DTLB,
+	TALLY_CACHE_ITLB,
+	TALLY_CACHE_BPU,
+	TALLY_CACHE_NODE,
+	TALLY_CACHE_MAX
+};
+enum tally_cache_op {
+	TALLY_CACHE_OP_READ,
+	TALLY_CACHE_OP_WRITE,
+	TALLY_CACHE_OP_PREFETCH,
+	TALLY_CACHE_OP_MAX
+};
+enum tally_cache_result {
+	TALLY_CACHE_RESULT_ACCESS,
+	TALLY_CACHE_RESULT_MISS,
+	TALLY_CACHE_RESULT_MAX
+};
 
 /* attr.sample_type */
 #define TALLY_SAMPLE_IP (1ull << 0)
@@ -209,8 +226,8 @@ static inline unsigned tally_attr_precise(const struct tally_attr *attr)
 	return (attr->flags & TALLY_ATTR_PRECISE_IP) >> TALLY_ATTR_PRECISE_IP_SHIFT;
 }
 
-/* ioctl requests on an event, as linux/perf_event.h numbers them where asm-generic/ioctl.h holds (x86, arm, riscv;
- * pointers of 64 bits: the two that carry one differ on 32-bit machines). */
+/* ioctl requests on an event, as linux/perf_event.h numbers them where asm-generic/ioctl.h holds
+ * (x86, arm, riscv; pointers of 64 bits: the two that carry one differ on 32-bit machines). */
 #define TALLY_IOC_ENABLE 0x2400u
 #define TALLY_IOC_DISABLE 0x2401u
 #define TALLY_IOC_REFRESH 0x2402u
@@ -223,7 +240,7 @@ static inline unsigned tally_attr_precise(const struct tally_attr *attr)
 #define TALLY_IOC_PAUSE_OUTPUT 0x40042409u      /* 0 or 1 */
 #define TALLY_IOC_QUERY_BPF (0xc000240au | (uint32_t)sizeof(void *) << 16)
 #define TALLY_IOC_MODIFY_ATTRIBUTES (0x4000240bu | (uint32_t)sizeof(struct tally_attr *) << 16)
-#define TALLY_IOC_FLAG_GROUP 1u                 /* the argument of ENABLE, DISABLE, RESET: the whole group */
+#define TALLY_IOC_FLAG_GROUP 1u /* the argument of ENABLE, DISABLE, RESET: the whole group */
 
 /* prctl(2) options: all events that the caller opened. */
 #define TALLY_PR_TASK_PERF_EVENTS_DISABLE 31
@@ -254,7 +271,8 @@ enum tally_record_type {
 	TALLY_RECORD_CALLCHAIN_DEFERRED,
 	TALLY_RECORD_KERNEL_MAX,
 
-	/* From 64 on: made by tools, not by the kernel (perf's tools/lib/perf/include/perf/event.h). */
+	/* From 64 on: made by tools, not by the kernel (perf's
+	 * tools/lib/perf/include/perf/event.h). */
 	TALLY_RECORD_USER_START = 64,
 	TALLY_RECORD_HEADER_ATTR = 64,
 	TALLY_RECORD_HEADER_EVENT_TYPE = 65,
@@ -318,8 +336,8 @@ struct tally_record_header {
 	uint16_t size; /* of the whole record, bytes */
 };
 
-/* The first page of a mapped ring (struct perf_event_mmap_page).  Fields that the kernel changes are read with
- * atomic loads; see perf_event_open(2) for the protocol. */
+/* The first page of a mapped ring (struct perf_event_mmap_page).  Fields that the kernel changes
+ * are read with atomic loads; see perf_event_open(2) for the protocol. */
 struct tally_user_page {
 	uint32_t version, compat_version;
 	uint32_t lock;  /* seqlock */
@@ -344,6 +362,7 @@ struct tally_user_page {
 #define TALLY_CAP_USER_RDPMC (1ull << 2)
 #define TALLY_CAP_USER_TIME (1ull << 3)       /* time_shift, time_mult, time_offset hold */
 #define TALLY_CAP_USER_TIME_ZERO (1ull << 4)  /* time_zero holds */
-#define TALLY_CAP_USER_TIME_SHORT (1ull << 5) /* time_cycles, time_mask hold: the cycle counter wraps early */
+#define TALLY_CAP_USER_TIME_SHORT \
+	(1ull << 5) /* time_cycles, time_mask hold: the cycle counter wraps early */
 
 #endif

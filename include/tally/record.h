@@ -1,8 +1,9 @@
 /* perf_event's records as data: perf_event_open(2) "MMAP layout", linux/perf_event.h.
  *
- * One decoder reads a record, whether it comes from a live ring (tally/ring.h), a file or a pipe (tally/data.h).
- * Nothing is copied: decoded structs point into the record's bytes.  The functions are libtally's, or those of who
- * builds src/abi; they keep no state, so any thread may call them.  C99, C++.
+ * One decoder reads a record, whether it comes from a live ring (tally/ring.h), a file or a pipe
+ * (tally/data.h).  Nothing is copied: decoded structs point into the record's bytes.  The functions
+ * are libtally's, or those of who builds src/abi; they keep no state, so any thread may call them.
+ * C99, C++.
  */
 #ifndef TALLY_RECORD_H
 #define TALLY_RECORD_H
@@ -28,7 +29,8 @@ struct tally_read_values {
 /* One word of registers or stack: perf_event_open(2), PERF_SAMPLE_REGS_USER. */
 struct tally_sample_regs {
 	uint64_t abi;          /* 0 none, 1 32-bit, 2 64-bit */
-	const uint64_t *words; /* one for each bit of the attr's mask, low bit first; NULL when abi is 0 */
+	/* one for each bit of the attr's mask, low bit first; NULL when abi is 0 */
+	const uint64_t *words;
 	unsigned count;
 };
 
@@ -58,7 +60,8 @@ struct tally_sample {
 	const void *stack;         /* copied user stack, from the stack pointer up */
 	uint64_t stack_size;       /* bytes asked for */
 	uint64_t stack_dynamic_size; /* bytes that are valid */
-	const uint8_t *regs_user_start, *stack_user_end; /* bytes of the two fields together; NULL without either */
+	/* bytes of the two fields together; NULL without either */
+	const uint8_t *regs_user_start, *stack_user_end;
 	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
 	const void *aux;
 	uint64_t aux_size;
@@ -96,12 +99,22 @@ struct tally_record_read { uint32_t pid, tid; struct tally_read_values values; }
 struct tally_record_aux { uint64_t offset, size, flags; };
 struct tally_record_switch { bool has_next; uint32_t next_prev_pid, next_prev_tid; };
 struct tally_record_namespaces { uint32_t pid, tid; uint64_t count; const uint64_t *dev_inode; };
-struct tally_record_ksymbol { uint64_t address; uint32_t length; uint16_t type, flags; const char *name; };
+struct tally_record_ksymbol {
+	uint64_t address;
+	uint32_t length;
+	uint16_t type, flags;
+	const char *name;
+};
 struct tally_record_bpf { uint16_t type, flags; uint32_t id; const uint8_t *tag; };
 struct tally_record_cgroup { uint64_t id; const char *path; };
-/* CALLCHAIN_DEFERRED: the user part of the thread's chains that end in CONTEXT_USER_DEFERRED and this cookie. */
+/* CALLCHAIN_DEFERRED: the user part of the thread's chains that end in CONTEXT_USER_DEFERRED and
+ * this cookie. */
 struct tally_record_deferred { uint64_t cookie, chain_length; const uint64_t *chain; };
-struct tally_record_text_poke { uint64_t address; uint16_t old_length, new_length; const uint8_t *bytes; };
+struct tally_record_text_poke {
+	uint64_t address;
+	uint16_t old_length, new_length;
+	const uint8_t *bytes;
+};
 
 /* A decoded record of the kernel's types; `header.type` says which member of the union holds. */
 struct tally_record {
@@ -130,13 +143,15 @@ struct tally_record {
 
 /* Decodes one record of the kernel's types (below TALLY_RECORD_KERNEL_MAX), native byte order.
  * `bytes` is 8-byte aligned and holds `size` bytes; the header's size must not exceed it.
- * `attr` is the event that wrote it (it tells the layout).  0; -EBADMSG when the fields don't fit in the record;
- * -ENOTSUP for a type that isn't the kernel's. */
-int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size, struct tally_record *record);
+ * `attr` is the event that wrote it (it tells the layout).  0; -EBADMSG when the fields don't fit
+ * in the record; -ENOTSUP for a type that isn't the kernel's. */
+int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size,
+			struct tally_record *record);
 
 /* Parses what read(2) gave, or the READ field of a sample: `size` bytes at `bytes`.
  * Bytes used, or -EBADMSG. */
-long tally_read_values_parse(uint64_t read_format, const void *bytes, size_t size, struct tally_read_values *out);
+long tally_read_values_parse(uint64_t read_format, const void *bytes, size_t size,
+			     struct tally_read_values *out);
 
 /* "SAMPLE" for 9; NULL for a type that nobody defined. */
 const char *tally_record_type_name(uint32_t type);

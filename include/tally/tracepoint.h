@@ -1,4 +1,5 @@
-/* Tracepoints of a program's own, declared in a header like the kernel's (its <linux/tracepoint.h> and TRACE_EVENT()):
+/* Tracepoints of a program's own, declared in a header like the kernel's (its <linux/tracepoint.h>
+ * and TRACE_EVENT()):
  *
  *	#include "tally/tracepoint.h"
  *
@@ -18,13 +19,15 @@
  *	TALLY_TRACE_EVENT(order, order_paid)
  *	TALLY_TRACE_GROUP(shop, order_placed, order_paid)
  *
- * Any number of C or C++ files include that header; one defines TALLY_TRACE_DEFINE before it does.  A hit is
+ * Any number of C or C++ files include that header; one defines TALLY_TRACE_DEFINE before it does.
+ * A hit is
  *
  *	TALLY_TRACE(order_placed, id, customer, name, parts, count);
  *
- * While nobody listens that is a load and a branch that is not taken; the arguments are not evaluated.  Once
- * tally_trace_register(engine, &tally_trace_group_shop) gave the events their ids, perf events of type TRACEPOINT may be
- * opened on them, text listeners and probes of the program's own be added.
+ * While nobody listens that is a load and a branch that is not taken; the arguments are not
+ * evaluated.  Once tally_trace_register(engine, &tally_trace_group_shop) gave the events their ids,
+ * perf events of type TRACEPOINT may be opened on them, text listeners and probes of the program's
+ * own be added.
  *
  * A class says what is stored, how, and how it reads as text; events share it.  Fields:
  *	TALLY_FIELD(type, name)          an integer of any width, a bool, an enum
@@ -33,14 +36,16 @@
  *	TALLY_STRING(name, source)       copied from `source` (an expression of the arguments) by itself
  *	TALLY_DYNAMIC(type, name, count) as many elements as the expression says; filled by tally_dynamic_copy(entry,
  *	                                 name, from), or at tally_dynamic(entry, name)
- * At least one and at most 32 of them, at least one argument.  In TALLY_ASSIGN `entry` is the record; what it doesn't set
- * is zero, but for dynamic arrays, whose bytes are the assignment's to set.  In TALLY_PRINT `REC` is the record; its
- * arguments are C, and text for tools as well, so they keep to what trace tools know: REC->field, operators, casts,
- * numbers, __get_str(), __get_dynamic_array(), __get_dynamic_array_len(), __print_symbolic(value, { 0, "off" }, …),
+ * At least one and at most 32 of them, at least one argument.  In TALLY_ASSIGN `entry` is the
+ * record; what it doesn't set is zero, but for dynamic arrays, whose bytes are the assignment's to
+ * set.  In TALLY_PRINT `REC` is the record; its arguments are C, and text for tools as well, so
+ * they keep to what trace tools know: REC->field, operators, casts, numbers, __get_str(),
+ * __get_dynamic_array(), __get_dynamic_array_len(), __print_symbolic(value, { 0, "off" }, …),
  * __print_flags(value, "|", { 1, "read" }, …), __print_hex(bytes, length), __print_array(array, count, element size).
  * Names of constants in it are listed in TALLY_CONSTANTS of TALLY_TRACE_CLASS_WITH.
  *
- * Functions are of the kinds that tally/engine.h names.  Errors are -errno.  C99 and C++; gcc or clang.
+ * Functions are of the kinds that tally/engine.h names.  Errors are -errno.  C99 and C++; gcc or
+ * clang.
  */
 #ifndef TALLY_TRACEPOINT_H
 #define TALLY_TRACEPOINT_H
@@ -54,7 +59,8 @@
 extern "C" {
 #endif
 
-/* Bytes of a record, at most: a larger one is dropped and counted (tally_engine_statistics.raw_too_large). */
+/* Bytes of a record, at most: a larger one is dropped and counted
+ * (tally_engine_statistics.raw_too_large). */
 #define TALLY_TRACE_SIZE_MAX 8192
 /* Bytes of a line of text, with its NUL: what is longer is cut. */
 #define TALLY_TRACE_LINE_MAX 4096
@@ -71,7 +77,8 @@ enum tally_trace_field_kind { TALLY_TRACE_NUMBER, TALLY_TRACE_ARRAY, TALLY_TRACE
 
 struct tally_trace_field {
 	const char *type, *name; /* of an array: the element's type */
-	uint32_t offset, size;   /* in the fixed part: dynamic ones have a word there, offset | size << 16 */
+	/* in the fixed part: dynamic ones have a word there, offset | size << 16 */
+	uint32_t offset, size;
 	uint32_t element_size;
 	int is_signed;
 	enum tally_trace_field_kind kind;
@@ -80,7 +87,8 @@ struct tally_trace_field {
 struct tally_trace_event;
 struct tally_trace_text; /* a line being written: tracepoint_text.c */
 
-typedef void tally_trace_function(void); /* a probe's or another's whose type depends on the class */
+/* a probe's or another's whose type depends on the class */
+typedef void tally_trace_function(void);
 
 /* What a class is asked to do; `data` is: */
 enum tally_trace_operation {
@@ -90,7 +98,8 @@ enum tally_trace_operation {
 	TALLY_TRACE_PERF_UNREGISTER, /* NULL: the last was closed */
 	TALLY_TRACE_PERF_OPEN,       /* from here on the struct tally_pmu_event */
 	TALLY_TRACE_PERF_CLOSE,
-	TALLY_TRACE_PERF_ADD,        /* it is scheduled in: 1 if it is not to be put on the CPU's list. [cpu] */
+	/* it is scheduled in: 1 if it is not to be put on the CPU's list. [cpu] */
+	TALLY_TRACE_PERF_ADD,
 	TALLY_TRACE_PERF_DEL         /* and out: 1 if it isn't there. [cpu] */
 };
 
@@ -104,9 +113,11 @@ struct tally_trace_class {
 	const int64_t *constants;   /* the values, behind a first word that is not used */
 	void (*text)(struct tally_trace_text *text, const void *record);
 	tally_trace_function *text_probe, *perf_probe; /* the built-in ones */
-	/* NULL: tally_trace_operate(), which a class's own calls for what it doesn't do itself.  0 or -errno (it
-	 * counts for REGISTER, PERF_REGISTER and PERF_OPEN).  Set before the events are registered. */
-	int (*operate)(struct tally_trace_event *event, enum tally_trace_operation operation, void *data);
+	/* NULL: tally_trace_operate(), which a class's own calls for what it doesn't do itself.  0
+	 * or -errno (it counts for REGISTER, PERF_REGISTER and PERF_OPEN).  Set before the events
+	 * are registered. */
+	int (*operate)(struct tally_trace_event *event, enum tally_trace_operation operation,
+		       void *data);
 };
 
 struct tally_trace_probe {
@@ -116,7 +127,8 @@ struct tally_trace_probe {
 
 /* Read by its users: name, of, group, id.  The rest is the engine's. */
 struct tally_trace_event {
-	uint32_t enabled;              /* probes on its list: all that a hit looks at while it is 0 */
+	/* probes on its list: all that a hit looks at while it is 0 */
+	uint32_t enabled;
 	uint32_t id;                   /* attr.config; 0: not registered */
 	const char *name;
 	struct tally_trace_class *of;
@@ -134,33 +146,40 @@ struct tally_trace_group {
 	const char *name;
 	struct tally_trace_event *const *events;
 	size_t count;
-	int raw_for_anybody; /* set before it is registered: RAW of a task's own hits needs no privilege, as of Linux's syscalls */
+	/* set before it is registered: RAW of a task's own hits needs no privilege, as of Linux's
+	 * syscalls */
+	int raw_for_anybody;
 };
 
-/* [surface] Gives each event an id, and makes them known: all or none.  -EINVAL: a class's print format that tools could
- * not read; -EBUSY: an event that is registered; -EEXIST: an event of that group and name; -ENOSPC: no id is left;
- * -ENOMEM. The group stays the caller's, and outlives its registration. */
+/* [surface] Gives each event an id, and makes them known: all or none.  -EINVAL: a class's print
+ * format that tools could not read; -EBUSY: an event that is registered; -EEXIST: an event of that
+ * group and name; -ENOSPC: no id is left; -ENOMEM. The group stays the caller's, and outlives its
+ * registration. */
 int tally_trace_register(struct tally_engine *engine, struct tally_trace_group *group);
-/* [surface] -EBUSY while anybody listens to one of its events.  tally_engine_free() does it as well. */
+/* [surface] -EBUSY while anybody listens to one of its events.  tally_engine_free() does it as
+ * well. */
 int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group *group);
 
 /* [surface] Walks the registered events: NULL starts, NULL ends. */
-struct tally_trace_event *tally_trace_next(struct tally_engine *engine, const struct tally_trace_event *event);
+struct tally_trace_event *tally_trace_next(struct tally_engine *engine,
+					   const struct tally_trace_event *event);
 /* NULL: none has that id. */
 struct tally_trace_event *tally_trace_find(struct tally_engine *engine, uint64_t id);
 
-/* The text of tracefs's events/GROUP/NAME/format, as snprintf() writes it: how long it is without its NUL, whatever
- * `size` is.  -EINVAL: see tally_trace_register(). */
+/* The text of tracefs's events/GROUP/NAME/format, as snprintf() writes it: how long it is without
+ * its NUL, whatever `size` is.  -EINVAL: see tally_trace_register(). */
 long tally_trace_format(const struct tally_trace_event *event, char *text, size_t size);
 
-/* Why PERF_EVENT_IOC_SET_FILTER refuses that filter: 0, or -EINVAL with *position in it and *reason (static). */
-int tally_trace_check_filter(const struct tally_trace_event *event, const char *filter, size_t *position,
-			     const char **reason);
+/* Why PERF_EVENT_IOC_SET_FILTER refuses that filter: 0, or -EINVAL with *position in it and *reason
+ * (static). */
+int tally_trace_check_filter(const struct tally_trace_event *event, const char *filter,
+			     size_t *position, const char **reason);
 
 /* What a listener gets of each hit. [hit] */
 struct tally_trace_line {
 	const struct tally_trace_event *event;
-	const char *text; /* by the print format, without newline; ends with NUL; gone after the call */
+	/* by the print format, without newline; ends with NUL; gone after the call */
+	const char *text;
 	size_t length;
 	const void *record;
 	uint32_t record_size;
@@ -169,31 +188,38 @@ struct tally_trace_line {
 struct tally_trace_listener;
 typedef void tally_trace_write(void *data, const struct tally_trace_line *line);
 
-/* [surface] A line of text for each hit of the event, from here to the close; a hit while a line is written on the same
- * CPU and level is dropped and counted.  -ENOMEM, -ENODEV: not registered, or what the class says. */
+/* [surface] A line of text for each hit of the event, from here to the close; a hit while a line is
+ * written on the same CPU and level is dropped and counted.  -ENOMEM, -ENODEV: not registered, or
+ * what the class says. */
 int tally_trace_listen(struct tally_trace_event *event, tally_trace_write *write, void *data,
 		       struct tally_trace_listener **out);
 void tally_trace_unlisten(struct tally_trace_listener *listener);
 
 /* What a class does by itself. */
-int tally_trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation, void *data);
+int tally_trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation,
+			void *data);
 
-/* [surface] Probes with private data; use tally_trace_add_EVENT() and tally_trace_remove_EVENT(), which check the
- * function's type.  Probes are called in the order in which they were added, on the hit's CPU and level, and may hit
- * tracepoints.  -EEXIST: the same function with the same data; -ENOENT; -ENODEV: not registered; -ENOMEM. */
-int tally_trace_probe_add(struct tally_trace_event *event, tally_trace_function *function, void *data);
-int tally_trace_probe_remove(struct tally_trace_event *event, tally_trace_function *function, void *data);
-/* [surface] Did every hit that may have seen a removed probe end?  Until then its data must stay. */
+/* [surface] Probes with private data; use tally_trace_add_EVENT() and tally_trace_remove_EVENT(),
+ * which check the function's type.  Probes are called in the order in which they were added, on the
+ * hit's CPU and level, and may hit tracepoints.  -EEXIST: the same function with the same data;
+ * -ENOENT; -ENODEV: not registered; -ENOMEM. */
+int tally_trace_probe_add(struct tally_trace_event *event, tally_trace_function *function,
+			  void *data);
+int tally_trace_probe_remove(struct tally_trace_event *event, tally_trace_function *function,
+			     void *data);
+/* [surface] Did every hit that may have seen a removed probe end?  Until then its data must
+ * stay. */
 bool tally_trace_quiet(struct tally_engine *engine);
 
-/* --- for the code that the macros make -------------------------------------------------------------------------------- */
+/* --- for the code that the macros make ------------------------------------ */
 
 /* A hit under way. Its first seven words are set before it begins, the others by the engine. */
 struct tally_trace_hit {
 	struct tally_trace_event *event;
 	uint64_t count, address;
 	struct tally_engine_task *task; /* NULL, or who gets it too */
-	uintptr_t ip, back;             /* where it is: see TALLY_TP_HERE(); where the hit's function returns */
+	/* where it is: see TALLY_TP_HERE(); where the hit's function returns */
+	uintptr_t ip, back;
 	const uintptr_t *frame;         /* that function's */
 	void *record;
 	void *cpu;
@@ -201,18 +227,20 @@ struct tally_trace_hit {
 	int level;
 };
 
-#define TALLY_TRACE_ALONE 1u   /* tally_trace_event.perf_alone: there is perf's probe and no other */
+#define TALLY_TRACE_ALONE 1u /* tally_trace_event.perf_alone: there is perf's probe and no other */
 #define TALLY_TRACE_COUNTED 2u /* … and its events count, and do nothing else */
 
 /* A hit that is only counted, of an event that is TALLY_TRACE_COUNTED. [hit] */
 void tally_trace_count(struct tally_trace_event *event, uint64_t count);
-/* Where to write the record of `size` bytes (fixed and dynamic part, in front of its padding): its common fields are
- * set, and its padding is zero.  NULL: there's nothing to write, and the hit is over.  [hit] */
+/* Where to write the record of `size` bytes (fixed and dynamic part, in front of its padding): its
+ * common fields are set, and its padding is zero.  NULL: there's nothing to write, and the hit is
+ * over.  [hit] */
 void *tally_trace_begin(struct tally_trace_hit *hit, size_t size);
 /* Delivers it. [hit] */
 void tally_trace_end(struct tally_trace_hit *hit);
 /* The same for a text listener, whose event it takes. */
-void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener, size_t size);
+void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener,
+			     size_t size);
 void tally_trace_end_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener);
 
 /* The list of probes, and a mark that somebody walks it. [hit] */
@@ -233,19 +261,20 @@ struct tally_trace_symbol {
 __attribute__((format(printf, 2, 3)))
 #endif
 void tally_trace_print(struct tally_trace_text *text, const char *format, ...);
-const char *tally_trace_symbolic(struct tally_trace_text *text, int64_t value, const struct tally_trace_symbol *symbols,
-				 size_t count);
+const char *tally_trace_symbolic(struct tally_trace_text *text, int64_t value,
+				 const struct tally_trace_symbol *symbols, size_t count);
 const char *tally_trace_flags(struct tally_trace_text *text, const char *delimiter, uint64_t value,
 			      const struct tally_trace_symbol *symbols, size_t count);
 const char *tally_trace_hex(struct tally_trace_text *text, const void *bytes, long length);
-const char *tally_trace_array(struct tally_trace_text *text, const void *array, long count, long element_size);
+const char *tally_trace_array(struct tally_trace_text *text, const void *array, long count,
+			      long element_size);
 
 #ifdef __cplusplus
 }
 #endif
 
-/* Room for `count` elements at the end of a record of *total bytes, which stays above the maximum once it is: the word
- * that says where. */
+/* Room for `count` elements at the end of a record of *total bytes, which stays above the maximum
+ * once it is: the word that says where. */
 static inline uint32_t tally_trace_room(size_t *total, size_t count, size_t size, size_t alignment)
 {
 	size_t at = (*total + alignment - 1) & ~(alignment - 1);
@@ -295,10 +324,12 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 }
 
 /* All of a dynamic array from there; where it is. */
-#define tally_dynamic_copy(entry, name, from) tally_trace_copy_bytes(entry, (entry)->tally_loc_##name, from)
-#define tally_dynamic(entry, name) ((void *)((char *)(entry) + ((entry)->tally_loc_##name & 0xffff)))
+#define tally_dynamic_copy(entry, name, from) \
+	tally_trace_copy_bytes(entry, (entry)->tally_loc_##name, from)
+#define tally_dynamic(entry, name) \
+	((void *)((char *)(entry) + ((entry)->tally_loc_##name & 0xffff)))
 
-/* --- declaring ---------------------------------------------------------------------------------------------------------- */
+/* --- declaring ------------------------------------------------------------ */
 
 #define TALLY_PROTO(...) (__VA_ARGS__)
 #define TALLY_ARGS(...) (__VA_ARGS__)
@@ -312,15 +343,18 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_DYNAMIC(type, name, count) (DYNAMIC, type, name, count)
 #define TALLY_STRING(name, source) (STRING, name, source)
 
-/* Of TALLY_TRACE_CLASS_WITH: statements on what a hit brings to perf events (SPEC E2). They see the arguments. */
+/* Of TALLY_TRACE_CLASS_WITH: statements on what a hit brings to perf events (SPEC E2). They see the
+ * arguments. */
 #define TALLY_HIT(...) (__VA_ARGS__)
-#define tally_count(value) (tally_hit->count = (uint64_t)(value))                 /* what it adds; by itself 1 */
-#define tally_address(value) (tally_hit->address = (uint64_t)(uintptr_t)(value)) /* PERF_SAMPLE_ADDR */
-#define tally_task(value) (tally_hit->task = (value))                            /* events on this task get it too */
+#define tally_count(value) (tally_hit->count = (uint64_t)(value)) /* what it adds; by itself 1 */
+#define tally_address(value) \
+	(tally_hit->address = (uint64_t)(uintptr_t)(value)) /* PERF_SAMPLE_ADDR */
+#define tally_task(value) (tally_hit->task = (value))       /* events on this task get it too */
 /* Enumerators and macros that TALLY_PRINT names. */
 #define TALLY_CONSTANTS(...) (0, __VA_ARGS__)
 
-/* Where the events' objects are seen: they are hit from within one program or library, which is a load shorter. */
+/* Where the events' objects are seen: they are hit from within one program or library, which is a
+ * load shorter. */
 #ifndef TALLY_TRACE_VISIBILITY
 #define TALLY_TRACE_VISIBILITY __attribute__((visibility("hidden")))
 #endif
@@ -332,17 +366,19 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #endif
 
 /* A hit. */
-#define TALLY_TRACE(event, ...)                                                                                      \
-	do {                                                                                                          \
-		if (TALLY_TRACE_ENABLED(event)) {                                                                     \
-			tally_trace_of_##event()(&tally_trace_event_##event, TALLY_TP_HERE(), __VA_ARGS__);           \
-			TALLY_TP_STAY();                                                                              \
-		}                                                                                                     \
+#define TALLY_TRACE(event, ...) \
+	do { \
+		if (TALLY_TRACE_ENABLED(event)) { \
+			tally_trace_of_##event()(&tally_trace_event_##event, TALLY_TP_HERE(), \
+						 __VA_ARGS__); \
+			TALLY_TP_STAY(); \
+		} \
 	} while (0)
 
-/* Where a hit is.  The call may be the function's last jump, so the return address need not be there; where that can't be
- * told the call is kept a call.  (clang makes a frame for calls that it can't jump to before it looks at the branch, so
- * in a leaf function of its making a tracepoint is but a branch while its arguments fit into registers: four.) */
+/* Where a hit is.  The call may be the function's last jump, so the return address need not be
+ * there; where that can't be told the call is kept a call.  (clang makes a frame for calls that it
+ * can't jump to before it looks at the branch, so in a leaf function of its making a tracepoint is
+ * but a branch while its arguments fit into registers: four.) */
 #if defined(__x86_64__)
 #define TALLY_TP_HERE()                                                                   \
 	__extension__({                                                                    \
@@ -366,19 +402,22 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 
 /* Does anybody listen?  For what is needed for the hit alone. */
 #define TALLY_TRACE_ENABLED(event) \
-	__builtin_expect(__atomic_load_n(&tally_trace_event_##event.enabled, __ATOMIC_RELAXED) != 0, 0)
+	__builtin_expect( \
+		__atomic_load_n(&tally_trace_event_##event.enabled, __ATOMIC_RELAXED) != 0, 0)
 
 #define TALLY_TP_OPEN(...) __VA_ARGS__
-#define TALLY_TP_COUNT(...)                                                                                           \
-	TALLY_TP_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, 17, 16, 15, 14, 13, \
-			12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define TALLY_TP_COUNT_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, _17, _18, _19, _20,   \
-			_21, _22, _23, _24, _25, _26, _27, _28, _29, _30, _31, _32, count, ...)                       \
+#define TALLY_TP_COUNT(...) \
+	TALLY_TP_COUNT_(__VA_ARGS__, 32, 31, 30, 29, 28, 27, 26, 25, 24, 23, 22, 21, 20, 19, 18, \
+			17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define TALLY_TP_COUNT_(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, _13, _14, _15, _16, \
+			_17, _18, _19, _20, _21, _22, _23, _24, _25, _26, _27, _28, _29, _30, _31, \
+			_32, count, ...) \
 	count
 #define TALLY_TP_JOIN(a, b) TALLY_TP_JOIN_(a, b)
 #define TALLY_TP_JOIN_(a, b) a##b
 /* m(c, x) for each x. */
-#define TALLY_TP_EACH(m, c, ...) TALLY_TP_JOIN(TALLY_TP_EACH_, TALLY_TP_COUNT(__VA_ARGS__))(m, c, __VA_ARGS__)
+#define TALLY_TP_EACH(m, c, ...) \
+	TALLY_TP_JOIN(TALLY_TP_EACH_, TALLY_TP_COUNT(__VA_ARGS__))(m, c, __VA_ARGS__)
 #define TALLY_TP_EACH_OF(m, c, list) TALLY_TP_EACH_OF_(m, c, TALLY_TP_OPEN list)
 #define TALLY_TP_EACH_OF_(m, ...) TALLY_TP_EACH(m, __VA_ARGS__)
 #define TALLY_TP_EACH_1(m, c, x) m(c, x)
@@ -427,31 +466,37 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TP_MEMBER_STRING(c, name, source) uint32_t tally_loc_##name;
 
 /* A class's record, and what its events call. */
-#define TALLY_TP_DECLARE(name, proto, fields)                                                                        \
-	struct tally_trace_record_##name {                                                                            \
-		struct tally_trace_common common;                                                                     \
-		TALLY_TP_EACH_OF(TALLY_TP_MEMBER, name, fields)                                                       \
-	};                                                                                                            \
-	typedef void tally_trace_function_##name(void *data, TALLY_TP_OPEN proto);                                    \
-	TALLY_TP_EXTERN void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip,        \
-						    TALLY_TP_OPEN proto) TALLY_TRACE_VISIBILITY;                              \
-	TALLY_TP_EXTERN struct tally_trace_class tally_trace_class_##name TALLY_TRACE_VISIBILITY;                     \
-	typedef void tally_trace_hits_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip,               \
-					     TALLY_TP_OPEN proto);
+#define TALLY_TP_DECLARE(name, proto, fields) \
+	struct tally_trace_record_##name { \
+		struct tally_trace_common common; \
+		TALLY_TP_EACH_OF(TALLY_TP_MEMBER, name, fields) \
+	}; \
+	typedef void tally_trace_function_##name(void *data, TALLY_TP_OPEN proto); \
+	TALLY_TP_EXTERN void tally_trace_hit_##name(struct tally_trace_event *tally_event, \
+						    uintptr_t tally_ip, TALLY_TP_OPEN proto) \
+		TALLY_TRACE_VISIBILITY; \
+	TALLY_TP_EXTERN struct tally_trace_class tally_trace_class_##name TALLY_TRACE_VISIBILITY; \
+	typedef void tally_trace_hits_##name(struct tally_trace_event *tally_event, \
+					     uintptr_t tally_ip, TALLY_TP_OPEN proto);
 
-#define TALLY_TP_DECLARE_EVENT(class_name, event)                                                                    \
-	TALLY_TP_EXTERN struct tally_trace_event tally_trace_event_##event TALLY_TRACE_VISIBILITY;                    \
-	static inline __attribute__((unused)) tally_trace_hits_##class_name *tally_trace_of_##event(void) \
-	{                                                                                                             \
-		return tally_trace_hit_##class_name;                                                                  \
-	}                                                                                                             \
-	static inline __attribute__((unused)) int tally_trace_add_##event(tally_trace_function_##class_name *function, void *data) \
-	{                                                                                                             \
-		return tally_trace_probe_add(&tally_trace_event_##event, (tally_trace_function *)function, data);     \
-	}                                                                                                             \
-	static inline __attribute__((unused)) int tally_trace_remove_##event(tally_trace_function_##class_name *function, void *data) \
-	{                                                                                                             \
-		return tally_trace_probe_remove(&tally_trace_event_##event, (tally_trace_function *)function, data);  \
+#define TALLY_TP_DECLARE_EVENT(class_name, event) \
+	TALLY_TP_EXTERN struct tally_trace_event tally_trace_event_##event TALLY_TRACE_VISIBILITY; \
+	static inline __attribute__((unused)) \
+	tally_trace_hits_##class_name *tally_trace_of_##event(void) \
+	{ \
+		return tally_trace_hit_##class_name; \
+	} \
+	static inline __attribute__((unused)) int tally_trace_add_##event( \
+		tally_trace_function_##class_name *function, void *data) \
+	{ \
+		return tally_trace_probe_add(&tally_trace_event_##event, \
+					     (tally_trace_function *)function, data); \
+	} \
+	static inline __attribute__((unused)) int tally_trace_remove_##event( \
+		tally_trace_function_##class_name *function, void *data) \
+	{ \
+		return tally_trace_probe_remove(&tally_trace_event_##event, \
+						(tally_trace_function *)function, data); \
 	}
 
 #define TALLY_TP_DECLARE_GROUP(group) \
@@ -459,7 +504,8 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 
 #ifndef TALLY_TRACE_DEFINE
 
-#define TALLY_TRACE_CLASS(name, proto, args, fields, assign, print) TALLY_TP_DECLARE(name, proto, fields)
+#define TALLY_TRACE_CLASS(name, proto, args, fields, assign, print) \
+	TALLY_TP_DECLARE(name, proto, fields)
 /* With TALLY_HIT(…), which may be empty, and TALLY_CONSTANTS(…), of which there is at least one. */
 #define TALLY_TRACE_CLASS_WITH(name, proto, args, fields, assign, print, hit, constants) \
 	TALLY_TP_DECLARE(name, proto, fields)
@@ -469,24 +515,26 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 
 #else /* TALLY_TRACE_DEFINE: the one file */
 
-#define TALLY_TRACE_CLASS(name, proto, args, fields, assign, print)                                                  \
-	TALLY_TP_DECLARE(name, proto, fields)                                                                         \
+#define TALLY_TRACE_CLASS(name, proto, args, fields, assign, print) \
+	TALLY_TP_DECLARE(name, proto, fields) \
 	TALLY_TP_DEFINE(name, proto, args, fields, assign, print, #print, (), (0), "")
-#define TALLY_TRACE_CLASS_WITH(name, proto, args, fields, assign, print, hit, constants)                             \
-	TALLY_TP_DECLARE(name, proto, fields)                                                                         \
-	TALLY_TP_DEFINE(name, proto, args, fields, assign, print, #print, hit, constants, #constants)
-#define TALLY_TRACE_EVENT(class_name, event)                                                                         \
-	TALLY_TP_DECLARE_EVENT(class_name, event)                                                                     \
-	struct tally_trace_event tally_trace_event_##event = { 0, 0, #event, &tally_trace_class_##class_name,         \
-							       0, 0, 0, 0, 0, 0, 0, 0, 0 };
-#define TALLY_TRACE_GROUP(group, ...)                                                                                \
-	TALLY_TP_DECLARE_GROUP(group)                                                                                 \
-	static struct tally_trace_event *const tally_trace_events_of_##group[] = {                                    \
-		TALLY_TP_EACH(TALLY_TP_ADDRESS, group, __VA_ARGS__)                                                   \
-	};                                                                                                            \
-	struct tally_trace_group tally_trace_group_##group = {                                                        \
-		#group, tally_trace_events_of_##group,                                                                \
-		sizeof(tally_trace_events_of_##group) / sizeof(tally_trace_events_of_##group[0]), 0                   \
+#define TALLY_TRACE_CLASS_WITH(name, proto, args, fields, assign, print, hit, constants) \
+	TALLY_TP_DECLARE(name, proto, fields) \
+	TALLY_TP_DEFINE(name, proto, args, fields, assign, print, #print, hit, constants, \
+			#constants)
+#define TALLY_TRACE_EVENT(class_name, event) \
+	TALLY_TP_DECLARE_EVENT(class_name, event) \
+	struct tally_trace_event tally_trace_event_##event = { \
+		0, 0, #event, &tally_trace_class_##class_name, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+	};
+#define TALLY_TRACE_GROUP(group, ...) \
+	TALLY_TP_DECLARE_GROUP(group) \
+	static struct tally_trace_event *const tally_trace_events_of_##group[] = { TALLY_TP_EACH( \
+		TALLY_TP_ADDRESS, group, __VA_ARGS__) }; \
+	struct tally_trace_group tally_trace_group_##group = { \
+		#group, tally_trace_events_of_##group, \
+		sizeof(tally_trace_events_of_##group) / sizeof(tally_trace_events_of_##group[0]), \
+		0 \
 	};
 #define TALLY_TP_ADDRESS(group, event) &tally_trace_event_##event,
 
@@ -494,16 +542,40 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TP_OFFSET(c, member) offsetof(struct tally_trace_record_##c, member)
 #define TALLY_TP_DESCRIBE(c, field) TALLY_TP_FIELD(TALLY_TP_DESCRIBE, c, field)
 #define TALLY_TP_DESCRIBE_NUMBER(c, type, name) \
-	{ #type, #name, TALLY_TP_OFFSET(c, name), sizeof(type), sizeof(type), TALLY_TP_SIGNED(type), TALLY_TRACE_NUMBER },
+	{ #type, \
+	  #name, \
+	  TALLY_TP_OFFSET(c, name), \
+	  sizeof(type), \
+	  sizeof(type), \
+	  TALLY_TP_SIGNED(type), \
+	  TALLY_TRACE_NUMBER },
 #define TALLY_TP_DESCRIBE_POINTER(c, name) \
-	{ "const void *", #name, TALLY_TP_OFFSET(c, name), sizeof(void *), sizeof(void *), 0, TALLY_TRACE_NUMBER },
-#define TALLY_TP_DESCRIBE_ARRAY(c, type, name, count)                                          \
-	{ #type, #name, TALLY_TP_OFFSET(c, name), sizeof(type) * (count), sizeof(type), TALLY_TP_SIGNED(type), \
+	{ "const void *", #name, TALLY_TP_OFFSET(c, name), sizeof(void *), \
+	  sizeof(void *), 0,     TALLY_TRACE_NUMBER },
+#define TALLY_TP_DESCRIBE_ARRAY(c, type, name, count) \
+	{ #type, \
+	  #name, \
+	  TALLY_TP_OFFSET(c, name), \
+	  sizeof(type) * (count), \
+	  sizeof(type), \
+	  TALLY_TP_SIGNED(type), \
 	  TALLY_TRACE_ARRAY },
 #define TALLY_TP_DESCRIBE_DYNAMIC(c, type, name, count) \
-	{ #type, #name, TALLY_TP_OFFSET(c, tally_loc_##name), 4, sizeof(type), TALLY_TP_SIGNED(type), TALLY_TRACE_DYNAMIC },
+	{ #type, \
+	  #name, \
+	  TALLY_TP_OFFSET(c, tally_loc_##name), \
+	  4, \
+	  sizeof(type), \
+	  TALLY_TP_SIGNED(type), \
+	  TALLY_TRACE_DYNAMIC },
 #define TALLY_TP_DESCRIBE_STRING(c, name, source) \
-	{ "char", #name, TALLY_TP_OFFSET(c, tally_loc_##name), 4, 1, TALLY_TP_SIGNED(char), TALLY_TRACE_DYNAMIC },
+	{ "char", \
+	  #name, \
+	  TALLY_TP_OFFSET(c, tally_loc_##name), \
+	  4, \
+	  1, \
+	  TALLY_TP_SIGNED(char), \
+	  TALLY_TRACE_DYNAMIC },
 
 #define TALLY_TP_UNUSED(c, argument) (void)(argument);
 
@@ -512,20 +584,25 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TP_WORD_NUMBER(c, type, name)
 #define TALLY_TP_WORD_POINTER(c, name)
 #define TALLY_TP_WORD_ARRAY(c, type, name, count)
-#define TALLY_TP_WORD_DYNAMIC(c, type, name, count) uint32_t tally_loc_##name; size_t tally_gap_##name;
-#define TALLY_TP_WORD_STRING(c, name, source) uint32_t tally_loc_##name; const char *tally_from_##name;
+#define TALLY_TP_WORD_DYNAMIC(c, type, name, count) \
+	uint32_t tally_loc_##name; \
+	size_t tally_gap_##name;
+#define TALLY_TP_WORD_STRING(c, name, source) \
+	uint32_t tally_loc_##name; \
+	const char *tally_from_##name;
 
 #define TALLY_TP_MEASURE(c, field) TALLY_TP_FIELD(TALLY_TP_MEASURE, c, field)
 #define TALLY_TP_MEASURE_NUMBER(c, type, name)
 #define TALLY_TP_MEASURE_POINTER(c, name)
 #define TALLY_TP_MEASURE_ARRAY(c, type, name, count)
-#define TALLY_TP_MEASURE_DYNAMIC(c, type, name, count)   \
-	tally_words->tally_gap_##name = tally_size;         \
-	tally_words->tally_loc_##name = tally_trace_room(&tally_size, (size_t)(count), sizeof(type), __alignof__(type));
-#define TALLY_TP_MEASURE_STRING(c, name, source)                   \
+#define TALLY_TP_MEASURE_DYNAMIC(c, type, name, count) \
+	tally_words->tally_gap_##name = tally_size; \
+	tally_words->tally_loc_##name = tally_trace_room(&tally_size, (size_t)(count), \
+							 sizeof(type), __alignof__(type));
+#define TALLY_TP_MEASURE_STRING(c, name, source) \
 	tally_words->tally_from_##name = tally_trace_source(source); \
-	tally_words->tally_loc_##name =                              \
-		tally_trace_room(&tally_size, __builtin_strlen(tally_words->tally_from_##name) + 1, 1, 1);
+	tally_words->tally_loc_##name = tally_trace_room( \
+		&tally_size, __builtin_strlen(tally_words->tally_from_##name) + 1, 1, 1);
 
 #define TALLY_TP_PLACE(c, field) TALLY_TP_FIELD(TALLY_TP_PLACE, c, field)
 #define TALLY_TP_PLACE_NUMBER(c, type, name)
@@ -543,7 +620,7 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TP_NAME_NUMBER(c, type, name)
 #define TALLY_TP_NAME_POINTER(c, name)
 #define TALLY_TP_NAME_ARRAY(c, type, name, count)
-#define TALLY_TP_NAME_DYNAMIC(c, type, name, count)                                                   \
+#define TALLY_TP_NAME_DYNAMIC(c, type, name, count) \
 	const struct tally_trace_bytes name = tally_trace_bytes_at(REC, REC->tally_loc_##name); \
 	(void)name;
 #define TALLY_TP_NAME_STRING(c, name, source) TALLY_TP_NAME_DYNAMIC(c, char, name, 0)
@@ -577,139 +654,160 @@ static inline uint32_t __get_dynamic_array_len(struct tally_trace_bytes field)
 #define __print_array(array, count, element_size) \
 	tally_trace_array(tally_text, array, (long)(count), (long)(element_size))
 
-#define TALLY_TP_DEFINE(name, proto, args, fields, assign, print_call, print_text, hit_statements, constants_list,   \
-			constant_text)                                                                                \
-	struct tally_trace_words_##name {                                                                             \
-		uint32_t tally_none; /* so that it is never empty */                                                  \
-		TALLY_TP_EACH_OF(TALLY_TP_WORD, name, fields)                                                         \
-	};                                                                                                            \
-	static inline size_t tally_trace_measure_##name(struct tally_trace_words_##name *tally_words,                 \
-							TALLY_TP_OPEN proto)                                          \
-	{                                                                                                             \
-		size_t tally_size = sizeof(struct tally_trace_record_##name);                                         \
-		(void)tally_words;                                                                                    \
-		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args)                                                         \
-		TALLY_TP_EACH_OF(TALLY_TP_MEASURE, name, fields)                                                      \
-		return tally_size;                                                                                    \
-	}                                                                                                             \
-	static inline void tally_trace_fill_##name(struct tally_trace_record_##name *entry,                           \
-						   const struct tally_trace_words_##name *tally_words,                \
-						   TALLY_TP_OPEN proto)                                               \
-	{                                                                                                             \
-		(void)tally_words;                                                                                    \
-		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args)                                                         \
-		__builtin_memset((char *)entry + sizeof(entry->common), 0, sizeof(*entry) - sizeof(entry->common));   \
-		TALLY_TP_EACH_OF(TALLY_TP_PLACE, name, fields)                                                        \
-		TALLY_TP_OPEN assign                                                                                  \
-	}                                                                                                             \
-	static inline void tally_trace_aim_##name(struct tally_trace_hit *tally_hit, TALLY_TP_OPEN proto)             \
-	{                                                                                                             \
-		(void)tally_hit;                                                                                      \
-		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args)                                                         \
-		TALLY_TP_OPEN hit_statements;                                                                         \
-	}                                                                                                             \
-	static inline __attribute__((always_inline)) void tally_trace_deliver_##name(                                 \
-		struct tally_trace_event *tally_event, uintptr_t tally_ip, uintptr_t tally_back,                      \
-		const uintptr_t *tally_frame, TALLY_TP_OPEN proto)                                                    \
-	{                                                                                                             \
-		struct tally_trace_words_##name tally_words;                                                          \
-		struct tally_trace_hit tally_hit;                                                                     \
-		size_t tally_size = tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args);                     \
-		void *tally_entry;                                                                                    \
-		tally_hit.event = tally_event;                                                                        \
-		tally_hit.count = 1;                                                                                  \
-		tally_hit.address = 0;                                                                                \
-		tally_hit.task = 0;                                                                                   \
-		tally_hit.ip = tally_ip;                                                                              \
-		tally_hit.back = tally_back;                                                                          \
-		tally_hit.frame = tally_frame;                                                                        \
-		tally_trace_aim_##name(&tally_hit, TALLY_TP_OPEN args);                                               \
-		tally_entry = tally_trace_begin(&tally_hit, tally_size);                                              \
-		if (!tally_entry)                                                                                     \
-			return;                                                                                       \
-		tally_trace_fill_##name((struct tally_trace_record_##name *)tally_entry, &tally_words,                \
-					TALLY_TP_OPEN args);                                                          \
-		tally_trace_end(&tally_hit);                                                                          \
-	}                                                                                                             \
-	static void tally_trace_perf_##name(void *tally_data, TALLY_TP_OPEN proto)                                    \
-	{                                                                                                             \
-		tally_trace_deliver_##name((struct tally_trace_event *)tally_data, 0,                                 \
-					   (uintptr_t)__builtin_return_address(0),                                    \
-					   (const uintptr_t *)__builtin_frame_address(0), TALLY_TP_OPEN args);        \
-	}                                                                                                             \
-	static void tally_trace_line_##name(void *tally_data, TALLY_TP_OPEN proto)                                    \
-	{                                                                                                             \
-		struct tally_trace_listener *tally_listener = (struct tally_trace_listener *)tally_data;              \
-		struct tally_trace_words_##name tally_words;                                                          \
-		struct tally_trace_hit tally_hit;                                                                     \
-		size_t tally_size = tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args);                     \
-		void *tally_entry = tally_trace_begin_line(&tally_hit, tally_listener, tally_size);                   \
-		if (!tally_entry)                                                                                     \
-			return;                                                                                       \
-		tally_trace_fill_##name((struct tally_trace_record_##name *)tally_entry, &tally_words,                \
-					TALLY_TP_OPEN args);                                                          \
-		tally_trace_end_line(&tally_hit, tally_listener);                                                     \
-	}                                                                                                             \
-	static inline __attribute__((always_inline)) int tally_trace_counted_##name(                                  \
-		struct tally_trace_event *tally_event, TALLY_TP_OPEN proto)                                           \
-	{                                                                                                             \
-		struct tally_trace_words_##name tally_words;                                                          \
-		struct tally_trace_hit tally_hit;                                                                     \
-		tally_hit.count = 1;                                                                                  \
-		tally_hit.task = 0;                                                                                   \
-		tally_trace_aim_##name(&tally_hit, TALLY_TP_OPEN args);                                               \
-		if (tally_hit.task ||                                                                                 \
-		    tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args) > TALLY_TRACE_SIZE_MAX - 4)          \
-			return 0;                                                                                     \
-		tally_trace_count(tally_event, tally_hit.count);                                                      \
-		return 1;                                                                                             \
-	}                                                                                                             \
-	static __attribute__((noinline)) void tally_trace_call_##name(                                                \
-		struct tally_trace_event *tally_event, uintptr_t tally_ip, uintptr_t tally_back,                      \
-		const uintptr_t *tally_frame, TALLY_TP_OPEN proto)                                                    \
-	{                                                                                                             \
-		const struct tally_trace_probe *tally_probe;                                                          \
-		void *tally_mark;                                                                                     \
-		for (tally_probe = tally_trace_walk(tally_event, &tally_mark); tally_probe && tally_probe->function;  \
-		     tally_probe++) {                                                                                 \
-			if (tally_probe->function == (tally_trace_function *)tally_trace_perf_##name)                 \
-				tally_trace_deliver_##name((struct tally_trace_event *)tally_probe->data, tally_ip,   \
-							   tally_back, tally_frame, TALLY_TP_OPEN args);              \
-			else                                                                                          \
-				((tally_trace_function_##name *)tally_probe->function)(tally_probe->data,             \
-										       TALLY_TP_OPEN args);           \
-		}                                                                                                     \
-		tally_trace_walked(tally_mark);                                                                       \
-	}                                                                                                             \
-	void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip, TALLY_TP_OPEN proto)   \
-	{                                                                                                             \
-		const uintptr_t tally_back = (uintptr_t)__builtin_return_address(0);                                  \
-		const uintptr_t *const tally_frame = (const uintptr_t *)__builtin_frame_address(0);                   \
-		const uint32_t tally_alone = __atomic_load_n(&tally_event->perf_alone, __ATOMIC_RELAXED);             \
-		if (tally_alone == TALLY_TRACE_COUNTED && tally_trace_counted_##name(tally_event, TALLY_TP_OPEN args)) \
-			return;                                                                                       \
-		if (__builtin_expect(tally_alone != 0, 1))                                                            \
-			tally_trace_deliver_##name(tally_event, tally_ip, tally_back, tally_frame, TALLY_TP_OPEN args); \
-		else                                                                                                  \
-			tally_trace_call_##name(tally_event, tally_ip, tally_back, tally_frame, TALLY_TP_OPEN args);  \
-	}                                                                                                             \
-	static void tally_trace_text_##name(struct tally_trace_text *tally_text, const void *tally_record)            \
-	{                                                                                                             \
-		const struct tally_trace_record_##name *REC = (const struct tally_trace_record_##name *)tally_record; \
-		TALLY_TP_EACH_OF(TALLY_TP_NAME, name, fields)                                                         \
-		(void)REC;                                                                                            \
-		print_call;                                                                                           \
-	}                                                                                                             \
-	static const struct tally_trace_field tally_trace_fields_##name[] = {                                         \
-		TALLY_TP_EACH_OF(TALLY_TP_DESCRIBE, name, fields)                                                     \
-	};                                                                                                            \
-	static const int64_t tally_trace_constants_##name[] = { TALLY_TP_OPEN constants_list };                       \
-	struct tally_trace_class tally_trace_class_##name = {                                                         \
-		#name, tally_trace_fields_##name,                                                                     \
-		sizeof(tally_trace_fields_##name) / sizeof(tally_trace_fields_##name[0]),                             \
-		sizeof(struct tally_trace_record_##name), print_text, constant_text, tally_trace_constants_##name,    \
-		tally_trace_text_##name, (tally_trace_function *)tally_trace_line_##name,                             \
-		(tally_trace_function *)tally_trace_perf_##name, 0                                                    \
+#define TALLY_TP_DEFINE(name, proto, args, fields, assign, print_call, print_text, hit_statements, \
+			constants_list, constant_text) \
+	struct tally_trace_words_##name { \
+		uint32_t tally_none; /* so that it is never empty */ \
+		TALLY_TP_EACH_OF(TALLY_TP_WORD, name, fields) \
+	}; \
+	static inline size_t tally_trace_measure_##name( \
+		struct tally_trace_words_##name *tally_words, TALLY_TP_OPEN proto) \
+	{ \
+		size_t tally_size = sizeof(struct tally_trace_record_##name); \
+		(void)tally_words; \
+		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args) \
+		TALLY_TP_EACH_OF(TALLY_TP_MEASURE, name, fields) \
+		return tally_size; \
+	} \
+	static inline void tally_trace_fill_##name( \
+		struct tally_trace_record_##name *entry, \
+		const struct tally_trace_words_##name *tally_words, TALLY_TP_OPEN proto) \
+	{ \
+		(void)tally_words; \
+		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args) \
+		__builtin_memset((char *)entry + sizeof(entry->common), 0, \
+				 sizeof(*entry) - sizeof(entry->common)); \
+		TALLY_TP_EACH_OF(TALLY_TP_PLACE, name, fields) \
+		TALLY_TP_OPEN assign \
+	} \
+	static inline void tally_trace_aim_##name(struct tally_trace_hit *tally_hit, \
+						  TALLY_TP_OPEN proto) \
+	{ \
+		(void)tally_hit; \
+		TALLY_TP_EACH_OF(TALLY_TP_UNUSED, name, args) \
+		TALLY_TP_OPEN hit_statements; \
+	} \
+	static inline __attribute__((always_inline)) void tally_trace_deliver_##name( \
+		struct tally_trace_event *tally_event, uintptr_t tally_ip, uintptr_t tally_back, \
+		const uintptr_t *tally_frame, TALLY_TP_OPEN proto) \
+	{ \
+		struct tally_trace_words_##name tally_words; \
+		struct tally_trace_hit tally_hit; \
+		size_t tally_size = tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args); \
+		void *tally_entry; \
+		tally_hit.event = tally_event; \
+		tally_hit.count = 1; \
+		tally_hit.address = 0; \
+		tally_hit.task = 0; \
+		tally_hit.ip = tally_ip; \
+		tally_hit.back = tally_back; \
+		tally_hit.frame = tally_frame; \
+		tally_trace_aim_##name(&tally_hit, TALLY_TP_OPEN args); \
+		tally_entry = tally_trace_begin(&tally_hit, tally_size); \
+		if (!tally_entry) \
+			return; \
+		tally_trace_fill_##name((struct tally_trace_record_##name *)tally_entry, \
+					&tally_words, TALLY_TP_OPEN args); \
+		tally_trace_end(&tally_hit); \
+	} \
+	static void tally_trace_perf_##name(void *tally_data, TALLY_TP_OPEN proto) \
+	{ \
+		tally_trace_deliver_##name((struct tally_trace_event *)tally_data, 0, \
+					   (uintptr_t)__builtin_return_address(0), \
+					   (const uintptr_t *)__builtin_frame_address(0), \
+					   TALLY_TP_OPEN args); \
+	} \
+	static void tally_trace_line_##name(void *tally_data, TALLY_TP_OPEN proto) \
+	{ \
+		struct tally_trace_listener *tally_listener = (struct tally_trace_listener *) \
+			tally_data; \
+		struct tally_trace_words_##name tally_words; \
+		struct tally_trace_hit tally_hit; \
+		size_t tally_size = tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args); \
+		void *tally_entry = tally_trace_begin_line(&tally_hit, tally_listener, \
+							   tally_size); \
+		if (!tally_entry) \
+			return; \
+		tally_trace_fill_##name((struct tally_trace_record_##name *)tally_entry, \
+					&tally_words, TALLY_TP_OPEN args); \
+		tally_trace_end_line(&tally_hit, tally_listener); \
+	} \
+	static inline __attribute__((always_inline)) int tally_trace_counted_##name( \
+		struct tally_trace_event *tally_event, TALLY_TP_OPEN proto) \
+	{ \
+		struct tally_trace_words_##name tally_words; \
+		struct tally_trace_hit tally_hit; \
+		tally_hit.count = 1; \
+		tally_hit.task = 0; \
+		tally_trace_aim_##name(&tally_hit, TALLY_TP_OPEN args); \
+		if (tally_hit.task || \
+		    tally_trace_measure_##name(&tally_words, TALLY_TP_OPEN args) > \
+			    TALLY_TRACE_SIZE_MAX - 4) \
+			return 0; \
+		tally_trace_count(tally_event, tally_hit.count); \
+		return 1; \
+	} \
+	static __attribute__((noinline)) void tally_trace_call_##name( \
+		struct tally_trace_event *tally_event, uintptr_t tally_ip, uintptr_t tally_back, \
+		const uintptr_t *tally_frame, TALLY_TP_OPEN proto) \
+	{ \
+		const struct tally_trace_probe *tally_probe; \
+		void *tally_mark; \
+		for (tally_probe = tally_trace_walk(tally_event, &tally_mark); \
+		     tally_probe && tally_probe->function; tally_probe++) { \
+			if (tally_probe->function == \
+			    (tally_trace_function *)tally_trace_perf_##name) \
+				tally_trace_deliver_##name( \
+					(struct tally_trace_event *)tally_probe->data, tally_ip, \
+					tally_back, tally_frame, TALLY_TP_OPEN args); \
+			else \
+				((tally_trace_function_##name *)tally_probe->function)( \
+					tally_probe->data, TALLY_TP_OPEN args); \
+		} \
+		tally_trace_walked(tally_mark); \
+	} \
+	void tally_trace_hit_##name(struct tally_trace_event *tally_event, uintptr_t tally_ip, \
+				    TALLY_TP_OPEN proto) \
+	{ \
+		const uintptr_t tally_back = (uintptr_t)__builtin_return_address(0); \
+		const uintptr_t *const tally_frame = (const uintptr_t *)__builtin_frame_address( \
+			0); \
+		const uint32_t tally_alone = __atomic_load_n(&tally_event->perf_alone, \
+							     __ATOMIC_RELAXED); \
+		if (tally_alone == TALLY_TRACE_COUNTED && \
+		    tally_trace_counted_##name(tally_event, TALLY_TP_OPEN args)) \
+			return; \
+		if (__builtin_expect(tally_alone != 0, 1)) \
+			tally_trace_deliver_##name(tally_event, tally_ip, tally_back, tally_frame, \
+						   TALLY_TP_OPEN args); \
+		else \
+			tally_trace_call_##name(tally_event, tally_ip, tally_back, tally_frame, \
+						TALLY_TP_OPEN args); \
+	} \
+	static void tally_trace_text_##name(struct tally_trace_text *tally_text, \
+					    const void *tally_record) \
+	{ \
+		const struct tally_trace_record_##name *REC = \
+			(const struct tally_trace_record_##name *)tally_record; \
+		TALLY_TP_EACH_OF(TALLY_TP_NAME, name, fields) \
+		(void)REC; \
+		print_call; \
+	} \
+	static const struct tally_trace_field tally_trace_fields_##name[] = { TALLY_TP_EACH_OF( \
+		TALLY_TP_DESCRIBE, name, fields) }; \
+	static const int64_t tally_trace_constants_##name[] = { TALLY_TP_OPEN constants_list }; \
+	struct tally_trace_class tally_trace_class_##name = { \
+		#name, \
+		tally_trace_fields_##name, \
+		sizeof(tally_trace_fields_##name) / sizeof(tally_trace_fields_##name[0]), \
+		sizeof(struct tally_trace_record_##name), \
+		print_text, \
+		constant_text, \
+		tally_trace_constants_##name, \
+		tally_trace_text_##name, \
+		(tally_trace_function *)tally_trace_line_##name, \
+		(tally_trace_function *)tally_trace_perf_##name, \
+		0 \
 	};
 
 #endif /* TALLY_TRACE_DEFINE */

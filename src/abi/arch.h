@@ -21,11 +21,12 @@ enum tally_arch tally_arch_named(const char *machine);
 /* The one that this is compiled for. */
 enum tally_arch tally_arch_host(void);
 
-/* Whether a kernel of one runs programs of the other: x86-64 and i386, arm64 and arm.  Unknown ones are like any. */
+/* Whether a kernel of one runs programs of the other: x86-64 and i386, arm64 and arm.  Unknown ones
+ * are like any. */
 bool tally_arch_related(enum tally_arch one, enum tally_arch other);
 
-/* The register of a bit of attr.sample_regs_user and sample_regs_intr (asm/perf_regs.h of each), as perf calls it; NULL
- * where there is none. */
+/* The register of a bit of attr.sample_regs_user and sample_regs_intr (asm/perf_regs.h of each), as
+ * perf calls it; NULL where there is none. */
 const char *tally_arch_register(enum tally_arch arch, unsigned bit);
 
 #endif

@@ -103,7 +103,7 @@ void tally_swap_fields(struct tally_swapper *swapper, const char *fields)
 	}
 }
 
-/* ---- attributes ---------------------------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------- */
 
 static uint64_t mirror(uint64_t bits)
 {
@@ -116,7 +116,8 @@ static uint64_t mirror(uint64_t bits)
 /* A field of several bits keeps the order of its own, in either machine's. */
 static uint64_t mirror_flags(uint64_t flags)
 {
-	uint64_t out = mirror(flags), precise = (out & TALLY_ATTR_PRECISE_IP) >> TALLY_ATTR_PRECISE_IP_SHIFT;
+	uint64_t out = mirror(flags),
+		 precise = (out & TALLY_ATTR_PRECISE_IP) >> TALLY_ATTR_PRECISE_IP_SHIFT;
 	precise = precise >> 1 | (precise & 1) << 1;
 	return (out & ~TALLY_ATTR_PRECISE_IP) | precise << TALLY_ATTR_PRECISE_IP_SHIFT;
 }

@@ -1,5 +1,5 @@
-/* The kernel is the referee: tally's own definitions against the system's linux/perf_event.h, at compile time.
- * Only what the oldest header we build with (6.1) has is compared. */
+/* The kernel is the referee: tally's own definitions against the system's linux/perf_event.h, at
+ * compile time.  Only what the oldest header we build with (6.1) has is compared. */
 #include "abi/attr.h"
 #include "abi/record.h"
 
@@ -8,7 +8,9 @@
 #include <sys/ioctl.h>
 
 #define SAME_FIELD(field) \
-	_Static_assert(offsetof(struct tally_attr, field) == offsetof(struct perf_event_attr, field), #field)
+	_Static_assert(offsetof(struct tally_attr, field) == \
+			       offsetof(struct perf_event_attr, field), \
+		       #field)
 SAME_FIELD(type);
 SAME_FIELD(size);
 SAME_FIELD(config);

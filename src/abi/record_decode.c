@@ -1,7 +1,7 @@
 /* Decoding records: each field is taken from a cursor that can't run past the record.
  *
- * The order of a sample's fields is the kernel's perf_output_sample() (kernel/events/core.c), which differs
- * from the header's comment in where AUX stands: last.
+ * The order of a sample's fields is the kernel's perf_output_sample() (kernel/events/core.c), which
+ * differs from the header's comment in where AUX stands: last.
  */
 #include "abi/record.h"
 
@@ -92,7 +92,8 @@ static void take_read_values(struct cursor *cursor, uint64_t format, struct tall
 		out->values = take_array(cursor, out->count, 8 * out->stride);
 		return;
 	}
-	/* Without GROUP the times stand between the value and its id: one word of stride, ids are skipped. */
+	/* Without GROUP the times stand between the value and its id: one word of stride, ids are
+	 * skipped. */
 	const uint8_t *value = take(cursor, 8);
 	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
 		out->time_enabled = take_u64(cursor);
@@ -105,7 +106,8 @@ static void take_read_values(struct cursor *cursor, uint64_t format, struct tall
 	out->values = (const uint64_t *)value;
 }
 
-long tally_read_values_parse(uint64_t read_format, const void *bytes, size_t size, struct tally_read_values *out)
+long tally_read_values_parse(uint64_t read_format, const void *bytes, size_t size,
+			     struct tally_read_values *out)
 {
 	struct cursor cursor = { .at = bytes, .end = (const uint8_t *)bytes + size };
 	take_read_values(&cursor, read_format, out);
@@ -127,15 +129,18 @@ static void take_raw(struct cursor *cursor, struct tally_sample *sample)
 {
 	sample->raw_size = take_u32(cursor);
 	sample->raw = take(cursor, sample->raw_size);
-	/* The kernel pads so that size word and data together are whole words; be as lenient as perf is. */
+	/* The kernel pads so that size word and data together are whole words; be as lenient as
+	 * perf is. */
 	size_t odd = (4 + (size_t)sample->raw_size) & 7;
 	if (!cursor->failed && odd)
 		take(cursor, 8 - odd);
 }
 
-static void take_branches(struct cursor *cursor, const struct tally_attr *attr, struct tally_sample *sample)
+static void take_branches(struct cursor *cursor, const struct tally_attr *attr,
+			  struct tally_sample *sample)
 {
-	const uint64_t hw_index = 1ull << 17, counters = 1ull << 19; /* PERF_SAMPLE_BRANCH_HW_INDEX, _COUNTERS */
+	/* PERF_SAMPLE_BRANCH_HW_INDEX, _COUNTERS */
+	const uint64_t hw_index = 1ull << 17, counters = 1ull << 19;
 	sample->branch_count = take_u64(cursor);
 	if (attr->branch_sample_type & hw_index)
 		sample->branch_hw_index = take_u64(cursor);
@@ -155,7 +160,8 @@ static void take_stack(struct cursor *cursor, struct tally_sample *sample)
 		cursor->failed = true;
 }
 
-static void take_sample(struct cursor *cursor, const struct tally_attr *attr, struct tally_sample *sample)
+static void take_sample(struct cursor *cursor, const struct tally_attr *attr,
+			struct tally_sample *sample)
 {
 	uint64_t type = attr->sample_type;
 	*sample = (struct tally_sample){ .type = type };
@@ -240,7 +246,8 @@ size_t tally_sample_id_size(const struct tally_attr *attr)
 	return size;
 }
 
-static void take_sample_id(const uint8_t *trailer, const struct tally_attr *attr, struct tally_sample_id *id)
+static void take_sample_id(const uint8_t *trailer, const struct tally_attr *attr,
+			   struct tally_sample_id *id)
 {
 	struct cursor cursor = { .at = trailer, .end = trailer + tally_sample_id_size(attr) };
 	id->present = true;
@@ -262,18 +269,22 @@ static void take_sample_id(const uint8_t *trailer, const struct tally_attr *attr
 		id->id = take_u64(&cursor);
 }
 
-void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sample_id *id, void *out)
+void tally_sample_id_encode(const struct tally_attr *attr, const struct tally_sample_id *id,
+			    void *out)
 {
 	uint8_t *at = out;
 	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
 		return;
 	const uint64_t words[SAMPLE_ID_FIELDS] = { 0, id->time, id->id, id->stream_id, 0, id->id };
-	const uint32_t halves[SAMPLE_ID_FIELDS][2] = { { id->pid, id->tid }, { 0 }, { 0 }, { 0 }, { id->cpu, 0 } };
+	const uint32_t halves[SAMPLE_ID_FIELDS][2] = {
+		{ id->pid, id->tid }, { 0 }, { 0 }, { 0 }, { id->cpu, 0 }
+	};
 	for (unsigned i = 0; i < SAMPLE_ID_FIELDS; i++) {
 		if (!(attr->sample_type & sample_id_fields[i]))
 			continue;
 		bool is_halves = sample_id_fields[i] & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU);
-		__builtin_memcpy(at, is_halves ? (const void *)halves[i] : (const void *)&words[i], 8);
+		__builtin_memcpy(at, is_halves ? (const void *)halves[i] : (const void *)&words[i],
+				 8);
 		at += 8;
 	}
 }
@@ -320,7 +331,8 @@ static void take_task(struct cursor *cursor, struct tally_record_task *task)
 	task->time = take_u64(cursor);
 }
 
-static void take_other(struct cursor *cursor, const struct tally_attr *attr, struct tally_record *record)
+static void take_other(struct cursor *cursor, const struct tally_attr *attr,
+		       struct tally_record *record)
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_LOST:
@@ -387,8 +399,8 @@ static void take_other(struct cursor *cursor, const struct tally_attr *attr, str
 		record->text_poke.address = take_u64(cursor);
 		record->text_poke.old_length = take_u16(cursor);
 		record->text_poke.new_length = take_u16(cursor);
-		record->text_poke.bytes = take(
-			cursor, (size_t)record->text_poke.old_length + record->text_poke.new_length);
+		record->text_poke.bytes = take(cursor, (size_t)record->text_poke.old_length +
+							       record->text_poke.new_length);
 		break;
 	case TALLY_RECORD_AUX_OUTPUT_HW_ID:
 		record->hw_id = take_u64(cursor);
@@ -403,7 +415,8 @@ static void take_other(struct cursor *cursor, const struct tally_attr *attr, str
 	}
 }
 
-size_t tally_record_true_size(const struct tally_record_header *header, const void *bytes, size_t trailer)
+size_t tally_record_true_size(const struct tally_record_header *header, const void *bytes,
+			      size_t trailer)
 {
 	enum { FIXED_BYTES = sizeof(*header) + 16 }; /* of both */
 	if (header->type != TALLY_RECORD_KSYMBOL && header->type != TALLY_RECORD_BPF_EVENT)
@@ -417,7 +430,8 @@ size_t tally_record_true_size(const struct tally_record_header *header, const vo
 	return at + trailer < header->size ? at + trailer : header->size;
 }
 
-int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size, struct tally_record *record)
+int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t size,
+			struct tally_record *record)
 {
 	if (size < sizeof(record->header))
 		return -BAD_MESSAGE;
@@ -434,9 +448,11 @@ int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t
 		take_sample(&cursor, attr, &record->sample);
 		return cursor.failed ? -BAD_MESSAGE : 0;
 	}
-	/* Records that perf synthesizes may lack the trailer: without room for it, there is none. */
+	/* Records that perf synthesizes may lack the trailer: without room for it, there is
+	 * none. */
 	size_t trailer = tally_sample_id_size(attr);
-	cursor.end = (const uint8_t *)bytes + tally_record_true_size(&record->header, bytes, trailer);
+	cursor.end = (const uint8_t *)bytes +
+		     tally_record_true_size(&record->header, bytes, trailer);
 	if (trailer && (size_t)(cursor.end - cursor.at) >= trailer) {
 		cursor.end -= trailer;
 		take_sample_id(cursor.end, attr, &record->sample_id);
@@ -444,7 +460,8 @@ int tally_record_decode(const struct tally_attr *attr, const void *bytes, size_t
 	__builtin_memset(&record->sample, 0, sizeof(record->sample));
 	if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
 		take_mmap(&cursor, &record->header, &record->mmap);
-	else if (record->header.type == TALLY_RECORD_FORK || record->header.type == TALLY_RECORD_EXIT)
+	else if (record->header.type == TALLY_RECORD_FORK ||
+		 record->header.type == TALLY_RECORD_EXIT)
 		take_task(&cursor, &record->task);
 	else
 		take_other(&cursor, attr, record);
@@ -463,14 +480,16 @@ bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t si
 	if (header.type == TALLY_RECORD_SAMPLE) {
 		at = sizeof(header);
 		if (!(type & TALLY_SAMPLE_IDENTIFIER))
-			at += 8 * (unsigned)__builtin_popcountll(type & (TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
-									 TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR));
+			at += 8 * (unsigned)__builtin_popcountll(
+					  type & (TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+						  TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR));
 	} else {
 		if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
 			return false;
 		size_t behind = 8; /* IDENTIFIER is last; ID has STREAM_ID and CPU behind it */
 		if (!(type & TALLY_SAMPLE_IDENTIFIER))
-			behind += 8 * (unsigned)__builtin_popcountll(type & (TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
+			behind += 8 * (unsigned)__builtin_popcountll(
+					      type & (TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
 		size_t end = tally_record_true_size(&header, bytes, tally_sample_id_size(attr));
 		if (end < sizeof(header) + behind)
 			return false;

@@ -3,7 +3,8 @@
 
 uint64_t tally_branch_flags_mirror(uint64_t flags)
 {
-	/* struct perf_branch_entry, first field first: mispred predicted in_tx abort cycles type spec new_type priv. */
+	/* struct perf_branch_entry, first field first: mispred predicted in_tx abort cycles type
+	 * spec new_type priv. */
 	static const uint8_t widths[] = { 1, 1, 1, 1, 16, 4, 2, 4, 3, 31 };
 	uint64_t out = 0;
 	unsigned at = 0;
@@ -22,7 +23,8 @@ static void swap_words(struct tally_swapper *swapper, uint64_t count)
 
 static void swap_read_values(struct tally_swapper *swapper, uint64_t format)
 {
-	unsigned times = !!(format & TALLY_FORMAT_TOTAL_TIME_ENABLED) + !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING);
+	unsigned times = !!(format & TALLY_FORMAT_TOTAL_TIME_ENABLED) +
+			 !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING);
 	unsigned others = !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
 	if (!(format & TALLY_FORMAT_GROUP)) {
 		swap_words(swapper, 1 + times + others);
@@ -50,7 +52,8 @@ static void swap_raw(struct tally_swapper *swapper)
 
 static void swap_branches(struct tally_swapper *swapper, const struct tally_attr *attr)
 {
-	const uint64_t hw_index = 1ull << 17, counters = 1ull << 19; /* PERF_SAMPLE_BRANCH_HW_INDEX, _COUNTERS */
+	/* PERF_SAMPLE_BRANCH_HW_INDEX, _COUNTERS */
+	const uint64_t hw_index = 1ull << 17, counters = 1ull << 19;
 	uint64_t count = tally_swap_u64(swapper);
 	if (attr->branch_sample_type & hw_index)
 		tally_swap_u64(swapper);
@@ -78,12 +81,15 @@ static void swap_stack(struct tally_swapper *swapper)
 static void swap_sample(struct tally_swapper *swapper, const struct tally_attr *attr)
 {
 	uint64_t type = attr->sample_type;
-	const uint64_t ends[] = { TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, TALLY_SAMPLE_DATA_SRC,
-				  TALLY_SAMPLE_TRANSACTION };
-	const struct { uint64_t bits; const char *fields; } starts[] = {
-		{ TALLY_SAMPLE_IDENTIFIER, "8" }, { TALLY_SAMPLE_IP, "8" },   { TALLY_SAMPLE_TID, "44" },
-		{ TALLY_SAMPLE_TIME, "8" },	  { TALLY_SAMPLE_ADDR, "8" }, { TALLY_SAMPLE_ID, "8" },
-		{ TALLY_SAMPLE_STREAM_ID, "8" },  { TALLY_SAMPLE_CPU, "44" }, { TALLY_SAMPLE_PERIOD, "8" },
+	const uint64_t ends[] = { TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT,
+				  TALLY_SAMPLE_DATA_SRC, TALLY_SAMPLE_TRANSACTION };
+	const struct { uint64_t bits; const char *fields;
+	} starts[] = {
+		{ TALLY_SAMPLE_IDENTIFIER, "8" }, { TALLY_SAMPLE_IP, "8" },
+		{ TALLY_SAMPLE_TID, "44" },       { TALLY_SAMPLE_TIME, "8" },
+		{ TALLY_SAMPLE_ADDR, "8" },       { TALLY_SAMPLE_ID, "8" },
+		{ TALLY_SAMPLE_STREAM_ID, "8" },  { TALLY_SAMPLE_CPU, "44" },
+		{ TALLY_SAMPLE_PERIOD, "8" },
 	};
 	for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (type & starts[i].bits)
@@ -105,9 +111,10 @@ static void swap_sample(struct tally_swapper *swapper, const struct tally_attr *
 			tally_swap_u64(swapper);
 	if (type & TALLY_SAMPLE_REGS_INTR)
 		swap_regs(swapper, attr->sample_regs_intr);
-	swap_words(swapper, (uint64_t)__builtin_popcountll(type & (TALLY_SAMPLE_PHYS_ADDR | TALLY_SAMPLE_CGROUP |
-								   TALLY_SAMPLE_DATA_PAGE_SIZE |
-								   TALLY_SAMPLE_CODE_PAGE_SIZE)));
+	swap_words(swapper,
+		   (uint64_t)__builtin_popcountll(
+			   type & (TALLY_SAMPLE_PHYS_ADDR | TALLY_SAMPLE_CGROUP |
+				   TALLY_SAMPLE_DATA_PAGE_SIZE | TALLY_SAMPLE_CODE_PAGE_SIZE)));
 	if (type & TALLY_SAMPLE_AUX)
 		tally_swap_u64(swapper);
 }
@@ -115,8 +122,9 @@ static void swap_sample(struct tally_swapper *swapper, const struct tally_attr *
 static void swap_trailer(struct tally_swapper *swapper, uint64_t type)
 {
 	tally_swap_fields(swapper, type & TALLY_SAMPLE_TID ? "44" : "");
-	swap_words(swapper, (uint64_t)__builtin_popcountll(type & (TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID |
-								   TALLY_SAMPLE_STREAM_ID)));
+	swap_words(swapper,
+		   (uint64_t)__builtin_popcountll(
+			   type & (TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID)));
 	tally_swap_fields(swapper, type & TALLY_SAMPLE_CPU ? "44" : "");
 	tally_swap_fields(swapper, type & TALLY_SAMPLE_IDENTIFIER ? "8" : "");
 }
@@ -153,7 +161,8 @@ void tally_record_swap(const struct tally_attr *attr, void *record)
 	enum { BUILD_ID_BYTES = 24 };
 	struct tally_record_header header;
 	__builtin_memcpy(&header, record, sizeof(header));
-	struct tally_swapper swapper = { (uint8_t *)record + sizeof(header), (uint8_t *)record + header.size };
+	struct tally_swapper swapper = { (uint8_t *)record + sizeof(header),
+					 (uint8_t *)record + header.size };
 	if (header.type == TALLY_RECORD_SAMPLE) {
 		swap_sample(&swapper, attr);
 		return;

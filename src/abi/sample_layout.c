@@ -4,7 +4,8 @@ enum { BAD_MESSAGE = 74 };
 
 void tally_sample_layout_init(struct tally_sample_layout *layout, const struct tally_attr *attr)
 {
-	struct tally_sample_layout out = { .type = attr->sample_type, .fixed_period = tally_attr_period(attr) };
+	struct tally_sample_layout out = { .type = attr->sample_type,
+					   .fixed_period = tally_attr_period(attr) };
 	const struct { uint64_t bit; uint8_t *place; } fields[] = {
 		{ TALLY_SAMPLE_IDENTIFIER, &out.identifier }, { TALLY_SAMPLE_IP, &out.ip },
 		{ TALLY_SAMPLE_TID, &out.tid },               { TALLY_SAMPLE_TIME, &out.time },
@@ -26,8 +27,8 @@ void tally_sample_layout_init(struct tally_sample_layout *layout, const struct t
 	*layout = out;
 }
 
-/* In pieces that become a few wide stores: for all at once compilers choose an instruction that takes its time to
- * start. */
+/* In pieces that become a few wide stores: for all at once compilers choose an instruction that
+ * takes its time to start. */
 static inline void clear(struct tally_sample *sample)
 {
 	enum { PIECE = 64, ALL = sizeof(*sample) };
@@ -64,8 +65,8 @@ static int take_raw(struct tally_sample *sample, const uint8_t *bytes, size_t le
 	return 0;
 }
 
-int tally_sample_decode(const struct tally_sample_layout *layout, const void *record_bytes, size_t size,
-			struct tally_record *record)
+int tally_sample_decode(const struct tally_sample_layout *layout, const void *record_bytes,
+			size_t size, struct tally_record *record)
 {
 	const uint8_t *bytes = record_bytes;
 	struct tally_sample *sample = &record->sample;

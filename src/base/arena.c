@@ -46,7 +46,8 @@ void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes)
 	struct tally_arena_block *block = arena->block;
 
 	if (!block || block->capacity - block->used < need) {
-		/* A large request gets a block of its own behind the current one, which still has room. */
+		/* A large request gets a block of its own behind the current one, which still has
+		 * room. */
 		if (need > BLOCK_BYTES_MAX / 4) {
 			struct tally_arena_block *own = block_new(need);
 			if (!own)

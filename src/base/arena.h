@@ -19,7 +19,8 @@ struct tally_arena {
 /* What it takes from the heap. */
 size_t tally_arena_bytes(const struct tally_arena *arena);
 
-/* Zeroed memory aligned for any object, or NULL when there is none.  Lives until the arena is released. */
+/* Zeroed memory aligned for any object, or NULL when there is none.  Lives until the arena is
+ * released. */
 void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes);
 
 /* `count` zeroed items; NULL also when the product overflows. */

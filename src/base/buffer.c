@@ -118,7 +118,8 @@ static int read_all(struct tally_buffer *buffer, int fd, size_t maximum)
 	}
 }
 
-int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const char *path, size_t maximum)
+int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const char *path,
+			   size_t maximum)
 {
 	int fd = openat(directory_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

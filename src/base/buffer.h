@@ -1,6 +1,7 @@
 /* A growable run of bytes with a maximum, and text building over it.
  *
- * Errors stick: after a failed append every later one does nothing, and `failed` is checked once at the end.
+ * Errors stick: after a failed append every later one does nothing, and `failed` is checked once at
+ * the end.
  */
 #ifndef TALLY_BASE_BUFFER_H
 #define TALLY_BASE_BUFFER_H
@@ -39,6 +40,7 @@ void tally_buffer_release(struct tally_buffer *buffer);
 
 /* The whole of a file (also /proc and sysfs, whose size is unknown), at most `maximum` bytes.
  * 0 or -errno; -EFBIG when it is larger. */
-int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const char *path, size_t maximum);
+int tally_buffer_read_file(struct tally_buffer *buffer, int directory_fd, const char *path,
+			   size_t maximum);
 
 #endif

@@ -1,7 +1,8 @@
 /* Numbers to digits where printf(3) takes longer than all the rest: lines by the million.
  *
- * tally_digits_…: backwards from `end`; their number is returned (at most 20 decimal, 16 hexadecimal, 22 octal ones).
- * tally_put_…, tally_write_…: forwards, with room for TALLY_DIGITS_MAX bytes more than are counted.  No NUL.
+ * tally_digits_…: backwards from `end`; their number is returned (at most 20 decimal, 16
+ * hexadecimal, 22 octal ones). tally_put_…, tally_write_…: forwards, with room for TALLY_DIGITS_MAX
+ * bytes more than are counted.  No NUL.
  */
 #ifndef TALLY_BASE_DIGITS_H
 #define TALLY_BASE_DIGITS_H
@@ -19,9 +20,26 @@ static const char tally_digit_pairs[] =
 /* How many digits a number has. */
 static inline unsigned tally_decimal_length(uint64_t value)
 {
-	static const uint64_t powers[] = { 0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000,
-		10000000000u, 100000000000u, 1000000000000u, 10000000000000u, 100000000000000u, 1000000000000000u,
-		10000000000000000u, 100000000000000000u, 1000000000000000000u, 10000000000000000000u };
+	static const uint64_t powers[] = { 0,
+					   10,
+					   100,
+					   1000,
+					   10000,
+					   100000,
+					   1000000,
+					   10000000,
+					   100000000,
+					   1000000000,
+					   10000000000u,
+					   100000000000u,
+					   1000000000000u,
+					   10000000000000u,
+					   100000000000000u,
+					   1000000000000000u,
+					   10000000000000000u,
+					   100000000000000000u,
+					   1000000000000000000u,
+					   10000000000000000000u };
 	unsigned about = (unsigned)(64 - __builtin_clzll(value | 1)) * 1233 >> 12; /* log10(2) */
 	return about + (value >= powers[about]);
 }
@@ -55,7 +73,8 @@ static inline size_t tally_digits_decimal(char *end, uint64_t value)
 }
 
 /* `bits` of a digit: 4 hexadecimal, 3 octal; `digits` by value. */
-static inline size_t tally_digits_binary(char *end, uint64_t value, unsigned bits, const char *digits)
+static inline size_t tally_digits_binary(char *end, uint64_t value, unsigned bits,
+					 const char *digits)
 {
 	char *at = end;
 	do {
@@ -82,18 +101,20 @@ static inline uint64_t tally_hexadecimal_word(uint32_t value)
 	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? word : __builtin_bswap64(word);
 }
 
-/* printf's "%lx" with `length` digits, forwards, at `out`; the first byte behind.  Writes 16 bytes. */
+/* printf's "%lx" with `length` digits, forwards, at `out`; the first byte behind.  Writes 16
+ * bytes. */
 static inline char *tally_write_hexadecimal(char *out, uint64_t value, unsigned length)
 {
 	value <<= (64 - 4 * length) & 63;
-	uint64_t high = tally_hexadecimal_word((uint32_t)(value >> 32)), low = tally_hexadecimal_word((uint32_t)value);
+	uint64_t high = tally_hexadecimal_word((uint32_t)(value >> 32)),
+		 low = tally_hexadecimal_word((uint32_t)value);
 	memcpy(out, &high, 8);
 	memcpy(out + 8, &low, 8);
 	return out + length;
 }
 
-/* printf's "%*lu" and "%*lx", forwards, at `out`; the first byte behind.  Room: the larger of `width` and
- * TALLY_DIGITS_MAX. */
+/* printf's "%*lu" and "%*lx", forwards, at `out`; the first byte behind.  Room: the larger of
+ * `width` and TALLY_DIGITS_MAX. */
 static inline char *tally_put_decimal(char *out, uint64_t value, size_t width)
 {
 	size_t length = tally_decimal_length(value);

@@ -18,8 +18,8 @@ struct tally_error {
 
 #define TALLY_ERROR_NONE { .position = TALLY_NO_POSITION }
 
-/* Sets code, position (to none) and message, clears the hint.  Returns `code`, so that a failing function can
- * `return tally_error_set(...)`.  `err` may be NULL. */
+/* Sets code, position (to none) and message, clears the hint.  Returns `code`, so that a failing
+ * function can `return tally_error_set(...)`.  `err` may be NULL. */
 int tally_error_set(struct tally_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -1,4 +1,5 @@
-/* Of two numbers, without libm, which would be loaded at each start for fmax(3).  Neither may be NaN. */
+/* Of two numbers, without libm, which would be loaded at each start for fmax(3).  Neither may be
+ * NaN. */
 #ifndef TALLY_BASE_EXTREMES_H
 #define TALLY_BASE_EXTREMES_H
 

@@ -13,12 +13,14 @@ struct library {
 	int (*end)(z_streamp);
 };
 
-static int compress_all(const struct library *library, const void *bytes, size_t size, struct tally_buffer *out)
+static int compress_all(const struct library *library, const void *bytes, size_t size,
+			struct tally_buffer *out)
 {
 	enum { GZIP_WINDOW = 15 + 16, MEMORY_LEVEL = 8, CHUNK = 1 << 16 };
 	z_stream stream = { .next_in = (Bytef *)(uintptr_t)bytes };
-	int status = library->init(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, MEMORY_LEVEL,
-				   Z_DEFAULT_STRATEGY, ZLIB_VERSION, (int)sizeof(stream));
+	int status = library->init(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW,
+				   MEMORY_LEVEL, Z_DEFAULT_STRATEGY, ZLIB_VERSION,
+				   (int)sizeof(stream));
 	if (status != Z_OK)
 		return -ENOMEM;
 	do {
@@ -51,7 +53,8 @@ int tally_gzip(const void *bytes, size_t size, struct tally_buffer *out, struct 
 	if (handle)
 		dlclose(handle);
 	if (result == -ENOENT) {
-		tally_error_set(err, result, "nothing can be compressed: libz.so.1 is not installed");
+		tally_error_set(err, result,
+				"nothing can be compressed: libz.so.1 is not installed");
 		tally_error_hint(err, "on Debian: apt-get install zlib1g");
 	} else if (result < 0) {
 		tally_error_set(err, result, "out of memory");

@@ -1,4 +1,5 @@
-/* gzip (RFC 1952) of bytes in memory, by zlib, which is loaded when it is needed (libelf brings it along anyway). */
+/* gzip (RFC 1952) of bytes in memory, by zlib, which is loaded when it is needed (libelf brings it
+ * along anyway). */
 #ifndef TALLY_BASE_GZIP_H
 #define TALLY_BASE_GZIP_H
 

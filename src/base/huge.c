@@ -41,8 +41,8 @@ void *tally_huge_grow(void *memory, size_t used_bytes, size_t size_bytes)
 {
 	if (size_bytes < WORTH_BYTES)
 		return realloc(memory, size_bytes);
-	/* realloc would touch the new memory, or move huge pages to where they have to be torn up, before it can be
-	 * asked for as it should be. */
+	/* realloc would touch the new memory, or move huge pages to where they have to be torn up,
+	 * before it can be asked for as it should be. */
 	void *grown = tally_huge_alloc(size_bytes);
 	if (!grown)
 		return NULL;

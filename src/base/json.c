@@ -5,18 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 sequence at `text`, 0 when it is not one (RFC 3629: no overlong forms, no surrogates). */
+/* Bytes of the UTF-8 sequence at `text`, 0 when it is not one (RFC 3629: no overlong forms, no
+ * surrogates). */
 static unsigned utf8_length(const unsigned char *text)
 {
 	unsigned char c = text[0];
 	if (c < 0x80)
 		return 1;
-	unsigned length = c >= 0xc2 && c <= 0xdf ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c <= 0xf4 ? 4 : 0;
+	unsigned length = c >= 0xc2 && c <= 0xdf   ? 2
+			  : (c & 0xf0) == 0xe0     ? 3
+			  : c >= 0xf0 && c <= 0xf4 ? 4
+						   : 0;
 	for (unsigned i = 1; i < length; i++)
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
-	if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] > 0x9f) || (c == 0xf0 && text[1] < 0x90) ||
-	    (c == 0xf4 && text[1] > 0x8f))
+	if ((c == 0xe0 && text[1] < 0xa0) || (c == 0xed && text[1] > 0x9f) ||
+	    (c == 0xf0 && text[1] < 0x90) || (c == 0xf4 && text[1] > 0x8f))
 		return 0;
 	return length;
 }

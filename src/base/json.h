@@ -1,7 +1,7 @@
 /* Writing JSON (RFC 8259), value by value, into a buffer.
  *
- * Commas and nesting are kept here; a NULL name means "inside an array".  Numbers are written in the C locale
- * whatever the program's is.  Bytes that are not UTF-8 become U+FFFD.
+ * Commas and nesting are kept here; a NULL name means "inside an array".  Numbers are written in
+ * the C locale whatever the program's is.  Bytes that are not UTF-8 become U+FFFD.
  *
  *     struct tally_json json = { .out = &buffer };
  *     tally_json_object(&json, NULL);
@@ -31,10 +31,12 @@ void tally_json_array(struct tally_json *json, const char *name);
 /* Closes the innermost object or array; a newline behind the outermost. */
 void tally_json_end(struct tally_json *json);
 
-void tally_json_text(struct tally_json *json, const char *name, const char *value); /* NULL writes null */
+/* NULL writes null */
+void tally_json_text(struct tally_json *json, const char *name, const char *value);
 void tally_json_u64(struct tally_json *json, const char *name, uint64_t value);
 void tally_json_i64(struct tally_json *json, const char *name, int64_t value);
-void tally_json_double(struct tally_json *json, const char *name, double value); /* not finite: null */
+/* not finite: null */
+void tally_json_double(struct tally_json *json, const char *name, double value);
 void tally_json_bool(struct tally_json *json, const char *name, bool value);
 void tally_json_null(struct tally_json *json, const char *name);
 

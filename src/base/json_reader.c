@@ -48,7 +48,8 @@ int tally_json_read(const char *text, size_t length, struct tally_json_document 
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (!load(document)) {
 		tally_json_release(document);
-		tally_error_set(err, -ENOENT, "JSON can't be read: libjansson.so.4 is not installed");
+		tally_error_set(err, -ENOENT,
+				"JSON can't be read: libjansson.so.4 is not installed");
 		tally_error_hint(err, "on Debian: apt-get install libjansson4");
 		return -ENOENT;
 	}
@@ -73,7 +74,10 @@ void tally_json_release(struct tally_json_document *document)
 	free(document);
 }
 
-static const json_t *inside(const struct tally_json_value *value) { return (const json_t *)(const void *)value; }
+static const json_t *inside(const struct tally_json_value *value)
+{
+	return (const json_t *)(const void *)value;
+}
 static const struct tally_json_value *outside(const json_t *value) { return (const void *)value; }
 
 const struct tally_json_value *tally_json_root(const struct tally_json_document *document)
@@ -82,7 +86,8 @@ const struct tally_json_value *tally_json_root(const struct tally_json_document 
 }
 
 const struct tally_json_value *tally_json_member(const struct tally_json_document *document,
-						 const struct tally_json_value *value, const char *name)
+						 const struct tally_json_value *value,
+						 const char *name)
 {
 	return outside(document->library.object_get(inside(value), name));
 }
@@ -93,17 +98,20 @@ const struct tally_json_value *tally_json_item(const struct tally_json_document 
 	return outside(document->library.array_get(inside(value), index));
 }
 
-size_t tally_json_count(const struct tally_json_document *document, const struct tally_json_value *value)
+size_t tally_json_count(const struct tally_json_document *document,
+			const struct tally_json_value *value)
 {
 	return document->library.array_size(inside(value));
 }
 
-const char *tally_json_string(const struct tally_json_document *document, const struct tally_json_value *value)
+const char *tally_json_string(const struct tally_json_document *document,
+			      const struct tally_json_value *value)
 {
 	return document->library.string_value(inside(value));
 }
 
-bool tally_json_number(const struct tally_json_document *document, const struct tally_json_value *value, double *out)
+bool tally_json_number(const struct tally_json_document *document,
+		       const struct tally_json_value *value, double *out)
 {
 	if (!value || (inside(value)->type != JSON_INTEGER && inside(value)->type != JSON_REAL))
 		return false;

@@ -15,7 +15,9 @@ static uint64_t *find(const struct tally_key_set *set, uint64_t key)
 
 static int grow(struct tally_key_set *set)
 {
-	struct tally_key_set grown = { .count = set->count, .capacity = set->capacity ? 2 * set->capacity : CAPACITY_MIN };
+	struct tally_key_set grown = { .count = set->count,
+				       .capacity = set->capacity ? 2 * set->capacity
+								 : CAPACITY_MIN };
 	grown.keys = calloc(grown.capacity, sizeof(*grown.keys));
 	if (!grown.keys)
 		return -ENOMEM;

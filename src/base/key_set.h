@@ -1,4 +1,5 @@
-/* A set of 64-bit keys that are hashes already: open addressing, a word a key, so that the most of it is in a cache.
+/* A set of 64-bit keys that are hashes already: open addressing, a word a key, so that the most of
+ * it is in a cache.
  *
  * Zero-initialised is empty.  Not thread-safe.
  */

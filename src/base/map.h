@@ -34,8 +34,8 @@ static inline uint64_t tally_hash64(uint64_t key)
 /* The value's place, or NULL when the key is not there.  Valid until the next insertion. */
 uint64_t *tally_map_get(const struct tally_map *map, uint64_t key);
 
-/* The value's place, made with value 0 (and *added = true) when the key is new; NULL when memory is out.
- * `added` may be NULL. */
+/* The value's place, made with value 0 (and *added = true) when the key is new; NULL when memory is
+ * out.  `added` may be NULL. */
 uint64_t *tally_map_put(struct tally_map *map, uint64_t key, bool *added);
 
 /* Takes the key out; false when it isn't there. */

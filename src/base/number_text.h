@@ -1,4 +1,5 @@
-/* Numbers as people read them: "1,234,567".  What programs read (CSV, JSON, perf script's layout) has digits alone. */
+/* Numbers as people read them: "1,234,567".  What programs read (CSV, JSON, perf script's layout)
+ * has digits alone. */
 #ifndef TALLY_BASE_NUMBER_TEXT_H
 #define TALLY_BASE_NUMBER_TEXT_H
 

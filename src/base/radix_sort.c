@@ -1,7 +1,8 @@
 #include "base/radix_sort.h"
 
 /* By byte after byte of the key, without those that all have in common. */
-struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare, size_t count)
+struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare,
+					size_t count)
 {
 	for (unsigned shift = 0; count > 1 && shift < 64; shift += 8) {
 		size_t places[257] = { 0 };

@@ -10,7 +10,9 @@ struct tally_sort_key {
 	uint32_t index; /* of what is sorted */
 };
 
-/* Sorts `keys` with the help of `spare`, as large; the result is in one of the two: which, is returned. */
-struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare, size_t count);
+/* Sorts `keys` with the help of `spare`, as large; the result is in one of the two: which, is
+ * returned. */
+struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare,
+					size_t count);
 
 #endif

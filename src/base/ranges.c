@@ -14,7 +14,8 @@ void tally_ranges_join(struct tally_ranges *ranges)
 	if (ranges->count)
 		qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
 	for (size_t i = 0; i < ranges->count; i++) {
-		struct tally_range next = ranges->items[i], *last = &ranges->items[kept ? kept - 1 : 0];
+		struct tally_range next = ranges->items[i],
+				   *last = &ranges->items[kept ? kept - 1 : 0];
 		if (!kept || (next.first > last->last && next.first - last->last > 1))
 			ranges->items[kept++] = next;
 		else if (next.last > last->last)

@@ -1,4 +1,5 @@
-/* A set of 64-bit numbers as ranges, which are added in any order, sorted and joined once, and then searched.
+/* A set of 64-bit numbers as ranges, which are added in any order, sorted and joined once, and then
+ * searched.
  *
  *     tally_vector_push(&ranges, (struct tally_range){ 4, 7 });
  *     tally_ranges_join(&ranges);
@@ -20,7 +21,8 @@ struct tally_range {
 };
 
 struct tally_ranges {
-	struct tally_range *items; /* once joined in order, with numbers between them that are in none */
+	/* once joined in order, with numbers between them that are in none */
+	struct tally_range *items;
 	size_t count, capacity;
 };
 

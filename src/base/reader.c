@@ -4,8 +4,9 @@
 
 void tally_reader_init(struct tally_reader *reader, const void *bytes, size_t length, bool swap)
 {
-	*reader = (struct tally_reader){ .start = bytes, .at = bytes, .end = (const uint8_t *)bytes + length,
-					 .swap = swap };
+	*reader = (struct tally_reader){
+		.start = bytes, .at = bytes, .end = (const uint8_t *)bytes + length, .swap = swap
+	};
 }
 
 const void *tally_reader_bytes(struct tally_reader *reader, size_t length)
@@ -69,7 +70,9 @@ int64_t tally_reader_sleb(struct tally_reader *reader)
 
 const char *tally_reader_string(struct tally_reader *reader)
 {
-	const uint8_t *end = reader->failed ? NULL : memchr(reader->at, 0, (size_t)(reader->end - reader->at));
+	const uint8_t *end = reader->failed
+				     ? NULL
+				     : memchr(reader->at, 0, (size_t)(reader->end - reader->at));
 	if (!end) {
 		reader->failed = true;
 		return NULL;

@@ -21,8 +21,8 @@ static uint64_t hash_bytes(const char *text, size_t length)
 	return tally_hash64(hash ^ rest);
 }
 
-static uint32_t *find(const struct tally_strings *strings, uint32_t *slots, size_t capacity, const char *text,
-		      size_t length)
+static uint32_t *find(const struct tally_strings *strings, uint32_t *slots, size_t capacity,
+		      const char *text, size_t length)
 {
 	size_t at = hash_bytes(text, length) & (capacity - 1);
 	for (; slots[at]; at = (at + 1) & (capacity - 1)) {
@@ -40,7 +40,8 @@ static int grow(struct tally_strings *strings)
 	if (!slots)
 		return -1;
 	for (uint32_t id = 0; id < strings->count; id++)
-		*find(strings, slots, capacity, strings->texts[id], strlen(strings->texts[id])) = id + 1;
+		*find(strings, slots, capacity, strings->texts[id],
+		      strlen(strings->texts[id])) = id + 1;
 	free(strings->slots);
 	strings->slots = slots;
 	strings->slots_capacity = capacity;
@@ -63,8 +64,8 @@ uint32_t tally_strings_add(struct tally_strings *strings, const char *text, size
 	if (strings->count >= UINT32_MAX - 1)
 		return fail(strings);
 	if (strings->count == strings->texts_capacity &&
-	    tally_vector_reserve_((void **)&strings->texts, &strings->texts_capacity, strings->count + 1,
-				  sizeof(*strings->texts)) < 0)
+	    tally_vector_reserve_((void **)&strings->texts, &strings->texts_capacity,
+				  strings->count + 1, sizeof(*strings->texts)) < 0)
 		return fail(strings);
 	const char *copy = tally_arena_copy(&strings->arena, text, length);
 	if (!copy)

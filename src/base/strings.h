@@ -1,4 +1,5 @@
-/* Strings interned to small ids: equal strings have equal ids.  Zero-initialised is empty.  Not thread-safe. */
+/* Strings interned to small ids: equal strings have equal ids.  Zero-initialised is empty.  Not
+ * thread-safe. */
 #ifndef TALLY_BASE_STRINGS_H
 #define TALLY_BASE_STRINGS_H
 
@@ -20,7 +21,8 @@ struct tally_strings {
 	bool failed; /* memory was out for one that is told as TALLY_STRING_NONE, which for many stands for "no name" */
 };
 
-/* The id of `length` bytes (no NUL inside), added when new; TALLY_STRING_NONE when memory is out. */
+/* The id of `length` bytes (no NUL inside), added when new; TALLY_STRING_NONE when memory is
+ * out. */
 uint32_t tally_strings_add(struct tally_strings *strings, const char *text, size_t length);
 
 uint32_t tally_strings_intern(struct tally_strings *strings, const char *text);

@@ -22,8 +22,10 @@ unsigned tally_edit_distance(const char *a, const char *b)
 	for (size_t i = 1; i <= la; i++) {
 		now[0] = (unsigned)i;
 		for (size_t j = 1; j <= lb; j++) {
-			int ca = tolower((unsigned char)a[i - 1]), cb = tolower((unsigned char)b[j - 1]);
-			now[j] = smaller(last[j - 1] + (ca != cb), smaller(last[j], now[j - 1]) + 1);
+			int ca = tolower((unsigned char)a[i - 1]),
+			    cb = tolower((unsigned char)b[j - 1]);
+			now[j] = smaller(last[j - 1] + (ca != cb),
+					 smaller(last[j], now[j - 1]) + 1);
 			if (i > 1 && j > 1 && ca == tolower((unsigned char)b[j - 2]) &&
 			    cb == tolower((unsigned char)a[i - 2]))
 				now[j] = smaller(now[j], before[j - 2] + 1);
@@ -48,7 +50,8 @@ void tally_nearest_try(struct tally_nearest *nearest, const char *candidate)
 	size_t length = strlen(candidate);
 	unsigned distance = tally_edit_distance(nearest->typed, candidate);
 	bool is_near = distance < nearest->distance && *nearest->typed;
-	bool is_beginning = !nearest->is_near && length >= BEGINNING_MIN && length > strlen(nearest->name) &&
+	bool is_beginning = !nearest->is_near && length >= BEGINNING_MIN &&
+			    length > strlen(nearest->name) &&
 			    !strncmp(candidate, nearest->typed, length);
 	if ((!is_near && !is_beginning) || length >= sizeof(nearest->name))
 		return;
@@ -62,14 +65,16 @@ static void try_words(struct tally_nearest *nearest, const char *words)
 {
 	char word[sizeof(nearest->name)];
 	for (; *words; words += strcspn(words, " "), words += *words == ' ') {
-		size_t length = strcspn(words, " "), kept = length < sizeof(word) ? length : sizeof(word) - 1;
+		size_t length = strcspn(words, " "),
+		       kept = length < sizeof(word) ? length : sizeof(word) - 1;
 		memcpy(word, words, kept);
 		word[kept] = '\0';
 		tally_nearest_try(nearest, word);
 	}
 }
 
-void tally_hint_word(struct tally_error *err, const char *typed, size_t length, const char *words, const char *others)
+void tally_hint_word(struct tally_error *err, const char *typed, size_t length, const char *words,
+		     const char *others)
 {
 	char word[LENGTH_MAX + 1], list[sizeof(err->hint)];
 	struct tally_nearest nearest;

@@ -12,13 +12,18 @@ void tally_terminal_clean(const char *text, char *out, size_t size)
 	for (; *text && n + 1 < size; text++) {
 		unsigned char c = (unsigned char)*text;
 		bool continues = more && (c & 0xc0) == 0x80;
-		/* C1 controls: 0xc2 0x80…0x9f, and for a terminal of 8 bits what is no UTF-8 at all. */
-		bool c1 = c >= 0x80 && c < 0xa0 && (!continues || (unsigned char)out[n - 1] == 0xc2);
+		/* C1 controls: 0xc2 0x80…0x9f, and for a terminal of 8 bits what is no UTF-8 at
+		 * all. */
+		bool c1 = c >= 0x80 && c < 0xa0 &&
+			  (!continues || (unsigned char)out[n - 1] == 0xc2);
 		bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
 		if (c1 && continues)
 			n--;
 		out[n++] = control || c1 ? '?' : (char)c;
-		more = continues ? more - 1 : c >= 0xf0 && c < 0xf8 ? 3 : c >= 0xe0 && c < 0xf0 ? 2 : c >= 0xc2 && c < 0xe0;
+		more = continues               ? more - 1
+		       : c >= 0xf0 && c < 0xf8 ? 3
+		       : c >= 0xe0 && c < 0xf0 ? 2
+					       : c >= 0xc2 && c < 0xe0;
 	}
 	if (size)
 		out[n] = '\0';

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Copies `text` to `out` (size bytes, always terminated), which may be where it is: control bytes but newline and tab become
- * '?', as does what a terminal of 8 bits takes for one. */
+/* Copies `text` to `out` (size bytes, always terminated), which may be where it is: control bytes
+ * but newline and tab become '?', as does what a terminal of 8 bits takes for one. */
 void tally_terminal_clean(const char *text, char *out, size_t size);
 
 /* True when `fd` is a terminal that knows escapes: TERM is set, not empty and not "dumb". */

@@ -10,7 +10,8 @@
 
 #include <stddef.h>
 
-/* Two vectors of one item type are of different struct types: name the struct where they must be passed around. */
+/* Two vectors of one item type are of different struct types: name the struct where they must be
+ * passed around. */
 #define TALLY_VECTOR(type) \
 	struct { \
 		type *items; \

@@ -21,53 +21,73 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_ALL_HOT = 256, OPTION_NO_SOURCE, OPTION_NO_ASM, OPTION_PERCENT, OPTION_STDIO, OPTION_HTML, OPTION_EVENT,
-       OPTION_DSO, OPTION_OBJECT, OPTION_SYMBOL, OPTION_PERCENT_TYPE, OPTION_MANGLED };
+enum {
+	OPTION_ALL_HOT = 256,
+	OPTION_NO_SOURCE,
+	OPTION_NO_ASM,
+	OPTION_PERCENT,
+	OPTION_STDIO,
+	OPTION_HTML,
+	OPTION_EVENT,
+	OPTION_DSO,
+	OPTION_OBJECT,
+	OPTION_SYMBOL,
+	OPTION_PERCENT_TYPE,
+	OPTION_MANGLED
+};
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "this event's samples (the first there is)", NULL,
-	  OPTION_EVENT },
-	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N", "the N hottest functions, one behind the other", NULL,
-	  OPTION_ALL_HOT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "this event's samples (the first there is)", NULL, OPTION_EVENT },
+	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N",
+	  "the N hottest functions, one behind the other", NULL, OPTION_ALL_HOT },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE: a page where its name ends in .html, else text;\n"
 	  "- is standard output",
 	  NULL, 0 },
-	{ 0, "html", TALLY_ARGUMENT_NONE, NULL, "a page for a browser, whatever the file is called (annotate.html)",
-	  NULL, OPTION_HTML },
+	{ 0, "html", TALLY_ARGUMENT_NONE, NULL,
+	  "a page for a browser, whatever the file is called (annotate.html)", NULL, OPTION_HTML },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/annotate-json.md)", NULL, 0 },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager", NULL, OPTION_STDIO },
-	{ 's', "source", TALLY_ARGUMENT_NONE, NULL, "source lines between the instructions (that is the default)", NULL,
-	  0 },
+	{ 's', "source", TALLY_ARGUMENT_NONE, NULL,
+	  "source lines between the instructions (that is the default)", NULL, 0 },
 	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "instructions alone", NULL, OPTION_NO_SOURCE },
-	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "source lines alone, each with its share", NULL, OPTION_NO_ASM },
-	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number", NULL, 0 },
+	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "source lines alone, each with its share", NULL,
+	  OPTION_NO_ASM },
+	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number",
+	  NULL, 0 },
 	{ 'n', "samples", TALLY_ARGUMENT_NONE, NULL, "samples beside the percentages", NULL, 0 },
-	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX", "of x86 instructions: att or intel (att)", "att intel", 0 },
+	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX",
+	  "of x86 instructions: att or intel (att)", "att intel", 0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT",
-	  "instructions of at least that share, and what is around them (0: all)", NULL, OPTION_PERCENT },
+	  "instructions of at least that share, and what is around them (0: all)", NULL,
+	  OPTION_PERCENT },
 	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the function of this program or library, where several have one of its name", NULL, OPTION_OBJECT },
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries", NULL, OPTION_DSO },
+	  "the function of this program or library, where several have one of its name", NULL,
+	  OPTION_OBJECT },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries",
+	  NULL, OPTION_DSO },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
+	  OPTION_MANGLED },
 	/* as perf calls them */
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL, NULL, OPTION_SYMBOL },
 	{ 0, "disassembler-style", TALLY_ARGUMENT_REQUIRED, "SYNTAX", NULL, NULL, 'M' },
 	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'n' },
 	{ 0, "stdio2", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_STDIO },
-	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "local-period", NULL, NULL, OPTION_PERCENT_TYPE },
+	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "local-period", NULL, NULL,
+	  OPTION_PERCENT_TYPE },
 #define ROW(id_, letter_, name_, kind_, argument_, instead_) \
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, ANNOTATE_PERF_##id_ },
 	ANNOTATE_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };
 
 struct request {
@@ -81,7 +101,7 @@ struct request {
 	bool html, json, no_pager, mangled;
 };
 
-/* ---- options ------------------------------------------------------------------------------------------- */
+/* ---- options ------------------------------------------------------------- */
 
 static int take_syntax(const char *value, bool *is_intel, struct tally_error *err)
 {
@@ -96,7 +116,8 @@ static int take_percent(const char *value, double *out, struct tally_error *err)
 	char *end;
 	*out = strtod(value, &end);
 	if (end == value || *end || !(*out >= 0 && *out <= 100))
-		return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
+		return tally_error_set(err, -EINVAL,
+				       "option --percent-limit: '%s' is not a percentage", value);
 	return 0;
 }
 
@@ -104,8 +125,11 @@ static int take_percent_type(const char *value, struct tally_error *err)
 {
 	if (!strcmp(value, "local-period"))
 		return 0;
-	return tally_error_set(err, -EINVAL, "option --percent-type: percentages are of the function's period (local-period), not "
-			       "'%s'; -j has samples and periods", value);
+	return tally_error_set(
+		err, -EINVAL,
+		"option --percent-type: percentages are of the function's period (local-period), not "
+		"'%s'; -j has samples and periods",
+		value);
 }
 
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
@@ -144,26 +168,28 @@ static int take_option(struct request *request, int id, const char *value, struc
 	return 0;
 }
 
-/* ---- showing ------------------------------------------------------------------------------------------- */
+/* ---- showing ------------------------------------------------------------- */
 
 struct annotations {
 	struct tally_annotation *items;
 	size_t count, capacity;
 };
 
-static int make_all(struct tally_profile *profile, const struct request *request, struct annotations *out,
-		    struct tally_error *err)
+static int make_all(struct tally_profile *profile, const struct request *request,
+		    struct annotations *out, struct tally_error *err)
 {
 	struct tally_hot_functions hot = { 0 };
 	uint32_t event;
 	int result = tally_profile_event(profile, request->event, &event, err);
 	if (!result)
 		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
-	bool is_one = !request->choice.name || request->choice.name[0] == '['; /* hundreds have no symbol */
+	/* hundreds have no symbol */
+	bool is_one = !request->choice.name || request->choice.name[0] == '[';
 	size_t wanted = request->functions ? request->functions : is_one ? 1 : hot.count;
 	for (size_t i = 0; !result && i < hot.count && i < wanted; i++) {
 		struct tally_annotation one;
-		result = tally_annotation_make(profile, event, &hot.items[i], &request->making, &one, err);
+		result = tally_annotation_make(profile, event, &hot.items[i], &request->making,
+					       &one, err);
 		if (!result && tally_vector_push(out, one) < 0)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (result)
@@ -173,7 +199,8 @@ static int make_all(struct tally_profile *profile, const struct request *request
 	return result;
 }
 
-static int write_text(const struct annotations *all, const struct request *request, struct tally_buffer *out)
+static int write_text(const struct annotations *all, const struct request *request,
+		      struct tally_buffer *out)
 {
 	int result = 0;
 	for (size_t i = 0; !result && i < all->count; i++) {
@@ -184,7 +211,8 @@ static int write_text(const struct annotations *all, const struct request *reque
 	return result;
 }
 
-static int write_json(const struct annotations *all, const struct request *request, struct tally_buffer *out)
+static int write_json(const struct annotations *all, const struct request *request,
+		      struct tally_buffer *out)
 {
 	struct tally_json json = { .out = out };
 	tally_json_object(&json, NULL);
@@ -206,7 +234,8 @@ static int write_out(const char *path, const struct tally_buffer *text, struct t
 	return 0;
 }
 
-/* When the last sample was taken, by time(2): as the recording tells, else when its file was written; 0: not known. */
+/* When the last sample was taken, by time(2): as the recording tells, else when its file was
+ * written; 0: not known. */
 static int64_t recorded_until(const struct tally_recording *recording, const char *path)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -219,14 +248,17 @@ static int64_t recorded_until(const struct tally_recording *recording, const cha
 		       : 0;
 }
 
-static int read_profile(const struct request *request, bool leaves_only, struct tally_profile **profile,
-			struct tally_error *err)
+static int read_profile(const struct request *request, bool leaves_only,
+			struct tally_profile **profile, struct tally_error *err)
 {
 	struct tally_command_progress progress;
 	struct tally_recording *recording;
-	struct tally_profile_options samples = { .filter = request->filter, .merge_threads = true, .merge_cpus = true,
+	struct tally_profile_options samples = { .filter = request->filter,
+						 .merge_threads = true,
+						 .merge_cpus = true,
 						 .leaves_out_idle = !request->choice.name,
-						 .progress = tally_command_progress, .context = &progress };
+						 .progress = tally_command_progress,
+						 .context = &progress };
 	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
 	if (result < 0)
 		return result;
@@ -242,28 +274,33 @@ static int read_profile(const struct request *request, bool leaves_only, struct 
 	return result;
 }
 
-/* A function that has no samples may well have called what has: stacks tell, which nobody had asked for so far. */
+/* A function that has no samples may well have called what has: stacks tell, which nobody had asked
+ * for so far. */
 static void tell_of_callees(const struct request *request, struct tally_error *err)
 {
 	struct tally_error ignored = TALLY_ERROR_NONE;
 	struct tally_annotation_weight weight, total;
 	struct tally_profile *profile;
 	uint32_t event;
-	if (!strcmp(tally_recording_path(request->input), "-") || read_profile(request, false, &profile, &ignored) < 0)
+	if (!strcmp(tally_recording_path(request->input), "-") ||
+	    read_profile(request, false, &profile, &ignored) < 0)
 		return;
 	if (!tally_profile_event(profile, request->event, &event, &ignored) &&
-	    !tally_hot_functions_above(profile, event, &request->choice, &weight) && weight.samples) {
+	    !tally_hot_functions_above(profile, event, &request->choice, &weight) &&
+	    weight.samples) {
 		tally_profile_totals(profile, event, &total.samples, &total.period);
 		double share = total.period ? (double)weight.period / (double)total.period :
 					      (double)weight.samples / (double)total.samples;
-		tally_error_set(err, -ENOENT, "no samples are in '%s' itself; %.2f%% are in what it calls", request->choice.name,
-				100 * share);
+		tally_error_set(err, -ENOENT,
+				"no samples are in '%s' itself; %.2f%% are in what it calls",
+				request->choice.name, 100 * share);
 		tally_error_hint(err, "'tally report -g' shows what that is");
 	}
 	tally_profile_free(profile);
 }
 
-static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
+static int show(const struct tally_command *command, struct request *request,
+		struct tally_profile *profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct annotations all = { 0 };
@@ -283,16 +320,20 @@ static int show(const struct tally_command *command, struct request *request, st
 		request->view.columns = pager.columns;
 		request->view.colours = pager.colours;
 	}
-	request->view.recorded_ns = recorded_until(profile->recording, tally_recording_path(request->input));
+	request->view.recorded_ns = recorded_until(profile->recording,
+						   tally_recording_path(request->input));
 	request->view.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	if (!result && (request->html ? tally_annotate_html(all.items, all.count, &request->view, &out) :
-			request->json ? write_json(&all, request, &out) : write_text(&all, request, &out)) < 0)
+	if (!result &&
+	    (request->html   ? tally_annotate_html(all.items, all.count, &request->view, &out)
+	     : request->json ? write_json(&all, request, &out)
+			     : write_text(&all, request, &out)) < 0)
 		result = tally_error_set(&err, -ENOMEM, "out of memory");
 	if (!result)
 		result = write_out(request->output, &out, &err);
 	tally_pager_finish(&pager);
 	if (!result && request->output && strcmp(request->output, "-"))
-		fprintf(stderr, "tally annotate: wrote %s (%s)%s\n", request->output, tally_size_text(out.length, size),
+		fprintf(stderr, "tally annotate: wrote %s (%s)%s\n", request->output,
+			tally_size_text(out.length, size),
 			request->html ? "; open it in a browser" : "");
 	tally_command_warn(command, profile->recording);
 	for (size_t i = 0; i < all.count; i++)
@@ -337,11 +378,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.index < argc && !request.choice.name)
 		request.choice.name = argv[walk.index++];
 	if (walk.index < argc)
-		return tally_command_misuse(command, "one function at a time; what is '%s'? (-i names the recording)",
-					    argv[walk.index]);
+		return tally_command_misuse(
+			command, "one function at a time; what is '%s'? (-i names the recording)",
+			argv[walk.index]);
 	request.html |= tally_output_ends_in(request.output, endings) && !request.json;
 	if (!request.html && !request.json && tally_output_is_other_kind(request.output, endings))
-		return tally_command_misuse(command, "'%s': without --json it is an .html file, or text (.txt)", request.output);
+		return tally_command_misuse(
+			command, "'%s': without --json it is an .html file, or text (.txt)",
+			request.output);
 	if (request.html && request.json)
 		return tally_command_misuse(command, "either --html or --json, not both");
 	if (request.html && !request.output && isatty(STDOUT_FILENO))
@@ -355,7 +399,7 @@ const struct tally_command tally_command_annotate = {
 	.usage = "[options] [FUNCTION]",
 	.details =
 		"Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
-		   "'[libz.so.1+0x4010]', as report has what lacks a symbol, is a function's name, too; '[libz.so.1]' the hottest there.\n"
+		"'[libz.so.1+0x4010]', as report has what lacks a symbol, is a function's name, too; '[libz.so.1]' the hottest there.\n"
 		"A percentage is of the function's samples, and what stands behind ± is how far it may be from the true\n"
 		"one, either way, in 95 of 100 recordings.\n"
 		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"

@@ -79,7 +79,8 @@ static int build(struct report_browser *view)
 	const struct tally_report_view plain = { .columns = 0 };
 	struct tally_buffer head = { 0 };
 	tally_report_head(view->profile, &view->report, &view->options, &plain, &head);
-	snprintf(view->browser.title, sizeof(view->browser.title), "%s", tally_buffer_string(&head));
+	snprintf(view->browser.title, sizeof(view->browser.title), "%s",
+		 tally_buffer_string(&head));
 	tally_buffer_release(&head);
 	say_idle(view);
 	number_event(view);
@@ -96,7 +97,8 @@ static bool go_to_event(struct report_browser *view, bool backwards)
 		event = (uint32_t)((event + (backwards ? count - 1 : 1)) % count);
 	} while (!has_samples(view, event) && event != view->options.event);
 	if (event == view->options.event) {
-		snprintf(view->browser.message, sizeof(view->browser.message), "there is but one event");
+		snprintf(view->browser.message, sizeof(view->browser.message),
+			 "there is but one event");
 		return false;
 	}
 	view->options.event = event;
@@ -143,13 +145,16 @@ static void add_name(struct arguments *arguments, const char *option, const char
 	add_argument(arguments, option, quoted);
 }
 
-/* Whose line it is, where there are others: the samples of python3's memcpy() are not those of gcc's. */
+/* Whose line it is, where there are others: the samples of python3's memcpy() are not those of
+ * gcc's. */
 static void add_entry(struct arguments *arguments, const struct report_browser *view)
 {
 	const struct tally_report_entry *entry = tally_browse_entry(&view->browser.browse);
 	const bool *by = view->options.by, has_threads = view->report.threads > 1;
-	const char *comm = entry && by[TALLY_SORT_COMM] && view->report.comms > 1 ?
-		tally_strings_text(&view->profile->recording->tasks.strings, entry->key[TALLY_SORT_COMM]) : NULL;
+	const char *comm = entry && by[TALLY_SORT_COMM] && view->report.comms > 1
+				   ? tally_strings_text(&view->profile->recording->tasks.strings,
+							entry->key[TALLY_SORT_COMM])
+				   : NULL;
 	if (comm && *comm)
 		add_name(arguments, "comm", comm);
 	if (entry && by[TALLY_SORT_PID] && has_threads)
@@ -164,10 +169,12 @@ static void add_entry(struct arguments *arguments, const struct report_browser *
 static bool has_code(const struct tally_names *names, uint32_t function)
 {
 	const struct tally_function *one = &names->functions.items[function];
-	return one->name != TALLY_STRING_NONE || one->kind == TALLY_FRAME_PROGRAM || one->kind == TALLY_FRAME_LIBRARY;
+	return one->name != TALLY_STRING_NONE || one->kind == TALLY_FRAME_PROGRAM ||
+	       one->kind == TALLY_FRAME_LIBRARY;
 }
 
-static int run_annotate(const struct report_browser *view, const struct tally_command *command, uint32_t function)
+static int run_annotate(const struct report_browser *view, const struct tally_command *command,
+			uint32_t function)
 {
 	const struct tally_browse_request *request = view->request;
 	const struct tally_names *names = view->browser.browse.names;
@@ -184,7 +191,8 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	arguments.items[arguments.count++] = "--";
 	arguments.items[arguments.count++] = name;
 	setenv("LESS", "RS", 1); /* stays, also where all fits on the screen */
-	int status = command->run(command, (int)arguments.count, (char **)(uintptr_t)arguments.items);
+	int status = command->run(command, (int)arguments.count,
+				  (char **)(uintptr_t)arguments.items);
 	tally_arena_release(&arguments.arena);
 	return status;
 }
@@ -199,11 +207,13 @@ static void annotate(struct report_browser *view)
 	const struct tally_command *command = annotate_command();
 	if (!command || function == UINT32_MAX || !has_code(names, function)) {
 		snprintf(browser->message, sizeof(browser->message),
-			 command ? "what has no symbol and no file can't be annotated" : "this tally can't annotate");
+			 command ? "what has no symbol and no file can't be annotated"
+				 : "this tally can't annotate");
 		return;
 	}
 	if (!line->branch && !tally_browse_entry(&browser->browse)->self_samples) {
-		snprintf(browser->message, sizeof(browser->message), "no sample is in it: they are in what it called");
+		snprintf(browser->message, sizeof(browser->message),
+			 "no sample is in it: they are in what it called");
 		return;
 	}
 	browser->screen->ops->suspend(browser->screen);
@@ -214,7 +224,8 @@ static void annotate(struct report_browser *view)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	signal(SIGINT, interrupted);
-	if (pid < 0 || status || !tally_pager_is_less()) { /* what was written would be gone at once */
+	/* what was written would be gone at once */
+	if (pid < 0 || status || !tally_pager_is_less()) {
 		fprintf(stderr, "Enter goes back to the report");
 		for (int c = 0; pid > 0 && c != '\n' && c != EOF;)
 			c = getchar();
@@ -235,7 +246,8 @@ static int grant(struct report_browser *view, enum tally_browser_wish wish, bool
 	}
 }
 
-void tally_browse_give(struct tally_browse_request *request, const struct tally_option *table, int id, const char *value)
+void tally_browse_give(struct tally_browse_request *request, const struct tally_option *table,
+		       int id, const char *value)
 {
 	unsigned at = 0;
 	while ((table->letter || table->name) && (table->id ? table->id : table->letter) != id)
@@ -252,13 +264,17 @@ void tally_browse_give(struct tally_browse_request *request, const struct tally_
 int tally_browse_report(struct tally_screen *screen, const struct tally_profile *profile,
 			const struct tally_browse_request *request)
 {
-	struct report_browser view = { .profile = profile, .options = request->report, .request = request };
+	struct report_browser view = { .profile = profile,
+				       .options = request->report,
+				       .request = request };
 	bool leave = false;
 	/* Of a list by self one asks who called, of totals what they called. */
 	if (profile->has_stacks && view.options.tree == TALLY_TREE_NONE)
 		view.options.tree = view.options.by_self ? TALLY_TREE_CALLEE : TALLY_TREE_CALLER;
-	view.browser = (struct tally_browser){ .screen = screen, .options = &view.options,
-					       .has_stacks = profile->has_stacks, .has_threads = true,
+	view.browser = (struct tally_browser){ .screen = screen,
+					       .options = &view.options,
+					       .has_stacks = profile->has_stacks,
+					       .has_threads = true,
 					       .errors = request->errors };
 	tally_browse_init(&view.browser.browse, &profile->recording->names);
 	tally_command_jit_hint_text(profile, TALLY_HINT_BRIEF, view.browser.message,
@@ -266,7 +282,9 @@ int tally_browse_report(struct tally_screen *screen, const struct tally_profile 
 	int result = build(&view);
 	while (!result && !leave) {
 		tally_browser_draw(&view.browser);
-		result = grant(&view, tally_browser_key(&view.browser, screen->ops->key(screen, -1)), &leave);
+		result = grant(&view,
+			       tally_browser_key(&view.browser, screen->ops->key(screen, -1)),
+			       &leave);
 	}
 	tally_browse_release(&view.browser.browse);
 	tally_report_release(&view.report);

@@ -1,4 +1,5 @@
-/* tally cache: what is kept on the disk about objects, so that their lines are not worked out again. */
+/* tally cache: what is kept on the disk about objects, so that their lines are not worked out
+ * again. */
 #include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
@@ -13,7 +14,8 @@
 #include <time.h>
 
 static const struct tally_option options[] = {
-	{ 0, "list", TALLY_ARGUMENT_NONE, NULL, "what is in it, last used first (what is done without options)", NULL, 'l' },
+	{ 0, "list", TALLY_ARGUMENT_NONE, NULL,
+	  "what is in it, last used first (what is done without options)", NULL, 'l' },
 	{ 0, "clear", TALLY_ARGUMENT_NONE, NULL, "remove all of it", NULL, 'c' },
 	TALLY_OPTIONS_END,
 };
@@ -50,8 +52,13 @@ static int by_use(const void *a, const void *b)
 static int add(void *context, const struct tally_cache_entry *entry)
 {
 	struct listing *listing = context;
-	struct cached row = { .id = entry->id, .blobs = 1, .bytes = entry->file_bytes, .used_s = entry->used_s,
-			      .object_path = strdup(entry->kind[0] ? entry->object_path : "damaged, or of another version") };
+	struct cached row = { .id = entry->id,
+			      .blobs = 1,
+			      .bytes = entry->file_bytes,
+			      .used_s = entry->used_s,
+			      .object_path = strdup(entry->kind[0]
+							    ? entry->object_path
+							    : "damaged, or of another version") };
 	memcpy(row.kind, entry->kind, sizeof(row.kind));
 	listing->blobs++;
 	listing->bytes += entry->file_bytes;
@@ -76,7 +83,8 @@ static void sum_up(struct listing *listing)
 		}
 		rows[kept].blobs += rows[i].blobs;
 		rows[kept].bytes += rows[i].bytes;
-		rows[kept].used_s = rows[i].used_s > rows[kept].used_s ? rows[i].used_s : rows[kept].used_s;
+		rows[kept].used_s = rows[i].used_s > rows[kept].used_s ? rows[i].used_s
+								       : rows[kept].used_s;
 		free(rows[i].object_path);
 	}
 	listing->rows.count = listing->rows.count ? kept + 1 : 0;
@@ -104,12 +112,13 @@ static const char *age_text(int64_t seconds, char text[32])
 
 static void print_row(const struct cached *row, int64_t now)
 {
-	char id[2 * TALLY_BUILD_ID_MAX + 1], size[TALLY_SIZE_TEXT], age[32], path[TALLY_CACHE_PATH_MAX];
+	char id[2 * TALLY_BUILD_ID_MAX + 1], size[TALLY_SIZE_TEXT], age[32],
+		path[TALLY_CACHE_PATH_MAX];
 	tally_build_id_format(&row->id, id);
 	tally_terminal_clean(row->object_path, path, sizeof(path));
-	printf("%10s  %5llu  %6s  %-*s  %-40s  %s\n", tally_size_text(row->bytes, size), (unsigned long long)row->blobs,
-	       age_text(now - row->used_s, age), TALLY_CACHE_KIND_MAX, row->kind[0] ? row->kind : "-", id[0] ? id : "-",
-	       path);
+	printf("%10s  %5llu  %6s  %-*s  %-40s  %s\n", tally_size_text(row->bytes, size),
+	       (unsigned long long)row->blobs, age_text(now - row->used_s, age),
+	       TALLY_CACHE_KIND_MAX, row->kind[0] ? row->kind : "-", id[0] ? id : "-", path);
 }
 
 static int list(struct tally_disk_cache *cache, struct tally_error *err)
@@ -119,16 +128,16 @@ static int list(struct tally_disk_cache *cache, struct tally_error *err)
 	int status = tally_cache_list(cache, add, &listing);
 	if (status) {
 		release(&listing);
-		return tally_error_set(err, status, "%s can't be read: %s", tally_cache_folder(cache),
-				       tally_errno_text(status));
+		return tally_error_set(err, status, "%s can't be read: %s",
+				       tally_cache_folder(cache), tally_errno_text(status));
 	}
 	sum_up(&listing);
 	tally_terminal_clean(tally_cache_folder(cache), folder, sizeof(folder));
 	printf("%s: %s of at most %s\n", folder, tally_size_text(listing.bytes, used),
 	       tally_size_text(tally_cache_bytes_max(cache), most));
 	if (listing.rows.count)
-		printf("\n%10s  %5s  %6s  %-*s  %-40s  %s\n", "SIZE", "BLOBS", "USED", TALLY_CACHE_KIND_MAX, "KIND",
-		       "BUILD-ID", "OBJECT");
+		printf("\n%10s  %5s  %6s  %-*s  %-40s  %s\n", "SIZE", "BLOBS", "USED",
+		       TALLY_CACHE_KIND_MAX, "KIND", "BUILD-ID", "OBJECT");
 	for (size_t i = 0; i < listing.rows.count; i++)
 		print_row(&listing.rows.items[i], time(NULL));
 	release(&listing);
@@ -140,9 +149,11 @@ static int clear(struct tally_disk_cache *cache, struct tally_error *err)
 	uint64_t files, bytes;
 	char size[TALLY_SIZE_TEXT];
 	int status = tally_cache_clear(cache, &files, &bytes);
-	printf("removed %s blob%s, %s\n", tally_number(files), files == 1 ? "" : "s", tally_size_text(bytes, size));
-	return status < 0 ? tally_error_set(err, status, "%s can't be cleared: %s", tally_cache_folder(cache),
-					    tally_errno_text(status)) : 0;
+	printf("removed %s blob%s, %s\n", tally_number(files), files == 1 ? "" : "s",
+	       tally_size_text(bytes, size));
+	return status < 0 ? tally_error_set(err, status, "%s can't be cleared: %s",
+					    tally_cache_folder(cache), tally_errno_text(status))
+			  : 0;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -160,7 +171,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		wants_clear |= id == 'c';
 	}
 	if (walk.index < argc)
-		return tally_command_misuse(command, "'%s' is an argument too many", argv[walk.index]);
+		return tally_command_misuse(command, "'%s' is an argument too many",
+					    argv[walk.index]);
 	struct tally_disk_cache *cache = tally_cache_open();
 	if (!cache) {
 		puts("no cache: HOME is unset, its folder can't be made or others may write it, or TALLY_CACHE_BYTES is 0");
@@ -178,13 +190,14 @@ const struct tally_command tally_command_cache = {
 	.name = "cache",
 	.summary = "what is kept on the disk about programs and libraries",
 	.usage = "[--list] [--clear]",
-	.details = "Lines and inlined functions of an object are worked out once and kept by its build-id, in\n"
-		   "$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same programs starts at once.\n"
-		   "All of it can be made again: it may be removed at any time, also while tally runs.\n\n"
-		   "TALLY_CACHE_BYTES says how much there may be, such as 2G (512M where it is unset; 0: no cache).  Beyond it,\n"
-		   "what was not used for longest is removed.\n\n"
-		   "  tally cache\n"
-		   "  tally cache --clear",
+	.details =
+		"Lines and inlined functions of an object are worked out once and kept by its build-id, in\n"
+		"$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same programs starts at once.\n"
+		"All of it can be made again: it may be removed at any time, also while tally runs.\n\n"
+		"TALLY_CACHE_BYTES says how much there may be, such as 2G (512M where it is unset; 0: no cache).  Beyond it,\n"
+		"what was not used for longest is removed.\n\n"
+		"  tally cache\n"
+		"  tally cache --clear",
 	.options = options,
 	.run = run,
 };

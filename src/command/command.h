@@ -23,7 +23,8 @@ struct tally_option {
 	enum tally_argument_kind kind;
 	const char *argument;  /* "EVENTS": its name in the help */
 	const char *help;      /* one or more lines; starts in lower case, no full stop */
-	const char *choices;   /* for OPTIONAL: words, separated by blanks, that may stand as the next argument */
+	/* for OPTIONAL: words, separated by blanks, that may stand as the next argument */
+	const char *choices;
 	int id;                /* what tally_options_next returns; 0: the letter */
 };
 
@@ -46,7 +47,8 @@ const struct tally_command *tally_command_find(const char *name);
 
 enum { TALLY_EXIT_OK = 0, TALLY_EXIT_FAILURE = 1, TALLY_EXIT_USAGE = 2 };
 
-/* A walk over the options; stops at the first argument that is none (so a profiled command keeps its own). */
+/* A walk over the options; stops at the first argument that is none (so a profiled command keeps
+ * its own). */
 struct tally_options {
 	const struct tally_command *command;
 	int argc;
@@ -62,30 +64,35 @@ struct tally_options {
 
 enum { TALLY_OPTION_DONE = 0, TALLY_OPTION_ERROR = -1, TALLY_OPTION_HELP = -2 };
 
-/* The next option's id; DONE; ERROR after the message was printed (exit with TALLY_EXIT_USAGE); HELP after the help
- * was printed (exit 0): -h and --help are every command's. */
+/* The next option's id; DONE; ERROR after the message was printed (exit with TALLY_EXIT_USAGE);
+ * HELP after the help was printed (exit 0): -h and --help are every command's. */
 int tally_options_next(struct tally_options *options);
 
 /* Whether its argument is the name of a file or a folder, which may not be empty. */
 bool tally_option_takes_path(const struct tally_option *option);
 
-/* The next argument, which is a file's name; NULL after a message (exit with TALLY_EXIT_USAGE) where that is empty. */
+/* The next argument, which is a file's name; NULL after a message (exit with TALLY_EXIT_USAGE)
+ * where that is empty. */
 const char *tally_options_file(struct tally_options *options);
 
 /* Numbers from options: 0, or -EINVAL with a message that names the option. */
-int tally_option_u64(const char *option, const char *value, unsigned long long minimum, unsigned long long maximum,
-		     unsigned long long *out, struct tally_error *err);
+int tally_option_u64(const char *option, const char *value, unsigned long long minimum,
+		     unsigned long long maximum, unsigned long long *out, struct tally_error *err);
 /* "512K", "8M", "1G": bytes. */
-int tally_option_size(const char *option, const char *value, unsigned long long *out, struct tally_error *err);
+int tally_option_size(const char *option, const char *value, unsigned long long *out,
+		      struct tally_error *err);
 /* "1.5", "500ms", "2s", "3m": seconds. */
-int tally_option_seconds(const char *option, const char *value, double *out, struct tally_error *err);
+int tally_option_seconds(const char *option, const char *value, double *out,
+			 struct tally_error *err);
 /* A millisecond at least, and no more than a billion seconds: no time is not the same as no end. */
-int tally_option_duration(const char *option, const char *value, double *out, struct tally_error *err);
+int tally_option_duration(const char *option, const char *value, double *out,
+			  struct tally_error *err);
 
 /* -D: milliseconds, or -1 for "not before --control says so". */
 int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);
 
-/* --max-stack: frames, as many as an attribute can say, but for the number that means "unwound" there. */
+/* --max-stack: frames, as many as an attribute can say, but for the number that means "unwound"
+ * there. */
 int tally_option_frames(const char *value, uint32_t *out, struct tally_error *err);
 
 /* "tally stat: MESSAGE" and "hint: HINT" on stderr, terminal escapes in names neutralised.

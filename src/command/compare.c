@@ -1,4 +1,5 @@
-/* tally compare: what differs between two saved results of `tally stat`, and whether a script is to stop for it. */
+/* tally compare: what differs between two saved results of `tally stat`, and whether a script is to
+ * stop for it. */
 #include "base/arena.h"
 #include "base/terminal.h"
 #include "command/command.h"
@@ -11,7 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_FAIL_IF = 256, OPTION_MARKDOWN, OPTION_PAST_NOISE, CONDITIONS_MAX = 64, FILE_MAX_BYTES = 256 << 20 };
+enum {
+	OPTION_FAIL_IF = 256,
+	OPTION_MARKDOWN,
+	OPTION_PAST_NOISE,
+	CONDITIONS_MAX = 64,
+	FILE_MAX_BYTES = 256 << 20
+};
 
 struct compare {
 	struct tally_arena arena;
@@ -25,24 +32,31 @@ struct compare {
 
 static const struct tally_option options[] = {
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
-	  "exit with 1 when it holds: 'instructions > +1%'; may be given\nmore than once", NULL, OPTION_FAIL_IF },
-	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL, "let a change fail also where chance may have made it", NULL,
-	  OPTION_PAST_NOISE },
-	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL, OPTION_MARKDOWN },
+	  "exit with 1 when it holds: 'instructions > +1%'; may be given\nmore than once", NULL,
+	  OPTION_FAIL_IF },
+	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL,
+	  "let a change fail also where chance may have made it", NULL, OPTION_PAST_NOISE },
+	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL,
+	  OPTION_MARKDOWN },
 	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/stat-output.md)", NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE instead of standard output", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE instead of standard output", NULL, 0 },
 	TALLY_OPTIONS_END,
 };
 
-static int read_side(struct compare *compare, const char *path, struct tally_saved_counts *out, struct tally_error *err)
+static int read_side(struct compare *compare, const char *path, struct tally_saved_counts *out,
+		     struct tally_error *err)
 {
 	struct tally_buffer text = { .maximum = FILE_MAX_BYTES };
 	bool is_standard = !strcmp(path, "-");
-	int result = tally_buffer_read_file(&text, AT_FDCWD, is_standard ? "/dev/stdin" : path, FILE_MAX_BYTES);
+	int result = tally_buffer_read_file(&text, AT_FDCWD, is_standard ? "/dev/stdin" : path,
+					    FILE_MAX_BYTES);
 	if (result < 0)
-		tally_error_set(err, result, "%s can't be read: %s", path, tally_errno_text(result));
+		tally_error_set(err, result, "%s can't be read: %s", path,
+				tally_errno_text(result));
 	else
-		result = tally_saved_counts_read(path, tally_buffer_string(&text), text.length, &compare->arena, out, err);
+		result = tally_saved_counts_read(path, tally_buffer_string(&text), text.length,
+						 &compare->arena, out, err);
 	tally_buffer_release(&text);
 	return result;
 }
@@ -51,7 +65,8 @@ static int judge(struct compare *compare, struct tally_error *err)
 {
 	int first = 0;
 	for (size_t i = 0; i < compare->condition_count; i++) {
-		int result = tally_saved_compare_judge(&compare->comparison, &compare->conditions[i], compare->past_noise,
+		int result = tally_saved_compare_judge(&compare->comparison,
+						       &compare->conditions[i], compare->past_noise,
 						       first < 0 ? NULL : err);
 		first = first < 0 ? first : result;
 	}
@@ -66,8 +81,9 @@ static int show(struct compare *compare, struct tally_error *err)
 	else if (compare->wants_markdown)
 		tally_comparison_markdown(&compare->comparison, &text);
 	else
-		tally_comparison_table(&compare->comparison, !compare->output_path && tally_terminal_colours(STDOUT_FILENO),
-				       &text);
+		tally_comparison_table(
+			&compare->comparison,
+			!compare->output_path && tally_terminal_colours(STDOUT_FILENO), &text);
 	int result = text.failed ? tally_error_set(err, -ENOMEM, "out of memory") :
 				   tally_output_write(compare->output_path, &text, err);
 	tally_buffer_release(&text);
@@ -81,7 +97,8 @@ static int compare_files(struct compare *compare, const char *const *paths, stru
 		result = read_side(compare, paths[1], &compare->new, err);
 	if (result < 0)
 		return result;
-	result = tally_saved_compare(&compare->old, &compare->new, &compare->arena, &compare->comparison);
+	result = tally_saved_compare(&compare->old, &compare->new, &compare->arena,
+				     &compare->comparison);
 	if (result < 0)
 		return tally_error_set(err, result, "out of memory");
 	/* What can't be judged is told below the table that shows why. */
@@ -91,13 +108,16 @@ static int compare_files(struct compare *compare, const char *const *paths, stru
 	return judged < 0 ? judged : result;
 }
 
-static int take_option(struct compare *compare, const struct tally_options *walk, int id, struct tally_error *err)
+static int take_option(struct compare *compare, const struct tally_options *walk, int id,
+		       struct tally_error *err)
 {
 	switch (id) {
 	case OPTION_FAIL_IF:
 		if (compare->condition_count == CONDITIONS_MAX)
-			return tally_error_set(err, -EINVAL, "more than %d conditions", CONDITIONS_MAX);
-		return tally_condition_parse(walk->value, &compare->conditions[compare->condition_count++], err);
+			return tally_error_set(err, -EINVAL, "more than %d conditions",
+					       CONDITIONS_MAX);
+		return tally_condition_parse(walk->value,
+					     &compare->conditions[compare->condition_count++], err);
 	case OPTION_PAST_NOISE:
 		compare->past_noise = true;
 		return 0;
@@ -142,7 +162,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (walk.index >= argc)
 			break;
 		if (path_count == 2)
-			return tally_command_misuse(command, "'%s' is a file too many: two are compared", argv[walk.index]);
+			return tally_command_misuse(command,
+						    "'%s' is a file too many: two are compared",
+						    argv[walk.index]);
 		paths[path_count] = tally_options_file(&walk);
 		if (!paths[path_count++])
 			return TALLY_EXIT_USAGE;
@@ -152,7 +174,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (compare.wants_json && compare.wants_markdown)
 		return tally_command_misuse(command, "JSON or Markdown: one of them");
 	int result = compare_files(&compare, paths, &err);
-	int status = result < 0 ? fail(command, &err) : compare.comparison.has_failed ? TALLY_EXIT_FAILURE : TALLY_EXIT_OK;
+	int status = result < 0                      ? fail(command, &err)
+		     : compare.comparison.has_failed ? TALLY_EXIT_FAILURE
+						     : TALLY_EXIT_OK;
 	tally_saved_comparison_release(&compare.comparison);
 	tally_saved_counts_release(&compare.old);
 	tally_saved_counts_release(&compare.new);

@@ -1,9 +1,9 @@
-/* Completion for shells, made of the option tables: what a command takes is said in one place, so that nothing here can
- * fall behind it.
+/* Completion for shells, made of the option tables: what a command takes is said in one place, so
+ * that nothing here can fall behind it.
  *
  * What may stand behind an option is told by its table: words by `choices`, or an argument like "fp|dwarf|none"; files,
- * events and processes by the argument's name.  Where a command runs a program ("command" in its usage), what follows is
- * completed as on a command line of its own.
+ * events and processes by the argument's name.  Where a command runs a program ("command" in its
+ * usage), what follows is completed as on a command line of its own.
  */
 #include "command/command.h"
 
@@ -14,7 +14,13 @@
 /* What does not come from the tables: src/command/completion.bash and so on. */
 extern const char tally_completion_bash[], tally_completion_zsh[], tally_completion_fish[];
 
-enum argument { ARGUMENT_NOTHING, ARGUMENT_WORDS, ARGUMENT_FILES, ARGUMENT_EVENTS, ARGUMENT_PROCESSES };
+enum argument {
+	ARGUMENT_NOTHING,
+	ARGUMENT_WORDS,
+	ARGUMENT_FILES,
+	ARGUMENT_EVENTS,
+	ARGUMENT_PROCESSES
+};
 
 static bool is_end(const struct tally_option *option)
 {
@@ -66,7 +72,8 @@ static void words_of(const struct tally_option *option, char *words, size_t size
 	}
 }
 
-static enum argument argument_of(const struct tally_command *command, const struct tally_option *option)
+static enum argument argument_of(const struct tally_command *command,
+				 const struct tally_option *option)
 {
 	char words[256];
 	words_of(option, words, sizeof(words));
@@ -116,13 +123,16 @@ static void bash_words(const struct tally_command *command)
 /* What the options take that must have an argument. */
 static void bash_arguments(const struct tally_command *command)
 {
-	static const char *const kinds[] = { [ARGUMENT_NOTHING] = "nothing", [ARGUMENT_WORDS] = "words",
-					     [ARGUMENT_FILES] = "files", [ARGUMENT_EVENTS] = "events",
+	static const char *const kinds[] = { [ARGUMENT_NOTHING] = "nothing",
+					     [ARGUMENT_WORDS] = "words",
+					     [ARGUMENT_FILES] = "files",
+					     [ARGUMENT_EVENTS] = "events",
 					     [ARGUMENT_PROCESSES] = "processes" };
 	for (const struct tally_option *o = command->options; (o = next_shown(o)); o++) {
 		char words[256];
 		enum argument kind = argument_of(command, o);
-		if (o->kind == TALLY_ARGUMENT_NONE || (o->kind == TALLY_ARGUMENT_OPTIONAL && kind != ARGUMENT_WORDS))
+		if (o->kind == TALLY_ARGUMENT_NONE ||
+		    (o->kind == TALLY_ARGUMENT_OPTIONAL && kind != ARGUMENT_WORDS))
 			continue;
 		words_of(o, words, sizeof(words));
 		printf("\t");
@@ -156,7 +166,8 @@ static void print_bash(void)
 	printf(") return 0 ;;\n\tesac\n\treturn 1\n}\n\n%s", tally_completion_bash);
 }
 
-/* Text within '…', where a quote is '\''; the first line alone.  `also`: characters that want a backslash. */
+/* Text within '…', where a quote is '\''; the first line alone.  `also`: characters that want a
+ * backslash. */
 static void print_quoted(const char *text, const char *also, const char *quote)
 {
 	for (; *text && *text != '\n'; text++)
@@ -168,8 +179,10 @@ static void print_quoted(const char *text, const char *also, const char *quote)
 
 static void zsh_option(const struct tally_command *command, const struct tally_option *option)
 {
-	static const char *const actions[] = { [ARGUMENT_NOTHING] = " ", [ARGUMENT_FILES] = "_files",
-					       [ARGUMENT_EVENTS] = "_tally_events", [ARGUMENT_PROCESSES] = "_pids" };
+	static const char *const actions[] = { [ARGUMENT_NOTHING] = " ",
+					       [ARGUMENT_FILES] = "_files",
+					       [ARGUMENT_EVENTS] = "_tally_events",
+					       [ARGUMENT_PROCESSES] = "_pids" };
 	enum argument kind = argument_of(command, option);
 	const char *forms[2] = { NULL, NULL };
 	char letter[3] = { '-', (char)option->letter, '\0' }, name[64], words[256];
@@ -182,10 +195,12 @@ static void zsh_option(const struct tally_command *command, const struct tally_o
 	for (unsigned f = 0; f < 2; f++) {
 		if (!forms[f])
 			continue;
-		/* Behind a letter the argument may be its own word or not, behind a name also come after "=". */
-		printf("\t\t'*%s%s[", forms[f], option->kind == TALLY_ARGUMENT_NONE     ? ""
-						: option->kind == TALLY_ARGUMENT_OPTIONAL ? (f ? "=-" : "-")
-											  : (f ? "=" : "+"));
+		/* Behind a letter the argument may be its own word or not, behind a name also come
+		 * after "=". */
+		printf("\t\t'*%s%s[", forms[f],
+		       option->kind == TALLY_ARGUMENT_NONE       ? ""
+		       : option->kind == TALLY_ARGUMENT_OPTIONAL ? (f ? "=-" : "-")
+								 : (f ? "=" : "+"));
 		print_quoted(option->help, "[]\\:", "'\\''");
 		printf("]");
 		if (option->kind != TALLY_ARGUMENT_NONE) {
@@ -254,8 +269,9 @@ static void fish_option(const struct tally_command *command, const struct tally_
 	print_quoted(option->help, "\\", "\\'");
 	printf("'\n");
 	if (option->kind == TALLY_ARGUMENT_OPTIONAL && words[0])
-		printf("complete -c tally -n '__tally_in %s; and __tally_behind -%c --%s' -a '%s'\n", command->name,
-		       option->letter ? option->letter : '-', option->name ? option->name : "", words);
+		printf("complete -c tally -n '__tally_in %s; and __tally_behind -%c --%s' -a '%s'\n",
+		       command->name, option->letter ? option->letter : '-',
+		       option->name ? option->name : "", words);
 }
 
 /* Which options are followed by their value. */
@@ -263,7 +279,8 @@ static void fish_takes(void)
 {
 	printf("function __tally_takes\n\tswitch $argv[1]\n");
 	for (size_t i = 0; tally_commands[i]; i++)
-		for (const struct tally_option *o = tally_commands[i]->options; (o = next_shown(o)); o++) {
+		for (const struct tally_option *o = tally_commands[i]->options; (o = next_shown(o));
+		     o++) {
 			if (o->kind != TALLY_ARGUMENT_REQUIRED)
 				continue;
 			printf("\t\tcase");
@@ -282,7 +299,8 @@ static void print_fish(void)
 	fish_takes();
 	printf("%s", tally_completion_fish);
 	for (size_t i = 0; tally_commands[i]; i++) {
-		printf("complete -c tally -n '__fish_use_subcommand' -a %s -d '", tally_commands[i]->name);
+		printf("complete -c tally -n '__fish_use_subcommand' -a %s -d '",
+		       tally_commands[i]->name);
 		print_quoted(tally_commands[i]->summary, "\\", "\\'");
 		printf("'\n");
 	}
@@ -320,17 +338,19 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			shells[i].print();
 			return TALLY_EXIT_OK;
 		}
-	return tally_command_misuse(command, "there is no completion for '%s': bash, zsh or fish", argv[walk.index]);
+	return tally_command_misuse(command, "there is no completion for '%s': bash, zsh or fish",
+				    argv[walk.index]);
 }
 
 const struct tally_command tally_command_completion = {
 	.name = "completion",
 	.summary = "what a shell reads to complete commands, options and events",
 	.usage = "bash|zsh|fish",
-	.details = "It is installed with tally, where shells look for it.  Without an installation:\n"
-		   "\n"
-		   "  source <(tally completion bash)      in ~/.bashrc\n"
-		   "  source <(tally completion zsh)       in ~/.zshrc, behind compinit\n"
-		   "  tally completion fish | source       in ~/.config/fish/config.fish",
+	.details =
+		"It is installed with tally, where shells look for it.  Without an installation:\n"
+		"\n"
+		"  source <(tally completion bash)      in ~/.bashrc\n"
+		"  source <(tally completion zsh)       in ~/.zshrc, behind compinit\n"
+		"  tally completion fish | source       in ~/.config/fish/config.fish",
 	.run = run,
 };

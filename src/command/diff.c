@@ -1,4 +1,5 @@
-/* tally diff: which functions' shares changed between two recordings, and which of it can be chance. */
+/* tally diff: which functions' shares changed between two recordings, and which of it can be
+ * chance. */
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "command/command.h"
@@ -36,9 +37,10 @@ enum {
 #define SORT_CHOICES "comm dso sym srcline"
 
 static const struct tally_option options[] = {
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym,srcline (dso,sym)", SORT_CHOICES, 0 },
-	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "compare totals: what functions called counts as theirs", NULL,
-	  OPTION_CHILDREN },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym,srcline (dso,sym)",
+	  SORT_CHOICES, 0 },
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
+	  "compare totals: what functions called counts as theirs", NULL, OPTION_CHILDREN },
 	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "compare each function's share of its recording (share), its time or\n"
 	  "events (time), or its samples (samples); share",
@@ -47,26 +49,30 @@ static const struct tally_option options[] = {
 	  "a recording of the old side; may be given more than once: how\n"
 	  "runs differ is counted then",
 	  NULL, OPTION_OLD },
-	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise", NULL, OPTION_NEW },
-	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (all that changed and 10 of the others)", NULL,
-	  0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % on both sides (0.5)", NULL,
-	  OPTION_PERCENT },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "compare this event's samples (the first there is)", NULL,
-	  0 },
+	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise", NULL,
+	  OPTION_NEW },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",
+	  "at most N rows (all that changed and 10 of the others)", NULL, 0 },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
+	  "leave out rows below P % on both sides (0.5)", NULL, OPTION_PERCENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "compare this event's samples (the first there is)", NULL, 0 },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", NULL, OPTION_SYMBOL },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
+	  OPTION_DSO },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
+	  NULL, OPTION_SYMBOL },
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
 	  "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
 	  "more than once",
 	  NULL, OPTION_FAIL_IF },
-	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL, "let a change fail also where chance may have made it", NULL,
-	  OPTION_PAST_NOISE },
-	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL, OPTION_MARKDOWN },
+	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL,
+	  "let a change fail also where chance may have made it", NULL, OPTION_PAST_NOISE },
+	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL,
+	  OPTION_MARKDOWN },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/diff.md)", NULL, 0 },
 	/* as perf calls them */
@@ -78,7 +84,7 @@ static const struct tally_option options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, DIFF_PERF_##id_ },
 	DIFF_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };
 
 struct runs {
@@ -99,17 +105,21 @@ struct request {
 static int parse_sort(const char *text, struct request *request, struct tally_error *err)
 {
 	struct tally_diff_options *diff = &request->diff;
-	const struct { const char *name; bool *by; } keys[] = {
-		{ "comm", &diff->by_comm }, { "dso", &diff->by_object }, { "object", &diff->by_object },
-		{ "sym", &diff->by_symbol }, { "symbol", &diff->by_symbol }, { "srcline", &request->input.by_line },
+	const struct { const char *name; bool *by;
+	} keys[] = {
+		{ "comm", &diff->by_comm },     { "dso", &diff->by_object },
+		{ "object", &diff->by_object }, { "sym", &diff->by_symbol },
+		{ "symbol", &diff->by_symbol }, { "srcline", &request->input.by_line },
 	};
 	diff->by_comm = diff->by_object = diff->by_symbol = request->input.by_line = false;
 	do {
 		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
-		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
+		while (k < count &&
+		       (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
 		if (k == count) {
-			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", (int)length, text);
+			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'",
+					(int)length, text);
 			tally_hint_word(err, text, length, SORT_CHOICES, "object symbol");
 			return -EINVAL;
 		}
@@ -124,14 +134,16 @@ static int parse_sort(const char *text, struct request *request, struct tally_er
 
 static int parse_measure(const char *value, enum tally_share_measure *out, struct tally_error *err)
 {
-	static const char *const names[] = { [TALLY_MEASURE_SHARE] = "share", [TALLY_MEASURE_WEIGHT] = "time",
+	static const char *const names[] = { [TALLY_MEASURE_SHARE] = "share",
+					     [TALLY_MEASURE_WEIGHT] = "time",
 					     [TALLY_MEASURE_SAMPLES] = "samples" };
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(value, names[i])) {
 			*out = (enum tally_share_measure)i;
 			return 0;
 		}
-	return tally_error_set(err, -EINVAL, "option --normalize: '%s' is none of share, time, samples", value);
+	return tally_error_set(err, -EINVAL,
+			       "option --normalize: '%s' is none of share, time, samples", value);
 }
 
 static int add_path(struct runs *runs, const char *path, struct tally_error *err)
@@ -146,17 +158,22 @@ static int add_condition(struct request *request, const char *text, struct tally
 {
 	if (request->verdict_count == CONDITIONS_MAX)
 		return tally_error_set(err, -EINVAL, "more than %d conditions", CONDITIONS_MAX);
-	if (!request->verdicts && !(request->verdicts = calloc(CONDITIONS_MAX, sizeof(*request->verdicts))))
+	if (!request->verdicts &&
+	    !(request->verdicts = calloc(CONDITIONS_MAX, sizeof(*request->verdicts))))
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	return tally_condition_parse(text, &request->verdicts[request->verdict_count++].condition, err);
+	return tally_condition_parse(text, &request->verdicts[request->verdict_count++].condition,
+				     err);
 }
 
 static int take_computation(const char *value, struct tally_error *err)
 {
 	if (!strcmp(value, "delta-abs"))
 		return 0;
-	return tally_error_set(err, -EINVAL, "option --compute: changes are differences, the largest first (delta-abs), not '%s'; "
-			       "-j has both sides of each row", value);
+	return tally_error_set(
+		err, -EINVAL,
+		"option --compute: changes are differences, the largest first (delta-abs), not '%s'; "
+		"-j has both sides of each row",
+		value);
 }
 
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
@@ -179,8 +196,11 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_PERCENT:
 		request->diff.percent_min = strtod(value, &end);
 		request->percent_given = true;
-		if (end == value || *end || !(request->diff.percent_min >= 0 && request->diff.percent_min <= 100))
-			return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
+		if (end == value || *end ||
+		    !(request->diff.percent_min >= 0 && request->diff.percent_min <= 100))
+			return tally_error_set(err, -EINVAL,
+					       "option --percent-limit: '%s' is not a percentage",
+					       value);
 		break;
 	case OPTION_FAIL_IF: return add_condition(request, value, err);
 	case OPTION_PAST_NOISE: request->past_noise = true; break;
@@ -196,14 +216,17 @@ static int take_option(struct request *request, int id, const char *value, struc
 		if (!result)
 			result = tally_filter_option(id, value, &request->input.filter, err);
 		if (result < 0 && id == TALLY_OPTION_CPUS)
-			tally_error_hint(err, "-C is of CPUs; commands, which perf diff's -C chooses, are --comm %s", value);
+			tally_error_hint(
+				err,
+				"-C is of CPUs; commands, which perf diff's -C chooses, are --comm %s",
+				value);
 		return result;
 	}
 	return result;
 }
 
-static int load_runs(const struct tally_command *command, const struct request *request, struct runs *runs,
-		     struct tally_error *err)
+static int load_runs(const struct tally_command *command, const struct request *request,
+		     struct runs *runs, struct tally_error *err)
 {
 	runs->stacks = calloc(runs->count, sizeof(*runs->stacks));
 	if (!runs->stacks)
@@ -216,7 +239,8 @@ static int load_runs(const struct tally_command *command, const struct request *
 		if (result < 0)
 			return result;
 		if (!runs->stacks[i].total_weight) {
-			tally_error_set(err, -ENODATA, "%s has no samples to compare", runs->paths[i]);
+			tally_error_set(err, -ENODATA, "%s has no samples to compare",
+					runs->paths[i]);
 			return -ENODATA;
 		}
 	}
@@ -230,14 +254,18 @@ static void release_runs(struct runs *runs)
 	free(runs->stacks);
 }
 
-static void show(const struct request *request, const struct tally_match *match, const struct tally_diff *diff,
-		 struct tally_buffer *out)
+static void show(const struct request *request, const struct tally_match *match,
+		 const struct tally_diff *diff, struct tally_buffer *out)
 {
 	struct tally_pager pager = { 0 };
 	struct tally_diff_view view = {
-		.match = match, .options = &request->diff, .old_paths = request->old.paths, .new_paths = request->new.paths,
+		.match = match,
+		.options = &request->diff,
+		.old_paths = request->old.paths,
+		.new_paths = request->new.paths,
 		.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
-		.verdicts = request->verdicts, .verdict_count = request->verdict_count,
+		.verdicts = request->verdicts,
+		.verdict_count = request->verdict_count,
 	};
 	if (request->json) {
 		tally_diff_json(diff, &view, out);
@@ -264,7 +292,8 @@ static void warn(const struct tally_command *command, const struct tally_diff *d
 	tally_buffer_release(&text);
 }
 
-static int compare(const struct tally_command *command, struct request *request, struct tally_error *err)
+static int compare(const struct tally_command *command, struct request *request,
+		   struct tally_error *err)
 {
 	struct tally_match match = { 0 };
 	struct tally_diff diff = { 0 };
@@ -274,12 +303,13 @@ static int compare(const struct tally_command *command, struct request *request,
 		result = load_runs(command, request, &request->new, err);
 	if (result < 0)
 		return result;
-	result = tally_match_stacks(request->old.stacks, request->old.count, request->new.stacks, request->new.count, &match);
+	result = tally_match_stacks(request->old.stacks, request->old.count, request->new.stacks,
+				    request->new.count, &match);
 	if (!result)
 		result = tally_diff_build(&match, &request->diff, &diff);
 	if (!result)
-		judged = tally_diff_judge(&match, &request->diff, request->past_noise, request->verdicts,
-					  request->verdict_count, err);
+		judged = tally_diff_judge(&match, &request->diff, request->past_noise,
+					  request->verdicts, request->verdict_count, err);
 	if (judged == -ENOMEM)
 		result = judged;
 	/* What can't be judged is told below the table that shows why. */
@@ -288,8 +318,12 @@ static int compare(const struct tally_command *command, struct request *request,
 		show(request, &match, &diff, &out);
 	}
 	if (result == -EINVAL) {
-		tally_error_set(err, result, "times don't compare: the recordings are of different events or units");
-		tally_error_hint(err, "--event chooses one that both have, --normalize share compares shares");
+		tally_error_set(
+			err, result,
+			"times don't compare: the recordings are of different events or units");
+		tally_error_hint(
+			err,
+			"--event chooses one that both have, --normalize share compares shares");
 	} else if (result < 0 || out.failed) {
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	} else {
@@ -302,7 +336,8 @@ static int compare(const struct tally_command *command, struct request *request,
 }
 
 /* Returns 0, 1 when help was asked for, -1 when what is wrong has been told. */
-static int take_arguments(const struct tally_command *command, int argc, char **argv, struct request *request)
+static int take_arguments(const struct tally_command *command, int argc, char **argv,
+			  struct request *request)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -321,18 +356,26 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 		if (walk.index >= argc)
 			break;
 		if (path_count == 2)
-			return tally_command_misuse(command, "'%s' is a file too many: --old and --new add more of a side",
-						    argv[walk.index]), -1;
+			return tally_command_misuse(
+				       command,
+				       "'%s' is a file too many: --old and --new add more of a side",
+				       argv[walk.index]),
+			       -1;
 		paths[path_count] = tally_options_file(&walk);
 		if (!paths[path_count++])
 			return -1;
 	}
 	if (path_count == 1)
-		return tally_command_misuse(command, "two recordings are compared, the old one first"), -1;
-	if (path_count && (add_path(&request->old, paths[0], &err) < 0 || add_path(&request->new, paths[1], &err) < 0))
+		return tally_command_misuse(command,
+					    "two recordings are compared, the old one first"),
+		       -1;
+	if (path_count && (add_path(&request->old, paths[0], &err) < 0 ||
+			   add_path(&request->new, paths[1], &err) < 0))
 		return tally_command_misused(command, &err), -1;
 	if (!request->old.count || !request->new.count)
-		return tally_command_misuse(command, "two recordings are compared, the old one first"), -1;
+		return tally_command_misuse(command,
+					    "two recordings are compared, the old one first"),
+		       -1;
 	if (request->json && request->markdown)
 		return tally_command_misuse(command, "JSON or Markdown: one of them"), -1;
 	return 0;
@@ -343,7 +386,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = {
 		.input.no_inlines = true, /* rows are of symbols, as in a report */
-		.diff = { .by_object = true, .by_symbol = true, .percent_min = 0.5, .noise_limit = NOISE_ROWS },
+		.diff = { .by_object = true,
+			  .by_symbol = true,
+			  .percent_min = 0.5,
+			  .noise_limit = NOISE_ROWS },
 	};
 	int status = take_arguments(command, argc, argv, &request);
 	if (status) {
@@ -362,7 +408,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (request.verdict_count && result < 0)
 		status = TALLY_EXIT_USAGE;
 	for (size_t i = 0; result >= 0 && i < request.verdict_count; i++)
-		status = request.verdicts[i].result == TALLY_CONDITION_TRUE ? TALLY_EXIT_FAILURE : status;
+		status = request.verdicts[i].result == TALLY_CONDITION_TRUE ? TALLY_EXIT_FAILURE
+									    : status;
 	free(request.verdicts);
 	return status;
 }

@@ -15,7 +15,8 @@ static const struct tally_option options[] = {
 	TALLY_OPTIONS_END
 };
 
-static int print_report(const struct tally_command *command, const struct tally_machine_facts *facts, bool json)
+static int print_report(const struct tally_command *command,
+			const struct tally_machine_facts *facts, bool json)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer text = { 0 };
@@ -58,7 +59,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (id == TALLY_OPTION_ERROR)
 		return TALLY_EXIT_USAGE;
 	if (walk.index < argc)
-		return tally_command_misuse(command, "'%s' is one argument too many", argv[walk.index]);
+		return tally_command_misuse(command, "'%s' is one argument too many",
+					    argv[walk.index]);
 	tally_machine_facts_read(&facts);
 	facts.simulated = tally_simulated_lack();
 	return print_report(command, &facts, json);
@@ -68,12 +70,13 @@ const struct tally_command tally_command_doctor = {
 	.name = "doctor",
 	.summary = "what may be measured here, and the cure for what may not",
 	.usage = "[options]",
-	.details = "Everything is tried out, not guessed from settings: whether perf_event_open reaches the kernel,\n"
-		   "which events open, whether overflows really arrive.  That takes less than a tenth of a second\n"
-		   "and changes nothing.\n\n"
-		   "Exit status: 0 when at least your own programs can be counted, 1 when not.\n\n"
-		   "  tally doctor\n"
-		   "  tally doctor --json | jq '.findings[] | select(.state != \"ok\")'",
+	.details =
+		"Everything is tried out, not guessed from settings: whether perf_event_open reaches the kernel,\n"
+		"which events open, whether overflows really arrive.  That takes less than a tenth of a second\n"
+		"and changes nothing.\n\n"
+		"Exit status: 0 when at least your own programs can be counted, 1 when not.\n\n"
+		"  tally doctor\n"
+		"  tally doctor --json | jq '.findings[] | select(.state != \"ok\")'",
 	.options = options,
 	.run = run,
 };

@@ -6,9 +6,11 @@
 #include "event/event.h"
 
 /* Several filters of one -e hold together.  0 or -ENOMEM. */
-int event_filters_add(struct tally_arena *arena, const char **filter, const char *added, struct tally_error *err);
+int event_filters_add(struct tally_arena *arena, const char **filter, const char *added,
+		      struct tally_error *err);
 
 /* Gives it to the list's events from `first` on, which have to be tracepoints: 0 or -EINVAL. */
-int event_filters_set(struct tally_event_list *events, size_t first, const char *filter, struct tally_error *err);
+int event_filters_set(struct tally_event_list *events, size_t first, const char *filter,
+		      struct tally_error *err);
 
 #endif

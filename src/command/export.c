@@ -19,21 +19,21 @@ static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
 	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
-	  "pprof, firefox, speedscope or chrome (else by the name behind -o)", "pprof firefox speedscope chrome",
-	  OPTION_FORMAT },
+	  "pprof, firefox, speedscope or chrome (else by the name behind -o)",
+	  "pprof firefox speedscope chrome", OPTION_FORMAT },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE, compressed where its name ends in .gz;\n"
 	  "- is standard output (profile and the format's ending)",
 	  NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "export this event's samples (the first there is)", NULL,
-	  OPTION_EVENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "export this event's samples (the first there is)", NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
-	  OPTION_NO_INLINE },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -45,12 +45,15 @@ struct request {
 	bool no_inlines;
 };
 
-static int parse_format(const char *value, const struct tally_export_format **out, struct tally_error *err)
+static int parse_format(const char *value, const struct tally_export_format **out,
+			struct tally_error *err)
 {
 	for (*out = tally_export_formats; (*out)->name; ++*out)
 		if (!strcmp((*out)->name, value))
 			return 0;
-	return tally_error_set(err, -EINVAL, "option --format: '%s' is none of pprof, firefox, speedscope, chrome", value);
+	return tally_error_set(
+		err, -EINVAL, "option --format: '%s' is none of pprof, firefox, speedscope, chrome",
+		value);
 }
 
 static bool ends_in(const char *text, const char *end)
@@ -62,12 +65,14 @@ static bool ends_in(const char *text, const char *end)
 /* What a file's name says: "x.pb.gz" or "x.pb" is pprof's, "x.json" could be anybody's. */
 static const struct tally_export_format *format_of(const char *path)
 {
-	for (const struct tally_export_format *format = tally_export_formats; path && format->name; format++) {
+	for (const struct tally_export_format *format = tally_export_formats; path && format->name;
+	     format++) {
 		char plain[32];
 		snprintf(plain, sizeof(plain), "%s", format->suffix);
 		if (ends_in(plain, ".gz"))
 			plain[strlen(plain) - 3] = '\0';
-		if (strcmp(plain, ".json") && (ends_in(path, format->suffix) || ends_in(path, plain)))
+		if (strcmp(plain, ".json") &&
+		    (ends_in(path, format->suffix) || ends_in(path, plain)))
 			return format;
 	}
 	return NULL;
@@ -90,10 +95,12 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	return 0;
 }
 
-static int choose_event(const struct tally_samples *samples, const char *name, uint32_t *event, struct tally_error *err)
+static int choose_event(const struct tally_samples *samples, const char *name, uint32_t *event,
+			struct tally_error *err)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(samples->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(samples->recording->data,
+									  &count);
 	*event = samples->samples.items[0].event;
 	for (size_t i = 0; !name && i < samples->samples.count; i++)
 		if (samples->samples.items[i].event < *event)
@@ -111,10 +118,12 @@ static int choose_event(const struct tally_samples *samples, const char *name, u
 	return tally_error_set(err, -ENOENT, "there are no samples of %s", name);
 }
 
-static int export_samples(const struct request *request, const struct tally_samples *samples, struct tally_error *err)
+static int export_samples(const struct request *request, const struct tally_samples *samples,
+			  struct tally_error *err)
 {
 	const struct tally_export_format *format = request->format;
-	struct tally_buffer plain = { .maximum = (size_t)1 << 36 }, packed = { .maximum = (size_t)1 << 36 };
+	struct tally_buffer plain = { .maximum = (size_t)1 << 36 },
+			    packed = { .maximum = (size_t)1 << 36 };
 	char named[64];
 	uint32_t event;
 	snprintf(named, sizeof(named), "profile%s", format->suffix);
@@ -134,10 +143,12 @@ static int export_samples(const struct request *request, const struct tally_samp
 	return result;
 }
 
-static int read_and_export(const struct tally_command *command, const struct request *request, struct tally_error *err)
+static int read_and_export(const struct tally_command *command, const struct request *request,
+			   struct tally_error *err)
 {
 	struct tally_command_progress progress;
-	struct tally_samples_options samples_options = { .filter = request->filter, .progress = tally_command_progress,
+	struct tally_samples_options samples_options = { .filter = request->filter,
+							 .progress = tally_command_progress,
 							 .context = &progress };
 	struct tally_recording *recording;
 	struct tally_samples *samples;
@@ -163,25 +174,29 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+				       &status))
 		return status;
 	if (!request.format && !(request.format = format_of(request.output)))
-		return tally_command_misuse(command, "which format? --format pprof, firefox, speedscope or chrome");
-	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+		return tally_command_misuse(
+			command, "which format? --format pprof, firefox, speedscope or chrome");
+	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err)
+							    : TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_export = {
 	.name = "export",
 	.summary = "a recording for pprof, Firefox Profiler, speedscope and Perfetto",
 	.usage = "[options] [FILE]",
-	.details = "pprof has each distinct stack with what its samples add up to; the others have samples in order of time.\n"
-		   "In chrome's format consecutive samples of one function are drawn as one call, and samples of events other\n"
-		   "than the exported one are marks.\n"
-		   "\n"
-		   "  tally export -f firefox -o profile.json.gz  for profiler.firefox.com\n"
-		   "  tally export -o a.pb.gz && go tool pprof -http :8080 a.pb.gz\n"
-		   "  tally export -o run.speedscope.json perf.data\n"
-		   "  tally export -o run.trace.json --comm node",
+	.details =
+		"pprof has each distinct stack with what its samples add up to; the others have samples in order of time.\n"
+		"In chrome's format consecutive samples of one function are drawn as one call, and samples of events other\n"
+		"than the exported one are marks.\n"
+		"\n"
+		"  tally export -f firefox -o profile.json.gz  for profiler.firefox.com\n"
+		"  tally export -o a.pb.gz && go tool pprof -http :8080 a.pb.gz\n"
+		"  tally export -o run.speedscope.json perf.data\n"
+		"  tally export -o run.trace.json --comm node",
 	.options = options,
 	.run = run,
 };

@@ -33,11 +33,13 @@ static bool show(void *context, const char *object, uint64_t bytes, uint64_t tot
 		return goes_on;
 	tally_terminal_clean(object, clean, sizeof(clean));
 	if (total >= bytes && total)
-		snprintf(size, sizeof(size), ", %.1f of %.1f MB", (double)bytes / megabyte, (double)total / megabyte);
+		snprintf(size, sizeof(size), ", %.1f of %.1f MB", (double)bytes / megabyte,
+			 (double)total / megabyte);
 	else if (bytes)
 		snprintf(size, sizeof(size), ", %.1f MB", (double)bytes / megabyte);
 	if (*object && goes_on)
-		fprintf(stderr, "\rdebuginfod: %.32s%s (Ctrl-C goes on without)\x1b[K", clean, size);
+		fprintf(stderr, "\rdebuginfod: %.32s%s (Ctrl-C goes on without)\x1b[K", clean,
+			size);
 	else
 		fputs("\r\x1b[K", stderr);
 	return goes_on;

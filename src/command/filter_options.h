@@ -6,30 +6,67 @@
 #include "command/command.h"
 #include "profile/sample_filter.h"
 
-enum { TALLY_OPTION_COMMS = 0x1000, TALLY_OPTION_PIDS, TALLY_OPTION_TIDS, TALLY_OPTION_CPUS, TALLY_OPTION_TIME,
-       TALLY_OPTION_MAX_STACK };
+enum {
+	TALLY_OPTION_COMMS = 0x1000,
+	TALLY_OPTION_PIDS,
+	TALLY_OPTION_TIDS,
+	TALLY_OPTION_CPUS,
+	TALLY_OPTION_TIME,
+	TALLY_OPTION_MAX_STACK
+};
 
 /* Rows of a command's table of options. */
 #define TALLY_FILTER_OPTIONS \
-	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", "only these commands; cc* is any that begins so", NULL, TALLY_OPTION_COMMS }, \
-	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", NULL, TALLY_OPTION_CPUS }, \
-	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "RANGE", "only START,END in seconds as script prints them, or a share: 10%-20%, 10%/2", \
-	  NULL, TALLY_OPTION_TIME }
+	{ 0, \
+	  "comm", \
+	  TALLY_ARGUMENT_REQUIRED, \
+	  "LIST", \
+	  "only these commands; cc* is any that begins so", \
+	  NULL, \
+	  TALLY_OPTION_COMMS }, \
+		{ 'C', \
+		  "cpu", \
+		  TALLY_ARGUMENT_REQUIRED, \
+		  "LIST", \
+		  "only samples on these CPUs", \
+		  NULL, \
+		  TALLY_OPTION_CPUS }, \
+	{ \
+		0, "time", TALLY_ARGUMENT_REQUIRED, "RANGE", \
+			"only START,END in seconds as script prints them, or a share: 10%-20%, 10%/2", \
+			NULL, TALLY_OPTION_TIME \
+	}
 
 /* The tasks' names differ where a command has a --pid of another meaning. */
 #define TALLY_FILTER_TASK_OPTIONS(pid, tid) \
-	{ 0, pid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", NULL, TALLY_OPTION_PIDS }, \
-	{ 0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", NULL, TALLY_OPTION_TIDS }
+	{ \
+		0, \
+		pid, \
+		TALLY_ARGUMENT_REQUIRED, \
+		"LIST", \
+		"only these processes", \
+		NULL, \
+		TALLY_OPTION_PIDS \
+	}, \
+	{ \
+		0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", NULL, \
+			TALLY_OPTION_TIDS \
+	}
 
 /* Of a view that shows stacks. */
 #define TALLY_FILTER_STACK_OPTION \
-	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", "the innermost N frames of each stack alone", NULL, TALLY_OPTION_MAX_STACK }
+	{ \
+		0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
+			"the innermost N frames of each stack alone", NULL, TALLY_OPTION_MAX_STACK \
+	}
 
-/* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option, or -EINVAL with a
- * message that names it. */
-int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter, struct tally_error *err);
+/* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option,
+ * or -EINVAL with a message that names it. */
+int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter,
+			struct tally_error *err);
 
-/* "--comm cc1 --time 1.5,": the options that make such a filter, behind one another; nothing for one that takes all. */
+/* "--comm cc1 --time 1.5,": the options that make such a filter, behind one another; nothing for
+ * one that takes all. */
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out);
 
 /* Whether anything was asked for, of samples. */

@@ -17,43 +17,72 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_EVENT = 256, OPTION_WEIGHT, OPTION_FORMAT, OPTION_TITLE, OPTION_SUBTITLE, OPTION_WIDTH, OPTION_MIN_WIDTH,
-       OPTION_THEME, OPTION_NO_INLINE, OPTION_DIFF, OPTION_OFF_CPU, OPTION_IDLE, OPTION_SCHEDULER, OPTION_WAKERS };
+enum {
+	OPTION_EVENT = 256,
+	OPTION_WEIGHT,
+	OPTION_FORMAT,
+	OPTION_TITLE,
+	OPTION_SUBTITLE,
+	OPTION_WIDTH,
+	OPTION_MIN_WIDTH,
+	OPTION_THEME,
+	OPTION_NO_INLINE,
+	OPTION_DIFF,
+	OPTION_OFF_CPU,
+	OPTION_IDLE,
+	OPTION_SCHEDULER,
+	OPTION_WAKERS
+};
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE: .svg or .html says which, - is standard output\n"
-	  "(flamegraph.svg; standard output when that is no terminal)", NULL, 0 },
-	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE is called", NULL, OPTION_FORMAT },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "draw this event's samples (the first there is)", NULL,
-	  OPTION_EVENT },
-	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL, "draw where tasks waited, of what record --off-cpu recorded: a command is\n"
-	  "recorded so", NULL, OPTION_OFF_CPU },
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL,
+	  0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE: .svg or .html says which, - is standard output\n"
+	  "(flamegraph.svg; standard output when that is no terminal)",
+	  NULL, 0 },
+	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE is called",
+	  NULL, OPTION_FORMAT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "draw this event's samples (the first there is)", NULL, OPTION_EVENT },
+	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
+	  "draw where tasks waited, of what record --off-cpu recorded: a command is\n"
+	  "recorded so",
+	  NULL, OPTION_OFF_CPU },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "what widths show: samples, or period: the time or\nevents that "
-	  "samples stand for (period, where it is known)", NULL, OPTION_WEIGHT },
-	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL, OPTION_TITLE },
-	{ 0, "subtitle", TALLY_ARGUMENT_REQUIRED, "TEXT", "the line below it (event, samples, threads)", NULL,
-	  OPTION_SUBTITLE },
+	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
+	  "what widths show: samples, or period: the time or\nevents that "
+	  "samples stand for (period, where it is known)",
+	  NULL, OPTION_WEIGHT },
+	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL,
+	  OPTION_TITLE },
+	{ 0, "subtitle", TALLY_ARGUMENT_REQUIRED, "TEXT",
+	  "the line below it (event, samples, threads)", NULL, OPTION_SUBTITLE },
 	{ 0, "icicle", TALLY_ARGUMENT_NONE, NULL, "callers above what they call", NULL, 'I' },
-	{ 0, "inverted", TALLY_ARGUMENT_NONE, NULL, "the same, by flamegraph.pl's name", NULL, 'I' },
-	{ 0, "theme", TALLY_ARGUMENT_REQUIRED, "THEME", "auto, light or dark (auto: what the reader's system has)", NULL,
-	  OPTION_THEME },
-	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)", NULL, OPTION_WIDTH },
-	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "merge narrower frames in the static picture (0.5)", NULL,
-	  OPTION_MIN_WIDTH },
-	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD", "colour by what changed since OLD, a recording or text like the input:\n"
-	  "red grew, blue shrank", NULL, OPTION_DIFF },
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, OPTION_IDLE },
-	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
-	  OPTION_SCHEDULER },
-	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "draw waits (as --off-cpu), and above each stack who ended them", NULL, OPTION_WAKERS },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
-	  OPTION_NO_INLINE },
+	{ 0, "inverted", TALLY_ARGUMENT_NONE, NULL, "the same, by flamegraph.pl's name", NULL,
+	  'I' },
+	{ 0, "theme", TALLY_ARGUMENT_REQUIRED, "THEME",
+	  "auto, light or dark (auto: what the reader's system has)", NULL, OPTION_THEME },
+	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)", NULL,
+	  OPTION_WIDTH },
+	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS",
+	  "merge narrower frames in the static picture (0.5)", NULL, OPTION_MIN_WIDTH },
+	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD",
+	  "colour by what changed since OLD, a recording or text like the input:\n"
+	  "red grew, blue shrank",
+	  NULL, OPTION_DIFF },
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL,
+	  OPTION_IDLE },
+	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
+	  "waits in the scheduler's own functions, not in what called it", NULL, OPTION_SCHEDULER },
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
+	  "draw waits (as --off-cpu), and above each stack who ended them", NULL, OPTION_WAKERS },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -68,13 +97,15 @@ struct flamegraph {
 	int status;     /* the command's, once it was recorded */
 };
 
-static int choose_word(const char *option, const char *value, const char *const *words, struct tally_error *err)
+static int choose_word(const char *option, const char *value, const char *const *words,
+		       struct tally_error *err)
 {
 	char list[128] = "";
 	for (int i = 0; words[i]; i++) {
 		if (!strcmp(value, words[i]))
 			return i;
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", words[i]);
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
+			 words[i]);
 	}
 	return tally_error_set(err, -EINVAL, "option %s: '%s' is none of %s", option, value, list);
 }
@@ -90,7 +121,8 @@ static int take_width(struct flamegraph *graph, int id, const char *value, struc
 	char *end;
 	double least = strtod(value, &end);
 	if (end == value || *end || !(least > 0 && least <= 1000))
-		return tally_error_set(err, -EINVAL, "option --min-width: '%s' is not a width like 0.5", value);
+		return tally_error_set(err, -EINVAL,
+				       "option --min-width: '%s' is not a width like 0.5", value);
 	graph->drawing.min_width_px = least;
 	return 0;
 }
@@ -98,7 +130,9 @@ static int take_width(struct flamegraph *graph, int id, const char *value, struc
 /* 0, or -EINVAL when the option's value was wrong. */
 static int take_option(struct flamegraph *graph, int id, const char *value, struct tally_error *err)
 {
-	static const char *const formats[] = { "svg", "html", NULL }, *const themes[] = { "auto", "light", "dark", NULL };
+	static const char *const formats[] = { "svg", "html", NULL }, *const themes[] = {
+		"auto", "light", "dark", NULL
+	};
 	int chosen = 0;
 	switch (id) {
 	case 'i': graph->input.path = value; break;
@@ -129,7 +163,8 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 		break;
 	case OPTION_THEME:
 		chosen = choose_word("--theme", value, themes, err);
-		graph->drawing.theme = chosen < 0 ? TALLY_THEME_AUTO : (enum tally_flamegraph_theme)chosen;
+		graph->drawing.theme = chosen < 0 ? TALLY_THEME_AUTO
+						  : (enum tally_flamegraph_theme)chosen;
 		break;
 	default:
 		chosen = tally_name_option(id, value, &graph->input.names, err);
@@ -143,7 +178,9 @@ static const char *const endings[] = { ".svg", ".html", ".htm", NULL };
 static void choose_output(struct flamegraph *graph)
 {
 	if (!graph->output)
-		graph->output = isatty(STDOUT_FILENO) ? graph->is_html ? "flamegraph.html" : "flamegraph.svg" : "-";
+		graph->output = isatty(STDOUT_FILENO)
+					? graph->is_html ? "flamegraph.html" : "flamegraph.svg"
+					: "-";
 	if (!graph->has_format)
 		graph->is_html = tally_output_ends_in(graph->output, endings + 1);
 }
@@ -153,11 +190,15 @@ extern const struct tally_command tally_command_record;
 /* Records the command into a file of its own; the status is record's, and the command's. */
 static int record_command(struct flamegraph *graph, char path[], struct tally_error *err)
 {
-	char *cpu[] = { "record", "-q", "-o", path, "--" }, *off_cpu[] = { "record", "-q", "-o", path, "--off-cpu", "--" };
+	char *cpu[] = { "record", "-q", "-o", path, "--" },
+	     *off_cpu[] = { "record", "-q", "-o", path, "--off-cpu", "--" };
 	char **head = graph->off_cpu ? off_cpu : cpu;
-	int head_count = graph->off_cpu ? sizeof(off_cpu) / sizeof(*off_cpu) : sizeof(cpu) / sizeof(*cpu), count = 0, fd = mkstemp(path);
+	int head_count = graph->off_cpu ? sizeof(off_cpu) / sizeof(*off_cpu)
+					: sizeof(cpu) / sizeof(*cpu),
+	    count = 0, fd = mkstemp(path);
 	if (fd < 0)
-		return tally_error_set(err, -errno, "making %s failed: %s", path, tally_errno_text(errno));
+		return tally_error_set(err, -errno, "making %s failed: %s", path,
+				       tally_errno_text(errno));
 	close(fd);
 	while (graph->command[count])
 		count++;
@@ -175,15 +216,16 @@ static int record_command(struct flamegraph *graph, char path[], struct tally_er
 }
 
 /* 0, 1 when there is nothing to draw and why has been told, or -errno. */
-static int load(const struct tally_command *command, struct flamegraph *graph, struct tally_stacks *stacks,
-		struct tally_error *err)
+static int load(const struct tally_command *command, struct flamegraph *graph,
+		struct tally_stacks *stacks, struct tally_error *err)
 {
 	char path[4096];
 	const char *folder = getenv("TMPDIR");
 	graph->input.is_one_of_several = graph->input.with_full_names = graph->old != NULL;
 	if (!graph->command)
 		return tally_load_stacks(command, &graph->input, stacks, err);
-	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >=
+	    (int)sizeof(path))
 		return tally_error_set(err, -ENAMETOOLONG, "TMPDIR is too long a path");
 	int status = record_command(graph, path, err);
 	if (!status)
@@ -197,8 +239,8 @@ struct sides {
 	struct tally_stacks old, new;
 };
 
-static int load_sides(const struct tally_command *command, const struct flamegraph *graph, const struct tally_stacks *new,
-		      struct sides *sides, struct tally_error *err)
+static int load_sides(const struct tally_command *command, const struct flamegraph *graph,
+		      const struct tally_stacks *new, struct sides *sides, struct tally_error *err)
 {
 	struct tally_stacks old = { 0 };
 	struct tally_stacks_input input = graph->input;
@@ -219,7 +261,8 @@ static int load_sides(const struct tally_command *command, const struct flamegra
 	return status;
 }
 
-static int draw(const struct tally_command *command, struct flamegraph *graph, struct tally_error *err)
+static int draw(const struct tally_command *command, struct flamegraph *graph,
+		struct tally_error *err)
 {
 	struct tally_stacks stacks = { 0 };
 	struct sides sides = { 0 };
@@ -231,13 +274,15 @@ static int draw(const struct tally_command *command, struct flamegraph *graph, s
 	if (!status && graph->old)
 		graph->drawing.old = &sides.old;
 	if (!status)
-		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(graph->old ? &sides.new : &stacks,
-											 &graph->drawing, &file, err);
+		status = (graph->is_html ? tally_flamegraph_html : tally_flamegraph_svg)(
+			graph->old ? &sides.new : &stacks, &graph->drawing, &file, err);
 	if (!status)
 		status = tally_output_write(graph->output, &file, err);
 	if (!status && strcmp(graph->output, "-"))
-		fprintf(stderr, "tally flamegraph: wrote %s (%s stack%s, %s); open it in a browser\n", graph->output,
-			tally_number(stacks.rows.rows.count), stacks.rows.rows.count == 1 ? "" : "s", tally_size_text(file.length, size));
+		fprintf(stderr,
+			"tally flamegraph: wrote %s (%s stack%s, %s); open it in a browser\n",
+			graph->output, tally_number(stacks.rows.rows.count),
+			stacks.rows.rows.count == 1 ? "" : "s", tally_size_text(file.length, size));
 	tally_buffer_release(&file);
 	tally_stacks_release(&stacks);
 	tally_stacks_release(&sides.old);
@@ -251,11 +296,13 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct flamegraph graph = { .input = { .leaves_out_idle = true, .arranges_waits = true } };
 	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
+	       (!walk.dashes && walk.index < argc)) {
 		if (id == TALLY_OPTION_DONE && graph.input.path)
-			return tally_command_misuse(command,
-						    "'%s' is one input too many; a command to record stands behind --",
-						    argv[walk.index]);
+			return tally_command_misuse(
+				command,
+				"'%s' is one input too many; a command to record stands behind --",
+				argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
 			graph.input.path = tally_options_file(&walk);
 			if (!graph.input.path)
@@ -272,12 +319,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.dashes && walk.index == argc)
 		return tally_command_misuse(command, "there is no command behind --");
 	if (walk.dashes && graph.input.path)
-		return tally_command_misuse(command, "either an input or a command to record, not both");
+		return tally_command_misuse(command,
+					    "either an input or a command to record, not both");
 	if (walk.dashes)
 		graph.command = argv + walk.index;
 	choose_output(&graph);
 	if (tally_output_is_other_kind(graph.output, endings))
-		return tally_command_misuse(command, "'%s': a flame graph is an .svg or an .html file", graph.output);
+		return tally_command_misuse(
+			command, "'%s': a flame graph is an .svg or an .html file", graph.output);
 	if (draw(command, &graph, &err) < 0)
 		return tally_command_fail(command, &err);
 	return graph.status;

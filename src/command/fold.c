@@ -10,35 +10,51 @@
 #include <errno.h>
 #include <stdio.h>
 
-enum { OPTION_EVENT = 256, OPTION_PID, OPTION_TID, OPTION_WEIGHT, OPTION_FULL, OPTION_NO_INLINE, OPTION_WAKERS };
+enum {
+	OPTION_EVENT = 256,
+	OPTION_PID,
+	OPTION_TID,
+	OPTION_WEIGHT,
+	OPTION_FULL,
+	OPTION_NO_INLINE,
+	OPTION_WAKERS
+};
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE, not to standard output", NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "fold this event's samples (the first there is)", NULL,
-	  OPTION_EVENT },
-	{ 0, "event-filter", TALLY_ARGUMENT_REQUIRED, "EVENT", "the same, by stackcollapse-perf's name", NULL,
-	  OPTION_EVENT },
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL,
+	  0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE, not to standard output",
+	  NULL, 0 },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "fold this event's samples (the first there is)", NULL, OPTION_EVENT },
+	{ 0, "event-filter", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "the same, by stackcollapse-perf's name", NULL, OPTION_EVENT },
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_NAME_OPTIONS_BY(0),
-	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "waits (of record --off-cpu), and behind each stack who ended them", NULL,
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
+	  "waits (of record --off-cpu), and behind each stack who ended them", NULL,
 	  OPTION_WAKERS },
-	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT", "samples, or period: the time or events that\nthey stand for "
-	  "(period, where it is known)", NULL, OPTION_WEIGHT },
+	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
+	  "samples, or period: the time or events that\nthey stand for "
+	  "(period, where it is known)",
+	  NULL, OPTION_WEIGHT },
 	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "tell processes apart: comm-PID", NULL, OPTION_PID },
-	{ 0, "tid", TALLY_ARGUMENT_NONE, NULL, "tell threads apart: comm-PID/TID", NULL, OPTION_TID },
-	{ 'k', "kernel-suffix", TALLY_ARGUMENT_NONE, NULL, "mark the kernel's functions with _[k]", NULL, 'k' },
+	{ 0, "tid", TALLY_ARGUMENT_NONE, NULL, "tell threads apart: comm-PID/TID", NULL,
+	  OPTION_TID },
+	{ 'k', "kernel-suffix", TALLY_ARGUMENT_NONE, NULL, "mark the kernel's functions with _[k]",
+	  NULL, 'k' },
 	{ 'j', "jit-suffix", TALLY_ARGUMENT_NONE, NULL, "mark JIT code with _[j]", NULL, 'j' },
-	{ 0, "inline-suffix", TALLY_ARGUMENT_NONE, NULL, "mark inlined functions with _[i]", NULL, 'I' },
+	{ 0, "inline-suffix", TALLY_ARGUMENT_NONE, NULL, "mark inlined functions with _[i]", NULL,
+	  'I' },
 	{ 'a', "all", TALLY_ARGUMENT_NONE, NULL, "all three marks", NULL, 0 },
 	{ 0, "kernel", TALLY_ARGUMENT_NONE, NULL, "as --kernel-suffix", NULL, 'k' },
 	{ 0, "jit", TALLY_ARGUMENT_NONE, NULL, "as --jit-suffix", NULL, 'j' },
-	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL, "keep parameter lists, quotes and blanks in names", NULL,
-	  OPTION_FULL },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
-	  OPTION_NO_INLINE },
+	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL,
+	  "keep parameter lists, quotes and blanks in names", NULL, OPTION_FULL },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -77,7 +93,8 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 	return 0;
 }
 
-static int fold_input(const struct tally_command *command, const struct fold *fold, struct tally_error *err)
+static int fold_input(const struct tally_command *command, const struct fold *fold,
+		      struct tally_error *err)
 {
 	struct tally_stacks stacks = { 0 };
 	struct tally_buffer text = { .maximum = (size_t)1 << 36 };
@@ -97,9 +114,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct fold fold = { 0 };
 	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
+	       (!walk.dashes && walk.index < argc)) {
 		if (id == TALLY_OPTION_DONE && fold.input.path)
-			return tally_command_misuse(command, "'%s' is one input too many", argv[walk.index]);
+			return tally_command_misuse(command, "'%s' is one input too many",
+						    argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
 			fold.input.path = tally_options_file(&walk);
 			if (!fold.input.path)
@@ -113,10 +132,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (take_option(&fold, id, walk.value, &err) < 0)
 			return tally_command_misused(command, &err);
 	}
-	if (walk.index < argc && !fold.input.path && !(fold.input.path = tally_options_file(&walk))) /* behind -- */
+	/* behind -- */
+	if (walk.index < argc && !fold.input.path && !(fold.input.path = tally_options_file(&walk)))
 		return TALLY_EXIT_USAGE;
 	if (walk.index < argc)
-		return tally_command_misuse(command, "'%s' is one input too many", argv[walk.index]);
+		return tally_command_misuse(command, "'%s' is one input too many",
+					    argv[walk.index]);
 	if (fold_input(command, &fold, &err) < 0)
 		return tally_command_fail(command, &err);
 	return TALLY_EXIT_OK;

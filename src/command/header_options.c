@@ -14,7 +14,8 @@ bool tally_header_option(int id, struct tally_header_request *request)
 	request->shown |= id == TALLY_OPTION_HEADER || id == TALLY_OPTION_HEADER_ONLY;
 	request->only |= id == TALLY_OPTION_HEADER_ONLY;
 	request->full |= id == TALLY_OPTION_HEADER_FULL;
-	return id == TALLY_OPTION_HEADER || id == TALLY_OPTION_HEADER_ONLY || id == TALLY_OPTION_HEADER_FULL;
+	return id == TALLY_OPTION_HEADER || id == TALLY_OPTION_HEADER_ONLY ||
+	       id == TALLY_OPTION_HEADER_FULL;
 }
 
 void tally_command_header(const struct tally_recording *recording, const char *path,
@@ -29,7 +30,8 @@ void tally_command_header(const struct tally_recording *recording, const char *p
 		is_known = !stat(data, &status);
 	}
 	struct tally_buffer text = { 0 };
-	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full, &text);
+	tally_recording_header(recording->data, is_known ? status.st_mtime : 0, request->full,
+			       &text);
 	char *clean = tally_buffer_room(out, text.length + 1);
 	if (clean) {
 		tally_terminal_clean(tally_buffer_string(&text), clean, text.length + 1);
@@ -39,7 +41,8 @@ void tally_command_header(const struct tally_recording *recording, const char *p
 	tally_buffer_release(&text);
 }
 
-int tally_command_header_only(const struct tally_command *command, struct tally_recording *recording, const char *path,
+int tally_command_header_only(const struct tally_command *command,
+			      struct tally_recording *recording, const char *path,
 			      const struct tally_header_request *request)
 {
 	struct tally_error err = TALLY_ERROR_NONE;

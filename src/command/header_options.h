@@ -13,21 +13,33 @@ struct tally_header_request {
 enum { TALLY_OPTION_HEADER = 0x6000, TALLY_OPTION_HEADER_ONLY, TALLY_OPTION_HEADER_FULL };
 
 #define TALLY_HEADER_OPTIONS \
-	{ 0, "header", TALLY_ARGUMENT_NONE, NULL, "first what the recording says of the machine and its making", NULL, \
+	{ 0, \
+	  "header", \
+	  TALLY_ARGUMENT_NONE, \
+	  NULL, \
+	  "first what the recording says of the machine and its making", \
+	  NULL, \
 	  TALLY_OPTION_HEADER }, \
-	{ 0, "header-only", TALLY_ARGUMENT_NONE, NULL, "nothing but that", NULL, TALLY_OPTION_HEADER_ONLY }, \
-	{ 'I', "show-info", TALLY_ARGUMENT_NONE, NULL, "all of that: CPUs, caches and memory in full", NULL, \
-	  TALLY_OPTION_HEADER_FULL }
+		{ 0,    "header-only",           TALLY_ARGUMENT_NONE, NULL, "nothing but that", \
+		  NULL, TALLY_OPTION_HEADER_ONLY }, \
+	{ \
+		'I', "show-info", TALLY_ARGUMENT_NONE, NULL, \
+			"all of that: CPUs, caches and memory in full", NULL, \
+			TALLY_OPTION_HEADER_FULL \
+	}
 
 /* False for an option that is none of these. */
 bool tally_header_option(int id, struct tally_header_request *request);
 
-/* Appends the header of the recording at `path` as far as it is known, terminal escapes in names neutralised. */
+/* Appends the header of the recording at `path` as far as it is known, terminal escapes in names
+ * neutralised. */
 void tally_command_header(const struct tally_recording *recording, const char *path,
 			  const struct tally_header_request *request, struct tally_buffer *out);
 
-/* --header-only: prints it, behind the last record of a pipe.  The exit status; closes the recording. */
-int tally_command_header_only(const struct tally_command *command, struct tally_recording *recording, const char *path,
+/* --header-only: prints it, behind the last record of a pipe.  The exit status; closes the
+ * recording. */
+int tally_command_header_only(const struct tally_command *command,
+			      struct tally_recording *recording, const char *path,
 			      const struct tally_header_request *request);
 
 #endif

@@ -27,7 +27,8 @@ static unsigned columns_of(const char *text, size_t length)
 	return columns;
 }
 
-/* Words from column `margin` on, and on lines that begin there; line breaks are as good as blanks. */
+/* Words from column `margin` on, and on lines that begin there; line breaks are as good as
+ * blanks. */
 static void print_wrapped(const char *text, size_t length, unsigned margin, unsigned width)
 {
 	unsigned at = margin;
@@ -72,7 +73,8 @@ static void print_option(const struct tally_option *option, unsigned width)
 	if (option->kind == TALLY_ARGUMENT_REQUIRED)
 		snprintf(left + n, sizeof(left) - (size_t)n, " %s", argument);
 	else if (option->kind == TALLY_ARGUMENT_OPTIONAL)
-		snprintf(left + n, sizeof(left) - (size_t)n, option->name ? "[=%s]" : "[%s]", argument);
+		snprintf(left + n, sizeof(left) - (size_t)n, option->name ? "[=%s]" : "[%s]",
+			 argument);
 	if (strlen(left) > OPTION_COLUMNS)
 		printf("  %s\n%*s", left, MARGIN, "");
 	else
@@ -88,7 +90,8 @@ static void print_details(const char *text, unsigned width)
 		if (*text == ' ' || !length) {
 			printf("%.*s\n", (int)length, text);
 		} else {
-			while (text[length] && text[length + 1] && text[length + 1] != ' ' && text[length + 1] != '\n')
+			while (text[length] && text[length + 1] && text[length + 1] != ' ' &&
+			       text[length + 1] != '\n')
 				length += 1 + strcspn(text + length + 1, "\n");
 			print_wrapped(text, length, 0, width);
 		}
@@ -103,7 +106,8 @@ void tally_help_print(const struct tally_command *command)
 	printf("usage: tally %s %s\n\n%s\n", command->name, command->usage, command->summary);
 	if (has_options)
 		printf("\noptions:\n");
-	for (const struct tally_option *o = command->options; has_options && (o->letter || o->name); o++)
+	for (const struct tally_option *o = command->options; has_options && (o->letter || o->name);
+	     o++)
 		print_option(o, width);
 	if (command->details) {
 		printf("\n");

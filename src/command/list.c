@@ -46,14 +46,16 @@ struct listing {
 
 static int kind_by_word(const char *word)
 {
-	static const struct { const char *word; enum tally_event_kind kind; } words[] = {
-		{ "hw", TALLY_EVENT_HARDWARE }, { "hardware", TALLY_EVENT_HARDWARE },
-		{ "sw", TALLY_EVENT_SOFTWARE }, { "software", TALLY_EVENT_SOFTWARE },
-		{ "tool", TALLY_EVENT_TOOL }, { "cache", TALLY_EVENT_CACHE }, { "hwcache", TALLY_EVENT_CACHE },
-		{ "pmu", TALLY_EVENT_PMU }, { "raw", TALLY_EVENT_RAW },
-		{ "breakpoint", TALLY_EVENT_BREAKPOINT }, { "mem", TALLY_EVENT_BREAKPOINT },
-		{ "pfm", TALLY_EVENT_VENDOR }, { "vendor", TALLY_EVENT_VENDOR },
-		{ "tracepoint", TALLY_EVENT_TRACEPOINT }, { "tp", TALLY_EVENT_TRACEPOINT },
+	static const struct { const char *word; enum tally_event_kind kind;
+	} words[] = {
+		{ "hw", TALLY_EVENT_HARDWARE },    { "hardware", TALLY_EVENT_HARDWARE },
+		{ "sw", TALLY_EVENT_SOFTWARE },    { "software", TALLY_EVENT_SOFTWARE },
+		{ "tool", TALLY_EVENT_TOOL },      { "cache", TALLY_EVENT_CACHE },
+		{ "hwcache", TALLY_EVENT_CACHE },  { "pmu", TALLY_EVENT_PMU },
+		{ "raw", TALLY_EVENT_RAW },        { "breakpoint", TALLY_EVENT_BREAKPOINT },
+		{ "mem", TALLY_EVENT_BREAKPOINT }, { "pfm", TALLY_EVENT_VENDOR },
+		{ "vendor", TALLY_EVENT_VENDOR },  { "tracepoint", TALLY_EVENT_TRACEPOINT },
+		{ "tp", TALLY_EVENT_TRACEPOINT },
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(words[i].word, word))
@@ -70,7 +72,8 @@ static bool matches(const char *word, const char *name)
 {
 	if (!name)
 		return false;
-	return strpbrk(word, "*?[") ? !fnmatch(word, name, FNM_CASEFOLD) : strcasestr(name, word) != NULL;
+	return strpbrk(word, "*?[") ? !fnmatch(word, name, FNM_CASEFOLD)
+				    : strcasestr(name, word) != NULL;
 }
 
 static bool is_wanted(const struct listing *listing, const struct tally_listed_event *event)
@@ -78,7 +81,8 @@ static bool is_wanted(const struct listing *listing, const struct tally_listed_e
 	if (!wants(listing, event->kind))
 		return false;
 	for (size_t i = 0; i < listing->word_count; i++)
-		if (matches(listing->words[i], event->name) || matches(listing->words[i], event->alias))
+		if (matches(listing->words[i], event->name) ||
+		    matches(listing->words[i], event->alias))
 			return true;
 	return !listing->word_count;
 }
@@ -114,25 +118,31 @@ static int add_named(struct listing *listing, enum tally_event_kind kind)
 			continue;
 		if (named->kind == kind)
 			code = add(listing, (struct tally_listed_event){
-				.kind = kind, .name = named->name, .alias = named->alias,
-				.description = named->description, .unavailable = named->unavailable });
+						    .kind = kind,
+						    .name = named->name,
+						    .alias = named->alias,
+						    .description = named->description,
+						    .unavailable = named->unavailable });
 	}
 	return code;
 }
 
 /* Tried the way it would be counted: by its expression. */
-static const char *pmu_event_unavailable(struct listing *listing, const char *expression, const struct tally_pmu *pmu)
+static const char *pmu_event_unavailable(struct listing *listing, const char *expression,
+					 const struct tally_pmu *pmu)
 {
 	struct tally_event_list parsed = { 0 };
 	struct tally_cpu_list cpus = { 0 };
 	const char *reason = "its description in sysfs can't be understood";
-	if (!tally_event_parse(expression, &listing->catalogue, &listing->catalogue.arena, &parsed, NULL)) {
+	if (!tally_event_parse(expression, &listing->catalogue, &listing->catalogue.arena, &parsed,
+			       NULL)) {
 		if (listing->is_simulated)
 			return tally_event_list_release(&parsed), NULL;
 		tally_cpu_list_parse(pmu->cpus, &cpus, NULL);
 		int cpu = cpus.count ? (int)cpus.cpus[0] : 0;
 		int code = tally_kernel_probe_available(&parsed.items[0].attr, cpu);
-		reason = code < 0 ? tally_kernel_unavailable_text(&parsed.items[0].attr, code) : NULL;
+		reason = code < 0 ? tally_kernel_unavailable_text(&parsed.items[0].attr, code)
+				  : NULL;
 		tally_cpu_list_release(&cpus);
 	} else if (strstr(expression, "?")) {
 		reason = NULL;
@@ -158,7 +168,10 @@ static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
 	int code = 0;
 	for (size_t i = 0; !code && i < pmu->event_count; i++) {
 		struct tally_listed_event event = {
-			.kind = TALLY_EVENT_PMU, .parent = pmu->name, .pmu = pmu, .pmu_event = &pmu->events[i],
+			.kind = TALLY_EVENT_PMU,
+			.parent = pmu->name,
+			.pmu = pmu,
+			.pmu_event = &pmu->events[i],
 			.name = tally_arena_printf(arena, "%s/%s/", pmu->name, pmu->events[i].name),
 		};
 		if (!event.name)
@@ -176,18 +189,22 @@ static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
 	const char *name = tally_arena_printf(arena, "%s/%s=VALUE%s/", pmu->name,
 					      pmu->term_count ? pmu->terms[0].name : "config",
 					      pmu->term_count > 1 ? ",..." : "");
-	return name ? add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_PMU, .name = name, .pmu = pmu,
-								.parent = pmu->name, .is_form = true })
+	return name ? add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_PMU,
+								.name = name,
+								.pmu = pmu,
+								.parent = pmu->name,
+								.is_form = true })
 		    : -ENOMEM;
 }
 
 /* rNNN and mem:…, which stand for many. */
-static int add_form(struct listing *listing, enum tally_event_kind kind, const char *name, const char *description,
-		    const struct tally_attr *sample)
+static int add_form(struct listing *listing, enum tally_event_kind kind, const char *name,
+		    const char *description, const struct tally_attr *sample)
 {
 	int code = tally_kernel_probe_available(sample, -1);
 	/* The sample's number may not exist; that the kind does is asked here. */
-	bool missing = code == -ENOENT || code == -EOPNOTSUPP || code == -EACCES || code == -EPERM || code == -ENOSYS;
+	bool missing = code == -ENOENT || code == -EOPNOTSUPP || code == -EACCES ||
+		       code == -EPERM || code == -ENOSYS;
 	return add(listing, (struct tally_listed_event){
 		.kind = kind, .name = name, .description = description, .is_form = true,
 		.unavailable = missing ? tally_kernel_unavailable_text(sample, code) : NULL });
@@ -198,9 +215,12 @@ static int add_tracepoints(struct listing *listing)
 	int code = 0;
 	for (size_t i = 0; !code && i < listing->catalogue.tracepoint_count; i++) {
 		const struct tally_tracepoint_name *t = &listing->catalogue.tracepoints[i];
-		const char *name = tally_arena_printf(&listing->catalogue.arena, "%s:%s", t->system, t->name);
-		code = name ? add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_TRACEPOINT, .name = name,
-									.parent = t->system })
+		const char *name = tally_arena_printf(&listing->catalogue.arena, "%s:%s", t->system,
+						      t->name);
+		code = name ? add(listing,
+				  (struct tally_listed_event){ .kind = TALLY_EVENT_TRACEPOINT,
+							       .name = name,
+							       .parent = t->system })
 			    : -ENOMEM;
 	}
 	return code;
@@ -214,16 +234,23 @@ static int add_vendor_events(struct listing *listing, struct tally_error *err)
 	if (!wants(listing, TALLY_EVENT_VENDOR))
 		return 0;
 	if (!listing->any_kind && !listing->word_count) /* thousands: who wants them asks */
-		return add(listing, (struct tally_listed_event){
-			.kind = TALLY_EVENT_VENDOR, .name = "NAME[:MASK]", .is_form = true,
-			.description = "the CPU vendor's names, by libpfm4: 'tally list pfm' lists them" });
+		return add(
+			listing,
+			(struct tally_listed_event){
+				.kind = TALLY_EVENT_VENDOR,
+				.name = "NAME[:MASK]",
+				.is_form = true,
+				.description =
+					"the CPU vendor's names, by libpfm4: 'tally list pfm' lists them" });
 	int code = tally_vendor_events(&listing->catalogue.arena, &names, &count, err);
 	if (code < 0)
 		return listing->any_kind ? code : 0;
 	for (size_t i = 0; !code && i < count; i++)
-		code = add(listing, (struct tally_listed_event){ .kind = TALLY_EVENT_VENDOR, .name = names[i].name,
-								.parent = names[i].pmu,
-								.description = names[i].description });
+		code = add(listing,
+			   (struct tally_listed_event){ .kind = TALLY_EVENT_VENDOR,
+							.name = names[i].name,
+							.parent = names[i].pmu,
+							.description = names[i].description });
 	return code < 0 ? tally_error_set(err, code, "out of memory") : 0;
 }
 
@@ -238,8 +265,10 @@ static int add_fields(struct listing *listing)
 		if (tracefs < 0 && (tracefs = tally_tracefs_open(NULL)) < 0)
 			break;
 		tally_buffer_clear(&format);
-		if (!tally_tracefs_format(tracefs, event->parent, strchr(event->name, ':') + 1, &format))
-			code = tally_event_list_fields(tally_buffer_string(&format), &listing->catalogue.arena, event);
+		if (!tally_tracefs_format(tracefs, event->parent, strchr(event->name, ':') + 1,
+					  &format))
+			code = tally_event_list_fields(tally_buffer_string(&format),
+						       &listing->catalogue.arena, event);
 	}
 	if (tracefs >= 0)
 		close(tracefs);
@@ -260,7 +289,8 @@ static int load(struct listing *listing, struct tally_error *err)
 	if (code)
 		return code;
 	if (wants(listing, TALLY_EVENT_TRACEPOINT))
-		catalogue->load_tracepoints(catalogue, catalogue->context, &listing->no_tracepoints);
+		catalogue->load_tracepoints(catalogue, catalogue->context,
+					    &listing->no_tracepoints);
 	if (wants(listing, TALLY_EVENT_HARDWARE) || wants(listing, TALLY_EVENT_SOFTWARE) ||
 	    wants(listing, TALLY_EVENT_CACHE))
 		tally_kernel_probe_named(catalogue);
@@ -270,8 +300,10 @@ static int load(struct listing *listing, struct tally_error *err)
 static int collect(struct listing *listing, struct tally_error *err)
 {
 	const struct tally_attr raw = { .type = TALLY_TYPE_RAW };
-	const struct tally_attr breakpoint = { .type = TALLY_TYPE_BREAKPOINT, .bp_type = TALLY_BREAKPOINT_W,
-					       .config1 = (uintptr_t)listing & ~(uintptr_t)7, .config2 = 4 };
+	const struct tally_attr breakpoint = { .type = TALLY_TYPE_BREAKPOINT,
+					       .bp_type = TALLY_BREAKPOINT_W,
+					       .config1 = (uintptr_t)listing & ~(uintptr_t)7,
+					       .config2 = 4 };
 	int code = load(listing, err);
 	if (code)
 		return code;
@@ -279,7 +311,8 @@ static int collect(struct listing *listing, struct tally_error *err)
 	code = code || listing->is_simulated ? code : add_named(listing, TALLY_EVENT_SOFTWARE);
 	code = code || listing->is_simulated ? code : add_named(listing, TALLY_EVENT_TOOL);
 	code = code ? code : add_named(listing, TALLY_EVENT_CACHE);
-	for (size_t i = 0; !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
+	for (size_t i = 0;
+	     !code && wants(listing, TALLY_EVENT_PMU) && i < listing->catalogue.pmu_count; i++)
 		code = add_pmu(listing, &listing->catalogue.pmus[i]);
 	if (listing->is_simulated)
 		return code ? tally_error_set(err, code, "out of memory") : 0;
@@ -288,7 +321,8 @@ static int collect(struct listing *listing, struct tally_error *err)
 				"the CPU's event NNN (hexadecimal, as in its manual: r1a8)", &raw);
 	if (!code && wants(listing, TALLY_EVENT_BREAKPOINT))
 		code = add_form(listing, TALLY_EVENT_BREAKPOINT, "mem:addr[/len][:rwx]",
-				"accesses to len (1, 2, 4, 8) bytes at addr: mem:0x404040/8:w", &breakpoint);
+				"accesses to len (1, 2, 4, 8) bytes at addr: mem:0x404040/8:w",
+				&breakpoint);
 	code = code ? code : add_tracepoints(listing);
 	if (!code && listing->verbose)
 		code = add_fields(listing);
@@ -297,7 +331,8 @@ static int collect(struct listing *listing, struct tally_error *err)
 
 static int nothing(const struct tally_command *command, const struct listing *listing)
 {
-	const struct tally_error *missing = listing->no_tracepoints.code ? &listing->no_tracepoints : NULL;
+	const struct tally_error *missing = listing->no_tracepoints.code ? &listing->no_tracepoints
+									 : NULL;
 	struct tally_error err;
 	if (!listing->word_count && missing)
 		return tally_command_fail(command, missing);
@@ -312,12 +347,16 @@ static int nothing(const struct tally_command *command, const struct listing *li
 	else if (missing)
 		tally_error_hint(&err, "tracepoints are not among them: %.400s", missing->message);
 	else
-		tally_error_hint(&err, "words match anywhere in a name, or as globs: 'tally list sys_enter_*open*'");
+		tally_error_hint(
+			&err,
+			"words match anywhere in a name, or as globs: 'tally list sys_enter_*open*'");
 	return tally_command_fail(command, &err);
 }
 
-/* A list without tracepoints must not look complete; on a terminal and in JSON the list itself says so. */
-static void note_missing(const struct tally_command *command, const struct listing *listing, bool terminal)
+/* A list without tracepoints must not look complete; on a terminal and in JSON the list itself says
+ * so. */
+static void note_missing(const struct tally_command *command, const struct listing *listing,
+			 bool terminal)
 {
 	if (!listing->no_tracepoints.code || listing->word_count)
 		return;
@@ -333,8 +372,10 @@ static int print(const struct tally_command *command, struct listing *listing)
 	struct tally_buffer text = { 0 };
 	bool terminal = isatty(STDOUT_FILENO);
 	struct tally_event_listing found = {
-		.events = listing->events.items, .count = listing->events.count,
-		.tracepoints_unavailable = wants(listing, TALLY_EVENT_TRACEPOINT) && !listing->is_simulated
+		.events = listing->events.items,
+		.count = listing->events.count,
+		.tracepoints_unavailable = wants(listing, TALLY_EVENT_TRACEPOINT) &&
+							   !listing->is_simulated
 						   ? listing->catalogue.tracepoints_unavailable
 						   : NULL,
 	};
@@ -394,8 +435,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int end = take_arguments(&walk, &listing);
 	if (end < 0)
 		return end == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-	if (listing.provider_name && !simulated_is_meant(listing.provider_name) && strcmp(listing.provider_name, "kernel"))
-		return tally_command_misuse(command, "there is no provider '%s': kernel, simulated", listing.provider_name);
+	if (listing.provider_name && !simulated_is_meant(listing.provider_name) &&
+	    strcmp(listing.provider_name, "kernel"))
+		return tally_command_misuse(command, "there is no provider '%s': kernel, simulated",
+					    listing.provider_name);
 	int status;
 	if (collect(&listing, &err) < 0)
 		status = tally_command_fail(command, &err);
@@ -412,17 +455,18 @@ const struct tally_command tally_command_list = {
 	.name = "list",
 	.summary = "the events that can be counted, sampled and traced here",
 	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [WORD…]",
-	.details = "Words match anywhere in a name, or as globs; an event that matches one of them is listed.  What this\n"
-		   "machine can't count is marked; the reason is given once for all that share it.  In a pipe each event\n"
-		   "has a line that begins with the name to be typed behind -e.\n\n"
-		   "Exit status: 0, or 1 when nothing matches.\n\n"
-		   "  tally list\n"
-		   "  tally list cache dTLB\n"
-		   "  tally list pfm l3_miss\n"
-		   "  tally list --provider simulated\n"
-		   "  tally list -v sched:sched_switch\n"
-		   "  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
-		   "  tally list -j hw | jq '.events[] | select(.unavailable | not).name'",
+	.details =
+		"Words match anywhere in a name, or as globs; an event that matches one of them is listed.  What this\n"
+		"machine can't count is marked; the reason is given once for all that share it.  In a pipe each event\n"
+		"has a line that begins with the name to be typed behind -e.\n\n"
+		"Exit status: 0, or 1 when nothing matches.\n\n"
+		"  tally list\n"
+		"  tally list cache dTLB\n"
+		"  tally list pfm l3_miss\n"
+		"  tally list --provider simulated\n"
+		"  tally list -v sched:sched_switch\n"
+		"  tally list '*:sys_enter_open*' | awk '{ print $1 }'\n"
+		"  tally list -j hw | jq '.events[] | select(.unavailable | not).name'",
 	.options = options,
 	.run = run,
 };

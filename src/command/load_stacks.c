@@ -19,25 +19,30 @@
 #include <unistd.h>
 
 /* What the weights of an event are: its periods. */
-static const char *unit_of(const struct tally_recording *recording, const struct tally_recorded_event *event)
+static const char *unit_of(const struct tally_recording *recording,
+			   const struct tally_recorded_event *event)
 {
 	const struct tally_attr *attr = &event->attr;
 	if (tally_recording_tells_time(recording, event))
 		return "ns";
-	return attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES ? "cycles" : "events";
+	return attr->type == TALLY_TYPE_HARDWARE && attr->config == TALLY_HW_CPU_CYCLES ? "cycles"
+											: "events";
 }
 
 /* Samples of the events that weren't chosen. */
-static void count_others(const struct tally_profile *profile, uint32_t chosen, struct tally_stacks *stacks)
+static void count_others(const struct tally_profile *profile, uint32_t chosen,
+			 struct tally_stacks *stacks)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &count);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t samples = 0, period;
 		if (i != chosen && !tally_off_cpu_serves(&profile->recording->off_cpu, &events[i]))
 			tally_profile_totals(profile, i, &samples, &period);
 		if (samples && !stacks->other_samples)
-			snprintf(stacks->other_event, sizeof(stacks->other_event), "%s", events[i].name);
+			snprintf(stacks->other_event, sizeof(stacks->other_event), "%s",
+				 events[i].name);
 		stacks->other_samples += samples;
 	}
 }
@@ -62,17 +67,21 @@ static int take_profile(const struct tally_command *command, struct tally_profil
 {
 	uint32_t event;
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
-	int result = tally_profile_event(profile, stacks->event[0] ? stacks->event : NULL, &event, err);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &count);
+	int result = tally_profile_event(profile, stacks->event[0] ? stacks->event : NULL, &event,
+					 err);
 	if (result < 0)
 		return result;
 	snprintf(stacks->event, sizeof(stacks->event), "%s", events[event].name);
 	struct tally_buffer recorded = { 0 };
 	tally_recording_command(profile->recording, &recorded);
 	if (recorded.length)
-		snprintf(stacks->title, sizeof(stacks->title), "%s", tally_buffer_string(&recorded));
+		snprintf(stacks->title, sizeof(stacks->title), "%s",
+			 tally_buffer_string(&recorded));
 	tally_buffer_release(&recorded);
-	snprintf(stacks->unit, sizeof(stacks->unit), "%s", unit_of(profile->recording, &events[event]));
+	snprintf(stacks->unit, sizeof(stacks->unit), "%s",
+		 unit_of(profile->recording, &events[event]));
 	count_others(profile, event, stacks);
 	say_left_out(command, profile, event);
 	result = tally_profile_stacks(profile, event, true, true, stacks);
@@ -83,22 +92,26 @@ static int take_profile(const struct tally_command *command, struct tally_profil
 static void name_recording(const char *path, struct tally_error *err)
 {
 	struct tally_error told = *err;
-	tally_error_set(err, told.code, "%s: %s", strcmp(path, "-") ? path : "standard input", told.message);
+	tally_error_set(err, told.code, "%s: %s", strcmp(path, "-") ? path : "standard input",
+			told.message);
 	if (told.hint[0])
 		tally_error_hint(err, "%s", told.hint);
 }
 
 /* A recording in a file, or the whole of one that came down a pipe, in `bytes`. */
-static int load_recording(const struct tally_command *command, const char *path, const struct tally_buffer *bytes,
-			  const struct tally_stacks_input *input, struct tally_stacks *stacks, struct tally_error *err)
+static int load_recording(const struct tally_command *command, const char *path,
+			  const struct tally_buffer *bytes, const struct tally_stacks_input *input,
+			  struct tally_stacks *stacks, struct tally_error *err)
 {
 	struct tally_command_progress progress;
-	struct tally_profile_options options = { .merge_cpus = true, .progress = tally_command_progress,
+	struct tally_profile_options options = { .merge_cpus = true,
+						 .progress = tally_command_progress,
 						 .context = &progress };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
-	int result = bytes ? tally_recording_open_memory(bytes->bytes, bytes->length, &recording, err) :
-			     tally_recording_open(path, &recording, err);
+	int result = bytes ? tally_recording_open_memory(bytes->bytes, bytes->length, &recording,
+							 err)
+			   : tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
 	if (input->with_wakers && !recording->off_cpu.has_wakings) {
@@ -134,8 +147,8 @@ static int load_recording(const struct tally_command *command, const char *path,
 	return result;
 }
 
-/* 0 at the end of the file, with everything in `text`; 1 when it is a recording: read to its end only where
- * `whole_recording` says so, since a file is mapped instead. */
+/* 0 at the end of the file, with everything in `text`; 1 when it is a recording: read to its end
+ * only where `whole_recording` says so, since a file is mapped instead. */
 static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 {
 	enum { CHUNK_BYTES = 1 << 18 };
@@ -154,30 +167,37 @@ static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 	}
 }
 
-static void warn_of_skipped(const struct tally_command *command, const char *path, const struct tally_stacks *stacks)
+static void warn_of_skipped(const struct tally_command *command, const char *path,
+			    const struct tally_stacks *stacks)
 {
 	const char *colon = *path ? ": " : "";
 	if (stacks->lines_skipped)
-		fprintf(stderr, "tally %s: warning: %s%sskipped %s of %s line%s, which can't be understood; "
-			"the first is line %" PRIu64 "\n", command->name, path, colon, tally_number(stacks->lines_skipped),
-			tally_number(stacks->lines_read), stacks->lines_read == 1 ? "" : "s", stacks->first_line_skipped);
+		fprintf(stderr,
+			"tally %s: warning: %s%sskipped %s of %s line%s, which can't be understood; "
+			"the first is line %" PRIu64 "\n",
+			command->name, path, colon, tally_number(stacks->lines_skipped),
+			tally_number(stacks->lines_read), stacks->lines_read == 1 ? "" : "s",
+			stacks->first_line_skipped);
 	if (stacks->other_samples) {
 		char event[128], other[128];
 		tally_terminal_clean(stacks->event, event, sizeof(event));
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
-		fprintf(stderr, "tally %s: warning: %s%sleft out %s sample%s of other events than '%s'; "
-			"--event %s would choose another\n", command->name, path, colon, tally_number(stacks->other_samples),
+		fprintf(stderr,
+			"tally %s: warning: %s%sleft out %s sample%s of other events than '%s'; "
+			"--event %s would choose another\n",
+			command->name, path, colon, tally_number(stacks->other_samples),
 			stacks->other_samples == 1 ? "" : "s", event, other);
 	}
 }
 
 static int cannot_read(const char *path, int code, struct tally_error *err)
 {
-	tally_error_set(err, code, "%s can't be read: %s", strcmp(path, "-") ? path : "standard input",
-			tally_errno_text(code));
+	tally_error_set(err, code, "%s can't be read: %s",
+			strcmp(path, "-") ? path : "standard input", tally_errno_text(code));
 	if (code == -ENOENT)
-		tally_error_hint(err, "'tally record -- COMMAND' writes tally.data; text can be piped in: "
-				      "perf script | tally fold");
+		tally_error_hint(
+			err, "'tally record -- COMMAND' writes tally.data; text can be piped in: "
+			     "perf script | tally fold");
 	return code;
 }
 
@@ -190,17 +210,27 @@ static int is_empty(const char *path, struct tally_error *err)
 	return -ENODATA;
 }
 
-static int no_filter_for_text(const char *path, const struct tally_profile_filter *filter, struct tally_error *err)
+static int no_filter_for_text(const char *path, const struct tally_profile_filter *filter,
+			      struct tally_error *err)
 {
 	const char *name = strcmp(path, "-") ? path : "standard input";
 	if (tally_filter_is_set(filter)) {
-		tally_error_set(err, -EINVAL, "%s is text, and only a recording's samples can be chosen by command, function, task, "
-				"CPU or time", name);
+		tally_error_set(
+			err, -EINVAL,
+			"%s is text, and only a recording's samples can be chosen by command, function, task, "
+			"CPU or time",
+			name);
 		tally_error_hint(err, "grep chooses folded stacks");
 	} else {
-		tally_error_set(err, -EINVAL, "%s is text, and --max-stack is for recordings: which frames are inlined is not "
-				"known of text", name);
-		tally_error_hint(err, "'perf script --max-stack %u' and 'tally script' write text of so many frames", filter->frames_max);
+		tally_error_set(
+			err, -EINVAL,
+			"%s is text, and --max-stack is for recordings: which frames are inlined is not "
+			"known of text",
+			name);
+		tally_error_hint(
+			err,
+			"'perf script --max-stack %u' and 'tally script' write text of so many frames",
+			filter->frames_max);
 	}
 	return -EINVAL;
 }
@@ -217,7 +247,8 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	if (input->event)
 		snprintf(stacks->event, sizeof(stacks->event), "%s", input->event);
 	if (!stacks->title[0])
-		snprintf(stacks->title, sizeof(stacks->title), "%s", is_stdin ? "" : tally_object_basename(path));
+		snprintf(stacks->title, sizeof(stacks->title), "%s",
+			 is_stdin ? "" : tally_object_basename(path));
 	int status = read_text(fd, is_stdin, &text);
 	if (status == 1)
 		status = load_recording(command, path, is_stdin ? &text : NULL, input, stacks, err);
@@ -242,5 +273,6 @@ int tally_option_weight(const char *value, bool *by_samples, struct tally_error 
 	*by_samples = !strcmp(value, "samples") || !strcmp(value, "sample");
 	if (*by_samples || !strcmp(value, "period") || !strcmp(value, "periods"))
 		return 0;
-	return tally_error_set(err, -EINVAL, "option --weight: '%s' is neither 'samples' nor 'period'", value);
+	return tally_error_set(err, -EINVAL,
+			       "option --weight: '%s' is neither 'samples' nor 'period'", value);
 }

@@ -1,4 +1,5 @@
-/* What `fold` and `flamegraph` start from: stacks out of a recording, folded text or `perf script` text. */
+/* What `fold` and `flamegraph` start from: stacks out of a recording, folded text or `perf script`
+ * text. */
 #ifndef TALLY_COMMAND_LOAD_STACKS_H
 #define TALLY_COMMAND_LOAD_STACKS_H
 
@@ -10,7 +11,8 @@
 #include <stdbool.h>
 
 struct tally_stacks_input {
-	const char *path;  /* "-" for standard input; NULL: standard input where that is a pipe or a file,
+	const char *
+		path; /* "-" for standard input; NULL: standard input where that is a pipe or a file,
 			    * else the last recording */
 	const char *event; /* NULL: the first there is */
 	struct tally_profile_filter filter; /* of a recording's samples */

@@ -5,32 +5,73 @@
 #include "command/command.h"
 #include "profile/names.h"
 
-enum { TALLY_OPTION_SYMFS = 0x2000, TALLY_OPTION_BUILD_IDS, TALLY_OPTION_VMLINUX, TALLY_OPTION_KALLSYMS,
-       TALLY_OPTION_DEBUGINFOD, TALLY_OPTION_MODULES, TALLY_OPTION_FULL_NAMES };
+enum {
+	TALLY_OPTION_SYMFS = 0x2000,
+	TALLY_OPTION_BUILD_IDS,
+	TALLY_OPTION_VMLINUX,
+	TALLY_OPTION_KALLSYMS,
+	TALLY_OPTION_DEBUGINFOD,
+	TALLY_OPTION_MODULES,
+	TALLY_OPTION_FULL_NAMES
+};
 
 /* Of views that show names as short as they can be, which `script` doesn't. */
 #define TALLY_FULL_NAMES_OPTION \
-	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL, \
-	  "show functions' parameters even where nothing else has the name", NULL, TALLY_OPTION_FULL_NAMES }
+	{ \
+		0, "full-names", TALLY_ARGUMENT_NONE, NULL, \
+			"show functions' parameters even where nothing else has the name", NULL, \
+			TALLY_OPTION_FULL_NAMES \
+	}
 
-/* Rows of a command's table of options; of one that has another use for perf's letter of --vmlinux, with 0 for it. */
+/* Rows of a command's table of options; of one that has another use for perf's letter of --vmlinux,
+ * with 0 for it. */
 #define TALLY_NAME_OPTIONS TALLY_NAME_OPTIONS_BY('k')
 #define TALLY_NAME_OPTIONS_BY(kernel) \
-	{ 0, "symfs", TALLY_ARGUMENT_REQUIRED, "DIR", "look for programs, libraries and debug files below DIR", NULL, \
+	{ 0, \
+	  "symfs", \
+	  TALLY_ARGUMENT_REQUIRED, \
+	  "DIR", \
+	  "look for programs, libraries and debug files below DIR", \
+	  NULL, \
 	  TALLY_OPTION_SYMFS }, \
-	{ 0, "buildid-dir", TALLY_ARGUMENT_REQUIRED, "DIR", "perf's cache of copies by build-id (~/.debug)", NULL, \
-	  TALLY_OPTION_BUILD_IDS }, \
-	{ kernel, "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", "the recorded kernel, for its functions' names and lines", NULL, \
-	  TALLY_OPTION_VMLINUX }, \
-	{ 0, "kallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", "a copy of the recorded kernel's /proc/kallsyms", NULL, \
-	  TALLY_OPTION_KALLSYMS }, \
-	{ 'm', "modules", TALLY_ARGUMENT_NONE, NULL, "name kernel modules' functions by their files, not by kallsyms", \
-	  NULL, TALLY_OPTION_MODULES }, \
-	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", "fetch the debug files of hot objects from these servers\n" \
-	  "(DEBUGINFOD_URLS); without this option nothing is fetched", NULL, TALLY_OPTION_DEBUGINFOD }
+		{ 0, \
+		  "buildid-dir", \
+		  TALLY_ARGUMENT_REQUIRED, \
+		  "DIR", \
+		  "perf's cache of copies by build-id (~/.debug)", \
+		  NULL, \
+		  TALLY_OPTION_BUILD_IDS }, \
+		{ kernel, \
+		  "vmlinux", \
+		  TALLY_ARGUMENT_REQUIRED, \
+		  "FILE", \
+		  "the recorded kernel, for its functions' names and lines", \
+		  NULL, \
+		  TALLY_OPTION_VMLINUX }, \
+		{ 0, \
+		  "kallsyms", \
+		  TALLY_ARGUMENT_REQUIRED, \
+		  "FILE", \
+		  "a copy of the recorded kernel's /proc/kallsyms", \
+		  NULL, \
+		  TALLY_OPTION_KALLSYMS }, \
+		{ 'm', \
+		  "modules", \
+		  TALLY_ARGUMENT_NONE, \
+		  NULL, \
+		  "name kernel modules' functions by their files, not by kallsyms", \
+		  NULL, \
+		  TALLY_OPTION_MODULES }, \
+	{ \
+		0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", \
+			"fetch the debug files of hot objects from these servers\n" \
+			"(DEBUGINFOD_URLS); without this option nothing is fetched", \
+			NULL, TALLY_OPTION_DEBUGINFOD \
+	}
 
-/* Takes one of these options, whose text is kept: 1, 0 when it is another option, or -errno with a message that names
- * it. */
-int tally_name_option(int id, const char *value, struct tally_name_sources *sources, struct tally_error *err);
+/* Takes one of these options, whose text is kept: 1, 0 when it is another option, or -errno with a
+ * message that names it. */
+int tally_name_option(int id, const char *value, struct tally_name_sources *sources,
+		      struct tally_error *err);
 
 #endif

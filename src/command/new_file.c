@@ -25,7 +25,8 @@ static int name_temporary(struct tally_new_file *file)
 	uint32_t random = 0;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		random = (uint32_t)getpid();
-	int length = snprintf(file->temporary, sizeof(file->temporary), "%s/.tally-%08x.new", file->folder, random);
+	int length = snprintf(file->temporary, sizeof(file->temporary), "%s/.tally-%08x.new",
+			      file->folder, random);
 	return length < (int)sizeof(file->temporary) ? 0 : -ENAMETOOLONG;
 }
 
@@ -39,7 +40,8 @@ int tally_new_file_open(struct tally_new_file *file, const char *path, struct ta
 		return fail(file, -ENAMETOOLONG, err);
 	/* Root may put a file where /dev/null is. */
 	if (!stat(file->path, &there) && !S_ISREG(there.st_mode)) {
-		tally_error_set(err, -EINVAL, "%s can't be written: it is no regular file", file->path);
+		tally_error_set(err, -EINVAL, "%s can't be written: it is no regular file",
+				file->path);
 		tally_error_hint(err, "-o names another file");
 		return -EINVAL;
 	}

@@ -1,7 +1,8 @@
 /* Walking argv by a table of options; help_text.c prints the same table.
  *
- * Own code rather than getopt_long(3): an optional argument may stand behind a blank when it is one of the
- * option's words (perf's `report -g caller`), a mistake gets the nearest name, and no state is global.
+ * Own code rather than getopt_long(3): an optional argument may stand behind a blank when it is one
+ * of the option's words (perf's `report -g caller`), a mistake gets the nearest name, and no state
+ * is global.
  */
 #include "command/command.h"
 #include "command/help_text.h"
@@ -60,8 +61,8 @@ bool tally_option_takes_path(const struct tally_option *option)
 }
 
 /* Gives `option` its argument: `attached` (behind the letter or =), else the next word of argv. */
-static int take_argument(struct tally_options *options, const struct tally_option *option, const char *attached,
-			 const char *shown)
+static int take_argument(struct tally_options *options, const struct tally_option *option,
+			 const char *attached, const char *shown)
 {
 	const char *next = options->index < options->argc ? options->argv[options->index] : NULL;
 	options->value = attached;
@@ -73,13 +74,16 @@ static int take_argument(struct tally_options *options, const struct tally_optio
 		options->value = next;
 		options->index++;
 	}
-	if (option->kind == TALLY_ARGUMENT_OPTIONAL && !attached && is_choice(option->choices, next)) {
+	if (option->kind == TALLY_ARGUMENT_OPTIONAL && !attached &&
+	    is_choice(option->choices, next)) {
 		options->value = next;
 		options->index++;
 	}
 	if (options->value && !*options->value && tally_option_takes_path(option))
-		return option_error(options, "option %s: the name is empty (a variable that is not set?); give one, or leave %s out",
-				    shown, shown);
+		return option_error(
+			options,
+			"option %s: the name is empty (a variable that is not set?); give one, or leave %s out",
+			shown, shown);
 	return option_id(option);
 }
 
@@ -97,11 +101,13 @@ static int unknown_option(const struct tally_options *options, const char *shown
 {
 	struct tally_nearest nearest;
 	tally_nearest_init(&nearest, typed ? typed : "");
-	for (const struct tally_option *o = options->command->options; typed && o && !is_end(o); o++)
+	for (const struct tally_option *o = options->command->options; typed && o && !is_end(o);
+	     o++)
 		if (o->name)
 			tally_nearest_try(&nearest, o->name);
 	if (*nearest.name)
-		return option_error(options, "there is no option %s; did you mean --%s?", shown, nearest.name);
+		return option_error(options, "there is no option %s; did you mean --%s?", shown,
+				    nearest.name);
 	return option_error(options, "there is no option %s", shown);
 }
 
@@ -125,7 +131,8 @@ static int take_long(struct tally_options *options, const char *word)
 			matches = 1;
 			break;
 		}
-		if (!strncmp(o->name, typed, strlen(typed))) { /* an unambiguous beginning will do */
+		/* an unambiguous beginning will do */
+		if (!strncmp(o->name, typed, strlen(typed))) {
 			matches += !found || strcmp(found->name, o->name) != 0;
 			found = found ? found : o;
 		}
@@ -167,7 +174,8 @@ int tally_options_next(struct tally_options *options)
 	if (options->cluster) {
 		id = take_letter(options);
 	} else {
-		const char *word = options->index < options->argc ? options->argv[options->index] : NULL;
+		const char *word = options->index < options->argc ? options->argv[options->index]
+								  : NULL;
 		if (!word || options->dashes || word[0] != '-' || !word[1])
 			return TALLY_OPTION_DONE;
 		options->index++;
@@ -187,13 +195,14 @@ int tally_options_next(struct tally_options *options)
 	return id;
 }
 
-static int bad_value(const char *option, const char *value, const char *wanted, struct tally_error *err)
+static int bad_value(const char *option, const char *value, const char *wanted,
+		     struct tally_error *err)
 {
 	return tally_error_set(err, -EINVAL, "option %s: '%s' is not %s", option, value, wanted);
 }
 
-int tally_option_u64(const char *option, const char *value, unsigned long long minimum, unsigned long long maximum,
-		     unsigned long long *out, struct tally_error *err)
+int tally_option_u64(const char *option, const char *value, unsigned long long minimum,
+		     unsigned long long maximum, unsigned long long *out, struct tally_error *err)
 {
 	char *end, wanted[96];
 	errno = 0;
@@ -202,13 +211,15 @@ int tally_option_u64(const char *option, const char *value, unsigned long long m
 		snprintf(wanted, sizeof(wanted), "a number from %llu up", minimum);
 	else
 		snprintf(wanted, sizeof(wanted), "a number from %llu to %llu", minimum, maximum);
-	if (errno || end == value || *end || strchr(value, '-') || number < minimum || number > maximum)
+	if (errno || end == value || *end || strchr(value, '-') || number < minimum ||
+	    number > maximum)
 		return bad_value(option, value, wanted, err);
 	*out = number;
 	return 0;
 }
 
-int tally_option_size(const char *option, const char *value, unsigned long long *out, struct tally_error *err)
+int tally_option_size(const char *option, const char *value, unsigned long long *out,
+		      struct tally_error *err)
 {
 	static const char units[] = "KMGT";
 	char *end;
@@ -226,7 +237,8 @@ int tally_option_size(const char *option, const char *value, unsigned long long 
 	return 0;
 }
 
-int tally_option_seconds(const char *option, const char *value, double *out, struct tally_error *err)
+int tally_option_seconds(const char *option, const char *value, double *out,
+			 struct tally_error *err)
 {
 	static const struct { const char *unit; double seconds; } units[] = {
 		{ "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "us", 1e-6 }, { "m", 60 }, { "h", 3600 },
@@ -234,14 +246,16 @@ int tally_option_seconds(const char *option, const char *value, double *out, str
 	char *end;
 	double number = strtod(value, &end);
 	for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (end != value && !strcmp(end, units[i].unit) && number >= 0 && isfinite(number)) {
+		if (end != value && !strcmp(end, units[i].unit) && number >= 0 &&
+		    isfinite(number)) {
 			*out = number * units[i].seconds;
 			return 0;
 		}
 	return bad_value(option, value, "a time like 2, 1.5s, 500ms or 3m", err);
 }
 
-int tally_option_duration(const char *option, const char *value, double *out, struct tally_error *err)
+int tally_option_duration(const char *option, const char *value, double *out,
+			  struct tally_error *err)
 {
 	int result = tally_option_seconds(option, value, out, err);
 	if (result < 0 || (*out >= 0.001 && *out <= 1e9))
@@ -258,7 +272,8 @@ int tally_option_delay(const char *value, long *delay_ms, struct tally_error *er
 	}
 	int result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
 	if (result < 0)
-		return tally_error_set(err, result, "option -D: '%s' is no number of milliseconds, nor -1", value);
+		return tally_error_set(
+			err, result, "option -D: '%s' is no number of milliseconds, nor -1", value);
 	*delay_ms = (long)number;
 	return 0;
 }

@@ -26,12 +26,15 @@ static int failed_to_write(const char *path, int code, struct tally_error *err)
 	return tally_error_set(err, code, "writing %s failed: %s", path, tally_errno_text(code));
 }
 
-/* A terminal, a pipe, a device: nothing that another could stand for; or a file of a folder that takes no new ones. */
-static int write_in_place(const char *path, const struct tally_buffer *text, struct tally_error *err)
+/* A terminal, a pipe, a device: nothing that another could stand for; or a file of a folder that
+ * takes no new ones. */
+static int write_in_place(const char *path, const struct tally_buffer *text,
+			  struct tally_error *err)
 {
 	int fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	if (fd < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+		return tally_error_set(err, -errno, "%s can't be written: %s", path,
+				       tally_errno_text(errno));
 	int result = write_all(fd, text);
 	if (close(fd) < 0 && !result)
 		result = -errno;
@@ -39,7 +42,8 @@ static int write_in_place(const char *path, const struct tally_buffer *text, str
 }
 
 /* `old`: the file that is replaced, or -1. */
-static int write_anew(const char *path, int old, const struct tally_buffer *text, struct tally_error *err)
+static int write_anew(const char *path, int old, const struct tally_buffer *text,
+		      struct tally_error *err)
 {
 	struct tally_new_file file = { .fd = -1 };
 	int result = tally_new_file_open(&file, path, err);
@@ -47,7 +51,8 @@ static int write_anew(const char *path, int old, const struct tally_buffer *text
 		mode_t mask = umask(077);
 		umask(mask);
 		result = fchmod(file.fd, 0666 & ~mask) < 0 ? -errno : write_all(file.fd, text);
-		result = result < 0 ? failed_to_write(path, result, err) : tally_new_file_keep(&file, old, err);
+		result = result < 0 ? failed_to_write(path, result, err)
+				    : tally_new_file_keep(&file, old, err);
 	}
 	tally_new_file_release(&file);
 	return result;
@@ -60,10 +65,12 @@ static int write_file(const char *path, const struct tally_buffer *text, struct 
 		return write_anew(path, -1, text, err);
 	if (!S_ISREG(there.st_mode))
 		return write_in_place(path, text, err);
-	/* Who may not write to a file may not replace it either, even where its folder would allow that. */
+	/* Who may not write to a file may not replace it either, even where its folder would allow
+	 * that. */
 	int old = open(path, O_WRONLY | O_CLOEXEC);
 	if (old < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", path, tally_errno_text(errno));
+		return tally_error_set(err, -errno, "%s can't be written: %s", path,
+				       tally_errno_text(errno));
 	int result = write_anew(path, old, text, err);
 	close(old);
 	return result == -EACCES || result == -EPERM ? write_in_place(path, text, err) : result;
@@ -73,10 +80,12 @@ int tally_output_write(const char *path, const struct tally_buffer *text, struct
 {
 	if (path && strcmp(path, "-"))
 		return write_file(path, text, err);
-	bool failed = fwrite(tally_buffer_string(text), 1, text->length, stdout) != text->length || fflush(stdout);
+	bool failed = fwrite(tally_buffer_string(text), 1, text->length, stdout) != text->length ||
+		      fflush(stdout);
 	if (!failed)
 		return 0;
-	tally_error_set(err, -EIO, "writing to standard output failed: %s", tally_errno_text(errno));
+	tally_error_set(err, -EIO, "writing to standard output failed: %s",
+			tally_errno_text(errno));
 	__fpurge(stdout); /* or main() finds what is left, and says it again */
 	clearerr(stdout);
 	return -EIO;
@@ -86,14 +95,16 @@ bool tally_output_ends_in(const char *path, const char *const *endings)
 {
 	size_t length = path ? strlen(path) : 0;
 	for (; *endings; endings++)
-		if (length > strlen(*endings) && !strcasecmp(path + length - strlen(*endings), *endings))
+		if (length > strlen(*endings) &&
+		    !strcasecmp(path + length - strlen(*endings), *endings))
 			return true;
 	return false;
 }
 
 bool tally_output_is_other_kind(const char *path, const char *const *known)
 {
-	static const char *const kinds[] = { ".svg", ".html", ".htm", ".json", ".csv", ".xml", ".gz", ".zst", ".pb",
-					     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf", NULL };
+	static const char *const kinds[] = { ".svg", ".html", ".htm", ".json", ".csv", ".xml",
+					     ".gz",  ".zst",  ".pb",  ".png",  ".jpg", ".jpeg",
+					     ".gif", ".webp", ".pdf", NULL };
 	return tally_output_ends_in(path, kinds) && !tally_output_ends_in(path, known);
 }

@@ -14,8 +14,10 @@
 #include <unistd.h>
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data)", NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "leave the recording as it is and write another", NULL, 0 },
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data)", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "leave the recording as it is and write another", NULL, 0 },
 	TALLY_NAME_OPTIONS,
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but warnings and errors", NULL, 0 },
 	TALLY_OPTIONS_END,
@@ -45,12 +47,15 @@ static void warn(void *context, const struct tally_recording *recording)
 }
 
 /* The section's bytes.  0 or -errno. */
-static int make_section(const struct tally_command *command, const struct request *request, struct tally_buffer *section,
-			size_t *places, size_t *known, struct tally_error *err)
+static int make_section(const struct tally_command *command, const struct request *request,
+			struct tally_buffer *section, size_t *places, size_t *known,
+			struct tally_error *err)
 {
 	const char *path = request->input;
 	struct reading reading = { .command = command };
-	const struct tally_pack_options reads = { .progress = show_progress, .look = warn, .context = &reading,
+	const struct tally_pack_options reads = { .progress = show_progress,
+						  .look = warn,
+						  .context = &reading,
 						  .names = &request->names };
 	tally_command_progress_start(&reading.progress);
 	int result = tally_pack_section(path, &reads, section, places, known, err);
@@ -59,11 +64,14 @@ static int make_section(const struct tally_command *command, const struct reques
 		return result;
 	tally_error_set(err, -ENOENT, *places ? "%s: nothing that was sampled can be named here" :
 						"%s: there is nothing to name", path);
-	tally_error_hint(err, "the programs that were recorded must be there, as they were; 'tally report' shows what is");
+	tally_error_hint(
+		err,
+		"the programs that were recorded must be there, as they were; 'tally report' shows what is");
 	return -ENOENT;
 }
 
-static int pack(const struct tally_command *command, const struct request *request, struct tally_error *err)
+static int pack(const struct tally_command *command, const struct request *request,
+		struct tally_error *err)
 {
 	struct tally_buffer section = { 0 };
 	const char *output = request->output ? request->output : request->input;
@@ -73,8 +81,9 @@ static int pack(const struct tally_command *command, const struct request *reque
 	if (!result)
 		result = tally_pack_write(request->input, output, &section, err);
 	if (!result && !request->quiet)
-		fprintf(stderr, "tally: %s carries the names of %s of %s sampled places, in %s\n", output, tally_number(known),
-			tally_number(places), tally_size_text(section.length, size));
+		fprintf(stderr, "tally: %s carries the names of %s of %s sampled places, in %s\n",
+			output, tally_number(known), tally_number(places),
+			tally_size_text(section.length, size));
 	tally_buffer_release(&section);
 	return result;
 }
@@ -83,18 +92,22 @@ static int check(const struct request *request, struct tally_error *err)
 {
 	struct stat file;
 	if (!strcmp(request->input, "-"))
-		return tally_error_set(err, -EINVAL, "a recording that comes down a pipe can't be packed: name its file");
+		return tally_error_set(
+			err, -EINVAL,
+			"a recording that comes down a pipe can't be packed: name its file");
 	if (request->output && !strcmp(request->output, "-"))
-		return tally_error_set(err, -EINVAL, "-o -: what is packed goes to a file, not down a pipe");
+		return tally_error_set(err, -EINVAL,
+				       "-o -: what is packed goes to a file, not down a pipe");
 	if (stat(request->input, &file) < 0 || S_ISREG(file.st_mode))
 		return 0;
 	if (!S_ISDIR(file.st_mode))
 		return tally_error_set(err, -EINVAL, "%s is no file", request->input);
 	if (request->output)
-		return tally_error_set(err, -EINVAL,
-				       "-o: a recording that is a directory is packed where it is: cp -r %s %s, and "
-				       "tally pack %s",
-				       request->input, request->output, request->output);
+		return tally_error_set(
+			err, -EINVAL,
+			"-o: a recording that is a directory is packed where it is: cp -r %s %s, and "
+			"tally pack %s",
+			request->input, request->output, request->output);
 	return 0;
 }
 
@@ -115,13 +128,17 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+				       &status))
 		return status;
 	if (!request.input)
-		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
+		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK)
+					? "perf.data"
+					: "tally.data";
 	if (check(&request, &err) < 0)
 		return tally_command_misused(command, &err);
-	return pack(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+	return pack(command, &request, &err) < 0 ? tally_command_fail(command, &err)
+						 : TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_pack = {

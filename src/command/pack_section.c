@@ -1,5 +1,5 @@
-/* Two passes: the samples' stacks, as a report reads them; and where samples hold other addresses that scripts print by
- * name (branches, a tracepoint's %pS), what scripts ask for. */
+/* Two passes: the samples' stacks, as a report reads them; and where samples hold other addresses
+ * that scripts print by name (branches, a tracepoint's %pS), what scripts ask for. */
 #include "command/pack_section.h"
 
 #include "command/new_file.h"
@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 /* A format that prints functions by address. */
-static bool prints_functions(const struct tally_perfdata *data, const struct tally_recorded_event *event)
+static bool prints_functions(const struct tally_perfdata *data,
+			     const struct tally_recorded_event *event)
 {
 	const char *text, *end;
 	size_t length;
@@ -43,7 +44,8 @@ static bool has_others(const struct tally_perfdata *data)
 	return false;
 }
 
-static int ask_as_scripts_do(struct tally_recording *recording, struct tally_trace_text *trace, struct tally_error *err)
+static int ask_as_scripts_do(struct tally_recording *recording, struct tally_trace_text *trace,
+			     struct tally_error *err)
 {
 	struct tally_raw_record raw;
 	struct tally_record record;
@@ -51,13 +53,16 @@ static int ask_as_scripts_do(struct tally_recording *recording, struct tally_tra
 	int result;
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		size_t count;
-		const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+		const struct tally_recorded_event *events = tally_perfdata_events(recording->data,
+										  &count);
 		if (record.header.type != TALLY_RECORD_SAMPLE)
 			continue;
 		tally_buffer_clear(&text);
 		if (raw.event->attr.type == TALLY_TYPE_TRACEPOINT)
-			tally_trace_text_put(trace, raw.event, (size_t)(raw.event - events), &record.sample, &text);
-		if (tally_branch_text(recording, &record.sample, TALLY_BRANCH_FIELD_SYMBOLS, true, &text) < 0) {
+			tally_trace_text_put(trace, raw.event, (size_t)(raw.event - events),
+					     &record.sample, &text);
+		if (tally_branch_text(recording, &record.sample, TALLY_BRANCH_FIELD_SYMBOLS, true,
+				      &text) < 0) {
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 			break;
 		}
@@ -70,24 +75,27 @@ static int use_files(struct tally_recording *recording, const struct tally_objec
 {
 	int result = 0;
 	for (size_t i = 0; files && !result && i < files->fetched.count; i++)
-		result = tally_objects_keep_fetched(&recording->names.objects, &files->fetched.items[i].id,
+		result = tally_objects_keep_fetched(&recording->names.objects,
+						    &files->fetched.items[i].id,
 						    files->fetched.items[i].object, NULL);
 	return result;
 }
 
-static int find_others(const char *path, const struct tally_pack_options *options, struct tally_place_table *others,
-		       struct tally_error *err)
+static int find_others(const char *path, const struct tally_pack_options *options,
+		       struct tally_place_table *others, struct tally_error *err)
 {
 	struct tally_recording *recording;
 	struct tally_trace_text *trace = calloc(1, sizeof(*trace));
-	int result = trace ? tally_recording_open(path, &recording, err) : tally_error_set(err, -ENOMEM, "out of memory");
+	int result = trace ? tally_recording_open(path, &recording, err)
+			   : tally_error_set(err, -ENOMEM, "out of memory");
 	if (!result) {
 		recording->names.asked = others;
 		recording->names.perf_maps = options->perf_maps;
 		tally_names_use_cache(&recording->names);
 		trace->recording = recording;
-		result = use_files(recording, options->files) < 0 ? tally_error_set(err, -ENOMEM, "out of memory") :
-								    ask_as_scripts_do(recording, trace, err);
+		result = use_files(recording, options->files) < 0
+				 ? tally_error_set(err, -ENOMEM, "out of memory")
+				 : ask_as_scripts_do(recording, trace, err);
 		tally_trace_text_release(trace);
 		tally_recording_close(recording);
 	}
@@ -95,31 +103,38 @@ static int find_others(const char *path, const struct tally_pack_options *option
 	return result;
 }
 
-static int read_profile(const char *path, const struct tally_pack_options *options, struct tally_profile **out,
-			struct tally_error *err)
+static int read_profile(const char *path, const struct tally_pack_options *options,
+			struct tally_profile **out, struct tally_error *err)
 {
 	/* What is hot by its callers is told by whole stacks. */
 	bool fetches = options->names && options->names->asks_debuginfod;
-	struct tally_profile_options samples = { .merge_threads = true, .merge_cpus = true, .merge_unknown = true,
-						 .only_places = !fetches, .progress = options->progress, .context = options->context };
+	struct tally_profile_options samples = { .merge_threads = true,
+						 .merge_cpus = true,
+						 .merge_unknown = true,
+						 .only_places = !fetches,
+						 .progress = options->progress,
+						 .context = options->context };
 	struct tally_recording *recording;
 	int result = tally_recording_open(path, &recording, err);
 	if (result < 0)
 		return result;
 	if (options->excerpt)
-		tally_perfdata_replace_data(recording->data, options->excerpt->bytes, options->excerpt->length);
+		tally_perfdata_replace_data(recording->data, options->excerpt->bytes,
+					    options->excerpt->length);
 	recording->names.perf_maps = options->perf_maps;
 	if (options->names)
 		tally_names_use_sources(&recording->names, options->names);
-	if (use_files(recording, options->files) < 0 || tally_recording_prepare_packing(recording) < 0) {
+	if (use_files(recording, options->files) < 0 ||
+	    tally_recording_prepare_packing(recording) < 0) {
 		tally_recording_close(recording);
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	return tally_profile_new(recording, &samples, out, err);
 }
 
-int tally_pack_section(const char *path, const struct tally_pack_options *options, struct tally_buffer *section,
-		       size_t *places, size_t *known, struct tally_error *err)
+int tally_pack_section(const char *path, const struct tally_pack_options *options,
+		       struct tally_buffer *section, size_t *places, size_t *known,
+		       struct tally_error *err)
 {
 	struct tally_place_table others = { 0 };
 	struct tally_profile *profile;
@@ -141,30 +156,36 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 }
 
 /* Of a directory the parts go with the file as it is: that isn't written anew. */
-static int write_file(const char *path, bool is_directory, const struct tally_new_file *file, int from,
-		      const struct tally_buffer *section, struct tally_error *err)
+static int write_file(const char *path, bool is_directory, const struct tally_new_file *file,
+		      int from, const struct tally_buffer *section, struct tally_error *err)
 {
 	int result = tally_perfdata_graft(from, file->fd, section->bytes, section->length, err);
 	if (result != -ENOTSUP)
 		return result;
 	if (is_directory)
-		return tally_error_set(err, result, "%s can't be packed: its data is not laid out as perf does", path);
+		return tally_error_set(err, result,
+				       "%s can't be packed: its data is not laid out as perf does",
+				       path);
 	if (ftruncate(file->fd, 0) < 0)
-		return tally_error_set(err, -errno, "%s can't be written: %s", file->path, tally_errno_text(errno));
+		return tally_error_set(err, -errno, "%s can't be written: %s", file->path,
+				       tally_errno_text(errno));
 	return tally_perfdata_rewrite(path, file->fd, 1, section->bytes, section->length, err);
 }
 
-int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section, struct tally_error *err)
+int tally_pack_write(const char *path, const char *output, const struct tally_buffer *section,
+		     struct tally_error *err)
 {
 	struct tally_new_file file = { .fd = -1 };
 	struct stat status;
 	char data[PATH_MAX];
 	bool is_directory = !stat(path, &status) && S_ISDIR(status.st_mode);
 	if (is_directory && snprintf(data, sizeof(data), "%s/data", path) >= (int)sizeof(data))
-		return tally_error_set(err, -ENAMETOOLONG, "%s can't be read: its name is too long", path);
+		return tally_error_set(err, -ENAMETOOLONG, "%s can't be read: its name is too long",
+				       path);
 	int from = open(is_directory ? data : path, O_RDONLY | O_CLOEXEC);
 	if (from < 0)
-		return tally_error_set(err, -errno, "%s can't be read: %s", path, tally_errno_text(errno));
+		return tally_error_set(err, -errno, "%s can't be read: %s", path,
+				       tally_errno_text(errno));
 	int result = tally_new_file_open(&file, is_directory ? data : output, err);
 	if (!result)
 		result = write_file(path, is_directory, &file, from, section, err);

@@ -1,4 +1,5 @@
-/* perf's options that tally does not have: taken where they ask for what is done anyway, else refused. */
+/* perf's options that tally does not have: taken where they ask for what is done anyway, else
+ * refused. */
 #include "command/annotate_perf_options.h"
 #include "command/diff_perf_options.h"
 #include "command/record_perf_options.h"
@@ -20,7 +21,8 @@ static int take(const struct row *rows, int count, int at, struct tally_error *e
 		return 0;
 	if (!rows[at].instead)
 		return 1;
-	return tally_error_set(err, -EINVAL, "--%s is perf's alone: %s", rows[at].name, rows[at].instead);
+	return tally_error_set(err, -EINVAL, "--%s is perf's alone: %s", rows[at].name,
+			       rows[at].instead);
 }
 
 #define ROW(id_, letter_, name_, kind_, argument_, instead_) { name_, instead_ },

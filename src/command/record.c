@@ -27,7 +27,9 @@ static void say_notes_of_provider(const struct run *run, int signal)
 	struct tally_provider *provider = run->request->provider;
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	const char *notes[8];
-	size_t count = provider->ops->notes ? provider->ops->notes(provider, signal, &arena, notes, 8) : 0;
+	size_t count = provider->ops->notes
+			       ? provider->ops->notes(provider, signal, &arena, notes, 8)
+			       : 0;
 	for (size_t i = 0; i < count; i++)
 		fprintf(stderr, "tally record: warning: %s\n", notes[i]);
 	tally_arena_release(&arena);
@@ -41,10 +43,11 @@ static int await_command(struct run *run, enum tally_record_end end)
 	say_notes_of_provider(run, has_ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	if (has_ended) {
 		/* A limit that was asked for is no failure of the command, as with stat. */
-		bool stopped_by_us = end == TALLY_RECORD_END_DURATION && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+		bool stopped_by_us = end == TALLY_RECORD_END_DURATION && WIFSIGNALED(status) &&
+				     WTERMSIG(status) == SIGTERM;
 		if (WIFSIGNALED(status) && end == TALLY_RECORD_END_COMMAND && !run->request->quiet)
-			fprintf(stderr, "tally: the command was ended by signal %d (%s)\n", WTERMSIG(status),
-				strsignal(WTERMSIG(status)));
+			fprintf(stderr, "tally: the command was ended by signal %d (%s)\n",
+				WTERMSIG(status), strsignal(WTERMSIG(status)));
 		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
 	}
 	if (ended == -EINTR) {
@@ -59,7 +62,8 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_record_status status = { 0 };
 	int finished = tally_recorder_finish(run->recorder, &status, &err);
-	if (end == TALLY_RECORD_END_SIGNAL) /* what came while the rest was written was for the recording, too */
+	/* what came while the rest was written was for the recording, too */
+	if (end == TALLY_RECORD_END_SIGNAL)
 		tally_recorder_watch(run->recorder, &run->signals, -1, 0);
 	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
 	double names_cpu_s = 0;
@@ -78,10 +82,12 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
 		if (!run->request->pipe)
 			fprintf(stderr, "hint: what was written until then is readable in %s\n",
-				*run->request->named_output ? run->request->named_output : run->request->output);
+				*run->request->named_output ? run->request->named_output
+							    : run->request->output);
 		int ignored;
 		if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
-			fprintf(stderr, "tally: '%s' runs on, without being recorded\n", run->request->target.command[0]);
+			fprintf(stderr, "tally: '%s' runs on, without being recorded\n",
+				run->request->target.command[0]);
 	}
 	int exit_status = await_command(run, end);
 	return output_failed ? TALLY_EXIT_FAILURE : exit_status;
@@ -93,25 +99,28 @@ static int record_into(struct run *run, int fd)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer notes = { 0 };
 	enum tally_record_end end;
-	int result = tally_recorder_new(request->provider, &request->events, &request->target, &request->record,
-					fd, request->pipe, run->spawn.pid ? &run->spawn : NULL, &notes,
-					&run->recorder, &err);
+	int result = tally_recorder_new(
+		request->provider, &request->events, &request->target, &request->record, fd,
+		request->pipe, run->spawn.pid ? &run->spawn : NULL, &notes, &run->recorder, &err);
 	if (!(result < 0))
 		record_say_notes(request, run->recorder, &notes);
 	tally_buffer_release(&notes);
 	if (result < 0)
 		return tally_command_fail(run->command, &err);
-	result = tally_recorder_run(run->recorder, &run->signals, record_shows_progress(request) ? record_show_progress : NULL,
+	result = tally_recorder_run(run->recorder, &run->signals,
+				    record_shows_progress(request) ? record_show_progress : NULL,
 				    NULL, &end, &err);
 	if (result < 0) {
 		tally_command_fail(run->command, &err);
-		return request->target.command ? tally_spawn_failure_status(result) : TALLY_EXIT_FAILURE;
+		return request->target.command ? tally_spawn_failure_status(result)
+					       : TALLY_EXIT_FAILURE;
 	}
 	run->began = true;
 	return finish(run, end, &err);
 }
 
-static int next_output(void *context, const struct tally_record_status *status, int *fd, struct tally_error *err)
+static int next_output(void *context, const struct tally_record_status *status, int *fd,
+		       struct tally_error *err)
 {
 	return record_output_next(context, status, fd, err);
 }
@@ -136,15 +145,20 @@ static int prepare_control(struct run *run, struct tally_error *err)
 	return result;
 }
 
-/* Files of which one follows the other need names, and what the kernel alone can do needs the kernel. */
+/* Files of which one follows the other need names, and what the kernel alone can do needs the
+ * kernel. */
 static int check_files(const struct record_request *request, struct tally_error *err)
 {
 	const struct tally_record_options *options = &request->record;
 	struct stat there;
-	bool is_file = !request->pipe && !fstat(request->output_fd, &there) && S_ISREG(there.st_mode);
-	if (!is_file && (options->overwrite || options->next_file.is_wanted || request->wants_time_in_name))
+	bool is_file = !request->pipe && !fstat(request->output_fd, &there) &&
+		       S_ISREG(there.st_mode);
+	if (!is_file &&
+	    (options->overwrite || options->next_file.is_wanted || request->wants_time_in_name))
 		return tally_error_set(err, -EINVAL, "%s want a file to write to, not %s",
-				       options->overwrite ? "snapshots" : "--switch-output and --timestamp-filename",
+				       options->overwrite
+					       ? "snapshots"
+					       : "--switch-output and --timestamp-filename",
 				       request->pipe ? "a pipe" : request->output);
 	return 0;
 }
@@ -154,9 +168,10 @@ static int go_first(const struct record_request *request, struct tally_error *er
 	const struct sched_param priority = { .sched_priority = request->realtime };
 	if (!request->realtime || !sched_setscheduler(0, SCHED_FIFO, &priority))
 		return 0;
-	tally_error_set(err, -errno, "-r %d: the recorder can't be given that priority: %s", request->realtime,
-			tally_errno_text(errno));
-	tally_error_hint(err, "as root, or with CAP_SYS_NICE; without -r it has priority 1 if it may");
+	tally_error_set(err, -errno, "-r %d: the recorder can't be given that priority: %s",
+			request->realtime, tally_errno_text(errno));
+	tally_error_hint(err,
+			 "as root, or with CAP_SYS_NICE; without -r it has priority 1 if it may");
 	return err->code;
 }
 
@@ -167,25 +182,29 @@ static int record(const struct tally_command *command, struct record_request *re
 	struct tally_error err = TALLY_ERROR_NONE;
 	char **argv = request->target.command;
 	struct tally_provider *provider = request->provider;
-	if (tally_target_resolve(&request->target, &err) < 0 || tally_signals_open(&run.signals, &err) < 0)
+	if (tally_target_resolve(&request->target, &err) < 0 ||
+	    tally_signals_open(&run.signals, &err) < 0)
 		return tally_command_fail(command, &err);
 	if (prepare_control(&run, &err) < 0) {
 		tally_signals_release(&run.signals);
 		return tally_command_fail(command, &err);
 	}
 	int started = argv ? tally_spawn_command(provider, argv, &argv, &err) : 0;
-	int fd = started < 0 ? -1 : record_output_open(request, &run.signals.before, &err), status = TALLY_EXIT_FAILURE;
+	int fd = started < 0 ? -1 : record_output_open(request, &run.signals.before, &err),
+	    status = TALLY_EXIT_FAILURE;
 	request->output_fd = fd;
 	if (fd < 0 || check_files(request, &err) < 0 ||
 	    (argv && tally_spawn_prepare(&run.spawn, argv, &run.signals.before, &err) < 0)) {
 		tally_command_fail(command, &err);
 		status = started < 0 ? tally_spawn_failure_status(started) : status;
 	} else {
-		/* Behind the fork: the command's own are as they were.  While the rings are emptied it has more
-		 * (machine/latency.h); this is for the names, which go on while other programs run. */
+		/* Behind the fork: the command's own are as they were.  While the rings are emptied
+		 * it has more (machine/latency.h); this is for the names, which go on while other
+		 * programs run. */
 		signal(SIGPIPE, SIG_IGN);
 		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-		status = go_first(request, &err) < 0 ? tally_command_fail(command, &err) : record_into(&run, fd);
+		status = go_first(request, &err) < 0 ? tally_command_fail(command, &err)
+						     : record_into(&run, fd);
 	}
 	tally_spawn_release(&run.spawn);
 	record_output_close(request, run.began);
@@ -199,7 +218,10 @@ static int record(const struct tally_command *command, struct record_request *re
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct record_request request = {
-		.record = { .frequency = RECORD_DEFAULT_HZ, .compression_level = 1, .argv = argv, .argc = argc },
+		.record = { .frequency = RECORD_DEFAULT_HZ,
+			    .compression_level = 1,
+			    .argv = argv,
+			    .argc = argc },
 		.target = { .takes_descendants = true },
 		.output = "tally.data",
 		.output_fd = -1,
@@ -220,13 +242,14 @@ const struct tally_command tally_command_record = {
 	.name = "record",
 	.summary = "sample a program, tasks or the whole system into a file",
 	.usage = "[options] [--] [command [argument…]]",
-	.details = "Without -e the CPU's cycles are sampled where it can count them, else its clock (cpu-clock).\n"
-		   "\n"
-		   "  tally record -- ./program       then: tally report\n"
-		   "  tally record -p 1234 --duration 10\n"
-		   "  tally record -a -e sched:sched_switch -- sleep 1\n"
-		   "  tally record -o - -- make | tally flamegraph -o make.svg -\n"
-		   "  tally record --provider simulated -e LLC-load-misses -c 1000 ./program",
+	.details =
+		"Without -e the CPU's cycles are sampled where it can count them, else its clock (cpu-clock).\n"
+		"\n"
+		"  tally record -- ./program       then: tally report\n"
+		"  tally record -p 1234 --duration 10\n"
+		"  tally record -a -e sched:sched_switch -- sleep 1\n"
+		"  tally record -o - -- make | tally flamegraph -o make.svg -\n"
+		"  tally record --provider simulated -e LLC-load-misses -c 1000 ./program",
 	.options = record_options,
 	.run = run,
 };

@@ -12,27 +12,33 @@
 /* Cycles where the CPU can, else the clock of the CPUs. */
 static int choose_default_event(struct record_request *request, struct tally_error *err)
 {
-	const struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE, .size = sizeof(cycles),
-					   .config = TALLY_HW_CPU_CYCLES, .sample_period = 1000000,
-					   .flags = TALLY_ATTR_DISABLED | TALLY_ATTR_EXCLUDE_KERNEL |
+	const struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE,
+					   .size = sizeof(cycles),
+					   .config = TALLY_HW_CPU_CYCLES,
+					   .sample_period = 1000000,
+					   .flags = TALLY_ATTR_DISABLED |
+						    TALLY_ATTR_EXCLUDE_KERNEL |
 						    TALLY_ATTR_EXCLUDE_HV };
 	struct tally_provider *provider = request->provider;
 	if (provider != tally_provider_kernel()) {
-		request->default_event_note = "sampling est-cycles: an estimate, for ranking; -e instructions is exact, and "
-					      "faster";
-		return tally_event_parse("est-cycles", &request->catalogue, &request->arena, &request->events, err);
+		request->default_event_note =
+			"sampling est-cycles: an estimate, for ranking; -e instructions is exact, and "
+			"faster";
+		return tally_event_parse("est-cycles", &request->catalogue, &request->arena,
+					 &request->events, err);
 	}
 	int handle = provider->ops->open(provider, &cycles, 0, -1, -1, 0);
 	if (handle >= 0)
 		provider->ops->close(provider, handle);
-	else if (handle != -EPERM && handle != -EACCES && handle != -ENOSYS) /* then nothing can be sampled: told later */
+	else if (handle != -EPERM && handle != -EACCES &&
+		 handle != -ENOSYS) /* then nothing can be sampled: told later */
 		request->default_event_note =
-			request->target.command && !*tally_simulated_lack() ?
-				"this machine has no hardware cycle counter: sampling cpu-clock (--provider simulated samples "
-				"instructions and misses: " TALLY_SIMULATED_COST ")" :
-				"this machine has no hardware cycle counter: sampling cpu-clock";
-	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue, &request->arena,
-				 &request->events, err);
+			request->target.command && !*tally_simulated_lack()
+				? "this machine has no hardware cycle counter: sampling cpu-clock (--provider simulated samples "
+				  "instructions and misses: " TALLY_SIMULATED_COST ")"
+				: "this machine has no hardware cycle counter: sampling cpu-clock";
+	return tally_event_parse(handle >= 0 ? "cycles" : "cpu-clock", &request->catalogue,
+				 &request->arena, &request->events, err);
 }
 
 static int choose_provider(struct record_request *request, struct tally_error *err)
@@ -42,7 +48,8 @@ static int choose_provider(struct record_request *request, struct tally_error *e
 	if (!name || !strcmp(name, "kernel"))
 		return tally_kernel_catalogue(&request->catalogue, err);
 	if (!simulated_is_meant(name))
-		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated", name);
+		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated",
+				       name);
 	int result = simulated_check_target(&request->target, err);
 	if (!result)
 		result = tally_provider_simulated_new(&request->simulated, &request->provider, err);
@@ -66,12 +73,14 @@ static int parse_expressions(struct record_request *request, struct tally_error 
 	for (size_t i = 0; result >= 0 && i < request->expression_count; i++) {
 		const struct record_expression *expression = &request->expressions[i];
 		size_t first = request->events.count;
-		result = tally_event_parse(expression->text, &request->catalogue, &request->arena, &request->events, err);
+		result = tally_event_parse(expression->text, &request->catalogue, &request->arena,
+					   &request->events, err);
 		if (result >= 0 && expression->filter)
-			result = event_filters_set(&request->events, first, expression->filter, err);
+			result = event_filters_set(&request->events, first, expression->filter,
+						   err);
 		if (result >= 0 && expression->cgroups)
-			result = tally_event_assign_cgroups(&request->events, expression->cgroups, &request->arena, &turns,
-							    err);
+			result = tally_event_assign_cgroups(&request->events, expression->cgroups,
+							    &request->arena, &turns, err);
 	}
 	return result;
 }
@@ -133,8 +142,8 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 	}
 	result = parse_expressions(request, &err);
 	if (result >= 0 && request->switch_event)
-		result = tally_event_parse(request->switch_event, &request->catalogue, &request->arena,
-					   &request->switch_events, &err);
+		result = tally_event_parse(request->switch_event, &request->catalogue,
+					   &request->arena, &request->switch_events, &err);
 	if (result >= 0 && simulated_is_meant(request->provider_name))
 		result = make_own(request, &err);
 	if (result < 0) {

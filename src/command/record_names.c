@@ -1,9 +1,10 @@
 /* Names for a recording that has just been finished.
  *
- * It is read again, as a report reads it, or of it what names need, where the recorder has gathered that
- * (session/record_excerpt.h).  Only the distinct places are named, from the user's cache where that has them.  A large
- * program's debug information, read for the first time, takes a while all the same.  So it is done in a thread, which is left
- * behind when a signal comes: the recording is whole without names, and nothing but the section's bytes comes back from there. */
+ * It is read again, as a report reads it, or of it what names need, where the recorder has gathered
+ * that (session/record_excerpt.h).  Only the distinct places are named, from the user's cache where
+ * that has them.  A large program's debug information, read for the first time, takes a while all
+ * the same.  So it is done in a thread, which is left behind when a signal comes: the recording is
+ * whole without names, and nothing but the section's bytes comes back from there. */
 #include "base/terminal.h"
 #include "command/pack_section.h"
 #include "command/record_request.h"
@@ -42,7 +43,8 @@ static int read_and_pack(struct naming *naming)
 						    .hint = &naming->hint };
 	char path[40];
 	size_t places, known;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd); /* its name may be another file's by now */
+	/* its name may be another file's by now */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd);
 	return tally_pack_section(path, &options, &naming->section, &places, &known, &naming->err);
 }
 
@@ -73,19 +75,22 @@ static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthrea
 	struct naming *naming = malloc(sizeof(*naming));
 	if (!naming)
 		return NULL;
-	*naming = (struct naming){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3), .done_fd = eventfd(0, EFD_CLOEXEC),
+	*naming = (struct naming){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 3),
+				   .done_fd = eventfd(0, EFD_CLOEXEC),
 				   .err = TALLY_ERROR_NONE };
 	tally_recorder_take_perf_maps(recorder, &naming->perf_maps);
 	tally_recorder_take_excerpt(recorder, &naming->excerpt);
 	bool has_files = !tally_recorder_take_files(recorder, &naming->files);
-	if (has_files && naming->fd >= 0 && naming->done_fd >= 0 && !pthread_create(thread, NULL, work, naming))
+	if (has_files && naming->fd >= 0 && naming->done_fd >= 0 &&
+	    !pthread_create(thread, NULL, work, naming))
 		return naming;
 	naming_free(naming);
 	return NULL;
 }
 
 /* 1, or -EINTR. */
-static int await(struct tally_recorder *recorder, struct tally_signals *signals, const struct naming *naming, bool shows)
+static int await(struct tally_recorder *recorder, struct tally_signals *signals,
+		 const struct naming *naming, bool shows)
 {
 	struct timespec start, now;
 	bool shown = false;
@@ -93,10 +98,13 @@ static int await(struct tally_recorder *recorder, struct tally_signals *signals,
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	while (!(ready = tally_recorder_watch(recorder, signals, naming->done_fd, QUIET_MS))) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
-		double seconds = (double)(now.tv_sec - start.tv_sec) + (double)(now.tv_nsec - start.tv_nsec) / 1e9;
+		double seconds = (double)(now.tv_sec - start.tv_sec) +
+				 (double)(now.tv_nsec - start.tv_nsec) / 1e9;
 		shown |= shows && seconds * 1000 >= QUIET_MS;
 		if (shown)
-			fprintf(stderr, "\r\x1b[Knaming what was sampled: %.0f s (Ctrl-C leaves the names out)", seconds);
+			fprintf(stderr,
+				"\r\x1b[Knaming what was sampled: %.0f s (Ctrl-C leaves the names out)",
+				seconds);
 	}
 	if (shown)
 		fputs("\r\x1b[K", stderr);
@@ -110,11 +118,14 @@ static double cpu_seconds(void)
 	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* The files before the last one, where the recording went on in others: each is replaced once it is whole. */
-static int name_files(const struct record_request *request, struct tally_recorder *recorder, struct tally_signals *signals,
-		      const struct naming *naming, struct tally_error *err)
+/* The files before the last one, where the recording went on in others: each is replaced once it is
+ * whole. */
+static int name_files(const struct record_request *request, struct tally_recorder *recorder,
+		      struct tally_signals *signals, const struct naming *naming,
+		      struct tally_error *err)
 {
-	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps, .files = &naming->files };
+	const struct tally_pack_options options = { .perf_maps = &naming->perf_maps,
+						    .files = &naming->files };
 	for (size_t i = 0; i < request->files.count; i++) {
 		const char *path = request->files.items[i];
 		struct tally_buffer section = { 0 };
@@ -162,7 +173,8 @@ static int add_names(const struct record_request *request, struct tally_recorder
 	if (result < 0)
 		*err = naming->err;
 	else if (naming->section.length)
-		result = tally_recorder_add_own(recorder, naming->section.bytes, naming->section.length, status, err);
+		result = tally_recorder_add_own(recorder, naming->section.bytes,
+						naming->section.length, status, err);
 	int named = naming->section.length > 0;
 	if (!(result < 0))
 		result = name_files(request, recorder, signals, naming, err);
@@ -185,9 +197,12 @@ double record_add_names(const struct record_request *request, struct tally_recor
 	int result = add_names(request, recorder, signals, fd, shows, status, hint, hint_size,
 			       &err);
 	if (result == -EINTR)
-		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n", name);
+		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n",
+			name);
 	else if (result < 0)
-		fprintf(stderr, "tally record: warning: %s carries no names: %s\n"
-				"hint: 'tally pack %s -o FILE' writes a copy with them elsewhere\n", name, err.message, name);
+		fprintf(stderr,
+			"tally record: warning: %s carries no names: %s\n"
+			"hint: 'tally pack %s -o FILE' writes a copy with them elsewhere\n",
+			name, err.message, name);
 	return result > 0 ? cpu_seconds() - before : 0;
 }

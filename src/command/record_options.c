@@ -10,49 +10,89 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { OPTION_CALL_GRAPH = 256, OPTION_NO_CALL_GRAPH, OPTION_DURATION, OPTION_KEEP_STACKS,
-       OPTION_NO_PACK, OPTION_PROVIDER, OPTION_SIM_CPU, OPTION_REGION, OPTION_TOGGLE,
-       OPTION_FILTER, OPTION_EXCLUDE_PERF, OPTION_CONTROL, OPTION_OVERWRITE, OPTION_SWITCH_OUTPUT,
-       OPTION_SWITCH_MAX_FILES, OPTION_TIMESTAMP_FILENAME, OPTION_MAX_SIZE,
-       OPTION_ALL_USER, OPTION_ALL_KERNEL, OPTION_PHYS_DATA, OPTION_DATA_PAGE_SIZE, OPTION_CODE_PAGE_SIZE,
-       OPTION_NAMESPACES, OPTION_ALL_CGROUPS, OPTION_SWITCH_EVENTS, OPTION_OFF_CPU, OPTION_PER_THREAD, OPTION_SWITCH_EVENT,
-       OPTION_DRY_RUN, OPTION_USER_REGS, OPTION_TRANSACTION, OPTION_RUNNING_TIME, OPTION_KERNEL_CHAINS, OPTION_USER_CHAINS,
-       OPTION_NO_BPF_EVENT, OPTION_MAX_STACK, OPTION_NO_DESCENDANTS, OPTION_NO_WAKERS };
+enum {
+	OPTION_CALL_GRAPH = 256,
+	OPTION_NO_CALL_GRAPH,
+	OPTION_DURATION,
+	OPTION_KEEP_STACKS,
+	OPTION_NO_PACK,
+	OPTION_PROVIDER,
+	OPTION_SIM_CPU,
+	OPTION_REGION,
+	OPTION_TOGGLE,
+	OPTION_FILTER,
+	OPTION_EXCLUDE_PERF,
+	OPTION_CONTROL,
+	OPTION_OVERWRITE,
+	OPTION_SWITCH_OUTPUT,
+	OPTION_SWITCH_MAX_FILES,
+	OPTION_TIMESTAMP_FILENAME,
+	OPTION_MAX_SIZE,
+	OPTION_ALL_USER,
+	OPTION_ALL_KERNEL,
+	OPTION_PHYS_DATA,
+	OPTION_DATA_PAGE_SIZE,
+	OPTION_CODE_PAGE_SIZE,
+	OPTION_NAMESPACES,
+	OPTION_ALL_CGROUPS,
+	OPTION_SWITCH_EVENTS,
+	OPTION_OFF_CPU,
+	OPTION_PER_THREAD,
+	OPTION_SWITCH_EVENT,
+	OPTION_DRY_RUN,
+	OPTION_USER_REGS,
+	OPTION_TRANSACTION,
+	OPTION_RUNNING_TIME,
+	OPTION_KERNEL_CHAINS,
+	OPTION_USER_CHAINS,
+	OPTION_NO_BPF_EVENT,
+	OPTION_MAX_STACK,
+	OPTION_NO_DESCENDANTS,
+	OPTION_NO_WAKERS
+};
 
 const struct tally_option record_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
 	  "what to sample (cycles, else cpu-clock); 'tally list' has all", NULL, 0 },
-	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999); max: what the kernel allows", NULL, 0 },
+	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ",
+	  "samples a second (999); max: what the kernel allows", NULL, 0 },
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
 	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)", NULL, 0 },
 	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|lbr|none",
 	  "by unwinding copies of the stack (dwarf, the default; SIZE bytes, else\nas many as prove needed), by frame pointers, or by the CPU's branch\nrecords",
 	  NULL, OPTION_CALL_GRAPH },
-	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL, OPTION_NO_CALL_GRAPH },
+	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL,
+	  OPTION_NO_CALL_GRAPH },
 	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N",
-	  "the innermost N frames of a call graph; by frame pointers at most\nsysctl kernel.perf_event_max_stack (127)", NULL,
-	  OPTION_MAX_STACK },
-	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL, "keep the stack copies in the file, unwind when reading", NULL,
-	  OPTION_KEEP_STACKS },
+	  "the innermost N frames of a call graph; by frame pointers at most\nsysctl kernel.perf_event_max_stack (127)",
+	  NULL, OPTION_MAX_STACK },
+	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL,
+	  "keep the stack copies in the file, unwind when reading", NULL, OPTION_KEEP_STACKS },
 	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
 	  "of the tracepoints of the last -e only those whose fields are so:\n"
 	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
 	  NULL, OPTION_FILTER },
 	{ 0, "exclude-perf", TALLY_ARGUMENT_NONE, NULL,
-	  "of the tracepoints of the last -e none that tally itself causes", NULL, OPTION_EXCLUDE_PERF },
-	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the kernel alone", NULL,
-	  OPTION_KERNEL_CHAINS },
+	  "of the tracepoints of the last -e none that tally itself causes", NULL,
+	  OPTION_EXCLUDE_PERF },
+	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the kernel alone",
+	  NULL, OPTION_KERNEL_CHAINS },
 	{ 0, "user-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the program alone", NULL,
 	  OPTION_USER_CHAINS },
-	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events in user mode alone", NULL, OPTION_ALL_USER },
-	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events in the kernel alone", NULL, OPTION_ALL_KERNEL },
-	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "record these processes, and the child processes that they have", NULL, 0 },
+	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events in user mode alone", NULL,
+	  OPTION_ALL_USER },
+	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events in the kernel alone", NULL,
+	  OPTION_ALL_KERNEL },
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
+	  "record these processes, and the child processes that they have", NULL, 0 },
 	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p without the child processes that run already; -i: also without new ones", NULL, OPTION_NO_DESCENDANTS },
+	  "-p without the child processes that run already; -i: also without new ones", NULL,
+	  OPTION_NO_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "record these threads", NULL, 0 },
-	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "record what this user runs now, and what that starts", NULL,
-	  0 },
-	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without children and threads to come", NULL, 0 },
+	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER",
+	  "record what this user runs now, and what that starts", NULL, 0 },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without children and threads to come",
+	  NULL, 0 },
 	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL,
 	  "a ring for each thread instead of each CPU; without children and threads\nto come", NULL,
 	  OPTION_PER_THREAD },
@@ -62,13 +102,15 @@ const struct tally_option record_options[] = {
 	  "the events of the -e before, in these control groups alone: one for all,\n"
 	  "or one for each; with -a",
 	  NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "tally.data; - is a pipe on standard output", NULL, 0 },
-	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "tally.data; - is a pipe on standard output", NULL, 0 },
+	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
+	  "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
 	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS|RANGES",
-	  "start sampling that many milliseconds later; -1: when --control says;\n10-20,30-40: from then to then", NULL,
-	  0 },
-	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "stop after so long: 5, 500ms, 2m; a command gets SIGTERM",
-	  NULL, OPTION_DURATION },
+	  "start sampling that many milliseconds later; -1: when --control says;\n10-20,30-40: from then to then",
+	  NULL, 0 },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME",
+	  "stop after so long: 5, 500ms, 2m; a command gets SIGTERM", NULL, OPTION_DURATION },
 	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
 	  "do as lines there say: enable, disable, snapshot, stop, ping", NULL, OPTION_CONTROL },
 	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL,
@@ -80,48 +122,64 @@ const struct tally_option record_options[] = {
 	  "the files' names end in the time",
 	  NULL, OPTION_SWITCH_OUTPUT },
 	{ 0, "switch-output-event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "go on in a new file, or dump the flight recorder, when it occurs", NULL, OPTION_SWITCH_EVENT },
-	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files", NULL,
-	  OPTION_SWITCH_MAX_FILES },
-	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL, "the output's name ends in the time", NULL,
-	  OPTION_TIMESTAMP_FILENAME },
-	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE", "stop when the output has so many bytes (500M)", NULL,
-	  OPTION_MAX_SIZE },
-	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "with the addresses of data, and maps of it", NULL, 0 },
-	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "with the physical addresses of data", NULL, OPTION_PHYS_DATA },
+	  "go on in a new file, or dump the flight recorder, when it occurs", NULL,
+	  OPTION_SWITCH_EVENT },
+	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files",
+	  NULL, OPTION_SWITCH_MAX_FILES },
+	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL, "the output's name ends in the time",
+	  NULL, OPTION_TIMESTAMP_FILENAME },
+	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE",
+	  "stop when the output has so many bytes (500M)", NULL, OPTION_MAX_SIZE },
+	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "with the addresses of data, and maps of it",
+	  NULL, 0 },
+	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "with the physical addresses of data", NULL,
+	  OPTION_PHYS_DATA },
 	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of data", NULL,
 	  OPTION_DATA_PAGE_SIZE },
 	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of code", NULL,
 	  OPTION_CODE_PAGE_SIZE },
-	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL, "with the weight (cost) that the PMU gives", NULL, 0 },
-	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "with what became of a memory transaction", NULL,
-	  OPTION_TRANSACTION },
+	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL, "with the weight (cost) that the PMU gives",
+	  NULL, 0 },
+	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "with what became of a memory transaction",
+	  NULL, OPTION_TRANSACTION },
 	{ 'I', "intr-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
 	  "with the registers as the event found them (all, or -Iip,sp)", NULL, 0 },
 	{ 0, "user-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
-	  "with the program's registers; keeps stack copies, where they are taken", NULL, OPTION_USER_REGS },
-	{ 0, "running-time", TALLY_ARGUMENT_NONE, NULL, "with the time that groups (:S) were counted", NULL,
-	  OPTION_RUNNING_TIME },
-	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "with the raw bytes of all events", NULL, 0 },
-	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample", NULL, 0 },
-	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", "with those of some kinds: any_call,u", NULL, 0 },
-	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
-	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME ",\nand who wakes them, where tracepoints are allowed",
-	  NULL, OPTION_OFF_CPU },
-	{ 0, "no-wakers", TALLY_ARGUMENT_NONE, NULL, "--off-cpu without who wakes", NULL, OPTION_NO_WAKERS },
-	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL, OPTION_SWITCH_EVENTS },
-	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL, OPTION_NAMESPACES },
-	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's", NULL,
-	  OPTION_ALL_CGROUPS },
-	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, "without BPF programs as they come and go", NULL,
-	  OPTION_NO_BPF_EVENT },
-	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL", "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
-	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out the names: reports need the programs then\n(tally pack adds them)", NULL, OPTION_NO_PACK },
-	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N", "the recorder's priority of SCHED_FIFO, 1 to 99 (1 if it may,\nelse SCHED_OTHER's)",
+	  "with the program's registers; keeps stack copies, where they are taken", NULL,
+	  OPTION_USER_REGS },
+	{ 0, "running-time", TALLY_ARGUMENT_NONE, NULL,
+	  "with the time that groups (:S) were counted", NULL, OPTION_RUNNING_TIME },
+	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "with the raw bytes of all events", NULL,
+	  0 },
+	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample",
 	  NULL, 0 },
+	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS",
+	  "with those of some kinds: any_call,u", NULL, 0 },
+	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
+	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME
+	  ",\nand who wakes them, where tracepoints are allowed",
+	  NULL, OPTION_OFF_CPU },
+	{ 0, "no-wakers", TALLY_ARGUMENT_NONE, NULL, "--off-cpu without who wakes", NULL,
+	  OPTION_NO_WAKERS },
+	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL,
+	  OPTION_SWITCH_EVENTS },
+	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL,
+	  OPTION_NAMESPACES },
+	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's",
+	  NULL, OPTION_ALL_CGROUPS },
+	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, "without BPF programs as they come and go",
+	  NULL, OPTION_NO_BPF_EVENT },
+	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL",
+	  "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
+	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
+	  "leave out the names: reports need the programs then\n(tally pack adds them)", NULL,
+	  OPTION_NO_PACK },
+	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N",
+	  "the recorder's priority of SCHED_FIFO, 1 to 99 (1 if it may,\nelse SCHED_OTHER's)", NULL,
+	  0 },
 	{ 'k', "clockid", TALLY_ARGUMENT_REQUIRED, "mono", NULL, NULL, 0 },
-	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "look at the options alone", NULL, OPTION_DRY_RUN },
+	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "look at the options alone", NULL,
+	  OPTION_DRY_RUN },
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
@@ -131,14 +189,16 @@ const struct tally_option record_options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, RECORD_PERF_##id_ },
 	RECORD_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };
 
 static int parse_rate(const char *value, struct record_request *request, struct tally_error *err)
 {
 	unsigned long long hertz = 1000;
 	request->wants_max_rate = !strcmp(value, "max");
-	int result = request->wants_max_rate ? 0 : tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
+	int result = request->wants_max_rate
+			     ? 0
+			     : tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
 	if (result < 0)
 		return result;
 	request->record.frequency = (double)hertz;
@@ -149,9 +209,11 @@ static int parse_rate(const char *value, struct record_request *request, struct 
 /* By what the kernel allows; a simulated CPU's time is its own. */
 static int check_rate(struct record_request *request, struct tally_error *err)
 {
-	enum { SIMULATED_MAX_HZ = 100000 }; /* what a kernel allows; nothing is lost beyond it, but for the disk's room */
+	/* what a kernel allows; nothing is lost beyond it, but for the disk's room */
+	enum { SIMULATED_MAX_HZ = 100000 };
 	bool is_simulated = simulated_is_meant(request->provider_name);
-	int allowed = is_simulated ? SIMULATED_MAX_HZ : tally_sysctl_read("kernel/perf_event_max_sample_rate");
+	int allowed = is_simulated ? SIMULATED_MAX_HZ
+				   : tally_sysctl_read("kernel/perf_event_max_sample_rate");
 	struct tally_record_options *record = &request->record;
 	if (allowed <= 0 || (is_simulated && !request->wants_max_rate))
 		return 0;
@@ -159,22 +221,32 @@ static int check_rate(struct record_request *request, struct tally_error *err)
 		record->frequency = allowed;
 	if (!record->rate_given || record->frequency <= allowed)
 		return 0;
-	return tally_error_set(err, -EINVAL, "-F %.0f: the kernel allows %d samples a second at most "
-			       "(sysctl kernel.perf_event_max_sample_rate)", record->frequency, allowed);
+	return tally_error_set(err, -EINVAL,
+			       "-F %.0f: the kernel allows %d samples a second at most "
+			       "(sysctl kernel.perf_event_max_sample_rate)",
+			       record->frequency, allowed);
 }
 
-static int take_expression(struct record_request *request, const char *value, struct tally_error *err)
+static int take_expression(struct record_request *request, const char *value,
+			   struct tally_error *err)
 {
-	if (request->expression_count == sizeof(request->expressions) / sizeof(request->expressions[0]))
-		return tally_error_set(err, -E2BIG, "too many -e: put events into one, separated by commas");
-	request->expressions[request->expression_count++] = (struct record_expression){ .text = value };
+	if (request->expression_count ==
+	    sizeof(request->expressions) / sizeof(request->expressions[0]))
+		return tally_error_set(err, -E2BIG,
+				       "too many -e: put events into one, separated by commas");
+	request->expressions[request->expression_count++] = (struct record_expression){
+		.text = value
+	};
 	return 0;
 }
 
-static int take_filter(struct record_request *request, const char *option, const char *value, struct tally_error *err)
+static int take_filter(struct record_request *request, const char *option, const char *value,
+		       struct tally_error *err)
 {
 	if (!request->expression_count)
-		return tally_error_set(err, -EINVAL, "%s belongs behind the -e whose tracepoints it is for", option);
+		return tally_error_set(err, -EINVAL,
+				       "%s belongs behind the -e whose tracepoints it is for",
+				       option);
 	struct record_expression *last = &request->expressions[request->expression_count - 1];
 	return event_filters_add(&request->arena, &last->filter, value, err);
 }
@@ -182,22 +254,29 @@ static int take_filter(struct record_request *request, const char *option, const
 static int take_cgroups(struct record_request *request, const char *value, struct tally_error *err)
 {
 	if (!request->expression_count)
-		return tally_error_set(err, -EINVAL, "-G belongs behind the -e whose events it is for");
+		return tally_error_set(err, -EINVAL,
+				       "-G belongs behind the -e whose events it is for");
 	struct record_expression *last = &request->expressions[request->expression_count - 1];
-	last->cgroups = last->cgroups ? tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value) : value;
+	last->cgroups = last->cgroups
+				? tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value)
+				: value;
 	return last->cgroups ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
 }
 
 static int exclude_own(struct record_request *request, struct tally_error *err)
 {
 	const char *text = tally_arena_printf(&request->arena, "common_pid != %d", (int)getpid());
-	return text ? take_filter(request, "--exclude-perf", text, err) : tally_error_set(err, -ENOMEM, "out of memory");
+	return text ? take_filter(request, "--exclude-perf", text, err)
+		    : tally_error_set(err, -ENOMEM, "out of memory");
 }
 
 /* Options that set bits and no more: true when `id` is one. */
 static bool apply_flag(int id, struct tally_record_options *record)
 {
-	static const struct { int id; uint64_t sample_type, side_band, exclude, branches; } flags[] = {
+	static const struct {
+		int id;
+		uint64_t sample_type, side_band, exclude, branches;
+	} flags[] = {
 		{ 'd', TALLY_SAMPLE_ADDR | TALLY_SAMPLE_DATA_SRC, TALLY_ATTR_MMAP_DATA, 0, 0 },
 		{ 'W', TALLY_SAMPLE_WEIGHT_STRUCT, 0, 0, 0 },
 		{ 'R', TALLY_SAMPLE_RAW, 0, 0, 0 },
@@ -224,14 +303,16 @@ static bool apply_flag(int id, struct tally_record_options *record)
 	return false;
 }
 
-int record_parse_ring(const char *value, struct tally_record_options *record, struct tally_error *err)
+int record_parse_ring(const char *value, struct tally_record_options *record,
+		      struct tally_error *err)
 {
 	unsigned long long bytes;
 	int result = tally_option_size("-m", value, &bytes, err);
 	if (result < 0)
 		return result;
 	bool is_pages = !strpbrk(value, "KMGTkmgtBb");
-	record->ring_bytes = (size_t)(is_pages ? bytes * (unsigned long long)sysconf(_SC_PAGESIZE) : bytes);
+	record->ring_bytes = (size_t)(is_pages ? bytes * (unsigned long long)sysconf(_SC_PAGESIZE)
+					       : bytes);
 	if (!record->ring_bytes || record->ring_bytes > (size_t)1 << 31)
 		return tally_error_set(err, -EINVAL, "-m: a ring has a page to 2 GiB");
 	return 0;
@@ -239,15 +320,18 @@ int record_parse_ring(const char *value, struct tally_record_options *record, st
 
 static int take_clock(const char *value, struct tally_error *err)
 {
-	if (!strcasecmp(value, "mono") || !strcasecmp(value, "monotonic") || !strcasecmp(value, "CLOCK_MONOTONIC"))
+	if (!strcasecmp(value, "mono") || !strcasecmp(value, "monotonic") ||
+	    !strcasecmp(value, "CLOCK_MONOTONIC"))
 		return 0;
-	return tally_error_set(err, -EINVAL,
-			       "-k %s: tally records in CLOCK_MONOTONIC, which JITs' dumps and other programs' times "
-			       "are in, too",
-			       value);
+	return tally_error_set(
+		err, -EINVAL,
+		"-k %s: tally records in CLOCK_MONOTONIC, which JITs' dumps and other programs' times "
+		"are in, too",
+		value);
 }
 
-static int apply_option(int id, const char *value, struct record_request *request, struct tally_error *err)
+static int apply_option(int id, const char *value, struct record_request *request,
+			struct tally_error *err)
 {
 	struct tally_record_options *record = &request->record;
 	unsigned long long number = 0;
@@ -297,8 +381,12 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		break;
 	case OPTION_DRY_RUN: request->is_dry_run = true; break;
 	case OPTION_RUNNING_TIME: record->running_time = true; break;
-	case OPTION_KERNEL_CHAINS: record->exclude_chain |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER; break;
-	case OPTION_USER_CHAINS: record->exclude_chain |= TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL; break;
+	case OPTION_KERNEL_CHAINS:
+		record->exclude_chain |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
+		break;
+	case OPTION_USER_CHAINS:
+		record->exclude_chain |= TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
+		break;
 	case OPTION_NO_BPF_EVENT: record->no_bpf_events = true; break;
 	case OPTION_PER_THREAD: record->per_thread = record->no_inherit = true; break;
 	case OPTION_SWITCH_EVENT:
@@ -327,9 +415,11 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		result = tally_option_size("--max-size", value, &number, err);
 		record->max_bytes = number;
 		if (!result && !number)
-			result = tally_error_set(err, -EINVAL, "--max-size 0 leaves no room for a recording");
+			result = tally_error_set(err, -EINVAL,
+						 "--max-size 0 leaves no room for a recording");
 		break;
-	case OPTION_DURATION: return tally_option_duration("--duration", value, &record->duration_s, err);
+	case OPTION_DURATION:
+		return tally_option_duration("--duration", value, &record->duration_s, err);
 	case 'z':
 		result = tally_option_u64("-z", value, 0, 22, &number, err);
 		record->compression_level = (int)number;
@@ -344,7 +434,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	return result;
 }
 
-int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request)
+int record_parse_arguments(const struct tally_command *command, int argc, char **argv,
+			   struct record_request *request)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -363,32 +454,47 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 		request->target.command = argv + walk.index;
 	if (!request->target.command && !request->target.all && !request->target.has_cpu_list &&
 	    !tally_target_has_tasks(&request->target))
-		return tally_command_misuse(command, "what to record? a command, -p PID, or -a for the whole system");
+		return tally_command_misuse(
+			command, "what to record? a command, -p PID, or -a for the whole system");
 	const struct tally_target *target = &request->target;
 	bool is_whole = target->all || target->has_cpu_list;
 	for (size_t i = 0; i < request->expression_count; i++)
 		if (request->expressions[i].cgroups && !is_whole)
-			return tally_command_misuse(command, "-G %s: control groups are recorded CPU by CPU: add -a, or -C CPUS",
-						    request->expressions[i].cgroups);
+			return tally_command_misuse(
+				command,
+				"-G %s: control groups are recorded CPU by CPU: add -a, or -C CPUS",
+				request->expressions[i].cgroups);
 	struct tally_record_options *record = &request->record;
 	request->wants_time_in_name |= record->next_file.is_wanted;
-	bool wants_kernel = record->overwrite || record->branches || record->sample_type || record->registers_intr ||
-			    record->registers_user || record->per_thread || request->switch_event || request->off_cpu;
+	bool wants_kernel = record->overwrite || record->branches || record->sample_type ||
+			    record->registers_intr || record->registers_user ||
+			    record->per_thread || request->switch_event || request->off_cpu;
 	if (simulated_is_meant(request->provider_name) && wants_kernel)
 		return tally_command_misuse(
-			command, "the simulated CPU has none of --overwrite, branch stacks, registers, -d, -W, -R, "
-				 "--per-thread, --off-cpu, --switch-output-event and the like");
+			command,
+			"the simulated CPU has none of --overwrite, branch stacks, registers, -d, -W, -R, "
+			"--per-thread, --off-cpu, --switch-output-event and the like");
 	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
-		return tally_command_misuse(command, "--off-cpu: tasks leave a CPU in the kernel, which --all-user leaves out");
+		return tally_command_misuse(
+			command,
+			"--off-cpu: tasks leave a CPU in the kernel, which --all-user leaves out");
 	if (record->per_thread && is_whole)
-		return tally_command_misuse(command, "--per-thread is for threads wherever they run; -a and -C are for CPUs");
-	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER | TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
+		return tally_command_misuse(
+			command,
+			"--per-thread is for threads wherever they run; -a and -C are for CPUs");
+	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER |
+				  TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
 	if (record->exclude_chain == no_chain)
-		return tally_command_misuse(command, "--kernel-callchains and --user-callchains leave nothing: --no-call-graph");
+		return tally_command_misuse(
+			command,
+			"--kernel-callchains and --user-callchains leave nothing: --no-call-graph");
 	if (record->starts_off && !request->control)
-		return tally_command_misuse(command, "-D -1 waits for somebody to switch the events on: --control names who");
+		return tally_command_misuse(
+			command,
+			"-D -1 waits for somebody to switch the events on: --control names who");
 	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
 	if (request->record.exclude == both)
-		return tally_command_misuse(command, "--all-user and --all-kernel leave nothing to record");
+		return tally_command_misuse(command,
+					    "--all-user and --all-kernel leave nothing to record");
 	return record_parse_events(command, request);
 }

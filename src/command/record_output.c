@@ -17,22 +17,27 @@ static bool is_standard_output(const char *name)
 	       !strcmp(name, "/proc/self/fd/1");
 }
 
-/* The recording takes standard output for itself; what the command prints there goes to standard error. */
+/* The recording takes standard output for itself; what the command prints there goes to standard
+ * error. */
 static int open_pipe(struct tally_error *err)
 {
 	if (isatty(STDOUT_FILENO))
-		return tally_error_set(err, -EINVAL, "a recording is no text: -o - wants a pipe, not a terminal");
+		return tally_error_set(err, -EINVAL,
+				       "a recording is no text: -o - wants a pipe, not a terminal");
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-		return tally_error_set(err, -errno, "standard output can't be written: %s", tally_errno_text(errno));
+		return tally_error_set(err, -errno, "standard output can't be written: %s",
+				       tally_errno_text(errno));
 	return fd;
 }
 
-/* Of a link the file that it leads to is written and kept: the link is not ours to move, which may be /dev/stderr. */
+/* Of a link the file that it leads to is written and kept: the link is not ours to move, which may
+ * be /dev/stderr. */
 static void follow_link(struct record_request *request)
 {
 	struct stat there;
-	if (!lstat(request->output, &there) && S_ISLNK(there.st_mode) && realpath(request->output, request->linked_output) &&
+	if (!lstat(request->output, &there) && S_ISLNK(there.st_mode) &&
+	    realpath(request->output, request->linked_output) &&
 	    !stat(request->linked_output, &there) && S_ISREG(there.st_mode))
 		request->output = request->linked_output;
 }
@@ -43,7 +48,8 @@ static int check_name(const char *name, const char *output, struct tally_error *
 	struct stat there;
 	if (lstat(name, &there) < 0 || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))
 		return 0;
-	tally_error_set(err, -EEXIST, "the old %s can't be kept as %s, which is no regular file", output, name);
+	tally_error_set(err, -EEXIST, "the old %s can't be kept as %s, which is no regular file",
+			output, name);
 	tally_error_hint(err, "-o names another file");
 	return -EEXIST;
 }
@@ -80,7 +86,8 @@ static int keep_old(struct record_request *request, struct tally_error *err)
 		*old = '\0';
 		return 0;
 	}
-	tally_error_set(err, code, "keeping the old %s as %s failed: %s", request->output, old, tally_errno_text(code));
+	tally_error_set(err, code, "keeping the old %s as %s failed: %s", request->output, old,
+			tally_errno_text(code));
 	*old = '\0';
 	return code;
 }
@@ -91,8 +98,8 @@ static bool is_fifo(const char *name)
 	return !stat(name, &there) && S_ISFIFO(there.st_mode);
 }
 
-/* Waits for a FIFO's reader, as a shell does: the signals that are kept for the recording still end us here.  Opened
- * for reading, too, it would not tell later that the reader is gone. */
+/* Waits for a FIFO's reader, as a shell does: the signals that are kept for the recording still end
+ * us here.  Opened for reading, too, it would not tell later that the reader is gone. */
 static int open_fifo(const char *name, const sigset_t *signals_before)
 {
 	sigset_t now;
@@ -108,10 +115,12 @@ static void restore_old(const struct record_request *request)
 	if (*request->old_output && rename(request->old_output, request->output) < 0)
 		fprintf(stderr, "hint: the last recording is in %s\n", request->old_output);
 	else if (*request->older_output && rename(request->older_output, request->old_output) < 0)
-		fprintf(stderr, "hint: the last recording but one is in %s\n", request->older_output);
+		fprintf(stderr, "hint: the last recording but one is in %s\n",
+			request->older_output);
 }
 
-int record_output_open(struct record_request *request, const sigset_t *signals_before, struct tally_error *err)
+int record_output_open(struct record_request *request, const sigset_t *signals_before,
+		       struct tally_error *err)
 {
 	request->pipe = true;
 	if (is_standard_output(request->output))
@@ -130,11 +139,13 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 		return fd;
 	if (fd >= 0) {
 		close(fd);
-		return tally_error_set(err, -EINVAL, "a recording is no text: %s is a terminal", request->output);
+		return tally_error_set(err, -EINVAL, "a recording is no text: %s is a terminal",
+				       request->output);
 	}
 	int code = -errno;
 	restore_old(request);
-	tally_error_set(err, code, "%s can't be written: %s", request->output, tally_errno_text(code));
+	tally_error_set(err, code, "%s can't be written: %s", request->output,
+			tally_errno_text(code));
 	tally_error_hint(err, "-o names another file");
 	return code;
 }
@@ -165,14 +176,17 @@ static int name_by_time(const struct record_request *request, char *out, size_t 
 	struct tm local;
 	struct stat there;
 	clock_gettime(CLOCK_REALTIME, &now);
-	for (unsigned hundredth = (unsigned)(now.tv_nsec / 10000000);; hundredth++) { /* two within one: the later moves on */
+	/* two within one: the later moves on */
+	for (unsigned hundredth = (unsigned)(now.tv_nsec / 10000000);; hundredth++) {
 		char second[32];
 		if (hundredth == 100) {
 			now.tv_sec++;
 			hundredth = 0;
 		}
-		if (!localtime_r(&now.tv_sec, &local) || !strftime(second, sizeof(second), "%Y%m%d%H%M%S", &local) ||
-		    snprintf(out, size, "%s.%s%02u", request->output, second, hundredth) >= (int)size)
+		if (!localtime_r(&now.tv_sec, &local) ||
+		    !strftime(second, sizeof(second), "%Y%m%d%H%M%S", &local) ||
+		    snprintf(out, size, "%s.%s%02u", request->output, second, hundredth) >=
+			    (int)size)
 			return -ENAMETOOLONG;
 		if (lstat(out, &there) < 0)
 			return 0;
@@ -185,7 +199,8 @@ int record_output_name(struct record_request *request, struct tally_error *err)
 	struct stat there;
 	if (!stat(request->output, &there) && !there.st_size && request->files.count) {
 		unlink(request->output); /* the disk had no room for as much as its header */
-		snprintf(named, sizeof(request->named_output), "%s", request->files.items[request->files.count - 1]);
+		snprintf(named, sizeof(request->named_output), "%s",
+			 request->files.items[request->files.count - 1]);
 		return 0;
 	}
 	int result = name_by_time(request, named, sizeof(request->named_output));
@@ -216,8 +231,8 @@ static int keep_last(struct record_request *request)
 	return 0;
 }
 
-int record_output_next(struct record_request *request, const struct tally_record_status *status, int *fd,
-		       struct tally_error *err)
+int record_output_next(struct record_request *request, const struct tally_record_status *status,
+		       int *fd, struct tally_error *err)
 {
 	int result = record_output_name(request, err);
 	if (!result)
@@ -228,7 +243,9 @@ int record_output_next(struct record_request *request, const struct tally_record
 		return result;
 	close(request->output_fd);
 	request->named_output[0] = '\0';
-	*fd = request->output_fd = open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	return *fd >= 0 ? 0 : tally_error_set(err, -errno, "%s can't be written: %s", request->output,
-					      tally_errno_text(errno));
+	*fd = request->output_fd = open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
+					0600);
+	return *fd >= 0 ? 0
+			: tally_error_set(err, -errno, "%s can't be written: %s", request->output,
+					  tally_errno_text(errno));
 }

@@ -1,5 +1,5 @@
-/* Options of `perf record` that tally does not have: those that ask for what tally does anyway are taken, the others are
- * refused with what to use instead.  docs/compatibility.md has the list.
+/* Options of `perf record` that tally does not have: those that ask for what tally does anyway are
+ * taken, the others are refused with what to use instead.  docs/compatibility.md has the list.
  *
  *     X(ID, letter, "name", argument kind, "argument", "what to use instead", or NULL where it is taken) */
 #ifndef TALLY_COMMAND_RECORD_PERF_OPTIONS_H
@@ -46,6 +46,7 @@
 	  "what is there before is always told of, without which nothing could be named") \
 	X(THREADS, 0, "threads", OPTIONAL, "SPEC", \
 	  "one thread empties all rings; -m gives larger ones, -F and -c fewer samples") \
-	X(VMLINUX, 0, "vmlinux", REQUIRED, "FILE", "tally report --vmlinux FILE names the kernel's functions by it")
+	X(VMLINUX, 0, "vmlinux", REQUIRED, "FILE", \
+	  "tally report --vmlinux FILE names the kernel's functions by it")
 
 #endif

@@ -1,4 +1,5 @@
-/* What `tally record` was asked for; shared by its files, and by `tally top`, which samples as it does. */
+/* What `tally record` was asked for; shared by its files, and by `tally top`, which samples as it
+ * does. */
 #ifndef TALLY_COMMAND_RECORD_REQUEST_H
 #define TALLY_COMMAND_RECORD_REQUEST_H
 
@@ -16,7 +17,8 @@
 struct record_expression {
 	const char *text;
 	const char *filter;  /* of its tracepoints, or NULL */
-	const char *cgroups; /* of -G behind it: for the events up to here that had no turn yet; or NULL */
+	/* of -G behind it: for the events up to here that had no turn yet; or NULL */
+	const char *cgroups;
 };
 
 struct record_request {
@@ -34,7 +36,9 @@ struct record_request {
 	const char *output;
 	char linked_output[4096]; /* what `output` points to where a link was named */
 	char old_output[4096]; /* what stood there before has this name now; "" when nothing did */
-	char older_output[4096 + 1]; /* what had that name before; "" likewise.  Given up once the recording began */
+	char older_output
+		[4096 +
+		 1]; /* what had that name before; "" likewise.  Given up once the recording began */
 	bool pipe; /* the output can't seek */
 	const char *default_event_note; /* why it isn't cycles, or NULL */
 	bool off_cpu; /* where tasks wait, too */
@@ -49,7 +53,8 @@ struct record_request {
 	bool is_dry_run;
 	bool wants_time_in_name;
 	size_t max_files;            /* of a switched output: the last so many are kept; 0: all */
-	struct { char **items; size_t count, capacity; } files; /* of it, complete: the kept ones' names, the oldest first */
+	/* of it, complete: the kept ones' names, the oldest first */
+	struct { char **items; size_t count, capacity; } files;
 	int output_fd;               /* of the file that is written now; -1: none */
 	char named_output[4096 + 32]; /* `output`, with the time */
 };
@@ -59,11 +64,14 @@ void record_request_release(struct record_request *request);
 
 /* record_options.c: 0; an exit status after the message was printed; -1 after help. */
 extern const struct tally_option record_options[];
-int record_parse_arguments(const struct tally_command *command, int argc, char **argv, struct record_request *request);
+int record_parse_arguments(const struct tally_command *command, int argc, char **argv,
+			   struct record_request *request);
 /* -m: bytes ("4M") or pages.  0 or -EINVAL with a message. */
-int record_parse_ring(const char *value, struct tally_record_options *record, struct tally_error *err);
+int record_parse_ring(const char *value, struct tally_record_options *record,
+		      struct tally_error *err);
 
-/* perf_options.c: ids of perf's options; 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
+/* perf_options.c: ids of perf's options; 1 where it is taken, 0 when `id` is none of them, -EINVAL
+ * with what to use. */
 enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
 #define ROW(id_, ...) RECORD_PERF_##id_,
        RECORD_PERF_OPTIONS(ROW)
@@ -72,22 +80,28 @@ enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
 int record_take_perf_option(int id, struct tally_error *err);
 
 /* record_choices.c: 0 or -EINVAL with a message. */
-int record_parse_call_graph(const char *value, struct tally_record_options *record, struct tally_error *err);
-int record_parse_branches(const char *value, struct tally_record_options *record, struct tally_error *err);
-int record_parse_switch(const char *value, struct tally_record_rotation *when, struct tally_error *err);
+int record_parse_call_graph(const char *value, struct tally_record_options *record,
+			    struct tally_error *err);
+int record_parse_branches(const char *value, struct tally_record_options *record,
+			  struct tally_error *err);
+int record_parse_switch(const char *value, struct tally_record_rotation *when,
+			struct tally_error *err);
 /* "250", "-1", or ranges: "10-20,30-40"; these are the arena's. */
 int record_parse_delay(const char *value, struct record_request *request, struct tally_error *err);
 /* Names of registers, separated by commas; NULL: all. */
-int record_parse_registers(const char *option, const char *value, uint64_t *mask, struct tally_error *err);
+int record_parse_registers(const char *option, const char *value, uint64_t *mask,
+			   struct tally_error *err);
 
-/* record_events.c: what the expressions mean to the provider, or the default event. 0, or an exit status likewise. */
+/* record_events.c: what the expressions mean to the provider, or the default event. 0, or an exit
+ * status likewise. */
 int record_parse_events(const struct tally_command *command, struct record_request *request);
 
 /* record_output.c: a descriptor, or -errno. */
-int record_output_open(struct record_request *request, const sigset_t *signals_before, struct tally_error *err);
-/* The next file's descriptor; the one that is complete gets the time into its name. */
-int record_output_next(struct record_request *request, const struct tally_record_status *status, int *fd,
+int record_output_open(struct record_request *request, const sigset_t *signals_before,
 		       struct tally_error *err);
+/* The next file's descriptor; the one that is complete gets the time into its name. */
+int record_output_next(struct record_request *request, const struct tally_record_status *status,
+		       int *fd, struct tally_error *err);
 /* The last file gets the time into its name where that is wanted. */
 int record_output_name(struct record_request *request, struct tally_error *err);
 /* What never began leaves no file, and the last recording where it was. */
@@ -104,7 +118,8 @@ double record_add_names(const struct record_request *request, struct tally_recor
 /* record_words.c: what is said on standard error. */
 /* struct tally_record_options: the context is the request. */
 void record_say(void *context, const char *line);
-void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name);
+void record_say_file(const struct record_request *request, const struct tally_record_status *status,
+		     const char *name);
 bool record_shows_progress(const struct record_request *request);
 void record_show_progress(void *context, const struct tally_record_status *status);
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,

@@ -15,7 +15,8 @@ void record_say(void *context, const char *line)
 {
 	const struct record_request *request = context;
 	if (!request->quiet)
-		fprintf(stderr, "%stally: %s\n", record_shows_progress(request) ? "\r\x1b[K" : "", line);
+		fprintf(stderr, "%stally: %s\n", record_shows_progress(request) ? "\r\x1b[K" : "",
+			line);
 }
 
 static const char *plural(uint64_t count)
@@ -26,7 +27,8 @@ static const char *plural(uint64_t count)
 /* A command has the terminal for itself: its output and prompts would be overwritten. */
 bool record_shows_progress(const struct record_request *request)
 {
-	return !request->quiet && !request->target.command && tally_terminal_knows_escapes(STDERR_FILENO);
+	return !request->quiet && !request->target.command &&
+	       tally_terminal_knows_escapes(STDERR_FILENO);
 }
 
 void record_show_progress(void *context, const struct tally_record_status *status)
@@ -34,8 +36,8 @@ void record_show_progress(void *context, const struct tally_record_status *statu
 	char size[TALLY_SIZE_TEXT];
 	(void)context;
 	tally_size_text(status->bytes, size);
-	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %s sample%s, %s", status->seconds, tally_number(status->samples),
-		plural(status->samples), size);
+	fprintf(stderr, "\r\x1b[Krecording: %.0f s, %s sample%s, %s", status->seconds,
+		tally_number(status->samples), plural(status->samples), size);
 	if (status->lost)
 		fprintf(stderr, ", %s lost", tally_number(status->lost));
 	fflush(stderr);
@@ -45,7 +47,8 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 		      const struct tally_buffer *notes)
 {
 	const char *graph = recorder ? tally_recorder_call_graph_text(recorder) : NULL;
-	if (request->quiet || (request->target.command && !tally_program_is_there(request->target.command[0])))
+	if (request->quiet ||
+	    (request->target.command && !tally_program_is_there(request->target.command[0])))
 		return;
 	if (request->default_event_note)
 		fprintf(stderr, "tally: %s\n", request->default_event_note);
@@ -65,22 +68,30 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 	const struct tally_event *event = &request->events.items[0];
 	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
 	struct tally_provider *provider = request->provider;
-	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider) : NULL;
+	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(provider)
+							 : NULL;
 	if (uncounted)
 		fprintf(stderr, "hint: nothing was sampled: %s\n", uncounted);
 	else if (request->off_cpu)
-		fputs("hint: nothing was sampled: no task left a CPU; waits that began before the recording are not seen\n", stderr);
+		fputs("hint: nothing was sampled: no task left a CPU; waits that began before the recording are not seen\n",
+		      stderr);
 	else if (rate->delay_s >= seconds)
-		fprintf(stderr, "hint: nothing was sampled: it ended after %.2f s, and sampling was to start after %.2f s (-D)\n",
+		fprintf(stderr,
+			"hint: nothing was sampled: it ended after %.2f s, and sampling was to start after %.2f s (-D)\n",
 			seconds, rate->delay_s);
 	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
-		fprintf(stderr, "hint: nothing was sampled: at -F %.0f that takes %.2g ms of CPU time; a higher -F, or a longer "
-				"run, gives samples\n", rate->frequency, 1000 / rate->frequency);
+		fprintf(stderr,
+			"hint: nothing was sampled: at -F %.0f that takes %.2g ms of CPU time; a higher -F, or a longer "
+			"run, gives samples\n",
+			rate->frequency, 1000 / rate->frequency);
 	else if (rate->rate_given || event->has_period || event->has_frequency)
-		fprintf(stderr, "hint: nothing was sampled: '%s' did not occur, or less often than the period; -c 1 takes each\n",
+		fprintf(stderr,
+			"hint: nothing was sampled: '%s' did not occur, or less often than the period; -c 1 takes each\n",
 			event->name);
 	else
-		fprintf(stderr, "hint: nothing was sampled: '%s' did not occur; 'tally stat' counts it\n", event->name);
+		fprintf(stderr,
+			"hint: nothing was sampled: '%s' did not occur; 'tally stat' counts it\n",
+			event->name);
 }
 
 /* One line, of what most of them lack. */
@@ -101,7 +112,8 @@ static void say_incomplete(const struct tally_record_status *status)
 		100 * (double)incomplete / (double)status->stacks, why);
 }
 
-static void say_warnings(const struct record_request *request, const struct tally_record_status *status)
+static void say_warnings(const struct record_request *request,
+			 const struct tally_record_status *status)
 {
 	if (status->lost)
 		fprintf(stderr,
@@ -114,31 +126,35 @@ static void say_warnings(const struct record_request *request, const struct tall
 	if (request->quiet)
 		return;
 	if (status->stacks_completed)
-		fprintf(stderr, "tally: %s of %s stacks were longer than their copy; %s completed from process memory\n",
-			tally_number(status->stacks_completed + status->stacks_cut), tally_number(status->stacks),
+		fprintf(stderr,
+			"tally: %s of %s stacks were longer than their copy; %s completed from process memory\n",
+			tally_number(status->stacks_completed + status->stacks_cut),
+			tally_number(status->stacks),
 			status->stacks_cut ? tally_number(status->stacks_completed) : "all");
 	say_incomplete(status);
 }
 
-/* A new task's clock begins anew: of one that lives for less than a period nothing is met, of others half a period is missed in
- * the mean.  Of ordinary programs 91 % or more are met. */
+/* A new task's clock begins anew: of one that lives for less than a period nothing is met, of
+ * others half a period is missed in the mean.  Of ordinary programs 91 % or more are met. */
 static void say_coverage(const struct tally_recorder *recorder)
 {
 	const double worth_saying_s = 0.1, enough = 0.8;
 	double sampled_s, used_s;
-	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s && sampled_s < enough * used_s)
+	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s &&
+	    sampled_s < enough * used_s)
 		fprintf(stderr,
 			"tally record: warning: the samples stand for %.0f of %.0f ms of CPU time: processes and threads that live "
 			"for less than a period are missed; -a, or a higher -F, meets them\n",
 			sampled_s * 1e3, used_s * 1e3);
 }
 
-void record_say_file(const struct record_request *request, const struct tally_record_status *status, const char *name)
+void record_say_file(const struct record_request *request, const struct tally_record_status *status,
+		     const char *name)
 {
 	char size[TALLY_SIZE_TEXT], line[4096 + 128];
 	tally_size_text(status->bytes, size);
-	snprintf(line, sizeof(line), "%s sample%s, %s in %s", tally_number(status->file_samples), plural(status->file_samples),
-		 size, name);
+	snprintf(line, sizeof(line), "%s sample%s, %s in %s", tally_number(status->file_samples),
+		 plural(status->file_samples), size, name);
 	record_say((void *)(uintptr_t)request, line);
 }
 
@@ -150,14 +166,17 @@ void record_say_result(const struct record_request *request, const struct tally_
 		fputs("\r\x1b[K", stderr);
 	if (!request->quiet) {
 		tally_size_text(status->bytes, size);
-		fprintf(stderr, "tally: %s sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
-			tally_number(status->samples), plural(status->samples), status->seconds, size,
+		fprintf(stderr,
+			"tally: %s sample%s in %.2f s, %s in %s; the recorder used %.3f s of CPU",
+			tally_number(status->samples), plural(status->samples), status->seconds,
+			size,
 			request->pipe            ? "the pipe"
 			: *request->named_output ? request->named_output
 						 : request->output,
 			status->own_cpu_s);
 		if (status->samples)
-			fprintf(stderr, " (%.1f us a sample)", status->own_cpu_s * 1e6 / (double)status->samples);
+			fprintf(stderr, " (%.1f us a sample)",
+				status->own_cpu_s * 1e6 / (double)status->samples);
 		if (names_cpu_s > 0)
 			fprintf(stderr, ", %.3f s for the names", names_cpu_s);
 		fputc('\n', stderr);

@@ -7,7 +7,8 @@
 static bool standard_input_is_fed(void)
 {
 	struct stat status;
-	return !fstat(STDIN_FILENO, &status) && (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
+	return !fstat(STDIN_FILENO, &status) &&
+	       (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
 }
 
 const char *tally_recording_path(const char *given)
@@ -16,16 +17,19 @@ const char *tally_recording_path(const char *given)
 		return given;
 	if (standard_input_is_fed())
 		return "-";
-	return access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data" : "tally.data";
+	return access("tally.data", R_OK) && !access("perf.data", R_OK) ? "perf.data"
+									: "tally.data";
 }
 
-bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv, tally_option_taker *take,
-			       void *request, const char **input, int *status)
+bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv,
+			       tally_option_taker *take, void *request, const char **input,
+			       int *status)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc && !*input)) {
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
+	       (!walk.dashes && walk.index < argc && !*input)) {
 		if (id == TALLY_OPTION_HELP || id == TALLY_OPTION_ERROR) {
 			*status = id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
 			return false;
@@ -46,6 +50,7 @@ bool tally_recording_arguments(const struct tally_command *command, int argc, ch
 		return false;
 	}
 	if (walk.index < argc)
-		*status = tally_command_misuse(command, "one recording at a time; what is '%s'?", argv[walk.index]);
+		*status = tally_command_misuse(command, "one recording at a time; what is '%s'?",
+					       argv[walk.index]);
 	return walk.index == argc;
 }

@@ -10,12 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
-void tally_command_warn(const struct tally_command *command, const struct tally_recording *recording)
+void tally_command_warn(const struct tally_command *command,
+			const struct tally_recording *recording)
 {
 	tally_command_warn_of(command, NULL, recording);
 }
 
-void tally_command_warn_of(const struct tally_command *command, const char *path, const struct tally_recording *recording)
+void tally_command_warn_of(const struct tally_command *command, const char *path,
+			   const struct tally_recording *recording)
 {
 	struct tally_buffer warnings = { 0 };
 	tally_profile_warnings(recording, &warnings);
@@ -24,8 +26,8 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 		tally_terminal_clean(tally_buffer_string(&warnings), clean, warnings.length + 1);
 	fflush(stdout); /* where both go to one file, a warning isn't to stand inside a line */
 	for (const char *line = clean ? clean : ""; *line; line += strcspn(line, "\n") + 1)
-		fprintf(stderr, "tally %s: warning: %s%s%.*s\n", command->name, path ? path : "", path ? ": " : "",
-			(int)strcspn(line, "\n"), line);
+		fprintf(stderr, "tally %s: warning: %s%s%.*s\n", command->name, path ? path : "",
+			path ? ": " : "", (int)strcspn(line, "\n"), line);
 	free(clean);
 	tally_buffer_release(&warnings);
 }
@@ -86,7 +88,8 @@ static void erase_on_signals(bool on)
 		action.sa_flags = on ? (int)SA_RESETHAND : 0;
 		action.sa_handler = on ? erase_and_end : SIG_DFL;
 		/* What is ignored or handled otherwise stays so. */
-		if (!sigaction(ending[i], NULL, &before) && before.sa_handler == (on ? SIG_DFL : erase_and_end))
+		if (!sigaction(ending[i], NULL, &before) &&
+		    before.sa_handler == (on ? SIG_DFL : erase_and_end))
 			sigaction(ending[i], &action, NULL);
 	}
 }
@@ -96,7 +99,8 @@ void tally_command_progress(void *context, double share)
 	const double a_moment = 1, between = 0.1; /* seconds */
 	struct tally_command_progress *progress = context;
 	double time = progress->is_terminal ? now() : 0;
-	if (!progress->is_terminal || time - progress->started < a_moment || time - progress->shown < between)
+	if (!progress->is_terminal || time - progress->started < a_moment ||
+	    time - progress->shown < between)
 		return;
 	double left = share > 0 ? (time - progress->started) * (1 - share) / share : 0;
 	fprintf(stderr, "\rreading: %3.0f%%, %.0f s left \x1b[K", 100 * share, left);
@@ -115,7 +119,8 @@ void tally_command_progress_end(struct tally_command_progress *progress)
 	progress->visible = false;
 }
 
-void tally_command_progress_record(struct tally_command_progress *progress, const struct tally_recording *recording,
+void tally_command_progress_record(struct tally_command_progress *progress,
+				   const struct tally_recording *recording,
 				   const struct tally_raw_record *raw)
 {
 	enum { EVERY = 16384 };

@@ -7,10 +7,12 @@
 #include "profile/profile.h"
 
 /* "tally report: warning: …", a line each, terminal escapes in names neutralised. */
-void tally_command_warn(const struct tally_command *command, const struct tally_recording *recording);
+void tally_command_warn(const struct tally_command *command,
+			const struct tally_recording *recording);
 
 /* "tally diff: warning: old.data: …": where several are read. */
-void tally_command_warn_of(const struct tally_command *command, const char *path, const struct tally_recording *recording);
+void tally_command_warn_of(const struct tally_command *command, const char *path,
+			   const struct tally_recording *recording);
 
 /* "hint: …": how code of JITs would have names, where much of the profile has none. */
 void tally_command_jit_hint(const struct tally_profile *profile);
@@ -19,7 +21,8 @@ void tally_command_jit_hint(const struct tally_profile *profile);
 void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,
 				 char *out, size_t size);
 
-/* Shows on a terminal how much of a recording has been read, once that takes longer than a second. */
+/* Shows on a terminal how much of a recording has been read, once that takes longer than a
+ * second. */
 struct tally_command_progress {
 	double started, shown; /* seconds */
 	bool is_terminal, visible;
@@ -28,7 +31,8 @@ struct tally_command_progress {
 void tally_command_progress_start(struct tally_command_progress *progress);
 void tally_command_progress(void *progress, double share);
 /* The same by the record that was just given; cheap enough for each. */
-void tally_command_progress_record(struct tally_command_progress *progress, const struct tally_recording *recording,
+void tally_command_progress_record(struct tally_command_progress *progress,
+				   const struct tally_recording *recording,
 				   const struct tally_raw_record *raw);
 void tally_command_progress_end(struct tally_command_progress *progress);
 

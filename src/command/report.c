@@ -25,9 +25,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_CHILDREN = 256, OPTION_NO_CHILDREN, OPTION_SORT, OPTION_PERCENT, OPTION_STDIO, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_EVENT, OPTION_MANGLED, OPTION_NO_INLINE, OPTION_ERROR, OPTION_TUI, OPTION_NO_BRANCHES,
-       OPTION_QUANTUM, OPTION_MEMORY, OPTION_IDLE, OPTION_SCHEDULER, OPTION_WAKERS };
+enum {
+	OPTION_CHILDREN = 256,
+	OPTION_NO_CHILDREN,
+	OPTION_SORT,
+	OPTION_PERCENT,
+	OPTION_STDIO,
+	OPTION_DSO,
+	OPTION_SYMBOL,
+	OPTION_EVENT,
+	OPTION_MANGLED,
+	OPTION_NO_INLINE,
+	OPTION_ERROR,
+	OPTION_TUI,
+	OPTION_NO_BRANCHES,
+	OPTION_QUANTUM,
+	OPTION_MEMORY,
+	OPTION_IDLE,
+	OPTION_SCHEDULER,
+	OPTION_WAKERS
+};
 
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
@@ -35,45 +52,57 @@ static const struct tally_option options[] = {
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
 	  "what rows are told apart by (comm,dso,sym; of branches\ncomm,dso_from,sym_from,dso_to,sym_to): keys as listed below",
 	  TALLY_SORT_CHOICES, 0 },
-	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL, "shares of what memory accesses cost, by where the data was and what\n"
-	  "(recordings of perf mem)", NULL, OPTION_MEMORY },
-	{ 0, "time-quantum", TALLY_ARGUMENT_REQUIRED, "TIME", "how long one row of --sort time is: 10us, 1s (100ms)", NULL,
-	  OPTION_QUANTUM },
+	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL,
+	  "shares of what memory accesses cost, by where the data was and what\n"
+	  "(recordings of perf mem)",
+	  NULL, OPTION_MEMORY },
+	{ 0, "time-quantum", TALLY_ARGUMENT_REQUIRED, "TIME",
+	  "how long one row of --sort time is: 10us, 1s (100ms)", NULL, OPTION_QUANTUM },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
 	  "caller callee none graph fractal flat", 0 },
 	TALLY_FILTER_STACK_OPTION,
 	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
-	  "a row for each branch taken before the samples (the default where\nthey were recorded, without -g)", NULL,
-	  0 },
-	{ 0, "no-branch-stack", TALLY_ARGUMENT_NONE, NULL, "rows are of samples, whatever branches were recorded", NULL,
-	  OPTION_NO_BRANCHES },
-	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, "heaviest total first, as with -g (else heaviest self first)", NULL,
-	  OPTION_CHILDREN },
+	  "a row for each branch taken before the samples (the default where\nthey were recorded, without -g)",
+	  NULL, 0 },
+	{ 0, "no-branch-stack", TALLY_ARGUMENT_NONE, NULL,
+	  "rows are of samples, whatever branches were recorded", NULL, OPTION_NO_BRANCHES },
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
+	  "heaviest total first, as with -g (else heaviest self first)", NULL, OPTION_CHILDREN },
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals", NULL, OPTION_NO_CHILDREN },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows", NULL, 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows whose TOTAL (or SELF, where it is alone),\nand branches that are below P % (0.5)", NULL,
-	  OPTION_PERCENT },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
+	  "leave out rows whose TOTAL (or SELF, where it is alone),\nand branches that are below P % (0.5)",
+	  NULL, OPTION_PERCENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
+	  NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, OPTION_IDLE },
-	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL, "waits in the scheduler's own functions, not in what called it", NULL,
-	  OPTION_SCHEDULER },
-	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL, "call trees of waits that go on with who ended them (record --off-cpu)", NULL,
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL,
+	  OPTION_IDLE },
+	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
+	  "waits in the scheduler's own functions, not in what called it", NULL, OPTION_SCHEDULER },
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
+	  "call trees of waits that go on with who ended them (record --off-cpu)", NULL,
 	  OPTION_WAKERS },
-	{ 0, "error", TALLY_ARGUMENT_NONE, NULL, "columns of sampling errors (95 %; where a terminal is wide anyway)",
-	  NULL, OPTION_ERROR },
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", NULL, OPTION_SYMBOL },
+	{ 0, "error", TALLY_ARGUMENT_NONE, NULL,
+	  "columns of sampling errors (95 %; where a terminal is wide anyway)", NULL,
+	  OPTION_ERROR },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
+	  OPTION_DSO },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
+	  NULL, OPTION_SYMBOL },
 	TALLY_HEADER_OPTIONS,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
+	  OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "call trees of symbols' functions, without what was inlined in them", NULL, OPTION_NO_INLINE },
+	  "call trees of symbols' functions, without what was inlined in them", NULL,
+	  OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "as text, without a pager", NULL, OPTION_STDIO },
-	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)",
+	  NULL, OPTION_TUI },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
 	/* as perf calls them */
 	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
@@ -84,7 +113,7 @@ static const struct tally_option options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, REPORT_PERF_##id_ },
 	REPORT_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };
 
 struct request {
@@ -96,7 +125,8 @@ struct request {
 	struct tally_report_sort sort;
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
-	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled, no_inlines;
+	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled,
+		no_inlines;
 	bool shows_functions, shows_idle, shows_scheduler, with_wakers;
 };
 
@@ -114,7 +144,8 @@ static int parse_tree(const char *value, struct request *request, struct tally_e
 	else if (known)
 		request->report.tree = TALLY_TREE_CALLER;
 	else
-		return tally_error_set(err, -22, "option -g: '%s' is neither caller nor callee", value);
+		return tally_error_set(err, -22, "option -g: '%s' is neither caller nor callee",
+				       value);
 	return 0;
 }
 
@@ -123,7 +154,8 @@ static int parse_number(const char *option, const char *value, double *out, stru
 	char *end;
 	*out = strtod(value, &end);
 	if (end == value || *end || *out < 0 || *out > 100)
-		return tally_error_set(err, -22, "option %s: '%s' is not a percentage", option, value);
+		return tally_error_set(err, -22, "option %s: '%s' is not a percentage", option,
+				       value);
 	return 0;
 }
 
@@ -133,8 +165,9 @@ static int parse_quantum(const char *value, uint64_t *out_ns, struct tally_error
 	double seconds;
 	int result = tally_option_seconds("--time-quantum", value, &seconds, err);
 	if (!result && (seconds < 1 / second || seconds > day))
-		return tally_error_set(err, -ERANGE, "option --time-quantum: '%s' is not between a nanosecond and a day",
-				       value);
+		return tally_error_set(
+			err, -ERANGE,
+			"option --time-quantum: '%s' is not between a nanosecond and a day", value);
 	*out_ns = result ? 0 : (uint64_t)(seconds * second + 0.5);
 	return result;
 }
@@ -153,12 +186,17 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case OPTION_NO_BRANCHES: request->sort.branches = TALLY_BRANCHES_UNWANTED; break;
 	case 'g': return parse_tree(value, request, err);
 	case OPTION_CHILDREN: request->report.children = request->children_given = true; break;
-	case OPTION_NO_CHILDREN: request->report.children = false; request->children_given = true; break;
+	case OPTION_NO_CHILDREN:
+		request->report.children = false;
+		request->children_given = true;
+		break;
 	case 'n':
 		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
 		request->report.limit = result < 0 ? 0 : (size_t)number;
 		if (result < 0)
-			tally_error_hint(err, "-n is how many rows are shown; -j has the samples of each, which perf's -n shows");
+			tally_error_hint(
+				err,
+				"-n is how many rows are shown; -j has the samples of each, which perf's -n shows");
 		break;
 	case OPTION_PERCENT:
 		result = parse_number("--percent-limit", value, &request->report.percent_min, err);
@@ -193,8 +231,8 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 
 /* The event that is shown first: that asked for, or the waits, which are recorded only where
  * they are asked for, or the first with samples. */
-static int choose_event(const struct tally_profile *profile, const struct request *request, uint32_t *event,
-			struct tally_error *err)
+static int choose_event(const struct tally_profile *profile, const struct request *request,
+			uint32_t *event, struct tally_error *err)
 {
 	uint32_t waits = request->event ? UINT32_MAX : tally_profile_waits(profile);
 	*event = waits;
@@ -203,11 +241,12 @@ static int choose_event(const struct tally_profile *profile, const struct reques
 
 /* Reports of the event asked for, or of each that has samples. */
 static int put_events(const struct tally_profile *profile, struct request *request,
-		      struct tally_report_view *view, struct tally_buffer *out, struct tally_json *json,
-		      struct tally_error *err)
+		      struct tally_report_view *view, struct tally_buffer *out,
+		      struct tally_json *json, struct tally_error *err)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &count);
 	uint32_t first;
 	int result = choose_event(profile, request, &first, err);
 	for (uint32_t i = 0; !result && i <= count; i++) {
@@ -258,11 +297,14 @@ static void complete(struct request *request, const struct tally_profile *profil
 		request->report.children = profile->has_stacks;
 	if (!profile->has_stacks)
 		request->report.tree = TALLY_TREE_NONE;
-	/* A plain list sorted by total begins with _start and main, which everybody knows: perf's trap. */
-	request->report.by_self = request->report.tree == TALLY_TREE_NONE && !request->children_given;
+	/* A plain list sorted by total begins with _start and main, which everybody knows: perf's
+	 * trap. */
+	request->report.by_self = request->report.tree == TALLY_TREE_NONE &&
+				  !request->children_given;
 }
 
-static int show(const struct tally_command *command, struct request *request, struct tally_profile *profile)
+static int show(const struct tally_command *command, struct request *request,
+		struct tally_profile *profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer out = { 0 };
@@ -281,14 +323,19 @@ static int show(const struct tally_command *command, struct request *request, st
 		tally_json_end(&json);
 	} else {
 		tally_pager_start(&pager, !request->no_pager);
-		struct tally_report_view view = { .columns = pager.columns, .colours = pager.colours,
-						  .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
-						  .errors = request->errors || pager.columns >= TALLY_REPORT_ERROR_COLUMNS };
+		struct tally_report_view view = {
+			.columns = pager.columns,
+			.colours = pager.colours,
+			.ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0,
+			.errors = request->errors || pager.columns >= TALLY_REPORT_ERROR_COLUMNS
+		};
 		if (request->shows_functions)
-			tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint, sizeof(hint));
+			tally_command_jit_hint_text(profile, TALLY_HINT_WITH_SHARES, hint,
+						    sizeof(hint));
 		view.hint = *hint ? hint : NULL;
 		if (request->header.shown)
-			tally_command_header(profile->recording, request->input, &request->header, &out);
+			tally_command_header(profile->recording, request->input, &request->header,
+					     &out);
 		result = put_events(profile, request, &view, &out, NULL, &err);
 	}
 	if (!result && out.failed)
@@ -305,7 +352,8 @@ static int show(const struct tally_command *command, struct request *request, st
 }
 
 /* -1: without ncurses, and not insisted on: to be shown as text. */
-static int browse(const struct tally_command *command, struct request *request, struct tally_profile *profile)
+static int browse(const struct tally_command *command, struct request *request,
+		  struct tally_profile *profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_screen *screen;
@@ -338,14 +386,16 @@ static bool names_tasks_or_functions(const struct tally_profile_filter *filter)
 }
 
 /* Takes the recording over.  An exit status: OK with the profile. */
-static int read_profile(const struct tally_command *command, struct request *request, struct tally_recording *recording,
-			struct tally_profile **profile)
+static int read_profile(const struct tally_command *command, struct request *request,
+			struct tally_recording *recording, struct tally_profile **profile)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_report_options *report = &request->report;
 	if (request->with_wakers && !recording->off_cpu.has_wakings) {
 		tally_error_set(&err, -ENOENT, "the recording does not tell who ended waits");
-		tally_error_hint(&err, "record --off-cpu records it into a file, for root and who else may sample tracepoints");
+		tally_error_hint(
+			&err,
+			"record --off-cpu records it into a file, for root and who else may sample tracepoints");
 		tally_recording_close(recording);
 		return tally_command_fail(command, &err);
 	}
@@ -355,12 +405,15 @@ static int read_profile(const struct tally_command *command, struct request *req
 		report->tree = TALLY_TREE_CALLER;
 	if (request->with_wakers)
 		request->event = request->filter.event = TALLY_OFF_CPU_NAME;
-	bool wants_stacks = report->tree != TALLY_TREE_NONE || (request->children_given && report->children);
+	bool wants_stacks = report->tree != TALLY_TREE_NONE ||
+			    (request->children_given && report->children);
 	unsigned facts = 0;
-	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &facts, &err) < 0;
+	bool is_misused = tally_report_sort_choose(&request->sort, recording, wants_stacks, &facts,
+						   &err) < 0;
 	if (is_misused || tally_report_sort_check(&request->sort, recording, facts, &err) < 0) {
 		tally_recording_close(recording);
-		return is_misused ? tally_command_misused(command, &err) : tally_command_fail(command, &err);
+		return is_misused ? tally_command_misused(command, &err)
+				  : tally_command_fail(command, &err);
 	}
 	memcpy(report->by, request->sort.by, sizeof(report->by));
 	request->shows_functions = request->browses || report->tree != TALLY_TREE_NONE ||
@@ -370,27 +423,40 @@ static int read_profile(const struct tally_command *command, struct request *req
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
 	/* The leaf of a wait is the scheduler's: where it waits is among its callers. */
-	recording->leaves_only = !recording->off_cpu.is_due && !request->browses && request->children_given && !report->children &&
+	recording->leaves_only = !recording->off_cpu.is_due && !request->browses &&
+				 request->children_given && !report->children &&
 				 report->tree == TALLY_TREE_NONE;
 	struct tally_command_progress progress;
 	struct tally_profile_options samples = {
 		.filter = request->filter,
-		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] && !report->by[TALLY_SORT_TID],
+		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] &&
+				 !report->by[TALLY_SORT_TID],
 		.merge_cpus = !report->by[TALLY_SORT_CPU],
-		/* They are shown where a source line is asked for, and who browses may ask later. */
-		.merge_unknown = !request->browses && !facts && !tally_report_sort_needs_lines(&request->sort),
-		.by_cgroup = report->by[TALLY_SORT_CGROUP], .by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID], .facts = facts,
-		.by_cost = request->sort.of_memory, .hides_functions = !request->shows_functions, .time_quantum_ns = request->quantum_ns,
-		.leaves_out_idle = !request->shows_idle && !names_tasks_or_functions(&request->filter),
-		.arranges_waits = true, .shows_scheduler = request->shows_scheduler, .with_wakers = request->with_wakers,
-		.progress = tally_command_progress, .context = &progress,
+		/* They are shown where a source line is asked for, and who browses may ask
+		 * later. */
+		.merge_unknown = !request->browses && !facts &&
+				 !tally_report_sort_needs_lines(&request->sort),
+		.by_cgroup = report->by[TALLY_SORT_CGROUP],
+		.by_cgroup_id = report->by[TALLY_SORT_CGROUP_ID],
+		.facts = facts,
+		.by_cost = request->sort.of_memory,
+		.hides_functions = !request->shows_functions,
+		.time_quantum_ns = request->quantum_ns,
+		.leaves_out_idle = !request->shows_idle &&
+				   !names_tasks_or_functions(&request->filter),
+		.arranges_waits = true,
+		.shows_scheduler = request->shows_scheduler,
+		.with_wakers = request->with_wakers,
+		.progress = tally_command_progress,
+		.context = &progress,
 	};
 	tally_command_progress_start(&progress);
 	int result = tally_profile_new(recording, &samples, profile, &err);
 	tally_command_progress_end(&progress);
 	if (result < 0)
 		return tally_command_fail(command, &err);
-	if (tally_report_sort_check(&request->sort, recording, facts, &err) < 0) { /* a pipe tells when it is read */
+	/* a pipe tells when it is read */
+	if (tally_report_sort_check(&request->sort, recording, facts, &err) < 0) {
 		tally_profile_free(*profile);
 		return tally_command_fail(command, &err);
 	}
@@ -405,22 +471,26 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, apply_option, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, apply_option, &request, &request.input,
+				       &status))
 		return status;
 	if (request.no_inlines && tally_report_sort_needs_lines(&request.sort))
-		return tally_command_misuse(command, "--sort srcline and srcfile need what --no-inline leaves unread");
+		return tally_command_misuse(
+			command, "--sort srcline and srcfile need what --no-inline leaves unread");
 	request.input = tally_recording_path(request.input);
 	if (request.json && !request.percent_given) /* for programs: all of it */
 		request.report.percent_min = request.report.tree_percent_min = 0;
 	if (request.tui && (request.json || !tally_screen_possible()))
-		return tally_command_misuse(command, "--tui needs a terminal, for input and output");
-	request.browses = request.tui || (!request.json && !request.no_pager && !request.header.shown &&
-					  tally_screen_possible());
+		return tally_command_misuse(command,
+					    "--tui needs a terminal, for input and output");
+	request.browses = request.tui || (!request.json && !request.no_pager &&
+					  !request.header.shown && tally_screen_possible());
 
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	if (request.header.only)
-		return tally_command_header_only(command, recording, request.input, &request.header);
+		return tally_command_header_only(command, recording, request.input,
+						 &request.header);
 	status = read_profile(command, &request, recording, &profile);
 	if (status != TALLY_EXIT_OK)
 		return status;
@@ -435,24 +505,25 @@ const struct tally_command tally_command_report = {
 	.name = "report",
 	.summary = "a recording's functions, by the time (or events) that they took",
 	.usage = "[options] [FILE]",
-	.details = "SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
-		   "On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s chooses columns, h\n"
-		   "lists all keys, q leaves.  In pipes, with --stdio or -j, it is text.\n"
-		   "\n"
-		   "--sort takes\n"
-		   "  of any sample  comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,\n"
-		   "                 srcfile,srcline,addr; trace of tracepoints\n"
-		   "  of branches    dso_from,sym_from,srcline_from,addr_from, the same with\n"
-		   "                 _to, mispredict,in_tx,abort,cycles\n"
-		   "  of costs       weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,\n"
-		   "                 local_p_stage_cyc, transaction\n"
-		   "  of memory      mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,\n"
-		   "                 data_page_size,snoop,tlb,locked,blocked, code_page_size\n"
-		   "\n"
-		   "  tally record -- ./program && tally report\n"
-		   "  tally report -g                    with the call trees\n"
-		   "  tally report -g callee --no-children --sort sym -n 20\n"
-		   "  tally report --comm cc1 --dso libc.so.6",
+	.details =
+		"SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
+		"On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s chooses columns, h\n"
+		"lists all keys, q leaves.  In pipes, with --stdio or -j, it is text.\n"
+		"\n"
+		"--sort takes\n"
+		"  of any sample  comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,\n"
+		"                 srcfile,srcline,addr; trace of tracepoints\n"
+		"  of branches    dso_from,sym_from,srcline_from,addr_from, the same with\n"
+		"                 _to, mispredict,in_tx,abort,cycles\n"
+		"  of costs       weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,\n"
+		"                 local_p_stage_cyc, transaction\n"
+		"  of memory      mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,\n"
+		"                 data_page_size,snoop,tlb,locked,blocked, code_page_size\n"
+		"\n"
+		"  tally record -- ./program && tally report\n"
+		"  tally report -g                    with the call trees\n"
+		"  tally report -g callee --no-children --sort sym -n 20\n"
+		"  tally report --comm cc1 --dso libc.so.6",
 	.options = options,
 	.run = run,
 };

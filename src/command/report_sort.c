@@ -11,21 +11,25 @@
 /* perf's others. */
 static int refused_key(const char *text, size_t length, struct tally_error *err)
 {
-	static const struct { const char *names, *why; } keys[] = {
+	static const struct { const char *names, *why;
+	} keys[] = {
 		{ "overhead overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children sample period",
 		  "is a column of every report, and tells no rows apart (-j has periods and samples)" },
 		{ "parent", "is another report: tally report -g callee shows who called" },
 		{ "trace_fields", "is trace: what a tracepoint said, in one column" },
 		{ "symbol_size dso_size", "is no property of samples" },
 		{ "symbol_iaddr", "is sym and addr" },
-		{ "ipc_null ipc_lbr", "is reckoned from cycles of branches: --sort cycles has them" },
+		{ "ipc_null ipc_lbr",
+		  "is reckoned from cycles of branches: --sort cycles has them" },
 		{ "type typeoff typecln simd callchain_branch_predicted callchain_branch_abort callchain_branch_cycles",
 		  "is of later perfs, and not of tally" },
 	};
 	for (size_t i = 0; length && i < sizeof(keys) / sizeof(keys[0]); i++)
-		for (const char *name = keys[i].names; *name; name += strcspn(name, " "), name += *name == ' ')
+		for (const char *name = keys[i].names; *name;
+		     name += strcspn(name, " "), name += *name == ' ')
 			if (strcspn(name, " ") == length && !memcmp(name, text, length))
-				return tally_error_set(err, -ENOTSUP, "option --sort: '%.*s' %s", (int)length, text, keys[i].why);
+				return tally_error_set(err, -ENOTSUP, "option --sort: '%.*s' %s",
+						       (int)length, text, keys[i].why);
 	return 0;
 }
 
@@ -34,11 +38,13 @@ static int unknown_key(const char *text, int length, struct tally_error *err)
 	if (refused_key(text, (size_t)length, err) < 0)
 		return -ENOTSUP;
 	tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", length, text);
-	tally_hint_word(err, text, (size_t)length, TALLY_SORT_CHOICES, "object symbol symbol_from symbol_to sym_daddr");
+	tally_hint_word(err, text, (size_t)length, TALLY_SORT_CHOICES,
+			"object symbol symbol_from symbol_to sym_daddr");
 	return -EINVAL;
 }
 
-int tally_report_sort_parse(struct tally_report_sort *sort, const char *text, struct tally_error *err)
+int tally_report_sort_parse(struct tally_report_sort *sort, const char *text,
+			    struct tally_error *err)
 {
 	memset(sort->by, 0, sizeof(sort->by));
 	sort->given = true;
@@ -55,14 +61,14 @@ int tally_report_sort_parse(struct tally_report_sort *sort, const char *text, st
 
 bool tally_report_sort_needs_lines(const struct tally_report_sort *sort)
 {
-	return sort->by[TALLY_SORT_SOURCE_FILE] || sort->by[TALLY_SORT_SOURCE_LINE] || sort->by[TALLY_SORT_LINE_FROM] ||
-	       sort->by[TALLY_SORT_LINE_TO];
+	return sort->by[TALLY_SORT_SOURCE_FILE] || sort->by[TALLY_SORT_SOURCE_LINE] ||
+	       sort->by[TALLY_SORT_LINE_FROM] || sort->by[TALLY_SORT_LINE_TO];
 }
 
 bool tally_report_sort_names_code(const struct tally_report_sort *sort)
 {
-	return sort->by[TALLY_SORT_SYMBOL] || sort->by[TALLY_SORT_SYMBOL_FROM] || sort->by[TALLY_SORT_SYMBOL_TO] ||
-	       tally_report_sort_needs_lines(sort);
+	return sort->by[TALLY_SORT_SYMBOL] || sort->by[TALLY_SORT_SYMBOL_FROM] ||
+	       sort->by[TALLY_SORT_SYMBOL_TO] || tally_report_sort_needs_lines(sort);
 }
 
 /* The first key that asks for one of the facts; NULL: none. */
@@ -82,36 +88,41 @@ static bool is_known(const struct tally_recording *recording)
 }
 
 /* Whether an event's samples have one of these; branches of calls are stacks. */
-static bool is_recorded(const struct tally_recording *recording, uint64_t sample_type, uint64_t without_branches)
+static bool is_recorded(const struct tally_recording *recording, uint64_t sample_type,
+			uint64_t without_branches)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
 	for (size_t i = 0; i < count; i++)
-		if (events[i].attr.sample_type & sample_type && !(events[i].attr.branch_sample_type & without_branches))
+		if (events[i].attr.sample_type & sample_type &&
+		    !(events[i].attr.branch_sample_type & without_branches))
 			return true;
 	return false;
 }
 
 static void sort_by_memory(struct tally_report_sort *sort)
 {
-	static const enum tally_sort_key keys[] = { TALLY_SORT_LEVEL, TALLY_SORT_DATA_SYMBOL, TALLY_SORT_DATA_OBJECT,
-						    TALLY_SORT_SNOOP, TALLY_SORT_TLB, TALLY_SORT_LOCK, TALLY_SORT_BLOCK,
-						    TALLY_SORT_OBJECT, TALLY_SORT_SYMBOL };
+	static const enum tally_sort_key keys[] = { TALLY_SORT_LEVEL,       TALLY_SORT_DATA_SYMBOL,
+						    TALLY_SORT_DATA_OBJECT, TALLY_SORT_SNOOP,
+						    TALLY_SORT_TLB,         TALLY_SORT_LOCK,
+						    TALLY_SORT_BLOCK,       TALLY_SORT_OBJECT,
+						    TALLY_SORT_SYMBOL };
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		sort->by[keys[i]] = true;
 }
 
 static void sort_by_default(struct tally_report_sort *sort, bool branches)
 {
-	static const enum tally_sort_key ends[] = { TALLY_SORT_OBJECT_FROM, TALLY_SORT_SYMBOL_FROM, TALLY_SORT_OBJECT_TO,
-						    TALLY_SORT_SYMBOL_TO };
+	static const enum tally_sort_key ends[] = { TALLY_SORT_OBJECT_FROM, TALLY_SORT_SYMBOL_FROM,
+						    TALLY_SORT_OBJECT_TO, TALLY_SORT_SYMBOL_TO };
 	sort->by[TALLY_SORT_COMM] = true;
 	sort->by[TALLY_SORT_OBJECT] = sort->by[TALLY_SORT_SYMBOL] = !branches;
 	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		sort->by[ends[i]] = branches;
 }
 
-int tally_report_sort_choose(struct tally_report_sort *sort, const struct tally_recording *recording, bool wants_stacks,
+int tally_report_sort_choose(struct tally_report_sort *sort,
+			     const struct tally_recording *recording, bool wants_stacks,
 			     unsigned *facts, struct tally_error *err)
 {
 	const char *asks = key_of_facts(sort, TALLY_FACT_BRANCH);
@@ -120,13 +131,18 @@ int tally_report_sort_choose(struct tally_report_sort *sort, const struct tally_
 			(sort->branches == TALLY_BRANCHES_IF_RECORDED &&
 			 (asks || (recorded && !wants_stacks && !sort->of_memory)));
 	if (branches && sort->of_memory)
-		return tally_error_set(err, -EINVAL, "--mem-mode is of samples, and %s%s of branches", asks ? "--sort " : "-b is",
-				       asks ? asks : "");
+		return tally_error_set(err, -EINVAL,
+				       "--mem-mode is of samples, and %s%s of branches",
+				       asks ? "--sort " : "-b is", asks ? asks : "");
 	if (asks && !branches)
-		return tally_error_set(err, -EINVAL, "--sort %s is of branches, which --no-branch-stack leaves out", asks);
+		return tally_error_set(
+			err, -EINVAL,
+			"--sort %s is of branches, which --no-branch-stack leaves out", asks);
 	if (branches && wants_stacks && (asks || sort->branches == TALLY_BRANCHES_WANTED))
-		return tally_error_set(err, -EINVAL, "branches have no call trees: -g and --children can't be had with %s%s",
-				       asks ? "--sort " : "-b", asks ? asks : "");
+		return tally_error_set(
+			err, -EINVAL,
+			"branches have no call trees: -g and --children can't be had with %s%s",
+			asks ? "--sort " : "-b", asks ? asks : "");
 	if (!sort->given && sort->of_memory)
 		sort_by_memory(sort);
 	else if (!sort->given)
@@ -147,37 +163,46 @@ static uint64_t sample_types(const struct tally_recording *recording)
 	return types;
 }
 
-int tally_report_sort_check(const struct tally_report_sort *sort, const struct tally_recording *recording, unsigned facts,
+int tally_report_sort_check(const struct tally_report_sort *sort,
+			    const struct tally_recording *recording, unsigned facts,
 			    struct tally_error *err)
 {
-	static const struct { unsigned fact; uint64_t sample_type, without_branches; const char *lacks, *hint;
+	static const struct {
+		unsigned fact;
+		uint64_t sample_type, without_branches;
+		const char *lacks, *hint;
 	} needs[] = {
 		{ TALLY_FACT_BRANCH, TALLY_SAMPLE_BRANCH_STACK, 0, "branch stacks",
 		  "tally record -b takes them, where the CPU keeps them: few virtual machines show it" },
-		{ TALLY_FACT_PREDICTION | TALLY_FACT_TRANSACTION | TALLY_FACT_ABORT, TALLY_SAMPLE_BRANCH_STACK,
-		  TALLY_BRANCH_NO_FLAGS, "flags of its branches", "tally record -b takes them" },
-		{ TALLY_FACT_CYCLES, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_CYCLES, "cycles of its branches",
+		{ TALLY_FACT_PREDICTION | TALLY_FACT_TRANSACTION | TALLY_FACT_ABORT,
+		  TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_FLAGS, "flags of its branches",
 		  "tally record -b takes them" },
+		{ TALLY_FACT_CYCLES, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_CYCLES,
+		  "cycles of its branches", "tally record -b takes them" },
 	};
 	for (unsigned i = 0; is_known(recording) && i < sizeof(needs) / sizeof(needs[0]); i++) {
-		if (!(facts & needs[i].fact) || is_recorded(recording, needs[i].sample_type, needs[i].without_branches))
+		if (!(facts & needs[i].fact) ||
+		    is_recorded(recording, needs[i].sample_type, needs[i].without_branches))
 			continue;
 		const char *key = sort->given ? key_of_facts(sort, needs[i].fact) : NULL;
-		tally_error_set(err, -ENODATA, "%s%s: the recording has no %s", key ? "--sort " : "-b", key ? key : "",
-				needs[i].lacks);
+		tally_error_set(err, -ENODATA, "%s%s: the recording has no %s",
+				key ? "--sort " : "-b", key ? key : "", needs[i].lacks);
 		tally_error_hint(err, "%s", needs[i].hint);
 		return -ENODATA;
 	}
 	unsigned fact, costs = sort->of_memory ? TALLY_FACT_VALUE(TALLY_VALUE_WEIGHT) : 0;
 	const char *lacks, *hint;
-	if (is_known(recording) && tally_sort_key_lacks(costs, sample_types(recording), &fact, &lacks, &hint)) {
+	if (is_known(recording) &&
+	    tally_sort_key_lacks(costs, sample_types(recording), &fact, &lacks, &hint)) {
 		tally_error_set(err, -ENODATA, "--mem-mode: the recording has no %s", lacks);
 		tally_error_hint(err, "%s", hint);
 		return -ENODATA;
 	}
-	if (!is_known(recording) || !tally_sort_key_lacks(facts, sample_types(recording), &fact, &lacks, &hint))
+	if (!is_known(recording) ||
+	    !tally_sort_key_lacks(facts, sample_types(recording), &fact, &lacks, &hint))
 		return 0;
-	tally_error_set(err, -ENODATA, "%s%s: the recording has no %s", sort->given ? "--sort " : "",
+	tally_error_set(err, -ENODATA, "%s%s: the recording has no %s",
+			sort->given ? "--sort " : "",
 			sort->given ? key_of_facts(sort, fact) : "--mem-mode", lacks);
 	tally_error_hint(err, "%s", hint);
 	return -ENODATA;

@@ -11,7 +11,11 @@
 	"local_p_stage_cyc transaction trace addr code_page_size mem symbol_daddr dso_daddr dcacheline phys_daddr data_page_size " \
 	"snoop tlb locked blocked"
 
-enum tally_branch_wish { TALLY_BRANCHES_IF_RECORDED, TALLY_BRANCHES_WANTED, TALLY_BRANCHES_UNWANTED };
+enum tally_branch_wish {
+	TALLY_BRANCHES_IF_RECORDED,
+	TALLY_BRANCHES_WANTED,
+	TALLY_BRANCHES_UNWANTED
+};
 
 struct tally_report_sort {
 	bool by[TALLY_SORT_KEYS];
@@ -21,7 +25,8 @@ struct tally_report_sort {
 };
 
 /* "comm,dso,sym". */
-int tally_report_sort_parse(struct tally_report_sort *sort, const char *text, struct tally_error *err);
+int tally_report_sort_parse(struct tally_report_sort *sort, const char *text,
+			    struct tally_error *err);
 
 /* Whether lines of sources are asked for. */
 bool tally_report_sort_needs_lines(const struct tally_report_sort *sort);
@@ -29,14 +34,17 @@ bool tally_report_sort_needs_lines(const struct tally_report_sort *sort);
 /* Whether functions are told apart, by their names or lines. */
 bool tally_report_sort_names_code(const struct tally_report_sort *sort);
 
-/* Decides, with what is known of the recording before it is read, whether rows are branches, and what they are sorted by
- * where nothing was asked for.  The facts to ask the profile for are `facts`.  -EINVAL for what can't go together. */
-int tally_report_sort_choose(struct tally_report_sort *sort, const struct tally_recording *recording, bool wants_stacks,
+/* Decides, with what is known of the recording before it is read, whether rows are branches, and
+ * what they are sorted by where nothing was asked for.  The facts to ask the profile for are
+ * `facts`.  -EINVAL for what can't go together. */
+int tally_report_sort_choose(struct tally_report_sort *sort,
+			     const struct tally_recording *recording, bool wants_stacks,
 			     unsigned *facts, struct tally_error *err);
 
-/* -ENODATA where the recording has not what the facts are: with what has to be recorded.  Of a pipe nothing is known
- * before it is read: there all passes until then. */
-int tally_report_sort_check(const struct tally_report_sort *sort, const struct tally_recording *recording, unsigned facts,
+/* -ENODATA where the recording has not what the facts are: with what has to be recorded.  Of a pipe
+ * nothing is known before it is read: there all passes until then. */
+int tally_report_sort_check(const struct tally_report_sort *sort,
+			    const struct tally_recording *recording, unsigned facts,
 			    struct tally_error *err);
 
 #endif

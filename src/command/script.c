@@ -20,9 +20,22 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPTION_EVENT, OPTION_CSV, OPTION_DSO,
-       OPTION_SYMBOL, OPTION_NS, OPTION_RELATIVE, OPTION_DELTA, OPTION_SHOW = 1 << 16,
-       FLUSH_BYTES = 1 << 18, FIELD_LISTS_MAX = 64 };
+enum {
+	OPTION_RECORDS = 256,
+	OPTION_MANGLED,
+	OPTION_STDIO,
+	OPTION_NO_INLINE,
+	OPTION_EVENT,
+	OPTION_CSV,
+	OPTION_DSO,
+	OPTION_SYMBOL,
+	OPTION_NS,
+	OPTION_RELATIVE,
+	OPTION_DELTA,
+	OPTION_SHOW = 1 << 16,
+	FLUSH_BYTES = 1 << 18,
+	FIELD_LISTS_MAX = 64
+};
 
 /* The kind's bit is in the option's id. */
 #define SHOW_OPTION(kind, bit, help) \
@@ -31,26 +44,33 @@ enum { OPTION_RECORDS = 256, OPTION_MANGLED, OPTION_STDIO, OPTION_NO_INLINE, OPT
 static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number", NULL, OPTION_EVENT },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
+	  NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL, OPTION_DSO },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", NULL, OPTION_SYMBOL },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
+	  OPTION_DSO },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
+	  NULL, OPTION_SYMBOL },
 	TALLY_NAME_OPTIONS,
-	{ 0, "records", TALLY_ARGUMENT_NONE, NULL, "every record with all its fields, not samples alone", NULL,
-	  OPTION_RECORDS },
+	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
+	  "every record with all its fields, not samples alone", NULL, OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
 	  "what of a sample is shown: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD more or less than usual; sw:, trace:, hw: for such events",
 	  NULL, 0 },
 	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, "times to the nanosecond", NULL, OPTION_NS },
 	{ 0, "reltime", TALLY_ARGUMENT_NONE, NULL,
-	  "times since the first that is shown; --time's are since the first sample", NULL, OPTION_RELATIVE },
-	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the line before", NULL, OPTION_DELTA },
-	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)", NULL, 0 },
+	  "times since the first that is shown; --time's are since the first sample", NULL,
+	  OPTION_RELATIVE },
+	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the line before", NULL,
+	  OPTION_DELTA },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)",
+	  NULL, 0 },
 	{ 0, "csv", TALLY_ARGUMENT_NONE, NULL, "samples as CSV", NULL, OPTION_CSV },
 	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "names, forks and ends of tasks too"),
 	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "what is mapped, too"),
-	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH, "context switches, too (recorded with --switch-events)"),
+	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH,
+		    "context switches, too (recorded with --switch-events)"),
 	SHOW_OPTION("namespace", TALLY_SCRIPT_NAMESPACE, "tasks' namespaces, too"),
 	SHOW_OPTION("cgroup", TALLY_SCRIPT_CGROUP, "cgroups by number, too"),
 	SHOW_OPTION("bpf", TALLY_SCRIPT_BPF,
@@ -59,11 +79,13 @@ static const struct tally_option options[] = {
 	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "where records were lost, too"),
 	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "where the recorder finished a round, too"),
 	TALLY_HEADER_OPTIONS,
-	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL, "the sampled address alone of each stack", NULL, 0 },
+	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL,
+	  "the sampled address alone of each stack", NULL, 0 },
 	TALLY_FILTER_STACK_OPTION,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL, OPTION_MANGLED },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "symbols' functions alone, not what was inlined in them", NULL,
-	  OPTION_NO_INLINE },
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
+	  OPTION_MANGLED },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	/* as perf calls them */
 	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
@@ -74,7 +96,7 @@ static const struct tally_option options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, SCRIPT_PERF_##id_ },
 	SCRIPT_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };
 
 struct request {
@@ -111,13 +133,14 @@ static int flush(struct tally_buffer *out, bool terminal)
 }
 
 /* What a pipe tells of the machine in the stream. */
-static void put_feature(const struct tally_recording *recording, const struct tally_raw_record *raw, bool full,
-			struct tally_buffer *out)
+static void put_feature(const struct tally_recording *recording, const struct tally_raw_record *raw,
+			bool full, struct tally_buffer *out)
 {
 	uint64_t feature;
 	if (raw->size < sizeof(struct tally_record_header) + sizeof(feature))
 		return;
-	memcpy(&feature, (const char *)raw->bytes + sizeof(struct tally_record_header), sizeof(feature));
+	memcpy(&feature, (const char *)raw->bytes + sizeof(struct tally_record_header),
+	       sizeof(feature));
 	if (feature < TALLY_FEATURE_MAX)
 		tally_recording_header_feature(recording->data, (unsigned)feature, full, out);
 }
@@ -132,8 +155,10 @@ static bool leaf_passes(struct tally_recording *recording, const struct tally_re
 		return true;
 	if (!(sample->type & TALLY_SAMPLE_IP))
 		return false;
-	struct tally_place place = tally_place_of(&recording->tasks, sample->pid, kernel, sample->ip);
-	return tally_function_passes(filter, &recording->names, tally_names_function(&recording->names, &place, NULL));
+	struct tally_place place = tally_place_of(&recording->tasks, sample->pid, kernel,
+						  sample->ip);
+	return tally_function_passes(filter, &recording->names,
+				     tally_names_function(&recording->names, &place, NULL));
 }
 
 static int print_all(struct tally_recording *recording, struct request *request, bool terminal,
@@ -158,12 +183,14 @@ static int print_all(struct tally_recording *recording, struct request *request,
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (!terminal)
 			tally_command_progress_record(&progress, recording, &raw);
-		if (request->header.shown && !json && record.header.type == TALLY_RECORD_HEADER_FEATURE)
+		if (request->header.shown && !json &&
+		    record.header.type == TALLY_RECORD_HEADER_FEATURE)
 			put_feature(recording, &raw, request->header.full, &out);
 		if (request->records)
 			tally_record_dump(recording, &raw, &record, &out);
 		else if (record.header.type != TALLY_RECORD_SAMPLE)
-			result = tally_script_event(recording, script, &raw, &record, json ? 0 : request->shown, &out, err);
+			result = tally_script_event(recording, script, &raw, &record,
+						    json ? 0 : request->shown, &out, err);
 		else if (!leaf_passes(recording, &record, &request->filter))
 			request->left_out++;
 		else if (json)
@@ -192,7 +219,8 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	case 'i': request->input = value; break;
 	case 'F':
 		if (request->field_list_count == FIELD_LISTS_MAX)
-			return tally_error_set(err, -EINVAL, "more than %d options -F", FIELD_LISTS_MAX);
+			return tally_error_set(err, -EINVAL, "more than %d options -F",
+					       FIELD_LISTS_MAX);
 		request->field_lists[request->field_list_count++] = value;
 		break;
 	case OPTION_EVENT: request->filter.event = value; break;
@@ -203,7 +231,9 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	case OPTION_CSV: request->layout = TALLY_SCRIPT_CSV; break;
 	case OPTION_RECORDS: request->records = true; break;
 	case OPTION_NS: request->clock.nanoseconds = true; break;
-	case OPTION_RELATIVE: request->clock.since_first = request->filter.time_since_first = true; break;
+	case OPTION_RELATIVE:
+		request->clock.since_first = request->filter.time_since_first = true;
+		break;
 	case OPTION_DELTA: request->clock.since_last = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
@@ -226,12 +256,16 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 static int check_clock(const struct request *request, struct tally_error *err)
 {
 	if (request->clock.since_first && request->clock.since_last)
-		return tally_error_set(err, -EINVAL, "--reltime and --deltatime can't be shown together: choose one");
+		return tally_error_set(
+			err, -EINVAL,
+			"--reltime and --deltatime can't be shown together: choose one");
 	if ((request->clock.since_first || request->clock.since_last) &&
 	    (request->records || request->layout != TALLY_SCRIPT_TEXT))
-		return tally_error_set(err, -EINVAL, "--%s is for text: %s the recording's clock in nanoseconds, to be subtracted",
-				       request->clock.since_first ? "reltime" : "deltatime",
-				       request->records ? "--records has" : "-j and --csv have");
+		return tally_error_set(
+			err, -EINVAL,
+			"--%s is for text: %s the recording's clock in nanoseconds, to be subtracted",
+			request->clock.since_first ? "reltime" : "deltatime",
+			request->records ? "--records has" : "-j and --csv have");
 	return 0;
 }
 
@@ -247,10 +281,12 @@ static int take_fields(struct request *request, struct tally_error *err)
 }
 
 /* Lines are printed as they are read, so what is hot has to be known before. */
-static int fetch_names(struct tally_recording *recording, const struct request *request, struct tally_error *err)
+static int fetch_names(struct tally_recording *recording, const struct request *request,
+		       struct tally_error *err)
 {
 	struct tally_command_progress progress;
-	const struct tally_profile_options samples = { .filter = request->filter, .progress = tally_command_progress,
+	const struct tally_profile_options samples = { .filter = request->filter,
+						       .progress = tally_command_progress,
 						       .context = &progress };
 	tally_command_progress_start(&progress);
 	int result = tally_recording_fetch_names(recording, &samples, err);
@@ -265,7 +301,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+				       &status))
 		return status;
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misused(command, &err);
@@ -273,7 +310,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);
 	if (request.header.only)
-		return tally_command_header_only(command, recording, request.input, &request.header);
+		return tally_command_header_only(command, recording, request.input,
+						 &request.header);
 	recording->names.keep_mangled = request.mangled;
 	recording->names.real_paths = true;
 	recording->names.no_inlines = request.no_inlines;
@@ -290,7 +328,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		tally_pager_finish(&pager);
 	}
 	tally_command_warn(command, recording);
-	if (!result && recording->counts.records && recording->counts.samples == recording->counts.filtered + request.left_out &&
+	if (!result && recording->counts.records &&
+	    recording->counts.samples == recording->counts.filtered + request.left_out &&
 	    !request.records && !request.shown) {
 		tally_recording_is_empty(recording, request.left_out, &err);
 		fprintf(stderr, "tally script: warning: %s\n", err.message);
@@ -310,12 +349,13 @@ const struct tally_command tally_command_script = {
 	.name = "script",
 	.summary = "every sample of a recording, in perf script's layout",
 	.usage = "[options] [FILE]",
-	.details = "A sample is a line \"command tid [cpu] time: period event:\", its address or its call chain, and\n"
-		   "what a tracepoint said.  Addresses of user code are offsets in their file.\n"
-		   "\n"
-		   "  tally script | less\n"
-		   "  tally script --records | grep MMAP2\n"
-		   "  tally record -o - -e sched:sched_switch -a -- sleep 1 | tally script -",
+	.details =
+		"A sample is a line \"command tid [cpu] time: period event:\", its address or its call chain, and\n"
+		"what a tracepoint said.  Addresses of user code are offsets in their file.\n"
+		"\n"
+		"  tally script | less\n"
+		"  tally script --records | grep MMAP2\n"
+		"  tally record -o - -e sched:sched_switch -a -- sleep 1 | tally script -",
 	.options = options,
 	.run = run,
 };

@@ -22,7 +22,8 @@ static const struct tally_option options[] = {
 	  "functions' names to FILE.elf",
 	  NULL, 0 },
 	{ 0, "explain", TALLY_ARGUMENT_NONE, NULL,
-	  "tell what the engine does, as it happens: rotations,\nrefusals, births, losses", NULL, OPTION_EXPLAIN },
+	  "tell what the engine does, as it happens: rotations,\nrefusals, births, losses", NULL,
+	  OPTION_EXPLAIN },
 	TALLY_OPTIONS_END,
 };
 
@@ -33,7 +34,7 @@ struct sim {
 	struct tally_stat_view view;
 };
 
-/* --- what comes of it ------------------------------------------------------------------------------------------------------- */
+/* --- what comes of it ----------------------------------------------------- */
 
 static void tell(void *context, uint64_t ns, const char *text)
 {
@@ -69,13 +70,17 @@ static void show_samples(const struct tally_simulation_result *result)
 	tally_terminal_clean(result->events, clean, sizeof(clean));
 	tally_stat_number((double)result->samples, 0, number[0], sizeof(number[0]));
 	tally_stat_number((double)result->lost, 0, number[1], sizeof(number[1]));
-	tally_stat_number((double)(result->samples + result->lost), 0, number[2], sizeof(number[2]));
+	tally_stat_number((double)(result->samples + result->lost), 0, number[2],
+			  sizeof(number[2]));
 	if (part->read_every_ns != UINT64_MAX)
 		snprintf(read, sizeof(read), "every %g ms", (double)part->read_every_ns / 1e6);
-	printf("\n Samples of %s: %s, %s %s\n\n", result->target, clean, number[0], result->samples == 1 ? "sample" : "samples");
-	printf("   a ring of %u page%s on each CPU, read %s\n", part->pages, part->pages == 1 ? "" : "s", read);
+	printf("\n Samples of %s: %s, %s %s\n\n", result->target, clean, number[0],
+	       result->samples == 1 ? "sample" : "samples");
+	printf("   a ring of %u page%s on each CPU, read %s\n", part->pages,
+	       part->pages == 1 ? "" : "s", read);
 	if (result->lost)
-		printf("   %s lost, as the events themselves count: %s in all\n", number[1], number[2]);
+		printf("   %s lost, as the events themselves count: %s in all\n", number[1],
+		       number[2]);
 	if (result->lost_told) {
 		tally_stat_number((double)result->lost_told, 0, number[1], sizeof(number[1]));
 		printf("   %s of them told by LOST records\n", number[1]);
@@ -106,29 +111,37 @@ static void show(void *context, const struct tally_simulation_result *result)
 
 static void show_end(const struct sim *sim, const struct tally_simulation_summary *summary)
 {
-	printf("%u task%s, %.3f ms of simulated time", summary->tasks, summary->tasks == 1 ? "" : "s", summary->elapsed_ns / 1e6);
+	printf("%u task%s, %.3f ms of simulated time", summary->tasks,
+	       summary->tasks == 1 ? "" : "s", summary->elapsed_ns / 1e6);
 	if (summary->tasks_left)
-		printf("; %u still ran when it was over ('stop after' sets the time)", summary->tasks_left);
+		printf("; %u still ran when it was over ('stop after' sets the time)",
+		       summary->tasks_left);
 	if (summary->forks_refused)
-		printf("; %u fork%s failed", summary->forks_refused, summary->forks_refused == 1 ? "" : "s");
+		printf("; %u fork%s failed", summary->forks_refused,
+		       summary->forks_refused == 1 ? "" : "s");
 	putchar('\n');
 	if (!sim->output)
 		return;
 	char size[TALLY_SIZE_TEXT];
 	fflush(stdout);
-	fprintf(stderr, "tally sim: %s samples, %s in %s, names in %s.elf; see 'tally report -i %s'\n",
-		tally_number(summary->samples), tally_size_text(summary->bytes, size), sim->output, sim->output, sim->output);
+	fprintf(stderr,
+		"tally sim: %s samples, %s in %s, names in %s.elf; see 'tally report -i %s'\n",
+		tally_number(summary->samples), tally_size_text(summary->bytes, size), sim->output,
+		sim->output, sim->output);
 }
 
-/* --- the scenario ------------------------------------------------------------------------------------------------------------- */
+/* --- the scenario --------------------------------------------------------- */
 
 static int read_source(struct sim *sim, struct tally_error *err)
 {
 	const char *path = strcmp(sim->path, "-") ? sim->path : "/dev/stdin";
 	int code = tally_buffer_read_file(&sim->source, AT_FDCWD, path, SCENARIO_BYTES_MAX);
 	if (code == -EFBIG)
-		return tally_error_set(err, code, "%s is larger than a scenario may be (1 MiB)", sim->path);
-	return code < 0 ? tally_error_set(err, code, "%s can't be read: %s", sim->path, tally_errno_text(code)) : 0;
+		return tally_error_set(err, code, "%s is larger than a scenario may be (1 MiB)",
+				       sim->path);
+	return code < 0 ? tally_error_set(err, code, "%s can't be read: %s", sim->path,
+					  tally_errno_text(code))
+			: 0;
 }
 
 /* The line, and a caret below the column. Tabs are shown as one blank. */
@@ -139,11 +152,13 @@ static void point_at(const char *text, struct scenario_place place, char *out, s
 		line = strchr(line, '\n');
 		line += line != NULL;
 	}
-	size_t length = line ? strcspn(line, "\n") : 0, column = place.column ? place.column - 1 : 0;
+	size_t length = line ? strcspn(line, "\n") : 0,
+	       column = place.column ? place.column - 1 : 0;
 	size_t from = column > LINE_SHOWN_MAX / 2 ? column - LINE_SHOWN_MAX / 2 : 0;
 	if (length > from + LINE_SHOWN_MAX)
 		length = from + LINE_SHOWN_MAX;
-	int used = snprintf(out, size, "\n    %.*s\n    %*s^", (int)(length > from ? length - from : 0), line ? line + from : "",
+	int used = snprintf(out, size, "\n    %.*s\n    %*s^",
+			    (int)(length > from ? length - from : 0), line ? line + from : "",
 			    (int)(column - from), "");
 	for (int i = 1; i < used && (size_t)i < size; i++)
 		if (out[i] == '\t' || out[i] == '\r')
@@ -154,12 +169,14 @@ static int parse(struct sim *sim, struct scenario **scenario, struct tally_error
 {
 	struct scenario_error wrong = { 0 };
 	char excerpt[2 * LINE_SHOWN_MAX + 64] = "";
-	int code = scenario_parse(tally_buffer_string(&sim->source), sim->source.length, scenario, &wrong);
+	int code = scenario_parse(tally_buffer_string(&sim->source), sim->source.length, scenario,
+				  &wrong);
 	if (code == -ENOMEM)
 		return tally_error_set(err, code, "out of memory");
 	if (code < 0) {
 		point_at(tally_buffer_string(&sim->source), wrong.place, excerpt, sizeof(excerpt));
-		tally_error_set(err, code, "%.200s, line %u: %s%s", sim->path, wrong.place.line, wrong.message, excerpt);
+		tally_error_set(err, code, "%.200s, line %u: %s%s", sim->path, wrong.place.line,
+				wrong.message, excerpt);
 		tally_error_hint(err, "docs/sim.md has the language");
 	}
 	return code;
@@ -175,8 +192,14 @@ static int play(struct sim *sim, int argc, char **argv, struct tally_error *err)
 		code = parse(sim, &scenario, err);
 	if (!code) {
 		const struct tally_simulation_options simulation = {
-			.scenario = scenario, .scenario_name = sim->path, .output_path = sim->output, .argc = argc, .argv = argv,
-			.tell = sim->explains ? tell : NULL, .result = show, .context = sim,
+			.scenario = scenario,
+			.scenario_name = sim->path,
+			.output_path = sim->output,
+			.argc = argc,
+			.argv = argv,
+			.tell = sim->explains ? tell : NULL,
+			.result = show,
+			.context = sim,
 		};
 		code = tally_simulation_run(&simulation, &summary, err);
 	}
@@ -193,7 +216,8 @@ static bool is_standard_stream(const char *path)
 	bool is_one = !strcmp(path, "-");
 	if (!is_one && !stat(path, &there) && S_ISREG(there.st_mode))
 		for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
-			is_one |= !fstat(fd, &stream) && stream.st_dev == there.st_dev && stream.st_ino == there.st_ino;
+			is_one |= !fstat(fd, &stream) && stream.st_dev == there.st_dev &&
+				  stream.st_ino == there.st_ino;
 	return is_one;
 }
 
@@ -212,9 +236,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct sim sim = { .view = { .separator = "," } };
 	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE || (!walk.dashes && walk.index < argc)) {
+	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
+	       (!walk.dashes && walk.index < argc)) {
 		if (id == TALLY_OPTION_DONE && sim.path)
-			return tally_command_misuse(command, "'%s' is one scenario too many", argv[walk.index]);
+			return tally_command_misuse(command, "'%s' is one scenario too many",
+						    argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may stand behind the scenario */
 			sim.path = tally_options_file(&walk);
 			if (!sim.path)
@@ -227,13 +253,17 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			return TALLY_EXIT_USAGE;
 		take_option(&sim, id, walk.value);
 	}
-	if (walk.index < argc && !sim.path && !(sim.path = tally_options_file(&walk))) /* behind -- */
+	/* behind -- */
+	if (walk.index < argc && !sim.path && !(sim.path = tally_options_file(&walk)))
 		return TALLY_EXIT_USAGE;
 	if (!sim.path || walk.index < argc)
-		return tally_command_misuse(command, sim.path ? "there is one scenario too many"
-							      : "which scenario? Try examples/tour.sim");
+		return tally_command_misuse(command,
+					    sim.path ? "there is one scenario too many"
+						     : "which scenario? Try examples/tour.sim");
 	if (sim.output && is_standard_stream(sim.output))
-		return tally_command_misuse(command, "-o %s: what is printed goes there; -o names a file of its own", sim.output);
+		return tally_command_misuse(
+			command, "-o %s: what is printed goes there; -o names a file of its own",
+			sim.output);
 	sim.view.out = &sim.text;
 	sim.view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	sim.view.has_colours = tally_terminal_colours(STDOUT_FILENO);
@@ -242,19 +272,22 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_buffer_release(&sim.text);
 	if (code < 0)
 		tally_command_fail(command, &err);
-	return !code ? TALLY_EXIT_OK : sim.was_read && (code == -EINVAL || code == -ENOENT) ? TALLY_EXIT_USAGE : TALLY_EXIT_FAILURE;
+	return !code                                                  ? TALLY_EXIT_OK
+	       : sim.was_read && (code == -EINVAL || code == -ENOENT) ? TALLY_EXIT_USAGE
+								      : TALLY_EXIT_FAILURE;
 }
 
 const struct tally_command tally_command_sim = {
 	.name = "sim",
 	.summary = "play a scenario on a simulated machine, and measure it",
 	.usage = "[options] SCENARIO",
-	.details = "A scenario describes a machine, what its tasks do, and what is to be counted and sampled\n"
-		   "(docs/sim.md).  The machine is measured by tally's own perf_event subsystem, and is the same\n"
-		   "to the last digit each time.\n\n"
-		   "  tally sim examples/tour.sim              the engine in six steps\n"
-		   "  tally sim --explain examples/tour.sim    with each rotation and loss\n"
-		   "  tally sim -o a.data examples/stacks.sim  then: tally report -i a.data",
+	.details =
+		"A scenario describes a machine, what its tasks do, and what is to be counted and sampled\n"
+		"(docs/sim.md).  The machine is measured by tally's own perf_event subsystem, and is the same\n"
+		"to the last digit each time.\n\n"
+		"  tally sim examples/tour.sim              the engine in six steps\n"
+		"  tally sim --explain examples/tour.sim    with each rotation and loss\n"
+		"  tally sim -o a.data examples/stacks.sim  then: tally report -i a.data",
 	.options = options,
 	.run = run,
 };

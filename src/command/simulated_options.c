@@ -8,7 +8,8 @@ bool simulated_is_meant(const char *provider_name)
 	return provider_name && !strcmp(provider_name, "simulated");
 }
 
-const char *simulated_conflict(const struct tally_simulated_options *options, const char *provider_name)
+const char *simulated_conflict(const struct tally_simulated_options *options,
+			       const char *provider_name)
 {
 	if (simulated_is_meant(provider_name))
 		return NULL;
@@ -17,14 +18,17 @@ const char *simulated_conflict(const struct tally_simulated_options *options, co
 	return options->cpu ? "--sim-cpu is for --provider simulated" : NULL;
 }
 
-int simulated_add_toggle(struct tally_simulated_options *options, const char *function, struct tally_error *err)
+int simulated_add_toggle(struct tally_simulated_options *options, const char *function,
+			 struct tally_error *err)
 {
 	size_t length = strlen(function);
 	if (!length || length > TALLY_SIMULATED_FUNCTION_NAME)
-		return tally_error_set(err, -EINVAL, "--toggle: a function's name has 1 to %d bytes",
+		return tally_error_set(err, -EINVAL,
+				       "--toggle: a function's name has 1 to %d bytes",
 				       TALLY_SIMULATED_FUNCTION_NAME);
 	if (options->function_count == TALLY_SIMULATED_FUNCTIONS)
-		return tally_error_set(err, -EINVAL, "--toggle: at most %d functions", TALLY_SIMULATED_FUNCTIONS);
+		return tally_error_set(err, -EINVAL, "--toggle: at most %d functions",
+				       TALLY_SIMULATED_FUNCTIONS);
 	options->functions[options->function_count++] = function;
 	return 0;
 }
@@ -41,7 +45,8 @@ int simulated_check_target(const struct tally_target *target, struct tally_error
 	if (!what)
 		return 0;
 	tally_error_set(err, -EINVAL, "%s", what);
-	tally_error_hint(err, "give the command: it is simulated from its start, with all that it starts");
+	tally_error_hint(
+		err, "give the command: it is simulated from its start, with all that it starts");
 	return -EINVAL;
 }
 

@@ -18,18 +18,26 @@
 	{ 0, "sim-cpu", TALLY_ARGUMENT_REQUIRED, "NAME|FILE", \
 	  "the CPU to simulate; by default one with this machine's caches", NULL, id_ }
 #define SIMULATED_OPTION_REGION(id_) \
-	{ 0, "region", TALLY_ARGUMENT_NONE, NULL, \
-	  "only between the program's tally_roi_begin() and tally_roi_end()\n(tally/roi.h), simulated", NULL, id_ }
+	{ \
+		0, "region", TALLY_ARGUMENT_NONE, NULL, \
+			"only between the program's tally_roi_begin() and tally_roi_end()\n(tally/roi.h), simulated", \
+			NULL, id_ \
+	}
 #define SIMULATED_OPTION_TOGGLE(id_) \
-	{ 0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
-	  "only from where FUNCTION begins until it returns, simulated;\nmay be given again", NULL, id_ }
+	{ \
+		0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
+			"only from where FUNCTION begins until it returns, simulated;\nmay be given again", \
+			NULL, id_ \
+	}
 /* --toggle: 0, or -EINVAL for an empty or long name, or too many. */
-int simulated_add_toggle(struct tally_simulated_options *options, const char *function, struct tally_error *err);
+int simulated_add_toggle(struct tally_simulated_options *options, const char *function,
+			 struct tally_error *err);
 /* True for "simulated". */
 bool simulated_is_meant(const char *provider_name);
 
 /* What only makes sense there was given for another provider: a message, or NULL. */
-const char *simulated_conflict(const struct tally_simulated_options *options, const char *provider_name);
+const char *simulated_conflict(const struct tally_simulated_options *options,
+			       const char *provider_name);
 
 /* Only a command that tally starts can be simulated, alone and whole. 0 or -EINVAL. */
 int simulated_check_target(const struct tally_target *target, struct tally_error *err);

@@ -19,10 +19,12 @@ static int open_provider(struct stat_command *stat, struct tally_error *err)
 	else if (simulated_is_meant(name))
 		return tally_provider_simulated_new(&stat->simulated, &stat->provider, err);
 	else if (!strncmp(name, scripted, sizeof(scripted) - 1))
-		return tally_provider_scripted_new(name + sizeof(scripted) - 1, &stat->provider, err);
+		return tally_provider_scripted_new(name + sizeof(scripted) - 1, &stat->provider,
+						   err);
 	else {
 		stat->is_misused = true;
-		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated", name);
+		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated",
+				       name);
 	}
 	return 0;
 }
@@ -34,7 +36,9 @@ static void write_report(void *context, const struct tally_stat_report *report)
 	stat->ops->show(&stat->view, report);
 	if (stat->text.failed) {
 		stat->write_error = -ENOMEM;
-	} else if (fwrite(stat->text.bytes, 1, stat->text.length, stat->output) != stat->text.length || fflush(stat->output)) {
+	} else if (fwrite(stat->text.bytes, 1, stat->text.length, stat->output) !=
+			   stat->text.length ||
+		   fflush(stat->output)) {
 		stat->write_error = errno ? -errno : -EIO;
 		/* The run may have been long: its counts are shown all the same. */
 		if (stat->output != stderr)
@@ -57,8 +61,10 @@ static void say_waiting(void *context)
 	const struct tally_target *target = &stat->target;
 	bool is_all = (target->all && !target->has_cpu_list) || target->every_thread;
 	/* Programs that read what -x and -j write there get nothing else. */
-	bool is_read = stat->output == stderr && stat->ops != &tally_stat_view_table && !isatty(STDERR_FILENO);
-	if (is_all && !is_read && !target->command && !stat->options.timeout_ms && !stat->options.interval_ms)
+	bool is_read = stat->output == stderr && stat->ops != &tally_stat_view_table &&
+		       !isatty(STDERR_FILENO);
+	if (is_all && !is_read && !target->command && !stat->options.timeout_ms &&
+	    !stat->options.interval_ms)
 		fputs("counting the whole system until Ctrl-C\n", stderr);
 }
 
@@ -68,7 +74,8 @@ static int open_output(struct stat_command *stat, struct tally_error *err)
 	if (stat->output_path) {
 		stat->output = fopen(stat->output_path, stat->appends ? "ae" : "we");
 		if (!stat->output)
-			return tally_error_set(err, -errno, "%s: %s", stat->output_path, tally_errno_text(-errno));
+			return tally_error_set(err, -errno, "%s: %s", stat->output_path,
+					       tally_errno_text(-errno));
 	}
 	stat->view.out = &stat->text;
 	stat->view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
@@ -126,7 +133,8 @@ static int count(struct stat_command *stat)
 		status = TALLY_EXIT_USAGE;
 	if (result >= 0 && stat->write_error) {
 		tally_error_set(&err, stat->write_error, "writing the counts to %s failed: %s",
-				stat->output_path ? stat->output_path : "stderr", tally_errno_text(stat->write_error));
+				stat->output_path ? stat->output_path : "stderr",
+				tally_errno_text(stat->write_error));
 		status = tally_command_fail(stat->command, &err);
 	}
 	return status;
@@ -136,15 +144,19 @@ static int count(struct stat_command *stat)
 static void drop_if_empty(const struct stat_command *stat)
 {
 	struct stat file;
-	if (!stat->appends && !lstat(stat->output_path, &file) && S_ISREG(file.st_mode) && !file.st_size)
+	if (!stat->appends && !lstat(stat->output_path, &file) && S_ISREG(file.st_mode) &&
+	    !file.st_size)
 		unlink(stat->output_path);
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
 {
-	struct stat_command stat = { .command = command, .target = TALLY_TARGET_INIT, .options = { .runs = 1 },
+	struct stat_command stat = { .command = command,
+				     .target = TALLY_TARGET_INIT,
+				     .options = { .runs = 1 },
 				     .control = TALLY_CONTROL_INIT,
-				     .view = { .separator = "," }, .ops = &tally_stat_view_table };
+				     .view = { .separator = "," },
+				     .ops = &tally_stat_view_table };
 	int status = stat_take_arguments(&stat, argc, argv);
 	if (!status)
 		status = count(&stat);

@@ -51,7 +51,8 @@ int stat_take_arguments(struct stat_command *stat, int argc, char **argv);
 
 /* stat_events.c: fills stat->events; sets is_misused where the expressions are wrong. */
 int stat_parse_events(struct stat_command *stat, struct tally_error *err);
-/* Which CPUs each event's PMU counts on: an uncore PMU opened on each CPU would be counted as often. */
+/* Which CPUs each event's PMU counts on: an uncore PMU opened on each CPU would be counted as
+ * often. */
 int stat_find_event_cpus(struct stat_command *stat, struct tally_error *err);
 
 #endif

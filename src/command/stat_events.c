@@ -12,7 +12,8 @@ struct preset {
 	uint32_t type;
 	uint64_t config;
 	const char *name;
-	int group; /* pairs whose ratio is shown are counted together; −1: software is never scaled */
+	/* pairs whose ratio is shown are counted together; −1: software is never scaled */
+	int group;
 };
 
 #define CACHE(level, result) \
@@ -34,20 +35,26 @@ static const struct preset standard[] = {
 };
 
 static const struct preset detailed[] = {
-	{ CACHE(L1D, ACCESS), "L1-dcache-loads", 2 },    { CACHE(L1D, MISS), "L1-dcache-load-misses", 2 },
-	{ CACHE(LL, ACCESS), "LLC-loads", 3 },           { CACHE(LL, MISS), "LLC-load-misses", 3 },
-	{ CACHE(DTLB, ACCESS), "dTLB-loads", 4 },        { CACHE(DTLB, MISS), "dTLB-load-misses", 4 },
-	{ CACHE(ITLB, ACCESS), "iTLB-loads", 5 },        { CACHE(ITLB, MISS), "iTLB-load-misses", 5 },
+	{ CACHE(L1D, ACCESS), "L1-dcache-loads", 2 },
+	{ CACHE(L1D, MISS), "L1-dcache-load-misses", 2 },
+	{ CACHE(LL, ACCESS), "LLC-loads", 3 },
+	{ CACHE(LL, MISS), "LLC-load-misses", 3 },
+	{ CACHE(DTLB, ACCESS), "dTLB-loads", 4 },
+	{ CACHE(DTLB, MISS), "dTLB-load-misses", 4 },
+	{ CACHE(ITLB, ACCESS), "iTLB-loads", 5 },
+	{ CACHE(ITLB, MISS), "iTLB-load-misses", 5 },
 };
 
 /* All are counted at once there: no groups. */
-static const char simulated_standard[] = "instructions,branches,branch-misses,L1-dcache-loads,L1-dcache-load-misses,"
-					 "LLC-load-misses,dTLB-load-misses,est-cycles";
-static const char simulated_detailed[] = "L1-dcache-stores,L1-dcache-store-misses,L1-icache-loads,L1-icache-load-misses,"
-					 "LLC-loads,LLC-stores,LLC-store-misses,dTLB-store-misses,iTLB-load-misses";
+static const char simulated_standard[] =
+	"instructions,branches,branch-misses,L1-dcache-loads,L1-dcache-load-misses,"
+	"LLC-load-misses,dTLB-load-misses,est-cycles";
+static const char simulated_detailed[] =
+	"L1-dcache-stores,L1-dcache-store-misses,L1-icache-loads,L1-icache-load-misses,"
+	"LLC-loads,LLC-stores,LLC-store-misses,dTLB-store-misses,iTLB-load-misses";
 
-static int add_presets(struct stat_command *stat, const struct preset *presets, size_t count, int first_group,
-		       struct tally_error *err)
+static int add_presets(struct stat_command *stat, const struct preset *presets, size_t count,
+		       int first_group, struct tally_error *err)
 {
 	struct tally_event_list *list = &stat->events;
 	struct tally_event *items = reallocarray(list->items, list->count + count, sizeof(*items));
@@ -57,14 +64,20 @@ static int add_presets(struct stat_command *stat, const struct preset *presets, 
 	list->capacity = list->count + count;
 	for (size_t i = 0; i < count; i++) {
 		const struct preset *p = &presets[i];
-		struct tally_event event = { .kind = p->kind, .name = p->name, .unit = "", .scale = 1,
+		struct tally_event event = { .kind = p->kind,
+					     .name = p->name,
+					     .unit = "",
+					     .scale = 1,
 					     .attr = { .type = p->type, .config = p->config },
-					     .group = p->group < 0 ? TALLY_EVENT_NO_GROUP : first_group + p->group,
+					     .group = p->group < 0 ? TALLY_EVENT_NO_GROUP
+								   : first_group + p->group,
 					     .weak_group = p->group >= 0 };
 		if (p->kind != TALLY_EVENT_SOFTWARE) /* as a parsed name has it */
 			event.attr.flags = TALLY_ATTR_EXCLUDE_GUEST;
-		/* A CPU runs all the time, a task does not: whole CPUs are measured by their own clock. */
-		if (stat->target.all && p->type == TALLY_TYPE_SOFTWARE && p->config == TALLY_SW_TASK_CLOCK) {
+		/* A CPU runs all the time, a task does not: whole CPUs are measured by their own
+		 * clock. */
+		if (stat->target.all && p->type == TALLY_TYPE_SOFTWARE &&
+		    p->config == TALLY_SW_TASK_CLOCK) {
 			event.name = "cpu-clock";
 			event.attr.config = TALLY_SW_CPU_CLOCK;
 		}
@@ -79,9 +92,11 @@ static int add_presets_of_kernel(struct stat_command *stat, struct tally_error *
 {
 	int result = 0;
 	if (!stat->event_expressions)
-		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0, err);
+		result = add_presets(stat, standard, sizeof(standard) / sizeof(standard[0]), 0,
+				     err);
 	if (result >= 0 && stat->is_detailed)
-		result = add_presets(stat, detailed, sizeof(detailed) / sizeof(detailed[0]), stat->events.group_count, err);
+		result = add_presets(stat, detailed, sizeof(detailed) / sizeof(detailed[0]),
+				     stat->events.group_count, err);
 	return result;
 }
 
@@ -89,9 +104,11 @@ static int add_presets_simulated(struct stat_command *stat, struct tally_error *
 {
 	int result = 0;
 	if (!stat->event_expressions)
-		result = tally_event_parse(simulated_standard, &stat->catalogue, &stat->arena, &stat->events, err);
+		result = tally_event_parse(simulated_standard, &stat->catalogue, &stat->arena,
+					   &stat->events, err);
 	if (result >= 0 && stat->is_detailed)
-		result = tally_event_parse(simulated_detailed, &stat->catalogue, &stat->arena, &stat->events, err);
+		result = tally_event_parse(simulated_detailed, &stat->catalogue, &stat->arena,
+					   &stat->events, err);
 	for (size_t i = 0; i < stat->events.count; i++)
 		tally_simulated_make_generic(&stat->events.items[i]);
 	return result;
@@ -111,8 +128,10 @@ static int repeat_in_cgroups(struct stat_command *stat, const char *names, struc
 	list->items = items;
 	list->capacity = own * cgroups + 1;
 	list->count = 0;
-	for (size_t turn = 0; turn < cgroups; turn++, names += strcspn(names, ","), names += *names == ',') {
-		const char *name = tally_arena_printf(&stat->arena, "%.*s", (int)strcspn(names, ","), names);
+	for (size_t turn = 0; turn < cgroups;
+	     turn++, names += strcspn(names, ","), names += *names == ',') {
+		const char *name = tally_arena_printf(&stat->arena, "%.*s",
+						      (int)strcspn(names, ","), names);
 		if (!name)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!*name)
@@ -122,7 +141,8 @@ static int repeat_in_cgroups(struct stat_command *stat, const char *names, struc
 			*event = items[i];
 			event->cgroup = name;
 			if (event->group >= 0)
-				event->group = items[i].group % (groups ? groups : 1) + (int)turn * groups;
+				event->group = items[i].group % (groups ? groups : 1) +
+					       (int)turn * groups;
 		}
 	}
 	list->group_count = groups * (int)cgroups;
@@ -137,9 +157,11 @@ static int take_expressions(struct stat_command *stat, struct tally_error *err)
 		const struct stat_expression *e = &stat->expressions[i];
 		size_t first = stat->events.count;
 		if (e->kind == STAT_EVENTS)
-			result = tally_event_parse(e->text, &stat->catalogue, &stat->arena, &stat->events, err);
+			result = tally_event_parse(e->text, &stat->catalogue, &stat->arena,
+						   &stat->events, err);
 		else
-			result = tally_event_assign_cgroups(&stat->events, e->text, &stat->arena, &turns, err);
+			result = tally_event_assign_cgroups(&stat->events, e->text, &stat->arena,
+							    &turns, err);
 		if (result >= 0 && e->filter)
 			result = event_filters_set(&stat->events, first, e->filter, err);
 	}
@@ -157,8 +179,9 @@ int stat_parse_events(struct stat_command *stat, struct tally_error *err)
 		if (result < 0)
 			return tally_error_set(err, result, "out of memory");
 		catalogue->has_tools = !is_simulated;
-		result = stat->provider->ops->catalogue ? stat->provider->ops->catalogue(stat->provider, catalogue, err)
-							: tally_kernel_catalogue(catalogue, err);
+		result = stat->provider->ops->catalogue
+				 ? stat->provider->ops->catalogue(stat->provider, catalogue, err)
+				 : tally_kernel_catalogue(catalogue, err);
 	}
 	bool has_names = result >= 0;
 	if (stat->event_expressions && result >= 0)

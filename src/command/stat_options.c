@@ -6,13 +6,32 @@
 #include <errno.h>
 #include <string.h>
 
-enum { OPTION_APPEND = 256, OPTION_TIMEOUT, OPTION_DURATION, OPTION_INTERVAL_COUNT, OPTION_PROVIDER, OPTION_SIM_CPU,
-       OPTION_REGION, OPTION_TOGGLE, OPTION_PER_CORE, OPTION_PER_DIE, OPTION_PER_SOCKET, OPTION_PER_NODE,
-       OPTION_PER_THREAD, OPTION_EACH_CGROUP, OPTION_CONTROL, OPTION_SUMMARY, OPTION_CLEAR, OPTION_NO_BIG_NUM,
-       OPTION_NO_ZERO, OPTION_FILTER, OPTION_DESCENDANTS };
+enum {
+	OPTION_APPEND = 256,
+	OPTION_TIMEOUT,
+	OPTION_DURATION,
+	OPTION_INTERVAL_COUNT,
+	OPTION_PROVIDER,
+	OPTION_SIM_CPU,
+	OPTION_REGION,
+	OPTION_TOGGLE,
+	OPTION_PER_CORE,
+	OPTION_PER_DIE,
+	OPTION_PER_SOCKET,
+	OPTION_PER_NODE,
+	OPTION_PER_THREAD,
+	OPTION_EACH_CGROUP,
+	OPTION_CONTROL,
+	OPTION_SUMMARY,
+	OPTION_CLEAR,
+	OPTION_NO_BIG_NUM,
+	OPTION_NO_ZERO,
+	OPTION_FILTER,
+	OPTION_DESCENDANTS
+};
 
-static int take_number(struct stat_command *stat, const char *option, const char *value, unsigned long long minimum,
-		       unsigned long *out)
+static int take_number(struct stat_command *stat, const char *option, const char *value,
+		       unsigned long long minimum, unsigned long *out)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	unsigned long long number;
@@ -25,7 +44,8 @@ static int take_number(struct stat_command *stat, const char *option, const char
 }
 
 /* perf's --timeout takes ms; with a unit either option takes any. */
-static int take_time(struct stat_command *stat, const char *option, const char *value, bool plain_is_ms)
+static int take_time(struct stat_command *stat, const char *option, const char *value,
+		     bool plain_is_ms)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	double seconds;
@@ -36,7 +56,8 @@ static int take_time(struct stat_command *stat, const char *option, const char *
 	if (plain_is_ms && !value[strspn(value, "0123456789.")])
 		seconds /= 1000;
 	if (seconds < 0.001 || seconds > 1e9) {
-		tally_command_misuse(stat->command, "option %s: %s is no time to count for", option, value);
+		tally_command_misuse(stat->command, "option %s: %s is no time to count for", option,
+				     value);
 		return -EINVAL;
 	}
 	stat->options.timeout_ms = (unsigned long)(seconds * 1000 + 0.5);
@@ -49,7 +70,8 @@ static int take_interval(struct stat_command *stat, const char *value)
 	if (take_number(stat, "-I", value, 1, &interval_ms) < 0)
 		return -EINVAL;
 	if (interval_ms > 1000ul * 3600 * 24) {
-		tally_command_misuse(stat->command, "option -I: an interval may not be longer than a day");
+		tally_command_misuse(stat->command,
+				     "option -I: an interval may not be longer than a day");
 		return -EINVAL;
 	}
 	stat->options.interval_ms = (unsigned)interval_ms;
@@ -70,7 +92,8 @@ static int take_target(struct stat_command *stat, int id, const char *value)
 static int take_expression(struct stat_command *stat, int id, const char *value)
 {
 	if (stat->expression_count == sizeof(stat->expressions) / sizeof(stat->expressions[0])) {
-		tally_command_misuse(stat->command, "too many -e: put events into one, separated by commas");
+		tally_command_misuse(stat->command,
+				     "too many -e: put events into one, separated by commas");
 		return -EINVAL;
 	}
 	struct stat_expression *e = &stat->expressions[stat->expression_count++];
@@ -89,7 +112,8 @@ static int take_filter(struct stat_command *stat, const char *value)
 		if (stat->expressions[i].kind == STAT_EVENTS)
 			last = &stat->expressions[i];
 	if (!last)
-		tally_error_set(&err, -EINVAL, "--filter belongs behind the -e whose tracepoints it is for");
+		tally_error_set(&err, -EINVAL,
+				"--filter belongs behind the -e whose tracepoints it is for");
 	else if (!event_filters_add(&stat->arena, &last->filter, value, &err))
 		return 0;
 	tally_command_misused(stat->command, &err);
@@ -100,7 +124,8 @@ static int take_filter(struct stat_command *stat, const char *value)
 static int take_each_cgroup(struct stat_command *stat, const char *names)
 {
 	const char *before = stat->each_cgroup;
-	stat->each_cgroup = before ? tally_arena_printf(&stat->arena, "%s,%s", before, names) : names;
+	stat->each_cgroup = before ? tally_arena_printf(&stat->arena, "%s,%s", before, names)
+				   : names;
 	if (stat->each_cgroup)
 		return 0;
 	tally_command_misuse(stat->command, "out of memory");
@@ -119,8 +144,10 @@ static int take_delay(struct stat_command *stat, const char *value)
 static int take_parts(struct stat_command *stat, enum tally_count_by by)
 {
 	if (stat->options.counting.by && stat->options.counting.by != by) {
-		tally_command_misuse(stat->command, "-A, --per-core, --per-die, --per-socket, --per-node and --per-thread "
-						    "exclude each other");
+		tally_command_misuse(
+			stat->command,
+			"-A, --per-core, --per-die, --per-socket, --per-node and --per-thread "
+			"exclude each other");
 		return -EINVAL;
 	}
 	stat->options.counting.by = by;
@@ -226,7 +253,8 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	case OPTION_DURATION:
 		return take_time(stat, "--duration", value, false);
 	case OPTION_INTERVAL_COUNT:
-		return take_number(stat, "--interval-count", value, 1, &stat->options.interval_count);
+		return take_number(stat, "--interval-count", value, 1,
+				   &stat->options.interval_count);
 	case OPTION_PROVIDER:
 		stat->provider_name = value;
 		return 0;
@@ -273,7 +301,8 @@ static const char *conflict(const struct stat_command *stat)
 		return "--interval-count needs -I";
 	if ((o->summary || stat->view.clears) && !o->interval_ms)
 		return "--summary and --interval-clear need -I";
-	if (stat->counts_nothing && (stat->expression_count || stat->each_cgroup || stat->is_detailed))
+	if (stat->counts_nothing &&
+	    (stat->expression_count || stat->each_cgroup || stat->is_detailed))
 		return "-n counts nothing: it doesn't go with -e or -d";
 	if (stat->appends && !stat->output_path)
 		return "--append needs -o FILE";
@@ -298,7 +327,8 @@ int stat_take_arguments(struct stat_command *stat, int argc, char **argv)
 	if (walk.index < argc)
 		stat->target.command = argv + walk.index;
 	const char *message = conflict(stat);
-	if (!message && stat->options.counting.by == TALLY_COUNT_BY_THREAD && !tally_target_has_tasks(&stat->target)) {
+	if (!message && stat->options.counting.by == TALLY_COUNT_BY_THREAD &&
+	    !tally_target_has_tasks(&stat->target)) {
 		stat->target.every_thread = stat->view.hides_zero = true;
 		stat->target.all = false;
 	}
@@ -308,29 +338,37 @@ int stat_take_arguments(struct stat_command *stat, int argc, char **argv)
 const struct tally_option stat_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
 	  "count these instead: cycles,instructions, {a,b} as a group,\n'sched:*'" },
-	{ 0, "pfm-events", TALLY_ARGUMENT_REQUIRED, "EVENTS", NULL, NULL, 'e' }, /* perf's: -e takes these names, too */
+	/* perf's: -e takes these names, too */
+	{ 0, "pfm-events", TALLY_ARGUMENT_REQUIRED, "EVENTS", NULL, NULL, 'e' },
 	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
 	  "of the tracepoints of the last -e only hits whose fields are so:\n"
-	  "'prev_pid != 0 && next_comm ~ \"xz*\"'", NULL, OPTION_FILTER },
-	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL, "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
+	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
+	  NULL, OPTION_FILTER },
+	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL,
+	  "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only take the time" },
 	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; on by default */
-	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567", NULL, OPTION_NO_BIG_NUM },
+	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567", NULL,
+	  OPTION_NO_BIG_NUM },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
 	  "count running processes, until they end, the command\nends, or Ctrl-C" },
 	{ 0, "descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p with the child processes that run already; new ones are\ncounted anyway", NULL, OPTION_DESCENDANTS },
+	  "-p with the child processes that run already; new ones are\ncounted anyway", NULL,
+	  OPTION_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "count single threads" },
-	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "count the whole system (the default without a command)" },
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
+	  "count the whole system (the default without a command)" },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "count these CPUs alone: 0-3,7" },
-	{ 'A', "no-aggr", TALLY_ARGUMENT_NONE, NULL, "a row for each CPU (with -a or -C)", NULL, 0 },
-	{ 0, "per-core", TALLY_ARGUMENT_NONE, NULL, "a row for each core, named like S0-D0-C1: socket, die, core", NULL,
-	  OPTION_PER_CORE },
+	{ 'A', "no-aggr", TALLY_ARGUMENT_NONE, NULL, "a row for each CPU (with -a or -C)", NULL,
+	  0 },
+	{ 0, "per-core", TALLY_ARGUMENT_NONE, NULL,
+	  "a row for each core, named like S0-D0-C1: socket, die, core", NULL, OPTION_PER_CORE },
 	{ 0, "per-die", TALLY_ARGUMENT_NONE, NULL, "for each die", NULL, OPTION_PER_DIE },
 	{ 0, "per-socket", TALLY_ARGUMENT_NONE, NULL, "for each socket", NULL, OPTION_PER_SOCKET },
 	{ 0, "per-node", TALLY_ARGUMENT_NONE, NULL, "for each NUMA node", NULL, OPTION_PER_NODE },
 	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL,
-	  "for each thread of -p, -t, or of all processes, the largest first", NULL, OPTION_PER_THREAD },
+	  "for each thread of -p, -t, or of all processes, the largest first", NULL,
+	  OPTION_PER_THREAD },
 	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
 	  "count the events ahead of it in cgroups, a name for each,\nor one name for all (with -a or -C)" },
 	{ 0, "for-each-cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
@@ -342,18 +380,27 @@ const struct tally_option stat_options[] = {
 	  "each of them is answered with \"ack\"",
 	  NULL, OPTION_CONTROL },
 	{ 'r', "repeat", TALLY_ARGUMENT_REQUIRED, "N", "run the command N times; show mean ± σ" },
-	{ 'I', "interval-print", TALLY_ARGUMENT_REQUIRED, "MS", "print what was counted in each interval" },
-	{ 0, "interval-count", TALLY_ARGUMENT_REQUIRED, "N", "stop after N intervals", NULL, OPTION_INTERVAL_COUNT },
-	{ 0, "interval-clear", TALLY_ARGUMENT_NONE, NULL, "clear the screen before each", NULL, OPTION_CLEAR },
-	{ 0, "summary", TALLY_ARGUMENT_NONE, NULL, "after the intervals, print the whole", NULL, OPTION_SUMMARY },
-	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "SECONDS", "stop after this time; a command gets SIGTERM", NULL,
-	  OPTION_DURATION },
-	{ 0, "timeout", TALLY_ARGUMENT_REQUIRED, "MS", "the same in milliseconds", NULL, OPTION_TIMEOUT },
-	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "leave out the command's children and new threads" },
-	{ 0, "no-zero", TALLY_ARGUMENT_NONE, NULL, "leave out rows that counted 0", NULL, OPTION_NO_ZERO },
-	{ 'x', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP", "CSV with this separator (docs/stat-output.md)" },
+	{ 'I', "interval-print", TALLY_ARGUMENT_REQUIRED, "MS",
+	  "print what was counted in each interval" },
+	{ 0, "interval-count", TALLY_ARGUMENT_REQUIRED, "N", "stop after N intervals", NULL,
+	  OPTION_INTERVAL_COUNT },
+	{ 0, "interval-clear", TALLY_ARGUMENT_NONE, NULL, "clear the screen before each", NULL,
+	  OPTION_CLEAR },
+	{ 0, "summary", TALLY_ARGUMENT_NONE, NULL, "after the intervals, print the whole", NULL,
+	  OPTION_SUMMARY },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "SECONDS",
+	  "stop after this time; a command gets SIGTERM", NULL, OPTION_DURATION },
+	{ 0, "timeout", TALLY_ARGUMENT_REQUIRED, "MS", "the same in milliseconds", NULL,
+	  OPTION_TIMEOUT },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL,
+	  "leave out the command's children and new threads" },
+	{ 0, "no-zero", TALLY_ARGUMENT_NONE, NULL, "leave out rows that counted 0", NULL,
+	  OPTION_NO_ZERO },
+	{ 'x', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP",
+	  "CSV with this separator (docs/stat-output.md)" },
 	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON, one document per line" },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE instead of standard error" },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE instead of standard error" },
 	{ 0, "append", TALLY_ARGUMENT_NONE, NULL, "add to FILE", NULL, OPTION_APPEND },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
@@ -363,5 +410,5 @@ const struct tally_option stat_options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, STAT_PERF_##id_ },
 	STAT_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };

@@ -1,4 +1,5 @@
-/* Options of `perf stat` that tally does not have, as record_perf_options.h has those of `perf record`. */
+/* Options of `perf stat` that tally does not have, as record_perf_options.h has those of `perf
+ * record`. */
 #ifndef TALLY_COMMAND_STAT_PERF_OPTIONS_H
 #define TALLY_COMMAND_STAT_PERF_OPTIONS_H
 
@@ -15,25 +16,38 @@
 	X(SYNC, 'S', "sync", NONE, NULL, "sync(1) before it does the same") \
 	X(TRANSACTION, 'T', "transaction", NONE, NULL, \
 	  "-e names the events of transactions, where the CPU has them: '{cpu/tx-start/,cpu/cycles-t/}'") \
-	X(ALL_KERNEL, 0, "all-kernel", NONE, NULL, "':k' behind an event counts the kernel alone: -e cycles:k") \
-	X(ALL_USER, 0, "all-user", NONE, NULL, "':u' behind an event counts user mode alone: -e cycles:u") \
-	X(CPUTYPE, 0, "cputype", REQUIRED, "TYPE", "the PMU's name says which CPUs: -e cpu_core/cycles/") \
-	X(HYBRID_MERGE, 0, "hybrid-merge", NONE, NULL, "the events of each PMU have rows of their own") \
-	X(IOSTAT, 0, "iostat", OPTIONAL, "PORTS", "'tally list pmu' shows the PMUs that count such traffic, where there are any") \
+	X(ALL_KERNEL, 0, "all-kernel", NONE, NULL, \
+	  "':k' behind an event counts the kernel alone: -e cycles:k") \
+	X(ALL_USER, 0, "all-user", NONE, NULL, \
+	  "':u' behind an event counts user mode alone: -e cycles:u") \
+	X(CPUTYPE, 0, "cputype", REQUIRED, "TYPE", \
+	  "the PMU's name says which CPUs: -e cpu_core/cycles/") \
+	X(HYBRID_MERGE, 0, "hybrid-merge", NONE, NULL, \
+	  "the events of each PMU have rows of their own") \
+	X(IOSTAT, 0, "iostat", OPTIONAL, "PORTS", \
+	  "'tally list pmu' shows the PMUs that count such traffic, where there are any") \
 	X(LOG_FD, 0, "log-fd", REQUIRED, "N", "-o /dev/fd/N writes there") \
 	X(METRIC_NO_GROUP, 0, "metric-no-group", NONE, NULL, "there are no metrics by name (-M)") \
 	X(METRIC_NO_MERGE, 0, "metric-no-merge", NONE, NULL, "there are no metrics by name (-M)") \
 	X(METRIC_ONLY, 0, "metric-only", NONE, NULL, "-j has the metrics of each event apart") \
-	X(NO_CSV_SUMMARY, 0, "no-csv-summary", NONE, NULL, "rows of --summary begin with \"summary\"; -j has them in a document of their own") \
+	X(NO_CSV_SUMMARY, 0, "no-csv-summary", NONE, NULL, \
+	  "rows of --summary begin with \"summary\"; -j has them in a document of their own") \
 	X(NO_SCALE, 0, "no-scale", NONE, NULL, "-j has the raw counts beside those scaled") \
-	X(PERCORE_SHOW_THREAD, 0, "percore-show-thread", NONE, NULL, "--per-core sums up cores, -A shows each CPU") \
-	X(POST, 0, "post", REQUIRED, "COMMAND", "--append -j -o FILE adds a run to those of a shell's loop: tally compare takes them together") \
-	X(PRE, 0, "pre", REQUIRED, "COMMAND", "--append -j -o FILE adds a run to those of a shell's loop: tally compare takes them together") \
+	X(PERCORE_SHOW_THREAD, 0, "percore-show-thread", NONE, NULL, \
+	  "--per-core sums up cores, -A shows each CPU") \
+	X(POST, 0, "post", REQUIRED, "COMMAND", \
+	  "--append -j -o FILE adds a run to those of a shell's loop: tally compare takes them together") \
+	X(PRE, 0, "pre", REQUIRED, "COMMAND", \
+	  "--append -j -o FILE adds a run to those of a shell's loop: tally compare takes them together") \
 	X(QUIET, 0, "quiet", NONE, NULL, "-o /dev/null throws the counts away") \
-	X(SMI_COST, 0, "smi-cost", NONE, NULL, "-a -e msr/smi/,msr/aperf/ counts them, where the CPU does") \
-	X(TABLE, 0, "table", NONE, NULL, "-j has minimum, maximum and deviation over the runs of -r") \
-	X(TD_LEVEL, 0, "td-level", REQUIRED, "N", "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'") \
-	X(TOPDOWN, 0, "topdown", NONE, NULL, "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'")
+	X(SMI_COST, 0, "smi-cost", NONE, NULL, \
+	  "-a -e msr/smi/,msr/aperf/ counts them, where the CPU does") \
+	X(TABLE, 0, "table", NONE, NULL, \
+	  "-j has minimum, maximum and deviation over the runs of -r") \
+	X(TD_LEVEL, 0, "td-level", REQUIRED, "N", \
+	  "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'") \
+	X(TOPDOWN, 0, "topdown", NONE, NULL, \
+	  "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'")
 
 enum { STAT_PERF_FIRST = 1000, STAT_PERF_BEFORE = STAT_PERF_FIRST - 1,
 #define ROW(id_, ...) STAT_PERF_##id_,

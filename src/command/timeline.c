@@ -16,17 +16,29 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_BY = 256, OPTION_WIDTH, OPTION_STDIO, OPTION_EVENT, WIDTH_IN_FILES = 120, TASKS_DEFAULT = 20 };
+enum {
+	OPTION_BY = 256,
+	OPTION_WIDTH,
+	OPTION_STDIO,
+	OPTION_EVENT,
+	WIDTH_IN_FILES = 120,
+	TASKS_DEFAULT = 20
+};
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "the recording (tally.data, else perf.data; - is standard input)",
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
+	  "where its name ends in .json, else text",
 	  NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
-	  "where its name ends in .json, else text", NULL, 0 },
 	{ 0, "by", TALLY_ARGUMENT_REQUIRED, "cpu|task|both", "which rows (both)", NULL, OPTION_BY },
-	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N tasks: those that ran longest (20)", NULL, 0 },
-	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "of the text (the terminal's)", NULL, OPTION_WIDTH },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples", NULL, OPTION_EVENT },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",
+	  "at most N tasks: those that ran longest (20)", NULL, 0 },
+	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "of the text (the terminal's)", NULL,
+	  OPTION_WIDTH },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples", NULL,
+	  OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
@@ -52,7 +64,9 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	case OPTION_STDIO: request->no_pager = true; break;
 	case OPTION_BY:
 		if (strcmp(value, "cpu") && strcmp(value, "task") && strcmp(value, "both"))
-			return tally_error_set(err, -EINVAL, "option --by: '%s' is none of cpu, task, both", value);
+			return tally_error_set(err, -EINVAL,
+					       "option --by: '%s' is none of cpu, task, both",
+					       value);
 		request->view.cpus_wanted = strcmp(value, "task") != 0;
 		request->view.tasks_wanted = strcmp(value, "cpu") != 0;
 		break;
@@ -82,7 +96,8 @@ static bool is_json(const char *path)
 	return tally_output_ends_in(path, endings);
 }
 
-static int show(struct request *request, const struct tally_activity *activity, struct tally_error *err)
+static int show(struct request *request, const struct tally_activity *activity,
+		struct tally_error *err)
 {
 	struct tally_buffer out = { .maximum = (size_t)1 << 36 };
 	char size[TALLY_SIZE_TEXT];
@@ -95,7 +110,8 @@ static int show(struct request *request, const struct tally_activity *activity, 
 		view->columns = pager.columns ? pager.columns : WIDTH_IN_FILES;
 	view->colours = pager.colours;
 	view->ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
-	result = is_json(request->output) ? tally_timeline_trace(activity, &out) : tally_timeline_text(activity, view, &out);
+	result = is_json(request->output) ? tally_timeline_trace(activity, &out)
+					  : tally_timeline_text(activity, view, &out);
 	if (result < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	else if (request->output)
@@ -104,13 +120,15 @@ static int show(struct request *request, const struct tally_activity *activity, 
 		fwrite(tally_buffer_string(&out), 1, out.length, stdout);
 	tally_pager_finish(&pager);
 	if (!result && request->output && strcmp(request->output, "-"))
-		fprintf(stderr, "tally timeline: wrote %s (%s)%s\n", request->output, tally_size_text(out.length, size),
+		fprintf(stderr, "tally timeline: wrote %s (%s)%s\n", request->output,
+			tally_size_text(out.length, size),
 			is_json(request->output) ? "; open it at ui.perfetto.dev" : "");
 	tally_buffer_release(&out);
 	return result;
 }
 
-static int read_and_show(const struct tally_command *command, struct request *request, struct tally_error *err)
+static int read_and_show(const struct tally_command *command, struct request *request,
+			 struct tally_error *err)
 {
 	struct tally_command_progress progress;
 	struct tally_recording *recording;
@@ -120,8 +138,11 @@ static int read_and_show(const struct tally_command *command, struct request *re
 		return result;
 	struct tally_trace_text trace = { .recording = recording };
 	struct tally_activity_options wanted = {
-		.filter = request->filter, .progress = tally_command_progress, .progress_context = &progress,
-		.describe = is_json(request->output) ? describe : NULL, .context = &trace,
+		.filter = request->filter,
+		.progress = tally_command_progress,
+		.progress_context = &progress,
+		.describe = is_json(request->output) ? describe : NULL,
+		.context = &trace,
 	};
 	tally_command_progress_start(&progress);
 	result = tally_activity_new(recording, &wanted, &activity, err);
@@ -130,7 +151,8 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	if (result < 0)
 		return result;
 	result = show(request, activity, err);
-	struct tally_recording_counts *counts = &recording->counts; /* without those of stacks, which a timeline has not */
+	/* without those of stacks, which a timeline has not */
+	struct tally_recording_counts *counts = &recording->counts;
 	counts->chains_cut = counts->chains_ended = counts->chains_full = 0;
 	counts->stacks_cut = counts->stacks_foreign = counts->stacks_32bit = 0;
 	tally_command_warn(command, recording);
@@ -141,29 +163,35 @@ static int read_and_show(const struct tally_command *command, struct request *re
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct request request = { .view = { .cpus_wanted = true, .tasks_wanted = true, .tasks = TASKS_DEFAULT } };
+	struct request request = {
+		.view = { .cpus_wanted = true, .tasks_wanted = true, .tasks = TASKS_DEFAULT }
+	};
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input, &status))
+	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+				       &status))
 		return status;
 	if (tally_output_is_other_kind(request.output, endings))
-		return tally_command_misuse(command, "'%s': a timeline is a .json file (trace events), or text (.txt)",
-					    request.output);
-	return read_and_show(command, &request, &err) < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
+		return tally_command_misuse(
+			command, "'%s': a timeline is a .json file (trace events), or text (.txt)",
+			request.output);
+	return read_and_show(command, &request, &err) < 0 ? tally_command_fail(command, &err)
+							  : TALLY_EXIT_OK;
 }
 
 const struct tally_command tally_command_timeline = {
 	.name = "timeline",
 	.summary = "what ran and what happened over time, by CPU and by task",
 	.usage = "[options] [FILE]",
-	.details = "Each row is a strip of time; a cell is as full as its part of the time was.  Where tasks ran is told by\n"
-		   "context switches (record --switch-events, or -e sched:sched_switch -a); without them by samples.  Other\n"
-		   "events have a row of their own below the task that they happened to.\n"
-		   "\n"
-		   "  tally record --switch-events -e cpu-clock,page-faults -- make -j2\n"
-		   "  tally timeline\n"
-		   "  tally record -a -e sched:sched_switch -e 'block:*' -- sleep 1\n"
-		   "  tally timeline --by cpu\n"
-		   "  tally timeline -o trace.json          for ui.perfetto.dev",
+	.details =
+		"Each row is a strip of time; a cell is as full as its part of the time was.  Where tasks ran is told by\n"
+		"context switches (record --switch-events, or -e sched:sched_switch -a); without them by samples.  Other\n"
+		"events have a row of their own below the task that they happened to.\n"
+		"\n"
+		"  tally record --switch-events -e cpu-clock,page-faults -- make -j2\n"
+		"  tally timeline\n"
+		"  tally record -a -e sched:sched_switch -e 'block:*' -- sleep 1\n"
+		"  tally timeline --by cpu\n"
+		"  tally timeline -o trace.json          for ui.perfetto.dev",
 	.options = options,
 	.run = run,
 };

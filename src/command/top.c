@@ -1,4 +1,5 @@
-/* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as text. */
+/* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as
+ * text. */
 #include "base/suggest.h"
 #include "command/filter_options.h"
 #include "command/name_options.h"
@@ -14,8 +15,19 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_STDIO = 256, OPTION_TUI, OPTION_DURATION, OPTION_LIMIT, OPTION_PERCENT, OPTION_NO_BPF_EVENT,
-       OPTION_CALL_GRAPH, OPTION_CHILDREN, OPTION_NO_CHILDREN, OPTION_NO_DESCENDANTS, OPTION_IDLE };
+enum {
+	OPTION_STDIO = 256,
+	OPTION_TUI,
+	OPTION_DURATION,
+	OPTION_LIMIT,
+	OPTION_PERCENT,
+	OPTION_NO_BPF_EVENT,
+	OPTION_CALL_GRAPH,
+	OPTION_CHILDREN,
+	OPTION_NO_CHILDREN,
+	OPTION_NO_DESCENDANTS,
+	OPTION_IDLE
+};
 
 #define SORT_CHOICES "comm pid tid dso sym"
 
@@ -24,39 +36,52 @@ static const struct tally_option options[] = {
 	  "what to sample (cycles, else cpu-clock); 'tally list' has all", NULL, 0 },
 	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999)", NULL, 0 },
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
-	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "the whole system (the default, where the kernel allows it)",
-	  NULL, 0 },
-	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", "these processes, and the child processes that they have", NULL, 0 },
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
+	  "the whole system (the default, where the kernel allows it)", NULL, 0 },
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
+	  "these processes, and the child processes that they have", NULL, 0 },
 	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p without the child processes that run already; -i: also without new ones", NULL, OPTION_NO_DESCENDANTS },
+	  "-p without the child processes that run already; -i: also without new ones", NULL,
+	  OPTION_NO_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
-	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", "what this user runs now, and what that starts", NULL, 0 },
+	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER",
+	  "what this user runs now, and what that starts", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
 	/* As perf has it; it is before what the help shows, since the first of a name is taken. */
-	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL, "fp dwarf lbr none",
-	  OPTION_CALL_GRAPH },
-	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL,
-	  "call trees, to be opened, and totals", NULL, 0 },
+	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL,
+	  "fp dwarf lbr none", OPTION_CALL_GRAPH },
+	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees, to be opened, and totals",
+	  NULL, 0 },
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL, OPTION_NO_CHILDREN },
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, OPTION_IDLE },
+	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL,
+	  OPTION_NO_CHILDREN },
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL,
+	  OPTION_IDLE },
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)",
-	  SORT_CHOICES, 0 },
-	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE", "a ring's, as record's: 512K, 8M, or pages", NULL, 0 },
-	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without the children and threads to come", NULL, 0 },
-	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL, 0 },
-	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "leave after N views", NULL, 0 },
-	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "leave after so long: 5, 500ms, 2m", NULL, OPTION_DURATION },
-	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)", NULL, OPTION_LIMIT },
-	{ 'z', "zero", TALLY_ARGUMENT_NONE, NULL, "each view from nothing, without what came before it (as text it is so)", NULL,
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
+	  "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)", SORT_CHOICES, 0 },
+	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
+	  "a ring's, as record's: 512K, 8M, or pages", NULL, 0 },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without the children and threads to come",
+	  NULL, 0 },
+	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL,
 	  0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)", NULL, OPTION_PERCENT },
+	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "leave after N views", NULL, 0 },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "leave after so long: 5, 500ms, 2m", NULL,
+	  OPTION_DURATION },
+	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)", NULL,
+	  OPTION_LIMIT },
+	{ 'z', "zero", TALLY_ARGUMENT_NONE, NULL,
+	  "each view from nothing, without what came before it (as text it is so)", NULL, 0 },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)", NULL,
+	  OPTION_PERCENT },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL,
-	  "as text, a list for each time (the default where there is no terminal)", NULL, OPTION_STDIO },
-	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)", NULL, OPTION_TUI },
+	  "as text, a list for each time (the default where there is no terminal)", NULL,
+	  OPTION_STDIO },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)",
+	  NULL, OPTION_TUI },
 	/* as perf calls them */
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_CHILDREN },
 	{ 0, "hide_kernel_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'K' },
@@ -66,7 +91,7 @@ static const struct tally_option options[] = {
 	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, TOP_PERF_##id_ },
 	TOP_PERF_OPTIONS(ROW)
 #undef ROW
-	TALLY_OPTIONS_END,
+		TALLY_OPTIONS_END,
 };
 
 static int parse_percent(const char *value, double *out, struct tally_error *err)
@@ -74,24 +99,29 @@ static int parse_percent(const char *value, double *out, struct tally_error *err
 	char *end;
 	*out = strtod(value, &end);
 	if (end == value || *end || !(*out >= 0 && *out <= 100))
-		return tally_error_set(err, -EINVAL, "option --percent-limit: '%s' is not a percentage", value);
+		return tally_error_set(err, -EINVAL,
+				       "option --percent-limit: '%s' is not a percentage", value);
 	return 0;
 }
 
 /* What live sums are kept by. */
 static int parse_sort(const char *text, struct top_request *top, struct tally_error *err)
 {
-	static const struct { const char *name; enum tally_sort_key key; } keys[] = {
-		{ "comm", TALLY_SORT_COMM }, { "pid", TALLY_SORT_PID }, { "tid", TALLY_SORT_TID },
-		{ "dso", TALLY_SORT_OBJECT }, { "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
+	static const struct { const char *name; enum tally_sort_key key;
+	} keys[] = {
+		{ "comm", TALLY_SORT_COMM },  { "pid", TALLY_SORT_PID },
+		{ "tid", TALLY_SORT_TID },    { "dso", TALLY_SORT_OBJECT },
+		{ "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
 	};
 	memset(top->by, 0, sizeof(top->by));
 	do {
 		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
-		while (k < count && (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
+		while (k < count &&
+		       (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
 			k++;
 		if (k == count) {
-			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'", (int)length, text);
+			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'",
+					(int)length, text);
 			tally_hint_word(err, text, length, SORT_CHOICES, "symbol");
 			return -EINVAL;
 		}
@@ -101,15 +131,16 @@ static int parse_sort(const char *text, struct top_request *top, struct tally_er
 	return 0;
 }
 
-static int apply_option(int id, const char *value, struct record_request *request, struct top_request *top,
-			struct tally_error *err)
+static int apply_option(int id, const char *value, struct record_request *request,
+			struct top_request *top, struct tally_error *err)
 {
 	struct tally_record_options *record = &request->record;
 	unsigned long long number = 0;
 	int result = 0;
 	switch (id) {
 	case 'e':
-		if (request->expression_count == sizeof(request->expressions) / sizeof(request->expressions[0]))
+		if (request->expression_count ==
+		    sizeof(request->expressions) / sizeof(request->expressions[0]))
 			return tally_error_set(err, -E2BIG, "too many -e");
 		request->expressions[request->expression_count++].text = value;
 		break;
@@ -131,7 +162,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_CALL_GRAPH:
 		/* perf's has the view's settings behind "fp,": they are left out. */
 		if (value && *value)
-			result = record_parse_call_graph(strncmp(value, "fp,", 3) ? value : "fp", record, err);
+			result = record_parse_call_graph(strncmp(value, "fp,", 3) ? value : "fp",
+							 record, err);
 		else
 			record->call_graph = TALLY_CALL_GRAPH_AUTO;
 		top->stacks = record->call_graph != TALLY_CALL_GRAPH_NONE;
@@ -151,9 +183,12 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		result = tally_option_u64("-n", value, 1, 1000000000, &number, err);
 		top->iterations = number;
 		if (result < 0)
-			tally_error_hint(err, "-n is how many views are shown; samples, which perf's -n shows: " TOP_PERF_COUNTS);
+			tally_error_hint(
+				err,
+				"-n is how many views are shown; samples, which perf's -n shows: " TOP_PERF_COUNTS);
 		break;
-	case OPTION_DURATION: return tally_option_duration("--duration", value, &top->duration_s, err);
+	case OPTION_DURATION:
+		return tally_option_duration("--duration", value, &top->duration_s, err);
 	case OPTION_LIMIT:
 		result = tally_option_u64("-E", value, 1, 1000000, &number, err);
 		top->limit = (size_t)number;
@@ -177,8 +212,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 }
 
 /* 0; an exit status after a message; -1 after help. */
-static int parse(const struct tally_command *command, int argc, char **argv, struct record_request *request,
-		 struct top_request *top)
+static int parse(const struct tally_command *command, int argc, char **argv,
+		 struct record_request *request, struct top_request *top)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -191,20 +226,23 @@ static int parse(const struct tally_command *command, int argc, char **argv, str
 		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
 	if (walk.index < argc)
 		return tally_command_misuse(
-			command, "top shows what runs already; what is '%s'? ('tally record' starts commands)",
+			command,
+			"top shows what runs already; what is '%s'? ('tally record' starts commands)",
 			argv[walk.index]);
 	if (request->record.exclude == both)
 		return tally_command_misuse(command, "-K and -U leave nothing to show");
 	if (!(top->delay_s >= 0.05))
 		return tally_command_misuse(command, "-d: 50ms is the least");
 	if (top->tui && !tally_screen_possible())
-		return tally_command_misuse(command, "--tui needs a terminal, for input and output");
+		return tally_command_misuse(command,
+					    "--tui needs a terminal, for input and output");
 	return record_parse_events(command, request);
 }
 
-/* The recorder for the target; where nothing was asked for and the kernel refuses the whole system, for the user's own
- * processes. */
-static int open_recorder(struct record_request *request, struct top_request *top, int fd, struct tally_error *err)
+/* The recorder for the target; where nothing was asked for and the kernel refuses the whole system,
+ * for the user's own processes. */
+static int open_recorder(struct record_request *request, struct top_request *top, int fd,
+			 struct tally_error *err)
 {
 	struct tally_target *target = &request->target;
 	struct tally_buffer notes = { 0 };
@@ -213,8 +251,9 @@ static int open_recorder(struct record_request *request, struct top_request *top
 	target->all |= !chosen;
 	int result = tally_target_resolve(target, err);
 	if (!result)
-		result = tally_recorder_new(request->provider, &request->events, target, &request->record, fd, false, NULL,
-					    &notes, &top->recorder, err);
+		result = tally_recorder_new(request->provider, &request->events, target,
+					    &request->record, fd, false, NULL, &notes,
+					    &top->recorder, err);
 	if ((result == -EACCES || result == -EPERM) && !chosen) {
 		tally_target_release(target);
 		*target = (struct tally_target)TALLY_TARGET_INIT;
@@ -224,11 +263,14 @@ static int open_recorder(struct record_request *request, struct top_request *top
 		if (!result)
 			result = tally_target_resolve(target, err);
 		if (!result)
-			result = tally_recorder_new(request->provider, &request->events, target, &request->record, fd, false,
-						    NULL, &notes, &top->recorder, err);
+			result = tally_recorder_new(request->provider, &request->events, target,
+						    &request->record, fd, false, NULL, &notes,
+						    &top->recorder, err);
 		top->is_narrowed = !(result < 0);
 		if (result < 0)
-			tally_error_hint(err, "the kernel refuses the whole system: 'tally doctor' says what would allow it");
+			tally_error_hint(
+				err,
+				"the kernel refuses the whole system: 'tally doctor' says what would allow it");
 	}
 	if (!result && top->stdio)
 		record_say_notes(request, top->recorder, &notes);
@@ -236,7 +278,8 @@ static int open_recorder(struct record_request *request, struct top_request *top
 	return result < 0 ? result : 0;
 }
 
-static int show(const struct tally_command *command, struct record_request *request, struct top_request *top)
+static int show(const struct tally_command *command, struct record_request *request,
+		struct top_request *top)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	/* Records of tasks go where a recording's would: nowhere. */
@@ -263,14 +306,21 @@ static int show(const struct tally_command *command, struct record_request *requ
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct record_request request = {
-		/* Nothing is drained while a view is named and drawn: small copies, of which a ring holds half a second. */
-		.record = { .frequency = RECORD_DEFAULT_HZ, .call_graph = TALLY_CALL_GRAPH_NONE, .stack_bytes = 16 << 10,
-			    .argv = argv, .argc = argc },
+		/* Nothing is drained while a view is named and drawn: small copies, of which a ring
+		 * holds half a second. */
+		.record = { .frequency = RECORD_DEFAULT_HZ,
+			    .call_graph = TALLY_CALL_GRAPH_NONE,
+			    .stack_bytes = 16 << 10,
+			    .argv = argv,
+			    .argc = argc },
 		.target = { .takes_descendants = true },
 		.output_fd = -1,
 	};
-	struct top_request top = { .delay_s = 2, .percent_min = 0.1,
-				   .by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true } };
+	struct top_request top = {
+		.delay_s = 2,
+		.percent_min = 0.1,
+		.by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true }
+	};
 	struct tally_error err = TALLY_ERROR_NONE;
 	if (tally_catalogue_init(&request.catalogue) < 0) {
 		tally_error_set(&err, -ENOMEM, "out of memory");

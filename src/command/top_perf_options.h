@@ -1,11 +1,13 @@
-/* Options of `perf top` that tally does not have, as record_perf_options.h has those of `perf record`. */
+/* Options of `perf top` that tally does not have, as record_perf_options.h has those of `perf
+ * record`. */
 #ifndef TALLY_COMMAND_TOP_PERF_OPTIONS_H
 #define TALLY_COMMAND_TOP_PERF_OPTIONS_H
 
 #include "base/error.h"
 
 #define TOP_PERF_CODE "tally record -a -- sleep 5, and then tally annotate, shows code"
-#define TOP_PERF_COUNTS "tally record -a -- sleep 5, and then tally report -j, has the samples and periods of each row"
+#define TOP_PERF_COUNTS \
+	"tally record -a -- sleep 5, and then tally report -j, has the samples and periods of each row"
 
 #define TOP_PERF_OPTIONS(X) \
 	X(VERBOSE, 'v', "verbose", NONE, NULL, NULL) \
@@ -14,42 +16,62 @@
 	X(NAMESPACES, 0, "namespaces", NONE, NULL, NULL) \
 	X(SYNTHESIZE_THREADS, 0, "num-thread-synthesize", REQUIRED, "N", NULL) \
 	X(MAP_TIMEOUT, 0, "proc-map-timeout", REQUIRED, "MS", NULL) \
-	X(BRANCH_ANY, 'b', "branch-any", NONE, NULL, "tally record -b, and then tally report -b, has a row for each branch") \
+	X(BRANCH_ANY, 'b', "branch-any", NONE, NULL, \
+	  "tally record -b, and then tally report -b, has a row for each branch") \
 	X(BRANCH_FILTER, 'j', "branch-filter", REQUIRED, "KINDS", \
 	  "tally record -j KINDS, and then tally report -b, has a row for each branch") \
 	X(DUMP_SYMBOLS, 'D', "dump-symtab", NONE, NULL, "nm -D and /proc/kallsyms show symbols") \
-	X(COUNT_FILTER, 'f', "count-filter", REQUIRED, "N", "--percent-limit P leaves out rows of little weight") \
-	X(CGROUP, 'G', "cgroup", REQUIRED, "NAME", "tally record -a -e EVENT -G NAME samples a control group") \
-	X(VMLINUX, 'k', "vmlinux", REQUIRED, "FILE", "the running kernel tells its names; tally report --vmlinux FILE has others") \
-	X(KALLSYMS, 0, "kallsyms", REQUIRED, "FILE", "the running kernel tells its names; tally report --kallsyms FILE has others") \
+	X(COUNT_FILTER, 'f', "count-filter", REQUIRED, "N", \
+	  "--percent-limit P leaves out rows of little weight") \
+	X(CGROUP, 'G', "cgroup", REQUIRED, "NAME", \
+	  "tally record -a -e EVENT -G NAME samples a control group") \
+	X(VMLINUX, 'k', "vmlinux", REQUIRED, "FILE", \
+	  "the running kernel tells its names; tally report --vmlinux FILE has others") \
+	X(KALLSYMS, 0, "kallsyms", REQUIRED, "FILE", \
+	  "the running kernel tells its names; tally report --kallsyms FILE has others") \
 	X(DISASSEMBLER, 'M', "disassembler-style", REQUIRED, "STYLE", TOP_PERF_CODE) \
 	X(NUMBERS, 0, "show-nr-samples", NONE, NULL, TOP_PERF_COUNTS) \
 	X(REALTIME, 'r', "realtime", REQUIRED, "N", "chrt -f N tally top gives it that priority") \
-	X(WIDTHS, 'w', "column-widths", REQUIRED, "WIDTHS", "columns are as wide as what stands in them") \
+	X(WIDTHS, 'w', "column-widths", REQUIRED, "WIDTHS", \
+	  "columns are as wide as what stands in them") \
 	X(ASM_RAW, 0, "asm-raw", NONE, NULL, TOP_PERF_CODE) \
-	X(COMMS, 0, "comms", REQUIRED, "LIST", "-p, -t and -u choose tasks; on the terminal f shows rows that have a word") \
-	X(DSOS, 0, "dsos", REQUIRED, "LIST", "on the terminal d shows one object's rows, and f those that have a word") \
-	X(SYMBOLS, 0, "symbols", REQUIRED, "LIST", "on the terminal f shows rows that have a word") \
-	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, "the kernel's names stand as they are") \
+	X(COMMS, 0, "comms", REQUIRED, "LIST", \
+	  "-p, -t and -u choose tasks; on the terminal f shows rows that have a word") \
+	X(DSOS, 0, "dsos", REQUIRED, "LIST", \
+	  "on the terminal d shows one object's rows, and f those that have a word") \
+	X(SYMBOLS, 0, "symbols", REQUIRED, "LIST", \
+	  "on the terminal f shows rows that have a word") \
+	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, \
+	  "the kernel's names stand as they are") \
 	X(FIELDS, 0, "fields", REQUIRED, "KEYS", "-s says what rows are told apart by") \
-	X(INHERIT, 0, "inherit", NONE, NULL, "children are sampled, too, unless -i leaves them out") \
-	X(GROUP, 0, "group", NONE, NULL, "each event has a list of its own; on the terminal Tab shows the next") \
-	X(GROUP_SORT, 0, "group-sort-idx", REQUIRED, "N", "each event has a list of its own; on the terminal Tab shows the next") \
+	X(INHERIT, 0, "inherit", NONE, NULL, \
+	  "children are sampled, too, unless -i leaves them out") \
+	X(GROUP, 0, "group", NONE, NULL, \
+	  "each event has a list of its own; on the terminal Tab shows the next") \
+	X(GROUP_SORT, 0, "group-sort-idx", REQUIRED, "N", \
+	  "each event has a list of its own; on the terminal Tab shows the next") \
 	X(HIERARCHY, 0, "hierarchy", NONE, NULL, "-s dso has a row for each object") \
-	X(IGNORE_CALLEES, 0, "ignore-callees", REQUIRED, "REGEX", "on the terminal f shows rows that have a word") \
+	X(IGNORE_CALLEES, 0, "ignore-callees", REQUIRED, "REGEX", \
+	  "on the terminal f shows rows that have a word") \
 	X(IGNORE_VMLINUX, 0, "ignore-vmlinux", NONE, NULL, "the running kernel tells its names") \
 	X(OBJDUMP, 0, "objdump", REQUIRED, "PATH", TOP_PERF_CODE) \
-	X(OVERWRITE, 0, "overwrite", NONE, NULL, "rings are emptied ten times a second; -m gives larger ones") \
-	X(PERCENTAGE, 0, "percentage", REQUIRED, "relative|absolute", "shares are of all samples that are taken") \
+	X(OVERWRITE, 0, "overwrite", NONE, NULL, \
+	  "rings are emptied ten times a second; -m gives larger ones") \
+	X(PERCENTAGE, 0, "percentage", REQUIRED, "relative|absolute", \
+	  "shares are of all samples that are taken") \
 	X(PREFIX, 0, "prefix", REQUIRED, "PREFIX", TOP_PERF_CODE) \
 	X(PREFIX_STRIP, 0, "prefix-strip", REQUIRED, "N", TOP_PERF_CODE) \
-	X(RAW_TRACE, 0, "raw-trace", NONE, NULL, "tally record -a -e EVENT, and then tally script, shows fields of tracepoints") \
-	X(SHOW_ON_OFF, 0, "show-on-off-events", NONE, NULL, "on the terminal p pauses, z begins again") \
+	X(RAW_TRACE, 0, "raw-trace", NONE, NULL, \
+	  "tally record -a -e EVENT, and then tally script, shows fields of tracepoints") \
+	X(SHOW_ON_OFF, 0, "show-on-off-events", NONE, NULL, \
+	  "on the terminal p pauses, z begins again") \
 	X(TOTAL_PERIOD, 0, "show-total-period", NONE, NULL, TOP_PERF_COUNTS) \
 	X(SOURCE, 0, "source", NONE, NULL, TOP_PERF_CODE) \
 	X(STITCH_LBR, 0, "stitch-lbr", NONE, NULL, "stacks are by frame pointers") \
-	X(SWITCH_OFF, 0, "switch-off", REQUIRED, "EVENT", "on the terminal p pauses, z begins again") \
-	X(SWITCH_ON, 0, "switch-on", REQUIRED, "EVENT", "on the terminal p pauses, z begins again") \
+	X(SWITCH_OFF, 0, "switch-off", REQUIRED, "EVENT", \
+	  "on the terminal p pauses, z begins again") \
+	X(SWITCH_ON, 0, "switch-on", REQUIRED, "EVENT", \
+	  "on the terminal p pauses, z begins again") \
 	X(ANNOTATE, 0, "sym-annotate", REQUIRED, "FUNCTION", TOP_PERF_CODE)
 
 enum { TOP_PERF_FIRST = 1000, TOP_PERF_BEFORE = TOP_PERF_FIRST - 1,

@@ -44,7 +44,8 @@ static double now_s(void)
 /* "812 samples of cpu-clock in 2.0 s, 3 lost, the whole system" */
 static void describe(const struct top_request *top, char *out, size_t size)
 {
-	char event[TALLY_BROWSER_TEXT_BYTES / 2], target[TALLY_BROWSER_TEXT_BYTES / 4], lost[48] = "", idle[48] = "";
+	char event[TALLY_BROWSER_TEXT_BYTES / 2], target[TALLY_BROWSER_TEXT_BYTES / 4],
+		lost[48] = "", idle[48] = "";
 	uint64_t lost_now = top->status.lost - top->before.lost;
 	tally_terminal_clean(top->events->items[top->options.event].name, event, sizeof(event));
 	tally_target_text(top->target, target, sizeof(target));
@@ -55,9 +56,12 @@ static void describe(const struct top_request *top, char *out, size_t size)
 		snprintf(idle, sizeof(idle), ", and %.0f%% idle (--idle)",
 			 100 * (double)none->period / (double)(none->period + top->report.period));
 	uint64_t samples = top->stdio ? top->report.samples : top->taken;
-	snprintf(out, size, "%s sample%s of %s in %.1f s%s%s, %s%s", tally_number(samples), samples == 1 ? "" : "s", event,
-		 top->status.seconds - top->before.seconds, idle, lost, target,
-		 top->is_paused ? ", paused" : top->is_narrowed ? " (the system is not allowed)" : "");
+	snprintf(out, size, "%s sample%s of %s in %.1f s%s%s, %s%s", tally_number(samples),
+		 samples == 1 ? "" : "s", event, top->status.seconds - top->before.seconds, idle,
+		 lost, target,
+		 top->is_paused     ? ", paused"
+		 : top->is_narrowed ? " (the system is not allowed)"
+				    : "");
 }
 
 /* The tasks that were asked for have ended. */
@@ -91,9 +95,10 @@ static int build(struct top_request *top)
 	return result;
 }
 
-/* ---- text ------------------------------------------------------------------------------------------------ */
+/* ---- text ---------------------------------------------------------------- */
 
-static void print_row(const struct top_request *top, const struct tally_report_entry *entry, const int *widths)
+static void print_row(const struct top_request *top, const struct tally_report_entry *entry,
+		      const int *widths)
 {
 	const struct tally_browse *browse = &top->browser.browse;
 	struct tally_buffer line = { 0 };
@@ -105,7 +110,8 @@ static void print_row(const struct top_request *top, const struct tally_report_e
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(&top->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		int used = tally_fit_text(&line, cell, last ? 0 : widths[i], strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
+		int used = tally_fit_text(&line, cell, last ? 0 : widths[i],
+					  strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
 		tally_buffer_printf(&line, "%*s", last ? 0 : widths[i] + 2 - used, "");
 	}
 	printf("%s\n", tally_buffer_string(&line));
@@ -136,7 +142,7 @@ static void print_view(const struct top_request *top)
 	fflush(stdout);
 }
 
-/* ---- the loop -------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------ */
 
 struct loop {
 	double next, end; /* s; end 0: never */
@@ -197,7 +203,9 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 	case TALLY_WISH_NEXT_EVENT:
 	case TALLY_WISH_PREVIOUS_EVENT: {
 		uint32_t count = (uint32_t)top->events->count;
-		top->options.event = (top->options.event + (wish == TALLY_WISH_NEXT_EVENT ? 1 : count - 1)) % count;
+		top->options.event = (top->options.event +
+				      (wish == TALLY_WISH_NEXT_EVENT ? 1 : count - 1)) %
+				     count;
 		return build(top);
 	}
 	case TALLY_WISH_PAUSE:
@@ -227,13 +235,15 @@ static int wait_a_little(struct top_request *top, struct loop *loop)
 	}
 	struct tally_screen *screen = top->browser.screen;
 	tally_browser_draw(&top->browser);
-	return grant(top, tally_browser_key(&top->browser, screen->ops->key(screen, timeout_ms)), loop);
+	return grant(top, tally_browser_key(&top->browser, screen->ops->key(screen, timeout_ms)),
+		     loop);
 }
 
 static int sample_and_show(struct top_request *top, struct tally_error *err)
 {
 	double start = now_s();
-	struct loop loop = { .next = start + top->delay_s, .end = top->duration_s > 0 ? start + top->duration_s : 0 };
+	struct loop loop = { .next = start + top->delay_s,
+			     .end = top->duration_s > 0 ? start + top->duration_s : 0 };
 	int result = tally_recorder_begin(top->recorder, err);
 	if (result < 0)
 		return result;
@@ -243,7 +253,8 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 		if (looked < 0)
 			return looked;
 		double now = now_s();
-		bool is_over = (loop.end > 0 && now >= loop.end) || is_asked_to_end(top) || are_gone(top->target);
+		bool is_over = (loop.end > 0 && now >= loop.end) || is_asked_to_end(top) ||
+			       are_gone(top->target);
 		if (now >= loop.next || (is_over && top->stdio))
 			result = show_view(top, &loop);
 		loop.leave |= is_over;
@@ -260,11 +271,16 @@ static void set_up(struct top_request *top)
 	top->names.sources.full_names = top->full_names;
 	top->sums = (struct tally_live_sums){ .names = &top->names, .with_stacks = top->stacks,
 					       .frames_max = top->frames_max };
-	top->options = (struct tally_report_options){ .by_self = true, .percent_min = top->percent_min,
+	top->options = (struct tally_report_options){ .by_self = true,
+						      .percent_min = top->percent_min,
 						      .leaves_out_idle = !top->shows_idle,
-						      .limit = top->limit ? top->limit : top->stdio ? TEXT_ROWS : 0,
+						      .limit = top->limit   ? top->limit
+							       : top->stdio ? TEXT_ROWS
+									    : 0,
 						      .children = top->stacks && !top->no_totals,
-						      .tree = top->stacks && !top->stdio ? TALLY_TREE_CALLEE : TALLY_TREE_NONE,
+						      .tree = top->stacks && !top->stdio
+								      ? TALLY_TREE_CALLEE
+								      : TALLY_TREE_NONE,
 						      .tree_percent_min = top->percent_min };
 	memcpy(top->options.by, top->by, sizeof(top->by));
 	top->browser = (struct tally_browser){ .options = &top->options,

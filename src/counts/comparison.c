@@ -24,9 +24,10 @@ static double relative_to(double difference, double old)
 	return old == 0 ? copysign(INFINITY, difference) : difference / fabs(old);
 }
 
-/* Fieller's interval of a ratio of means: it holds 0 where Welch's test sees chance, and nowhere else. Where the old mean
- * itself may be 0, any ratio may be true, and there is none. */
-static void set_interval(double old, double new, double v_old, double v_new, double t, struct tally_change *out)
+/* Fieller's interval of a ratio of means: it holds 0 where Welch's test sees chance, and nowhere
+ * else. Where the old mean itself may be 0, any ratio may be true, and there is none. */
+static void set_interval(double old, double new, double v_old, double v_new, double t,
+			 struct tally_change *out)
 {
 	double a = old * old - t * t * v_old, middle = fabs(old) * new / a;
 	if (!(a > 0))
@@ -37,10 +38,14 @@ static void set_interval(double old, double new, double v_old, double v_new, dou
 	out->high = middle + half - one;
 }
 
-void tally_change_of(const struct tally_figure *old, const struct tally_figure *new, struct tally_change *out)
+void tally_change_of(const struct tally_figure *old, const struct tally_figure *new,
+		     struct tally_change *out)
 {
 	double v_old, v_new, f_old, f_new;
-	*out = (struct tally_change){ .difference = new->mean - old->mean, .low = NAN, .high = NAN, .p = NAN,
+	*out = (struct tally_change){ .difference = new->mean - old->mean,
+				      .low = NAN,
+				      .high = NAN,
+				      .p = NAN,
 				      .significance = TALLY_CHANGE_UNKNOWN };
 	out->relative = relative_to(out->difference, old->mean);
 	if (old->repeats && new->repeats) {
@@ -65,8 +70,10 @@ void tally_figure_join(struct tally_figure *figure, const struct tally_figure *m
 {
 	if (!figure->runs || !more->runs) /* spreads of unknown runs: the later stands */
 		return;
-	double n = (double)figure->runs, m = (double)more->runs, distance = more->mean - figure->mean;
-	double squares = figure->sigma * figure->sigma * (n - 1) + more->sigma * more->sigma * (m - 1) +
+	double n = (double)figure->runs, m = (double)more->runs,
+	       distance = more->mean - figure->mean;
+	double squares = figure->sigma * figure->sigma * (n - 1) +
+			 more->sigma * more->sigma * (m - 1) +
 			 distance * distance * n * m / (n + m);
 	figure->mean += distance * m / (n + m);
 	figure->runs += more->runs;

@@ -8,7 +8,8 @@
 static int complain(struct tally_error *err, const char *text, const char *at, const char *what)
 {
 	tally_error_set(err, -EINVAL, "'%s': %s", text, what);
-	tally_error_hint(err, "such as 'instructions > +1%%', 'branch-misses > +1000', 'elapsed > 2.5'");
+	tally_error_hint(err,
+			 "such as 'instructions > +1%%', 'branch-misses > +1000', 'elapsed > 2.5'");
 	if (err)
 		err->position = (int)(at - text);
 	return -EINVAL;
@@ -20,7 +21,8 @@ static const char *parse_number(const char *at, double *out)
 	double value = 0, place = 1;
 	const char *begin = at;
 	unsigned digits = 0;
-	for (bool is_fraction = false; isdigit((unsigned char)*at) || (*at == '.' && !is_fraction); at++) {
+	for (bool is_fraction = false; isdigit((unsigned char)*at) || (*at == '.' && !is_fraction);
+	     at++) {
 		if (*at == '.') {
 			is_fraction = true;
 			continue;
@@ -81,7 +83,8 @@ int tally_condition_parse(const char *text, struct tally_condition *out, struct 
 	int sign = *at == '+' ? 1 : *at == '-' ? -1 : 0;
 	const char *digits = at + (sign != 0), *end = parse_number(digits, &out->limit);
 	if (end == digits)
-		return complain(err, text, digits, "a number is missing behind the sign of comparison");
+		return complain(err, text, digits,
+				"a number is missing behind the sign of comparison");
 	double unit = unit_of(*end);
 	out->limit *= (unit ? unit : 1) * (sign < 0 ? -1 : 1);
 	end = skip_blanks(end + (unit != 0));
@@ -97,15 +100,19 @@ int tally_condition_parse(const char *text, struct tally_condition *out, struct 
 }
 
 enum tally_condition_result tally_condition_judge(const struct tally_condition *condition,
-						  const struct tally_figure *new, const struct tally_change *change,
-						  double scale)
+						  const struct tally_figure *new,
+						  const struct tally_change *change, double scale)
 {
-	double value = condition->kind == TALLY_LIMIT_RELATIVE ? change->relative :
-		       scale * (condition->kind == TALLY_LIMIT_DIFFERENCE ? change->difference : new->mean);
+	double value = condition->kind == TALLY_LIMIT_RELATIVE
+			       ? change->relative
+			       : scale * (condition->kind == TALLY_LIMIT_DIFFERENCE
+						  ? change->difference
+						  : new->mean);
 	bool holds = condition->is_above ? value > condition->limit : value < condition->limit;
 	holds |= condition->or_equal && value == condition->limit;
 	if (!holds)
 		return TALLY_CONDITION_FALSE;
 	bool is_change = condition->kind != TALLY_LIMIT_VALUE;
-	return is_change && change->significance == TALLY_CHANGE_NOISE ? TALLY_CONDITION_NOISE : TALLY_CONDITION_TRUE;
+	return is_change && change->significance == TALLY_CHANGE_NOISE ? TALLY_CONDITION_NOISE
+								       : TALLY_CONDITION_TRUE;
 }

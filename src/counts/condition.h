@@ -17,7 +17,7 @@ enum tally_limit_kind { TALLY_LIMIT_RELATIVE, TALLY_LIMIT_DIFFERENCE, TALLY_LIMI
 
 struct tally_condition {
 	const char *text;   /* as given; the caller's */
-	char name[512];     /* of the event, or "elapsed", "user", "system"; of diff the function's */
+	char name[512]; /* of the event, or "elapsed", "user", "system"; of diff the function's */
 	bool is_above, or_equal;
 	enum tally_limit_kind kind;
 	double limit;       /* RELATIVE: 0.01 for 1 % */
@@ -35,7 +35,7 @@ enum tally_condition_result {
 
 /* `scale`: figures × scale are in the limit's unit. */
 enum tally_condition_result tally_condition_judge(const struct tally_condition *condition,
-						  const struct tally_figure *new, const struct tally_change *change,
-						  double scale);
+						  const struct tally_figure *new,
+						  const struct tally_change *change, double scale);
 
 #endif

@@ -1,7 +1,7 @@
 /* Counts: what was read, how far it can be trusted, and what it says next to the others.
  *
- * A figure never stands without its story: where it came from, for how much of the time it was counted, and, when
- * there is none, why.  Pure: nothing here opens, reads or prints.
+ * A figure never stands without its story: where it came from, for how much of the time it was
+ * counted, and, when there is none, why.  Pure: nothing here opens, reads or prints.
  */
 #ifndef TALLY_COUNTS_COUNTS_H
 #define TALLY_COUNTS_COUNTS_H
@@ -21,8 +21,9 @@ struct tally_reading {
 /* now − before, never below zero. */
 struct tally_reading tally_reading_since(struct tally_reading now, struct tally_reading before);
 
-/* Sums readings of one event over its places.  Each place is scaled by its own enabled / running, since CPUs and
- * tasks get the PMU for different shares; places that never got it are filled in at the others' rate. */
+/* Sums readings of one event over its places.  Each place is scaled by its own enabled / running,
+ * since CPUs and tasks get the PMU for different shares; places that never got it are filled in at
+ * the others' rate. */
 struct tally_total {
 	uint64_t raw;
 	uint64_t enabled_ns, running_ns;
@@ -33,7 +34,8 @@ struct tally_total {
 
 void tally_total_add(struct tally_total *total, struct tally_reading reading);
 
-/* The estimate; false when the event was never on the PMU.  Exact (the raw sum) where nothing was scaled. */
+/* The estimate; false when the event was never on the PMU.  Exact (the raw sum) where nothing was
+ * scaled. */
 bool tally_total_value(const struct tally_total *total, double *value);
 
 /* Mean and deviation of a series, in one pass and without cancellation (Welford 1962). */
@@ -56,11 +58,11 @@ enum tally_count_state {
 	TALLY_COUNT_WITHHELD       /* a figure could be had, but it would be a lie: `reason` */
 };
 
-/* attr.flags that say whose work is counted: figures are comparable when these agree.  Not exclude_guest, which is
- * set or not as the PMU accepts it. */
+/* attr.flags that say whose work is counted: figures are comparable when these agree.  Not
+ * exclude_guest, which is set or not as the PMU accepts it. */
 #define TALLY_ATTR_EXCLUDES \
-	(TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_EXCLUDE_IDLE | \
-	 TALLY_ATTR_EXCLUDE_HOST)
+	(TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV | \
+	 TALLY_ATTR_EXCLUDE_IDLE | TALLY_ATTR_EXCLUDE_HOST)
 
 /* One event's figure.  Strings belong to who filled it in. */
 struct tally_count {
@@ -74,8 +76,9 @@ struct tally_count {
 	const char *cgroup; /* counted in it alone; NULL: everywhere */
 
 	enum tally_count_state state;
-	const char *source;  /* "kernel", "wait4", "/proc", "scripted": where the figure came from */
-	bool is_substitute;  /* it is not the event that was asked for, but the nearest that could be had */
+	const char *source; /* "kernel", "wait4", "/proc", "scripted": where the figure came from */
+	/* it is not the event that was asked for, but the nearest that could be had */
+	bool is_substitute;
 	const char *quality; /* "exact", "model", "estimate" of what was simulated; or NULL */
 	const char *reason;  /* why there is no figure, or a remark on the one there is; or NULL */
 	double value;        /* scaled; with several runs their mean */
@@ -98,7 +101,8 @@ enum tally_count_by {
 /* A part, called as perf calls it: "CPU3", "S0-D0-C1", "S0", "N0", "make-1234". */
 struct tally_count_part {
 	const char *label; /* "" of the whole */
-	unsigned cpus;     /* how many of the CPUs that are counted are in it; 0: tasks are counted */
+	/* how many of the CPUs that are counted are in it; 0: tasks are counted */
+	unsigned cpus;
 };
 
 /* Share of the enabled time in which the event was counted, 0…1. */
@@ -109,7 +113,8 @@ struct tally_count_table {
 	struct tally_count *rows;
 	size_t count;
 	double elapsed_ns;
-	bool is_simulated;         /* times are the simulation's: they say nothing of the command's own */
+	/* times are the simulation's: they say nothing of the command's own */
+	bool is_simulated;
 	bool has_cpu_times;        /* user_ns and system_ns are known */
 	double user_ns, system_ns; /* of the command and its children */
 	double switches, preemptions; /* of the command and its children; with has_cpu_times */
@@ -130,15 +135,17 @@ enum { TALLY_METRICS_MAX = 2 };
 unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 			  struct tally_metric out[TALLY_METRICS_MAX]);
 
-/* The row that counts (type, config) with the same excludes, in the same cgroup (NULL: none); the same group first;
- * NULL when there is none that has a figure. */
-const struct tally_count *tally_count_find(const struct tally_count_table *table, uint32_t type, uint64_t config,
-					   uint64_t excludes, int group, const char *cgroup);
+/* The row that counts (type, config) with the same excludes, in the same cgroup (NULL: none); the
+ * same group first; NULL when there is none that has a figure. */
+const struct tally_count *tally_count_find(const struct tally_count_table *table, uint32_t type,
+					   uint64_t config, uint64_t excludes, int group,
+					   const char *cgroup);
 
 /* Nanoseconds of CPU time by the table's clock event in that cgroup (NULL: none), or 0. */
 double tally_count_clock_ns(const struct tally_count_table *table, const char *cgroup);
 
-/* One sentence that reads the table ("memory bound: …"); false when it says nothing worth a line. */
+/* One sentence that reads the table ("memory bound: …"); false when it says nothing worth a
+ * line. */
 bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size);
 
 #endif

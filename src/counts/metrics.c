@@ -23,8 +23,10 @@ struct ratio {
 static const struct ratio ratios[] = {
 	{ HW(INSTRUCTIONS), HW(CPU_CYCLES), 1, false, "insn per cycle", 2 },
 	{ HW(INSTRUCTIONS), HW(CPU_CYCLES), 1, true, "CPI", 2 },
-	{ HW(STALLED_CYCLES_FRONTEND), HW(CPU_CYCLES), 100, false, "% of cycles idle in the front end", 2 },
-	{ HW(STALLED_CYCLES_BACKEND), HW(CPU_CYCLES), 100, false, "% of cycles idle in the back end", 2 },
+	{ HW(STALLED_CYCLES_FRONTEND), HW(CPU_CYCLES), 100, false,
+	  "% of cycles idle in the front end", 2 },
+	{ HW(STALLED_CYCLES_BACKEND), HW(CPU_CYCLES), 100, false,
+	  "% of cycles idle in the back end", 2 },
 	{ HW(BRANCH_MISSES), HW(BRANCH_INSTRUCTIONS), 100, false, "% of all branches", 2 },
 	{ HW(BRANCH_MISSES), HW(INSTRUCTIONS), 1000, false, "per 1000 insn", 2 },
 	{ HW(CACHE_MISSES), HW(CACHE_REFERENCES), 100, false, "% of all cache refs", 2 },
@@ -57,8 +59,9 @@ static bool is_in(const struct tally_count *row, const char *cgroup)
 	return cgroup && row->cgroup ? !strcmp(row->cgroup, cgroup) : cgroup == row->cgroup;
 }
 
-const struct tally_count *tally_count_find(const struct tally_count_table *table, uint32_t type, uint64_t config,
-					   uint64_t excludes, int group, const char *cgroup)
+const struct tally_count *tally_count_find(const struct tally_count_table *table, uint32_t type,
+					   uint64_t config, uint64_t excludes, int group,
+					   const char *cgroup)
 {
 	const struct tally_count *found = NULL;
 	for (size_t i = 0; i < table->count; i++) {
@@ -77,7 +80,8 @@ const struct tally_count *tally_count_find(const struct tally_count_table *table
 double tally_count_clock_ns(const struct tally_count_table *table, const char *cgroup)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (is_clock(&table->rows[i]) && table->rows[i].state == TALLY_COUNT_OK && is_in(&table->rows[i], cgroup))
+		if (is_clock(&table->rows[i]) && table->rows[i].state == TALLY_COUNT_OK &&
+		    is_in(&table->rows[i], cgroup))
 			return table->rows[i].value;
 	return 0;
 }
@@ -94,8 +98,8 @@ static struct tally_metric rate(double events, double clock_ns)
 	return (struct tally_metric){ per_second, "/sec", 3, false };
 }
 
-/* A CPU-wide clock ticks whether or not anyone works: dividing it by the elapsed time tells how many CPUs were
- * counted, and is not called "utilized". */
+/* A CPU-wide clock ticks whether or not anyone works: dividing it by the elapsed time tells how
+ * many CPUs were counted, and is not called "utilized". */
 static unsigned clock_metric(const struct tally_count_table *table, const struct tally_count *row,
 			     struct tally_metric *out)
 {
@@ -103,7 +107,8 @@ static unsigned clock_metric(const struct tally_count_table *table, const struct
 		return 0;
 	bool counts_busy_time = !table->cpu_count || row->cgroup || row->is_substitute;
 	*out = (struct tally_metric){ row->value / table->elapsed_ns,
-				      counts_busy_time ? "CPUs utilized" : "CPUs counted", 3, false };
+				      counts_busy_time ? "CPUs utilized" : "CPUs counted", 3,
+				      false };
 	return 1;
 }
 
@@ -117,17 +122,19 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 		return 0;
 	if (is_clock(row))
 		return clock_metric(table, row, out);
-	for (unsigned i = 0; i < sizeof(ratios) / sizeof(ratios[0]) && count < TALLY_METRICS_MAX; i++) {
+	for (unsigned i = 0; i < sizeof(ratios) / sizeof(ratios[0]) && count < TALLY_METRICS_MAX;
+	     i++) {
 		const struct ratio *r = &ratios[i];
 		if (r->type != row->type || r->config != row->config)
 			continue;
-		const struct tally_count *other =
-			tally_count_find(table, r->other_type, r->other_config, row->excludes, row->group,
-					 row->cgroup);
+		const struct tally_count *other = tally_count_find(table, r->other_type,
+								   r->other_config, row->excludes,
+								   row->group, row->cgroup);
 		double over = !other ? 0 : r->inverse ? row->value : other->value;
 		if (over > 0)
 			out[count++] = (struct tally_metric){
-				r->factor * (r->inverse ? other->value : row->value) / over, r->unit, r->decimals, r->inverse
+				r->factor * (r->inverse ? other->value : row->value) / over,
+				r->unit, r->decimals, r->inverse
 			};
 	}
 	if (count || clock_ns <= 0 || row->unit[0])
@@ -135,7 +142,8 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 	/* Cycles of one privilege level over the time of all would be no frequency. */
 	if (row->type == TALLY_TYPE_HARDWARE && row->config == TALLY_HW_CPU_CYCLES) {
 		if (!(row->excludes & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)))
-			out[count++] = (struct tally_metric){ row->value / clock_ns, "GHz", 3, false };
+			out[count++] = (struct tally_metric){ row->value / clock_ns, "GHz", 3,
+							      false };
 		return count;
 	}
 	out[count++] = rate(row->value, clock_ns);

@@ -16,7 +16,7 @@ struct reading {
 	bool failed; /* out of memory */
 };
 
-/* --- rows ---------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------- */
 
 static const char *keep(struct reading *reading, const char *text)
 {
@@ -44,7 +44,8 @@ static void add_row(struct reading *reading, const struct tally_saved_row *more)
 		copy.unit = keep(reading, more->unit);
 		copy.source = keep(reading, more->source);
 		copy.missing = more->missing ? keep(reading, more->missing) : NULL;
-		reading->failed |= counts->rows.count >= ROWS_MAX || tally_vector_push(&counts->rows, copy) < 0;
+		reading->failed |= counts->rows.count >= ROWS_MAX ||
+				   tally_vector_push(&counts->rows, copy) < 0;
 		return;
 	}
 	if (more->missing && !row->missing)
@@ -55,41 +56,54 @@ static void add_row(struct reading *reading, const struct tally_saved_row *more)
 		tally_figure_join(&row->figure, &more->figure);
 }
 
-static const char *text_of(const struct reading *reading, const struct tally_json_value *value, const char *name)
+static const char *text_of(const struct reading *reading, const struct tally_json_value *value,
+			   const char *name)
 {
-	return tally_json_string(reading->document, tally_json_member(reading->document, value, name));
+	return tally_json_string(reading->document,
+				 tally_json_member(reading->document, value, name));
 }
 
-static bool number_of(const struct reading *reading, const struct tally_json_value *value, const char *name, double *out)
+static bool number_of(const struct reading *reading, const struct tally_json_value *value,
+		      const char *name, double *out)
 {
-	return tally_json_number(reading->document, tally_json_member(reading->document, value, name), out) && isfinite(*out);
+	return tally_json_number(reading->document,
+				 tally_json_member(reading->document, value, name), out) &&
+	       isfinite(*out);
 }
 
-static bool truth_of(const struct reading *reading, const struct tally_json_value *value, const char *name)
+static bool truth_of(const struct reading *reading, const struct tally_json_value *value,
+		     const char *name)
 {
 	return tally_json_is_true(tally_json_member(reading->document, value, name));
 }
 
-/* --- tally's documents -------------------------------------------------------------------------------------- */
+/* --- tally's documents ---------------------------------------------------- */
 
 /* "cycles [CPU 3]": the same event of another part or cgroup is another row. */
-static const char *row_name(const struct reading *reading, const struct tally_json_value *event, const char *name)
+static const char *row_name(const struct reading *reading, const struct tally_json_value *event,
+			    const char *name)
 {
-	static const char *const parts[] = { "cpu", "core", "die", "socket", "node", "thread", "cgroup" };
+	static const char *const parts[] = { "cpu",  "core",   "die",   "socket",
+					     "node", "thread", "cgroup" };
 	for (size_t i = 0; name && i < sizeof(parts) / sizeof(parts[0]); i++) {
 		const char *part = text_of(reading, event, parts[i]);
 		if (part)
-			name = tally_arena_printf(reading->arena, "%s [%s %s]", name, parts[i], part);
+			name = tally_arena_printf(reading->arena, "%s [%s %s]", name, parts[i],
+						  part);
 	}
 	return name;
 }
 
-static void add_event(struct reading *reading, const struct tally_json_value *event, unsigned long runs)
+static void add_event(struct reading *reading, const struct tally_json_value *event,
+		      unsigned long runs)
 {
-	const char *state = text_of(reading, event, "state"), *quality = text_of(reading, event, "quality");
+	const char *state = text_of(reading, event, "state"),
+		   *quality = text_of(reading, event, "quality");
 	struct tally_saved_row row = {
-		.name = row_name(reading, event, text_of(reading, event, "name")), .unit = text_of(reading, event, "unit"),
-		.source = text_of(reading, event, "source"), .figure.runs = runs,
+		.name = row_name(reading, event, text_of(reading, event, "name")),
+		.unit = text_of(reading, event, "unit"),
+		.source = text_of(reading, event, "source"),
+		.figure.runs = runs,
 		.is_scaled = truth_of(reading, event, "scaled"),
 		.is_substitute = truth_of(reading, event, "substitute"),
 		.is_user_only = truth_of(reading, event, "user_only"),
@@ -100,13 +114,14 @@ static void add_event(struct reading *reading, const struct tally_json_value *ev
 		row.missing = state ? state : "no value";
 	if (runs > 1 && !number_of(reading, event, "sigma", &row.figure.sigma))
 		row.figure.runs = 1;
-	/* The simulated PMU's counts are the same for the same program and input, unless several runs say otherwise. */
+	/* The simulated PMU's counts are the same for the same program and input, unless several
+	 * runs say otherwise. */
 	row.figure.repeats = quality && row.figure.sigma == 0 && !row.is_scaled;
 	add_row(reading, &row);
 }
 
-static void add_seconds(struct reading *reading, const struct tally_json_value *root, const char *member,
-			const char *sigma, const char *name, unsigned long runs)
+static void add_seconds(struct reading *reading, const struct tally_json_value *root,
+			const char *member, const char *sigma, const char *name, unsigned long runs)
 {
 	struct tally_saved_row row = { .name = name, .unit = "s", .figure.runs = runs };
 	double deviation;
@@ -122,12 +137,15 @@ static void add_seconds(struct reading *reading, const struct tally_json_value *
 
 static const char *join_command(struct reading *reading, const struct tally_json_value *root)
 {
-	const struct tally_json_value *words = tally_json_member(reading->document, root, "command");
+	const struct tally_json_value *words = tally_json_member(reading->document, root,
+								 "command");
 	const char *line = "";
 	size_t count = tally_json_count(reading->document, words);
 	for (size_t i = 0; i < count && i < 64 && !reading->failed; i++) {
-		const char *word = tally_json_string(reading->document, tally_json_item(reading->document, words, i));
-		line = i ? tally_arena_printf(reading->arena, "%s %s", line, word ? word : "?") : keep(reading, word);
+		const char *word = tally_json_string(reading->document,
+						     tally_json_item(reading->document, words, i));
+		line = i ? tally_arena_printf(reading->arena, "%s %s", line, word ? word : "?")
+			 : keep(reading, word);
 		reading->failed |= !line;
 	}
 	return reading->failed ? "" : line;
@@ -138,8 +156,10 @@ static void add_notes(struct reading *reading, const struct tally_json_value *ro
 	const struct tally_json_value *notes = tally_json_member(reading->document, root, "notes");
 	size_t count = tally_json_count(reading->document, notes);
 	for (size_t i = 0; i < count && i < 16 && reading->counts->notes.count < 64; i++) {
-		const char *note = tally_json_string(reading->document, tally_json_item(reading->document, notes, i));
-		reading->failed |= note && tally_vector_push(&reading->counts->notes, keep(reading, note)) < 0;
+		const char *note = tally_json_string(reading->document,
+						     tally_json_item(reading->document, notes, i));
+		reading->failed |= note && tally_vector_push(&reading->counts->notes,
+							     keep(reading, note)) < 0;
 	}
 }
 
@@ -156,14 +176,17 @@ static void add_end(struct reading *reading, const struct tally_json_value *root
 		reading->counts->ended = ended;
 }
 
-static int add_tally(struct reading *reading, const struct tally_json_value *root, struct tally_error *err)
+static int add_tally(struct reading *reading, const struct tally_json_value *root,
+		     struct tally_error *err)
 {
-	const struct tally_json_value *events = tally_json_member(reading->document, root, "events");
+	const struct tally_json_value *events = tally_json_member(reading->document, root,
+								  "events");
 	struct tally_saved_counts *counts = reading->counts;
 	double version = 0, runs = 1, end;
 	number_of(reading, root, "version", &version);
 	if (version != 1)
-		return tally_error_set(err, -EINVAL, "its version %g is not known here (1 is)", version);
+		return tally_error_set(err, -EINVAL, "its version %g is not known here (1 is)",
+				       version);
 	if (number_of(reading, root, "interval_end_ns", &end)) {
 		tally_error_set(err, -EINVAL, "it holds intervals (stat -I), not runs");
 		tally_error_hint(err, "save whole runs: tally stat -r 5 -j -o FILE -- command");
@@ -185,12 +208,15 @@ static int add_tally(struct reading *reading, const struct tally_json_value *roo
 	return 0;
 }
 
-/* --- perf's lines: an object for each event, the value in a string, "variance" the error of the mean in percent ----- */
+/* --- perf's lines: an object for each event, the value in a string, "variance" the error of the
+ * mean in percent ---- */
 
-static int add_perf(struct reading *reading, const struct tally_json_value *root, struct tally_error *err)
+static int add_perf(struct reading *reading, const struct tally_json_value *root,
+		    struct tally_error *err)
 {
 	const char *value = text_of(reading, root, "counter-value");
-	struct tally_saved_row row = { .name = row_name(reading, root, text_of(reading, root, "event")),
+	struct tally_saved_row row = { .name = row_name(reading, root,
+							text_of(reading, root, "event")),
 				       .unit = text_of(reading, root, "unit"),
 				       .source = "perf",
 				       .figure.runs = 1 };
@@ -213,32 +239,41 @@ static int add_perf(struct reading *reading, const struct tally_json_value *root
 	}
 	row.is_scaled = number_of(reading, root, "pcnt-running", &running) && running < 100;
 	if (row_of(reading->counts, row.name))
-		return tally_error_set(err, -EINVAL, "it holds '%s' twice: one run's lines of `perf stat -j` are read", row.name);
+		return tally_error_set(
+			err, -EINVAL,
+			"it holds '%s' twice: one run's lines of `perf stat -j` are read",
+			row.name);
 	add_row(reading, &row);
 	return 0;
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------- */
 
 static int add_document(struct reading *reading, struct tally_error *err)
 {
 	const struct tally_json_value *root = tally_json_root(reading->document);
 	const char *schema = text_of(reading, root, "schema");
-	int result = schema && !strcmp(schema, "tally-stat") ? add_tally(reading, root, err) : add_perf(reading, root, err);
-	return result < 0 ? result : reading->failed ? tally_error_set(err, -ENOMEM, "out of memory, or too many events") : 0;
+	int result = schema && !strcmp(schema, "tally-stat") ? add_tally(reading, root, err)
+							     : add_perf(reading, root, err);
+	return result < 0 ? result
+	       : reading->failed
+		       ? tally_error_set(err, -ENOMEM, "out of memory, or too many events")
+		       : 0;
 }
 
 /* Blanks, and the lines of comment that perf begins its file with. */
 static size_t skip_blanks(const char *text, size_t length, size_t at)
 {
 	while (at < length && (isspace((unsigned char)text[at]) || text[at] == '#')) {
-		const char *end = text[at] == '#' ? memchr(text + at, '\n', length - at) : text + at;
+		const char *end = text[at] == '#' ? memchr(text + at, '\n', length - at)
+						  : text + at;
 		at = end ? (size_t)(end - text) + 1 : length;
 	}
 	return at;
 }
 
-static int read_documents(struct reading *reading, const char *text, size_t length, struct tally_error *err)
+static int read_documents(struct reading *reading, const char *text, size_t length,
+			  struct tally_error *err)
 {
 	size_t at = skip_blanks(text, length, 0), documents = 0;
 	int result = at == length ? tally_error_set(err, -EINVAL, "it is empty") : 0;
@@ -256,11 +291,14 @@ static int read_documents(struct reading *reading, const char *text, size_t leng
 	return result;
 }
 
-int tally_saved_counts_read(const char *path, const char *text, size_t length, struct tally_arena *arena,
-			    struct tally_saved_counts *out, struct tally_error *err)
+int tally_saved_counts_read(const char *path, const char *text, size_t length,
+			    struct tally_arena *arena, struct tally_saved_counts *out,
+			    struct tally_error *err)
 {
 	struct tally_error inner = TALLY_ERROR_NONE;
-	*out = (struct tally_saved_counts){ .path = path, .command = "", .provider = "", .machine = "", .ended = "" };
+	*out = (struct tally_saved_counts){
+		.path = path, .command = "", .provider = "", .machine = "", .ended = ""
+	};
 	struct reading reading = { .arena = arena, .counts = out };
 	int result = read_documents(&reading, text, length, &inner);
 	if (result >= 0)
@@ -280,9 +318,10 @@ void tally_saved_counts_release(struct tally_saved_counts *counts)
 	tally_vector_release(&counts->notes);
 }
 
-/* --- names --------------------------------------------------------------------------------------------------- */
+/* --- names ---------------------------------------------------------------- */
 
-/* The event itself: of "vsim/instructions,counters=4/u" and of "instructions:u" it is "instructions". */
+/* The event itself: of "vsim/instructions,counters=4/u" and of "instructions:u" it is
+ * "instructions". */
 static const char *bare(const char *name, size_t *length)
 {
 	static const char modifiers[] = "ukhIGHpPSDWeb";
@@ -291,7 +330,8 @@ static const char *bare(const char *name, size_t *length)
 		*length = strcspn(slash + 1, ",/");
 		return slash + 1;
 	}
-	bool is_modified = colon && colon[1] && !colon[1 + strspn(colon + 1, modifiers)]; /* else a tracepoint's name */
+	/* else a tracepoint's name */
+	bool is_modified = colon && colon[1] && !colon[1 + strspn(colon + 1, modifiers)];
 	*length = is_modified ? (size_t)(colon - name) : strlen(name);
 	return name;
 }
@@ -304,7 +344,8 @@ static bool is_same_event(const char *a, const char *b)
 	return a_length == b_length && !memcmp(a, b, a_length);
 }
 
-const struct tally_saved_row *tally_saved_counts_find(const struct tally_saved_counts *counts, const char *name)
+const struct tally_saved_row *tally_saved_counts_find(const struct tally_saved_counts *counts,
+						      const char *name)
 {
 	const struct tally_saved_row *only = NULL;
 	for (size_t i = 0; i < counts->rows.count; i++)

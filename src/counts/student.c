@@ -1,6 +1,7 @@
-/* Student's distribution for whole degrees of freedom, by the recurrence of its integral; between two of them p is
- * interpolated in 1/ν: from 2 on within 2 % of p where p is around 0.05, and a quarter too large where it is tiny
- * (tests/unit/test_compare.c).  Closed forms: libm need not be loaded.
+/* Student's distribution for whole degrees of freedom, by the recurrence of its integral; between
+ * two of them p is interpolated in 1/ν: from 2 on within 2 % of p where p is around 0.05, and a
+ * quarter too large where it is tiny (tests/unit/test_compare.c).  Closed forms: libm need not be
+ * loaded.
  *
  * With x = t/√(ν + t²), P(|T| ≤ t) is the share that J(x) = ∫₀ˣ (1 − u²)^((ν−2)/2) du has of J(1), and by parts
  * (k + 1) Jₖ = x (1 − x²)^(k/2) + k Jₖ₋₂ for the exponent k/2; J₀ = x, J₋₁ = arcsin x. */
@@ -26,7 +27,8 @@ static double arctan(double z)
 
 static double p_of(double t, int freedom)
 {
-	double cosine2 = freedom / (freedom + t * t), x = sqrt(1 - cosine2); /* (1 − x²) = cosine² */
+	/* (1 − x²) = cosine² */
+	double cosine2 = freedom / (freedom + t * t), x = sqrt(1 - cosine2);
 	bool is_odd = freedom % 2;
 	double part = is_odd ? arctan(t / sqrt(freedom)) : x, whole = is_odd ? half_pi : 1;
 	double power = is_odd ? sqrt(cosine2) : cosine2; /* cosineᵏ */

@@ -9,7 +9,8 @@ struct tally_reading tally_reading_since(struct tally_reading now, struct tally_
 {
 	return (struct tally_reading){ .value = difference(now.value, before.value),
 				       .enabled_ns = difference(now.enabled_ns, before.enabled_ns),
-				       .running_ns = difference(now.running_ns, before.running_ns) };
+				       .running_ns = difference(now.running_ns,
+								before.running_ns) };
 }
 
 void tally_total_add(struct tally_total *total, struct tally_reading reading)
@@ -21,8 +22,8 @@ void tally_total_add(struct tally_total *total, struct tally_reading reading)
 		total->was_scaled |= reading.enabled_ns > 0;
 		return;
 	}
-	/* Both times come from one clock, but not from one read of it: either may be ahead by nanoseconds, and those of a
-	 * cgroup by microseconds. */
+	/* Both times come from one clock, but not from one read of it: either may be ahead by
+	 * nanoseconds, and those of a cgroup by microseconds. */
 	double factor = 1;
 	if (reading.running_ns < reading.enabled_ns - reading.enabled_ns / 100000) {
 		factor = (double)reading.enabled_ns / (double)reading.running_ns;

@@ -1,16 +1,18 @@
 /* The line that reads the table.
  *
- * Rules by a table, walked from the most to the least specific; the first that holds speaks.  Thresholds are those
- * that the field has settled on: below one instruction per cycle a modern core (4 to 8 wide) mostly waits; ten
- * last-level misses per 1000 instructions at 200–300 cycles each are 2–3 cycles per instruction, more than the work
- * itself; a mispredicted branch costs 15–20 cycles, a TLB miss 20–40.  What took less than some milliseconds
- * is all start-up, and gets no verdict.
+ * Rules by a table, walked from the most to the least specific; the first that holds speaks.
+ * Thresholds are those that the field has settled on: below one instruction per cycle a modern core
+ * (4 to 8 wide) mostly waits; ten last-level misses per 1000 instructions at 200–300 cycles each
+ * are 2–3 cycles per instruction, more than the work itself; a mispredicted branch costs 15–20
+ * cycles, a TLB miss 20–40.  What took less than some milliseconds is all start-up, and gets no
+ * verdict.
  */
 #include "counts/counts.h"
 
 #include <stdio.h>
 
-#define MISS(level) ((uint64_t)TALLY_CACHE_##level | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16)
+#define MISS(level) \
+	((uint64_t)TALLY_CACHE_##level | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16)
 
 struct evidence {
 	double ipc;                          /* −1: not known, here and below */
@@ -18,28 +20,31 @@ struct evidence {
 	double utilized;                     /* CPUs */
 	double kernel_share;                 /* of the CPU time, 0…1 */
 	double faults;                       /* page faults per second of CPU time */
-	double preemptions;                  /* 0: it waited of its own will, or that is not known */
+	/* 0: it waited of its own will, or that is not known */
+	double preemptions;
 	bool has_caches;
 };
 
-static double per_kilo_instruction(const struct tally_count_table *table, uint32_t type, uint64_t config,
-				   const struct tally_count *instructions)
+static double per_kilo_instruction(const struct tally_count_table *table, uint32_t type,
+				   uint64_t config, const struct tally_count *instructions)
 {
-	const struct tally_count *row = tally_count_find(table, type, config, instructions->excludes, -1, NULL);
+	const struct tally_count *row = tally_count_find(table, type, config,
+							 instructions->excludes, -1, NULL);
 	return row && instructions->value > 0 ? 1000 * row->value / instructions->value : -1;
 }
 
 static const struct tally_count *any_instructions(const struct tally_count_table *table)
 {
 	for (size_t i = 0; i < table->count; i++)
-		if (table->rows[i].type == TALLY_TYPE_HARDWARE && table->rows[i].config == TALLY_HW_INSTRUCTIONS &&
+		if (table->rows[i].type == TALLY_TYPE_HARDWARE &&
+		    table->rows[i].config == TALLY_HW_INSTRUCTIONS &&
 		    table->rows[i].state == TALLY_COUNT_OK)
 			return &table->rows[i];
 	return NULL;
 }
 
-/* A task that is ready but not running is put aside every few milliseconds.  One that sleeps long and was disturbed a
- * few times beside it has waited all the same. */
+/* A task that is ready but not running is put aside every few milliseconds.  One that sleeps long
+ * and was disturbed a few times beside it has waited all the same. */
 static bool was_preempted(const struct tally_count_table *table, double clock_ns)
 {
 	enum { FEWEST = 5, LONGEST_WAIT_NS = 100000000 };
@@ -54,17 +59,20 @@ static struct evidence gather(const struct tally_count_table *table)
 	const struct tally_count *instructions = any_instructions(table), *faults;
 	double clock_ns = tally_count_clock_ns(table, NULL);
 	if (instructions) {
-		const struct tally_count *cycles = tally_count_find(table, TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES,
-								    instructions->excludes, instructions->group, NULL);
+		const struct tally_count *cycles = tally_count_find(
+			table, TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, instructions->excludes,
+			instructions->group, NULL);
 		if (cycles && cycles->value > 0)
 			e.ipc = instructions->value / cycles->value;
 		e.llc = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(LL), instructions);
 		if (e.llc < 0)
-			e.llc = per_kilo_instruction(table, TALLY_TYPE_HARDWARE, TALLY_HW_CACHE_MISSES, instructions);
+			e.llc = per_kilo_instruction(table, TALLY_TYPE_HARDWARE,
+						     TALLY_HW_CACHE_MISSES, instructions);
 		e.l1d = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(L1D), instructions);
 		e.dtlb = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(DTLB), instructions);
 		e.itlb = per_kilo_instruction(table, TALLY_TYPE_HW_CACHE, MISS(ITLB), instructions);
-		e.branch = per_kilo_instruction(table, TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_MISSES, instructions);
+		e.branch = per_kilo_instruction(table, TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_MISSES,
+						instructions);
 		e.has_caches = e.llc >= 0 || e.l1d >= 0;
 	}
 	faults = tally_count_find(table, TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS, 0, -1, NULL);
@@ -82,29 +90,52 @@ static struct evidence gather(const struct tally_count_table *table)
 static int say_pipeline(const struct evidence *e, char *out, size_t size)
 {
 	if (e->ipc < 1 && e->llc >= 5)
-		return snprintf(out, size, "memory bound: %.2f insn per cycle with %.1f last-level cache misses per "
-				"1000 instructions", e->ipc, e->llc);
+		return snprintf(
+			out, size,
+			"memory bound: %.2f insn per cycle with %.1f last-level cache misses per "
+			"1000 instructions",
+			e->ipc, e->llc);
 	if (e->ipc < 1.5 && e->dtlb >= 5)
-		return snprintf(out, size, "address translation costs much: %.1f dTLB misses per 1000 instructions at "
-				"%.2f insn per cycle; huge pages may help", e->dtlb, e->ipc);
+		return snprintf(
+			out, size,
+			"address translation costs much: %.1f dTLB misses per 1000 instructions at "
+			"%.2f insn per cycle; huge pages may help",
+			e->dtlb, e->ipc);
 	if (e->ipc < 2 && e->branch >= 8)
-		return snprintf(out, size, "bad speculation: %.1f mispredicted branches per 1000 instructions at %.2f "
-				"insn per cycle", e->branch, e->ipc);
+		return snprintf(
+			out, size,
+			"bad speculation: %.1f mispredicted branches per 1000 instructions at %.2f "
+			"insn per cycle",
+			e->branch, e->ipc);
 	if (e->ipc < 1.5 && e->itlb >= 2)
-		return snprintf(out, size, "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread "
-				"over too many pages", e->itlb);
+		return snprintf(
+			out, size,
+			"front end bound: %.1f iTLB misses per 1000 instructions; the code is spread "
+			"over too many pages",
+			e->itlb);
 	if (e->ipc < 1 && e->l1d >= 30)
-		return snprintf(out, size, "cache bound: %.0f L1-dcache misses per 1000 instructions at %.2f insn per "
-				"cycle, most of them answered by the next levels", e->l1d, e->ipc);
+		return snprintf(
+			out, size,
+			"cache bound: %.0f L1-dcache misses per 1000 instructions at %.2f insn per "
+			"cycle, most of them answered by the next levels",
+			e->l1d, e->ipc);
 	if (e->ipc < 1 && !e->has_caches)
-		return snprintf(out, size, "the pipeline mostly waits: %.2f insn per cycle; -d shows whether for memory",
-				e->ipc);
+		return snprintf(
+			out, size,
+			"the pipeline mostly waits: %.2f insn per cycle; -d shows whether for memory",
+			e->ipc);
 	if (e->ipc < 1)
-		return snprintf(out, size, "the pipeline mostly waits: %.2f insn per cycle, but not for caches, TLBs or "
-				"branches: long dependencies or divisions", e->ipc);
+		return snprintf(
+			out, size,
+			"the pipeline mostly waits: %.2f insn per cycle, but not for caches, TLBs or "
+			"branches: long dependencies or divisions",
+			e->ipc);
 	if (e->ipc >= 2)
-		return snprintf(out, size, "the pipeline is well used: %.2f insn per cycle; to be faster it must execute "
-				"less", e->ipc);
+		return snprintf(
+			out, size,
+			"the pipeline is well used: %.2f insn per cycle; to be faster it must execute "
+			"less",
+			e->ipc);
 	return 0;
 }
 
@@ -112,36 +143,52 @@ static int say_system(const struct evidence *e, double elapsed_ns, char *out, si
 {
 	bool waiting = e->utilized >= 0 && e->utilized < 0.5 && elapsed_ns >= 50e6;
 	if (waiting && e->preemptions > 0)
-		return snprintf(out, size, "had %.0f %% of one CPU: it was preempted %.0f times, other programs ran meanwhile",
-				100 * e->utilized, e->preemptions);
+		return snprintf(
+			out, size,
+			"had %.0f %% of one CPU: it was preempted %.0f times, other programs ran meanwhile",
+			100 * e->utilized, e->preemptions);
 	if (waiting)
-		return snprintf(out, size, "mostly waiting, not computing: %.0f %% of one CPU was used", 100 * e->utilized);
+		return snprintf(out, size,
+				"mostly waiting, not computing: %.0f %% of one CPU was used",
+				100 * e->utilized);
 	if (e->faults >= 100e3)
-		return snprintf(out, size, "memory is being got from the kernel all the time: %.0fK page faults per second "
-				"of CPU time", e->faults / 1e3);
+		return snprintf(
+			out, size,
+			"memory is being got from the kernel all the time: %.0fK page faults per second "
+			"of CPU time",
+			e->faults / 1e3);
 	if (e->kernel_share >= 0.5)
-		return snprintf(out, size, "%.0f %% of the CPU time is the kernel's: look at its system calls and faults",
-				100 * e->kernel_share);
+		return snprintf(
+			out, size,
+			"%.0f %% of the CPU time is the kernel's: look at its system calls and faults",
+			100 * e->kernel_share);
 	return 0;
 }
 
-/* No pipeline is simulated, so there are no cycles to speak of: what one such miss costs on usual machines weighs one sort
- * against another. */
-static bool say_simulated(const struct tally_count_table *table, const struct evidence *e, char *out, size_t size)
+/* No pipeline is simulated, so there are no cycles to speak of: what one such miss costs on usual
+ * machines weighs one sort against another. */
+static bool say_simulated(const struct tally_count_table *table, const struct evidence *e,
+			  char *out, size_t size)
 {
 	enum { SHORTEST_RUN = 5000000 };
 	const struct {
 		double misses, least, cycles;
 		const char *format;
 	} rows[] = {
-		{ e->llc, 5, 200, "memory bound: %.1f accesses per 1000 instructions go to memory" },
-		{ e->branch, 8, 15, "branch bound: %.1f branches per 1000 instructions are predicted wrongly" },
-		{ e->dtlb, 5, 30, "address translation costs much: %.1f page walks per 1000 instructions; huge pages may help" },
-		{ e->l1d, 30, 12, e->llc < 0 ? "cache bound: %.0f L1-dcache misses per 1000 instructions" :
-				  "cache bound: %.0f L1-dcache misses per 1000 instructions, most of them answered by the "
-				  "next levels" },
-		{ e->itlb, 2, 30, "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread over too many "
-				  "pages" },
+		{ e->llc, 5, 200,
+		  "memory bound: %.1f accesses per 1000 instructions go to memory" },
+		{ e->branch, 8, 15,
+		  "branch bound: %.1f branches per 1000 instructions are predicted wrongly" },
+		{ e->dtlb, 5, 30,
+		  "address translation costs much: %.1f page walks per 1000 instructions; huge pages may help" },
+		{ e->l1d, 30, 12,
+		  e->llc < 0
+			  ? "cache bound: %.0f L1-dcache misses per 1000 instructions"
+			  : "cache bound: %.0f L1-dcache misses per 1000 instructions, most of them answered by the "
+			    "next levels" },
+		{ e->itlb, 2, 30,
+		  "front end bound: %.1f iTLB misses per 1000 instructions; the code is spread over too many "
+		  "pages" },
 	};
 	const struct tally_count *instructions = any_instructions(table);
 	double cost = 0;
@@ -154,7 +201,10 @@ static bool say_simulated(const struct tally_count_table *table, const struct ev
 		}
 	if (cost > 0 || e->llc < 0 || e->l1d < 0 || e->branch < 0)
 		return cost > 0;
-	return snprintf(out, size, "neither caches nor branches hold it up: to be faster it must execute less") > 0;
+	return snprintf(
+		       out, size,
+		       "neither caches nor branches hold it up: to be faster it must execute less") >
+	       0;
 }
 
 bool tally_count_verdict(const struct tally_count_table *table, char *out, size_t size)

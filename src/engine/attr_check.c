@@ -1,5 +1,6 @@
-/* What an attribute may say, before any PMU is asked: SPEC A2 and the static rules of perf_event_open(2).  The order of
- * the checks is the kernel's, since it decides which errno a caller sees. */
+/* What an attribute may say, before any PMU is asked: SPEC A2 and the static rules of
+ * perf_event_open(2).  The order of the checks is the kernel's, since it decides which errno a
+ * caller sees. */
 #include "engine/engine_state.h"
 
 #define BRANCH_USER 1u
@@ -14,12 +15,16 @@
 
 int engine_allow_kernel(struct tally_engine *engine)
 {
-	return engine->settings.paranoid > 1 && !engine_capable(engine, TALLY_CAPABLE_PERFMON) ? -ENGINE_EACCES : 0;
+	return engine->settings.paranoid > 1 && !engine_capable(engine, TALLY_CAPABLE_PERFMON)
+		       ? -ENGINE_EACCES
+		       : 0;
 }
 
 int engine_allow_cpu(struct tally_engine *engine)
 {
-	return engine->settings.paranoid > 0 && !engine_capable(engine, TALLY_CAPABLE_PERFMON) ? -ENGINE_EACCES : 0;
+	return engine->settings.paranoid > 0 && !engine_capable(engine, TALLY_CAPABLE_PERFMON)
+		       ? -ENGINE_EACCES
+		       : 0;
 }
 
 static bool attr_has(const struct tally_attr *attr, uint64_t flag)
@@ -27,8 +32,10 @@ static bool attr_has(const struct tally_attr *attr, uint64_t flag)
 	return (attr->flags & flag) != 0;
 }
 
-/* Copies `size` bytes of the caller's, which may be fewer or more than this engine knows: the more must be zero. */
-static int copy_sized(struct tally_engine *engine, const uint8_t *user, struct tally_attr *attr, uint32_t size)
+/* Copies `size` bytes of the caller's, which may be fewer or more than this engine knows: the more
+ * must be zero. */
+static int copy_sized(struct tally_engine *engine, const uint8_t *user, struct tally_attr *attr,
+		      uint32_t size)
 {
 	uint8_t chunk[64];
 	for (uint32_t at = sizeof(*attr); at < size;) {
@@ -46,8 +53,10 @@ static int copy_sized(struct tally_engine *engine, const uint8_t *user, struct t
 
 static int check_reserved(const struct tally_attr *attr)
 {
-	bool reserved = attr->flags & ~FLAGS_KNOWN || attr->reserved_2 || attr->aux_action & ~AUX_ACTIONS_KNOWN;
-	bool unknown = attr->sample_type & ~(TALLY_SAMPLE_MAX - 1) || attr->read_format & ~(TALLY_FORMAT_MAX - 1);
+	bool reserved = attr->flags & ~FLAGS_KNOWN || attr->reserved_2 ||
+			attr->aux_action & ~AUX_ACTIONS_KNOWN;
+	bool unknown = attr->sample_type & ~(TALLY_SAMPLE_MAX - 1) ||
+		       attr->read_format & ~(TALLY_FORMAT_MAX - 1);
 	return reserved || unknown ? -ENGINE_EINVAL : 0;
 }
 
@@ -81,12 +90,16 @@ static int check_registers(const struct tally_engine *engine, uint64_t mask)
 
 static int check_user_state(const struct tally_engine *engine, const struct tally_attr *attr)
 {
-	int error = attr->sample_type & TALLY_SAMPLE_REGS_USER ? check_registers(engine, attr->sample_regs_user) : 0;
+	int error = attr->sample_type & TALLY_SAMPLE_REGS_USER
+			    ? check_registers(engine, attr->sample_regs_user)
+			    : 0;
 	if (error || !(attr->sample_type & TALLY_SAMPLE_STACK_USER))
 		return error;
 	if (!engine->host.user_stack)
 		return -ENGINE_ENOSYS;
-	return attr->sample_stack_user >= STACK_USER_MAX || attr->sample_stack_user % 8 ? -ENGINE_EINVAL : 0;
+	return attr->sample_stack_user >= STACK_USER_MAX || attr->sample_stack_user % 8
+		       ? -ENGINE_EINVAL
+		       : 0;
 }
 
 /* What contradicts itself. */
@@ -94,9 +107,12 @@ static int check_pairs(const struct tally_attr *attr)
 {
 	uint64_t both_weights = TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT;
 	bool weights = (attr->sample_type & both_weights) == both_weights;
-	bool thread = attr_has(attr, TALLY_ATTR_INHERIT_THREAD) && !attr_has(attr, TALLY_ATTR_INHERIT);
-	bool exec = attr_has(attr, TALLY_ATTR_REMOVE_ON_EXEC) && attr_has(attr, TALLY_ATTR_ENABLE_ON_EXEC);
-	bool sigtrap = attr_has(attr, TALLY_ATTR_SIGTRAP) && !attr_has(attr, TALLY_ATTR_REMOVE_ON_EXEC);
+	bool thread = attr_has(attr, TALLY_ATTR_INHERIT_THREAD) &&
+		      !attr_has(attr, TALLY_ATTR_INHERIT);
+	bool exec = attr_has(attr, TALLY_ATTR_REMOVE_ON_EXEC) &&
+		    attr_has(attr, TALLY_ATTR_ENABLE_ON_EXEC);
+	bool sigtrap = attr_has(attr, TALLY_ATTR_SIGTRAP) &&
+		       !attr_has(attr, TALLY_ATTR_REMOVE_ON_EXEC);
 	return weights || thread || exec || sigtrap ? -ENGINE_EINVAL : 0;
 }
 
@@ -105,16 +121,19 @@ int engine_attr_copy(struct tally_engine *engine, const void *user, struct tally
 	const uint8_t *bytes = user;
 	uint32_t size, known = sizeof(*attr);
 	*attr = (struct tally_attr){ 0 };
-	int error = engine_copy_in(engine, &size, bytes + offsetof(struct tally_attr, size), sizeof(size));
+	int error = engine_copy_in(engine, &size, bytes + offsetof(struct tally_attr, size),
+				   sizeof(size));
 	if (error)
 		return error;
 	if (!size)
 		size = TALLY_ATTR_SIZE_VER0;
-	error = size < TALLY_ATTR_SIZE_VER0 || size > engine->host.page_size ? -ENGINE_E2BIG
-									      : copy_sized(engine, bytes, attr, size);
+	error = size < TALLY_ATTR_SIZE_VER0 || size > engine->host.page_size
+			? -ENGINE_E2BIG
+			: copy_sized(engine, bytes, attr, size);
 	if (error == -ENGINE_E2BIG) /* whether it could be told changes nothing */
-		engine_copy_out(engine, (uint8_t *)(uintptr_t)bytes + offsetof(struct tally_attr, size), &known,
-				sizeof(known));
+		engine_copy_out(engine,
+				(uint8_t *)(uintptr_t)bytes + offsetof(struct tally_attr, size),
+				&known, sizeof(known));
 	if (error)
 		return error;
 	attr->size = size;

@@ -1,9 +1,10 @@
-/* AUX output: a PMU writes bulk data of its own into an area beside the ring, and AUX records in the ring tell what came
- * (SPEC D4).
+/* AUX output: a PMU writes bulk data of its own into an area beside the ring, and AUX records in
+ * the ring tell what came (SPEC D4).
  *
- * One writer at a time: the PMU that owns the area, between begin and end; a nested begin is refused.  Against the
- * reader the order is the ring's: begin acquires aux_tail (A), end releases aux_head (B).  In overwrite mode nobody
- * waits for the reader; who wants the data stops the event first and takes what lies before aux_head. */
+ * One writer at a time: the PMU that owns the area, between begin and end; a nested begin is
+ * refused.  Against the reader the order is the ring's: begin acquires aux_tail (A), end releases
+ * aux_head (B).  In overwrite mode nobody waits for the reader; who wants the data stops the event
+ * first and takes what lies before aux_head. */
 #include "engine/ring_access.h"
 #include "engine/ring_buffer.h"
 #include "engine/sample_record.h"
@@ -47,8 +48,12 @@ int tally_engine_aux_begin(struct tally_pmu_event *hw, struct tally_engine_aux *
 			return -ENGINE_ENOSPC;
 		}
 	}
-	*out = (struct tally_engine_aux){ .head = head, .room = room, .area = aux->area, .area_size = aux->size,
-					  .overwrite = aux->overwrite, .opaque = aux };
+	*out = (struct tally_engine_aux){ .head = head,
+					  .room = room,
+					  .area = aux->area,
+					  .area_size = aux->size,
+					  .overwrite = aux->overwrite,
+					  .opaque = aux };
 	return 0;
 }
 
@@ -61,7 +66,8 @@ static bool wakeup_due(struct engine_aux *aux, uintptr_t head)
 	return true;
 }
 
-void tally_engine_aux_end(struct tally_pmu_event *hw, struct tally_engine_aux *in, size_t written, uint64_t flags)
+void tally_engine_aux_end(struct tally_pmu_event *hw, struct tally_engine_aux *in, size_t written,
+			  uint64_t flags)
 {
 	struct engine_event *event = engine_event_of(hw);
 	struct engine_aux *aux = in->opaque;
@@ -74,10 +80,12 @@ void tally_engine_aux_end(struct tally_pmu_event *hw, struct tally_engine_aux *i
 		from = head = (uintptr_t)in->head;
 	}
 	engine_shared_store(&aux->head, head);
-	engine_page_store_release(&ring->page->aux_head, head); /* B: before the record that points there */
+	/* B: before the record that points there */
+	engine_page_store_release(&ring->page->aux_head, head);
 	/* That it was overwritten alone is no news. */
 	if (written || (flags & ~(uint64_t)FLAG_OVERWRITE))
-		engine_output_record(event, TALLY_RECORD_AUX, (uint64_t[]){ from, written, flags }, 3 * sizeof(uint64_t));
+		engine_output_record(event, TALLY_RECORD_AUX, (uint64_t[]){ from, written, flags },
+				     3 * sizeof(uint64_t));
 	if (flags & FLAG_TRUNCATED)
 		engine_event_pend(event, ENGINE_PENDING_DISABLE);
 	if (wakeup_due(aux, head) || (flags & FLAG_TRUNCATED))

@@ -1,12 +1,12 @@
 /* The "breakpoint" PMU: hits of an address, by the host's debug registers.
  *
- * Slots are promised at the opening, so that an event that could be opened can be scheduled: a CPU must have one for
- * each of its own breakpoints, and beside them for those of any one task. */
+ * Slots are promised at the opening, so that an event that could be opened can be scheduled: a CPU
+ * must have one for each of its own breakpoints, and beside them for those of any one task. */
 #include "engine/engine_state.h"
 
 #define LENGTH_MAX 8u /* of one watched stretch */
 
-/* --- validation ------------------------------------------------------------------------------------------------------ */
+/* --- validation ----------------------------------------------------------- */
 
 static int check_type(const struct tally_attr *attr)
 {
@@ -35,7 +35,8 @@ static int check_place(struct engine_event *event, const struct tally_attr *attr
 
 	if (in_kernel && attr->flags & TALLY_ATTR_EXCLUDE_KERNEL)
 		return -ENGINE_EINVAL;
-	return in_kernel && !engine_capable(event->engine, TALLY_CAPABLE_SYS_ADMIN) ? -ENGINE_EPERM : 0;
+	return in_kernel && !engine_capable(event->engine, TALLY_CAPABLE_SYS_ADMIN) ? -ENGINE_EPERM
+										    : 0;
 }
 
 static int check(struct engine_event *event, const struct tally_attr *attr)
@@ -47,7 +48,7 @@ static int check(struct engine_event *event, const struct tally_attr *attr)
 	return error ? error : check_place(event, attr);
 }
 
-/* --- slots ------------------------------------------------------------------------------------------------------------- */
+/* --- slots ---------------------------------------------------------------- */
 
 static unsigned of_cpu(const struct tally_engine *engine, unsigned cpu)
 {
@@ -57,7 +58,8 @@ static unsigned of_cpu(const struct tally_engine *engine, unsigned cpu)
 	return count;
 }
 
-static unsigned of_task(const struct tally_engine *engine, const struct tally_engine_task *task, unsigned cpu)
+static unsigned of_task(const struct tally_engine *engine, const struct tally_engine_task *task,
+			unsigned cpu)
 {
 	unsigned count = 0;
 	ENGINE_LIST_EACH(event, &engine->breakpoints, struct engine_event, breakpoint_link)
@@ -83,18 +85,20 @@ static bool has_slot(const struct engine_event *event)
 		if (event->cpu >= 0 && event->cpu != (int)cpu)
 			continue;
 		unsigned used = of_cpu(engine, cpu);
-		used += event->task ? of_task(engine, event->task, cpu) : of_busiest_task(engine, cpu);
+		used += event->task ? of_task(engine, event->task, cpu)
+				    : of_busiest_task(engine, cpu);
 		if (used >= engine->host.breakpoint_slots)
 			return false;
 	}
 	return true;
 }
 
-/* --- the PMU ------------------------------------------------------------------------------------------------------------ */
+/* --- the PMU -------------------------------------------------------------- */
 
 static int breakpoint_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *hw)
 {
-	const unsigned no_type = 0, every_type = TALLY_BREAKPOINT_R | TALLY_BREAKPOINT_W | TALLY_BREAKPOINT_X;
+	const unsigned no_type = 0,
+		       every_type = TALLY_BREAKPOINT_R | TALLY_BREAKPOINT_W | TALLY_BREAKPOINT_X;
 	struct engine_event *event = engine_event_of(hw);
 	struct tally_engine *engine = event->engine;
 
@@ -130,7 +134,8 @@ static int breakpoint_add(struct tally_pmu_event *hw, unsigned flags)
 		engine_swevent_add(event, flags, NULL);
 		hw->index = (int)slot;
 		__atomic_store_n(&cpu->breakpoints[slot], event, __ATOMIC_RELEASE);
-		if (!host->watch(host->host, slot, hw->attr->config1, hw->attr->config2, hw->attr->bp_type))
+		if (!host->watch(host->host, slot, hw->attr->config1, hw->attr->config2,
+				 hw->attr->bp_type))
 			return 0;
 		__atomic_store_n(&cpu->breakpoints[slot], NULL, __ATOMIC_RELEASE);
 		hw->index = -1;
@@ -181,8 +186,8 @@ int engine_breakpoint_register(struct tally_engine *engine)
 	return tally_engine_pmu_register(engine, &engine->breakpoint_pmu);
 }
 
-void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot, const struct tally_engine_regs *regs,
-				 uint64_t address)
+void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot,
+				 const struct tally_engine_regs *regs, uint64_t address)
 {
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 
@@ -191,7 +196,8 @@ void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot, con
 	if (level < 0)
 		return;
 	struct engine_event *event = slot < engine->host.breakpoint_slots
-					     ? __atomic_load_n(&cpu->breakpoints[slot], __ATOMIC_ACQUIRE)
+					     ? __atomic_load_n(&cpu->breakpoints[slot],
+							       __ATOMIC_ACQUIRE)
 					     : NULL;
 	if (event) {
 		struct tally_engine_hit hit = { .address = event->attr.config1 };
@@ -200,7 +206,7 @@ void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot, con
 	engine_hit_leave(cpu, level);
 }
 
-/* --- MODIFY_ATTRIBUTES --------------------------------------------------------------------------------------------------- */
+/* --- MODIFY_ATTRIBUTES ---------------------------------------------------- */
 
 static bool same_elsewhere(const struct tally_attr *old, const struct tally_attr *wanted)
 {
@@ -218,10 +224,12 @@ static void change(struct engine_event *event, const struct tally_attr *attr)
 	event->attr.bp_type = attr->bp_type;
 	event->attr.config1 = attr->config1;
 	event->attr.config2 = attr->config2;
-	event->attr.flags = (event->attr.flags & ~TALLY_ATTR_DISABLED) | (attr->flags & TALLY_ATTR_DISABLED);
+	event->attr.flags = (event->attr.flags & ~TALLY_ATTR_DISABLED) |
+			    (attr->flags & TALLY_ATTR_DISABLED);
 }
 
-/* Also when it fails the event is then as attr.disabled says (measured), whatever ENABLE and DISABLE said meanwhile. */
+/* Also when it fails the event is then as attr.disabled says (measured), whatever ENABLE and
+ * DISABLE said meanwhile. */
 int engine_breakpoint_modify(struct engine_event *event, const struct tally_attr *attr)
 {
 	engine_event_disable_alone(event);

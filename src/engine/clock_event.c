@@ -1,13 +1,15 @@
 /* cpu-clock and task-clock: they count nanoseconds, and sample by a timer of the host.
  *
- * Both count while they are on a CPU: the one of a task while the task runs, which is where they would differ, is the
- * context's doing.  Frequency is a period here, for good: time passes evenly. */
+ * Both count while they are on a CPU: the one of a task while the task runs, which is where they
+ * would differ, is the context's doing.  Frequency is a period here, for good: time passes
+ * evenly. */
 #include "engine/clock_event.h"
 
 #define PERIOD_MIN_NS 10000u
 #define NS_PER_S 1000000000ull
 
-/* Safe against a sample that reads it on top: what each of the two adds is off, their sum is not. */
+/* Safe against a sample that reads it on top: what each of the two adds is off, their sum is
+ * not. */
 static void update(struct engine_event *event)
 {
 	uint64_t now = engine_now(event->engine);

@@ -1,7 +1,7 @@
 /* Contexts: where events live, and how the surface changes what a CPU is working with.
  *
- * A context is a task's or a CPU's, and holds the events of all PMUs.  It is *on* a CPU while its task runs there, and a
- * CPU's is on while the CPU is up.  Four parties want to touch it:
+ * A context is a task's or a CPU's, and holds the events of all PMUs.  It is *on* a CPU while its
+ * task runs there, and a CPU's is on while the CPU is up.  Four parties want to touch it:
  *
  *   the scheduler    switches, ticks, hotplug: on its CPU, interrupts off (context_schedule.c)
  *   run_pending()    on its CPU, interrupts off
@@ -9,34 +9,40 @@
  *   the surface      open, close, ioctl, read, fork, exec, exit: on any CPU, one at a time by the engine lock
  *
  * The rules:
- *   1. What is in a context, which event is in which group, and the events' states and times change under the context's
+ *   1. What is in a context, which event is in which group, and the events' states and times change
+ *   under the context's
  *      lock with interrupts off; so that within one CPU scheduler, run_pending() and surface exclude one another by
  *      interrupts alone, and the lock is there for the surface that comes from another CPU.
- *   2. A context that is on a CPU is changed on that CPU alone, because PMU operations program that CPU's counters and
+ *   2. A context that is on a CPU is changed on that CPU alone, because PMU operations program that
+ *   CPU's counters and
  *      because hits there walk listener lists without a lock.  The surface goes there with host->run_on(); a context
  *      that is on no CPU it changes where it is.  Only times and states of events that aren't ACTIVE may be brought up
  *      to date from elsewhere: nobody's counter is touched.
- *   3. Which events are in a context, and in which group, changes by the surface alone.  So it may read these lists
+ *   3. Which events are in a context, and in which group, changes by the surface alone.  So it may
+ *   read these lists
  *      under the engine lock without the context's.
- *   4. Lock order: engine lock, a CPU's context, its current task's context.  Whoever comes from another CPU takes one
+ *   4. Lock order: engine lock, a CPU's context, its current task's context.  Whoever comes from
+ *   another CPU takes one
  *      context's lock, and never asks for run_on() with it: nothing can wait in a circle.
  *
- * Between deciding where a context is and getting there, its task may move: call_there() looks again once it has the
- * locks, and when the task is gone nothing is done and the surface starts anew; likewise call_elsewhere() when the
- * task has come to run.  task->cpu decides; it is set by tally_engine_switch_in() before it looks for a context,
- * and cleared by _switch_out() after the context left, both on the task's CPU with interrupts off.  So on CPU c with
- * interrupts off `task->cpu == c` is stable, and under the lock of a context that is on no CPU `task->cpu == -1` means
- * that a switch_in() under way has yet to take the lock, and will then find what was done.  A context that is made
- * while its task runs is published before task->cpu is read, and switch_in() does it in the opposite order, with
- * sequential consistency: one of the two sees the other, and an event that is opened on a running task counts at once.
- * Each retry means that the task was switched; it ends since the host runs function calls before it runs tasks.
+ * Between deciding where a context is and getting there, its task may move: call_there() looks
+ * again once it has the locks, and when the task is gone nothing is done and the surface starts
+ * anew; likewise call_elsewhere() when the task has come to run.  task->cpu decides; it is set by
+ * tally_engine_switch_in() before it looks for a context, and cleared by _switch_out() after the
+ * context left, both on the task's CPU with interrupts off.  So on CPU c with interrupts off
+ * `task->cpu == c` is stable, and under the lock of a context that is on no CPU `task->cpu == -1`
+ * means that a switch_in() under way has yet to take the lock, and will then find what was done.  A
+ * context that is made while its task runs is published before task->cpu is read, and switch_in()
+ * does it in the opposite order, with sequential consistency: one of the two sees the other, and an
+ * event that is opened on a running task counts at once.  Each retry means that the task was
+ * switched; it ends since the host runs function calls before it runs tasks.
  *
- * Freeing: contexts count references (their task, their events) under the engine lock, and are retired, since a hit may
- * still read the time of the context that its event was in. */
+ * Freeing: contexts count references (their task, their events) under the engine lock, and are
+ * retired, since a hit may still read the time of the context that its event was in. */
 #include "engine/engine_schedule.h"
 
-void engine_context_init(struct engine_context *context, struct tally_engine *engine, struct tally_engine_task *task,
-			 int cpu)
+void engine_context_init(struct engine_context *context, struct tally_engine *engine,
+			 struct tally_engine_task *task, int cpu)
 {
 	context->engine = engine;
 	context->task = task;
@@ -77,7 +83,8 @@ int engine_context_find(struct tally_engine *engine, struct tally_engine_task *t
 		if (!context)
 			return -ENGINE_ENOMEM;
 		engine_context_init(context, engine, task, -1);
-		__atomic_store_n(&task->context, context, __ATOMIC_SEQ_CST); /* pairs with tally_engine_switch_in() */
+		/* pairs with tally_engine_switch_in() */
+		__atomic_store_n(&task->context, context, __ATOMIC_SEQ_CST);
 	}
 	*out = task->context;
 	return 0;
@@ -86,10 +93,11 @@ int engine_context_find(struct tally_engine *engine, struct tally_engine_task *t
 void engine_context_update_time(struct engine_context *context)
 {
 	if (context->running)
-		engine_store64(&context->time, engine_now(context->engine) - engine_load64(&context->offset));
+		engine_store64(&context->time,
+			       engine_now(context->engine) - engine_load64(&context->offset));
 }
 
-/* --- where a context is ---------------------------------------------------------------------------------------------------------- */
+/* --- where a context is --------------------------------------------------- */
 
 struct context_call {
 	struct engine_context *context;
@@ -104,7 +112,9 @@ static int runs_on(const struct engine_context *context)
 {
 	if (context->task)
 		return context->dead ? -1 : __atomic_load_n(&context->task->cpu, __ATOMIC_SEQ_CST);
-	return __atomic_load_n(&context->engine->cpus[context->cpu].up, __ATOMIC_ACQUIRE) ? context->cpu : -1;
+	return __atomic_load_n(&context->engine->cpus[context->cpu].up, __ATOMIC_ACQUIRE)
+		       ? context->cpu
+		       : -1;
 }
 
 static void call_there(void *argument)
@@ -138,7 +148,8 @@ static void call_elsewhere(struct context_call *call, bool unplugged)
 }
 
 void engine_context_call_in(struct engine_context *context, struct engine_event *event,
-			    void (*function)(struct engine_event *event, void *argument), void *argument)
+			    void (*function)(struct engine_event *event, void *argument),
+			    void *argument)
 {
 	const struct tally_engine_host *host = &context->engine->host;
 	struct context_call call = { context, event, function, argument, false };
@@ -146,7 +157,8 @@ void engine_context_call_in(struct engine_context *context, struct engine_event 
 		int cpu = runs_on(context);
 		if (cpu < 0)
 			call_elsewhere(&call, false);
-		else if (host->run_on(host->host, (unsigned)cpu, call_there, &call) && !context->task)
+		else if (host->run_on(host->host, (unsigned)cpu, call_there, &call) &&
+			 !context->task)
 			call_elsewhere(&call, true);
 		if (call.done)
 			return;
@@ -155,7 +167,8 @@ void engine_context_call_in(struct engine_context *context, struct engine_event 
 	}
 }
 
-void engine_context_call(struct engine_event *event, void (*function)(struct engine_event *event, void *argument),
+void engine_context_call(struct engine_event *event,
+			 void (*function)(struct engine_event *event, void *argument),
 			 void *argument)
 {
 	const struct tally_engine_host *host = &event->engine->host;
@@ -168,7 +181,7 @@ void engine_context_call(struct engine_event *event, void (*function)(struct eng
 	host->irq_restore(host->host, state);
 }
 
-/* --- in and out ------------------------------------------------------------------------------------------------------------------- */
+/* --- in and out ----------------------------------------------------------- */
 
 struct installation {
 	struct engine_context *context;
@@ -230,7 +243,8 @@ static void take_out(struct engine_event *event, void *argument)
 	struct engine_context *context = event->context;
 	struct engine_cpu *cpu = engine_context_here(context);
 	if (cpu && removal->detach)
-		engine_event_out(event, cpu); /* members that were on stay on, as leaders of their own */
+		/* members that were on stay on, as leaders of their own */
+		engine_event_out(event, cpu);
 	else if (cpu && event->leader == event)
 		engine_group_schedule_out(event, cpu);
 	else if (cpu)
@@ -267,7 +281,8 @@ static void become_single(struct engine_event *member, void *argument)
 	engine_group_release(member);
 }
 
-/* An event whose task has exited, or that an exec removed: only its group, whose others may count still, is left. */
+/* An event whose task has exited, or that an exec removed: only its group, whose others may count
+ * still, is left. */
 static void detach_removed(struct engine_event *event)
 {
 	if (event->leader != event)
@@ -288,7 +303,7 @@ void engine_context_remove(struct engine_event *event, bool detach, bool exiting
 		detach_removed(event);
 }
 
-/* --- on and off ------------------------------------------------------------------------------------------------------------------- */
+/* --- on and off ----------------------------------------------------------- */
 
 static void enable(struct engine_event *event, void *argument)
 {
@@ -323,7 +338,8 @@ static void disable(struct engine_event *event, void *argument)
 		engine_event_set_state(event, ENGINE_EVENT_OFF);
 }
 
-static void with_children(struct engine_event *event, void (*function)(struct engine_event *event, void *argument))
+static void with_children(struct engine_event *event,
+			  void (*function)(struct engine_event *event, void *argument))
 {
 	engine_context_call(event, function, NULL);
 	ENGINE_LIST_EACH(child, &event->children, struct engine_event, child_link)
@@ -362,7 +378,7 @@ void engine_event_disable_here(struct engine_event *event)
 	engine_cpu_unlock(engine, cpu, &held);
 }
 
-/* --- H3 ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- H3 ------------------------------------------------------------------- */
 
 struct sync {
 	bool group, elsewhere, done;
@@ -402,7 +418,8 @@ static void sync_event(struct engine_event *event, void *argument)
 	sync->done = true;
 }
 
-/* From here, if no PMU has to be asked: a read of what doesn't count now need not interrupt another CPU. */
+/* From here, if no PMU has to be asked: a read of what doesn't count now need not interrupt another
+ * CPU. */
 static bool sync_from_memory(struct engine_event *event, struct sync *sync)
 {
 	struct engine_context *context = event->context;

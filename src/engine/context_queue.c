@@ -1,9 +1,10 @@
 /* The order in which a context's groups are tried.
  *
- * A recorder opens an event per CPU on each task that it watches, so on a large machine a task has a thousand groups of
- * which a CPU can run one.  Groups that are bound to a CPU therefore have queues by CPU, and a switch looks at one of
- * them beside the queue of groups for any CPU.  `turn` keeps the order between the two: a walk merges them, and a group
- * that is rotated takes the next turn. */
+ * A recorder opens an event per CPU on each task that it watches, so on a large machine a task has
+ * a thousand groups of which a CPU can run one.  Groups that are bound to a CPU therefore have
+ * queues by CPU, and a switch looks at one of them beside the queue of groups for any CPU.  `turn`
+ * keeps the order between the two: a walk merges them, and a group that is rotated takes the next
+ * turn. */
 #include "engine/engine_schedule.h"
 
 void engine_queue_init(struct engine_queue *queue)
@@ -17,7 +18,8 @@ static bool is_bound(const struct engine_context *context, const struct engine_e
 	return context->task && leader->cpu >= 0;
 }
 
-static struct engine_queue *queue_of(struct engine_context *context, const struct engine_event *leader)
+static struct engine_queue *queue_of(struct engine_context *context,
+				     const struct engine_event *leader)
 {
 	if (!is_bound(context, leader) || !context->by_cpu)
 		return &context->any;
@@ -51,13 +53,14 @@ void engine_queue_rotate(struct engine_event *leader)
 	append(queue_of(leader->context, leader), leader);
 }
 
-/* --- the table ---------------------------------------------------------------------------------------------------------------- */
+/* --- the table ------------------------------------------------------------ */
 
 void engine_queue_table_new(const struct engine_context *context, const struct engine_event *leader,
 			    struct engine_queue_table *table)
 {
 	enum { SMALLEST = 8 };
-	unsigned cpus = context->engine->host.cpus, size = context->by_cpu_size ? context->by_cpu_size : SMALLEST;
+	unsigned cpus = context->engine->host.cpus,
+		 size = context->by_cpu_size ? context->by_cpu_size : SMALLEST;
 	*table = (struct engine_queue_table){ 0 };
 	if (!is_bound(context, leader) || leader->leader != leader)
 		return;
@@ -110,13 +113,14 @@ void engine_queue_table_free(struct tally_engine *engine, struct engine_queue_ta
 	*table = (struct engine_queue_table){ 0 };
 }
 
-/* --- the walk ------------------------------------------------------------------------------------------------------------------ */
+/* --- the walk ------------------------------------------------------------- */
 
-void engine_queue_walk_begin(struct engine_queue_walk *walk, const struct engine_context *context, unsigned cpu,
-			     bool pinned)
+void engine_queue_walk_begin(struct engine_queue_walk *walk, const struct engine_context *context,
+			     unsigned cpu, bool pinned)
 {
 	const struct engine_queue *any = &context->any;
-	const struct engine_queue *bound = context->by_cpu ? &context->by_cpu[cpu & (context->by_cpu_size - 1)] : NULL;
+	const struct engine_queue *bound =
+		context->by_cpu ? &context->by_cpu[cpu & (context->by_cpu_size - 1)] : NULL;
 	walk->cpu = (int)cpu;
 	walk->head[0] = pinned ? &any->pinned : &any->flexible;
 	walk->head[1] = !bound ? walk->head[0] : pinned ? &bound->pinned : &bound->flexible;
@@ -132,7 +136,8 @@ struct engine_event *engine_queue_walk_next(struct engine_queue_walk *walk)
 		for (unsigned i = 0; i < 2; i++) {
 			if (walk->at[i] == walk->head[i])
 				continue;
-			struct engine_event *leader = ENGINE_CONTAINER(walk->at[i], struct engine_event, group_link);
+			struct engine_event *leader = ENGINE_CONTAINER(
+				walk->at[i], struct engine_event, group_link);
 			if (!first || leader->turn < first->turn) {
 				first = leader;
 				from = i;

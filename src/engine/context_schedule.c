@@ -1,19 +1,23 @@
-/* Which groups are on a CPU, and when that changes: at switches, ticks, openings and enablings, and when CPUs come and go.
+/* Which groups are on a CPU, and when that changes: at switches, ticks, openings and enablings, and
+ * when CPUs come and go.
  *
- * Groups are tried in the order CPU-pinned, task-pinned, CPU-flexible, task-flexible, each list in its own order; once a
- * flexible group of a PMU found no room the later ones of that PMU in the list are not tried, else small groups would
- * starve large ones.  Whoever comes may push out what ranks behind it, of its PMUs alone: events of other PMUs, and of
- * software, stay on undisturbed.  A pinned group without room goes to ERROR (B7).  A flexible one without room makes its
- * PMU rotate at each tick (B6): the first group of the PMU becomes the last, in the CPU's context and the task's, and
- * both are tried anew.
+ * Groups are tried in the order CPU-pinned, task-pinned, CPU-flexible, task-flexible, each list in
+ * its own order; once a flexible group of a PMU found no room the later ones of that PMU in the
+ * list are not tried, else small groups would starve large ones.  Whoever comes may push out what
+ * ranks behind it, of its PMUs alone: events of other PMUs, and of software, stay on undisturbed.
+ * A pinned group without room goes to ERROR (B7).  A flexible one without room makes its PMU rotate
+ * at each tick (B6): the first group of the PMU becomes the last, in the CPU's context and the
+ * task's, and both are tried anew.
  *
- * Everything here runs on the CPU that it is about, with interrupts off; context.c says why that is enough. */
+ * Everything here runs on the CPU that it is about, with interrupts off; context.c says why that is
+ * enough. */
 #include "engine/engine_schedule.h"
 
 enum { PINNED = 1, FLEXIBLE = 2 };
 enum { POLL_CODE_ERR = 4 };
 
-void engine_cpu_lock(struct tally_engine *engine, struct engine_cpu *cpu, struct engine_cpu_held *held)
+void engine_cpu_lock(struct tally_engine *engine, struct engine_cpu *cpu,
+		     struct engine_cpu_held *held)
 {
 	held->task = cpu->task_context;
 	held->outer = engine_lock(engine, &cpu->context.lock);
@@ -24,14 +28,16 @@ void engine_cpu_lock(struct tally_engine *engine, struct engine_cpu *cpu, struct
 	engine_context_update_time(held->task);
 }
 
-void engine_cpu_unlock(struct tally_engine *engine, struct engine_cpu *cpu, struct engine_cpu_held *held)
+void engine_cpu_unlock(struct tally_engine *engine, struct engine_cpu *cpu,
+		       struct engine_cpu_held *held)
 {
 	if (held->task)
 		engine_unlock(engine, &held->task->lock, held->inner);
 	engine_unlock(engine, &cpu->context.lock, held->outer);
 }
 
-void engine_cpu_bring(struct engine_cpu *cpu, struct engine_context *context, struct engine_cpu_held *held)
+void engine_cpu_bring(struct engine_cpu *cpu, struct engine_context *context,
+		      struct engine_cpu_held *held)
 {
 	if (held->task)
 		return;
@@ -45,7 +51,7 @@ void engine_cpu_bring(struct engine_cpu *cpu, struct engine_context *context, st
 	engine_context_enter(context, cpu);
 }
 
-/* --- out and in ---------------------------------------------------------------------------------------------------------------- */
+/* --- out and in ----------------------------------------------------------- */
 
 static void list_out(struct engine_list *active, struct engine_cpu *cpu, uint64_t pmus)
 {
@@ -54,7 +60,8 @@ static void list_out(struct engine_list *active, struct engine_cpu *cpu, uint64_
 			engine_group_schedule_out(leader, cpu);
 }
 
-static void schedule_out(struct engine_context *context, struct engine_cpu *cpu, unsigned kinds, uint64_t pmus)
+static void schedule_out(struct engine_context *context, struct engine_cpu *cpu, unsigned kinds,
+			 uint64_t pmus)
 {
 	if (!context)
 		return;
@@ -67,7 +74,8 @@ static void schedule_out(struct engine_context *context, struct engine_cpu *cpu,
 }
 
 /* `full`: PMUs on which an earlier group of the list found no room. */
-static bool may_go_on(const struct engine_event *leader, const struct engine_cpu *cpu, uint64_t full)
+static bool may_go_on(const struct engine_event *leader, const struct engine_cpu *cpu,
+		      uint64_t full)
 {
 	if (leader->software_only)
 		return true;
@@ -88,16 +96,19 @@ static void no_room(struct engine_event *leader)
 	}
 	engine_event_set_state(leader, ENGINE_EVENT_ERROR);
 	leader->pending_code = POLL_CODE_ERR;
-	engine_event_pend(leader, ENGINE_PENDING_WAKEUP | ENGINE_PENDING_SIGNAL); /* poll gives POLLHUP from now on */
+	/* poll gives POLLHUP from now on */
+	engine_event_pend(leader, ENGINE_PENDING_WAKEUP | ENGINE_PENDING_SIGNAL);
 }
 
-static void list_in(struct engine_context *context, struct engine_cpu *cpu, bool pinned, uint64_t pmus)
+static void list_in(struct engine_context *context, struct engine_cpu *cpu, bool pinned,
+		    uint64_t pmus)
 {
 	struct engine_queue_walk walk;
 	engine_queue_walk_begin(&walk, context, cpu->number, pinned);
 	uint64_t full = 0;
 	for (struct engine_event *leader; (leader = engine_queue_walk_next(&walk));) {
-		if (leader->state != ENGINE_EVENT_INACTIVE || !(leader->pmus & pmus) || !engine_event_fits(leader, cpu))
+		if (leader->state != ENGINE_EVENT_INACTIVE || !(leader->pmus & pmus) ||
+		    !engine_event_fits(leader, cpu))
 			continue;
 		if (may_go_on(leader, cpu, full) && !engine_group_schedule_in(leader, cpu))
 			continue;
@@ -106,7 +117,8 @@ static void list_in(struct engine_context *context, struct engine_cpu *cpu, bool
 	}
 }
 
-static void schedule_in(struct engine_context *context, struct engine_cpu *cpu, unsigned kinds, uint64_t pmus)
+static void schedule_in(struct engine_context *context, struct engine_cpu *cpu, unsigned kinds,
+			uint64_t pmus)
 {
 	if (!context)
 		return;
@@ -126,7 +138,8 @@ static void schedule_all_in(struct engine_cpu *cpu, uint64_t pmus)
 
 static uint64_t batch_begin(struct tally_engine *engine, struct engine_cpu *cpu, uint64_t pmus)
 {
-	uint64_t both = (cpu->context.pmus | (cpu->task_context ? cpu->task_context->pmus : 0)) & pmus;
+	uint64_t both = (cpu->context.pmus | (cpu->task_context ? cpu->task_context->pmus : 0)) &
+			pmus;
 	engine_pmus_disable(engine, both);
 	return both;
 }
@@ -137,10 +150,12 @@ void engine_context_reschedule(struct engine_event *leader, struct engine_cpu *c
 	if (leader->state < ENGINE_EVENT_INACTIVE || !engine_event_fits(leader, cpu))
 		return;
 	uint64_t pmus = leader->pmus;
-	unsigned kinds = engine_event_flag(leader, TALLY_ATTR_PINNED) ? PINNED | FLEXIBLE : FLEXIBLE;
+	unsigned kinds = engine_event_flag(leader, TALLY_ATTR_PINNED) ? PINNED | FLEXIBLE
+								      : FLEXIBLE;
 	uint64_t batch = batch_begin(engine, cpu, pmus);
 	if (leader->software_only) {
-		/* There is always room: nobody need give way but itself, for members that have come to it. */
+		/* There is always room: nobody need give way but itself, for members that have come
+		 * to it. */
 		engine_group_schedule_out(leader, cpu);
 		if (leader->state == ENGINE_EVENT_INACTIVE && engine_group_schedule_in(leader, cpu))
 			no_room(leader);
@@ -161,12 +176,13 @@ void engine_context_reschedule_all(struct engine_context *context, struct engine
 	uint64_t batch = batch_begin(engine, cpu, ENGINE_PMUS_ALL);
 	schedule_out(context, cpu, PINNED | FLEXIBLE, ENGINE_PMUS_ALL);
 	if (context->task)
-		schedule_out(&cpu->context, cpu, FLEXIBLE, context->pinned_pmus & ~ENGINE_PMU_SOFTWARE);
+		schedule_out(&cpu->context, cpu, FLEXIBLE,
+			     context->pinned_pmus & ~ENGINE_PMU_SOFTWARE);
 	schedule_all_in(cpu, ENGINE_PMUS_ALL);
 	engine_pmus_enable(engine, batch);
 }
 
-/* --- switches ------------------------------------------------------------------------------------------------------------------- */
+/* --- switches ------------------------------------------------------------- */
 
 void engine_context_enter(struct engine_context *context, struct engine_cpu *cpu)
 {
@@ -199,7 +215,8 @@ void engine_context_leave(struct engine_context *context, struct engine_cpu *cpu
 	cpu->task_context = NULL;
 }
 
-static bool in_cgroup(const struct tally_engine_host *host, struct tally_engine_task *task, uint64_t cgroup)
+static bool in_cgroup(const struct tally_engine_host *host, struct tally_engine_task *task,
+		      uint64_t cgroup)
 {
 	return task && host->in_cgroup && host->in_cgroup(host->host, task, cgroup);
 }
@@ -208,10 +225,12 @@ void engine_cgroup_look(struct engine_event *event, const struct engine_cpu *cpu
 {
 	const struct tally_engine_host *host = &event->engine->host;
 	if (event->has_cgroup && cpu)
-		event->cgroup_away = !in_cgroup(host, host->current_task(host->host), event->cgroup);
+		event->cgroup_away = !in_cgroup(host, host->current_task(host->host),
+						event->cgroup);
 }
 
-/* The current task is another one: groups of cgroups that it is not in go, those of its own come. */
+/* The current task is another one: groups of cgroups that it is not in go, those of its own
+ * come. */
 static void switch_cgroups(struct tally_engine *engine, struct engine_cpu *cpu)
 {
 	struct engine_context *context = &cpu->context;
@@ -244,8 +263,8 @@ static bool is_heard(const struct engine_cpu *cpu, enum tally_sw event)
 	return __atomic_load_n(&cpu->software[event].first, __ATOMIC_RELAXED) != NULL;
 }
 
-static void count_switch(struct tally_engine *engine, struct engine_cpu *cpu, struct tally_engine_task *previous,
-			 struct tally_engine_task *next)
+static void count_switch(struct tally_engine *engine, struct engine_cpu *cpu,
+			 struct tally_engine_task *previous, struct tally_engine_task *next)
 {
 	const struct tally_engine_host *host = &engine->host;
 	if (is_heard(cpu, TALLY_SW_CONTEXT_SWITCHES))
@@ -285,8 +304,8 @@ void tally_engine_switch_in(struct tally_engine *engine, struct tally_engine_tas
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 	struct engine_context *context = NULL;
 	if (next) {
-		/* Pairs with engine_context_find() and runs_on(): whoever makes a context for a task sees that it runs,
-		 * or the task sees the context. */
+		/* Pairs with engine_context_find() and runs_on(): whoever makes a context for a
+		 * task sees that it runs, or the task sees the context. */
 		__atomic_store_n(&next->cpu, (int)cpu->number, __ATOMIC_SEQ_CST);
 		context = __atomic_load_n(&next->context, __ATOMIC_SEQ_CST);
 	}
@@ -316,10 +335,12 @@ void tally_engine_migrate(struct tally_engine_task *task, unsigned to_cpu)
 	task->migrated = true;
 }
 
-/* --- the tick ------------------------------------------------------------------------------------------------------------------- */
+/* --- the tick ------------------------------------------------------------- */
 
-/* The PMU's group whose turn is over: the first that is on, or the first that waits when none is. */
-static struct engine_event *first_of(struct engine_context *context, struct engine_cpu *cpu, uint64_t pmu)
+/* The PMU's group whose turn is over: the first that is on, or the first that waits when none
+ * is. */
+static struct engine_event *first_of(struct engine_context *context, struct engine_cpu *cpu,
+				     uint64_t pmu)
 {
 	ENGINE_LIST_EACH(leader, &context->active_flexible, struct engine_event, active_link)
 		if (leader->pmus & pmu)
@@ -327,12 +348,14 @@ static struct engine_event *first_of(struct engine_context *context, struct engi
 	struct engine_queue_walk walk;
 	engine_queue_walk_begin(&walk, context, cpu->number, false);
 	for (struct engine_event *leader; (leader = engine_queue_walk_next(&walk));)
-		if (leader->pmus & pmu && leader->state >= ENGINE_EVENT_INACTIVE && engine_event_fits(leader, cpu))
+		if (leader->pmus & pmu && leader->state >= ENGINE_EVENT_INACTIVE &&
+		    engine_event_fits(leader, cpu))
 			return leader;
 	return NULL;
 }
 
-static struct engine_event *take_turn(struct engine_context *context, struct engine_cpu *cpu, uint64_t pmu)
+static struct engine_event *take_turn(struct engine_context *context, struct engine_cpu *cpu,
+				      uint64_t pmu)
 {
 	if (!context || !(context->rotate & pmu))
 		return NULL;
@@ -343,7 +366,8 @@ static struct engine_event *take_turn(struct engine_context *context, struct eng
 static void rotate(struct engine_cpu *cpu, uint64_t pmu)
 {
 	struct engine_context *task = cpu->task_context;
-	struct engine_event *of_cpu = take_turn(&cpu->context, cpu, pmu), *of_task = take_turn(task, cpu, pmu);
+	struct engine_event *of_cpu = take_turn(&cpu->context, cpu, pmu),
+			    *of_task = take_turn(task, cpu, pmu);
 	if (!of_cpu && !of_task)
 		return;
 	schedule_out(task, cpu, FLEXIBLE, pmu);
@@ -377,7 +401,7 @@ void tally_engine_tick(struct tally_engine *engine, const struct tally_engine_re
 	engine_cpu_unlock(engine, cpu, &held);
 }
 
-/* --- CPUs that come and go ------------------------------------------------------------------------------------------------------- */
+/* --- CPUs that come and go ------------------------------------------------ */
 
 void tally_engine_cpu_up(struct tally_engine *engine, unsigned cpu)
 {
@@ -399,6 +423,7 @@ void tally_engine_cpu_down(struct tally_engine *engine, unsigned number)
 	}
 	__atomic_store_n(&cpu->up, false, __ATOMIC_RELEASE);
 	engine_cpu_unlock(engine, cpu, &held);
-	/* What stayed on its queue would be put on no other, and tell nobody until the CPU comes back. */
+	/* What stayed on its queue would be put on no other, and tell nobody until the CPU comes
+	 * back. */
 	tally_engine_run_pending(engine);
 }

@@ -1,5 +1,5 @@
-/* ioctl(2) on an event: SPEC B3.  Requests that later kernels added are refused as this one's kernel refuses what it
- * does not know, with ENOTTY. */
+/* ioctl(2) on an event: SPEC B3.  Requests that later kernels added are refused as this one's
+ * kernel refuses what it does not know, with ENOTTY. */
 #include "engine/clock_event.h"
 #include "engine/engine_state.h"
 
@@ -22,7 +22,8 @@ static void reset(struct engine_event *event)
 }
 
 /* With the flag the whole group, whichever of its members was asked. */
-static long each(struct engine_event *event, uintptr_t flags, void (*function)(struct engine_event *event))
+static long each(struct engine_event *event, uintptr_t flags,
+		 void (*function)(struct engine_event *event))
 {
 	if (!((uint32_t)flags & TALLY_IOC_FLAG_GROUP)) {
 		function(event);
@@ -56,7 +57,7 @@ static long set_output(struct engine_event *event, uintptr_t argument)
 	return target ? engine_event_set_output(event, target->event) : -ENGINE_EBADF;
 }
 
-/* --- filters ----------------------------------------------------------------------------------------------------------- */
+/* --- filters -------------------------------------------------------------- */
 
 /* How long the caller's text is, with its NUL: -EFAULT; -EINVAL when it has more than a page. */
 static long text_length(struct tally_engine *engine, const char *text)
@@ -97,7 +98,7 @@ static long set_filter(struct engine_event *event, uintptr_t argument)
 	return error;
 }
 
-/* --- BPF: there are no programs here, and none can be attached ------------------------------------------------------------ */
+/* --- BPF: there are no programs here, and none can be attached ------------ */
 
 static long set_bpf(struct engine_event *event, uintptr_t argument)
 {
@@ -125,7 +126,7 @@ static long query_bpf(struct engine_event *event, uintptr_t argument)
 					       query.ids_length * sizeof(ids[0]));
 }
 
-/* --- attributes ------------------------------------------------------------------------------------------------------------ */
+/* --- attributes ----------------------------------------------------------- */
 
 /* Of breakpoints alone: their place, and what SIGTRAP says. */
 static long modify(struct engine_event *event, uintptr_t argument)
@@ -135,7 +136,8 @@ static long modify(struct engine_event *event, uintptr_t argument)
 	if (error)
 		return error;
 	bool clock = event->attr.type == TALLY_TYPE_SOFTWARE && engine_is_clock(&event->attr);
-	if (attr.type != event->attr.type || clock) /* in Linux a clock has a PMU of its own, and that one's type */
+	/* in Linux a clock has a PMU of its own, and that one's type */
+	if (attr.type != event->attr.type || clock)
 		return -ENGINE_EINVAL;
 	if (attr.type != TALLY_TYPE_BREAKPOINT)
 		return -ENGINE_EOPNOTSUPP;

@@ -1,20 +1,23 @@
 /* The engine's life: its memory, what is freed late, its settings.
  *
- * Freeing late.  An event or a ring that was taken off every list may still be under the feet of a hit: one that this
- * CPU's interrupt came upon, or one on another CPU.  engine_retire() keeps it until every CPU has been outside of any
- * hit once.  Each CPU says so itself, by host->run_on(): the look at its hits is then in that CPU's own program
- * order, before it every list change was made, and a hit that begins later finds the list without what was retired.
- * No hit pays for that, not even with a fence.  A CPU that is offline has no hits.
+ * Freeing late.  An event or a ring that was taken off every list may still be under the feet of a
+ * hit: one that this CPU's interrupt came upon, or one on another CPU.  engine_retire() keeps it
+ * until every CPU has been outside of any hit once.  Each CPU says so itself, by host->run_on():
+ * the look at its hits is then in that CPU's own program order, before it every list change was
+ * made, and a hit that begins later finds the list without what was retired.  No hit pays for that,
+ * not even with a fence.  A CPU that is offline has no hits.
  *
- * run_pending() is no hit, but keeps interrupts off, so that run_on() doesn't find it half-way either.  What it still has
- * to do for an event that such a hit queued needs the event's task and parent.  They are retired after the event: the
- * oldest is freed first, and an event leaves the queue as it is freed.
+ * run_pending() is no hit, but keeps interrupts off, so that run_on() doesn't find it half-way
+ * either.  What it still has to do for an event that such a hit queued needs the event's task and
+ * parent.  They are retired after the event: the oldest is freed first, and an event leaves the
+ * queue as it is freed.
  */
 #include "engine/engine_state.h"
 
-/* Asking a CPU costs an interrupt there.  So on a machine of more than REAP_AT_ONCE CPUs as many retired wait for one
- * another as there are CPUs, and go through the asking together: each pays for one question, however many CPUs.  And no
- * call of the surface asks more than ASKS_AT_ONCE of them. */
+/* Asking a CPU costs an interrupt there.  So on a machine of more than REAP_AT_ONCE CPUs as many
+ * retired wait for one another as there are CPUs, and go through the asking together: each pays for
+ * one question, however many CPUs.  And no call of the surface asks more than ASKS_AT_ONCE of
+ * them. */
 #define REAP_AT_ONCE 16u
 #define ASKS_AT_ONCE 64u
 
@@ -53,7 +56,8 @@ static void ask_quiet(void *argument)
 {
 	struct quiet_question *question = argument;
 	const struct engine_cpu *cpu = engine_this_cpu(question->engine);
-	question->quiet = !__atomic_load_n(&cpu->walks, __ATOMIC_RELAXED) && !__atomic_load_n(&cpu->hits, __ATOMIC_RELAXED);
+	question->quiet = !__atomic_load_n(&cpu->walks, __ATOMIC_RELAXED) &&
+			  !__atomic_load_n(&cpu->hits, __ATOMIC_RELAXED);
 }
 
 static bool cpu_is_quiet(struct tally_engine *engine, unsigned cpu)
@@ -89,8 +93,8 @@ static bool is_due(const struct tally_engine *engine)
 	return engine->retired_count >= (cpus > REAP_AT_ONCE ? cpus : 1);
 }
 
-/* The departing all retired before the first CPU was asked.  What retires meanwhile, by their being freed too, is of the
- * next lot. */
+/* The departing all retired before the first CPU was asked.  What retires meanwhile, by their being
+ * freed too, is of the next lot. */
 void engine_reap(struct tally_engine *engine)
 {
 	unsigned asks = ASKS_AT_ONCE;
@@ -152,7 +156,7 @@ void engine_leave(struct tally_engine *engine)
 	engine->host.unlock(engine->host.host);
 }
 
-/* --- settings ------------------------------------------------------------------------------------------------------- */
+/* --- settings ------------------------------------------------------------- */
 
 static const struct setting {
 	const char *name;
@@ -160,10 +164,13 @@ static const struct setting {
 	long least, most;
 } settings[] = {
 	{ "perf_event_paranoid", offsetof(struct engine_settings, paranoid), INT32_MIN, INT32_MAX },
-	{ "perf_event_max_sample_rate", offsetof(struct engine_settings, max_sample_rate), 1, INT32_MAX },
+	{ "perf_event_max_sample_rate", offsetof(struct engine_settings, max_sample_rate), 1,
+	  INT32_MAX },
 	{ "perf_event_mlock_kb", offsetof(struct engine_settings, mlock_kb), INT32_MIN, INT32_MAX },
-	{ "perf_event_max_stack", offsetof(struct engine_settings, max_stack), 0, ENGINE_STACK_LIMIT },
-	{ "perf_event_max_contexts_per_stack", offsetof(struct engine_settings, max_contexts_per_stack), 0, 1000 },
+	{ "perf_event_max_stack", offsetof(struct engine_settings, max_stack), 0,
+	  ENGINE_STACK_LIMIT },
+	{ "perf_event_max_contexts_per_stack",
+	  offsetof(struct engine_settings, max_contexts_per_stack), 0, 1000 },
 	{ "perf_user_access", offsetof(struct engine_settings, user_access), 0, 1 },
 };
 
@@ -196,7 +203,8 @@ int tally_engine_sysctl_get(struct tally_engine *engine, const char *name, long 
 static int set_setting(struct tally_engine *engine, const struct setting *setting, long value)
 {
 	bool of_stacks = setting->offset == offsetof(struct engine_settings, max_stack) ||
-			 setting->offset == offsetof(struct engine_settings, max_contexts_per_stack);
+			 setting->offset ==
+				 offsetof(struct engine_settings, max_contexts_per_stack);
 	if (value < setting->least || value > setting->most)
 		return -ENGINE_EINVAL;
 	if (of_stacks && engine->stack_users) /* their buffers have the old size */
@@ -225,7 +233,7 @@ void tally_engine_statistics(struct tally_engine *engine, struct tally_engine_st
 			out->hits_dropped[level] += engine->cpus[cpu].dropped[level];
 }
 
-/* --- life ------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------- */
 
 __attribute__((weak)) int tally_engine_hardware_init(struct tally_engine *engine)
 {
@@ -261,8 +269,11 @@ struct tally_engine *tally_engine_new(const struct tally_engine_host *host)
 	engine->host = *host;
 	engine->statistics.bytes = sizeof(*engine);
 	engine->next_type = TALLY_TYPE_MAX;
-	engine->settings = (struct engine_settings){ .paranoid = 2, .max_sample_rate = 100000, .mlock_kb = 516,
-						     .max_stack = ENGINE_STACK_MAX, .max_contexts_per_stack = 8 };
+	engine->settings = (struct engine_settings){ .paranoid = 2,
+						     .max_sample_rate = 100000,
+						     .mlock_kb = 516,
+						     .max_stack = ENGINE_STACK_MAX,
+						     .max_contexts_per_stack = 8 };
 	engine_throttle_rate(engine);
 	engine_list_init(&engine->tasks);
 	engine_list_init(&engine->breakpoints);

@@ -1,8 +1,9 @@
 /* Counts of 64 bits that a hit may change at any instruction.
  *
- * Where the machine has atomic operations on 64 bits the compiler's are used, relaxed: a count is changed on one CPU
- * at a time, and read by others through that CPU or after it let go.  A machine without (armv6 and older, without
- * libatomic) builds with -DTALLY_NO_ATOMIC64 and gives engine_atomic64_enter/leave in its host: docs/porting.md.
+ * Where the machine has atomic operations on 64 bits the compiler's are used, relaxed: a count is
+ * changed on one CPU at a time, and read by others through that CPU or after it let go.  A machine
+ * without (armv6 and older, without libatomic) builds with -DTALLY_NO_ATOMIC64 and gives
+ * engine_atomic64_enter/leave in its host: docs/porting.md.
  */
 #ifndef TALLY_ENGINE_ATOMIC_H
 #define TALLY_ENGINE_ATOMIC_H
@@ -92,8 +93,8 @@ static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
 #endif
 #endif
 
-/* For counts that one CPU alone changes: whole towards what interrupts it, which is one instruction on x86, and costs
- * a fifth of one that is whole towards other CPUs. */
+/* For counts that one CPU alone changes: whole towards what interrupts it, which is one instruction
+ * on x86, and costs a fifth of one that is whole towards other CPUs. */
 static inline void engine_count64(uint64_t *at, uint64_t more)
 {
 #ifdef ENGINE_CHANGES_IN_PLACE
@@ -105,7 +106,8 @@ static inline void engine_count64(uint64_t *at, uint64_t more)
 
 static inline int engine_compare_exchange64(uint64_t *at, uint64_t *expected, uint64_t value)
 {
-	return __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(at, expected, value, 0, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
 }
 #endif
 

@@ -9,18 +9,20 @@ struct engine_list {
 	struct engine_list *next, *previous;
 };
 
-#define ENGINE_CONTAINER(pointer, type, member) ((type *)(void *)((char *)(pointer) - offsetof(type, member)))
+#define ENGINE_CONTAINER(pointer, type, member) \
+	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* The body may remove `item`. */
-#define ENGINE_LIST_EACH(item, head, type, member)                                                              \
-	for (type *item = ENGINE_CONTAINER((head)->next, type, member),                                         \
-		  *item##_next = ENGINE_CONTAINER(item->member.next, type, member);                              \
-	     &item->member != (head);                                                                          \
+#define ENGINE_LIST_EACH(item, head, type, member) \
+	for (type *item = ENGINE_CONTAINER((head)->next, type, member), \
+		  *item##_next = ENGINE_CONTAINER(item->member.next, type, member); \
+	     &item->member != (head); \
 	     item = item##_next, item##_next = ENGINE_CONTAINER(item->member.next, type, member))
 
 /* From the last to the first. */
-#define ENGINE_LIST_EACH_BACK(item, head, type, member)                                                         \
-	for (type *item = ENGINE_CONTAINER((head)->previous, type, member); &item->member != (head);            \
+#define ENGINE_LIST_EACH_BACK(item, head, type, member) \
+	for (type *item = ENGINE_CONTAINER((head)->previous, type, member); \
+	     &item->member != (head); \
 	     item = ENGINE_CONTAINER(item->member.previous, type, member))
 
 static inline void engine_list_init(struct engine_list *head)
@@ -54,9 +56,9 @@ static inline void engine_list_remove(struct engine_list *item)
 	engine_list_init(item);
 }
 
-/* Listeners of a hit on one CPU.  Changed on that CPU alone, with interrupts off, by single stores, so that a hit that
- * comes at any instruction walks a whole list; what was removed keeps its `next` until no hit can stand on it
- * (engine_retire()). */
+/* Listeners of a hit on one CPU.  Changed on that CPU alone, with interrupts off, by single stores,
+ * so that a hit that comes at any instruction walks a whole list; what was removed keeps its `next`
+ * until no hit can stand on it (engine_retire()). */
 struct engine_hits {
 	struct engine_hit_link *first;
 };
@@ -66,9 +68,9 @@ struct engine_hit_link {
 	struct engine_hit_link **where; /* NULL: on no list */
 };
 
-#define ENGINE_HITS_EACH(link, hits)                                                    \
-	for (struct engine_hit_link *link = __atomic_load_n(&(hits)->first, __ATOMIC_ACQUIRE); link; \
-	     link = __atomic_load_n(&link->next, __ATOMIC_ACQUIRE))
+#define ENGINE_HITS_EACH(link, hits) \
+	for (struct engine_hit_link *link = __atomic_load_n(&(hits)->first, __ATOMIC_ACQUIRE); \
+	     link; link = __atomic_load_n(&link->next, __ATOMIC_ACQUIRE))
 
 static inline void engine_hits_add(struct engine_hits *hits, struct engine_hit_link *link)
 {

@@ -18,7 +18,7 @@ struct tally_engine_task *engine_find_task(struct tally_engine *engine, int32_t 
 	return NULL;
 }
 
-/* --- processes ------------------------------------------------------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------ */
 
 static void process_put(struct tally_engine_process *process)
 {
@@ -46,7 +46,8 @@ struct tally_engine_process *tally_engine_process_new(struct tally_engine *engin
 	return process;
 }
 
-struct tally_engine_process *tally_engine_process_fork(struct tally_engine_process *parent, int32_t pid)
+struct tally_engine_process *tally_engine_process_fork(struct tally_engine_process *parent,
+						       int32_t pid)
 {
 	struct tally_engine *engine = parent->engine;
 	engine_enter(engine);
@@ -79,10 +80,11 @@ void tally_engine_process_exit(struct tally_engine_process *process)
 	engine_leave(engine);
 }
 
-/* --- tasks ------------------------------------------------------------------------------------------------------------- */
+/* --- tasks ---------------------------------------------------------------- */
 
 static struct tally_engine_task *task_new(struct tally_engine_process *process,
-					  const struct tally_engine_identity *identity, void *host_task)
+					  const struct tally_engine_identity *identity,
+					  void *host_task)
 {
 	struct tally_engine *engine = process->engine;
 	struct tally_engine_task *task = engine_allocate(engine, sizeof(*task));
@@ -101,7 +103,8 @@ static struct tally_engine_task *task_new(struct tally_engine_process *process,
 }
 
 struct tally_engine_task *tally_engine_task_new(struct tally_engine_process *process,
-						const struct tally_engine_identity *identity, void *host_task)
+						const struct tally_engine_identity *identity,
+						void *host_task)
 {
 	struct tally_engine *engine = process->engine;
 	engine_enter(engine);
@@ -110,7 +113,8 @@ struct tally_engine_task *tally_engine_task_new(struct tally_engine_process *pro
 	return task;
 }
 
-int tally_engine_task_fork(struct tally_engine_task *parent, struct tally_engine_task *child, bool thread)
+int tally_engine_task_fork(struct tally_engine_task *parent, struct tally_engine_task *child,
+			   bool thread)
 {
 	struct tally_engine *engine = parent->engine;
 	engine_enter(engine);
@@ -121,7 +125,8 @@ int tally_engine_task_fork(struct tally_engine_task *parent, struct tally_engine
 	return error;
 }
 
-/* Mappings and descriptors go first, as in the kernel: what they close neither sees the exec nor is enabled by it. */
+/* Mappings and descriptors go first, as in the kernel: what they close neither sees the exec nor is
+ * enabled by it. */
 void tally_engine_task_exec(struct tally_engine_task *task, const char *comm)
 {
 	struct tally_engine *engine = task->engine;
@@ -159,7 +164,8 @@ void engine_task_get(struct tally_engine_task *task)
 
 static void task_free(struct tally_engine *engine, struct engine_retired *retired)
 {
-	struct tally_engine_task *task = ENGINE_CONTAINER(retired, struct tally_engine_task, retired);
+	struct tally_engine_task *task = ENGINE_CONTAINER(retired, struct tally_engine_task,
+							  retired);
 	process_put(task->process);
 	engine_release(engine, task, sizeof(*task));
 }
@@ -170,7 +176,8 @@ void engine_task_put(struct tally_engine_task *task)
 		engine_retire(task->engine, &task->retired, task_free);
 }
 
-/* One that exited without a word, as a fork that failed, leaves its events here, and those that it opened. */
+/* One that exited without a word, as a fork that failed, leaves its events here, and those that it
+ * opened. */
 void tally_engine_task_free(struct tally_engine_task *task)
 {
 	struct tally_engine *engine = task->engine;

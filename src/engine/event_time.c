@@ -1,10 +1,11 @@
 /* States and times of an event (SPEC.md H1).
  *
- * time_enabled grows while an event is INACTIVE or ACTIVE and its leader is neither OFF nor worse, time_running while it
- * is ACTIVE, both in the time of its context: a task's context has time only while the task runs, a CPU's always.  So
- * nothing has to be done to events when their task leaves the CPU: the context's clock stands.  Times are brought up
- * to date when a state changes, and the members' when their leader's changes between on and off, since theirs depends
- * on it.  All of one operation takes one reading of the clock, context->time: members of a group have equal times.
+ * time_enabled grows while an event is INACTIVE or ACTIVE and its leader is neither OFF nor worse,
+ * time_running while it is ACTIVE, both in the time of its context: a task's context has time only
+ * while the task runs, a CPU's always.  So nothing has to be done to events when their task leaves
+ * the CPU: the context's clock stands.  Times are brought up to date when a state changes, and the
+ * members' when their leader's changes between on and off, since theirs depends on it.  All of one
+ * operation takes one reading of the clock, context->time: members of a group have equal times.
  *
  * A CPU's event of a cgroup has time only while the CPU runs the cgroup (cgroup_away). */
 #include "engine/engine_schedule.h"
@@ -16,7 +17,8 @@ static enum engine_event_state effective_state(const struct engine_event *event)
 	return event->state;
 }
 
-static void times_at(const struct engine_event *event, uint64_t now, uint64_t *enabled, uint64_t *running)
+static void times_at(const struct engine_event *event, uint64_t now, uint64_t *enabled,
+		     uint64_t *running)
 {
 	enum engine_event_state state = effective_state(event);
 	uint64_t passed = now - event->stamp;
@@ -34,7 +36,8 @@ void engine_event_update_times(struct engine_event *event)
 		return;
 	uint64_t enabled, running, now = engine_load64(&event->context->time);
 	times_at(event, now, &enabled, &running);
-	/* The stamp first: a hit between two of these stores sees too little time, never any twice. */
+	/* The stamp first: a hit between two of these stores sees too little time, never any
+	 * twice. */
 	engine_store64(&event->stamp, now);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	engine_store64(&event->time_enabled, enabled);
@@ -46,13 +49,15 @@ void engine_event_set_state(struct engine_event *event, enum engine_event_state 
 	if (event->state == state)
 		return;
 	engine_event_update_times(event);
-	if (event->leader == event && (event->state < ENGINE_EVENT_INACTIVE) != (state < ENGINE_EVENT_INACTIVE))
+	if (event->leader == event &&
+	    (event->state < ENGINE_EVENT_INACTIVE) != (state < ENGINE_EVENT_INACTIVE))
 		ENGINE_LIST_EACH(member, &event->siblings, struct engine_event, sibling_link)
 			engine_event_update_times(member);
 	__atomic_store_n(&event->state, state, __ATOMIC_RELEASE);
 }
 
-void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled, uint64_t *running)
+void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled,
+			uint64_t *running)
 {
 	const struct engine_context *context = __atomic_load_n(&event->context, __ATOMIC_ACQUIRE);
 	*now = engine_now(event->engine);
@@ -62,7 +67,8 @@ void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *ena
 		return;
 	}
 	bool runs = __atomic_load_n(&context->running, __ATOMIC_ACQUIRE);
-	uint64_t time = runs ? *now - engine_load64(&context->offset) : engine_load64(&context->time);
+	uint64_t time = runs ? *now - engine_load64(&context->offset)
+			     : engine_load64(&context->time);
 	times_at(event, time, enabled, running);
 }
 

@@ -1,10 +1,22 @@
-/* Descriptors and files: the surface that a VFS gives in the kernel (H6).  A file is shared by dup and fork, and by the
- * mappings of its event; the event closes with its last reference. */
+/* Descriptors and files: the surface that a VFS gives in the kernel (H6).  A file is shared by dup
+ * and fork, and by the mappings of its event; the event closes with its last reference. */
 #include "engine/engine_state.h"
 
 /* asm-generic/fcntl.h */
-enum { F_DUPFD_ = 0, F_GETFD_ = 1, F_SETFD_ = 2, F_GETFL_ = 3, F_SETFL_ = 4, F_SETOWN_ = 8, F_GETOWN_ = 9,
-       F_SETSIG_ = 10, F_GETSIG_ = 11, F_SETOWN_EX_ = 15, F_GETOWN_EX_ = 16, F_DUPFD_CLOEXEC_ = 1030 };
+enum {
+	F_DUPFD_ = 0,
+	F_GETFD_ = 1,
+	F_SETFD_ = 2,
+	F_GETFL_ = 3,
+	F_SETFL_ = 4,
+	F_SETOWN_ = 8,
+	F_GETOWN_ = 9,
+	F_SETSIG_ = 10,
+	F_GETSIG_ = 11,
+	F_SETOWN_EX_ = 15,
+	F_GETOWN_EX_ = 16,
+	F_DUPFD_CLOEXEC_ = 1030
+};
 enum { OWNER_TID, OWNER_PID, OWNER_PGRP, OWNER_TYPES };
 enum { SIGNAL_MAX = 64 };
 #define FD_CLOEXEC_FLAG 1u
@@ -18,7 +30,7 @@ enum { POLL_IN_BIT = 1, POLL_HUP_BIT = 16 };
 /* What stands below is a program's standard streams', never an event's. */
 enum { FIRST_DESCRIPTOR = 3, TABLE_MIN = 16 };
 
-/* --- tables ---------------------------------------------------------------------------------------------------------- */
+/* --- tables --------------------------------------------------------------- */
 
 static int grow(struct tally_engine_process *process, unsigned wanted)
 {
@@ -27,7 +39,8 @@ static int grow(struct tally_engine_process *process, unsigned wanted)
 	while (capacity < wanted)
 		capacity *= 2;
 	struct tally_engine_file **files = engine_allocate(engine, capacity * sizeof(*files));
-	bool *close_on_exec = files ? engine_allocate(engine, capacity * sizeof(*close_on_exec)) : NULL;
+	bool *close_on_exec = files ? engine_allocate(engine, capacity * sizeof(*close_on_exec))
+				    : NULL;
 	if (!close_on_exec) {
 		engine_release(engine, files, capacity * sizeof(*files));
 		return -ENGINE_ENOMEM;
@@ -37,7 +50,8 @@ static int grow(struct tally_engine_process *process, unsigned wanted)
 		close_on_exec[i] = process->close_on_exec[i];
 	}
 	engine_release(engine, process->files, process->file_capacity * sizeof(*files));
-	engine_release(engine, process->close_on_exec, process->file_capacity * sizeof(*close_on_exec));
+	engine_release(engine, process->close_on_exec,
+		       process->file_capacity * sizeof(*close_on_exec));
 	process->files = files;
 	process->close_on_exec = close_on_exec;
 	process->file_capacity = capacity;
@@ -47,7 +61,8 @@ static int grow(struct tally_engine_process *process, unsigned wanted)
 /* The lowest free descriptor from `from` on, with room in the table for it. */
 static int free_descriptor(struct tally_engine_process *process, unsigned from)
 {
-	unsigned least = process->used_below > FIRST_DESCRIPTOR ? process->used_below : FIRST_DESCRIPTOR;
+	unsigned least = process->used_below > FIRST_DESCRIPTOR ? process->used_below
+								: FIRST_DESCRIPTOR;
 	unsigned fd = from > least ? from : least;
 	while (fd < process->file_capacity && process->files[fd])
 		fd++;
@@ -65,8 +80,8 @@ int engine_files_room(struct tally_engine_process *process)
 	return fd < 0 ? fd : 0;
 }
 
-static int install_from(struct tally_engine_process *process, struct tally_engine_file *file, unsigned from,
-			bool close_on_exec)
+static int install_from(struct tally_engine_process *process, struct tally_engine_file *file,
+			unsigned from, bool close_on_exec)
 {
 	int fd = free_descriptor(process, from);
 	if (fd < 0)
@@ -76,7 +91,8 @@ static int install_from(struct tally_engine_process *process, struct tally_engin
 	return fd;
 }
 
-int engine_file_install(struct tally_engine_process *process, struct tally_engine_file *file, bool close_on_exec)
+int engine_file_install(struct tally_engine_process *process, struct tally_engine_file *file,
+			bool close_on_exec)
 {
 	return install_from(process, file, 0, close_on_exec);
 }
@@ -114,7 +130,8 @@ void engine_files_release(struct tally_engine_process *process)
 	for (unsigned fd = 0; fd < process->file_capacity; fd++)
 		if (process->files[fd])
 			close_descriptor(process, fd);
-	engine_release(process->engine, process->files, process->file_capacity * sizeof(*process->files));
+	engine_release(process->engine, process->files,
+		       process->file_capacity * sizeof(*process->files));
 	engine_release(process->engine, process->close_on_exec,
 		       process->file_capacity * sizeof(*process->close_on_exec));
 	process->files = NULL;
@@ -141,10 +158,10 @@ void engine_files_exec(struct tally_engine_process *process)
 			close_descriptor(process, fd);
 }
 
-/* --- fcntl ------------------------------------------------------------------------------------------------------------ */
+/* --- fcntl ---------------------------------------------------------------- */
 
-static int duplicate(struct tally_engine_process *process, struct tally_engine_file *file, uintptr_t from,
-		     bool close_on_exec)
+static int duplicate(struct tally_engine_process *process, struct tally_engine_file *file,
+		     uintptr_t from, bool close_on_exec)
 {
 	if (from >= process->descriptor_limit)
 		return -ENGINE_EINVAL;
@@ -164,7 +181,8 @@ static int set_flags(struct tally_engine_file *file, int fd, unsigned flags)
 	return 0;
 }
 
-static int set_owner(struct tally_engine *engine, struct tally_engine_file *file, int type, int32_t owner)
+static int set_owner(struct tally_engine *engine, struct tally_engine_file *file, int type,
+		     int32_t owner)
 {
 	if (owner && type != OWNER_PGRP && !engine_find_task(engine, owner))
 		return -ENGINE_ESRCH;
@@ -173,16 +191,19 @@ static int set_owner(struct tally_engine *engine, struct tally_engine_file *file
 	return 0;
 }
 
-static int set_owner_or_group(struct tally_engine *engine, struct tally_engine_file *file, int32_t owner)
+static int set_owner_or_group(struct tally_engine *engine, struct tally_engine_file *file,
+			      int32_t owner)
 {
 	if (owner == INT32_MIN)
 		return -ENGINE_EINVAL;
-	return owner < 0 ? set_owner(engine, file, OWNER_PGRP, -owner) : set_owner(engine, file, OWNER_PID, owner);
+	return owner < 0 ? set_owner(engine, file, OWNER_PGRP, -owner)
+			 : set_owner(engine, file, OWNER_PID, owner);
 }
 
 struct owner_ex { int32_t type, owner; }; /* struct f_owner_ex */
 
-static int set_owner_ex(struct tally_engine *engine, struct tally_engine_file *file, uintptr_t argument)
+static int set_owner_ex(struct tally_engine *engine, struct tally_engine_file *file,
+			uintptr_t argument)
 {
 	struct owner_ex ex;
 	int error = engine_copy_in(engine, &ex, (const void *)argument, sizeof(ex));
@@ -193,9 +214,11 @@ static int set_owner_ex(struct tally_engine *engine, struct tally_engine_file *f
 	return set_owner(engine, file, ex.type, ex.owner);
 }
 
-static int get_owner_ex(struct tally_engine *engine, const struct tally_engine_file *file, uintptr_t argument)
+static int get_owner_ex(struct tally_engine *engine, const struct tally_engine_file *file,
+			uintptr_t argument)
 {
-	struct owner_ex ex = { .type = file->owner_type, .owner = file->owner < 0 ? -file->owner : file->owner };
+	struct owner_ex ex = { .type = file->owner_type,
+			       .owner = file->owner < 0 ? -file->owner : file->owner };
 	return engine_copy_out(engine, (void *)argument, &ex, sizeof(ex));
 }
 
@@ -251,13 +274,15 @@ int tally_engine_fcntl(struct tally_engine *engine, int fd, int command, uintptr
 	return result;
 }
 
-/* --- the other calls ----------------------------------------------------------------------------------------------------- */
+/* --- the other calls ------------------------------------------------------ */
 
 /* Its task has exited, and so have all who inherited it; or it is pinned, and found no room. */
 static bool hangs_up(const struct engine_event *event)
 {
-	bool over = engine_event_state(event) <= ENGINE_EVENT_EXIT && engine_list_empty(&event->children);
-	bool starved = engine_event_state(event) == ENGINE_EVENT_ERROR && engine_event_flag(event, TALLY_ATTR_PINNED);
+	bool over = engine_event_state(event) <= ENGINE_EVENT_EXIT &&
+		    engine_list_empty(&event->children);
+	bool starved = engine_event_state(event) == ENGINE_EVENT_ERROR &&
+		       engine_event_flag(event, TALLY_ATTR_PINNED);
 	return over || starved;
 }
 
@@ -285,7 +310,8 @@ long tally_engine_read(struct tally_engine *engine, int fd, void *bytes, size_t 
 	return result;
 }
 
-long tally_engine_ioctl(struct tally_engine *engine, int fd, unsigned long request, uintptr_t argument)
+long tally_engine_ioctl(struct tally_engine *engine, int fd, unsigned long request,
+			uintptr_t argument)
 {
 	engine_enter(engine);
 	struct tally_engine_file *file = engine_file(engine, fd);
@@ -294,12 +320,13 @@ long tally_engine_ioctl(struct tally_engine *engine, int fd, unsigned long reque
 	return result;
 }
 
-int tally_engine_mmap(struct tally_engine *engine, int fd, size_t size, bool writable, bool shared, uint64_t offset,
-		      void **address)
+int tally_engine_mmap(struct tally_engine *engine, int fd, size_t size, bool writable, bool shared,
+		      uint64_t offset, void **address)
 {
 	engine_enter(engine);
 	struct tally_engine_file *file = engine_file(engine, fd);
-	int result = file ? engine_event_map(file->event, size, writable, shared, offset, address) : -ENGINE_EBADF;
+	int result = file ? engine_event_map(file->event, size, writable, shared, offset, address)
+			  : -ENGINE_EBADF;
 	engine_leave(engine);
 	return result;
 }
@@ -325,11 +352,13 @@ int tally_engine_close(struct tally_engine *engine, int fd)
 /* B10: what the caller opened, on whatever task, members too. */
 int tally_engine_prctl(struct tally_engine *engine, int option)
 {
-	if (option != TALLY_PR_TASK_PERF_EVENTS_ENABLE && option != TALLY_PR_TASK_PERF_EVENTS_DISABLE)
+	if (option != TALLY_PR_TASK_PERF_EVENTS_ENABLE &&
+	    option != TALLY_PR_TASK_PERF_EVENTS_DISABLE)
 		return -ENGINE_EINVAL;
 	engine_enter(engine);
 	struct tally_engine_task *caller = engine_current(engine);
-	for (struct engine_list *at = caller ? caller->owned.next : NULL; at && at != &caller->owned; at = at->next) {
+	for (struct engine_list *at = caller ? caller->owned.next : NULL;
+	     at && at != &caller->owned; at = at->next) {
 		struct engine_event *event = ENGINE_CONTAINER(at, struct engine_event, owner_link);
 		if (option == TALLY_PR_TASK_PERF_EVENTS_ENABLE)
 			engine_event_enable(event);

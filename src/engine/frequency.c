@@ -7,8 +7,9 @@
  *     than chance explains begins a new mean.
  *   - Between ticks a period that is far too short would drown the ring: a new event starts at 1.  So a burst of
  *     overflows that come several times too often lengthens the period right there.
- * The wanted period is kept in 1/65536, and its fraction is carried from one period to the next, so that a rate of
- * one and a half times the frequency gives periods of 1 and 2 in turn instead of half as many samples again. */
+ * The wanted period is kept in 1/65536, and its fraction is carried from one period to the next, so
+ * that a rate of one and a half times the frequency gives periods of 1 and 2 in turn instead of
+ * half as many samples again. */
 #include "engine/frequency.h"
 
 #define FRACTION_BITS 16
@@ -34,7 +35,8 @@ static uint64_t multiply_divide(uint64_t a, uint64_t b, uint64_t c)
 /* The period, in 1/65536, at which `count` events in `ns` give the frequency. */
 static uint64_t period_for(const struct engine_event *event, uint64_t count, uint64_t ns)
 {
-	uint64_t period = multiply_divide(count, NS_PER_S << FRACTION_BITS, ns * event->attr.sample_period);
+	uint64_t period = multiply_divide(count, NS_PER_S << FRACTION_BITS,
+					  ns * event->attr.sample_period);
 	return period < ONE ? ONE : period;
 }
 
@@ -87,7 +89,8 @@ void engine_frequency_overflow(struct engine_event *event)
 /* What the present period expects of `ns`. */
 static uint64_t expected_count(const struct engine_event *event, uint64_t ns)
 {
-	return multiply_divide(ns * event->attr.sample_period, wanted_period(event), NS_PER_S << FRACTION_BITS);
+	return multiply_divide(ns * event->attr.sample_period, wanted_period(event),
+			       NS_PER_S << FRACTION_BITS);
 }
 
 /* An overflow that the old period has put far ahead would keep the new one from being seen. */
@@ -120,7 +123,8 @@ void engine_frequency_tick(struct engine_event *event)
 		return;
 	}
 	uint64_t expected = expected_count(event, ns);
-	if (ns < event->engine->host.tick_ns / 2 || (more < WINDOW_EVENTS && expected < WINDOW_EVENTS))
+	if (ns < event->engine->host.tick_ns / 2 ||
+	    (more < WINDOW_EVENTS && expected < WINDOW_EVENTS))
 		return;
 	event->frequency.count = count;
 	event->frequency.running = running;

@@ -4,7 +4,8 @@
 
 #include "engine/engine_state.h"
 
-void engine_frequency_overflow(struct engine_event *event); /* one overflow: sets the next period. [hit] */
+/* one overflow: sets the next period. [hit] */
+void engine_frequency_overflow(struct engine_event *event);
 void engine_frequency_tick(struct engine_event *event);     /* active here, not throttled. [cpu] */
 
 #endif

@@ -1,9 +1,9 @@
 /* Groups: on their PMUs whole, or not at all (SPEC.md B5).
  *
- * A PMU with group_start/commit/cancel is asked for the whole group at once, since whether events fit together may only
- * show when all are known (counters by constraint); another PMU's add() decides for itself, and what was added is undone
- * when a later member finds no room.  Members that are disabled, or in ERROR, stay off and keep nobody from running
- * (B4). */
+ * A PMU with group_start/commit/cancel is asked for the whole group at once, since whether events
+ * fit together may only show when all are known (counters by constraint); another PMU's add()
+ * decides for itself, and what was added is undone when a later member finds no room.  Members that
+ * are disabled, or in ERROR, stay off and keep nobody from running (B4). */
 #include "engine/engine_schedule.h"
 
 static void count_active(struct engine_event *event, struct engine_cpu *cpu, int more)
@@ -65,18 +65,22 @@ void engine_event_out(struct engine_event *event, struct engine_cpu *cpu)
 	is_out(event, cpu);
 }
 
-/* Undoes a group that did not fit, up to the member that found no room (NULL: the commit failed). */
+/* Undoes a group that did not fit, up to the member that found no room (NULL: the commit
+ * failed). */
 static void undo(struct engine_event *leader, struct engine_event *failed, struct engine_cpu *cpu,
 		 const struct tally_engine_pmu *together)
 {
 	for (struct engine_event *event = leader; event && event != failed;) {
-		struct engine_list *next = event == leader ? leader->siblings.next : event->sibling_link.next;
+		struct engine_list *next = event == leader ? leader->siblings.next
+							   : event->sibling_link.next;
 		if (event->state == ENGINE_EVENT_ACTIVE) {
 			if (event->hw.pmu != together)
 				event->hw.pmu->ops->del(&event->hw, TALLY_EF_UPDATE);
 			is_out(event, cpu);
 		}
-		event = next == &leader->siblings ? NULL : ENGINE_CONTAINER(next, struct engine_event, sibling_link);
+		event = next == &leader->siblings
+				? NULL
+				: ENGINE_CONTAINER(next, struct engine_event, sibling_link);
 	}
 }
 
@@ -105,7 +109,8 @@ int engine_group_schedule_in(struct engine_event *leader, struct engine_cpu *cpu
 		return -ENGINE_EAGAIN;
 	}
 	bool pinned = engine_event_flag(leader, TALLY_ATTR_PINNED);
-	engine_list_add_tail(&leader->active_link, pinned ? &context->active_pinned : &context->active_flexible);
+	engine_list_add_tail(&leader->active_link,
+			     pinned ? &context->active_pinned : &context->active_flexible);
 	if (engine_event_flag(leader, TALLY_ATTR_EXCLUSIVE) && !leader->software_only)
 		leader->held = leader->pmus;
 	cpu->exclusive |= leader->held;
@@ -124,12 +129,13 @@ void engine_group_schedule_out(struct engine_event *leader, struct engine_cpu *c
 bool engine_event_fits(const struct engine_event *event, const struct engine_cpu *cpu)
 {
 	const struct engine_event *leader = event->leader;
-	if (event->stranded || event->cgroup_away || (event->cpu >= 0 && event->cpu != (int)cpu->number))
+	if (event->stranded || event->cgroup_away ||
+	    (event->cpu >= 0 && event->cpu != (int)cpu->number))
 		return false;
 	return !leader->group_pmu || engine_pmu_counts_on(leader->group_pmu, cpu->number);
 }
 
-/* --- membership --------------------------------------------------------------------------------------------------------------- */
+/* --- membership ----------------------------------------------------------- */
 
 static void add_pmu(struct engine_event *leader, struct tally_engine_pmu *pmu)
 {
@@ -152,7 +158,8 @@ static void find_pmus(struct engine_event *leader)
 		add_pmu(leader, member->hw.pmu);
 }
 
-/* What the context knows of its groups' PMUs only grows: that the last group of a PMU went is not looked for. */
+/* What the context knows of its groups' PMUs only grows: that the last group of a PMU went is not
+ * looked for. */
 static void note_pmus(struct engine_event *leader)
 {
 	struct engine_context *context = leader->context;
@@ -208,7 +215,8 @@ void engine_group_release(struct engine_event *member)
 		engine_list_add_tail(&member->active_link, pinned ? &context->active_pinned
 								  : &context->active_flexible);
 	} else
-		context->rotate |= member->pmus; /* else it would wait for a switch, which a CPU's context never has */
+		/* else it would wait for a switch, which a CPU's context never has */
+		context->rotate |= member->pmus;
 }
 
 void engine_group_detach(struct engine_event *event)

@@ -1,22 +1,26 @@
-/* Inheritance (SPEC.md B9): a task's events with attr.inherit are cloned for each task that it creates.
+/* Inheritance (SPEC.md B9): a task's events with attr.inherit are cloned for each task that it
+ * creates.
  *
- * Clones of clones point to the original, whose file keeps all alive and whose ring all write to; nobody but the
- * original can be asked, so that a tree of tasks needs no tree of events: the original's value is its own, what its
- * children that are gone left in child_count, and its living children's.  All of it changes under the engine lock, on
- * which forks, exits and reads follow one another: a child's count is in one of the three places at any reader's time. */
+ * Clones of clones point to the original, whose file keeps all alive and whose ring all write to;
+ * nobody but the original can be asked, so that a tree of tasks needs no tree of events: the
+ * original's value is its own, what its children that are gone left in child_count, and its living
+ * children's.  All of it changes under the engine lock, on which forks, exits and reads follow one
+ * another: a child's count is in one of the three places at any reader's time. */
 #include "engine/engine_schedule.h"
 
-/* --- fork ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- fork ----------------------------------------------------------------- */
 
 /* A clone of `event`, as a leader or a member of `leader`, in the child's context. */
-static int inherit_event(struct engine_event *event, struct tally_engine_task *child, struct engine_event *leader,
-			 struct engine_event **out)
+static int inherit_event(struct engine_event *event, struct tally_engine_task *child,
+			 struct engine_event *leader, struct engine_event **out)
 {
 	struct engine_event *original = event->parent ? event->parent : event, *clone = NULL;
-	int code = engine_event_new(event->engine, &original->attr, child, event->cpu, leader, original, &clone);
+	int code = engine_event_new(event->engine, &original->attr, child, event->cpu, leader,
+				    original, &clone);
 	if (code)
 		return code;
-	/* What the parent is now, not what it was opened as. A pinned event in ERROR hands down OFF, as in Linux. */
+	/* What the parent is now, not what it was opened as. A pinned event in ERROR hands down
+	 * OFF, as in Linux. */
 	bool on = engine_event_state(event) >= ENGINE_EVENT_INACTIVE;
 	clone->state = on ? ENGINE_EVENT_INACTIVE : ENGINE_EVENT_OFF;
 	if (engine_event_flag(original, TALLY_ATTR_FREQ)) {
@@ -75,7 +79,8 @@ static void undo(struct tally_engine_task *child)
 	engine_context_put(context);
 }
 
-int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_task *child, bool thread)
+int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_task *child,
+			bool thread)
 {
 	if (!parent->context)
 		return 0;
@@ -92,7 +97,7 @@ int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_ta
 	return 0;
 }
 
-/* --- exit ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- exit ----------------------------------------------------------------- */
 
 /* Who waits for an original learns that it has ended: POLLHUP. */
 static void tell(struct engine_event *event)
@@ -104,7 +109,8 @@ static void tell(struct engine_event *event)
 		host->wake(host->host, event->file);
 }
 
-void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task, bool exec)
+void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task,
+			       bool exec)
 {
 	struct engine_event *original = event->parent;
 	if (!original) {
@@ -132,7 +138,8 @@ static void leave(struct engine_event *event, void *argument)
 	struct engine_cpu *cpu = engine_context_here(context);
 	if (cpu)
 		engine_context_leave(context, cpu);
-	context->dead = true; /* it is not scheduled in again, though the task runs on for a while */
+	/* it is not scheduled in again, though the task runs on for a while */
+	context->dead = true;
 }
 
 void engine_inherit_exit(struct tally_engine_task *task)
@@ -147,7 +154,7 @@ void engine_inherit_exit(struct tally_engine_task *task)
 	engine_context_put(context);
 }
 
-/* --- exec ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- exec ----------------------------------------------------------------- */
 
 static void enable_on_exec(struct engine_event *unused, void *argument)
 {

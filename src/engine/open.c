@@ -1,14 +1,22 @@
-/* perf_event_open(2): SPEC A1 to A7, H2.  The order of the steps is the kernel's, since the first that fails gives the
- * errno.  Everything up to install() can fail and is undone by what each step left in struct opening; install() can't. */
+/* perf_event_open(2): SPEC A1 to A7, H2.  The order of the steps is the kernel's, since the first
+ * that fails gives the errno.  Everything up to install() can fail and is undone by what each step
+ * left in struct opening; install() can't. */
 #include "engine/engine_state.h"
 
-#define OPEN_FLAGS (TALLY_FLAG_FD_NO_GROUP | TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_PID_CGROUP | TALLY_FLAG_FD_CLOEXEC)
+#define OPEN_FLAGS \
+	(TALLY_FLAG_FD_NO_GROUP | TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_PID_CGROUP | \
+	 TALLY_FLAG_FD_CLOEXEC)
 #define O_RDWR_FLAG 2u
 
-enum { CLOCK_OF_REALTIME = 0, CLOCK_OF_MONOTONIC = 1, CLOCK_OF_MONOTONIC_RAW = 4, CLOCK_OF_BOOTTIME = 7,
-       CLOCK_OF_TAI = 11 };
+enum {
+	CLOCK_OF_REALTIME = 0,
+	CLOCK_OF_MONOTONIC = 1,
+	CLOCK_OF_MONOTONIC_RAW = 4,
+	CLOCK_OF_BOOTTIME = 7,
+	CLOCK_OF_TAI = 11
+};
 
-/* --- clocks: one function each, so that equal functions are equal clocks ------------------------------------------ */
+/* --- clocks: one function each, so that equal functions are equal clocks ---- */
 
 static uint64_t clock_by_id(struct engine_event *event, int32_t clockid)
 {
@@ -52,8 +60,10 @@ static int set_clock(struct engine_event *event)
 		bool nmi_safe;
 		uint64_t (*clock)(struct engine_event *event);
 	} clocks[] = {
-		{ CLOCK_OF_REALTIME, false, clock_realtime },      { CLOCK_OF_MONOTONIC, true, clock_monotonic },
-		{ CLOCK_OF_MONOTONIC_RAW, true, clock_monotonic_raw }, { CLOCK_OF_BOOTTIME, false, clock_boottime },
+		{ CLOCK_OF_REALTIME, false, clock_realtime },
+		{ CLOCK_OF_MONOTONIC, true, clock_monotonic },
+		{ CLOCK_OF_MONOTONIC_RAW, true, clock_monotonic_raw },
+		{ CLOCK_OF_BOOTTIME, false, clock_boottime },
 		{ CLOCK_OF_TAI, false, clock_tai },
 	};
 	const struct tally_engine_host *host = &event->engine->host;
@@ -72,11 +82,12 @@ static int set_clock(struct engine_event *event)
 	return -ENGINE_EINVAL;
 }
 
-/* --- call chains' buffers -------------------------------------------------------------------------------------------- */
+/* --- call chains' buffers ------------------------------------------------- */
 
 static size_t chain_bytes(const struct tally_engine *engine)
 {
-	return (size_t)(engine->settings.max_stack + engine->settings.max_contexts_per_stack + 1) * sizeof(uint64_t);
+	return (size_t)(engine->settings.max_stack + engine->settings.max_contexts_per_stack + 1) *
+	       sizeof(uint64_t);
 }
 
 static void chains_put(struct tally_engine *engine)
@@ -85,7 +96,8 @@ static void chains_put(struct tally_engine *engine)
 		return;
 	for (unsigned cpu = 0; cpu < engine->host.cpus; cpu++)
 		for (unsigned level = 0; level < TALLY_LEVELS; level++) {
-			engine_release(engine, engine->cpus[cpu].chains[level], chain_bytes(engine));
+			engine_release(engine, engine->cpus[cpu].chains[level],
+				       chain_bytes(engine));
 			engine->cpus[cpu].chains[level] = NULL;
 		}
 }
@@ -116,14 +128,15 @@ static int get_chains(struct engine_event *event)
 {
 	struct tally_engine *engine = event->engine;
 	int error = has_chains(event) ? chains_get(engine) : 0;
-	if (!error && has_chains(event) && event->attr.sample_max_stack > engine->settings.max_stack) {
+	if (!error && has_chains(event) &&
+	    event->attr.sample_max_stack > engine->settings.max_stack) {
 		chains_put(engine);
 		error = -ENGINE_EOVERFLOW;
 	}
 	return error;
 }
 
-/* --- an event's life ---------------------------------------------------------------------------------------------------- */
+/* --- an event's life ------------------------------------------------------ */
 
 static void init_event(struct engine_event *event, struct engine_event *leader)
 {
@@ -147,7 +160,11 @@ static void init_event(struct engine_event *event, struct engine_event *leader)
 		attr->branch_sample_type = 0;
 	bool adapts = attr->flags & TALLY_ATTR_FREQ && attr->sample_period;
 	event->hw = (struct tally_pmu_event){
-		.attr = attr, .engine = event->engine, .cpu = event->cpu, .of_task = event->task != NULL, .index = -1,
+		.attr = attr,
+		.engine = event->engine,
+		.cpu = event->cpu,
+		.of_task = event->task != NULL,
+		.index = -1,
 		.state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE,
 		.sample_period = adapts ? 1 : attr->sample_period,
 	};
@@ -169,7 +186,8 @@ static int check_target(const struct tally_engine *engine, const struct tally_at
 			const struct tally_engine_task *task, int cpu)
 {
 	uint64_t type = attr->sample_type;
-	bool shared_read = attr->flags & TALLY_ATTR_INHERIT && type & TALLY_SAMPLE_READ && !(type & TALLY_SAMPLE_TID);
+	bool shared_read = attr->flags & TALLY_ATTR_INHERIT && type & TALLY_SAMPLE_READ &&
+			   !(type & TALLY_SAMPLE_TID);
 	if ((unsigned)cpu >= engine->host.cpus && (!task || cpu != -1))
 		return -ENGINE_EINVAL;
 	if (attr->flags & TALLY_ATTR_SIGTRAP && !task) /* whoever ran there would be hit */
@@ -183,15 +201,17 @@ static int check_aux(const struct engine_event *event)
 	enum { START_PAUSED = 1, PAUSE = 2, RESUME = 4 };
 	const struct tally_attr *attr = &event->attr;
 	if (attr->flags & TALLY_ATTR_AUX_OUTPUT &&
-	    (!(event->hw.pmu->capabilities & TALLY_PMU_AUX_OUTPUT) || attr->aux_action & (PAUSE | RESUME)))
+	    (!(event->hw.pmu->capabilities & TALLY_PMU_AUX_OUTPUT) ||
+	     attr->aux_action & (PAUSE | RESUME)))
 		return -ENGINE_EOPNOTSUPP;
 	if ((attr->aux_action & (PAUSE | RESUME)) == (PAUSE | RESUME))
 		return -ENGINE_EINVAL;
 	return attr->aux_action & START_PAUSED ? -ENGINE_EOPNOTSUPP : 0;
 }
 
-int engine_event_new(struct tally_engine *engine, const struct tally_attr *attr, struct tally_engine_task *task,
-		     int cpu, struct engine_event *leader, struct engine_event *parent, struct engine_event **out)
+int engine_event_new(struct tally_engine *engine, const struct tally_attr *attr,
+		     struct tally_engine_task *task, int cpu, struct engine_event *leader,
+		     struct engine_event *parent, struct engine_event **out)
 {
 	int error = check_target(engine, attr, task, cpu);
 	if (error)
@@ -268,7 +288,7 @@ void engine_event_close(struct engine_event *event)
 	engine_event_put(event);
 }
 
-/* --- opening -------------------------------------------------------------------------------------------------------------- */
+/* --- opening -------------------------------------------------------------- */
 
 struct opening {
 	struct tally_engine *engine;
@@ -290,8 +310,9 @@ static int check_attr(struct tally_engine *engine, const struct tally_attr *attr
 		return error;
 	if (attr->flags & TALLY_ATTR_NAMESPACES && !engine_capable(engine, TALLY_CAPABLE_PERFMON))
 		return -ENGINE_EACCES;
-	if (attr->flags & TALLY_ATTR_FREQ ? attr->sample_period > (uint64_t)engine->settings.max_sample_rate
-					  : attr->sample_period >> 63)
+	if (attr->flags & TALLY_ATTR_FREQ
+		    ? attr->sample_period > (uint64_t)engine->settings.max_sample_rate
+		    : attr->sample_period >> 63)
 		return -ENGINE_EINVAL;
 	return attr->sample_type & TALLY_SAMPLE_PHYS_ADDR ? engine_allow_kernel(engine) : 0;
 }
@@ -318,7 +339,8 @@ static int find_target(struct opening *opening, int32_t pid)
 		if (!opening->task)
 			return -ENGINE_ESRCH;
 	}
-	if (opening->task && opening->leader && (opening->leader->attr.flags ^ opening->attr.flags) & TALLY_ATTR_INHERIT)
+	if (opening->task && opening->leader &&
+	    (opening->leader->attr.flags ^ opening->attr.flags) & TALLY_ATTR_INHERIT)
 		return -ENGINE_EINVAL;
 	return 0;
 }
@@ -334,7 +356,8 @@ static int join_cgroup(struct opening *opening, int32_t fd)
 		return -ENGINE_EINVAL;
 	int error = host->cgroup_of_fd(host->host, fd, &event->cgroup);
 	event->has_cgroup = true;
-	if (!error && opening->leader && (!opening->leader->has_cgroup || opening->leader->cgroup != event->cgroup))
+	if (!error && opening->leader &&
+	    (!opening->leader->has_cgroup || opening->leader->cgroup != event->cgroup))
 		error = -ENGINE_EINVAL;
 	return error;
 }
@@ -358,15 +381,15 @@ static int find_context(struct opening *opening)
 	return engine_context_find(engine, task, opening->cpu, &opening->context);
 }
 
-/* Software events may join any group; hardware ones a group of their PMU's, or one of software events alone, which is
- * a group of their PMU's from then on. */
+/* Software events may join any group; hardware ones a group of their PMU's, or one of software
+ * events alone, which is a group of their PMU's from then on. */
 static int join_group(struct opening *opening)
 {
 	struct engine_event *event = opening->event, *leader = opening->leader;
 	if (!leader)
 		return 0;
-	if (leader->leader != leader || leader->clock != event->clock || leader->cpu != event->cpu ||
-	    leader->context != opening->context)
+	if (leader->leader != leader || leader->clock != event->clock ||
+	    leader->cpu != event->cpu || leader->context != opening->context)
 		return -ENGINE_EINVAL;
 	if (event->attr.flags & (TALLY_ATTR_EXCLUSIVE | TALLY_ATTR_PINNED))
 		return -ENGINE_EINVAL;
@@ -385,8 +408,8 @@ static int find_area(const struct opening *opening)
 		return -ENGINE_EINVAL; /* no leader can be asked for snapshots */
 	if (!engine_event_flag(event, TALLY_ATTR_AUX_OUTPUT))
 		return 0;
-	bool match = leader && leader->hw.pmu->capabilities & TALLY_PMU_AUX && ops->aux_output_match &&
-		     ops->aux_output_match(&event->hw, &leader->hw);
+	bool match = leader && leader->hw.pmu->capabilities & TALLY_PMU_AUX &&
+		     ops->aux_output_match && ops->aux_output_match(&event->hw, &leader->hw);
 	return match ? 0 : -ENGINE_EINVAL;
 }
 
@@ -395,7 +418,8 @@ static int prepare(struct opening *opening, int32_t pid)
 {
 	struct engine_event *event = opening->event;
 	int error = join_cgroup(opening, pid);
-	if (!error && event->attr.sample_period && event->hw.pmu->capabilities & TALLY_PMU_NO_INTERRUPT)
+	if (!error && event->attr.sample_period &&
+	    event->hw.pmu->capabilities & TALLY_PMU_NO_INTERRUPT)
 		error = -ENGINE_EOPNOTSUPP;
 	if (!error)
 		error = set_clock(event);
@@ -420,7 +444,8 @@ static int install(struct opening *opening, struct tally_engine_file *file)
 	engine_context_install(opening->context, event);
 	event->owner = opening->caller;
 	engine_list_add_tail(&event->owner_link, &opening->caller->owned);
-	return engine_file_install(opening->caller->process, file, opening->flags & TALLY_FLAG_FD_CLOEXEC);
+	return engine_file_install(opening->caller->process, file,
+				   opening->flags & TALLY_FLAG_FD_CLOEXEC);
 }
 
 static int open_event(struct opening *opening, int32_t pid, int group_fd)
@@ -432,8 +457,8 @@ static int open_event(struct opening *opening, int32_t pid, int group_fd)
 	if (!error)
 		error = find_target(opening, pid);
 	if (!error)
-		error = engine_event_new(engine, &opening->attr, opening->task, opening->cpu, opening->leader, NULL,
-					 &opening->event);
+		error = engine_event_new(engine, &opening->attr, opening->task, opening->cpu,
+					 opening->leader, NULL, &opening->event);
 	if (error)
 		return error;
 	error = prepare(opening, pid);
@@ -444,8 +469,8 @@ static int open_event(struct opening *opening, int32_t pid, int group_fd)
 	return fd;
 }
 
-int tally_engine_open(struct tally_engine *engine, const void *attr, int32_t pid, int cpu, int group_fd,
-		      unsigned long flags)
+int tally_engine_open(struct tally_engine *engine, const void *attr, int32_t pid, int cpu,
+		      int group_fd, unsigned long flags)
 {
 	struct opening opening = { .engine = engine, .cpu = cpu, .flags = flags };
 	engine_enter(engine);

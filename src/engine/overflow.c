@@ -1,8 +1,9 @@
 /* One overflow: an event has counted a period, or a hit on it is a sample by itself.
  *
- * Throttling (SPEC C6) bounds what a mad period costs: after max_sample_rate's share of a tick the event's whole group
- * is stopped until the tick.  REFRESH bounds how often: event_limit runs down, at its end the event is disabled,
- * which has to wait for tally_engine_run_pending(), so it is stopped here. */
+ * Throttling (SPEC C6) bounds what a mad period costs: after max_sample_rate's share of a tick the
+ * event's whole group is stopped until the tick.  REFRESH bounds how often: event_limit runs down,
+ * at its end the event is disabled, which has to wait for tally_engine_run_pending(), so it is
+ * stopped here. */
 #include "engine/engine_state.h"
 #include "engine/frequency.h"
 
@@ -40,7 +41,8 @@ void tally_engine_pmu_count(struct tally_pmu_event *hw, uint64_t more)
 
 bool tally_engine_period_elapsed(struct tally_pmu_event *hw)
 {
-	int64_t left = (int64_t)engine_load64((const uint64_t *)&hw->period_left), period = (int64_t)hw->sample_period;
+	int64_t left = (int64_t)engine_load64((const uint64_t *)&hw->period_left),
+		period = (int64_t)hw->sample_period;
 
 	if (!period || left > 0)
 		return false;
@@ -51,19 +53,21 @@ bool tally_engine_period_elapsed(struct tally_pmu_event *hw)
 	return true;
 }
 
-/* --- throttling -------------------------------------------------------------------------------------------------- */
+/* --- throttling ----------------------------------------------------------- */
 
 void engine_throttle_rate(struct tally_engine *engine)
 {
 	uint64_t rate = (uint64_t)engine->settings.max_sample_rate;
-	engine->samples_per_tick = (uint32_t)((rate * engine->host.tick_ns + NS_PER_S - 1) / NS_PER_S);
+	engine->samples_per_tick = (uint32_t)((rate * engine->host.tick_ns + NS_PER_S - 1) /
+					      NS_PER_S);
 }
 
 /* `hit` is the one that overflowed: who called stops it. */
 static void throttle(struct engine_event *event, const struct engine_event *hit)
 {
 	event->interrupts = ENGINE_THROTTLED;
-	if (event != hit && event->state == ENGINE_EVENT_ACTIVE && !(event->hw.state & TALLY_HES_STOPPED))
+	if (event != hit && event->state == ENGINE_EVENT_ACTIVE &&
+	    !(event->hw.state & TALLY_HES_STOPPED))
 		event->hw.pmu->ops->stop(&event->hw, 0);
 	if (event == event->leader)
 		engine_output_throttle(event, true);
@@ -77,7 +81,8 @@ static void throttle_group(struct engine_event *event, struct engine_cpu *cpu)
 
 	cpu->throttled_tick = cpu->tick;
 	throttle(leader, event);
-	for (struct engine_list *at = leader->siblings.next; left-- && at != &leader->siblings; at = at->next)
+	for (struct engine_list *at = leader->siblings.next; left-- && at != &leader->siblings;
+	     at = at->next)
 		throttle(ENGINE_CONTAINER(at, struct engine_event, sibling_link), event);
 }
 
@@ -126,7 +131,7 @@ void engine_context_tick(struct engine_context *context, struct engine_cpu *cpu)
 	}
 }
 
-/* --- the overflow ------------------------------------------------------------------------------------------------- */
+/* --- the overflow --------------------------------------------------------- */
 
 static bool user_mode(const struct tally_engine_regs *regs)
 {
@@ -192,7 +197,7 @@ bool tally_engine_overflow(struct tally_pmu_event *hw, const struct tally_engine
 	return stop;
 }
 
-/* --- control -------------------------------------------------------------------------------------------------------- */
+/* --- control -------------------------------------------------------------- */
 
 int engine_event_refresh(struct engine_event *event, uint64_t overflows)
 {
@@ -203,7 +208,8 @@ int engine_event_refresh(struct engine_event *event, uint64_t overflows)
 	return 0;
 }
 
-/* The kernel's way: a period begun is not finished, and the next event on an active one is an overflow (measured). */
+/* The kernel's way: a period begun is not finished, and the next event on an active one is an
+ * overflow (measured). */
 static void set_period(struct engine_event *event, void *argument)
 {
 	const uint64_t *period = argument;
@@ -238,13 +244,14 @@ int engine_event_period(struct engine_event *event, uint64_t period)
 	} else if (period >> 63 || (ops->check_period && ops->check_period(&event->hw, period))) {
 		return -ENGINE_EINVAL;
 	}
-	if (engine_event_state(event) != ENGINE_EVENT_EXIT) /* else it keeps its period, as MODIFY_ATTRIBUTES can tell */
+	/* else it keeps its period, as MODIFY_ATTRIBUTES can tell */
+	if (engine_event_state(event) != ENGINE_EVENT_EXIT)
 		engine_context_call(event, set_period, &period);
 	return 0;
 }
 
-int tally_engine_set_overflow_handler(struct tally_engine *engine, int fd, tally_engine_overflow_handler *handler,
-				      void *data)
+int tally_engine_set_overflow_handler(struct tally_engine *engine, int fd,
+				      tally_engine_overflow_handler *handler, void *data)
 {
 	int result = -ENGINE_EBADF;
 

@@ -1,13 +1,14 @@
 /* What a hit can't do where it is: wake-ups, signals, disabling.
  *
- * Each CPU has a list of events that ask for something.  An event says what in its `pending` bits, and who sets
- * `pending_queued` first puts it on this CPU's list, at the head: only hits of the same CPU compete for the head, each
- * of which runs to its end within the one that it interrupts, so the exchange fails at most once a level.  The drain
- * takes the whole list at once, lets go of an event (`pending_queued` off) before it looks at its bits, and reads where
- * the list goes on before that: a hit in between finds the event off the list and puts it on the new one.
+ * Each CPU has a list of events that ask for something.  An event says what in its `pending` bits,
+ * and who sets `pending_queued` first puts it on this CPU's list, at the head: only hits of the
+ * same CPU compete for the head, each of which runs to its end within the one that it interrupts,
+ * so the exchange fails at most once a level.  The drain takes the whole list at once, lets go of
+ * an event (`pending_queued` off) before it looks at its bits, and reads where the list goes on
+ * before that: a hit in between finds the event off the list and puts it on the new one.
  *
- * The drain runs with interrupts off.  So where another CPU comes by run_on(), nobody is half-way, and draining there
- * is how a queued event is got off the list before it is freed. */
+ * The drain runs with interrupts off.  So where another CPU comes by run_on(), nobody is half-way,
+ * and draining there is how a queued event is got off the list before it is freed. */
 #include "engine/engine_state.h"
 
 #define SIGNAL_IO 29
@@ -72,7 +73,8 @@ static void run_one(struct engine_event *event, struct engine_cpu *cpu)
 	uint32_t what = __atomic_exchange_n(&event->pending, 0, __ATOMIC_ACQ_REL);
 
 	/* Where it is not on this CPU any more, scheduling it out has disabled it. */
-	if (what & ENGINE_PENDING_DISABLE && event->state == ENGINE_EVENT_ACTIVE && event->on_cpu == (int)cpu->number)
+	if (what & ENGINE_PENDING_DISABLE && event->state == ENGINE_EVENT_ACTIVE &&
+	    event->on_cpu == (int)cpu->number)
 		engine_event_disable_here(event);
 	if (what & ENGINE_PENDING_WAKEUP)
 		engine_ring_wakeup(event);
@@ -112,7 +114,8 @@ void engine_event_unpend(struct engine_event *event)
 	struct tally_engine *engine = event->engine;
 
 	while (__atomic_load_n(&event->pending_queued, __ATOMIC_ACQUIRE)) {
-		__atomic_store_n(&event->pending, 0, __ATOMIC_RELAXED); /* nobody is left to be told */
+		/* nobody is left to be told */
+		__atomic_store_n(&event->pending, 0, __ATOMIC_RELAXED);
 		unsigned cpu = __atomic_load_n(&event->pending_cpu, __ATOMIC_RELAXED);
 		/* Nothing runs on a CPU that went away: its list may be touched from here. */
 		if (engine->host.run_on(engine->host.host, cpu, drain_here, engine) < 0)

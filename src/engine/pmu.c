@@ -3,7 +3,8 @@
 
 #define EXCLUDES (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV | \
 		  TALLY_ATTR_EXCLUDE_IDLE | TALLY_ATTR_EXCLUDE_HOST | TALLY_ATTR_EXCLUDE_GUEST)
-#define EXTENDED_TYPE_SHIFT 32 /* config of types HARDWARE and HW_CACHE: which PMU's, of several core types */
+#define EXTENDED_TYPE_SHIFT \
+	32 /* config of types HARDWARE and HW_CACHE: which PMU's, of several core types */
 
 static bool same_name(const char *a, const char *b)
 {
@@ -25,7 +26,8 @@ static int add_pmu(struct tally_engine *engine, struct tally_engine_pmu *pmu)
 {
 	struct tally_engine_pmu **last = &engine->pmus;
 	for (; *last; last = &(*last)->next)
-		if (same_name((*last)->name, pmu->name) || (pmu->type && (*last)->type == pmu->type))
+		if (same_name((*last)->name, pmu->name) ||
+		    (pmu->type && (*last)->type == pmu->type))
 			return -ENGINE_EEXIST;
 	while (!pmu->type) {
 		if (!pmu_of_type(engine, engine->next_type))
@@ -69,12 +71,13 @@ int tally_engine_pmu_unregister(struct tally_engine *engine, struct tally_engine
 	return error;
 }
 
-const struct tally_engine_pmu *tally_engine_pmu_next(struct tally_engine *engine, const struct tally_engine_pmu *pmu)
+const struct tally_engine_pmu *tally_engine_pmu_next(struct tally_engine *engine,
+						     const struct tally_engine_pmu *pmu)
 {
 	return pmu ? pmu->next : engine->pmus;
 }
 
-/* --- who counts it ----------------------------------------------------------------------------------------------------- */
+/* --- who counts it -------------------------------------------------------- */
 
 bool engine_pmu_counts_on(const struct tally_engine_pmu *pmu, unsigned cpu)
 {
@@ -96,7 +99,8 @@ static int ask_pmu(struct engine_event *event, struct tally_engine_pmu *pmu)
 		return error;
 	}
 	pmu->event_count++;
-	if (attr->sample_type & TALLY_SAMPLE_BRANCH_STACK && !(pmu->capabilities & TALLY_PMU_BRANCH_STACK))
+	if (attr->sample_type & TALLY_SAMPLE_BRANCH_STACK &&
+	    !(pmu->capabilities & TALLY_PMU_BRANCH_STACK))
 		error = -ENGINE_EOPNOTSUPP;
 	else if (attr->flags & EXCLUDES && pmu->capabilities & TALLY_PMU_NO_EXCLUDE)
 		error = -ENGINE_EINVAL;
@@ -136,7 +140,8 @@ int engine_pmu_init_event(struct engine_event *event)
 	if (alias && attr->config >> EXTENDED_TYPE_SHIFT)
 		return ask_extended(event, (uint32_t)(attr->config >> EXTENDED_TYPE_SHIFT));
 	int error = own ? ask_pmu(event, own) : -ENGINE_ENOENT;
-	for (struct tally_engine_pmu *pmu = event->engine->pmus; pmu && error == -ENGINE_ENOENT; pmu = pmu->next) {
+	for (struct tally_engine_pmu *pmu = event->engine->pmus; pmu && error == -ENGINE_ENOENT;
+	     pmu = pmu->next) {
 		bool generic = pmu->capabilities & TALLY_PMU_GENERIC;
 		if (pmu != own && (generic || !(alias || attr->type == TALLY_TYPE_RAW)))
 			error = ask_pmu(event, pmu);
@@ -144,7 +149,7 @@ int engine_pmu_init_event(struct engine_event *event)
 	return error;
 }
 
-/* --- what PMUs are told, and tell ---------------------------------------------------------------------------------------- */
+/* --- what PMUs are told, and tell ----------------------------------------- */
 
 void engine_pmu_disable(struct tally_engine_pmu *pmu)
 {
@@ -164,9 +169,11 @@ struct tally_pmu_event *tally_engine_group_first(struct tally_pmu_event *event)
 }
 
 /* While it is being opened a member is not linked yet: it comes last. */
-struct tally_pmu_event *tally_engine_group_next(struct tally_pmu_event *event, struct tally_pmu_event *member)
+struct tally_pmu_event *tally_engine_group_next(struct tally_pmu_event *event,
+						struct tally_pmu_event *member)
 {
-	struct engine_event *self = engine_event_of(event), *at = engine_event_of(member), *leader = self->leader;
+	struct engine_event *self = engine_event_of(event), *at = engine_event_of(member),
+			    *leader = self->leader;
 	bool joining = self != leader && engine_list_empty(&self->sibling_link);
 	if (at == self && joining)
 		return NULL;

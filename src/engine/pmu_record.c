@@ -1,6 +1,7 @@
-/* Records that a PMU has written about itself: what it traced (AUX), that it began to (ITRACE_START), samples that the
- * hardware dropped (LOST_SAMPLES), what stands for an event in another's trace (AUX_OUTPUT_HW_ID).  They go to the ring
- * of the event that they are about, and to no other. */
+/* Records that a PMU has written about itself: what it traced (AUX), that it began to
+ * (ITRACE_START), samples that the hardware dropped (LOST_SAMPLES), what stands for an event in
+ * another's trace (AUX_OUTPUT_HW_ID).  They go to the ring of the event that they are about, and to
+ * no other. */
 #include "engine/sample_record.h"
 
 void engine_output_record(struct engine_event *event, uint32_t type, const void *body, size_t size)
@@ -54,5 +55,6 @@ void tally_engine_lost_samples(struct tally_pmu_event *hw, uint64_t lost)
 
 void tally_engine_aux_output_id(struct tally_pmu_event *hw, uint64_t hw_id)
 {
-	engine_output_record(original_of(engine_event_of(hw)), TALLY_RECORD_AUX_OUTPUT_HW_ID, &hw_id, sizeof(hw_id));
+	engine_output_record(original_of(engine_event_of(hw)), TALLY_RECORD_AUX_OUTPUT_HW_ID,
+			     &hw_id, sizeof(hw_id));
 }

@@ -1,6 +1,7 @@
-/* Sets of PMUs as words of 64 bits, so that scheduling asks "which PMUs?" without walking them: 62 hardware PMUs have a
- * bit of their own, all further ones share one (they rotate and exclude one another as one PMU would: less is on than
- * could be, nothing is wrong), and all of SCOPE_SOFTWARE share another, since they always have room. */
+/* Sets of PMUs as words of 64 bits, so that scheduling asks "which PMUs?" without walking them: 62
+ * hardware PMUs have a bit of their own, all further ones share one (they rotate and exclude one
+ * another as one PMU would: less is on than could be, nothing is wrong), and all of SCOPE_SOFTWARE
+ * share another, since they always have room. */
 #include "engine/engine_schedule.h"
 
 void engine_pmu_number(struct tally_engine *engine, struct tally_engine_pmu *pmu)
@@ -36,7 +37,8 @@ void engine_pmu_unnumber(struct tally_engine *engine, struct tally_engine_pmu *p
 	pmu->bit = 0;
 	if (!bit || bit >= ENGINE_PMU_SOFTWARE)
 		return;
-	/* Contexts don't notice that the last event of a PMU leaves; the bit's next owner must not be taken for it. */
+	/* Contexts don't notice that the last event of a PMU leaves; the bit's next owner must not
+	 * be taken for it. */
 	for (unsigned i = 0; i < engine->host.cpus; i++) {
 		struct forgetting forgetting = { &engine->cpus[i].context, bit };
 		engine_context_call_in(forgetting.context, NULL, forget, &forgetting);
@@ -56,11 +58,14 @@ uint64_t engine_pmu_bit(const struct tally_engine_pmu *pmu)
 	return pmu->bit ? pmu->bit : ENGINE_PMU_OTHERS;
 }
 
-/* The set's next hardware PMU; taken out of `set`, but for those that share a bit, which `shared` walks. */
-static struct tally_engine_pmu *next_pmu(struct tally_engine *engine, uint64_t *set, struct tally_engine_pmu **shared)
+/* The set's next hardware PMU; taken out of `set`, but for those that share a bit, which `shared`
+ * walks. */
+static struct tally_engine_pmu *next_pmu(struct tally_engine *engine, uint64_t *set,
+					 struct tally_engine_pmu **shared)
 {
 	for (uint64_t own; (own = *set & ~(ENGINE_PMU_SOFTWARE | ENGINE_PMU_OTHERS));) {
-		struct tally_engine_pmu *pmu = __atomic_load_n(&engine->numbered[__builtin_ctzll(own)], __ATOMIC_ACQUIRE);
+		struct tally_engine_pmu *pmu = __atomic_load_n(
+			&engine->numbered[__builtin_ctzll(own)], __ATOMIC_ACQUIRE);
 		*set &= *set - 1;
 		if (pmu)
 			return pmu;
@@ -89,7 +94,8 @@ void engine_pmus_enable(struct tally_engine *engine, uint64_t set)
 		engine_pmu_enable(pmu);
 }
 
-void engine_pmus_switched(struct tally_engine *engine, uint64_t set, struct tally_engine_task *task, bool in)
+void engine_pmus_switched(struct tally_engine *engine, uint64_t set, struct tally_engine_task *task,
+			  bool in)
 {
 	struct tally_engine_pmu *shared = NULL;
 	for (struct tally_engine_pmu *pmu; (pmu = next_pmu(engine, &set, &shared));)

@@ -1,5 +1,5 @@
-/* Values: read(2) by read_format, whole trees of inherited events summed.  SPEC B1, B2, B9, H3.  Samples have the same
- * words of one event alone: sample.c. */
+/* Values: read(2) by read_format, whole trees of inherited events summed.  SPEC B1, B2, B9, H3.
+ * Samples have the same words of one event alone: sample.c. */
 #include "engine/sample_record.h"
 
 /* The original's: children count under its name. */
@@ -19,7 +19,8 @@ static unsigned add_times(uint64_t *words, uint64_t read_format, uint64_t enable
 }
 
 /* Adds the value and sets what says whose it is. */
-static unsigned add_entry(uint64_t *words, uint64_t read_format, const struct engine_event *event, uint64_t value)
+static unsigned add_entry(uint64_t *words, uint64_t read_format, const struct engine_event *event,
+			  uint64_t value)
 {
 	unsigned n = 0;
 	words[n++] += value;
@@ -30,7 +31,7 @@ static unsigned add_entry(uint64_t *words, uint64_t read_format, const struct en
 	return n;
 }
 
-/* --- read(2) --------------------------------------------------------------------------------------------------------- */
+/* --- read(2) -------------------------------------------------------------- */
 
 struct group_sum {
 	uint64_t read_format, *words;
@@ -49,10 +50,12 @@ static void add_group(struct engine_event *leader, void *argument)
 		n += add_entry(&words[n], read_format, sibling, engine_event_count(sibling));
 }
 
-/* Members that came or went since the group was inherited, or went since from the child's, would mix up the sums. */
+/* Members that came or went since the group was inherited, or went since from the child's, would
+ * mix up the sums. */
 static bool same_members(const struct engine_event *leader, const struct engine_event *child)
 {
-	return leader->group_generation == child->group_generation && leader->sibling_count == child->sibling_count;
+	return leader->group_generation == child->group_generation &&
+	       leader->sibling_count == child->sibling_count;
 }
 
 static int sum_group(struct engine_event *leader, uint64_t read_format, uint64_t *words)

@@ -1,15 +1,18 @@
-/* Accesses to what somebody else may read or write meanwhile: an interrupt of this CPU, another CPU, the task that maps
- * the pages.  ring_buffer.c, aux.c and userpage.c use no others, so that a test can put its own in their place and walk
- * through every interleaving (it defines this header's guard and brings these functions with it).
+/* Accesses to what somebody else may read or write meanwhile: an interrupt of this CPU, another
+ * CPU, the task that maps the pages.  ring_buffer.c, aux.c and userpage.c use no others, so that a
+ * test can put its own in their place and walk through every interleaving (it defines this header's
+ * guard and brings these functions with it).
  *
  * Three strengths, weakest first:
  *   engine_shared_*          one access, whole, that the compiler neither repeats nor invents; no order
- *   engine_interrupt_fence() orders accesses against interrupts of this CPU: for the compiler alone, as a CPU sees its
+ *   engine_interrupt_fence() orders accesses against interrupts of this CPU: for the compiler
+ *   alone, as a CPU sees its
  *                            own accesses in program order
  *   acquire, release         order against other CPUs
  *
- * The words of a page are 64 bits wide on every machine.  Where the machine's own are narrower, the low half alone is
- * written and read, as a 32-bit kernel does: the upper half stays 0, readers reckon modulo 2^32. */
+ * The words of a page are 64 bits wide on every machine.  Where the machine's own are narrower, the
+ * low half alone is written and read, as a 32-bit kernel does: the upper half stays 0, readers
+ * reckon modulo 2^32. */
 #ifndef TALLY_ENGINE_RING_ACCESS_H
 #define TALLY_ENGINE_RING_ACCESS_H
 
@@ -29,23 +32,29 @@ static inline void engine_shared_store(uintptr_t *at, uintptr_t value)
 	__atomic_store_n(at, value, __ATOMIC_RELAXED);
 }
 
-/* False: *expected is what was there.  For words that one CPU at a time changes: whole towards what interrupts it, which
- * on x86 takes no lock of the bus. */
-static inline bool engine_shared_compare_exchange(uintptr_t *at, uintptr_t *expected, uintptr_t value)
+/* False: *expected is what was there.  For words that one CPU at a time changes: whole towards what
+ * interrupts it, which on x86 takes no lock of the bus. */
+static inline bool engine_shared_compare_exchange(uintptr_t *at, uintptr_t *expected,
+						  uintptr_t value)
 {
 #ifdef ENGINE_CHANGES_IN_PLACE
 	bool same;
 
-	__asm__ __volatile__("cmpxchg %3, %1" : "=@ccz"(same), "+m"(*at), "+a"(*expected) : "r"(value));
+	__asm__ __volatile__("cmpxchg %3, %1"
+			     : "=@ccz"(same), "+m"(*at), "+a"(*expected)
+			     : "r"(value));
 	return same;
 #else
-	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
 #endif
 }
 
-static inline bool engine_shared_compare_exchange_acquire(uintptr_t *at, uintptr_t *expected, uintptr_t value)
+static inline bool engine_shared_compare_exchange_acquire(uintptr_t *at, uintptr_t *expected,
+							  uintptr_t value)
 {
-	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
 static inline void engine_shared_store_release(uintptr_t *at, uintptr_t value)
@@ -102,7 +111,8 @@ static inline void engine_page_store_release(uint64_t *at, uintptr_t value)
 	__atomic_store_n((engine_page_word *)engine_page_low(at), value, __ATOMIC_RELEASE);
 }
 
-/* Fields of the user page that its seqlock guards: a reader may see halves, and then tries again. */
+/* Fields of the user page that its seqlock guards: a reader may see halves, and then tries
+ * again. */
 static inline void engine_page_store64(uint64_t *at, uint64_t value)
 {
 #if UINTPTR_MAX > UINT32_MAX
@@ -127,9 +137,11 @@ static inline uint32_t engine_shared_load32(const uint32_t *at)
 	return __atomic_load_n(at, __ATOMIC_RELAXED);
 }
 
-static inline bool engine_shared_compare_exchange32(uint32_t *at, uint32_t *expected, uint32_t value)
+static inline bool engine_shared_compare_exchange32(uint32_t *at, uint32_t *expected,
+						    uint32_t value)
 {
-	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(at, expected, value, false, __ATOMIC_RELAXED,
+					   __ATOMIC_RELAXED);
 }
 
 /* A record's bytes. */

@@ -1,7 +1,8 @@
 /* The ring that records are written to: reserve, fill, commit.
  *
- * One CPU writes, one reader elsewhere reads.  The writer may be interrupted at any instruction by another writer of
- * the same ring (a hit in an interrupt, in an NMI), which must not wait for it: nothing may be locked, nobody spins.
+ * One CPU writes, one reader elsewhere reads.  The writer may be interrupted at any instruction by
+ * another writer of the same ring (a hit in an interrupt, in an NMI), which must not wait for it:
+ * nothing may be locked, nobody spins.
  *
  *   head   reserved up to here: moved by compare-exchange, so that writers that interrupt one another get bytes of
  *          their own
@@ -13,12 +14,14 @@
  *          so that each loss is told exactly once.  The tail is a user's word: whatever it holds, the offset is masked,
  *          and all that it can spoil is its own data.
  *
- * Committing takes care.  The first writer reads head, publishes it, sets nest to 0, and looks at head again.  An
- * interrupt before nest is 0 leaves publishing to us: the second look finds what it reserved.  One after that is itself
- * first, and publishes.  Were nest set to 0 before publishing, an interrupt between the two would publish a newer
- * head, and we would then take it back: a reader would see data_head move backwards.
+ * Committing takes care.  The first writer reads head, publishes it, sets nest to 0, and looks at
+ * head again.  An interrupt before nest is 0 leaves publishing to us: the second look finds what it
+ * reserved.  One after that is itself first, and publishes.  Were nest set to 0 before publishing,
+ * an interrupt between the two would publish a newer head, and we would then take it back: a reader
+ * would see data_head move backwards.
  *
- * Order against the reader, on machines that reorder (the letters are those of the kernel's own explanation):
+ * Order against the reader, on machines that reorder (the letters are those of the kernel's own
+ * explanation):
  *
  *       writer                                  reader
  *       load data_tail                          load data_head
@@ -27,28 +30,32 @@
  *           B                                       D
  *       store data_head                         store data_tail
  *
- *   A pairs with D: bytes are not overwritten before the reader is done with them.  The kernel relies on the control
+ *   A pairs with D: bytes are not overwritten before the reader is done with them.  The kernel
+ *   relies on the control
  *     dependency alone (the stores happen only if the loaded tail leaves room, and no CPU makes a store visible that it
  *     speculates).  C11 does not know control dependencies and a compiler may break them, so here it is an acquire
  *     load: free on x86, ldar on arm64, one fence r,rw on riscv64.
- *   B pairs with C: who sees the head sees the bytes.  A release store; stlr on arm64, fence rw,w on riscv64.
- *   C, D: the reader's acquire load of data_head and release store of data_tail (loads before D are loads of the record:
+ *   B pairs with C: who sees the head sees the bytes.  A release store; stlr on arm64, fence rw,w
+ *   on riscv64.  C, D: the reader's acquire load of data_head and release store of data_tail (loads
+ *   before D are loads of the record:
  *     release orders loads before it as well).
  *
- * Among writers of one CPU nothing but the compiler needs to be held back: a CPU sees its own accesses in program order,
- * and an interrupt is a point in that order.  Hence relaxed accesses and engine_interrupt_fence().
+ * Among writers of one CPU nothing but the compiler needs to be held back: a CPU sees its own
+ * accesses in program order, and an interrupt is a point in that order.  Hence relaxed accesses and
+ * engine_interrupt_fence().
  *
- * Several CPUs.  Events that share a ring (SET_OUTPUT, inherited children) are bound to one CPU and write on that one.
- * A ring of an event that follows its task is written on several, one after the other: switching the task from one CPU to
- * the other orders them.  One case is left, which the kernel lets pass: an inherited event redirected to a ring
- * without a CPU, whose children then write on CPUs of their own at the same time.  So a ring without a CPU is owned while
- * it is written: by the CPU that moves `owner` from 0.  Who finds it owned by another CPU does not wait: its record is
- * dropped and counted.  Taking ownership acquires what the CPU before released with it.  The owner is whoever took it,
- * not who interrupted that one: it lets go when its commit is through, and an interrupt just before that still finds the
- * ring its own CPU's.
+ * Several CPUs.  Events that share a ring (SET_OUTPUT, inherited children) are bound to one CPU and
+ * write on that one.  A ring of an event that follows its task is written on several, one after the
+ * other: switching the task from one CPU to the other orders them.  One case is left, which the
+ * kernel lets pass: an inherited event redirected to a ring without a CPU, whose children then
+ * write on CPUs of their own at the same time.  So a ring without a CPU is owned while it is
+ * written: by the CPU that moves `owner` from 0.  Who finds it owned by another CPU does not wait:
+ * its record is dropped and counted.  Taking ownership acquires what the CPU before released with
+ * it.  The owner is whoever took it, not who interrupted that one: it lets go when its commit is
+ * through, and an interrupt just before that still finds the ring its own CPU's.
  *
- * A hit does not move to another CPU half-way, and no other task comes in between: the host's part ([hit] in
- * tally/engine.h). */
+ * A hit does not move to another CPU half-way, and no other task comes in between: the host's part
+ * ([hit] in tally/engine.h). */
 #include "engine/ring_buffer.h"
 
 #include "engine/ring_access.h"
@@ -58,11 +65,12 @@
 /* What a LOST record of this event takes. */
 static uint32_t lost_record_size(const struct engine_event *event)
 {
-	return LOST_SIZE + (engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL) ? event->id_header_size : 0);
+	return LOST_SIZE +
+	       (engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL) ? event->id_header_size : 0);
 }
 
-/* Room in bytes: all but one byte of the ring, as head == tail means that it is empty; so a ring is full with 8 bytes
- * unused, as the kernel's. */
+/* Room in bytes: all but one byte of the ring, as head == tail means that it is empty; so a ring is
+ * full with 8 bytes unused, as the kernel's. */
 static bool has_room(const struct engine_ring *ring, uintptr_t head, uintptr_t tail, uint32_t size)
 {
 	uintptr_t room = ring->backward ? head - tail - 1 : tail - head - 1;
@@ -75,14 +83,15 @@ static bool ring_enter(struct engine_ring *ring, struct engine_output *output)
 {
 	output->owned = false;
 	if (ring->cpu < 0) {
-		uintptr_t owner = 0, me = 1 + (uintptr_t)ring->engine->host.this_cpu(ring->engine->host.host);
+		uintptr_t owner = 0,
+			  me = 1 + (uintptr_t)ring->engine->host.this_cpu(ring->engine->host.host);
 
 		output->owned = engine_shared_compare_exchange_acquire(&ring->owner, &owner, me);
 		if (!output->owned && owner != me)
 			return false;
 	}
-	/* Before nest: an interrupt from there on leaves it to us to wake.  (The kernel reads it after, and forgets the
-	 * wake-up of an interrupt that comes between the two.) */
+	/* Before nest: an interrupt from there on leaves it to us to wake.  (The kernel reads it
+	 * after, and forgets the wake-up of an interrupt that comes between the two.) */
 	output->wakeup = engine_shared_load(&ring->wakeup);
 	engine_interrupt_fence();
 	/* Two accesses: an interrupt between them leaves nest as it found it. */
@@ -91,7 +100,8 @@ static bool ring_enter(struct engine_ring *ring, struct engine_output *output)
 	return true;
 }
 
-static inline __attribute__((always_inline)) void ring_commit(struct engine_ring *ring, struct engine_output *output)
+static inline __attribute__((always_inline)) void ring_commit(struct engine_ring *ring,
+							      struct engine_output *output)
 {
 	uintptr_t nest = engine_shared_load(&ring->nest);
 	uintptr_t head;
@@ -103,7 +113,8 @@ static inline __attribute__((always_inline)) void ring_commit(struct engine_ring
 	}
 	for (;;) {
 		head = engine_shared_load(&ring->head);
-		engine_page_store_release(&ring->page->data_head, head); /* B, pairs with the reader's C */
+		/* B, pairs with the reader's C */
+		engine_page_store_release(&ring->page->data_head, head);
 		engine_interrupt_fence();
 		engine_shared_store(&ring->nest, 0);
 		engine_interrupt_fence();
@@ -121,7 +132,8 @@ static inline __attribute__((always_inline)) void ring_commit(struct engine_ring
 		engine_shared_store_release(&ring->owner, 0);
 }
 
-static __attribute__((noinline, cold)) int drop(struct engine_ring *ring, struct engine_event *event)
+static __attribute__((noinline, cold)) int drop(struct engine_ring *ring,
+						struct engine_event *event)
 {
 	engine_shared_add(&ring->lost, 1);
 	engine_add64(&event->lost_samples, 1);
@@ -148,9 +160,10 @@ static void write_lost(struct engine_output *output, struct engine_event *event,
 	}
 }
 
-/* An interrupt that reserved after us may have moved `wakeup` past our position: that is why the difference is signed and
- * the move an exchange.  (The kernel's is unsigned and an addition: `wakeup` may overtake the head, and from then on
- * every record wakes.)  When it fails, the move has been made. */
+/* An interrupt that reserved after us may have moved `wakeup` past our position: that is why the
+ * difference is signed and the move an exchange.  (The kernel's is unsigned and an addition:
+ * `wakeup` may overtake the head, and from then on every record wakes.)  When it fails, the move
+ * has been made. */
 static void wake_by_bytes(struct engine_ring *ring, uintptr_t position)
 {
 	uintptr_t wakeup = engine_shared_load(&ring->wakeup);
@@ -167,7 +180,8 @@ int engine_output_begin(struct engine_output *output, struct engine_event *event
 
 	if (event->parent)
 		event = event->parent;
-	ring = __atomic_load_n(&event->ring, __ATOMIC_ACQUIRE); /* pairs with ring_map.c's publishing it */
+	/* pairs with ring_map.c's publishing it */
+	ring = __atomic_load_n(&event->ring, __ATOMIC_ACQUIRE);
 	if (!ring || !ring->size)
 		return -ENGINE_ENOSPC;
 	if (engine_shared_load(&ring->paused))
@@ -182,7 +196,8 @@ int engine_output_begin(struct engine_output *output, struct engine_event *event
 
 	head = engine_shared_load(&ring->head);
 	do {
-		uintptr_t tail = engine_page_load_acquire(&ring->page->data_tail); /* A, pairs with the reader's D */
+		/* A, pairs with the reader's D */
+		uintptr_t tail = engine_page_load_acquire(&ring->page->data_tail);
 
 		if (ring->overwrite ? size > ring->size : !has_room(ring, head, tail, size)) {
 			drop(ring, event);

@@ -21,7 +21,8 @@ struct engine_ring {
 	/* Writers', free-running positions: see ring_buffer.c. */
 	uintptr_t paused;
 	uintptr_t head;    /* what has been reserved up to */
-	uintptr_t nest;    /* writers under way on the CPU: each but the first has interrupted the one before */
+	/* writers under way on the CPU: each but the first has interrupted the one before */
+	uintptr_t nest;
 	uintptr_t owner;   /* of a ring without a CPU: 1 + the CPU that writes now, or 0 */
 	uintptr_t wakeup;  /* moves when a wake-up is due */
 	uintptr_t samples; /* since the last wake-up by wakeup_events */
@@ -63,8 +64,8 @@ struct engine_mapping {
 	size_t size;
 };
 
-/* All of the record of `size` bytes that was just begun, to be written in place; NULL: the ring's end is within, and it
- * must be copied. */
+/* All of the record of `size` bytes that was just begun, to be written in place; NULL: the ring's
+ * end is within, and it must be copied. */
 static inline void *engine_output_whole(struct engine_output *output, size_t size)
 {
 	const struct engine_ring *ring = output->ring;

@@ -1,8 +1,9 @@
 /* Rings and AUX areas come and go: mmap, munmap, SET_OUTPUT, PAUSE_OUTPUT (SPEC D1, D3, D4).
  *
- * A ring belongs to the event whose mapping made it.  Others are pointed at it by SET_OUTPUT and have no mapping of
- * their own (as of Linux 6.18, where mapping a redirected event is EBUSY: two events would write one user page).  It
- * lives until its last mapping goes; then the events that were pointed at it have none.
+ * A ring belongs to the event whose mapping made it.  Others are pointed at it by SET_OUTPUT and
+ * have no mapping of their own (as of Linux 6.18, where mapping a redirected event is EBUSY: two
+ * events would write one user page).  It lives until its last mapping goes; then the events that
+ * were pointed at it have none.
  *
  * Everything here happens under the engine lock.  Two others look meanwhile:
  *   - hits load event->ring and write there: a ring that was taken from its events is retired, not freed;
@@ -17,7 +18,7 @@ static bool is_power_of_two(size_t number)
 	return number && !(number & (number - 1));
 }
 
-/* --- pages ----------------------------------------------------------------------------------------------------------- */
+/* --- pages ---------------------------------------------------------------- */
 
 /* How many pages the budget of mlock_kb has left. */
 static size_t budget_left(struct tally_engine *engine)
@@ -42,7 +43,8 @@ static int charge(struct tally_engine *engine, size_t pages, size_t *locked, siz
 	if (more) {
 		if (host->charge_locked && host->charge_locked(host->host, more) == 0)
 			*charged = more;
-		else if (engine->settings.paranoid > -1 && !engine_capable(engine, TALLY_CAPABLE_IPC_LOCK))
+		else if (engine->settings.paranoid > -1 &&
+			 !engine_capable(engine, TALLY_CAPABLE_IPC_LOCK))
 			return -ENGINE_EPERM;
 	}
 	engine->locked_pages += *locked;
@@ -73,7 +75,7 @@ static void pages_release(struct tally_engine *engine, void *memory, size_t page
 	engine->host.release_pages(engine->host.host, memory, pages);
 }
 
-/* --- rings ----------------------------------------------------------------------------------------------------------- */
+/* --- rings ---------------------------------------------------------------- */
 
 static struct engine_ring *ring_new(struct engine_event *event, size_t pages, bool writable)
 {
@@ -124,7 +126,8 @@ static void attach(struct engine_event *event, struct engine_ring *ring)
 		engine_list_remove(&event->ring_link);
 	if (ring)
 		engine_list_add_tail(&event->ring_link, &ring->events);
-	__atomic_store_n(&event->ring, ring, __ATOMIC_RELEASE); /* pairs with the hit's acquire: a whole ring */
+	/* pairs with the hit's acquire: a whole ring */
+	__atomic_store_n(&event->ring, ring, __ATOMIC_RELEASE);
 	engine_unlock(engine, &engine->ring_lock, state);
 }
 
@@ -134,7 +137,7 @@ void engine_ring_detach(struct engine_event *event)
 		attach(event, NULL);
 }
 
-/* --- the list of mappings ---------------------------------------------------------------------------------------------- */
+/* --- the list of mappings ------------------------------------------------- */
 
 static struct tally_engine_process *current_process(struct tally_engine *engine)
 {
@@ -157,7 +160,8 @@ static struct engine_mapping *mapping_new(struct engine_event *event, void *addr
 	return mapping;
 }
 
-static void mapping_publish(struct engine_mapping *mapping, struct engine_ring *ring, struct engine_aux *aux)
+static void mapping_publish(struct engine_mapping *mapping, struct engine_ring *ring,
+			    struct engine_aux *aux)
 {
 	struct engine_event *event = mapping->event;
 
@@ -175,7 +179,7 @@ static void update_page(struct engine_event *event, void *unused)
 	engine_user_page_update(event);
 }
 
-/* --- AUX ---------------------------------------------------------------------------------------------------------------- */
+/* --- AUX ------------------------------------------------------------------ */
 
 static bool gives_aux(const struct engine_event *event)
 {
@@ -209,7 +213,8 @@ static void aux_free(struct tally_engine *engine, struct engine_retired *retired
 	engine_release(engine, aux, sizeof(*aux));
 }
 
-static struct engine_aux *aux_new(struct engine_event *event, size_t pages, uint64_t offset, bool writable)
+static struct engine_aux *aux_new(struct engine_event *event, size_t pages, uint64_t offset,
+				  bool writable)
 {
 	struct tally_engine *engine = event->engine;
 	struct engine_aux *aux = engine_allocate(engine, sizeof(*aux));
@@ -228,7 +233,8 @@ static struct engine_aux *aux_new(struct engine_event *event, size_t pages, uint
 	aux->offset = offset;
 	aux->overwrite = !writable;
 	if (writable)
-		aux->watermark = event->attr.aux_watermark ? event->attr.aux_watermark : aux->size / 2;
+		aux->watermark = event->attr.aux_watermark ? event->attr.aux_watermark
+							   : aux->size / 2;
 	return aux;
 }
 
@@ -245,7 +251,8 @@ static void aux_release(struct engine_aux *aux)
 	engine_retire(event->engine, &aux->retired, aux_free);
 }
 
-static int aux_make(struct engine_event *event, size_t pages, uint64_t offset, bool writable, struct engine_aux **out)
+static int aux_make(struct engine_event *event, size_t pages, uint64_t offset, bool writable,
+		    struct engine_aux **out)
 {
 	struct tally_engine *engine = event->engine;
 	const struct tally_engine_pmu_ops *ops = event->hw.pmu->ops;
@@ -277,7 +284,8 @@ fail:
 }
 
 /* The area is where the user page's words, which the caller wrote there, say that it is to be. */
-static int map_aux(struct engine_event *event, size_t pages, bool writable, uint64_t offset, void **address)
+static int map_aux(struct engine_event *event, size_t pages, bool writable, uint64_t offset,
+		   void **address)
 {
 	struct engine_ring *ring = event->ring;
 	uint64_t size = (uint64_t)pages * event->engine->host.page_size;
@@ -289,8 +297,9 @@ static int map_aux(struct engine_event *event, size_t pages, bool writable, uint
 	if (!ring || ring->event != event)
 		return -ENGINE_EINVAL;
 	aux = ring->aux;
-	if (offset < ring->size + event->engine->host.page_size || offset != ring->page->aux_offset ||
-	    size != ring->page->aux_size || !is_power_of_two(pages))
+	if (offset < ring->size + event->engine->host.page_size ||
+	    offset != ring->page->aux_offset || size != ring->page->aux_size ||
+	    !is_power_of_two(pages))
 		return -ENGINE_EINVAL;
 	if (aux && (aux->offset != offset || aux->pages != pages))
 		return -ENGINE_EINVAL;
@@ -311,9 +320,10 @@ static int map_aux(struct engine_event *event, size_t pages, bool writable, uint
 	return 0;
 }
 
-/* --- mmap, munmap --------------------------------------------------------------------------------------------------------- */
+/* --- mmap, munmap --------------------------------------------------------- */
 
-static int ring_make(struct engine_event *event, size_t pages, bool writable, struct engine_ring **out)
+static int ring_make(struct engine_event *event, size_t pages, bool writable,
+		     struct engine_ring **out)
 {
 	struct tally_engine *engine = event->engine;
 	size_t locked, charged;
@@ -360,8 +370,8 @@ static int map_ring(struct engine_event *event, size_t pages, bool writable, voi
 	return 0;
 }
 
-int engine_event_map(struct engine_event *event, size_t size, bool writable, bool shared, uint64_t offset,
-		     void **address)
+int engine_event_map(struct engine_event *event, size_t size, bool writable, bool shared,
+		     uint64_t offset, void **address)
 {
 	size_t page = event->engine->host.page_size, pages = size / page + (size % page != 0);
 
@@ -371,7 +381,8 @@ int engine_event_map(struct engine_event *event, size_t size, bool writable, boo
 		return -ENGINE_EINVAL;
 	if (pages > SIZE_MAX / page)
 		return -ENGINE_ENOMEM;
-	return offset ? map_aux(event, pages, writable, offset, address) : map_ring(event, pages, writable, address);
+	return offset ? map_aux(event, pages, writable, offset, address)
+		      : map_ring(event, pages, writable, address);
 }
 
 /* The last mapping of the ring and of its area goes: it belongs to nobody any more. */
@@ -432,7 +443,7 @@ void engine_mappings_release(struct tally_engine_process *process)
 	}
 }
 
-/* --- output ---------------------------------------------------------------------------------------------------------------- */
+/* --- output --------------------------------------------------------------- */
 
 /* May `event` write to the ring that `target` writes to? */
 static bool may_share(const struct engine_event *event, const struct engine_event *target)
@@ -442,10 +453,13 @@ static bool may_share(const struct engine_event *event, const struct engine_even
 	if (target->cpu == -1 && target->task != event->task)
 		return false;
 	/* Times of two clocks in one buffer can't be ordered. */
-	if (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID) != engine_event_flag(target, TALLY_ATTR_USE_CLOCKID) ||
-	    (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID) && event->attr.clockid != target->attr.clockid))
+	if (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID) !=
+		    engine_event_flag(target, TALLY_ATTR_USE_CLOCKID) ||
+	    (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID) &&
+	     event->attr.clockid != target->attr.clockid))
 		return false;
-	if (engine_event_flag(event, TALLY_ATTR_WRITE_BACKWARD) != engine_event_flag(target, TALLY_ATTR_WRITE_BACKWARD))
+	if (engine_event_flag(event, TALLY_ATTR_WRITE_BACKWARD) !=
+	    engine_event_flag(target, TALLY_ATTR_WRITE_BACKWARD))
 		return false;
 	return !gives_aux(event) || !gives_aux(target) || event->hw.pmu == target->hw.pmu;
 }

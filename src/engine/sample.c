@@ -1,12 +1,14 @@
 /* A sample, from attr.sample_type and what the hit brought.
  *
- * Its size has to be known before it is reserved in the ring, so a first pass gathers what varies (call chain,
- * registers' ABI, group size, stack), a second writes.  Between them nothing may change that size: the call chain
- * stands in this CPU's scratch of this level, which a hit of another level doesn't touch; the group's size is taken
- * once, and what the group lacks when it is walked is written as zeroes.
+ * Its size has to be known before it is reserved in the ring, so a first pass gathers what varies
+ * (call chain, registers' ABI, group size, stack), a second writes.  Between them nothing may
+ * change that size: the call chain stands in this CPU's scratch of this level, which a hit of
+ * another level doesn't touch; the group's size is taken once, and what the group lacks when it is
+ * walked is written as zeroes.
  *
- * Samples of the common fields alone, which is what hits on tracepoints mostly give, are written where they stay in the
- * ring, in one go; all others, and those that the ring's end cuts in two, field by field. */
+ * Samples of the common fields alone, which is what hits on tracepoints mostly give, are written
+ * where they stay in the ring, in one go; all others, and those that the ring's end cuts in two,
+ * field by field. */
 #include "engine/ring_buffer.h"
 #include "engine/sample_record.h"
 
@@ -21,9 +23,10 @@
 #define HEAD_WORDS 10u
 
 /* What samples mostly have: words, and a tracepoint's record. */
-#define PLAIN                                                                                                      \
-	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR |      \
-	 TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_RAW)
+#define PLAIN \
+	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | \
+	 TALLY_SAMPLE_ADDR | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU | \
+	 TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_RAW)
 
 /* What varies of a sample. */
 struct sample {
@@ -41,7 +44,8 @@ struct sample {
 	size_t size;
 };
 
-typedef uint64_t register_reader(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi);
+typedef uint64_t register_reader(void *host, const struct tally_engine_regs *regs, unsigned number,
+				 uint64_t *abi);
 
 static void put(struct engine_output *output, uint64_t word)
 {
@@ -56,12 +60,13 @@ static unsigned bits(uint64_t word)
 	return count;
 }
 
-/* --- sizes ----------------------------------------------------------------------------------------------------------- */
+/* --- sizes ---------------------------------------------------------------- */
 
 size_t engine_read_format_size(uint64_t format, unsigned siblings)
 {
 	size_t member = 1 + !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
-	size_t words = !!(format & TALLY_FORMAT_TOTAL_TIME_ENABLED) + !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING);
+	size_t words = !!(format & TALLY_FORMAT_TOTAL_TIME_ENABLED) +
+		       !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING);
 
 	if (format & TALLY_FORMAT_GROUP)
 		words += 1 + member * (siblings + 1);
@@ -72,16 +77,21 @@ size_t engine_read_format_size(uint64_t format, unsigned siblings)
 
 void engine_event_sizes(struct engine_event *event)
 {
-	const uint64_t id_fields = TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID |
-				   TALLY_SAMPLE_CPU | TALLY_SAMPLE_IDENTIFIER;
-	const uint64_t fixed = id_fields | TALLY_SAMPLE_IP | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD |
-			       TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT | TALLY_SAMPLE_DATA_SRC |
-			       TALLY_SAMPLE_TRANSACTION | TALLY_SAMPLE_PHYS_ADDR | TALLY_SAMPLE_CGROUP |
-			       TALLY_SAMPLE_DATA_PAGE_SIZE | TALLY_SAMPLE_CODE_PAGE_SIZE | TALLY_SAMPLE_AUX;
+	const uint64_t id_fields = TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID |
+				   TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU |
+				   TALLY_SAMPLE_IDENTIFIER;
+	const uint64_t fixed = id_fields | TALLY_SAMPLE_IP | TALLY_SAMPLE_ADDR |
+			       TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_WEIGHT |
+			       TALLY_SAMPLE_WEIGHT_STRUCT | TALLY_SAMPLE_DATA_SRC |
+			       TALLY_SAMPLE_TRANSACTION | TALLY_SAMPLE_PHYS_ADDR |
+			       TALLY_SAMPLE_CGROUP | TALLY_SAMPLE_DATA_PAGE_SIZE |
+			       TALLY_SAMPLE_CODE_PAGE_SIZE | TALLY_SAMPLE_AUX;
 	uint64_t type = event->attr.sample_type;
 
 	event->header_size = (uint32_t)sizeof(struct tally_record_header) + 8 * bits(type & fixed);
-	event->id_header_size = engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL) ? 8 * bits(type & id_fields) : 0;
+	event->id_header_size = engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL)
+					? 8 * bits(type & id_fields)
+					: 0;
 }
 
 /* A group that `new_siblings` more join must stay readable for each that is in it. */
@@ -96,15 +106,17 @@ bool engine_event_size_fits(const struct engine_event *event, unsigned new_sibli
 		return true;
 	if (engine_read_format_size(leader->attr.read_format, siblings) > READ_MAX)
 		return false;
-	for (const struct engine_list *at = leader->siblings.next; at != &leader->siblings; at = at->next) {
-		const struct engine_event *member = ENGINE_CONTAINER(at, struct engine_event, sibling_link);
+	for (const struct engine_list *at = leader->siblings.next; at != &leader->siblings;
+	     at = at->next) {
+		const struct engine_event *member = ENGINE_CONTAINER(at, struct engine_event,
+								     sibling_link);
 		if (engine_read_format_size(member->attr.read_format, siblings) > READ_MAX)
 			return false;
 	}
 	return true;
 }
 
-/* --- the parts that vary ------------------------------------------------------------------------------------------------ */
+/* --- the parts that vary -------------------------------------------------- */
 
 struct chain {
 	uint64_t *words;
@@ -112,9 +124,10 @@ struct chain {
 	unsigned max_addresses, max_contexts;
 };
 
-/* One context's marker and addresses.  Markers have a limit of their own, past which nothing follows. */
-static void gather_context(struct chain *chain, const struct engine_event *event, const struct sample *sample,
-			   bool user)
+/* One context's marker and addresses.  Markers have a limit of their own, past which nothing
+ * follows. */
+static void gather_context(struct chain *chain, const struct engine_event *event,
+			   const struct sample *sample, bool user)
 {
 	const struct tally_engine_host *host = &event->engine->host;
 
@@ -125,7 +138,8 @@ static void gather_context(struct chain *chain, const struct engine_event *event
 	unsigned room = chain->max_addresses - chain->addresses;
 	if (!room)
 		return;
-	unsigned count = host->callchain(host->host, sample->regs, user, chain->words + chain->length, room);
+	unsigned count = host->callchain(host->host, sample->regs, user,
+					 chain->words + chain->length, room);
 	count = count > room ? room : count;
 	chain->length += count;
 	chain->addresses += count;
@@ -136,7 +150,8 @@ static void gather_chain(const struct engine_event *event, struct sample *sample
 {
 	const struct tally_engine *engine = event->engine;
 	const struct engine_settings *settings = &engine->settings;
-	struct chain chain = { .words = scratch, .max_contexts = (unsigned)settings->max_contexts_per_stack };
+	struct chain chain = { .words = scratch,
+			       .max_contexts = (unsigned)settings->max_contexts_per_stack };
 
 	if (!scratch || !engine->host.callchain)
 		return;
@@ -144,17 +159,19 @@ static void gather_chain(const struct engine_event *event, struct sample *sample
 							   : (unsigned)settings->max_stack;
 	if (chain.max_addresses > ENGINE_STACK_LIMIT)
 		chain.max_addresses = ENGINE_STACK_LIMIT;
-	if (!engine_event_flag(event, TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL) && sample->regs->mode != TALLY_MODE_USER)
+	if (!engine_event_flag(event, TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL) &&
+	    sample->regs->mode != TALLY_MODE_USER)
 		gather_context(&chain, event, sample, false);
 	bool foreign = event->task && event->task != sample->task;
-	if (!engine_event_flag(event, TALLY_ATTR_EXCLUDE_CALLCHAIN_USER) && sample->task && !foreign)
+	if (!engine_event_flag(event, TALLY_ATTR_EXCLUDE_CALLCHAIN_USER) && sample->task &&
+	    !foreign)
 		gather_context(&chain, event, sample, true);
 	sample->chain = scratch;
 	sample->chain_length = chain.length;
 }
 
-static uint64_t registers_abi(const struct engine_event *event, register_reader *reader, uint64_t mask,
-			      const struct tally_engine_regs *regs)
+static uint64_t registers_abi(const struct engine_event *event, register_reader *reader,
+			      uint64_t mask, const struct tally_engine_regs *regs)
 {
 	uint64_t abi = 0;
 	if (reader && mask)
@@ -163,7 +180,8 @@ static uint64_t registers_abi(const struct engine_event *event, register_reader 
 }
 
 /* Bytes of stack that fit in a record of `size` bytes without it: a record's size has 16 bits. */
-static size_t stack_that_fits(const struct engine_event *event, const struct sample *sample, size_t size)
+static size_t stack_that_fits(const struct engine_event *event, const struct sample *sample,
+			      size_t size)
 {
 	const struct tally_engine_host *host = &event->engine->host;
 	size_t words = 2 * sizeof(uint64_t); /* size, and how much of it is there */
@@ -213,13 +231,13 @@ static void measure(struct engine_event *event, struct sample *sample)
 		size += branches_size(event, sample->hit);
 	if (attr->sample_type & TALLY_SAMPLE_REGS_USER) {
 		if (sample->task)
-			sample->user_abi = registers_abi(event, host->user_register, attr->sample_regs_user,
-							 sample->regs);
+			sample->user_abi = registers_abi(event, host->user_register,
+							 attr->sample_regs_user, sample->regs);
 		size += 8 + (sample->user_abi ? 8 * bits(attr->sample_regs_user) : 0);
 	}
 	if (attr->sample_type & TALLY_SAMPLE_REGS_INTR) {
-		sample->interrupted_abi = registers_abi(event, host->interrupted_register, attr->sample_regs_intr,
-							sample->regs);
+		sample->interrupted_abi = registers_abi(event, host->interrupted_register,
+							attr->sample_regs_intr, sample->regs);
 		size += 8 + (sample->interrupted_abi ? 8 * bits(attr->sample_regs_intr) : 0);
 	}
 	if (attr->sample_type & TALLY_SAMPLE_STACK_USER) {
@@ -229,7 +247,7 @@ static void measure(struct engine_event *event, struct sample *sample)
 	sample->size = size;
 }
 
-/* --- writing ---------------------------------------------------------------------------------------------------------------- */
+/* --- writing -------------------------------------------------------------- */
 
 static uint64_t halves(uint32_t first, uint32_t second)
 {
@@ -245,13 +263,15 @@ static uint64_t task_word(const struct tally_engine_task *task)
 }
 
 /* Header and fields of one word, up to PERIOD; gives the end. */
-static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words, struct engine_event *event,
+static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words,
+								struct engine_event *event,
 								const struct sample *sample)
 {
 	uint64_t type = event->attr.sample_type;
 	const struct tally_record_header header = {
 		.type = TALLY_RECORD_SAMPLE,
-		.misc = (uint16_t)(sample->regs->mode | (sample->hit->has_exact_ip ? TALLY_MISC_EXACT_IP : 0)),
+		.misc = (uint16_t)(sample->regs->mode |
+				   (sample->hit->has_exact_ip ? TALLY_MISC_EXACT_IP : 0)),
 		.size = (uint16_t)sample->size,
 	};
 
@@ -277,20 +297,24 @@ static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words,
 	return words;
 }
 
-static void write_head(struct engine_output *output, struct engine_event *event, const struct sample *sample)
+static void write_head(struct engine_output *output, struct engine_event *event,
+		       const struct sample *sample)
 {
 	uint64_t words[HEAD_WORDS];
-	engine_output_copy(output, words, (size_t)(put_head(words, event, sample) - words) * sizeof(words[0]));
+	engine_output_copy(output, words,
+			   (size_t)(put_head(words, event, sample) - words) * sizeof(words[0]));
 }
 
 /* 6.18: an inherited event that is read in samples counts for itself alone. */
 static uint64_t member_value(const struct engine_event *reader, struct engine_event *member)
 {
-	bool alone = engine_event_flag(reader, TALLY_ATTR_INHERIT) && reader->attr.sample_type & TALLY_SAMPLE_READ;
+	bool alone = engine_event_flag(reader, TALLY_ATTR_INHERIT) &&
+		     reader->attr.sample_type & TALLY_SAMPLE_READ;
 	return alone ? engine_load64(&member->count) : engine_event_count(member);
 }
 
-static void write_member(struct engine_output *output, const struct engine_event *reader, struct engine_event *member)
+static void write_member(struct engine_output *output, const struct engine_event *reader,
+			 struct engine_event *member)
 {
 	uint64_t words[3], format = reader->attr.read_format;
 	unsigned count = 0;
@@ -305,8 +329,8 @@ static void write_member(struct engine_output *output, const struct engine_event
 	engine_output_copy(output, words, count * sizeof(words[0]));
 }
 
-static void write_group(struct engine_output *output, struct engine_event *event, uint64_t enabled, uint64_t running,
-			unsigned siblings)
+static void write_group(struct engine_output *output, struct engine_event *event, uint64_t enabled,
+			uint64_t running, unsigned siblings)
 {
 	uint64_t format = event->attr.read_format;
 	struct engine_event *leader = event->leader;
@@ -318,12 +342,16 @@ static void write_group(struct engine_output *output, struct engine_event *event
 	if (format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
 		put(output, running);
 	write_member(output, event, leader);
-	for (struct engine_list *at = leader->siblings.next; left && at != &leader->siblings; at = at->next, left--)
-		write_member(output, event, ENGINE_CONTAINER(at, struct engine_event, sibling_link));
-	engine_output_skip(output, left * (engine_read_format_size(format, 1) - engine_read_format_size(format, 0)));
+	for (struct engine_list *at = leader->siblings.next; left && at != &leader->siblings;
+	     at = at->next, left--)
+		write_member(output, event,
+			     ENGINE_CONTAINER(at, struct engine_event, sibling_link));
+	engine_output_skip(output, left * (engine_read_format_size(format, 1) -
+					   engine_read_format_size(format, 0)));
 }
 
-void engine_output_read_format(struct engine_output *output, struct engine_event *event, unsigned siblings)
+void engine_output_read_format(struct engine_output *output, struct engine_event *event,
+			       unsigned siblings)
 {
 	uint64_t now, enabled, running, words[5], format = event->attr.read_format;
 	unsigned count = 0;
@@ -367,8 +395,8 @@ static void write_branches(struct engine_output *output, const struct engine_eve
 		engine_output_copy(output, hit->branches, count * BRANCH_SIZE);
 }
 
-static void write_registers(struct engine_output *output, const struct sample *sample, uint64_t abi, uint64_t mask,
-			    register_reader *reader)
+static void write_registers(struct engine_output *output, const struct sample *sample, uint64_t abi,
+			    uint64_t mask, register_reader *reader)
 {
 	void *host = output->event->engine->host.host;
 	uint64_t unused;
@@ -389,7 +417,8 @@ static void write_stack(struct engine_output *output, const struct sample *sampl
 	if (!sample->stack_size)
 		return;
 	while (done < sample->stack_size) {
-		size_t left = sample->stack_size - done, piece = left < sizeof(words) ? left : sizeof(words);
+		size_t left = sample->stack_size - done,
+		       piece = left < sizeof(words) ? left : sizeof(words);
 		size_t got = host->user_stack(host->host, sample->regs, done, words, piece);
 		got = got > piece ? piece : got;
 		engine_output_copy(output, words, got);
@@ -406,7 +435,8 @@ static uint64_t page_size_of(const struct tally_engine_host *host, uint64_t addr
 	return address && host->page_size_of ? host->page_size_of(host->host, address) : 0;
 }
 
-static void write_tail(struct engine_output *output, const struct engine_event *event, const struct sample *sample)
+static void write_tail(struct engine_output *output, const struct engine_event *event,
+		       const struct sample *sample)
 {
 	const struct tally_engine_host *host = &event->engine->host;
 	const struct tally_engine_hit *hit = sample->hit;
@@ -428,7 +458,8 @@ static void write_tail(struct engine_output *output, const struct engine_event *
 	engine_output_copy(output, words, count * sizeof(words[0]));
 }
 
-static void write_sample(struct engine_output *output, struct engine_event *event, const struct sample *sample)
+static void write_sample(struct engine_output *output, struct engine_event *event,
+			 const struct sample *sample)
 {
 	const struct tally_engine_host *host = &event->engine->host;
 	const struct tally_engine_hit *hit = sample->hit;
@@ -446,7 +477,8 @@ static void write_sample(struct engine_output *output, struct engine_event *even
 	if (type & TALLY_SAMPLE_BRANCH_STACK)
 		write_branches(output, event, hit);
 	if (type & TALLY_SAMPLE_REGS_USER)
-		write_registers(output, sample, sample->user_abi, event->attr.sample_regs_user, host->user_register);
+		write_registers(output, sample, sample->user_abi, event->attr.sample_regs_user,
+				host->user_register);
 	if (type & TALLY_SAMPLE_STACK_USER)
 		write_stack(output, sample);
 	if (type & (TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT))
@@ -456,13 +488,15 @@ static void write_sample(struct engine_output *output, struct engine_event *even
 	if (type & TALLY_SAMPLE_TRANSACTION)
 		put(output, hit->transaction);
 	if (type & TALLY_SAMPLE_REGS_INTR)
-		write_registers(output, sample, sample->interrupted_abi, event->attr.sample_regs_intr,
-				host->interrupted_register);
+		write_registers(output, sample, sample->interrupted_abi,
+				event->attr.sample_regs_intr, host->interrupted_register);
 	write_tail(output, event, sample);
 }
 
-static inline struct sample sample_of(const struct engine_event *event, const struct engine_cpu *cpu,
-				      const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
+static inline struct sample sample_of(const struct engine_event *event,
+				      const struct engine_cpu *cpu,
+				      const struct tally_engine_hit *hit,
+				      const struct tally_engine_regs *regs)
 {
 	return (struct sample){
 		.hit = hit,
@@ -488,8 +522,10 @@ static void end_sample(struct engine_output *output)
 	engine_output_end(output);
 }
 
-static __attribute__((noinline)) void output_any(struct engine_event *event, const struct engine_cpu *cpu,
-						 const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
+static __attribute__((noinline)) void output_any(struct engine_event *event,
+						 const struct engine_cpu *cpu,
+						 const struct tally_engine_hit *hit,
+						 const struct tally_engine_regs *regs)
 {
 	struct engine_output output;
 	struct sample sample = sample_of(event, cpu, hit, regs);
@@ -514,9 +550,9 @@ static inline void put_raw(uint64_t *words, const struct tally_engine_hit *hit, 
 }
 
 /* Field by field into the ring, whose end is within. */
-static __attribute__((noinline, cold)) void write_plain(struct engine_output *output, struct engine_event *event,
-							const struct engine_cpu *cpu, const struct tally_engine_hit *hit,
-							const struct tally_engine_regs *regs, size_t size)
+static __attribute__((noinline, cold)) void write_plain(
+	struct engine_output *output, struct engine_event *event, const struct engine_cpu *cpu,
+	const struct tally_engine_hit *hit, const struct tally_engine_regs *regs, size_t size)
 {
 	struct sample sample = sample_of(event, cpu, hit, regs);
 	sample.raw_size = padded_raw_size(hit);
@@ -525,8 +561,8 @@ static __attribute__((noinline, cold)) void write_plain(struct engine_output *ou
 }
 
 /* A sample of nothing but PLAIN. */
-static void output_plain(struct engine_event *event, const struct engine_cpu *cpu, const struct tally_engine_hit *hit,
-			 const struct tally_engine_regs *regs)
+static void output_plain(struct engine_event *event, const struct engine_cpu *cpu,
+			 const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
 {
 	struct engine_output output;
 	struct sample sample = sample_of(event, cpu, hit, regs);
@@ -546,8 +582,8 @@ static void output_plain(struct engine_event *event, const struct engine_cpu *cp
 	end_sample(&output);
 }
 
-void engine_output_sample(struct engine_event *event, struct engine_cpu *cpu, const struct tally_engine_hit *hit,
-			  const struct tally_engine_regs *regs)
+void engine_output_sample(struct engine_event *event, struct engine_cpu *cpu,
+			  const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
 {
 	if (event->attr.sample_type & ~(uint64_t)PLAIN)
 		output_any(event, cpu, hit, regs);
@@ -555,7 +591,7 @@ void engine_output_sample(struct engine_event *event, struct engine_cpu *cpu, co
 		output_plain(event, cpu, hit, regs);
 }
 
-/* --- the trailer of other records ------------------------------------------------------------------------------------------- */
+/* --- the trailer of other records ----------------------------------------- */
 
 size_t engine_sample_id(struct engine_event *event, uint8_t *bytes)
 {

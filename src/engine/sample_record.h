@@ -24,7 +24,8 @@ static inline struct tally_engine_task *engine_current_task(struct tally_engine 
 /* Bytes of what read_format gives for a leader with `siblings` members. */
 size_t engine_read_format_size(uint64_t read_format, unsigned siblings);
 /* Writes it; the other members are brought up to date first. [hit] */
-void engine_output_read_format(struct engine_output *output, struct engine_event *event, unsigned siblings);
+void engine_output_read_format(struct engine_output *output, struct engine_event *event,
+			       unsigned siblings);
 
 /* A record of an event's own, with its trailer. `body` of whole words. [hit] */
 void engine_output_record(struct engine_event *event, uint32_t type, const void *body, size_t size);

@@ -1,11 +1,11 @@
 /* Records about tasks and the machine that are no samples.
  *
- * One goes to each event that asked for its kind, of two contexts: the current task's and this CPU's.  Enabled is
- * enough, ACTIVE or not; an event bound to a CPU hears of that CPU alone, one of a cgroup while the CPU runs it.
- * An EXIT, and a switch, tell the context that they are about.
+ * One goes to each event that asked for its kind, of two contexts: the current task's and this
+ * CPU's.  Enabled is enough, ACTIVE or not; an event bound to a CPU hears of that CPU alone, one of
+ * a cgroup while the CPU runs it.  An EXIT, and a switch, tell the context that they are about.
  *
- * The walk runs with interrupts off on the CPU whose contexts these are, where alone they change; and it counts as a
- * hit, so that neither ring nor event is freed under it. */
+ * The walk runs with interrupts off on the CPU whose contexts these are, where alone they change;
+ * and it counts as a hit, so that neither ring nor event is freed under it. */
 #include "engine/sample_record.h"
 
 #define PATH_LIMIT 4096u /* PATH_MAX: the kernel writes "//toolong" instead */
@@ -13,7 +13,8 @@
 #define PROTECTION_EXECUTE 4u
 #define TRAILER_MAX 48u
 
-/* A record's pieces.  Written: the header, `body`, `text` with its NUL and zeroes up to a whole word, the trailer. */
+/* A record's pieces.  Written: the header, `body`, `text` with its NUL and zeroes up to a whole
+ * word, the trailer. */
 struct record {
 	uint32_t type;
 	uint16_t misc;
@@ -23,7 +24,7 @@ struct record {
 	size_t text_size;
 };
 
-/* --- writing one ------------------------------------------------------------------------------------------------------- */
+/* --- writing one ---------------------------------------------------------- */
 
 struct hit_guard {
 	struct engine_cpu *cpu;
@@ -67,13 +68,15 @@ static void put_trailer(struct engine_output *output, struct engine_event *event
 	engine_output_copy(output, trailer, engine_sample_id(event, trailer));
 }
 
-static int begin(struct engine_output *output, struct engine_event *event, uint32_t type, uint16_t misc,
-		 size_t content)
+static int begin(struct engine_output *output, struct engine_event *event, uint32_t type,
+		 uint16_t misc, size_t content)
 {
 	size_t size = sizeof(struct tally_record_header) + content + event->id_header_size;
 	if (size > ENGINE_RECORD_MAX)
 		return -ENGINE_E2BIG;
-	const struct tally_record_header header = { .type = type, .misc = misc, .size = (uint16_t)size };
+	const struct tally_record_header header = { .type = type,
+						    .misc = misc,
+						    .size = (uint16_t)size };
 	int error = engine_output_begin(output, event, (uint32_t)size);
 	if (!error)
 		engine_output_copy(output, &header, sizeof(header));
@@ -83,24 +86,27 @@ static int begin(struct engine_output *output, struct engine_event *event, uint3
 static void write_record(struct engine_event *event, const struct record *record)
 {
 	struct engine_output output;
-	size_t used = record->body_size + (record->text ? record->text_size + 1 : 0), content = (used + 7) & ~(size_t)7;
+	size_t used = record->body_size + (record->text ? record->text_size + 1 : 0),
+	       content = (used + 7) & ~(size_t)7;
 
 	if (begin(&output, event, record->type, record->misc, content))
 		return;
 	engine_output_copy(&output, record->body, record->body_size);
 	if (record->text)
 		engine_output_copy(&output, record->text, record->text_size);
-	engine_output_skip(&output, content - record->body_size - (record->text ? record->text_size : 0));
+	engine_output_skip(&output,
+			   content - record->body_size - (record->text ? record->text_size : 0));
 	put_trailer(&output, event);
 	engine_output_end(&output);
 }
 
-/* --- finding who asked ------------------------------------------------------------------------------------------------------ */
+/* --- finding who asked ---------------------------------------------------- */
 
 /* Whom to tell, and what: `tell` looks at the event's attr itself. */
 typedef void teller(struct engine_event *event, const void *what);
 
-static void tell_context(struct engine_context *context, const struct engine_cpu *cpu, teller *tell, const void *what)
+static void tell_context(struct engine_context *context, const struct engine_cpu *cpu, teller *tell,
+			 const void *what)
 {
 	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link) {
 		if (event->state < ENGINE_EVENT_INACTIVE || event->cgroup_away)
@@ -110,7 +116,8 @@ static void tell_context(struct engine_context *context, const struct engine_cpu
 	}
 }
 
-static void tell_all(struct tally_engine *engine, struct tally_engine_task *task, teller *tell, const void *what)
+static void tell_all(struct tally_engine *engine, struct tally_engine_task *task, teller *tell,
+		     const void *what)
 {
 	uintptr_t state = engine->host.irq_save(engine->host.host);
 	struct hit_guard guard;
@@ -132,8 +139,8 @@ void engine_sideband_account(struct engine_event *event, int more)
 	} kinds[] = {
 		{ &engine->wanted.mmap, TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA },
 		{ &engine->wanted.comm, TALLY_ATTR_COMM },
-		{ &engine->wanted.task, TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 |
-						TALLY_ATTR_MMAP_DATA },
+		{ &engine->wanted.task, TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_MMAP |
+						TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA },
 		{ &engine->wanted.switches, TALLY_ATTR_CONTEXT_SWITCH },
 		{ &engine->wanted.namespaces, TALLY_ATTR_NAMESPACES },
 		{ &engine->wanted.ksymbol, TALLY_ATTR_KSYMBOL },
@@ -146,7 +153,7 @@ void engine_sideband_account(struct engine_event *event, int more)
 			__atomic_fetch_add(kinds[i].count, (unsigned)more, __ATOMIC_RELAXED);
 }
 
-/* --- tasks ------------------------------------------------------------------------------------------------------------------- */
+/* --- tasks ---------------------------------------------------------------- */
 
 struct task_record {
 	uint32_t type;
@@ -157,8 +164,8 @@ struct task_record {
 static void tell_task(struct engine_event *event, const void *what)
 {
 	const struct task_record *about = what;
-	const uint64_t asks = TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 |
-			      TALLY_ATTR_MMAP_DATA;
+	const uint64_t asks = TALLY_ATTR_TASK | TALLY_ATTR_COMM | TALLY_ATTR_MMAP |
+			      TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA;
 	if (!engine_event_flag(event, asks))
 		return;
 	const struct {
@@ -171,7 +178,9 @@ static void tell_task(struct engine_event *event, const void *what)
 		.parent_tid = about->parent_tid,
 		.time = engine_event_clock(event),
 	};
-	write_record(event, &(struct record){ .type = about->type, .body = &body, .body_size = sizeof(body) });
+	write_record(
+		event,
+		&(struct record){ .type = about->type, .body = &body, .body_size = sizeof(body) });
 }
 
 void engine_output_fork(struct tally_engine_task *child, struct tally_engine_task *parent)
@@ -261,7 +270,7 @@ void engine_output_read(struct engine_event *event, struct tally_engine_task *ta
 	engine->host.irq_restore(engine->host.host, state);
 }
 
-/* --- mappings, namespaces ------------------------------------------------------------------------------------------------------ */
+/* --- mappings, namespaces ------------------------------------------------- */
 
 struct mmap_record {
 	const struct tally_engine_task *task;
@@ -270,7 +279,8 @@ struct mmap_record {
 
 static bool asks_for_mapping(const struct engine_event *event, bool executable)
 {
-	return engine_event_flag(event, executable ? TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 : TALLY_ATTR_MMAP_DATA);
+	return engine_event_flag(event, executable ? TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2
+						   : TALLY_ATTR_MMAP_DATA);
 }
 
 /* MMAP2's words behind the file offset: who the file is, by device and inode or by build-id. */
@@ -287,7 +297,8 @@ struct mmap2_words {
 	uint32_t protection, flags;
 };
 
-static void fill_mmap2(struct mmap2_words *words, const struct tally_engine_mapping *mapping, bool by_build_id)
+static void fill_mmap2(struct mmap2_words *words, const struct tally_engine_mapping *mapping,
+		       bool by_build_id)
 {
 	if (by_build_id) {
 		words->build_id_size = mapping->build_id_size;
@@ -306,7 +317,8 @@ static void tell_mapping(struct engine_event *event, const void *what)
 {
 	const struct mmap_record *about = what;
 	const struct tally_engine_mapping *mapping = about->mapping;
-	bool executable = mapping->protection & PROTECTION_EXECUTE, with_file = engine_event_flag(event, TALLY_ATTR_MMAP2);
+	bool executable = mapping->protection & PROTECTION_EXECUTE,
+	     with_file = engine_event_flag(event, TALLY_ATTR_MMAP2);
 
 	if (!asks_for_mapping(event, executable))
 		return;
@@ -321,7 +333,8 @@ static void tell_mapping(struct engine_event *event, const void *what)
 		.length = mapping->length,
 		.file_offset = mapping->file_offset,
 	};
-	bool by_build_id = with_file && mapping->build_id_size && engine_event_flag(event, TALLY_ATTR_BUILD_ID);
+	bool by_build_id = with_file && mapping->build_id_size &&
+			   engine_event_flag(event, TALLY_ATTR_BUILD_ID);
 	if (with_file)
 		fill_mmap2(&body.file, mapping, by_build_id);
 	struct record record = {
@@ -335,7 +348,8 @@ static void tell_mapping(struct engine_event *event, const void *what)
 	write_record(event, &record);
 }
 
-void tally_engine_mmap_record(struct tally_engine_task *task, const struct tally_engine_mapping *mapping)
+void tally_engine_mmap_record(struct tally_engine_task *task,
+			      const struct tally_engine_mapping *mapping)
 {
 	const struct mmap_record about = { .task = task, .mapping = mapping };
 	if (task->engine->wanted.mmap)
@@ -368,20 +382,23 @@ static void tell_namespaces(struct engine_event *event, const void *what)
 	write_record(event, &(struct record){
 				    .type = TALLY_RECORD_NAMESPACES,
 				    .body = &body,
-				    .body_size = sizeof(body) - (MOST - count) * sizeof(body.namespaces[0]),
+				    .body_size = sizeof(body) -
+						 (MOST - count) * sizeof(body.namespaces[0]),
 			    });
 }
 
-void tally_engine_namespaces(struct tally_engine_task *task, const struct tally_engine_namespace *namespaces,
-			     unsigned count)
+void tally_engine_namespaces(struct tally_engine_task *task,
+			     const struct tally_engine_namespace *namespaces, unsigned count)
 {
-	const struct namespaces_record about = { .task = task, .namespaces = namespaces, .count = count };
+	const struct namespaces_record about = { .task = task,
+						 .namespaces = namespaces,
+						 .count = count };
 	const struct tally_engine_host *host = &task->engine->host;
 	if (task->engine->wanted.namespaces) /* those of a new task are told to who made it */
 		tell_all(task->engine, host->current_task(host->host), tell_namespaces, &about);
 }
 
-/* --- switches -------------------------------------------------------------------------------------------------------------------- */
+/* --- switches ------------------------------------------------------------- */
 
 struct switch_record {
 	const struct tally_engine_task *other; /* who comes or has gone; NULL: idle */
@@ -400,7 +417,8 @@ static void tell_switch(struct engine_event *event, const void *what)
 		body[1] = (uint32_t)about->other->identity.tid;
 	}
 	write_record(event, &(struct record){
-				    .type = event->task ? TALLY_RECORD_SWITCH : TALLY_RECORD_SWITCH_CPU_WIDE,
+				    .type = event->task ? TALLY_RECORD_SWITCH
+							: TALLY_RECORD_SWITCH_CPU_WIDE,
 				    .misc = about->misc,
 				    .body = body,
 				    .body_size = event->task ? 0 : sizeof(body),
@@ -418,7 +436,7 @@ void engine_output_switch(struct tally_engine *engine, struct tally_engine_task 
 	tell_all(engine, out ? previous : next, tell_switch, &about);
 }
 
-/* --- the machine ------------------------------------------------------------------------------------------------------------------ */
+/* --- the machine ---------------------------------------------------------- */
 
 struct flagged_record {
 	uint64_t flag;
@@ -448,8 +466,8 @@ void tally_engine_cgroup_made(struct tally_engine *engine, uint64_t id, const ch
 		tell_machine(engine, &about);
 }
 
-void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_t length, uint16_t type, bool unregister,
-			  const char *name)
+void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_t length,
+			  uint16_t type, bool unregister, const char *name)
 {
 	const struct {
 		uint64_t address;
@@ -458,7 +476,9 @@ void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_
 	} body = { .address = address, .length = length, .type = type, .flags = unregister };
 	struct flagged_record about = {
 		.flag = TALLY_ATTR_KSYMBOL,
-		.record = { .type = TALLY_RECORD_KSYMBOL, .body = &body, .body_size = sizeof(body) },
+		.record = { .type = TALLY_RECORD_KSYMBOL,
+			    .body = &body,
+			    .body_size = sizeof(body) },
 	};
 
 	if (!engine->wanted.ksymbol)
@@ -483,7 +503,8 @@ static void tell_text_poke(struct engine_event *event, const void *what)
 		uint64_t address;
 		uint16_t old_length, new_length;
 	} __attribute__((packed)) head = { about->address, about->old_length, about->new_length };
-	size_t used = sizeof(head) + about->old_length + about->new_length, content = (used + 7) & ~(size_t)7;
+	size_t used = sizeof(head) + about->old_length + about->new_length,
+	       content = (used + 7) & ~(size_t)7;
 
 	if (!engine_event_flag(event, TALLY_ATTR_TEXT_POKE) ||
 	    begin(&output, event, TALLY_RECORD_TEXT_POKE, TALLY_MISC_KERNEL, content))
@@ -496,15 +517,16 @@ static void tell_text_poke(struct engine_event *event, const void *what)
 	engine_output_end(&output);
 }
 
-void tally_engine_text_poke(struct tally_engine *engine, uint64_t address, const void *old_bytes, uint16_t old_length,
-			    const void *new_bytes, uint16_t new_length)
+void tally_engine_text_poke(struct tally_engine *engine, uint64_t address, const void *old_bytes,
+			    uint16_t old_length, const void *new_bytes, uint16_t new_length)
 {
-	const struct text_poke_record about = { address, old_bytes, new_bytes, old_length, new_length };
+	const struct text_poke_record about = { address, old_bytes, new_bytes, old_length,
+						new_length };
 	if (engine->wanted.text_poke)
 		tell_all(engine, engine_current_task(engine), tell_text_poke, &about);
 }
 
-/* --- throttling --------------------------------------------------------------------------------------------------------------------- */
+/* --- throttling ----------------------------------------------------------- */
 
 void engine_output_throttle(struct engine_event *event, bool throttled)
 {

@@ -1,4 +1,5 @@
-/* The "software" PMU: what the host tells of (faults, switches, migrations), what is never hit (dummy), and clocks. */
+/* The "software" PMU: what the host tells of (faults, switches, migrations), what is never hit
+ * (dummy), and clocks. */
 #include "engine/clock_event.h"
 
 static int software_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *hw)
@@ -21,7 +22,8 @@ static int software_add(struct tally_pmu_event *hw, unsigned flags)
 	struct engine_event *event = engine_event_of(hw);
 
 	if (!engine_is_clock(hw->attr))
-		return engine_swevent_add(event, flags, &engine_this_cpu(hw->engine)->software[hw->attr->config]);
+		return engine_swevent_add(event, flags,
+					  &engine_this_cpu(hw->engine)->software[hw->attr->config]);
 	if (flags & TALLY_EF_START)
 		engine_clock_start(event);
 	else
@@ -87,15 +89,16 @@ void tally_engine_software(struct tally_engine *engine, enum tally_sw which, uin
 	static const struct tally_engine_regs in_kernel = { .mode = TALLY_MODE_KERNEL };
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 
-	if ((unsigned)which >= TALLY_SW_MAX || !__atomic_load_n(&cpu->software[which].first, __ATOMIC_RELAXED))
+	if ((unsigned)which >= TALLY_SW_MAX ||
+	    !__atomic_load_n(&cpu->software[which].first, __ATOMIC_RELAXED))
 		return;
 	int level = engine_hit_enter(engine, cpu);
 	if (level < 0)
 		return;
 	ENGINE_HITS_EACH(link, &cpu->software[which]) {
 		struct tally_engine_hit hit = { .address = address };
-		engine_swevent_hit(ENGINE_CONTAINER(link, struct engine_event, hit_link), cpu, count, &hit,
-				   regs ? regs : &in_kernel);
+		engine_swevent_hit(ENGINE_CONTAINER(link, struct engine_event, hit_link), cpu,
+				   count, &hit, regs ? regs : &in_kernel);
 	}
 	engine_hit_leave(cpu, level);
 }

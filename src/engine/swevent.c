@@ -1,12 +1,14 @@
-/* Events that are told of each hit instead of counting in hardware: software events, tracepoints, breakpoints.
+/* Events that are told of each hit instead of counting in hardware: software events, tracepoints,
+ * breakpoints.
  *
- * SPEC C7.  A hit has a weight.  In period mode with PERF_SAMPLE_PERIOD every hit is one sample that carries its weight,
- * whatever the period; else period_left runs down, and a hit heavier than the period gives a sample per period that it
- * passed.  Such a hit's first sample never throttles, the others may (C6). */
+ * SPEC C7.  A hit has a weight.  In period mode with PERF_SAMPLE_PERIOD every hit is one sample
+ * that carries its weight, whatever the period; else period_left runs down, and a hit heavier than
+ * the period gives a sample per period that it passed.  Such a hit's first sample never throttles,
+ * the others may (C6). */
 #include "engine/engine_state.h"
 
-/* How many periods ended, 0: none; the rest of the one begun stays in period_left.  A period that was changed meanwhile
- * holds from the next one on: as the kernel (measured with IOC_PERIOD). */
+/* How many periods ended, 0: none; the rest of the one begun stays in period_left.  A period that
+ * was changed meanwhile holds from the next one on: as the kernel (measured with IOC_PERIOD). */
 static uint64_t periods_ended(struct engine_event *event)
 {
 	uint64_t *at = (uint64_t *)&event->hw.period_left, old = engine_load64(at), ended;
@@ -44,18 +46,22 @@ static bool excluded(const struct engine_event *event, const struct tally_engine
 
 	if (engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) && !user)
 		return true;
-	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_USER) && user && event->attr.type != TALLY_TYPE_TRACEPOINT;
+	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_USER) && user &&
+	       event->attr.type != TALLY_TYPE_TRACEPOINT;
 }
 
-static inline bool count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs)
+static inline bool count(struct engine_event *event, uint64_t weight,
+			 const struct tally_engine_regs *regs)
 {
-	if (event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER) && excluded(event, regs))
+	if (event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER) &&
+	    excluded(event, regs))
 		return false;
 	engine_count64(&event->count, weight);
 	return true;
 }
 
-bool engine_swevent_count(struct engine_event *event, uint64_t weight, const struct tally_engine_regs *regs)
+bool engine_swevent_count(struct engine_event *event, uint64_t weight,
+			  const struct tally_engine_regs *regs)
 {
 	return count(event, weight, regs);
 }
@@ -66,7 +72,8 @@ void engine_swevent_hit(struct engine_event *event, struct engine_cpu *cpu, uint
 	uint64_t *left = (uint64_t *)&event->hw.period_left;
 	bool period_mode = !engine_event_flag(event, TALLY_ATTR_FREQ);
 
-	if (event->hw.state & TALLY_HES_STOPPED || !count(event, weight, regs) || !event->attr.sample_period)
+	if (event->hw.state & TALLY_HES_STOPPED || !count(event, weight, regs) ||
+	    !event->attr.sample_period)
 		return;
 	if (period_mode && event->attr.sample_type & TALLY_SAMPLE_PERIOD) {
 		hit->period = weight;
@@ -78,7 +85,8 @@ void engine_swevent_hit(struct engine_event *event, struct engine_cpu *cpu, uint
 		overflow(event, cpu, 1, hit, regs);
 		return;
 	}
-	/* A hit that comes between the two may end the period that this one ran down: one of them alone does. */
+	/* A hit that comes between the two may end the period that this one ran down: one of them
+	 * alone does. */
 	engine_count64(left, 0 - weight);
 	if ((int64_t)engine_load64(left) > 0)
 		return;

@@ -1,13 +1,15 @@
-/* Tracepoints of a program's own (SPEC part E), and the PMU "tracepoint" that perf events on them have.
- * A hit comes from code that tally/tracepoint.h makes.  While somebody listens it measures the record, asks
- * tally_trace_begin() where to write it, writes it, and gives it to tally_trace_end(): tracepoint_hit.c.
+/* Tracepoints of a program's own (SPEC part E), and the PMU "tracepoint" that perf events on them
+ * have.  A hit comes from code that tally/tracepoint.h makes.  While somebody listens it measures
+ * the record, asks tally_trace_begin() where to write it, writes it, and gives it to
+ * tally_trace_end(): tracepoint_hit.c.
  *
- * An event's lists and the scratch, a record's room per CPU and level, are made by the first event that is opened on it
- * and freed after the last is closed, late (engine_retire()), as hits may stand on them.
+ * An event's lists and the scratch, a record's room per CPU and level, are made by the first event
+ * that is opened on it and freed after the last is closed, late (engine_retire()), as hits may
+ * stand on them.
  */
 #include "engine/tracepoint_state.h"
 
-/* --- what is registered ------------------------------------------------------------------------------------------------ */
+/* --- what is registered --------------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {
@@ -16,7 +18,8 @@ static bool same_text(const char *a, const char *b)
 	return *a == *b;
 }
 
-static int check_event(struct tally_engine *engine, const struct tally_trace_group *group, size_t which)
+static int check_event(struct tally_engine *engine, const struct tally_trace_group *group,
+		       size_t which)
 {
 	const struct tally_trace_event *event = group->events[which];
 	if (event->engine)
@@ -24,7 +27,8 @@ static int check_event(struct tally_engine *engine, const struct tally_trace_gro
 	for (size_t i = 0; i < which; i++)
 		if (group->events[i] == event)
 			return -ENGINE_EEXIST;
-	for (const struct tally_trace_event *other = engine->tracepoints->first; other; other = other->next)
+	for (const struct tally_trace_event *other = engine->tracepoints->first; other;
+	     other = other->next)
 		if (same_text(other->group, group->name) && same_text(other->name, event->name))
 			return -ENGINE_EEXIST;
 	return tally_trace_format(event, NULL, 0) < 0 ? -ENGINE_EINVAL : 0;
@@ -97,24 +101,27 @@ int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group
 	return error;
 }
 
-struct tally_trace_event *tally_trace_next(struct tally_engine *engine, const struct tally_trace_event *event)
+struct tally_trace_event *tally_trace_next(struct tally_engine *engine,
+					   const struct tally_trace_event *event)
 {
 	return event ? event->next : engine->tracepoints->first;
 }
 
 struct tally_trace_event *tally_trace_find(struct tally_engine *engine, uint64_t id)
 {
-	for (struct tally_trace_event *event = engine->tracepoints->first; event; event = event->next)
+	for (struct tally_trace_event *event = engine->tracepoints->first; event;
+	     event = event->next)
 		if (event->id == id)
 			return event;
 	return NULL;
 }
 
-/* --- the first and the last perf event of a tracepoint ------------------------------------------------------------------- */
+/* --- the first and the last perf event of a tracepoint -------------------- */
 
 static void free_lists(struct tally_engine *engine, struct engine_retired *retired)
 {
-	struct tally_trace_lists *lists = ENGINE_CONTAINER(retired, struct tally_trace_lists, retired);
+	struct tally_trace_lists *lists = ENGINE_CONTAINER(retired, struct tally_trace_lists,
+							   retired);
 	engine_release(engine, lists, lists->size);
 }
 
@@ -122,12 +129,14 @@ static int first_listener(struct tally_trace_event *event)
 {
 	struct tally_engine *engine = event->engine;
 	struct engine_tracepoints *all = engine->tracepoints;
-	size_t size = sizeof(struct tally_trace_lists) + engine->host.cpus * sizeof(struct engine_hits);
+	size_t size = sizeof(struct tally_trace_lists) +
+		      engine->host.cpus * sizeof(struct engine_hits);
 	struct tally_trace_lists *lists = engine_allocate(engine, size);
 	if (!lists)
 		return -ENGINE_ENOMEM;
 	lists->size = size;
-	int error = trace_scratch_ref(engine, &all->records, &all->record_users, TALLY_TRACE_SIZE_MAX);
+	int error = trace_scratch_ref(engine, &all->records, &all->record_users,
+				      TALLY_TRACE_SIZE_MAX);
 	if (error)
 		goto free_the_lists;
 	__atomic_store_n(&event->lists, lists, __ATOMIC_RELEASE);
@@ -154,25 +163,31 @@ static void last_listener(struct tally_trace_event *event)
 	trace_scratch_unref(engine, &all->records, &all->record_users);
 }
 
-/* --- the PMU ---------------------------------------------------------------------------------------------------------------- */
+/* --- the PMU -------------------------------------------------------------- */
 
-/* RAW shows what the traced code is about; that it was hit shows little. Inherited events were allowed with the first. */
-static int check_permission(const struct engine_event *event, const struct tally_trace_event *tracepoint)
+/* RAW shows what the traced code is about; that it was hit shows little. Inherited events were
+ * allowed with the first. */
+static int check_permission(const struct engine_event *event,
+			    const struct tally_trace_event *tracepoint)
 {
-	if (event->parent || !(event->attr.sample_type & TALLY_SAMPLE_RAW) || (tracepoint->raw_for_anybody && event->task))
+	if (event->parent || !(event->attr.sample_type & TALLY_SAMPLE_RAW) ||
+	    (tracepoint->raw_for_anybody && event->task))
 		return 0;
-	if (event->engine->settings.paranoid > -1 && !engine_capable(event->engine, TALLY_CAPABLE_PERFMON))
+	if (event->engine->settings.paranoid > -1 &&
+	    !engine_capable(event->engine, TALLY_CAPABLE_PERFMON))
 		return -ENGINE_EPERM;
 	return 0;
 }
 
-/* Nobody relies on counts_only and perf_alone but for a short cut: a hit that still took it passes by what does more. */
+/* Nobody relies on counts_only and perf_alone but for a short cut: a hit that still took it passes
+ * by what does more. */
 void trace_event_classify(struct engine_event *event)
 {
 	const struct engine_event *original = event->parent ? event->parent : event;
 	struct tally_trace_event *tracepoint = event->tracepoint;
 	bool counts = !event->attr.sample_period && !original->filter &&
-		      !(engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) && event->engine->host.trace_regs);
+		      !(engine_event_flag(event, TALLY_ATTR_EXCLUDE_KERNEL) &&
+			event->engine->host.trace_regs);
 	if (counts == event->counts_only)
 		return;
 	__atomic_store_n(&event->counts_only, counts, __ATOMIC_RELEASE);
@@ -241,7 +256,8 @@ static int tracepoint_add(struct tally_pmu_event *hw, unsigned flags)
 	struct tally_trace_event *tracepoint = event->tracepoint;
 	if (trace_operate(tracepoint, TALLY_TRACE_PERF_ADD, hw))
 		return 0;
-	return engine_swevent_add(event, flags, &tracepoint->lists->cpus[engine_this_cpu(event->engine)->number]);
+	return engine_swevent_add(event, flags,
+				  &tracepoint->lists->cpus[engine_this_cpu(event->engine)->number]);
 }
 
 static void tracepoint_del(struct tally_pmu_event *hw, unsigned flags)
@@ -272,7 +288,10 @@ int engine_tracepoint_register(struct tally_engine *engine)
 	if (!engine->tracepoints)
 		return -ENGINE_ENOMEM;
 	engine->tracepoint_pmu = (struct tally_engine_pmu){
-		.name = "tracepoint", .type = TALLY_TYPE_TRACEPOINT, .scope = TALLY_SCOPE_SOFTWARE, .ops = &tracepoint_ops,
+		.name = "tracepoint",
+		.type = TALLY_TYPE_TRACEPOINT,
+		.scope = TALLY_SCOPE_SOFTWARE,
+		.ops = &tracepoint_ops,
 	};
 	return tally_engine_pmu_register(engine, &engine->tracepoint_pmu);
 }

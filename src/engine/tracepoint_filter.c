@@ -15,18 +15,20 @@ static enum tally_filter_kind kind_of(const struct tally_trace_field *field)
 	switch (field->kind) {
 	case TALLY_TRACE_DYNAMIC:
 		/* Of other arrays the word in place is what can be asked for, as in the kernel. */
-		return trace_field_is_text(field) ? TALLY_FILTER_DYNAMIC_STRING : TALLY_FILTER_NUMBER;
+		return trace_field_is_text(field) ? TALLY_FILTER_DYNAMIC_STRING
+						  : TALLY_FILTER_NUMBER;
 	case TALLY_TRACE_ARRAY:
 		return trace_field_is_text(field) ? TALLY_FILTER_STRING : TALLY_FILTER_OTHER;
 	case TALLY_TRACE_NUMBER:
 		break;
 	}
-	return field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8 ? TALLY_FILTER_NUMBER :
-											      TALLY_FILTER_OTHER;
+	return field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8
+		       ? TALLY_FILTER_NUMBER
+		       : TALLY_FILTER_OTHER;
 }
 
-static long compile(const struct tally_trace_event *event, unsigned cpus, const char *text, void *memory, size_t size,
-		    struct tally_filter_error *error)
+static long compile(const struct tally_trace_event *event, unsigned cpus, const char *text,
+		    void *memory, size_t size, struct tally_filter_error *error)
 {
 	struct tally_filter_field fields[FIELDS_MAX];
 	size_t count = 0;
@@ -34,7 +36,8 @@ static long compile(const struct tally_trace_event *event, unsigned cpus, const 
 		const struct tally_trace_field *field = &event->of->fields[i];
 		bool dynamic = field->kind == TALLY_TRACE_DYNAMIC;
 		fields[count++] = (struct tally_filter_field){ field->name, (uint16_t)field->offset,
-							       (uint16_t)field->size, field->is_signed && !dynamic,
+							       (uint16_t)field->size,
+							       field->is_signed && !dynamic,
 							       kind_of(field) };
 	}
 	for (size_t i = 0; i < sizeof(common_fields) / sizeof(common_fields[0]); i++)
@@ -43,8 +46,8 @@ static long compile(const struct tally_trace_event *event, unsigned cpus, const 
 	return tally_filter_compile(text, &all, memory, size, error);
 }
 
-int tally_trace_check_filter(const struct tally_trace_event *event, const char *filter, size_t *position,
-			     const char **reason)
+int tally_trace_check_filter(const struct tally_trace_event *event, const char *filter,
+			     size_t *position, const char **reason)
 {
 	struct tally_filter_error error;
 	unsigned cpus = event->engine ? event->engine->host.cpus : 1;
@@ -75,7 +78,8 @@ int engine_tracepoint_set_filter(struct engine_event *event, const char *text)
 		return -ENGINE_ENOMEM;
 	filter->size = sizeof(*filter) + (size_t)size;
 	compile(event->tracepoint, engine->host.cpus, text, filter->program, (size_t)size, NULL);
-	__atomic_store_n(&event->filter, (struct tally_filter *)(void *)filter->program, __ATOMIC_RELEASE);
+	__atomic_store_n(&event->filter, (struct tally_filter *)(void *)filter->program,
+			 __ATOMIC_RELEASE);
 	trace_event_classify(event);
 	ENGINE_LIST_EACH(child, &event->children, struct engine_event, child_link)
 		trace_event_classify(child);
@@ -91,12 +95,14 @@ void trace_filter_free(struct engine_event *event)
 	engine_retire(event->engine, &filter->retired, free_filter);
 }
 
-bool trace_filter_match(const struct tally_filter *filter, const struct tally_trace_hit *hit, const struct engine_cpu *cpu)
+bool trace_filter_match(const struct tally_filter *filter, const struct tally_trace_hit *hit,
+			const struct engine_cpu *cpu)
 {
 	if (!hit->record) /* the filter came after it was decided that nobody needs a record */
 		return false;
 	struct tally_engine *engine = hit->event->engine;
 	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
-	const struct tally_filter_context context = { cpu->number, task ? task->identity.comm : "swapper" };
+	const struct tally_filter_context context = { cpu->number,
+						      task ? task->identity.comm : "swapper" };
 	return tally_filter_match(filter, hit->record, hit->size, &context);
 }

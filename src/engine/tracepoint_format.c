@@ -1,7 +1,9 @@
-/* The text of a tracepoint's format file (Documentation/trace/events.rst, Event formats), as trace tools parse it.
+/* The text of a tracepoint's format file (Documentation/trace/events.rst, Event formats), as trace
+ * tools parse it.
  *
- * The print format is what stands in TALLY_PRINT(…), as it is written, since it is C with the trace tools' words
- * already.  Two things are done to it: neighbouring string literals become one, and names of constants their values. */
+ * The print format is what stands in TALLY_PRINT(…), as it is written, since it is C with the trace
+ * tools' words already.  Two things are done to it: neighbouring string literals become one, and
+ * names of constants their values. */
 #include "engine/tracepoint_state.h"
 
 struct format_writer {
@@ -43,7 +45,8 @@ static void put_signed(struct format_writer *writer, int64_t value)
 
 static bool is_name(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
 }
 
 static bool is_space(char c)
@@ -51,7 +54,7 @@ static bool is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* --- fields -------------------------------------------------------------------------------------------------------------- */
+/* --- fields --------------------------------------------------------------- */
 
 bool trace_field_is_text(const struct tally_trace_field *field)
 {
@@ -86,7 +89,7 @@ static void put_field(struct format_writer *writer, const struct tally_trace_fie
 	put_place(writer, field->offset, field->size, field->is_signed);
 }
 
-/* --- the print format ------------------------------------------------------------------------------------------------------ */
+/* --- the print format ----------------------------------------------------- */
 
 /* The end of the literal that begins at `at`, past its quote; NULL: none. */
 static const char *literal_end(const char *at, const char *end)
@@ -116,7 +119,8 @@ static bool same_name(const char *a, size_t a_length, const char *b, size_t b_le
 }
 
 /* The names stand in "TALLY_CONSTANTS(A, B)", the values in `constants` from 1 on. */
-static bool find_constant(const struct tally_trace_class *of, const char *name, size_t length, int64_t *value)
+static bool find_constant(const struct tally_trace_class *of, const char *name, size_t length,
+			  int64_t *value)
 {
 	const char *at = of->constant_names;
 	while (*at && *at != '(')
@@ -156,8 +160,8 @@ static const char *put_literals(struct format_writer *writer, const char *at, co
 	}
 }
 
-static const char *put_name(struct format_writer *writer, const struct tally_trace_class *of, const char *at,
-			    const char *end, bool of_record)
+static const char *put_name(struct format_writer *writer, const struct tally_trace_class *of,
+			    const char *at, const char *end, bool of_record)
 {
 	const char *name = at;
 	int64_t value;

@@ -1,9 +1,10 @@
 /* Where tracepoints are hit: the way from tally/tracepoint.h's code to the events that listen.
  *
- * Most hits are counted and no more: those of a tracepoint whose events all do nothing else, tally_trace_count() does by
- * itself, without a record.  Counting calls nothing in which something of its own level could hit, so while no hit is
- * under way on the CPU it need not know its level: what protects the list is then a walk (engine_cpu.walks), which
- * nests.  An event that begins to do more in the middle of such a hit is passed by, as if it came after the hit. */
+ * Most hits are counted and no more: those of a tracepoint whose events all do nothing else,
+ * tally_trace_count() does by itself, without a record.  Counting calls nothing in which something
+ * of its own level could hit, so while no hit is under way on the CPU it need not know its level:
+ * what protects the list is then a walk (engine_cpu.walks), which nests.  An event that begins to
+ * do more in the middle of such a hit is passed by, as if it came after the hit. */
 #include "engine/tracepoint_state.h"
 
 #define FLAG_HARDIRQ 0x08
@@ -21,12 +22,13 @@ static inline struct engine_event *listener_of(struct engine_hit_link *link)
 static ON_THE_WAY bool wants_record(const struct engine_event *event)
 {
 	const struct engine_event *original = event->parent ? event->parent : event;
-	return (event->attr.sample_period && (event->attr.sample_type & TALLY_SAMPLE_RAW)) || event->overflow_handler ||
-	       __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
+	return (event->attr.sample_period && (event->attr.sample_type & TALLY_SAMPLE_RAW)) ||
+	       event->overflow_handler || __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
 }
 
-static ON_THE_WAY bool somebody_wants_record(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
-				  const struct engine_cpu *cpu)
+static ON_THE_WAY bool somebody_wants_record(const struct tally_trace_lists *lists,
+					     const struct tally_trace_hit *hit,
+					     const struct engine_cpu *cpu)
 {
 	ENGINE_HITS_EACH(link, &lists->cpus[cpu->number])
 		if (wants_record(listener_of(link)))
@@ -39,11 +41,13 @@ static ON_THE_WAY bool somebody_wants_record(const struct tally_trace_lists *lis
 	return false;
 }
 
-static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct tally_engine *engine, int level, void *record)
+static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct tally_engine *engine,
+				    int level, void *record)
 {
 	struct tally_trace_common *common = record;
 	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
-	__builtin_memset((uint8_t *)record + hit->size - 8, 0, 8); /* the padding behind it is within these */
+	/* the padding behind it is within these */
+	__builtin_memset((uint8_t *)record + hit->size - 8, 0, 8);
 	common->common_type = (uint16_t)hit->event->id;
 	common->common_flags = level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
 			       level == TALLY_LEVEL_HARDIRQ ? FLAG_HARDIRQ :
@@ -52,27 +56,32 @@ static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct ta
 }
 
 /* Inherited events pass what their original does. */
-static inline bool passes(const struct engine_event *event, const struct tally_trace_hit *hit, const struct engine_cpu *cpu)
+static inline bool passes(const struct engine_event *event, const struct tally_trace_hit *hit,
+			  const struct engine_cpu *cpu)
 {
 	const struct engine_event *original = event->parent ? event->parent : event;
 	const struct tally_filter *filter = __atomic_load_n(&original->filter, __ATOMIC_ACQUIRE);
 	return !filter || trace_filter_match(filter, hit, cpu);
 }
 
-static ON_THE_WAY void hit_event(struct engine_event *event, const struct tally_trace_hit *hit, struct engine_cpu *cpu,
-		      struct tally_engine_hit *sample, const struct tally_engine_regs *regs)
+static ON_THE_WAY void hit_event(struct engine_event *event, const struct tally_trace_hit *hit,
+				 struct engine_cpu *cpu, struct tally_engine_hit *sample,
+				 const struct tally_engine_regs *regs)
 {
 	if (passes(event, hit, cpu))
 		engine_swevent_hit(event, cpu, hit->count, sample, regs);
 }
 
-/* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and the count alone
- * (measured: E2.declared_task). */
-static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *lists, const struct tally_trace_hit *hit,
-					       struct engine_cpu *cpu, const struct tally_engine_regs *regs)
+/* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and
+ * the count alone (measured: E2.declared_task). */
+static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *lists,
+					       const struct tally_trace_hit *hit,
+					       struct engine_cpu *cpu,
+					       const struct tally_engine_regs *regs)
 {
 	ENGINE_HITS_EACH(link, &lists->of_tasks) {
-		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event, of_task_link);
+		struct engine_event *event = ENGINE_CONTAINER(link, struct engine_event,
+							      of_task_link);
 		bool listens = event->task == hit->task && event->state >= ENGINE_EVENT_INACTIVE &&
 			       event->cpu == (int)cpu->number;
 		if (listens && passes(event, hit, cpu))
@@ -80,11 +89,12 @@ static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *l
 	}
 }
 
-/* Where it was hit.  If the hit's function does not return to near there, the code there jumped to it, and has no frame
- * any more: the function's own has what that would have had. */
+/* Where it was hit.  If the hit's function does not return to near there, the code there jumped to
+ * it, and has no frame any more: the function's own has what that would have had. */
 static ON_THE_WAY struct tally_engine_regs find_site(const struct tally_trace_hit *hit)
 {
-	struct tally_engine_regs regs = { .ip = hit->ip ? hit->ip : hit->back, .sp = (uintptr_t)hit->frame,
+	struct tally_engine_regs regs = { .ip = hit->ip ? hit->ip : hit->back,
+					  .sp = (uintptr_t)hit->frame,
 					  .mode = TALLY_MODE_USER };
 #if defined(__x86_64__) || defined(__aarch64__) || defined(__i386__)
 	regs.fp = hit->back - regs.ip > NEAR ? (uintptr_t)hit->frame : hit->frame[0];
@@ -93,10 +103,12 @@ static ON_THE_WAY struct tally_engine_regs find_site(const struct tally_trace_hi
 	return regs;
 }
 
-static ON_THE_WAY void deliver(const struct tally_trace_lists *lists, struct tally_trace_hit *hit, struct tally_engine *engine,
-		    struct engine_cpu *cpu)
+static ON_THE_WAY void deliver(const struct tally_trace_lists *lists, struct tally_trace_hit *hit,
+			       struct tally_engine *engine, struct engine_cpu *cpu)
 {
-	struct tally_engine_hit sample = { .address = hit->address, .raw = hit->record, .raw_size = hit->size };
+	struct tally_engine_hit sample = { .address = hit->address,
+					   .raw = hit->record,
+					   .raw_size = hit->size };
 	struct tally_engine_regs regs = find_site(hit);
 	if (engine->host.trace_regs)
 		engine->host.trace_regs(engine->host.host, &regs);
@@ -107,10 +119,11 @@ static ON_THE_WAY void deliver(const struct tally_trace_lists *lists, struct tal
 }
 
 /* The scratch for a record of `size` bytes; NULL: too large, or the last listener just went. */
-static ON_THE_WAY void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine, const struct engine_cpu *cpu,
-				  int level, size_t size)
+static ON_THE_WAY void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine,
+				  const struct engine_cpu *cpu, int level, size_t size)
 {
-	const struct trace_scratch *scratch = __atomic_load_n(&engine->tracepoints->records, __ATOMIC_ACQUIRE);
+	const struct trace_scratch *scratch = __atomic_load_n(&engine->tracepoints->records,
+							      __ATOMIC_ACQUIRE);
 	hit->size = (uint32_t)(((size + 4 + 7) & ~(size_t)7) - 4);
 	if (size > TALLY_TRACE_SIZE_MAX || hit->size > TALLY_TRACE_SIZE_MAX) {
 		engine_add64(&engine->statistics.raw_too_large, 1);
@@ -119,14 +132,16 @@ static ON_THE_WAY void *find_room(struct tally_trace_hit *hit, struct tally_engi
 	return scratch ? trace_scratch_of(scratch, cpu->number, level) : NULL;
 }
 
-static inline struct engine_hit_link *first_listener(const struct tally_trace_lists *lists, const struct engine_cpu *cpu)
+static inline struct engine_hit_link *first_listener(const struct tally_trace_lists *lists,
+						     const struct engine_cpu *cpu)
 {
 	return lists ? __atomic_load_n(&lists->cpus[cpu->number].first, __ATOMIC_ACQUIRE) : NULL;
 }
 
-/* A hit inside one of its level is dropped, and counted if somebody would have got it.  (The outer one keeps the lists.) */
-static COLD bool drops_nested(const struct tally_trace_event *event, const struct tally_engine_task *task,
-			      struct engine_cpu *cpu)
+/* A hit inside one of its level is dropped, and counted if somebody would have got it.  (The outer
+ * one keeps the lists.) */
+static COLD bool drops_nested(const struct tally_trace_event *event,
+			      const struct tally_engine_task *task, struct engine_cpu *cpu)
 {
 	const struct tally_trace_lists *lists = __atomic_load_n(&event->lists, __ATOMIC_ACQUIRE);
 	int level = (int)event->engine->host.level(event->engine->host.host);
@@ -146,12 +161,14 @@ void tally_trace_count(struct tally_trace_event *event, uint64_t count)
 	if (__builtin_expect(cpu->hits != 0, 0) && drops_nested(event, NULL, cpu))
 		return;
 	cpu->walks++;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST); /* the mark before what it protects: see engine.c */
+	/* the mark before what it protects: see engine.c */
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	const struct tally_trace_lists *lists = __atomic_load_n(&event->lists, __ATOMIC_ACQUIRE);
 	struct engine_hit_link *link = first_listener(lists, cpu);
 	for (; link; link = __atomic_load_n(&link->next, __ATOMIC_ACQUIRE)) {
 		struct engine_event *listener = listener_of(link);
-		if (__atomic_load_n(&listener->counts_only, __ATOMIC_ACQUIRE) && !(listener->hw.state & TALLY_HES_STOPPED))
+		if (__atomic_load_n(&listener->counts_only, __ATOMIC_ACQUIRE) &&
+		    !(listener->hw.state & TALLY_HES_STOPPED))
 			engine_count64(&listener->count, count);
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -159,8 +176,9 @@ void tally_trace_count(struct tally_trace_event *event, uint64_t count)
 }
 
 static __attribute__((noinline)) void deliver_without_record(const struct tally_trace_lists *lists,
-							      struct tally_trace_hit *hit, struct tally_engine *engine,
-							      struct engine_cpu *cpu)
+							     struct tally_trace_hit *hit,
+							     struct tally_engine *engine,
+							     struct engine_cpu *cpu)
 {
 	deliver(lists, hit, engine, cpu);
 }
@@ -179,8 +197,11 @@ void *tally_trace_begin(struct tally_trace_hit *hit, size_t size)
 	hit->cpu = cpu;
 	hit->level = level;
 	hit->record = NULL;
-	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
-	void *room = first_listener(lists, cpu) || hit->task ? find_room(hit, engine, cpu, level, size) : NULL;
+	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists,
+								__ATOMIC_ACQUIRE);
+	void *room = first_listener(lists, cpu) || hit->task
+			     ? find_room(hit, engine, cpu, level, size)
+			     : NULL;
 	if (room && lists && somebody_wants_record(lists, hit, cpu)) {
 		hit->record = room;
 		begin_record(hit, engine, level, room);
@@ -194,15 +215,17 @@ void *tally_trace_begin(struct tally_trace_hit *hit, size_t size)
 
 void tally_trace_end(struct tally_trace_hit *hit)
 {
-	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists, __ATOMIC_ACQUIRE);
+	const struct tally_trace_lists *lists = __atomic_load_n(&hit->event->lists,
+								__ATOMIC_ACQUIRE);
 	if (lists)
 		deliver(lists, hit, hit->event->engine, hit->cpu);
 	engine_hit_leave(hit->cpu, hit->level);
 }
 
-/* --- text listeners ------------------------------------------------------------------------------------------------------- */
+/* --- text listeners ------------------------------------------------------- */
 
-void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener, size_t size)
+void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener,
+			     size_t size)
 {
 	struct tally_engine *engine = listener->event->engine;
 	struct engine_cpu *cpu = engine_this_cpu(engine);

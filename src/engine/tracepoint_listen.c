@@ -1,7 +1,8 @@
-/* Text listeners: each hit as a line.  And the scratch that hits of all kinds write their records to. */
+/* Text listeners: each hit as a line.  And the scratch that hits of all kinds write their records
+ * to. */
 #include "engine/tracepoint_state.h"
 
-/* --- scratch --------------------------------------------------------------------------------------------------------- */
+/* --- scratch -------------------------------------------------------------- */
 
 static void free_scratch(struct tally_engine *engine, struct engine_retired *retired)
 {
@@ -11,7 +12,8 @@ static void free_scratch(struct tally_engine *engine, struct engine_retired *ret
 	engine_release(engine, scratch, sizeof(*scratch));
 }
 
-int trace_scratch_ref(struct tally_engine *engine, struct trace_scratch **at, unsigned *users, size_t each)
+int trace_scratch_ref(struct tally_engine *engine, struct trace_scratch **at, unsigned *users,
+		      size_t each)
 {
 	if (*users) {
 		++*users;
@@ -42,10 +44,10 @@ void trace_scratch_unref(struct tally_engine *engine, struct trace_scratch **at,
 	engine_retire(engine, &scratch->retired, free_scratch);
 }
 
-/* --- listeners -------------------------------------------------------------------------------------------------------- */
+/* --- listeners ------------------------------------------------------------ */
 
-void trace_listener_deliver(const struct tally_trace_listener *listener, const struct tally_trace_hit *hit,
-			    const struct engine_cpu *cpu)
+void trace_listener_deliver(const struct tally_trace_listener *listener,
+			    const struct tally_trace_hit *hit, const struct engine_cpu *cpu)
 {
 	const struct tally_trace_class *of = listener->event->of;
 	const struct trace_scratch *lines =
@@ -53,8 +55,11 @@ void trace_listener_deliver(const struct tally_trace_listener *listener, const s
 	if (!lines)
 		return;
 	struct tally_trace_text text = {
-		.bytes = (char *)trace_scratch_of(lines, cpu->number, hit->level), .size = lines->each,
-		.record = hit->record, .record_size = hit->size, .of = of,
+		.bytes = (char *)trace_scratch_of(lines, cpu->number, hit->level),
+		.size = lines->each,
+		.record = hit->record,
+		.record_size = hit->size,
+		.of = of,
 	};
 	of->text(&text, hit->record);
 	text.bytes[text.length] = '\0';
@@ -67,7 +72,8 @@ void trace_listener_deliver(const struct tally_trace_listener *listener, const s
 
 static void free_listener(struct tally_engine *engine, struct engine_retired *retired)
 {
-	struct tally_trace_listener *listener = ENGINE_CONTAINER(retired, struct tally_trace_listener, retired);
+	struct tally_trace_listener *listener = ENGINE_CONTAINER(
+		retired, struct tally_trace_listener, retired);
 	engine_release(engine, listener, sizeof(*listener));
 }
 
@@ -82,7 +88,8 @@ static int listen_locked(struct tally_trace_event *event, tally_trace_write *wri
 	listener->event = event;
 	listener->write = write;
 	listener->data = data;
-	int error = trace_scratch_ref(engine, &all->records, &all->record_users, TALLY_TRACE_SIZE_MAX);
+	int error = trace_scratch_ref(engine, &all->records, &all->record_users,
+				      TALLY_TRACE_SIZE_MAX);
 	if (error)
 		goto free_it;
 	error = trace_scratch_ref(engine, &all->lines, &all->line_users, TALLY_TRACE_LINE_MAX);

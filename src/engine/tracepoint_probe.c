@@ -16,20 +16,25 @@ static struct tally_trace_probes *probes_new(struct tally_engine *engine, unsign
 
 static void probes_release(struct tally_engine *engine, struct engine_retired *retired)
 {
-	struct tally_trace_probes *probes = ENGINE_CONTAINER(retired, struct tally_trace_probes, retired);
+	struct tally_trace_probes *probes = ENGINE_CONTAINER(retired, struct tally_trace_probes,
+							     retired);
 	engine_release(engine, probes, probes_size(probes->count));
 }
 
 void trace_tell_alone(struct tally_trace_event *event)
 {
 	const struct tally_trace_probes *probes = event->probes;
-	bool alone = probes && probes->count == 1 && probes->list[0].function == event->of->perf_probe &&
+	bool alone = probes && probes->count == 1 &&
+		     probes->list[0].function == event->of->perf_probe &&
 		     probes->list[0].data == event;
-	uint32_t told = !alone ? 0 : event->perf_events && !event->perf_more ? TALLY_TRACE_COUNTED : TALLY_TRACE_ALONE;
+	uint32_t told = !alone                                    ? 0
+			: event->perf_events && !event->perf_more ? TALLY_TRACE_COUNTED
+								  : TALLY_TRACE_ALONE;
 	__atomic_store_n(&event->perf_alone, told, __ATOMIC_RELEASE);
 }
 
-/* Hits see the list before they see that it is there, and a list that is only perf's before they trust that. */
+/* Hits see the list before they see that it is there, and a list that is only perf's before they
+ * trust that. */
 static void publish(struct tally_trace_event *event, struct tally_trace_probes *probes)
 {
 	struct tally_trace_probes *old = event->probes;
@@ -42,7 +47,8 @@ static void publish(struct tally_trace_event *event, struct tally_trace_probes *
 		engine_retire(event->engine, &old->retired, probes_release);
 }
 
-static int find_probe(const struct tally_trace_event *event, tally_trace_function *function, const void *data)
+static int find_probe(const struct tally_trace_event *event, tally_trace_function *function,
+		      const void *data)
 {
 	const struct tally_trace_probes *probes = event->probes;
 	for (unsigned i = 0; probes && i < probes->count; i++)
@@ -75,7 +81,8 @@ static int add_probe(struct tally_trace_event *event, tally_trace_function *func
 	return 0;
 }
 
-static int remove_probe(struct tally_trace_event *event, tally_trace_function *function, const void *data)
+static int remove_probe(struct tally_trace_event *event, tally_trace_function *function,
+			const void *data)
 {
 	struct tally_trace_probes *old = event->probes;
 	int at = find_probe(event, function, data);
@@ -89,7 +96,8 @@ static int remove_probe(struct tally_trace_event *event, tally_trace_function *f
 	return 0;
 }
 
-int tally_trace_probe_add(struct tally_trace_event *event, tally_trace_function *function, void *data)
+int tally_trace_probe_add(struct tally_trace_event *event, tally_trace_function *function,
+			  void *data)
 {
 	struct tally_engine *engine = event->engine;
 	if (!engine)
@@ -100,7 +108,8 @@ int tally_trace_probe_add(struct tally_trace_event *event, tally_trace_function 
 	return error;
 }
 
-int tally_trace_probe_remove(struct tally_trace_event *event, tally_trace_function *function, void *data)
+int tally_trace_probe_remove(struct tally_trace_event *event, tally_trace_function *function,
+			     void *data)
 {
 	struct tally_engine *engine = event->engine;
 	if (!engine)
@@ -111,7 +120,8 @@ int tally_trace_probe_remove(struct tally_trace_event *event, tally_trace_functi
 	return error;
 }
 
-int tally_trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation, void *data)
+int tally_trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation,
+			void *data)
 {
 	switch (operation) {
 	case TALLY_TRACE_REGISTER:
@@ -148,7 +158,7 @@ void trace_probes_free(struct tally_trace_event *event)
 	event->probes = NULL;
 }
 
-/* --- where an event hits ---------------------------------------------------------------------------------------------- */
+/* --- where an event hits -------------------------------------------------- */
 
 const struct tally_trace_probe *tally_trace_walk(struct tally_trace_event *event, void **mark)
 {

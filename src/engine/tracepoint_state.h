@@ -18,12 +18,13 @@ struct trace_scratch {
 struct engine_tracepoints {
 	struct tally_trace_event *first, *last; /* registered */
 	uint32_t next_id;
-	unsigned record_users, line_users; /* listened events; the first makes the scratch, the last frees it */
+	/* listened events; the first makes the scratch, the last frees it */
+	unsigned record_users, line_users;
 	struct trace_scratch *records, *lines; /* atomic */
 };
 
-/* A probe list.  It is replaced, never changed, as hits may stand on it.  So that probes can always be removed, each
- * list has the lists that removals will need in reserve. */
+/* A probe list.  It is replaced, never changed, as hits may stand on it.  So that probes can always
+ * be removed, each list has the lists that removals will need in reserve. */
 struct tally_trace_probes {
 	struct engine_retired retired;
 	struct tally_trace_probes *reserve; /* with room for one less; NULL: removing leaves none */
@@ -52,7 +53,8 @@ struct tally_trace_listener {
 	void *data;
 };
 
-/* A line being written: the text grows up, pieces that its arguments are made of grow down from `size`. */
+/* A line being written: the text grows up, pieces that its arguments are made of grow down from
+ * `size`. */
 struct tally_trace_text {
 	char *bytes;
 	size_t length, size;
@@ -61,38 +63,43 @@ struct tally_trace_text {
 	const struct tally_trace_class *of;
 };
 
-static inline uint8_t *trace_scratch_of(const struct trace_scratch *scratch, unsigned cpu, int level)
+static inline uint8_t *trace_scratch_of(const struct trace_scratch *scratch, unsigned cpu,
+					int level)
 {
 	return scratch->levels[level] + cpu * scratch->each;
 }
 
-/* --- tracepoint_probe.c ------------------------------------------------------------------------------------------------- */
+/* --- tracepoint_probe.c --------------------------------------------------- */
 
 void trace_tell_alone(struct tally_trace_event *event); /* sets perf_alone. [surface] */
-int trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation, void *data);
+int trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation,
+		  void *data);
 void trace_probes_free(struct tally_trace_event *event); /* [once] */
 
-/* --- tracepoint_listen.c ------------------------------------------------------------------------------------------------ */
+/* --- tracepoint_listen.c -------------------------------------------------- */
 
 /* One more user of that scratch, the first of which makes it: -ENOMEM.  [surface] */
-int trace_scratch_ref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users, size_t each);
-void trace_scratch_unref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users);
+int trace_scratch_ref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users,
+		      size_t each);
+void trace_scratch_unref(struct tally_engine *engine, struct trace_scratch **scratch,
+			 unsigned *users);
 /* [hit] */
-void trace_listener_deliver(const struct tally_trace_listener *listener, const struct tally_trace_hit *hit,
-			    const struct engine_cpu *cpu);
+void trace_listener_deliver(const struct tally_trace_listener *listener,
+			    const struct tally_trace_hit *hit, const struct engine_cpu *cpu);
 
-/* --- tracepoint_format.c ------------------------------------------------------------------------------------------------ */
+/* --- tracepoint_format.c -------------------------------------------------- */
 
 /* Type of a field as the format file has it, in pieces around the name. */
 bool trace_field_is_text(const struct tally_trace_field *field);
 
-/* --- tracepoint.c ------------------------------------------------------------------------------------------------------ */
+/* --- tracepoint.c --------------------------------------------------------- */
 
 void trace_event_classify(struct engine_event *event); /* sets counts_only. [surface] */
 
-/* --- tracepoint_filter.c ------------------------------------------------------------------------------------------------ */
+/* --- tracepoint_filter.c -------------------------------------------------- */
 
 void trace_filter_free(struct engine_event *event);
-bool trace_filter_match(const struct tally_filter *filter, const struct tally_trace_hit *hit, const struct engine_cpu *cpu);
+bool trace_filter_match(const struct tally_filter *filter, const struct tally_trace_hit *hit,
+			const struct engine_cpu *cpu);
 
 #endif

@@ -1,5 +1,6 @@
-/* printf() for lines of tracepoints: integers, characters, strings, pointers, with flags, width and precision. No
- * floating point: where events hit its registers may be the interrupted code's.  And the words of print formats. */
+/* printf() for lines of tracepoints: integers, characters, strings, pointers, with flags, width and
+ * precision. No floating point: where events hit its registers may be the interrupted code's.  And
+ * the words of print formats. */
 #include "engine/tracepoint_state.h"
 
 #include <stdarg.h>
@@ -23,7 +24,7 @@ static void put_many(struct tally_trace_text *text, char c, long count)
 		put_char(text, c);
 }
 
-/* --- conversions --------------------------------------------------------------------------------------------------------- */
+/* --- conversions ---------------------------------------------------------- */
 
 static const char *read_digits(const char *at, int *number)
 {
@@ -74,14 +75,18 @@ static const char *read_length(const char *at, struct conversion *to)
 			break;
 		case 'z':
 		case 't':
-			to->longs = sizeof(size_t) == sizeof(long long) && sizeof(long) != sizeof(size_t) ? 2 : 1;
+			to->longs = sizeof(size_t) == sizeof(long long) &&
+						    sizeof(long) != sizeof(size_t)
+					    ? 2
+					    : 1;
 			break;
 		default:
 			return at;
 		}
 }
 
-static void put_padded(struct tally_trace_text *text, const struct conversion *how, const char *bytes, size_t length)
+static void put_padded(struct tally_trace_text *text, const struct conversion *how,
+		       const char *bytes, size_t length)
 {
 	long padding = how->width - (long)length;
 	if (!how->left)
@@ -92,7 +97,8 @@ static void put_padded(struct tally_trace_text *text, const struct conversion *h
 		put_many(text, ' ', padding);
 }
 
-static void put_number(struct tally_trace_text *text, const struct conversion *how, uint64_t value, bool negative)
+static void put_number(struct tally_trace_text *text, const struct conversion *how, uint64_t value,
+		       bool negative)
 {
 	const char *digit = how->kind == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
 	bool hex = how->kind == 'x' || how->kind == 'X' || how->kind == 'p';
@@ -144,7 +150,8 @@ static size_t string_limit(const struct tally_trace_text *text, const char *stri
 	return text->record_size - (at - start);
 }
 
-static void put_string(struct tally_trace_text *text, const struct conversion *how, const char *string)
+static void put_string(struct tally_trace_text *text, const struct conversion *how,
+		       const char *string)
 {
 	if (!string)
 		string = "(null)";
@@ -177,11 +184,14 @@ static uint64_t next_unsigned(struct arguments *arguments, const struct conversi
 	if (how->longs == 1)
 		return va_arg(arguments->list, unsigned long);
 	unsigned value = va_arg(arguments->list, unsigned);
-	return how->shorts >= 2 ? (unsigned char)value : how->shorts ? (unsigned short)value : value;
+	return how->shorts >= 2 ? (unsigned char)value
+	       : how->shorts    ? (unsigned short)value
+				: value;
 }
 
 /* False: a conversion that isn't known. */
-static bool put_conversion(struct tally_trace_text *text, const struct conversion *how, struct arguments *arguments)
+static bool put_conversion(struct tally_trace_text *text, const struct conversion *how,
+			   struct arguments *arguments)
 {
 	switch (how->kind) {
 	case 'd':
@@ -215,7 +225,8 @@ static bool put_conversion(struct tally_trace_text *text, const struct conversio
 	}
 }
 
-static const char *read_conversion(const char *at, struct conversion *how, struct arguments *arguments)
+static const char *read_conversion(const char *at, struct conversion *how,
+				   struct arguments *arguments)
 {
 	*how = (struct conversion){ .precision = -1 };
 	at = read_flags(at, how);
@@ -260,7 +271,7 @@ void tally_trace_print(struct tally_trace_text *text, const char *format, ...)
 	va_end(arguments.list);
 }
 
-/* --- the words of print formats: pieces from the buffer's end ------------------------------------------------------------- */
+/* --- the words of print formats: pieces from the buffer's end ------------- */
 
 /* Pieces are written like lines, into the free room; close_piece() moves them to its end. */
 static struct tally_trace_text open_piece(const struct tally_trace_text *text)
@@ -296,8 +307,8 @@ static void piece_hex(struct tally_trace_text *piece, uint64_t value)
 }
 
 /* As the kernel has them: 0x and the number where no name fits. */
-const char *tally_trace_symbolic(struct tally_trace_text *text, int64_t value, const struct tally_trace_symbol *symbols,
-				 size_t count)
+const char *tally_trace_symbolic(struct tally_trace_text *text, int64_t value,
+				 const struct tally_trace_symbol *symbols, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		if (symbols[i].value == value)
@@ -364,16 +375,19 @@ static uint64_t read_element(const uint8_t *at, long size)
 	}
 }
 
-const char *tally_trace_array(struct tally_trace_text *text, const void *array, long count, long element_size)
+const char *tally_trace_array(struct tally_trace_text *text, const void *array, long count,
+			      long element_size)
 {
 	const struct conversion how = { .alternative = true, .precision = -1, .kind = 'x' };
 	struct tally_trace_text piece = open_piece(text);
-	bool known = element_size == 1 || element_size == 2 || element_size == 4 || element_size == 8;
+	bool known = element_size == 1 || element_size == 2 || element_size == 4 ||
+		     element_size == 8;
 	put_char(&piece, '{');
 	for (long i = 0; known && i < count && piece.length + 1 < piece.size; i++) {
 		if (i)
 			put_char(&piece, ',');
-		uint64_t value = read_element((const uint8_t *)array + i * element_size, element_size);
+		uint64_t value = read_element((const uint8_t *)array + i * element_size,
+					      element_size);
 		if (value)
 			put_number(&piece, &how, value, false);
 		else

@@ -6,21 +6,25 @@
  *             if (index) count += sign-extended counter index - 1
  *     } while (page->lock != seq || seq & 1);              // after the loads
  *
- * The kernel's lock is made for a reader on the CPU where the event counts, interrupted by the writer.  Here others may
- * look on as well (a thread of the same process that draws a live display), so the writer orders its stores for other
- * CPUs too: lock odd, store fence, fields, release of an even lock.
+ * The kernel's lock is made for a reader on the CPU where the event counts, interrupted by the
+ * writer.  Here others may look on as well (a thread of the same process that draws a live
+ * display), so the writer orders its stores for other CPUs too: lock odd, store fence, fields,
+ * release of an even lock.
  *
- * The writer may be interrupted by another one: an overflow while the context puts the event on its PMU.  What the first
- * has computed may be old by then, and must not be what stays.  So the lock's true value is kept in the event, out of
- * the user's reach; an interrupting writer finds it odd, moves it on by 2 (it stays odd: the page is not whole), writes
- * the page and leaves; the first sees that the lock has moved and computes again.  This is repeated once for each
- * interrupt that wrote, and by no reader's doing.
+ * The writer may be interrupted by another one: an overflow while the context puts the event on its
+ * PMU.  What the first has computed may be old by then, and must not be what stays.  So the lock's
+ * true value is kept in the event, out of the user's reach; an interrupting writer finds it odd,
+ * moves it on by 2 (it stays odd: the page is not whole), writes the page and leaves; the first
+ * sees that the lock has moved and computes again.  This is repeated once for each interrupt that
+ * wrote, and by no reader's doing.
  *
- * Writers of one event are never on two CPUs: who updates does so where the event is active, or with its context locked. */
+ * Writers of one event are never on two CPUs: who updates does so where the event is active, or
+ * with its context locked. */
 #include "engine/ring_access.h"
 #include "engine/ring_buffer.h"
 
-void engine_user_page_init(struct engine_event *event, struct tally_user_page *page, uint64_t data_size)
+void engine_user_page_init(struct engine_event *event, struct tally_user_page *page,
+			   uint64_t data_size)
 {
 	page->capabilities = TALLY_CAP_BIT0_IS_DEPRECATED;
 	page->size = (uint32_t)offsetof(struct tally_user_page, reserved);
@@ -34,14 +38,16 @@ static uint32_t user_index(const struct engine_event *event)
 	const struct tally_engine_pmu_ops *ops = event->hw.pmu->ops;
 	int index;
 
-	if (event->state != ENGINE_EVENT_ACTIVE || (event->hw.state & TALLY_HES_STOPPED) || !ops->user_index)
+	if (event->state != ENGINE_EVENT_ACTIVE || (event->hw.state & TALLY_HES_STOPPED) ||
+	    !ops->user_index)
 		return 0;
 	index = ops->user_index(&event->hw);
 	return index < 0 ? 0 : (uint32_t)index + 1;
 }
 
-/* The count without what the counter holds since it was folded in.  An interrupt may fold between the two loads, so the
- * count is good only between two equal ones of what the counter was at that time. */
+/* The count without what the counter holds since it was folded in.  An interrupt may fold between
+ * the two loads, so the count is good only between two equal ones of what the counter was at that
+ * time. */
 static uint64_t offset_of_counter(struct engine_event *event)
 {
 	uint64_t previous = engine_load64(&event->hw.previous), count;
@@ -66,9 +72,12 @@ static void write_fields(struct engine_event *event, struct tally_user_page *pag
 
 	engine_event_times(event, &now, &enabled, &running);
 	engine_shared_store32(&page->index, index);
-	engine_page_store64((uint64_t *)&page->offset, index ? offset_of_counter(event) : engine_event_count(event));
-	engine_page_store64(&page->time_enabled, enabled + engine_load64(&event->child_time_enabled));
-	engine_page_store64(&page->time_running, running + engine_load64(&event->child_time_running));
+	engine_page_store64((uint64_t *)&page->offset,
+			    index ? offset_of_counter(event) : engine_event_count(event));
+	engine_page_store64(&page->time_enabled,
+			    enabled + engine_load64(&event->child_time_enabled));
+	engine_page_store64(&page->time_running,
+			    running + engine_load64(&event->child_time_running));
 	page->capabilities = TALLY_CAP_BIT0_IS_DEPRECATED;
 	if (host->user_clock) {
 		host->user_clock(host->host, page);
@@ -76,7 +85,8 @@ static void write_fields(struct engine_event *event, struct tally_user_page *pag
 		if (page->capabilities & TALLY_CAP_USER_TIME)
 			page->time_offset = page->time_zero - now;
 	}
-	if (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID)) /* time_zero leads to the clock of samples, which is another */
+	/* time_zero leads to the clock of samples, which is another */
+	if (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID))
 		page->capabilities &= ~TALLY_CAP_USER_TIME_ZERO;
 	if (event->hw.pmu->ops->user_page)
 		event->hw.pmu->ops->user_page(&event->hw, page);
@@ -102,7 +112,8 @@ void engine_user_page_update(struct engine_event *event)
 		lock = before + (first ? 1 : 2);
 	} while (!engine_shared_compare_exchange32(&event->page_lock, &before, lock));
 	engine_shared_store32(&page->lock, lock);
-	engine_store_fence(); /* lock odd before the fields; pairs with the reader's acquire of what it read */
+	/* lock odd before the fields; pairs with the reader's acquire of what it read */
+	engine_store_fence();
 
 	for (;;) {
 		write_fields(event, page);
@@ -113,7 +124,8 @@ void engine_user_page_update(struct engine_event *event)
 	}
 	if (!first)
 		return; /* whom we interrupted writes it once more, and ends it */
-	/* An interrupt from here on still finds it odd, and what it writes is newer than ours: nothing is lost. */
+	/* An interrupt from here on still finds it odd, and what it writes is newer than ours:
+	 * nothing is lost. */
 	lock = (lock | 1) + 1;
 	engine_shared_store32(&event->page_lock, lock);
 	engine_shared_store32_release(&page->lock, lock);

@@ -72,32 +72,37 @@ struct tally_tracepoint_name {
 	uint64_t id; /* attr.config; UINT64_MAX: not known yet (looked up by `tracepoint_id`) */
 };
 
-/* What can be named.  Filled by a provider; the names of hardware, software and cache events are the kernel's
- * (tally_catalogue_init fills them), the rest is the machine's. */
+/* What can be named.  Filled by a provider; the names of hardware, software and cache events are
+ * the kernel's (tally_catalogue_init fills them), the rest is the machine's. */
 struct tally_catalogue {
 	struct tally_arena arena;
 	struct tally_named_event *named;
 	size_t named_count;
-	bool has_tools; /* set by who counts those of kind TOOL itself; else naming one is an error */
+	/* set by who counts those of kind TOOL itself; else naming one is an error */
+	bool has_tools;
 	struct tally_pmu *pmus;
 	size_t pmu_count;
 	struct tally_tracepoint_name *tracepoints; /* sorted by system, name */
 	size_t tracepoint_count;
 	const char *tracepoints_unavailable;       /* why the list is empty, or NULL */
-	/* Tracepoints cost a directory walk: a provider may leave them to be filled when a name asks for one.
-	 * NULL: all there is stands in `tracepoints`. */
-	int (*load_tracepoints)(struct tally_catalogue *catalogue, void *context, struct tally_error *err);
-	/* The id of one tracepoint without the walk; negative errno when it doesn't exist.  May be NULL. */
+	/* Tracepoints cost a directory walk: a provider may leave them to be filled when a name
+	 * asks for one.  NULL: all there is stands in `tracepoints`. */
+	int (*load_tracepoints)(struct tally_catalogue *catalogue, void *context,
+				struct tally_error *err);
+	/* The id of one tracepoint without the walk; negative errno when it doesn't exist.  May be
+	 * NULL. */
 	int64_t (*tracepoint_id)(void *context, const char *system, const char *name);
-	/* PMUs cost file reads: a provider may leave them to be filled when an expression asks.  Adds the PMU called
-	 * `name`, or all when NULL; a PMU that is there already is not added again, one that doesn't exist is no
-	 * error.  NULL: all there are stand in `pmus`. */
+	/* PMUs cost file reads: a provider may leave them to be filled when an expression asks.
+	 * Adds the PMU called `name`, or all when NULL; a PMU that is there already is not added
+	 * again, one that doesn't exist is no error.  NULL: all there are stand in `pmus`. */
 	int (*load_pmus)(struct tally_catalogue *catalogue, void *context, const char *name,
 			 struct tally_error *err);
-	/* A name that is none of the others', the CPU vendor's ("MEM_LOAD_RETIRED:L3_MISS:u", its own modifiers
-	 * included): fills type, config*, precise_ip and exclude flags of `attr`; 0 or -errno.  May be NULL. */
+	/* A name that is none of the others', the CPU vendor's ("MEM_LOAD_RETIRED:L3_MISS:u", its
+	 * own modifiers included): fills type, config*, precise_ip and exclude flags of `attr`; 0
+	 * or -errno.  May be NULL. */
 	int (*vendor_event)(const char *text, struct tally_attr *attr, struct tally_error *err);
-	/* Frees what `context` holds outside the arena; called by tally_catalogue_release.  May be NULL. */
+	/* Frees what `context` holds outside the arena; called by tally_catalogue_release.  May be
+	 * NULL. */
 	void (*release)(void *context);
 	void *context;
 };
@@ -111,16 +116,22 @@ enum { TALLY_EVENT_NO_GROUP = -1 };
 struct tally_event {
 	enum tally_event_kind kind;
 	const char *name;        /* as printed: as typed, with modifiers; a glob's are expanded */
-	struct tally_attr attr;  /* type, config*, exclude_*, precise, pinned, exclusive; period/freq when given */
-	int group;               /* number of its group, or TALLY_EVENT_NO_GROUP; members are adjacent, leader first */
-	bool has_period, has_frequency; /* attr.sample_period was given as a term: -c/-F don't override it */
+	/* type, config*, exclude_*, precise, pinned, exclusive; period/freq when given */
+	struct tally_attr attr;
+	/* number of its group, or TALLY_EVENT_NO_GROUP; members are adjacent, leader first */
+	int group;
+	/* attr.sample_period was given as a term: -c/-F don't override it */
+	bool has_period, has_frequency;
 	bool group_read;         /* :S — the leader samples, members are read */
 	bool weak_group;         /* :W — opened singly where the group doesn't fit */
 	bool from_glob;          /* one of many: may be left out where it can't be opened */
-	bool precise_max;        /* :P — the highest precise_ip that the PMU accepts; the attr says 0 */
+	/* :P — the highest precise_ip that the PMU accepts; the attr says 0 */
+	bool precise_max;
 	bool host_guest_given;   /* H or G was typed */
 	const char *unit;        /* "" or the PMU's */
-	const char *filter;      /* of the fields of a tracepoint: what passes is counted; NULL: all does (not parsed here) */
+	/* of the fields of a tracepoint: what passes is counted; NULL: all does (not parsed
+	 * here) */
+	const char *filter;
 	double scale;
 	const char *cgroup;      /* counted in it alone; NULL: everywhere */
 };
@@ -131,23 +142,25 @@ struct tally_event_list {
 	int group_count;
 };
 
-/* Parses and appends to `list` (several -e are one list).  Error: `position` is the column in `text`, the message
- * has the text and a caret line, what was expected, and the nearest name.  -EINVAL, -ENOENT (unknown name). */
-int tally_event_parse(const char *text, struct tally_catalogue *catalogue, struct tally_arena *arena,
-		      struct tally_event_list *list, struct tally_error *err);
+/* Parses and appends to `list` (several -e are one list).  Error: `position` is the column in
+ * `text`, the message has the text and a caret line, what was expected, and the nearest name.
+ * -EINVAL, -ENOENT (unknown name). */
+int tally_event_parse(const char *text, struct tally_catalogue *catalogue,
+		      struct tally_arena *arena, struct tally_event_list *list,
+		      struct tally_error *err);
 
-/* perf's -G: "foo,,bar" gives the events of the list that have had no turn yet a cgroup each, in order; an empty name
- * is a turn without one.  One name, first and alone, is for all events so far.  `turns` counts over all -G.  -EINVAL:
- * no events yet, or fewer than names. */
-int tally_event_assign_cgroups(struct tally_event_list *list, const char *names, struct tally_arena *arena,
-			       size_t *turns, struct tally_error *err);
+/* perf's -G: "foo,,bar" gives the events of the list that have had no turn yet a cgroup each, in
+ * order; an empty name is a turn without one.  One name, first and alone, is for all events so far.
+ * `turns` counts over all -G.  -EINVAL: no events yet, or fewer than names. */
+int tally_event_assign_cgroups(struct tally_event_list *list, const char *names,
+			       struct tally_arena *arena, size_t *turns, struct tally_error *err);
 
 void tally_event_list_release(struct tally_event_list *list);
 
-/* The name that an attr goes by ("cycles", "r1a8", "L1-dcache-loads", "type 9 config 0x3"), without modifiers.  NULL for
- * the catalogue: tracepoints and PMUs have their numbers. */
-const char *tally_event_name_of(const struct tally_attr *attr, const struct tally_catalogue *catalogue,
-				struct tally_arena *arena);
+/* The name that an attr goes by ("cycles", "r1a8", "L1-dcache-loads", "type 9 config 0x3"), without
+ * modifiers.  NULL for the catalogue: tracepoints and PMUs have their numbers. */
+const char *tally_event_name_of(const struct tally_attr *attr,
+				const struct tally_catalogue *catalogue, struct tally_arena *arena);
 
 const char *tally_event_kind_text(enum tally_event_kind kind); /* "hardware", "software", … */
 

@@ -19,7 +19,10 @@ static int take_number(struct tally_event_parser *parser, const char *expected, 
 
 static uint32_t access_bit(char c)
 {
-	return c == 'r' ? TALLY_BREAKPOINT_R : c == 'w' ? TALLY_BREAKPOINT_W : c == 'x' ? TALLY_BREAKPOINT_X : 0;
+	return c == 'r'   ? TALLY_BREAKPOINT_R
+	       : c == 'w' ? TALLY_BREAKPOINT_W
+	       : c == 'x' ? TALLY_BREAKPOINT_X
+			  : 0;
 }
 
 /* Letters of r, w, x; what follows them in the same word is left to the caller. */
@@ -31,7 +34,8 @@ static int take_access(struct tally_event_parser *parser, uint32_t *type, size_t
 	size_t at = word.start;
 	for (; at < word.end && access_bit(parser->text[at]); at++) {
 		if (*type & access_bit(parser->text[at]))
-			return tally_event_fail(parser, -EINVAL, at, "access '%c' is given twice", parser->text[at]);
+			return tally_event_fail(parser, -EINVAL, at, "access '%c' is given twice",
+						parser->text[at]);
 		*type |= access_bit(parser->text[at]);
 	}
 	tally_event_take(parser);
@@ -69,7 +73,8 @@ int tally_event_parse_breakpoint(struct tally_event_parser *parser, size_t *modi
 	}
 	if (!type)
 		type = TALLY_BREAKPOINT_R | TALLY_BREAKPOINT_W;
-	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_BREAKPOINT, TALLY_TYPE_BREAKPOINT, 0);
+	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_BREAKPOINT,
+						    TALLY_TYPE_BREAKPOINT, 0);
 	if (!event)
 		return -ENOMEM;
 	event->attr.bp_type = type;

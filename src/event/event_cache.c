@@ -29,7 +29,8 @@ static const struct {
 static const char *const operations[TALLY_CACHE_OP_MAX][SPELLINGS_MAX] = {
 	[TALLY_CACHE_OP_READ] = { "load", "loads", "read" },
 	[TALLY_CACHE_OP_WRITE] = { "store", "stores", "write" },
-	[TALLY_CACHE_OP_PREFETCH] = { "prefetch", "prefetches", "speculative-read", "speculative-load" },
+	[TALLY_CACHE_OP_PREFETCH] = { "prefetch", "prefetches", "speculative-read",
+				      "speculative-load" },
 };
 
 static const char *const results[TALLY_CACHE_RESULT_MAX][SPELLINGS_MAX] = {
@@ -42,28 +43,36 @@ static const char *const results[TALLY_CACHE_RESULT_MAX][SPELLINGS_MAX] = {
 	{ { cache "-loads", cache "-load-misses" }, { cache "-stores", cache "-store-misses" }, \
 	  { cache "-prefetches", cache "-prefetch-misses" } }
 static const char *const names[TALLY_CACHE_MAX][TALLY_CACHE_OP_MAX][TALLY_CACHE_RESULT_MAX] = {
-	[TALLY_CACHE_L1D] = ROW("L1-dcache"), [TALLY_CACHE_L1I] = ROW("L1-icache"), [TALLY_CACHE_LL] = ROW("LLC"),
-	[TALLY_CACHE_DTLB] = ROW("dTLB"), [TALLY_CACHE_ITLB] = ROW("iTLB"), [TALLY_CACHE_BPU] = ROW("branch"),
+	[TALLY_CACHE_L1D] = ROW("L1-dcache"), [TALLY_CACHE_L1I] = ROW("L1-icache"),
+	[TALLY_CACHE_LL] = ROW("LLC"),        [TALLY_CACHE_DTLB] = ROW("dTLB"),
+	[TALLY_CACHE_ITLB] = ROW("iTLB"),     [TALLY_CACHE_BPU] = ROW("branch"),
 	[TALLY_CACHE_NODE] = ROW("node"),
 };
 
 #define WORDS(what) \
-	{ { what ": reads", what ": reads that miss" }, { what ": writes", what ": writes that miss" }, \
-	  { what ": prefetches", what ": prefetches that miss" } }
-static const char *const descriptions[TALLY_CACHE_MAX][TALLY_CACHE_OP_MAX][TALLY_CACHE_RESULT_MAX] = {
-	[TALLY_CACHE_L1D] = WORDS("level 1 data cache"),
-	[TALLY_CACHE_L1I] = WORDS("level 1 instruction cache"),
-	[TALLY_CACHE_LL] = WORDS("last-level cache"),
-	[TALLY_CACHE_DTLB] = WORDS("data TLB"),
-	[TALLY_CACHE_ITLB] = WORDS("instruction TLB"),
-	[TALLY_CACHE_BPU] = WORDS("branch predictor"),
-	[TALLY_CACHE_NODE] = WORDS("memory of the own NUMA node"),
-};
+	{ \
+		{ what ": reads", what ": reads that miss" }, \
+			{ what ": writes", what ": writes that miss" }, \
+		{ \
+			what ": prefetches", what ": prefetches that miss" \
+		} \
+	}
+static const char
+	*const descriptions[TALLY_CACHE_MAX][TALLY_CACHE_OP_MAX][TALLY_CACHE_RESULT_MAX] = {
+		[TALLY_CACHE_L1D] = WORDS("level 1 data cache"),
+		[TALLY_CACHE_L1I] = WORDS("level 1 instruction cache"),
+		[TALLY_CACHE_LL] = WORDS("last-level cache"),
+		[TALLY_CACHE_DTLB] = WORDS("data TLB"),
+		[TALLY_CACHE_ITLB] = WORDS("instruction TLB"),
+		[TALLY_CACHE_BPU] = WORDS("branch predictor"),
+		[TALLY_CACHE_NODE] = WORDS("memory of the own NUMA node"),
+	};
 
 const char *tally_cache_name(uint64_t config)
 {
 	uint64_t cache = config & 0xff, op = config >> 8 & 0xff, result = config >> 16;
-	bool is_one = cache < TALLY_CACHE_MAX && op < TALLY_CACHE_OP_MAX && result < TALLY_CACHE_RESULT_MAX;
+	bool is_one = cache < TALLY_CACHE_MAX && op < TALLY_CACHE_OP_MAX &&
+		      result < TALLY_CACHE_RESULT_MAX;
 	return is_one && caches[cache].operations & 1u << op ? names[cache][op][result] : NULL;
 }
 
@@ -81,7 +90,8 @@ const char *tally_cache_name_at(size_t index, uint64_t *config, const char **des
 	return NULL;
 }
 
-/* How many bytes of `text` the longest of `spellings` takes, as a whole part: up to '-' or the end. */
+/* How many bytes of `text` the longest of `spellings` takes, as a whole part: up to '-' or the
+ * end. */
 static size_t spelled(const char *text, const char *const *spellings)
 {
 	size_t longest = 0;

@@ -32,7 +32,8 @@ static void excerpt(const char *text, size_t position, char *out, size_t size, s
 		to++;
 	int used = snprintf(out, size, "%s%.*s%s", from ? "..." : "", (int)(to - from), text + from,
 			    to < length ? "..." : "");
-	for (int i = 0; i < used && (size_t)i < size; i++) /* a line break would part text and caret */
+	/* a line break would part text and caret */
+	for (int i = 0; i < used && (size_t)i < size; i++)
 		if ((unsigned char)out[i] < ' ' && out[i])
 			out[i] = ' ';
 	*column = from ? 3 : 0;
@@ -40,7 +41,8 @@ static void excerpt(const char *text, size_t position, char *out, size_t size, s
 		*column += !continues_character(text[i]);
 }
 
-int tally_event_fail(struct tally_event_parser *parser, int code, size_t position, const char *format, ...)
+int tally_event_fail(struct tally_event_parser *parser, int code, size_t position,
+		     const char *format, ...)
 {
 	char sentence[400], shown[SHOWN_BEFORE + SHOWN_AFTER + 16];
 	size_t column;
@@ -49,7 +51,8 @@ int tally_event_fail(struct tally_event_parser *parser, int code, size_t positio
 	vsnprintf(sentence, sizeof(sentence), format, args);
 	va_end(args);
 	excerpt(parser->text, position, shown, sizeof(shown), &column);
-	tally_error_set(parser->err, code, "%s\n    %s\n    %*s^", sentence, shown, (int)column, "");
+	tally_error_set(parser->err, code, "%s\n    %s\n    %*s^", sentence, shown, (int)column,
+			"");
 	if (parser->err)
 		parser->err->position = (int)position;
 	return code;
@@ -59,10 +62,11 @@ int tally_event_unexpected(struct tally_event_parser *parser, const char *expect
 {
 	struct tally_event_token token = parser->token;
 	if (token.kind == TALLY_EVENT_TOKEN_END)
-		return tally_event_fail(parser, -EINVAL, token.start, "the expression ends where %s was expected",
-					expected);
+		return tally_event_fail(parser, -EINVAL, token.start,
+					"the expression ends where %s was expected", expected);
 	if (token.kind == TALLY_EVENT_TOKEN_STRAY && parser->text[token.start] == '\'')
-		return tally_event_fail(parser, -EINVAL, token.start, "the quote that opens here is not closed");
+		return tally_event_fail(parser, -EINVAL, token.start,
+					"the quote that opens here is not closed");
 	return tally_event_fail(parser, -EINVAL, token.start, "unexpected '%.*s': expected %s",
 				token.end - token.start > 64 ? 64 : (int)(token.end - token.start),
 				parser->text + token.start, expected);

@@ -1,9 +1,10 @@
 /* Modifiers, as perf 6.1 has them (measured with `perf stat -vv`).
  *
- * u, k, h each say "only": the first of them excludes all three spaces, and each takes its own back.  H and G do
- * the same for host and guest.  Without any modifier guests are excluded; with one that default is gone, unless
- * u or p bring it back.  (So cycles:k counts guests' kernels too.)  A group's modifiers are applied on top of a
- * member's own; pinned and exclusive belong to the leader alone, since the kernel refuses them on members.
+ * u, k, h each say "only": the first of them excludes all three spaces, and each takes its own
+ * back.  H and G do the same for host and guest.  Without any modifier guests are excluded; with
+ * one that default is gone, unless u or p bring it back.  (So cycles:k counts guests' kernels too.)
+ * A group's modifiers are applied on top of a member's own; pinned and exclusive belong to the
+ * leader alone, since the kernel refuses them on members.
  */
 #include "event/event_parser.h"
 
@@ -33,10 +34,13 @@ static int bad_letter(struct tally_event_parser *parser, size_t at)
 	if (parser->text[at] == 'b')
 		return tally_event_fail(parser, -EINVAL, at,
 					"modifier 'b' (counting by BPF programs) is perf's alone");
-	tally_event_fail(parser, -EINVAL, at, "there is no modifier '%c': expected one of u k h H G I p P S D e W",
+	tally_event_fail(parser, -EINVAL, at,
+			 "there is no modifier '%c': expected one of u k h H G I p P S D e W",
 			 parser->text[at]);
-	tally_error_hint(parser->err, "u user, k kernel, h hypervisor, H host, G guest, I not idle, p/pp/ppp/P precise, "
-				      "S sample the leader and read the group, D pinned, e exclusive, W weak group");
+	tally_error_hint(
+		parser->err,
+		"u user, k kernel, h hypervisor, H host, G guest, I not idle, p/pp/ppp/P precise, "
+		"S sample the leader and read the group, D pinned, e exclusive, W weak group");
 	return -EINVAL;
 }
 
@@ -49,14 +53,16 @@ int tally_event_modifiers_parse(struct tally_event_parser *parser, size_t start,
 		bool *flag = letter_flag(out, letter);
 		if (letter == 'p') {
 			if (++out->precise > 3)
-				return tally_event_fail(parser, -EINVAL, at,
-							"the highest precision is ppp: expected at most three p");
+				return tally_event_fail(
+					parser, -EINVAL, at,
+					"the highest precision is ppp: expected at most three p");
 			continue;
 		}
 		if (!flag)
 			return bad_letter(parser, at);
 		if (*flag)
-			return tally_event_fail(parser, -EINVAL, at, "modifier '%c' is given twice", letter);
+			return tally_event_fail(parser, -EINVAL, at, "modifier '%c' is given twice",
+						letter);
 		*flag = true;
 		if (letter == 'D')
 			out->pinned_at = at;
@@ -68,7 +74,8 @@ int tally_event_modifiers_parse(struct tally_event_parser *parser, size_t start,
 
 static uint64_t spaces(const struct tally_event_modifiers *m, uint64_t flags)
 {
-	const uint64_t all = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
+	const uint64_t all = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL |
+			     TALLY_ATTR_EXCLUDE_HV;
 	if ((m->user || m->kernel || m->hypervisor) && !(flags & all))
 		flags |= all;
 	if (m->user)
@@ -103,10 +110,13 @@ int tally_event_modifiers_apply(struct tally_event_parser *parser, struct tally_
 		flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
 	unsigned precise = (of_group ? tally_attr_precise(&event->attr) : 0) + m->precise;
 	if (precise > 3)
-		return tally_event_fail(parser, -EINVAL, m->start,
-					"'%s' would be more precise than ppp with its group's modifiers", event->name);
+		return tally_event_fail(
+			parser, -EINVAL, m->start,
+			"'%s' would be more precise than ppp with its group's modifiers",
+			event->name);
 	flags = machines(m, spaces(m, flags), event->host_guest_given);
-	flags = (flags & ~TALLY_ATTR_PRECISE_IP) | ((uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT);
+	flags = (flags & ~TALLY_ATTR_PRECISE_IP) |
+		((uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT);
 	flags |= m->idle ? TALLY_ATTR_EXCLUDE_IDLE : 0;
 	flags |= m->pinned ? TALLY_ATTR_PINNED : 0;
 	flags |= m->exclusive ? TALLY_ATTR_EXCLUSIVE : 0;

@@ -1,4 +1,5 @@
-/* The names that the kernel's ABI fixes, hardware, software and cache events, and perf's tool events. */
+/* The names that the kernel's ABI fixes, hardware, software and cache events, and perf's tool
+ * events. */
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -9,21 +10,29 @@
 #define SOFTWARE(config, name, alias, text) \
 	{ TALLY_EVENT_SOFTWARE, name, alias, text, TALLY_TYPE_SOFTWARE, TALLY_SW_##config, NULL }
 
-#define TOOL(config, name, text) { TALLY_EVENT_TOOL, name, NULL, text, TALLY_TYPE_TOOL, TALLY_TOOL_##config, NULL }
+#define TOOL(config, name, text) \
+	{ \
+		TALLY_EVENT_TOOL, name, NULL, text, TALLY_TYPE_TOOL, TALLY_TOOL_##config, NULL \
+	}
 
 static const struct tally_named_event fixed[] = {
-	HARDWARE(CPU_CYCLES, "cpu-cycles", "cycles", "core cycles; their rate follows the CPU's frequency"),
+	HARDWARE(CPU_CYCLES, "cpu-cycles", "cycles",
+		 "core cycles; their rate follows the CPU's frequency"),
 	HARDWARE(INSTRUCTIONS, "instructions", NULL, "retired instructions"),
-	HARDWARE(CACHE_REFERENCES, "cache-references", NULL, "accesses to the last-level cache, usually"),
-	HARDWARE(CACHE_MISSES, "cache-misses", NULL, "accesses that missed the last-level cache, usually"),
-	HARDWARE(BRANCH_INSTRUCTIONS, "branch-instructions", "branches", "retired branch instructions"),
+	HARDWARE(CACHE_REFERENCES, "cache-references", NULL,
+		 "accesses to the last-level cache, usually"),
+	HARDWARE(CACHE_MISSES, "cache-misses", NULL,
+		 "accesses that missed the last-level cache, usually"),
+	HARDWARE(BRANCH_INSTRUCTIONS, "branch-instructions", "branches",
+		 "retired branch instructions"),
 	HARDWARE(BRANCH_MISSES, "branch-misses", NULL, "mispredicted branches"),
 	HARDWARE(BUS_CYCLES, "bus-cycles", NULL, "bus cycles"),
 	HARDWARE(STALLED_CYCLES_FRONTEND, "stalled-cycles-frontend", "idle-cycles-frontend",
 		 "cycles in which no instruction was issued"),
 	HARDWARE(STALLED_CYCLES_BACKEND, "stalled-cycles-backend", "idle-cycles-backend",
 		 "cycles in which nothing retired"),
-	HARDWARE(REF_CPU_CYCLES, "ref-cycles", NULL, "cycles at a constant rate, whatever the frequency"),
+	HARDWARE(REF_CPU_CYCLES, "ref-cycles", NULL,
+		 "cycles at a constant rate, whatever the frequency"),
 	SOFTWARE(CPU_CLOCK, "cpu-clock", NULL, "time on a CPU, by the CPU's timer"),
 	SOFTWARE(TASK_CLOCK, "task-clock", NULL, "time that the task ran"),
 	SOFTWARE(PAGE_FAULTS, "page-faults", "faults", "page faults"),
@@ -31,8 +40,10 @@ static const struct tally_named_event fixed[] = {
 	SOFTWARE(CPU_MIGRATIONS, "cpu-migrations", "migrations", "moves to another CPU"),
 	SOFTWARE(PAGE_FAULTS_MIN, "minor-faults", NULL, "page faults served from memory"),
 	SOFTWARE(PAGE_FAULTS_MAJ, "major-faults", NULL, "page faults that waited for storage"),
-	SOFTWARE(ALIGNMENT_FAULTS, "alignment-faults", NULL, "unaligned accesses that the kernel mended"),
-	SOFTWARE(EMULATION_FAULTS, "emulation-faults", NULL, "instructions that the kernel emulated"),
+	SOFTWARE(ALIGNMENT_FAULTS, "alignment-faults", NULL,
+		 "unaligned accesses that the kernel mended"),
+	SOFTWARE(EMULATION_FAULTS, "emulation-faults", NULL,
+		 "instructions that the kernel emulated"),
 	SOFTWARE(DUMMY, "dummy", NULL, "counts nothing; carries side-band records"),
 	SOFTWARE(BPF_OUTPUT, "bpf-output", NULL, "what BPF programs send"),
 	SOFTWARE(CGROUP_SWITCHES, "cgroup-switches", NULL, "switches to a task of another cgroup"),
@@ -51,7 +62,8 @@ int tally_catalogue_init(struct tally_catalogue *catalogue)
 	const char *description, *name;
 	while (tally_cache_name_at(caches, &config, &description))
 		caches++;
-	catalogue->named = tally_arena_array(&catalogue->arena, FIXED + caches, sizeof(*catalogue->named));
+	catalogue->named = tally_arena_array(&catalogue->arena, FIXED + caches,
+					     sizeof(*catalogue->named));
 	if (!catalogue->named)
 		return -ENOMEM;
 	memcpy(catalogue->named, fixed, sizeof(fixed));
@@ -72,7 +84,8 @@ void tally_catalogue_release(struct tally_catalogue *catalogue)
 	*catalogue = (struct tally_catalogue){ .arena = TALLY_ARENA_INIT };
 }
 
-const struct tally_named_event *tally_catalogue_named(const struct tally_catalogue *catalogue, const char *name)
+const struct tally_named_event *tally_catalogue_named(const struct tally_catalogue *catalogue,
+						      const char *name)
 {
 	for (size_t i = 0; i < catalogue->named_count; i++) {
 		const struct tally_named_event *event = &catalogue->named[i];
@@ -96,29 +109,34 @@ const char *tally_event_kind_text(enum tally_event_kind kind)
 /* perf's evsel names: the second of two where that is the one people say. */
 static const char *said_name(const struct tally_named_event *event)
 {
-	bool second = event->kind == TALLY_EVENT_HARDWARE && (event->config == TALLY_HW_CPU_CYCLES ||
-							      event->config == TALLY_HW_BRANCH_INSTRUCTIONS);
+	bool second = event->kind == TALLY_EVENT_HARDWARE &&
+		      (event->config == TALLY_HW_CPU_CYCLES ||
+		       event->config == TALLY_HW_BRANCH_INSTRUCTIONS);
 	return second ? event->alias : event->name;
 }
 
 static const char *breakpoint_name(const struct tally_attr *attr, struct tally_arena *arena)
 {
-	return tally_arena_printf(arena, "mem:0x%llx/%llu:%s%s%s", (unsigned long long)attr->config1,
-				  (unsigned long long)attr->config2, attr->bp_type & TALLY_BREAKPOINT_R ? "r" : "",
-				  attr->bp_type & TALLY_BREAKPOINT_W ? "w" : "",
-				  attr->bp_type & TALLY_BREAKPOINT_X ? "x" : "");
+	return tally_arena_printf(
+		arena, "mem:0x%llx/%llu:%s%s%s", (unsigned long long)attr->config1,
+		(unsigned long long)attr->config2, attr->bp_type & TALLY_BREAKPOINT_R ? "r" : "",
+		attr->bp_type & TALLY_BREAKPOINT_W ? "w" : "",
+		attr->bp_type & TALLY_BREAKPOINT_X ? "x" : "");
 }
 
-const char *tally_event_name_of(const struct tally_attr *attr, const struct tally_catalogue *catalogue,
-				struct tally_arena *arena)
+const char *tally_event_name_of(const struct tally_attr *attr,
+				const struct tally_catalogue *catalogue, struct tally_arena *arena)
 {
-	const char *cache = attr->type == TALLY_TYPE_HW_CACHE ? tally_cache_name(attr->config) : NULL;
+	const char *cache = attr->type == TALLY_TYPE_HW_CACHE ? tally_cache_name(attr->config)
+							      : NULL;
 	if (cache)
 		return cache;
 	for (size_t i = 0; i < FIXED; i++)
 		if (fixed[i].type == attr->type && fixed[i].config == attr->config)
 			return said_name(&fixed[i]);
-	for (size_t i = 0; catalogue && attr->type == TALLY_TYPE_TRACEPOINT && i < catalogue->tracepoint_count; i++)
+	for (size_t i = 0;
+	     catalogue && attr->type == TALLY_TYPE_TRACEPOINT && i < catalogue->tracepoint_count;
+	     i++)
 		if (catalogue->tracepoints[i].id == attr->config)
 			return tally_arena_printf(arena, "%s:%s", catalogue->tracepoints[i].system,
 						  catalogue->tracepoints[i].name);
@@ -129,6 +147,7 @@ const char *tally_event_name_of(const struct tally_attr *attr, const struct tall
 		return breakpoint_name(attr, arena);
 	for (size_t i = 0; catalogue && i < catalogue->pmu_count; i++)
 		if (catalogue->pmus[i].type == attr->type && attr->type >= TALLY_TYPE_MAX)
-			return tally_arena_printf(arena, "%s/config=0x%llx/", catalogue->pmus[i].name, config);
+			return tally_arena_printf(arena, "%s/config=0x%llx/",
+						  catalogue->pmus[i].name, config);
 	return tally_arena_printf(arena, "type %u config 0x%llx", attr->type, config);
 }

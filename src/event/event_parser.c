@@ -9,9 +9,9 @@
  *                 'r' hex  |  type ':' config
  *                 'mem:' address ['/' length] [':' access]
  *
- * "name:word" is ambiguous: where the name is an event's, the word is modifiers, else name and word are a
- * tracepoint's.  Known names are asked first, then what looks raw, and PMUs' events and bare tracepoints last, since finding
- * those may mean reading all of sysfs and of tracefs.
+ * "name:word" is ambiguous: where the name is an event's, the word is modifiers, else name and word
+ * are a tracepoint's.  Known names are asked first, then what looks raw, and PMUs' events and bare
+ * tracepoints last, since finding those may mean reading all of sysfs and of tracefs.
  */
 #include "event/event_parser.h"
 
@@ -24,7 +24,8 @@
 
 enum { TEXT_MAX = 1 << 16, EVENTS_MAX = 1 << 16 };
 
-static const char EVENT[] = "an event, such as cycles, cpu-clock:u, sched:sched_switch or cpu/event=0x3c/";
+static const char EVENT[] =
+	"an event, such as cycles, cpu-clock:u, sched:sched_switch or cpu/event=0x3c/";
 
 struct tally_event_token tally_event_take(struct tally_event_parser *parser)
 {
@@ -53,15 +54,16 @@ bool tally_event_number(const char *text, uint64_t *out)
 {
 	bool hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 	char *end;
-	if (!isxdigit((unsigned char)text[hex ? 2 : 0]) || (!hex && !isdigit((unsigned char)text[0])))
+	if (!isxdigit((unsigned char)text[hex ? 2 : 0]) ||
+	    (!hex && !isdigit((unsigned char)text[0])))
 		return false;
 	errno = 0;
 	*out = strtoull(text, &end, hex ? 16 : 10);
 	return !errno && !*end;
 }
 
-struct tally_event *tally_event_add(struct tally_event_parser *parser, enum tally_event_kind kind, uint32_t type,
-				    uint64_t config)
+struct tally_event *tally_event_add(struct tally_event_parser *parser, enum tally_event_kind kind,
+				    uint32_t type, uint64_t config)
 {
 	struct tally_event_list *list = parser->list;
 	struct tally_event event = {
@@ -70,7 +72,8 @@ struct tally_event *tally_event_add(struct tally_event_parser *parser, enum tall
 			  .flags = TALLY_ATTR_EXCLUDE_GUEST },
 	};
 	if (list->count >= EVENTS_MAX) {
-		tally_event_fail(parser, -E2BIG, parser->taken_end, "more than %d events", EVENTS_MAX);
+		tally_event_fail(parser, -E2BIG, parser->taken_end, "more than %d events",
+				 EVENTS_MAX);
 		return NULL;
 	}
 	if (tally_vector_push(list, event) < 0) {
@@ -96,7 +99,8 @@ static bool is_raw(const char *text, uint64_t *config)
 static int cache_combination(struct tally_event_parser *parser, size_t position, const char *name)
 {
 	tally_event_fail(parser, -EINVAL, position, "no cache has '%.100s'", name);
-	tally_error_hint(parser->err, "iTLB and branch have loads alone, L1-icache loads and prefetches");
+	tally_error_hint(parser->err,
+			 "iTLB and branch have loads alone, L1-icache loads and prefetches");
 	return -EINVAL;
 }
 
@@ -108,18 +112,23 @@ static int fixed_name(struct tally_event_parser *parser, size_t position, const 
 	if (named && named->kind == TALLY_EVENT_TOOL && !parser->catalogue->has_tools)
 		return tally_event_tool_alone(parser, position, name);
 	if (named)
-		return tally_event_add(parser, named->kind, named->type, named->config) ? 1 : -ENOMEM;
+		return tally_event_add(parser, named->kind, named->type, named->config) ? 1
+											: -ENOMEM;
 	int code = tally_cache_config(name, &config);
 	if (code == -EINVAL)
 		return cache_combination(parser, position, name);
-	/* perf calls the last level "L2" as well; a PMU that has an event of this very name means its own. */
+	/* perf calls the last level "L2" as well; a PMU that has an event of this very name means
+	 * its own. */
 	int own = code ? 0 : tally_event_bare_pmu_event(parser, name);
 	if (own)
 		return own;
 	if (!code)
-		return tally_event_add(parser, TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, config) ? 1 : -ENOMEM;
+		return tally_event_add(parser, TALLY_EVENT_CACHE, TALLY_TYPE_HW_CACHE, config)
+			       ? 1
+			       : -ENOMEM;
 	if (is_raw(name, &config))
-		return tally_event_add(parser, TALLY_EVENT_RAW, TALLY_TYPE_RAW, config) ? 1 : -ENOMEM;
+		return tally_event_add(parser, TALLY_EVENT_RAW, TALLY_TYPE_RAW, config) ? 1
+											: -ENOMEM;
 	return 0;
 }
 
@@ -129,21 +138,26 @@ static bool is_modifiers(const char *text)
 }
 
 /* "type:config", both numbers. */
-static int numbered(struct tally_event_parser *parser, struct tally_event_token type_token, uint64_t type)
+static int numbered(struct tally_event_parser *parser, struct tally_event_token type_token,
+		    uint64_t type)
 {
 	uint64_t config;
-	char *text = parser->token.kind == TALLY_EVENT_TOKEN_WORD ? tally_event_token_text(parser, parser->token)
-								  : NULL;
+	char *text = parser->token.kind == TALLY_EVENT_TOKEN_WORD
+			     ? tally_event_token_text(parser, parser->token)
+			     : NULL;
 	if (!text || !tally_event_number(text, &config))
-		return tally_event_unexpected(parser, "the event's number, as in 1:2 (type 1, config 2)");
+		return tally_event_unexpected(parser,
+					      "the event's number, as in 1:2 (type 1, config 2)");
 	if (type > UINT32_MAX)
-		return tally_event_fail(parser, -EINVAL, type_token.start, "a type is a number of 32 bits");
+		return tally_event_fail(parser, -EINVAL, type_token.start,
+					"a type is a number of 32 bits");
 	static const enum tally_event_kind kinds[TALLY_TYPE_MAX] = {
 		TALLY_EVENT_HARDWARE, TALLY_EVENT_SOFTWARE, TALLY_EVENT_TRACEPOINT,
 		TALLY_EVENT_CACHE, TALLY_EVENT_RAW, TALLY_EVENT_BREAKPOINT,
 	};
 	tally_event_take(parser);
-	return tally_event_add(parser, type < TALLY_TYPE_MAX ? kinds[type] : TALLY_EVENT_PMU, (uint32_t)type, config)
+	return tally_event_add(parser, type < TALLY_TYPE_MAX ? kinds[type] : TALLY_EVENT_PMU,
+			       (uint32_t)type, config)
 		       ? 0
 		       : -ENOMEM;
 }
@@ -156,7 +170,8 @@ static int bare_name(struct tally_event_parser *parser, size_t position, const c
 }
 
 /* Behind "name:", where `name` is no event by itself. */
-static int system_or_unknown(struct tally_event_parser *parser, struct tally_event_token first, const char *name)
+static int system_or_unknown(struct tally_event_parser *parser, struct tally_event_token first,
+			     const char *name)
 {
 	uint64_t number;
 	if (tally_event_number(name, &number))
@@ -166,7 +181,9 @@ static int system_or_unknown(struct tally_event_parser *parser, struct tally_eve
 	char *second = tally_event_token_text(parser, parser->token);
 	if (!second)
 		return tally_event_no_memory(parser);
-	int found = tally_event_is_glob(name) || !is_modifiers(second) ? 0 : bare_name(parser, first.start, name);
+	int found = tally_event_is_glob(name) || !is_modifiers(second)
+			    ? 0
+			    : bare_name(parser, first.start, name);
 	if (found < 0)
 		return found;
 	if (found) /* the word is its modifiers: give ':' back */
@@ -190,7 +207,8 @@ static int parse_base(struct tally_event_parser *parser, size_t *letters)
 	}
 	int code = fixed_name(parser, first.start, name);
 	if (code > 0 && tally_event_accept(parser, TALLY_EVENT_TOKEN_SLASH))
-		code = tally_event_parse_terms(parser, NULL, &parser->list->items[parser->list->count - 1]);
+		code = tally_event_parse_terms(parser, NULL,
+					       &parser->list->items[parser->list->count - 1]);
 	else if (code == 0 && after.kind == TALLY_EVENT_TOKEN_SLASH)
 		code = tally_event_parse_pmu(parser, first);
 	else if (code == 0 && after.kind == TALLY_EVENT_TOKEN_COLON) {
@@ -206,7 +224,8 @@ static int parse_base(struct tally_event_parser *parser, size_t *letters)
 		if (code == 0)
 			code = tally_event_unknown(parser, first.start, name);
 	}
-	if (code >= 0 && parser->text[parser->taken_end - 1] == '/' && parser->token.kind == TALLY_EVENT_TOKEN_WORD) {
+	if (code >= 0 && parser->text[parser->taken_end - 1] == '/' &&
+	    parser->token.kind == TALLY_EVENT_TOKEN_WORD) {
 		*letters = parser->token.start;
 		tally_event_take(parser);
 	}
@@ -226,14 +245,17 @@ static char *typed(struct tally_event_parser *parser, size_t start, size_t end)
 	return name;
 }
 
-/* Names the events from `from` on: `base` is what was typed, `suffix` its modifiers with their ':' or "". */
-static int name_events(struct tally_event_parser *parser, size_t from, const char *base, const char *suffix)
+/* Names the events from `from` on: `base` is what was typed, `suffix` its modifiers with their ':'
+ * or "". */
+static int name_events(struct tally_event_parser *parser, size_t from, const char *base,
+		       const char *suffix)
 {
 	for (size_t i = from; i < parser->list->count; i++) {
 		struct tally_event *event = &parser->list->items[i];
 		if (parser->name_given)
 			continue;
-		event->name = tally_arena_printf(parser->arena, "%s%s", event->name ? event->name : base, suffix);
+		event->name = tally_arena_printf(parser->arena, "%s%s",
+						 event->name ? event->name : base, suffix);
 		if (!event->name)
 			return tally_event_no_memory(parser);
 	}
@@ -257,30 +279,37 @@ static int parse_event(struct tally_event_parser *parser, struct tally_event_mod
 		if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
 			return tally_event_unexpected(parser, "modifiers, such as u, k or pp");
 		if (letters)
-			return tally_event_fail(parser, -EINVAL, parser->token.start, "modifiers are given twice");
+			return tally_event_fail(parser, -EINVAL, parser->token.start,
+						"modifiers are given twice");
 		letters = parser->token.start;
 		tally_event_take(parser);
 	}
 	*modifiers = (struct tally_event_modifiers){ 0 };
 	if (letters)
 		code = tally_event_modifiers_parse(parser, letters, parser->taken_end, modifiers);
-	char *base = typed(parser, start, base_end), *suffix = typed(parser, base_end, parser->taken_end);
+	char *base = typed(parser, start, base_end),
+	     *suffix = typed(parser, base_end, parser->taken_end);
 	if (code < 0 || !base || !suffix)
 		return code < 0 ? code : tally_event_no_memory(parser);
 	code = name_events(parser, from, base, suffix);
 	for (size_t i = from; letters && !code && i < parser->list->count; i++)
-		code = tally_event_modifiers_apply(parser, &parser->list->items[i], modifiers, false);
+		code = tally_event_modifiers_apply(parser, &parser->list->items[i], modifiers,
+						   false);
 	return code;
 }
 
 /* perf_event_open(2): only a leader may be pinned or exclusive. */
-static int check_member(struct tally_event_parser *parser, const struct tally_event_modifiers *modifiers)
+static int check_member(struct tally_event_parser *parser,
+			const struct tally_event_modifiers *modifiers)
 {
 	if (!modifiers->pinned && !modifiers->exclusive)
 		return 0;
-	tally_event_fail(parser, -EINVAL, modifiers->pinned ? modifiers->pinned_at : modifiers->exclusive_at,
-			 "only a group's first event can be %s", modifiers->pinned ? "pinned (D)" : "exclusive (e)");
-	tally_error_hint(parser->err, "write it behind the group, {a,b}:%c: it is then meant for the whole",
+	tally_event_fail(parser, -EINVAL,
+			 modifiers->pinned ? modifiers->pinned_at : modifiers->exclusive_at,
+			 "only a group's first event can be %s",
+			 modifiers->pinned ? "pinned (D)" : "exclusive (e)");
+	tally_error_hint(parser->err,
+			 "write it behind the group, {a,b}:%c: it is then meant for the whole",
 			 modifiers->pinned ? 'D' : 'e');
 	return -EINVAL;
 }
@@ -295,7 +324,8 @@ static int parse_group_modifiers(struct tally_event_parser *parser, size_t leade
 	struct tally_event_token word = tally_event_take(parser);
 	int code = tally_event_modifiers_parse(parser, word.start, word.end, &modifiers);
 	for (size_t i = leader; !code && i < parser->list->count; i++) {
-		code = tally_event_modifiers_apply(parser, &parser->list->items[i], &modifiers, true);
+		code = tally_event_modifiers_apply(parser, &parser->list->items[i], &modifiers,
+						   true);
 		modifiers.pinned = modifiers.exclusive = false;
 	}
 	return code;
@@ -310,8 +340,9 @@ static int parse_group(struct tally_event_parser *parser)
 		struct tally_event_modifiers modifiers;
 		size_t before = parser->list->count;
 		if (parser->token.kind == TALLY_EVENT_TOKEN_OPEN)
-			return tally_event_fail(parser, -EINVAL, parser->token.start,
-						"a group can't stand inside a group: expected an event or '}'");
+			return tally_event_fail(
+				parser, -EINVAL, parser->token.start,
+				"a group can't stand inside a group: expected an event or '}'");
 		int code = parse_event(parser, &modifiers);
 		if (!code && (before > leader || parser->list->count > before + 1))
 			code = check_member(parser, &modifiers);
@@ -345,20 +376,28 @@ static int parse_list(struct tally_event_parser *parser)
 	if (parser->token.kind == TALLY_EVENT_TOKEN_END)
 		return 0;
 	if (parser->token.kind == TALLY_EVENT_TOKEN_COLON)
-		return tally_event_fail(parser, -EINVAL, parser->token.start, "modifiers are given twice");
+		return tally_event_fail(parser, -EINVAL, parser->token.start,
+					"modifiers are given twice");
 	return tally_event_unexpected(parser, "',' and another event, or the end");
 }
 
-int tally_event_parse(const char *text, struct tally_catalogue *catalogue, struct tally_arena *arena,
-		      struct tally_event_list *list, struct tally_error *err)
+int tally_event_parse(const char *text, struct tally_catalogue *catalogue,
+		      struct tally_arena *arena, struct tally_event_list *list,
+		      struct tally_error *err)
 {
 	size_t count = list->count;
 	int groups = list->group_count;
 	if (strnlen(text, TEXT_MAX) == TEXT_MAX)
-		return tally_error_set(err, -E2BIG, "the event expression is longer than %d bytes", TEXT_MAX - 1);
+		return tally_error_set(err, -E2BIG, "the event expression is longer than %d bytes",
+				       TEXT_MAX - 1);
 	struct tally_event_parser parser = {
-		.text = text, .token = tally_event_token_at(text, 0), .catalogue = catalogue, .arena = arena,
-		.list = list, .group = TALLY_EVENT_NO_GROUP, .err = err,
+		.text = text,
+		.token = tally_event_token_at(text, 0),
+		.catalogue = catalogue,
+		.arena = arena,
+		.list = list,
+		.group = TALLY_EVENT_NO_GROUP,
+		.err = err,
 	};
 	int code = parse_list(&parser);
 	if (code < 0) {

@@ -1,4 +1,5 @@
-/* PMUs by name: exact, by glob, or by the name that numbered PMUs share (imc for uncore_imc_0, uncore_imc_1). */
+/* PMUs by name: exact, by glob, or by the name that numbered PMUs share (imc for uncore_imc_0,
+ * uncore_imc_1). */
 #include "event/event_parser.h"
 
 #include <ctype.h>
@@ -11,7 +12,9 @@
 static int load(struct tally_event_parser *parser, const char *name)
 {
 	struct tally_catalogue *catalogue = parser->catalogue;
-	return catalogue->load_pmus ? catalogue->load_pmus(catalogue, catalogue->context, name, parser->err) : 0;
+	return catalogue->load_pmus
+		       ? catalogue->load_pmus(catalogue, catalogue->context, name, parser->err)
+		       : 0;
 }
 
 static bool all_digits(const char *text)
@@ -40,15 +43,19 @@ static int no_pmu(struct tally_event_parser *parser, size_t position, const char
 	for (size_t i = 0; i < catalogue->pmu_count; i++) {
 		tally_event_nearest_try(&nearest, catalogue->pmus[i].name);
 		if (used < sizeof(names))
-			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "",
-						 catalogue->pmus[i].name);
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+						 used ? ", " : "", catalogue->pmus[i].name);
 	}
-	tally_event_fail(parser, -ENOENT, position, "there is no PMU '%.100s' on this machine", name);
+	tally_event_fail(parser, -ENOENT, position, "there is no PMU '%.100s' on this machine",
+			 name);
 	if (nearest.best[0])
 		tally_event_nearest_hint(&nearest, parser, "");
 	else if (!strcmp(name, "cpu"))
-		tally_error_hint(parser->err, "the CPU's counters are not offered here, as on most virtual machines; "
-					      "PMUs there are: %s", names);
+		tally_error_hint(
+			parser->err,
+			"the CPU's counters are not offered here, as on most virtual machines; "
+			"PMUs there are: %s",
+			names);
 	else
 		tally_error_hint(parser->err, "PMUs there are: %s", names[0] ? names : "none");
 	return -ENOENT;
@@ -70,7 +77,8 @@ static int add_with_terms(struct tally_event_parser *parser, const struct tally_
 }
 
 /* Every PMU that `name` matches, the same terms for each. */
-static int add_all(struct tally_event_parser *parser, struct tally_event_token token, const char *name)
+static int add_all(struct tally_event_parser *parser, struct tally_event_token token,
+		   const char *name)
 {
 	const struct tally_catalogue *catalogue = parser->catalogue;
 	struct tally_event_token slash = parser->token;
@@ -85,9 +93,9 @@ static int add_all(struct tally_event_parser *parser, struct tally_event_token t
 		struct tally_event *event = &parser->list->items[parser->list->count - 1];
 		event->from_glob = true;
 		if (!event->name)
-			event->name = tally_arena_printf(parser->arena, "%s%.*s", catalogue->pmus[i].name,
-							 (int)(parser->taken_end - slash.start),
-							 parser->text + slash.start);
+			event->name = tally_arena_printf(
+				parser->arena, "%s%.*s", catalogue->pmus[i].name,
+				(int)(parser->taken_end - slash.start), parser->text + slash.start);
 	}
 	return parser->list->count > first ? 0 : no_pmu(parser, token.start, name);
 }
@@ -119,7 +127,8 @@ int tally_event_bare_pmu_event(struct tally_event_parser *parser, const char *na
 			struct tally_event *event = add(parser, pmu);
 			if (!event)
 				return -ENOMEM;
-			code = tally_event_apply_alias(parser, pmu, &pmu->events[j], parser->taken_end, event);
+			code = tally_event_apply_alias(parser, pmu, &pmu->events[j],
+						       parser->taken_end, event);
 			added++;
 		}
 	}

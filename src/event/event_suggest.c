@@ -1,4 +1,5 @@
-/* The nearest name to one that isn't there.  Runs only on failure: it may load everything that has a name. */
+/* The nearest name to one that isn't there.  Runs only on failure: it may load everything that has
+ * a name. */
 #include "event/event_parser.h"
 
 #include "base/suggest.h"
@@ -26,8 +27,8 @@ void tally_event_nearest_try(struct tally_event_nearest *nearest, const char *ca
 	snprintf(nearest->best, sizeof(nearest->best), "%s", candidate);
 }
 
-void tally_event_nearest_hint(const struct tally_event_nearest *nearest, struct tally_event_parser *parser,
-			      const char *otherwise)
+void tally_event_nearest_hint(const struct tally_event_nearest *nearest,
+			      struct tally_event_parser *parser, const char *otherwise)
 {
 	if (nearest->best[0])
 		tally_error_hint(parser->err, "did you mean '%s'?", nearest->best);
@@ -71,8 +72,10 @@ static void try_pmus(struct tally_event_nearest *nearest, struct tally_event_par
 
 int tally_event_tool_alone(struct tally_event_parser *parser, size_t position, const char *name)
 {
-	tally_event_fail(parser, -EINVAL, position, "'%.200s' is a time that 'tally stat' takes: it can't be recorded, nor simulated",
-			 name);
+	tally_event_fail(
+		parser, -EINVAL, position,
+		"'%.200s' is a time that 'tally stat' takes: it can't be recorded, nor simulated",
+		name);
 	tally_error_hint(parser->err, "cpu-clock and task-clock are times that are sampled");
 	return -EINVAL;
 }
@@ -82,8 +85,10 @@ int tally_event_unknown(struct tally_event_parser *parser, size_t position, cons
 	struct tally_event_nearest nearest;
 	tally_event_fail(parser, -ENOENT, position, "there is no event '%.200s'", name);
 	if (tally_event_is_glob(name)) {
-		tally_error_hint(parser->err, "only tracepoints are taken by patterns, with their system: 'SYSTEM:%.200s', or '*:%.200s'",
-				 name, name);
+		tally_error_hint(
+			parser->err,
+			"only tracepoints are taken by patterns, with their system: 'SYSTEM:%.200s', or '*:%.200s'",
+			name, name);
 		return -ENOENT;
 	}
 	tally_event_nearest_init(&nearest, name);

@@ -2,8 +2,8 @@
  *
  *     cpu/mem-loads,ldlat=30,period=1000,name=slow-loads/
  *
- * Terms are applied from left to right, each over what stands: a named event sets its fields, and a term behind
- * it replaces one.
+ * Terms are applied from left to right, each over what stands: a named event sets its fields, and a
+ * term behind it replaces one.
  */
 #include "event/event_parser.h"
 
@@ -28,12 +28,15 @@ struct terms {
 static int take_term(struct tally_event_parser *parser, struct terms *terms)
 {
 	if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
-		return tally_event_unexpected(parser, "a term such as config=1 or period=1000, or '/'");
+		return tally_event_unexpected(parser,
+					      "a term such as config=1 or period=1000, or '/'");
 	if (terms->count == TERMS_MAX)
-		return tally_event_fail(parser, -E2BIG, parser->token.start, "more than %d terms", TERMS_MAX);
+		return tally_event_fail(parser, -E2BIG, parser->token.start, "more than %d terms",
+					TERMS_MAX);
 	struct term *term = &terms->items[terms->count++];
 	struct tally_event_token token = tally_event_take(parser);
-	*term = (struct term){ .name = tally_event_token_text(parser, token), .name_at = token.start };
+	*term = (struct term){ .name = tally_event_token_text(parser, token),
+			       .name_at = token.start };
 	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_EQUALS)) {
 		token = parser->token;
 		if (token.kind != TALLY_EVENT_TOKEN_WORD && token.kind != TALLY_EVENT_TOKEN_QUOTED)
@@ -66,15 +69,19 @@ static int number(struct tally_event_parser *parser, const struct term *term, ui
 	if (!term->value)
 		*out = 1; /* a flag: "edge" */
 	else if (!tally_event_number(term->value, out))
-		return tally_event_fail(parser, -EINVAL, term->value_at,
-					"'%.60s' is not a value for '%.60s': expected a number such as 10 or 0x1f",
-					term->value, term->name);
+		return tally_event_fail(
+			parser, -EINVAL, term->value_at,
+			"'%.60s' is not a value for '%.60s': expected a number such as 10 or 0x1f",
+			term->value, term->name);
 	return 0;
 }
 
 static uint64_t *config_field(struct tally_attr *attr, unsigned field)
 {
-	return field == 0 ? &attr->config : field == 1 ? &attr->config1 : field == 2 ? &attr->config2 : &attr->config3;
+	return field == 0   ? &attr->config
+	       : field == 1 ? &attr->config1
+	       : field == 2 ? &attr->config2
+			    : &attr->config3;
 }
 
 static int set_format(struct tally_event_parser *parser, const struct tally_format_term *format,
@@ -89,22 +96,25 @@ static int set_format(struct tally_event_parser *parser, const struct tally_form
 		bits |= left & 1 ? mask & -mask : 0;
 	int width = __builtin_popcountll(format->mask);
 	if (width < 64 && value >> width)
-		return tally_event_fail(parser, -EINVAL, term->value_at,
-					"%.60s is too much for '%.60s': it has %d bit%s, its maximum is %llu",
-					term->value, term->name, width, width == 1 ? "" : "s", (1ull << width) - 1);
+		return tally_event_fail(
+			parser, -EINVAL, term->value_at,
+			"%.60s is too much for '%.60s': it has %d bit%s, its maximum is %llu",
+			term->value, term->name, width, width == 1 ? "" : "s", (1ull << width) - 1);
 	uint64_t *field = config_field(attr, format->field);
 	*field = (*field & ~format->mask) | bits;
 	return 0;
 }
 
-static int set_period(struct tally_event_parser *parser, const struct term *term, struct tally_event *event,
-		      bool frequency)
+static int set_period(struct tally_event_parser *parser, const struct term *term,
+		      struct tally_event *event, bool frequency)
 {
 	uint64_t value;
 	if (!term->value || !tally_event_number(term->value, &value) || !value || value >> 63)
-		return tally_event_fail(parser, -EINVAL, term->value ? term->value_at : term->name_at,
-					frequency ? "expected freq=N, samples a second" : "expected period=N, events "
-											  "between samples");
+		return tally_event_fail(parser, -EINVAL,
+					term->value ? term->value_at : term->name_at,
+					frequency ? "expected freq=N, samples a second"
+						  : "expected period=N, events "
+						    "between samples");
 	event->attr.sample_period = value;
 	event->attr.flags &= ~TALLY_ATTR_FREQ;
 	event->attr.flags |= frequency ? TALLY_ATTR_FREQ : 0;
@@ -116,7 +126,8 @@ static int set_period(struct tally_event_parser *parser, const struct term *term
 /* Terms that perf knows and tally has elsewhere, or not at all. */
 static int refuse(struct tally_event_parser *parser, const struct term *term)
 {
-	static const struct { const char *name, *instead; } refused[] = {
+	static const struct { const char *name, *instead;
+	} refused[] = {
 		{ "call-graph", "use -g, which is meant for all events" },
 		{ "stack-size", "use -g dwarf,SIZE, which is meant for all events" },
 		{ "max-stack", "use the option --max-stack, which is meant for all events" },
@@ -125,14 +136,19 @@ static int refuse(struct tally_event_parser *parser, const struct term *term)
 		{ "no-inherit", "use the option -i to leave children out" },
 		{ "time", "every sample has its time" },
 		{ "percore", "use 'stat --per-core', which adds up a core's threads" },
-		{ "overwrite", NULL }, { "no-overwrite", NULL }, { "nr", NULL }, { "driver-config", NULL },
-		{ "aux-output", NULL }, { "aux-sample-size", NULL }, { "metric-id", NULL },
+		{ "overwrite", NULL },
+		{ "no-overwrite", NULL },
+		{ "nr", NULL },
+		{ "driver-config", NULL },
+		{ "aux-output", NULL },
+		{ "aux-sample-size", NULL },
+		{ "metric-id", NULL },
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		if (strcmp(term->name, refused[i].name))
 			continue;
-		tally_event_fail(parser, -EINVAL, term->name_at, "the term '%s' is perf's: tally doesn't have it",
-				 term->name);
+		tally_event_fail(parser, -EINVAL, term->name_at,
+				 "the term '%s' is perf's: tally doesn't have it", term->name);
 		if (refused[i].instead)
 			tally_error_hint(parser->err, "%s", refused[i].instead);
 		return -EINVAL;
@@ -141,12 +157,14 @@ static int refuse(struct tally_event_parser *parser, const struct term *term)
 }
 
 /* Terms that any event may have: 1 when it was one. */
-static int general_term(struct tally_event_parser *parser, const struct term *term, struct tally_event *event)
+static int general_term(struct tally_event_parser *parser, const struct term *term,
+			struct tally_event *event)
 {
 	int code;
 	if (!strcmp(term->name, "name")) {
 		if (!term->value || !*term->value)
-			return tally_event_fail(parser, -EINVAL, term->name_at, "expected name=TEXT");
+			return tally_event_fail(parser, -EINVAL, term->name_at,
+						"expected name=TEXT");
 		event->name = term->value;
 		parser->name_given = true;
 		return 1;
@@ -159,7 +177,8 @@ static int general_term(struct tally_event_parser *parser, const struct term *te
 }
 
 /* config=, config1=, config2=, config3= and r1a8: the attr's own fields. */
-static int raw_term(struct tally_event_parser *parser, const struct term *term, struct tally_event *event)
+static int raw_term(struct tally_event_parser *parser, const struct term *term,
+		    struct tally_event *event)
 {
 	uint64_t value;
 	size_t hex = term->name[0] == 'r' ? strspn(term->name + 1, "0123456789abcdefABCDEF") : 0;
@@ -185,7 +204,8 @@ static const struct tally_format_term *find_format(const struct tally_pmu *pmu, 
 	return NULL;
 }
 
-static const struct tally_pmu_alias *find_alias(const struct tally_pmu *pmu, const struct term *term)
+static const struct tally_pmu_alias *find_alias(const struct tally_pmu *pmu,
+						const struct term *term)
 {
 	const char *name = term->value ? term->value : term->name;
 	if (term->value && strcasecmp(term->name, "event"))
@@ -197,15 +217,18 @@ static const struct tally_pmu_alias *find_alias(const struct tally_pmu *pmu, con
 }
 
 /* One "term=value" of a named event, as sysfs writes it; "?" is for the user to fill. */
-static int alias_term(struct tally_event_parser *parser, const struct tally_pmu *pmu, const char *alias,
-		      const struct term *term, const struct terms *given, struct tally_event *event)
+static int alias_term(struct tally_event_parser *parser, const struct tally_pmu *pmu,
+		      const char *alias, const struct term *term, const struct terms *given,
+		      struct tally_event *event)
 {
 	if (term->value && !strcmp(term->value, "?")) {
 		for (size_t i = 0; given && i < given->count; i++)
 			if (!strcmp(given->items[i].name, term->name))
 				return 0;
-		tally_event_fail(parser, -EINVAL, term->name_at, "'%.60s' needs a value for '%.60s'", alias, term->name);
-		tally_error_hint(parser->err, "write %s/%s,%s=VALUE/", pmu->name, alias, term->name);
+		tally_event_fail(parser, -EINVAL, term->name_at,
+				 "'%.60s' needs a value for '%.60s'", alias, term->name);
+		tally_error_hint(parser->err, "write %s/%s,%s=VALUE/", pmu->name, alias,
+				 term->name);
 		return -EINVAL;
 	}
 	const struct tally_format_term *format = find_format(pmu, term->name);
@@ -215,15 +238,16 @@ static int alias_term(struct tally_event_parser *parser, const struct tally_pmu 
 		return 0;
 	int code = raw_term(parser, term, event);
 	if (code == 0)
-		return tally_event_fail(parser, -EINVAL, term->name_at,
-					"the kernel describes '%.60s' by a term '%.60s' that PMU '%.60s' doesn't have",
-					alias, term->name, pmu->name);
+		return tally_event_fail(
+			parser, -EINVAL, term->name_at,
+			"the kernel describes '%.60s' by a term '%.60s' that PMU '%.60s' doesn't have",
+			alias, term->name, pmu->name);
 	return code < 0 ? code : 0;
 }
 
 static int apply_alias(struct tally_event_parser *parser, const struct tally_pmu *pmu,
-		       const struct tally_pmu_alias *alias, size_t position, const struct terms *given,
-		       struct tally_event *event)
+		       const struct tally_pmu_alias *alias, size_t position,
+		       const struct terms *given, struct tally_event *event)
 {
 	char *text = tally_arena_string(parser->arena, alias->terms), *rest = text, *one;
 	if (!text)
@@ -247,21 +271,26 @@ static int apply_alias(struct tally_event_parser *parser, const struct tally_pmu
 }
 
 int tally_event_apply_alias(struct tally_event_parser *parser, const struct tally_pmu *pmu,
-			    const struct tally_pmu_alias *alias, size_t position, struct tally_event *event)
+			    const struct tally_pmu_alias *alias, size_t position,
+			    struct tally_event *event)
 {
 	return apply_alias(parser, pmu, alias, position, NULL, event);
 }
 
-static int unknown_term(struct tally_event_parser *parser, const struct tally_pmu *pmu, const struct term *term)
+static int unknown_term(struct tally_event_parser *parser, const struct tally_pmu *pmu,
+			const struct term *term)
 {
-	static const char *const general[] = { "name", "period", "freq", "config", "config1", "config2", "config3" };
+	static const char *const general[] = { "name",    "period",  "freq",   "config",
+					       "config1", "config2", "config3" };
 	struct tally_event_nearest nearest;
 	tally_event_nearest_init(&nearest, term->name);
 	for (size_t i = 0; i < (pmu ? 7 : 3); i++)
 		tally_event_nearest_try(&nearest, general[i]);
 	if (!pmu) {
-		tally_event_fail(parser, -EINVAL, term->name_at, "there is no term '%.60s' for this event: expected "
-								 "period, freq or name", term->name);
+		tally_event_fail(parser, -EINVAL, term->name_at,
+				 "there is no term '%.60s' for this event: expected "
+				 "period, freq or name",
+				 term->name);
 		if (nearest.best[0])
 			tally_event_nearest_hint(&nearest, parser, "");
 		return -EINVAL;
@@ -270,16 +299,17 @@ static int unknown_term(struct tally_event_parser *parser, const struct tally_pm
 		tally_event_nearest_try(&nearest, pmu->terms[i].name);
 	for (size_t i = 0; i < pmu->event_count; i++)
 		tally_event_nearest_try(&nearest, pmu->events[i].name);
-	tally_event_fail(parser, -ENOENT, term->name_at, "PMU '%s' has no term and no event '%.60s'", pmu->name,
-			 term->name);
+	tally_event_fail(parser, -ENOENT, term->name_at,
+			 "PMU '%s' has no term and no event '%.60s'", pmu->name, term->name);
 	char otherwise[160];
-	snprintf(otherwise, sizeof(otherwise), "'tally list pmu %.60s' shows what it has", pmu->name);
+	snprintf(otherwise, sizeof(otherwise), "'tally list pmu %.60s' shows what it has",
+		 pmu->name);
 	tally_event_nearest_hint(&nearest, parser, otherwise);
 	return -ENOENT;
 }
 
-static int apply_term(struct tally_event_parser *parser, const struct tally_pmu *pmu, const struct terms *terms,
-		      const struct term *term, struct tally_event *event)
+static int apply_term(struct tally_event_parser *parser, const struct tally_pmu *pmu,
+		      const struct terms *terms, const struct term *term, struct tally_event *event)
 {
 	int code = general_term(parser, term, event);
 	if (code)
@@ -287,7 +317,8 @@ static int apply_term(struct tally_event_parser *parser, const struct tally_pmu 
 	if (pmu) {
 		const struct tally_pmu_alias *alias = find_alias(pmu, term);
 		const struct tally_format_term *format = find_format(pmu, term->name);
-		bool by_value = alias && term->value; /* "event=NAME"; a number is meant for the format */
+		bool by_value = alias &&
+				term->value; /* "event=NAME"; a number is meant for the format */
 		if (alias && (by_value || !format))
 			return apply_alias(parser, pmu, alias, term->name_at, terms, event);
 		if (format)
@@ -299,7 +330,8 @@ static int apply_term(struct tally_event_parser *parser, const struct tally_pmu 
 	return code ? code : unknown_term(parser, pmu, term);
 }
 
-int tally_event_parse_terms(struct tally_event_parser *parser, const struct tally_pmu *pmu, struct tally_event *event)
+int tally_event_parse_terms(struct tally_event_parser *parser, const struct tally_pmu *pmu,
+			    struct tally_event *event)
 {
 	struct terms terms;
 	int code = take_terms(parser, &terms);

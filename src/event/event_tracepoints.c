@@ -1,7 +1,7 @@
 /* system:name, exact or by globs, and a name alone, over the catalogue's tracepoints.
  *
- * An exact name costs one look-up (tracepoint_id) where the provider has one; only globs, names without a system, and
- * mistakes make it walk all names.
+ * An exact name costs one look-up (tracepoint_id) where the provider has one; only globs, names
+ * without a system, and mistakes make it walk all names.
  */
 #include "event/event_parser.h"
 
@@ -23,13 +23,14 @@ static int compare(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-static const struct tally_tracepoint_name *find(const struct tally_catalogue *catalogue, const char *system,
-						const char *name)
+static const struct tally_tracepoint_name *find(const struct tally_catalogue *catalogue,
+						const char *system, const char *name)
 {
 	struct tally_tracepoint_name key = { system, name, 0 };
-	return catalogue->tracepoint_count ? bsearch(&key, catalogue->tracepoints, catalogue->tracepoint_count,
-						     sizeof(key), compare)
-					   : NULL;
+	return catalogue->tracepoint_count
+		       ? bsearch(&key, catalogue->tracepoints, catalogue->tracepoint_count,
+				 sizeof(key), compare)
+		       : NULL;
 }
 
 /* All names, and why there are none when there are none. */
@@ -52,8 +53,8 @@ static int load(struct tally_event_parser *parser, size_t position)
 	return code;
 }
 
-static int unknown(struct tally_event_parser *parser, struct tally_event_token at, const char *system,
-		   const char *name)
+static int unknown(struct tally_event_parser *parser, struct tally_event_token at,
+		   const char *system, const char *name)
 {
 	const struct tally_catalogue *catalogue = parser->catalogue;
 	struct tally_event_nearest nearest;
@@ -68,30 +69,35 @@ static int unknown(struct tally_event_parser *parser, struct tally_event_token a
 		tally_event_nearest_try(&nearest, candidate);
 	}
 	if (system_exists)
-		tally_event_fail(parser, -ENOENT, at.start, "there is no tracepoint '%.100s' in '%.100s'", name,
-				 system);
+		tally_event_fail(parser, -ENOENT, at.start,
+				 "there is no tracepoint '%.100s' in '%.100s'", name, system);
 	else
-		tally_event_fail(parser, -ENOENT, at.start, "there is no tracepoint '%.200s'", typed);
-	tally_event_nearest_hint(&nearest, parser, system_exists ? "'tally list tracepoint' and the system's name "
-								   "show what it has"
-								 : "'tally list tracepoint' shows them");
+		tally_event_fail(parser, -ENOENT, at.start, "there is no tracepoint '%.200s'",
+				 typed);
+	tally_event_nearest_hint(&nearest, parser,
+				 system_exists ? "'tally list tracepoint' and the system's name "
+						 "show what it has"
+					       : "'tally list tracepoint' shows them");
 	return -ENOENT;
 }
 
-static int add(struct tally_event_parser *parser, size_t position, const char *system, const char *name, uint64_t id,
-	       bool from_glob)
+static int add(struct tally_event_parser *parser, size_t position, const char *system,
+	       const char *name, uint64_t id, bool from_glob)
 {
 	struct tally_catalogue *catalogue = parser->catalogue;
 	if (id == UINT64_MAX && catalogue->tracepoint_id) {
 		int64_t found = catalogue->tracepoint_id(catalogue->context, system, name);
-		if (found < 0 && from_glob) /* "ftrace:print" and its like have no id: nobody can open them */
+		if (found < 0 &&
+		    from_glob) /* "ftrace:print" and its like have no id: nobody can open them */
 			return 0;
 		if (found < 0)
-			return tally_event_fail(parser, (int)found, position, "tracepoint '%.100s:%.100s' has no id: %s",
-						system, name, tally_errno_text((int)found));
+			return tally_event_fail(parser, (int)found, position,
+						"tracepoint '%.100s:%.100s' has no id: %s", system,
+						name, tally_errno_text((int)found));
 		id = (uint64_t)found;
 	}
-	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_TRACEPOINT, TALLY_TYPE_TRACEPOINT, id);
+	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_TRACEPOINT,
+						    TALLY_TYPE_TRACEPOINT, id);
 	if (!event)
 		return -ENOMEM;
 	event->from_glob = from_glob;
@@ -99,7 +105,8 @@ static int add(struct tally_event_parser *parser, size_t position, const char *s
 	return event->name ? 1 : tally_event_no_memory(parser);
 }
 
-static int add_matching(struct tally_event_parser *parser, size_t position, const char *system, const char *name)
+static int add_matching(struct tally_event_parser *parser, size_t position, const char *system,
+			const char *name)
 {
 	struct tally_catalogue *catalogue = parser->catalogue;
 	int code = load(parser, position), added = 0;
@@ -116,7 +123,8 @@ static int add_matching(struct tally_event_parser *parser, size_t position, cons
 	}
 	if (added)
 		return 0;
-	tally_event_fail(parser, -ENOENT, position, "no tracepoint matches '%.100s:%.100s'", system, name);
+	tally_event_fail(parser, -ENOENT, position, "no tracepoint matches '%.100s:%.100s'", system,
+			 name);
 	tally_error_hint(parser->err, "'tally list tracepoint' shows what there is");
 	return -ENOENT;
 }
@@ -129,12 +137,14 @@ static void list_systems(struct tally_event_parser *parser, const char *name)
 	size_t used = 0;
 	for (size_t i = 0; i < catalogue->tracepoint_count && used < sizeof(list); i++)
 		if (!strcmp(catalogue->tracepoints[i].name, name))
-			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s:%s", used ? ", " : "",
-						 catalogue->tracepoints[i].system, name);
+			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s:%s",
+						 used ? ", " : "", catalogue->tracepoints[i].system,
+						 name);
 	tally_error_hint(parser->err, "write which: %s%s", list, used < sizeof(list) ? "" : "…");
 }
 
-int tally_event_bare_tracepoint(struct tally_event_parser *parser, size_t position, const char *name)
+int tally_event_bare_tracepoint(struct tally_event_parser *parser, size_t position,
+				const char *name)
 {
 	struct tally_catalogue *catalogue = parser->catalogue;
 	const struct tally_tracepoint_name *found = NULL;
@@ -147,14 +157,16 @@ int tally_event_bare_tracepoint(struct tally_event_parser *parser, size_t positi
 			count++;
 		}
 	if (count > 1) {
-		tally_event_fail(parser, -EINVAL, position, "'%.200s' is a tracepoint of %u systems", name, count);
+		tally_event_fail(parser, -EINVAL, position,
+				 "'%.200s' is a tracepoint of %u systems", name, count);
 		list_systems(parser, name);
 		return -EINVAL;
 	}
 	return found ? add(parser, position, found->system, found->name, found->id, false) : 0;
 }
 
-int tally_event_add_tracepoints(struct tally_event_parser *parser, struct tally_event_token system_token,
+int tally_event_add_tracepoints(struct tally_event_parser *parser,
+				struct tally_event_token system_token,
 				struct tally_event_token name_token)
 {
 	struct tally_catalogue *catalogue = parser->catalogue;

@@ -1,5 +1,5 @@
-/* A CPU vendor's names: a grammar of their own, with colons, dots, "::" and "name=value", so that what belongs to one
- * is everything up to the next comma or brace. */
+/* A CPU vendor's names: a grammar of their own, with colons, dots, "::" and "name=value", so that
+ * what belongs to one is everything up to the next comma or brace. */
 #include "event/event_parser.h"
 
 #include <ctype.h>
@@ -8,17 +8,20 @@
 
 static bool ends_name(enum tally_event_token_kind kind)
 {
-	return kind == TALLY_EVENT_TOKEN_END || kind == TALLY_EVENT_TOKEN_COMMA || kind == TALLY_EVENT_TOKEN_CLOSE;
+	return kind == TALLY_EVENT_TOKEN_END || kind == TALLY_EVENT_TOKEN_COMMA ||
+	       kind == TALLY_EVENT_TOKEN_CLOSE;
 }
 
-/* Behind the last token of the name; false where a '/' or a stray sign says that it is no vendor's. */
-static bool find_end(const struct tally_event_parser *parser, struct tally_event_token first, size_t *end,
-		     struct tally_event_token *behind)
+/* Behind the last token of the name; false where a '/' or a stray sign says that it is no
+ * vendor's. */
+static bool find_end(const struct tally_event_parser *parser, struct tally_event_token first,
+		     size_t *end, struct tally_event_token *behind)
 {
 	*end = first.end;
 	*behind = tally_event_token_at(parser->text, first.end);
 	while (!ends_name(behind->kind)) {
-		if (behind->kind != TALLY_EVENT_TOKEN_WORD && behind->kind != TALLY_EVENT_TOKEN_COLON &&
+		if (behind->kind != TALLY_EVENT_TOKEN_WORD &&
+		    behind->kind != TALLY_EVENT_TOKEN_COLON &&
 		    behind->kind != TALLY_EVENT_TOKEN_EQUALS)
 			return false;
 		*end = behind->end;
@@ -27,13 +30,15 @@ static bool find_end(const struct tally_event_parser *parser, struct tally_event
 	return true;
 }
 
-int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_event_token first, size_t from, int code)
+int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_event_token first,
+			     size_t from, int code)
 {
 	struct tally_attr attr = { .flags = 0 };
 	struct tally_event_token behind;
 	struct tally_error why = TALLY_ERROR_NONE;
 	size_t end;
-	if (!parser->catalogue->vendor_event || code == -ENOMEM || code == -E2BIG || !find_end(parser, first, &end, &behind))
+	if (!parser->catalogue->vendor_event || code == -ENOMEM || code == -E2BIG ||
+	    !find_end(parser, first, &end, &behind))
 		return code;
 	char *text = tally_arena_copy(parser->arena, parser->text + first.start, end - first.start);
 	if (!text)
@@ -51,7 +56,8 @@ int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_eve
 	if (parser->err)
 		*parser->err = (struct tally_error)TALLY_ERROR_NONE;
 	parser->list->count = from;
-	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_VENDOR, attr.type, attr.config);
+	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_VENDOR, attr.type,
+						    attr.config);
 	if (!event)
 		return -ENOMEM;
 	event->attr.config1 = attr.config1;

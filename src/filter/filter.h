@@ -3,12 +3,13 @@
  *
  *	pid == 3 && (comm ~ "xz*" || !(flags & 0x10))
  *
- * A text is compiled into a program in the caller's memory, which is then run on raw records.  Freestanding, nothing
- * is allocated; a program doesn't change and may be run anywhere at once.
+ * A text is compiled into a program in the caller's memory, which is then run on raw records.
+ * Freestanding, nothing is allocated; a program doesn't change and may be run anywhere at once.
  *
- * Numbers compare with ==, !=, <, <=, >, >=, and & (a bit in common); the value is cut to the field's size, as the
- * kernel cuts it.  Strings compare with ==, != and ~ (a pattern of * ? [a-z] \; a ! in front of it inverts), the value
- * stands in "" or ''.  CPUs, as numbers or masks, compare with ==, != and & to a list: CPUS{0-3,7}.  Every event has
+ * Numbers compare with ==, !=, <, <=, >, >=, and & (a bit in common); the value is cut to the
+ * field's size, as the kernel cuts it.  Strings compare with ==, != and ~ (a pattern of * ? [a-z]
+ * \; a ! in front of it inverts), the value stands in "" or ''.  CPUs, as numbers or masks, compare
+ * with ==, != and & to a list: CPUS{0-3,7}.  Every event has
  * `cpu` (CPU) and `comm` (COMM) if its fields have no such name.  && binds stronger than ||; ! and parentheses as usual.
  */
 #ifndef TALLY_FILTER_FILTER_H
@@ -28,8 +29,10 @@ enum {
 enum tally_filter_kind {
 	TALLY_FILTER_NUMBER,         /* 1, 2, 4 or 8 bytes in the machine's order */
 	TALLY_FILTER_STRING,         /* an array of char in place: up to its NUL or end */
-	TALLY_FILTER_DYNAMIC_STRING, /* 4 bytes: offset | size << 16 of the characters, from the record's start */
-	TALLY_FILTER_CPUMASK,        /* 4 bytes: the same, of an array of unsigned long: a bit per CPU */
+	/* 4 bytes: offset | size << 16 of the characters, from the record's start */
+	TALLY_FILTER_DYNAMIC_STRING,
+	/* 4 bytes: the same, of an array of unsigned long: a bit per CPU */
+	TALLY_FILTER_CPUMASK,
 	TALLY_FILTER_OTHER           /* can't be asked for */
 };
 
@@ -73,11 +76,11 @@ struct tally_filter_error {
 
 struct tally_filter; /* the program: aligned as uint64_t */
 
-/* Compiles `text` into `memory` of `size` bytes (aligned as uint64_t) if they are enough.  How many bytes the program
- * takes, so that it may be asked with size 0 first; or -22 (EINVAL) with *error (may be NULL) filled. The names of
- * `fields` are not needed afterwards. */
-long tally_filter_compile(const char *text, const struct tally_filter_fields *fields, void *memory, size_t size,
-			  struct tally_filter_error *error);
+/* Compiles `text` into `memory` of `size` bytes (aligned as uint64_t) if they are enough.  How many
+ * bytes the program takes, so that it may be asked with size 0 first; or -22 (EINVAL) with *error
+ * (may be NULL) filled. The names of `fields` are not needed afterwards. */
+long tally_filter_compile(const char *text, const struct tally_filter_fields *fields, void *memory,
+			  size_t size, struct tally_filter_error *error);
 
 /* What `cpu` and `comm` are at a hit. */
 struct tally_filter_context {
@@ -85,8 +88,8 @@ struct tally_filter_context {
 	const char *comm;
 };
 
-/* Does the record of `size` bytes pass? What a predicate asks for beyond the record's end is unequal to anything: that
- * predicate is false. */
+/* Does the record of `size` bytes pass? What a predicate asks for beyond the record's end is
+ * unequal to anything: that predicate is false. */
 bool tally_filter_match(const struct tally_filter *filter, const void *record, size_t size,
 			const struct tally_filter_context *context);
 

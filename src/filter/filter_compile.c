@@ -1,4 +1,5 @@
-/* Text → program, by recursive descent, bounded in depth.  It is walked twice: once to count, then to write. */
+/* Text → program, by recursive descent, bounded in depth.  It is walked twice: once to count, then
+ * to write. */
 #include "filter/filter_program.h"
 
 struct filter_compiler {
@@ -30,7 +31,8 @@ static const char *const reasons[] = {
 	[TALLY_FILTER_TOO_DEEP] = "too many parentheses within each other",
 };
 
-static bool fail(struct filter_compiler *compiler, enum tally_filter_problem problem, const char *where)
+static bool fail(struct filter_compiler *compiler, enum tally_filter_problem problem,
+		 const char *where)
 {
 	compiler->error.problem = problem;
 	compiler->error.position = (size_t)(where - compiler->text);
@@ -91,8 +93,9 @@ static bool same_name(const char *name, const char *word, size_t length)
 	return name[i] == '\0';
 }
 
-static const struct tally_filter_field *find_field(const struct filter_compiler *compiler, const char *word,
-						   size_t length, enum filter_source *source)
+static const struct tally_filter_field *find_field(const struct filter_compiler *compiler,
+						   const char *word, size_t length,
+						   enum filter_source *source)
 {
 	static const struct tally_filter_field cpu = { "cpu", 0, 4, true, TALLY_FILTER_NUMBER };
 	static const struct tally_filter_field comm = { "comm", 0, 0, false, TALLY_FILTER_STRING };
@@ -100,8 +103,10 @@ static const struct tally_filter_field *find_field(const struct filter_compiler 
 		const struct tally_filter_field *field = &compiler->fields->fields[i];
 		if (!same_name(field->name, word, length))
 			continue;
-		*source = field->kind == TALLY_FILTER_DYNAMIC_STRING || field->kind == TALLY_FILTER_CPUMASK ?
-				  FILTER_ELSEWHERE : FILTER_IN_PLACE;
+		*source = field->kind == TALLY_FILTER_DYNAMIC_STRING ||
+					  field->kind == TALLY_FILTER_CPUMASK
+				  ? FILTER_ELSEWHERE
+				  : FILTER_IN_PLACE;
 		return field;
 	}
 	if (same_name("cpu", word, length) || same_name("CPU", word, length)) {
@@ -120,10 +125,12 @@ static bool read_operation(struct filter_compiler *compiler, enum filter_operati
 	static const struct {
 		const char *text;
 		enum filter_operation operation;
-	} operations[] = { /* the longer ones first */
-		{ "==", FILTER_EQUAL }, { "!=", FILTER_UNEQUAL }, { "<=", FILTER_LESS_EQUAL },
-		{ ">=", FILTER_GREATER_EQUAL }, { "<", FILTER_LESS }, { ">", FILTER_GREATER }, { "&", FILTER_AND },
-		{ "~", FILTER_GLOB },
+	} operations[] = {
+		/* the longer ones first */
+		{ "==", FILTER_EQUAL },      { "!=", FILTER_UNEQUAL },
+		{ "<=", FILTER_LESS_EQUAL }, { ">=", FILTER_GREATER_EQUAL },
+		{ "<", FILTER_LESS },        { ">", FILTER_GREATER },
+		{ "&", FILTER_AND },         { "~", FILTER_GLOB },
 	};
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if (take(compiler, operations[i].text)) {
@@ -163,7 +170,9 @@ static bool parse_number(const char *p, const char *end, bool is_signed, uint64_
 	for (; p < end; p++) {
 		unsigned digit = (unsigned)digit_value(*p);
 		/* Divisions by constants: 32-bit machines have no other one without a library. */
-		uint64_t most = base == 16 ? UINT64_MAX / 16 : base == 8 ? UINT64_MAX / 8 : UINT64_MAX / 10;
+		uint64_t most = base == 16  ? UINT64_MAX / 16
+				: base == 8 ? UINT64_MAX / 8
+					    : UINT64_MAX / 10;
 		if (digit >= base || number > most || number * base > UINT64_MAX - digit)
 			return false;
 		number = number * base + digit;
@@ -211,7 +220,8 @@ static bool compile_string(struct filter_compiler *compiler, const struct tally_
 	const char *start = compiler->at, quote = *start, *first = start + 1, *last = first;
 	if (field->kind != TALLY_FILTER_STRING && field->kind != TALLY_FILTER_DYNAMIC_STRING)
 		return fail(compiler, TALLY_FILTER_NOT_A_NUMBER, start);
-	if (step->operation != FILTER_GLOB && step->operation != FILTER_EQUAL && step->operation != FILTER_UNEQUAL)
+	if (step->operation != FILTER_GLOB && step->operation != FILTER_EQUAL &&
+	    step->operation != FILTER_UNEQUAL)
 		return fail(compiler, TALLY_FILTER_BAD_OPERATOR, start);
 	while (last < compiler->end && *last != quote)
 		last++;
@@ -240,7 +250,8 @@ static bool compile_cpus(struct filter_compiler *compiler, const struct tally_fi
 {
 	const char *first = compiler->at, *last = first, *bad;
 	if ((field->kind != TALLY_FILTER_NUMBER && field->kind != TALLY_FILTER_CPUMASK) ||
-	    (step->operation != FILTER_EQUAL && step->operation != FILTER_UNEQUAL && step->operation != FILTER_AND))
+	    (step->operation != FILTER_EQUAL && step->operation != FILTER_UNEQUAL &&
+	     step->operation != FILTER_AND))
 		return fail(compiler, TALLY_FILTER_BAD_OPERATOR, first);
 	while (last < compiler->end && *last != '}')
 		last++;
@@ -269,10 +280,12 @@ static bool compile_predicate(struct filter_compiler *compiler)
 		compiler->at++;
 	if (word == compiler->at)
 		return fail(compiler, TALLY_FILTER_EMPTY, word);
-	const struct tally_filter_field *field = find_field(compiler, word, (size_t)(compiler->at - word), &source);
+	const struct tally_filter_field *field = find_field(compiler, word,
+							    (size_t)(compiler->at - word), &source);
 	if (!field)
 		return fail(compiler, TALLY_FILTER_NO_FIELD, word);
-	/* The kernel's word for strings that a pointer leads to; where the bytes are in the record it changes nothing. */
+	/* The kernel's word for strings that a pointer leads to; where the bytes are in the record
+	 * it changes nothing. */
 	if (field->kind == TALLY_FILTER_STRING || field->kind == TALLY_FILTER_DYNAMIC_STRING)
 		take(compiler, ".ustring");
 	skip_space(compiler);
@@ -302,13 +315,15 @@ static bool compile_term(struct filter_compiler *compiler)
 {
 	static const struct filter_step invert = { .kind = FILTER_INVERT };
 	bool inverted = false;
-	for (skip_space(compiler); compiler->at < compiler->end && *compiler->at == '!'; skip_space(compiler)) {
+	for (skip_space(compiler); compiler->at < compiler->end && *compiler->at == '!';
+	     skip_space(compiler)) {
 		inverted = !inverted;
 		compiler->at++;
 	}
 	const char *open = compiler->at;
 	if (open < compiler->end && *open == ')')
-		return fail(compiler, compiler->depth ? TALLY_FILTER_EMPTY : TALLY_FILTER_CLOSE, open);
+		return fail(compiler, compiler->depth ? TALLY_FILTER_EMPTY : TALLY_FILTER_CLOSE,
+			    open);
 	if (take(compiler, "(")) {
 		if (++compiler->depth > TALLY_FILTER_DEPTH_MAX)
 			return fail(compiler, TALLY_FILTER_TOO_DEEP, open);
@@ -329,7 +344,8 @@ static bool compile_term(struct filter_compiler *compiler)
 }
 
 /* operand (word operand)*: each operand after the first is skipped when the truth is settled. */
-static bool compile_chain(struct filter_compiler *compiler, const char *word, enum filter_step_kind skip,
+static bool compile_chain(struct filter_compiler *compiler, const char *word,
+			  enum filter_step_kind skip,
 			  bool (*operand)(struct filter_compiler *compiler))
 {
 	if (!operand(compiler))
@@ -358,7 +374,8 @@ static bool compile_any(struct filter_compiler *compiler)
 static bool compile_text(struct filter_compiler *compiler)
 {
 	if (compiler->end - compiler->text > TALLY_FILTER_TEXT_MAX)
-		return fail(compiler, TALLY_FILTER_TOO_LONG, compiler->text + TALLY_FILTER_TEXT_MAX);
+		return fail(compiler, TALLY_FILTER_TOO_LONG,
+			    compiler->text + TALLY_FILTER_TEXT_MAX);
 	compiler->at = compiler->text;
 	compiler->count = compiler->data = 0;
 	compiler->depth = 0;
@@ -366,12 +383,14 @@ static bool compile_text(struct filter_compiler *compiler)
 		return false;
 	skip_space(compiler);
 	if (compiler->at < compiler->end)
-		return fail(compiler, *compiler->at == ')' ? TALLY_FILTER_CLOSE : TALLY_FILTER_TERMS, compiler->at);
+		return fail(compiler,
+			    *compiler->at == ')' ? TALLY_FILTER_CLOSE : TALLY_FILTER_TERMS,
+			    compiler->at);
 	return true;
 }
 
-long tally_filter_compile(const char *text, const struct tally_filter_fields *fields, void *memory, size_t size,
-			  struct tally_filter_error *error)
+long tally_filter_compile(const char *text, const struct tally_filter_fields *fields, void *memory,
+			  size_t size, struct tally_filter_error *error)
 {
 	struct filter_compiler compiler = { .text = text, .end = text, .fields = fields };
 	while (*compiler.end)
@@ -381,7 +400,8 @@ long tally_filter_compile(const char *text, const struct tally_filter_fields *fi
 		*error = compiler.error;
 	if (!good)
 		return -22;
-	compiler.data_start = sizeof(struct tally_filter) + compiler.count * sizeof(struct filter_step);
+	compiler.data_start = sizeof(struct tally_filter) +
+			      compiler.count * sizeof(struct filter_step);
 	size_t needed = compiler.data_start + compiler.data;
 	if (memory && size >= needed) {
 		compiler.program = memory;

@@ -6,7 +6,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool read_number(const char **at, const char *end, unsigned cpus, bool may_be_last, unsigned *number)
+static bool read_number(const char **at, const char *end, unsigned cpus, bool may_be_last,
+			unsigned *number)
 {
 	const char *p = *at;
 	if (may_be_last && p < end && *p == 'N') {
@@ -71,7 +72,8 @@ static bool is_space(char c)
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-bool tally_filter_cpus(const char *text, const char *end, unsigned cpus, uint64_t *words, const char **bad)
+bool tally_filter_cpus(const char *text, const char *end, unsigned cpus, uint64_t *words,
+		       const char **bad)
 {
 	const char *at = text;
 	bool some = false;

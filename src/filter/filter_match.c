@@ -1,11 +1,13 @@
-/* Runs a program on a record.  Records come from the traced program: every access is bounded by their size. */
+/* Runs a program on a record.  Records come from the traced program: every access is bounded by
+ * their size. */
 #include "filter/filter_program.h"
 
 #define COMM_MAX 16
 
 /* The field's bytes. False: not within the record. */
 static bool find_bytes(const struct filter_step *step, const uint8_t *record, size_t size,
-		       const struct tally_filter_context *context, const uint8_t **bytes, size_t *length)
+		       const struct tally_filter_context *context, const uint8_t **bytes,
+		       size_t *length)
 {
 	if (step->source == FILTER_COMM) {
 		*bytes = (const uint8_t *)context->comm;
@@ -88,7 +90,8 @@ static bool compare(const struct filter_step *step, uint64_t value)
 	return false;
 }
 
-/* One [class] at `p`, behind the bracket, for `c`: past its end, or NULL: no closing bracket, so an ordinary one. */
+/* One [class] at `p`, behind the bracket, for `c`: past its end, or NULL: no closing bracket, so an
+ * ordinary one. */
 static const char *match_class(const char *p, const char *end, char c, bool *matches)
 {
 	bool inverted = p < end && *p == '!', found = false;
@@ -151,7 +154,8 @@ static bool match_glob(const char *p, const char *end, const char *text, size_t 
 	return p == end;
 }
 
-static bool match_text(const struct filter_step *step, const char *pattern, const uint8_t *bytes, size_t size)
+static bool match_text(const struct filter_step *step, const char *pattern, const uint8_t *bytes,
+		       size_t size)
 {
 	size_t length = 0;
 	while (length < size && bytes[length])
@@ -174,14 +178,17 @@ static bool is_single(const uint64_t *words, uint32_t count)
 	return any && !several;
 }
 
-/* A number that no CPU has is unlike any single CPU; towards a list of several it is nothing, as in the kernel. */
+/* A number that no CPU has is unlike any single CPU; towards a list of several it is nothing, as in
+ * the kernel. */
 static bool match_cpu(const struct filter_step *step, const uint64_t *words, uint64_t cpu)
 {
 	bool single = is_single(words, step->length);
 	if (cpu >= step->value)
 		return single && step->operation == FILTER_UNEQUAL;
 	bool within = words[cpu / 64] >> cpu % 64 & 1;
-	return step->operation == FILTER_AND ? within : (within && single) == (step->operation == FILTER_EQUAL);
+	return step->operation == FILTER_AND
+		       ? within
+		       : (within && single) == (step->operation == FILTER_EQUAL);
 }
 
 static bool mask_bit(const uint8_t *bytes, size_t size, size_t cpu)
@@ -194,7 +201,8 @@ static bool mask_bit(const uint8_t *bytes, size_t size, size_t cpu)
 	return word >> cpu % bits & 1;
 }
 
-static bool match_mask(const struct filter_step *step, const uint64_t *words, const uint8_t *bytes, size_t size)
+static bool match_mask(const struct filter_step *step, const uint64_t *words, const uint8_t *bytes,
+		       size_t size)
 {
 	size_t bits = 8 * size > 64u * step->length ? 8 * size : 64u * step->length;
 	bool common = false, equal = true;
@@ -207,8 +215,9 @@ static bool match_mask(const struct filter_step *step, const uint64_t *words, co
 	return step->operation == FILTER_AND ? common : equal == (step->operation == FILTER_EQUAL);
 }
 
-static bool run_predicate(const struct tally_filter *filter, const struct filter_step *step, const uint8_t *record,
-			  size_t size, const struct tally_filter_context *context)
+static bool run_predicate(const struct tally_filter *filter, const struct filter_step *step,
+			  const uint8_t *record, size_t size,
+			  const struct tally_filter_context *context)
 {
 	const void *data = (const uint8_t *)filter + step->data;
 	const uint8_t *bytes;
@@ -218,7 +227,8 @@ static bool run_predicate(const struct tally_filter *filter, const struct filter
 	case FILTER_NUMBER:
 		return find_number(step, record, size, context, &value) && compare(step, value);
 	case FILTER_CPU_NUMBER:
-		return find_number(step, record, size, context, &value) && match_cpu(step, data, value);
+		return find_number(step, record, size, context, &value) &&
+		       match_cpu(step, data, value);
 	case FILTER_TEXT:
 		return find_bytes(step, record, size, context, &bytes, &length) &&
 		       match_text(step, data, bytes, length);

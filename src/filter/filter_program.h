@@ -1,4 +1,5 @@
-/* A compiled filter: steps that leave one truth behind, and jumps that skip what no longer matters. */
+/* A compiled filter: steps that leave one truth behind, and jumps that skip what no longer
+ * matters. */
 #ifndef TALLY_FILTER_FILTER_PROGRAM_H
 #define TALLY_FILTER_FILTER_PROGRAM_H
 
@@ -37,7 +38,8 @@ struct filter_step {
 	bool is_signed;
 	uint16_t offset, size; /* of the field; size 0: empty */
 	uint32_t target;       /* of a skip */
-	uint32_t data, length; /* bytes from the program's start: characters, or `length` words of a mask */
+	/* bytes from the program's start: characters, or `length` words of a mask */
+	uint32_t data, length;
 	uint64_t value;
 };
 
@@ -46,8 +48,9 @@ struct tally_filter {
 	struct filter_step steps[];
 };
 
-/* Reads "0-3,7" up to `end` into `words` (64 CPUs each; NULL: only checks).  False: not a list, or beyond `cpus`;
- * *end_of_good is where it shows. */
-bool tally_filter_cpus(const char *text, const char *end, unsigned cpus, uint64_t *words, const char **bad);
+/* Reads "0-3,7" up to `end` into `words` (64 CPUs each; NULL: only checks).  False: not a list, or
+ * beyond `cpus`; *end_of_good is where it shows. */
+bool tally_filter_cpus(const char *text, const char *end, unsigned cpus, uint64_t *words,
+		       const char **bad);
 
 #endif

@@ -12,14 +12,15 @@ struct tally_counter {
 	int handle;
 };
 
-static int open_event(struct tally_counter *counter, const char *expression, struct tally_error *err)
+static int open_event(struct tally_counter *counter, const char *expression,
+		      struct tally_error *err)
 {
 	int result = tally_library_events_parse(&counter->events, expression, err);
 	if (result < 0)
 		return result;
 	if (counter->events.list.count != 1)
-		return tally_error_set(err, -EINVAL, "'%s' names %zu events; a counter counts one", expression,
-				       counter->events.list.count);
+		return tally_error_set(err, -EINVAL, "'%s' names %zu events; a counter counts one",
+				       expression, counter->events.list.count);
 	struct tally_attr *attr = &counter->events.list.items[0].attr;
 	attr->read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING;
 	attr->flags |= TALLY_ATTR_INHERIT;
@@ -61,7 +62,8 @@ int tally_counter_read(struct tally_counter *counter, struct tally_count *count)
 static int control(struct tally_counter *counter, enum tally_ioctl request)
 {
 	struct tally_provider *provider = counter->events.provider;
-	return tally_library_result(provider->ops->ioctl(provider, counter->handle, request, NULL, 0));
+	return tally_library_result(
+		provider->ops->ioctl(provider, counter->handle, request, NULL, 0));
 }
 
 int tally_counter_reset(struct tally_counter *counter)

@@ -28,10 +28,12 @@ static int open_events(struct tally_group *group, const char *expression, struct
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	for (; group->size < count; group->size++) {
 		struct tally_attr *attr = &group->events.list.items[group->size].attr;
-		attr->read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING;
-		attr->flags |= group->size ? 0 : TALLY_ATTR_DISABLED; /* all begin together, with the leader */
-		int handle = tally_library_events_open(&group->events, group->size, 0, group->size ? group->handles[0] : -1,
-						       err);
+		attr->read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_TOTAL_TIME_ENABLED |
+				    TALLY_FORMAT_TOTAL_TIME_RUNNING;
+		/* all begin together, with the leader */
+		attr->flags |= group->size ? 0 : TALLY_ATTR_DISABLED;
+		int handle = tally_library_events_open(&group->events, group->size, 0,
+						       group->size ? group->handles[0] : -1, err);
 		if (handle < 0)
 			return handle;
 		group->handles[group->size] = handle;
@@ -47,7 +49,8 @@ struct tally_group *tally_group_open(const char *events, char *error, size_t err
 		return NULL;
 	int result = open_events(group, events, &err);
 	if (!result && tally_group_enable(group) < 0)
-		result = tally_error_set(&err, -errno, "the group can't be enabled: %s", tally_errno_text(errno));
+		result = tally_error_set(&err, -errno, "the group can't be enabled: %s",
+					 tally_errno_text(errno));
 	if (!result)
 		return group;
 	tally_group_close(group);
@@ -73,14 +76,16 @@ long tally_group_read(struct tally_group *group, struct tally_count *counts, siz
 	if (got != (ssize_t)bytes || group->words[0] != group->size)
 		return tally_library_result(got < 0 ? (int)got : -EIO);
 	for (size_t i = 0; i < group->size && i < size; i++)
-		counts[i] = tally_library_count(group->words[HEAD_WORDS + i], group->words[1], group->words[2]);
+		counts[i] = tally_library_count(group->words[HEAD_WORDS + i], group->words[1],
+						group->words[2]);
 	return (long)group->size;
 }
 
 static int control(struct tally_group *group, enum tally_ioctl request)
 {
 	struct tally_provider *provider = group->events.provider;
-	return tally_library_result(provider->ops->ioctl(provider, group->handles[0], request, NULL, 1));
+	return tally_library_result(
+		provider->ops->ioctl(provider, group->handles[0], request, NULL, 1));
 }
 
 int tally_group_reset(struct tally_group *group)
@@ -103,7 +108,8 @@ void tally_group_close(struct tally_group *group)
 	if (!group)
 		return;
 	while (group->size) /* members before their leader */
-		group->events.provider->ops->close(group->events.provider, group->handles[--group->size]);
+		group->events.provider->ops->close(group->events.provider,
+						   group->handles[--group->size]);
 	tally_library_events_release(&group->events);
 	free(group->handles);
 	free(group->words);

@@ -12,8 +12,10 @@
 struct tally_data {
 	struct tally_recording *recording;
 	struct tally_place_table places;
-	struct { struct tally_place_name *items; size_t count, capacity; } names; /* by place; count 0: not named yet */
-	struct { struct tally_data_frame *items; size_t count, capacity; } frames; /* of the sample */
+	/* by place; count 0: not named yet */
+	struct { struct tally_place_name *items; size_t count, capacity; } names;
+	/* of the sample */
+	struct { struct tally_data_frame *items; size_t count, capacity; } frames;
 	struct tally_data_sample sample;
 	struct tally_raw_record raw;
 	struct tally_record record;
@@ -38,7 +40,8 @@ struct tally_data *tally_data_open(const char *path, char *error, size_t error_s
 }
 
 /* The name of a place, looked up once. */
-static const struct tally_place_name *name_of(struct tally_data *data, const struct tally_place *place)
+static const struct tally_place_name *name_of(struct tally_data *data,
+					      const struct tally_place *place)
 {
 	uint32_t number = tally_place_table_intern(&data->places, place);
 	const struct tally_place_name unnamed = { .count = 0 };
@@ -64,9 +67,13 @@ static int add_frames(struct tally_data *data, const struct tally_chain_frame *f
 		const struct tally_function *function = &names->functions.items[from->function];
 		struct tally_data_frame to = {
 			.address = frame->address,
-			.function = function->name != TALLY_STRING_NONE ? tally_names_plain_text(names, from->function) : NULL,
+			.function = function->name != TALLY_STRING_NONE
+					    ? tally_names_plain_text(names, from->function)
+					    : NULL,
 			.object = tally_names_object(names, from->function),
-			.file = from->file != TALLY_STRING_NONE ? tally_strings_text(&names->strings, from->file) : NULL,
+			.file = from->file != TALLY_STRING_NONE
+					? tally_strings_text(&names->strings, from->file)
+					: NULL,
 			.line = from->line,
 			.inlined = i + 1 < name->count,
 		};
@@ -109,7 +116,8 @@ static int next_record(struct tally_data *data, char *error, size_t error_size)
 	return result < 0 ? -1 : result;
 }
 
-int tally_data_next(struct tally_data *data, const struct tally_data_sample **sample, char *error, size_t error_size)
+int tally_data_next(struct tally_data *data, const struct tally_data_sample **sample, char *error,
+		    size_t error_size)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	int result;
@@ -127,7 +135,8 @@ int tally_data_next(struct tally_data *data, const struct tally_data_sample **sa
 	return result;
 }
 
-int tally_data_next_record(struct tally_data *data, const struct tally_record **record, char *error, size_t error_size)
+int tally_data_next_record(struct tally_data *data, const struct tally_record **record, char *error,
+			   size_t error_size)
 {
 	int result = next_record(data, error, error_size);
 	*record = &data->record;

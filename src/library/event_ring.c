@@ -21,12 +21,13 @@ struct tally_event_ring {
 static int choose_attribute(struct tally_attr *attr, const struct tally_event_ring_options *options,
 			    struct tally_error *err)
 {
-	const uint64_t fields = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU |
-				TALLY_SAMPLE_PERIOD;
+	const uint64_t fields = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+				TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD;
 	if (options->period && options->frequency)
 		return tally_error_set(err, -EINVAL, "either a period or a frequency, not both");
 	if (options->pages & (options->pages - 1))
-		return tally_error_set(err, -EINVAL, "%u pages are no power of two", options->pages);
+		return tally_error_set(err, -EINVAL, "%u pages are no power of two",
+				       options->pages);
 	if (options->period) {
 		attr->sample_period = options->period;
 	} else {
@@ -45,8 +46,10 @@ static int choose_attribute(struct tally_attr *attr, const struct tally_event_ri
 static int map_ring(struct tally_event_ring *ring, uint32_t asked, struct tally_error *err)
 {
 	int result = -EPERM;
-	for (uint32_t pages = asked ? asked : PAGES_DEFAULT; pages && result == -EPERM; pages /= 2) {
-		result = tally_ring_open(&ring->ring, ring->events.provider, ring->handle, -1, pages);
+	for (uint32_t pages = asked ? asked : PAGES_DEFAULT; pages && result == -EPERM;
+	     pages /= 2) {
+		result = tally_ring_open(&ring->ring, ring->events.provider, ring->handle, -1,
+					 pages);
 		if (asked)
 			break;
 	}
@@ -54,7 +57,9 @@ static int map_ring(struct tally_event_ring *ring, uint32_t asked, struct tally_
 		return 0;
 	tally_error_set(err, result, "the ring can't be mapped: %s", tally_errno_text(result));
 	if (result == -EPERM)
-		tally_error_hint(err, "ask for fewer pages, or raise the limit of locked memory (ulimit -l)");
+		tally_error_hint(
+			err,
+			"ask for fewer pages, or raise the limit of locked memory (ulimit -l)");
 	return result;
 }
 
@@ -65,8 +70,8 @@ static int open_ring(struct tally_event_ring *ring, const char *expression,
 	if (result < 0)
 		return result;
 	if (ring->events.list.count != 1)
-		return tally_error_set(err, -EINVAL, "'%s' names %zu events; a ring samples one", expression,
-				       ring->events.list.count);
+		return tally_error_set(err, -EINVAL, "'%s' names %zu events; a ring samples one",
+				       expression, ring->events.list.count);
 	result = choose_attribute(&ring->events.list.items[0].attr, options, err);
 	if (result < 0)
 		return result;
@@ -74,7 +79,8 @@ static int open_ring(struct tally_event_ring *ring, const char *expression,
 	return ring->handle < 0 ? ring->handle : map_ring(ring, options->pages, err);
 }
 
-struct tally_event_ring *tally_event_ring_open(const char *event, const struct tally_event_ring_options *options,
+struct tally_event_ring *tally_event_ring_open(const char *event,
+					       const struct tally_event_ring_options *options,
 					       char *error, size_t error_size)
 {
 	const struct tally_event_ring_options defaults = { 0 };
@@ -112,7 +118,8 @@ int tally_event_ring_wait(struct tally_event_ring *ring, int timeout_ms)
 	for (;;) {
 		struct tally_wait_item item = { .handle = ring->handle };
 		int64_t left = timeout_ms < 0 ? -1 : end_ms - now_ms();
-		int result = provider->ops->wait(provider, &item, 1, -1, left < 0 && timeout_ms >= 0 ? 0 : (int)left);
+		int result = provider->ops->wait(provider, &item, 1, -1,
+						 left < 0 && timeout_ms >= 0 ? 0 : (int)left);
 		tally_ring_note(&ring->ring);
 		if (tally_ring_peek(&ring->ring, &size))
 			return 1;
@@ -134,13 +141,14 @@ const struct tally_record_header *tally_event_ring_next(struct tally_event_ring 
 		header = tally_ring_next(&ring->ring, &size);
 	}
 	struct tally_record record;
-	if (header && header->type == TALLY_RECORD_LOST && !tally_event_ring_decode(ring, header, &record))
+	if (header && header->type == TALLY_RECORD_LOST &&
+	    !tally_event_ring_decode(ring, header, &record))
 		ring->lost += record.lost.lost;
 	return header;
 }
 
-int tally_event_ring_decode(const struct tally_event_ring *ring, const struct tally_record_header *header,
-			    struct tally_record *record)
+int tally_event_ring_decode(const struct tally_event_ring *ring,
+			    const struct tally_record_header *header, struct tally_record *record)
 {
 	return tally_record_decode(tally_event_ring_attr(ring), header, header->size, record);
 }

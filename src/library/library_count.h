@@ -5,7 +5,8 @@
 #include "tally/counter.h"
 
 /* `value` as counted; a counter that was not always on the CPU is scaled to the whole time. */
-static inline struct tally_count tally_library_count(uint64_t value, uint64_t enabled_ns, uint64_t running_ns)
+static inline struct tally_count tally_library_count(uint64_t value, uint64_t enabled_ns,
+						     uint64_t running_ns)
 {
 	struct tally_count count = { value, value, enabled_ns, running_ns };
 	if (running_ns && running_ns < enabled_ns)

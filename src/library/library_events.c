@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <stdio.h>
 
-int tally_library_events_parse(struct tally_library_events *events, const char *expression, struct tally_error *err)
+int tally_library_events_parse(struct tally_library_events *events, const char *expression,
+			       struct tally_error *err)
 {
 	events->provider = tally_provider_kernel();
 	int result = tally_catalogue_init(&events->catalogue);
@@ -14,7 +15,8 @@ int tally_library_events_parse(struct tally_library_events *events, const char *
 		return tally_error_set(err, result, "out of memory");
 	result = tally_kernel_catalogue(&events->catalogue, err);
 	if (!result)
-		result = tally_event_parse(expression, &events->catalogue, &events->arena, &events->list, err);
+		result = tally_event_parse(expression, &events->catalogue, &events->arena,
+					   &events->list, err);
 	return result;
 }
 
@@ -47,6 +49,7 @@ int tally_library_result(int result)
 void tally_library_fail(int result, const struct tally_error *err, char *error, size_t error_size)
 {
 	if (error && error_size)
-		snprintf(error, error_size, "%s%s%s", err->message, err->hint[0] ? "; " : "", err->hint);
+		snprintf(error, error_size, "%s%s%s", err->message, err->hint[0] ? "; " : "",
+			 err->hint);
 	errno = -result;
 }

@@ -13,10 +13,13 @@ struct tally_library_events {
 	struct tally_event_list list;
 };
 
-/* Parses an expression into `list`, over what the kernel can count.  0 or -errno; to be released in any case. */
-int tally_library_events_parse(struct tally_library_events *events, const char *expression, struct tally_error *err);
+/* Parses an expression into `list`, over what the kernel can count.  0 or -errno; to be released in
+ * any case. */
+int tally_library_events_parse(struct tally_library_events *events, const char *expression,
+			       struct tally_error *err);
 
-/* Opens an event of the list for a thread (0: the calling one): a handle, or -errno with what to do. */
+/* Opens an event of the list for a thread (0: the calling one): a handle, or -errno with what to
+ * do. */
 int tally_library_events_open(struct tally_library_events *events, size_t index, int pid, int group,
 			      struct tally_error *err);
 void tally_library_events_release(struct tally_library_events *events);

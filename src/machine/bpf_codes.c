@@ -18,7 +18,7 @@ enum {
 	CODE_BYTES_MAX = 64 << 10, TRAMPOLINE_BYTES_MAX = 4096,
 };
 
-/* ---- by bpf(2) ----------------------------------------------------------------------------------------- */
+/* ---- by bpf(2) ----------------------------------------------------------- */
 
 /* One program, with room for what the kernel tells of each of its functions. */
 struct program {
@@ -50,7 +50,9 @@ static int bpf(int command, union bpf_attr *attr)
 
 static int get_info(int fd, void *info, size_t size)
 {
-	union bpf_attr attr = { .info = { .bpf_fd = (uint32_t)fd, .info_len = (uint32_t)size, .info = (uintptr_t)info } };
+	union bpf_attr attr = { .info = { .bpf_fd = (uint32_t)fd,
+					  .info_len = (uint32_t)size,
+					  .info = (uintptr_t)info } };
 	return bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
 }
 
@@ -62,35 +64,43 @@ static int read_types(uint32_t id, struct program *program)
 	int fd = bpf(BPF_BTF_GET_FD_BY_ID, &attr);
 	if (fd < 0)
 		return 0;
-	bool has_types = get_info(fd, &info, sizeof(info)) >= 0 && info.btf_size && info.btf_size <= TYPES_BYTES_MAX;
+	bool has_types = get_info(fd, &info, sizeof(info)) >= 0 && info.btf_size &&
+			 info.btf_size <= TYPES_BYTES_MAX;
 	uint32_t size = info.btf_size;
 	program->text = has_types ? malloc(size) : NULL;
 	info = (struct bpf_btf_info){ .btf = (uintptr_t)program->text, .btf_size = size };
 	if (program->text && get_info(fd, &info, sizeof(info)) >= 0)
-		tally_bpf_type_names(program->text, size, program->types, program->count, program->names);
+		tally_bpf_type_names(program->text, size, program->types, program->count,
+				     program->names);
 	close(fd);
 	return has_types && !program->text ? -ENOMEM : 0;
 }
 
-/* As much of each array as there was room for: asked for the second time, the kernel may have less, never more. */
+/* As much of each array as there was room for: asked for the second time, the kernel may have less,
+ * never more. */
 static int read_functions(int fd, struct program *program)
 {
 	const struct bpf_prog_info first = program->info;
-	size_t count = program->count, info_size = (size_t)first.nr_func_info * first.func_info_rec_size;
+	size_t count = program->count,
+	       info_size = (size_t)first.nr_func_info * first.func_info_rec_size;
 	program->starts = calloc(count, sizeof(*program->starts));
 	program->sizes = calloc(count, sizeof(*program->sizes));
 	program->types = calloc(count, sizeof(*program->types));
 	program->tags = calloc(count, sizeof(*program->tags));
 	program->names = calloc(count, sizeof(*program->names));
 	program->function_info = calloc(info_size + 1, 1);
-	if (!program->starts || !program->sizes || !program->types || !program->tags || !program->names ||
-	    !program->function_info)
+	if (!program->starts || !program->sizes || !program->types || !program->tags ||
+	    !program->names || !program->function_info)
 		return -ENOMEM;
 	program->info = (struct bpf_prog_info){
-		.nr_jited_ksyms = first.nr_jited_ksyms, .jited_ksyms = (uintptr_t)program->starts,
-		.nr_jited_func_lens = first.nr_jited_func_lens, .jited_func_lens = (uintptr_t)program->sizes,
-		.nr_prog_tags = first.nr_prog_tags, .prog_tags = (uintptr_t)program->tags,
-		.nr_func_info = first.nr_func_info, .func_info = (uintptr_t)program->function_info,
+		.nr_jited_ksyms = first.nr_jited_ksyms,
+		.jited_ksyms = (uintptr_t)program->starts,
+		.nr_jited_func_lens = first.nr_jited_func_lens,
+		.jited_func_lens = (uintptr_t)program->sizes,
+		.nr_prog_tags = first.nr_prog_tags,
+		.prog_tags = (uintptr_t)program->tags,
+		.nr_func_info = first.nr_func_info,
+		.func_info = (uintptr_t)program->function_info,
 		.func_info_rec_size = first.func_info_rec_size,
 	};
 	return get_info(fd, &program->info, sizeof(program->info));
@@ -101,17 +111,21 @@ static bool has_code(struct program *program)
 {
 	const struct bpf_prog_info *info = &program->info;
 	program->count = info->nr_jited_ksyms;
-	return program->count && program->count <= FUNCTIONS_MAX && info->nr_jited_func_lens == program->count &&
-	       info->nr_prog_tags == program->count && info->func_info_rec_size <= 256 &&
-	       info->nr_func_info <= FUNCTIONS_MAX && (!info->nr_func_info || info->func_info_rec_size >= 8);
+	return program->count && program->count <= FUNCTIONS_MAX &&
+	       info->nr_jited_func_lens == program->count && info->nr_prog_tags == program->count &&
+	       info->func_info_rec_size <= 256 && info->nr_func_info <= FUNCTIONS_MAX &&
+	       (!info->nr_func_info || info->func_info_rec_size >= 8);
 }
 
-/* The types know what its functions are called; else its own name will do, if it is the only one. */
+/* The types know what its functions are called; else its own name will do, if it is the only
+ * one. */
 static int find_names(struct program *program)
 {
 	const struct bpf_prog_info *info = &program->info;
-	for (size_t i = 0; i < program->count && i < info->nr_func_info; i++) /* instruction, type */
-		memcpy(&program->types[i], program->function_info + i * info->func_info_rec_size + 4, sizeof(uint32_t));
+	/* instruction, type */
+	for (size_t i = 0; i < program->count && i < info->nr_func_info; i++)
+		memcpy(&program->types[i],
+		       program->function_info + i * info->func_info_rec_size + 4, sizeof(uint32_t));
 	int result = info->btf_id && info->nr_func_info ? read_types(info->btf_id, program) : 0;
 	for (size_t i = 0; i < program->count; i++)
 		if (!program->names[i])
@@ -122,12 +136,15 @@ static int find_names(struct program *program)
 static int put_codes(const struct program *program, struct tally_bpf_codes *out)
 {
 	for (size_t i = 0; i < program->count; i++) {
-		struct tally_bpf_code code = { .start = program->starts[i], .size = program->sizes[i], .program = program->info.id };
+		struct tally_bpf_code code = { .start = program->starts[i],
+					       .size = program->sizes[i],
+					       .program = program->info.id };
 		char tag[2 * BPF_TAG_SIZE + 1];
 		for (size_t k = 0; k < BPF_TAG_SIZE; k++)
 			snprintf(tag + 2 * k, 3, "%02x", program->tags[i][k]);
 		memcpy(code.tag, program->info.tag, sizeof(code.tag));
-		snprintf(code.name, sizeof(code.name), "bpf_prog_%s%s%s", tag, *program->names[i] ? "_" : "", program->names[i]);
+		snprintf(code.name, sizeof(code.name), "bpf_prog_%s%s%s", tag,
+			 *program->names[i] ? "_" : "", program->names[i]);
 		if (code.start && code.size && tally_vector_push(out, code) < 0)
 			return -ENOMEM;
 	}
@@ -154,8 +171,9 @@ static int read_program(int fd, struct tally_bpf_codes *out)
 
 static bool has_trampoline(uint32_t type)
 {
-	return type == BPF_PROG_TYPE_XDP || type == BPF_PROG_TYPE_TRACING || type == BPF_PROG_TYPE_STRUCT_OPS ||
-	       type == BPF_PROG_TYPE_EXT || type == BPF_PROG_TYPE_LSM;
+	return type == BPF_PROG_TYPE_XDP || type == BPF_PROG_TYPE_TRACING ||
+	       type == BPF_PROG_TYPE_STRUCT_OPS || type == BPF_PROG_TYPE_EXT ||
+	       type == BPF_PROG_TYPE_LSM;
 }
 
 static int read_programs(struct tally_bpf_codes *out, bool *trampolines)
@@ -171,7 +189,8 @@ static int read_programs(struct tally_bpf_codes *out, bool *trampolines)
 		if (fd == -EPERM)
 			return fd;
 		result = fd < 0 ? 0 : read_program(fd, out); /* it may be gone since */
-		*trampolines |= fd >= 0 && get_info(fd, &info, sizeof(info)) >= 0 && has_trampoline(info.type);
+		*trampolines |= fd >= 0 && get_info(fd, &info, sizeof(info)) >= 0 &&
+				has_trampoline(info.type);
 		if (fd >= 0)
 			close(fd);
 		if (result < 0)
@@ -181,7 +200,7 @@ static int read_programs(struct tally_bpf_codes *out, bool *trampolines)
 	return result == -ENOENT ? 0 : result;
 }
 
-/* ---- by kallsyms --------------------------------------------------------------------------------------- */
+/* ---- by kallsyms --------------------------------------------------------- */
 
 struct symbol {
 	uint64_t start;
@@ -189,7 +208,8 @@ struct symbol {
 	size_t length;
 };
 
-/* "ffffffffc002212c t bpf_prog_7b5b3fe293b4bd7e_first\t[bpf]": the kernel's own have no brackets. */
+/* "ffffffffc002212c t bpf_prog_7b5b3fe293b4bd7e_first\t[bpf]": the kernel's own have no
+ * brackets. */
 static bool take_symbol(const char *line, const char *end, struct symbol *out)
 {
 	char *at;
@@ -236,12 +256,14 @@ int tally_bpf_codes_parse(const char *kallsyms, bool programs, struct tally_bpf_
 	if (all.count)
 		qsort(all.items, all.count, sizeof(*all.items), by_start);
 	for (size_t i = 0; !result && i < all.count; i++) {
-		struct tally_bpf_code code = { .start = all.items[i].start, .size = longest(&all.items[i], programs) };
+		struct tally_bpf_code code = { .start = all.items[i].start,
+					       .size = longest(&all.items[i], programs) };
 		if (!code.size)
 			continue;
 		if (i + 1 < all.count && all.items[i + 1].start - code.start < code.size)
 			code.size = (uint32_t)(all.items[i + 1].start - code.start);
-		snprintf(code.name, sizeof(code.name), "%.*s", (int)(all.items[i].length < 255 ? all.items[i].length : 255),
+		snprintf(code.name, sizeof(code.name), "%.*s",
+			 (int)(all.items[i].length < 255 ? all.items[i].length : 255),
 			 all.items[i].name);
 		if (code.size)
 			result = tally_vector_push(out, code);

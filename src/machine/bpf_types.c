@@ -23,10 +23,12 @@ enum { KINDS = 20 }; /* FLOAT, TYPE_TAG and others in between have nothing behin
 
 static const char *name_at(const char *names, size_t size, uint32_t offset)
 {
-	return offset && offset < size && memchr(names + offset, 0, size - offset) ? names + offset : NULL;
+	return offset && offset < size && memchr(names + offset, 0, size - offset) ? names + offset
+										   : NULL;
 }
 
-void tally_bpf_type_names(const void *types, size_t size, const uint32_t *ids, size_t count, const char **names)
+void tally_bpf_type_names(const void *types, size_t size, const uint32_t *ids, size_t count,
+			  const char **names)
 {
 	struct tally_reader header, reader;
 	tally_reader_init(&header, types, size, false);
@@ -43,11 +45,13 @@ void tally_bpf_type_names(const void *types, size_t size, const uint32_t *ids, s
 	const char *all = (const char *)types + header_size + names_at;
 	tally_reader_init(&reader, (const char *)types + header_size + types_at, types_size, false);
 	for (uint32_t id = 1; tally_reader_left(&reader); id++) {
-		uint32_t name = tally_reader_u32(&reader), info = tally_reader_u32(&reader), kind = info >> 24 & 0x1f;
+		uint32_t name = tally_reader_u32(&reader), info = tally_reader_u32(&reader),
+			 kind = info >> 24 & 0x1f;
 		tally_reader_u32(&reader); /* its size, or another type */
 		if (reader.failed || kind >= KINDS)
 			return;
-		tally_reader_bytes(&reader, EXTRA[kind].once + (size_t)EXTRA[kind].each * (info & 0xffff));
+		tally_reader_bytes(&reader,
+				   EXTRA[kind].once + (size_t)EXTRA[kind].each * (info & 0xffff));
 		for (size_t i = 0; i < count; i++)
 			if (ids[i] == id)
 				names[i] = name_at(all, names_size, name);

@@ -10,7 +10,8 @@ enum { CAPABILITY_PERFMON = 38 }; /* younger than some systems' headers */
 
 static bool in_initial_user_namespace(void)
 {
-	static const ino_t initial = 0xEFFFFFFDu; /* the kernel's PROC_USER_INIT_INO, fixed since Linux 3.8 */
+	/* the kernel's PROC_USER_INIT_INO, fixed since Linux 3.8 */
+	static const ino_t initial = 0xEFFFFFFDu;
 	struct stat status;
 	if (stat("/proc/self/ns/user", &status))
 		return true; /* a kernel without user namespaces has one */
@@ -37,5 +38,6 @@ void tally_capabilities_read(struct tally_capabilities *out)
 
 bool tally_capabilities_monitor(const struct tally_capabilities *capabilities)
 {
-	return capabilities->initial_namespace && (capabilities->perfmon || capabilities->sys_admin);
+	return capabilities->initial_namespace &&
+	       (capabilities->perfmon || capabilities->sys_admin);
 }

@@ -1,7 +1,7 @@
 /* The privileges that perf events ask for: capabilities(7), perf_event_open(2).
  *
- * The kernel asks for them in the *initial* user namespace: a root of `unshare -r` or of a rootless container
- * holds every bit and none of them counts.
+ * The kernel asks for them in the *initial* user namespace: a root of `unshare -r` or of a rootless
+ * container holds every bit and none of them counts.
  */
 #ifndef TALLY_MACHINE_CAPABILITY_H
 #define TALLY_MACHINE_CAPABILITY_H

@@ -43,10 +43,14 @@ void tally_container_marks_read(struct tally_container_marks *out)
 
 static enum tally_container_kind kind_by_name(const char *text)
 {
-	static const struct { const char *word; enum tally_container_kind kind; } words[] = {
-		{ "kubepods", TALLY_CONTAINER_KUBERNETES }, { "libpod", TALLY_CONTAINER_PODMAN },
-		{ "podman", TALLY_CONTAINER_PODMAN },       { "docker", TALLY_CONTAINER_DOCKER },
-		{ "lxc", TALLY_CONTAINER_LXC },             { "systemd-nspawn", TALLY_CONTAINER_NSPAWN },
+	static const struct { const char *word; enum tally_container_kind kind;
+	} words[] = {
+		{ "kubepods", TALLY_CONTAINER_KUBERNETES },
+		{ "libpod", TALLY_CONTAINER_PODMAN },
+		{ "podman", TALLY_CONTAINER_PODMAN },
+		{ "docker", TALLY_CONTAINER_DOCKER },
+		{ "lxc", TALLY_CONTAINER_LXC },
+		{ "systemd-nspawn", TALLY_CONTAINER_NSPAWN },
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strstr(text, words[i].word))
@@ -54,13 +58,18 @@ static enum tally_container_kind kind_by_name(const char *text)
 	return TALLY_CONTAINER_NONE;
 }
 
-/* A runtime's own directory in the path, not a service that is merely called so ("/system.slice/docker.service"). */
+/* A runtime's own directory in the path, not a service that is merely called so
+ * ("/system.slice/docker.service"). */
 static enum tally_container_kind kind_by_cgroup(const char *cgroup)
 {
-	static const struct { const char *part; enum tally_container_kind kind; } parts[] = {
-		{ "/kubepods", TALLY_CONTAINER_KUBERNETES }, { "/libpod-", TALLY_CONTAINER_PODMAN },
-		{ "/docker/", TALLY_CONTAINER_DOCKER },      { "/docker-", TALLY_CONTAINER_DOCKER },
-		{ "/lxc/", TALLY_CONTAINER_LXC },            { "/lxc.payload", TALLY_CONTAINER_LXC },
+	static const struct { const char *part; enum tally_container_kind kind;
+	} parts[] = {
+		{ "/kubepods", TALLY_CONTAINER_KUBERNETES },
+		{ "/libpod-", TALLY_CONTAINER_PODMAN },
+		{ "/docker/", TALLY_CONTAINER_DOCKER },
+		{ "/docker-", TALLY_CONTAINER_DOCKER },
+		{ "/lxc/", TALLY_CONTAINER_LXC },
+		{ "/lxc.payload", TALLY_CONTAINER_LXC },
 	};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (strstr(cgroup, parts[i].part))
@@ -73,7 +82,8 @@ enum tally_container_kind tally_container_kind_of(const struct tally_container_m
 	enum tally_container_kind kind = kind_by_cgroup(marks->cgroup);
 	if (kind)
 		return kind;
-	if (!marks->foreign_pid_namespace && !(marks->foreign_user_namespace && marks->containerenv))
+	if (!marks->foreign_pid_namespace &&
+	    !(marks->foreign_user_namespace && marks->containerenv))
 		return TALLY_CONTAINER_NONE;
 	if (marks->kubernetes_environment)
 		return TALLY_CONTAINER_KUBERNETES;

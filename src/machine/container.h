@@ -1,8 +1,8 @@
 /* Whether this process lives in a container, and of which kind: that decides which cure helps.
  *
- * There is no call for it.  Files left in an image (/.dockerenv) outlive the container, so marks count only
- * where a namespace differs from the initial one, whose inode numbers are fixed (linux/proc_ns.h), or where the
- * cgroup's path names a runtime.
+ * There is no call for it.  Files left in an image (/.dockerenv) outlive the container, so marks
+ * count only where a namespace differs from the initial one, whose inode numbers are fixed
+ * (linux/proc_ns.h), or where the cgroup's path names a runtime.
  */
 #ifndef TALLY_MACHINE_CONTAINER_H
 #define TALLY_MACHINE_CONTAINER_H
@@ -23,7 +23,8 @@ enum tally_container_kind {
 struct tally_container_marks {
 	bool foreign_pid_namespace, foreign_user_namespace;
 	bool dockerenv, containerenv, kubernetes_environment;
-	char manager[32];  /* /run/systemd/container or $container: "podman", "lxc", "systemd-nspawn", … */
+	char manager
+		[32]; /* /run/systemd/container or $container: "podman", "lxc", "systemd-nspawn", … */
 	char cgroup[1024]; /* /proc/1/cgroup or /proc/self/cgroup */
 };
 

@@ -24,8 +24,9 @@ static void skip_blanks(struct cpu_parser *parser)
 
 static int list_error(struct cpu_parser *parser, const char *wanted)
 {
-	tally_error_set(parser->err, -EINVAL, "'%.200s' is no list of CPUs like 0-3,7: expected %s at column %zu", parser->text,
-			wanted, (size_t)(parser->at - parser->text) + 1);
+	tally_error_set(parser->err, -EINVAL,
+			"'%.200s' is no list of CPUs like 0-3,7: expected %s at column %zu",
+			parser->text, wanted, (size_t)(parser->at - parser->text) + 1);
 	if (parser->err)
 		parser->err->position = (int)(parser->at - parser->text);
 	return -EINVAL;
@@ -142,7 +143,8 @@ char *tally_cpu_list_text(const struct tally_cpu_list *list, struct tally_arena 
 {
 	struct tally_buffer text = { 0 };
 	for (size_t i = 0, next; i < list->count; i = next) {
-		for (next = i + 1; next < list->count && list->cpus[next] == list->cpus[next - 1] + 1;)
+		for (next = i + 1;
+		     next < list->count && list->cpus[next] == list->cpus[next - 1] + 1;)
 			next++;
 		tally_buffer_printf(&text, "%s%u", i ? "," : "", list->cpus[i]);
 		if (next > i + 1)
@@ -171,7 +173,8 @@ int tally_cpu_list_read(enum tally_cpu_set set, struct tally_cpu_list *out, stru
 	struct tally_buffer text = { 0 };
 	char counted[32];
 	const char *list = counted;
-	long number = sysconf(set == TALLY_CPU_ONLINE ? _SC_NPROCESSORS_ONLN : _SC_NPROCESSORS_CONF);
+	long number = sysconf(set == TALLY_CPU_ONLINE ? _SC_NPROCESSORS_ONLN
+						      : _SC_NPROCESSORS_CONF);
 	snprintf(counted, sizeof(counted), "0-%ld", number > 0 ? number - 1 : 0);
 	if (!tally_buffer_read_file(&text, AT_FDCWD, paths[set], 1 << 16) && text.length > 1)
 		list = tally_buffer_string(&text);
@@ -192,7 +195,8 @@ static bool cpuinfo_value(const char *cpuinfo, const char *key, char *out, size_
 				value++;
 			if (*value == ':') {
 				value += 1 + (value[1] == ' ');
-				snprintf(out, size, "%.*s", (int)(end > value ? end - value : 0), value);
+				snprintf(out, size, "%.*s", (int)(end > value ? end - value : 0),
+					 value);
 				return true;
 			}
 		}
@@ -212,8 +216,10 @@ static bool has_word(const char *words, const char *word)
 
 void tally_cpu_model_parse(const char *cpuinfo, struct tally_cpu_model *out)
 {
-	/* Where other architectures name the CPU: s390 and POWER write "cpu", arm64 nothing at all. */
-	static const char *const names[] = { "model name", "cpu model", "Processor", "cpu", "uarch" };
+	/* Where other architectures name the CPU: s390 and POWER write "cpu", arm64 nothing at
+	 * all. */
+	static const char *const names[] = { "model name", "cpu model", "Processor", "cpu",
+					     "uarch" };
 	char vendor[32], family[16], model[16], stepping[16], flags[8192];
 	*out = (struct tally_cpu_model){ 0 };
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -222,7 +228,8 @@ void tally_cpu_model_parse(const char *cpuinfo, struct tally_cpu_model *out)
 	if (cpuinfo_value(cpuinfo, "vendor_id", vendor, sizeof(vendor)) &&
 	    cpuinfo_value(cpuinfo, "cpu family", family, sizeof(family)) &&
 	    cpuinfo_value(cpuinfo, "model", model, sizeof(model))) {
-		if (!cpuinfo_value(cpuinfo, "stepping", stepping, sizeof(stepping)) || !isdigit((unsigned char)*stepping))
+		if (!cpuinfo_value(cpuinfo, "stepping", stepping, sizeof(stepping)) ||
+		    !isdigit((unsigned char)*stepping))
 			strcpy(stepping, "0");
 		snprintf(out->id, sizeof(out->id), "%s,%s,%s,%s", vendor, family, model, stepping);
 	}
@@ -236,8 +243,10 @@ void tally_cpu_model_read(struct tally_cpu_model *out)
 	tally_buffer_read_file(&text, AT_FDCWD, "/proc/cpuinfo", 64 << 20);
 	tally_cpu_model_parse(tally_buffer_string(&text), out);
 	tally_buffer_clear(&text);
-	if (!out->id[0] && !tally_buffer_read_file(&text, AT_FDCWD,
-						   "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", 256)) {
+	if (!out->id[0] &&
+	    !tally_buffer_read_file(&text, AT_FDCWD,
+				    "/sys/devices/system/cpu/cpu0/regs/identification/midr_el1",
+				    256)) {
 		const char *midr = tally_buffer_string(&text);
 		snprintf(out->id, sizeof(out->id), "%.*s", (int)strcspn(midr, "\n"), midr);
 	}

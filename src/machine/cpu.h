@@ -1,7 +1,7 @@
 /* CPUs: the lists that the kernel writes ("0-3,7"), what they are, how they share caches.
  *
- * sysfs: Documentation/ABI/testing/sysfs-devices-system-cpu.  Lists live on the heap, the rest in the caller's
- * arena.
+ * sysfs: Documentation/ABI/testing/sysfs-devices-system-cpu.  Lists live on the heap, the rest in
+ * the caller's arena.
  */
 #ifndef TALLY_MACHINE_CPU_H
 #define TALLY_MACHINE_CPU_H
@@ -18,7 +18,8 @@ struct tally_cpu_list {
 	size_t count;
 };
 
-/* Parses "0-3,7" (blanks around and a comma at the end allowed; empty text is an empty list): 0, or -EINVAL with the position. */
+/* Parses "0-3,7" (blanks around and a comma at the end allowed; empty text is an empty list): 0, or
+ * -EINVAL with the position. */
 int tally_cpu_list_parse(const char *text, struct tally_cpu_list *out, struct tally_error *err);
 /* The same of what somebody asked for, which is not empty. */
 int tally_cpu_list_asked(const char *text, struct tally_cpu_list *out, struct tally_error *err);
@@ -34,12 +35,13 @@ int tally_cpu_list_contains(const struct tally_cpu_list *list, unsigned cpu);
 enum tally_cpu_set { TALLY_CPU_ONLINE, TALLY_CPU_POSSIBLE, TALLY_CPU_PRESENT };
 
 /* The machine's list; where sysfs is hidden, 0 … sysconf's number − 1. */
-int tally_cpu_list_read(enum tally_cpu_set set, struct tally_cpu_list *out, struct tally_error *err);
+int tally_cpu_list_read(enum tally_cpu_set set, struct tally_cpu_list *out,
+			struct tally_error *err);
 
 /* What the CPU is, as perf puts it into a recording. */
 struct tally_cpu_model {
 	char name[128]; /* "AMD EPYC"; "" when unknown */
-	char id[96];    /* "AuthenticAMD,25,17,1" on x86; the MIDR in hex on arm64; "" when unknown */
+	char id[96]; /* "AuthenticAMD,25,17,1" on x86; the MIDR in hex on arm64; "" when unknown */
 	int hypervisor; /* 1: x86's cpuid says that a hypervisor runs below; 0 elsewhere */
 };
 
@@ -72,9 +74,9 @@ struct tally_cpu_topology {
 /* Where one CPU is, and the NUMA node that it is next to; −1 where sysfs doesn't say. */
 void tally_cpu_place_read(const char *root, unsigned cpu, struct tally_cpu_place *out, int *node);
 
-/* `root` is NULL for the machine's own (/sys/devices/system/cpu).  What sysfs doesn't say is left out.
- * 0 or -ENOMEM. */
-int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus, struct tally_arena *arena,
-			    struct tally_cpu_topology *out);
+/* `root` is NULL for the machine's own (/sys/devices/system/cpu).  What sysfs doesn't say is left
+ * out. 0 or -ENOMEM. */
+int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus,
+			    struct tally_arena *arena, struct tally_cpu_topology *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* The lines that a person types or changes; which ones depends on how this process is confined.  For finding.c,
- * finding_machine.c and refusal.c. */
+/* The lines that a person types or changes; which ones depends on how this process is confined.
+ * For finding.c, finding_machine.c and refusal.c. */
 #ifndef TALLY_MACHINE_CURE_H
 #define TALLY_MACHINE_CURE_H
 
@@ -24,28 +24,31 @@ void tally_finding_cause(struct tally_finding *finding, const char *format, ...)
 void tally_finding_cure(struct tally_finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-void tally_cure_sysctl(struct tally_finding *finding, const struct tally_machine_facts *facts, const char *setting,
-		       long value);
+void tally_cure_sysctl(struct tally_finding *finding, const struct tally_machine_facts *facts,
+		       const char *setting, long value);
 /* "sudo sysctl kernel.perf_event_paranoid=LEVEL  # EFFECT" */
-void tally_cure_paranoid(struct tally_finding *finding, const struct tally_machine_facts *facts, int level,
-			 const char *effect);
+void tally_cure_paranoid(struct tally_finding *finding, const struct tally_machine_facts *facts,
+			 int level, const char *effect);
 void tally_cure_capability(struct tally_finding *finding, const struct tally_machine_facts *facts);
 /* A level of kernel.perf_event_paranoid, or CAP_PERFMON. */
-void tally_cure_privilege(struct tally_finding *finding, const struct tally_machine_facts *facts, int level);
+void tally_cure_privilege(struct tally_finding *finding, const struct tally_machine_facts *facts,
+			  int level);
 void tally_cure_seccomp(struct tally_finding *finding, const struct tally_machine_facts *facts);
 void tally_cure_pmu(struct tally_finding *finding, const struct tally_machine_facts *facts);
 void tally_cure_memlock(struct tally_finding *finding, const struct tally_machine_facts *facts);
 void tally_cure_descriptors(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
-/* Cause and cure (and the id, where none is set) of a gate that isn't the kernel; false when it is. */
+/* Cause and cure (and the id, where none is set) of a gate that isn't the kernel; false when it
+ * is. */
 bool tally_gate_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
 /* Cause and cure of tracepoints that can't be looked up; false when they can. */
 bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
 /* The groups that finding_machine.c makes. */
-struct tally_finding *tally_findings_add(struct tally_findings *findings, enum tally_finding_group group,
-					 const char *id, const char *title);
+struct tally_finding *tally_findings_add(struct tally_findings *findings,
+					 enum tally_finding_group group, const char *id,
+					 const char *title);
 void tally_findings_hardware(const struct tally_machine_facts *facts, struct tally_findings *out);
 void tally_findings_kernel(const struct tally_machine_facts *facts, struct tally_findings *out);
 void tally_findings_limits(const struct tally_machine_facts *facts, struct tally_findings *out);

@@ -11,8 +11,8 @@
 /* PMUs that count in a core, by the names that the kernel's drivers give them. */
 static bool is_core_pmu(const char *name)
 {
-	static const char *const beginnings[] = { "cpu_core", "cpu_atom", "cpu_lowpower", "armv", "apple_",
-						  "cpum_cf", "riscv" };
+	static const char *const beginnings[] = { "cpu_core", "cpu_atom", "cpu_lowpower", "armv",
+						  "apple_",   "cpum_cf",  "riscv" };
 	if (!strcmp(name, "cpu"))
 		return true;
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
@@ -29,8 +29,8 @@ static void read_pmus(char *out, size_t size)
 	DIR *directory = opendir("/sys/bus/event_source/devices");
 	while (directory && (entry = readdir(directory)))
 		if (is_core_pmu(entry->d_name) && length + strlen(entry->d_name) + 2 < size)
-			length += (size_t)snprintf(out + length, size - length, "%s%s", length ? " " : "",
-						   entry->d_name);
+			length += (size_t)snprintf(out + length, size - length, "%s%s",
+						   length ? " " : "", entry->d_name);
 	if (directory)
 		closedir(directory);
 }

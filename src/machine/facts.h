@@ -1,4 +1,5 @@
-/* All that `tally doctor` knows of this machine and user, gathered once; the findings are a pure function of it. */
+/* All that `tally doctor` knows of this machine and user, gathered once; the findings are a pure
+ * function of it. */
 #ifndef TALLY_MACHINE_FACTS_H
 #define TALLY_MACHINE_FACTS_H
 
@@ -23,7 +24,8 @@ struct tally_machine_facts {
 	size_t online_cpus;
 	uint32_t page_bytes;
 	struct tally_cpu_model cpu;
-	char pmus[256];   /* kinds of CPU PMUs that sysfs lists, blank-separated: "cpu"; "" when none */
+	char pmus
+		[256]; /* kinds of CPU PMUs that sysfs lists, blank-separated: "cpu"; "" when none */
 
 	struct tally_sysctls sysctls;
 	struct tally_capabilities capabilities;
@@ -37,15 +39,16 @@ struct tally_machine_facts {
 	int own, own_kernel, system_wide, hardware, breakpoint, tracepoint, tracepoint_raw;
 	struct tally_overflow_probe clock_overflow, hardware_overflow;
 	struct tally_trace_probe tracefs;
-	const char *simulated; /* why there is no simulated PMU, "" where there is one; set by who knows: NULL says nothing of it */
+	const char *
+		simulated; /* why there is no simulated PMU, "" where there is one; set by who knows: NULL says nothing of it */
 	int kallsyms;     /* 1 addresses shown, 0 hidden, -1 no such file */
 };
 
 /* Everything, with all probes: some 60 ms, most of it in busy loops that sample themselves. */
 void tally_machine_facts_read(struct tally_machine_facts *out);
 
-/* What explains a refusal, without opening any event: well below a millisecond.  Probes stay NOT_TRIED but for
- * `reach`. */
+/* What explains a refusal, without opening any event: well below a millisecond.  Probes stay
+ * NOT_TRIED but for `reach`. */
 void tally_machine_facts_read_quickly(struct tally_machine_facts *out);
 
 #endif

@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
-struct tally_finding *tally_findings_add(struct tally_findings *findings, enum tally_finding_group group,
-					 const char *id, const char *title)
+struct tally_finding *tally_findings_add(struct tally_findings *findings,
+					 enum tally_finding_group group, const char *id,
+					 const char *title)
 {
-	/* The table is as large as the list of findings written here; the last one would be reused, not overrun. */
-	size_t index = findings->count < TALLY_FINDINGS_MAX ? findings->count++ : TALLY_FINDINGS_MAX - 1;
+	/* The table is as large as the list of findings written here; the last one would be reused,
+	 * not overrun. */
+	size_t index = findings->count < TALLY_FINDINGS_MAX ? findings->count++
+							    : TALLY_FINDINGS_MAX - 1;
 	struct tally_finding *finding = &findings->items[index];
 	memset(finding, 0, sizeof(*finding));
 	finding->group = group;
@@ -16,7 +19,8 @@ struct tally_finding *tally_findings_add(struct tally_findings *findings, enum t
 	return finding;
 }
 
-const struct tally_finding *tally_findings_find(const struct tally_findings *findings, const char *id)
+const struct tally_finding *tally_findings_find(const struct tally_findings *findings,
+						const char *id)
 {
 	for (size_t i = 0; i < findings->count; i++)
 		if (!strcmp(findings->items[i].id, id))
@@ -32,11 +36,12 @@ const char *tally_finding_state_text(enum tally_finding_state state)
 
 const char *tally_finding_group_text(enum tally_finding_group group)
 {
-	static const char *const texts[] = { "verdict", "privilege", "hardware", "kernel", "limit" };
+	static const char *const texts[] = { "verdict", "privilege", "hardware", "kernel",
+					     "limit" };
 	return texts[group];
 }
 
-/* ---- verdicts: what one may do ----------------------------------------------------------------------- */
+/* ---- verdicts: what one may do ------------------------------------------- */
 
 /* Takes cause and cure from the refusal's explanation. */
 static void refuse(struct tally_finding *finding, const struct tally_machine_facts *facts,
@@ -48,7 +53,8 @@ static void refuse(struct tally_finding *finding, const struct tally_machine_fac
 		memcpy(finding->cause, why.cause, sizeof(finding->cause));
 		memcpy(finding->cure, why.cure, sizeof(finding->cure));
 	} else if (refusal->errno_code > 0) {
-		tally_finding_cause(finding, "perf_event_open says: %s", strerror(refusal->errno_code));
+		tally_finding_cause(finding, "perf_event_open says: %s",
+				    strerror(refusal->errno_code));
 	} else {
 		tally_gate_explain(finding, facts);
 	}
@@ -56,14 +62,17 @@ static void refuse(struct tally_finding *finding, const struct tally_machine_fac
 
 static void verdict_stat(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "stat", "stat");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "stat",
+							   "stat");
 	if (facts->own) {
 		tally_finding_detail(finding, "nothing can be counted");
-		refuse(finding, facts, TALLY_FINDING_MISSING, &(struct tally_refusal){ .errno_code = facts->own });
+		refuse(finding, facts, TALLY_FINDING_MISSING,
+		       &(struct tally_refusal){ .errno_code = facts->own });
 	} else if (facts->own_kernel) {
 		tally_finding_detail(finding, "counts your own programs, in user mode only");
 		refuse(finding, facts, TALLY_FINDING_LIMITED,
-		       &(struct tally_refusal){ .errno_code = facts->own_kernel, .kernel_included = true });
+		       &(struct tally_refusal){ .errno_code = facts->own_kernel,
+						.kernel_included = true });
 	} else {
 		tally_finding_detail(finding, "counts your own programs, in user mode and kernel");
 	}
@@ -71,13 +80,15 @@ static void verdict_stat(const struct tally_machine_facts *facts, struct tally_f
 
 static void verdict_record(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "record", "record");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "record",
+							   "record");
 	const struct tally_overflow_probe *clock = &facts->clock_overflow;
 	const char *by = facts->hardware_overflow.samples ? "hardware cycles" : "the CPU clock";
 	if (facts->own || clock->open_errno) {
 		int code = facts->own ? facts->own : clock->open_errno;
 		tally_finding_detail(finding, "nothing can be sampled");
-		refuse(finding, facts, TALLY_FINDING_MISSING, &(struct tally_refusal){ .errno_code = code });
+		refuse(finding, facts, TALLY_FINDING_MISSING,
+		       &(struct tally_refusal){ .errno_code = code });
 	} else if (clock->map_errno) {
 		tally_finding_detail(finding, "no ring can be mapped");
 		refuse(finding, facts, TALLY_FINDING_MISSING,
@@ -85,19 +96,25 @@ static void verdict_record(const struct tally_machine_facts *facts, struct tally
 	} else if (!clock->samples && !facts->hardware_overflow.samples) {
 		finding->state = TALLY_FINDING_MISSING;
 		tally_finding_detail(finding, "events open, but no sample arrives");
-		tally_finding_cause(finding, "neither the clock's overflows nor the hardware's reach this process");
+		tally_finding_cause(
+			finding,
+			"neither the clock's overflows nor the hardware's reach this process");
 	} else if (facts->own_kernel) {
-		tally_finding_detail(finding, "samples your own programs by %s, in user mode only", by);
+		tally_finding_detail(finding, "samples your own programs by %s, in user mode only",
+				     by);
 		refuse(finding, facts, TALLY_FINDING_LIMITED,
-		       &(struct tally_refusal){ .errno_code = facts->own_kernel, .kernel_included = true });
+		       &(struct tally_refusal){ .errno_code = facts->own_kernel,
+						.kernel_included = true });
 	} else {
-		tally_finding_detail(finding, "samples your own programs by %s, in user mode and kernel", by);
+		tally_finding_detail(
+			finding, "samples your own programs by %s, in user mode and kernel", by);
 	}
 }
 
 static void verdict_system_wide(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "system-wide", "system-wide");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT,
+							   "system-wide", "system-wide");
 	if (!facts->system_wide) {
 		tally_finding_detail(finding, "counts and samples all programs (-a)");
 		return;
@@ -109,7 +126,8 @@ static void verdict_system_wide(const struct tally_machine_facts *facts, struct 
 
 static void verdict_tracepoints(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "tracepoints", "tracepoints");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT,
+							   "tracepoints", "tracepoints");
 	if (tally_gate_explain(finding, facts)) {
 		finding->state = TALLY_FINDING_MISSING;
 		tally_finding_detail(finding, "none can be opened");
@@ -119,11 +137,13 @@ static void verdict_tracepoints(const struct tally_machine_facts *facts, struct 
 	} else if (facts->tracepoint) {
 		tally_finding_detail(finding, "none can be opened");
 		refuse(finding, facts, TALLY_FINDING_MISSING,
-		       &(struct tally_refusal){ .errno_code = facts->tracepoint, .kernel_included = true });
+		       &(struct tally_refusal){ .errno_code = facts->tracepoint,
+						.kernel_included = true });
 	} else if (facts->tracepoint_raw) {
 		tally_finding_detail(finding, "can be counted, but their fields not read");
 		refuse(finding, facts, TALLY_FINDING_LIMITED,
-		       &(struct tally_refusal){ .errno_code = facts->tracepoint_raw, .tracepoint_data = true });
+		       &(struct tally_refusal){ .errno_code = facts->tracepoint_raw,
+						.tracepoint_data = true });
 	} else {
 		tally_finding_detail(finding, "counted and recorded with their fields");
 	}
@@ -131,7 +151,8 @@ static void verdict_tracepoints(const struct tally_machine_facts *facts, struct 
 
 static void verdict_hardware(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "hardware", "hardware counters");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_VERDICT, "hardware",
+							   "hardware counters");
 	const struct tally_overflow_probe *overflow = &facts->hardware_overflow;
 	if (facts->hardware) {
 		tally_finding_detail(finding, "no cycles, instructions or cache misses");
@@ -139,29 +160,32 @@ static void verdict_hardware(const struct tally_machine_facts *facts, struct tal
 		       &(struct tally_refusal){ .errno_code = facts->hardware, .hardware = true });
 	} else if (!overflow->samples) {
 		finding->state = TALLY_FINDING_LIMITED;
-		tally_finding_detail(finding, overflow->count ? "count, but can't be sampled" : "open, but don't count");
+		tally_finding_detail(finding, overflow->count ? "count, but can't be sampled"
+							      : "open, but don't count");
 		tally_finding_cause(finding, "see 'counter overflows' below");
 	} else {
 		tally_finding_detail(finding, "count, and sample at overflows");
 	}
 }
 
-/* ---- who may open events ------------------------------------------------------------------------------ */
+/* ---- who may open events ------------------------------------------------- */
 
 static void finding_gate(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding =
-		tally_findings_add(out, TALLY_FINDING_PRIVILEGE, "perf-event-open", "perf_event_open");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_PRIVILEGE,
+							   "perf-event-open", "perf_event_open");
 	if (tally_gate_explain(finding, facts)) {
 		finding->state = TALLY_FINDING_MISSING;
 		if (facts->reach == TALLY_PROBE_KILLED)
 			tally_finding_detail(finding, "kills the process");
 		else
-			tally_finding_detail(finding, "doesn't reach the kernel (%s)", strerror(facts->reach));
+			tally_finding_detail(finding, "doesn't reach the kernel (%s)",
+					     strerror(facts->reach));
 		return;
 	}
-	tally_finding_detail(finding, facts->seccomp > 0 ? "reaches the kernel, through a seccomp filter"
-							 : "reaches the kernel; no seccomp filter");
+	tally_finding_detail(finding, facts->seccomp > 0
+					      ? "reaches the kernel, through a seccomp filter"
+					      : "reaches the kernel; no seccomp filter");
 }
 
 static void finding_paranoid(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -183,7 +207,8 @@ static void finding_paranoid(const struct tally_machine_facts *facts, struct tal
 	bool closed_whole = level > 2 && facts->own;
 	finding->state = closed_whole ? TALLY_FINDING_MISSING : TALLY_FINDING_LIMITED;
 	tally_finding_cause(finding, "without CAP_PERFMON, this level closes %s",
-			    closed_whole ? "everything, on this distribution's kernel" : closed[level < 2 ? level : 2]);
+			    closed_whole ? "everything, on this distribution's kernel"
+					 : closed[level < 2 ? level : 2]);
 	if (level > 1)
 		tally_cure_paranoid(finding, facts, 1, "opens the kernel's side of your programs");
 	if (level > 0)
@@ -191,19 +216,23 @@ static void finding_paranoid(const struct tally_machine_facts *facts, struct tal
 	tally_cure_paranoid(finding, facts, -1, "opens tracepoints' data too");
 }
 
-static void finding_capabilities(const struct tally_machine_facts *facts, struct tally_findings *out)
+static void finding_capabilities(const struct tally_machine_facts *facts,
+				 struct tally_findings *out)
 {
 	const struct tally_capabilities *have = &facts->capabilities;
-	const struct { bool held; const char *name; } names[] = {
-		{ have->perfmon, "PERFMON" }, { have->sys_admin, "SYS_ADMIN" }, { have->sys_ptrace, "SYS_PTRACE" },
-		{ have->syslog, "SYSLOG" },   { have->ipc_lock, "IPC_LOCK" },
+	const struct { bool held; const char *name;
+	} names[] = {
+		{ have->perfmon, "PERFMON" },       { have->sys_admin, "SYS_ADMIN" },
+		{ have->sys_ptrace, "SYS_PTRACE" }, { have->syslog, "SYSLOG" },
+		{ have->ipc_lock, "IPC_LOCK" },
 	};
 	struct tally_finding *finding =
 		tally_findings_add(out, TALLY_FINDING_PRIVILEGE, "capabilities", "capabilities");
 	size_t length = 0;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (names[i].held)
-			length += (size_t)snprintf(finding->detail + length, sizeof(finding->detail) - length, "%s%s",
+			length += (size_t)snprintf(finding->detail + length,
+						   sizeof(finding->detail) - length, "%s%s",
 						   length ? ", " : "", names[i].name);
 	if (!length)
 		tally_finding_detail(finding, "none that perf events ask for");
@@ -211,7 +240,9 @@ static void finding_capabilities(const struct tally_machine_facts *facts, struct
 		return;
 	finding->state = TALLY_FINDING_LIMITED;
 	if (length && !have->initial_namespace)
-		tally_finding_cause(finding, "they are held in a user namespace, where they don't count for perf events");
+		tally_finding_cause(
+			finding,
+			"they are held in a user namespace, where they don't count for perf events");
 	else
 		tally_finding_cause(finding, "without CAP_PERFMON the paranoid level decides, "
 					     "and other users' programs are closed");
@@ -220,12 +251,14 @@ static void finding_capabilities(const struct tally_machine_facts *facts, struct
 
 static void finding_container(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_PRIVILEGE, "container", "container");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_PRIVILEGE,
+							   "container", "container");
 	tally_finding_detail(finding, "%s", tally_container_kind_text(facts->container));
 	if (!facts->capabilities.initial_namespace && facts->container == TALLY_CONTAINER_NONE)
 		tally_finding_detail(finding, "none, but in a user namespace of its own");
 	if (facts->lockdown) {
-		finding = tally_findings_add(out, TALLY_FINDING_PRIVILEGE, "lockdown", "kernel lockdown");
+		finding = tally_findings_add(out, TALLY_FINDING_PRIVILEGE, "lockdown",
+					     "kernel lockdown");
 		finding->state = TALLY_FINDING_MISSING;
 		tally_finding_detail(finding, "confidentiality");
 		tally_finding_cause(finding, "this mode forbids perf events to everybody");

@@ -13,11 +13,12 @@ static bool not_tried(struct tally_finding *finding, const struct tally_machine_
 	return true;
 }
 
-/* ---- hardware ---------------------------------------------------------------------------------------- */
+/* ---- hardware ------------------------------------------------------------ */
 
 static void finding_pmu(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_HARDWARE, "pmu", "hardware counters");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_HARDWARE, "pmu",
+							   "hardware counters");
 	const char *name = facts->cpu.name[0] ? facts->cpu.name : facts->arch;
 	const char *virtual = facts->cpu.hypervisor ? ", virtual" : "";
 	const char *pmus = facts->pmus[0] ? facts->pmus : facts->hardware ? "none" : "there";
@@ -31,7 +32,8 @@ static void finding_pmu(const struct tally_machine_facts *facts, struct tally_fi
 		memcpy(finding->cause, why.cause, sizeof(finding->cause));
 		memcpy(finding->cure, why.cure, sizeof(finding->cure));
 	} else {
-		tally_finding_cause(finding, "cycles can't be opened: %s", strerror(facts->hardware));
+		tally_finding_cause(finding, "cycles can't be opened: %s",
+				    strerror(facts->hardware));
 		tally_cure_pmu(finding, facts);
 	}
 }
@@ -50,7 +52,8 @@ static void finding_overflow(const struct tally_machine_facts *facts, struct tal
 	finding->state = TALLY_FINDING_MISSING;
 	tally_finding_cure(finding, "record by the clock: -e cpu-clock");
 	if (overflow->open_errno > 0) {
-		tally_finding_detail(finding, "sampling cycles can't be opened: %s", strerror(overflow->open_errno));
+		tally_finding_detail(finding, "sampling cycles can't be opened: %s",
+				     strerror(overflow->open_errno));
 		tally_finding_cause(finding, "the PMU has no interrupt that works here");
 	} else if (overflow->map_errno) {
 		tally_finding_detail(finding, "not tried: the ring can't be mapped (%s)",
@@ -58,12 +61,16 @@ static void finding_overflow(const struct tally_machine_facts *facts, struct tal
 		tally_finding_cause(finding, "see 'ring memory'");
 	} else if (!overflow->running_ns || !overflow->count) {
 		tally_finding_detail(finding, "the counter never counted");
-		tally_finding_cause(finding, "%s", overflow->running_ns
-						       ? "the hypervisor shows counters, but they stand still"
-						       : "all counters are taken, by pinned events or the NMI watchdog");
+		tally_finding_cause(
+			finding, "%s",
+			overflow->running_ns
+				? "the hypervisor shows counters, but they stand still"
+				: "all counters are taken, by pinned events or the NMI watchdog");
 	} else {
-		tally_finding_detail(finding, "none arrived in %llu cycles", (unsigned long long)overflow->count);
-		tally_finding_cause(finding, "the counters count, but their interrupts are not delivered%s",
+		tally_finding_detail(finding, "none arrived in %llu cycles",
+				     (unsigned long long)overflow->count);
+		tally_finding_cause(finding,
+				    "the counters count, but their interrupts are not delivered%s",
 				    facts->cpu.hypervisor ? " by the hypervisor" : "");
 	}
 }
@@ -73,18 +80,22 @@ static void finding_clock(const struct tally_machine_facts *facts, struct tally_
 	const struct tally_overflow_probe *clock = &facts->clock_overflow;
 	if (facts->own || clock->open_errno)
 		return;
-	struct tally_finding *finding =
-		tally_findings_add(out, TALLY_FINDING_HARDWARE, "clock-overflow", "clock overflows");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_HARDWARE,
+							   "clock-overflow", "clock overflows");
 	if (clock->samples) {
 		tally_finding_detail(finding, "arrive");
 		return;
 	}
 	finding->state = TALLY_FINDING_MISSING;
 	if (clock->map_errno)
-		tally_finding_detail(finding, "the ring can't be mapped: %s", strerror(clock->map_errno));
+		tally_finding_detail(finding, "the ring can't be mapped: %s",
+				     strerror(clock->map_errno));
 	else
-		tally_finding_detail(finding, "none arrived in %llu ns", (unsigned long long)clock->count);
-	tally_finding_cause(finding, clock->map_errno ? "see 'ring memory'" : "the kernel's timers don't reach perf events");
+		tally_finding_detail(finding, "none arrived in %llu ns",
+				     (unsigned long long)clock->count);
+	tally_finding_cause(finding, clock->map_errno
+					     ? "see 'ring memory'"
+					     : "the kernel's timers don't reach perf events");
 }
 
 static void finding_watchdog(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -95,7 +106,8 @@ static void finding_watchdog(const struct tally_machine_facts *facts, struct tal
 		tally_findings_add(out, TALLY_FINDING_HARDWARE, "nmi-watchdog", "NMI watchdog");
 	finding->state = TALLY_FINDING_LIMITED;
 	tally_finding_detail(finding, "on");
-	tally_finding_cause(finding, "it holds one hardware counter on every CPU, so groups may lack one");
+	tally_finding_cause(finding,
+			    "it holds one hardware counter on every CPU, so groups may lack one");
 	tally_cure_sysctl(finding, facts, "kernel.nmi_watchdog", 0);
 }
 
@@ -118,7 +130,9 @@ static void finding_breakpoint(const struct tally_machine_facts *facts, struct t
 		memcpy(finding->cause, why.cause, sizeof(finding->cause));
 		memcpy(finding->cure, why.cure, sizeof(finding->cure));
 	} else if (facts->breakpoint == ENOSPC) {
-		tally_finding_cause(finding, "all debug registers are taken, by a debugger or another profiler");
+		tally_finding_cause(
+			finding,
+			"all debug registers are taken, by a debugger or another profiler");
 		tally_finding_cure(finding, "end the debugger that watches this program");
 	} else {
 		tally_finding_cause(finding, "this CPU or hypervisor offers no debug registers: %s",
@@ -134,8 +148,9 @@ static void finding_simulated(const struct tally_machine_facts *facts, struct ta
 		tally_findings_add(out, TALLY_FINDING_HARDWARE, "simulated-pmu", "simulated PMU");
 	if (!facts->simulated[0]) {
 		tally_finding_detail(
-			finding, "--provider simulated counts and samples a command's instructions, branches and cache "
-				 "misses; " TALLY_SIMULATED_COST);
+			finding,
+			"--provider simulated counts and samples a command's instructions, branches and cache "
+			"misses; " TALLY_SIMULATED_COST);
 		return;
 	}
 	/* Who has counters doesn't lack it. */
@@ -154,13 +169,14 @@ void tally_findings_hardware(const struct tally_machine_facts *facts, struct tal
 	finding_simulated(facts, out);
 }
 
-/* ---- the kernel's symbols and tracepoints -------------------------------------------------------------- */
+/* ---- the kernel's symbols and tracepoints -------------------------------- */
 
-/* kallsyms_show_value() in the kernel: CAP_SYSLOG but for kptr_restrict 2; and everybody at 0 with a paranoid level
- * of at most 1. */
+/* kallsyms_show_value() in the kernel: CAP_SYSLOG but for kptr_restrict 2; and everybody at 0 with
+ * a paranoid level of at most 1. */
 static void finding_kallsyms(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_KERNEL, "kallsyms", "kernel symbols");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_KERNEL, "kallsyms",
+							   "kernel symbols");
 	int restriction = facts->sysctls.kptr_restrict, paranoid = facts->sysctls.paranoid;
 	if (facts->kallsyms > 0) {
 		tally_finding_detail(finding, "readable with addresses");
@@ -169,17 +185,21 @@ static void finding_kallsyms(const struct tally_machine_facts *facts, struct tal
 	if (facts->kallsyms < 0) {
 		finding->state = TALLY_FINDING_MISSING;
 		tally_finding_detail(finding, "/proc/kallsyms can't be read");
-		tally_finding_cause(finding, "the kernel was built without CONFIG_KALLSYMS, or /proc hides it");
+		tally_finding_cause(
+			finding, "the kernel was built without CONFIG_KALLSYMS, or /proc hides it");
 		return;
 	}
 	finding->state = TALLY_FINDING_LIMITED;
 	tally_finding_detail(finding, "addresses hidden: kernel functions have no names");
 	if (restriction > 0)
-		tally_finding_cause(finding, "kernel.kptr_restrict is %d, which hides them from %s", restriction,
+		tally_finding_cause(finding, "kernel.kptr_restrict is %d, which hides them from %s",
+				    restriction,
 				    restriction > 1 ? "everybody" : "those without CAP_SYSLOG");
 	else if (paranoid > 1)
-		tally_finding_cause(finding, "kernel.perf_event_paranoid is %d, which hides them from those without CAP_SYSLOG",
-				    paranoid);
+		tally_finding_cause(
+			finding,
+			"kernel.perf_event_paranoid is %d, which hides them from those without CAP_SYSLOG",
+			paranoid);
 	else
 		tally_finding_cause(finding, "they are hidden from those without CAP_SYSLOG");
 	if (restriction > 0)
@@ -198,39 +218,50 @@ bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_mac
 		return false;
 	if (!tracefs->path[0] && !tracefs->in_kernel) {
 		tally_finding_cause(finding, "this kernel has no tracepoints (CONFIG_TRACING)");
-		tally_finding_cure(finding, "use a kernel with CONFIG_FTRACE=y, as distributions ship it");
+		tally_finding_cure(finding,
+				   "use a kernel with CONFIG_FTRACE=y, as distributions ship it");
 	} else if (!tracefs->path[0]) {
-		tally_finding_cause(finding, "tracefs is not mounted%s", facts->container ? " in this container" : "");
-		if (facts->container == TALLY_CONTAINER_DOCKER || facts->container == TALLY_CONTAINER_PODMAN)
-			tally_finding_cure(finding, "%s run -v /sys/kernel/tracing:/sys/kernel/tracing:ro …",
+		tally_finding_cause(finding, "tracefs is not mounted%s",
+				    facts->container ? " in this container" : "");
+		if (facts->container == TALLY_CONTAINER_DOCKER ||
+		    facts->container == TALLY_CONTAINER_PODMAN)
+			tally_finding_cure(finding,
+					   "%s run -v /sys/kernel/tracing:/sys/kernel/tracing:ro …",
 					   tally_container_kind_text(facts->container));
 		else if (facts->container)
-			tally_finding_cure(finding, "show the container the host's /sys/kernel/tracing "
-						    "(a read-only bind mount, a hostPath volume)");
+			tally_finding_cure(finding,
+					   "show the container the host's /sys/kernel/tracing "
+					   "(a read-only bind mount, a hostPath volume)");
 		else
-			tally_finding_cure(finding, "sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs "
-						    "/sys/kernel/tracing");
+			tally_finding_cure(finding,
+					   "sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs "
+					   "/sys/kernel/tracing");
 	} else if (tracefs->read_errno == EACCES || tracefs->read_errno == EPERM) {
 		tally_finding_cause(finding, "%s may be read by root only", tracefs->path);
-		tally_finding_cure(finding, "%ssudo mount -o remount,mode=750,gid=$(id -g) %s", where, tracefs->path);
+		tally_finding_cure(finding, "%ssudo mount -o remount,mode=750,gid=$(id -g) %s",
+				   where, tracefs->path);
 		tally_finding_cure(finding, "or run tally with sudo");
 	} else {
 		tally_finding_cause(finding, "%s holds no sched:sched_switch: %s", tracefs->path,
 				    strerror(tracefs->read_errno));
-		tally_finding_cure(finding, "use a kernel with CONFIG_FTRACE=y, as distributions ship it");
+		tally_finding_cure(finding,
+				   "use a kernel with CONFIG_FTRACE=y, as distributions ship it");
 	}
 	return true;
 }
 
 static void finding_tracefs(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_KERNEL, "tracefs", "tracefs");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_KERNEL, "tracefs",
+							   "tracefs");
 	if (tally_tracefs_explain(finding, facts))
 		finding->state = TALLY_FINDING_MISSING;
 	if (facts->tracefs.path[0])
 		tally_finding_detail(finding, "%s", facts->tracefs.path);
 	else
-		tally_finding_detail(finding, finding->state ? "not mounted" : "not mounted, but tally may open it");
+		tally_finding_detail(finding, finding->state
+						      ? "not mounted"
+						      : "not mounted, but tally may open it");
 }
 
 void tally_findings_kernel(const struct tally_machine_facts *facts, struct tally_findings *out)
@@ -239,7 +270,7 @@ void tally_findings_kernel(const struct tally_machine_facts *facts, struct tally
 	finding_tracefs(facts, out);
 }
 
-/* ---- limits -------------------------------------------------------------------------------------------- */
+/* ---- limits -------------------------------------------------------------- */
 
 static const char *of_cpus(const struct tally_machine_facts *facts)
 {
@@ -249,20 +280,25 @@ static const char *of_cpus(const struct tally_machine_facts *facts)
 static void finding_mlock(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	enum { COMFORTABLE_BYTES = 512 * 1024, PAGES_MAX = 1 << 20 };
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_LIMIT, "mlock", "ring memory");
-	struct tally_ring_budget budget =
-		tally_ring_budget_make(&facts->sysctls, &facts->capabilities, &facts->limits, facts->online_cpus,
-				       facts->page_bytes);
-	size_t ring_bytes = tally_machine_ring_pages(&budget, facts->online_cpus, PAGES_MAX) * facts->page_bytes;
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_LIMIT, "mlock",
+							   "ring memory");
+	struct tally_ring_budget budget = tally_ring_budget_make(
+		&facts->sysctls, &facts->capabilities, &facts->limits, facts->online_cpus,
+		facts->page_bytes);
+	size_t ring_bytes = tally_machine_ring_pages(&budget, facts->online_cpus, PAGES_MAX) *
+			    facts->page_bytes;
 	if (budget.unlimited) {
 		tally_finding_detail(finding, "unlimited");
 		return;
 	}
-	tally_finding_detail(finding, "%llu KiB (%d KiB for each of %zu CPU%s, and %llu KiB of RLIMIT_MEMLOCK): "
-				      "a ring of %zu KiB per CPU",
-			     (unsigned long long)budget.bytes / 1024,
-			     facts->sysctls.mlock_kb > 0 ? facts->sysctls.mlock_kb : 0, facts->online_cpus, of_cpus(facts),
-			     (unsigned long long)facts->limits.memlock_bytes / 1024, ring_bytes / 1024);
+	tally_finding_detail(
+		finding,
+		"%llu KiB (%d KiB for each of %zu CPU%s, and %llu KiB of RLIMIT_MEMLOCK): "
+		"a ring of %zu KiB per CPU",
+		(unsigned long long)budget.bytes / 1024,
+		facts->sysctls.mlock_kb > 0 ? facts->sysctls.mlock_kb : 0, facts->online_cpus,
+		of_cpus(facts), (unsigned long long)facts->limits.memlock_bytes / 1024,
+		ring_bytes / 1024);
 	if (ring_bytes >= COMFORTABLE_BYTES)
 		return;
 	finding->state = ring_bytes ? TALLY_FINDING_LIMITED : TALLY_FINDING_MISSING;
@@ -274,20 +310,23 @@ static void finding_mlock(const struct tally_machine_facts *facts, struct tally_
 static void finding_descriptors(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	enum { KEPT = 16, COMFORTABLE_EVENTS = 16 };
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_LIMIT, "descriptors", "descriptors");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_LIMIT, "descriptors",
+							   "descriptors");
 	uint64_t most = facts->limits.descriptors_max;
 	uint64_t events = most > KEPT ? (most - KEPT) / facts->online_cpus : 0;
 	if (most == TALLY_LIMIT_NONE) {
 		tally_finding_detail(finding, "unlimited");
 		return;
 	}
-	tally_finding_detail(finding, "up to %llu: %llu event%s on each of %zu CPU%s", (unsigned long long)most,
-			     (unsigned long long)events, events == 1 ? "" : "s", facts->online_cpus, of_cpus(facts));
+	tally_finding_detail(finding, "up to %llu: %llu event%s on each of %zu CPU%s",
+			     (unsigned long long)most, (unsigned long long)events,
+			     events == 1 ? "" : "s", facts->online_cpus, of_cpus(facts));
 	if (events >= COMFORTABLE_EVENTS)
 		return;
 	finding->state = events ? TALLY_FINDING_LIMITED : TALLY_FINDING_MISSING;
-	tally_finding_cause(finding, "each event takes one for each CPU or thread; RLIMIT_NOFILE allows %llu",
-			    (unsigned long long)most);
+	tally_finding_cause(
+		finding, "each event takes one for each CPU or thread; RLIMIT_NOFILE allows %llu",
+		(unsigned long long)most);
 	tally_cure_descriptors(finding, facts);
 }
 
@@ -297,18 +336,24 @@ static void finding_sample_rate(const struct tally_machine_facts *facts, struct 
 	int rate = facts->sysctls.max_sample_rate, percent = facts->sysctls.cpu_time_max_percent;
 	if (rate == TALLY_SYSCTL_UNKNOWN)
 		return;
-	struct tally_finding *finding =
-		tally_findings_add(out, TALLY_FINDING_LIMIT, "sample-rate", "highest sampling rate");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_LIMIT, "sample-rate",
+							   "highest sampling rate");
 	if (percent == TALLY_SYSCTL_UNKNOWN)
 		tally_finding_detail(finding, "%d Hz", rate);
 	else if (percent == 0 || percent == 100)
-		tally_finding_detail(finding, "%d Hz, never lowered (perf_cpu_time_max_percent is %d)", rate, percent);
+		tally_finding_detail(finding,
+				     "%d Hz, never lowered (perf_cpu_time_max_percent is %d)", rate,
+				     percent);
 	else
-		tally_finding_detail(finding, "%d Hz, lowered when sampling takes more than %d %% of a CPU", rate, percent);
+		tally_finding_detail(finding,
+				     "%d Hz, lowered when sampling takes more than %d %% of a CPU",
+				     rate, percent);
 	if (rate >= COMFORTABLE_HZ)
 		return;
 	finding->state = TALLY_FINDING_LIMITED;
-	tally_finding_cause(finding, "it was set low, or the kernel lowered it because sampling interrupts took too long");
+	tally_finding_cause(
+		finding,
+		"it was set low, or the kernel lowered it because sampling interrupts took too long");
 	tally_cure_sysctl(finding, facts, "kernel.perf_event_max_sample_rate", DEFAULT_HZ);
 }
 
@@ -317,7 +362,8 @@ static void finding_stack(const struct tally_machine_facts *facts, struct tally_
 	enum { DEFAULT_FRAMES = 127 };
 	if (facts->sysctls.max_stack == TALLY_SYSCTL_UNKNOWN)
 		return;
-	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_LIMIT, "stack-depth", "stack depth");
+	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_LIMIT, "stack-depth",
+							   "stack depth");
 	tally_finding_detail(finding, "%d frames", facts->sysctls.max_stack);
 	if (facts->sysctls.max_stack >= DEFAULT_FRAMES)
 		return;

@@ -11,7 +11,8 @@ enum { FROM_KERNEL = 1 }; /* the group that udev listens to, too */
 int tally_hotplug_open(void)
 {
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = FROM_KERNEL };
-	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_KOBJECT_UEVENT);
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
 	if (fd < 0)
 		return -errno;
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {

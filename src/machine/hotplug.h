@@ -1,7 +1,7 @@
 /* CPUs that come and go, as the kernel tells of them: uevents by netlink(7).
  *
- * Where there is none (in a network namespace other than the first), nothing is ever told: who must know reads the
- * list of CPUs (cpu.h) from time to time all the same.
+ * Where there is none (in a network namespace other than the first), nothing is ever told: who must
+ * know reads the list of CPUs (cpu.h) from time to time all the same.
  */
 #ifndef TALLY_MACHINE_HOTPLUG_H
 #define TALLY_MACHINE_HOTPLUG_H

@@ -18,9 +18,11 @@ enum { RESET_ON_FORK = 1, SHORTEST_SLICE_NS = 100000 };
 
 static bool ask(uint32_t policy, int nice, uint64_t slice_ns, uint64_t flags)
 {
-	struct scheduling wanted = {
-		.size = sizeof(wanted), .policy = policy, .flags = flags, .nice = nice, .runtime_ns = slice_ns
-	};
+	struct scheduling wanted = { .size = sizeof(wanted),
+				     .policy = policy,
+				     .flags = flags,
+				     .nice = nice,
+				     .runtime_ns = slice_ns };
 	wanted.priority = policy == SCHED_FIFO ? 1 : 0;
 	return !syscall(SYS_sched_setattr, 0, &wanted, 0);
 }

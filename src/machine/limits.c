@@ -35,8 +35,8 @@ uint64_t tally_limits_raise_descriptors(void)
 
 struct tally_ring_budget tally_ring_budget_make(const struct tally_sysctls *sysctls,
 						const struct tally_capabilities *capabilities,
-						const struct tally_limits *limits, size_t online_cpus,
-						uint32_t page_bytes)
+						const struct tally_limits *limits,
+						size_t online_cpus, uint32_t page_bytes)
 {
 	bool capable = capabilities->initial_namespace && capabilities->ipc_lock;
 	bool trusting = sysctls->paranoid != TALLY_SYSCTL_UNKNOWN && sysctls->paranoid <= -1;
@@ -60,11 +60,13 @@ struct tally_ring_budget tally_machine_ring_budget(void)
 	tally_sysctls_read(&sysctls);
 	tally_capabilities_read(&capabilities);
 	tally_limits_read(&limits);
-	return tally_ring_budget_make(&sysctls, &capabilities, &limits, online > 0 ? (size_t)online : 1,
+	return tally_ring_budget_make(&sysctls, &capabilities, &limits,
+				      online > 0 ? (size_t)online : 1,
 				      (uint32_t)sysconf(_SC_PAGESIZE));
 }
 
-size_t tally_machine_ring_pages(const struct tally_ring_budget *budget, size_t rings, size_t pages_max)
+size_t tally_machine_ring_pages(const struct tally_ring_budget *budget, size_t rings,
+				size_t pages_max)
 {
 	uint64_t room = budget->bytes / budget->page_bytes; /* pages, of all rings */
 	size_t pages = 1;

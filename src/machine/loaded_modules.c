@@ -11,7 +11,8 @@
 static int by_start(const void *a_, const void *b_)
 {
 	const struct tally_loaded_module *a = a_, *b = b_;
-	return a->start != b->start ? (a->start > b->start) - (a->start < b->start) : strcmp(a->name, b->name);
+	return a->start != b->start ? (a->start > b->start) - (a->start < b->start)
+				    : strcmp(a->name, b->name);
 }
 
 /* "nf_tables 303104 3 nft_ct,nft_chain_nat, Live 0xffffffffc0a5d000 (E)" */
@@ -20,7 +21,8 @@ static int take_line(const char *line, size_t length, struct tally_loaded_module
 	struct tally_loaded_module module;
 	int read = 0;
 	uint64_t size;
-	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s 0x%" SCNx64 "%n", module.name, &size, &module.start, &read) != 3 ||
+	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s 0x%" SCNx64 "%n", module.name, &size,
+		   &module.start, &read) != 3 ||
 	    (size_t)read > length || /* it went on in the next line */
 	    !module.start || !size || module.start + size < module.start)
 		return 0;

@@ -22,7 +22,9 @@ struct memory_reader {
 static const char *read_text(struct memory_reader *reader, const char *path)
 {
 	tally_buffer_clear(&reader->text);
-	return tally_buffer_read_file(&reader->text, AT_FDCWD, path, TEXT_MAX) ? "" : tally_buffer_string(&reader->text);
+	return tally_buffer_read_file(&reader->text, AT_FDCWD, path, TEXT_MAX)
+		       ? ""
+		       : tally_buffer_string(&reader->text);
 }
 
 /* "Node 0 MemTotal:       20015308 kB" */
@@ -42,7 +44,8 @@ static long block_number(const char *name)
 	return *end || number >= BLOCKS_MAX ? -1 : number;
 }
 
-static int read_blocks(struct memory_reader *reader, const char *directory, struct tally_memory_node *node)
+static int read_blocks(struct memory_reader *reader, const char *directory,
+		       struct tally_memory_node *node)
 {
 	DIR *entries = opendir(directory);
 	long number, most = -1;
@@ -50,7 +53,9 @@ static int read_blocks(struct memory_reader *reader, const char *directory, stru
 		return 0;
 	for (struct dirent *entry; (entry = readdir(entries));)
 		most = (number = block_number(entry->d_name)) > most ? number : most;
-	uint64_t *blocks = most < 0 ? NULL : tally_arena_array(reader->arena, (size_t)most / 64 + 1, sizeof(*blocks));
+	uint64_t *blocks = most < 0 ? NULL
+				    : tally_arena_array(reader->arena, (size_t)most / 64 + 1,
+							sizeof(*blocks));
 	if (blocks) {
 		memset(blocks, 0, ((size_t)most / 64 + 1) * sizeof(*blocks));
 		rewinddir(entries);
@@ -101,7 +106,8 @@ static int read_all(struct memory_reader *reader, struct tally_memory *out)
 
 int tally_memory_read(const char *root, struct tally_arena *arena, struct tally_memory *out)
 {
-	struct memory_reader reader = { .root = root ? root : "/sys/devices/system", .arena = arena };
+	struct memory_reader reader = { .root = root ? root : "/sys/devices/system",
+					.arena = arena };
 	*out = (struct tally_memory){ 0 };
 	int code = read_all(&reader, out);
 	tally_buffer_release(&reader.text);

@@ -15,7 +15,8 @@ struct tally_memory_node {
 	unsigned number;
 	uint64_t total_kib, free_kib;
 	const char *cpus;       /* "0-3"; "" for memory without CPUs */
-	const uint64_t *blocks; /* which blocks of memory are its own, a bit each; NULL: sysfs doesn't say */
+	/* which blocks of memory are its own, a bit each; NULL: sysfs doesn't say */
+	const uint64_t *blocks;
 	size_t block_count;     /* bits of that */
 };
 
@@ -25,7 +26,8 @@ struct tally_memory {
 	size_t node_count;
 };
 
-/* `root` is NULL for the machine's own (/sys/devices/system).  What sysfs doesn't say is left out.  0 or -ENOMEM. */
+/* `root` is NULL for the machine's own (/sys/devices/system).  What sysfs doesn't say is left out.
+ * 0 or -ENOMEM. */
 int tally_memory_read(const char *root, struct tally_arena *arena, struct tally_memory *out);
 
 #endif

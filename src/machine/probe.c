@@ -57,35 +57,47 @@ int tally_probe_reach(bool in_child)
 
 int tally_probe_own(bool with_kernel)
 {
-	return try_event((struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .config = TALLY_SW_TASK_CLOCK,
-					      .flags = with_kernel ? 0 : user_only }, 0, -1);
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
+					      .config = TALLY_SW_TASK_CLOCK,
+					      .flags = with_kernel ? 0 : user_only },
+			 0, -1);
 }
 
 int tally_probe_system_wide(int cpu)
 {
-	return try_event((struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .config = TALLY_SW_CPU_CLOCK,
-					      .flags = user_only }, -1, cpu);
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
+					      .config = TALLY_SW_CPU_CLOCK,
+					      .flags = user_only },
+			 -1, cpu);
 }
 
 int tally_probe_hardware(void)
 {
-	return try_event((struct tally_attr){ .type = TALLY_TYPE_HARDWARE, .config = TALLY_HW_CPU_CYCLES,
-					      .flags = user_only }, 0, -1);
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_HARDWARE,
+					      .config = TALLY_HW_CPU_CYCLES,
+					      .flags = user_only },
+			 0, -1);
 }
 
 int tally_probe_breakpoint(void)
 {
 	uint64_t watched = 0;
-	return try_event((struct tally_attr){ .type = TALLY_TYPE_BREAKPOINT, .bp_type = TALLY_BREAKPOINT_W,
-					      .config1 = (uintptr_t)&watched, .config2 = sizeof(watched),
-					      .flags = user_only | TALLY_ATTR_DISABLED }, 0, -1);
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_BREAKPOINT,
+					      .bp_type = TALLY_BREAKPOINT_W,
+					      .config1 = (uintptr_t)&watched,
+					      .config2 = sizeof(watched),
+					      .flags = user_only | TALLY_ATTR_DISABLED },
+			 0, -1);
 }
 
 int tally_probe_tracepoint(uint64_t id, bool raw)
 {
-	return try_event((struct tally_attr){ .type = TALLY_TYPE_TRACEPOINT, .config = id, .sample_period = 1,
+	return try_event((struct tally_attr){ .type = TALLY_TYPE_TRACEPOINT,
+					      .config = id,
+					      .sample_period = 1,
 					      .sample_type = raw ? TALLY_SAMPLE_RAW : 0,
-					      .flags = TALLY_ATTR_DISABLED }, 0, -1);
+					      .flags = TALLY_ATTR_DISABLED },
+			 0, -1);
 }
 
 static uint64_t now_ns(void)
@@ -98,7 +110,8 @@ static uint64_t now_ns(void)
 static uint64_t count_samples(const struct tally_user_page *page, size_t size)
 {
 	const char *data = (const char *)page + sysconf(_SC_PAGESIZE);
-	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE); /* pairs with the kernel's release */
+	/* pairs with the kernel's release */
+	uint64_t head = __atomic_load_n(&page->data_head, __ATOMIC_ACQUIRE);
 	uint64_t samples = 0;
 	for (uint64_t at = 0; at + sizeof(struct tally_record_header) <= head && at < size;) {
 		struct tally_record_header header;
@@ -138,7 +151,8 @@ void tally_probe_overflow(bool hardware, struct tally_overflow_probe *out)
 	*out = (struct tally_overflow_probe){ .open_errno = fd < 0 ? errno : 0 };
 	if (fd < 0)
 		return;
-	struct tally_user_page *page = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct tally_user_page *page = mmap(NULL, 2 * page_bytes, PROT_READ | PROT_WRITE,
+					    MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		out->map_errno = errno;
 	} else {

@@ -1,9 +1,10 @@
 /* Trying out what perf events may do here, rather than guessing it from settings.
  *
- * Each probe opens a real event on this process (or CPU), and says with which errno it was refused.  The most
- * telling one is `tally_probe_reach`: perf_event_open(2) with flags that no kernel knows.  A kernel that gets the
- * call says EINVAL whatever the caller's privileges, before any of them is looked at; another answer was given by
- * somebody in front of the kernel, which tells a seccomp filter's EPERM from the kernel's own.
+ * Each probe opens a real event on this process (or CPU), and says with which errno it was refused.
+ * The most telling one is `tally_probe_reach`: perf_event_open(2) with flags that no kernel knows.
+ * A kernel that gets the call says EINVAL whatever the caller's privileges, before any of them is
+ * looked at; another answer was given by somebody in front of the kernel, which tells a seccomp
+ * filter's EPERM from the kernel's own.
  */
 #ifndef TALLY_MACHINE_PROBE_H
 #define TALLY_MACHINE_PROBE_H
@@ -16,8 +17,8 @@ enum {
 	TALLY_PROBE_KILLED = -2 /* the call is deadly: seccomp's SECCOMP_RET_KILL */
 };
 
-/* errno of the call described above (EINVAL is the good answer).  Made in a child when `in_child`, which survives a
- * filter that kills; then also TALLY_PROBE_KILLED. */
+/* errno of the call described above (EINVAL is the good answer).  Made in a child when `in_child`,
+ * which survives a filter that kills; then also TALLY_PROBE_KILLED. */
 int tally_probe_reach(bool in_child);
 
 /* Each: 0 when it was opened, else errno. */
@@ -42,7 +43,8 @@ void tally_probe_overflow(bool hardware, struct tally_overflow_probe *out);
 int tally_probe_kallsyms(void);
 
 struct tally_trace_probe {
-	char path[128];  /* where tracefs is mounted; "" when it isn't: privileged users can do without */
+	char path
+		[128]; /* where tracefs is mounted; "" when it isn't: privileged users can do without */
 	bool in_kernel;  /* the kernel has it at all */
 	int read_errno;  /* of opening it as tally does and reading a tracepoint's id: 0 or errno */
 	uint64_t id;     /* of sched:sched_switch, when read_errno is 0 */

@@ -17,7 +17,8 @@ int tally_probe_kallsyms(void)
 		return -1;
 	ssize_t length = read(fd, text, sizeof(text));
 	close(fd);
-	/* x86's first symbols may be per-CPU offsets, which are zero for everybody: one other digit is enough. */
+	/* x86's first symbols may be per-CPU offsets, which are zero for everybody: one other digit
+	 * is enough. */
 	for (ssize_t i = 0; i < length;) {
 		const char *line = text + i;
 		while (i < length && text[i] != ' ' && text[i] != '\n')
@@ -73,7 +74,9 @@ void tally_probe_tracefs(struct tally_trace_probe *out)
 	if (!out->path[0])
 		find_mount(out->path, sizeof(out->path));
 	int directory = tally_tracefs_open(NULL);
-	int64_t id = directory < 0 ? directory : tally_tracefs_tracepoint_id(directory, "sched", "sched_switch");
+	int64_t id = directory < 0
+			     ? directory
+			     : tally_tracefs_tracepoint_id(directory, "sched", "sched_switch");
 	if (directory >= 0)
 		close(directory);
 	out->read_errno = id < 0 ? (int)-id : 0;

@@ -15,7 +15,8 @@
 
 enum { MAPS_SIZE_MAX = 256 << 20, STATUS_SIZE_MAX = 1 << 20 };
 
-/* /proc says ENOENT before a task's directory is opened and ESRCH after: both mean that it is gone. */
+/* /proc says ENOENT before a task's directory is opened and ESRCH after: both mean that it is
+ * gone. */
 static int gone(int code)
 {
 	return code == -ENOENT ? -ESRCH : code;
@@ -54,7 +55,8 @@ static void take_protection(struct line *line, struct tally_proc_map *out)
 		line->failed = true;
 		return;
 	}
-	out->protection = (line->at[0] == 'r' ? PROT_READ : 0) | (line->at[1] == 'w' ? PROT_WRITE : 0) |
+	out->protection = (line->at[0] == 'r' ? PROT_READ : 0) |
+			  (line->at[1] == 'w' ? PROT_WRITE : 0) |
 			  (line->at[2] == 'x' ? PROT_EXEC : 0);
 	out->shared = line->at[3] == 's';
 	line->at += 5;
@@ -73,7 +75,8 @@ static void take_path(struct line *line, struct tally_proc_map *out)
 		line->at += newline ? 4 : 1;
 	}
 	out->path[length] = 0;
-	out->deleted = length >= sizeof(mark) - 1 && !strcmp(out->path + length - (sizeof(mark) - 1), mark);
+	out->deleted = length >= sizeof(mark) - 1 &&
+		       !strcmp(out->path + length - (sizeof(mark) - 1), mark);
 }
 
 static bool parse_map(struct line *line, struct tally_proc_map *out)
@@ -108,7 +111,8 @@ static int read_task(struct tally_buffer *text, pid_t pid, const char *name, siz
 	return gone(tally_buffer_read_file(text, AT_FDCWD, path, maximum));
 }
 
-int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_proc_map *map), void *context)
+int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_proc_map *map),
+		    void *context)
 {
 	struct tally_buffer text = { 0 };
 	struct tally_proc_map map;
@@ -124,7 +128,8 @@ int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_pr
 static const char *status_field(const char *text, const char *key)
 {
 	size_t length = strlen(key);
-	for (const char *line = text; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+	for (const char *line = text; line && *line;
+	     line = strchr(line, '\n'), line = line ? line + 1 : NULL)
 		if (!strncmp(line, key, length) && line[length] == ':')
 			return line + length + 1 + strspn(line + length + 1, " \t");
 	return NULL;
@@ -185,7 +190,8 @@ int tally_proc_comm(pid_t tid, char *out, size_t size)
 	struct tally_buffer text = { 0 };
 	int code = read_task(&text, tid, "comm", STATUS_SIZE_MAX);
 	if (!code) {
-		size_t length = text.length && text.bytes[text.length - 1] == '\n' ? text.length - 1 : text.length;
+		size_t length = text.length && text.bytes[text.length - 1] == '\n' ? text.length - 1
+										   : text.length;
 		code = snprintf(out, size, "%.*s", (int)length, tally_buffer_string(&text));
 		if (code >= (int)size)
 			code = (int)size - 1;

@@ -18,16 +18,20 @@ static void by_security_module(struct tally_finding *out, const struct tally_mac
 {
 	out->id = "security-module";
 	if (facts->lockdown) {
-		tally_finding_cause(out, "the kernel is locked down (confidentiality), which forbids perf events");
+		tally_finding_cause(
+			out,
+			"the kernel is locked down (confidentiality), which forbids perf events");
 		tally_finding_cure(out, "boot with lockdown=integrity or without lockdown=");
 		return;
 	}
-	tally_finding_cause(out, "the settings allow it, so a security module (SELinux, AppArmor, BPF) must refuse it");
+	tally_finding_cause(
+		out,
+		"the settings allow it, so a security module (SELinux, AppArmor, BPF) must refuse it");
 	tally_finding_cure(out, "see what it logged: sudo dmesg | grep -i -e avc -e denied");
 }
 
-static bool by_privilege(const struct tally_refusal *refusal, const struct tally_machine_facts *facts,
-			 struct tally_finding *out)
+static bool by_privilege(const struct tally_refusal *refusal,
+			 const struct tally_machine_facts *facts, struct tally_finding *out)
 {
 	int level = facts->sysctls.paranoid;
 	bool privileged = tally_capabilities_monitor(&facts->capabilities);
@@ -41,7 +45,9 @@ static bool by_privilege(const struct tally_refusal *refusal, const struct tally
 		privilege(out, facts, 1, "perf events, on this distribution's kernel,");
 	} else if (!privileged && refusal->other_task) {
 		out->id = "other-task";
-		tally_finding_cause(out, "the process is another user's, or has privileges that this one lacks");
+		tally_finding_cause(
+			out,
+			"the process is another user's, or has privileges that this one lacks");
 		tally_finding_cure(out, "run tally as that user, or with sudo");
 		tally_cure_capability(out, facts);
 	} else {
@@ -50,37 +56,42 @@ static bool by_privilege(const struct tally_refusal *refusal, const struct tally
 	return true;
 }
 
-static bool by_hardware(const struct tally_refusal *refusal, const struct tally_machine_facts *facts,
-			struct tally_finding *out)
+static bool by_hardware(const struct tally_refusal *refusal,
+			const struct tally_machine_facts *facts, struct tally_finding *out)
 {
 	if (!refusal->hardware || facts->pmus[0])
 		return false; /* a PMU is there: this event is what it can't count */
 	out->id = "pmu";
 	if (facts->cpu.hypervisor)
-		tally_finding_cause(out, "no hardware counters: the hypervisor doesn't give this virtual machine any");
+		tally_finding_cause(
+			out,
+			"no hardware counters: the hypervisor doesn't give this virtual machine any");
 	else
-		tally_finding_cause(out, "no hardware counters: this kernel has no driver for this CPU's, "
-					 "or a hypervisor hides them");
+		tally_finding_cause(
+			out, "no hardware counters: this kernel has no driver for this CPU's, "
+			     "or a hypervisor hides them");
 	tally_cure_pmu(out, facts);
 	return true;
 }
 
 static bool by_mapping(int code, const struct tally_machine_facts *facts, struct tally_finding *out)
 {
-	struct tally_ring_budget budget =
-		tally_ring_budget_make(&facts->sysctls, &facts->capabilities, &facts->limits, facts->online_cpus,
-				       facts->page_bytes);
+	struct tally_ring_budget budget = tally_ring_budget_make(
+		&facts->sysctls, &facts->capabilities, &facts->limits, facts->online_cpus,
+		facts->page_bytes);
 	if (code != EPERM)
 		return false;
 	out->id = "mlock";
-	tally_finding_cause(out, "the rings are larger than the %llu KiB of locked memory that this user's rings may have",
-			    (unsigned long long)budget.bytes / 1024);
+	tally_finding_cause(
+		out,
+		"the rings are larger than the %llu KiB of locked memory that this user's rings may have",
+		(unsigned long long)budget.bytes / 1024);
 	tally_cure_memlock(out, facts);
 	return true;
 }
 
-bool tally_refusal_explain(const struct tally_refusal *refusal, const struct tally_machine_facts *facts,
-			   struct tally_finding *out)
+bool tally_refusal_explain(const struct tally_refusal *refusal,
+			   const struct tally_machine_facts *facts, struct tally_finding *out)
 {
 	int code = abs(refusal->errno_code);
 	memset(out, 0, sizeof(*out));
@@ -92,13 +103,18 @@ bool tally_refusal_explain(const struct tally_refusal *refusal, const struct tal
 	switch (code) {
 	case EMFILE:
 		out->id = "descriptors";
-		tally_finding_cause(out, "out of descriptors: this process may have %llu, and each event takes one "
-					 "for each CPU or thread", (unsigned long long)facts->limits.descriptors);
+		tally_finding_cause(
+			out,
+			"out of descriptors: this process may have %llu, and each event takes one "
+			"for each CPU or thread",
+			(unsigned long long)facts->limits.descriptors);
 		tally_cure_descriptors(out, facts);
 		return true;
 	case EBUSY:
 		out->id = "busy";
-		tally_finding_cause(out, "another program holds the counters for itself (an exclusive or pinned event)");
+		tally_finding_cause(
+			out,
+			"another program holds the counters for itself (an exclusive or pinned event)");
 		tally_finding_cure(out, "end the other profiler, or wait for it");
 		if (facts->sysctls.nmi_watchdog == 1)
 			tally_cure_sysctl(out, facts, "kernel.nmi_watchdog", 0);

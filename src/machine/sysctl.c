@@ -16,7 +16,8 @@ int tally_sysctl_read(const char *name)
 	close(fd);
 	text[length > 0 ? length : 0] = 0;
 	long value = strtol(text, &end, 10);
-	return end == text || value > INT_MAX || value < -INT_MAX ? TALLY_SYSCTL_UNKNOWN : (int)value;
+	return end == text || value > INT_MAX || value < -INT_MAX ? TALLY_SYSCTL_UNKNOWN
+								  : (int)value;
 }
 
 void tally_sysctls_read(struct tally_sysctls *out)

@@ -1,4 +1,5 @@
-/* The kernel settings that decide what perf events may do: Documentation/admin-guide/sysctl/kernel.rst. */
+/* The kernel settings that decide what perf events may do:
+ * Documentation/admin-guide/sysctl/kernel.rst. */
 #ifndef TALLY_MACHINE_SYSCTL_H
 #define TALLY_MACHINE_SYSCTL_H
 
@@ -7,15 +8,18 @@
 enum { TALLY_SYSCTL_UNKNOWN = INT_MIN }; /* the file isn't there, or can't be read */
 
 struct tally_sysctls {
-	int paranoid;             /* kernel.perf_event_paranoid; its file is absent when the kernel has no perf events */
+	/* kernel.perf_event_paranoid; its file is absent when the kernel has no perf events */
+	int paranoid;
 	int mlock_kb;             /* kernel.perf_event_mlock_kb, per online CPU */
-	int max_sample_rate;      /* kernel.perf_event_max_sample_rate, Hz; the kernel itself lowers it */
+	/* kernel.perf_event_max_sample_rate, Hz; the kernel itself lowers it */
+	int max_sample_rate;
 	int max_stack;            /* kernel.perf_event_max_stack, frames */
 	int cpu_time_max_percent; /* kernel.perf_cpu_time_max_percent */
 	int kptr_restrict;        /* kernel.kptr_restrict */
 	int ptrace_scope;         /* kernel.yama.ptrace_scope */
 	int user_access;          /* kernel.perf_user_access (arm64, riscv) */
-	int nmi_watchdog;         /* kernel.nmi_watchdog: when 1, it may hold a hardware counter on every CPU */
+	/* kernel.nmi_watchdog: when 1, it may hold a hardware counter on every CPU */
+	int nmi_watchdog;
 };
 
 void tally_sysctls_read(struct tally_sysctls *out);

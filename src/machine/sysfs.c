@@ -29,7 +29,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The directory's entries, sorted; names in the arena, the list on the heap.  0 or -errno. */
-static int list_directory(int parent, const char *path, struct tally_arena *arena, struct names *out)
+static int list_directory(int parent, const char *path, struct tally_arena *arena,
+			  struct names *out)
 {
 	int fd = openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
 	if (fd < 0)
@@ -40,7 +41,8 @@ static int list_directory(int parent, const char *path, struct tally_arena *aren
 		close(fd);
 		return code;
 	}
-	for (struct dirent *entry; !code && out->count < ENTRIES_MAX && (entry = readdir(directory));) {
+	for (struct dirent *entry;
+	     !code && out->count < ENTRIES_MAX && (entry = readdir(directory));) {
 		if (!is_entry(entry->d_name))
 			continue;
 		const char *name = tally_arena_string(arena, entry->d_name);
@@ -131,8 +133,8 @@ static bool is_property(const char *name)
 }
 
 /* The property's file is opened only where the directory has it: most events have none. */
-static const char *property(int pmu, const struct names *names, const char *event, const char *suffix,
-			    struct tally_arena *arena)
+static const char *property(int pmu, const struct names *names, const char *event,
+			    const char *suffix, struct tally_arena *arena)
 {
 	char path[NAME_MAX + 16];
 	snprintf(path, sizeof(path), "events/%s%s", event, suffix);
@@ -167,7 +169,8 @@ static int read_events(int pmu, struct tally_arena *arena, struct tally_sysfs_pm
 	return code == -ENOENT ? 0 : code;
 }
 
-int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena *arena, struct tally_sysfs_pmu *out)
+int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena *arena,
+			 struct tally_sysfs_pmu *out)
 {
 	char path[PATH_MAX];
 	*out = (struct tally_sysfs_pmu){ .cpus = "" };
@@ -194,7 +197,8 @@ int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena 
 	return code;
 }
 
-int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const char ***out, size_t *count)
+int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const char ***out,
+			  size_t *count)
 {
 	struct names names = { 0 };
 	int code = list_directory(AT_FDCWD, root ? root : TALLY_SYSFS_PMUS, arena, &names);

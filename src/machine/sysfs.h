@@ -40,9 +40,11 @@ struct tally_sysfs_pmu {
 bool tally_sysfs_format_parse(const char *text, uint8_t *field, uint64_t *mask);
 
 /* 0 or -errno; -ENOENT when there is no such PMU.  Files that can't be understood are left out. */
-int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena *arena, struct tally_sysfs_pmu *out);
+int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena *arena,
+			 struct tally_sysfs_pmu *out);
 
 /* The names of all PMUs, sorted; 0 or -errno. */
-int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const char ***names, size_t *count);
+int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const char ***names,
+			  size_t *count);
 
 #endif

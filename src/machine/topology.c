@@ -38,7 +38,8 @@ static int read_number(struct topology_reader *reader, unsigned cpu, const char 
 }
 
 /* Kernels before 5.2 have only the second name. */
-static const char *read_either(struct topology_reader *reader, unsigned cpu, const char *name, const char *older)
+static const char *read_either(struct topology_reader *reader, unsigned cpu, const char *name,
+			       const char *older)
 {
 	const char *text = read_text(reader, cpu, name);
 	return text ? text : read_text(reader, cpu, older);
@@ -65,12 +66,18 @@ static int by_level(const void *left, const void *right)
 	return strcmp(a->type, b->type);
 }
 
-/* -ENOENT behind the last; -EEXIST when it was read with another CPU: large machines have thousands of these files. */
-static int read_cache(struct topology_reader *reader, const struct tally_cpu_list *cpus, unsigned cpu, unsigned index,
-		      struct tally_cpu_cache *out)
+/* -ENOENT behind the last; -EEXIST when it was read with another CPU: large machines have thousands
+ * of these files. */
+static int read_cache(struct topology_reader *reader, const struct tally_cpu_list *cpus,
+		      unsigned cpu, unsigned index, struct tally_cpu_cache *out)
 {
-	static const char *const files[] = { "shared_cpu_list", "level", "coherency_line_size", "number_of_sets",
-					     "ways_of_associativity", "type", "size" };
+	static const char *const files[] = { "shared_cpu_list",
+					     "level",
+					     "coherency_line_size",
+					     "number_of_sets",
+					     "ways_of_associativity",
+					     "type",
+					     "size" };
 	const char *texts[sizeof(files) / sizeof(files[0])];
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		char name[64];
@@ -140,7 +147,8 @@ void tally_cpu_place_read(const char *root, unsigned cpu, struct tally_cpu_place
 	snprintf(path, sizeof(path), "%s/cpu%u", reader.root, cpu);
 	DIR *folder = opendir(path); /* it has a link called node0 */
 	for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder))
-		if (!strncmp(entry->d_name, "node", 4) && entry->d_name[4] >= '0' && entry->d_name[4] <= '9')
+		if (!strncmp(entry->d_name, "node", 4) && entry->d_name[4] >= '0' &&
+		    entry->d_name[4] <= '9')
 			*node = atoi(entry->d_name + 4);
 	if (folder)
 		closedir(folder);
@@ -152,14 +160,16 @@ static void read_place(struct topology_reader *reader, unsigned cpu, struct tall
 {
 	out->places[out->place_count++] = place_of(reader, cpu);
 	add_distinct(out->packages, &out->package_count,
-		     read_either(reader, cpu, "topology/package_cpus_list", "topology/core_siblings_list"));
+		     read_either(reader, cpu, "topology/package_cpus_list",
+				 "topology/core_siblings_list"));
 	add_distinct(out->dies, &out->die_count, read_text(reader, cpu, "topology/die_cpus_list"));
 	add_distinct(out->cores, &out->core_count,
-		     read_either(reader, cpu, "topology/core_cpus_list", "topology/thread_siblings_list"));
+		     read_either(reader, cpu, "topology/core_cpus_list",
+				 "topology/thread_siblings_list"));
 }
 
-int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus, struct tally_arena *arena,
-			    struct tally_cpu_topology *out)
+int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus,
+			    struct tally_arena *arena, struct tally_cpu_topology *out)
 {
 	struct topology_reader reader = { .root = root ? root : SYSFS_CPUS, .arena = arena };
 	*out = (struct tally_cpu_topology){

@@ -1,9 +1,10 @@
 /* Finding tracefs.
  *
- * It is mounted at /sys/kernel/tracing, or, by habit of old systems, below debugfs, or at a place of the
- * administrator's, or nowhere: containers and minimal systems often lack it.  A privileged process needs no mount
- * point: fsopen(2) and fsmount(2) give a mount that only a descriptor leads to.  (Measured on 6.18: 60 us to make,
- * open and read an id, 15 to drop it.)  Mounting over a path, as perf does, would change the system for everyone.
+ * It is mounted at /sys/kernel/tracing, or, by habit of old systems, below debugfs, or at a place
+ * of the administrator's, or nowhere: containers and minimal systems often lack it.  A privileged
+ * process needs no mount point: fsopen(2) and fsmount(2) give a mount that only a descriptor leads
+ * to.  (Measured on 6.18: 60 us to make, open and read an id, 15 to drop it.)  Mounting over a
+ * path, as perf does, would change the system for everyone.
  */
 #include "machine/tracefs.h"
 
@@ -26,7 +27,8 @@ enum { MOUNT_RDONLY = 1, MOUNT_NOSUID = 2, MOUNT_NODEV = 4, MOUNT_NOEXEC = 8 };
 
 enum { MOUNTS_MAX = 1 << 24, FORMAT_MAX = 1 << 20 };
 
-/* The directory when it really is tracefs: an empty /sys/kernel/tracing exists without the mount, too. */
+/* The directory when it really is tracefs: an empty /sys/kernel/tracing exists without the mount,
+ * too. */
 static int open_mounted(const char *path)
 {
 	struct statfs fs;
@@ -65,14 +67,16 @@ static int open_detached(void)
 	return result;
 }
 
-/* /proc/self/mounts: "tracefs /mnt/t tracefs rw,… 0 0", blanks in paths as \040.  *where is the last that was tried. */
+/* /proc/self/mounts: "tracefs /mnt/t tracefs rw,… 0 0", blanks in paths as \040.  *where is the
+ * last that was tried. */
 static int open_anywhere(char *where, size_t size)
 {
 	struct tally_buffer mounts = { 0 };
 	int result = tally_buffer_read_file(&mounts, AT_FDCWD, "/proc/self/mounts", MOUNTS_MAX);
 	if (!result)
 		result = -ENOENT;
-	for (char *rest = mounts.bytes, *line; rest && result == -ENOENT && (line = strsep(&rest, "\n"));) {
+	for (char *rest = mounts.bytes, *line;
+	     rest && result == -ENOENT && (line = strsep(&rest, "\n"));) {
 		strsep(&line, " ");
 		char *path = strsep(&line, " "), *type = strsep(&line, " ");
 		if (!type || strcmp(type, "tracefs") || strchr(path, '\\'))
@@ -84,24 +88,31 @@ static int open_anywhere(char *where, size_t size)
 	return result;
 }
 
-/* The files below are 0440: an option mode=755 opens the directories alone, gid= opens both (measured on 6.18). */
+/* The files below are 0440: an option mode=755 opens the directories alone, gid= opens both
+ * (measured on 6.18). */
 static int explain(int mounted, const char *where, int detached, struct tally_error *err)
 {
 	if (mounted == -EACCES || mounted == -EPERM) {
-		tally_error_set(err, -EACCES, "tracepoints are listed in %s, which only root may read", where);
+		tally_error_set(err, -EACCES,
+				"tracepoints are listed in %s, which only root may read", where);
 		tally_error_hint(err, "run tally as root, or let your group read it: "
 				      "sudo mount -o remount,mode=750,gid=$(id -g) %s", where);
 		return -EACCES;
 	}
 	if (detached == -ENODEV) {
-		tally_error_set(err, -ENODEV, "this kernel has no tracefs: it was built without tracing");
+		tally_error_set(err, -ENODEV,
+				"this kernel has no tracefs: it was built without tracing");
 		return -ENODEV;
 	}
 	if (detached == -EPERM || detached == -EACCES || detached == -ENOSYS) {
 		tally_error_set(err, -ENOENT, "tracefs, which lists tracepoints, is not mounted%s",
 				detached == -ENOSYS ? "" : ", and mounting it takes root");
-		tally_error_hint(err, "sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs /sys/kernel/tracing%s",
-				 detached == -ENOSYS ? "" : ", or run tally as root (in a container: on the host)");
+		tally_error_hint(
+			err,
+			"sudo mount -t tracefs -o mode=750,gid=$(id -g) tracefs /sys/kernel/tracing%s",
+			detached == -ENOSYS
+				? ""
+				: ", or run tally as root (in a container: on the host)");
 		return -ENOENT;
 	}
 	tally_error_set(err, detached, "tracefs, which lists tracepoints, can't be mounted: %s",
@@ -136,7 +147,8 @@ static bool is_name(const char *name)
 	return *name && *name != '.' && !strchr(name, '/');
 }
 
-static int event_path(char *path, size_t size, const char *system, const char *name, const char *file)
+static int event_path(char *path, size_t size, const char *system, const char *name,
+		      const char *file)
 {
 	if (!is_name(system) || !is_name(name))
 		return -ENOENT;
@@ -164,7 +176,8 @@ int64_t tally_tracefs_tracepoint_id(int tracefs, const char *system, const char 
 	return end == text || id < 0 ? -EINVAL : id;
 }
 
-int tally_tracefs_format(int tracefs, const char *system, const char *name, struct tally_buffer *out)
+int tally_tracefs_format(int tracefs, const char *system, const char *name,
+			 struct tally_buffer *out)
 {
 	char path[2 * NAME_MAX + 32];
 	int code = event_path(path, sizeof(path), system, name, "format");
@@ -184,7 +197,8 @@ static DIR *open_directory(int parent, const char *path)
 static const char *next_directory(DIR *directory)
 {
 	for (struct dirent *entry; (entry = readdir(directory));)
-		if (*entry->d_name != '.' && (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
+		if (*entry->d_name != '.' &&
+		    (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN))
 			return entry->d_name;
 	return NULL;
 }
@@ -201,9 +215,11 @@ static DIR *open_system(int tracefs, const char *system)
 }
 
 static int walk_system(int tracefs, const char *system,
-		       int (*visit)(void *context, const char *system, const char *name), void *context)
+		       int (*visit)(void *context, const char *system, const char *name),
+		       void *context)
 {
-	bool tracer = !strcmp(system, "ftrace"); /* mostly the formats of its own records, without an id */
+	/* mostly the formats of its own records, without an id */
+	bool tracer = !strcmp(system, "ftrace");
 	int code = 0;
 	DIR *directory = open_system(tracefs, system);
 	if (!directory)
@@ -216,7 +232,8 @@ static int walk_system(int tracefs, const char *system,
 }
 
 int tally_tracefs_walk(int tracefs, const char *system,
-		       int (*visit)(void *context, const char *system, const char *name), void *context)
+		       int (*visit)(void *context, const char *system, const char *name),
+		       void *context)
 {
 	int code = 0;
 	if (system)

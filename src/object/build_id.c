@@ -6,7 +6,8 @@
 
 bool tally_build_id_equal(const struct tally_build_id *a, const struct tally_build_id *b)
 {
-	const struct tally_build_id *longer = a->size > b->size ? a : b, *shorter = longer == a ? b : a;
+	const struct tally_build_id *longer = a->size > b->size ? a : b,
+				    *shorter = longer == a ? b : a;
 	if (!shorter->size)
 		return !longer->size;
 	for (size_t i = shorter->size; i < longer->size; i++)
@@ -47,8 +48,9 @@ static bool find_build_id(const void *notes, size_t size, bool swap, struct tall
 		align(&reader);
 		if (reader.failed)
 			return false;
-		if (type == NT_GNU_BUILD_ID && name_size == sizeof("GNU") && memcmp(name, "GNU", sizeof("GNU")) == 0 &&
-		    value_size > 0 && value_size <= TALLY_BUILD_ID_MAX) {
+		if (type == NT_GNU_BUILD_ID && name_size == sizeof("GNU") &&
+		    memcmp(name, "GNU", sizeof("GNU")) == 0 && value_size > 0 &&
+		    value_size <= TALLY_BUILD_ID_MAX) {
 			*out = (struct tally_build_id){ .size = (uint8_t)value_size };
 			memcpy(out->bytes, value, value_size);
 			return true;

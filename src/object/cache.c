@@ -1,19 +1,23 @@
 /* A cache that many processes use without asking one another.
  *
- * What makes that hard: a reader may come while a blob is written, replaced or removed; the machine may go down between
- * the name and the bytes; the disk may be full; another user may have put something there; and the layout changes from
- * one release to the next, with both in use.
+ * What makes that hard: a reader may come while a blob is written, replaced or removed; the machine
+ * may go down between the name and the bytes; the disk may be full; another user may have put
+ * something there; and the layout changes from one release to the next, with both in use.
  *
- * - A blob is written to a file of a random name and renamed when it is whole.  No file is ever written twice, so who has
- *   one mapped keeps what he has, whatever happens to the name.  Two who store the same blob replace each other's.
- * - Nothing is flushed to the disk: that would cost more than what it saves.  What a crash leaves under the name is
- *   found by the checksum over header, blob and path, at each reading.
- * - The key is in the header, not only in the name: a file that was renamed is not taken for another blob.
- * - A folder or file that belongs to someone else, or that others can write, is not believed: whose blobs are read
- *   decides what a report says.  So root with a user's HOME has no cache, rather than files that the user can't remove.
- * - The time of a file is that of its last use, which is what goes first when there is too much (noatime is common).
- *   Each process reads the folder before its first blob is stored and counts its own from then on; several at once may
- *   exceed the limit by what they store, until the next one comes.
+ * - A blob is written to a file of a random name and renamed when it is whole.  No file is ever
+ *   written twice, so who has one mapped keeps what he has, whatever happens to the name.  Two who
+ *   store the same blob replace each other's.
+ * - Nothing is flushed to the disk: that would cost more than what it saves.  What a crash leaves
+ *   under the name is found by the checksum over header, blob and path, at each reading.
+ * - The key is in the header, not only in the name: a file that was renamed is not taken for
+ *   another blob.
+ * - A folder or file that belongs to someone else, or that others can write, is not believed: whose
+ *   blobs are read decides what a report says.  So root with a user's HOME has no cache, rather
+ *   than files that the user can't remove.
+ * - The time of a file is that of its last use, which is what goes first when there is too much
+ *   (noatime is common).  Each process reads the folder before its first blob is stored and counts
+ *   its own from then on; several at once may exceed the limit by what they store, until the next
+ *   one comes.
  */
 #include "object/cache_state.h"
 
@@ -35,7 +39,7 @@ enum { LAYOUT = 1, LANES = 4 };
 static const uint64_t MAGIC = 0x31626f6c62796c74; /* "tlyblob1", in this machine's order */
 static const uint64_t MULTIPLIER = 0xd6e8feb86659fd93;
 
-/* ---- where it lies --------------------------------------------------------------------------------------------- */
+/* ---- where it lies ------------------------------------------------------- */
 
 bool cache_is_ours(const struct stat *status)
 {
@@ -91,7 +95,8 @@ static bool make_folder(const char *above, const char *folder)
 	struct stat status;
 	if (stat(folder, &status) == 0)
 		return true;
-	return stat(above, &status) == 0 && cache_is_ours(&status) && (mkdir(folder, 0700) == 0 || errno == EEXIST);
+	return stat(above, &status) == 0 && cache_is_ours(&status) &&
+	       (mkdir(folder, 0700) == 0 || errno == EEXIST);
 }
 
 struct tally_disk_cache *tally_cache_open(void)
@@ -103,7 +108,8 @@ struct tally_disk_cache *tally_cache_open(void)
 	int length;
 	if (!bytes_max)
 		return NULL;
-	if (above && *above == '/') /* the XDG base directory specification: a relative one is to be ignored */
+	/* the XDG base directory specification: a relative one is to be ignored */
+	if (above && *above == '/')
 		length = snprintf(caches, sizeof(caches), "%s", above);
 	else if (home && *home == '/')
 		length = snprintf(caches, sizeof(caches), "%s/.cache", home);
@@ -131,10 +137,10 @@ uint64_t tally_cache_bytes_max(const struct tally_disk_cache *cache)
 	return cache->bytes_max;
 }
 
-/* ---- a blob's file --------------------------------------------------------------------------------------------- */
+/* ---- a blob's file ------------------------------------------------------- */
 
-/* Four words at once, each a bijection of the lane for a given word and of the word for a given lane: one changed word
- * always changes the sum.  16 bytes or so a nanosecond. */
+/* Four words at once, each a bijection of the lane for a given word and of the word for a given
+ * lane: one changed word always changes the sum.  16 bytes or so a nanosecond. */
 static uint64_t checksum(uint64_t seed, const void *bytes, size_t size)
 {
 	uint64_t lanes[LANES] = { seed, seed + 1, seed + 2, seed + 3 };
@@ -178,15 +184,20 @@ static bool kind_is_sound(const char *kind)
 
 bool cache_header_is_sound(const struct cache_header *header, uint64_t file_bytes)
 {
-	return header->magic == MAGIC && header->layout == LAYOUT && memchr(header->kind, '\0', sizeof(header->kind)) &&
-	       kind_is_sound(header->kind) && header->id_size > 0 && header->id_size <= TALLY_BUILD_ID_MAX &&
-	       header->path_size < TALLY_CACHE_PATH_MAX && file_bytes >= sizeof(*header) + header->path_size &&
+	return header->magic == MAGIC && header->layout == LAYOUT &&
+	       memchr(header->kind, '\0', sizeof(header->kind)) && kind_is_sound(header->kind) &&
+	       header->id_size > 0 && header->id_size <= TALLY_BUILD_ID_MAX &&
+	       header->path_size < TALLY_CACHE_PATH_MAX &&
+	       file_bytes >= sizeof(*header) + header->path_size &&
 	       header->size == file_bytes - sizeof(*header) - header->path_size;
 }
 
 static void make_header(const struct tally_cache_key *key, struct cache_header *header)
 {
-	*header = (struct cache_header){ .magic = MAGIC, .layout = LAYOUT, .version = key->version, .part = key->part,
+	*header = (struct cache_header){ .magic = MAGIC,
+					 .layout = LAYOUT,
+					 .version = key->version,
+					 .part = key->part,
 					 .id_size = key->id.size };
 	memcpy(header->kind, key->kind, strlen(key->kind));
 	memcpy(header->id, key->id.bytes, key->id.size);
@@ -195,14 +206,16 @@ static void make_header(const struct tally_cache_key *key, struct cache_header *
 static bool name_of(const struct tally_cache_key *key, char name[CACHE_NAME_MAX])
 {
 	char id[2 * TALLY_BUILD_ID_MAX + 1];
-	if (!key->id.size || key->id.size > TALLY_BUILD_ID_MAX || !key->kind || !kind_is_sound(key->kind))
+	if (!key->id.size || key->id.size > TALLY_BUILD_ID_MAX || !key->kind ||
+	    !kind_is_sound(key->kind))
 		return false;
 	tally_build_id_format(&key->id, id);
-	snprintf(name, CACHE_NAME_MAX, "%s.%s.%llx" CACHE_BLOB_SUFFIX, id, key->kind, (unsigned long long)key->part);
+	snprintf(name, CACHE_NAME_MAX, "%s.%s.%llx" CACHE_BLOB_SUFFIX, id, key->kind,
+		 (unsigned long long)key->part);
 	return true;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 void tally_cache_blob_release(struct tally_cache_blob *blob)
 {
@@ -221,7 +234,8 @@ static bool is_blob_of(const struct tally_cache_blob *blob, const struct tally_c
 	expected.size = header->size;
 	expected.path_size = header->path_size;
 	return !memcmp(header, &expected, offsetof(struct cache_header, checksum)) &&
-	       header->checksum == checksum_of(header, header + 1, (const uint8_t *)(header + 1) + header->size);
+	       header->checksum == checksum_of(header, header + 1,
+					       (const uint8_t *)(header + 1) + header->size);
 }
 
 static void note_use(int fd, const struct stat *status)
@@ -254,7 +268,8 @@ static bool map_blob(int fd, const struct tally_cache_key *key, struct tally_cac
 	return true;
 }
 
-bool tally_cache_get(struct tally_disk_cache *cache, const struct tally_cache_key *key, struct tally_cache_blob *out)
+bool tally_cache_get(struct tally_disk_cache *cache, const struct tally_cache_key *key,
+		     struct tally_cache_blob *out)
 {
 	char name[CACHE_NAME_MAX];
 	*out = (struct tally_cache_blob){ 0 };
@@ -268,7 +283,7 @@ bool tally_cache_get(struct tally_disk_cache *cache, const struct tally_cache_ke
 	return found;
 }
 
-/* ---- storing --------------------------------------------------------------------------------------------------- */
+/* ---- storing ------------------------------------------------------------- */
 
 static int write_all(int fd, const void *bytes, size_t size)
 {
@@ -285,7 +300,8 @@ static int write_all(int fd, const void *bytes, size_t size)
 	return 0;
 }
 
-static int write_blob(int fd, const struct cache_header *header, const void *bytes, const char *path)
+static int write_blob(int fd, const struct cache_header *header, const void *bytes,
+		      const char *path)
 {
 	int status = write_all(fd, header, sizeof(*header));
 	if (!status)
@@ -300,13 +316,14 @@ static int open_unfinished(const struct tally_disk_cache *cache, char name[CACHE
 	uint64_t random;
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EAGAIN;
-	snprintf(name, CACHE_NAME_MAX, CACHE_UNFINISHED_PREFIX "%016llx", (unsigned long long)random);
+	snprintf(name, CACHE_NAME_MAX, CACHE_UNFINISHED_PREFIX "%016llx",
+		 (unsigned long long)random);
 	int fd = openat(cache->directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 
-int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key *key, const char *object_path,
-		    const void *bytes, size_t size)
+int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key *key,
+		    const char *object_path, const void *bytes, size_t size)
 {
 	char name[CACHE_NAME_MAX], unfinished[CACHE_NAME_MAX];
 	if (!cache)
@@ -335,7 +352,8 @@ int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key
 	}
 	uint64_t known = atomic_load(&cache->bytes);
 	if (known == CACHE_BYTES_UNKNOWN ||
-	    atomic_fetch_add(&cache->bytes, size + sizeof(header)) + size + sizeof(header) > cache->bytes_max)
+	    atomic_fetch_add(&cache->bytes, size + sizeof(header)) + size + sizeof(header) >
+		    cache->bytes_max)
 		cache_make_room(cache);
 	return 0;
 }

@@ -30,7 +30,8 @@ static int next_file(const struct tally_disk_cache *cache, DIR *directory, struc
 	const struct dirent *entry;
 	while ((entry = readdir(directory))) {
 		struct stat status;
-		file->unfinished = !strncmp(entry->d_name, CACHE_UNFINISHED_PREFIX, strlen(CACHE_UNFINISHED_PREFIX));
+		file->unfinished = !strncmp(entry->d_name, CACHE_UNFINISHED_PREFIX,
+					    strlen(CACHE_UNFINISHED_PREFIX));
 		if ((!file->unfinished && !ends_with(entry->d_name, CACHE_BLOB_SUFFIX)) ||
 		    strlen(entry->d_name) >= sizeof(file->name) ||
 		    fstatat(cache->directory_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
@@ -89,30 +90,36 @@ void cache_make_room(struct tally_disk_cache *cache)
 	closedir(directory);
 	if (total > cache->bytes_max) {
 		qsort(files.items, files.count, sizeof(*files.items), by_use);
-		/* An eighth more than is needed, so that the folder is not read again for each blob. */
-		for (size_t i = 0; i < files.count && total > cache->bytes_max - cache->bytes_max / 8; i++)
-			if (unlinkat(cache->directory_fd, files.items[i].name, 0) == 0 || errno == ENOENT)
+		/* An eighth more than is needed, so that the folder is not read again for each
+		 * blob. */
+		for (size_t i = 0;
+		     i < files.count && total > cache->bytes_max - cache->bytes_max / 8; i++)
+			if (unlinkat(cache->directory_fd, files.items[i].name, 0) == 0 ||
+			    errno == ENOENT)
 				total -= files.items[i].bytes;
 	}
 	tally_vector_release(&files);
 	atomic_store(&cache->bytes, total);
 }
 
-/* ---- list and clear -------------------------------------------------------------------------------------------- */
+/* ---- list and clear ------------------------------------------------------ */
 
 static void read_path(int fd, const struct cache_header *header, char path[TALLY_CACHE_PATH_MAX])
 {
-	ssize_t length = pread(fd, path, header->path_size, (off_t)(sizeof(*header) + header->size));
+	ssize_t length = pread(fd, path, header->path_size,
+			       (off_t)(sizeof(*header) + header->size));
 	path[length > 0 ? length : 0] = '\0';
 }
 
 /* `kind` stays "" for what can't be a blob. */
-static void read_entry(const struct tally_disk_cache *cache, const struct cache_file *file, struct tally_cache_entry *entry)
+static void read_entry(const struct tally_disk_cache *cache, const struct cache_file *file,
+		       struct tally_cache_entry *entry)
 {
 	struct cache_header header;
 	struct stat status;
 	*entry = (struct tally_cache_entry){ .file_bytes = file->bytes, .used_s = file->used_s };
-	int fd = openat(cache->directory_fd, file->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = openat(cache->directory_fd, file->name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0)
 		return;
 	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && cache_is_ours(&status) &&
@@ -128,7 +135,8 @@ static void read_entry(const struct tally_disk_cache *cache, const struct cache_
 	close(fd);
 }
 
-int tally_cache_list(struct tally_disk_cache *cache, int (*entry)(void *context, const struct tally_cache_entry *entry),
+int tally_cache_list(struct tally_disk_cache *cache,
+		     int (*entry)(void *context, const struct tally_cache_entry *entry),
 		     void *context)
 {
 	struct cache_file file;
@@ -160,7 +168,8 @@ int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t 
 	if (!directory)
 		return -errno;
 	while (next_file(cache, directory, &file)) {
-		/* One that is being written would only fail to get its name: it is the next run's. */
+		/* One that is being written would only fail to get its name: it is the next
+		 * run's. */
 		if (file.unfinished && !was_abandoned(&file))
 			continue;
 		if (unlinkat(cache->directory_fd, file.name, 0) < 0) {

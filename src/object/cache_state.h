@@ -18,7 +18,8 @@ enum {
 struct tally_disk_cache {
 	int directory_fd;
 	uint64_t bytes_max;
-	_Atomic uint64_t bytes; /* as far as this process knows; CACHE_BYTES_UNKNOWN before the folder was read */
+	/* as far as this process knows; CACHE_BYTES_UNKNOWN before the folder was read */
+	_Atomic uint64_t bytes;
 	char *folder;
 };
 
@@ -43,10 +44,12 @@ _Static_assert(sizeof(struct cache_header) == 128, "the blob is aligned");
 /* Whether nobody but this user could have written it: a cache's folder, or a file in it. */
 bool cache_is_ours(const struct stat *status);
 
-/* The header's shape and sizes are right for a file of `file_bytes`; the checksum was not looked at. */
+/* The header's shape and sizes are right for a file of `file_bytes`; the checksum was not looked
+ * at. */
 bool cache_header_is_sound(const struct cache_header *header, uint64_t file_bytes);
 
-/* Reads the folder; beyond the limit, removes what was not used for longest, and what writers that died left. */
+/* Reads the folder; beyond the limit, removes what was not used for longest, and what writers that
+ * died left. */
 void cache_make_room(struct tally_disk_cache *cache);
 
 #endif

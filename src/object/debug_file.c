@@ -1,4 +1,5 @@
-/* Finding the separate debug file, as gdb's manual has it ("Debugging Information in Separate Files"). */
+/* Finding the separate debug file, as gdb's manual has it ("Debugging Information in Separate
+ * Files"). */
 #include "object/object.h"
 #include "object/search.h"
 #include "object/unpack.h"
@@ -15,7 +16,8 @@
 
 enum { DEBUGDATA_MAX = 256 << 20 };
 
-/* CRC-32 (IEEE 802.3, as in gdb's manual), eight bytes at a time: debug files are hundreds of megabytes. */
+/* CRC-32 (IEEE 802.3, as in gdb's manual), eight bytes at a time: debug files are hundreds of
+ * megabytes. */
 static uint32_t crc32(const uint8_t *bytes, size_t size)
 {
 	uint32_t table[8][256];
@@ -33,9 +35,9 @@ static uint32_t crc32(const uint8_t *bytes, size_t size)
 	for (; size >= 8; bytes += 8, size -= 8) {
 		crc ^= (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
 		       (uint32_t)bytes[3] << 24;
-		crc = table[7][crc & 0xff] ^ table[6][crc >> 8 & 0xff] ^ table[5][crc >> 16 & 0xff] ^
-		      table[4][crc >> 24] ^ table[3][bytes[4]] ^ table[2][bytes[5]] ^ table[1][bytes[6]] ^
-		      table[0][bytes[7]];
+		crc = table[7][crc & 0xff] ^ table[6][crc >> 8 & 0xff] ^
+		      table[5][crc >> 16 & 0xff] ^ table[4][crc >> 24] ^ table[3][bytes[4]] ^
+		      table[2][bytes[5]] ^ table[1][bytes[6]] ^ table[0][bytes[7]];
 	}
 	while (size-- > 0)
 		crc = crc >> 8 ^ table[0][(crc ^ *bytes++) & 0xff];
@@ -72,24 +74,25 @@ static struct tally_object *if_wanted(struct tally_object *found, const struct t
 	return found;
 }
 
-/* ---- by build-id ---------------------------------------------------------------------------------------------- */
+/* ---- by build-id --------------------------------------------------------- */
 
-bool tally_search_kept_path(const struct tally_object_search *search, const struct tally_build_id *id, const char *name,
-			    char *path)
+bool tally_search_kept_path(const struct tally_object_search *search,
+			    const struct tally_build_id *id, const char *name, char *path)
 {
 	char hex[2 * TALLY_BUILD_ID_MAX + 1];
 	const char *home = getenv("HOME");
 	if (id->size < 2)
 		return false;
 	tally_build_id_format(id, hex);
-	int length = search->build_ids ? snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s/%s", search->build_ids, hex,
-						  hex + 2, name)
-				       : snprintf(path, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s", home ? home : "",
-						  hex, hex + 2, name);
+	int length = search->build_ids ? snprintf(path, PATH_MAX, "%s/.build-id/%.2s/%s/%s",
+						  search->build_ids, hex, hex + 2, name)
+				       : snprintf(path, PATH_MAX, "%s/.debug/.build-id/%.2s/%s/%s",
+						  home ? home : "", hex, hex + 2, name);
 	return (search->build_ids || home) && length < PATH_MAX && access(path, R_OK) == 0;
 }
 
-static struct tally_object *open_debug_by_build_id(const char *root, const struct tally_build_id *id, int *lack)
+static struct tally_object *open_debug_by_build_id(const char *root,
+						   const struct tally_build_id *id, int *lack)
 {
 	char hex[2 * TALLY_BUILD_ID_MAX + 1], path[sizeof(DEBUG_ROOT) + 32 + sizeof(hex)];
 	if (id->size < 2)
@@ -99,7 +102,8 @@ static struct tally_object *open_debug_by_build_id(const char *root, const struc
 	return if_wanted(open_candidate(root, path, lack), id);
 }
 
-struct tally_object *tally_search_by_build_id(const struct tally_object_search *search, const struct tally_build_id *id)
+struct tally_object *tally_search_by_build_id(const struct tally_object_search *search,
+					      const struct tally_build_id *id)
 {
 	static const char *const NAMES[] = { "elf", "vdso" };
 	struct tally_object *found = NULL;
@@ -113,15 +117,17 @@ struct tally_object *tally_search_by_build_id(const struct tally_object_search *
 	return found ? found : open_debug_by_build_id(NULL, id, &lack);
 }
 
-int tally_search_open(const struct tally_object_search *search, const char *path, struct tally_object **out)
+int tally_search_open(const struct tally_object_search *search, const char *path,
+		      struct tally_object **out)
 {
 	return open_below(search->root, path, out);
 }
 
-/* ---- by link -------------------------------------------------------------------------------------------------- */
+/* ---- by link ------------------------------------------------------------- */
 
 /* The file that belongs to the object: by build-id, which says it for certain, else by checksum. */
-static bool belongs(const struct tally_object *object, const struct tally_object *found, uint32_t crc)
+static bool belongs(const struct tally_object *object, const struct tally_object *found,
+		    uint32_t crc)
 {
 	const struct tally_build_id *ours = tally_object_build_id(object);
 	const struct tally_build_id *theirs = tally_object_build_id(found);
@@ -158,9 +164,12 @@ static const char *path_below(const char *root, const char *path)
 	return is_below ? path + length : path;
 }
 
-static struct tally_object *open_by_debuglink(const struct tally_object *object, const char *root, int *lack)
+static struct tally_object *open_by_debuglink(const struct tally_object *object, const char *root,
+					      int *lack)
 {
-	static const char *const PLACES[][2] = { { "", "" }, { "", "/.debug" }, { DEBUG_ROOT, "" } };
+	static const char *const PLACES[][2] = { { "", "" },
+						 { "", "/.debug" },
+						 { DEBUG_ROOT, "" } };
 	const char *name;
 	uint32_t crc;
 	if (!read_debuglink(object, &name, &crc))
@@ -172,8 +181,8 @@ static struct tally_object *open_by_debuglink(const struct tally_object *object,
 	struct tally_object *found = NULL;
 	for (size_t i = 0; slash && !found && i < sizeof(PLACES) / sizeof(PLACES[0]); i++) {
 		char candidate[PATH_MAX];
-		if (snprintf(candidate, sizeof(candidate), "%s%.*s%s/%s", PLACES[i][0], (int)(slash - path), path,
-			     PLACES[i][1], name) >= PATH_MAX)
+		if (snprintf(candidate, sizeof(candidate), "%s%.*s%s/%s", PLACES[i][0],
+			     (int)(slash - path), path, PLACES[i][1], name) >= PATH_MAX)
 			continue;
 		found = open_candidate(root, candidate, lack);
 		if (found && !belongs(object, found, crc)) {
@@ -185,7 +194,7 @@ static struct tally_object *open_by_debuglink(const struct tally_object *object,
 	return found;
 }
 
-/* ---- what is in the object itself ----------------------------------------------------------------------------- */
+/* ---- what is in the object itself ---------------------------------------- */
 
 static struct tally_object *open_debugdata(const struct tally_object *object, int *lack)
 {
@@ -206,10 +215,10 @@ static struct tally_object *open_debugdata(const struct tally_object *object, in
 	return rc < 0 ? NULL : found;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
-struct tally_object *tally_search_debug(const struct tally_object_search *search, const struct tally_object *object,
-					int *lack)
+struct tally_object *tally_search_debug(const struct tally_object_search *search,
+					const struct tally_object *object, int *lack)
 {
 	static const struct tally_object_search PLAIN;
 	const struct tally_build_id *id = tally_object_build_id(object);

@@ -20,23 +20,31 @@ struct tally_debuginfod {
 	bool has_given_up;
 	/* As elfutils/debuginfod.h has them. */
 	struct debuginfod_client *(*begin)(void);
-	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *id, int size, char **path);
-	int (*find_executable)(struct debuginfod_client *client, const unsigned char *id, int size, char **path);
-	void (*set_progress)(struct debuginfod_client *client, int (*call)(struct debuginfod_client *, long, long));
+	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *id, int size,
+			      char **path);
+	int (*find_executable)(struct debuginfod_client *client, const unsigned char *id, int size,
+			       char **path);
+	void (*set_progress)(struct debuginfod_client *client,
+			     int (*call)(struct debuginfod_client *, long, long));
 	void (*set_user_data)(struct debuginfod_client *client, void *data);
 	void (*end)(struct debuginfod_client *client);
 };
 
 static bool load(struct tally_debuginfod *server)
 {
-	/* What it loads in turn (libcurl, TLS) doesn't free all when it is unloaded, and would start anew each time. */
+	/* What it loads in turn (libcurl, TLS) doesn't free all when it is unloaded, and would
+	 * start anew each time. */
 	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	return tally_loaded_find(server->library, "debuginfod_begin", &server->begin) &&
 	       tally_loaded_find(server->library, "debuginfod_end", &server->end) &&
-	       tally_loaded_find(server->library, "debuginfod_find_debuginfo", &server->find_debuginfo) &&
-	       tally_loaded_find(server->library, "debuginfod_find_executable", &server->find_executable) &&
-	       tally_loaded_find(server->library, "debuginfod_set_progressfn", &server->set_progress) &&
-	       tally_loaded_find(server->library, "debuginfod_set_user_data", &server->set_user_data);
+	       tally_loaded_find(server->library, "debuginfod_find_debuginfo",
+				 &server->find_debuginfo) &&
+	       tally_loaded_find(server->library, "debuginfod_find_executable",
+				 &server->find_executable) &&
+	       tally_loaded_find(server->library, "debuginfod_set_progressfn",
+				 &server->set_progress) &&
+	       tally_loaded_find(server->library, "debuginfod_set_user_data",
+				 &server->set_user_data);
 }
 
 /* The library hands on the client alone, which knows us: by a function of the library's. */
@@ -48,7 +56,9 @@ static int on_progress(struct debuginfod_client *client, long done, long total)
 	struct tally_debuginfod *server = found ? get_user_data(client) : NULL;
 	if (library)
 		dlclose(library);
-	if (server && server->progress && !server->progress(server->context, done > 0 ? (uint64_t)done : 0, total > 0 ? (uint64_t)total : 0))
+	if (server && server->progress &&
+	    !server->progress(server->context, done > 0 ? (uint64_t)done : 0,
+			      total > 0 ? (uint64_t)total : 0))
 		server->has_given_up = true;
 	return server && server->has_given_up;
 }
@@ -59,7 +69,8 @@ int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress,
 	const char *known = getenv("DEBUGINFOD_URLS");
 	if (!urls && (!known || !*known)) {
 		tally_error_set(err, -EDESTADDRREQ, "no debuginfod server is named");
-		tally_error_hint(err, "--debuginfod=https://debuginfod.debian.net, or set DEBUGINFOD_URLS");
+		tally_error_hint(
+			err, "--debuginfod=https://debuginfod.debian.net, or set DEBUGINFOD_URLS");
 		return -EDESTADDRREQ;
 	}
 	struct tally_debuginfod *server = calloc(1, sizeof(*server));
@@ -68,13 +79,16 @@ int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress,
 	*server = (struct tally_debuginfod){ .progress = progress, .context = context };
 	if (!load(server)) {
 		tally_debuginfod_close(server);
-		tally_error_set(err, -ENOPKG, "debuginfod servers can't be asked: " LIBRARY " is not installed");
+		tally_error_set(err, -ENOPKG,
+				"debuginfod servers can't be asked: " LIBRARY " is not installed");
 		tally_error_hint(err, "on Debian: apt-get install libdebuginfod1");
 		return -ENOPKG;
 	}
 	/* The library knows no other way to be told. */
-	bool is_set = (!urls || !setenv("DEBUGINFOD_URLS", urls, 1)) && !setenv("DEBUGINFOD_TIMEOUT", "10", 0) &&
-		      !setenv("DEBUGINFOD_MAXTIME", "120", 0) && !setenv("DEBUGINFOD_RETRY_LIMIT", "1", 0);
+	bool is_set = (!urls || !setenv("DEBUGINFOD_URLS", urls, 1)) &&
+		      !setenv("DEBUGINFOD_TIMEOUT", "10", 0) &&
+		      !setenv("DEBUGINFOD_MAXTIME", "120", 0) &&
+		      !setenv("DEBUGINFOD_RETRY_LIMIT", "1", 0);
 	server->client = is_set ? server->begin() : NULL;
 	if (!server->client) {
 		tally_debuginfod_close(server);
@@ -92,8 +106,9 @@ int tally_debuginfod_fetch(struct tally_debuginfod *server, const struct tally_b
 	char *path = NULL;
 	if (server->has_given_up)
 		return -EINTR;
-	int fd = kind == TALLY_DEBUGINFOD_DEBUG ? server->find_debuginfo(server->client, id->bytes, id->size, &path) :
-						  server->find_executable(server->client, id->bytes, id->size, &path);
+	int fd = kind == TALLY_DEBUGINFOD_DEBUG
+			 ? server->find_debuginfo(server->client, id->bytes, id->size, &path)
+			 : server->find_executable(server->client, id->bytes, id->size, &path);
 	if (fd < 0)
 		return server->has_given_up ? -EINTR : fd;
 	int rc = tally_object_open_descriptor(fd, path ? path : "debuginfod", out, NULL);

@@ -1,11 +1,12 @@
 /* An ELF file, opened by libelf over bytes of ours.
  *
- * libelf gets the image in memory rather than a descriptor: a session may hold thousands of objects, and each would
- * keep a descriptor.  The bytes are mapped, with one exception: a mapping of a file that somebody else may truncate
- * is a SIGBUS waiting for us, so files that belong neither to root nor to us are read instead.
+ * libelf gets the image in memory rather than a descriptor: a session may hold thousands of
+ * objects, and each would keep a descriptor.  The bytes are mapped, with one exception: a mapping
+ * of a file that somebody else may truncate is a SIGBUS waiting for us, so files that belong
+ * neither to root nor to us are read instead.
  *
- * libelf parses headers, checks sections' ranges and inflates; segments' ranges are checked here, against the image,
- * each time they are handed out.
+ * libelf parses headers, checks sections' ranges and inflates; segments' ranges are checked here,
+ * against the image, each time they are handed out.
  */
 #include "object/object.h"
 
@@ -24,8 +25,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* Beyond any real file, below what would exhaust a machine: what is read rather than mapped, and what one section
- * may be inflated to. */
+/* Beyond any real file, below what would exhaust a machine: what is read rather than mapped, and
+ * what one section may be inflated to. */
 #define COPIED_MAX ((size_t)4 << 30)
 #define INFLATED_MAX ((uint64_t)4 << 30)
 
@@ -97,7 +98,8 @@ static int read_segments(struct tally_object *object)
 	return 0;
 }
 
-/* Sections before segments: the segments of a separate debug file may point where its notes no longer are. */
+/* Sections before segments: the segments of a separate debug file may point where its notes no
+ * longer are. */
 static void read_build_id(struct tally_object *object)
 {
 	Elf_Scn *scn = NULL;
@@ -125,8 +127,8 @@ static void read_build_id(struct tally_object *object)
 }
 
 /* Gives the image to a new object, whether it succeeds or not. */
-static int open_image(const char *path, uint8_t *image, size_t size, bool is_mapped, struct tally_object **out,
-		      struct tally_error *err)
+static int open_image(const char *path, uint8_t *image, size_t size, bool is_mapped,
+		      struct tally_object **out, struct tally_error *err)
 {
 	struct tally_object *object = calloc(1, sizeof(*object));
 	if (!object) {
@@ -137,7 +139,11 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 		return tally_error_set(err, -ENOMEM, "out of memory while opening %s", path);
 	}
 	*object = (struct tally_object){
-		.references = 1, .image = image, .image_size = size, .is_mapped = is_mapped, .path = strdup(path),
+		.references = 1,
+		.image = image,
+		.image_size = size,
+		.is_mapped = is_mapped,
+		.path = strdup(path),
 		.inflated = calloc(1, sizeof(*object->inflated)),
 	};
 	int rc = object->path && object->inflated ? 0 : -ENOMEM;
@@ -147,7 +153,8 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 		object->elf = elf_memory((char *)image, size);
 		if (!object->elf)
 			rc = errno == ENOMEM ? -ENOMEM : -ENOEXEC;
-		else if (elf_kind(object->elf) != ELF_K_ELF || !gelf_getehdr(object->elf, &object->header))
+		else if (elf_kind(object->elf) != ELF_K_ELF ||
+			 !gelf_getehdr(object->elf, &object->header))
 			rc = -ENOEXEC;
 	}
 	if (rc == 0)
@@ -188,11 +195,13 @@ static int read_whole(int fd, size_t size, uint8_t **out)
 	return 0;
 }
 
-int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out, struct tally_error *err)
+int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out,
+				 struct tally_error *err)
 {
 	struct stat status;
 	if (fstat(fd, &status) < 0)
-		return tally_error_set(err, -errno, "can't open %s: %s", path, tally_errno_text(-errno));
+		return tally_error_set(err, -errno, "can't open %s: %s", path,
+				       tally_errno_text(-errno));
 	if (!S_ISREG(status.st_mode) || status.st_size < EI_NIDENT)
 		return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", path);
 
@@ -202,12 +211,14 @@ int tally_object_open_descriptor(int fd, const char *path, struct tally_object *
 	int rc = 0;
 	if (is_mapped) {
 		/* Writable: libelf changes headers in place when it inflates a section. */
-		image = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd, 0);
+		image = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd,
+			     0);
 		if (image == MAP_FAILED)
 			rc = -errno;
 	} else {
 		char magic[SELFMAG];
-		if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) || memcmp(magic, ELFMAG, SELFMAG) != 0)
+		if (pread(fd, magic, sizeof(magic), 0) != sizeof(magic) ||
+		    memcmp(magic, ELFMAG, SELFMAG) != 0)
 			return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", path);
 		rc = read_whole(fd, size, &image);
 	}
@@ -227,7 +238,8 @@ static int open_failed(const char *path, int rc, struct tally_error *err)
 /* O_NONBLOCK: a pipe may lie where a mapped file was. */
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
-int tally_object_open(int directory_fd, const char *path, struct tally_object **out, struct tally_error *err)
+int tally_object_open(int directory_fd, const char *path, struct tally_object **out,
+		      struct tally_error *err)
 {
 	int fd = openat(directory_fd, path, OPEN_FLAGS);
 	if (fd < 0)
@@ -247,12 +259,15 @@ static bool path_of_descriptor(int fd, char path[PATH_MAX])
 	if (length <= 0)
 		return false;
 	path[length] = '\0';
-	return !fstat(fd, &there) && !stat(path, &seen) && there.st_dev == seen.st_dev && there.st_ino == seen.st_ino;
+	return !fstat(fd, &there) && !stat(path, &seen) && there.st_dev == seen.st_dev &&
+	       there.st_ino == seen.st_ino;
 }
 
-int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out, struct tally_error *err)
+int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out,
+			      struct tally_error *err)
 {
-	struct open_how how = { .flags = OPEN_FLAGS, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	struct open_how how = { .flags = OPEN_FLAGS,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
 	int fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 	if (fd < 0)
 		return open_failed(path, -errno, err);
@@ -263,8 +278,8 @@ int tally_object_open_in_root(int root_fd, const char *path, struct tally_object
 	return rc;
 }
 
-int tally_object_open_memory(const char *name, const void *bytes, size_t size, struct tally_object **out,
-			     struct tally_error *err)
+int tally_object_open_memory(const char *name, const void *bytes, size_t size,
+			     struct tally_object **out, struct tally_error *err)
 {
 	if (size < EI_NIDENT)
 		return tally_error_set(err, -ENOEXEC, "%s is not an ELF file", name);
@@ -328,7 +343,8 @@ bool tally_object_is_64bit(const struct tally_object *object)
 
 bool tally_object_is_swapped(const struct tally_object *object)
 {
-	return object->header.e_ident[EI_DATA] != (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB);
+	return object->header.e_ident[EI_DATA] !=
+	       (__BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB);
 }
 
 const uint8_t *tally_object_image(const struct tally_object *object, size_t *size)
@@ -343,19 +359,22 @@ struct Elf *tally_object_elf(const struct tally_object *object)
 }
 
 /* Inflates a section compressed by zstd, which libelf 0.188 doesn't know. */
-static const struct inflated *inflate_zstd(const struct tally_object *object, Elf_Scn *scn, const GElf_Chdr *header)
+static const struct inflated *inflate_zstd(const struct tally_object *object, Elf_Scn *scn,
+					   const GElf_Chdr *header)
 {
 	uint32_t index = (uint32_t)elf_ndxscn(scn);
 	for (const struct inflated *i = *object->inflated; i; i = i->next)
 		if (i->index == index)
 			return i;
-	size_t header_size = tally_object_is_64bit(object) ? sizeof(Elf64_Chdr) : sizeof(Elf32_Chdr);
+	size_t header_size = tally_object_is_64bit(object) ? sizeof(Elf64_Chdr)
+							   : sizeof(Elf32_Chdr);
 	const Elf_Data *data = elf_rawdata(scn, NULL);
 	if (!data || !data->d_buf || data->d_size < header_size || header->ch_size > INFLATED_MAX)
 		return NULL;
 	const uint8_t *frame = (const uint8_t *)data->d_buf + header_size;
 	size_t frame_size = data->d_size - header_size;
-	/* The section header's word for the size is not enough to allocate by: the frame must agree. */
+	/* The section header's word for the size is not enough to allocate by: the frame must
+	 * agree. */
 	if (ZSTD_getFrameContentSize(frame, frame_size) != header->ch_size)
 		return NULL;
 	struct inflated *inflated = malloc(sizeof(*inflated) + header->ch_size);
@@ -372,7 +391,8 @@ static const struct inflated *inflate_zstd(const struct tally_object *object, El
 	return inflated;
 }
 
-/* Inflates a section in libelf's hands.  libdw does the same on the same handle: it may be done already. */
+/* Inflates a section in libelf's hands.  libdw does the same on the same handle: it may be done
+ * already. */
 static bool inflate(Elf_Scn *scn, bool is_gnu)
 {
 	if (!is_gnu)
@@ -384,7 +404,8 @@ static bool inflate(Elf_Scn *scn, bool is_gnu)
 }
 
 /* `is_gnu`: the old form of compression, told by the section's name alone. */
-static bool load_section(const struct tally_object *object, Elf_Scn *scn, bool is_gnu, struct tally_section *out)
+static bool load_section(const struct tally_object *object, Elf_Scn *scn, bool is_gnu,
+			 struct tally_section *out)
 {
 	GElf_Shdr header;
 	if (!gelf_getshdr(scn, &header))
@@ -427,14 +448,16 @@ static Elf_Scn *section_named(const struct tally_object *object, const char *nam
 		GElf_Shdr header;
 		if (!gelf_getshdr(scn, &header))
 			continue;
-		const char *its_name = elf_strptr(object->elf, object->name_section, header.sh_name);
+		const char *its_name = elf_strptr(object->elf, object->name_section,
+						  header.sh_name);
 		if (its_name && strcmp(its_name, name) == 0)
 			return scn;
 	}
 	return NULL;
 }
 
-bool tally_object_section(const struct tally_object *object, const char *name, struct tally_section *out)
+bool tally_object_section(const struct tally_object *object, const char *name,
+			  struct tally_section *out)
 {
 	if (object->name_section == SHN_UNDEF)
 		return false;
@@ -449,7 +472,8 @@ bool tally_object_section(const struct tally_object *object, const char *name, s
 	return scn && load_section(object, scn, true, out);
 }
 
-bool tally_object_section_at(const struct tally_object *object, uint32_t index, struct tally_section *out)
+bool tally_object_section_at(const struct tally_object *object, uint32_t index,
+			     struct tally_section *out)
 {
 	Elf_Scn *scn = index == SHN_UNDEF ? NULL : elf_getscn(object->elf, index);
 	return scn && load_section(object, scn, false, out);
@@ -465,10 +489,11 @@ static bool segment_holds(const struct segment *segment, uint64_t file_offset, u
 	return file_offset >= start && file_offset < end;
 }
 
-bool tally_object_address_of_offset(const struct tally_object *object, uint64_t file_offset, uint64_t *address)
+bool tally_object_address_of_offset(const struct tally_object *object, uint64_t file_offset,
+				    uint64_t *address)
 {
-	/* Segments are mapped by whole pages: a byte may lie in a neighbour's page.  Its own segment comes first,
-	 * executable ones before others. */
+	/* Segments are mapped by whole pages: a byte may lie in a neighbour's page.  Its own
+	 * segment comes first, executable ones before others. */
 	static const uint64_t PAGE_SIZES[] = { 1, 4096, 65536 };
 	for (size_t size = 0; size < sizeof(PAGE_SIZES) / sizeof(PAGE_SIZES[0]); size++)
 		for (int want = 1; want >= 0; want--)
@@ -484,7 +509,8 @@ bool tally_object_address_of_offset(const struct tally_object *object, uint64_t 
 }
 
 /* Of what has no segments: a linked module. */
-static const uint8_t *section_bytes_at(const struct tally_object *object, uint64_t address, size_t *available)
+static const uint8_t *section_bytes_at(const struct tally_object *object, uint64_t address,
+				       size_t *available)
 {
 	size_t count = 0;
 	if (elf_getshdrnum(object->elf, &count) < 0)
@@ -493,10 +519,12 @@ static const uint8_t *section_bytes_at(const struct tally_object *object, uint64
 		GElf_Shdr header;
 		Elf_Scn *scn = elf_getscn(object->elf, i);
 		struct tally_section section;
-		if (!scn || !gelf_getshdr(scn, &header) || !(header.sh_flags & SHF_ALLOC) || !header.sh_addr ||
-		    header.sh_type == SHT_NOBITS || address < header.sh_addr || address - header.sh_addr >= header.sh_size)
+		if (!scn || !gelf_getshdr(scn, &header) || !(header.sh_flags & SHF_ALLOC) ||
+		    !header.sh_addr || header.sh_type == SHT_NOBITS || address < header.sh_addr ||
+		    address - header.sh_addr >= header.sh_size)
 			continue;
-		if (!tally_object_section_at(object, i, &section) || !section.bytes || address - header.sh_addr >= section.size)
+		if (!tally_object_section_at(object, i, &section) || !section.bytes ||
+		    address - header.sh_addr >= section.size)
 			return NULL;
 		*available = section.size - (size_t)(address - header.sh_addr);
 		return section.bytes + (address - header.sh_addr);
@@ -504,7 +532,8 @@ static const uint8_t *section_bytes_at(const struct tally_object *object, uint64
 	return NULL;
 }
 
-const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address, size_t *available)
+const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address,
+				     size_t *available)
 {
 	*available = 0;
 	if (!object->segment_count)
@@ -515,7 +544,8 @@ const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t
 			continue;
 		uint64_t inside = address - segment->address;
 		uint64_t offset;
-		if (__builtin_add_overflow(segment->file_offset, inside, &offset) || offset >= object->image_size)
+		if (__builtin_add_overflow(segment->file_offset, inside, &offset) ||
+		    offset >= object->image_size)
 			continue;
 		uint64_t left = segment->file_size - inside;
 		uint64_t in_file = object->image_size - offset;

@@ -24,17 +24,18 @@ static int read_segments(int fd, uint64_t address, void *bytes, size_t size)
 {
 	Elf64_Ehdr header;
 	int result = read_at(fd, 0, &header, sizeof(header));
-	if (result < 0 || memcmp(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    header.e_phentsize != sizeof(Elf64_Phdr))
+	if (result < 0 || memcmp(header.e_ident, ELFMAG, SELFMAG) ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
 		return result == -EPERM ? result : -ENOEXEC;
 	for (unsigned i = 0; i < header.e_phnum; i++) {
 		Elf64_Phdr segment;
-		result = read_at(fd, header.e_phoff + i * sizeof(segment), &segment, sizeof(segment));
+		result = read_at(fd, header.e_phoff + i * sizeof(segment), &segment,
+				 sizeof(segment));
 		if (result < 0)
 			return result;
 		uint64_t from = address - segment.p_vaddr;
-		if (segment.p_type == PT_LOAD && address >= segment.p_vaddr && from < segment.p_filesz &&
-		    size <= segment.p_filesz - from)
+		if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+		    from < segment.p_filesz && size <= segment.p_filesz - from)
 			return read_at(fd, segment.p_offset + from, bytes, size);
 	}
 	return -ENXIO;

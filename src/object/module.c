@@ -1,13 +1,14 @@
 /* Linking a kernel's module.
  *
- * A module comes as a compiler wrote it: sections have no addresses, symbols count from their sections' starts, and
- * what debug information says of an address is 0, with a relocation beside it.  So a copy of the file is made in which
- * sections have the addresses that the kernel gave them, symbols count from 0, and the relocations of debug sections
- * are done; those of code on x86-64 alone, where calls would else seem to go to what is behind them.  The debug
- * sections of the copy lie behind the file, inflated: done once, nobody inflates them again.
+ * A module comes as a compiler wrote it: sections have no addresses, symbols count from their
+ * sections' starts, and what debug information says of an address is 0, with a relocation beside
+ * it.  So a copy of the file is made in which sections have the addresses that the kernel gave
+ * them, symbols count from 0, and the relocations of debug sections are done; those of code on
+ * x86-64 alone, where calls would else seem to go to what is behind them.  The debug sections of
+ * the copy lie behind the file, inflated: done once, nobody inflates them again.
  *
- * Code that lies nowhere (.init, freed when the module had started) is no code in the copy, and its symbols are of no
- * section.
+ * Code that lies nowhere (.init, freed when the module had started) is no code in the copy, and its
+ * symbols are of no section.
  */
 #include "object/module.h"
 
@@ -26,7 +27,8 @@
 enum { PACKED_MAX = 256 << 20, ADDRESS_BYTES_MAX = 64 };
 static const size_t UNPACKED_MAX = (size_t)1 << 30, LINKED_MAX = (size_t)2 << 30;
 
-int tally_module_open(const struct tally_object_search *search, const char *path, struct tally_object **out)
+int tally_module_open(const struct tally_object_search *search, const char *path,
+		      struct tally_object **out)
 {
 	char below[PATH_MAX];
 	struct tally_buffer packed = { 0 };
@@ -35,7 +37,8 @@ int tally_module_open(const struct tally_object_search *search, const char *path
 	int result = tally_search_open(search, path, out);
 	if (result != -ENOEXEC)
 		return result;
-	if (snprintf(below, sizeof(below), "%s%s", search->root ? search->root : "", path) >= PATH_MAX)
+	if (snprintf(below, sizeof(below), "%s%s", search->root ? search->root : "", path) >=
+	    PATH_MAX)
 		return -ENAMETOOLONG;
 	result = tally_buffer_read_file(&packed, AT_FDCWD, below, PACKED_MAX);
 	if (!result && !tally_is_packed(packed.bytes ? packed.bytes : "", packed.length))
@@ -49,9 +52,10 @@ int tally_module_open(const struct tally_object_search *search, const char *path
 	return result;
 }
 
-/* ---- where sections lie -------------------------------------------------------------------------------- */
+/* ---- where sections lie -------------------------------------------------- */
 
-static bool read_header(const struct tally_object *module, size_t index, GElf_Shdr *header, const char **name)
+static bool read_header(const struct tally_object *module, size_t index, GElf_Shdr *header,
+			const char **name)
 {
 	Elf *elf = tally_object_elf(module);
 	Elf_Scn *scn = elf_getscn(elf, index);
@@ -78,16 +82,19 @@ uint64_t *tally_module_addresses(const struct tally_object *module, size_t *coun
 	return calloc(*count + 1, sizeof(uint64_t));
 }
 
-void tally_module_place(const struct tally_object *module, uint64_t start, uint64_t *addresses, size_t count)
+void tally_module_place(const struct tally_object *module, uint64_t start, uint64_t *addresses,
+			size_t count)
 {
 	uint64_t end = start;
 	for (size_t i = 1; i < count; i++) {
 		GElf_Shdr header;
 		const char *name;
 		addresses[i] = 0;
-		if (!read_header(module, i, &header, &name) || !is_code(&header) || !strncmp(name, ".init", 5))
+		if (!read_header(module, i, &header, &name) || !is_code(&header) ||
+		    !strncmp(name, ".init", 5))
 			continue;
-		uint64_t align = header.sh_addralign && !(header.sh_addralign & (header.sh_addralign - 1))
+		uint64_t align = header.sh_addralign &&
+						 !(header.sh_addralign & (header.sh_addralign - 1))
 					 ? header.sh_addralign
 					 : 1;
 		addresses[i] = (end + align - 1) & ~(align - 1);
@@ -95,7 +102,8 @@ void tally_module_place(const struct tally_object *module, uint64_t start, uint6
 	}
 }
 
-bool tally_module_place_by(const struct tally_object *module, const char *folder, uint64_t *addresses, size_t count)
+bool tally_module_place_by(const struct tally_object *module, const char *folder,
+			   uint64_t *addresses, size_t count)
 {
 	bool has_any = false;
 	for (size_t i = 1; i < count; i++) {
@@ -104,7 +112,8 @@ bool tally_module_place_by(const struct tally_object *module, const char *folder
 		char path[PATH_MAX];
 		struct tally_buffer text = { 0 };
 		addresses[i] = 0;
-		if (!read_header(module, i, &header, &name) || !is_code(&header) || strchr(name, '/') ||
+		if (!read_header(module, i, &header, &name) || !is_code(&header) ||
+		    strchr(name, '/') ||
 		    snprintf(path, sizeof(path), "%s/%s", folder, name) >= PATH_MAX)
 			continue;
 		if (!tally_buffer_read_file(&text, AT_FDCWD, path, ADDRESS_BYTES_MAX))
@@ -115,7 +124,7 @@ bool tally_module_place_by(const struct tally_object *module, const char *folder
 	return has_any;
 }
 
-/* ---- linking ------------------------------------------------------------------------------------------- */
+/* ---- linking ------------------------------------------------------------- */
 
 struct linking {
 	const struct tally_object *module;
@@ -153,9 +162,10 @@ static uint64_t value_of(const struct linking *linking, const Elf64_Sym *symbol)
 	return symbol->st_value + (is_in_section ? linking->addresses[symbol->st_shndx] : 0);
 }
 
-/* Calls and references within code, as far as they are 4 bytes of an address or of a distance.  What the module has of
- * others is taken to lie at 0: nobody's address. */
-static void relocate_code(const struct linking *linking, const struct tally_section *relocations, size_t section)
+/* Calls and references within code, as far as they are 4 bytes of an address or of a distance.
+ * What the module has of others is taken to lie at 0: nobody's address. */
+static void relocate_code(const struct linking *linking, const struct tally_section *relocations,
+			  size_t section)
 {
 	Elf64_Shdr *header = &linking->headers[section];
 	for (size_t i = 0; i < relocations->size / sizeof(Elf64_Rela); i++) {
@@ -165,48 +175,58 @@ static void relocate_code(const struct linking *linking, const struct tally_sect
 		uint32_t type = ELF64_R_TYPE(one.r_info);
 		size_t number = ELF64_R_SYM(one.r_info);
 		bool is_distance = type == R_X86_64_PC32 || type == R_X86_64_PLT32;
-		if ((!is_distance && type != R_X86_64_32 && type != R_X86_64_32S) || number >= linking->symbol_count ||
-		    one.r_offset > header->sh_size || header->sh_size - one.r_offset < sizeof(uint32_t))
+		if ((!is_distance && type != R_X86_64_32 && type != R_X86_64_32S) ||
+		    number >= linking->symbol_count || one.r_offset > header->sh_size ||
+		    header->sh_size - one.r_offset < sizeof(uint32_t))
 			continue;
 		memcpy(&symbol, linking->symbols + number, sizeof(symbol));
-		uint32_t value = (uint32_t)(value_of(linking, &symbol) + (uint64_t)one.r_addend -
-					    (is_distance ? linking->addresses[section] + one.r_offset : 0));
+		uint32_t value =
+			(uint32_t)(value_of(linking, &symbol) + (uint64_t)one.r_addend -
+				   (is_distance ? linking->addresses[section] + one.r_offset : 0));
 		memcpy(linking->image + header->sh_offset + one.r_offset, &value, sizeof(value));
 	}
 }
 
 static void link_code(struct linking *linking, size_t image_size)
 {
-	for (size_t k = 1; k < linking->count && tally_object_machine(linking->module) == EM_X86_64; k++) {
+	for (size_t k = 1; k < linking->count && tally_object_machine(linking->module) == EM_X86_64;
+	     k++) {
 		size_t section = linking->headers[k].sh_info;
 		struct tally_section relocations;
-		if (linking->headers[k].sh_type != SHT_RELA || section >= linking->count || !linking->addresses[section])
+		if (linking->headers[k].sh_type != SHT_RELA || section >= linking->count ||
+		    !linking->addresses[section])
 			continue;
 		const Elf64_Shdr *header = &linking->headers[section];
 		if (header->sh_type == SHT_PROGBITS && header->sh_offset <= image_size &&
-		    header->sh_size <= image_size - header->sh_offset && !(header->sh_flags & SHF_COMPRESSED) &&
-		    tally_object_section_at(linking->module, (uint32_t)k, &relocations) && relocations.bytes)
+		    header->sh_size <= image_size - header->sh_offset &&
+		    !(header->sh_flags & SHF_COMPRESSED) &&
+		    tally_object_section_at(linking->module, (uint32_t)k, &relocations) &&
+		    relocations.bytes)
 			relocate_code(linking, &relocations, section);
 	}
 }
 
 /* False: what one of the relocations means isn't known. */
-static bool relocate(const struct linking *linking, const struct tally_section *relocations, uint8_t *bytes, size_t size)
+static bool relocate(const struct linking *linking, const struct tally_section *relocations,
+		     uint8_t *bytes, size_t size)
 {
 	for (size_t i = 0; i < relocations->size / sizeof(Elf64_Rela); i++) {
 		Elf64_Rela one;
 		Elf64_Sym symbol;
 		memcpy(&one, relocations->bytes + i * sizeof(one), sizeof(one));
 		size_t number = ELF64_R_SYM(one.r_info);
-		int width = bytes_of(tally_object_machine(linking->module), ELF64_R_TYPE(one.r_info));
+		int width = bytes_of(tally_object_machine(linking->module),
+				     ELF64_R_TYPE(one.r_info));
 		if (width < 0)
 			return false;
-		if (!width || number >= linking->symbol_count || one.r_offset > size || size - one.r_offset < (size_t)width)
+		if (!width || number >= linking->symbol_count || one.r_offset > size ||
+		    size - one.r_offset < (size_t)width)
 			continue;
 		memcpy(&symbol, linking->symbols + number, sizeof(symbol));
 		uint64_t value = value_of(linking, &symbol) + (uint64_t)one.r_addend;
 		uint32_t half = (uint32_t)value;
-		memcpy(bytes + one.r_offset, width == 8 ? (const void *)&value : &half, (size_t)width);
+		memcpy(bytes + one.r_offset, width == 8 ? (const void *)&value : &half,
+		       (size_t)width);
 	}
 	return true;
 }
@@ -215,8 +235,8 @@ static bool is_debug(const struct linking *linking, size_t index)
 {
 	GElf_Shdr header;
 	const char *name;
-	return read_header(linking->module, index, &header, &name) && header.sh_type != SHT_NOBITS &&
-	       !strncmp(name, ".debug_", 7);
+	return read_header(linking->module, index, &header, &name) &&
+	       header.sh_type != SHT_NOBITS && !strncmp(name, ".debug_", 7);
 }
 
 /* Puts the debug section behind the rest of the copy, where there is room for it. */
@@ -236,17 +256,22 @@ static bool link_debug(struct linking *linking)
 {
 	for (size_t i = 1; i < linking->count; i++) {
 		struct tally_section section, relocations;
-		if (!is_debug(linking, i) || !tally_object_section_at(linking->module, (uint32_t)i, &section) || !section.bytes)
+		if (!is_debug(linking, i) ||
+		    !tally_object_section_at(linking->module, (uint32_t)i, &section) ||
+		    !section.bytes)
 			continue;
 		if (section.size > linking->size - linking->used)
 			return false;
 		uint8_t *bytes = append(linking, i, &section);
 		for (size_t k = 1; k < linking->count; k++) {
-			if (linking->headers[k].sh_type == SHT_REL && linking->headers[k].sh_info == i)
+			if (linking->headers[k].sh_type == SHT_REL &&
+			    linking->headers[k].sh_info == i)
 				return false;
-			if (linking->headers[k].sh_type != SHT_RELA || linking->headers[k].sh_info != i)
+			if (linking->headers[k].sh_type != SHT_RELA ||
+			    linking->headers[k].sh_info != i)
 				continue;
-			if (!tally_object_section_at(linking->module, (uint32_t)k, &relocations) || !relocations.bytes ||
+			if (!tally_object_section_at(linking->module, (uint32_t)k, &relocations) ||
+			    !relocations.bytes ||
 			    !relocate(linking, &relocations, bytes, section.size))
 				return false;
 		}
@@ -267,7 +292,8 @@ static void link_symbols(struct linking *linking, size_t table)
 	for (size_t i = 0; i < linking->symbol_count; i++) {
 		uint16_t section = symbols[i].st_shndx;
 		symbols[i].st_value = value_of(linking, &linking->symbols[i]);
-		if (section < linking->count && section < SHN_LORESERVE && !linking->addresses[section])
+		if (section < linking->count && section < SHN_LORESERVE &&
+		    !linking->addresses[section])
 			symbols[i].st_shndx = SHN_UNDEF;
 	}
 }
@@ -287,8 +313,10 @@ static size_t find_symbols(struct linking *linking, const uint8_t *image, size_t
 {
 	for (size_t i = 1; i < linking->count; i++) {
 		const Elf64_Shdr *header = &linking->headers[i];
-		if (header->sh_type != SHT_SYMTAB || header->sh_offset % 8 || header->sh_offset > image_size ||
-		    header->sh_size > image_size - header->sh_offset || header->sh_flags & SHF_COMPRESSED)
+		if (header->sh_type != SHT_SYMTAB || header->sh_offset % 8 ||
+		    header->sh_offset > image_size ||
+		    header->sh_size > image_size - header->sh_offset ||
+		    header->sh_flags & SHF_COMPRESSED)
 			continue;
 		linking->symbols = (const Elf64_Sym *)(image + header->sh_offset);
 		linking->symbol_count = header->sh_size / sizeof(Elf64_Sym);
@@ -297,14 +325,16 @@ static size_t find_symbols(struct linking *linking, const uint8_t *image, size_t
 	return 0;
 }
 
-/* What the debug sections will need, once they are inflated, which is done here: it may change headers. */
+/* What the debug sections will need, once they are inflated, which is done here: it may change
+ * headers. */
 static size_t debug_bytes(const struct linking *linking)
 {
 	size_t total = 0;
 	for (size_t i = 1; i < linking->count; i++) {
 		struct tally_section section;
-		if (is_debug(linking, i) && tally_object_section_at(linking->module, (uint32_t)i, &section) && section.bytes &&
-		    section.size < LINKED_MAX && total < LINKED_MAX)
+		if (is_debug(linking, i) &&
+		    tally_object_section_at(linking->module, (uint32_t)i, &section) &&
+		    section.bytes && section.size < LINKED_MAX && total < LINKED_MAX)
 			total += (section.size + 7) & ~(size_t)7;
 	}
 	return total;
@@ -317,7 +347,8 @@ static int copy(struct linking *linking, size_t *table)
 	size_t debug = debug_bytes(linking), start = (size + 7) & ~(size_t)7;
 	Elf64_Ehdr header;
 	memcpy(&header, image, sizeof(header));
-	if (header.e_shoff % 8 || header.e_shoff > size || linking->count > (size - header.e_shoff) / sizeof(Elf64_Shdr))
+	if (header.e_shoff % 8 || header.e_shoff > size ||
+	    linking->count > (size - header.e_shoff) / sizeof(Elf64_Shdr))
 		return -EBADMSG;
 	if (size > LINKED_MAX || debug > LINKED_MAX)
 		return -ENOTSUP;
@@ -334,13 +365,14 @@ static int copy(struct linking *linking, size_t *table)
 	return *table ? 0 : -EBADMSG;
 }
 
-int tally_module_link(const struct tally_object *module, const uint64_t *addresses, size_t count, struct tally_object **out)
+int tally_module_link(const struct tally_object *module, const uint64_t *addresses, size_t count,
+		      struct tally_object **out)
 {
 	struct linking linking = { .module = module, .addresses = addresses, .count = count };
 	size_t table, size;
 	tally_object_image(module, &size);
-	if (tally_object_type(module) != ET_REL || !tally_object_is_64bit(module) || tally_object_is_swapped(module) ||
-	    size < sizeof(Elf64_Ehdr))
+	if (tally_object_type(module) != ET_REL || !tally_object_is_64bit(module) ||
+	    tally_object_is_swapped(module) || size < sizeof(Elf64_Ehdr))
 		return -ENOTSUP;
 	int result = copy(&linking, &table);
 	if (!result) {
@@ -349,7 +381,8 @@ int tally_module_link(const struct tally_object *module, const uint64_t *address
 		link_code(&linking, size);
 		link_symbols(&linking, table);
 		link_sections(&linking);
-		result = tally_object_open_memory(tally_object_path(module), linking.image, linking.size, out, NULL);
+		result = tally_object_open_memory(tally_object_path(module), linking.image,
+						  linking.size, out, NULL);
 		result = result == -ENOMEM ? result : result ? -EBADMSG : 0;
 	}
 	free(linking.image);

@@ -10,7 +10,8 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-static const uint8_t XZ[] = { 0xfd, '7', 'z', 'X', 'Z', 0 }, ZSTD[] = { 0x28, 0xb5, 0x2f, 0xfd }, GZIP[] = { 0x1f, 0x8b };
+static const uint8_t XZ[] = { 0xfd, '7', 'z', 'X', 'Z', 0 }, ZSTD[] = { 0x28, 0xb5, 0x2f, 0xfd },
+		     GZIP[] = { 0x1f, 0x8b };
 
 static bool begins(const void *bytes, size_t size, const uint8_t *magic, size_t length)
 {
@@ -23,20 +24,25 @@ bool tally_is_packed(const void *bytes, size_t size)
 	       begins(bytes, size, GZIP, sizeof(GZIP));
 }
 
-/* Nobody says before how large it will be, or can't be believed: a try into a buffer gives 1 when that was too small. */
+/* Nobody says before how large it will be, or can't be believed: a try into a buffer gives 1 when
+ * that was too small. */
 struct unpacking {
 	const void *bytes;
 	size_t size;
 	void *handle;
-	int (*decode_xz)(uint64_t *memory_limit, uint32_t flags, const void *allocator, const uint8_t *in, size_t *in_at,
-			 size_t in_size, uint8_t *out, size_t *out_at, size_t out_size); /* as lzma/container.h has it */
-	int (*inflate_init)(z_stream *stream, int window_bits, const char *version, int stream_size);
+	int (*decode_xz)(uint64_t *memory_limit, uint32_t flags, const void *allocator,
+			 const uint8_t *in, size_t *in_at,
+			 /* as lzma/container.h has it */
+			 size_t in_size, uint8_t *out, size_t *out_at, size_t out_size);
+	int (*inflate_init)(z_stream *stream, int window_bits, const char *version,
+			    int stream_size);
 	int (*inflate)(z_stream *stream, int flush);
 	int (*inflate_end)(z_stream *stream);
-	int (*attempt)(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size);
+	int (*attempt)(const struct unpacking *unpacking, uint8_t *out, size_t room,
+		       size_t *out_size);
 };
 
-/* ---- xz ------------------------------------------------------------------------------------------------------- */
+/* ---- xz ------------------------------------------------------------------ */
 
 static int try_xz(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
 {
@@ -44,11 +50,12 @@ static int try_xz(const struct unpacking *unpacking, uint8_t *out, size_t room, 
 	uint64_t memory_limit = (uint64_t)512 << 20;
 	size_t at = 0;
 	*out_size = 0;
-	int rc = unpacking->decode_xz(&memory_limit, 0, NULL, unpacking->bytes, &at, unpacking->size, out, out_size, room);
+	int rc = unpacking->decode_xz(&memory_limit, 0, NULL, unpacking->bytes, &at,
+				      unpacking->size, out, out_size, room);
 	return rc == OK ? 0 : rc == BUFFER_TOO_SMALL ? 1 : rc == MEMORY ? -ENOMEM : -EBADMSG;
 }
 
-/* ---- zstd ----------------------------------------------------------------------------------------------------- */
+/* ---- zstd ---------------------------------------------------------------- */
 
 static int try_zstd(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
 {
@@ -60,16 +67,19 @@ static int try_zstd(const struct unpacking *unpacking, uint8_t *out, size_t room
 	return ZSTD_getErrorCode(*out_size) == ZSTD_error_dstSize_tooSmall ? 1 : -EBADMSG;
 }
 
-/* ---- gzip ----------------------------------------------------------------------------------------------------- */
+/* ---- gzip ---------------------------------------------------------------- */
 
 static int try_gzip(const struct unpacking *unpacking, uint8_t *out, size_t room, size_t *out_size)
 {
 	enum { WITH_GZIP_HEADER = 15 + 16 };
 	if (unpacking->size > UINT32_MAX || room > UINT32_MAX)
 		return -EBADMSG;
-	z_stream stream = { .next_in = (Bytef *)(uintptr_t)unpacking->bytes, .avail_in = (uInt)unpacking->size,
-			    .next_out = out, .avail_out = (uInt)room };
-	if (unpacking->inflate_init(&stream, WITH_GZIP_HEADER, ZLIB_VERSION, sizeof(stream)) != Z_OK)
+	z_stream stream = { .next_in = (Bytef *)(uintptr_t)unpacking->bytes,
+			    .avail_in = (uInt)unpacking->size,
+			    .next_out = out,
+			    .avail_out = (uInt)room };
+	if (unpacking->inflate_init(&stream, WITH_GZIP_HEADER, ZLIB_VERSION, sizeof(stream)) !=
+	    Z_OK)
 		return -ENOMEM;
 	int rc = unpacking->inflate(&stream, Z_FINISH);
 	*out_size = stream.total_out;
@@ -78,7 +88,7 @@ static int try_gzip(const struct unpacking *unpacking, uint8_t *out, size_t room
 	return rc == Z_STREAM_END ? 0 : is_full ? 1 : rc == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
 static int run(const struct unpacking *unpacking, size_t size_max, uint8_t **out, size_t *out_size)
 {
@@ -106,13 +116,16 @@ int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out,
 	if (begins(bytes, size, XZ, sizeof(XZ))) {
 		unpacking.handle = dlopen("liblzma.so.5", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_xz;
-		is_there = tally_loaded_find(unpacking.handle, "lzma_stream_buffer_decode", &unpacking.decode_xz);
+		is_there = tally_loaded_find(unpacking.handle, "lzma_stream_buffer_decode",
+					     &unpacking.decode_xz);
 	} else if (begins(bytes, size, GZIP, sizeof(GZIP))) {
 		unpacking.handle = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
 		unpacking.attempt = try_gzip;
-		is_there = tally_loaded_find(unpacking.handle, "inflateInit2_", &unpacking.inflate_init) &&
+		is_there = tally_loaded_find(unpacking.handle, "inflateInit2_",
+					     &unpacking.inflate_init) &&
 			   tally_loaded_find(unpacking.handle, "inflate", &unpacking.inflate) &&
-			   tally_loaded_find(unpacking.handle, "inflateEnd", &unpacking.inflate_end);
+			   tally_loaded_find(unpacking.handle, "inflateEnd",
+					     &unpacking.inflate_end);
 	} else if (!begins(bytes, size, ZSTD, sizeof(ZSTD))) {
 		return -EBADMSG;
 	}

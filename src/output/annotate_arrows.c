@@ -17,14 +17,17 @@ static int shorter_first(const void *a_, const void *b_)
 
 static int gather(const struct tally_annotation *annotation, struct tally_arrows *out)
 {
-	uint32_t *of_target = calloc(annotation->instructions.count + 1, sizeof(*of_target)); /* + 1 */
+	/* + 1 */
+	uint32_t *of_target = calloc(annotation->instructions.count + 1, sizeof(*of_target));
 	int result = of_target ? 0 : -ENOMEM;
 	for (uint32_t from = 0; !result && from < annotation->instructions.count; from++) {
 		uint32_t to = annotation->instructions.items[from].destination;
 		if (to == UINT32_MAX)
 			continue;
 		if (!of_target[to]) {
-			result = tally_vector_push(&out->arrows, (struct tally_arrow){ .low = to, .high = to, .to = to });
+			result = tally_vector_push(
+				&out->arrows,
+				(struct tally_arrow){ .low = to, .high = to, .to = to });
 			of_target[to] = (uint32_t)out->arrows.count;
 		}
 		struct tally_arrow *arrow = result ? NULL : &out->arrows.items[of_target[to] - 1];
@@ -37,7 +40,8 @@ static int gather(const struct tally_annotation *annotation, struct tally_arrows
 	return result;
 }
 
-static bool is_free(const struct tally_arrows *arrows, const struct tally_arrow *arrow, unsigned column)
+static bool is_free(const struct tally_arrows *arrows, const struct tally_arrow *arrow,
+		    unsigned column)
 {
 	const uint32_t *there = arrows->there + column * arrows->rows;
 	for (size_t row = arrow->low; row <= arrow->high; row++)
@@ -46,14 +50,16 @@ static bool is_free(const struct tally_arrows *arrows, const struct tally_arrow 
 	return true;
 }
 
-int tally_arrows_make(const struct tally_annotation *annotation, unsigned columns_max, struct tally_arrows *out)
+int tally_arrows_make(const struct tally_annotation *annotation, unsigned columns_max,
+		      struct tally_arrows *out)
 {
 	*out = (struct tally_arrows){ .rows = annotation->instructions.count };
 	out->there = calloc(out->rows * columns_max + 1, sizeof(*out->there));
 	if (!out->there || gather(annotation, out) < 0)
 		return -ENOMEM;
 	if (out->arrows.count)
-		qsort(out->arrows.items, out->arrows.count, sizeof(*out->arrows.items), shorter_first);
+		qsort(out->arrows.items, out->arrows.count, sizeof(*out->arrows.items),
+		      shorter_first);
 	for (size_t i = 0; i < out->arrows.count; i++) {
 		struct tally_arrow *arrow = &out->arrows.items[i];
 		unsigned column = 0;
@@ -75,26 +81,31 @@ void tally_arrows_release(struct tally_arrows *arrows)
 	arrows->there = NULL;
 }
 
-static const struct tally_arrow *arrow_at(const struct tally_arrows *arrows, size_t row, unsigned column)
+static const struct tally_arrow *arrow_at(const struct tally_arrows *arrows, size_t row,
+					  unsigned column)
 {
 	uint32_t there = row < arrows->rows ? arrows->there[column * arrows->rows + row] : 0;
 	return there ? &arrows->arrows.items[there - 1] : NULL;
 }
 
-static bool ends_here(const struct tally_arrow *arrow, const struct tally_annotation *annotation, size_t row)
+static bool ends_here(const struct tally_arrow *arrow, const struct tally_annotation *annotation,
+		      size_t row)
 {
-	return arrow && (arrow->to == row || annotation->instructions.items[row].destination == arrow->to);
+	return arrow &&
+	       (arrow->to == row || annotation->instructions.items[row].destination == arrow->to);
 }
 
-unsigned tally_arrow_cell(const struct tally_arrows *arrows, const struct tally_annotation *annotation, size_t row,
-			  unsigned column, bool above)
+unsigned tally_arrow_cell(const struct tally_arrows *arrows,
+			  const struct tally_annotation *annotation, size_t row, unsigned column,
+			  bool above)
 {
 	const struct tally_arrow *arrow = arrow_at(arrows, row, column);
 	if (above)
 		return arrow && arrow->low < row ? TALLY_ARROW_UP | TALLY_ARROW_DOWN : 0;
 	unsigned cell = 0;
 	if (arrow)
-		cell = (arrow->low < row ? TALLY_ARROW_UP : 0) | (arrow->high > row ? TALLY_ARROW_DOWN : 0) |
+		cell = (arrow->low < row ? TALLY_ARROW_UP : 0) |
+		       (arrow->high > row ? TALLY_ARROW_DOWN : 0) |
 		       (ends_here(arrow, annotation, row) ? TALLY_ARROW_RIGHT : 0);
 	for (unsigned outer = column + 1; outer < arrows->columns; outer++)
 		if (ends_here(arrow_at(arrows, row, outer), annotation, row))
@@ -112,7 +123,8 @@ bool tally_arrow_arrives(const struct tally_arrows *arrows, size_t row)
 	return false;
 }
 
-bool tally_arrow_leaves(const struct tally_arrows *arrows, const struct tally_annotation *annotation, size_t row)
+bool tally_arrow_leaves(const struct tally_arrows *arrows,
+			const struct tally_annotation *annotation, size_t row)
 {
 	for (unsigned column = 0; column < arrows->columns; column++)
 		if (ends_here(arrow_at(arrows, row, column), annotation, row))

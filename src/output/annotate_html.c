@@ -1,5 +1,6 @@
-/* Annotated functions as one page: source at the left, instructions at the right, what jumps where drawn beside them.  It
- * asks nothing of the network, and is whole without its script, which only lights up what belongs together. */
+/* Annotated functions as one page: source at the left, instructions at the right, what jumps where
+ * drawn beside them.  It asks nothing of the network, and is whole without its script, which only
+ * lights up what belongs together. */
 #include "output/annotate_arrows.h"
 #include "base/number_text.h"
 #include "output/annotate_view.h"
@@ -25,7 +26,10 @@ struct page {
 	uint32_t *hottest; /* by line: its instruction that weighs most, UINT32_MAX: it has none */
 };
 
-static const char *text_of(const struct page *page, uint32_t id) { return tally_strings_text(&page->annotation->strings, id); }
+static const char *text_of(const struct page *page, uint32_t id)
+{
+	return tally_strings_text(&page->annotation->strings, id);
+}
 
 static const char *base_name(const char *path)
 {
@@ -42,12 +46,14 @@ static void put_share(const struct page *page, const struct tally_annotation_wei
 		tally_buffer_text(page->out, "<i></i>");
 		return;
 	}
-	tally_buffer_printf(page->out, "<i style=\"--h:%.3f\" title=\"%.2f%% ±%.1f, %s samples\">%.2f</i>",
-			    sqrt(percent / 100), percent, tally_annotation_error(annotation, weight),
-			    tally_number(weight->samples), percent);
+	tally_buffer_printf(
+		page->out, "<i style=\"--h:%.3f\" title=\"%.2f%% ±%.1f, %s samples\">%.2f</i>",
+		sqrt(percent / 100), percent, tally_annotation_error(annotation, weight),
+		tally_number(weight->samples), percent);
 }
 
-static void put_source_text(const struct page *page, const struct tally_source_file *file, uint32_t number, unsigned without)
+static void put_source_text(const struct page *page, const struct tally_source_file *file,
+			    uint32_t number, unsigned without)
 {
 	struct tally_buffer text = { 0 };
 	tally_source_line(file, number, without, &text);
@@ -55,7 +61,7 @@ static void put_source_text(const struct page *page, const struct tally_source_f
 	tally_buffer_release(&text);
 }
 
-/* ---- head ---------------------------------------------------------------------------------------------- */
+/* ---- head ---------------------------------------------------------------- */
 
 static void put_hot_lines(const struct page *page)
 {
@@ -65,14 +71,17 @@ static void put_hot_lines(const struct page *page)
 	tally_buffer_text(page->out, count ? "<ol class=\"hot\">\n" : "");
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_annotated_line *line = &annotation->lines.items[hot[i]];
-		const struct tally_source_file *file = tally_source_file(page->view->sources, text_of(page, line->file));
+		const struct tally_source_file *file = tally_source_file(page->view->sources,
+									 text_of(page, line->file));
 		tally_buffer_text(page->out, "<li>");
 		put_share(page, &line->weight);
 		tally_buffer_printf(page->out, "<span>±%.1f</span><a href=\"#f%zul%u\">",
-				    tally_annotation_error(annotation, &line->weight), page->number, hot[i]);
+				    tally_annotation_error(annotation, &line->weight), page->number,
+				    hot[i]);
 		tally_flame_markup_text(page->out, base_name(text_of(page, line->file)));
 		tally_buffer_printf(page->out, ":%u</a><span>", line->line);
-		put_source_text(page, file, line->line, tally_source_indent(file, line->line, line->line));
+		put_source_text(page, file, line->line,
+				tally_source_indent(file, line->line, line->line));
 		tally_buffer_text(page->out, "</span></li>\n");
 	}
 	tally_buffer_text(page->out, count ? "</ol>\n" : "");
@@ -85,15 +94,19 @@ static void put_head(const struct page *page)
 	tally_flame_markup_text(page->out, annotation->function);
 	tally_buffer_text(page->out, "</h1>\n<p>");
 	tally_flame_markup_text(page->out, annotation->object);
-	tally_buffer_printf(page->out, " · %.2f%% ±%.1f of the ", tally_annotation_total_percent(annotation),
+	tally_buffer_printf(page->out, " · %.2f%% ±%.1f of the ",
+			    tally_annotation_total_percent(annotation),
 			    tally_annotation_total_error(annotation));
 	tally_buffer_text(page->out, tally_number(annotation->total.samples));
-	tally_buffer_text(page->out, annotation->total.samples == 1 ? " sample of " : " samples of ");
+	tally_buffer_text(page->out,
+			  annotation->total.samples == 1 ? " sample of " : " samples of ");
 	tally_flame_markup_text(page->out, annotation->event);
 	tally_buffer_text(page->out, " (95% confidence); ");
 	tally_buffer_text(page->out, tally_number(annotation->weight.samples));
-	tally_buffer_text(page->out, annotation->weight.samples == 1 ? " is in it, and the percentages below are of that." :
-			  " are in it, and the percentages below are of those.");
+	tally_buffer_text(page->out,
+			  annotation->weight.samples == 1
+				  ? " is in it, and the percentages below are of that."
+				  : " are in it, and the percentages below are of those.");
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(page->out, " Note: %s.", tally_annotate_aim_text(annotation));
 	if (page->view->taken) {
@@ -104,7 +117,8 @@ static void put_head(const struct page *page)
 	tally_buffer_text(page->out, "</p>\n");
 	struct tally_buffer notes = { 0 };
 	tally_annotate_source_notes(annotation, page->view, &notes);
-	for (char *line, *rest = notes.length ? notes.bytes : NULL; (line = strsep(&rest, "\n")) && rest;) {
+	for (char *line, *rest = notes.length ? notes.bytes : NULL;
+	     (line = strsep(&rest, "\n")) && rest;) {
 		tally_buffer_text(page->out, "<p class=\"why\">");
 		tally_flame_markup_text(page->out, line);
 		tally_buffer_text(page->out, "</p>\n");
@@ -120,20 +134,23 @@ static void put_head(const struct page *page)
 	put_hot_lines(page);
 }
 
-/* ---- source -------------------------------------------------------------------------------------------- */
+/* ---- source -------------------------------------------------------------- */
 
-static void put_source_row(const struct page *page, const struct tally_source_file *file, uint32_t number, uint32_t line)
+static void put_source_row(const struct page *page, const struct tally_source_file *file,
+			   uint32_t number, uint32_t line)
 {
 	const struct tally_annotation_weight none = { 0 };
 	bool has = line != UINT32_MAX;
 	tally_buffer_text(page->out, "<div class=\"r\"");
 	if (has)
-		tally_buffer_printf(page->out, " id=\"f%zul%u\" data-l=\"%u\"", page->number, line, line);
+		tally_buffer_printf(page->out, " id=\"f%zul%u\" data-l=\"%u\"", page->number, line,
+				    line);
 	tally_buffer_char(page->out, '>');
 	put_share(page, has ? &page->annotation->lines.items[line].weight : &none);
 	tally_buffer_text(page->out, "<span class=\"n\">");
 	if (has && page->hottest[line] != UINT32_MAX)
-		tally_buffer_printf(page->out, "<a href=\"#f%zui%u\">%u</a>", page->number, page->hottest[line], number);
+		tally_buffer_printf(page->out, "<a href=\"#f%zui%u\">%u</a>", page->number,
+				    page->hottest[line], number);
 	else
 		tally_buffer_printf(page->out, "%u", number);
 	tally_buffer_text(page->out, "</span><span>");
@@ -142,7 +159,8 @@ static void put_source_row(const struct page *page, const struct tally_source_fi
 }
 
 /* The name first: of a long path the end would be cut off. */
-static void put_path(const struct page *page, const char *path, const struct tally_source_file *file)
+static void put_path(const struct page *page, const char *path,
+		     const struct tally_source_file *file)
 {
 	const char *slash = strrchr(path, '/');
 	tally_buffer_printf(page->out, "<h2%s><b>", file ? "" : " title=\"the file is not here\"");
@@ -169,8 +187,10 @@ static void put_source(const struct page *page)
 	struct tally_line_block block;
 	uint32_t last = TALLY_STRING_NONE;
 	tally_buffer_text(page->out, "<div class=\"pane\">\n");
-	for (size_t at = 0; tally_annotate_next_block(annotation, page->view->sources, at, &block); at = block.end) {
-		const struct tally_source_file *found = tally_source_file(page->view->sources, text_of(page, block.file));
+	for (size_t at = 0; tally_annotate_next_block(annotation, page->view->sources, at, &block);
+	     at = block.end) {
+		const struct tally_source_file *found = tally_source_file(
+			page->view->sources, text_of(page, block.file));
 		const struct tally_source_file *file = found && found->count ? found : NULL;
 		if (!file && !tally_annotate_has_samples(annotation, &block))
 			continue;
@@ -183,15 +203,17 @@ static void put_source(const struct page *page)
 		size_t line = block.begin;
 		for (uint32_t number = block.first; number <= block.last; number++) {
 			bool has = line < block.end && annotation->lines.items[line].line == number;
-			if (file ? has || number <= file->count : has && annotation->lines.items[line].weight.samples)
-				put_source_row(page, file, number, has ? (uint32_t)line : UINT32_MAX);
+			if (file ? has || number <= file->count
+				 : has && annotation->lines.items[line].weight.samples)
+				put_source_row(page, file, number,
+					       has ? (uint32_t)line : UINT32_MAX);
 			line += has;
 		}
 	}
 	tally_buffer_text(page->out, "</div>\n");
 }
 
-/* ---- instructions -------------------------------------------------------------------------------------- */
+/* ---- instructions -------------------------------------------------------- */
 
 static unsigned arrows_px(const struct page *page)
 {
@@ -204,22 +226,25 @@ static void put_arrows(const struct page *page)
 	unsigned right = arrows_px(page) - 2;
 	if (!page->arrows.columns)
 		return;
-	tally_buffer_printf(page->out, "<svg width=\"%u\" height=\"%zu\" aria-hidden=\"true\">", right + 2,
-			    annotation->instructions.count * ROW_PX);
+	tally_buffer_printf(page->out, "<svg width=\"%u\" height=\"%zu\" aria-hidden=\"true\">",
+			    right + 2, annotation->instructions.count * ROW_PX);
 	for (size_t i = 0; i < page->arrows.arrows.count; i++) {
 		const struct tally_arrow *arrow = &page->arrows.arrows.items[i];
 		if (arrow->column == UINT_MAX)
 			continue;
-		unsigned x = (page->arrows.columns - 1 - arrow->column) * COLUMN_PX + 4, middle = ROW_PX / 2;
-		tally_buffer_printf(page->out, "<path d=\"M%u %uV%u", x, arrow->low * ROW_PX + middle,
-				    arrow->high * ROW_PX + middle);
+		unsigned x = (page->arrows.columns - 1 - arrow->column) * COLUMN_PX + 4,
+			 middle = ROW_PX / 2;
+		tally_buffer_printf(page->out, "<path d=\"M%u %uV%u", x,
+				    arrow->low * ROW_PX + middle, arrow->high * ROW_PX + middle);
 		for (uint32_t row = arrow->low; row <= arrow->high; row++)
-			if (row == arrow->to || annotation->instructions.items[row].destination == arrow->to)
-				tally_buffer_printf(page->out, "M%u %uH%u", x, row * ROW_PX + middle,
+			if (row == arrow->to ||
+			    annotation->instructions.items[row].destination == arrow->to)
+				tally_buffer_printf(page->out, "M%u %uH%u", x,
+						    row * ROW_PX + middle,
 						    row == arrow->to ? right - HEAD_PX : right);
 		unsigned y = arrow->to * ROW_PX + middle;
-		tally_buffer_printf(page->out, "\"/><polygon points=\"%u,%u %u,%u %u,%u\"/>\n", right - HEAD_PX, y - 4, right, y,
-				    right - HEAD_PX, y + 4);
+		tally_buffer_printf(page->out, "\"/><polygon points=\"%u,%u %u,%u %u,%u\"/>\n",
+				    right - HEAD_PX, y - 4, right, y, right - HEAD_PX, y + 4);
 	}
 	tally_buffer_text(page->out, "</svg>\n");
 }
@@ -227,12 +252,14 @@ static void put_arrows(const struct page *page)
 static void put_target(const struct page *page, const struct tally_annotated_instruction *one)
 {
 	if (one->destination != UINT32_MAX)
-		tally_buffer_printf(page->out, "<a href=\"#f%zui%u\">L%u</a>", page->number, one->destination,
+		tally_buffer_printf(page->out, "<a href=\"#f%zui%u\">L%u</a>", page->number,
+				    one->destination,
 				    page->annotation->instructions.items[one->destination].label);
 	else if (one->kind == TALLY_INSTRUCTION_JUMP || one->kind == TALLY_INSTRUCTION_CALL)
 		tally_buffer_printf(page->out, "%" PRIx64, one->target);
 	else if (one->target)
-		tally_buffer_printf(page->out, "<span class=\"x\">  # %" PRIx64 "</span>", one->target);
+		tally_buffer_printf(page->out, "<span class=\"x\">  # %" PRIx64 "</span>",
+				    one->target);
 	if (one->target_name == TALLY_STRING_NONE)
 		return;
 	tally_buffer_text(page->out, " <span class=\"t\">");
@@ -251,7 +278,9 @@ static void put_instruction(const struct page *page, size_t row, unsigned label_
 		tally_buffer_printf(page->out, " data-l=\"%u\"", one->line);
 	tally_buffer_char(page->out, '>');
 	put_share(page, &one->weight);
-	tally_buffer_printf(page->out, "<span class=\"x\" style=\"padding-left:calc(1ch + %upx)\">%" PRIx64 "</span>",
+	tally_buffer_printf(page->out,
+			    "<span class=\"x\" style=\"padding-left:calc(1ch + %upx)\">%" PRIx64
+			    "</span>",
 			    arrows_px(page), one->address);
 	tally_buffer_printf(page->out, "<span class=\"b\" style=\"width:%uch\">", label_width);
 	if (one->label)
@@ -267,8 +296,8 @@ static void put_instruction(const struct page *page, size_t row, unsigned label_
 			tally_flame_markup_text(page->out, text_of(page, one->inlined));
 			tally_buffer_text(page->out, "</span> ");
 		}
-		tally_buffer_printf(page->out, "<a href=\"#f%zul%u\">%u</a></span>", page->number, one->line,
-				    annotation->lines.items[one->line].line);
+		tally_buffer_printf(page->out, "<a href=\"#f%zul%u\">%u</a></span>", page->number,
+				    one->line, annotation->lines.items[one->line].line);
 	}
 	tally_buffer_text(page->out, "</div>\n");
 }
@@ -285,7 +314,7 @@ static void put_code(const struct page *page)
 	tally_buffer_text(page->out, "</div>\n</div>\n");
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
 static uint32_t *hottest_of_lines(const struct tally_annotation *annotation)
 {
@@ -294,8 +323,10 @@ static uint32_t *hottest_of_lines(const struct tally_annotation *annotation)
 		hottest[i] = UINT32_MAX;
 	for (uint32_t i = 0; hottest && i < annotation->instructions.count; i++) {
 		uint32_t line = annotation->instructions.items[i].line;
-		if (line != UINT32_MAX && (hottest[line] == UINT32_MAX || annotation->instructions.items[i].weight.period >
-					   annotation->instructions.items[hottest[line]].weight.period))
+		if (line != UINT32_MAX &&
+		    (hottest[line] == UINT32_MAX ||
+		     annotation->instructions.items[i].weight.period >
+			     annotation->instructions.items[hottest[line]].weight.period))
 			hottest[line] = i;
 	}
 	return hottest;
@@ -304,13 +335,17 @@ static uint32_t *hottest_of_lines(const struct tally_annotation *annotation)
 static int put_function(struct page *page)
 {
 	const struct tally_annotation *annotation = page->annotation;
-	bool with_source = annotation->lines.count && (page->view->with_source || !annotation->instructions.count);
+	bool with_source = annotation->lines.count &&
+			   (page->view->with_source || !annotation->instructions.count);
 	bool with_code = annotation->instructions.count;
 	page->hottest = hottest_of_lines(annotation);
-	int result = page->hottest ? tally_arrows_make(annotation, ARROWS_MAX, &page->arrows) : -ENOMEM;
+	int result = page->hottest ? tally_arrows_make(annotation, ARROWS_MAX, &page->arrows)
+				   : -ENOMEM;
 	if (!result) {
 		put_head(page);
-		const char *shape = !with_source || !with_code ? " one" : has_any_source(page) ? "" : " bare";
+		const char *shape = !with_source || !with_code ? " one"
+				    : has_any_source(page)     ? ""
+							       : " bare";
 		tally_buffer_printf(page->out, "<div class=\"panes%s\">\n", shape);
 		if (with_source)
 			put_source(page);
@@ -323,31 +358,37 @@ static int put_function(struct page *page)
 	return result;
 }
 
-static void put_contents(const struct tally_annotation *annotations, size_t count, struct tally_buffer *out)
+static void put_contents(const struct tally_annotation *annotations, size_t count,
+			 struct tally_buffer *out)
 {
 	tally_buffer_text(out, "<nav>\n");
 	for (size_t i = 0; i < count; i++) {
-		tally_buffer_printf(out, "<a href=\"#f%zu\">%.2f%% ", i, tally_annotation_total_percent(&annotations[i]));
+		tally_buffer_printf(out, "<a href=\"#f%zu\">%.2f%% ", i,
+				    tally_annotation_total_percent(&annotations[i]));
 		tally_flame_markup_text(out, annotations[i].function);
 		tally_buffer_text(out, "</a>\n");
 	}
 	tally_buffer_text(out, "</nav>\n");
 }
 
-int tally_annotate_html(const struct tally_annotation *annotations, size_t count, const struct tally_annotate_view *view,
-			struct tally_buffer *out)
+int tally_annotate_html(const struct tally_annotation *annotations, size_t count,
+			const struct tally_annotate_view *view, struct tally_buffer *out)
 {
 	int result = 0;
-	tally_buffer_text(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-			       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-			       "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-			       "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+	tally_buffer_text(
+		out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+		     "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+		     "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
 	tally_flame_markup_text(out, count ? annotations[0].function : "");
-	tally_buffer_printf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n", tally_annotate_css);
+	tally_buffer_printf(out, "</title>\n<style>\n%s</style>\n</head>\n<body>\n",
+			    tally_annotate_css);
 	if (count > 1)
 		put_contents(annotations, count, out);
 	for (size_t i = 0; !result && i < count; i++) {
-		struct page page = { .annotation = &annotations[i], .view = view, .out = out, .number = i };
+		struct page page = {
+			.annotation = &annotations[i], .view = view, .out = out, .number = i
+		};
 		result = put_function(&page);
 	}
 	tally_buffer_printf(out, "<script>\n%s</script>\n</body>\n</html>\n", tally_annotate_js);

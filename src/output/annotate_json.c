@@ -1,7 +1,7 @@
 #include "output/annotate_view.h"
 
-static void put_weight(const struct tally_annotation *annotation, const struct tally_annotation_weight *weight,
-		       struct tally_json *json)
+static void put_weight(const struct tally_annotation *annotation,
+		       const struct tally_annotation_weight *weight, struct tally_json *json)
 {
 	tally_json_u64(json, "samples", weight->samples);
 	tally_json_u64(json, "period", weight->period);
@@ -9,14 +9,15 @@ static void put_weight(const struct tally_annotation *annotation, const struct t
 	tally_json_double(json, "error", tally_annotation_error(annotation, weight));
 }
 
-static void put_name(const struct tally_annotation *annotation, const char *name, uint32_t id, struct tally_json *json)
+static void put_name(const struct tally_annotation *annotation, const char *name, uint32_t id,
+		     struct tally_json *json)
 {
 	if (id != TALLY_STRING_NONE)
 		tally_json_text(json, name, tally_strings_text(&annotation->strings, id));
 }
 
-static void put_instruction(const struct tally_annotation *annotation, const struct tally_annotated_instruction *one,
-			    struct tally_json *json)
+static void put_instruction(const struct tally_annotation *annotation,
+			    const struct tally_annotated_instruction *one, struct tally_json *json)
 {
 	static const char *const KINDS[] = { "plain", "jump", "call", "data" };
 	tally_json_object(json, NULL);
@@ -36,8 +37,9 @@ static void put_instruction(const struct tally_annotation *annotation, const str
 	tally_json_end(json);
 }
 
-static void put_line(const struct tally_annotation *annotation, const struct tally_annotated_line *line,
-		     struct tally_source_files *sources, struct tally_json *json)
+static void put_line(const struct tally_annotation *annotation,
+		     const struct tally_annotated_line *line, struct tally_source_files *sources,
+		     struct tally_json *json)
 {
 	const char *path = tally_strings_text(&annotation->strings, line->file);
 	struct tally_buffer text = { 0 };
@@ -51,8 +53,8 @@ static void put_line(const struct tally_annotation *annotation, const struct tal
 	tally_buffer_release(&text);
 }
 
-void tally_annotate_json(const struct tally_annotation *annotation, struct tally_source_files *sources,
-			 struct tally_json *json)
+void tally_annotate_json(const struct tally_annotation *annotation,
+			 struct tally_source_files *sources, struct tally_json *json)
 {
 	static const char *const AIMS[] = { "exact", "next", "skid" };
 	tally_json_object(json, NULL);

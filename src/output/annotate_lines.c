@@ -10,7 +10,8 @@ const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 	switch (annotation->aim) {
 	case TALLY_AIM_NEXT:
 		return "a clock's sample names the instruction that was next: what took the time may be the one before it";
-	case TALLY_AIM_SKID: return "samples name an instruction some way behind their cause (skid); EVENT:pp is more precise";
+	case TALLY_AIM_SKID:
+		return "samples name an instruction some way behind their cause (skid); EVENT:pp is more precise";
 	case TALLY_AIM_EXACT: break;
 	}
 	return "";
@@ -18,10 +19,12 @@ const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 
 static bool is_heavier(const struct tally_annotated_line *a, const struct tally_annotated_line *b)
 {
-	return a->weight.period != b->weight.period ? a->weight.period > b->weight.period : a->weight.samples > b->weight.samples;
+	return a->weight.period != b->weight.period ? a->weight.period > b->weight.period
+						    : a->weight.samples > b->weight.samples;
 }
 
-size_t tally_annotate_hot_lines(const struct tally_annotation *annotation, uint32_t *out, size_t max)
+size_t tally_annotate_hot_lines(const struct tally_annotation *annotation, uint32_t *out,
+				size_t max)
 {
 	size_t count = 0;
 	for (uint32_t i = 0; i < annotation->lines.count; i++) {
@@ -48,17 +51,20 @@ bool *tally_annotate_visible(const struct tally_annotation *annotation, double p
 	bool *visible = calloc(count + 1, sizeof(*visible));
 	for (size_t i = 0; visible && i < count; i++) {
 		const struct tally_annotated_instruction *one = &annotation->instructions.items[i];
-		bool is_hot = percent_min <= 0 || (one->weight.samples &&
-						   tally_annotation_percent(annotation, &one->weight) >= percent_min);
+		bool is_hot = percent_min <= 0 ||
+			      (one->weight.samples &&
+			       tally_annotation_percent(annotation, &one->weight) >= percent_min);
 		if (!is_hot)
 			continue;
-		size_t first = i < AROUND ? 0 : i - AROUND, last = count - i > AROUND ? i + AROUND : count - 1;
+		size_t first = i < AROUND ? 0 : i - AROUND,
+		       last = count - i > AROUND ? i + AROUND : count - 1;
 		memset(visible + first, true, last - first + 1);
 	}
 	return visible;
 }
 
-bool tally_annotate_next_block(const struct tally_annotation *annotation, struct tally_source_files *sources, size_t begin,
+bool tally_annotate_next_block(const struct tally_annotation *annotation,
+			       struct tally_source_files *sources, size_t begin,
 			       struct tally_line_block *out)
 {
 	enum { AROUND = 3, GAP = 12 };
@@ -69,15 +75,19 @@ bool tally_annotate_next_block(const struct tally_annotation *annotation, struct
 	while (out->end < annotation->lines.count && lines[out->end].file == out->file &&
 	       (out->end == begin || lines[out->end].line - lines[out->end - 1].line <= GAP))
 		out->end++;
-	const struct tally_source_file *file = tally_source_file(sources, tally_strings_text(&annotation->strings, out->file));
+	const struct tally_source_file *file = tally_source_file(
+		sources, tally_strings_text(&annotation->strings, out->file));
 	uint32_t first = lines[begin].line, last = lines[out->end - 1].line;
 	bool is_known = file && first <= file->count;
 	out->first = is_known && first > AROUND ? first - AROUND : is_known ? 1 : first;
-	out->last = is_known && last + AROUND <= file->count ? last + AROUND : is_known && last < file->count ? file->count : last;
+	out->last = is_known && last + AROUND <= file->count ? last + AROUND
+		    : is_known && last < file->count         ? file->count
+							     : last;
 	return true;
 }
 
-bool tally_annotate_has_samples(const struct tally_annotation *annotation, const struct tally_line_block *block)
+bool tally_annotate_has_samples(const struct tally_annotation *annotation,
+				const struct tally_line_block *block)
 {
 	for (size_t i = block->begin; i < block->end; i++)
 		if (annotation->lines.items[i].weight.samples)
@@ -85,9 +95,10 @@ bool tally_annotate_has_samples(const struct tally_annotation *annotation, const
 	return false;
 }
 
-/* ---- is it the source? --------------------------------------------------------------------------------- */
+/* ---- is it the source? --------------------------------------------------- */
 
-/* Files that have something in common; `path` is the function's own when it is one of them, else the first. */
+/* Files that have something in common; `path` is the function's own when it is one of them, else
+ * the first. */
 struct same_files {
 	const char *path;
 	size_t count;
@@ -108,12 +119,14 @@ static const char *base_name(const char *path)
 static void and_others(const struct same_files *files, struct tally_buffer *out)
 {
 	if (files->count > 1)
-		tally_buffer_printf(out, " and %zu more file%s", files->count - 1, files->count > 2 ? "s" : "");
+		tally_buffer_printf(out, " and %zu more file%s", files->count - 1,
+				    files->count > 2 ? "s" : "");
 }
 
 /* Absent: those that samples are of; of others nobody expects to see anything. */
-static void sort_files(const struct tally_annotation *annotation, const struct tally_annotate_view *view,
-		       struct same_files *absent, struct same_files *changed)
+static void sort_files(const struct tally_annotation *annotation,
+		       const struct tally_annotate_view *view, struct same_files *absent,
+		       struct same_files *changed)
 {
 	const struct tally_annotated_line *lines = annotation->lines.items;
 	for (size_t i = 0, end; i < annotation->lines.count; i = end) {
@@ -123,7 +136,8 @@ static void sort_files(const struct tally_annotation *annotation, const struct t
 		block.end = end;
 		const char *path = tally_strings_text(&annotation->strings, lines[i].file);
 		const struct tally_source_file *file = tally_source_file(view->sources, path);
-		bool is_main = lines[i].file == annotation->main_file, is_here = file && file->count;
+		bool is_main = lines[i].file == annotation->main_file,
+		     is_here = file && file->count;
 		if (!is_here && tally_annotate_has_samples(annotation, &block))
 			add_file(absent, path, is_main);
 		if (is_here && view->recorded_ns && file->time_ns > view->recorded_ns)
@@ -131,8 +145,8 @@ static void sort_files(const struct tally_annotation *annotation, const struct t
 	}
 }
 
-void tally_annotate_source_notes(const struct tally_annotation *annotation, const struct tally_annotate_view *view,
-				 struct tally_buffer *out)
+void tally_annotate_source_notes(const struct tally_annotation *annotation,
+				 const struct tally_annotate_view *view, struct tally_buffer *out)
 {
 	struct same_files absent = { 0 }, changed = { 0 };
 	const char *path = annotation->main_file == TALLY_STRING_NONE ? NULL :
@@ -141,20 +155,29 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation, cons
 	if (changed.count) {
 		tally_buffer_text(out, base_name(changed.path));
 		and_others(&changed, out);
-		tally_buffer_text(out, changed.count > 1 ? " have changed since the recording: their lines may not be those\n" :
-							   " has changed since the recording: its lines may not be those\n");
+		tally_buffer_text(
+			out,
+			changed.count > 1
+				? " have changed since the recording: their lines may not be those\n"
+				: " has changed since the recording: its lines may not be those\n");
 	} else if (path) {
 		const struct tally_source_file *file = tally_source_file(view->sources, path);
 		bool is_here = file && file->count;
 		if (is_here && annotation->is_rebuilt)
-			tally_buffer_printf(out, "%s has been built anew since the recording: lines of %s may not be those\n",
-					    base_name(annotation->object), base_name(path));
-		else if (is_here && annotation->object_time_s && file->time_ns / 1000000000 > annotation->object_time_s)
-			tally_buffer_text(out, "the source is newer than the program: lines may be off\n");
+			tally_buffer_printf(
+				out,
+				"%s has been built anew since the recording: lines of %s may not be those\n",
+				base_name(annotation->object), base_name(path));
+		else if (is_here && annotation->object_time_s &&
+			 file->time_ns / 1000000000 > annotation->object_time_s)
+			tally_buffer_text(
+				out, "the source is newer than the program: lines may be off\n");
 	}
 	if (annotation->poked)
-		tally_buffer_printf(out, "the kernel wrote over %s byte%s of this code while it was recorded: it is shown as in the end\n",
-				    tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
+		tally_buffer_printf(
+			out,
+			"the kernel wrote over %s byte%s of this code while it was recorded: it is shown as in the end\n",
+			tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
 	if (absent.count) {
 		tally_buffer_printf(out, "source not found: %s", absent.path);
 		and_others(&absent, out);

@@ -1,4 +1,5 @@
-/* An annotated function for a terminal, a pipe or a file: one instruction a line, jumps drawn at its left. */
+/* An annotated function for a terminal, a pipe or a file: one instruction a line, jumps drawn at
+ * its left. */
 #include "output/annotate_arrows.h"
 #include "output/annotate_view.h"
 #include "output/fit_text.h"
@@ -21,11 +22,12 @@ struct writer {
 	struct tally_arrows arrows;
 	bool with_error;           /* a column of ± */
 	unsigned indent;           /* that source lines lose */
-	int address_width, label_width, left_width; /* the last: of what stands before the address */
+	/* the last: of what stands before the address */
+	int address_width, label_width, left_width;
 };
 
-static const char *const DIM = "\x1b[2m", *const BOLD = "\x1b[1m", *const SOURCE = "\x1b[36m", *const INLINED = "\x1b[35m",
-			*const PLAIN = "\x1b[0m";
+static const char *const DIM = "\x1b[2m", *const BOLD = "\x1b[1m", *const SOURCE = "\x1b[36m",
+			 *const INLINED = "\x1b[35m", *const PLAIN = "\x1b[0m";
 
 static void colour(const struct writer *writer, const char *code)
 {
@@ -35,7 +37,10 @@ static void colour(const struct writer *writer, const char *code)
 
 static const char *heat(double percent)
 {
-	return percent >= 10 ? "\x1b[1;31m" : percent >= 3 ? "\x1b[31m" : percent >= 0.5 ? "\x1b[33m" : DIM;
+	return percent >= 10    ? "\x1b[1;31m"
+	       : percent >= 3   ? "\x1b[31m"
+	       : percent >= 0.5 ? "\x1b[33m"
+				: DIM;
 }
 
 /* What is left of the line is `used` columns less than the terminal has. */
@@ -44,7 +49,8 @@ static void put_text(const struct writer *writer, const char *text, int used)
 	char clean[1024];
 	int room = writer->view->columns ? (int)writer->view->columns - used : 0;
 	tally_terminal_clean(text, clean, sizeof(clean));
-	tally_fit_text(writer->out, clean, writer->view->columns && room < 8 ? 8 : room, writer->view->ascii);
+	tally_fit_text(writer->out, clean, writer->view->columns && room < 8 ? 8 : room,
+		       writer->view->ascii);
 }
 
 static const char *text_of(const struct writer *writer, uint32_t id)
@@ -58,15 +64,22 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static const char *plus_minus(const struct writer *writer) { return writer->view->ascii ? "+-" : "±"; }
+static const char *plus_minus(const struct writer *writer)
+{
+	return writer->view->ascii ? "+-" : "±";
+}
 
 /* Of what put_weight() writes. */
 static int weight_width(const struct writer *writer)
 {
-	return 8 + (!writer->with_error ? 0 : writer->view->ascii ? 7 : 6) + (writer->view->with_samples ? 10 : 0);
+	return 8 +
+	       (!writer->with_error   ? 0
+		: writer->view->ascii ? 7
+				      : 6) +
+	       (writer->view->with_samples ? 10 : 0);
 }
 
-/* ---- head ---------------------------------------------------------------------------------------------- */
+/* ---- head ---------------------------------------------------------------- */
 
 static void put_hot_lines(const struct writer *writer)
 {
@@ -91,9 +104,12 @@ static void put_hot_lines(const struct writer *writer)
 		tally_buffer_printf(writer->out, "%6.2f%%", percent);
 		colour(writer, PLAIN);
 		tally_buffer_printf(writer->out, " %s%4.1f  %-*s  ", plus_minus(writer),
-				    tally_annotation_error(annotation, &line->weight), width, place[i]);
-		const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, line->file));
-		tally_source_line(file, line->line, tally_source_indent(file, line->line, line->line), &text);
+				    tally_annotation_error(annotation, &line->weight), width,
+				    place[i]);
+		const struct tally_source_file *file = tally_source_file(
+			writer->view->sources, text_of(writer, line->file));
+		tally_source_line(file, line->line,
+				  tally_source_indent(file, line->line, line->line), &text);
 		colour(writer, SOURCE);
 		put_text(writer, tally_buffer_string(&text), 20 + width);
 		colour(writer, PLAIN);
@@ -108,7 +124,8 @@ static void put_note(const struct writer *writer, const char *text)
 	char clean[1400];
 	tally_terminal_clean(text, clean, sizeof(clean));
 	colour(writer, DIM);
-	tally_wrap_text(writer->out, clean, writer->view->columns ? (int)writer->view->columns : 120);
+	tally_wrap_text(writer->out, clean,
+			writer->view->columns ? (int)writer->view->columns : 120);
 	colour(writer, PLAIN);
 	tally_buffer_char(writer->out, '\n');
 }
@@ -117,30 +134,38 @@ static void put_head(const struct writer *writer)
 {
 	const struct tally_annotation *annotation = writer->annotation;
 	struct tally_buffer note = { 0 };
-	int name_width = tally_text_width(annotation->function), object_width = tally_text_width(annotation->object);
+	int name_width = tally_text_width(annotation->function),
+	    object_width = tally_text_width(annotation->object);
 	colour(writer, BOLD);
 	put_text(writer, annotation->function, 0);
 	colour(writer, PLAIN);
-	bool fits = !writer->view->columns || name_width + 2 + object_width <= (int)writer->view->columns;
+	bool fits = !writer->view->columns ||
+		    name_width + 2 + object_width <= (int)writer->view->columns;
 	tally_buffer_text(writer->out, fits ? "  " : "\n");
 	put_text(writer, annotation->object, fits ? name_width + 2 : 0);
 	tally_buffer_char(writer->out, '\n');
-	tally_buffer_printf(&note, "%.2f%% %s%.1f of the %s sample%s of %s (95%% confidence); %s %s in it, "
-			    "and the percentages below are of those", tally_annotation_total_percent(annotation),
-			    plus_minus(writer), tally_annotation_total_error(annotation), tally_number(annotation->total.samples),
-			    annotation->total.samples == 1 ? "" : "s", annotation->event, tally_number(annotation->weight.samples),
-			    annotation->weight.samples == 1 ? "is" : "are");
+	tally_buffer_printf(
+		&note,
+		"%.2f%% %s%.1f of the %s sample%s of %s (95%% confidence); %s %s in it, "
+		"and the percentages below are of those",
+		tally_annotation_total_percent(annotation), plus_minus(writer),
+		tally_annotation_total_error(annotation), tally_number(annotation->total.samples),
+		annotation->total.samples == 1 ? "" : "s", annotation->event,
+		tally_number(annotation->weight.samples),
+		annotation->weight.samples == 1 ? "is" : "are");
 	if (annotation->aim != TALLY_AIM_EXACT)
 		tally_buffer_printf(&note, "; %s", tally_annotate_aim_text(annotation));
 	put_note(writer, tally_buffer_string(&note));
 	if (writer->view->taken) {
 		tally_buffer_clear(&note);
-		tally_buffer_printf(&note, "other samples than %s are left out", writer->view->taken);
+		tally_buffer_printf(&note, "other samples than %s are left out",
+				    writer->view->taken);
 		put_note(writer, tally_buffer_string(&note));
 	}
 	tally_buffer_clear(&note);
 	tally_annotate_source_notes(annotation, writer->view, &note);
-	for (char *line, *rest = note.length ? note.bytes : NULL; (line = strsep(&rest, "\n")) && rest;)
+	for (char *line, *rest = note.length ? note.bytes : NULL;
+	     (line = strsep(&rest, "\n")) && rest;)
 		put_note(writer, line);
 	put_hot_lines(writer);
 	if (annotation->missing[0]) {
@@ -155,7 +180,7 @@ static void put_head(const struct writer *writer)
 	tally_buffer_release(&note);
 }
 
-/* ---- instructions -------------------------------------------------------------------------------------- */
+/* ---- instructions -------------------------------------------------------- */
 
 static void put_weight(const struct writer *writer, const struct tally_annotation_weight *weight)
 {
@@ -180,8 +205,10 @@ static void put_weight(const struct writer *writer, const struct tally_annotatio
 
 static const char *line_piece(unsigned cell, bool ascii)
 {
-	static const char *const LINES[16] = { " ", "╵", "╷", "│", "╴", "╯", "╮", "┤", "╶", "╰", "╭", "├", "─", "┴", "┬", "┼" };
-	static const char *const ASCII[16] = { " ", "|", "|", "|", "-", "'", ".", "+", "-", "`", ".", "+", "-", "+", "+", "+" };
+	static const char *const LINES[16] = { " ", "╵", "╷", "│", "╴", "╯", "╮", "┤",
+					       "╶", "╰", "╭", "├", "─", "┴", "┬", "┼" };
+	static const char *const ASCII[16] = { " ", "|", "|", "|", "-", "'", ".", "+",
+					       "-", "`", ".", "+", "-", "+", "+", "+" };
 	return (ascii ? ASCII : LINES)[cell & 15];
 }
 
@@ -194,12 +221,17 @@ static void put_arrows(const struct writer *writer, size_t row, bool above)
 		return;
 	colour(writer, DIM);
 	for (unsigned column = arrows->columns; column--;)
-		tally_buffer_text(writer->out,
-				  line_piece(tally_arrow_cell(arrows, writer->annotation, row, column, above), ascii));
+		tally_buffer_text(
+			writer->out,
+			line_piece(tally_arrow_cell(arrows, writer->annotation, row, column, above),
+				   ascii));
 	if (!above && tally_arrow_arrives(arrows, row))
 		tally_buffer_text(writer->out, ascii ? ">" : "▸");
 	else
-		tally_buffer_text(writer->out, !above && tally_arrow_leaves(arrows, writer->annotation, row) ? ascii ? "-" : "─" : " ");
+		tally_buffer_text(writer->out,
+				  !above && tally_arrow_leaves(arrows, writer->annotation, row)
+					  ? ascii ? "-" : "─"
+					  : " ");
 	colour(writer, PLAIN);
 	tally_buffer_char(writer->out, ' ');
 }
@@ -224,9 +256,11 @@ static void put_instruction(const struct writer *writer, size_t row)
 	const char *body = text_of(writer, one->text);
 	int mnemonic = (int)strcspn(body, " ");
 	bool has_operands = body[mnemonic] || one->target || one->target_name != TALLY_STRING_NONE;
-	tally_buffer_printf(&text, "%-*.*s%s", has_operands ? 7 : 0, mnemonic, body, body + mnemonic);
+	tally_buffer_printf(&text, "%-*.*s%s", has_operands ? 7 : 0, mnemonic, body,
+			    body + mnemonic);
 	if (one->destination != UINT32_MAX)
-		tally_buffer_printf(&text, "L%u", annotation->instructions.items[one->destination].label);
+		tally_buffer_printf(&text, "L%u",
+				    annotation->instructions.items[one->destination].label);
 	else if (one->kind == TALLY_INSTRUCTION_JUMP || one->kind == TALLY_INSTRUCTION_CALL)
 		tally_buffer_printf(&text, "%" PRIx64, one->target);
 	else if (one->target)
@@ -239,8 +273,9 @@ static void put_instruction(const struct writer *writer, size_t row)
 	tally_buffer_printf(writer->out, "%*" PRIx64 "  ", writer->address_width, one->address);
 	colour(writer, PLAIN);
 	put_label(writer, one->label);
-	put_text(writer, tally_buffer_string(&text), writer->left_width + writer->address_width + 2 +
-		 (writer->label_width ? writer->label_width + 1 : 0));
+	put_text(writer, tally_buffer_string(&text),
+		 writer->left_width + writer->address_width + 2 +
+			 (writer->label_width ? writer->label_width + 1 : 0));
 	tally_buffer_char(writer->out, '\n');
 	tally_buffer_release(&text);
 }
@@ -255,10 +290,12 @@ static void put_left(const struct writer *writer, size_t row)
 static void put_source(const struct writer *writer, size_t row)
 {
 	const struct tally_annotation *annotation = writer->annotation;
-	const struct tally_annotated_instruction *one = &annotation->instructions.items[row], *before = row ? one - 1 : NULL;
+	const struct tally_annotated_instruction *one = &annotation->instructions.items[row],
+						 *before = row ? one - 1 : NULL;
 	struct tally_buffer text = { 0 };
 	char where[96], clean[64];
-	if (one->line == UINT32_MAX || (before && before->line == one->line && before->inlined == one->inlined))
+	if (one->line == UINT32_MAX ||
+	    (before && before->line == one->line && before->inlined == one->inlined))
 		return;
 	if (one->inlined != TALLY_STRING_NONE && (!before || before->inlined != one->inlined)) {
 		put_left(writer, row);
@@ -271,13 +308,15 @@ static void put_source(const struct writer *writer, size_t row)
 		tally_buffer_clear(&text);
 	}
 	const struct tally_annotated_line *line = &annotation->lines.items[one->line];
-	const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, line->file));
+	const struct tally_source_file *file = tally_source_file(writer->view->sources,
+								 text_of(writer, line->file));
 	tally_terminal_clean(base_name(text_of(writer, line->file)), clean, sizeof(clean));
 	snprintf(where, sizeof(where), "%s:%u  ", clean, line->line);
 	if (writer->view->with_numbers || !file || line->line > file->count)
 		tally_buffer_text(&text, where);
 	unsigned indent = tally_source_indent(file, line->line, line->line);
-	tally_source_line(file, line->line, indent < writer->indent ? indent : writer->indent, &text);
+	tally_source_line(file, line->line, indent < writer->indent ? indent : writer->indent,
+			  &text);
 	put_left(writer, row);
 	colour(writer, SOURCE);
 	put_text(writer, tally_buffer_string(&text), writer->left_width);
@@ -299,8 +338,8 @@ static size_t put_gap(const struct writer *writer, const bool *visible, size_t r
 	}
 	put_weight(writer, &weight);
 	put_arrows(writer, row < annotation->instructions.count ? row : 0, true);
-	snprintf(text, sizeof(text), "%s %s instruction%s", writer->view->ascii ? "..." : "⋮", tally_number(row - first),
-		 row - first == 1 ? "" : "s");
+	snprintf(text, sizeof(text), "%s %s instruction%s", writer->view->ascii ? "..." : "⋮",
+		 tally_number(row - first), row - first == 1 ? "" : "s");
 	colour(writer, DIM);
 	put_text(writer, text, writer->left_width);
 	colour(writer, PLAIN);
@@ -326,16 +365,19 @@ static int put_instructions(const struct writer *writer)
 	return 0;
 }
 
-/* ---- source alone -------------------------------------------------------------------------------------- */
+/* ---- source alone -------------------------------------------------------- */
 
 /* NULL: it is not here; then there is nothing to say of lines without samples. */
-static const struct tally_source_file *source_of(const struct writer *writer, const struct tally_line_block *block)
+static const struct tally_source_file *source_of(const struct writer *writer,
+						 const struct tally_line_block *block)
 {
-	const struct tally_source_file *file = tally_source_file(writer->view->sources, text_of(writer, block->file));
+	const struct tally_source_file *file = tally_source_file(writer->view->sources,
+								 text_of(writer, block->file));
 	return file && file->count ? file : NULL;
 }
 
-static void put_block(const struct writer *writer, const struct tally_line_block *block, bool with_name)
+static void put_block(const struct writer *writer, const struct tally_line_block *block,
+		      bool with_name)
 {
 	const struct tally_annotation *annotation = writer->annotation;
 	const struct tally_source_file *file = source_of(writer, block);
@@ -346,13 +388,15 @@ static void put_block(const struct writer *writer, const struct tally_line_block
 		colour(writer, PLAIN);
 		tally_buffer_text(writer->out, file ? "\n" : "  (the file is not here)\n");
 	} else if (file) {
-		tally_buffer_printf(writer->out, "%*s%s\n", writer->left_width, "", writer->view->ascii ? "..." : "⋮");
+		tally_buffer_printf(writer->out, "%*s%s\n", writer->left_width, "",
+				    writer->view->ascii ? "..." : "⋮");
 	}
 	for (uint32_t number = block->first; number <= block->last; number++) {
 		struct tally_buffer text = { 0 };
 		const struct tally_annotation_weight none = { 0 };
 		bool has = at < block->end && annotation->lines.items[at].line == number;
-		const struct tally_annotation_weight *weight = has ? &annotation->lines.items[at++].weight : &none;
+		const struct tally_annotation_weight *weight =
+			has ? &annotation->lines.items[at++].weight : &none;
 		if (file ? !has && number > file->count : !weight->samples)
 			continue;
 		put_weight(writer, weight);
@@ -373,8 +417,9 @@ static void put_no_lines(const struct writer *writer)
 	struct tally_buffer note = { 0 };
 	if (!why && annotation->object[0] != '[')
 		why = "there is no debug information of it (compile with -g)";
-	tally_buffer_printf(&note, "nothing is known of its source lines%s%s%s", annotation->missing[0] ? " either" : "",
-			    why ? ": " : "", why ? why : "");
+	tally_buffer_printf(&note, "nothing is known of its source lines%s%s%s",
+			    annotation->missing[0] ? " either" : "", why ? ": " : "",
+			    why ? why : "");
 	put_note(writer, tally_buffer_string(&note));
 	tally_buffer_release(&note);
 }
@@ -383,8 +428,11 @@ static void put_lines(const struct writer *writer)
 {
 	struct tally_line_block block = { .file = TALLY_STRING_NONE };
 	uint32_t last = TALLY_STRING_NONE;
-	for (size_t at = 0; tally_annotate_next_block(writer->annotation, writer->view->sources, at, &block); at = block.end) {
-		if (!source_of(writer, &block) && !tally_annotate_has_samples(writer->annotation, &block))
+	for (size_t at = 0;
+	     tally_annotate_next_block(writer->annotation, writer->view->sources, at, &block);
+	     at = block.end) {
+		if (!source_of(writer, &block) &&
+		    !tally_annotate_has_samples(writer->annotation, &block))
 			continue;
 		put_block(writer, &block, block.file != last);
 		last = block.file;
@@ -393,9 +441,10 @@ static void put_lines(const struct writer *writer)
 		put_no_lines(writer);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
-/* Bodies of functions are indented as a whole: what all of their lines begin with, but for two columns, is room lost. */
+/* Bodies of functions are indented as a whole: what all of their lines begin with, but for two
+ * columns, is room lost. */
 static unsigned common_indent(const struct writer *writer)
 {
 	enum { KEPT = 2 };
@@ -403,7 +452,8 @@ static unsigned common_indent(const struct writer *writer)
 	for (size_t i = 0; i < writer->annotation->lines.count; i++) {
 		const struct tally_annotated_line *line = &writer->annotation->lines.items[i];
 		unsigned indent = tally_source_indent(
-			tally_source_file(writer->view->sources, text_of(writer, line->file)), line->line, line->line);
+			tally_source_file(writer->view->sources, text_of(writer, line->file)),
+			line->line, line->line);
 		if (indent && (!least || indent < least))
 			least = indent;
 	}
@@ -417,18 +467,21 @@ static void measure(struct writer *writer)
 	writer->with_error = !writer->view->columns || writer->view->columns >= WIDE_COLUMNS;
 	writer->indent = common_indent(writer);
 	writer->address_width = snprintf(text, sizeof(text), "%" PRIx64, annotation->end);
-	writer->label_width = annotation->labels ? snprintf(text, sizeof(text), "L%u:", annotation->labels) : 0;
+	writer->label_width = annotation->labels
+				      ? snprintf(text, sizeof(text), "L%u:", annotation->labels)
+				      : 0;
 	writer->left_width = weight_width(writer) + 1 +
 			     (writer->arrows.columns ? (int)writer->arrows.columns + 2 : 0);
 }
 
-int tally_annotate_text(const struct tally_annotation *annotation, const struct tally_annotate_view *view,
-			struct tally_buffer *out)
+int tally_annotate_text(const struct tally_annotation *annotation,
+			const struct tally_annotate_view *view, struct tally_buffer *out)
 {
 	enum { NARROW_ARROWS = 6, WIDE_ARROWS = 12 };
 	struct writer writer = { .annotation = annotation, .view = view, .out = out };
 	bool is_narrow = view->columns && view->columns < WIDE_COLUMNS;
-	int result = tally_arrows_make(annotation, is_narrow ? NARROW_ARROWS : WIDE_ARROWS, &writer.arrows);
+	int result = tally_arrows_make(annotation, is_narrow ? NARROW_ARROWS : WIDE_ARROWS,
+				       &writer.arrows);
 	measure(&writer);
 	if (!result) {
 		put_head(&writer);

@@ -7,37 +7,48 @@
 
 static const char *type_name(uint64_t flags)
 {
-	static const char *const names[16] = { "", "COND", "UNCOND", "IND", "CALL", "IND_CALL", "RET", "SYSCALL", "SYSRET",
-					       "COND_CALL", "COND_RET", "ERET", "IRQ", "SERROR", "NO_TX", "" };
-	static const char *const more[16] = { "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1", "ARCH_2", "ARCH_3",
-					      "ARCH_4", "ARCH_5", "", "", "", "", "", "", "", "" };
-	unsigned type = flags >> TALLY_BRANCH_KIND_SHIFT & 15, extended = flags >> (TALLY_BRANCH_KIND_SHIFT + 6) & 15;
+	static const char *const names[16] = { "",       "COND",      "UNCOND",   "IND",
+					       "CALL",   "IND_CALL",  "RET",      "SYSCALL",
+					       "SYSRET", "COND_CALL", "COND_RET", "ERET",
+					       "IRQ",    "SERROR",    "NO_TX",    "" };
+	static const char *const more[16] = { "FAULT_ALGN", "FAULT_DATA", "FAULT_INST", "ARCH_1",
+					      "ARCH_2",     "ARCH_3",     "ARCH_4",     "ARCH_5",
+					      "",           "",           "",           "",
+					      "",           "",           "",           "" };
+	unsigned type = flags >> TALLY_BRANCH_KIND_SHIFT & 15,
+		 extended = flags >> (TALLY_BRANCH_KIND_SHIFT + 6) & 15;
 	return type == 15 ? more[extended] : names[type];
 }
 
 static void put_flags(uint64_t flags, struct tally_buffer *out)
 {
-	char prediction = flags & TALLY_BRANCH_MISPREDICTED ? 'M' : flags & TALLY_BRANCH_PREDICTED ? 'P' : '-';
-	tally_buffer_printf(out, "/%c/%c/%c/%u/%s ", prediction, flags & TALLY_BRANCH_TRANSACTION ? 'X' : '-',
-			    flags & TALLY_BRANCH_ABORTED ? 'A' : '-',
-			    (unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff), type_name(flags));
+	char prediction = flags & TALLY_BRANCH_MISPREDICTED ? 'M'
+			  : flags & TALLY_BRANCH_PREDICTED  ? 'P'
+							    : '-';
+	tally_buffer_printf(
+		out, "/%c/%c/%c/%u/%s ", prediction, flags & TALLY_BRANCH_TRANSACTION ? 'X' : '-',
+		flags & TALLY_BRANCH_ABORTED ? 'A' : '-',
+		(unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff), type_name(flags));
 }
 
 /* A branch doesn't say whose the address is: the kernel's are the upper half. */
-static int put_end(struct tally_recording *recording, uint32_t pid, uint64_t address, enum tally_branch_field field,
-		   bool objects, struct tally_buffer *out)
+static int put_end(struct tally_recording *recording, uint32_t pid, uint64_t address,
+		   enum tally_branch_field field, bool objects, struct tally_buffer *out)
 {
 	struct tally_names *names = &recording->names;
 	struct tally_place place = tally_place_of(&recording->tasks, pid, address >> 63, address);
 	uint64_t offset = 0;
-	uint32_t function = field == TALLY_BRANCH_FIELD_SYMBOLS || objects ? tally_names_function(names, &place, &offset) : 0;
+	uint32_t function = field == TALLY_BRANCH_FIELD_SYMBOLS || objects
+				    ? tally_names_function(names, &place, &offset)
+				    : 0;
 	if (function == UINT32_MAX)
 		return -ENOMEM;
 	if (field == TALLY_BRANCH_FIELD_ADDRESSES)
 		tally_buffer_printf(out, "0x%" PRIx64, address);
 	else
 		tally_buffer_text(out, tally_names_text(names, function));
-	if (field == TALLY_BRANCH_FIELD_SYMBOLS && names->functions.items[function].name != TALLY_STRING_NONE)
+	if (field == TALLY_BRANCH_FIELD_SYMBOLS &&
+	    names->functions.items[function].name != TALLY_STRING_NONE)
 		tally_buffer_printf(out, "+0x%" PRIx64, offset);
 	if (objects)
 		tally_buffer_printf(out, "(%s)", tally_names_object(names, function));

@@ -1,4 +1,5 @@
-/* Browsing a report on a screen: what keys do, and what is drawn.  The keys are those of less, and of perf's browser. */
+/* Browsing a report on a screen: what keys do, and what is drawn.  The keys are those of less, and
+ * of perf's browser. */
 #ifndef TALLY_OUTPUT_BROWSE_H
 #define TALLY_OUTPUT_BROWSE_H
 
@@ -35,7 +36,8 @@ struct tally_browser {
 	struct tally_report_options *options;
 	bool live;       /* `tally top` */
 	bool has_stacks, has_threads; /* that the report can be built with */
-	unsigned event_number, event_count; /* of those with samples, from 1; count 1 or 0: the only one */
+	/* of those with samples, from 1; count 1 or 0: the only one */
+	unsigned event_number, event_count;
 	bool errors;     /* sampling errors, on narrow screens too */
 	enum tally_browser_mode mode;
 	unsigned menu;   /* the line that is chosen; of the help, the first that is seen */
@@ -47,7 +49,8 @@ struct tally_browser {
 /* The menu's lines: keys to sort by that are shown or not, then by what entries are ordered. */
 enum { TALLY_BROWSER_MENU_LINES = 7 };
 struct tally_browser_choice { const char *name; bool is_on; char letter; };
-struct tally_browser_choice tally_browser_choice(const struct tally_browser *browser, unsigned line);
+struct tally_browser_choice tally_browser_choice(const struct tally_browser *browser,
+						 unsigned line);
 
 enum tally_browser_wish tally_browser_key(struct tally_browser *browser, uint32_t key);
 void tally_browser_draw(struct tally_browser *browser);

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_edge(struct tally_drawn_row *row, const char *left, const char *middle, const char *right, int width)
+static void put_edge(struct tally_drawn_row *row, const char *left, const char *middle,
+		     const char *right, int width)
 {
 	tally_row_put(row, TALLY_STYLE_DIM, left, 1);
 	for (int i = 0; i < width - 2; i++)
@@ -14,20 +15,23 @@ static void put_edge(struct tally_drawn_row *row, const char *left, const char *
 }
 
 /* Lines in a frame in the middle; "key\ttext" has keys stand out. */
-static void put_box(struct tally_browser *browser, int rows, int columns, const char *const *lines, size_t count,
-		    size_t chosen)
+static void put_box(struct tally_browser *browser, int rows, int columns, const char *const *lines,
+		    size_t count, size_t chosen)
 {
 	enum { KEY_WIDTH = 13 };
 	bool ascii = browser->screen->ascii;
 	int widest = 0, shown = (int)count < rows - 2 ? (int)count : rows - 2;
 	for (size_t i = 0; i < count; i++) {
 		const char *tab = strchr(lines[i], '\t');
-		int width = tab ? KEY_WIDTH + tally_text_width(tab + 1) : tally_text_width(lines[i]);
+		int width = tab ? KEY_WIDTH + tally_text_width(tab + 1)
+				: tally_text_width(lines[i]);
 		widest = width > widest ? width : widest;
 	}
 	int width = widest + 4 < columns ? widest + 4 : columns;
 	int x = (columns - width) / 2, y = (rows - shown - 2) / 2;
-	struct tally_drawn_row row = { .screen = browser->screen, .search = "", .columns = x + width, .y = y, .x = x };
+	struct tally_drawn_row row = {
+		.screen = browser->screen, .search = "", .columns = x + width, .y = y, .x = x
+	};
 	put_edge(&row, ascii ? "+" : "╭", ascii ? "-" : "─", ascii ? "+" : "╮", width);
 	for (int i = 0; i < shown; i++) {
 		const char *tab = strchr(lines[i], '\t');
@@ -78,7 +82,8 @@ static void put_help(struct tally_browser *browser, int rows, int columns)
 	const char *lines[sizeof(help) / sizeof(help[0])];
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof(help) / sizeof(help[0]); i++)
-		if ((browser->live ? help[i].in_live : help[i].in_report) && (browser->has_stacks || !help[i].of_stacks))
+		if ((browser->live ? help[i].in_live : help[i].in_report) &&
+		    (browser->has_stacks || !help[i].of_stacks))
 			lines[count++] = help[i].text;
 	/* What doesn't fit is gone through with the keys of lines. */
 	size_t room = rows > 2 ? (size_t)rows - 2 : 1, most = count > room ? count - room : 0;
@@ -86,7 +91,10 @@ static void put_help(struct tally_browser *browser, int rows, int columns)
 	put_box(browser, rows, columns, lines + browser->menu, count - browser->menu, SIZE_MAX);
 	const char *more = browser->screen->ascii ? " j: more " : " j ↓ more ";
 	if (browser->menu < most && columns > 2 * tally_text_width(more)) {
-		struct tally_drawn_row row = { .screen = browser->screen, .search = "", .columns = columns, .y = rows - 1,
+		struct tally_drawn_row row = { .screen = browser->screen,
+					       .search = "",
+					       .columns = columns,
+					       .y = rows - 1,
 					       .x = columns / 2 - 4 };
 		tally_row_put(&row, TALLY_STYLE_BOLD, more, tally_text_width(more));
 	}
@@ -98,12 +106,15 @@ static void put_menu(struct tally_browser *browser, int rows, int columns)
 	const char *lines[TALLY_BROWSER_MENU_LINES];
 	for (unsigned i = 0; i < TALLY_BROWSER_MENU_LINES; i++) {
 		struct tally_browser_choice choice = tally_browser_choice(browser, i);
-		snprintf(texts[i], sizeof(texts[i]), "[%c] %-22s %c", choice.is_on ? 'x' : ' ', choice.name, choice.letter);
+		snprintf(texts[i], sizeof(texts[i]), "[%c] %-22s %c", choice.is_on ? 'x' : ' ',
+			 choice.name, choice.letter);
 		lines[i] = texts[i];
 	}
 	/* On a low screen the lines up to the one that is chosen. */
-	unsigned room = rows > 2 ? (unsigned)rows - 2 : 1, from = browser->menu < room ? 0 : browser->menu - room + 1;
-	put_box(browser, rows, columns, lines + from, TALLY_BROWSER_MENU_LINES - from, browser->menu - from);
+	unsigned room = rows > 2 ? (unsigned)rows - 2 : 1,
+		 from = browser->menu < room ? 0 : browser->menu - room + 1;
+	put_box(browser, rows, columns, lines + from, TALLY_BROWSER_MENU_LINES - from,
+		browser->menu - from);
 }
 
 void tally_browser_draw_box(struct tally_browser *browser, int rows, int columns)

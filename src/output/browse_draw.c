@@ -14,8 +14,17 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { GAP = 2, SHRUNK_MIN = 8, LAST_MIN = 28, NAMES_MIN = 14, ROWS_MIN = 4, HEAD_ROWS = 2, SHARE_WIDTH = 8,
-       ERROR_WIDTH = 7, HINTS_MIN = 15 };
+enum {
+	GAP = 2,
+	SHRUNK_MIN = 8,
+	LAST_MIN = 28,
+	NAMES_MIN = 14,
+	ROWS_MIN = 4,
+	HEAD_ROWS = 2,
+	SHARE_WIDTH = 8,
+	ERROR_WIDTH = 7,
+	HINTS_MIN = 15
+};
 
 /* What of an entry's columns a screen has room for. */
 struct fit {
@@ -23,7 +32,7 @@ struct fit {
 	int widths[TALLY_SORT_KEYS]; /* 0: not shown */
 };
 
-/* ---- the report's lines ---------------------------------------------------------------------------------- */
+/* ---- the report's lines -------------------------------------------------- */
 
 static unsigned heat(double percent)
 {
@@ -43,8 +52,8 @@ static int lead_width(const struct fit *fit)
 	       (fit->waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
-static void put_share(struct tally_drawn_row *row, const struct tally_browser *browser, const struct fit *fit, uint64_t weight,
-		      uint64_t samples)
+static void put_share(struct tally_drawn_row *row, const struct tally_browser *browser,
+		      const struct fit *fit, uint64_t weight, uint64_t samples)
 {
 	char text[32];
 	double percent = percent_of(browser, weight);
@@ -52,7 +61,8 @@ static void put_share(struct tally_drawn_row *row, const struct tally_browser *b
 	tally_row_put(row, heat(percent), text, SHARE_WIDTH);
 	if (!fit->errors)
 		return;
-	snprintf(text, sizeof(text), "%*.2f", ERROR_WIDTH, tally_report_error(&browser->browse.report, weight, samples));
+	snprintf(text, sizeof(text), "%*.2f", ERROR_WIDTH,
+		 tally_report_error(&browser->browse.report, weight, samples));
 	tally_row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
 }
 
@@ -65,11 +75,13 @@ static void put_right(struct tally_drawn_row *row, unsigned style, const char *t
 	tally_row_put(row, style, text, TALLY_WAIT_WIDTH - blanks);
 }
 
-static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, const char *title, bool sorted)
+static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, const char *title,
+			    bool sorted)
 {
 	tally_row_put(row, sorted ? TALLY_STYLE_BOLD : TALLY_STYLE_DIM, title, SHARE_WIDTH);
 	if (fit->errors)
-		tally_row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±", ERROR_WIDTH);
+		tally_row_put(row, TALLY_STYLE_DIM, row->screen->ascii ? "     +-" : "      ±",
+			      ERROR_WIDTH);
 }
 
 /* On the narrowest, errors go, then the share that lines are not sorted by.  Of waits nothing is
@@ -90,7 +102,8 @@ static void fit_shares(const struct tally_browser *browser, int columns, struct 
 		*(browser->options->by_self ? &fit->total : &fit->self) = false;
 }
 
-/* Widths for this screen: where the last column has too little room, commands and objects give of theirs. */
+/* Widths for this screen: where the last column has too little room, commands and objects give of
+ * theirs. */
 static void fit_columns(const struct tally_browser *browser, int columns, struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
@@ -106,7 +119,8 @@ static void fit_columns(const struct tally_browser *browser, int columns, struct
 		unsigned widest = count;
 		for (unsigned i = 0; i + 1 < count; i++) {
 			bool shrinks = tally_report_key_shrinks(browse->columns[i].key);
-			if (shrinks && widths[i] > SHRUNK_MIN && (widest == count || widths[i] > widths[widest]))
+			if (shrinks && widths[i] > SHRUNK_MIN &&
+			    (widest == count || widths[i] > widths[widest]))
 				widest = i;
 		}
 		if (widest == count)
@@ -114,7 +128,8 @@ static void fit_columns(const struct tally_browser *browser, int columns, struct
 		widths[widest]--;
 		used--;
 	}
-	/* On the narrowest nothing is left of the first columns: what is asked is which function it is. */
+	/* On the narrowest nothing is left of the first columns: what is asked is which function it
+	 * is. */
 	last = last < NAMES_MIN ? last : NAMES_MIN;
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i + 1 < count && used + last > columns; i++)
@@ -124,7 +139,8 @@ static void fit_columns(const struct tally_browser *browser, int columns, struct
 			}
 }
 
-static void put_titles(struct tally_drawn_row *row, const struct tally_browser *browser, const struct fit *fit)
+static void put_titles(struct tally_drawn_row *row, const struct tally_browser *browser,
+		       const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
 	tally_row_put(row, TALLY_STYLE_DIM, "", 1);
@@ -136,7 +152,8 @@ static void put_titles(struct tally_drawn_row *row, const struct tally_browser *
 		put_right(row, TALLY_STYLE_DIM, tally_report_wait_title(i));
 	tally_row_put(row, TALLY_STYLE_DIM, "", GAP);
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		tally_row_put(row, TALLY_STYLE_DIM, tally_sort_key_words(browse->columns[i].key)->title, fit->widths[i]);
+		tally_row_put(row, TALLY_STYLE_DIM,
+			      tally_sort_key_words(browse->columns[i].key)->title, fit->widths[i]);
 		tally_row_put(row, TALLY_STYLE_DIM, "", fit->widths[i] ? GAP : 0);
 	}
 }
@@ -148,8 +165,8 @@ static const char *marker(const struct tally_drawn_row *row, bool can_open, bool
 	return !can_open ? " " : is_open ? "▾" : "▸";
 }
 
-static void put_entry(struct tally_drawn_row *row, const struct tally_browser *browser, const struct tally_browse_line *line,
-		      const struct fit *fit)
+static void put_entry(struct tally_drawn_row *row, const struct tally_browser *browser,
+		      const struct tally_browse_line *line, const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
 	const struct tally_report_entry *entry = &browse->report.entries.items[line->entry];
@@ -167,31 +184,47 @@ static void put_entry(struct tally_drawn_row *row, const struct tally_browser *b
 	for (unsigned i = 0; i < browse->column_count; i++) {
 		bool last = i + 1 == browse->column_count;
 		tally_report_cell(browse->names, entry, browse->columns[i].key, cell, sizeof(cell));
-		tally_row_put(row, TALLY_STYLE_PLAIN, cell, last ? row->columns - row->x : fit->widths[i]);
+		tally_row_put(row, TALLY_STYLE_PLAIN, cell,
+			      last ? row->columns - row->x : fit->widths[i]);
 		tally_row_put(row, 0, "", fit->widths[i] ? GAP : 0);
 	}
 }
 
-static void put_branch(struct tally_drawn_row *row, const struct tally_browser *browser, const struct tally_browse_line *line)
+static void put_branch(struct tally_drawn_row *row, const struct tally_browser *browser,
+		       const struct tally_browse_line *line)
 {
 	enum { START = 4, LEVEL = 2, SHARE = 10 };
 	const struct tally_names *names = browser->browse.names;
 	bool ascii = row->screen->ascii;
 	/* Deep trees leave half of a narrow screen to their names. */
-	int half = (row->columns / 2 - START) / LEVEL, room = (row->columns - NAMES_MIN - SHARE - START) / LEVEL;
-	int levels = room < half ? room : half, from = line->indent > levels ? line->indent - levels : 0;
+	int half = (row->columns / 2 - START) / LEVEL,
+	    room = (row->columns - NAMES_MIN - SHARE - START) / LEVEL;
+	int levels = room < half ? room : half,
+	    from = line->indent > levels ? line->indent - levels : 0;
 	char name[TALLY_REPORT_CELL_BYTES];
 	uint32_t function = line->branch->function;
 	tally_row_put(row, 0, "", START);
 	for (int i = from; i < line->indent; i++)
-		tally_row_put(row, TALLY_STYLE_DIM, !(line->rails >> i & 1) ? "" : ascii ? "|" : "│", LEVEL);
+		tally_row_put(row, TALLY_STYLE_DIM,
+			      !(line->rails >> i & 1) ? ""
+			      : ascii                 ? "|"
+						      : "│",
+			      LEVEL);
 	if (line->is_straight) {
 		tally_row_put(row, 0, "", LEVEL);
 	} else {
 		char share[32];
 		double percent = percent_of(browser, line->branch->weight);
-		tally_row_put(row, TALLY_STYLE_DIM, line->is_last ? (ascii ? "`" : "└") : ascii ? "|" : "├", 1);
-		tally_row_put(row, TALLY_STYLE_DIM, line->can_open ? marker(row, true, line->is_open) : ascii ? "-" : "─", LEVEL);
+		tally_row_put(row, TALLY_STYLE_DIM,
+			      line->is_last ? (ascii ? "`" : "└")
+			      : ascii       ? "|"
+					    : "├",
+			      1);
+		tally_row_put(row, TALLY_STYLE_DIM,
+			      line->can_open ? marker(row, true, line->is_open)
+			      : ascii        ? "-"
+					     : "─",
+			      LEVEL);
 		int length = snprintf(share, sizeof(share), "%.2f%%", percent);
 		tally_row_put(row, heat(percent), share, length + 1);
 	}
@@ -212,15 +245,19 @@ static void put_nothing(struct tally_drawn_row *row, const struct tally_browser 
 	const struct tally_browse *browse = &browser->browse;
 	bool filtered = is_filtered(browse);
 	tally_row_put(row, 0, "", GAP);
-	tally_row_put_rest(row, TALLY_STYLE_DIM, filtered ? "nothing passes the filter; Esc shows all" :
-				       browse->report.hidden ? "all is below the limit; P changes it" :
-				       browser->live ? "nothing was sampled yet" : "no samples");
+	tally_row_put_rest(row, TALLY_STYLE_DIM,
+			   filtered                ? "nothing passes the filter; Esc shows all"
+			   : browse->report.hidden ? "all is below the limit; P changes it"
+			   : browser->live         ? "nothing was sampled yet"
+						   : "no samples");
 }
 
 static void put_lines(struct tally_browser *browser, int rows, int columns, const struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
-	struct tally_drawn_row row = { .screen = browser->screen, .search = browse->search, .columns = columns };
+	struct tally_drawn_row row = { .screen = browser->screen,
+				       .search = browse->search,
+				       .columns = columns };
 	int y = HEAD_ROWS;
 	for (size_t i = browse->top; i < browse->lines.count && y < rows - 1; i++, y++) {
 		const struct tally_browse_line *line = &browse->lines.items[i];
@@ -232,7 +269,9 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 		else
 			put_entry(&row, browser, line, fit);
 	}
-	row = (struct tally_drawn_row){ .screen = browser->screen, .search = "", .columns = columns, .y = y };
+	row = (struct tally_drawn_row){
+		.screen = browser->screen, .search = "", .columns = columns, .y = y
+	};
 	if (!browse->lines.count)
 		put_nothing(&row, browser);
 	else if (y < rows - 1 && browse->report.hidden && !is_filtered(browse)) {
@@ -244,7 +283,7 @@ static void put_lines(struct tally_browser *browser, int rows, int columns, cons
 	}
 }
 
-/* ---- the line at the bottom ------------------------------------------------------------------------------ */
+/* ---- the line at the bottom ---------------------------------------------- */
 
 static void describe_place(const struct tally_browser *browser, char *out, size_t size)
 {
@@ -254,12 +293,14 @@ static void describe_place(const struct tally_browser *browser, char *out, size_
 		n += snprintf(out + n, size - (size_t)n, " Tab: event %u/%u ",
 			      browser->event_number, browser->event_count);
 	if (browse->object != TALLY_STRING_NONE) {
-		const char *path = tally_strings_text(&browse->names->strings, browse->object), *slash = strrchr(path, '/');
+		const char *path = tally_strings_text(&browse->names->strings, browse->object),
+			   *slash = strrchr(path, '/');
 		n += snprintf(out + n, size - (size_t)n, " %.40s ", slash ? slash + 1 : path);
 	}
 	if (browse->filter[0])
 		n += snprintf(out + n, size - (size_t)n, " '%.40s' ", browse->filter);
-	snprintf(out + n, size - (size_t)n, " %s/%s ", tally_number(browse->lines.count ? browse->cursor + 1 : 0),
+	snprintf(out + n, size - (size_t)n, " %s/%s ",
+		 tally_number(browse->lines.count ? browse->cursor + 1 : 0),
 		 tally_number(browse->lines.count));
 }
 
@@ -283,7 +324,8 @@ static void list_hints(const struct tally_browser *browser, int width, char *tex
 	*text = '\0';
 	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
 		size_t length = strlen(hints[i].text);
-		if (!(browser->live ? hints[i].in_live : hints[i].in_report) || (hints[i].of_stacks && !browser->has_stacks))
+		if (!(browser->live ? hints[i].in_live : hints[i].in_report) ||
+		    (hints[i].of_stacks && !browser->has_stacks))
 			continue;
 		if (used + length > (size_t)width || used + length >= size)
 			break;
@@ -297,8 +339,11 @@ static void put_footer(struct tally_browser *browser, int rows, int columns)
 		{ TALLY_BROWSER_SEARCH, "search: " }, { TALLY_BROWSER_FILTER, "only what has: " },
 		{ TALLY_BROWSER_PERCENT, "leave out what is below %: " },
 	};
-	char text[TALLY_BROWSER_TEXT_BYTES + TALLY_BROWSE_WORD_BYTES], place[TALLY_BROWSER_TEXT_BYTES] = "";
-	struct tally_drawn_row row = { .screen = browser->screen, .search = "", .y = rows - 1, .columns = columns };
+	char text[TALLY_BROWSER_TEXT_BYTES + TALLY_BROWSE_WORD_BYTES],
+		place[TALLY_BROWSER_TEXT_BYTES] = "";
+	struct tally_drawn_row row = {
+		.screen = browser->screen, .search = "", .y = rows - 1, .columns = columns
+	};
 	describe_place(browser, place, sizeof(place));
 	int width = tally_text_width(place);
 	if (width > columns / 2 || columns - width < HINTS_MIN ||
@@ -325,7 +370,9 @@ void tally_browser_draw(struct tally_browser *browser)
 	ops->size(browser->screen, &rows, &columns);
 	ops->clear(browser->screen);
 	if (rows >= ROWS_MIN && columns > 0) {
-		struct tally_drawn_row row = { .screen = browser->screen, .search = "", .columns = columns };
+		struct tally_drawn_row row = { .screen = browser->screen,
+					       .search = "",
+					       .columns = columns };
 		tally_browse_resize(&browser->browse, (size_t)(rows - HEAD_ROWS - 1));
 		fit_shares(browser, columns, &fit);
 		fit_columns(browser, columns, &fit);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the menu of columns --------------------------------------------------------------------------------- */
+/* ---- the menu of columns ------------------------------------------------- */
 
 enum { MENU_SELF = 5, MENU_TOTAL };
 
@@ -15,12 +15,19 @@ static const enum tally_sort_key menu_keys[] = {
 
 struct tally_browser_choice tally_browser_choice(const struct tally_browser *browser, unsigned line)
 {
-	static const struct { const char *name; char letter; } lines[TALLY_BROWSER_MENU_LINES] = {
-		{ "command", 'c' }, { "process", 'p' }, { "thread", 't' }, { "object", 'o' }, { "function", 'f' },
-		{ "heaviest self first", 's' }, { "heaviest total first", 'a' },
+	static const struct { const char *name; char letter;
+	} lines[TALLY_BROWSER_MENU_LINES] = {
+		{ "command", 'c' },
+		{ "process", 'p' },
+		{ "thread", 't' },
+		{ "object", 'o' },
+		{ "function", 'f' },
+		{ "heaviest self first", 's' },
+		{ "heaviest total first", 'a' },
 	};
 	const struct tally_report_options *options = browser->options;
-	bool is_on = line < MENU_SELF ? options->by[menu_keys[line]] : options->by_self == (line == MENU_SELF);
+	bool is_on = line < MENU_SELF ? options->by[menu_keys[line]]
+				      : options->by_self == (line == MENU_SELF);
 	return (struct tally_browser_choice){ lines[line].name, is_on, lines[line].letter };
 }
 
@@ -46,8 +53,8 @@ static enum tally_browser_wish choose(struct tally_browser *browser, unsigned li
 	if (line < MENU_SELF)
 		return toggle_key(browser, menu_keys[line]);
 	if (line == MENU_TOTAL && !browser->has_stacks) {
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
-			 browser->live ? "top" : "record");
+		snprintf(browser->message, sizeof(browser->message),
+			 "there are no stacks: %s with -g", browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	options->by_self = line == MENU_SELF;
@@ -60,9 +67,13 @@ static enum tally_browser_wish menu_key(struct tally_browser *browser, uint32_t 
 	switch (key) {
 	case TALLY_KEY_UP:
 	case 'k':
-		browser->menu = (browser->menu + TALLY_BROWSER_MENU_LINES - 1) % TALLY_BROWSER_MENU_LINES;
+		browser->menu = (browser->menu + TALLY_BROWSER_MENU_LINES - 1) %
+				TALLY_BROWSER_MENU_LINES;
 		break;
-	case TALLY_KEY_DOWN: case 'j': browser->menu = (browser->menu + 1) % TALLY_BROWSER_MENU_LINES; break;
+	case TALLY_KEY_DOWN:
+	case 'j':
+		browser->menu = (browser->menu + 1) % TALLY_BROWSER_MENU_LINES;
+		break;
 	case ' ': case TALLY_KEY_ENTER: return choose(browser, browser->menu);
 	case 'q': case TALLY_KEY_ESCAPE: browser->mode = TALLY_BROWSER_ROWS; break;
 	default:
@@ -75,9 +86,10 @@ static enum tally_browser_wish menu_key(struct tally_browser *browser, uint32_t 
 	return TALLY_WISH_NONE;
 }
 
-/* ---- lines that are typed -------------------------------------------------------------------------------- */
+/* ---- lines that are typed ------------------------------------------------ */
 
-static void begin_input(struct tally_browser *browser, enum tally_browser_mode mode, const char *text)
+static void begin_input(struct tally_browser *browser, enum tally_browser_mode mode,
+			const char *text)
 {
 	browser->mode = mode;
 	snprintf(browser->input, sizeof(browser->input), "%s", text);
@@ -86,10 +98,11 @@ static void begin_input(struct tally_browser *browser, enum tally_browser_mode m
 static void find(struct tally_browser *browser, bool backwards, bool here)
 {
 	if (!browser->browse.search[0])
-		snprintf(browser->message, sizeof(browser->message), "nothing was searched for yet: / searches");
+		snprintf(browser->message, sizeof(browser->message),
+			 "nothing was searched for yet: / searches");
 	else if (!tally_browse_find(&browser->browse, backwards, here))
-		snprintf(browser->message, sizeof(browser->message), "no line has '%s'%s", browser->browse.search,
-			 browser->has_stacks ? " (e opens all trees)" : "");
+		snprintf(browser->message, sizeof(browser->message), "no line has '%s'%s",
+			 browser->browse.search, browser->has_stacks ? " (e opens all trees)" : "");
 }
 
 static enum tally_browser_wish end_input(struct tally_browser *browser)
@@ -98,16 +111,20 @@ static enum tally_browser_wish end_input(struct tally_browser *browser)
 	char *end;
 	browser->mode = TALLY_BROWSER_ROWS;
 	if (mode == TALLY_BROWSER_FILTER)
-		return tally_browse_filter(&browser->browse, browser->input) < 0 ? TALLY_WISH_FAIL : TALLY_WISH_NONE;
+		return tally_browse_filter(&browser->browse, browser->input) < 0 ? TALLY_WISH_FAIL
+										 : TALLY_WISH_NONE;
 	if (mode == TALLY_BROWSER_SEARCH) {
-		snprintf(browser->browse.search, sizeof(browser->browse.search), "%s", browser->input);
+		snprintf(browser->browse.search, sizeof(browser->browse.search), "%s",
+			 browser->input);
 		if (browser->input[0])
 			find(browser, false, true);
 		return TALLY_WISH_NONE;
 	}
 	double percent = strtod(browser->input, &end);
-	if (end == browser->input || (*end && strcmp(end, "%")) || !(percent >= 0 && percent <= 100)) {
-		snprintf(browser->message, sizeof(browser->message), "'%s' is not a percentage", browser->input);
+	if (end == browser->input || (*end && strcmp(end, "%")) ||
+	    !(percent >= 0 && percent <= 100)) {
+		snprintf(browser->message, sizeof(browser->message), "'%s' is not a percentage",
+			 browser->input);
 		return TALLY_WISH_NONE;
 	}
 	browser->options->percent_min = browser->options->tree_percent_min = percent;
@@ -133,8 +150,10 @@ static void add_character(char *text, size_t size, uint32_t key)
 		memcpy(bytes, (char[]){ (char)(0xe0 | key >> 12), (char)(0x80 | (key >> 6 & 0x3f)),
 					(char)(0x80 | (key & 0x3f)) }, 3);
 	else
-		memcpy(bytes, (char[]){ (char)(0xf0 | key >> 18), (char)(0x80 | (key >> 12 & 0x3f)),
-					(char)(0x80 | (key >> 6 & 0x3f)), (char)(0x80 | (key & 0x3f)) }, 4);
+		memcpy(bytes,
+		       (char[]){ (char)(0xf0 | key >> 18), (char)(0x80 | (key >> 12 & 0x3f)),
+				 (char)(0x80 | (key >> 6 & 0x3f)), (char)(0x80 | (key & 0x3f)) },
+		       4);
 	if (strlen(text) + strlen(bytes) < size)
 		strcat(text, bytes);
 }
@@ -154,7 +173,7 @@ static enum tally_browser_wish input_key(struct tally_browser *browser, uint32_t
 	return TALLY_WISH_NONE;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------ */
+/* ---- rows ---------------------------------------------------------------- */
 
 static enum tally_browser_wish asked(int result)
 {
@@ -170,7 +189,8 @@ static enum tally_browser_wish toggle_object(struct tally_browser *browser)
 		return asked(tally_browse_only_object(browse, TALLY_STRING_NONE));
 	if (function == UINT32_MAX)
 		return TALLY_WISH_NONE;
-	return asked(tally_browse_only_object(browse, browse->names->functions.items[function].object));
+	return asked(
+		tally_browse_only_object(browse, browse->names->functions.items[function].object));
 }
 
 static enum tally_browser_wish escape(struct tally_browser *browser)
@@ -187,8 +207,8 @@ static enum tally_browser_wish switch_order(struct tally_browser *browser)
 {
 	struct tally_report_options *options = browser->options;
 	if (!browser->has_stacks) {
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
-			 browser->live ? "top" : "record");
+		snprintf(browser->message, sizeof(browser->message),
+			 "there are no stacks: %s with -g", browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	bool callee = options->tree == TALLY_TREE_CALLEE;
@@ -219,18 +239,20 @@ static void say_why_closed(struct tally_browser *browser)
 {
 	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
 	if (!browser->has_stacks)
-		snprintf(browser->message, sizeof(browser->message), "there are no stacks: %s with -g",
-			 browser->live ? "top" : "record");
+		snprintf(browser->message, sizeof(browser->message),
+			 "there are no stacks: %s with -g", browser->live ? "top" : "record");
 	else if (line && !line->can_open && !line->is_straight)
 		snprintf(browser->message, sizeof(browser->message),
-			 browser->options->tree == TALLY_TREE_CALLEE ? "no caller of it is above the limit" :
-				"it called nothing above the limit; c: who called it");
+			 browser->options->tree == TALLY_TREE_CALLEE
+				 ? "no caller of it is above the limit"
+				 : "it called nothing above the limit; c: who called it");
 }
 
 static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t key)
 {
 	struct tally_browse *browse = &browser->browse;
-	if (key == TALLY_KEY_ENTER || key == '+' || key == TALLY_KEY_RIGHT || key == 'l' || (key == 'e' && !browser->has_stacks))
+	if (key == TALLY_KEY_ENTER || key == '+' || key == TALLY_KEY_RIGHT || key == 'l' ||
+	    (key == 'e' && !browser->has_stacks))
 		say_why_closed(browser);
 	switch (key) {
 	case TALLY_KEY_ENTER: case '+': return asked(tally_browse_toggle(browse));
@@ -246,8 +268,11 @@ static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t 
 static enum tally_browser_wish live_key(struct tally_browser *browser, uint32_t key)
 {
 	if (key == 'a')
-		snprintf(browser->message, sizeof(browser->message), "annotate shows recordings: tally record -p PID");
-	return key == 'p' ? TALLY_WISH_PAUSE : key == 'z' ? TALLY_WISH_RESET : tree_key(browser, key);
+		snprintf(browser->message, sizeof(browser->message),
+			 "annotate shows recordings: tally record -p PID");
+	return key == 'p'   ? TALLY_WISH_PAUSE
+	       : key == 'z' ? TALLY_WISH_RESET
+			    : tree_key(browser, key);
 }
 
 static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t key)
@@ -280,7 +305,9 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	default:
 		if (move_key(browse, key))
 			return TALLY_WISH_NONE;
-		return browser->live ? live_key(browser, key) : key == 'a' ? TALLY_WISH_ANNOTATE : tree_key(browser, key);
+		return browser->live ? live_key(browser, key)
+		       : key == 'a'  ? TALLY_WISH_ANNOTATE
+				     : tree_key(browser, key);
 	}
 	return TALLY_WISH_NONE;
 }

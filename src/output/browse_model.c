@@ -26,7 +26,7 @@ const char *tally_browse_match(const char *text, const char *word)
 	return *word ? strcasestr(text, word) : NULL;
 }
 
-/* ---- what is open ---------------------------------------------------------------------------------------- */
+/* ---- what is open -------------------------------------------------------- */
 
 /* What is shown of entries tells them apart. */
 static uint64_t entry_path(const struct tally_browse *browse, uint32_t number)
@@ -59,7 +59,7 @@ static int set_open(struct tally_browse *browse, uint64_t path, bool open)
 	return 0;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 static bool is_shown(const struct tally_browse *browse, const struct tally_branch_node *branch)
 {
@@ -85,23 +85,29 @@ static int add_branches(struct tally_browse *browse, const struct tally_browse_l
 			const struct tally_branch_node *first, uint64_t above, unsigned depth)
 {
 	int result = 0;
-	unsigned indent = parent->branch && !parent->is_straight ? parent->indent + 1u : parent->indent;
+	unsigned indent = parent->branch && !parent->is_straight ? parent->indent + 1u
+								 : parent->indent;
 	if (depth >= DEPTH_MAX)
 		return 0;
 	for (const struct tally_branch_node *branch = first; !result && is_shown(browse, branch);
 	     branch = branch->sibling) {
-		struct tally_browse_line line = { .entry = parent->entry, .branch = branch, .rails = parent->rails };
+		struct tally_browse_line line = { .entry = parent->entry,
+						  .branch = branch,
+						  .rails = parent->rails };
 		line.path = branch_path(parent->path, branch);
-		line.indent = (uint8_t)(indent < TALLY_BROWSE_INDENT_MAX ? indent : TALLY_BROWSE_INDENT_MAX);
+		line.indent = (uint8_t)(indent < TALLY_BROWSE_INDENT_MAX ? indent
+									 : TALLY_BROWSE_INDENT_MAX);
 		line.is_last = !is_shown(browse, branch->sibling);
 		line.is_straight = branch == first && line.is_last && branch->weight == above;
-		line.can_open = !line.is_straight && is_shown(browse, branch->child) && depth + 1 < DEPTH_MAX;
+		line.can_open = !line.is_straight && is_shown(browse, branch->child) &&
+				depth + 1 < DEPTH_MAX;
 		line.is_open = line.is_straight || (line.can_open && is_open(browse, line.path));
 		if (!line.is_last)
 			line.rails |= UINT64_C(1) << line.indent;
 		result = tally_vector_push(&browse->lines, line);
 		if (!result && line.is_open)
-			result = add_branches(browse, &line, branch->child, branch->weight, depth + 1);
+			result = add_branches(browse, &line, branch->child, branch->weight,
+					      depth + 1);
 	}
 	return result;
 }
@@ -114,7 +120,8 @@ static int make_lines(struct tally_browse *browse)
 		const struct tally_report_entry *entry = &browse->report.entries.items[i];
 		if (!passes(browse, entry))
 			continue;
-		struct tally_browse_line line = { .entry = i, .can_open = is_shown(browse, entry->tree) };
+		struct tally_browse_line line = { .entry = i,
+						  .can_open = is_shown(browse, entry->tree) };
 		line.path = entry_path(browse, i);
 		line.is_open = line.can_open && is_open(browse, line.path);
 		result = tally_vector_push(&browse->lines, line);
@@ -126,7 +133,8 @@ static int make_lines(struct tally_browse *browse)
 }
 
 /* Columns that were there before don't get narrower: a live view would jump. */
-static int width_before(const struct tally_browse_column *columns, unsigned count, enum tally_sort_key key)
+static int width_before(const struct tally_browse_column *columns, unsigned count,
+			enum tally_sort_key key)
 {
 	int width = (int)strlen(tally_sort_key_words(key)->title);
 	for (unsigned i = 0; i < count; i++)
@@ -146,9 +154,11 @@ static void find_columns(struct tally_browse *browse)
 		if (!tally_report_is_column(&browse->report, browse->options, key))
 			continue;
 		struct tally_browse_column *column = &browse->columns[browse->column_count++];
-		*column = (struct tally_browse_column){ key, width_before(before, count_before, key) };
+		*column = (struct tally_browse_column){ key,
+							width_before(before, count_before, key) };
 		for (size_t i = 0; i < browse->report.entries.count; i++) {
-			tally_report_cell(browse->names, &browse->report.entries.items[i], key, cell, sizeof(cell));
+			tally_report_cell(browse->names, &browse->report.entries.items[i], key,
+					  cell, sizeof(cell));
 			int width = tally_text_width(cell);
 			width = width > CELL_MAX ? CELL_MAX : width;
 			column->width = width > column->width ? width : column->width;
@@ -156,7 +166,7 @@ static void find_columns(struct tally_browse *browse)
 	}
 }
 
-/* ---- the cursor ------------------------------------------------------------------------------------------ */
+/* ---- the cursor ---------------------------------------------------------- */
 
 static void keep_in_sight(struct tally_browse *browse)
 {
@@ -188,9 +198,11 @@ const struct tally_report_entry *tally_browse_entry(const struct tally_browse *b
 	return line ? &browse->report.entries.items[line->entry] : NULL;
 }
 
-uint32_t tally_browse_function(const struct tally_browse *browse, const struct tally_browse_line *line)
+uint32_t tally_browse_function(const struct tally_browse *browse,
+			       const struct tally_browse_line *line)
 {
-	return line->branch ? line->branch->function : browse->report.entries.items[line->entry].function;
+	return line->branch ? line->branch->function
+			    : browse->report.entries.items[line->entry].function;
 }
 
 /* Lines anew; the cursor on the same entry or branch, or on the entry whose branch has gone. */
@@ -234,7 +246,8 @@ static bool is_same(const struct tally_browse *browse, const struct tally_report
 		    const struct tally_report_entry *b)
 {
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		if (browse->options->by[key] && browse->shown_options.by[key] && a->key[key] != b->key[key])
+		if (browse->options->by[key] && browse->shown_options.by[key] &&
+		    a->key[key] != b->key[key])
 			return false;
 	return true;
 }
@@ -255,7 +268,8 @@ int tally_browse_set(struct tally_browse *browse, const struct tally_report *rep
 	for (size_t i = 0; current && moved && !is_there && i < browse->lines.count; i++) {
 		const struct tally_browse_line *there = &browse->lines.items[i];
 		is_there = there->path == path;
-		if (is_there || (!found && is_same(browse, &report->entries.items[there->entry], &old))) {
+		if (is_there ||
+		    (!found && is_same(browse, &report->entries.items[there->entry], &old))) {
 			browse->cursor = i;
 			found = true;
 		}
@@ -265,7 +279,7 @@ int tally_browse_set(struct tally_browse *browse, const struct tally_report *rep
 	return result;
 }
 
-/* ---- opening and closing --------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------- */
 
 int tally_browse_toggle(struct tally_browse *browse)
 {
@@ -292,7 +306,8 @@ int tally_browse_close(struct tally_browse *browse)
 	size_t at = browse->cursor;
 	if (!line->branch)
 		return 0;
-	/* Frames of a straight run stand at the indent of what is below the branch that they belong to. */
+	/* Frames of a straight run stand at the indent of what is below the branch that they belong
+	 * to. */
 	for (at--; at; at--) {
 		const struct tally_browse_line *above = &browse->lines.items[at];
 		if (!above->branch || (!above->is_straight && above->indent < line->indent))
@@ -302,12 +317,12 @@ int tally_browse_close(struct tally_browse *browse)
 	return 0;
 }
 
-static int open_branches(struct tally_browse *browse, uint64_t above, const struct tally_branch_node *first,
-			 unsigned depth)
+static int open_branches(struct tally_browse *browse, uint64_t above,
+			 const struct tally_branch_node *first, unsigned depth)
 {
 	int result = 0;
-	for (const struct tally_branch_node *branch = first; !result && depth < DEPTH_MAX && is_shown(browse, branch);
-	     branch = branch->sibling) {
+	for (const struct tally_branch_node *branch = first;
+	     !result && depth < DEPTH_MAX && is_shown(browse, branch); branch = branch->sibling) {
 		uint64_t path = branch_path(above, branch);
 		result = set_open(browse, path, true);
 		if (!result)
@@ -332,7 +347,7 @@ int tally_browse_open_all(struct tally_browse *browse, bool open)
 	return result ? result : change_lines(browse);
 }
 
-/* ---- filters and search ---------------------------------------------------------------------------------- */
+/* ---- filters and search -------------------------------------------------- */
 
 int tally_browse_filter(struct tally_browse *browse, const char *word)
 {
@@ -354,8 +369,8 @@ static bool has_search(const struct tally_browse *browse, const struct tally_bro
 		return tally_browse_match(text, browse->search);
 	}
 	for (unsigned i = 0; i < browse->column_count; i++) {
-		tally_report_cell(browse->names, &browse->report.entries.items[line->entry], browse->columns[i].key, text,
-				  sizeof(text));
+		tally_report_cell(browse->names, &browse->report.entries.items[line->entry],
+				  browse->columns[i].key, text, sizeof(text));
 		if (tally_browse_match(text, browse->search))
 			return true;
 	}

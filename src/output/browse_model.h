@@ -1,10 +1,9 @@
-/* A report to be browsed: which lines are to be seen, which are open, what is searched and filtered, where the cursor
- * is.
+/* A report to be browsed: which lines are to be seen, which are open, what is searched and
+ * filtered, where the cursor is.
  *
- * Knows nothing of terminals.  A line is an entry of the report, or a branch of its call tree, whose entry and branches
- * above are all open.  What the report points to, its options and names must outlive what was set, until the next is;
- * functions that return an int give 0 or
- * -ENOMEM.
+ * Knows nothing of terminals.  A line is an entry of the report, or a branch of its call tree,
+ * whose entry and branches above are all open.  What the report points to, its options and names
+ * must outlive what was set, until the next is; functions that return an int give 0 or -ENOMEM.
  */
 #ifndef TALLY_OUTPUT_BROWSE_MODEL_H
 #define TALLY_OUTPUT_BROWSE_MODEL_H
@@ -17,11 +16,14 @@ enum { TALLY_BROWSE_WORD_BYTES = 128, TALLY_BROWSE_INDENT_MAX = 60 };
 struct tally_browse_line {
 	uint32_t entry;                         /* of the report */
 	const struct tally_branch_node *branch; /* NULL: the entry's own line */
-	uint64_t path;                          /* the same for the same functions below the same entry, whatever report */
-	uint64_t rails;                         /* bit i: a line runs down beside this one at indent i */
+	/* the same for the same functions below the same entry, whatever report */
+	uint64_t path;
+	/* bit i: a line runs down beside this one at indent i */
+	uint64_t rails;
 	uint8_t indent;
 	bool is_last;     /* of the siblings that are shown */
-	bool is_straight; /* takes all of what is above it: stands below without a joint, always open */
+	/* takes all of what is above it: stands below without a joint, always open */
+	bool is_straight;
 	bool can_open, is_open;
 };
 
@@ -50,8 +52,8 @@ struct tally_browse {
 void tally_browse_init(struct tally_browse *browse, const struct tally_names *names);
 void tally_browse_release(struct tally_browse *browse);
 
-/* Another report, or the same one built anew: what is open stays so, and the cursor where it is, as far as that is still
- * there. */
+/* Another report, or the same one built anew: what is open stays so, and the cursor where it is, as
+ * far as that is still there. */
 int tally_browse_set(struct tally_browse *browse, const struct tally_report *report,
 		     const struct tally_report_options *options);
 
@@ -59,7 +61,8 @@ int tally_browse_set(struct tally_browse *browse, const struct tally_report *rep
 const struct tally_browse_line *tally_browse_current(const struct tally_browse *browse);
 const struct tally_report_entry *tally_browse_entry(const struct tally_browse *browse);
 /* The function of a line; UINT32_MAX: none. */
-uint32_t tally_browse_function(const struct tally_browse *browse, const struct tally_browse_line *line);
+uint32_t tally_browse_function(const struct tally_browse *browse,
+			       const struct tally_browse_line *line);
 
 /* The screen has room for so many lines. */
 void tally_browse_resize(struct tally_browse *browse, size_t height);
@@ -78,8 +81,8 @@ int tally_browse_filter(struct tally_browse *browse, const char *word);
 /* Entries of this object alone; TALLY_STRING_NONE: of all. */
 int tally_browse_only_object(struct tally_browse *browse, uint32_t object);
 
-/* To the next line (backwards: the one before) with `search` in it, going round; false: none has it.  `here`: the line of
- * the cursor will do. */
+/* To the next line (backwards: the one before) with `search` in it, going round; false: none has
+ * it.  `here`: the line of the cursor will do. */
 bool tally_browse_find(struct tally_browse *browse, bool backwards, bool here);
 /* Where in a text the word is, whatever its case; NULL: nowhere, or there is no word. */
 const char *tally_browse_match(const char *text, const char *word);

@@ -57,7 +57,8 @@ void tally_row_put(struct tally_drawn_row *row, unsigned style, const char *text
 	if (used < width) {
 		char blanks[8];
 		for (int n = width - used; n > 0; n -= (int)sizeof(blanks) - 1) {
-			snprintf(blanks, sizeof(blanks), "%*s", n < (int)sizeof(blanks) - 1 ? n : (int)sizeof(blanks) - 1, "");
+			snprintf(blanks, sizeof(blanks), "%*s",
+				 n < (int)sizeof(blanks) - 1 ? n : (int)sizeof(blanks) - 1, "");
 			put_raw(row, style, blanks);
 		}
 	}

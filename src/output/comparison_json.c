@@ -2,7 +2,8 @@
 #include "base/json.h"
 #include "output/comparison_view.h"
 
-static void show_side(struct tally_json *json, const char *name, const struct tally_saved_counts *side)
+static void show_side(struct tally_json *json, const char *name,
+		      const struct tally_saved_counts *side)
 {
 	tally_json_object(json, name);
 	tally_json_text(json, "path", side->path);
@@ -15,7 +16,8 @@ static void show_side(struct tally_json *json, const char *name, const struct ta
 	tally_json_end(json);
 }
 
-static void show_figure(struct tally_json *json, const char *name, const struct tally_saved_row *row)
+static void show_figure(struct tally_json *json, const char *name,
+			const struct tally_saved_row *row)
 {
 	if (row && !row->missing)
 		tally_json_double(json, name, row->figure.mean);
@@ -25,8 +27,10 @@ static void show_figure(struct tally_json *json, const char *name, const struct 
 
 static const char *significance_text(const struct tally_compared_row *row)
 {
-	static const char *const names[] = { [TALLY_CHANGE_NONE] = "none", [TALLY_CHANGE_REAL] = "real",
-					     [TALLY_CHANGE_NOISE] = "noise", [TALLY_CHANGE_UNKNOWN] = "unknown" };
+	static const char *const names[] = { [TALLY_CHANGE_NONE] = "none",
+					     [TALLY_CHANGE_REAL] = "real",
+					     [TALLY_CHANGE_NOISE] = "noise",
+					     [TALLY_CHANGE_UNKNOWN] = "unknown" };
 	return row->has_change ? names[row->change.significance] : NULL;
 }
 
@@ -56,14 +60,17 @@ static void show_row(struct tally_json *json, const struct tally_compared_row *r
 		tally_json_null(json, "p");
 	}
 	tally_json_text(json, "significance", significance_text(row));
-	tally_json_bool(json, "repeatable", row->has_change && row->old->figure.repeats && row->new->figure.repeats);
+	tally_json_bool(json, "repeatable",
+			row->has_change && row->old->figure.repeats && row->new->figure.repeats);
 	tally_json_end(json);
 }
 
 static void show_condition(struct tally_json *json, const struct tally_judged_condition *judged)
 {
-	static const char *const names[] = { [TALLY_CONDITION_FALSE] = "passed", [TALLY_CONDITION_TRUE] = "failed",
-					     [TALLY_CONDITION_NOISE] = "noise", [TALLY_CONDITION_UNKNOWN] = "unknown" };
+	static const char *const names[] = { [TALLY_CONDITION_FALSE] = "passed",
+					     [TALLY_CONDITION_TRUE] = "failed",
+					     [TALLY_CONDITION_NOISE] = "noise",
+					     [TALLY_CONDITION_UNKNOWN] = "unknown" };
 	tally_json_object(json, NULL);
 	tally_json_text(json, "condition", judged->condition.text);
 	tally_json_text(json, "event", judged->row ? judged->row->name : NULL);
@@ -71,7 +78,8 @@ static void show_condition(struct tally_json *json, const struct tally_judged_co
 	tally_json_end(json);
 }
 
-void tally_comparison_json(const struct tally_saved_comparison *comparison, struct tally_buffer *out)
+void tally_comparison_json(const struct tally_saved_comparison *comparison,
+			   struct tally_buffer *out)
 {
 	struct tally_json json = { .out = out };
 	tally_json_object(&json, NULL);

@@ -48,19 +48,23 @@ static void put_row(struct tally_buffer *out, const struct tally_compared_row *r
 	tally_buffer_text(out, " |\n");
 }
 
-void tally_comparison_markdown(const struct tally_saved_comparison *comparison, struct tally_buffer *out)
+void tally_comparison_markdown(const struct tally_saved_comparison *comparison,
+			       struct tally_buffer *out)
 {
 	for (size_t i = 0; i < comparison->conditions.count; i++) {
 		const struct tally_judged_condition *judged = &comparison->conditions.items[i];
 		char text[3 * TALLY_COMPARISON_TEXT];
 		tally_comparison_verdict(judged, text);
-		tally_buffer_printf(out, "- %s ", judged->result == TALLY_CONDITION_TRUE ? "**failed**" :
-						  judged->result == TALLY_CONDITION_UNKNOWN ? "**no answer**" : "passed");
+		tally_buffer_printf(out, "- %s ",
+				    judged->result == TALLY_CONDITION_TRUE      ? "**failed**"
+				    : judged->result == TALLY_CONDITION_UNKNOWN ? "**no answer**"
+										: "passed");
 		put_code(out, text);
 		tally_buffer_char(out, '\n');
 	}
-	tally_buffer_printf(out, "%s| event | old | new | change | 95 %% interval |\n|---|--:|--:|--:|---|\n",
-			    comparison->conditions.count ? "\n" : "");
+	tally_buffer_printf(
+		out, "%s| event | old | new | change | 95 %% interval |\n|---|--:|--:|--:|---|\n",
+		comparison->conditions.count ? "\n" : "");
 	for (size_t i = 0; i < comparison->rows.count; i++)
 		put_row(out, &comparison->rows.items[i]);
 	for (size_t i = 0; i < comparison->notes.count; i++) {

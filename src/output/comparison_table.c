@@ -39,7 +39,8 @@ static struct cells cells_of(const struct tally_compared_row *row)
 	return cells;
 }
 
-static void put_line(struct tally_buffer *out, const struct cells *cells, const int widths[COLUMNS], const char *ink)
+static void put_line(struct tally_buffer *out, const struct cells *cells, const int widths[COLUMNS],
+		     const char *ink)
 {
 	int last = COLUMNS - 1;
 	while (last > 0 && !cells->text[last][0])
@@ -54,7 +55,8 @@ static void put_line(struct tally_buffer *out, const struct cells *cells, const 
 	tally_buffer_char(out, '\n');
 }
 
-static void put_side(struct tally_buffer *out, const char *word, const struct tally_saved_counts *side)
+static void put_side(struct tally_buffer *out, const char *word,
+		     const struct tally_saved_counts *side)
 {
 	char path[256], command[512];
 	tally_terminal_clean(side->path, path, sizeof(path));
@@ -69,7 +71,8 @@ static void put_side(struct tally_buffer *out, const char *word, const struct ta
 	tally_buffer_char(out, '\n');
 }
 
-static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comparison *comparison, bool has_colours)
+static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comparison *comparison,
+			 bool has_colours)
 {
 	for (size_t i = 0; i < comparison->conditions.count; i++) {
 		const struct tally_judged_condition *judged = &comparison->conditions.items[i];
@@ -77,21 +80,30 @@ static void put_verdicts(struct tally_buffer *out, const struct tally_saved_comp
 		bool is_bad = is_unknown || judged->result == TALLY_CONDITION_TRUE;
 		char text[3 * TALLY_COMPARISON_TEXT];
 		tally_comparison_verdict(judged, text);
-		tally_buffer_printf(out, "%s%s%s%s  %s\n", i ? "" : "\n", !has_colours ? "" : is_bad ? "\033[1;31m" : "\033[32m",
-				    is_unknown ? "NO ANSWER" : is_bad ? "FAILED" : "passed", has_colours ? "\033[0m" : "", text);
+		tally_buffer_printf(out, "%s%s%s%s  %s\n", i ? "" : "\n",
+				    !has_colours ? ""
+				    : is_bad     ? "\033[1;31m"
+						 : "\033[32m",
+				    is_unknown ? "NO ANSWER"
+				    : is_bad   ? "FAILED"
+					       : "passed",
+				    has_colours ? "\033[0m" : "", text);
 	}
 }
 
-void tally_comparison_table(const struct tally_saved_comparison *comparison, bool has_colours, struct tally_buffer *out)
+void tally_comparison_table(const struct tally_saved_comparison *comparison, bool has_colours,
+			    struct tally_buffer *out)
 {
-	static const struct cells heading = { { "EVENT", "OLD", "NEW", "CHANGE", "95 % INTERVAL" } };
+	static const struct cells heading = { { "EVENT", "OLD", "NEW", "CHANGE",
+						"95 % INTERVAL" } };
 	int widths[COLUMNS];
 	for (int i = 0; i < COLUMNS; i++)
 		widths[i] = width(heading.text[i]);
 	for (size_t row = 0; row < comparison->rows.count; row++) {
 		struct cells cells = cells_of(&comparison->rows.items[row]);
 		for (int i = 0; i < COLUMNS; i++)
-			widths[i] = width(cells.text[i]) > widths[i] ? width(cells.text[i]) : widths[i];
+			widths[i] = width(cells.text[i]) > widths[i] ? width(cells.text[i])
+								     : widths[i];
 	}
 	put_side(out, "old", comparison->old);
 	put_side(out, "new", comparison->new);
@@ -100,7 +112,8 @@ void tally_comparison_table(const struct tally_saved_comparison *comparison, boo
 	for (size_t row = 0; row < comparison->rows.count; row++) {
 		const struct tally_compared_row *compared = &comparison->rows.items[row];
 		struct cells cells = cells_of(compared);
-		bool is_real = compared->has_change && compared->change.significance == TALLY_CHANGE_REAL;
+		bool is_real = compared->has_change &&
+			       compared->change.significance == TALLY_CHANGE_REAL;
 		put_line(out, &cells, widths, has_colours && is_real ? "\033[1m" : "");
 	}
 	for (size_t i = 0; i < comparison->notes.count; i++) {

@@ -1,4 +1,5 @@
-/* Showing a comparison of saved counts: a table for people, Markdown for a pull request, JSON for programs. */
+/* Showing a comparison of saved counts: a table for people, Markdown for a pull request, JSON for
+ * programs. */
 #ifndef TALLY_OUTPUT_COMPARISON_VIEW_H
 #define TALLY_OUTPUT_COMPARISON_VIEW_H
 
@@ -9,12 +10,15 @@
 
 enum { TALLY_COMPARE_JSON_VERSION = 1 };
 
-void tally_comparison_table(const struct tally_saved_comparison *comparison, bool has_colours, struct tally_buffer *out);
-void tally_comparison_markdown(const struct tally_saved_comparison *comparison, struct tally_buffer *out);
+void tally_comparison_table(const struct tally_saved_comparison *comparison, bool has_colours,
+			    struct tally_buffer *out);
+void tally_comparison_markdown(const struct tally_saved_comparison *comparison,
+			       struct tally_buffer *out);
 /* docs/stat-output.md has the schema. */
-void tally_comparison_json(const struct tally_saved_comparison *comparison, struct tally_buffer *out);
+void tally_comparison_json(const struct tally_saved_comparison *comparison,
+			   struct tally_buffer *out);
 
-/* --- what table and Markdown have in common ---------------------------------------------------------------- */
+/* --- what table and Markdown have in common ------------------------------- */
 
 enum { TALLY_COMPARISON_TEXT = 128 };
 
@@ -25,6 +29,7 @@ void tally_comparison_change(const struct tally_compared_row *row, char out[TALL
 /* "−0.5 … +2.6 %, within the noise"; what is known of whether the change is one. */
 void tally_comparison_remark(const struct tally_compared_row *row, char out[TALLY_COMPARISON_TEXT]);
 /* "instructions > +1%: +1.25 %", with what came of it in words. */
-void tally_comparison_verdict(const struct tally_judged_condition *judged, char out[3 * TALLY_COMPARISON_TEXT]);
+void tally_comparison_verdict(const struct tally_judged_condition *judged,
+			      char out[3 * TALLY_COMPARISON_TEXT]);
 
 #endif

@@ -1,8 +1,9 @@
 /* The terminal's screen, by ncurses.
  *
- * The library is loaded when a screen is opened, so that who never looks at one needs none.  Its numbers for keys and
- * attributes are those of ncurses.h; its functions are found by name, those alone that are macros over them there
- * replaced by what they stand for.  The library is not unloaded: it keeps memory and signal handlers of its own.
+ * The library is loaded when a screen is opened, so that who never looks at one needs none.  Its
+ * numbers for keys and attributes are those of ncurses.h; its functions are found by name, those
+ * alone that are macros over them there replaced by what they stand for.  The library is not
+ * unloaded: it keeps memory and signal handlers of its own.
  */
 #include "base/terminal.h"
 #include "base/loaded.h"
@@ -22,11 +23,27 @@ struct window; /* WINDOW */
 
 /* ncurses.h's, the ABI of libncursesw.so.6. */
 enum {
-	CODE_YES = 0400, CODE_DOWN = 0402, CODE_UP = 0403, CODE_LEFT = 0404, CODE_RIGHT = 0405, CODE_HOME = 0406,
-	CODE_BACKSPACE = 0407, CODE_PAGE_DOWN = 0522, CODE_PAGE_UP = 0523, CODE_ENTER = 0527, CODE_BACK_TAB = 0541,
-	CODE_END = 0550, CODE_RESIZE = 0632,
-	ATTRIBUTE_UNDERLINE = 1 << 17, ATTRIBUTE_REVERSE = 1 << 18, ATTRIBUTE_DIM = 1 << 20, ATTRIBUTE_BOLD = 1 << 21,
-	COLOUR_RED = 1, COLOUR_YELLOW = 3, PAIR_HOT = 1, PAIR_WARM,
+	CODE_YES = 0400,
+	CODE_DOWN = 0402,
+	CODE_UP = 0403,
+	CODE_LEFT = 0404,
+	CODE_RIGHT = 0405,
+	CODE_HOME = 0406,
+	CODE_BACKSPACE = 0407,
+	CODE_PAGE_DOWN = 0522,
+	CODE_PAGE_UP = 0523,
+	CODE_ENTER = 0527,
+	CODE_BACK_TAB = 0541,
+	CODE_END = 0550,
+	CODE_RESIZE = 0632,
+	ATTRIBUTE_UNDERLINE = 1 << 17,
+	ATTRIBUTE_REVERSE = 1 << 18,
+	ATTRIBUTE_DIM = 1 << 20,
+	ATTRIBUTE_BOLD = 1 << 21,
+	COLOUR_RED = 1,
+	COLOUR_YELLOW = 3,
+	PAIR_HOT = 1,
+	PAIR_WARM,
 };
 
 struct library {
@@ -78,7 +95,8 @@ static bool load(struct library *library)
 	void *handle = dlopen("libncursesw.so.6", RTLD_NOW | RTLD_LOCAL);
 	bool found = handle;
 	for (size_t i = 0; found && i < sizeof(symbols) / sizeof(symbols[0]); i++)
-		found = tally_loaded_find(handle, symbols[i].name, (char *)library + symbols[i].place);
+		found = tally_loaded_find(handle, symbols[i].name,
+					  (char *)library + symbols[i].place);
 	return found;
 }
 
@@ -142,11 +160,13 @@ static bool is_gone(void)
 
 static uint32_t translate(unsigned code)
 {
-	static const struct { unsigned code, key; } keys[] = {
-		{ CODE_DOWN, TALLY_KEY_DOWN }, { CODE_UP, TALLY_KEY_UP }, { CODE_LEFT, TALLY_KEY_LEFT },
-		{ CODE_RIGHT, TALLY_KEY_RIGHT }, { CODE_HOME, TALLY_KEY_HOME }, { CODE_END, TALLY_KEY_END },
+	static const struct { unsigned code, key;
+	} keys[] = {
+		{ CODE_DOWN, TALLY_KEY_DOWN },           { CODE_UP, TALLY_KEY_UP },
+		{ CODE_LEFT, TALLY_KEY_LEFT },           { CODE_RIGHT, TALLY_KEY_RIGHT },
+		{ CODE_HOME, TALLY_KEY_HOME },           { CODE_END, TALLY_KEY_END },
 		{ CODE_PAGE_DOWN, TALLY_KEY_PAGE_DOWN }, { CODE_PAGE_UP, TALLY_KEY_PAGE_UP },
-		{ CODE_ENTER, TALLY_KEY_ENTER }, { CODE_BACK_TAB, TALLY_KEY_BACK_TAB },
+		{ CODE_ENTER, TALLY_KEY_ENTER },         { CODE_BACK_TAB, TALLY_KEY_BACK_TAB },
 		{ CODE_BACKSPACE, TALLY_KEY_BACKSPACE }, { CODE_RESIZE, TALLY_KEY_RESIZE },
 	};
 	for (unsigned i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -169,7 +189,9 @@ static uint32_t get_key(struct tally_screen *screen, int timeout_ms)
 		raise(SIGTSTP);
 		return TALLY_KEY_RESIZE;
 	}
-	return code == '\r' ? TALLY_KEY_ENTER : code == 0x7f || code == 8 ? TALLY_KEY_BACKSPACE : code;
+	return code == '\r'                ? TALLY_KEY_ENTER
+	       : code == 0x7f || code == 8 ? TALLY_KEY_BACKSPACE
+					   : code;
 }
 
 static void suspend(struct tally_screen *screen)
@@ -207,14 +229,17 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (!load(library)) {
 		free(curses);
-		tally_error_set(err, -ENOENT, "reports can't be browsed: libncursesw.so.6 is not installed");
+		tally_error_set(err, -ENOENT,
+				"reports can't be browsed: libncursesw.so.6 is not installed");
 		tally_error_hint(err, "on Debian: apt-get install libncursesw6; --stdio for text");
 		return -ENOENT;
 	}
 	library->set_escdelay(25);
 	if (!library->newterm(NULL, stdout, stdin)) {
 		free(curses);
-		tally_error_set(err, -ENOENT, "reports can't be browsed: nothing is known of a terminal '%s'", getenv("TERM"));
+		tally_error_set(err, -ENOENT,
+				"reports can't be browsed: nothing is known of a terminal '%s'",
+				getenv("TERM"));
 		tally_error_hint(err, "on Debian: apt-get install ncurses-term; --stdio for text");
 		return -ENOENT;
 	}
@@ -230,7 +255,9 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 	library->noecho();
 	library->keypad(curses->window, true);
 	library->curs_set(0);
-	curses->screen = (struct tally_screen){ .ops = &curses_ops, .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0 };
+	curses->screen = (struct tally_screen){
+		.ops = &curses_ops, .ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0
+	};
 	*out = &curses->screen;
 	return 0;
 }

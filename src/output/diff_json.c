@@ -2,7 +2,8 @@
 #include "base/json.h"
 #include "output/diff_view.h"
 
-static void put_side(struct tally_json *json, const char *name, const struct tally_diff_side *side, const char *const *paths)
+static void put_side(struct tally_json *json, const char *name, const struct tally_diff_side *side,
+		     const char *const *paths)
 {
 	tally_json_object(json, name);
 	tally_json_array(json, "paths");
@@ -17,12 +18,17 @@ static void put_side(struct tally_json *json, const char *name, const struct tal
 	tally_json_end(json);
 }
 
-static void put_name(struct tally_json *json, const char *name, const struct tally_diff_view *view, uint32_t string)
+static void put_name(struct tally_json *json, const char *name, const struct tally_diff_view *view,
+		     uint32_t string)
 {
-	tally_json_text(json, name, string == TALLY_STRING_NONE ? NULL : tally_strings_text(&view->match->names.strings, string));
+	tally_json_text(json, name,
+			string == TALLY_STRING_NONE
+				? NULL
+				: tally_strings_text(&view->match->names.strings, string));
 }
 
-static void put_difference(struct tally_json *json, const char *name, const struct tally_share_difference *difference)
+static void put_difference(struct tally_json *json, const char *name,
+			   const struct tally_share_difference *difference)
 {
 	tally_json_object(json, name);
 	tally_json_double(json, "old", difference->old);
@@ -34,10 +40,11 @@ static void put_difference(struct tally_json *json, const char *name, const stru
 	tally_json_end(json);
 }
 
-static void put_entry(struct tally_json *json, const struct tally_diff *diff, const struct tally_diff_view *view,
-		      const struct tally_diff_entry *entry)
+static void put_entry(struct tally_json *json, const struct tally_diff *diff,
+		      const struct tally_diff_view *view, const struct tally_diff_entry *entry)
 {
-	static const char *const presences[] = { [TALLY_DIFF_BOTH] = "both", [TALLY_DIFF_ONLY_OLD] = "removed",
+	static const char *const presences[] = { [TALLY_DIFF_BOTH] = "both",
+						 [TALLY_DIFF_ONLY_OLD] = "removed",
 						 [TALLY_DIFF_ONLY_NEW] = "added" };
 	tally_json_object(json, NULL);
 	if (view->options->by_comm)
@@ -64,8 +71,10 @@ static void put_entry(struct tally_json *json, const struct tally_diff *diff, co
 
 static void put_verdict(struct tally_json *json, const struct tally_diff_verdict *verdict)
 {
-	static const char *const names[] = { [TALLY_CONDITION_FALSE] = "passed", [TALLY_CONDITION_TRUE] = "failed",
-					     [TALLY_CONDITION_NOISE] = "noise", [TALLY_CONDITION_UNKNOWN] = "unknown" };
+	static const char *const names[] = { [TALLY_CONDITION_FALSE] = "passed",
+					     [TALLY_CONDITION_TRUE] = "failed",
+					     [TALLY_CONDITION_NOISE] = "noise",
+					     [TALLY_CONDITION_UNKNOWN] = "unknown" };
 	tally_json_object(json, NULL);
 	tally_json_text(json, "condition", verdict->condition.text);
 	tally_json_text(json, "name", verdict->name);
@@ -73,9 +82,11 @@ static void put_verdict(struct tally_json *json, const struct tally_diff_verdict
 	tally_json_end(json);
 }
 
-void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
+void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view *view,
+		     struct tally_buffer *out)
 {
-	static const char *const measures[] = { [TALLY_MEASURE_SHARE] = "share", [TALLY_MEASURE_WEIGHT] = "time",
+	static const char *const measures[] = { [TALLY_MEASURE_SHARE] = "share",
+						[TALLY_MEASURE_WEIGHT] = "time",
 						[TALLY_MEASURE_SAMPLES] = "samples" };
 	struct tally_json json = { .out = out };
 	tally_json_object(&json, NULL);

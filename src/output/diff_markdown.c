@@ -16,7 +16,8 @@ static void put_code(struct tally_buffer *out, const char *text)
 	tally_buffer_char(out, '`');
 }
 
-static void put_side(struct tally_buffer *out, const char *word, const struct tally_diff_side *side, const char *const *paths)
+static void put_side(struct tally_buffer *out, const char *word, const struct tally_diff_side *side,
+		     const char *const *paths)
 {
 	struct tally_buffer text = { 0 };
 	tally_diff_side_text(side, paths, &text);
@@ -26,8 +27,9 @@ static void put_side(struct tally_buffer *out, const char *word, const struct ta
 	tally_buffer_release(&text);
 }
 
-static void put_row(const struct tally_diff *diff, const struct tally_diff_view *view, const struct tally_diff_cells *cells,
-		    const struct tally_diff_entry *entry, struct tally_buffer *out)
+static void put_row(const struct tally_diff *diff, const struct tally_diff_view *view,
+		    const struct tally_diff_cells *cells, const struct tally_diff_entry *entry,
+		    struct tally_buffer *out)
 {
 	for (int i = 0; i < TALLY_DIFF_COLUMNS; i++) {
 		if (!tally_diff_has_column(diff, view, (enum tally_diff_column)i))
@@ -36,14 +38,18 @@ static void put_row(const struct tally_diff *diff, const struct tally_diff_view 
 		if (entry && i >= TALLY_DIFF_COMM)
 			put_code(out, cells->text[i]);
 		else
-			tally_buffer_printf(out, entry && entry->is_change && i == TALLY_DIFF_CHANGE ? "**%s**" : "%s",
+			tally_buffer_printf(out,
+					    entry && entry->is_change && i == TALLY_DIFF_CHANGE
+						    ? "**%s**"
+						    : "%s",
 					    cells->text[i]);
 		tally_buffer_char(out, ' ');
 	}
 	tally_buffer_text(out, "|\n");
 }
 
-void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
+void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_view *view,
+			 struct tally_buffer *out)
 {
 	struct tally_diff_cells *cells = malloc(sizeof(*cells));
 	struct tally_buffer notes = { 0 };

@@ -27,7 +27,8 @@ static int last_column(const struct diff_table *table)
 	return last;
 }
 
-static void put_line(const struct diff_table *table, const struct tally_diff_cells *cells, const char *ink)
+static void put_line(const struct diff_table *table, const struct tally_diff_cells *cells,
+		     const char *ink)
 {
 	int last = last_column(table);
 	tally_buffer_text(table->out, table->view->colours ? ink : "");
@@ -38,7 +39,8 @@ static void put_line(const struct diff_table *table, const struct tally_diff_cel
 		tally_buffer_text(table->out, i ? "  " : "");
 		for (; !is_name(i) && gap > 0; gap--)
 			tally_buffer_char(table->out, ' ');
-		int used = tally_fit_text(table->out, cells->text[i], i == last && !table->view->columns ? 0 : table->widths[i],
+		int used = tally_fit_text(table->out, cells->text[i],
+					  i == last && !table->view->columns ? 0 : table->widths[i],
 					  table->view->ascii);
 		for (; is_name(i) && i < last && used < table->widths[i]; used++)
 			tally_buffer_char(table->out, ' ');
@@ -57,15 +59,20 @@ static int left_for_last(const struct diff_table *table)
 /* What tells least gives way where a terminal has too little room for names. */
 static void fit(struct diff_table *table)
 {
-	static const enum tally_diff_column ORDER[] = { TALLY_DIFF_WEIGHT, TALLY_DIFF_OBJECT, TALLY_DIFF_COMM,
-							TALLY_DIFF_INTERVAL, TALLY_DIFF_REMARK };
-	int last = last_column(table), wanted = table->widths[last] < NAME_LEAST ? table->widths[last] : NAME_LEAST;
+	static const enum tally_diff_column ORDER[] = { TALLY_DIFF_WEIGHT, TALLY_DIFF_OBJECT,
+							TALLY_DIFF_COMM, TALLY_DIFF_INTERVAL,
+							TALLY_DIFF_REMARK };
+	int last = last_column(table),
+	    wanted = table->widths[last] < NAME_LEAST ? table->widths[last] : NAME_LEAST;
 	if (!table->view->columns)
 		return;
-	for (size_t i = 0; i < sizeof(ORDER) / sizeof(ORDER[0]) && left_for_last(table) < wanted; i++) {
+	for (size_t i = 0; i < sizeof(ORDER) / sizeof(ORDER[0]) && left_for_last(table) < wanted;
+	     i++) {
 		int *width = &table->widths[ORDER[i]], missing = wanted - left_for_last(table);
 		if ((int)ORDER[i] != last)
-			*width = ORDER[i] == TALLY_DIFF_OBJECT && *width - missing >= OBJECT_LEAST ? *width - missing : 0;
+			*width = ORDER[i] == TALLY_DIFF_OBJECT && *width - missing >= OBJECT_LEAST
+					 ? *width - missing
+					 : 0;
 	}
 	int left = left_for_last(table);
 	if (table->widths[last] > left)
@@ -76,12 +83,14 @@ static void measure(struct diff_table *table, struct tally_diff_cells *cells)
 {
 	for (size_t row = 0; row <= table->diff->entries.count; row++) {
 		if (row)
-			tally_diff_cells(table->diff, table->view, &table->diff->entries.items[row - 1], cells);
+			tally_diff_cells(table->diff, table->view,
+					 &table->diff->entries.items[row - 1], cells);
 		else
 			tally_diff_heading(table->diff, table->view, cells);
 		for (int i = 0; i < TALLY_DIFF_COLUMNS; i++) {
 			int width = tally_text_width(cells->text[i]);
-			if (tally_diff_has_column(table->diff, table->view, (enum tally_diff_column)i) &&
+			if (tally_diff_has_column(table->diff, table->view,
+						  (enum tally_diff_column)i) &&
 			    width > table->widths[i])
 				table->widths[i] = width;
 		}
@@ -98,7 +107,8 @@ static void put_sides(const struct diff_table *table)
 	tally_diff_side_text(&diff->old, table->view->old_paths, table->out);
 	tally_buffer_text(table->out, "\nnew: ");
 	tally_diff_side_text(&diff->new, table->view->new_paths, table->out);
-	double old = (double)diff->old.weight / (double)diff->old.runs, new = (double)diff->new.weight / (double)diff->new.runs;
+	double old = (double)diff->old.weight / (double)diff->old.runs,
+	       new = (double)diff->new.weight / (double)diff->new.runs;
 	if (diff->has_weight && old > 0)
 		tally_buffer_printf(table->out, " (%+.1f %%%s)", 100 * (new - old) / old,
 				    diff->old.runs > 1 || diff->new.runs > 1 ? " a run" : "");
@@ -110,12 +120,14 @@ static void put_notes(const struct diff_table *table, struct tally_buffer *notes
 	char *line = notes->bytes, *end;
 	for (; line && (end = strchr(line, '\n')); line = end + 1) {
 		*end = '\0';
-		tally_wrap_text(table->out, line, table->view->columns ? (int)table->view->columns : INT_MAX);
+		tally_wrap_text(table->out, line,
+				table->view->columns ? (int)table->view->columns : INT_MAX);
 		tally_buffer_char(table->out, '\n');
 	}
 }
 
-void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
+void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_view *view,
+		      struct tally_buffer *out)
 {
 	struct diff_table table = { .diff = diff, .view = view, .out = out };
 	struct tally_diff_cells *cells = malloc(sizeof(*cells));
@@ -131,7 +143,10 @@ void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_vie
 	for (size_t i = 0; i < diff->entries.count; i++) {
 		const struct tally_diff_entry *entry = &diff->entries.items[i];
 		tally_diff_cells(diff, view, entry, cells);
-		put_line(&table, cells, !entry->is_change ? "\033[2m" : entry->change.difference > 0 ? "\033[31m" : "\033[34m");
+		put_line(&table, cells,
+			 !entry->is_change              ? "\033[2m"
+			 : entry->change.difference > 0 ? "\033[31m"
+							: "\033[34m");
 	}
 	tally_diff_notes(diff, view, &notes);
 	tally_buffer_char(out, '\n');

@@ -1,4 +1,5 @@
-/* Showing what changed between two sides' stacks: a table for people, Markdown for a pull request, JSON for programs. */
+/* Showing what changed between two sides' stacks: a table for people, Markdown for a pull request,
+ * JSON for programs. */
 #ifndef TALLY_OUTPUT_DIFF_VIEW_H
 #define TALLY_OUTPUT_DIFF_VIEW_H
 
@@ -18,15 +19,28 @@ struct tally_diff_view {
 	size_t verdict_count;
 };
 
-void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out);
-void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out);
+void tally_diff_table(const struct tally_diff *diff, const struct tally_diff_view *view,
+		      struct tally_buffer *out);
+void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_view *view,
+			 struct tally_buffer *out);
 /* docs/diff.md has the schema. */
-void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out);
+void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view *view,
+		     struct tally_buffer *out);
 
-/* --- what table and Markdown have in common ---------------------------------------------------------------- */
+/* --- what table and Markdown have in common ------------------------------- */
 
-enum tally_diff_column { TALLY_DIFF_OLD, TALLY_DIFF_NEW, TALLY_DIFF_CHANGE, TALLY_DIFF_INTERVAL, TALLY_DIFF_WEIGHT,
-			 TALLY_DIFF_REMARK, TALLY_DIFF_COMM, TALLY_DIFF_OBJECT, TALLY_DIFF_SYMBOL, TALLY_DIFF_COLUMNS };
+enum tally_diff_column {
+	TALLY_DIFF_OLD,
+	TALLY_DIFF_NEW,
+	TALLY_DIFF_CHANGE,
+	TALLY_DIFF_INTERVAL,
+	TALLY_DIFF_WEIGHT,
+	TALLY_DIFF_REMARK,
+	TALLY_DIFF_COMM,
+	TALLY_DIFF_OBJECT,
+	TALLY_DIFF_SYMBOL,
+	TALLY_DIFF_COLUMNS
+};
 
 enum { TALLY_DIFF_CELL = 1024 };
 
@@ -34,16 +48,22 @@ struct tally_diff_cells {
 	char text[TALLY_DIFF_COLUMNS][TALLY_DIFF_CELL]; /* clean of terminal escapes */
 };
 
-bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view, enum tally_diff_column column);
-void tally_diff_heading(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_diff_cells *out);
+bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view,
+			   enum tally_diff_column column);
+void tally_diff_heading(const struct tally_diff *diff, const struct tally_diff_view *view,
+			struct tally_diff_cells *out);
 void tally_diff_cells(const struct tally_diff *diff, const struct tally_diff_view *view,
 		      const struct tally_diff_entry *entry, struct tally_diff_cells *out);
 
 /* "old.data: 1,234 samples, 1.24 s of cpu-clock", by side. */
-void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths, struct tally_buffer *out);
-/* The lines below the rows, a newline behind each: what was left out, what was matched, how to trust it. */
-void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out);
-/* What should be known before a row is read, a newline behind it; nothing where there is no such thing. */
+void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths,
+			  struct tally_buffer *out);
+/* The lines below the rows, a newline behind each: what was left out, what was matched, how to
+ * trust it. */
+void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view,
+		      struct tally_buffer *out);
+/* What should be known before a row is read, a newline behind it; nothing where there is no such
+ * thing. */
 void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out);
 
 #endif

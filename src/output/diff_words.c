@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void put_weight(struct tally_buffer *out, double weight, const struct tally_diff *diff, bool has_sign)
+static void put_weight(struct tally_buffer *out, double weight, const struct tally_diff *diff,
+		       bool has_sign)
 {
 	struct tally_buffer number = { 0 };
 	if (fabs(weight) < 0.5) {
@@ -15,17 +16,22 @@ static void put_weight(struct tally_buffer *out, double weight, const struct tal
 		return;
 	}
 	tally_flame_weight(&number, fabs(weight), diff->new.unit, "");
-	tally_buffer_printf(out, "%s%s", weight < 0 ? "-" : has_sign ? "+" : "", tally_buffer_string(&number));
+	tally_buffer_printf(out, "%s%s",
+			    weight < 0 ? "-"
+			    : has_sign ? "+"
+				       : "",
+			    tally_buffer_string(&number));
 	tally_buffer_release(&number);
 }
 
-static void put_figure(struct tally_buffer *out, const struct tally_diff *diff, const struct tally_diff_view *view, double value,
-		       bool has_sign)
+static void put_figure(struct tally_buffer *out, const struct tally_diff *diff,
+		       const struct tally_diff_view *view, double value, bool has_sign)
 {
 	if (view->options->measure == TALLY_MEASURE_WEIGHT)
 		put_weight(out, value, diff, has_sign);
 	else
-		tally_buffer_printf(out, has_sign && value != 0 ? "%+.*f" : "%.*f", view->options->measure == TALLY_MEASURE_SHARE ? 2 : 0, value);
+		tally_buffer_printf(out, has_sign && value != 0 ? "%+.*f" : "%.*f",
+				    view->options->measure == TALLY_MEASURE_SHARE ? 2 : 0, value);
 }
 
 static void keep(struct tally_buffer *text, char out[TALLY_DIFF_CELL])
@@ -34,11 +40,13 @@ static void keep(struct tally_buffer *text, char out[TALLY_DIFF_CELL])
 	tally_buffer_clear(text);
 }
 
-bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view, enum tally_diff_column column)
+bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view,
+			   enum tally_diff_column column)
 {
 	switch (column) {
 	case TALLY_DIFF_WEIGHT:
-		return diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE && strcmp(diff->new.unit, "samples");
+		return diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE &&
+		       strcmp(diff->new.unit, "samples");
 	case TALLY_DIFF_COMM: return view->options->by_comm;
 	case TALLY_DIFF_OBJECT: return view->options->by_object;
 	case TALLY_DIFF_SYMBOL: return view->options->by_symbol;
@@ -46,14 +54,18 @@ bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_dif
 	}
 }
 
-void tally_diff_heading(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_diff_cells *out)
+void tally_diff_heading(const struct tally_diff *diff, const struct tally_diff_view *view,
+			struct tally_diff_cells *out)
 {
 	bool is_share = view->options->measure == TALLY_MEASURE_SHARE;
-	static const char *const titles[TALLY_DIFF_COLUMNS] = { "OLD", "NEW", "CHANGE", "95 % INTERVAL", "", "", "COMMAND",
-								 "OBJECT", "FUNCTION" };
+	static const char *const titles[TALLY_DIFF_COLUMNS] = {
+		"OLD", "NEW", "CHANGE", "95 % INTERVAL", "", "", "COMMAND", "OBJECT", "FUNCTION"
+	};
 	for (int i = 0; i < TALLY_DIFF_COLUMNS; i++)
-		snprintf(out->text[i], TALLY_DIFF_CELL, "%s%s", titles[i], is_share && i <= TALLY_DIFF_NEW ? " %" : "");
-	snprintf(out->text[TALLY_DIFF_WEIGHT], TALLY_DIFF_CELL, "%s", strcmp(diff->new.unit, "ns") ? "EVENTS" : "TIME");
+		snprintf(out->text[i], TALLY_DIFF_CELL, "%s%s", titles[i],
+			 is_share && i <= TALLY_DIFF_NEW ? " %" : "");
+	snprintf(out->text[TALLY_DIFF_WEIGHT], TALLY_DIFF_CELL, "%s",
+		 strcmp(diff->new.unit, "ns") ? "EVENTS" : "TIME");
 }
 
 static const char *name_of(const struct tally_diff_view *view, uint32_t string)
@@ -62,16 +74,20 @@ static const char *name_of(const struct tally_diff_view *view, uint32_t string)
 }
 
 /* "f (was f.isra.0 of ./old)" */
-static void put_names(const struct tally_diff_view *view, const struct tally_diff_entry *entry, struct tally_diff_cells *out)
+static void put_names(const struct tally_diff_view *view, const struct tally_diff_entry *entry,
+		      struct tally_diff_cells *out)
 {
 	struct tally_buffer text = { 0 };
-	tally_buffer_text(&text, entry->comm != TALLY_STRING_NONE ? name_of(view, entry->comm) : "");
+	tally_buffer_text(&text,
+			  entry->comm != TALLY_STRING_NONE ? name_of(view, entry->comm) : "");
 	keep(&text, out->text[TALLY_DIFF_COMM]);
-	tally_buffer_text(&text, entry->object != TALLY_STRING_NONE ? name_of(view, entry->object) : "[unknown]");
+	tally_buffer_text(&text, entry->object != TALLY_STRING_NONE ? name_of(view, entry->object)
+								    : "[unknown]");
 	if (entry->was_object != TALLY_STRING_NONE)
 		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_object));
 	keep(&text, out->text[TALLY_DIFF_OBJECT]);
-	tally_buffer_text(&text, entry->symbol != TALLY_STRING_NONE ? name_of(view, entry->symbol) : "[no stack]");
+	tally_buffer_text(&text, entry->symbol != TALLY_STRING_NONE ? name_of(view, entry->symbol)
+								    : "[no stack]");
 	if (entry->was_symbol != TALLY_STRING_NONE)
 		tally_buffer_printf(&text, " (was %s)", name_of(view, entry->was_symbol));
 	keep(&text, out->text[TALLY_DIFF_SYMBOL]);
@@ -95,14 +111,17 @@ void tally_diff_cells(const struct tally_diff *diff, const struct tally_diff_vie
 	keep(&text, out->text[TALLY_DIFF_INTERVAL]);
 	put_weight(&text, entry->weight.difference, diff, true);
 	keep(&text, out->text[TALLY_DIFF_WEIGHT]);
-	tally_buffer_text(&text, !entry->is_change ? "noise" : entry->presence == TALLY_DIFF_ONLY_NEW ? "added" :
-				 entry->presence == TALLY_DIFF_ONLY_OLD ? "removed" : "");
+	tally_buffer_text(&text, !entry->is_change                        ? "noise"
+				 : entry->presence == TALLY_DIFF_ONLY_NEW ? "added"
+				 : entry->presence == TALLY_DIFF_ONLY_OLD ? "removed"
+									  : "");
 	keep(&text, out->text[TALLY_DIFF_REMARK]);
 	tally_buffer_release(&text);
 	put_names(view, entry, out);
 }
 
-void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths, struct tally_buffer *out)
+void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths,
+			  struct tally_buffer *out)
 {
 	struct tally_buffer text = { 0 };
 	for (size_t i = 0; i < side->runs; i++)
@@ -127,23 +146,31 @@ static void note_matches(const struct tally_diff_view *view, struct tally_buffer
 	char old[256], new[256];
 	if (view->match->comm_now == UINT32_MAX || !view->options->by_comm)
 		return;
-	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_formerly].comm), old, sizeof(old));
-	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_now].comm), new, sizeof(new));
+	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_formerly].comm),
+			     old, sizeof(old));
+	tally_terminal_clean(name_of(view, names->threads.items[view->match->comm_now].comm), new,
+			     sizeof(new));
 	tally_buffer_printf(out, "the command '%s' is compared with '%s'\n", old, new);
 }
 
 static void put_verdict(const struct tally_diff_verdict *verdict, struct tally_buffer *out)
 {
-	static const char *const words[] = { [TALLY_CONDITION_FALSE] = "passed", [TALLY_CONDITION_TRUE] = "FAILED",
-					     [TALLY_CONDITION_NOISE] = "passed", [TALLY_CONDITION_UNKNOWN] = "NO ANSWER" };
+	static const char *const words[] = { [TALLY_CONDITION_FALSE] = "passed",
+					     [TALLY_CONDITION_TRUE] = "FAILED",
+					     [TALLY_CONDITION_NOISE] = "passed",
+					     [TALLY_CONDITION_UNKNOWN] = "NO ANSWER" };
 	char condition[TALLY_DIFF_CELL], name[TALLY_DIFF_CELL];
 	tally_terminal_clean(verdict->condition.text, condition, sizeof(condition));
 	tally_buffer_printf(out, "%s  %s", words[verdict->result], condition);
 	if (verdict->name) {
 		tally_terminal_clean(verdict->name, name, sizeof(name));
-		tally_buffer_printf(out, ": %s%s%.6g became %.6g%s", strcmp(verdict->condition.name, "*") ? "" : name,
-				    strcmp(verdict->condition.name, "*") ? "" : ", ", verdict->old, verdict->new,
-				    verdict->result == TALLY_CONDITION_NOISE ? ", which is within the noise" : "");
+		tally_buffer_printf(out, ": %s%s%.6g became %.6g%s",
+				    strcmp(verdict->condition.name, "*") ? "" : name,
+				    strcmp(verdict->condition.name, "*") ? "" : ", ", verdict->old,
+				    verdict->new,
+				    verdict->result == TALLY_CONDITION_NOISE
+					    ? ", which is within the noise"
+					    : "");
 	}
 	tally_buffer_char(out, '\n');
 }
@@ -157,41 +184,51 @@ static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
 		count += !entry->is_change && (entry->change.low > 0 || entry->change.high < 0);
 	}
 	if (count)
-		tally_buffer_printf(out, "noise beside an interval without 0 (%s row%s): of %s that are compared chance alone "
-				    "gives one in twenty such an interval; a change has to be larger than that\n", tally_number(count),
-				    count == 1 ? "" : "s", tally_number(diff->compared));
+		tally_buffer_printf(
+			out,
+			"noise beside an interval without 0 (%s row%s): of %s that are compared chance alone "
+			"gives one in twenty such an interval; a change has to be larger than that\n",
+			tally_number(count), count == 1 ? "" : "s", tally_number(diff->compared));
 }
 
-void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view, struct tally_buffer *out)
+void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view,
+		      struct tally_buffer *out)
 {
 	const char *what = view->options->by_symbol ? "function" : "row";
-	tally_buffer_printf(out, "%s of %s %ss changed by more than chance does\n", tally_number(diff->changes),
-			    tally_number(diff->compared), what);
+	tally_buffer_printf(out, "%s of %s %ss changed by more than chance does\n",
+			    tally_number(diff->changes), tally_number(diff->compared), what);
 	if (diff->noise || diff->below || diff->beyond) {
 		tally_buffer_text(out, "left out:");
 		const char *separator = " ";
 		if (diff->noise) {
-			tally_buffer_printf(out, "%s%s more within the noise (-n)", separator, tally_number(diff->noise));
+			tally_buffer_printf(out, "%s%s more within the noise (-n)", separator,
+					    tally_number(diff->noise));
 			separator = ", ";
 		}
 		if (diff->beyond) {
-			tally_buffer_printf(out, "%s%s beyond -n", separator, tally_number(diff->beyond));
+			tally_buffer_printf(out, "%s%s beyond -n", separator,
+					    tally_number(diff->beyond));
 			separator = ", ";
 		}
 		if (diff->below)
-			tally_buffer_printf(out, "%s%s below %g %% on both sides (--percent-limit)", separator, tally_number(diff->below),
+			tally_buffer_printf(out, "%s%s below %g %% on both sides (--percent-limit)",
+					    separator, tally_number(diff->below),
 					    view->options->percent_min);
 		if (diff->below_changes)
-			tally_buffer_printf(out, ", of which %s changed", tally_number(diff->below_changes));
+			tally_buffer_printf(out, ", of which %s changed",
+					    tally_number(diff->below_changes));
 		tally_buffer_char(out, '\n');
 	}
 	note_noise(diff, out);
 	note_matches(view, out);
-	if (diff->changes && diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE && !strcmp(diff->new.unit, "ns"))
-		tally_buffer_text(out,
+	if (diff->changes && diff->has_weight && view->options->measure == TALLY_MEASURE_SHARE &&
+	    !strcmp(diff->new.unit, "ns"))
+		tally_buffer_text(
+			out,
 			"shares add up to 100 %: where one grows others shrink; --normalize time compares times\n");
 	if (diff->old.runs < 2 && diff->new.runs < 2)
-		tally_buffer_text(out,
+		tally_buffer_text(
+			out,
 			"intervals are of sampling alone; with several recordings a side (--old, --new) they count "
 			"how runs differ, too\n");
 	for (size_t i = 0; i < view->verdict_count; i++)
@@ -205,5 +242,7 @@ void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out)
 		return;
 	tally_terminal_clean(diff->old.event, old, sizeof(old));
 	tally_terminal_clean(diff->new.event, new, sizeof(new));
-	tally_buffer_printf(out, "the events differ, '%s' and '%s': shares of them may differ for that alone\n", old, new);
+	tally_buffer_printf(
+		out, "the events differ, '%s' and '%s': shares of them may differ for that alone\n",
+		old, new);
 }

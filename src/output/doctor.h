@@ -12,11 +12,12 @@ struct tally_doctor_style {
 	bool colours;
 };
 
-void tally_doctor_text(const struct tally_machine_facts *facts, const struct tally_findings *findings,
+void tally_doctor_text(const struct tally_machine_facts *facts,
+		       const struct tally_findings *findings,
 		       const struct tally_doctor_style *style, struct tally_buffer *out);
 
 /* docs/doctor.md describes it. */
-void tally_doctor_json(const struct tally_machine_facts *facts, const struct tally_findings *findings,
-		       struct tally_buffer *out);
+void tally_doctor_json(const struct tally_machine_facts *facts,
+		       const struct tally_findings *findings, struct tally_buffer *out);
 
 #endif

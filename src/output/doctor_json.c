@@ -61,7 +61,8 @@ static void put_probe(struct tally_json *json, const char *name, int result)
 		tally_json_text(json, name, result ? strerrorname_np(result) : "ok");
 }
 
-static void put_overflow(struct tally_json *json, const char *name, const struct tally_overflow_probe *probe)
+static void put_overflow(struct tally_json *json, const char *name,
+			 const struct tally_overflow_probe *probe)
 {
 	tally_json_object(json, name);
 	put_probe(json, "open", probe->open_errno);
@@ -104,9 +105,9 @@ static void put_settings(struct tally_json *json, const struct tally_machine_fac
 
 static void put_ring_budget(struct tally_json *json, const struct tally_machine_facts *facts)
 {
-	struct tally_ring_budget budget =
-		tally_ring_budget_make(&facts->sysctls, &facts->capabilities, &facts->limits, facts->online_cpus,
-				       facts->page_bytes);
+	struct tally_ring_budget budget = tally_ring_budget_make(
+		&facts->sysctls, &facts->capabilities, &facts->limits, facts->online_cpus,
+		facts->page_bytes);
 	put_limit(json, "ring_bytes", budget.unlimited ? TALLY_LIMIT_NONE : budget.bytes);
 }
 
@@ -147,8 +148,8 @@ static void put_facts(struct tally_json *json, const struct tally_machine_facts 
 	tally_json_end(json);
 }
 
-void tally_doctor_json(const struct tally_machine_facts *facts, const struct tally_findings *findings,
-		       struct tally_buffer *out)
+void tally_doctor_json(const struct tally_machine_facts *facts,
+		       const struct tally_findings *findings, struct tally_buffer *out)
 {
 	struct tally_json json = { .out = out, .indent = true };
 	const struct tally_finding *stat = tally_findings_find(findings, "stat");

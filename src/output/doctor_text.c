@@ -9,7 +9,8 @@ struct mark {
 };
 
 /* "…" stands in cures; nothing else in them is beyond ASCII. */
-static void put_text(struct tally_buffer *out, const struct tally_doctor_style *style, const char *text)
+static void put_text(struct tally_buffer *out, const struct tally_doctor_style *style,
+		     const char *text)
 {
 	static const char dots[] = "…";
 	char clean[1024];
@@ -26,8 +27,8 @@ static void put_text(struct tally_buffer *out, const struct tally_doctor_style *
 	}
 }
 
-static void put_lines(struct tally_buffer *out, const struct tally_doctor_style *style, const char *label,
-		      const char *text)
+static void put_lines(struct tally_buffer *out, const struct tally_doctor_style *style,
+		      const char *label, const char *text)
 {
 	for (const char *line = text; *line;) {
 		size_t length = strcspn(line, "\n");
@@ -51,7 +52,8 @@ static void put_finding(struct tally_buffer *out, const struct tally_doctor_styl
 	};
 	const struct mark *mark = &marks[finding->state];
 	tally_buffer_printf(out, "  %s%s%s ", style->colours ? mark->colour : "",
-			    style->utf8 ? mark->utf8 : mark->ascii, style->colours ? "\033[0m" : "");
+			    style->utf8 ? mark->utf8 : mark->ascii,
+			    style->colours ? "\033[0m" : "");
 	tally_buffer_printf(out, finding->detail[0] ? "%-21s " : "%s", finding->title);
 	put_text(out, style, finding->detail);
 	tally_buffer_char(out, '\n');
@@ -70,16 +72,19 @@ static void put_machine(const struct tally_machine_facts *facts, struct tally_bu
 	tally_terminal_clean(facts->cpu.name, clean, sizeof(clean));
 	if (clean[0])
 		tally_buffer_printf(out, "%s, ", clean);
-	tally_buffer_printf(out, "%zu CPU%s, user %u\n", facts->online_cpus, facts->online_cpus == 1 ? "" : "s",
-			    facts->user);
+	tally_buffer_printf(out, "%zu CPU%s, user %u\n", facts->online_cpus,
+			    facts->online_cpus == 1 ? "" : "s", facts->user);
 }
 
-void tally_doctor_text(const struct tally_machine_facts *facts, const struct tally_findings *findings,
+void tally_doctor_text(const struct tally_machine_facts *facts,
+		       const struct tally_findings *findings,
 		       const struct tally_doctor_style *style, struct tally_buffer *out)
 {
 	static const char *const headings[] = {
-		[TALLY_FINDING_VERDICT] = "What works",       [TALLY_FINDING_PRIVILEGE] = "Privileges",
-		[TALLY_FINDING_HARDWARE] = "Hardware events", [TALLY_FINDING_KERNEL] = "Kernel symbols and tracepoints",
+		[TALLY_FINDING_VERDICT] = "What works",
+		[TALLY_FINDING_PRIVILEGE] = "Privileges",
+		[TALLY_FINDING_HARDWARE] = "Hardware events",
+		[TALLY_FINDING_KERNEL] = "Kernel symbols and tracepoints",
 		[TALLY_FINDING_LIMIT] = "Limits",
 	};
 	put_machine(facts, out);
@@ -89,8 +94,9 @@ void tally_doctor_text(const struct tally_machine_facts *facts, const struct tal
 			if (findings->items[i].group != group)
 				continue;
 			if (first)
-				tally_buffer_printf(out, "\n%s%s%s\n", style->colours ? "\033[1m" : "", headings[group],
-						    style->colours ? "\033[0m" : "");
+				tally_buffer_printf(
+					out, "\n%s%s%s\n", style->colours ? "\033[1m" : "",
+					headings[group], style->colours ? "\033[0m" : "");
 			first = false;
 			put_finding(out, style, &findings->items[i]);
 		}

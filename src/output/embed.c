@@ -1,7 +1,7 @@
 /* Run by the build: turns a text file into a C array, `embed IN OUT SYMBOL [KEY]`.
  *
- * Lines between "//if KEY" and "//else" or "//end" are there only when the key is given, those between "//else" and "//end" only
- * when it isn't; the marks themselves never. */
+ * Lines between "//if KEY" and "//else" or "//end" are there only when the key is given, those
+ * between "//else" and "//end" only when it isn't; the marks themselves never. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,8 @@ int main(int argc, char **argv)
 		if (is_mark(line, argc == 5 ? argv[4] : "", &is_left_out) || is_left_out)
 			continue;
 		for (const char *c = line; *c; c++, i++)
-			fprintf(out, (unsigned char)*c < 128 ? "%s%u," : "%s'\\x%x',", i % 24 ? "" : "\n", (unsigned char)*c);
+			fprintf(out, (unsigned char)*c < 128 ? "%s%u," : "%s'\\x%x',",
+				i % 24 ? "" : "\n", (unsigned char)*c);
 	}
 	fprintf(out, "\n0};\n");
 	int failed = ferror(in) | ferror(out);

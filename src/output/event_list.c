@@ -139,10 +139,11 @@ static const char *shared_reason(const struct tally_listed_event *events, size_t
 	return reason;
 }
 
-static void put_heading(struct tally_buffer *out, const struct tally_event_list_style *style, const char *title,
-			size_t count, const char *note)
+static void put_heading(struct tally_buffer *out, const struct tally_event_list_style *style,
+			const char *title, size_t count, const char *note)
 {
-	tally_buffer_printf(out, "%s%s%s%s", out->length ? "\n" : "", paint(style, BOLD), title, paint(style, PLAIN));
+	tally_buffer_printf(out, "%s%s%s%s", out->length ? "\n" : "", paint(style, BOLD), title,
+			    paint(style, PLAIN));
 	if (count)
 		tally_buffer_printf(out, " (%s)", tally_number(count));
 	if (note) {
@@ -152,9 +153,10 @@ static void put_heading(struct tally_buffer *out, const struct tally_event_list_
 	tally_buffer_char(out, '\n');
 }
 
-/* Words in the columns from `indent` on, the first at `column`; those that a line has no room for are on the next.  Where that
- * would be a narrow strip, the terminal breaks the line. */
-static void put_words(struct tally_buffer *out, const char *words, size_t column, size_t indent, size_t columns)
+/* Words in the columns from `indent` on, the first at `column`; those that a line has no room for
+ * are on the next.  Where that would be a narrow strip, the terminal breaks the line. */
+static void put_words(struct tally_buffer *out, const char *words, size_t column, size_t indent,
+		      size_t columns)
 {
 	enum { STRIP_MIN = 24 };
 	size_t end = columns >= indent + STRIP_MIN ? columns : SIZE_MAX;
@@ -186,7 +188,8 @@ static void put_row(struct tally_buffer *out, const struct tally_event_list_styl
 		put_clean(&words, event->unavailable);
 	}
 	put_spaces(out, words.length ? gap : 0);
-	put_words(out, tally_buffer_string(&words), GAP + length + gap, GAP + width + GAP, style->columns);
+	put_words(out, tally_buffer_string(&words), GAP + length + gap, GAP + width + GAP,
+		  style->columns);
 	out->failed |= words.failed;
 	tally_buffer_release(&words);
 	tally_buffer_printf(out, "%s\n", event->unavailable ? paint(style, PLAIN) : "");
@@ -202,7 +205,8 @@ static void put_row(struct tally_buffer *out, const struct tally_event_list_styl
 static void put_rows(struct tally_buffer *out, const struct tally_event_list_style *style,
 		     const struct tally_listed_event *events, size_t count, bool say_reason)
 {
-	size_t width = NAME_COLUMNS_MIN, most = style->columns * 2 / 5; /* descriptions are longer */
+	/* descriptions are longer */
+	size_t width = NAME_COLUMNS_MIN, most = style->columns * 2 / 5;
 	most = most < NAME_COLUMNS ? most : NAME_COLUMNS;
 	for (size_t i = 0; i < count; i++)
 		if (name_length(&events[i]) > width && name_length(&events[i]) <= most)
@@ -239,15 +243,17 @@ static void put_systems(struct tally_buffer *out, const struct tally_event_list_
 			size_t before = out->length;
 			tally_buffer_text(out, "  ");
 			put_clean(out, systems[i].first->parent);
-			tally_buffer_printf(out, " %s(%s)%s", paint(style, DIM), tally_number(systems[i].count),
-					    paint(style, PLAIN));
+			tally_buffer_printf(out, " %s(%s)%s", paint(style, DIM),
+					    tally_number(systems[i].count), paint(style, PLAIN));
 			size_t painted = style->colours ? strlen(DIM PLAIN) : 0;
 			if (i + down < number && out->length - before - painted < width + GAP)
 				put_spaces(out, width + GAP - (out->length - before - painted));
 		}
 		tally_buffer_char(out, '\n');
 	}
-	tally_buffer_text(out, "  'tally list tracepoint' lists them, 'tally list sched:*' those of one system\n");
+	tally_buffer_text(
+		out,
+		"  'tally list tracepoint' lists them, 'tally list sched:*' those of one system\n");
 }
 
 /* The tracepoints of one system, in columns. */
@@ -292,9 +298,12 @@ static void put_section(struct tally_buffer *out, const struct tally_event_list_
 			const struct tally_listed_event *events, size_t count)
 {
 	static const char *const titles[TALLY_EVENT_KINDS] = {
-		[TALLY_EVENT_HARDWARE] = "hardware events", [TALLY_EVENT_SOFTWARE] = "software events",
+		[TALLY_EVENT_HARDWARE] = "hardware events",
+		[TALLY_EVENT_SOFTWARE] = "software events",
 		[TALLY_EVENT_TOOL] = "times of tally stat",
-		[TALLY_EVENT_CACHE] = "cache events", [TALLY_EVENT_PMU] = "PMUs", [TALLY_EVENT_RAW] = "raw events",
+		[TALLY_EVENT_CACHE] = "cache events",
+		[TALLY_EVENT_PMU] = "PMUs",
+		[TALLY_EVENT_RAW] = "raw events",
 		[TALLY_EVENT_VENDOR] = "the vendor's events (libpfm4)",
 		[TALLY_EVENT_BREAKPOINT] = "breakpoints",
 	};
@@ -303,8 +312,8 @@ static void put_section(struct tally_buffer *out, const struct tally_event_list_
 	put_rows(out, style, events, count, !reason);
 }
 
-void tally_event_list_text(const struct tally_event_listing *listing, const struct tally_event_list_style *style,
-			   struct tally_buffer *out)
+void tally_event_list_text(const struct tally_event_listing *listing,
+			   const struct tally_event_list_style *style, struct tally_buffer *out)
 {
 	for (size_t i = 0, n; i < listing->count; i += n) {
 		const struct tally_listed_event *first = &listing->events[i];
@@ -312,7 +321,8 @@ void tally_event_list_text(const struct tally_event_listing *listing, const stru
 			n++;
 		if (!style->terminal)
 			for (size_t j = 0; j < n; j++)
-				put_line(out, &first[j], j && have_one_reason(&first[j - 1], &first[j]));
+				put_line(out, &first[j],
+					 j && have_one_reason(&first[j - 1], &first[j]));
 		else if (first->kind == TALLY_EVENT_TRACEPOINT)
 			put_tracepoints(out, style, first, n);
 		else

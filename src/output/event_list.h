@@ -19,14 +19,16 @@ struct tally_listed_event {
 	const char *unavailable; /* why it can't be counted here, or NULL */
 	const char *parent;      /* the PMU's or the tracepoint's system, else NULL */
 	const struct tally_pmu *pmu;
-	const struct tally_pmu_alias *pmu_event; /* of `pmu`; NULL: the entry stands for its terms */
+	/* of `pmu`; NULL: the entry stands for its terms */
+	const struct tally_pmu_alias *pmu_event;
 	bool is_form;            /* "rNNN": to be filled in before it can be used */
 	const struct tally_listed_field *fields; /* NULL unless asked for */
 	size_t field_count;
 };
 
 struct tally_event_listing {
-	const struct tally_listed_event *events; /* by kind, in the order of enum tally_event_kind */
+	/* by kind, in the order of enum tally_event_kind */
+	const struct tally_listed_event *events;
 	size_t count;
 	const char *tracepoints_unavailable; /* or NULL */
 };
@@ -38,8 +40,8 @@ struct tally_event_list_style {
 	unsigned columns;
 };
 
-void tally_event_list_text(const struct tally_event_listing *listing, const struct tally_event_list_style *style,
-			   struct tally_buffer *out);
+void tally_event_list_text(const struct tally_event_listing *listing,
+			   const struct tally_event_list_style *style, struct tally_buffer *out);
 
 /* docs/list.md describes it. */
 void tally_event_list_json(const struct tally_event_listing *listing, struct tally_buffer *out);
@@ -48,6 +50,7 @@ void tally_event_list_json(const struct tally_event_listing *listing, struct tal
 void tally_event_list_bits(uint64_t mask, struct tally_buffer *out);
 
 /* The fields in the text of a tracepoint's format file, but those common to all.  0 or -ENOMEM. */
-int tally_event_list_fields(const char *format, struct tally_arena *arena, struct tally_listed_event *event);
+int tally_event_list_fields(const char *format, struct tally_arena *arena,
+			    struct tally_listed_event *event);
 
 #endif

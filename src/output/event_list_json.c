@@ -89,7 +89,8 @@ void tally_event_list_json(const struct tally_event_listing *listing, struct tal
 }
 
 /* "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;" */
-static int take_field(const char *line, size_t length, struct tally_arena *arena, struct tally_listed_field *out)
+static int take_field(const char *line, size_t length, struct tally_arena *arena,
+		      struct tally_listed_field *out)
 {
 	static const char start[] = "\tfield:";
 	char *text = tally_arena_copy(arena, line, length);
@@ -106,14 +107,16 @@ static int take_field(const char *line, size_t length, struct tally_arena *arena
 	size_t bare = strcspn(name, "[");
 	out->type = tally_arena_printf(arena, "%s%s", type, name + bare);
 	out->name = tally_arena_copy(arena, name, bare);
-	const char *offset = strstr(semicolon + 1, "offset:"), *size = strstr(semicolon + 1, "size:");
+	const char *offset = strstr(semicolon + 1, "offset:"),
+		   *size = strstr(semicolon + 1, "size:");
 	out->offset = offset ? (unsigned)strtoul(offset + strlen("offset:"), NULL, 10) : 0;
 	out->size = size ? (unsigned)strtoul(size + strlen("size:"), NULL, 10) : 0;
 	out->is_signed = strstr(semicolon + 1, "signed:1") != NULL;
 	return out->type && out->name ? 1 : -ENOMEM;
 }
 
-int tally_event_list_fields(const char *format, struct tally_arena *arena, struct tally_listed_event *event)
+int tally_event_list_fields(const char *format, struct tally_arena *arena,
+			    struct tally_listed_event *event)
 {
 	size_t lines = 1, count = 0;
 	for (const char *at = format; (at = strchr(at, '\n')); at++)

@@ -1,8 +1,9 @@
 /* Trace events: what a thread was found in by one sample after the other, drawn as calls.
  *
- * A sample says where a thread was at one moment.  It is drawn until the thread's next sample, or, where that comes late,
- * for as long as samples of the thread usually are apart: then the thread did something else.  Frames that a sample has
- * in common with the one before, from the root on, are one call that goes on.  Other events' samples are marks.
+ * A sample says where a thread was at one moment.  It is drawn until the thread's next sample, or,
+ * where that comes late, for as long as samples of the thread usually are apart: then the thread
+ * did something else.  Frames that a sample has in common with the one before, from the root on,
+ * are one call that goes on.  Other events' samples are marks.
  */
 #include "output/export_parts.h"
 
@@ -20,13 +21,17 @@ struct drawing {
 	struct { uint32_t *items; size_t count, capacity; } calls; /* functions, the root first */
 };
 
-static void put_event(const struct drawing *drawing, const char *name, const char *phase, uint64_t time)
+static void put_event(const struct drawing *drawing, const char *name, const char *phase,
+		      uint64_t time)
 {
-	tally_trace_event_start(drawing->json, name, phase, drawing->task->pid, drawing->task->tid, time - drawing->origin);
+	tally_trace_event_start(drawing->json, name, phase, drawing->task->pid, drawing->task->tid,
+				time - drawing->origin);
 }
 
-/* Beginnings and ends rather than whole calls: what ends when another begins then has the same digits. */
-static void put_call(const struct drawing *drawing, uint32_t function, const char *phase, uint64_t time)
+/* Beginnings and ends rather than whole calls: what ends when another begins then has the same
+ * digits. */
+static void put_call(const struct drawing *drawing, uint32_t function, const char *phase,
+		     uint64_t time)
 {
 	const struct tally_names *names = &drawing->samples->recording->names;
 	put_event(drawing, tally_names_plain_text(names, function), phase, time);
@@ -40,7 +45,8 @@ static void close_calls(struct drawing *drawing, size_t depth, uint64_t time)
 		put_call(drawing, drawing->calls.items[--drawing->calls.count], "E", time);
 }
 
-static int draw_sample(struct drawing *drawing, const struct tally_one_sample *sample, struct tally_place_frames *frames)
+static int draw_sample(struct drawing *drawing, const struct tally_one_sample *sample,
+		       struct tally_place_frames *frames)
 {
 	size_t same = 0;
 	if (tally_samples_frames(drawing->samples, sample->stack, frames) < 0)
@@ -68,7 +74,8 @@ static uint64_t usual_gap(const struct tally_samples *samples, const uint32_t *o
 {
 	uint64_t *gaps = count > 1 ? malloc((count - 1) * sizeof(*gaps)) : NULL, gap = 1000000;
 	for (size_t i = 1; gaps && i < count; i++)
-		gaps[i - 1] = samples->samples.items[order[i]].time - samples->samples.items[order[i - 1]].time;
+		gaps[i - 1] = samples->samples.items[order[i]].time -
+			      samples->samples.items[order[i - 1]].time;
 	if (gaps) {
 		qsort(gaps, count - 1, sizeof(*gaps), by_value);
 		gap = gaps[(count - 1) / 2];
@@ -87,7 +94,8 @@ static int draw_thread(struct drawing *drawing, const struct tally_export_thread
 	for (size_t i = 0; !result && i < thread->count; i++) {
 		const struct tally_one_sample *sample = &drawing->samples->samples.items[order[i]];
 		bool is_last = i + 1 == thread->count;
-		uint64_t next = is_last ? UINT64_MAX : drawing->samples->samples.items[order[i + 1]].time;
+		uint64_t next = is_last ? UINT64_MAX
+					: drawing->samples->samples.items[order[i + 1]].time;
 		result = draw_sample(drawing, sample, &frames);
 		if (next - sample->time > gap + gap / 2)
 			close_calls(drawing, 0, sample->time + gap);
@@ -104,16 +112,20 @@ static void put_marks(struct drawing *drawing, uint32_t event)
 		if (sample->event == event)
 			continue;
 		drawing->task = tally_export_task(drawing->samples, sample->thread, &comm);
-		put_event(drawing, tally_export_event_name(drawing->samples, sample->event), "i", sample->time);
+		put_event(drawing, tally_export_event_name(drawing->samples, sample->event), "i",
+			  sample->time);
 		tally_json_text(drawing->json, "s", "t");
 		tally_json_end(drawing->json);
 	}
 }
 
-int tally_export_chrome(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out)
+int tally_export_chrome(const struct tally_samples *samples, uint32_t event,
+			struct tally_buffer *out)
 {
 	struct tally_json json = { .out = out };
-	struct drawing drawing = { .samples = samples, .json = &json, .origin = samples->samples.items[0].time };
+	struct drawing drawing = { .samples = samples,
+				   .json = &json,
+				   .origin = samples->samples.items[0].time };
 	struct tally_export_threads threads;
 	int result = tally_export_threads_make(samples, event, &threads);
 	tally_json_object(&json, NULL);

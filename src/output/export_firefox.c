@@ -1,5 +1,5 @@
-/* The Firefox Profiler's processed profile: for each thread tables of functions, frames and stacks, whose rows refer to
- * one another by number, column by column. */
+/* The Firefox Profiler's processed profile: for each thread tables of functions, frames and stacks,
+ * whose rows refer to one another by number, column by column. */
 #include "output/export_parts.h"
 
 #include "base/json.h"
@@ -12,9 +12,10 @@
 enum { VERSION = 48, RESOURCE_LIBRARY = 1 };
 
 /* By enum tally_frame_kind; the first one is the profiler's default and has to be grey. */
-static const struct { const char *name, *colour; } categories[] = {
-	{ "Other", "grey" }, { "Program", "yellow" }, { "Library", "blue" }, { "Kernel", "orange" }, { "JIT", "green" },
-	{ "Inlined", "lightblue" },
+static const struct { const char *name, *colour;
+} categories[] = {
+	{ "Other", "grey" },    { "Program", "yellow" }, { "Library", "blue" },
+	{ "Kernel", "orange" }, { "JIT", "green" },      { "Inlined", "lightblue" },
 };
 
 static unsigned category_of(enum tally_frame_kind kind)
@@ -47,7 +48,8 @@ static uint32_t add(struct thread_tables *tables, struct column *column, uint32_
 }
 
 /* The row of a key, and whether it has to be filled. */
-static uint32_t row_of(struct thread_tables *tables, struct tally_map *map, uint64_t key, size_t rows, bool *is_new)
+static uint32_t row_of(struct thread_tables *tables, struct tally_map *map, uint64_t key,
+		       size_t rows, bool *is_new)
 {
 	uint64_t *slot = tally_map_put(map, key, is_new);
 	if (!slot) {
@@ -60,11 +62,13 @@ static uint32_t row_of(struct thread_tables *tables, struct tally_map *map, uint
 	return (uint32_t)*slot;
 }
 
-/* Texts live as long as the names do, so that they are known by where they are; the few that don't are copied. */
+/* Texts live as long as the names do, so that they are known by where they are; the few that don't
+ * are copied. */
 static uint32_t add_text(struct thread_tables *tables, const char *text)
 {
 	bool is_new;
-	uint32_t row = row_of(tables, &tables->strings, (uint64_t)(uintptr_t)text, tables->texts.count, &is_new);
+	uint32_t row = row_of(tables, &tables->strings, (uint64_t)(uintptr_t)text,
+			      tables->texts.count, &is_new);
 	if (is_new && tally_vector_push(&tables->texts, text) < 0)
 		tables->failed = true;
 	return row;
@@ -74,10 +78,11 @@ static uint32_t add_resource(struct thread_tables *tables, uint32_t function)
 {
 	const struct tally_names *names = &tables->samples->recording->names;
 	bool is_new;
-	uint32_t row = row_of(tables, &tables->resources, names->functions.items[function].object, tables->resource_names.count,
-			      &is_new);
+	uint32_t row = row_of(tables, &tables->resources, names->functions.items[function].object,
+			      tables->resource_names.count, &is_new);
 	if (is_new)
-		add(tables, &tables->resource_names, add_text(tables, tally_names_short_object(names, function)));
+		add(tables, &tables->resource_names,
+		    add_text(tables, tally_names_short_object(names, function)));
 	return row;
 }
 
@@ -85,18 +90,23 @@ static uint32_t add_function(struct thread_tables *tables, uint32_t function)
 {
 	const struct tally_names *names = &tables->samples->recording->names;
 	bool is_new;
-	uint32_t row = row_of(tables, &tables->functions, function, tables->function_names.count, &is_new);
+	uint32_t row = row_of(tables, &tables->functions, function, tables->function_names.count,
+			      &is_new);
 	if (!is_new)
 		return row;
-	add(tables, &tables->function_names, add_text(tables, tally_names_plain_text(names, function)));
+	add(tables, &tables->function_names,
+	    add_text(tables, tally_names_plain_text(names, function)));
 	add(tables, &tables->function_resources, add_resource(tables, function));
 	uint32_t file = tables->files[function];
 	add(tables, &tables->function_files,
-	    file == TALLY_STRING_NONE ? UINT32_MAX : add_text(tables, tally_strings_text(&names->strings, file)));
+	    file == TALLY_STRING_NONE
+		    ? UINT32_MAX
+		    : add_text(tables, tally_strings_text(&names->strings, file)));
 	return row;
 }
 
-static uint32_t add_frame(struct thread_tables *tables, const struct tally_place_frame *frame, uint32_t depth)
+static uint32_t add_frame(struct thread_tables *tables, const struct tally_place_frame *frame,
+			  uint32_t depth)
 {
 	const struct tally_names *names = &tables->samples->recording->names;
 	bool is_new;
@@ -107,7 +117,8 @@ static uint32_t add_frame(struct thread_tables *tables, const struct tally_place
 	add(tables, &tables->frame_functions, add_function(tables, frame->function));
 	add(tables, &tables->frame_lines, frame->line ? frame->line : UINT32_MAX);
 	add(tables, &tables->frame_depths, depth);
-	add(tables, &tables->frame_categories, category_of(names->functions.items[frame->function].kind));
+	add(tables, &tables->frame_categories,
+	    category_of(names->functions.items[frame->function].kind));
 	return row;
 }
 
@@ -120,7 +131,8 @@ static uint32_t add_stack(struct thread_tables *tables, const struct tally_place
 		uint32_t frame = add_frame(tables, &frames->items[i], depth);
 		bool is_new;
 		uint64_t key = (uint64_t)(prefix + 1) << 32 | frame;
-		uint32_t row = row_of(tables, &tables->stacks, key, tables->stack_frames.count, &is_new);
+		uint32_t row = row_of(tables, &tables->stacks, key, tables->stack_frames.count,
+				      &is_new);
 		if (is_new) {
 			add(tables, &tables->stack_frames, frame);
 			add(tables, &tables->stack_prefixes, prefix);
@@ -134,12 +146,14 @@ static uint32_t add_stack(struct thread_tables *tables, const struct tally_place
 
 static void release_tables(struct thread_tables *tables)
 {
-	struct tally_map *maps[] = { &tables->strings, &tables->resources, &tables->functions, &tables->frames,
-				     &tables->stacks };
-	struct column *columns[] = { &tables->resource_names, &tables->function_names,
-				     &tables->function_resources, &tables->function_files, &tables->frame_functions,
-				     &tables->frame_lines, &tables->frame_depths, &tables->frame_categories,
-				     &tables->stack_frames, &tables->stack_prefixes, &tables->stack_categories };
+	struct tally_map *maps[] = { &tables->strings, &tables->resources, &tables->functions,
+				     &tables->frames, &tables->stacks };
+	struct column *columns[] = { &tables->resource_names,     &tables->function_names,
+				     &tables->function_resources, &tables->function_files,
+				     &tables->frame_functions,    &tables->frame_lines,
+				     &tables->frame_depths,       &tables->frame_categories,
+				     &tables->stack_frames,       &tables->stack_prefixes,
+				     &tables->stack_categories };
 	for (unsigned i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
 		tally_map_release(maps[i]);
 	for (unsigned i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
@@ -147,7 +161,7 @@ static void release_tables(struct thread_tables *tables)
 	tally_vector_release(&tables->texts);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 static void put_column(struct tally_json *json, const char *name, const struct column *column)
 {
@@ -161,7 +175,8 @@ static void put_column(struct tally_json *json, const char *name, const struct c
 }
 
 /* `value` so often; UINT32_MAX: null. */
-static void put_constant(struct tally_json *json, const char *name, size_t count, int64_t value, bool is_null)
+static void put_constant(struct tally_json *json, const char *name, size_t count, int64_t value,
+			 bool is_null)
 {
 	tally_json_array(json, name);
 	for (size_t i = 0; i < count; i++)
@@ -226,8 +241,10 @@ static void put_code_tables(struct tally_json *json, const struct thread_tables 
 /* What every thread has, and recordings don't. */
 static void put_empty_tables(struct tally_json *json)
 {
-	static const char *const marker_columns[] = { "data", "name", "startTime", "endTime", "phase", "category" };
-	static const char *const symbol_columns[] = { "address", "functionSize", "libIndex", "name" };
+	static const char *const marker_columns[] = { "data",    "name",  "startTime",
+						      "endTime", "phase", "category" };
+	static const char *const symbol_columns[] = { "address", "functionSize", "libIndex",
+						      "name" };
 	tally_json_object(json, "markers");
 	tally_json_u64(json, "length", 0);
 	for (unsigned i = 0; i < sizeof(marker_columns) / sizeof(marker_columns[0]); i++)
@@ -246,8 +263,8 @@ static double ms_since(const struct tally_samples *samples, uint64_t time)
 	return (double)(time - samples->samples.items[0].time) / 1e6;
 }
 
-static int put_samples(struct tally_json *json, struct thread_tables *tables, const uint32_t *order, size_t count,
-		       bool is_time)
+static int put_samples(struct tally_json *json, struct thread_tables *tables, const uint32_t *order,
+		       size_t count, bool is_time)
 {
 	const struct tally_one_sample *all = tables->samples->samples.items;
 	struct tally_place_frames frames = { 0 };
@@ -278,8 +295,9 @@ static int put_samples(struct tally_json *json, struct thread_tables *tables, co
 	return result || tables->failed ? -ENOMEM : 0;
 }
 
-static int put_thread(struct tally_json *json, const struct tally_samples *samples, uint32_t event, const uint32_t *files,
-		      const struct tally_export_thread *thread, const uint32_t *order)
+static int put_thread(struct tally_json *json, const struct tally_samples *samples, uint32_t event,
+		      const uint32_t *files, const struct tally_export_thread *thread,
+		      const uint32_t *order)
 {
 	struct thread_tables tables = { .samples = samples, .files = files };
 	const char *comm;
@@ -293,11 +311,14 @@ static int put_thread(struct tally_json *json, const struct tally_samples *sampl
 	tally_json_bool(json, "isMainThread", task->pid == task->tid);
 	tally_json_text(json, "pid", pid);
 	tally_json_u64(json, "tid", task->tid);
-	tally_json_double(json, "processStartupTime", ms_since(samples, samples->samples.items[order[thread->first]].time));
+	tally_json_double(json, "processStartupTime",
+			  ms_since(samples, samples->samples.items[order[thread->first]].time));
 	tally_json_null(json, "processShutdownTime");
-	tally_json_double(json, "registerTime", ms_since(samples, samples->samples.items[order[thread->first]].time));
+	tally_json_double(json, "registerTime",
+			  ms_since(samples, samples->samples.items[order[thread->first]].time));
 	tally_json_null(json, "unregisterTime");
-	int result = put_samples(json, &tables, order + thread->first, thread->count, tally_export_is_time(samples, event));
+	int result = put_samples(json, &tables, order + thread->first, thread->count,
+				 tally_export_is_time(samples, event));
 	put_code_tables(json, &tables);
 	put_empty_tables(json);
 	tally_json_array(json, "stringArray");
@@ -354,7 +375,8 @@ static void put_meta(struct tally_json *json, const struct tally_samples *sample
 	tally_json_end(json);
 }
 
-int tally_export_firefox(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out)
+int tally_export_firefox(const struct tally_samples *samples, uint32_t event,
+			 struct tally_buffer *out)
 {
 	struct tally_json json = { .out = out };
 	struct tally_export_threads threads;
@@ -370,7 +392,8 @@ int tally_export_firefox(const struct tally_samples *samples, uint32_t event, st
 	put_constant(&json, "counters", 0, 0, true);
 	tally_json_array(&json, "threads");
 	for (size_t i = 0; !result && i < threads.threads.count; i++)
-		result = put_thread(&json, samples, event, files, &threads.threads.items[i], threads.order);
+		result = put_thread(&json, samples, event, files, &threads.threads.items[i],
+				    threads.order);
 	tally_json_end(&json);
 	tally_json_end(&json);
 	tally_export_threads_release(&threads);

@@ -10,10 +10,12 @@
 #include <stdlib.h>
 
 const struct tally_export_format tally_export_formats[] = {
-	{ "pprof", ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", tally_export_pprof, true },
+	{ "pprof", ".pb.gz", "go tool pprof, Grafana Pyroscope, speedscope", tally_export_pprof,
+	  true },
 	{ "firefox", ".json.gz", "profiler.firefox.com", tally_export_firefox, true },
 	{ "speedscope", ".speedscope.json", "speedscope.app", tally_export_speedscope, false },
-	{ "chrome", ".trace.json", "ui.perfetto.dev, chrome://tracing", tally_export_chrome, false },
+	{ "chrome", ".trace.json", "ui.perfetto.dev, chrome://tracing", tally_export_chrome,
+	  false },
 	{ .name = NULL },
 };
 
@@ -43,7 +45,8 @@ static int gather(const struct tally_samples *samples, const struct ordered *ord
 	for (size_t i = 0; i < count; i++) {
 		size_t last = out->threads.count - 1;
 		if (!out->threads.count || out->threads.items[last].thread != ordered[i].thread) {
-			struct tally_export_thread thread = { .thread = ordered[i].thread, .first = i };
+			struct tally_export_thread thread = { .thread = ordered[i].thread,
+							      .first = i };
 			if (tally_vector_push(&out->threads, thread) < 0)
 				return -ENOMEM;
 			last = out->threads.count - 1;
@@ -53,11 +56,13 @@ static int gather(const struct tally_samples *samples, const struct ordered *ord
 		out->threads.items[last].weight += samples->samples.items[ordered[i].sample].period;
 	}
 	if (out->threads.count)
-		qsort(out->threads.items, out->threads.count, sizeof(*out->threads.items), by_weight);
+		qsort(out->threads.items, out->threads.count, sizeof(*out->threads.items),
+		      by_weight);
 	return 0;
 }
 
-int tally_export_threads_make(const struct tally_samples *samples, uint32_t event, struct tally_export_threads *out)
+int tally_export_threads_make(const struct tally_samples *samples, uint32_t event,
+			      struct tally_export_threads *out)
 {
 	size_t all = samples->samples.count, count = 0;
 	struct ordered *ordered = malloc((all + 1) * sizeof(*ordered));
@@ -65,7 +70,8 @@ int tally_export_threads_make(const struct tally_samples *samples, uint32_t even
 	int result = ordered && out->order ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < all; i++)
 		if (samples->samples.items[i].event == event)
-			ordered[count++] = (struct ordered){ samples->samples.items[i].thread, (uint32_t)i };
+			ordered[count++] = (struct ordered){ samples->samples.items[i].thread,
+							     (uint32_t)i };
 	if (!result && count)
 		qsort(ordered, count, sizeof(*ordered), by_thread);
 	if (!result)
@@ -94,7 +100,8 @@ uint32_t *tally_export_files(const struct tally_samples *samples)
 	return files;
 }
 
-static const struct tally_recorded_event *event_of(const struct tally_samples *samples, uint32_t event)
+static const struct tally_recorded_event *event_of(const struct tally_samples *samples,
+						   uint32_t event)
 {
 	size_t count;
 	return &tally_perfdata_events(samples->recording->data, &count)[event];
@@ -110,10 +117,12 @@ const char *tally_export_event_name(const struct tally_samples *samples, uint32_
 	return event_of(samples, event)->name;
 }
 
-const struct tally_thread *tally_export_task(const struct tally_samples *samples, uint32_t thread, const char **comm)
+const struct tally_thread *tally_export_task(const struct tally_samples *samples, uint32_t thread,
+					     const char **comm)
 {
 	const struct tally_tasks *tasks = &samples->recording->tasks;
 	const struct tally_thread *task = &tasks->threads.items[thread];
-	*comm = task->comm == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&tasks->strings, task->comm);
+	*comm = task->comm == TALLY_STRING_NONE ? "[unknown]"
+						: tally_strings_text(&tasks->strings, task->comm);
 	return task;
 }

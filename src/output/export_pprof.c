@@ -15,14 +15,33 @@
 enum { VARINT = 0, BYTES = 2 };
 
 /* Field numbers of proto/profile.proto. */
-enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROFILE_FUNCTION, PROFILE_STRING_TABLE,
-       PROFILE_DURATION = 10, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12, 
-       PROFILE_DEFAULT_SAMPLE_TYPE = 14 };
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING_TABLE,
+	PROFILE_DURATION = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_DEFAULT_SAMPLE_TYPE = 14
+};
 enum { VALUE_TYPE_TYPE = 1, VALUE_TYPE_UNIT };
 enum { SAMPLE_LOCATION_ID = 1, SAMPLE_VALUE, SAMPLE_LABEL };
 enum { LABEL_KEY = 1, LABEL_STR, LABEL_NUM };
-enum { MAPPING_ID = 1, MAPPING_START, MAPPING_LIMIT, MAPPING_OFFSET, MAPPING_FILENAME, MAPPING_BUILD_ID,
-       MAPPING_HAS_FUNCTIONS, MAPPING_HAS_FILENAMES, MAPPING_HAS_LINES, MAPPING_HAS_INLINES };
+enum {
+	MAPPING_ID = 1,
+	MAPPING_START,
+	MAPPING_LIMIT,
+	MAPPING_OFFSET,
+	MAPPING_FILENAME,
+	MAPPING_BUILD_ID,
+	MAPPING_HAS_FUNCTIONS,
+	MAPPING_HAS_FILENAMES,
+	MAPPING_HAS_LINES,
+	MAPPING_HAS_INLINES
+};
 enum { LOCATION_ID = 1, LOCATION_MAPPING_ID, LOCATION_ADDRESS, LOCATION_LINE };
 enum { LINE_FUNCTION_ID = 1, LINE_LINE };
 enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME };
@@ -30,7 +49,8 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILENAME }
 struct pprof {
 	const struct tally_samples *samples;
 	struct tally_buffer *out;
-	struct tally_strings strings; /* id + 1 is the index in the string table, whose first is "" */
+	struct tally_strings
+		strings; /* id + 1 is the index in the string table, whose first is "" */
 	struct tally_buffer message, inner;
 	bool failed;
 };
@@ -88,7 +108,8 @@ static void put_mapping(struct pprof *pprof, uint32_t number)
 	for (unsigned b = 0; b < file->build_id.size; b++)
 		sprintf(id + 2 * b, "%02x", file->build_id.bytes[b]);
 	put_number(&pprof->message, MAPPING_ID, (uint64_t)number + 1);
-	put_number(&pprof->message, MAPPING_LIMIT, UINT64_MAX >> 1); /* addresses are offsets in the file */
+	/* addresses are offsets in the file */
+	put_number(&pprof->message, MAPPING_LIMIT, UINT64_MAX >> 1);
 	put_number(&pprof->message, MAPPING_FILENAME, text(pprof, tally_tasks_path(tasks, number)));
 	put_number(&pprof->message, MAPPING_BUILD_ID, text(pprof, id));
 	put_number(&pprof->message, MAPPING_HAS_FUNCTIONS, 1);
@@ -98,7 +119,8 @@ static void put_mapping(struct pprof *pprof, uint32_t number)
 	put_message(pprof->out, PROFILE_MAPPING, &pprof->message);
 }
 
-/* What pprof heads its tables with: the file that has the first task's name (python3: /usr/bin/python3.11). */
+/* What pprof heads its tables with: the file that has the first task's name (python3:
+ * /usr/bin/python3.11). */
 static uint32_t main_file(const struct tally_samples *samples)
 {
 	const struct tally_tasks *tasks = &samples->recording->tasks;
@@ -133,10 +155,12 @@ static void put_locations(struct pprof *pprof)
 		const struct tally_place *place = &samples->places.places.items[i];
 		const struct tally_place_name *name = &samples->names[i];
 		put_number(&pprof->message, LOCATION_ID, i + 1);
-		put_number(&pprof->message, LOCATION_MAPPING_ID, place->file < files ? (uint64_t)place->file + 1 : 0);
+		put_number(&pprof->message, LOCATION_MAPPING_ID,
+			   place->file < files ? (uint64_t)place->file + 1 : 0);
 		put_number(&pprof->message, LOCATION_ADDRESS, place->address);
 		for (uint32_t f = 0; f < name->count; f++) {
-			const struct tally_place_frame *frame = &names->frames.items[name->first + f];
+			const struct tally_place_frame *frame =
+				&names->frames.items[name->first + f];
 			put_number(&pprof->inner, LINE_FUNCTION_ID, (uint64_t)frame->function + 1);
 			put_number(&pprof->inner, LINE_LINE, frame->line);
 			put_message(&pprof->message, LOCATION_LINE, &pprof->inner);
@@ -157,8 +181,10 @@ static void put_functions(struct pprof *pprof, const uint32_t *files)
 			   symbol == TALLY_STRING_NONE
 				   ? name
 				   : text(pprof, tally_strings_text(&names->strings, symbol)));
-		put_number(&pprof->message, FUNCTION_FILENAME, text(pprof, files[i] == TALLY_STRING_NONE ? NULL :
-				tally_strings_text(&names->strings, files[i])));
+		put_number(&pprof->message, FUNCTION_FILENAME,
+			   text(pprof, files[i] == TALLY_STRING_NONE
+					       ? NULL
+					       : tally_strings_text(&names->strings, files[i])));
 		put_message(pprof->out, PROFILE_FUNCTION, &pprof->message);
 	}
 }
@@ -172,7 +198,8 @@ static void put_label(struct pprof *pprof, const char *key, const char *words, u
 }
 
 /* A stack in a thread, with what its samples add up to. */
-static void put_sample(struct pprof *pprof, uint32_t stack, uint32_t thread, uint64_t count, uint64_t period)
+static void put_sample(struct pprof *pprof, uint32_t stack, uint32_t thread, uint64_t count,
+		       uint64_t period)
 {
 	const uint8_t *end, *at = tally_row_stack(&pprof->samples->stacks, stack, &end);
 	const char *comm;
@@ -209,7 +236,9 @@ static int put_samples(struct pprof *pprof, uint32_t event)
 	for (size_t i = 0; i < all; i++) {
 		const struct tally_one_sample *sample = &pprof->samples->samples.items[i];
 		if (sample->event == event)
-			keyed[count++] = (struct keyed){ (uint64_t)sample->thread << 32 | sample->stack, sample->period };
+			keyed[count++] = (struct keyed){
+				(uint64_t)sample->thread << 32 | sample->stack, sample->period
+			};
 	}
 	if (count)
 		qsort(keyed, count, sizeof(*keyed), by_key);
@@ -218,13 +247,15 @@ static int put_samples(struct pprof *pprof, uint32_t event)
 		uint64_t period = 0;
 		for (; i < count && keyed[i].key == keyed[first].key; i++)
 			period += keyed[i].period;
-		put_sample(pprof, (uint32_t)keyed[first].key, (uint32_t)(keyed[first].key >> 32), i - first, period);
+		put_sample(pprof, (uint32_t)keyed[first].key, (uint32_t)(keyed[first].key >> 32),
+			   i - first, period);
 	}
 	free(keyed);
 	return 0;
 }
 
-int tally_export_pprof(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out)
+int tally_export_pprof(const struct tally_samples *samples, uint32_t event,
+		       struct tally_buffer *out)
 {
 	struct pprof pprof = { .samples = samples, .out = out };
 	const struct tally_one_sample *all = samples->samples.items;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 /* Every function is a frame, with its own number. */
-static void put_frames(const struct tally_samples *samples, const uint32_t *files, struct tally_json *json)
+static void put_frames(const struct tally_samples *samples, const uint32_t *files,
+		       struct tally_json *json)
 {
 	const struct tally_names *names = &samples->recording->names;
 	tally_json_object(json, "shared");
@@ -18,21 +19,25 @@ static void put_frames(const struct tally_samples *samples, const uint32_t *file
 		tally_json_object(json, NULL);
 		tally_json_text(json, "name", tally_names_plain_text(names, i));
 		tally_json_text(json, "file",
-				files[i] != TALLY_STRING_NONE ? tally_strings_text(&names->strings, files[i]) : object);
+				files[i] != TALLY_STRING_NONE
+					? tally_strings_text(&names->strings, files[i])
+					: object);
 		tally_json_end(json);
 	}
 	tally_json_end(json);
 	tally_json_end(json);
 }
 
-static int put_samples(const struct tally_samples *samples, const struct tally_export_threads *threads,
+static int put_samples(const struct tally_samples *samples,
+		       const struct tally_export_threads *threads,
 		       const struct tally_export_thread *thread, struct tally_json *json)
 {
 	struct tally_place_frames frames = { 0 };
 	int result = 0;
 	tally_json_array(json, "samples");
 	for (size_t i = 0; !result && i < thread->count; i++) {
-		const struct tally_one_sample *sample = &samples->samples.items[threads->order[thread->first + i]];
+		const struct tally_one_sample *sample =
+			&samples->samples.items[threads->order[thread->first + i]];
 		result = tally_samples_frames(samples, sample->stack, &frames);
 		tally_json_array(json, NULL);
 		for (size_t f = 0; !result && f < frames.count; f++)
@@ -44,7 +49,8 @@ static int put_samples(const struct tally_samples *samples, const struct tally_e
 	return result;
 }
 
-static int put_thread(const struct tally_samples *samples, uint32_t event, const struct tally_export_threads *threads,
+static int put_thread(const struct tally_samples *samples, uint32_t event,
+		      const struct tally_export_threads *threads,
 		      const struct tally_export_thread *thread, struct tally_json *json)
 {
 	const char *comm;
@@ -54,19 +60,22 @@ static int put_thread(const struct tally_samples *samples, uint32_t event, const
 	tally_json_object(json, NULL);
 	tally_json_text(json, "type", "sampled");
 	tally_json_text(json, "name", name);
-	tally_json_text(json, "unit", tally_export_is_time(samples, event) ? "nanoseconds" : "none");
+	tally_json_text(json, "unit",
+			tally_export_is_time(samples, event) ? "nanoseconds" : "none");
 	tally_json_u64(json, "startValue", 0);
 	tally_json_u64(json, "endValue", thread->weight);
 	int result = put_samples(samples, threads, thread, json);
 	tally_json_array(json, "weights");
 	for (size_t i = 0; i < thread->count; i++)
-		tally_json_u64(json, NULL, samples->samples.items[threads->order[thread->first + i]].period);
+		tally_json_u64(json, NULL,
+			       samples->samples.items[threads->order[thread->first + i]].period);
 	tally_json_end(json);
 	tally_json_end(json);
 	return result;
 }
 
-int tally_export_speedscope(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out)
+int tally_export_speedscope(const struct tally_samples *samples, uint32_t event,
+			    struct tally_buffer *out)
 {
 	struct tally_json json = { .out = out };
 	struct tally_export_threads threads;

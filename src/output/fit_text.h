@@ -14,7 +14,8 @@ int tally_text_width(const char *text);
  * then its middle, for "…" (".." with `ascii`); other text its end.  Returns the columns. */
 int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool ascii);
 
-/* Appends words of `text`, broken at blanks into lines of at most `columns`; no newline behind the last. */
+/* Appends words of `text`, broken at blanks into lines of at most `columns`; no newline behind the
+ * last. */
 void tally_wrap_text(struct tally_buffer *out, const char *text, int columns);
 
 #endif

@@ -1,7 +1,8 @@
 /* Flame graphs: one self-contained file, SVG or HTML, out of stacks.
  *
- * Both hold a static picture (for viewers that run no scripts) and the call tree as data, which the script in them
- * draws: zoom, search, filters, themes.  The same stacks and options give the same bytes.
+ * Both hold a static picture (for viewers that run no scripts) and the call tree as data, which the
+ * script in them draws: zoom, search, filters, themes.  The same stacks and options give the same
+ * bytes.
  */
 #ifndef TALLY_OUTPUT_FLAMEGRAPH_H
 #define TALLY_OUTPUT_FLAMEGRAPH_H
@@ -22,16 +23,19 @@ struct tally_flamegraph_options {
 	enum tally_flamegraph_theme theme;
 	unsigned width_px;    /* of the static picture; 0: 1200 */
 	double min_width_px;  /* narrower frames are merged in the static picture; 0: 0.5 */
-	/* What they are compared with: boxes are coloured by the change of their shares.  The frames and commands are the same as
-	 * the stacks' (tally_match_side); NULL: nothing, colours are of kinds of code. */
+	/* What they are compared with: boxes are coloured by the change of their shares.  The
+	 * frames and commands are the same as the stacks' (tally_match_side); NULL: nothing,
+	 * colours are of kinds of code. */
 	const struct tally_stacks *old;
 	size_t nodes_max;     /* boxes in the file; 0: as many as stay below about 4 MB */
 };
 
 /* Append to `out`.  0, -ENOMEM, or -ENODATA when the stacks weigh nothing. */
-int tally_flamegraph_svg(const struct tally_stacks *stacks, const struct tally_flamegraph_options *options,
-			 struct tally_buffer *out, struct tally_error *err);
-int tally_flamegraph_html(const struct tally_stacks *stacks, const struct tally_flamegraph_options *options,
-			  struct tally_buffer *out, struct tally_error *err);
+int tally_flamegraph_svg(const struct tally_stacks *stacks,
+			 const struct tally_flamegraph_options *options, struct tally_buffer *out,
+			 struct tally_error *err);
+int tally_flamegraph_html(const struct tally_stacks *stacks,
+			  const struct tally_flamegraph_options *options, struct tally_buffer *out,
+			  struct tally_error *err);
 
 #endif

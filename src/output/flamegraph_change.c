@@ -1,7 +1,8 @@
-/* Red is what grew, blue what shrank: the pair that is told apart in all common kinds of colour blindness.  The steps follow the
- * square root of the change, so that one large change doesn't leave all others pale; what sampling alone would do (Agresti
- * and Caffo's interval for the difference of two shares: Wilson's idea, simple enough to be said in the script again) has
- * no colour at all.
+/* Red is what grew, blue what shrank: the pair that is told apart in all common kinds of colour
+ * blindness.  The steps follow the square root of the change, so that one large change doesn't
+ * leave all others pale; what sampling alone would do (Agresti and Caffo's interval for the
+ * difference of two shares: Wilson's idea, simple enough to be said in the script again) has no
+ * colour at all.
  */
 #include "output/flamegraph_change.h"
 
@@ -13,12 +14,14 @@ struct scale {
 	uint32_t shrank, none, grew; /* each with a contrast of 4.5 to 1 to the text on it */
 };
 
-static const struct scale light = { 0x6ea0e8, 0xe6e0d8, 0xf0795f }, dark = { 0x2b5fb8, 0x3b3630, 0xb0392b };
+static const struct scale light = { 0x6ea0e8, 0xe6e0d8, 0xf0795f },
+			  dark = { 0x2b5fb8, 0x3b3630, 0xb0392b };
 
 static const double deviations = 1.959963984540054; /* that hold 95 % */
 
 /* Children are in the order of names in both trees, so one cursor a level goes along. */
-static void pair_nodes(struct tally_flame_old *old, const struct tally_flame_tree *new, uint32_t *cursors, uint32_t *parents)
+static void pair_nodes(struct tally_flame_old *old, const struct tally_flame_tree *new,
+		       uint32_t *cursors, uint32_t *parents)
 {
 	const struct tally_flame_node *nodes = new->nodes.items, *others = old->by_comm.nodes.items;
 	const uint32_t *ranks = old->by_thread.frame_ranks; /* of the same frames on both sides */
@@ -32,11 +35,13 @@ static void pair_nodes(struct tally_flame_old *old, const struct tally_flame_tre
 		uint32_t end = others[parent].end;
 		if (depth == 1) {
 			for (at = 1; at < end; at = others[at].end)
-				if (old->by_comm.slots.items[others[at].id].comm == new->slots.items[nodes[i].id].comm)
+				if (old->by_comm.slots.items[others[at].id].comm ==
+				    new->slots.items[nodes[i].id].comm)
 					break;
 		} else {
 			for (at = cursors[depth]; at < end; at = others[at].end)
-				if (others[at].id != TALLY_FLAME_RUN && ranks[others[at].id] >= ranks[nodes[i].id])
+				if (others[at].id != TALLY_FLAME_RUN &&
+				    ranks[others[at].id] >= ranks[nodes[i].id])
 					break;
 			cursors[depth] = at;
 			if (at < end && others[at].id != nodes[i].id)
@@ -61,10 +66,12 @@ static double samples_of(const struct tally_stacks *stacks)
 	return (double)(stacks->total_samples ? stacks->total_samples : stacks->total_weight);
 }
 
-int tally_flame_old_pair(struct tally_flame_old *old, const struct tally_stacks *new, const struct tally_flame_tree *new_tree)
+int tally_flame_old_pair(struct tally_flame_old *old, const struct tally_stacks *new,
+			 const struct tally_flame_tree *new_tree)
 {
 	size_t depths = (size_t)new_tree->depth_max + 3;
-	uint32_t *cursors = calloc(depths, sizeof(*cursors)), *parents = calloc(depths, sizeof(*parents));
+	uint32_t *cursors = calloc(depths, sizeof(*cursors)),
+		 *parents = calloc(depths, sizeof(*parents));
 	old->others = calloc(new_tree->nodes.count + 1, sizeof(*old->others));
 	int result = cursors && parents && old->others ? 0 : -ENOMEM;
 	old->samples = samples_of(old->stacks);
@@ -72,7 +79,8 @@ int tally_flame_old_pair(struct tally_flame_old *old, const struct tally_stacks 
 	if (!result)
 		pair_nodes(old, new_tree, cursors, parents);
 	for (size_t i = 0; !result && i < new_tree->nodes.count; i++) {
-		double share = (double)new_tree->nodes.items[i].total / (double)new_tree->nodes.items[0].total;
+		double share = (double)new_tree->nodes.items[i].total /
+			       (double)new_tree->nodes.items[0].total;
 		double change = fabs(share - tally_flame_old_share(old, i));
 		if (new_tree->nodes.items[i].id != TALLY_FLAME_RUN && change > old->largest)
 			old->largest = change;
@@ -102,7 +110,7 @@ int tally_flame_step(const struct tally_flame_old *old, double old_share, double
 	return change > 0 ? step : -step;
 }
 
-/* --- colours -------------------------------------------------------------------------------------------- */
+/* --- colours -------------------------------------------------------------- */
 
 static uint32_t colour_of(const struct scale *scale, int step)
 {
@@ -110,7 +118,8 @@ static uint32_t colour_of(const struct scale *scale, int step)
 	unsigned part = (unsigned)abs(step);
 	for (unsigned shift = 0; shift < 24; shift += 8) {
 		uint32_t from = scale->none >> shift & 255, to = end >> shift & 255;
-		colour |= (from * (TALLY_FLAME_STEPS - part) + to * part) / TALLY_FLAME_STEPS << shift;
+		colour |= (from * (TALLY_FLAME_STEPS - part) + to * part) / TALLY_FLAME_STEPS
+			  << shift;
 	}
 	return colour;
 }
@@ -118,7 +127,8 @@ static uint32_t colour_of(const struct scale *scale, int step)
 static void write_rules(struct tally_buffer *out, const struct scale *scale, const char *root)
 {
 	for (int step = -TALLY_FLAME_STEPS; step <= TALLY_FLAME_STEPS; step++)
-		tally_buffer_printf(out, "%s.d%d{fill:#%06x}", root, step + TALLY_FLAME_STEPS, colour_of(scale, step));
+		tally_buffer_printf(out, "%s.d%d{fill:#%06x}", root, step + TALLY_FLAME_STEPS,
+				    colour_of(scale, step));
 	tally_buffer_char(out, '\n');
 }
 
@@ -129,7 +139,8 @@ void tally_flame_change_rules(struct tally_buffer *out)
 	write_rules(out, &dark, ":root:not([data-theme=light]) ");
 	tally_buffer_text(out, "}\n");
 	write_rules(out, &dark, ":root[data-theme=dark] ");
-	tally_buffer_text(out,
+	tally_buffer_text(
+		out,
 		".flame-scale{display:flex;align-items:center;gap:8px;color:var(--muted)}"
 		".flame-steps{display:flex;border-radius:3px;overflow:hidden}.flame-legend .flame-steps i{width:18px;"
 		"border-radius:0}.flame-sides{white-space:nowrap}"
@@ -143,14 +154,17 @@ static void write_colours(struct tally_buffer *out, const char *name, const stru
 {
 	tally_buffer_printf(out, ",\"%s\":[", name);
 	for (int step = -TALLY_FLAME_STEPS; step <= TALLY_FLAME_STEPS; step++)
-		tally_buffer_printf(out, "%s\"#%06x\"", step > -TALLY_FLAME_STEPS ? "," : "", colour_of(scale, step));
+		tally_buffer_printf(out, "%s\"#%06x\"", step > -TALLY_FLAME_STEPS ? "," : "",
+				    colour_of(scale, step));
 	tally_buffer_char(out, ']');
 }
 
 void tally_flame_change_json(const struct tally_flame_old *old, struct tally_buffer *out)
 {
-	tally_buffer_printf(out, "\"change\":{\"steps\":%d,\"largest\":%.9g,\"oldSamples\":%.0f,\"newSamples\":%.0f",
-			    TALLY_FLAME_STEPS, old->largest, old->samples, old->new_samples);
+	tally_buffer_printf(
+		out,
+		"\"change\":{\"steps\":%d,\"largest\":%.9g,\"oldSamples\":%.0f,\"newSamples\":%.0f",
+		TALLY_FLAME_STEPS, old->largest, old->samples, old->new_samples);
 	write_colours(out, "light", &light);
 	write_colours(out, "dark", &dark);
 	tally_buffer_char(out, '}');

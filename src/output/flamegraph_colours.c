@@ -1,6 +1,7 @@
-/* The colours were made in OKLCH: one lightness and chroma per kind, shades a little lighter, darker and turned.  Kinds
- * differ in lightness as well as in hue, so that they can be told apart without seeing red and green, and every fill
- * has a contrast of at least 4.5 to 1 with the text on it (WCAG 2.2, 1.4.3): a test computes it.
+/* The colours were made in OKLCH: one lightness and chroma per kind, shades a little lighter,
+ * darker and turned.  Kinds differ in lightness as well as in hue, so that they can be told apart
+ * without seeing red and green, and every fill has a contrast of at least 4.5 to 1 with the text on
+ * it (WCAG 2.2, 1.4.3): a test computes it.
  */
 #include "output/flamegraph_colours.h"
 
@@ -40,13 +41,16 @@ unsigned tally_flame_shade(const char *name)
 	return (hash >> 16) % TALLY_FLAME_SHADES;
 }
 
-static void write_rules(struct tally_buffer *out, const struct tally_flame_theme *theme, const char *root)
+static void write_rules(struct tally_buffer *out, const struct tally_flame_theme *theme,
+			const char *root)
 {
 	for (unsigned kind = 0; kind < TALLY_FLAME_KINDS; kind++)
 		for (unsigned shade = 0; shade < TALLY_FLAME_SHADES; shade++)
-			tally_buffer_printf(out, "%s.p%u%u{fill:#%06x}", root, kind, shade, theme->fills[kind][shade]);
-	tally_buffer_printf(out, "%s.pi{fill:#%06x}%s.pb{fill:#%06x}%s.pt{fill:#%06x}%s.pm{fill:#%06x}\n", root, theme->ink,
-			    root, theme->background, root, theme->text, root, theme->muted);
+			tally_buffer_printf(out, "%s.p%u%u{fill:#%06x}", root, kind, shade,
+					    theme->fills[kind][shade]);
+	tally_buffer_printf(
+		out, "%s.pi{fill:#%06x}%s.pb{fill:#%06x}%s.pt{fill:#%06x}%s.pm{fill:#%06x}\n", root,
+		theme->ink, root, theme->background, root, theme->text, root, theme->muted);
 }
 
 void tally_flame_colour_rules(struct tally_buffer *out)
@@ -58,7 +62,8 @@ void tally_flame_colour_rules(struct tally_buffer *out)
 	write_rules(out, &tally_flame_dark, ":root[data-theme=dark] ");
 }
 
-static void write_theme(struct tally_buffer *out, const char *name, const struct tally_flame_theme *theme)
+static void write_theme(struct tally_buffer *out, const char *name,
+			const struct tally_flame_theme *theme)
 {
 	tally_buffer_printf(out, "\"%s\":{\"fills\":[", name);
 	for (unsigned kind = 0; kind < TALLY_FLAME_KINDS; kind++) {
@@ -67,7 +72,8 @@ static void write_theme(struct tally_buffer *out, const char *name, const struct
 					    theme->fills[kind][shade]);
 		tally_buffer_char(out, ']');
 	}
-	tally_buffer_printf(out, "],\"ink\":\"#%06x\",\"background\":\"#%06x\"}", theme->ink, theme->background);
+	tally_buffer_printf(out, "],\"ink\":\"#%06x\",\"background\":\"#%06x\"}", theme->ink,
+			    theme->background);
 }
 
 void tally_flame_colour_json(struct tally_buffer *out)

@@ -1,4 +1,5 @@
-/* A flame graph's palette: hue tells the kind of code, shades tell neighbours apart.  For flamegraph_*.c. */
+/* A flame graph's palette: hue tells the kind of code, shades tell neighbours apart.  For
+ * flamegraph_*.c. */
 #ifndef TALLY_OUTPUT_FLAMEGRAPH_COLOURS_H
 #define TALLY_OUTPUT_FLAMEGRAPH_COLOURS_H
 

@@ -6,9 +6,10 @@
  *      "threads":[comm, pid, tid, threads, …],
  *      "nodes":[…], "left":{"frames":F,"weight":W,"below":B}}
  *
- * A weight times `scale` is in `unit`; with `samples` a weight is also a number of samples.  `frames` has three
- * numbers a frame: its name, its object + 1 (0: none), and 4 × kind + shade.  Frames are numbered in the order of
- * their names.  `nodes` has for each thread, and then for each frame below it:
+ * A weight times `scale` is in `unit`; with `samples` a weight is also a number of samples.
+ * `frames` has three numbers a frame: its name, its object + 1 (0: none), and 4 × kind + shade.
+ * Frames are numbered in the order of their names.  `nodes` has for each thread, and then for each
+ * frame below it:
  *
  *     4 × id + 2 × (hidden is there) + (self is there), [self,] [hidden,] number of children
  *
@@ -17,10 +18,11 @@
  *     "old":{"scale":S, "threads":[…], "nodes":[…], "left":{…}}, "change":{"steps":N, "largest":…, "oldSamples":…, "newSamples":…,
  *     "light":[…], "dark":[…]}
  *
- * with the colours from what shrank most to what grew most, 2 N + 1 of them, and the largest change of a share.
+ * with the colours from what shrank most to what grew most, 2 N + 1 of them, and the largest change
+ * of a share.
  *
- * `hidden` is the weight of children that are not in the file, since they are lighter than `left.below`: what a file
- * of bounded size has to leave out is counted, and shown as left out.
+ * `hidden` is the weight of children that are not in the file, since they are lighter than
+ * `left.below`: what a file of bounded size has to leave out is counted, and shown as left out.
  */
 #include "output/flamegraph_parts.h"
 
@@ -51,7 +53,8 @@ static bool is_kept(const struct data_writer *writer, const struct tally_flame_n
 }
 
 /* Which of the tree's nodes are kept is known from here on. */
-static void take_tree(struct data_writer *writer, const struct tally_flame_tree *tree, size_t nodes_max)
+static void take_tree(struct data_writer *writer, const struct tally_flame_tree *tree,
+		      size_t nodes_max)
 {
 	writer->tree = tree;
 	writer->threshold = tally_flame_tree_threshold(tree, nodes_max);
@@ -98,7 +101,8 @@ struct string_list {
 	bool failed;
 };
 
-static uint64_t list_string(struct string_list *list, const struct tally_stacks *stacks, uint32_t string)
+static uint64_t list_string(struct string_list *list, const struct tally_stacks *stacks,
+			    uint32_t string)
 {
 	bool added = false;
 	uint64_t *number = tally_map_put(&list->numbers, string, &added);
@@ -136,10 +140,11 @@ static bool write_frames(const struct data_writer *writer, struct tally_buffer *
 				    list_string(&names, stacks, frame->name), object,
 				    4u * frame->kind + tally_flame_shade(name));
 	}
-	tally_buffer_printf(out, "\"names\":[%s],\n\"objects\":[%s],\n", tally_buffer_string(&names.json),
-			    tally_buffer_string(&objects.json));
+	tally_buffer_printf(out, "\"names\":[%s],\n\"objects\":[%s],\n",
+			    tally_buffer_string(&names.json), tally_buffer_string(&objects.json));
 	tally_buffer_printf(out, "\"frames\":[%s],\n", tally_buffer_string(&frames));
-	bool failed = names.failed || objects.failed || names.json.failed || objects.json.failed || frames.failed;
+	bool failed = names.failed || objects.failed || names.json.failed || objects.json.failed ||
+		      frames.failed;
 	release_list(&names);
 	release_list(&objects);
 	tally_buffer_release(&frames);
@@ -152,8 +157,10 @@ static void write_threads(const struct data_writer *writer, struct tally_buffer 
 	for (size_t i = 0; i < writer->tree->slots.count; i++) {
 		const struct tally_flame_slot *slot = &writer->tree->slots.items[i];
 		tally_buffer_text(out, i ? "," : "");
-		tally_flame_json_text(out, tally_strings_text(&writer->drawing->stacks->strings, slot->comm));
-		tally_buffer_printf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, slot->pid, slot->tid, slot->threads);
+		tally_flame_json_text(
+			out, tally_strings_text(&writer->drawing->stacks->strings, slot->comm));
+		tally_buffer_printf(out, ",%" PRIu32 ",%" PRIu32 ",%" PRIu32, slot->pid, slot->tid,
+				    slot->threads);
 	}
 	tally_buffer_text(out, "],\n");
 }
@@ -175,7 +182,8 @@ static void write_node(struct data_writer *writer, size_t index, struct tally_bu
 	}
 	writer->hidden_weight += hidden;
 	uint64_t id = node->depth > 1 ? writer->numbers[node->id] : node->id;
-	tally_buffer_printf(out, "%" PRIu64 ",", id << 2 | (hidden ? 2u : 0u) | (node->self ? 1u : 0u));
+	tally_buffer_printf(out, "%" PRIu64 ",",
+			    id << 2 | (hidden ? 2u : 0u) | (node->self ? 1u : 0u));
 	if (node->self)
 		tally_buffer_printf(out, "%" PRIu64 ",", node->self);
 	if (hidden)
@@ -196,7 +204,9 @@ static void write_nodes(struct data_writer *writer, struct tally_buffer *out)
 	}
 	if (out->length && out->bytes[out->length - 1] == ',')
 		out->length--;
-	tally_buffer_printf(out, "],\n\"left\":{\"frames\":%" PRIu64 ",\"weight\":%" PRIu64 ",\"below\":%" PRIu64 "}",
+	tally_buffer_printf(out,
+			    "],\n\"left\":{\"frames\":%" PRIu64 ",\"weight\":%" PRIu64
+			    ",\"below\":%" PRIu64 "}",
 			    writer->hidden_frames, writer->hidden_weight, writer->threshold);
 }
 
@@ -211,8 +221,10 @@ static void write_head(const struct tally_flame_drawing *drawing, struct tally_b
 	tally_flame_json_text(out, event);
 	tally_buffer_text(out, ",\"unit\":");
 	tally_flame_json_text(out, drawing->unit);
-	tally_buffer_printf(out, ",\"scale\":%" PRIu64 ",\"samples\":%s,\"icicle\":%s,\n", drawing->by_thread.unit,
-			    drawing->by_thread.unit_is_sample ? "true" : "false", drawing->options.icicle ? "true" : "false");
+	tally_buffer_printf(out, ",\"scale\":%" PRIu64 ",\"samples\":%s,\"icicle\":%s,\n",
+			    drawing->by_thread.unit,
+			    drawing->by_thread.unit_is_sample ? "true" : "false",
+			    drawing->options.icicle ? "true" : "false");
 	tally_flame_colour_json(out);
 	tally_buffer_text(out, ",\"kinds\":[");
 	for (unsigned kind = 0; kind < TALLY_FLAME_KINDS; kind++)

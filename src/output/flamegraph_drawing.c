@@ -6,14 +6,18 @@
 #include <errno.h>
 #include <string.h>
 
-static const struct tally_flamegraph_options defaults = { .width_px = 1200, .min_width_px = 0.5, .nodes_max = 300000 };
+static const struct tally_flamegraph_options defaults = { .width_px = 1200,
+							  .min_width_px = 0.5,
+							  .nodes_max = 300000 };
 
 static void write_title(struct tally_flame_drawing *drawing)
 {
 	const char *title = drawing->options.title;
 	if (!title)
 		title = drawing->stacks->title[0] ? drawing->stacks->title : "Flame graph";
-	const char *old = drawing->old.stacks && !drawing->options.title ? drawing->old.stacks->title : "";
+	const char *old = drawing->old.stacks && !drawing->options.title
+				  ? drawing->old.stacks->title
+				  : "";
 	if (old[0] && strcmp(old, title))
 		tally_buffer_printf(&drawing->title, "%s \u2192 ", old);
 	tally_buffer_text(&drawing->title, title);
@@ -23,7 +27,8 @@ static void write_size(const struct tally_stacks *stacks, struct tally_buffer *o
 {
 	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
 	if (has_both || !stacks->total_samples) {
-		/* The event stands there already, and this text is escaped where it is written out. */
+		/* The event stands there already, and this text is escaped where it is written
+		 * out. */
 		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, "");
 	}
 	if (stacks->total_samples) {
@@ -32,7 +37,8 @@ static void write_size(const struct tally_stacks *stacks, struct tally_buffer *o
 	}
 }
 
-/* "cpu-clock · 1.24 s in 618 samples · 12 threads", or "cpu-clock · 1.24 s in 618 samples, before: 1.10 s in 550 samples" */
+/* "cpu-clock · 1.24 s in 618 samples · 12 threads", or "cpu-clock · 1.24 s in 618 samples, before:
+ * 1.10 s in 550 samples" */
 static void write_subtitle(struct tally_flame_drawing *drawing)
 {
 	const struct tally_stacks *stacks = drawing->stacks;
@@ -55,10 +61,13 @@ static void write_subtitle(struct tally_flame_drawing *drawing)
 }
 
 int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct tally_stacks *stacks,
-			     const struct tally_flamegraph_options *options, struct tally_error *err)
+			     const struct tally_flamegraph_options *options,
+			     struct tally_error *err)
 {
-	*drawing = (struct tally_flame_drawing){ .stacks = stacks, .options = *options, .unit = stacks->unit,
-						  .old.stacks = options->old };
+	*drawing = (struct tally_flame_drawing){ .stacks = stacks,
+						 .options = *options,
+						 .unit = stacks->unit,
+						 .old.stacks = options->old };
 	struct tally_flamegraph_options *filled = &drawing->options;
 	if (!filled->width_px)
 		filled->width_px = defaults.width_px;
@@ -70,8 +79,10 @@ int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct t
 	const struct tally_stacks *old = options->old;
 	if (filled->by_samples || !stacks->unit[0])
 		drawing->unit = "samples";
-	if (!(filled->by_samples ? stacks->total_samples : stacks->total_weight) || (old && !old->total_weight)) {
-		tally_error_set(err, -ENODATA, "there is nothing to draw: the stacks have no weight");
+	if (!(filled->by_samples ? stacks->total_samples : stacks->total_weight) ||
+	    (old && !old->total_weight)) {
+		tally_error_set(err, -ENODATA,
+				"there is nothing to draw: the stacks have no weight");
 		tally_error_hint(err, "a recording needs samples: `tally record -g COMMAND`");
 		return -ENODATA;
 	}
@@ -86,12 +97,15 @@ int tally_flame_drawing_trees(struct tally_flame_drawing *drawing, struct tally_
 		.by_samples = drawing->options.by_samples,
 		.nodes_max = { drawing->options.nodes_max, TALLY_FLAME_BOXES_MAX },
 	};
-	if (tally_flame_trees_build(&drawing->by_thread, &drawing->by_comm, drawing->stacks, &options) < 0)
+	if (tally_flame_trees_build(&drawing->by_thread, &drawing->by_comm, drawing->stacks,
+				    &options) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory while building the call tree");
 	struct tally_flame_old *old = &drawing->old;
-	if (old->stacks && (tally_flame_trees_build(&old->by_thread, &old->by_comm, old->stacks, &options) < 0 ||
-			    tally_flame_old_pair(old, drawing->stacks, &drawing->by_comm) < 0))
-		return tally_error_set(err, -ENOMEM, "out of memory while comparing the call trees");
+	if (old->stacks &&
+	    (tally_flame_trees_build(&old->by_thread, &old->by_comm, old->stacks, &options) < 0 ||
+	     tally_flame_old_pair(old, drawing->stacks, &drawing->by_comm) < 0))
+		return tally_error_set(err, -ENOMEM,
+				       "out of memory while comparing the call trees");
 	return 0;
 }
 

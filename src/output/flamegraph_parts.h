@@ -19,7 +19,8 @@ struct tally_flame_drawing {
 
 /* 0, -ENOMEM, -ENODATA. */
 int tally_flame_drawing_init(struct tally_flame_drawing *drawing, const struct tally_stacks *stacks,
-			     const struct tally_flamegraph_options *options, struct tally_error *err);
+			     const struct tally_flamegraph_options *options,
+			     struct tally_error *err);
 void tally_flame_drawing_release(struct tally_flame_drawing *drawing);
 
 /* Builds the trees, once.  0 or -ENOMEM. */
@@ -29,9 +30,11 @@ int tally_flame_drawing_trees(struct tally_flame_drawing *drawing, struct tally_
 int tally_flame_data(const struct tally_flame_drawing *drawing, struct tally_buffer *out);
 
 /* The static picture: the contents of an <svg> of the given height. */
-void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out, unsigned *height_px);
+void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out,
+			 unsigned *height_px);
 
-/* flamegraph.css and flamegraph.js, put into the program by the build; the script as it is of differential graphs, too. */
+/* flamegraph.css and flamegraph.js, put into the program by the build; the script as it is of
+ * differential graphs, too. */
 extern const char tally_flamegraph_css[], tally_flamegraph_js[], tally_flamegraph_diff_js[];
 
 #endif

@@ -1,6 +1,6 @@
-/* The static picture, for viewers without scripts: boxes at least min_width_px wide, and at most TALLY_FLAME_BOXES_MAX of them.
- * Narrower neighbours are drawn as one grey box, or not at all, and so are deep rows that hold next to nothing; how
- * much that is stands below the picture.
+/* The static picture, for viewers without scripts: boxes at least min_width_px wide, and at most
+ * TALLY_FLAME_BOXES_MAX of them.  Narrower neighbours are drawn as one grey box, or not at all, and
+ * so are deep rows that hold next to nothing; how much that is stands below the picture.
  */
 #include "output/flamegraph_parts.h"
 
@@ -14,7 +14,8 @@
 
 enum {
 	ROWS_MAX = 400,
-	ROWS_ALWAYS = 36,   /* beyond these, rows that hold less than 1 in SLENDER of the weight are left out, */
+	/* beyond these, rows that hold less than 1 in SLENDER of the weight are left out, */
+	ROWS_ALWAYS = 36,
 	SLENDER = 100,      /* so that one deep recursion doesn't make a tall empty picture */
 	ROW_PX = 18,
 	BOX_PX = 17,
@@ -32,7 +33,8 @@ struct picture {
 	double px_per_weight;
 	uint32_t rows, rows_max;
 	uint64_t *next; /* by depth: the weight left of the next node there */
-	struct { uint32_t depth; uint64_t start, weight, frames; } narrow; /* neighbours not drawn yet */
+	/* neighbours not drawn yet */
+	struct { uint32_t depth; uint64_t start, weight, frames; } narrow;
 	uint64_t hidden_frames, hidden_weight;
 };
 
@@ -65,7 +67,8 @@ static void append_change(struct picture *picture, size_t index, char *class, si
 	const struct tally_flame_old *old = &picture->drawing->old;
 	if (!old->stacks)
 		return;
-	double share = (double)picture->drawing->by_comm.nodes.items[index].total / (double)picture->total;
+	double share = (double)picture->drawing->by_comm.nodes.items[index].total /
+		       (double)picture->total;
 	double before = tally_flame_old_share(old, index);
 	tally_buffer_text(picture->out, ", before ");
 	append_percent(picture->out, before, 1);
@@ -73,8 +76,8 @@ static void append_change(struct picture *picture, size_t index, char *class, si
 	snprintf(class, size, "d%d", tally_flame_step(old, before, share) + TALLY_FLAME_STEPS);
 }
 
-static void append_box(struct picture *picture, uint64_t start, uint64_t weight, uint32_t depth, const char *class,
-		       double *x, double *width)
+static void append_box(struct picture *picture, uint64_t start, uint64_t weight, uint32_t depth,
+		       const char *class, double *x, double *width)
 {
 	struct tally_buffer *out = picture->out;
 	*x = MARGIN_PX + (double)start * picture->px_per_weight;
@@ -92,22 +95,26 @@ static void flush_narrow(struct picture *picture)
 {
 	double x, width;
 	if (picture->narrow.frames && picture->narrow.depth < picture->rows &&
-	    (double)picture->narrow.weight * picture->px_per_weight >= picture->drawing->options.min_width_px) {
+	    (double)picture->narrow.weight * picture->px_per_weight >=
+		    picture->drawing->options.min_width_px) {
 		tally_buffer_text(picture->out, "<g><title>narrow frames: ");
 		tally_buffer_text(picture->out, tally_number(picture->narrow.frames));
 		tally_buffer_text(picture->out, ", ");
-		append_percent(picture->out, (double)picture->narrow.weight, (double)picture->total);
+		append_percent(picture->out, (double)picture->narrow.weight,
+			       (double)picture->total);
 		tally_buffer_text(picture->out, "</title>");
-		append_box(picture, picture->narrow.start, picture->narrow.weight, picture->narrow.depth, "p52", &x, &width);
+		append_box(picture, picture->narrow.start, picture->narrow.weight,
+			   picture->narrow.depth, "p52", &x, &width);
 		tally_buffer_text(picture->out, "</g>\n");
 	}
 	picture->narrow.frames = picture->narrow.weight = 0;
 }
 
-static void hide_node(struct picture *picture, const struct tally_flame_node *node, uint64_t start, uint64_t frames)
+static void hide_node(struct picture *picture, const struct tally_flame_node *node, uint64_t start,
+		      uint64_t frames)
 {
-	if (picture->narrow.frames &&
-	    (picture->narrow.depth != node->depth || picture->narrow.start + picture->narrow.weight != start))
+	if (picture->narrow.frames && (picture->narrow.depth != node->depth ||
+				       picture->narrow.start + picture->narrow.weight != start))
 		flush_narrow(picture);
 	if (!picture->narrow.frames) {
 		picture->narrow.depth = node->depth;
@@ -132,8 +139,10 @@ static void draw_node(struct picture *picture, size_t index, uint64_t start)
 	snprintf(class, sizeof(class), "p%u%u", kind, tally_flame_shade(name));
 	tally_buffer_text(out, "<g><title>");
 	tally_flame_markup_text(out, name);
-	if (kind < TALLY_FRAME_KINDS && stacks->frames.items[node->id].object != TALLY_STRING_NONE) {
-		const char *object = tally_strings_text(&stacks->strings, stacks->frames.items[node->id].object);
+	if (kind < TALLY_FRAME_KINDS &&
+	    stacks->frames.items[node->id].object != TALLY_STRING_NONE) {
+		const char *object = tally_strings_text(&stacks->strings,
+							stacks->frames.items[node->id].object);
 		tally_buffer_text(out, " (");
 		tally_flame_markup_text(out, tally_object_basename(object));
 		tally_buffer_text(out, ")");
@@ -141,7 +150,8 @@ static void draw_node(struct picture *picture, size_t index, uint64_t start)
 	tally_buffer_text(out, ": ");
 	append_percent(out, (double)node->total, (double)picture->total);
 	tally_buffer_text(out, ", ");
-	tally_flame_weight(out, (double)node->total * (double)drawing->by_comm.unit, drawing->unit, stacks->event);
+	tally_flame_weight(out, (double)node->total * (double)drawing->by_comm.unit, drawing->unit,
+			   stacks->event);
 	append_change(picture, index, class, sizeof(class));
 	tally_buffer_text(out, "</title>");
 	append_box(picture, start, node->total, node->depth, class, &x, &width);
@@ -158,7 +168,8 @@ static void draw_node(struct picture *picture, size_t index, uint64_t start)
 
 static bool is_drawn(const struct picture *picture, const struct tally_flame_node *node)
 {
-	return node->id != TALLY_FLAME_RUN && node->total >= picture->threshold && node->depth < picture->rows_max;
+	return node->id != TALLY_FLAME_RUN && node->total >= picture->threshold &&
+	       node->depth < picture->rows_max;
 }
 
 static void draw_nodes(struct picture *picture)
@@ -181,11 +192,12 @@ static void draw_nodes(struct picture *picture)
 	flush_narrow(picture);
 }
 
-static void draw_text(struct picture *picture, const char *class, double x, double y, unsigned size_px,
-		      const char *text)
+static void draw_text(struct picture *picture, const char *class, double x, double y,
+		      unsigned size_px, const char *text)
 {
-	tally_buffer_printf(picture->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" font-size=\"%u\">", class, x, y,
-			    size_px);
+	tally_buffer_printf(picture->out,
+			    "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" font-size=\"%u\">", class, x,
+			    y, size_px);
 	tally_flame_markup_text(picture->out, text);
 	tally_buffer_text(picture->out, "</text>\n");
 }
@@ -200,9 +212,13 @@ static void draw_scale(struct picture *picture, double y)
 	snprintf(text, sizeof(text), "shrank by %.1f", largest);
 	draw_text(picture, "pm", MARGIN_PX, y, 12, text);
 	for (int i = 0; i <= 2 * TALLY_FLAME_STEPS; i++, x += STEP_PX)
-		tally_buffer_printf(picture->out, "<rect class=\"d%d\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"12\"/>", i, x,
-				    y - 10, STEP_PX);
-	snprintf(text, sizeof(text), "grew by %.1f percentage points; in the middle: no more than sampling does", largest);
+		tally_buffer_printf(
+			picture->out,
+			"<rect class=\"d%d\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"12\"/>", i,
+			x, y - 10, STEP_PX);
+	snprintf(text, sizeof(text),
+		 "grew by %.1f percentage points; in the middle: no more than sampling does",
+		 largest);
 	draw_text(picture, "pm", x + 10, y, 12, text);
 }
 
@@ -218,8 +234,11 @@ static void draw_legend(struct picture *picture, double y)
 	for (unsigned kind = 0; kind < TALLY_FRAME_KINDS; kind++) {
 		if (!tree->kinds[kind])
 			continue;
-		tally_buffer_printf(picture->out, "<rect class=\"p%u0\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" "
-				    "rx=\"3\"/>", kind, x, y - 10);
+		tally_buffer_printf(
+			picture->out,
+			"<rect class=\"p%u0\" x=\"%.1f\" y=\"%.1f\" width=\"12\" height=\"12\" "
+			"rx=\"3\"/>",
+			kind, x, y - 10);
 		draw_text(picture, "pm", x + 18, y, 12, tally_flame_kind_names[kind]);
 		x += 34 + 7.0 * (double)strlen(tally_flame_kind_names[kind]);
 	}
@@ -265,13 +284,15 @@ static void measure(struct picture *picture)
 		picture->threshold = picture->total;
 	picture->rows_max = count_rows(picture);
 	for (size_t i = 0; i < tree->nodes.count; i++)
-		if (is_drawn(picture, &tree->nodes.items[i]) && tree->nodes.items[i].depth >= picture->rows)
+		if (is_drawn(picture, &tree->nodes.items[i]) &&
+		    tree->nodes.items[i].depth >= picture->rows)
 			picture->rows = tree->nodes.items[i].depth + 1;
 	if (picture->rows < picture->rows_max && picture->rows <= tree->depth_max)
 		picture->rows++; /* for narrow frames on the tallest */
 }
 
-void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out, unsigned *height_px)
+void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out,
+			 unsigned *height_px)
 {
 	struct picture picture = { .drawing = drawing, .out = out };
 	picture.next = calloc((size_t)drawing->by_comm.depth_max + 2, sizeof(*picture.next));
@@ -282,9 +303,11 @@ void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally
 	measure(&picture);
 	double bottom = TOP_PX + (double)picture.rows * ROW_PX;
 	*height_px = (unsigned)bottom + LEGEND_PX;
-	tally_buffer_printf(out, "<rect class=\"pb\" width=\"%u\" height=\"%u\"/>\n", drawing->options.width_px, *height_px);
+	tally_buffer_printf(out, "<rect class=\"pb\" width=\"%u\" height=\"%u\"/>\n",
+			    drawing->options.width_px, *height_px);
 	tally_buffer_text(out, "<g class=\"picture-words\">\n");
-	draw_text(&picture, "pt picture-title", MARGIN_PX, 32, 19, tally_buffer_string(&drawing->title));
+	draw_text(&picture, "pt picture-title", MARGIN_PX, 32, 19,
+		  tally_buffer_string(&drawing->title));
 	draw_text(&picture, "pm", MARGIN_PX, 52, 12, tally_buffer_string(&drawing->subtitle));
 	draw_legend(&picture, bottom + 24);
 	tally_buffer_text(out, "</g>\n<g class=\"picture-frames\">\n");

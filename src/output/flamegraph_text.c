@@ -11,17 +11,18 @@
 
 enum { REPLACEMENT = 0xfffd };
 
-/* Whether XML 1.0 allows the character, and whether it shows as itself: control characters don't, and those that
- * turn the direction of text around make a name look like another. */
+/* Whether XML 1.0 allows the character, and whether it shows as itself: control characters don't,
+ * and those that turn the direction of text around make a name look like another. */
 static bool is_fit(uint32_t c)
 {
-	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) && !(c >= 0xd800 && c < 0xe000) && (c & 0xfffe) != 0xfffe &&
-	       !(c >= 0x202a && c <= 0x202e) && !(c >= 0x2066 && c <= 0x2069) && c != 0x2028 && c != 0x2029 &&
-	       c != 0xfeff && c <= 0x10ffff;
+	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) && !(c >= 0xd800 && c < 0xe000) &&
+	       (c & 0xfffe) != 0xfffe && !(c >= 0x202a && c <= 0x202e) &&
+	       !(c >= 0x2066 && c <= 0x2069) && c != 0x2028 && c != 0x2029 && c != 0xfeff &&
+	       c <= 0x10ffff;
 }
 
-/* The next character of `*text`, which is moved behind it: REPLACEMENT for a byte that begins no UTF-8 sequence and
- * for what isn't fit. */
+/* The next character of `*text`, which is moved behind it: REPLACEMENT for a byte that begins no
+ * UTF-8 sequence and for what isn't fit. */
 static uint32_t next_character(const char **text)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -89,9 +90,12 @@ void tally_flame_json_text(struct tally_buffer *out, const char *text)
 /* Cells of a fixed-width font: East Asian characters and emoji take two. */
 static unsigned cells(uint32_t c)
 {
-	return (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) || (c >= 0xac00 && c < 0xd7a4) ||
-	       (c >= 0xf900 && c < 0xfb00) || (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) ||
-	       c >= 0x1f300 ? 2 : 1;
+	return (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) ||
+			       (c >= 0xac00 && c < 0xd7a4) || (c >= 0xf900 && c < 0xfb00) ||
+			       (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) ||
+			       c >= 0x1f300
+		       ? 2
+		       : 1;
 }
 
 static unsigned cells_of(const char *name, size_t length)
@@ -143,15 +147,20 @@ static void append_scaled(struct tally_buffer *out, double value, const char *un
 	tally_buffer_printf(out, "%.*f %s", digits, value, unit);
 }
 
-void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit, const char *event)
+void tally_flame_weight(struct tally_buffer *out, double weight, const char *unit,
+			const char *event)
 {
 	static const struct { double at_least, scale; const char *unit;
 	} times[] = {
 		{ 60e9, 60e9, "min" },        { 0.9995e9, 1e9, "s" }, { 0.9995e6, 1e6, "ms" },
 		{ 0.9995e3, 1e3, "\u00b5s" }, { 0, 1, "ns" },
 	};
-	static const struct { double at_least, scale; const char *unit; } counts[] = {
-		{ 0.9995e12, 1e12, "T " }, { 0.9995e9, 1e9, "G " }, { 0.9995e6, 1e6, "M " }, { 1e5, 1e3, "k " },
+	static const struct { double at_least, scale; const char *unit;
+	} counts[] = {
+		{ 0.9995e12, 1e12, "T " },
+		{ 0.9995e9, 1e9, "G " },
+		{ 0.9995e6, 1e6, "M " },
+		{ 1e5, 1e3, "k " },
 	};
 	if (!strcmp(unit, "ns")) {
 		unsigned i = 0;
@@ -167,7 +176,8 @@ void tally_flame_weight(struct tally_buffer *out, double weight, const char *uni
 	if (i < scales)
 		append_scaled(out, weight / counts[i].scale, counts[i].unit);
 	else
-		tally_buffer_text(out, tally_number(weight < 0x1p64 ? (uint64_t)weight : UINT64_MAX));
+		tally_buffer_text(out,
+				  tally_number(weight < 0x1p64 ? (uint64_t)weight : UINT64_MAX));
 	if (i >= scales)
 		tally_buffer_char(out, ' ');
 	const char *noun = !strcmp(unit, "events") && *event ? event : unit;

@@ -1,7 +1,7 @@
-/* Sorting makes the trees (profile/stack_sort.h): frames are sorted by their ranks in the order of names, under their
- * commands, so that siblings come sorted by name.  The stacks of one thread are in order then, too: both trees are written
- * from one sort (flamegraph_writer.h), the threads' each to an array of its own; where there is much to write, by a thread
- * for each tree.
+/* Sorting makes the trees (profile/stack_sort.h): frames are sorted by their ranks in the order of
+ * names, under their commands, so that siblings come sorted by name.  The stacks of one thread are
+ * in order then, too: both trees are written from one sort (flamegraph_writer.h), the threads' each
+ * to an array of its own; where there is much to write, by a thread for each tree.
  */
 #include "output/flamegraph_tree.h"
 
@@ -26,7 +26,8 @@ static int compare_frames(const void *a, const void *b)
 {
 	const struct ranked_frame *left = a, *right = b;
 	const struct tally_stacks *stacks = left->stacks;
-	const struct tally_frame *l = &stacks->frames.items[left->id], *r = &stacks->frames.items[right->id];
+	const struct tally_frame *l = &stacks->frames.items[left->id],
+				 *r = &stacks->frames.items[right->id];
 	int order = l->name == r->name ? 0 : strcmp(tally_strings_text(&stacks->strings, l->name),
 						     tally_strings_text(&stacks->strings, r->name));
 	if (!order && l->object != r->object)
@@ -97,20 +98,23 @@ static uint64_t weight_of(const struct tally_row *stack, bool by_samples)
 }
 
 /* Fills tree->slots, sorted, and slot_of (by thread). */
-static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *stacks, bool by_thread,
-		      bool by_samples, uint32_t *slot_of)
+static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *stacks,
+		      bool by_thread, bool by_samples, uint32_t *slot_of)
 {
 	size_t count = stacks->threads.count;
 	struct candidate *threads = calloc(count + 1, sizeof(*threads));
 	int status = threads ? 0 : -ENOMEM;
 	for (size_t i = 0; threads && i < count; i++) {
 		const struct tally_thread_label *label = &stacks->threads.items[i];
-		threads[i] = (struct candidate){ .stacks = stacks, .thread = (uint32_t)i,
-						 .slot = { label->comm, label->pid, label->tid, 0 } };
+		threads[i] = (struct candidate){ .stacks = stacks,
+						 .thread = (uint32_t)i,
+						 .slot = { label->comm, label->pid, label->tid,
+							   0 } };
 	}
 	for (size_t i = 0; threads && i < stacks->rows.rows.count; i++) {
 		struct candidate *thread = &threads[stacks->rows.rows.items[i].class];
-		thread->weight = tally_sum_capped(thread->weight, weight_of(&stacks->rows.rows.items[i], by_samples));
+		thread->weight = tally_sum_capped(
+			thread->weight, weight_of(&stacks->rows.rows.items[i], by_samples));
 	}
 	if (threads)
 		qsort(threads, count, sizeof(*threads), compare_weights);
@@ -154,7 +158,7 @@ static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
 	return unit ? unit : 1;
 }
 
-/* ---- stacks → nodes ------------------------------------------------------------------------------------ */
+/* ---- stacks → nodes ------------------------------------------------------ */
 
 /* One of the two trees on its way. */
 struct tree_maker {
@@ -171,20 +175,23 @@ struct maker {
 	uint64_t unit;
 	uint32_t *ranks;    /* by frame: its place in the order of names */
 	uint32_t *frame_of; /* by rank */
-	uint32_t *codes;    /* by step (see stacks.h): what it is sorted by, 0 where it is not just one frame */
+	/* by step (see stacks.h): what it is sorted by, 0 where it is not just one frame */
+	uint32_t *codes;
 	uint32_t *sorted;   /* stacks by command */
 	size_t *ends;       /* by command: the end of its stacks in `sorted` */
 	struct tree_maker trees[2]; /* by command, by thread */
 	unsigned tree_count; /* 1: each command is one thread's */
 };
 
-static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_flame_tree *tree, bool by_thread)
+static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_flame_tree *tree,
+		      bool by_thread)
 {
 	const struct tally_stacks *stacks = maker->stacks;
 	one->tree = tree;
 	one->slot_of = calloc(stacks->threads.count + 1, sizeof(*one->slot_of));
 	one->sums.used = calloc(stacks->frames.count + 1, sizeof(*one->sums.used));
-	one->sums.level_weights = tree->level_weights = calloc(TALLY_FLAME_DEPTH_MAX + 2, sizeof(*tree->level_weights));
+	one->sums.level_weights = tree->level_weights = calloc(TALLY_FLAME_DEPTH_MAX + 2,
+							       sizeof(*tree->level_weights));
 	one->sums.frame_of = maker->frame_of;
 	if (!one->slot_of || !one->sums.used || !tree->level_weights ||
 	    make_slots(tree, stacks, by_thread, maker->by_samples, one->slot_of) < 0)
@@ -197,7 +204,8 @@ static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_
 
 static int sort_by_command(struct maker *maker)
 {
-	size_t count = maker->stacks->rows.rows.count, commands = maker->trees[0].tree->slots.count, sum = 0;
+	size_t count = maker->stacks->rows.rows.count, commands = maker->trees[0].tree->slots.count,
+	       sum = 0;
 	const struct tally_row *stacks = maker->stacks->rows.rows.items;
 	const uint32_t *slot_of = maker->trees[0].slot_of;
 	maker->sorted = malloc((count + 1) * sizeof(*maker->sorted));
@@ -225,20 +233,25 @@ static int make_codes(struct maker *maker)
 		return -ENOMEM;
 	for (size_t i = 0; i < steps; i++)
 		if (stacks->steps.items[i].count == 1)
-			maker->codes[i] = maker->ranks[stacks->step_frames.items[stacks->steps.items[i].first]] + 1;
+			maker->codes[i] =
+				maker->ranks[stacks->step_frames
+						     .items[stacks->steps.items[i].first]] +
+				1;
 	for (size_t i = 0; !steps && i < frames; i++)
 		maker->codes[i] = maker->ranks[i] + 1;
 	return 0;
 }
 
 /* What was inlined, the outermost first. */
-static void pack_inlined(const struct maker *maker, const struct tally_stack_sort *sort, uint32_t number, uint32_t room,
-			 struct tally_stack_packer *packer)
+static void pack_inlined(const struct maker *maker, const struct tally_stack_sort *sort,
+			 uint32_t number, uint32_t room, struct tally_stack_packer *packer)
 {
 	const struct tally_stacks *stacks = maker->stacks;
 	const struct tally_step *step = &stacks->steps.items[number];
 	for (uint32_t i = step->count; i && room; room--)
-		tally_stack_sort_put(sort, packer, maker->ranks[stacks->step_frames.items[step->first + --i]] + 1);
+		tally_stack_sort_put(sort, packer,
+				     maker->ranks[stacks->step_frames.items[step->first + --i]] +
+					     1);
 }
 
 static int pack_stack(const struct maker *maker, struct tally_stack_sort *sort, uint32_t row)
@@ -263,14 +276,17 @@ static int add_command(const struct maker *maker, struct tally_stack_sort *sort,
 {
 	const struct tally_row *rows = maker->stacks->rows.rows.items;
 	int status = tally_stack_sort_root(sort, command);
-	for (size_t i = command ? maker->ends[command - 1] : 0; !status && i < maker->ends[command]; i++)
+	for (size_t i = command ? maker->ends[command - 1] : 0; !status && i < maker->ends[command];
+	     i++)
 		if (weight_of(&rows[maker->sorted[i]], maker->by_samples))
 			status = pack_stack(maker, sort, maker->sorted[i]);
 	return status;
 }
 
-/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops its calls. */
-__attribute__((always_inline)) static inline void prefetch(const struct maker *maker, const struct tally_stack_sort *sort,
+/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops
+ * its calls. */
+__attribute__((always_inline)) static inline void prefetch(const struct maker *maker,
+							   const struct tally_stack_sort *sort,
 							   size_t at, size_t count)
 {
 	enum { AHEAD = 12 };
@@ -306,12 +322,14 @@ static void *write_nodes(void *argument)
 		uint32_t slot = one->slot_of[stack->class];
 		if (maker->unit != 1)
 			weight /= maker->unit;
-		writing->status = tally_flame_writer_add(&one->writers[slot], &one->sums, slot, sort, packed, weight);
+		writing->status = tally_flame_writer_add(&one->writers[slot], &one->sums, slot,
+							 sort, packed, weight);
 	}
 	return NULL;
 }
 
-static int write_command(struct maker *maker, struct tally_stack_sort *sort, size_t first, size_t count)
+static int write_command(struct maker *maker, struct tally_stack_sort *sort, size_t first,
+			 size_t count)
 {
 	struct writing writings[2];
 	pthread_t thread;
@@ -319,7 +337,9 @@ static int write_command(struct maker *maker, struct tally_stack_sort *sort, siz
 	if (status)
 		return status;
 	for (unsigned i = 0; i < maker->tree_count; i++)
-		writings[i] = (struct writing){ .maker = maker, .one = &maker->trees[i], .sort = sort, .count = count };
+		writings[i] = (struct writing){
+			.maker = maker, .one = &maker->trees[i], .sort = sort, .count = count
+		};
 	size_t worth = maker->options->threads_from ? maker->options->threads_from : THREAD_WORTH;
 	bool has_thread = maker->two_threads && maker->tree_count == 2 && count >= worth &&
 			  !tally_thread_start(&thread, write_nodes, &writings[1]);
@@ -328,19 +348,24 @@ static int write_command(struct maker *maker, struct tally_stack_sort *sort, siz
 			write_nodes(&writings[i]);
 	if (has_thread)
 		pthread_join(thread, NULL);
-	return writings[0].status ? writings[0].status : maker->tree_count == 2 ? writings[1].status : 0;
+	return writings[0].status       ? writings[0].status
+	       : maker->tree_count == 2 ? writings[1].status
+					: 0;
 }
 
 static int write_trees(struct maker *maker)
 {
 	struct tally_stack_sort sort;
 	tally_stack_sort_init(&sort, (uint32_t)maker->stacks->frames.count);
-	int status = tally_stack_sort_reserve(&sort, maker->stacks->rows.rows.count, maker->stacks->rows.stacks.count);
-	for (uint32_t command = 0; !status && command < maker->trees[0].tree->slots.count; command++)
+	int status = tally_stack_sort_reserve(&sort, maker->stacks->rows.rows.count,
+					      maker->stacks->rows.stacks.count);
+	for (uint32_t command = 0; !status && command < maker->trees[0].tree->slots.count;
+	     command++)
 		status = add_command(maker, &sort, command);
 	for (size_t i = 0; !status && i < sort.roots.count; i++) {
 		size_t first = sort.roots.items[i].first;
-		size_t end = i + 1 < sort.roots.count ? sort.roots.items[i + 1].first : sort.stacks.count;
+		size_t end = i + 1 < sort.roots.count ? sort.roots.items[i + 1].first
+						      : sort.stacks.count;
 		status = write_command(maker, &sort, first, end - first);
 	}
 	tally_stack_sort_release(&sort);
@@ -350,13 +375,17 @@ static int write_trees(struct maker *maker)
 /* A node of the tree whose end is still to come. */
 struct joined {
 	size_t end; /* in the slot's nodes */
-	uint32_t node, run; /* in the tree's; `run`: the one before which the next child comes, if that is a run */
+	/* in the tree's; `run`: the one before which the next child comes, if that is a run */
+	uint32_t node, run;
 };
 
-/* Copies a slot's nodes behind the tree's; what was not known to be too light when it ended is by now. */
-static int join_slot(struct tally_flame_tree *tree, const struct tally_flame_writer *writer, uint64_t least)
+/* Copies a slot's nodes behind the tree's; what was not known to be too light when it ended is by
+ * now. */
+static int join_slot(struct tally_flame_tree *tree, const struct tally_flame_writer *writer,
+		     uint64_t least)
 {
-	const struct tally_flame_tree from = { .nodes = { .items = writer->nodes.items, .count = writer->nodes.count } };
+	const struct tally_flame_tree from = { .nodes = { .items = writer->nodes.items,
+							  .count = writer->nodes.count } };
 	struct joined path[TALLY_FLAME_DEPTH_MAX + 2];
 	size_t depth = 0;
 	for (size_t i = 0; i < from.nodes.count;) {
@@ -364,7 +393,8 @@ static int join_slot(struct tally_flame_tree *tree, const struct tally_flame_wri
 		while (depth && path[depth - 1].end <= i)
 			tree->nodes.items[path[--depth].node].end = (uint32_t)tree->nodes.count;
 		struct joined *above = depth ? &path[depth - 1] : NULL;
-		bool is_run = node.id == TALLY_FLAME_RUN, is_kept = !above || (!is_run && node.total >= least);
+		bool is_run = node.id == TALLY_FLAME_RUN,
+		     is_kept = !above || (!is_run && node.total >= least);
 		size_t end = node.end;
 		if (!is_kept && above->run != NO_RUN) {
 			struct tally_flame_node *run = &tree->nodes.items[above->run];
@@ -427,8 +457,10 @@ static int copy_tree(struct tally_flame_tree *tree, const struct tally_flame_tre
 {
 	if (tally_vector_reserve(&tree->nodes, from->nodes.count) < 0)
 		return -ENOMEM;
-	memcpy(tree->nodes.items, from->nodes.items, from->nodes.count * sizeof(*tree->nodes.items));
-	memcpy(tree->level_weights, from->level_weights, (TALLY_FLAME_DEPTH_MAX + 2) * sizeof(*tree->level_weights));
+	memcpy(tree->nodes.items, from->nodes.items,
+	       from->nodes.count * sizeof(*tree->nodes.items));
+	memcpy(tree->level_weights, from->level_weights,
+	       (TALLY_FLAME_DEPTH_MAX + 2) * sizeof(*tree->level_weights));
 	memcpy(tree->kinds, from->kinds, sizeof(tree->kinds));
 	tree->nodes.count = from->nodes.count;
 	tree->depth_max = from->depth_max;
@@ -436,7 +468,8 @@ static int copy_tree(struct tally_flame_tree *tree, const struct tally_flame_tre
 	return 0;
 }
 
-static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm)
+static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread,
+		      struct tally_flame_tree *by_comm)
 {
 	const size_t *nodes_max = maker->options->nodes_max;
 	const struct tally_stacks *stacks = maker->stacks;
@@ -453,7 +486,8 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, s
 	maker->tree_count = by_comm->slots.count == by_thread->slots.count ? 1 : 2;
 	maker->unit = find_unit(stacks, maker->by_samples);
 	/* One tree serves as both where they are the same. */
-	size_t comm_max = maker->tree_count == 2 || nodes_max[1] > nodes_max[0] ? nodes_max[1] : nodes_max[0];
+	size_t comm_max = maker->tree_count == 2 || nodes_max[1] > nodes_max[0] ? nodes_max[1]
+										: nodes_max[0];
 	tally_flame_pruning_init(&maker->trees[0].sums.pruning, comm_max);
 	tally_flame_pruning_init(&maker->trees[1].sums.pruning, nodes_max[0]);
 	if (sort_by_command(maker) < 0 || write_trees(maker) < 0)
@@ -465,7 +499,8 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread, s
 }
 
 int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
-			    const struct tally_stacks *stacks, const struct tally_flame_tree_options *options)
+			    const struct tally_stacks *stacks,
+			    const struct tally_flame_tree_options *options)
 {
 	struct maker maker = {
 		.stacks = stacks,
@@ -476,8 +511,9 @@ int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_fla
 	int status = make_trees(&maker, by_thread, by_comm);
 	by_thread->unit = by_comm->unit = maker.unit;
 	by_thread->frame_ranks = maker.ranks;
-	by_thread->unit_is_sample = by_comm->unit_is_sample =
-		!status && stacks->total_samples && by_comm->nodes.items[0].total == stacks->total_samples;
+	by_thread->unit_is_sample = by_comm->unit_is_sample = !status && stacks->total_samples &&
+							      by_comm->nodes.items[0].total ==
+								      stacks->total_samples;
 	for (unsigned i = 0; i < 2; i++) {
 		struct tree_maker *one = &maker.trees[i];
 		for (size_t slot = 0; one->writers && slot < one->tree->slots.count; slot++)
@@ -493,7 +529,7 @@ int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_fla
 	return status;
 }
 
-/* ---- which nodes are drawn ----------------------------------------------------------------------------- */
+/* ---- which nodes are drawn ----------------------------------------------- */
 
 uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t index)
 {
@@ -504,8 +540,8 @@ uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t ind
 	return frames;
 }
 
-/* The total that `rank` nodes, or a few less where several have it, exceed: byte by byte from the highest one, the
- * nodes that agree with what is known of it are counted by their next byte. */
+/* The total that `rank` nodes, or a few less where several have it, exceed: byte by byte from the
+ * highest one, the nodes that agree with what is known of it are counted by their next byte. */
 static uint64_t total_of_rank(const struct tally_flame_tree *tree, size_t rank)
 {
 	uint64_t known = 0, all = tree->nodes.items[0].total;
@@ -514,8 +550,9 @@ static uint64_t total_of_rank(const struct tally_flame_tree *tree, size_t rank)
 		unsigned byte = 255;
 		for (size_t i = 0; i < tree->nodes.count; i++) {
 			uint64_t total = tree->nodes.items[i].total;
-			counts[total >> shift & 255] += tree->nodes.items[i].id != TALLY_FLAME_RUN &&
-							(shift == 56 || total >> (shift + 8) == known >> (shift + 8));
+			counts[total >> shift & 255] +=
+				tree->nodes.items[i].id != TALLY_FLAME_RUN &&
+				(shift == 56 || total >> (shift + 8) == known >> (shift + 8));
 		}
 		for (; counts[byte] <= rank; byte--)
 			rank -= counts[byte];
@@ -529,7 +566,8 @@ uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t 
 	size_t count = 0;
 	for (size_t i = 0; i < tree->nodes.count; i++)
 		count += tree->nodes.items[i].id != TALLY_FLAME_RUN;
-	uint64_t least = count <= nodes_max ? 1 : tally_sum_capped(total_of_rank(tree, nodes_max), 1);
+	uint64_t least = count <= nodes_max ? 1
+					    : tally_sum_capped(total_of_rank(tree, nodes_max), 1);
 	return least > tree->least ? least : tree->least;
 }
 
@@ -542,7 +580,8 @@ void tally_flame_tree_release(struct tally_flame_tree *tree)
 	*tree = (struct tally_flame_tree){ 0 };
 }
 
-const char *tally_flame_node_name(const struct tally_flame_tree *tree, const struct tally_stacks *stacks,
+const char *tally_flame_node_name(const struct tally_flame_tree *tree,
+				  const struct tally_stacks *stacks,
 				  const struct tally_flame_node *node)
 {
 	if (node->depth == 0)
@@ -552,7 +591,8 @@ const char *tally_flame_node_name(const struct tally_flame_tree *tree, const str
 	return tally_strings_text(&stacks->strings, stacks->frames.items[node->id].name);
 }
 
-unsigned tally_flame_node_kind(const struct tally_stacks *stacks, const struct tally_flame_node *node)
+unsigned tally_flame_node_kind(const struct tally_stacks *stacks,
+			       const struct tally_flame_node *node)
 {
 	return node->depth < 2 ? TALLY_FRAME_KINDS : stacks->frames.items[node->id].kind;
 }

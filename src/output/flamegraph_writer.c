@@ -1,12 +1,13 @@
 /* Nodes in preorder, without those that no file will have.
  *
- * Of millions of nodes a file takes the heaviest: some 300,000.  Which these are is known at the end, but that some are not
- * among them is known long before: once there are more than that of a total of 5 or more, those of 5 and less are not.
- * So nodes are counted by their totals, roughly (eight buckets for each power of two), as they end; with the counts the
- * bound rises, and what ends below it is taken back.
+ * Of millions of nodes a file takes the heaviest: some 300,000.  Which these are is known at the
+ * end, but that some are not among them is known long before: once there are more than that of a
+ * total of 5 or more, those of 5 and less are not.  So nodes are counted by their totals, roughly
+ * (eight buckets for each power of two), as they end; with the counts the bound rises, and what
+ * ends below it is taken back.
  *
- * Whoever draws wants to know where what is left stands, and how much is not there: neighbours that are left out become one
- * node, a run, with their weight and the number of their frames.
+ * Whoever draws wants to know where what is left stands, and how much is not there: neighbours that
+ * are left out become one node, a run, with their weight and the number of their frames.
  */
 #include "output/flamegraph_writer.h"
 
@@ -22,7 +23,8 @@ static unsigned bucket_of(uint64_t total)
 	if (total < EXACT)
 		return (unsigned)total;
 	unsigned power = 63 - (unsigned)__builtin_clzll(total);
-	return EXACT + (power - EXACT_BITS) * PARTS + (unsigned)(total >> (power - PART_BITS) & (PARTS - 1));
+	return EXACT + (power - EXACT_BITS) * PARTS +
+	       (unsigned)(total >> (power - PART_BITS) & (PARTS - 1));
 }
 
 static uint64_t least_of_bucket(unsigned bucket)
@@ -45,7 +47,8 @@ static void count_node(struct tally_flame_pruning *pruning, uint64_t total)
 		return;
 	pruning->counts[bucket]++;
 	for (pruning->above++; pruning->above > pruning->nodes_max;) {
-		/* More nodes than there may be weigh at least what is least here: one that weighs just that is none of them. */
+		/* More nodes than there may be weigh at least what is least here: one that weighs
+		 * just that is none of them. */
 		pruning->least = least_of_bucket(++pruning->bucket) + 1;
 		pruning->above -= pruning->counts[pruning->bucket];
 	}
@@ -54,7 +57,9 @@ static void count_node(struct tally_flame_pruning *pruning, uint64_t total)
 static int open_node(struct tally_flame_writer *writer, uint32_t id)
 {
 	struct tally_flame_node node = { .id = id, .depth = (uint32_t)writer->path.count + 1 };
-	struct tally_flame_open open = { .node = (uint32_t)writer->nodes.count, .run = UINT32_MAX, .frames = 1 };
+	struct tally_flame_open open = { .node = (uint32_t)writer->nodes.count,
+					 .run = UINT32_MAX,
+					 .frames = 1 };
 	if (writer->nodes.count >= UINT32_MAX - 1 || tally_vector_push(&writer->path, open) < 0)
 		return -ENOMEM;
 	return tally_vector_push(&writer->nodes, node);
@@ -66,7 +71,9 @@ static int leave_out(struct tally_flame_writer *writer, const struct tally_flame
 	struct tally_flame_node node = writer->nodes.items[open->node];
 	writer->nodes.count = open->node;
 	if (above->run == UINT32_MAX) {
-		struct tally_flame_node run = { .id = TALLY_FLAME_RUN, .depth = node.depth, .end = open->node + 1 };
+		struct tally_flame_node run = { .id = TALLY_FLAME_RUN,
+						.depth = node.depth,
+						.end = open->node + 1 };
 		above->run = open->node;
 		if (tally_vector_push(&writer->nodes, run) < 0)
 			return -ENOMEM;
@@ -78,7 +85,8 @@ static int leave_out(struct tally_flame_writer *writer, const struct tally_flame
 }
 
 /* Ends the open nodes but for the first `left`. */
-static int close_nodes(struct tally_flame_writer *writer, struct tally_flame_sums *sums, size_t left)
+static int close_nodes(struct tally_flame_writer *writer, struct tally_flame_sums *sums,
+		       size_t left)
 {
 	while (writer->path.count > left) {
 		struct tally_flame_open open = writer->path.items[--writer->path.count];
@@ -104,16 +112,19 @@ static int close_nodes(struct tally_flame_writer *writer, struct tally_flame_sum
 static int make_room(struct tally_flame_writer *writer, const struct tally_flame_pruning *pruning)
 {
 	enum { A_STACK = 2, A_KEPT_NODE = 4 }; /* nodes */
-	size_t most = pruning->nodes_max < SIZE_MAX / A_KEPT_NODE ? pruning->nodes_max * A_KEPT_NODE : SIZE_MAX;
+	size_t most = pruning->nodes_max < SIZE_MAX / A_KEPT_NODE ? pruning->nodes_max * A_KEPT_NODE
+								  : SIZE_MAX;
 	size_t nodes = writer->stacks * A_STACK;
 	return tally_vector_reserve(&writer->nodes, nodes < most ? nodes : most);
 }
 
-int tally_flame_writer_add(struct tally_flame_writer *writer, struct tally_flame_sums *sums, uint32_t slot,
-			   const struct tally_stack_sort *sort, const struct tally_packed_stack *stack, uint64_t weight)
+int tally_flame_writer_add(struct tally_flame_writer *writer, struct tally_flame_sums *sums,
+			   uint32_t slot, const struct tally_stack_sort *sort,
+			   const struct tally_packed_stack *stack, uint64_t weight)
 {
 	uint32_t common = writer->before ? tally_stack_sort_common(sort, writer->before, stack) : 0;
-	if (!writer->before && (make_room(writer, &sums->pruning) < 0 || open_node(writer, slot) < 0))
+	if (!writer->before &&
+	    (make_room(writer, &sums->pruning) < 0 || open_node(writer, slot) < 0))
 		return -ENOMEM;
 	writer->before = stack;
 	if (close_nodes(writer, sums, common + 1u) < 0)
@@ -126,7 +137,8 @@ int tally_flame_writer_add(struct tally_flame_writer *writer, struct tally_flame
 	}
 	if (writer->path.count > sums->depth_max)
 		sums->depth_max = (uint32_t)writer->path.count;
-	struct tally_flame_node *leaf = &writer->nodes.items[writer->path.items[writer->path.count - 1].node];
+	struct tally_flame_node *leaf =
+		&writer->nodes.items[writer->path.items[writer->path.count - 1].node];
 	leaf->self = tally_sum_capped(leaf->self, weight);
 	leaf->total = tally_sum_capped(leaf->total, weight);
 	return 0;

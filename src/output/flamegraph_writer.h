@@ -27,7 +27,8 @@ struct tally_flame_sums {
 
 struct tally_flame_open {
 	uint32_t node;
-	uint32_t run;    /* the node before which its next child comes, if that is a run; else UINT32_MAX */
+	/* the node before which its next child comes, if that is a run; else UINT32_MAX */
+	uint32_t run;
 	uint64_t frames; /* in it, it included */
 };
 
@@ -42,8 +43,9 @@ struct tally_flame_writer {
 void tally_flame_pruning_init(struct tally_flame_pruning *pruning, size_t nodes_max);
 
 /* Adds the slot's next stack.  0 or -ENOMEM. */
-int tally_flame_writer_add(struct tally_flame_writer *writer, struct tally_flame_sums *sums, uint32_t slot,
-			   const struct tally_stack_sort *sort, const struct tally_packed_stack *stack, uint64_t weight);
+int tally_flame_writer_add(struct tally_flame_writer *writer, struct tally_flame_sums *sums,
+			   uint32_t slot, const struct tally_stack_sort *sort,
+			   const struct tally_packed_stack *stack, uint64_t weight);
 /* Behind the last stack. */
 int tally_flame_writer_end(struct tally_flame_writer *writer, struct tally_flame_sums *sums);
 void tally_flame_writer_release(struct tally_flame_writer *writer);

@@ -23,13 +23,16 @@ static void append_name(struct tally_buffer *out, const char *name, size_t lengt
 		return;
 	for (size_t i = 0; i < length; i++)
 		if (full || (name[i] != '"' && name[i] != '\''))
-			*at++ = name[i] == ';' ? ':' : name[i] == '\n' || name[i] == '\t' ? '?' : name[i];
+			*at++ = name[i] == ';'                       ? ':'
+				: name[i] == '\n' || name[i] == '\t' ? '?'
+								     : name[i];
 	*at = '\0';
 	tally_terminal_clean(clean, clean, length + 1);
 	out->length += strlen(clean);
 }
 
-static void append_thread(const struct tally_stacks *stacks, const struct tally_thread_label *thread,
+static void append_thread(const struct tally_stacks *stacks,
+			  const struct tally_thread_label *thread,
 			  const struct tally_folded_options *options, struct tally_buffer *out)
 {
 	size_t start = out->length;
@@ -105,7 +108,8 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const struct folded_line *)a)->text, ((const struct folded_line *)b)->text);
 }
 
-static void write_sorted(struct folded_line *lines, size_t count, const char *texts, struct tally_buffer *out)
+static void write_sorted(struct folded_line *lines, size_t count, const char *texts,
+			 struct tally_buffer *out)
 {
 	for (size_t i = 0; i < count; i++)
 		lines[i].text = texts + lines[i].offset;
@@ -119,8 +123,9 @@ static void write_sorted(struct folded_line *lines, size_t count, const char *te
 	}
 }
 
-int tally_folded_write(const struct tally_stacks *stacks, const struct tally_folded_options *options,
-		       struct tally_buffer *out, struct tally_error *err)
+int tally_folded_write(const struct tally_stacks *stacks,
+		       const struct tally_folded_options *options, struct tally_buffer *out,
+		       struct tally_error *err)
 {
 	struct tally_buffer texts = { .maximum = SIZE_MAX / 2 };
 	struct folded_line *lines = calloc(stacks->rows.rows.count + 1, sizeof(*lines));
@@ -133,7 +138,8 @@ int tally_folded_write(const struct tally_stacks *stacks, const struct tally_fol
 		lines[i].offset = texts.length;
 		lines[i].weight = by_samples ? stack->samples : stack->period;
 		const struct tally_thread_label *thread = &stacks->threads.items[stack->class];
-		bool is_java = !strncmp(tally_strings_text(&stacks->strings, thread->comm), "java", 4);
+		bool is_java = !strncmp(tally_strings_text(&stacks->strings, thread->comm), "java",
+					4);
 		append_thread(stacks, thread, options, &texts);
 		failed = tally_stacks_frames(stacks, i, &frames) < 0;
 		for (size_t f = 0; !failed && f < frames.count; f++)

@@ -1,4 +1,5 @@
-/* Folded text, as the stackcollapse scripts write it: "comm;root;…;leaf WEIGHT", sorted bytewise. */
+/* Folded text, as the stackcollapse scripts write it: "comm;root;…;leaf WEIGHT", sorted
+ * bytewise. */
 #ifndef TALLY_OUTPUT_FOLDED_H
 #define TALLY_OUTPUT_FOLDED_H
 
@@ -17,7 +18,8 @@ struct tally_folded_options {
 };
 
 /* Appends to `out`: equal lines are one line with their sum.  0 or -ENOMEM. */
-int tally_folded_write(const struct tally_stacks *stacks, const struct tally_folded_options *options,
-		       struct tally_buffer *out, struct tally_error *err);
+int tally_folded_write(const struct tally_stacks *stacks,
+		       const struct tally_folded_options *options, struct tally_buffer *out,
+		       struct tally_error *err);
 
 #endif

@@ -16,12 +16,16 @@ enum { BYTES_MAX = 64 << 20 };
 
 static void forget_cache(struct tally_frame_lines *lines)
 {
-	memset(lines->cache, 0xff, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS); /* no generation is all ones */
+	/* no generation is all ones */
+	memset(lines->cache, 0xff, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS);
 }
 
-int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names, unsigned parts)
+int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *names,
+			   unsigned parts)
 {
-	*lines = (struct tally_frame_lines){ .names = names, .parts = parts, .bytes_max = BYTES_MAX };
+	*lines = (struct tally_frame_lines){ .names = names,
+					     .parts = parts,
+					     .bytes_max = BYTES_MAX };
 	lines->cache = aligned_alloc(64, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS);
 	if (!lines->cache)
 		return -ENOMEM;
@@ -47,7 +51,7 @@ static void forget_all(struct tally_frame_lines *lines)
 	lines->bytes = 0;
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------- */
 
 static void put_hexadecimal(struct tally_buffer *out, uint64_t value, size_t width)
 {
@@ -62,8 +66,8 @@ static void put_address(struct tally_buffer *out, const struct tally_place *plac
 	put_hexadecimal(out, place->address + place->before, 16);
 }
 
-static void put_function(struct tally_buffer *out, const struct tally_frame_lines *lines, uint32_t function,
-			 uint64_t offset)
+static void put_function(struct tally_buffer *out, const struct tally_frame_lines *lines,
+			 uint32_t function, uint64_t offset)
 {
 	const struct tally_names *names = lines->names;
 	if (!(lines->parts & TALLY_FRAME_SYMBOL))
@@ -79,13 +83,16 @@ static void put_function(struct tally_buffer *out, const struct tally_frame_line
 
 static const char *source_of(const struct tally_names *names, const struct tally_place_frame *frame)
 {
-	return frame->line && frame->file != TALLY_STRING_NONE ? tally_strings_text(&names->strings, frame->file) : NULL;
+	return frame->line && frame->file != TALLY_STRING_NONE
+		       ? tally_strings_text(&names->strings, frame->file)
+		       : NULL;
 }
 
 static void put_source(struct tally_buffer *out, const struct tally_frame_lines *lines,
 		       const struct tally_place_frame *frame)
 {
-	const char *file = lines->parts & TALLY_FRAME_SOURCE ? source_of(lines->names, frame) : NULL;
+	const char *file = lines->parts & TALLY_FRAME_SOURCE ? source_of(lines->names, frame)
+							     : NULL;
 	if (file)
 		tally_buffer_printf(out, "\n  %s:%u", tally_object_basename(file), frame->line);
 }
@@ -100,14 +107,16 @@ static void put_json_source(struct tally_json *json, const char *file, uint32_t 
 }
 
 /* {"address":"0x1139","function":"main","offset":32,"object":"/usr/bin/program","file":"a.c","line":3,"inlined":false}, */
-static void put_json(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
-		     const struct tally_place_name *name)
+static void put_json(struct tally_buffer *out, const struct tally_frame_lines *lines,
+		     const struct tally_place *place, const struct tally_place_name *name)
 {
 	struct tally_names *names = lines->names;
-	const char *object = tally_names_object(names, names->frames.items[name->first + name->count - 1].function);
+	const char *object = tally_names_object(
+		names, names->frames.items[name->first + name->count - 1].function);
 	for (uint32_t i = names->no_inlines ? name->count - 1 : 0; i < name->count; i++) {
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
-		const char *file = source_of(names, names->no_inlines ? &names->frames.items[name->first] : frame);
+		const char *file = source_of(
+			names, names->no_inlines ? &names->frames.items[name->first] : frame);
 		bool named = names->functions.items[frame->function].name != TALLY_STRING_NONE;
 		struct tally_json json = { .out = out };
 		char address[24];
@@ -116,7 +125,8 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 		if (lines->parts & TALLY_FRAME_ADDRESS)
 			tally_json_text(&json, "address", address);
 		if (lines->parts & TALLY_FRAME_SYMBOL)
-			tally_json_text(&json, "function", named ? tally_names_text(names, frame->function) : NULL);
+			tally_json_text(&json, "function",
+					named ? tally_names_text(names, frame->function) : NULL);
 		if (lines->parts & TALLY_FRAME_OFFSET && named)
 			tally_json_u64(&json, "offset", name->offset + place->before);
 		else if (lines->parts & TALLY_FRAME_OFFSET)
@@ -124,7 +134,9 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 		if (lines->parts & TALLY_FRAME_OBJECT)
 			tally_json_text(&json, "object", object);
 		if (lines->parts & TALLY_FRAME_SOURCE)
-			put_json_source(&json, file, names->no_inlines ? names->frames.items[name->first].line : frame->line);
+			put_json_source(&json, file,
+					names->no_inlines ? names->frames.items[name->first].line
+							  : frame->line);
 		tally_json_bool(&json, "inlined", i + 1 < name->count);
 		tally_json_end(&json);
 		if (!out->failed)
@@ -133,12 +145,13 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 }
 
 /* main,32,/usr/bin/program,a.c:3, */
-static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
-		      const struct tally_place_name *name)
+static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *lines,
+		      const struct tally_place *place, const struct tally_place_name *name)
 {
 	const struct tally_names *names = lines->names;
 	const struct tally_place_frame *source = &names->frames.items[name->first];
-	uint32_t symbol = source[name->count - 1].function, function = names->no_inlines ? symbol : source->function;
+	uint32_t symbol = source[name->count - 1].function,
+		 function = names->no_inlines ? symbol : source->function;
 	const char *file = source_of(names, source);
 	if (lines->parts & TALLY_FRAME_SYMBOL) {
 		tally_csv_quote(out, tally_names_text(names, function), ",");
@@ -164,20 +177,25 @@ static void put_cells(struct tally_buffer *out, const struct tally_frame_lines *
 	}
 }
 
-static void put_names(struct tally_buffer *out, const struct tally_names *names, const struct tally_place_name *name)
+static void put_names(struct tally_buffer *out, const struct tally_names *names,
+		      const struct tally_place_name *name)
 {
 	for (uint32_t i = names->no_inlines ? name->count - 1 : 0; i < name->count; i++) {
-		tally_buffer_text(out, tally_names_text(names, names->frames.items[name->first + i].function));
+		tally_buffer_text(
+			out,
+			tally_names_text(names, names->frames.items[name->first + i].function));
 		tally_buffer_char(out, ';');
 	}
 }
 
 /* perf gives inlined functions the offset from the start of the one that they are in. */
-static void put_text(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
-		     const struct tally_place_name *name, bool is_one, size_t *symbol)
+static void put_text(struct tally_buffer *out, const struct tally_frame_lines *lines,
+		     const struct tally_place *place, const struct tally_place_name *name,
+		     bool is_one, size_t *symbol)
 {
 	const struct tally_names *names = lines->names;
-	const struct tally_place_frame *frames = &names->frames.items[name->first], *last = &frames[name->count - 1];
+	const struct tally_place_frame *frames = &names->frames.items[name->first],
+				       *last = &frames[name->count - 1];
 	for (uint32_t i = 0; !is_one && i + 1 < name->count; i++) {
 		put_address(out, place);
 		put_function(out, lines, frames[i].function, name->offset + place->before);
@@ -196,8 +214,8 @@ static void put_text(struct tally_buffer *out, const struct tally_frame_lines *l
 	tally_buffer_char(out, '\n');
 }
 
-static int put_place(struct tally_buffer *out, const struct tally_frame_lines *lines, const struct tally_place *place,
-		     size_t *symbol)
+static int put_place(struct tally_buffer *out, const struct tally_frame_lines *lines,
+		     const struct tally_place *place, size_t *symbol)
 {
 	struct tally_names *names = lines->names;
 	size_t frames = names->frames.count;
@@ -232,7 +250,8 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 	return out->failed ? -ENOMEM : 0;
 }
 
-static int make_line(struct tally_frame_lines *lines, const struct tally_place *place, struct tally_frame_line *line)
+static int make_line(struct tally_frame_lines *lines, const struct tally_place *place,
+		     struct tally_frame_line *line)
 {
 	struct tally_buffer text = { .maximum = UINT32_MAX / 2 };
 	size_t symbol;
@@ -248,12 +267,13 @@ static int make_line(struct tally_frame_lines *lines, const struct tally_place *
 	return kept ? 0 : -ENOMEM;
 }
 
-/* ---- by place ------------------------------------------------------------------------------------------ */
+/* ---- by place ------------------------------------------------------------ */
 
 static int line_of_place(struct tally_frame_lines *lines, const struct tally_place *place,
 			 struct tally_frame_line *line)
 {
-	uint64_t key = tally_hash64(place->address << 1 | place->before) ^ ((uint64_t)place->file << 32 | place->file);
+	uint64_t key = tally_hash64(place->address << 1 | place->before) ^
+		       ((uint64_t)place->file << 32 | place->file);
 	for (;; key++) { /* a key that another place holds: the next one */
 		bool added;
 		uint64_t *slot = tally_map_put(&lines->index, key, &added);
@@ -268,7 +288,8 @@ static int line_of_place(struct tally_frame_lines *lines, const struct tally_pla
 			return 0;
 		}
 		*slot = lines->made.count;
-		if (tally_vector_reserve(&lines->made, lines->made.count + 1) < 0 || make_line(lines, place, line) < 0)
+		if (tally_vector_reserve(&lines->made, lines->made.count + 1) < 0 ||
+		    make_line(lines, place, line) < 0)
 			return -ENOMEM;
 		lines->made.items[lines->made.count].place = *place;
 		lines->made.items[lines->made.count++].line = *line;
@@ -280,7 +301,8 @@ const struct tally_frame_line *tally_frame_lines_make(struct tally_frame_lines *
 						      uint64_t space, uint64_t address)
 {
 	bool before = space & 1, kernel = space & 2;
-	struct tally_place place = tally_place_of(lines->names->tasks, pid, kernel, address - before);
+	struct tally_place place = tally_place_of(lines->names->tasks, pid, kernel,
+						  address - before);
 	struct tally_frame_lines_slot *slot = tally_frame_lines_slot(lines, space, address);
 	struct tally_frame_line line;
 	place.before = before;

@@ -35,7 +35,8 @@ size_t tally_function_name_length(const char *name)
 		const char *behind = behind_parenthesis(at);
 		if (at > name && at[-1] == '.' && *behind == '.')
 			return strlen(name);
-		if (at > name && strncmp(behind, "::", 2) != 0 && strncmp(at, "(anonymous namespace)", 21) != 0)
+		if (at > name && strncmp(behind, "::", 2) != 0 &&
+		    strncmp(at, "(anonymous namespace)", 21) != 0)
 			return (size_t)(at - name);
 		at = behind - 1;
 	}

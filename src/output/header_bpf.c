@@ -1,5 +1,5 @@
-/* BPF programs as perf found them: each a bpf_prog_info (linux/bpf.h) as large as its kernel made it, whose addresses are
- * offsets into the bytes that follow. */
+/* BPF programs as perf found them: each a bpf_prog_info (linux/bpf.h) as large as its kernel made
+ * it, whose addresses are offsets into the bytes that follow. */
 #include "output/header_parts.h"
 
 #include "machine/bpf_types.h"
@@ -38,7 +38,8 @@ static const uint8_t *array_at(const uint8_t *data, size_t size, uint64_t offset
 /* BTF by its number, from the section that follows. */
 static struct tally_feature_bytes types_of(const struct tally_header_part *part, uint32_t wanted)
 {
-	struct tally_feature_bytes section = tally_perfdata_feature(part->data, TALLY_FEATURE_BPF_BTF);
+	struct tally_feature_bytes section = tally_perfdata_feature(part->data,
+								    TALLY_FEATURE_BPF_BTF);
 	struct tally_reader reader;
 	if (!section.bytes || !wanted)
 		return (struct tally_feature_bytes){ 0 };
@@ -52,14 +53,19 @@ static struct tally_feature_bytes types_of(const struct tally_header_part *part,
 	return (struct tally_feature_bytes){ 0 };
 }
 
-/* What the types call each function, or NULL; for the caller to free.  NULL where there are no types. */
-static const char **function_names(const struct tally_header_part *part, const struct bpf_program *program, const uint8_t *data,
+/* What the types call each function, or NULL; for the caller to free.  NULL where there are no
+ * types. */
+static const char **function_names(const struct tally_header_part *part,
+				   const struct bpf_program *program, const uint8_t *data,
 				   size_t size)
 {
 	struct tally_feature_bytes types = types_of(part, program->types_id);
 	uint64_t count = program->function_count, stride = program->signature_size;
-	bool is_told = count <= NAMED_MAX && count <= program->signature_count && stride >= SIGNATURE_BYTES_MIN;
-	const uint8_t *signatures = is_told ? array_at(data, size, program->signatures, count * stride) : NULL;
+	bool is_told = count <= NAMED_MAX && count <= program->signature_count &&
+		       stride >= SIGNATURE_BYTES_MIN;
+	const uint8_t *signatures = is_told ? array_at(data, size, program->signatures,
+						       count * stride)
+					    : NULL;
 	if (!types.bytes || !signatures)
 		return NULL;
 	uint32_t *ids = calloc(count, sizeof(*ids));
@@ -73,7 +79,8 @@ static const char **function_names(const struct tally_header_part *part, const s
 }
 
 /* "bpf_prog_" tag "_" name, as the kernel names it to kallsyms. */
-static void put_name(struct tally_buffer *out, const struct bpf_program *program, const uint8_t *tag, const char *name)
+static void put_name(struct tally_buffer *out, const struct bpf_program *program,
+		     const uint8_t *tag, const char *name)
 {
 	tally_buffer_text(out, "bpf_prog_");
 	for (unsigned i = 0; i < sizeof(program->tag); i++)
@@ -83,19 +90,24 @@ static void put_name(struct tally_buffer *out, const struct bpf_program *program
 	else if (program->function_count > 1)
 		tally_buffer_text(out, "_F");
 	else if (program->name[0])
-		tally_buffer_printf(out, "_%.*s", (int)strnlen(program->name, sizeof(program->name)), program->name);
+		tally_buffer_printf(out, "_%.*s",
+				    (int)strnlen(program->name, sizeof(program->name)),
+				    program->name);
 }
 
-static void put_program(struct tally_header_part *part, const struct bpf_program *program, const uint8_t *data, size_t size)
+static void put_program(struct tally_header_part *part, const struct bpf_program *program,
+			const uint8_t *data, size_t size)
 {
 	uint64_t count = program->function_count;
 	const uint8_t *functions = array_at(data, size, program->functions, count * 8);
 	const uint8_t *lengths = array_at(data, size, program->lengths, count * 4);
 	const uint8_t *tags = array_at(data, size, program->tags, count * 8);
-	if (!count || !functions || !lengths || program->length_count < count || program->tag_count < count)
+	if (!count || !functions || !lengths || program->length_count < count ||
+	    program->tag_count < count)
 		return;
 	const char **names = function_names(part, program, data, size);
-	tally_buffer_printf(part->out, "# bpf_prog_info %u:%s", program->id, count > 1 ? "\n" : " ");
+	tally_buffer_printf(part->out, "# bpf_prog_info %u:%s", program->id,
+			    count > 1 ? "\n" : " ");
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t address;
 		uint32_t length;
@@ -130,7 +142,8 @@ void tally_header_bpf_types(struct tally_header_part *part)
 {
 	uint32_t count = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
-		uint32_t id = tally_reader_u32(&part->reader), size = tally_reader_u32(&part->reader);
+		uint32_t id = tally_reader_u32(&part->reader),
+			 size = tally_reader_u32(&part->reader);
 		if (tally_reader_bytes(&part->reader, size))
 			tally_buffer_printf(part->out, "# btf info of id %u\n", id);
 	}

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- attributes ----------------------------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------- */
 
 static void put_number(struct tally_buffer *out, const char *name, uint64_t value)
 {
@@ -18,7 +18,8 @@ static void put_hex(struct tally_buffer *out, const char *name, uint64_t value)
 		tally_buffer_printf(out, ", %s = 0x%" PRIx64, name, value);
 }
 
-static void put_bits(struct tally_buffer *out, const char *name, uint64_t value, const struct tally_bit_name *names)
+static void put_bits(struct tally_buffer *out, const char *name, uint64_t value,
+		     const struct tally_bit_name *names)
 {
 	bool any = false;
 	if (!value)
@@ -95,7 +96,8 @@ static void put_event(struct tally_header_part *part, uint32_t attr_size)
 
 void tally_header_event_desc(struct tally_header_part *part)
 {
-	uint32_t count = tally_reader_u32(&part->reader), attr_size = tally_reader_u32(&part->reader);
+	uint32_t count = tally_reader_u32(&part->reader),
+		 attr_size = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++)
 		put_event(part, attr_size);
 }
@@ -107,24 +109,31 @@ void tally_header_groups(struct tally_header_part *part)
 	uint32_t count = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
 		const char *name = tally_header_string(part);
-		uint32_t leader = tally_reader_u32(&part->reader), members = tally_reader_u32(&part->reader);
+		uint32_t leader = tally_reader_u32(&part->reader),
+			 members = tally_reader_u32(&part->reader);
 		if (part->reader.failed || members < 2)
 			continue;
-		tally_buffer_printf(part->out, "# group: %s{", strcmp(name, "{anon_group}") ? name : "");
+		tally_buffer_printf(part->out, "# group: %s{",
+				    strcmp(name, "{anon_group}") ? name : "");
 		for (uint64_t k = leader; k < (uint64_t)leader + members && k < event_count; k++)
-			tally_buffer_printf(part->out, "%s%s", k > leader ? "," : "", events[k].name);
+			tally_buffer_printf(part->out, "%s%s", k > leader ? "," : "",
+					    events[k].name);
 		tally_buffer_text(part->out, "}\n");
 	}
 }
 
-/* ---- clocks --------------------------------------------------------------------------------------------- */
+/* ---- clocks -------------------------------------------------------------- */
 
 static const char *clock_name(uint32_t clock)
 {
 	static const char *const names[] = {
-		[CLOCK_REALTIME] = "realtime", [CLOCK_MONOTONIC] = "monotonic", [CLOCK_MONOTONIC_RAW] = "monotonic_raw",
-		[CLOCK_BOOTTIME] = "boottime", [CLOCK_TAI] = "tai",
-		[CLOCK_PROCESS_CPUTIME_ID] = "process_cputime_id", [CLOCK_THREAD_CPUTIME_ID] = "thread_cputime_id",
+		[CLOCK_REALTIME] = "realtime",
+		[CLOCK_MONOTONIC] = "monotonic",
+		[CLOCK_MONOTONIC_RAW] = "monotonic_raw",
+		[CLOCK_BOOTTIME] = "boottime",
+		[CLOCK_TAI] = "tai",
+		[CLOCK_PROCESS_CPUTIME_ID] = "process_cputime_id",
+		[CLOCK_THREAD_CPUTIME_ID] = "thread_cputime_id",
 	};
 	const char *name = clock < sizeof(names) / sizeof(names[0]) ? names[clock] : NULL;
 	return name ? name : "(not found)";
@@ -133,7 +142,8 @@ static const char *clock_name(uint32_t clock)
 void tally_header_clock_data(struct tally_header_part *part)
 {
 	uint32_t version = tally_reader_u32(&part->reader), clock = tally_reader_u32(&part->reader);
-	uint64_t wall = tally_reader_u64(&part->reader), monotonic = tally_reader_u64(&part->reader);
+	uint64_t wall = tally_reader_u64(&part->reader),
+		 monotonic = tally_reader_u64(&part->reader);
 	const uint64_t second = 1000000000;
 	char text[64] = "";
 	struct tm local;
@@ -143,9 +153,12 @@ void tally_header_clock_data(struct tally_header_part *part)
 	tally_buffer_printf(part->out, "# clockid: %s (%u)\n", clock_name(clock), clock);
 	if (localtime_r(&time, &local))
 		strftime(text, sizeof(text), "%F %T", &local);
-	tally_buffer_printf(part->out, "# reference time: %s.%06u = %" PRIu64 ".%06u (TOD) = %" PRIu64 ".%09u (%s)\n", text,
-			    (unsigned)(wall % second / 1000), wall / second, (unsigned)(wall % second / 1000),
-			    monotonic / second, (unsigned)(monotonic % second), clock_name(clock));
+	tally_buffer_printf(part->out,
+			    "# reference time: %s.%06u = %" PRIu64 ".%06u (TOD) = %" PRIu64
+			    ".%09u (%s)\n",
+			    text, (unsigned)(wall % second / 1000), wall / second,
+			    (unsigned)(wall % second / 1000), monotonic / second,
+			    (unsigned)(monotonic % second), clock_name(clock));
 }
 
 void tally_header_sample_time(struct tally_header_part *part)
@@ -154,9 +167,10 @@ void tally_header_sample_time(struct tally_header_part *part)
 	const uint64_t second = 1000000000;
 	if (part->reader.failed)
 		return;
-	tally_buffer_printf(part->out, "# time of first sample : %" PRIu64 ".%06u\n", first / second,
-			    (unsigned)(first % second / 1000));
+	tally_buffer_printf(part->out, "# time of first sample : %" PRIu64 ".%06u\n",
+			    first / second, (unsigned)(first % second / 1000));
 	tally_buffer_printf(part->out, "# time of last sample : %" PRIu64 ".%06u\n", last / second,
 			    (unsigned)(last % second / 1000));
-	tally_buffer_printf(part->out, "# sample duration : %10.3f ms\n", (double)(last - first) / 1e6);
+	tally_buffer_printf(part->out, "# sample duration : %10.3f ms\n",
+			    (double)(last - first) / 1e6);
 }

@@ -16,12 +16,13 @@ static uint32_t available_cpus(const struct tally_header_part *part)
 {
 	struct tally_feature_bytes bytes = tally_perfdata_feature(part->data, TALLY_FEATURE_NRCPUS);
 	struct tally_reader reader;
-	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "", bytes.bytes ? bytes.size : 0, part->reader.swap);
+	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "",
+			  bytes.bytes ? bytes.size : 0, part->reader.swap);
 	return tally_reader_u32(&reader);
 }
 
-/* Lists of packages and threads, cores and packages by CPU; newer: lists of dies, dies by CPU.  The dies are shown in
- * between. */
+/* Lists of packages and threads, cores and packages by CPU; newer: lists of dies, dies by CPU.  The
+ * dies are shown in between. */
 void tally_header_cpu_topology(struct tally_header_part *part)
 {
 	struct tally_reader *reader = &part->reader, cpus, threads;
@@ -44,10 +45,11 @@ void tally_header_cpu_topology(struct tally_header_part *part)
 	for (uint32_t i = 0; i < count && has_cpus; i++) {
 		int core = (int)tally_reader_u32(&cpus), package = (int)tally_reader_u32(&cpus);
 		if (has_dies)
-			tally_buffer_printf(out, "# CPU %u: Core ID %d, Die ID %d, Socket ID %d\n", i, core,
-					    (int)tally_reader_u32(&dies), package);
+			tally_buffer_printf(out, "# CPU %u: Core ID %d, Die ID %d, Socket ID %d\n",
+					    i, core, (int)tally_reader_u32(&dies), package);
 		else
-			tally_buffer_printf(out, "# CPU %u: Core ID %d, Socket ID %d\n", i, core, package);
+			tally_buffer_printf(out, "# CPU %u: Core ID %d, Socket ID %d\n", i, core,
+					    package);
 	}
 	if (!has_cpus)
 		tally_buffer_text(out, "# Core ID and Socket ID information is not available\n");
@@ -59,11 +61,14 @@ void tally_header_numa(struct tally_header_part *part)
 	uint32_t count = tally_reader_u32(&part->reader);
 	for (uint32_t i = 0; i < count && !part->reader.failed; i++) {
 		uint32_t node = tally_reader_u32(&part->reader);
-		uint64_t total = tally_reader_u64(&part->reader), unused = tally_reader_u64(&part->reader);
+		uint64_t total = tally_reader_u64(&part->reader),
+			 unused = tally_reader_u64(&part->reader);
 		const char *cpus = tally_header_string(part);
 		if (!part->reader.failed)
-			tally_buffer_printf(part->out, "# node%u meminfo  : total = %" PRIu64 " kB, free = %" PRIu64
-					    " kB\n# node%u cpu list : %s\n", node, total, unused, node, cpus);
+			tally_buffer_printf(part->out,
+					    "# node%u meminfo  : total = %" PRIu64
+					    " kB, free = %" PRIu64 " kB\n# node%u cpu list : %s\n",
+					    node, total, unused, node, cpus);
 	}
 }
 
@@ -79,12 +84,14 @@ void tally_header_cache(struct tally_header_part *part)
 		const char *type = tally_header_string(part), *size = tally_header_string(part);
 		const char *cpus = tally_header_string(part);
 		if (!part->reader.failed)
-			tally_buffer_printf(part->out, "#  L%u %-15s %8s [%s]\n", level, type, size, cpus);
+			tally_buffer_printf(part->out, "#  L%u %-15s %8s [%s]\n", level, type, size,
+					    cpus);
 	}
 }
 
 /* "0-23,32-199" */
-static void put_bits(struct tally_header_part *part, const struct tally_reader *words, uint64_t bits)
+static void put_bits(struct tally_header_part *part, const struct tally_reader *words,
+		     uint64_t bits)
 {
 	struct tally_reader at = *words;
 	uint64_t word = 0, first = 0;
@@ -96,7 +103,9 @@ static void put_bits(struct tally_header_part *part, const struct tally_reader *
 		if (is_set && !is_in)
 			first = bit;
 		if (!is_set && is_in) {
-			tally_buffer_printf(part->out, bit - 1 > first ? "%s%" PRIu64 "-%" PRIu64 : "%s%" PRIu64,
+			tally_buffer_printf(part->out,
+					    bit - 1 > first ? "%s%" PRIu64 "-%" PRIu64
+							    : "%s%" PRIu64,
 					    any ? "," : "", first, bit - 1);
 			any = true;
 		}
@@ -117,16 +126,20 @@ void tally_header_memory(struct tally_header_part *part)
 {
 	static const char units[] = "BKMG";
 	struct tally_reader *reader = &part->reader;
-	uint64_t version = tally_reader_u64(reader), block = tally_reader_u64(reader), count = tally_reader_u64(reader);
+	uint64_t version = tally_reader_u64(reader), block = tally_reader_u64(reader),
+		 count = tally_reader_u64(reader);
 	if (reader->failed || version != 1)
 		return;
-	tally_buffer_printf(part->out, "# memory nodes (nr %d, block size 0x%" PRIx64 "):\n", (int)count, block);
+	tally_buffer_printf(part->out, "# memory nodes (nr %d, block size 0x%" PRIx64 "):\n",
+			    (int)count, block);
 	for (uint64_t i = 0; i < count && !reader->failed; i++) {
 		uint64_t node = tally_reader_u64(reader);
-		tally_reader_u64(reader); /* as many bits as may be, which the bits' own length says again */
+		/* as many bits as may be, which the bits' own length says again */
+		tally_reader_u64(reader);
 		uint64_t bits = tally_reader_u64(reader);
 		struct tally_reader words = *reader;
-		if (bits > tally_reader_left(reader) * 8 || !tally_reader_bytes(reader, (bits + 63) / 64 * 8)) {
+		if (bits > tally_reader_left(reader) * 8 ||
+		    !tally_reader_bytes(reader, (bits + 63) / 64 * 8)) {
 			reader->failed = true;
 			return;
 		}
@@ -134,7 +147,8 @@ void tally_header_memory(struct tally_header_part *part)
 		unsigned unit = 0;
 		for (; size / 1024 > 1 && unit < 3; unit++)
 			size /= 1024;
-		tally_buffer_printf(part->out, "#  %3" PRIu64 " [%" PRIu64 "%c]: ", node, size, units[unit]);
+		tally_buffer_printf(part->out, "#  %3" PRIu64 " [%" PRIu64 "%c]: ", node, size,
+				    units[unit]);
 		put_bits(part, &words, bits);
 		tally_buffer_char(part->out, '\n');
 	}
@@ -201,21 +215,28 @@ void tally_header_cpu_domains(struct tally_header_part *part)
 	uint32_t version = tally_reader_u32(reader), most = tally_reader_u32(reader);
 	if (reader->failed)
 		return;
-	tally_buffer_printf(part->out, "# schedstat version	: %u\n# Maximum sched domains	: %u\n", version, most);
+	tally_buffer_printf(part->out,
+			    "# schedstat version	: %u\n# Maximum sched domains	: %u\n",
+			    version, most);
 	while (tally_reader_left(reader) && !reader->failed) {
 		uint32_t cpu = tally_reader_u32(reader), count = tally_reader_u32(reader);
 		if (!reader->failed)
-			tally_buffer_printf(part->out, "# cpu		: %u\n# nr_domains	: %u\n", cpu, count);
+			tally_buffer_printf(part->out,
+					    "# cpu		: %u\n# nr_domains	: %u\n", cpu,
+					    count);
 		for (uint32_t i = 0; i < count && !reader->failed; i++) {
 			uint32_t domain = tally_reader_u32(reader);
 			const char *name = version >= WITH_NAMES ? tally_header_string(part) : NULL;
-			const char *mask = tally_header_string(part), *list = tally_header_string(part);
+			const char *mask = tally_header_string(part),
+				   *list = tally_header_string(part);
 			if (reader->failed)
 				return;
 			tally_buffer_printf(part->out, "# Domain		: %u\n", domain);
 			if (name)
 				tally_buffer_printf(part->out, "# Domain name      : %s\n", name);
-			tally_buffer_printf(part->out, "# Domain cpu map   : %s\n# Domain cpu list  : %s\n", mask, list);
+			tally_buffer_printf(part->out,
+					    "# Domain cpu map   : %s\n# Domain cpu list  : %s\n",
+					    mask, list);
 		}
 	}
 }

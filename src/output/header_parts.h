@@ -1,5 +1,5 @@
-/* The printers of feature sections, for recording_header.c's table.  A printer that finds its section torn stops there:
- * the reader is marked as failed. */
+/* The printers of feature sections, for recording_header.c's table.  A printer that finds its
+ * section torn stops there: the reader is marked as failed. */
 #ifndef TALLY_OUTPUT_HEADER_PARTS_H
 #define TALLY_OUTPUT_HEADER_PARTS_H
 
@@ -15,16 +15,18 @@ struct tally_header_part {
 
 typedef void tally_header_printer(struct tally_header_part *part);
 
-/* A string of a section: its room, then text that ends within it.  "" and a failed reader where it does not. */
+/* A string of a section: its room, then text that ends within it.  "" and a failed reader where it
+ * does not. */
 const char *tally_header_string(struct tally_header_part *part);
 
 /* The machine: header_machine.c */
-tally_header_printer tally_header_cpu_topology, tally_header_numa, tally_header_cache, tally_header_memory,
-	tally_header_hybrid, tally_header_cpu_caps, tally_header_pmu_caps, tally_header_pmus,
-	tally_header_cpu_domains;
+tally_header_printer tally_header_cpu_topology, tally_header_numa, tally_header_cache,
+	tally_header_memory, tally_header_hybrid, tally_header_cpu_caps, tally_header_pmu_caps,
+	tally_header_pmus, tally_header_cpu_domains;
 
 /* Events and clocks: header_events.c */
-tally_header_printer tally_header_event_desc, tally_header_groups, tally_header_clock_data, tally_header_sample_time;
+tally_header_printer tally_header_event_desc, tally_header_groups, tally_header_clock_data,
+	tally_header_sample_time;
 
 /* Programs in the kernel: header_bpf.c */
 tally_header_printer tally_header_bpf_programs, tally_header_bpf_types;

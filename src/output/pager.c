@@ -47,7 +47,9 @@ void tally_pager_start(struct tally_pager *pager, bool wanted)
 	if (!isatty(STDOUT_FILENO))
 		return;
 	pager->columns = tally_terminal_columns(STDOUT_FILENO, 80);
-	const char *command = wanted && tally_terminal_knows_escapes(STDOUT_FILENO) ? pager_command() : NULL;
+	const char *command = wanted && tally_terminal_knows_escapes(STDOUT_FILENO)
+				      ? pager_command()
+				      : NULL;
 	int pipe_fds[2];
 	if (!command || pipe(pipe_fds) < 0)
 		return;
@@ -56,7 +58,8 @@ void tally_pager_start(struct tally_pager *pager, bool wanted)
 		dup2(pipe_fds[0], STDIN_FILENO);
 		close(pipe_fds[0]);
 		close(pipe_fds[1]);
-		setenv("LESS", "FRSX", 0); /* leave at once when it fits, colours through, long lines cut */
+		/* leave at once when it fits, colours through, long lines cut */
+		setenv("LESS", "FRSX", 0);
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}

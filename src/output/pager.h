@@ -4,7 +4,8 @@
 
 #include <stdbool.h>
 
-/* When standard output is a terminal (and `wanted`), sends it through a pager until tally_pager_finish(). */
+/* When standard output is a terminal (and `wanted`), sends it through a pager until
+ * tally_pager_finish(). */
 struct tally_pager {
 	int pid; /* 0: none */
 	bool colours;

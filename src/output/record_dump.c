@@ -8,18 +8,20 @@
 
 static void put_values(const struct tally_read_values *values, struct tally_buffer *out)
 {
-	tally_buffer_printf(out, " enabled=%" PRIu64 " running=%" PRIu64 " values=[", values->time_enabled,
-			    values->time_running);
+	tally_buffer_printf(out, " enabled=%" PRIu64 " running=%" PRIu64 " values=[",
+			    values->time_enabled, values->time_running);
 	for (uint64_t i = 0; values->values && i < values->count; i++) {
-		tally_buffer_printf(out, "%s%" PRIu64, i ? " " : "", values->values[i * values->stride]);
+		tally_buffer_printf(out, "%s%" PRIu64, i ? " " : "",
+				    values->values[i * values->stride]);
 		for (unsigned k = 1; k < values->stride; k++)
-			tally_buffer_printf(out, "/%" PRIu64, values->values[i * values->stride + k]);
+			tally_buffer_printf(out, "/%" PRIu64,
+					    values->values[i * values->stride + k]);
 	}
 	tally_buffer_char(out, ']');
 }
 
-static void put_regs(enum tally_arch arch, const char *name, const struct tally_sample_regs *regs, uint64_t mask,
-		     struct tally_buffer *out)
+static void put_regs(enum tally_arch arch, const char *name, const struct tally_sample_regs *regs,
+		     uint64_t mask, struct tally_buffer *out)
 {
 	unsigned word = 0;
 	tally_buffer_printf(out, " %s(abi %" PRIu64 ")=[", name, regs->abi);
@@ -52,13 +54,15 @@ static void put_branches(const struct tally_sample *sample, struct tally_buffer 
 	tally_buffer_text(out, " branches=[");
 	for (uint64_t i = 0; sample->branches && i < sample->branch_count; i++)
 		tally_buffer_printf(out, "%s0x%" PRIx64 ">0x%" PRIx64 "/0x%" PRIx64, i ? " " : "",
-				    sample->branches[i].from, sample->branches[i].to, sample->branches[i].flags);
+				    sample->branches[i].from, sample->branches[i].to,
+				    sample->branches[i].flags);
 	tally_buffer_char(out, ']');
 }
 
 static void put_sample_simple(const struct tally_sample *sample, struct tally_buffer *out)
 {
-	const struct { uint64_t bit; const char *name; uint64_t value; bool hex; } fields[] = {
+	const struct { uint64_t bit; const char *name; uint64_t value; bool hex;
+	} fields[] = {
 		{ TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_ID, "id", sample->id, false },
 		{ TALLY_SAMPLE_IP, "ip", sample->ip, true },
 		{ TALLY_SAMPLE_TIME, "time", sample->time, false },
@@ -66,7 +70,8 @@ static void put_sample_simple(const struct tally_sample *sample, struct tally_bu
 		{ TALLY_SAMPLE_STREAM_ID, "stream_id", sample->stream_id, false },
 		{ TALLY_SAMPLE_CPU, "cpu", sample->cpu, false },
 		{ TALLY_SAMPLE_PERIOD, "period", sample->period, false },
-		{ TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, "weight", sample->weight, true },
+		{ TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, "weight", sample->weight,
+		  true },
 		{ TALLY_SAMPLE_DATA_SRC, "data_src", sample->data_src, true },
 		{ TALLY_SAMPLE_TRANSACTION, "transaction", sample->transaction, true },
 		{ TALLY_SAMPLE_PHYS_ADDR, "phys_addr", sample->phys_addr, true },
@@ -76,12 +81,12 @@ static void put_sample_simple(const struct tally_sample *sample, struct tally_bu
 	};
 	for (unsigned i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		if (sample->type & fields[i].bit)
-			tally_buffer_printf(out, fields[i].hex ? " %s=0x%" PRIx64 : " %s=%" PRIu64, fields[i].name,
-					    fields[i].value);
+			tally_buffer_printf(out, fields[i].hex ? " %s=0x%" PRIx64 : " %s=%" PRIu64,
+					    fields[i].name, fields[i].value);
 }
 
-static void put_sample(enum tally_arch arch, const struct tally_attr *attr, const struct tally_sample *sample,
-		       struct tally_buffer *out)
+static void put_sample(enum tally_arch arch, const struct tally_attr *attr,
+		       const struct tally_sample *sample, struct tally_buffer *out)
 {
 	if (sample->type & TALLY_SAMPLE_TID)
 		tally_buffer_printf(out, " pid=%d tid=%d", (int)sample->pid, (int)sample->tid);
@@ -111,11 +116,12 @@ static void put_sample(enum tally_arch arch, const struct tally_attr *attr, cons
 
 static void put_mmap(const struct tally_record_mmap *mmap, bool is_mmap2, struct tally_buffer *out)
 {
-	tally_buffer_printf(out, " pid=%d tid=%d start=0x%" PRIx64 " length=0x%" PRIx64 " offset=0x%" PRIx64,
-			    (int)mmap->pid, (int)mmap->tid, mmap->start, mmap->length, mmap->file_offset);
+	tally_buffer_printf(
+		out, " pid=%d tid=%d start=0x%" PRIx64 " length=0x%" PRIx64 " offset=0x%" PRIx64,
+		(int)mmap->pid, (int)mmap->tid, mmap->start, mmap->length, mmap->file_offset);
 	if (mmap->has_inode)
-		tally_buffer_printf(out, " dev=%02x:%02x inode=%" PRIu64 " generation=%" PRIu64, mmap->major,
-				    mmap->minor, mmap->inode, mmap->inode_generation);
+		tally_buffer_printf(out, " dev=%02x:%02x inode=%" PRIu64 " generation=%" PRIu64,
+				    mmap->major, mmap->minor, mmap->inode, mmap->inode_generation);
 	if (mmap->build_id_size)
 		put_bytes("build_id", mmap->build_id, mmap->build_id_size, out);
 	if (is_mmap2)
@@ -127,37 +133,44 @@ static void put_other(const struct tally_record *record, struct tally_buffer *ou
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_COMM:
-		tally_buffer_printf(out, " pid=%d tid=%d comm=%s", (int)record->comm.pid, (int)record->comm.tid,
-				    record->comm.comm);
+		tally_buffer_printf(out, " pid=%d tid=%d comm=%s", (int)record->comm.pid,
+				    (int)record->comm.tid, record->comm.comm);
 		break;
 	case TALLY_RECORD_FORK:
 	case TALLY_RECORD_EXIT:
 		tally_buffer_printf(out, " pid=%d parent_pid=%d tid=%d parent_tid=%d time=%" PRIu64,
-				    (int)record->task.pid, (int)record->task.parent_pid, (int)record->task.tid,
-				    (int)record->task.parent_tid, record->task.time);
+				    (int)record->task.pid, (int)record->task.parent_pid,
+				    (int)record->task.tid, (int)record->task.parent_tid,
+				    record->task.time);
 		break;
 	case TALLY_RECORD_LOST:
 	case TALLY_RECORD_LOST_SAMPLES:
-		tally_buffer_printf(out, " id=%" PRIu64 " lost=%" PRIu64, record->lost.id, record->lost.lost);
+		tally_buffer_printf(out, " id=%" PRIu64 " lost=%" PRIu64, record->lost.id,
+				    record->lost.lost);
 		break;
 	case TALLY_RECORD_THROTTLE:
 	case TALLY_RECORD_UNTHROTTLE:
-		tally_buffer_printf(out, " time=%" PRIu64 " id=%" PRIu64 " stream_id=%" PRIu64, record->throttle.time,
-				    record->throttle.id, record->throttle.stream_id);
+		tally_buffer_printf(out, " time=%" PRIu64 " id=%" PRIu64 " stream_id=%" PRIu64,
+				    record->throttle.time, record->throttle.id,
+				    record->throttle.stream_id);
 		break;
 	case TALLY_RECORD_READ:
-		tally_buffer_printf(out, " pid=%d tid=%d", (int)record->read.pid, (int)record->read.tid);
+		tally_buffer_printf(out, " pid=%d tid=%d", (int)record->read.pid,
+				    (int)record->read.tid);
 		put_values(&record->read.values, out);
 		break;
 	case TALLY_RECORD_AUX:
-		tally_buffer_printf(out, " offset=0x%" PRIx64 " size=0x%" PRIx64 " flags=0x%" PRIx64,
+		tally_buffer_printf(out,
+				    " offset=0x%" PRIx64 " size=0x%" PRIx64 " flags=0x%" PRIx64,
 				    record->aux.offset, record->aux.size, record->aux.flags);
 		break;
 	case TALLY_RECORD_ITRACE_START:
-		tally_buffer_printf(out, " pid=%d tid=%d", (int)record->itrace_start.pid, (int)record->itrace_start.tid);
+		tally_buffer_printf(out, " pid=%d tid=%d", (int)record->itrace_start.pid,
+				    (int)record->itrace_start.tid);
 		break;
 	case TALLY_RECORD_SWITCH_CPU_WIDE:
-		tally_buffer_printf(out, " next_prev_pid=%d next_prev_tid=%d", (int)record->switched.next_prev_pid,
+		tally_buffer_printf(out, " next_prev_pid=%d next_prev_tid=%d",
+				    (int)record->switched.next_prev_pid,
 				    (int)record->switched.next_prev_tid);
 		break;
 	case TALLY_RECORD_NAMESPACES:
@@ -170,35 +183,41 @@ static void put_other(const struct tally_record *record, struct tally_buffer *ou
 		tally_buffer_char(out, ']');
 		break;
 	case TALLY_RECORD_KSYMBOL:
-		tally_buffer_printf(out, " address=0x%" PRIx64 " length=%u type=%u flags=0x%x name=%s",
-				    record->ksymbol.address, record->ksymbol.length, record->ksymbol.type,
-				    record->ksymbol.flags, record->ksymbol.name);
+		tally_buffer_printf(
+			out, " address=0x%" PRIx64 " length=%u type=%u flags=0x%x name=%s",
+			record->ksymbol.address, record->ksymbol.length, record->ksymbol.type,
+			record->ksymbol.flags, record->ksymbol.name);
 		break;
 	case TALLY_RECORD_BPF_EVENT:
-		tally_buffer_printf(out, " type=%u flags=0x%x id=%u", record->bpf.type, record->bpf.flags,
-				    record->bpf.id);
+		tally_buffer_printf(out, " type=%u flags=0x%x id=%u", record->bpf.type,
+				    record->bpf.flags, record->bpf.id);
 		put_bytes("tag", record->bpf.tag, 8, out);
 		break;
 	case TALLY_RECORD_CGROUP:
-		tally_buffer_printf(out, " id=%" PRIu64 " path=%s", record->cgroup.id, record->cgroup.path);
+		tally_buffer_printf(out, " id=%" PRIu64 " path=%s", record->cgroup.id,
+				    record->cgroup.path);
 		break;
 	case TALLY_RECORD_TEXT_POKE:
-		tally_buffer_printf(out, " address=0x%" PRIx64 " old=%u new=%u", record->text_poke.address,
-				    record->text_poke.old_length, record->text_poke.new_length);
+		tally_buffer_printf(out, " address=0x%" PRIx64 " old=%u new=%u",
+				    record->text_poke.address, record->text_poke.old_length,
+				    record->text_poke.new_length);
 		break;
 	case TALLY_RECORD_AUX_OUTPUT_HW_ID:
 		tally_buffer_printf(out, " hw_id=%" PRIu64, record->hw_id);
 		break;
 	case TALLY_RECORD_CALLCHAIN_DEFERRED:
-		tally_buffer_printf(out, " cookie=0x%" PRIx64 " callchain=[", record->deferred.cookie);
+		tally_buffer_printf(out, " cookie=0x%" PRIx64 " callchain=[",
+				    record->deferred.cookie);
 		for (uint64_t i = 0; i < record->deferred.chain_length; i++)
-			tally_buffer_printf(out, "%s%" PRIx64, i ? " " : "", record->deferred.chain[i]);
+			tally_buffer_printf(out, "%s%" PRIx64, i ? " " : "",
+					    record->deferred.chain[i]);
 		tally_buffer_char(out, ']');
 		break;
 	}
 }
 
-static void put_sample_id(const struct tally_attr *attr, const struct tally_sample_id *id, struct tally_buffer *out)
+static void put_sample_id(const struct tally_attr *attr, const struct tally_sample_id *id,
+			  struct tally_buffer *out)
 {
 	uint64_t type = attr->sample_type;
 	if (!id->present)
@@ -229,7 +248,8 @@ void tally_record_dump(const struct tally_recording *recording, const struct tal
 	if (record->header.type < TALLY_RECORD_USER_START && raw->event) {
 		if (record->header.type == TALLY_RECORD_SAMPLE)
 			put_sample(recording->arch, &raw->event->attr, &record->sample, out);
-		else if (record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2)
+		else if (record->header.type == TALLY_RECORD_MMAP ||
+			 record->header.type == TALLY_RECORD_MMAP2)
 			put_mmap(&record->mmap, record->header.type == TALLY_RECORD_MMAP2, out);
 		else
 			put_other(record, out);

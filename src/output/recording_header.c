@@ -55,9 +55,11 @@ static void put_cpuid(struct tally_header_part *part)
 
 static void put_cpu_counts(struct tally_header_part *part)
 {
-	uint32_t available = tally_reader_u32(&part->reader), online = tally_reader_u32(&part->reader);
+	uint32_t available = tally_reader_u32(&part->reader),
+		 online = tally_reader_u32(&part->reader);
 	if (!part->reader.failed)
-		tally_buffer_printf(part->out, "# nrcpus online : %u\n# nrcpus avail : %u\n", online, available);
+		tally_buffer_printf(part->out, "# nrcpus online : %u\n# nrcpus avail : %u\n",
+				    online, available);
 }
 
 static void put_memory(struct tally_header_part *part)
@@ -86,7 +88,8 @@ static void put_clock_resolution(struct tally_header_part *part)
 {
 	uint64_t ns = tally_reader_u64(&part->reader);
 	if (!part->reader.failed)
-		tally_buffer_printf(part->out, "# clockid frequency: %" PRIu64 " MHz\n", ns * 1000); /* perf's word for it */
+		/* perf's word for it */
+		tally_buffer_printf(part->out, "# clockid frequency: %" PRIu64 " MHz\n", ns * 1000);
 }
 
 static void put_directory_version(struct tally_header_part *part)
@@ -110,7 +113,8 @@ static void put_elf_machine(struct tally_header_part *part)
 {
 	uint32_t machine = tally_reader_u32(&part->reader), flags = tally_reader_u32(&part->reader);
 	if (!part->reader.failed)
-		tally_buffer_printf(part->out, "# e_machine : %u\n#   e_flags : %u\n", machine, flags);
+		tally_buffer_printf(part->out, "# e_machine : %u\n#   e_flags : %u\n", machine,
+				    flags);
 }
 
 static void put_cache_line(struct tally_header_part *part)
@@ -139,7 +143,8 @@ static void put_stat(struct tally_header_part *part)
 static void put_meta_info(struct tally_header_part *part)
 {
 	while (tally_reader_left(&part->reader)) {
-		const char *key = tally_reader_string(&part->reader), *value = tally_reader_string(&part->reader);
+		const char *key = tally_reader_string(&part->reader),
+			   *value = tally_reader_string(&part->reader);
 		if (part->reader.failed)
 			return;
 		tally_buffer_printf(part->out, "# %s : ", key);
@@ -208,14 +213,16 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 		else if (feature == TALLY_FEATURE_SIMPLEPERF_META_INFO)
 			put_meta_info(&part);
 		else if (feature != TALLY_FEATURE_TALLY)
-			tally_buffer_printf(out, "# feature section %u, which tally doesn't know: %zu bytes\n", feature,
-					    bytes.size);
+			tally_buffer_printf(
+				out, "# feature section %u, which tally doesn't know: %zu bytes\n",
+				feature, bytes.size);
 		return;
 	}
 	if (!features[feature].print)
 		return;
 	if (features[feature].is_long && !full) {
-		tally_buffer_printf(out, "# %s info available, use -I to display\n", features[feature].name);
+		tally_buffer_printf(out, "# %s info available, use -I to display\n",
+				    features[feature].name);
 		return;
 	}
 	features[feature].print(&part);
@@ -236,7 +243,8 @@ static void put_missing(const struct tally_perfdata *data, struct tally_buffer *
 	tally_buffer_char(out, '\n');
 }
 
-void tally_recording_header(const struct tally_perfdata *data, int64_t captured, bool full, struct tally_buffer *out)
+void tally_recording_header(const struct tally_perfdata *data, int64_t captured, bool full,
+			    struct tally_buffer *out)
 {
 	struct tally_perfdata_place place = tally_perfdata_place(data);
 	time_t time = (time_t)captured;
@@ -244,15 +252,18 @@ void tally_recording_header(const struct tally_perfdata *data, int64_t captured,
 	char text[64] = "";
 	if (localtime_r(&time, &local))
 		strftime(text, sizeof(text), "%a %b %e %H:%M:%S %Y", &local);
-	tally_buffer_printf(out, "# ========\n# captured on    : %s\n# header version : %u\n", text, place.version);
-	tally_buffer_printf(out, "# data offset    : %" PRIu64 "\n# data size      : %" PRIu64 "\n", place.data_offset,
-			    place.data_size);
+	tally_buffer_printf(out, "# ========\n# captured on    : %s\n# header version : %u\n", text,
+			    place.version);
+	tally_buffer_printf(out, "# data offset    : %" PRIu64 "\n# data size      : %" PRIu64 "\n",
+			    place.data_offset, place.data_size);
 	tally_buffer_printf(out, "# feat offset    : %" PRIu64 "\n", place.features_offset);
-	for (unsigned feature = 1; feature < TALLY_FEATURE_MAX && !tally_perfdata_is_pipe(data); feature++)
+	for (unsigned feature = 1; feature < TALLY_FEATURE_MAX && !tally_perfdata_is_pipe(data);
+	     feature++)
 		tally_recording_header_feature(data, feature, full, out);
 	if (!tally_perfdata_is_pipe(data))
 		put_missing(data, out);
 	tally_buffer_text(out, "# ========\n#\n");
-	for (unsigned feature = 1; feature < TALLY_FEATURE_MAX && tally_perfdata_is_pipe(data); feature++)
+	for (unsigned feature = 1; feature < TALLY_FEATURE_MAX && tally_perfdata_is_pipe(data);
+	     feature++)
 		tally_recording_header_feature(data, feature, full, out);
 }

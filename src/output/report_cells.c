@@ -30,14 +30,16 @@ static void put_function(const struct tally_names *names, uint32_t function, con
 			 char *out, size_t size)
 {
 	char raw[TALLY_REPORT_CELL_BYTES];
-	bool known = function < names->functions.count; /* samples without a branch have none, however they are sorted */
+	/* samples without a branch have none, however they are sorted */
+	bool known = function < names->functions.count;
 	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
 	bool kernel = named && names->functions.items[function].kind == TALLY_FRAME_KERNEL;
 	copy_name(name, kernel ? " [k]" : "", raw, size < sizeof(raw) ? size : sizeof(raw));
 	tally_terminal_clean(raw, out, size);
 }
 
-void tally_report_function(const struct tally_names *names, uint32_t function, char *out, size_t size)
+void tally_report_function(const struct tally_names *names, uint32_t function, char *out,
+			   size_t size)
 {
 	bool known = function < names->functions.count;
 	const char *name = known ? tally_names_plain_text(names, function) : "[no address]";
@@ -64,24 +66,38 @@ static void put_each(const char *digits, uint64_t samples, char *out, size_t siz
 		snprintf(out, size, "%" PRIu64, number * samples);
 }
 
-void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry, enum tally_sort_key key,
-		       char *out, size_t size)
+void tally_report_cell(const struct tally_names *names, const struct tally_report_entry *entry,
+		       enum tally_sort_key key, char *out, size_t size)
 {
 	uint32_t value = entry->key[key];
 	switch (tally_sort_key_words(key)->kind) {
-	case TALLY_KEY_TASK_TEXT: tally_terminal_clean(tally_strings_text(&names->tasks->strings, value), out, size); break;
-	case TALLY_KEY_TEXT: tally_terminal_clean(tally_strings_text(&names->strings, value), out, size); break;
-	case TALLY_KEY_DIGITS: snprintf(out, size, "%s", tally_strings_text(&names->strings, value)); break;
-	case TALLY_KEY_EACH: put_each(tally_strings_text(&names->strings, value), entry->self_samples, out, size); break;
+	case TALLY_KEY_TASK_TEXT:
+		tally_terminal_clean(tally_strings_text(&names->tasks->strings, value), out, size);
+		break;
+	case TALLY_KEY_TEXT:
+		tally_terminal_clean(tally_strings_text(&names->strings, value), out, size);
+		break;
+	case TALLY_KEY_DIGITS:
+		snprintf(out, size, "%s", tally_strings_text(&names->strings, value));
+		break;
+	case TALLY_KEY_EACH:
+		put_each(tally_strings_text(&names->strings, value), entry->self_samples, out,
+			 size);
+		break;
 	case TALLY_KEY_OBJECT:
-		tally_terminal_clean(tally_object_short(tally_strings_text(&names->strings, value)), out, size);
+		tally_terminal_clean(tally_object_short(tally_strings_text(&names->strings, value)),
+				     out, size);
 		break;
 	case TALLY_KEY_FUNCTION: tally_report_function(names, value, out, size); break;
 	case TALLY_KEY_OWN_OBJECT:
-		tally_terminal_clean(entry->function == UINT32_MAX ? "" : tally_names_short_object(names, entry->function), out,
-				     size);
+		tally_terminal_clean(entry->function == UINT32_MAX
+					     ? ""
+					     : tally_names_short_object(names, entry->function),
+				     out, size);
 		break;
-	case TALLY_KEY_OWN_FUNCTION: put_own_function(names, entry->function, value, out, size); break;
+	case TALLY_KEY_OWN_FUNCTION:
+		put_own_function(names, entry->function, value, out, size);
+		break;
 	case TALLY_KEY_NUMBER: snprintf(out, size, value == UINT32_MAX ? "?" : "%u", value); break;
 	}
 }
@@ -110,8 +126,8 @@ void tally_report_wait_cell(const struct tally_report_entry *entry, bool of_tota
 	tally_buffer_release(&text);
 }
 
-bool tally_report_is_column(const struct tally_report *report, const struct tally_report_options *options,
-			    enum tally_sort_key key)
+bool tally_report_is_column(const struct tally_report *report,
+			    const struct tally_report_options *options, enum tally_sort_key key)
 {
 	bool frames = false;
 	for (unsigned other = TALLY_SORT_OBJECT_FROM; other < TALLY_SORT_KEYS; other++)

@@ -6,7 +6,9 @@
 /* NULL: neither a symbol nor unwind rules tell. */
 static const char *name_of(const struct tally_names *names, uint32_t number)
 {
-	const struct tally_function *function = number < names->functions.count ? &names->functions.items[number] : NULL;
+	const struct tally_function *function = number < names->functions.count
+							? &names->functions.items[number]
+							: NULL;
 	if (!function)
 		return NULL;
 	if (function->name != TALLY_STRING_NONE)
@@ -25,9 +27,11 @@ static bool is_mangled(const struct tally_names *names, uint32_t number)
 	       function->symbol != function->name;
 }
 
-static void put_function(const struct tally_profile *profile, uint32_t function, struct tally_json *json)
+static void put_function(const struct tally_profile *profile, uint32_t function,
+			 struct tally_json *json)
 {
-	static const char *const kinds[TALLY_FRAME_KINDS] = { "program", "library", "kernel", "jit", "inlined" };
+	static const char *const kinds[TALLY_FRAME_KINDS] = { "program", "library", "kernel", "jit",
+							      "inlined" };
 	const struct tally_names *names = &profile->recording->names;
 	bool known = function != UINT32_MAX;
 	tally_json_text(json, "function", name_of(names, function));
@@ -55,8 +59,8 @@ static void put_branches(const struct tally_profile *profile, const struct tally
 
 /* Flat, each branch before those below it: stacks are deeper than what parsers of JSON nest. */
 static void put_tree(const struct tally_profile *profile, const struct tally_report *report,
-		     const struct tally_report_options *options, const struct tally_branch_node *first,
-		     struct tally_json *json)
+		     const struct tally_report_options *options,
+		     const struct tally_branch_node *first, struct tally_json *json)
 {
 	uint64_t least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
 	if (options->tree == TALLY_TREE_NONE)
@@ -67,14 +71,17 @@ static void put_tree(const struct tally_profile *profile, const struct tally_rep
 }
 
 /* To a thousandth of a percentage point: more digits would be noise. */
-static void put_error(const struct tally_report *report, const char *name, uint64_t period, uint64_t samples,
-		      struct tally_json *json)
+static void put_error(const struct tally_report *report, const char *name, uint64_t period,
+		      uint64_t samples, struct tally_json *json)
 {
-	tally_json_double(json, name, (double)(int64_t)(1000 * tally_report_error(report, period, samples) + 0.5) / 1000);
+	tally_json_double(
+		json, name,
+		(double)(int64_t)(1000 * tally_report_error(report, period, samples) + 0.5) / 1000);
 }
 
 /* null: not known. */
-static void put_digits(const char *name, const char *digits, uint64_t times, struct tally_json *json)
+static void put_digits(const char *name, const char *digits, uint64_t times,
+		       struct tally_json *json)
 {
 	char *end;
 	uint64_t number = strtoull(digits, &end, 10);
@@ -84,8 +91,8 @@ static void put_digits(const char *name, const char *digits, uint64_t times, str
 		tally_json_u64(json, name, number * times);
 }
 
-static void put_key(const struct tally_profile *profile, const struct tally_report_entry *entry, enum tally_sort_key key,
-		    struct tally_json *json)
+static void put_key(const struct tally_profile *profile, const struct tally_report_entry *entry,
+		    enum tally_sort_key key, struct tally_json *json)
 {
 	uint32_t value = entry->key[key];
 	const struct tally_sort_key_words *words = tally_sort_key_words(key);
@@ -93,24 +100,28 @@ static void put_key(const struct tally_profile *profile, const struct tally_repo
 		return;
 	switch (words->kind) {
 	case TALLY_KEY_TASK_TEXT:
-		tally_json_text(json, words->json, tally_strings_text(&profile->recording->tasks.strings, value));
+		tally_json_text(json, words->json,
+				tally_strings_text(&profile->recording->tasks.strings, value));
 		break;
 	case TALLY_KEY_FUNCTION:
 		tally_json_text(json, words->json, name_of(&profile->recording->names, value));
 		break;
 	case TALLY_KEY_EACH:
 	case TALLY_KEY_DIGITS:
-		put_digits(words->json, tally_strings_text(&profile->recording->names.strings, value),
+		put_digits(words->json,
+			   tally_strings_text(&profile->recording->names.strings, value),
 			   words->kind == TALLY_KEY_EACH ? entry->self_samples : 1, json);
 		break;
 	case TALLY_KEY_NUMBER: tally_json_i64(json, words->json, (int32_t)value); break;
-	default: tally_json_text(json, words->json, tally_strings_text(&profile->recording->names.strings, value));
+	default:
+		tally_json_text(json, words->json,
+				tally_strings_text(&profile->recording->names.strings, value));
 	}
 }
 
 static void put_entry(const struct tally_profile *profile, const struct tally_report *report,
-		      const struct tally_report_options *options, const struct tally_report_entry *entry,
-		      struct tally_json *json)
+		      const struct tally_report_options *options,
+		      const struct tally_report_entry *entry, struct tally_json *json)
 {
 	tally_json_object(json, NULL);
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
@@ -119,7 +130,8 @@ static void put_entry(const struct tally_profile *profile, const struct tally_re
 	if (options->by[TALLY_SORT_SYMBOL])
 		put_function(profile, entry->function, json);
 	else if (options->by[TALLY_SORT_OBJECT])
-		tally_json_text(json, "object", tally_names_object(&profile->recording->names, entry->function));
+		tally_json_text(json, "object",
+				tally_names_object(&profile->recording->names, entry->function));
 	tally_json_u64(json, "self", entry->self);
 	if (options->children)
 		tally_json_u64(json, "total", entry->total);
@@ -141,7 +153,8 @@ void tally_report_json(const struct tally_profile *profile, const struct tally_r
 		       const struct tally_report_options *options, struct tally_json *json)
 {
 	size_t event_count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &event_count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &event_count);
 	tally_json_object(json, NULL);
 	tally_json_text(json, "event", events[options->event].name);
 	tally_json_u64(json, "samples", report->samples);

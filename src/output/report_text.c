@@ -1,5 +1,6 @@
-/* The table of `tally report`: a head that says what was measured and how far to trust it, a row an entry, and its
- * call tree below.  Columns that would say the same on each row (one command, one event) go to the head. */
+/* The table of `tally report`: a head that says what was measured and how far to trust it, a row an
+ * entry, and its call tree below.  Columns that would say the same on each row (one command, one
+ * event) go to the head. */
 #include "output/report_text.h"
 
 #include "base/number_text.h"
@@ -71,7 +72,8 @@ static void choose_columns(struct table *table)
 		*column = (struct column){ .key = key, .title = tally_sort_key_words(key)->title };
 		column->width = (int)strlen(column->title);
 		for (size_t i = 0; i < table->report->entries.count; i++) {
-			tally_report_cell(names_of(table), &table->report->entries.items[i], key, cell, sizeof(cell));
+			tally_report_cell(names_of(table), &table->report->entries.items[i], key,
+					  cell, sizeof(cell));
 			int width = tally_text_width(cell);
 			if (width > column->width)
 				column->width = width > CELL_MAX ? CELL_MAX : width;
@@ -114,7 +116,8 @@ static int lead_width(const struct table *table)
 	       (table->report->of_waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
-/* Where a narrow terminal leaves the last column too little room, commands and objects give of theirs. */
+/* Where a narrow terminal leaves the last column too little room, commands and objects give of
+ * theirs. */
 static void shrink_columns(struct table *table)
 {
 	enum { LAST_MIN = 28, SHRUNK_MIN = 8 };
@@ -145,14 +148,16 @@ static const char *only_command(const struct table *table)
 {
 	const struct tally_profile *profile = table->profile;
 	for (size_t i = 0; i < profile->rows.rows.count; i++) {
-		const struct tally_class *class = &profile->classes.items[profile->rows.rows.items[i].class];
+		const struct tally_class *class =
+			&profile->classes.items[profile->rows.rows.items[i].class];
 		if (class->event == table->options->event)
 			return tally_strings_text(&profile->recording->tasks.strings, class->comm);
 	}
 	return "";
 }
 
-/* What a percentage of this many samples may be off by: " (±1.2 at 10%)"; of few it is more than there is. */
+/* What a percentage of this many samples may be off by: " (±1.2 at 10%)"; of few it is more than
+ * there is. */
 static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 {
 	const double tenth = 10, all = 100;
@@ -161,16 +166,19 @@ static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 	if (!report->samples)
 		return;
 	if (error < tenth)
-		tally_buffer_printf(out, " (%s%.2g at 10%%)", table->view->ascii ? "+-" : "±", error);
+		tally_buffer_printf(out, " (%s%.2g at 10%%)", table->view->ascii ? "+-" : "±",
+				    error);
 	else
-		tally_buffer_printf(out, " (10%% may be 0 to %.0f%%)", tenth + error < all ? tenth + error : all);
+		tally_buffer_printf(out, " (10%% may be 0 to %.0f%%)",
+				    tenth + error < all ? tenth + error : all);
 }
 
 static bool of_waits(const struct table *table)
 {
 	size_t count;
 	const struct tally_recording *recording = table->profile->recording;
-	const struct tally_recorded_event *event = &tally_perfdata_events(recording->data, &count)[table->options->event];
+	const struct tally_recorded_event *event = &tally_perfdata_events(
+		recording->data, &count)[table->options->event];
 	return tally_off_cpu_measured(&recording->off_cpu, event);
 }
 
@@ -208,51 +216,65 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 }
 
 /* One line, without its end; `bold` and `plain` around what was measured. */
-static void put_head_line(const struct table *table, const char *bold, const char *plain, struct tally_buffer *out)
+static void put_head_line(const struct table *table, const char *bold, const char *plain,
+			  struct tally_buffer *out)
 {
 	enum { REST = 44 }; /* columns that the circumstances mostly take */
 	int columns = (int)table->view->columns;
 	size_t event_count, start = out->length;
-	const struct tally_recorded_event *events = tally_perfdata_events(table->profile->recording->data, &event_count);
+	const struct tally_recorded_event *events = tally_perfdata_events(
+		table->profile->recording->data, &event_count);
 	struct tally_buffer rest = { 0 };
 	char name[NAME_BYTES];
 	tally_buffer_text(out, bold);
 	size_t marks = out->length - start;
 	tally_buffer_text(out, tally_number(table->report->samples));
 	bool is_one = table->report->samples == 1;
-	tally_buffer_text(out, is_one ? table->profile->of_branches ? " branch before samples of " : " sample of " :
-			       table->profile->of_branches ? " branches before samples of " : " samples of ");
+	tally_buffer_text(out, is_one ? table->profile->of_branches ? " branch before samples of "
+								    : " sample of "
+			       : table->profile->of_branches ? " branches before samples of "
+							     : " samples of ");
 	int used = (int)(out->length - start - marks);
 	tally_terminal_clean(events[table->options->event].name, name, sizeof(name));
-	used += tally_fit_text(out, name, columns > 2 * REST ? columns - REST : columns ? REST / 2 : 0,
+	used += tally_fit_text(out, name,
+			       columns > 2 * REST ? columns - REST
+			       : columns          ? REST / 2
+						  : 0,
 			       table->view->ascii);
 	tally_buffer_text(out, plain);
 	put_circumstances(table, &rest);
 	if (!columns || columns - used > 2)
-		tally_fit_text(out, tally_buffer_string(&rest), columns ? columns - used : 0, table->view->ascii);
+		tally_fit_text(out, tally_buffer_string(&rest), columns ? columns - used : 0,
+			       table->view->ascii);
 	out->failed |= rest.failed;
 	tally_buffer_release(&rest);
 }
 
-/* Of what happens seldom, or all at once, the kernel's rate takes little and weighs it badly: of thousands of page faults ten
- * samples, when all of them could have been had. */
+/* Of what happens seldom, or all at once, the kernel's rate takes little and weighs it badly: of
+ * thousands of page faults ten samples, when all of them could have been had. */
 static void put_rate_note(const struct table *table)
 {
 	enum { FEW = 1000, TIMES = 4, AFFORDABLE = 1000000 };
 	const struct tally_report *report = table->report;
 	size_t count;
-	const struct tally_recorded_event *event =
-		&tally_perfdata_events(table->profile->recording->data, &count)[table->options->event];
+	const struct tally_recorded_event *event = &tally_perfdata_events(
+		table->profile->recording->data, &count)[table->options->event];
 	const struct tally_attr *attr = &event->attr;
-	bool is_hit = attr->type == TALLY_TYPE_SOFTWARE && !tally_attr_is_clock(attr) && attr->flags & TALLY_ATTR_FREQ;
+	bool is_hit = attr->type == TALLY_TYPE_SOFTWARE && !tally_attr_is_clock(attr) &&
+		      attr->flags & TALLY_ATTR_FREQ;
 	struct tally_buffer note = { 0 };
-	if (!is_hit || table->profile->of_costs || table->profile->of_branches || report->samples > FEW ||
-	    report->period < TIMES * report->samples || report->period > AFFORDABLE)
+	if (!is_hit || table->profile->of_costs || table->profile->of_branches ||
+	    report->samples > FEW || report->period < TIMES * report->samples ||
+	    report->period > AFFORDABLE)
 		return;
-	tally_buffer_printf(&note, "a rate leaves most of them out: record -c 1, or -e %.*s/period=1/ beside other "
-			    "events, takes each", (int)strcspn(event->name, ":/"), event->name);
+	tally_buffer_printf(
+		&note,
+		"a rate leaves most of them out: record -c 1, or -e %.*s/period=1/ beside other "
+		"events, takes each",
+		(int)strcspn(event->name, ":/"), event->name);
 	tally_buffer_char(table->out, '\n');
-	tally_wrap_text(table->out, tally_buffer_string(&note), table->view->columns ? (int)table->view->columns : 120);
+	tally_wrap_text(table->out, tally_buffer_string(&note),
+			table->view->columns ? (int)table->view->columns : 120);
 	table->out->failed |= note.failed;
 	tally_buffer_release(&note);
 }
@@ -296,10 +318,12 @@ static void put_wakers_note(const struct table *table)
 }
 
 void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
-		       const struct tally_report_options *options, const struct tally_report_view *view,
-		       struct tally_buffer *out)
+		       const struct tally_report_options *options,
+		       const struct tally_report_view *view, struct tally_buffer *out)
 {
-	const struct table table = { .profile = profile, .report = report, .options = options, .view = view };
+	const struct table table = {
+		.profile = profile, .report = report, .options = options, .view = view
+	};
 	put_head_line(&table, "", "", out);
 }
 
@@ -328,7 +352,8 @@ static void put_error(struct table *table, uint64_t period, uint64_t samples)
 {
 	if (has_errors(table))
 		tally_buffer_printf(table->out, "%s%*.2f%s", colour(table, "\x1b[2m"), ERROR_WIDTH,
-				    tally_report_error(table->report, period, samples), colour(table, "\x1b[0m"));
+				    tally_report_error(table->report, period, samples),
+				    colour(table, "\x1b[0m"));
 }
 
 static void put_waits_of(struct table *table, const struct tally_report_entry *entry)
@@ -368,52 +393,64 @@ static void put_row(struct table *table, const struct tally_report_entry *entry)
 			used += column->width + 2;
 		} else {
 			int room = table->view->columns ? (int)table->view->columns - used : 0;
-			tally_fit_text(table->out, cell, room < 8 && table->view->columns ? 8 : room, table->view->ascii);
+			tally_fit_text(table->out, cell,
+				       room < 8 && table->view->columns ? 8 : room,
+				       table->view->ascii);
 		}
 	}
 	tally_buffer_char(table->out, '\n');
 }
 
-/* ---- the tree below a row ------------------------------------------------------------------------------ */
+/* ---- the tree below a row ------------------------------------------------ */
 
 static bool is_shown(const struct table *table, const struct tally_branch_node *branch)
 {
 	return branch && percent_of(table, branch->weight) >= table->options->tree_percent_min;
 }
 
-static void put_branch_line(struct table *table, const struct tally_branch_node *branch, const char *prefix,
-			    const char *joint, bool percent)
+static void put_branch_line(struct table *table, const struct tally_branch_node *branch,
+			    const char *prefix, const char *joint, bool percent)
 {
 	char name[NAME_BYTES];
 	int used = tally_text_width(prefix) + tally_text_width(joint);
 	bool inlined = branch->function != UINT32_MAX &&
-		       names_of(table)->functions.items[branch->function].kind == TALLY_FRAME_INLINED;
+		       names_of(table)->functions.items[branch->function].kind ==
+			       TALLY_FRAME_INLINED;
 	tally_report_function(names_of(table), branch->function, name, sizeof(name));
-	tally_buffer_printf(table->out, "%s%s%s%s", colour(table, "\x1b[2m"), prefix, joint, colour(table, "\x1b[0m"));
+	tally_buffer_printf(table->out, "%s%s%s%s", colour(table, "\x1b[2m"), prefix, joint,
+			    colour(table, "\x1b[0m"));
 	if (percent) {
 		double share = percent_of(table, branch->weight);
-		tally_buffer_printf(table->out, "%s%.2f%%%s ", heat(table, share), share, colour(table, "\x1b[0m"));
+		tally_buffer_printf(table->out, "%s%.2f%%%s ", heat(table, share), share,
+				    colour(table, "\x1b[0m"));
 		used += share >= 10 ? 7 : 6;
 	}
-	int room = table->view->columns ? (int)table->view->columns - used - (inlined ? (int)strlen(INLINED) : 0) : 0;
-	tally_fit_text(table->out, name, room < 8 && table->view->columns ? 8 : room, table->view->ascii);
+	int room = table->view->columns
+			   ? (int)table->view->columns - used - (inlined ? (int)strlen(INLINED) : 0)
+			   : 0;
+	tally_fit_text(table->out, name, room < 8 && table->view->columns ? 8 : room,
+		       table->view->ascii);
 	if (inlined)
-		tally_buffer_printf(table->out, "%s%s%s", colour(table, "\x1b[2m"), INLINED, colour(table, "\x1b[0m"));
+		tally_buffer_printf(table->out, "%s%s%s", colour(table, "\x1b[2m"), INLINED,
+				    colour(table, "\x1b[0m"));
 	tally_buffer_char(table->out, '\n');
 }
 
-/* Siblings with their subtrees.  A frame that takes all of its caller's weight stands below it without a joint:
- * straight runs stay straight. */
-static void put_branches(struct table *table, const struct tally_branch_node *first, uint64_t above, char *prefix,
-			 unsigned depth)
+/* Siblings with their subtrees.  A frame that takes all of its caller's weight stands below it
+ * without a joint: straight runs stay straight. */
+static void put_branches(struct table *table, const struct tally_branch_node *first, uint64_t above,
+			 char *prefix, unsigned depth)
 {
 	size_t length = strlen(prefix);
 	if (depth >= TREE_DEPTH_MAX)
 		return;
-	for (const struct tally_branch_node *branch = first; is_shown(table, branch); branch = branch->sibling) {
+	for (const struct tally_branch_node *branch = first; is_shown(table, branch);
+	     branch = branch->sibling) {
 		bool last = !is_shown(table, branch->sibling);
 		bool straight = branch == first && last && branch->weight == above;
-		const char *joint = straight ? "" : table->view->ascii ? (last ? "`- " : "|- ") : (last ? "└─ " : "├─ ");
+		const char *joint = straight             ? ""
+				    : table->view->ascii ? (last ? "`- " : "|- ")
+							 : (last ? "└─ " : "├─ ");
 		const char *below = straight || last ? "   " : table->view->ascii ? "|  " : "│  ";
 		put_branch_line(table, branch, prefix, joint, !straight);
 		if (!straight && length + 8 < NAME_BYTES)
@@ -426,10 +463,11 @@ static void put_branches(struct table *table, const struct tally_branch_node *fi
 static void put_hidden(struct table *table)
 {
 	double least = table->options->percent_min;
-	tally_buffer_printf(table->out, "%s%s more", colour(table, "\x1b[2m"), tally_number(table->report->hidden));
+	tally_buffer_printf(table->out, "%s%s more", colour(table, "\x1b[2m"),
+			    tally_number(table->report->hidden));
 	if (least > 0)
-		tally_buffer_printf(table->out, " below %.3g%%%s; --percent-limit 0 shows %s", least,
-				    table->options->limit ? " or beyond the limit" : "",
+		tally_buffer_printf(table->out, " below %.3g%%%s; --percent-limit 0 shows %s",
+				    least, table->options->limit ? " or beyond the limit" : "",
 				    table->options->limit ? "smaller ones, -n more" : "all");
 	else
 		tally_buffer_text(table->out, "; -n shows more");
@@ -437,10 +475,12 @@ static void put_hidden(struct table *table)
 }
 
 void tally_report_text(const struct tally_profile *profile, const struct tally_report *report,
-		       const struct tally_report_options *options, const struct tally_report_view *view,
-		       struct tally_buffer *out)
+		       const struct tally_report_options *options,
+		       const struct tally_report_view *view, struct tally_buffer *out)
 {
-	struct table table = { .profile = profile, .report = report, .options = options, .view = view, .out = out };
+	struct table table = {
+		.profile = profile, .report = report, .options = options, .view = view, .out = out
+	};
 	char prefix[NAME_BYTES];
 	choose_columns(&table);
 	shrink_columns(&table);

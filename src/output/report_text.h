@@ -15,13 +15,13 @@ struct tally_report_view {
 };
 
 void tally_report_text(const struct tally_profile *profile, const struct tally_report *report,
-		       const struct tally_report_options *options, const struct tally_report_view *view,
-		       struct tally_buffer *out);
+		       const struct tally_report_options *options,
+		       const struct tally_report_view *view, struct tally_buffer *out);
 
 /* What was measured, and under which circumstances: a line without its end. */
 void tally_report_head(const struct tally_profile *profile, const struct tally_report *report,
-		       const struct tally_report_options *options, const struct tally_report_view *view,
-		       struct tally_buffer *out);
+		       const struct tally_report_options *options,
+		       const struct tally_report_view *view, struct tally_buffer *out);
 
 /* One object for one event's report. */
 void tally_report_json(const struct tally_profile *profile, const struct tally_report *report,

@@ -45,7 +45,8 @@ struct tally_screen_ops {
 	void (*size)(struct tally_screen *screen, int *rows, int *columns);
 	void (*clear)(struct tally_screen *screen);
 	/* Clean text (UTF-8, no control bytes) that fits into the row. */
-	void (*put)(struct tally_screen *screen, int row, int column, unsigned style, const char *text);
+	void (*put)(struct tally_screen *screen, int row, int column, unsigned style,
+		    const char *text);
 	void (*show)(struct tally_screen *screen);
 	/* Waits for a key; at most so long: TALLY_KEY_NONE then.  -1: until one comes. */
 	uint32_t (*key)(struct tally_screen *screen, int timeout_ms);
@@ -63,7 +64,8 @@ struct tally_screen {
 /* Is there a terminal that standard input and output are both of, and that is no dumb one? */
 bool tally_screen_possible(void);
 
-/* The terminal's, by ncurses, which is loaded for it.  -ENOENT when that is not installed; the hint names its package. */
+/* The terminal's, by ncurses, which is loaded for it.  -ENOENT when that is not installed; the hint
+ * names its package. */
 int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err);
 
 #endif

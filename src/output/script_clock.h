@@ -1,5 +1,6 @@
-/* Times as `script` shows them: of the recording's clock, or, as perf script's --reltime and --deltatime have them, since the
- * first time that is shown, or since the one before; to the microsecond, or with --ns to the nanosecond. */
+/* Times as `script` shows them: of the recording's clock, or, as perf script's --reltime and
+ * --deltatime have them, since the first time that is shown, or since the one before; to the
+ * microsecond, or with --ns to the nanosecond. */
 #ifndef TALLY_OUTPUT_SCRIPT_CLOCK_H
 #define TALLY_OUTPUT_SCRIPT_CLOCK_H
 

@@ -31,12 +31,13 @@ static void trim(struct tally_buffer *out)
 		out->bytes[--out->length] = '\0';
 }
 
-/* ---- who, when, what ---------------------------------------------------------------------------------------- */
+/* ---- who, when, what ----------------------------------------------------- */
 
 static void command(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
 	char buffer[16];
-	tally_buffer_text(out, tally_tasks_comm(&cell->recording->tasks, sample_of(cell)->pid, sample_of(cell)->tid, buffer));
+	tally_buffer_text(out, tally_tasks_comm(&cell->recording->tasks, sample_of(cell)->pid,
+						sample_of(cell)->tid, buffer));
 }
 
 static int64_t pid(const struct tally_script_cell *cell)
@@ -66,7 +67,8 @@ static void event(const struct tally_script_cell *cell, struct tally_buffer *out
 
 static uint64_t period(const struct tally_script_cell *cell)
 {
-	return sample_of(cell)->type & TALLY_SAMPLE_PERIOD ? sample_of(cell)->period : cell->event->attr.sample_period;
+	return sample_of(cell)->type & TALLY_SAMPLE_PERIOD ? sample_of(cell)->period
+							   : cell->event->attr.sample_period;
 }
 
 static void trace(const struct tally_script_cell *cell, struct tally_buffer *out)
@@ -89,7 +91,7 @@ static void wall_time(const struct tally_script_cell *cell, struct tally_buffer 
 	tally_buffer_text(out, text);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
 static void address(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
@@ -131,7 +133,7 @@ static uint64_t code_page(const struct tally_script_cell *cell)
 	return sample_of(cell)->code_page_size;
 }
 
-/* ---- what is as perf prints it ------------------------------------------------------------------------------ */
+/* ---- what is as perf prints it ------------------------------------------- */
 
 static void cgroup(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
@@ -141,17 +143,20 @@ static void cgroup(const struct tally_script_cell *cell, struct tally_buffer *ou
 
 static void regs_intr(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
-	tally_script_put_regs(cell->recording, cell->event, sample_of(cell), TALLY_FIELD_REGS_INTR, out);
+	tally_script_put_regs(cell->recording, cell->event, sample_of(cell), TALLY_FIELD_REGS_INTR,
+			      out);
 	trim(out);
 }
 
 static void regs_user(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
-	tally_script_put_regs(cell->recording, cell->event, sample_of(cell), TALLY_FIELD_REGS_USER, out);
+	tally_script_put_regs(cell->recording, cell->event, sample_of(cell), TALLY_FIELD_REGS_USER,
+			      out);
 	trim(out);
 }
 
-static void put_branches(const struct tally_script_cell *cell, enum tally_branch_field field, struct tally_buffer *out)
+static void put_branches(const struct tally_script_cell *cell, enum tally_branch_field field,
+			 struct tally_buffer *out)
 {
 	if (tally_branch_text(cell->recording, sample_of(cell), field, false, out) < 0)
 		out->failed = true;
@@ -189,16 +194,20 @@ const struct tally_script_column tally_script_columns[] = {
 	{ TALLY_FIELD_ADDR, "addr", TALLY_SAMPLE_ADDR, .text = address },
 	{ TALLY_FIELD_DATA_SOURCE, "data_src", TALLY_SAMPLE_DATA_SRC, .text = data_bits },
 	{ TALLY_FIELD_DATA_SOURCE, "data_source", TALLY_SAMPLE_DATA_SRC, .text = data_words },
-	{ TALLY_FIELD_WEIGHT, "weight", TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, .number = weight },
+	{ TALLY_FIELD_WEIGHT, "weight", TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT,
+	  .number = weight },
 	{ TALLY_FIELD_LATENCY, "ins_lat", TALLY_SAMPLE_WEIGHT_STRUCT, .number = latency },
 	{ TALLY_FIELD_PHYS_ADDR, "phys_addr", TALLY_SAMPLE_PHYS_ADDR, .text = physical },
-	{ TALLY_FIELD_DATA_PAGE_SIZE, "data_page_size", TALLY_SAMPLE_DATA_PAGE_SIZE, .number = data_page },
-	{ TALLY_FIELD_CODE_PAGE_SIZE, "code_page_size", TALLY_SAMPLE_CODE_PAGE_SIZE, .number = code_page },
+	{ TALLY_FIELD_DATA_PAGE_SIZE, "data_page_size", TALLY_SAMPLE_DATA_PAGE_SIZE,
+	  .number = data_page },
+	{ TALLY_FIELD_CODE_PAGE_SIZE, "code_page_size", TALLY_SAMPLE_CODE_PAGE_SIZE,
+	  .number = code_page },
 	{ TALLY_FIELD_CGROUP, "cgroup", TALLY_SAMPLE_CGROUP, .text = cgroup },
 	{ TALLY_FIELD_REGS_INTR, "iregs", TALLY_SAMPLE_REGS_INTR, .text = regs_intr },
 	{ TALLY_FIELD_REGS_USER, "uregs", TALLY_SAMPLE_REGS_USER, .text = regs_user },
 	{ TALLY_FIELD_BRANCHES, "brstack", TALLY_SAMPLE_BRANCH_STACK, .text = branches },
-	{ TALLY_FIELD_BRANCH_SYMBOLS, "brstacksym", TALLY_SAMPLE_BRANCH_STACK, .text = branch_symbols },
+	{ TALLY_FIELD_BRANCH_SYMBOLS, "brstacksym", TALLY_SAMPLE_BRANCH_STACK,
+	  .text = branch_symbols },
 	{ TALLY_FIELD_BPF_OUTPUT, "bpf_output", TALLY_SAMPLE_RAW, .text = bpf_output },
 	{ 0 },
 };

@@ -1,4 +1,5 @@
-/* What `script --json` and `--csv` tell of a sample, but for its frames: a key or a column for each. */
+/* What `script --json` and `--csv` tell of a sample, but for its frames: a key or a column for
+ * each. */
 #ifndef TALLY_OUTPUT_SCRIPT_COLUMNS_H
 #define TALLY_OUTPUT_SCRIPT_COLUMNS_H
 
@@ -24,13 +25,15 @@ struct tally_script_column {
 	uint64_t needs; /* it is there when attr.sample_type has one of these bits; 0: always */
 	int64_t (*signed_number)(const struct tally_script_cell *cell);
 	uint64_t (*number)(const struct tally_script_cell *cell);
-	void (*text)(const struct tally_script_cell *cell, struct tally_buffer *out); /* of these three one is set */
+	/* of these three one is set */
+	void (*text)(const struct tally_script_cell *cell, struct tally_buffer *out);
 };
 
 /* In the order of CSV's columns; a NULL name ends them. */
 extern const struct tally_script_column tally_script_columns[];
 
-static inline bool tally_script_column_is_there(const struct tally_script_column *column, const struct tally_sample *sample)
+static inline bool tally_script_column_is_there(const struct tally_script_column *column,
+						const struct tally_sample *sample)
 {
 	return !column->needs || sample->type & column->needs;
 }

@@ -51,54 +51,64 @@ static void put_mmap(const struct tally_record *record, struct tally_buffer *out
 {
 	const struct tally_record_mmap *mmap = &record->mmap;
 	bool is_mmap2 = record->header.type == TALLY_RECORD_MMAP2;
-	tally_buffer_printf(out, " %d/%d: [%#" PRIx64 "(%#" PRIx64 ") @ %#" PRIx64, (int)mmap->pid, (int)mmap->tid,
-			    mmap->start, mmap->length, mmap->file_offset);
+	tally_buffer_printf(out, " %d/%d: [%#" PRIx64 "(%#" PRIx64 ") @ %#" PRIx64, (int)mmap->pid,
+			    (int)mmap->tid, mmap->start, mmap->length, mmap->file_offset);
 	if (!is_mmap2) {
-		tally_buffer_printf(out, "]: %c %s\n", record->header.misc & TALLY_MISC_MMAP_DATA ? 'r' : 'x', mmap->filename);
+		tally_buffer_printf(out, "]: %c %s\n",
+				    record->header.misc & TALLY_MISC_MMAP_DATA ? 'r' : 'x',
+				    mmap->filename);
 		return;
 	}
 	if (mmap->has_inode)
-		tally_buffer_printf(out, " %02x:%02x %" PRIu64 " %" PRIu64, mmap->major, mmap->minor, mmap->inode,
-				    mmap->inode_generation);
+		tally_buffer_printf(out, " %02x:%02x %" PRIu64 " %" PRIu64, mmap->major,
+				    mmap->minor, mmap->inode, mmap->inode_generation);
 	if (!mmap->has_inode)
 		tally_buffer_text(out, " <");
 	for (unsigned i = 0; i < mmap->build_id_size; i++)
 		tally_buffer_printf(out, "%02x", mmap->build_id[i]);
-	tally_buffer_printf(out, "%s]: %c%c%c%c %s\n", mmap->has_inode ? "" : ">", mmap->protection & PROT_READ ? 'r' : '-',
-			    mmap->protection & PROT_WRITE ? 'w' : '-', mmap->protection & PROT_EXEC ? 'x' : '-',
+	tally_buffer_printf(out, "%s]: %c%c%c%c %s\n", mmap->has_inode ? "" : ">",
+			    mmap->protection & PROT_READ ? 'r' : '-',
+			    mmap->protection & PROT_WRITE ? 'w' : '-',
+			    mmap->protection & PROT_EXEC ? 'x' : '-',
 			    mmap->flags & MAP_SHARED ? 's' : 'p', mmap->filename);
 }
 
 static void put_namespaces(const struct tally_record_namespaces *record, struct tally_buffer *out)
 {
 	static const char *const names[] = { "net", "uts", "ipc", "pid", "user", "mnt", "cgroup" };
-	tally_buffer_printf(out, " %d/%d - nr_namespaces: %" PRIu64 "\n\t\t[", (int)record->pid, (int)record->tid,
-			    record->count);
+	tally_buffer_printf(out, " %d/%d - nr_namespaces: %" PRIu64 "\n\t\t[", (int)record->pid,
+			    (int)record->tid, record->count);
 	for (uint64_t i = 0; i < record->count; i++)
-		tally_buffer_printf(out, "%s%" PRIu64 "/%s: %" PRIu64 "/%#" PRIx64 "%s", i && !(i % 4) ? "\n\t\t " : "", i,
-				    i < sizeof(names) / sizeof(names[0]) ? names[i] : "UNKNOWN", record->dev_inode[2 * i],
-				    record->dev_inode[2 * i + 1], i + 1 < record->count ? ", " : "]\n");
+		tally_buffer_printf(out, "%s%" PRIu64 "/%s: %" PRIu64 "/%#" PRIx64 "%s",
+				    i && !(i % 4) ? "\n\t\t " : "", i,
+				    i < sizeof(names) / sizeof(names[0]) ? names[i] : "UNKNOWN",
+				    record->dev_inode[2 * i], record->dev_inode[2 * i + 1],
+				    i + 1 < record->count ? ", " : "]\n");
 }
 
 static void put_switch(const struct tally_record *record, struct tally_buffer *out)
 {
 	bool is_out = record->header.misc & TALLY_MISC_SWITCH_OUT;
-	tally_buffer_text(out, !is_out ? " IN         " : record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT ?
-			  " OUT preempt" : " OUT        ");
+	tally_buffer_text(out, !is_out ? " IN         "
+			       : record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT
+				       ? " OUT preempt"
+				       : " OUT        ");
 	if (record->switched.has_next)
 		tally_buffer_printf(out, "  %s pid/tid: %5d/%-5d", is_out ? "next" : "prev",
-				    (int)record->switched.next_prev_pid, (int)record->switched.next_prev_tid);
+				    (int)record->switched.next_prev_pid,
+				    (int)record->switched.next_prev_tid);
 	tally_buffer_char(out, '\n');
 }
 
 static void put_task(const struct tally_record_task *task, struct tally_buffer *out)
 {
-	tally_buffer_printf(out, "(%d:%d):(%d:%d)\n", (int)task->pid, (int)task->tid, (int)task->parent_pid,
-			    (int)task->parent_tid);
+	tally_buffer_printf(out, "(%d:%d):(%d:%d)\n", (int)task->pid, (int)task->tid,
+			    (int)task->parent_pid, (int)task->parent_tid);
 }
 
 /* Sixteen a line. */
-static void put_bytes(const char *name, const uint8_t *bytes, unsigned count, struct tally_buffer *out)
+static void put_bytes(const char *name, const uint8_t *bytes, unsigned count,
+		      struct tally_buffer *out)
 {
 	enum { A_LINE = 16 };
 	for (unsigned i = 0; i < count; i++) {
@@ -110,8 +120,8 @@ static void put_bytes(const char *name, const uint8_t *bytes, unsigned count, st
 		tally_buffer_char(out, '\n');
 }
 
-static void put_text_poke(struct tally_recording *recording, const struct tally_record_text_poke *poke,
-			  struct tally_buffer *out)
+static void put_text_poke(struct tally_recording *recording,
+			  const struct tally_record_text_poke *poke, struct tally_buffer *out)
 {
 	struct tally_names *names = &recording->names;
 	const struct tally_place place = tally_place_of(&recording->tasks, 0, true, poke->address);
@@ -119,20 +129,24 @@ static void put_text_poke(struct tally_recording *recording, const struct tally_
 	uint32_t function = tally_names_function(names, &place, &offset);
 	tally_buffer_printf(out, " %" PRIx64 " ", poke->address);
 	if (function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE)
-		tally_buffer_printf(out, "%s+0x%" PRIx64, tally_names_text(names, function), offset);
+		tally_buffer_printf(out, "%s+0x%" PRIx64, tally_names_text(names, function),
+				    offset);
 	tally_buffer_printf(out, " old len %u new len %u\n", poke->old_length, poke->new_length);
 	put_bytes("            Old bytes:", poke->bytes, poke->old_length, out);
 	put_bytes("            New bytes:", poke->bytes + poke->old_length, poke->new_length, out);
 }
 
-static void put_body(struct tally_recording *recording, const struct tally_record *record, struct tally_buffer *out)
+static void put_body(struct tally_recording *recording, const struct tally_record *record,
+		     struct tally_buffer *out)
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2: put_mmap(record, out); break;
 	case TALLY_RECORD_COMM:
-		tally_buffer_printf(out, "%s: %s:%d/%d\n", record->header.misc & TALLY_MISC_COMM_EXEC ? " exec" : "",
-				    record->comm.comm, (int)record->comm.pid, (int)record->comm.tid);
+		tally_buffer_printf(out, "%s: %s:%d/%d\n",
+				    record->header.misc & TALLY_MISC_COMM_EXEC ? " exec" : "",
+				    record->comm.comm, (int)record->comm.pid,
+				    (int)record->comm.tid);
 		break;
 	case TALLY_RECORD_FORK:
 	case TALLY_RECORD_EXIT: put_task(&record->task, out); break;
@@ -140,15 +154,21 @@ static void put_body(struct tally_recording *recording, const struct tally_recor
 	case TALLY_RECORD_SWITCH_CPU_WIDE: put_switch(record, out); break;
 	case TALLY_RECORD_NAMESPACES: put_namespaces(&record->namespaces, out); break;
 	case TALLY_RECORD_CGROUP:
-		tally_buffer_printf(out, " cgroup: %" PRIu64 " %s\n", record->cgroup.id, record->cgroup.path);
+		tally_buffer_printf(out, " cgroup: %" PRIu64 " %s\n", record->cgroup.id,
+				    record->cgroup.path);
 		break;
-	case TALLY_RECORD_LOST: tally_buffer_printf(out, " lost %" PRIu64 "\n", record->lost.lost); break;
+	case TALLY_RECORD_LOST:
+		tally_buffer_printf(out, " lost %" PRIu64 "\n", record->lost.lost);
+		break;
 	case TALLY_RECORD_KSYMBOL:
-		tally_buffer_printf(out, " addr %" PRIx64 " len %u type %u flags 0x%x name %s\n", record->ksymbol.address,
-				    record->ksymbol.length, record->ksymbol.type, record->ksymbol.flags, record->ksymbol.name);
+		tally_buffer_printf(out, " addr %" PRIx64 " len %u type %u flags 0x%x name %s\n",
+				    record->ksymbol.address, record->ksymbol.length,
+				    record->ksymbol.type, record->ksymbol.flags,
+				    record->ksymbol.name);
 		break;
 	case TALLY_RECORD_BPF_EVENT:
-		tally_buffer_printf(out, " type %u, flags %u, id %u\n", record->bpf.type, record->bpf.flags, record->bpf.id);
+		tally_buffer_printf(out, " type %u, flags %u, id %u\n", record->bpf.type,
+				    record->bpf.flags, record->bpf.id);
 		break;
 	case TALLY_RECORD_TEXT_POKE:
 		put_text_poke(recording, &record->text_poke, out);
@@ -156,8 +176,9 @@ static void put_body(struct tally_recording *recording, const struct tally_recor
 	}
 }
 
-int tally_script_event(struct tally_recording *recording, struct tally_script *script, const struct tally_raw_record *raw,
-		       const struct tally_record *record, unsigned shown, struct tally_buffer *out, struct tally_error *err)
+int tally_script_event(struct tally_recording *recording, struct tally_script *script,
+		       const struct tally_raw_record *raw, const struct tally_record *record,
+		       unsigned shown, struct tally_buffer *out, struct tally_error *err)
 {
 	uint32_t pid, tid;
 	if (!(kind_of(record->header.type) & shown))

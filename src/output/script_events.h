@@ -17,8 +17,10 @@ enum tally_script_events {
 	TALLY_SCRIPT_ROUND = 1 << 8
 };
 
-/* Appends the record that tally_recording_next() just gave, where `shown` has its kind.  As tally_script_sample(). */
-int tally_script_event(struct tally_recording *recording, struct tally_script *script, const struct tally_raw_record *raw,
-		       const struct tally_record *record, unsigned shown, struct tally_buffer *out, struct tally_error *err);
+/* Appends the record that tally_recording_next() just gave, where `shown` has its kind.  As
+ * tally_script_sample(). */
+int tally_script_event(struct tally_recording *recording, struct tally_script *script,
+		       const struct tally_raw_record *raw, const struct tally_record *record,
+		       unsigned shown, struct tally_buffer *out, struct tally_error *err);
 
 #endif

@@ -9,20 +9,24 @@
 #include <string.h>
 
 enum {
-	OF_ALL = TALLY_FIELD_COMM | TALLY_FIELD_PID | TALLY_FIELD_TID | TALLY_FIELD_CPU | TALLY_FIELD_TIME | TALLY_FIELD_EVENT |
-		 TALLY_FIELD_PERIOD,
-	USUAL = TALLY_FIELD_COMM | TALLY_FIELD_TID | TALLY_FIELD_CPU | TALLY_FIELD_TIME | TALLY_FIELD_EVENT,
+	OF_ALL = TALLY_FIELD_COMM | TALLY_FIELD_PID | TALLY_FIELD_TID | TALLY_FIELD_CPU |
+		 TALLY_FIELD_TIME | TALLY_FIELD_EVENT | TALLY_FIELD_PERIOD,
+	USUAL = TALLY_FIELD_COMM | TALLY_FIELD_TID | TALLY_FIELD_CPU | TALLY_FIELD_TIME |
+		TALLY_FIELD_EVENT,
 	PLACE = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OFFSET | TALLY_FIELD_OBJECT,
 	ALL_TYPES = (1 << TALLY_SCRIPT_TYPES) - 1,
 	TRACEPOINTS = 1 << TALLY_TYPE_TRACEPOINT,
-	MEMORY = TALLY_FIELD_ADDR | TALLY_FIELD_DATA_SOURCE | TALLY_FIELD_WEIGHT | TALLY_FIELD_LATENCY | TALLY_FIELD_PHYS_ADDR |
-		 TALLY_FIELD_DATA_PAGE_SIZE | TALLY_FIELD_CODE_PAGE_SIZE,
+	MEMORY = TALLY_FIELD_ADDR | TALLY_FIELD_DATA_SOURCE | TALLY_FIELD_WEIGHT |
+		 TALLY_FIELD_LATENCY | TALLY_FIELD_PHYS_ADDR | TALLY_FIELD_DATA_PAGE_SIZE |
+		 TALLY_FIELD_CODE_PAGE_SIZE,
 };
 
 struct field {
 	const char *name;
-	uint32_t bit; /* 0: what only decoders of instruction traces have, so that there is nothing to show */
-	uint64_t sample_type; /* one of these bits has to be in attr.sample_type; 0: nothing has to */
+	/* 0: what only decoders of instruction traces have, so that there is nothing to show */
+	uint32_t bit;
+	/* one of these bits has to be in attr.sample_type; 0: nothing has to */
+	uint64_t sample_type;
 	const char *attribute; /* what perf calls it */
 };
 
@@ -48,10 +52,12 @@ static const struct field known_fields[] = {
 	{ "brstacksym", TALLY_FIELD_BRANCH_SYMBOLS, 0, NULL },
 	{ "flags", TALLY_FIELD_FLAGS, 0, NULL },
 	{ "phys_addr", TALLY_FIELD_PHYS_ADDR, TALLY_SAMPLE_PHYS_ADDR, "PHYS_ADDR" },
-	{ "weight", TALLY_FIELD_WEIGHT, TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, "WEIGHT" },
+	{ "weight", TALLY_FIELD_WEIGHT, TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT,
+	  "WEIGHT" },
 	{ "misc", TALLY_FIELD_MISC, 0, NULL },
 	{ "cgroup", TALLY_FIELD_CGROUP, TALLY_SAMPLE_CGROUP, "CGROUP" },
-	{ "data_page_size", TALLY_FIELD_DATA_PAGE_SIZE, TALLY_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE" },
+	{ "data_page_size", TALLY_FIELD_DATA_PAGE_SIZE, TALLY_SAMPLE_DATA_PAGE_SIZE,
+	  "DATA_PAGE_SIZE" },
 	{ "data_src", TALLY_FIELD_DATA_SOURCE, TALLY_SAMPLE_DATA_SRC, "DATA_SRC" },
 	{ "ins_lat", TALLY_FIELD_LATENCY, TALLY_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT" },
 	{ "bpf-output", TALLY_FIELD_BPF_OUTPUT, TALLY_SAMPLE_RAW, "RAW" },
@@ -60,38 +66,47 @@ static const struct field known_fields[] = {
 	{ "synth", 0, 0, NULL },
 	{ "callindent", 0, 0, NULL },
 	{ "ipc", 0, 0, NULL },
-	{ "code_page_size", TALLY_FIELD_CODE_PAGE_SIZE, TALLY_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE" },
+	{ "code_page_size", TALLY_FIELD_CODE_PAGE_SIZE, TALLY_SAMPLE_CODE_PAGE_SIZE,
+	  "CODE_PAGE_SIZE" },
 };
 
 enum { FIELDS = sizeof(known_fields) / sizeof(known_fields[0]) };
 
-static const char LIST[] = "comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, srcline, period, iregs, "
-			   "uregs, brstack, brstacksym, flags, phys_addr, weight, ins_lat, data_src, misc, cgroup, "
-			   "data_page_size, code_page_size, bpf-output, tod, and stack of --csv";
+static const char LIST[] =
+	"comm, tid, pid, time, cpu, event, trace, ip, sym, symoff, dso, addr, srcline, period, iregs, "
+	"uregs, brstack, brstacksym, flags, phys_addr, weight, ins_lat, data_src, misc, cgroup, "
+	"data_page_size, code_page_size, bpf-output, tod, and stack of --csv";
 
 void tally_script_fields_init(struct tally_script_fields *fields, enum tally_script_layout layout)
 {
 	*fields = (struct tally_script_fields){ .layout = layout };
 	for (unsigned type = 0; layout != TALLY_SCRIPT_TEXT && type < TALLY_SCRIPT_TYPES; type++)
-		fields->types[type].shown = OF_ALL | (type == TALLY_TYPE_TRACEPOINT ? TALLY_FIELD_TRACE : 0) |
-					    (layout == TALLY_SCRIPT_CSV ? TALLY_FIELD_STACK : PLACE | TALLY_FIELD_LINE | MEMORY);
+		fields->types[type].shown = OF_ALL |
+					    (type == TALLY_TYPE_TRACEPOINT ? TALLY_FIELD_TRACE
+									   : 0) |
+					    (layout == TALLY_SCRIPT_CSV
+						     ? TALLY_FIELD_STACK
+						     : PLACE | TALLY_FIELD_LINE | MEMORY);
 	if (layout != TALLY_SCRIPT_TEXT)
 		return;
 	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
-		fields->types[type].shown = type == TALLY_TYPE_TRACEPOINT ? USUAL | TALLY_FIELD_TRACE :
-							USUAL | TALLY_FIELD_PERIOD | PLACE;
+		fields->types[type].shown = type == TALLY_TYPE_TRACEPOINT
+						    ? USUAL | TALLY_FIELD_TRACE
+						    : USUAL | TALLY_FIELD_PERIOD | PLACE;
 	fields->types[TALLY_TYPE_SOFTWARE].shown |= TALLY_FIELD_BPF_OUTPUT;
 	fields->types[TALLY_TYPE_RAW].shown |= MEMORY;
 }
 
-/* ---- -F ------------------------------------------------------------------------------------------------- */
+/* ---- -F ------------------------------------------------------------------ */
 
 /* The types that a list is for, as bits; `*text` moves behind "sw:".  0: no such type. */
 static unsigned take_type(const char **text, struct tally_error *err)
 {
-	static const struct { const char *name; unsigned type; } types[] = {
-		{ "hw", TALLY_TYPE_HARDWARE }, { "sw", TALLY_TYPE_SOFTWARE }, { "trace", TALLY_TYPE_TRACEPOINT },
-		{ "raw", TALLY_TYPE_RAW }, { "break", TALLY_TYPE_BREAKPOINT },
+	static const struct { const char *name; unsigned type;
+	} types[] = {
+		{ "hw", TALLY_TYPE_HARDWARE },      { "sw", TALLY_TYPE_SOFTWARE },
+		{ "trace", TALLY_TYPE_TRACEPOINT }, { "raw", TALLY_TYPE_RAW },
+		{ "break", TALLY_TYPE_BREAKPOINT },
 	};
 	const char *colon = strchr(*text, ':');
 	if (!colon)
@@ -103,7 +118,9 @@ static unsigned take_type(const char **text, struct tally_error *err)
 			return 1u << types[i].type;
 		}
 	tally_error_set(err, -EINVAL, "option -F: '%.*s' is no type of events", (int)length, *text);
-	tally_error_hint(err, "types are hw, sw, trace, raw and break, one to an option: -F trace:time,trace -F sw:comm");
+	tally_error_hint(
+		err,
+		"types are hw, sw, trace, raw and break, one to an option: -F trace:time,trace -F sw:comm");
 	return 0;
 }
 
@@ -124,16 +141,23 @@ static void unknown_field(const char *text, size_t length, struct tally_error *e
 
 static const struct field *find_field(const char *text, size_t length, struct tally_error *err)
 {
-	static const char *const others[] = { "brstackinsn", "brstackinsnlen", "brstackoff", "insn", "insnlen", "metric",
-					      "srccode", "machine_pid", "vcpu" };
+	static const char *const others[] = { "brstackinsn", "brstackinsnlen", "brstackoff",
+					      "insn",        "insnlen",        "metric",
+					      "srccode",     "machine_pid",    "vcpu" };
 	for (unsigned i = 0; i < FIELDS; i++)
-		if (strlen(known_fields[i].name) == length && !strncmp(known_fields[i].name, text, length))
+		if (strlen(known_fields[i].name) == length &&
+		    !strncmp(known_fields[i].name, text, length))
 			return &known_fields[i];
 	for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strlen(others[i]) == length && !strncmp(others[i], text, length)) {
-			tally_error_set(err, -EINVAL, "option -F: '%s' is a field of perf's that tally does not show", others[i]);
-			tally_error_hint(err, "tally script --records shows all that a sample carries; perf script reads the "
-					      "recording too");
+			tally_error_set(
+				err, -EINVAL,
+				"option -F: '%s' is a field of perf's that tally does not show",
+				others[i]);
+			tally_error_hint(
+				err,
+				"tally script --records shows all that a sample carries; perf script reads the "
+				"recording too");
 			return NULL;
 		}
 	unknown_field(text, length, err);
@@ -141,12 +165,15 @@ static const struct field *find_field(const char *text, size_t length, struct ta
 }
 
 /* Says no to half of a list that has signs, or the field that it is. */
-static int take_field(const char *text, size_t length, bool has_signs, const struct field **out, struct tally_error *err)
+static int take_field(const char *text, size_t length, bool has_signs, const struct field **out,
+		      struct tally_error *err)
 {
 	bool is_signed = *text == '+' || *text == '-';
 	if (is_signed != has_signs)
-		return tally_error_set(err, -EINVAL, "option -F: fields with + or - can't stand beside '%.*s' in one list",
-				       (int)length, text);
+		return tally_error_set(
+			err, -EINVAL,
+			"option -F: fields with + or - can't stand beside '%.*s' in one list",
+			(int)length, text);
 	*out = find_field(text + is_signed, length - is_signed, err);
 	return *out ? 0 : -EINVAL;
 }
@@ -169,13 +196,17 @@ static int check_type(const struct tally_script_type_fields *type, struct tally_
 {
 	uint32_t shown = type->shown;
 	if (shown & TALLY_FIELD_OFFSET && !(shown & TALLY_FIELD_SYMBOL))
-		return tally_error_set(err, -EINVAL, "option -F: symoff is the distance from a symbol: it needs sym");
+		return tally_error_set(
+			err, -EINVAL,
+			"option -F: symoff is the distance from a symbol: it needs sym");
 	if (shown & TALLY_FIELD_LINE && !(shown & TALLY_FIELD_IP))
-		return tally_error_set(err, -EINVAL, "option -F: srcline is the line of an address: it needs ip");
+		return tally_error_set(err, -EINVAL,
+				       "option -F: srcline is the line of an address: it needs ip");
 	return 0;
 }
 
-int tally_script_fields_parse(struct tally_script_fields *fields, const char *text, struct tally_error *err)
+int tally_script_fields_parse(struct tally_script_fields *fields, const char *text,
+			      struct tally_error *err)
 {
 	unsigned types = take_type(&text, err), shown_types = 0;
 	bool has_signs = strchr(text, '+') || text[0] == '-' || strstr(text, ",-");
@@ -195,13 +226,16 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 			continue;
 		if (take_field(text, length, has_signs, &field, err) < 0)
 			return -EINVAL;
-		/* What only tracepoints have is left out for the others, but where it is meant for them. */
+		/* What only tracepoints have is left out for the others, but where it is meant for
+		 * them. */
 		if (field->bit == TALLY_FIELD_STACK && fields->layout != TALLY_SCRIPT_CSV)
-			return tally_error_set(err, -EINVAL,
-					       "option -F: stack is a column of --csv; elsewhere ip and sym show it");
+			return tally_error_set(
+				err, -EINVAL,
+				"option -F: stack is a column of --csv; elsewhere ip and sym show it");
 		bool is_tracing = field->bit == TALLY_FIELD_TRACE;
 		if (is_tracing && types != ALL_TYPES && types != TRACEPOINTS)
-			return tally_error_set(err, -EINVAL, "option -F: only tracepoints have the field trace");
+			return tally_error_set(err, -EINVAL,
+					       "option -F: only tracepoints have the field trace");
 		for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++)
 			if (types >> type & 1 && !(is_tracing && type != TALLY_TYPE_TRACEPOINT))
 				apply(&fields->types[type], field->bit, *text);
@@ -212,21 +246,26 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 		if (!has_signs && check_type(&fields->types[type], err) < 0)
 			return -EINVAL;
 	}
-	return shown_types ? 0 : tally_error_set(err, -EINVAL, "option -F: nothing is left to show, of any event");
+	return shown_types ? 0
+			   : tally_error_set(err, -EINVAL,
+					     "option -F: nothing is left to show, of any event");
 }
 
-/* ---- events --------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
-int tally_script_fields_of(const struct tally_script_fields *fields, const struct tally_recorded_event *event,
-			   uint32_t *shown, struct tally_error *err)
+int tally_script_fields_of(const struct tally_script_fields *fields,
+			   const struct tally_recorded_event *event, uint32_t *shown,
+			   struct tally_error *err)
 {
-	uint32_t number = event->attr.type < TALLY_SCRIPT_TYPE_OTHER ? event->attr.type : TALLY_SCRIPT_TYPE_OTHER;
+	uint32_t number = event->attr.type < TALLY_SCRIPT_TYPE_OTHER ? event->attr.type
+								     : TALLY_SCRIPT_TYPE_OTHER;
 	const struct tally_script_type_fields *type = &fields->types[number];
 	bool has_stacks = tally_recording_has_stacks(&event->attr);
 	bool has_samples = number != TALLY_TYPE_SOFTWARE || event->attr.config != TALLY_SW_DUMMY;
 	*shown = type->shown;
 	/* Where a tracepoint was is told by its stack alone. */
-	if (fields->layout == TALLY_SCRIPT_TEXT && number == TALLY_TYPE_TRACEPOINT && !type->is_set && has_stacks)
+	if (fields->layout == TALLY_SCRIPT_TEXT && number == TALLY_TYPE_TRACEPOINT &&
+	    !type->is_set && has_stacks)
 		*shown |= PLACE;
 	if (!(number == TALLY_TYPE_SOFTWARE && event->attr.config == TALLY_SW_BPF_OUTPUT))
 		*shown &= ~(uint32_t)TALLY_FIELD_BPF_OUTPUT;
@@ -234,7 +273,8 @@ int tally_script_fields_of(const struct tally_script_fields *fields, const struc
 		const struct field *field = &known_fields[i];
 		if (!(*shown & field->bit))
 			continue;
-		bool is_there = !field->sample_type || event->attr.sample_type & field->sample_type ||
+		bool is_there = !field->sample_type ||
+				event->attr.sample_type & field->sample_type ||
 				(field->bit == TALLY_FIELD_IP && has_stacks);
 		if (is_there)
 			continue;
@@ -242,10 +282,14 @@ int tally_script_fields_of(const struct tally_script_fields *fields, const struc
 			*shown &= ~field->bit;
 			continue;
 		}
-		tally_error_set(err, -ENODATA, "samples of %s have no %s: the field '%s' can't be shown", event->name,
-				field->attribute, field->name);
-		tally_error_hint(err, "it is shown of what was recorded with it; 'tally record --help' has the options, and "
-				      "-F -%s leaves it out", field->name);
+		tally_error_set(err, -ENODATA,
+				"samples of %s have no %s: the field '%s' can't be shown",
+				event->name, field->attribute, field->name);
+		tally_error_hint(
+			err,
+			"it is shown of what was recorded with it; 'tally record --help' has the options, and "
+			"-F -%s leaves it out",
+			field->name);
 		return -ENODATA;
 	}
 	return 0;

@@ -1,8 +1,9 @@
 /* What `script` shows of a sample: perf script's -F.
  *
- * Events are of types (hardware, software, tracepoints …), and each type has its own set: "-F trace:time,trace -F sw:comm".
- * A list without a type is for all of them.  One that was asked for and that an event's samples don't carry is an error, one
- * that is shown anyway is left out.  perf-script(1), FIELDS.
+ * Events are of types (hardware, software, tracepoints …), and each type has its own set: "-F
+ * trace:time,trace -F sw:comm".  A list without a type is for all of them.  One that was asked for
+ * and that an event's samples don't carry is an error, one that is shown anyway is left out.
+ * perf-script(1), FIELDS.
  */
 #ifndef TALLY_OUTPUT_SCRIPT_FIELDS_H
 #define TALLY_OUTPUT_SCRIPT_FIELDS_H
@@ -60,7 +61,8 @@ struct tally_script_fields {
 	struct tally_script_type_fields {
 		uint32_t shown;
 		uint32_t asked; /* of these: by name, so that they have to be there */
-		bool is_set;    /* something was asked for: tracepoints show no stacks of their own accord then */
+		/* something was asked for: tracepoints show no stacks of their own accord then */
+		bool is_set;
 	} types[TALLY_SCRIPT_TYPES];
 };
 
@@ -68,10 +70,12 @@ struct tally_script_fields {
 void tally_script_fields_init(struct tally_script_fields *fields, enum tally_script_layout layout);
 
 /* Takes one "[TYPE:]FIELD,…" or "[TYPE:]+FIELD,-FIELD,…".  0 or -EINVAL. */
-int tally_script_fields_parse(struct tally_script_fields *fields, const char *text, struct tally_error *err);
+int tally_script_fields_parse(struct tally_script_fields *fields, const char *text,
+			      struct tally_error *err);
 
 /* What is shown of an event's samples; -ENODATA: it has not what was asked for. */
-int tally_script_fields_of(const struct tally_script_fields *fields, const struct tally_recorded_event *event,
-			   uint32_t *shown, struct tally_error *err);
+int tally_script_fields_of(const struct tally_script_fields *fields,
+			   const struct tally_recorded_event *event, uint32_t *shown,
+			   struct tally_error *err);
 
 #endif

@@ -13,38 +13,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OBJECT | TALLY_FIELD_LINE, LAYOUTS = 32 /* of frames */ };
+enum {
+	FRAMES = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OBJECT | TALLY_FIELD_LINE,
+	LAYOUTS = 32 /* of frames */
+};
 
 struct tally_script_json {
 	struct tally_recording *recording;
 	struct tally_script_fields fields;
-	struct { uint32_t *items; size_t count, capacity; } shown; /* by event; 0: not asked yet, or nothing */
+	/* by event; 0: not asked yet, or nothing */
+	struct { uint32_t *items; size_t count, capacity; } shown;
 	uint32_t columns; /* CSV: what any type of events shows */
 	struct tally_frame_lines stacks; /* CSV: names */
-	struct tally_frame_lines *frames[LAYOUTS]; /* JSON: by the parts that are shown; CSV: the first is the sampled address's */
+	/* JSON: by the parts that are shown; CSV: the first is the sampled address's */
+	struct tally_frame_lines *frames[LAYOUTS];
 	struct tally_trace_text trace;
 	struct tally_buffer said; /* by a tracepoint */
 	struct tally_buffer text; /* a cell's */
 	uint64_t wall_offset;
 };
 
-/* ---- frames ------------------------------------------------------------------------------------------------- */
+/* ---- frames -------------------------------------------------------------- */
 
 static unsigned parts_of(uint32_t fields)
 {
-	return (fields & TALLY_FIELD_SYMBOL ? TALLY_FRAME_SYMBOL : 0) | (fields & TALLY_FIELD_OFFSET ? TALLY_FRAME_OFFSET : 0) |
-	       (fields & TALLY_FIELD_OBJECT ? TALLY_FRAME_OBJECT : 0) | (fields & TALLY_FIELD_LINE ? TALLY_FRAME_SOURCE : 0);
+	return (fields & TALLY_FIELD_SYMBOL ? TALLY_FRAME_SYMBOL : 0) |
+	       (fields & TALLY_FIELD_OFFSET ? TALLY_FRAME_OFFSET : 0) |
+	       (fields & TALLY_FIELD_OBJECT ? TALLY_FRAME_OBJECT : 0) |
+	       (fields & TALLY_FIELD_LINE ? TALLY_FRAME_SOURCE : 0);
 }
 
 /* With the parts that are shown of each, of a `kind`. */
-static struct tally_frame_lines *frames_of(struct tally_script_json *script, uint32_t fields, unsigned kind)
+static struct tally_frame_lines *frames_of(struct tally_script_json *script, uint32_t fields,
+					   unsigned kind)
 {
 	bool shows_address = fields & TALLY_FIELD_IP;
 	unsigned parts = parts_of(fields), place = shows_address ? parts | LAYOUTS / 2 : parts;
 	if (!script->frames[place]) {
 		struct tally_frame_lines *lines = calloc(1, sizeof(*lines));
-		if (!lines || tally_frame_lines_init(lines, &script->recording->names,
-						     parts | kind | (shows_address ? TALLY_FRAME_ADDRESS : 0)) < 0) {
+		if (!lines ||
+		    tally_frame_lines_init(lines, &script->recording->names,
+					   parts | kind |
+						   (shows_address ? TALLY_FRAME_ADDRESS : 0)) < 0) {
 			free(lines);
 			return NULL;
 		}
@@ -53,22 +63,24 @@ static struct tally_frame_lines *frames_of(struct tally_script_json *script, uin
 	return script->frames[place];
 }
 
-static int put_frame(struct tally_script_json *script, struct tally_frame_lines *lines, uint32_t pid,
-		     const struct tally_chain_frame *frame, struct tally_buffer *out)
+static int put_frame(struct tally_script_json *script, struct tally_frame_lines *lines,
+		     uint32_t pid, const struct tally_chain_frame *frame, struct tally_buffer *out)
 {
 	const struct tally_tasks *tasks = &script->recording->tasks;
-	uint64_t maps = frame->kernel ? tasks->kernel.generation : tally_tasks_generation(tasks, pid);
-	const struct tally_frame_line *line =
-		tally_frame_line(lines, pid, tally_frame_space(maps, frame->kernel, frame->before), frame->address);
+	uint64_t maps = frame->kernel ? tasks->kernel.generation
+				      : tally_tasks_generation(tasks, pid);
+	const struct tally_frame_line *line = tally_frame_line(
+		lines, pid, tally_frame_space(maps, frame->kernel, frame->before), frame->address);
 	if (!line)
 		return -ENOMEM;
 	tally_buffer_append(out, line->text, line->length);
 	return 0;
 }
 
-/* Of the addresses that were just made: leaf first, with the separator behind the last one taken off. */
-static int put_frames(struct tally_script_json *script, struct tally_frame_lines *lines, uint32_t pid,
-		      struct tally_buffer *out)
+/* Of the addresses that were just made: leaf first, with the separator behind the last one taken
+ * off. */
+static int put_frames(struct tally_script_json *script, struct tally_frame_lines *lines,
+		      uint32_t pid, struct tally_buffer *out)
 {
 	size_t before = out->length;
 	for (size_t i = 0; i < script->recording->chain.count; i++)
@@ -79,7 +91,7 @@ static int put_frames(struct tally_script_json *script, struct tally_frame_lines
 	return 0;
 }
 
-/* ---- CSV ---------------------------------------------------------------------------------------------------- */
+/* ---- CSV ----------------------------------------------------------------- */
 
 static void put_cell(struct tally_script_json *script, const struct tally_script_column *column,
 		     const struct tally_script_cell *cell, struct tally_buffer *out)
@@ -96,8 +108,8 @@ static void put_cell(struct tally_script_json *script, const struct tally_script
 }
 
 /* What of the sampled address is asked for, a comma behind each. */
-static int put_place(struct tally_script_json *script, uint32_t shown, const struct tally_sample *sample,
-		     struct tally_buffer *out)
+static int put_place(struct tally_script_json *script, uint32_t shown,
+		     const struct tally_sample *sample, struct tally_buffer *out)
 {
 	uint32_t asked = script->columns & (FRAMES | TALLY_FIELD_OFFSET);
 	bool is_known = script->recording->chain.count && shown & FRAMES;
@@ -106,20 +118,24 @@ static int put_place(struct tally_script_json *script, uint32_t shown, const str
 	else if (asked & TALLY_FIELD_IP)
 		tally_buffer_char(out, ',');
 	asked &= ~(uint32_t)TALLY_FIELD_IP;
-	struct tally_frame_lines *lines = is_known && asked ? frames_of(script, asked, TALLY_FRAME_CELLS) : NULL;
+	struct tally_frame_lines *lines = is_known && asked
+						  ? frames_of(script, asked, TALLY_FRAME_CELLS)
+						  : NULL;
 	if (lines)
-		return put_frame(script, lines, sample->pid, &script->recording->chain.items[0], out);
+		return put_frame(script, lines, sample->pid, &script->recording->chain.items[0],
+				 out);
 	for (int i = __builtin_popcount(asked); i > 0; i--)
 		tally_buffer_char(out, ',');
 	return is_known && asked ? -ENOMEM : 0;
 }
 
-static int put_csv(struct tally_script_json *script, uint32_t shown, const struct tally_script_cell *cell,
-		   struct tally_buffer *out)
+static int put_csv(struct tally_script_json *script, uint32_t shown,
+		   const struct tally_script_cell *cell, struct tally_buffer *out)
 {
 	const struct tally_sample *sample = &cell->record->sample;
 	int result = 0;
-	for (const struct tally_script_column *column = tally_script_columns; column->name; column++) {
+	for (const struct tally_script_column *column = tally_script_columns; column->name;
+	     column++) {
 		if (!(script->columns & column->field))
 			continue;
 		if (shown & column->field && tally_script_column_is_there(column, sample))
@@ -143,12 +159,15 @@ static int put_csv(struct tally_script_json *script, uint32_t shown, const struc
 
 void tally_script_json_start(const struct tally_script_json *script, struct tally_buffer *out)
 {
-	static const struct { uint32_t field; const char *name; } places[] = {
-		{ TALLY_FIELD_STACK, "stack" }, { TALLY_FIELD_IP, "ip" }, { TALLY_FIELD_SYMBOL, "symbol" },
-		{ TALLY_FIELD_OFFSET, "offset" }, { TALLY_FIELD_OBJECT, "object" }, { TALLY_FIELD_LINE, "srcline" },
+	static const struct { uint32_t field; const char *name;
+	} places[] = {
+		{ TALLY_FIELD_STACK, "stack" },   { TALLY_FIELD_IP, "ip" },
+		{ TALLY_FIELD_SYMBOL, "symbol" }, { TALLY_FIELD_OFFSET, "offset" },
+		{ TALLY_FIELD_OBJECT, "object" }, { TALLY_FIELD_LINE, "srcline" },
 	};
 	size_t before = out->length;
-	for (const struct tally_script_column *column = tally_script_columns; column->name; column++)
+	for (const struct tally_script_column *column = tally_script_columns; column->name;
+	     column++)
 		if (script->columns & column->field)
 			tally_buffer_printf(out, "%s,", column->name);
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++)
@@ -160,16 +179,17 @@ void tally_script_json_start(const struct tally_script_json *script, struct tall
 	}
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------------------- */
+/* ---- JSON ---------------------------------------------------------------- */
 
-static int put_json(struct tally_script_json *script, uint32_t shown, const struct tally_script_cell *cell,
-		    struct tally_buffer *out)
+static int put_json(struct tally_script_json *script, uint32_t shown,
+		    const struct tally_script_cell *cell, struct tally_buffer *out)
 {
 	const struct tally_sample *sample = &cell->record->sample;
 	struct tally_json json = { .out = out };
 	int result = 0;
 	tally_json_object(&json, NULL);
-	for (const struct tally_script_column *column = tally_script_columns; column->name; column++) {
+	for (const struct tally_script_column *column = tally_script_columns; column->name;
+	     column++) {
 		if (!(shown & column->field) || !tally_script_column_is_there(column, sample))
 			continue;
 		if (column->signed_number) {
@@ -192,18 +212,20 @@ static int put_json(struct tally_script_json *script, uint32_t shown, const stru
 	return result;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------------ */
+/* ---- samples ------------------------------------------------------------- */
 
-static int show_events(struct tally_script_json *script, const struct tally_recorded_event *events, size_t count,
-		       struct tally_error *err)
+static int show_events(struct tally_script_json *script, const struct tally_recorded_event *events,
+		       size_t count, struct tally_error *err)
 {
 	while (script->shown.count < count)
 		if (tally_vector_push(&script->shown, 0) < 0)
 			return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		int result = tally_script_fields_of(&script->fields, &events[i], &script->shown.items[i], err);
+		int result = tally_script_fields_of(&script->fields, &events[i],
+						    &script->shown.items[i], err);
 		if (!result && script->shown.items[i] & TALLY_FIELD_WALL_TIME)
-			result = tally_script_wall_offset(script->recording, &script->wall_offset, err);
+			result = tally_script_wall_offset(script->recording, &script->wall_offset,
+							  err);
 		if (result < 0)
 			return result;
 	}
@@ -211,40 +233,51 @@ static int show_events(struct tally_script_json *script, const struct tally_reco
 }
 
 int tally_script_json_sample(struct tally_script_json *script, const struct tally_raw_record *raw,
-			     const struct tally_record *record, struct tally_buffer *out, struct tally_error *err)
+			     const struct tally_record *record, struct tally_buffer *out,
+			     struct tally_error *err)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data,
+									  &count);
 	size_t index = (size_t)(raw->event - events);
 	int result = script->shown.count == count ? 0 : show_events(script, events, count, err);
 	uint32_t shown = result < 0 ? 0 : script->shown.items[index];
 	tally_buffer_clear(&script->said);
 	if (shown & TALLY_FIELD_TRACE)
-		tally_trace_text_put(&script->trace, raw->event, index, &record->sample, &script->said);
+		tally_trace_text_put(&script->trace, raw->event, index, &record->sample,
+				     &script->said);
 	if (shown & (FRAMES | TALLY_FIELD_STACK))
 		result = tally_recording_addresses(script->recording, raw, record);
 	if (script->fields.no_stacks && script->recording->chain.count > 1)
 		script->recording->chain.count = 1;
-	const struct tally_script_cell cell = { .recording = script->recording, .event = raw->event, .record = record,
+	const struct tally_script_cell cell = { .recording = script->recording,
+						.event = raw->event,
+						.record = record,
 						.trace = tally_buffer_string(&script->said),
 						.wall_offset = script->wall_offset,
-						.nanoseconds = script->fields.clock && script->fields.clock->nanoseconds };
+						.nanoseconds = script->fields.clock &&
+							       script->fields.clock->nanoseconds };
 	if (result >= 0 && shown)
-		result = script->fields.layout == TALLY_SCRIPT_CSV ? put_csv(script, shown, &cell, out) :
-								     put_json(script, shown, &cell, out);
+		result = script->fields.layout == TALLY_SCRIPT_CSV
+				 ? put_csv(script, shown, &cell, out)
+				 : put_json(script, shown, &cell, out);
 	if (out->failed || script->said.failed || script->text.failed || script->trace.failed)
 		result = -ENOMEM;
-	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result < 0 ? result : 0;
+	return result == -ENOMEM ? tally_error_set(err, result, "out of memory")
+	       : result < 0      ? result
+				 : 0;
 }
 
-/* ---- its life ----------------------------------------------------------------------------------------------- */
+/* ---- its life ------------------------------------------------------------ */
 
-int tally_script_json_new(struct tally_recording *recording, const struct tally_script_fields *fields,
-			  struct tally_script_json **out, struct tally_error *err)
+int tally_script_json_new(struct tally_recording *recording,
+			  const struct tally_script_fields *fields, struct tally_script_json **out,
+			  struct tally_error *err)
 {
 	struct tally_script_json *script = calloc(1, sizeof(*script));
 	size_t count;
-	if (!script || tally_frame_lines_init(&script->stacks, &recording->names, TALLY_FRAME_NAMES) < 0) {
+	if (!script ||
+	    tally_frame_lines_init(&script->stacks, &recording->names, TALLY_FRAME_NAMES) < 0) {
 		free(script);
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
@@ -257,7 +290,8 @@ int tally_script_json_new(struct tally_recording *recording, const struct tally_
 		return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result;
 	}
 	/* The columns are the same whatever events there are: of pipes they are not known yet. */
-	for (unsigned type = 0; fields->layout == TALLY_SCRIPT_CSV && type < TALLY_SCRIPT_TYPES; type++)
+	for (unsigned type = 0; fields->layout == TALLY_SCRIPT_CSV && type < TALLY_SCRIPT_TYPES;
+	     type++)
 		script->columns |= fields->types[type].shown;
 	*out = script;
 	return 0;

@@ -1,9 +1,10 @@
-/* perf's default layout (tools/perf/builtin-script.c): which fields a line has follows from the event's kind and
- * from what its samples carry; all events of a kind have the same columns.
+/* perf's default layout (tools/perf/builtin-script.c): which fields a line has follows from the
+ * event's kind and from what its samples carry; all events of a kind have the same columns.
  *
- * Text is ten times the size of what it is made from, so a field is not formatted again that was before: the command
- * with its number is kept for each thread, an event's name with its padding for each event, an address's line for each
- * address (frame_lines.h), a tracepoint's format is a program (print.h).  What is left is the time and the copies. */
+ * Text is ten times the size of what it is made from, so a field is not formatted again that was
+ * before: the command with its number is kept for each thread, an event's name with its padding for
+ * each event, an address's line for each address (frame_lines.h), a tracepoint's format is a
+ * program (print.h).  What is left is the time and the copies. */
 #include "output/script_text.h"
 
 #include "abi/chain_walk.h"
@@ -41,7 +42,11 @@ struct event_head {
 /* In place of TALLY_FIELD_TIME, where times are not shown as usual. */
 enum { FIELD_OTHER_TIME = 1 << 30 };
 
-enum { THREAD_HEADS = 64, HEAD_NUMBERS_MAX = 128, LAYOUTS = 32 /* of lines, by enum tally_frame_parts */ };
+enum {
+	THREAD_HEADS = 64,
+	HEAD_NUMBERS_MAX = 128,
+	LAYOUTS = 32 /* of lines, by enum tally_frame_parts */
+};
 
 struct tally_script {
 	struct tally_recording *recording;
@@ -61,7 +66,7 @@ struct tally_script {
 	} spaces;
 };
 
-/* ---- the line's head ----------------------------------------------------------------------------------- */
+/* ---- the line's head ----------------------------------------------------- */
 
 static struct tally_frame_lines *lines_of(struct tally_script *script, uint32_t fields, bool stacks)
 {
@@ -87,8 +92,8 @@ static bool shows_other_times(const struct tally_script_clock *clock)
 }
 
 /* The columns follow the widest name; a pipe may announce more events later, or other names. */
-static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events, size_t count,
-			    struct tally_error *err)
+static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events,
+			    size_t count, struct tally_error *err)
 {
 	while (script->events.count < count)
 		if (tally_vector_push(&script->events, (struct event_head){ 0 }) < 0)
@@ -102,7 +107,8 @@ static int make_event_heads(struct tally_script *script, const struct tally_reco
 		struct event_head head = { .name = events[i].name };
 		int result = tally_script_fields_of(&script->fields, &events[i], &head.fields, err);
 		if (!result && head.fields & TALLY_FIELD_WALL_TIME)
-			result = tally_script_wall_offset(script->recording, &script->wall_offset, err);
+			result = tally_script_wall_offset(script->recording, &script->wall_offset,
+							  err);
 		if (result < 0)
 			return result;
 		if (shows_other_times(script->fields.clock) && head.fields & TALLY_FIELD_TIME)
@@ -127,15 +133,17 @@ enum { SHOWS_COMM = 1, SHOWS_PID = 2, SHOWS_TID = 4, IS_NARROW = 8 };
 
 static uint8_t thread_layout(const struct event_head *head, const struct tally_sample *sample)
 {
-	unsigned layout = (head->fields & TALLY_FIELD_COMM ? SHOWS_COMM : 0) | (head->shows_stacks ? IS_NARROW : 0);
+	unsigned layout = (head->fields & TALLY_FIELD_COMM ? SHOWS_COMM : 0) |
+			  (head->shows_stacks ? IS_NARROW : 0);
 	if (sample->type & TALLY_SAMPLE_TID)
-		layout |= (head->fields & TALLY_FIELD_PID ? SHOWS_PID : 0) | (head->fields & TALLY_FIELD_TID ? SHOWS_TID : 0);
+		layout |= (head->fields & TALLY_FIELD_PID ? SHOWS_PID : 0) |
+			  (head->fields & TALLY_FIELD_TID ? SHOWS_TID : 0);
 	return (uint8_t)layout;
 }
 
 /* `pid` and `tid` are whose command it is, mostly the sample's. */
-static void put_thread(struct tally_script *script, uint32_t pid, uint32_t tid, const struct tally_sample *sample,
-		       uint8_t layout, struct tally_buffer *out)
+static void put_thread(struct tally_script *script, uint32_t pid, uint32_t tid,
+		       const struct tally_sample *sample, uint8_t layout, struct tally_buffer *out)
 {
 	char buffer[16];
 	if (layout & SHOWS_COMM)
@@ -144,10 +152,12 @@ static void put_thread(struct tally_script *script, uint32_t pid, uint32_t tid, 
 	if (layout & SHOWS_PID && layout & SHOWS_TID)
 		tally_buffer_printf(out, "%5d/%-5d ", (int)sample->pid, (int)sample->tid);
 	else if (layout & (SHOWS_PID | SHOWS_TID))
-		tally_buffer_printf(out, "%5d ", (int)(layout & SHOWS_PID ? sample->pid : sample->tid));
+		tally_buffer_printf(out, "%5d ",
+				    (int)(layout & SHOWS_PID ? sample->pid : sample->tid));
 }
 
-static const struct thread_head *make_thread_head(struct tally_script *script, struct thread_head *head,
+static const struct thread_head *make_thread_head(struct tally_script *script,
+						  struct thread_head *head,
 						  const struct tally_sample *sample, uint8_t layout,
 						  struct tally_buffer *out)
 {
@@ -157,15 +167,19 @@ static const struct thread_head *make_thread_head(struct tally_script *script, s
 	size_t length = out->length - before;
 	if (out->failed || length > sizeof(head->text))
 		return NULL;
-	*head = (struct thread_head){ .generation = script->recording->tasks.comm_generation + 1, .pid = sample->pid,
-				      .tid = sample->tid, .layout = layout, .length = (uint8_t)length };
+	*head = (struct thread_head){ .generation = script->recording->tasks.comm_generation + 1,
+				      .pid = sample->pid,
+				      .tid = sample->tid,
+				      .layout = layout,
+				      .length = (uint8_t)length };
 	if (length)
 		memcpy(head->text, out->bytes + before, length);
 	out->length = before;
 	return head;
 }
 
-static char *put_seldom(const struct tally_script *script, char *at, const struct tally_record *record, uint32_t fields)
+static char *put_seldom(const struct tally_script *script, char *at,
+			const struct tally_record *record, uint32_t fields)
 {
 	const struct tally_sample *sample = &record->sample;
 	struct tally_script_clock *clock = script->fields.clock;
@@ -174,7 +188,8 @@ static char *put_seldom(const struct tally_script *script, char *at, const struc
 		at += TALLY_SCRIPT_MISC_SIZE;
 	}
 	if (fields & TALLY_FIELD_WALL_TIME) {
-		at = tally_script_wall_time(at, sample->time + script->wall_offset, clock->nanoseconds);
+		at = tally_script_wall_time(at, sample->time + script->wall_offset,
+					    clock->nanoseconds);
 		*at++ = ' ';
 	}
 	if (sample->type & TALLY_SAMPLE_TIME && fields & FIELD_OTHER_TIME)
@@ -183,7 +198,8 @@ static char *put_seldom(const struct tally_script *script, char *at, const struc
 }
 
 /* "[003] 12345.678901:      10000 " */
-static char *put_numbers(const struct tally_script *script, char *at, const struct tally_recorded_event *event,
+static char *put_numbers(const struct tally_script *script, char *at,
+			 const struct tally_recorded_event *event,
 			 const struct tally_record *record, uint32_t fields)
 {
 	const struct tally_sample *sample = &record->sample;
@@ -208,14 +224,16 @@ static char *put_numbers(const struct tally_script *script, char *at, const stru
 	}
 	if (fields & TALLY_FIELD_PERIOD) {
 		bool has_period = sample->type & TALLY_SAMPLE_PERIOD;
-		at = tally_put_decimal(at, has_period ? sample->period : event->attr.sample_period, 10);
+		at = tally_put_decimal(at, has_period ? sample->period : event->attr.sample_period,
+				       10);
 		*at++ = ' ';
 	}
 	return at;
 }
 
 static int put_head(struct tally_script *script, const struct tally_recorded_event *event,
-		    const struct event_head *name, const struct tally_record *record, struct tally_buffer *out)
+		    const struct event_head *name, const struct tally_record *record,
+		    struct tally_buffer *out)
 {
 	const struct tally_sample *sample = &record->sample;
 	struct thread_head *known = &script->threads[sample->tid % THREAD_HEADS];
@@ -238,7 +256,7 @@ static int put_head(struct tally_script *script, const struct tally_recorded_eve
 	return 0;
 }
 
-/* ---- addresses ----------------------------------------------------------------------------------------- */
+/* ---- addresses ----------------------------------------------------------- */
 
 static bool is_kernel_mode(uint16_t misc)
 {
@@ -276,7 +294,8 @@ static int put_line(struct tally_frame_lines *lines, uint32_t pid, uint64_t spac
 		if (!at)
 			return -ENOMEM;
 	}
-	/* Most lines are of 40 to 120 bytes: two copies of a fixed size are faster than one of any. */
+	/* Most lines are of 40 to 120 bytes: two copies of a fixed size are faster than one of
+	 * any. */
 	memcpy(at, text, 64);
 	if (length > 64)
 		memcpy(at + 64, text + 64, 64);
@@ -287,8 +306,8 @@ static int put_line(struct tally_frame_lines *lines, uint32_t pid, uint64_t spac
 }
 
 /* Chains that stand in the sample, address by address. */
-static int put_words(struct tally_script *script, struct tally_frame_lines *lines, const struct tally_record *record,
-		     bool kernel, struct tally_buffer *out)
+static int put_words(struct tally_script *script, struct tally_frame_lines *lines,
+		     const struct tally_record *record, bool kernel, struct tally_buffer *out)
 {
 	const struct tally_sample *sample = &record->sample;
 	struct tally_chain_walk walk = tally_chain_walk_of(sample, kernel);
@@ -305,8 +324,9 @@ static int put_words(struct tally_script *script, struct tally_frame_lines *line
 }
 
 /* Chains with frames that are unwound from a copy of the stack. */
-static int put_unwound(struct tally_script *script, struct tally_frame_lines *lines, const struct tally_raw_record *raw,
-		       const struct tally_record *record, struct tally_buffer *out)
+static int put_unwound(struct tally_script *script, struct tally_frame_lines *lines,
+		       const struct tally_raw_record *raw, const struct tally_record *record,
+		       struct tally_buffer *out)
 {
 	if (tally_recording_addresses(script->recording, raw, record) < 0)
 		return -ENOMEM;
@@ -320,8 +340,8 @@ static int put_unwound(struct tally_script *script, struct tally_frame_lines *li
 }
 
 /* " 7f3c11a0 main+0x20 (/usr/bin/program)" */
-static int put_leaf(struct tally_script *script, struct tally_frame_lines *lines, const struct tally_sample *sample,
-		    bool kernel, struct tally_buffer *out)
+static int put_leaf(struct tally_script *script, struct tally_frame_lines *lines,
+		    const struct tally_sample *sample, bool kernel, struct tally_buffer *out)
 {
 	const struct tally_frame_line *line =
 		tally_frame_line(lines, sample->pid, space_of(script, kernel), sample->ip);
@@ -348,15 +368,17 @@ static void end_line(struct tally_buffer *out)
 }
 
 /* What a stack's line or an address has behind it. */
-static int put_rest(struct tally_script *script, const struct tally_recorded_event *event, uint32_t fields,
-		    const struct tally_sample *sample, struct tally_buffer *out)
+static int put_rest(struct tally_script *script, const struct tally_recorded_event *event,
+		    uint32_t fields, const struct tally_sample *sample, struct tally_buffer *out)
 {
 	const uint32_t branches = TALLY_FIELD_BRANCHES | TALLY_FIELD_BRANCH_SYMBOLS;
 	tally_script_put_regs(script->recording, event, sample, fields, out);
 	/* Asked for both, perf prints the addresses. */
 	if (fields & branches && sample->branches &&
-	    tally_branch_text(script->recording, sample, fields & TALLY_FIELD_BRANCHES ? TALLY_BRANCH_FIELD_ADDRESSES :
-			      TALLY_BRANCH_FIELD_SYMBOLS, fields & TALLY_FIELD_OBJECT, out) < 0)
+	    tally_branch_text(script->recording, sample,
+			      fields & TALLY_FIELD_BRANCHES ? TALLY_BRANCH_FIELD_ADDRESSES
+							    : TALLY_BRANCH_FIELD_SYMBOLS,
+			      fields & TALLY_FIELD_OBJECT, out) < 0)
 		return -ENOMEM;
 	if (fields & TALLY_FIELD_BPF_OUTPUT)
 		tally_script_put_bpf_output(sample, out);
@@ -365,7 +387,8 @@ static int put_rest(struct tally_script *script, const struct tally_recorded_eve
 }
 
 static int put_sample(struct tally_script *script, const struct tally_raw_record *raw,
-		      const struct tally_record *record, const struct event_head *head, struct tally_buffer *out)
+		      const struct tally_record *record, const struct event_head *head,
+		      struct tally_buffer *out)
 {
 	const struct tally_sample *sample = &record->sample;
 	bool kernel = is_kernel_mode(record->header.misc);
@@ -376,8 +399,10 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	if (fields & TALLY_FIELD_FLAGS) /* only decoders of instruction traces have any */
 		tally_buffer_printf(out, "  %-21s ", "");
 	if (fields & TALLY_FIELD_TRACE)
-		tally_trace_text_put(&script->trace, raw->event, (size_t)(head - script->events.items), sample, out);
-	if (tally_script_put_address(script->recording, raw->event, sample, fields, &script->source_width, out) < 0)
+		tally_trace_text_put(&script->trace, raw->event,
+				     (size_t)(head - script->events.items), sample, out);
+	if (tally_script_put_address(script->recording, raw->event, sample, fields,
+				     &script->source_width, out) < 0)
 		return -ENOMEM;
 	if (head->shows_stacks) {
 		end_line(out);
@@ -393,12 +418,13 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 }
 
 /* Of each sample. */
-__attribute__((always_inline)) static inline int find_event_head(struct tally_script *script,
-								 const struct tally_recorded_event *event,
-								 const struct event_head **head, struct tally_error *err)
+__attribute__((always_inline)) static inline int find_event_head(
+	struct tally_script *script, const struct tally_recorded_event *event,
+	const struct event_head **head, struct tally_error *err)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(script->recording->data,
+									  &count);
 	size_t index = (size_t)(event - events);
 	int result = 0;
 	if (script->events.count != count || script->events.items[index].name != event->name)
@@ -408,7 +434,8 @@ __attribute__((always_inline)) static inline int find_event_head(struct tally_sc
 }
 
 int tally_script_sample(struct tally_script *script, const struct tally_raw_record *raw,
-			const struct tally_record *record, struct tally_buffer *out, struct tally_error *err)
+			const struct tally_record *record, struct tally_buffer *out,
+			struct tally_error *err)
 {
 	const struct event_head *head;
 	see_spaces(script, record->sample.pid);
@@ -418,8 +445,9 @@ int tally_script_sample(struct tally_script *script, const struct tally_raw_reco
 	return result == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : result;
 }
 
-int tally_script_head(struct tally_script *script, const struct tally_raw_record *raw, const struct tally_record *record,
-		      uint32_t pid, uint32_t tid, struct tally_buffer *out, struct tally_error *err)
+int tally_script_head(struct tally_script *script, const struct tally_raw_record *raw,
+		      const struct tally_record *record, uint32_t pid, uint32_t tid,
+		      struct tally_buffer *out, struct tally_error *err)
 {
 	const struct tally_sample_id *id = &record->sample_id;
 	const struct event_head *head;
@@ -438,12 +466,14 @@ int tally_script_head(struct tally_script *script, const struct tally_raw_record
 	char *at = tally_buffer_room(out, HEAD_NUMBERS_MAX);
 	if (!at)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	at = put_seldom(script, at, &shown, head->fields & TALLY_FIELD_TIME ? head->fields | FIELD_OTHER_TIME : head->fields);
+	at = put_seldom(script, at, &shown,
+			head->fields & TALLY_FIELD_TIME ? head->fields | FIELD_OTHER_TIME
+							: head->fields);
 	out->length = (size_t)(at - out->bytes);
 	return 0;
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------ */
+/* ---- its life ------------------------------------------------------------ */
 
 int tally_script_new(struct tally_recording *recording, const struct tally_script_fields *fields,
 		     struct tally_script **out, struct tally_error *err)

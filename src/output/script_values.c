@@ -19,8 +19,8 @@ static bool is_of_data(const struct tally_attr *attr)
 		attr->config == TALLY_SW_PAGE_FAULTS_MAJ);
 }
 
-static int put_data_place(struct tally_recording *recording, const struct tally_sample *sample, uint32_t fields,
-			  struct tally_buffer *out)
+static int put_data_place(struct tally_recording *recording, const struct tally_sample *sample,
+			  uint32_t fields, struct tally_buffer *out)
 {
 	struct tally_data_name name;
 	if (tally_names_data(&recording->names, sample->pid, sample->addr, &name) < 0)
@@ -46,9 +46,10 @@ static void put_data_source(uint64_t data_src, size_t *width, struct tally_buffe
 	tally_buffer_printf(out, "%*s", (int)(*width - length), "");
 }
 
-int tally_script_put_address(struct tally_recording *recording, const struct tally_recorded_event *event,
-			     const struct tally_sample *sample, uint32_t fields, size_t *source_width,
-			     struct tally_buffer *out)
+int tally_script_put_address(struct tally_recording *recording,
+			     const struct tally_recorded_event *event,
+			     const struct tally_sample *sample, uint32_t fields,
+			     size_t *source_width, struct tally_buffer *out)
 {
 	if (fields & TALLY_FIELD_ADDR) {
 		tally_buffer_printf(out, "%16" PRIx64, sample->addr);
@@ -85,7 +86,8 @@ void tally_script_misc(char *at, const struct tally_record_header *header)
 			*at++ = bits[i].letter;
 }
 
-static void put_regs(enum tally_arch arch, const struct tally_sample_regs *regs, uint64_t mask, struct tally_buffer *out)
+static void put_regs(enum tally_arch arch, const struct tally_sample_regs *regs, uint64_t mask,
+		     struct tally_buffer *out)
 {
 	unsigned word = 0;
 	if (!regs->words)
@@ -95,12 +97,15 @@ static void put_regs(enum tally_arch arch, const struct tally_sample_regs *regs,
 		if (!(mask >> bit & 1))
 			continue;
 		const char *name = tally_arch_register(arch, bit);
-		tally_buffer_printf(out, "%5s:0x%" PRIx64 " ", name ? name : "unknown", regs->words[word++]);
+		tally_buffer_printf(out, "%5s:0x%" PRIx64 " ", name ? name : "unknown",
+				    regs->words[word++]);
 	}
 }
 
-void tally_script_put_regs(const struct tally_recording *recording, const struct tally_recorded_event *event,
-			   const struct tally_sample *sample, uint32_t fields, struct tally_buffer *out)
+void tally_script_put_regs(const struct tally_recording *recording,
+			   const struct tally_recorded_event *event,
+			   const struct tally_sample *sample, uint32_t fields,
+			   struct tally_buffer *out)
 {
 	if (fields & TALLY_FIELD_REGS_INTR)
 		put_regs(recording->arch, &sample->regs_intr, event->attr.sample_regs_intr, out);
@@ -114,7 +119,7 @@ static void put_page_size(uint64_t bytes, struct tally_buffer *out)
 	tally_page_size_text(bytes, out);
 }
 
-/* ---- raw bytes, the wall's clock -------------------------------------------------------------------------- */
+/* ---- raw bytes, the wall's clock ----------------------------------------- */
 
 static bool is_printable(char byte)
 {
@@ -139,14 +144,17 @@ void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally
 	const unsigned char *bytes = sample->raw;
 	for (uint32_t at = 0; at < sample->raw_size && !out->failed; at += ROW) {
 		char text[ROW + 1] = "";
-		tally_buffer_printf(out, "%s %04x:", at ? "                 " : "\n      BPF output:", at);
+		tally_buffer_printf(
+			out, "%s %04x:", at ? "                 " : "\n      BPF output:", at);
 		for (uint32_t i = 0; i < ROW; i++) {
 			bool is_there = at + i < sample->raw_size;
 			if (is_there)
 				tally_buffer_printf(out, " %02x", bytes[at + i]);
 			else
 				tally_buffer_text(out, "   ");
-			text[i] = (char)(!is_there ? ' ' : is_printable((char)bytes[at + i]) ? bytes[at + i] : '.');
+			text[i] = (char)(!is_there                           ? ' '
+					 : is_printable((char)bytes[at + i]) ? bytes[at + i]
+									     : '.');
 		}
 		tally_buffer_printf(out, "  %s\n", text);
 	}
@@ -154,18 +162,23 @@ void tally_script_put_bpf_output(const struct tally_sample *sample, struct tally
 		tally_buffer_printf(out, "      BPF string: \"%s\"\n", (const char *)sample->raw);
 }
 
-int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns, struct tally_error *err)
+int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *offset_ns,
+			     struct tally_error *err)
 {
-	struct tally_feature_bytes bytes = tally_perfdata_feature(recording->data, TALLY_FEATURE_CLOCK_DATA);
+	struct tally_feature_bytes bytes = tally_perfdata_feature(recording->data,
+								  TALLY_FEATURE_CLOCK_DATA);
 	struct tally_reader reader;
-	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "", bytes.bytes ? bytes.size : 0, false);
+	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "",
+			  bytes.bytes ? bytes.size : 0, false);
 	uint32_t version = tally_reader_u32(&reader);
 	tally_reader_u32(&reader); /* which clock the samples' is */
 	uint64_t wall = tally_reader_u64(&reader);
 	*offset_ns = wall - tally_reader_u64(&reader);
 	if (!reader.failed && version == 1)
 		return 0;
-	tally_error_set(err, -ENODATA, "the recording does not tell the time of day: the field 'tod' can't be shown");
+	tally_error_set(
+		err, -ENODATA,
+		"the recording does not tell the time of day: the field 'tod' can't be shown");
 	tally_error_hint(err, "tally record notes it, and perf record -k mono");
 	return -ENODATA;
 }
@@ -182,10 +195,10 @@ char *tally_script_wall_time(char *at, uint64_t time_ns, bool nanoseconds)
 			     (unsigned)(time_ns % second / (nanoseconds ? 1 : 1000)));
 }
 
-/* ---- memory ----------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------- */
 
-void tally_script_put_memory(struct tally_recording *recording, const struct tally_sample *sample, uint32_t fields,
-			     struct tally_buffer *out)
+void tally_script_put_memory(struct tally_recording *recording, const struct tally_sample *sample,
+			     uint32_t fields, struct tally_buffer *out)
 {
 	if (fields & TALLY_FIELD_PHYS_ADDR)
 		tally_buffer_printf(out, "%16" PRIx64, sample->phys_addr);

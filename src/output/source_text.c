@@ -20,15 +20,21 @@ static int read_regular(struct tally_source_file *file, const char *path)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
-	int result = fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > SOURCE_BYTES_MAX ? -EINVAL : 0;
+	int result = fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) ||
+				     status.st_size > SOURCE_BYTES_MAX
+			     ? -EINVAL
+			     : 0;
 	char *room = result ? NULL : tally_buffer_room(&file->text, (size_t)status.st_size + 1);
 	while (room && file->text.length < (size_t)status.st_size) {
-		ssize_t got = read(fd, room + file->text.length, (size_t)status.st_size - file->text.length);
+		ssize_t got = read(fd, room + file->text.length,
+				   (size_t)status.st_size - file->text.length);
 		if (got <= 0)
 			break;
 		file->text.length += (size_t)got;
 	}
-	file->time_ns = result ? 0 : (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec;
+	file->time_ns = result ? 0
+			       : (int64_t)status.st_mtim.tv_sec * 1000000000 +
+					 status.st_mtim.tv_nsec;
 	close(fd);
 	return room ? 0 : -EINVAL;
 }
@@ -52,7 +58,8 @@ static void find_lines(struct tally_source_file *file)
 	file->starts[count] = (uint32_t)length;
 }
 
-const struct tally_source_file *tally_source_file(struct tally_source_files *files, const char *path)
+const struct tally_source_file *tally_source_file(struct tally_source_files *files,
+						  const char *path)
 {
 	char below[PATH_MAX];
 	for (size_t i = 0; i < files->files.count; i++)
@@ -62,7 +69,8 @@ const struct tally_source_file *tally_source_file(struct tally_source_files *fil
 	if (!file.path)
 		return NULL;
 	int result = -ENOENT;
-	if (files->root && snprintf(below, sizeof(below), "%s/%s", files->root, path) < (int)sizeof(below))
+	if (files->root &&
+	    snprintf(below, sizeof(below), "%s/%s", files->root, path) < (int)sizeof(below))
 		result = read_regular(&file, below);
 	if (result < 0)
 		result = read_regular(&file, path);
@@ -88,7 +96,8 @@ static const char *line_text(const struct tally_source_file *file, uint32_t line
 	return text;
 }
 
-bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsigned without, struct tally_buffer *out)
+bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsigned without,
+		       struct tally_buffer *out)
 {
 	size_t length;
 	const char *text = line_text(file, line, &length);
@@ -97,7 +106,8 @@ bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsi
 		return false;
 	for (size_t i = 0; i < length && column < LINE_COLUMNS_MAX; i++) {
 		unsigned char c = (unsigned char)text[i];
-		unsigned next = c == '\t' ? column + TAB - column % TAB : column + ((c & 0xc0) != 0x80);
+		unsigned next = c == '\t' ? column + TAB - column % TAB
+					  : column + ((c & 0xc0) != 0x80);
 		for (; c == '\t' && column < next; column++)
 			if (column >= without)
 				tally_buffer_char(out, ' ');

@@ -1,7 +1,7 @@
 /* The lines of source files, as the compiler had named them.
  *
- * The paths come from programs and recordings: only regular files are read, up to a size, and whatever is not to be had is no
- * error.  Not thread-safe.
+ * The paths come from programs and recordings: only regular files are read, up to a size, and
+ * whatever is not to be had is no error.  Not thread-safe.
  */
 #ifndef TALLY_OUTPUT_SOURCE_TEXT_H
 #define TALLY_OUTPUT_SOURCE_TEXT_H
@@ -26,11 +26,14 @@ struct tally_source_files {
 };
 
 /* The file, read on first use; NULL when memory is out.  Valid until another is asked for. */
-const struct tally_source_file *tally_source_file(struct tally_source_files *files, const char *path);
+const struct tally_source_file *tally_source_file(struct tally_source_files *files,
+						  const char *path);
 
-/* Appends line `line` (from 1) without its end, tabs as blanks up to the next eighth column, other control bytes as "?";
- * false when there is none.  `without`: so many columns of blanks are left out at its beginning. */
-bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsigned without, struct tally_buffer *out);
+/* Appends line `line` (from 1) without its end, tabs as blanks up to the next eighth column, other
+ * control bytes as "?"; false when there is none.  `without`: so many columns of blanks are left
+ * out at its beginning. */
+bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsigned without,
+		       struct tally_buffer *out);
 
 /* Columns of blanks that all lines of a range begin with. */
 unsigned tally_source_indent(const struct tally_source_file *file, uint32_t first, uint32_t last);

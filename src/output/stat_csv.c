@@ -23,8 +23,10 @@ static void number(struct tally_stat_view *view, bool is_there, int decimals, do
 
 static void heading(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
-	static const char *const columns[] = { "value", "unit", "event", "cgroup", "sigma-percent", "running-ns",
-					       "running-percent", "metric", "metric-unit", "source", "note" };
+	static const char *const columns[] = { "value",           "unit",          "event",
+					       "cgroup",          "sigma-percent", "running-ns",
+					       "running-percent", "metric",        "metric-unit",
+					       "source",          "note" };
 	enum { CGROUP = 3, SIGMA = 4 };
 	tally_buffer_printf(view->out, "# tally-stat-csv %d: ", TALLY_STAT_CSV_VERSION);
 	if (report->is_interval)
@@ -34,7 +36,8 @@ static void heading(struct tally_stat_view *view, const struct tally_stat_report
 	if (tally_stat_part_is_sum(report->by))
 		field(view, "cpus", false);
 	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		if ((i != SIGMA || report->runs_wanted > 1) && (i != CGROUP || tally_stat_has_cgroups(report)))
+		if ((i != SIGMA || report->runs_wanted > 1) &&
+		    (i != CGROUP || tally_stat_has_cgroups(report)))
 			field(view, columns[i], i + 1 == sizeof(columns) / sizeof(columns[0]));
 }
 

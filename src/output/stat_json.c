@@ -21,7 +21,8 @@ static void maybe(struct tally_json *json, const char *name, bool is_there, doub
 	tally_json_double(json, name, is_there ? value : NAN);
 }
 
-static void show_metrics(struct tally_json *json, const struct tally_count_table *table, size_t index)
+static void show_metrics(struct tally_json *json, const struct tally_count_table *table,
+			 size_t index)
 {
 	struct tally_metric metrics[TALLY_METRICS_MAX];
 	unsigned count = tally_metrics_of(table, index, metrics);
@@ -35,12 +36,15 @@ static void show_metrics(struct tally_json *json, const struct tally_count_table
 	tally_json_end(json);
 }
 
-static void show_part(struct tally_json *json, const struct tally_stat_report *report, const struct tally_count_part *part)
+static void show_part(struct tally_json *json, const struct tally_stat_report *report,
+		      const struct tally_count_part *part)
 {
 	if (!report->by)
 		return;
-	bool is_cpu = report->by == TALLY_COUNT_BY_CPU; /* perf has "0" for what it calls CPU0 elsewhere */
-	tally_json_text(json, tally_stat_part_name(report->by), part->label + (is_cpu ? strlen("CPU") : 0));
+	bool is_cpu = report->by ==
+		      TALLY_COUNT_BY_CPU; /* perf has "0" for what it calls CPU0 elsewhere */
+	tally_json_text(json, tally_stat_part_name(report->by),
+			part->label + (is_cpu ? strlen("CPU") : 0));
 	if (tally_stat_part_is_sum(report->by))
 		tally_json_u64(json, "aggregate-number", part->cpus);
 }
@@ -106,7 +110,8 @@ static void show_times(struct tally_json *json, const struct tally_stat_report *
 	maybe(json, "elapsed_sigma_ns", report->elapsed.count > 1 && !report->is_interval,
 	      tally_spread_sigma(&report->elapsed));
 	maybe(json, "user_ns", table->has_cpu_times, table->user_ns);
-	maybe(json, "user_sigma_ns", table->has_cpu_times && report->user.count > 1, tally_spread_sigma(&report->user));
+	maybe(json, "user_sigma_ns", table->has_cpu_times && report->user.count > 1,
+	      tally_spread_sigma(&report->user));
 	maybe(json, "system_ns", table->has_cpu_times, table->system_ns);
 	maybe(json, "system_sigma_ns", table->has_cpu_times && report->system.count > 1,
 	      tally_spread_sigma(&report->system));
@@ -138,7 +143,8 @@ static void show(struct tally_stat_view *view, const struct tally_stat_report *r
 	view->out->failed |= !rows;
 	free(rows);
 	tally_json_end(&json);
-	bool has_verdict = !report->by && tally_count_verdict(&report->table, verdict, sizeof(verdict));
+	bool has_verdict = !report->by &&
+			   tally_count_verdict(&report->table, verdict, sizeof(verdict));
 	tally_json_text(&json, "reading", has_verdict ? verdict : NULL);
 	tally_json_array(&json, "notes");
 	for (size_t i = 0; i < report->note_count; i++)

@@ -8,15 +8,17 @@
 const char *tally_stat_part_name(enum tally_count_by by)
 {
 	static const char *const names[] = {
-		[TALLY_COUNT_BY_CPU] = "cpu",	    [TALLY_COUNT_BY_CORE] = "core", [TALLY_COUNT_BY_DIE] = "die",
-		[TALLY_COUNT_BY_SOCKET] = "socket", [TALLY_COUNT_BY_NODE] = "node", [TALLY_COUNT_BY_THREAD] = "thread",
+		[TALLY_COUNT_BY_CPU] = "cpu",   [TALLY_COUNT_BY_CORE] = "core",
+		[TALLY_COUNT_BY_DIE] = "die",   [TALLY_COUNT_BY_SOCKET] = "socket",
+		[TALLY_COUNT_BY_NODE] = "node", [TALLY_COUNT_BY_THREAD] = "thread",
 	};
 	return names[by];
 }
 
 bool tally_stat_part_is_sum(enum tally_count_by by)
 {
-	return by != TALLY_COUNT_BY_NOTHING && by != TALLY_COUNT_BY_CPU && by != TALLY_COUNT_BY_THREAD;
+	return by != TALLY_COUNT_BY_NOTHING && by != TALLY_COUNT_BY_CPU &&
+	       by != TALLY_COUNT_BY_THREAD;
 }
 
 bool tally_stat_has_cgroups(const struct tally_stat_report *report)
@@ -47,13 +49,13 @@ static bool is_of_whole(const struct tally_count *row, size_t part)
 static bool is_hidden(const struct tally_stat_view *view, const struct tally_stat_report *report,
 		      const struct tally_count *row)
 {
-	bool is_nothing = row->state == TALLY_COUNT_OK ||
-			  (row->state == TALLY_COUNT_NOT_COUNTED && report->by == TALLY_COUNT_BY_THREAD);
+	bool is_nothing = row->state == TALLY_COUNT_OK || (row->state == TALLY_COUNT_NOT_COUNTED &&
+							   report->by == TALLY_COUNT_BY_THREAD);
 	return view->hides_zero && is_nothing && row->value == 0;
 }
 
-struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view, const struct tally_stat_report *report,
-				       size_t *count)
+struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view,
+				       const struct tally_stat_report *report, size_t *count)
 {
 	size_t events = report->table.count, all = events * report->part_count;
 	bool by_event = report->by == TALLY_COUNT_BY_CPU || report->by == TALLY_COUNT_BY_THREAD;
@@ -63,7 +65,9 @@ struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view, const
 		size_t part = by_event ? i % report->part_count : i / events;
 		size_t event = by_event ? i / report->part_count : i % events;
 		struct tally_stat_row *row = &rows[*count];
-		*row = (struct tally_stat_row){ .part = &report->parts[part], .table = report->table, .index = event };
+		*row = (struct tally_stat_row){ .part = &report->parts[part],
+						.table = report->table,
+						.index = event };
 		row->table.rows += part * events;
 		row->count = &row->table.rows[event];
 		if (report->by)

@@ -14,13 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_MAX = 192, VALUE_WIDTH = 18, VALUE_WIDTH_MIN = 12, NAME_WIDTH_MIN = 20, NAME_WIDTH_MAX = 48, COMMENT_WIDTH_MAX = 64 };
+enum {
+	TEXT_MAX = 192,
+	VALUE_WIDTH = 18,
+	VALUE_WIDTH_MIN = 12,
+	NAME_WIDTH_MIN = 20,
+	NAME_WIDTH_MAX = 48,
+	COMMENT_WIDTH_MAX = 64
+};
 
 enum ink { INK_PLAIN, INK_DIM, INK_BOLD, INK_WARN };
 
 struct line {
 	char place[TEXT_MAX];
-	char value[TEXT_MAX], unit[16], name[TEXT_MAX], cgroup[TEXT_MAX], comment[TEXT_MAX], tail[TEXT_MAX];
+	char value[TEXT_MAX], unit[16], name[TEXT_MAX], cgroup[TEXT_MAX], comment[TEXT_MAX],
+		tail[TEXT_MAX];
 	bool is_missing;
 };
 
@@ -45,7 +53,8 @@ void tally_stat_number(double value, int decimals, char *out, size_t size)
 	tally_number_group(digits, out, size);
 }
 
-double tally_stat_shown(const struct tally_count *row, double value, const char **unit, int *decimals)
+double tally_stat_shown(const struct tally_count *row, double value, const char **unit,
+			int *decimals)
 {
 	bool is_tool = row->type == TALLY_TYPE_TOOL; /* perf has these in ns */
 	bool is_clock = !strcmp(row->unit, "ns") && !is_tool;
@@ -87,32 +96,39 @@ static void comment_of(const struct tally_count_table *table, size_t index, char
 		char number[64];
 		tally_stat_number(m->value, m->decimals, number, sizeof(number));
 		if (m->unit_first)
-			used += (size_t)snprintf(out + used, size - used, "%s%s %s", i ? ", " : "", m->unit, number);
+			used += (size_t)snprintf(out + used, size - used, "%s%s %s", i ? ", " : "",
+						 m->unit, number);
 		else
-			used += (size_t)snprintf(out + used, size - used, i ? ", %s %s" : "%9s %s", number, m->unit);
+			used += (size_t)snprintf(out + used, size - used, i ? ", %s %s" : "%9s %s",
+						 number, m->unit);
 	}
 }
 
 /* A tool's times have no better one, but for /proc's, which are in ticks. */
 static bool has_usual_source(const struct tally_count *row)
 {
-	return row->type == TALLY_TYPE_TOOL ? strcmp(row->source, "/proc") != 0 : !strcmp(row->source, "kernel");
+	return row->type == TALLY_TYPE_TOOL ? strcmp(row->source, "/proc") != 0
+					    : !strcmp(row->source, "kernel");
 }
 
-static void tail_of(const struct tally_stat_report *report, const struct tally_count *row, char *out, size_t size)
+static void tail_of(const struct tally_stat_report *report, const struct tally_count *row,
+		    char *out, size_t size)
 {
 	size_t used = 0;
 	out[0] = 0;
 	if (row->state != TALLY_COUNT_OK)
 		return;
 	if (row->spread.count > 1 && report->runs > 1)
-		used += (size_t)snprintf(out + used, size - used, "± %5.2f %%  ", tally_spread_percent(&row->spread));
+		used += (size_t)snprintf(out + used, size - used, "± %5.2f %%  ",
+					 tally_spread_percent(&row->spread));
 	if (row->was_scaled && used < size)
 		used += (size_t)snprintf(out + used, size - used, "(%.0f %% of the time, scaled)  ",
 					 100 * tally_count_share(row));
 	if (row->quality && used < size) {
-		bool is_user = !strcmp(row->quality, "exact") && row->excludes & TALLY_ATTR_EXCLUDE_KERNEL;
-		used += (size_t)snprintf(out + used, size - used, "(%s%s)  ", row->quality, is_user ? ", user" : "");
+		bool is_user = !strcmp(row->quality, "exact") &&
+			       row->excludes & TALLY_ATTR_EXCLUDE_KERNEL;
+		used += (size_t)snprintf(out + used, size - used, "(%s%s)  ", row->quality,
+					 is_user ? ", user" : "");
 	} else if (!has_usual_source(row) && used < size)
 		used += (size_t)snprintf(out + used, size - used, "(%s)  ", row->source);
 	if (row->reason && used < size)
@@ -120,7 +136,8 @@ static void tail_of(const struct tally_stat_report *report, const struct tally_c
 }
 
 /* What the row is of: "S0-D0-C1     2". */
-static void place_of(const struct tally_stat_report *report, const struct tally_count_part *part, char *out, size_t size)
+static void place_of(const struct tally_stat_report *report, const struct tally_count_part *part,
+		     char *out, size_t size)
 {
 	char label[TEXT_MAX];
 	out[0] = 0;
@@ -163,7 +180,8 @@ static void fill_line(const struct tally_stat_view *view, const struct tally_sta
 	if (missing)
 		snprintf(line->value, sizeof(line->value), "%s", missing);
 	if (missing)
-		snprintf(line->comment, sizeof(line->comment), "%.180s", row->reason ? row->reason : "");
+		snprintf(line->comment, sizeof(line->comment), "%.180s",
+			 row->reason ? row->reason : "");
 	else
 		comment_of(&shown->table, shown->index, line->comment, sizeof(line->comment));
 	tail_of(report, row, line->tail, sizeof(line->tail));
@@ -180,7 +198,8 @@ static void widen(int *column, const char *text, int maximum)
 		*column = width(text);
 }
 
-static void show_line(struct tally_stat_view *view, const struct line *line, const struct columns *columns)
+static void show_line(struct tally_stat_view *view, const struct line *line,
+		      const struct columns *columns)
 {
 	struct tally_buffer *out = view->out;
 	if (columns->place) {
@@ -215,10 +234,12 @@ static void show_line(struct tally_stat_view *view, const struct line *line, con
 	tally_buffer_char(out, '\n');
 }
 
-static struct columns measure(const struct tally_stat_view *view, const struct tally_stat_report *report,
+static struct columns measure(const struct tally_stat_view *view,
+			      const struct tally_stat_report *report,
 			      const struct tally_stat_row *rows, size_t count)
 {
-	struct columns columns = { .value = report->by ? VALUE_WIDTH_MIN : VALUE_WIDTH, .name = NAME_WIDTH_MIN };
+	struct columns columns = { .value = report->by ? VALUE_WIDTH_MIN : VALUE_WIDTH,
+				   .name = NAME_WIDTH_MIN };
 	if (report->by) /* there are more columns: names need no more room than they take */
 		columns.name = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -234,12 +255,14 @@ static struct columns measure(const struct tally_stat_view *view, const struct t
 	return columns;
 }
 
-static void show_interval_heading(struct tally_stat_view *view, const struct tally_stat_report *report,
+static void show_interval_heading(struct tally_stat_view *view,
+				  const struct tally_stat_report *report,
 				  const struct columns *columns)
 {
 	tally_buffer_printf(view->out, "%12s ", "seconds");
 	if (columns->place)
-		tally_buffer_printf(view->out, "%-*s ", columns->place, tally_stat_part_name(report->by));
+		tally_buffer_printf(view->out, "%-*s ", columns->place,
+				    tally_stat_part_name(report->by));
 	tally_buffer_printf(view->out, "%*s %-6s%s\n", columns->value, "count", "unit", "event");
 }
 
@@ -270,7 +293,8 @@ static void show_time(struct tally_stat_view *view, const struct tally_stat_repo
 	tally_stat_number(spread->mean / 1e9, 9, number, sizeof(number));
 	tally_buffer_printf(view->out, "%*s s     %s", VALUE_WIDTH, number, what);
 	if (report->runs > 1)
-		tally_buffer_printf(view->out, "%*s± %5.2f %%", (int)(NAME_WIDTH_MIN + 2 - strlen(what)), "",
+		tally_buffer_printf(view->out, "%*s± %5.2f %%",
+				    (int)(NAME_WIDTH_MIN + 2 - strlen(what)), "",
 				    tally_spread_percent(spread));
 	tally_buffer_char(view->out, '\n');
 }
@@ -278,13 +302,15 @@ static void show_time(struct tally_stat_view *view, const struct tally_stat_repo
 static void show_ending(struct tally_stat_view *view, const struct tally_stat_report *report)
 {
 	if (report->was_limited)
-		tally_buffer_text(view->out, "\n The command was stopped at the limit that was asked for.\n");
+		tally_buffer_text(view->out,
+				  "\n The command was stopped at the limit that was asked for.\n");
 	else if (report->end_signal)
-		tally_buffer_printf(view->out, "\n The command was ended by signal %d (%s).\n", report->end_signal,
-				    strsignal(report->end_signal));
-	else if (report->was_interrupted && report->runs_wanted > 1 && report->runs < report->runs_wanted)
-		tally_buffer_printf(view->out, "\n Interrupted after %lu of %lu runs.\n", report->runs,
-				    report->runs_wanted);
+		tally_buffer_printf(view->out, "\n The command was ended by signal %d (%s).\n",
+				    report->end_signal, strsignal(report->end_signal));
+	else if (report->was_interrupted && report->runs_wanted > 1 &&
+		 report->runs < report->runs_wanted)
+		tally_buffer_printf(view->out, "\n Interrupted after %lu of %lu runs.\n",
+				    report->runs, report->runs_wanted);
 }
 
 /* Breaks at blanks, so that a note stays in its column. */
@@ -372,9 +398,11 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 	}
 	show_heading(view, report);
 	show_rows(view, report);
-	if (report->table.count && (report->elapsed.count || report->user.count || report->system.count))
+	if (report->table.count &&
+	    (report->elapsed.count || report->user.count || report->system.count))
 		tally_buffer_char(view->out, '\n');
-	show_time(view, report, &report->elapsed, report->table.is_simulated ? "elapsed, simulated" : "elapsed");
+	show_time(view, report, &report->elapsed,
+		  report->table.is_simulated ? "elapsed, simulated" : "elapsed");
 	show_time(view, report, &report->user, "user");
 	show_time(view, report, &report->system, "sys");
 	if (report->machine_short) {
@@ -383,7 +411,8 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 		paint(view, INK_PLAIN);
 	}
 	show_ending(view, report);
-	bool has_verdict = !report->by && tally_count_verdict(&report->table, verdict, sizeof(verdict));
+	bool has_verdict = !report->by &&
+			   tally_count_verdict(&report->table, verdict, sizeof(verdict));
 	if (has_verdict || report->note_count)
 		tally_buffer_char(view->out, '\n');
 	if (has_verdict) {
@@ -399,7 +428,9 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 /* Our own signs get their plain spelling; what else is not ASCII came from outside. */
 static void append_ascii(struct tally_buffer *out, const char *text)
 {
-	static const struct { const char *sign, *plain; } signs[] = { { "±", "+-" }, { "σ", "sigma" }, { "…", "..." } };
+	static const struct {
+		const char *sign, *plain;
+	} signs[] = { { "±", "+-" }, { "σ", "sigma" }, { "…", "..." } };
 	while (*text) {
 		size_t i = 0, count = sizeof(signs) / sizeof(signs[0]);
 		while (i < count && strncmp(text, signs[i].sign, strlen(signs[i].sign)) != 0)

@@ -17,7 +17,8 @@ struct tally_stat_view {
 	bool is_plain;         /* table: no commas in numbers */
 	bool clears;           /* table: the screen is cleared before each interval */
 	bool hides_zero;       /* rows that counted 0 are left out */
-	unsigned columns;      /* table: the terminal's, 0: it is none and the heading stays whole */
+	/* table: the terminal's, 0: it is none and the heading stays whole */
+	unsigned columns;
 	unsigned long reports; /* shown so far: headings stand above the first */
 	size_t notes_shown;    /* table, intervals: a new one is shown when it comes */
 };
@@ -28,7 +29,8 @@ struct tally_stat_view_ops {
 	void (*show)(struct tally_stat_view *view, const struct tally_stat_report *report);
 };
 
-extern const struct tally_stat_view_ops tally_stat_view_table, tally_stat_view_csv, tally_stat_view_json;
+extern const struct tally_stat_view_ops tally_stat_view_table, tally_stat_view_csv,
+	tally_stat_view_json;
 
 /* A row, and what it stands in: its part's rows, for metrics. */
 struct tally_stat_row {
@@ -38,10 +40,10 @@ struct tally_stat_row {
 	size_t index; /* in the table */
 };
 
-/* All rows in the order in which they are shown, which is perf's: of CPUs and threads event by event (the largest
- * threads first), else part by part.  malloc'd; NULL: out of memory. */
-struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view, const struct tally_stat_report *report,
-				       size_t *count);
+/* All rows in the order in which they are shown, which is perf's: of CPUs and threads event by
+ * event (the largest threads first), else part by part.  malloc'd; NULL: out of memory. */
+struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view,
+				       const struct tally_stat_report *report, size_t *count);
 
 /* perf's name for what a row is a part of: "cpu", "core", … or NULL of a whole. */
 const char *tally_stat_part_name(enum tally_count_by by);
@@ -58,6 +60,7 @@ const char *tally_stat_missing_text(const struct tally_count *row);
 void tally_stat_number(double value, int decimals, char *out, size_t size);
 
 /* The value and unit as people read them: clocks in msec.  `decimals` for the value. */
-double tally_stat_shown(const struct tally_count *row, double value, const char **unit, int *decimals);
+double tally_stat_shown(const struct tally_count *row, double value, const char **unit,
+			int *decimals);
 
 #endif

@@ -13,10 +13,11 @@ struct tally_timeline_view {
 };
 
 /* 0 or -ENOMEM. */
-int tally_timeline_text(const struct tally_activity *activity, const struct tally_timeline_view *view,
-			struct tally_buffer *out);
+int tally_timeline_text(const struct tally_activity *activity,
+			const struct tally_timeline_view *view, struct tally_buffer *out);
 
-/* Trace Event Format: a track for each CPU with who ran on it, one for each task with its marks.  0 or -ENOMEM. */
+/* Trace Event Format: a track for each CPU with who ran on it, one for each task with its marks.  0
+ * or -ENOMEM. */
 int tally_timeline_trace(const struct tally_activity *activity, struct tally_buffer *out);
 
 #endif

@@ -39,14 +39,16 @@ static const char *colour(const struct chart *chart, const char *code)
 	return chart->view->colours ? code : "";
 }
 
-static struct strip *strip_of(struct strips *strips, struct tally_map *index, uint64_t key, const struct chart *chart)
+static struct strip *strip_of(struct strips *strips, struct tally_map *index, uint64_t key,
+			      const struct chart *chart)
 {
 	bool added;
 	uint64_t *slot = tally_map_put(index, key, &added);
 	if (!slot)
 		return NULL;
 	if (added) {
-		struct strip strip = { .cells = calloc(chart->width, sizeof(double)), .id = (uint32_t)key,
+		struct strip strip = { .cells = calloc(chart->width, sizeof(double)),
+				       .id = (uint32_t)key,
 				       .event = (uint32_t)(key >> 32) };
 		*slot = strips->count;
 		if (!strip.cells || tally_vector_push(strips, strip) < 0) {
@@ -69,22 +71,27 @@ static void release_strips(struct strips *strips, struct tally_map *index)
 static void fill(const struct chart *chart, struct strip *strip, uint64_t start, uint64_t end)
 {
 	uint64_t first = chart->activity->first;
-	double from = start > first ? (double)(start - first) : 0, to = end > first ? (double)(end - first) : 0;
+	double from = start > first ? (double)(start - first) : 0,
+	       to = end > first ? (double)(end - first) : 0;
 	strip->total += to - from;
-	for (unsigned cell = (unsigned)(from / chart->cell_ns); cell < chart->width && cell * chart->cell_ns < to; cell++) {
-		double left = tally_larger(from, cell * chart->cell_ns), right = tally_smaller(to, (cell + 1) * chart->cell_ns);
+	for (unsigned cell = (unsigned)(from / chart->cell_ns);
+	     cell < chart->width && cell * chart->cell_ns < to; cell++) {
+		double left = tally_larger(from, cell * chart->cell_ns),
+		       right = tally_smaller(to, (cell + 1) * chart->cell_ns);
 		if (right > left)
 			strip->cells[cell] += right - left;
 	}
 }
 
-static int gather_ran(const struct chart *chart, bool by_cpu, struct strips *strips, struct tally_map *index)
+static int gather_ran(const struct chart *chart, bool by_cpu, struct strips *strips,
+		      struct tally_map *index)
 {
 	for (size_t i = 0; i < chart->activity->ran.count; i++) {
 		const struct tally_ran *ran = &chart->activity->ran.items[i];
 		if (by_cpu && ran->cpu == UINT32_MAX)
 			continue;
-		struct strip *strip = strip_of(strips, index, by_cpu ? ran->cpu : ran->thread, chart);
+		struct strip *strip = strip_of(strips, index, by_cpu ? ran->cpu : ran->thread,
+					       chart);
 		if (!strip)
 			return -ENOMEM;
 		fill(chart, strip, ran->start, ran->end);
@@ -98,7 +105,8 @@ static int gather_marks(const struct chart *chart, struct strips *strips, struct
 {
 	for (size_t i = 0; i < chart->activity->marks.count; i++) {
 		const struct tally_mark *mark = &chart->activity->marks.items[i];
-		struct strip *strip = strip_of(strips, index, (uint64_t)mark->event << 32 | mark->thread, chart);
+		struct strip *strip = strip_of(strips, index,
+					       (uint64_t)mark->event << 32 | mark->thread, chart);
 		if (!strip)
 			return -ENOMEM;
 		double at = (double)(mark->time - chart->activity->first) / chart->cell_ns;
@@ -111,10 +119,13 @@ static int gather_marks(const struct chart *chart, struct strips *strips, struct
 static int by_order(const void *left, const void *right)
 {
 	const struct strip *a = left, *b = right;
-	return a->order < b->order ? 1 : a->order > b->order ? -1 : a->id < b->id ? -1 : a->id > b->id;
+	return a->order < b->order   ? 1
+	       : a->order > b->order ? -1
+	       : a->id < b->id       ? -1
+				     : a->id > b->id;
 }
 
-/* ---- drawing ------------------------------------------------------------------------------------------- */
+/* ---- drawing ------------------------------------------------------------- */
 
 static void put_cells(const struct chart *chart, const struct strip *strip, double full)
 {
@@ -122,7 +133,9 @@ static void put_cells(const struct chart *chart, const struct strip *strip, doub
 	static const char ascii[] = " .:-=+*%#";
 	for (unsigned cell = 0; cell < chart->width; cell++) {
 		double share = full > 0 ? strip->cells[cell] / full : 0;
-		unsigned level = share <= 0 ? 0 : share >= 1 ? LEVELS : 1 + (unsigned)(share * (LEVELS - 1));
+		unsigned level = share <= 0   ? 0
+				 : share >= 1 ? LEVELS
+					      : 1 + (unsigned)(share * (LEVELS - 1));
 		if (chart->view->ascii)
 			tally_buffer_char(chart->out, ascii[level]);
 		else
@@ -157,9 +170,11 @@ static void put_axis(const struct chart *chart)
 	for (unsigned tick = 0; tick * step < span; tick++) {
 		char text[32];
 		unsigned where = (unsigned)(tick * step / chart->cell_ns);
-		int length = snprintf(text, sizeof(text), "%s%.*f %s", chart->view->ascii ? "|" : "╷", digits,
-				      tick * step / scale, unit);
-		unsigned shown = (unsigned)length - (chart->view->ascii ? 0 : 2); /* the line takes three bytes */
+		int length = snprintf(text, sizeof(text), "%s%.*f %s",
+				      chart->view->ascii ? "|" : "╷", digits, tick * step / scale,
+				      unit);
+		/* the line takes three bytes */
+		unsigned shown = (unsigned)length - (chart->view->ascii ? 0 : 2);
 		if (where < at || where + shown > chart->width)
 			continue;
 		tally_buffer_printf(chart->out, "%*s%s", (int)(where - at), "", text);
@@ -178,14 +193,16 @@ static void put_cpus(const struct chart *chart, const struct strips *strips)
 		put_label(chart, label);
 		tally_buffer_text(chart->out, colour(chart, "\x1b[36m"));
 		put_cells(chart, strip, chart->cell_ns);
-		tally_buffer_printf(chart->out, "%s %6.1f %%\n", colour(chart, "\x1b[0m"), 100 * strip->total / span);
+		tally_buffer_printf(chart->out, "%s %6.1f %%\n", colour(chart, "\x1b[0m"),
+				    100 * strip->total / span);
 	}
 }
 
 static void put_marks_of(const struct chart *chart, const struct strips *marks, uint32_t thread)
 {
 	size_t events;
-	const struct tally_recorded_event *named = tally_perfdata_events(chart->activity->recording->data, &events);
+	const struct tally_recorded_event *named = tally_perfdata_events(
+		chart->activity->recording->data, &events);
 	for (size_t i = 0; i < marks->count; i++) {
 		const struct strip *strip = &marks->items[i];
 		double most = 1;
@@ -194,12 +211,14 @@ static void put_marks_of(const struct chart *chart, const struct strips *marks, 
 			continue;
 		for (unsigned cell = 0; cell < chart->width; cell++)
 			most = tally_larger(most, strip->cells[cell]);
-		const char *name = named[strip->event].name, *colon = strlen(name) > LABEL_WIDTH - 3 ? strchr(name, ':') : NULL;
+		const char *name = named[strip->event].name,
+			   *colon = strlen(name) > LABEL_WIDTH - 3 ? strchr(name, ':') : NULL;
 		snprintf(label, sizeof(label), "  %s", colon && colon[1] ? colon + 1 : name);
 		put_label(chart, label);
 		tally_buffer_text(chart->out, colour(chart, "\x1b[33m"));
 		put_cells(chart, strip, most);
-		tally_buffer_printf(chart->out, "%s %8.0f x\n", colour(chart, "\x1b[0m"), strip->total);
+		tally_buffer_printf(chart->out, "%s %8.0f x\n", colour(chart, "\x1b[0m"),
+				    strip->total);
 	}
 }
 
@@ -212,25 +231,29 @@ static void put_task_label(const struct chart *chart, uint32_t thread)
 	put_label(chart, label);
 }
 
-static void put_tasks(const struct chart *chart, const struct strips *strips, const struct strips *marks)
+static void put_tasks(const struct chart *chart, const struct strips *strips,
+		      const struct strips *marks)
 {
 	for (size_t i = 0; i < strips->count && i < chart->view->tasks; i++) {
 		const struct strip *strip = &strips->items[i];
 		put_task_label(chart, strip->id);
 		tally_buffer_text(chart->out, colour(chart, "\x1b[32m"));
 		put_cells(chart, strip, chart->cell_ns);
-		tally_buffer_printf(chart->out, "%s %8.3f s\n", colour(chart, "\x1b[0m"), strip->total / 1e9);
+		tally_buffer_printf(chart->out, "%s %8.3f s\n", colour(chart, "\x1b[0m"),
+				    strip->total / 1e9);
 		put_marks_of(chart, marks, strip->id);
 	}
 	size_t more = strips->count > chart->view->tasks ? strips->count - chart->view->tasks : 0;
 	if (more)
-		tally_buffer_printf(chart->out, "%s%s task%s more; -n shows %s%s\n", colour(chart, "\x1b[2m"),
-				    tally_number(more), more == 1 ? "" : "s", more == 1 ? "it" : "them", colour(chart, "\x1b[0m"));
+		tally_buffer_printf(chart->out, "%s%s task%s more; -n shows %s%s\n",
+				    colour(chart, "\x1b[2m"), tally_number(more),
+				    more == 1 ? "" : "s", more == 1 ? "it" : "them",
+				    colour(chart, "\x1b[0m"));
 }
 
 /* Tasks that only marks tell of, behind those that ran. */
-static int add_marked_tasks(const struct chart *chart, const struct strips *marks, struct strips *tasks,
-			    struct tally_map *index)
+static int add_marked_tasks(const struct chart *chart, const struct strips *marks,
+			    struct strips *tasks, struct tally_map *index)
 {
 	for (size_t i = 0; i < marks->count; i++)
 		if (!strip_of(tasks, index, marks->items[i].id, chart))
@@ -244,18 +267,24 @@ static void put_head(const struct chart *chart, size_t tasks)
 					       "by samples: a cell is as full as they say" };
 	const struct tally_activity *activity = chart->activity;
 	tally_buffer_printf(chart->out, "%s%.3f s of %s task%s", colour(chart, "\x1b[1m"),
-			    (double)(activity->last - activity->first) / 1e9, tally_number(tasks), tasks == 1 ? "" : "s");
+			    (double)(activity->last - activity->first) / 1e9, tally_number(tasks),
+			    tasks == 1 ? "" : "s");
 	if (activity->cpu_count) /* 0: the samples don't tell */
-		tally_buffer_printf(chart->out, " on %u CPU%s", activity->cpu_count, activity->cpu_count == 1 ? "" : "s");
-	tally_buffer_printf(chart->out, ", %s%s\n\n", activity->ran.count ? sources[activity->source] : "by what happened",
+		tally_buffer_printf(chart->out, " on %u CPU%s", activity->cpu_count,
+				    activity->cpu_count == 1 ? "" : "s");
+	tally_buffer_printf(chart->out, ", %s%s\n\n",
+			    activity->ran.count ? sources[activity->source] : "by what happened",
 			    colour(chart, "\x1b[0m"));
 }
 
-int tally_timeline_text(const struct tally_activity *activity, const struct tally_timeline_view *view,
-			struct tally_buffer *out)
+int tally_timeline_text(const struct tally_activity *activity,
+			const struct tally_timeline_view *view, struct tally_buffer *out)
 {
 	unsigned columns = view->columns < COLUMNS_MIN ? COLUMNS_MIN : view->columns;
-	struct chart chart = { .activity = activity, .view = view, .out = out, .width = columns - LABEL_WIDTH - FIGURE_WIDTH };
+	struct chart chart = { .activity = activity,
+			       .view = view,
+			       .out = out,
+			       .width = columns - LABEL_WIDTH - FIGURE_WIDTH };
 	struct strips cpus = { 0 }, tasks = { 0 }, marks = { 0 };
 	struct tally_map cpu_index = { 0 }, task_index = { 0 }, mark_index = { 0 };
 	uint64_t span = activity->last > activity->first ? activity->last - activity->first : 1;

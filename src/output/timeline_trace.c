@@ -7,10 +7,12 @@
 
 enum { CPUS_PID = 0 /* the process whose threads are the CPUs: no task has its number */ };
 
-static void put_start(struct tally_json *json, const struct tally_activity *activity, const char *name, const char *phase,
-		      uint32_t pid, uint32_t tid, uint64_t time)
+static void put_start(struct tally_json *json, const struct tally_activity *activity,
+		      const char *name, const char *phase, uint32_t pid, uint32_t tid,
+		      uint64_t time)
 {
-	tally_trace_event_start(json, name, phase, pid, tid, time > activity->first ? time - activity->first : 0);
+	tally_trace_event_start(json, name, phase, pid, tid,
+				time > activity->first ? time - activity->first : 0);
 }
 
 static void put_names(struct tally_json *json, const struct tally_activity *activity)
@@ -25,7 +27,8 @@ static void put_names(struct tally_json *json, const struct tally_activity *acti
 }
 
 /* Twice: on its CPU's track by the task's name, on the task's by the CPU's. */
-static void put_ran(struct tally_json *json, const struct tally_activity *activity, const struct tally_ran *ran)
+static void put_ran(struct tally_json *json, const struct tally_activity *activity,
+		    const struct tally_ran *ran)
 {
 	const struct tally_thread *task = &activity->recording->tasks.threads.items[ran->thread];
 	char name[64];
@@ -34,25 +37,30 @@ static void put_ran(struct tally_json *json, const struct tally_activity *activi
 			snprintf(name, sizeof(name), "CPU %u", ran->cpu);
 		else
 			snprintf(name, sizeof(name), "%s %u",
-				 on_task ? "running" : tally_activity_comm(activity, ran->thread), task->tid);
+				 on_task ? "running" : tally_activity_comm(activity, ran->thread),
+				 task->tid);
 		if (!on_task && ran->cpu == UINT32_MAX)
 			continue;
-		put_start(json, activity, name, "X", on_task ? task->pid : CPUS_PID, on_task ? task->tid : ran->cpu, ran->start);
+		put_start(json, activity, name, "X", on_task ? task->pid : CPUS_PID,
+			  on_task ? task->tid : ran->cpu, ran->start);
 		tally_json_double(json, "dur", (double)(ran->end - ran->start) / 1e3);
 		if (activity->source != TALLY_ACTIVITY_SAMPLES) {
 			tally_json_object(json, "args");
-			tally_json_text(json, "left", ran->preempted ? "preempted" : "gave up the CPU");
+			tally_json_text(json, "left",
+					ran->preempted ? "preempted" : "gave up the CPU");
 			tally_json_end(json);
 		}
 		tally_json_end(json);
 	}
 }
 
-static void put_mark(struct tally_json *json, const struct tally_activity *activity, const struct tally_mark *mark)
+static void put_mark(struct tally_json *json, const struct tally_activity *activity,
+		     const struct tally_mark *mark)
 {
 	const struct tally_thread *task = &activity->recording->tasks.threads.items[mark->thread];
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(activity->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(activity->recording->data,
+									  &count);
 	put_start(json, activity, events[mark->event].name, "i", task->pid, task->tid, mark->time);
 	tally_json_text(json, "s", "t");
 	if (mark->text != UINT32_MAX || mark->cpu != UINT32_MAX) {
@@ -60,7 +68,8 @@ static void put_mark(struct tally_json *json, const struct tally_activity *activ
 		if (mark->cpu != UINT32_MAX)
 			tally_json_u64(json, "cpu", mark->cpu);
 		if (mark->text != UINT32_MAX)
-			tally_json_text(json, "text", tally_buffer_string(&activity->texts) + mark->text);
+			tally_json_text(json, "text",
+					tally_buffer_string(&activity->texts) + mark->text);
 		tally_json_end(json);
 	}
 	tally_json_end(json);

@@ -1,5 +1,6 @@
-/* Layouts: perf's tools/lib/perf/include/perf/event.h, as structs of u32 and u64 with strings and arrays behind.
- * What a record has behind its known fields is shown as bytes, so that nothing of it is hidden. */
+/* Layouts: perf's tools/lib/perf/include/perf/event.h, as structs of u32 and u64 with strings and
+ * arrays behind.  What a record has behind its known fields is shown as bytes, so that nothing of
+ * it is hidden. */
 #include "output/tool_record_dump.h"
 
 #include "base/reader.h"
@@ -50,7 +51,8 @@ static void put_rest(struct tally_reader *reader, size_t size, struct tally_buff
 }
 
 /* A list of equal entries: u64 count, then `words` u64 each. */
-static void put_list(struct tally_reader *reader, const char *const *names, unsigned words, struct tally_buffer *out)
+static void put_list(struct tally_reader *reader, const char *const *names, unsigned words,
+		     struct tally_buffer *out)
 {
 	uint64_t count = tally_reader_u64(reader);
 	tally_buffer_char(out, ' ');
@@ -59,7 +61,8 @@ static void put_list(struct tally_reader *reader, const char *const *names, unsi
 		for (unsigned k = 0; k < words; k++) {
 			uint64_t value = tally_reader_u64(reader);
 			if (!reader->failed)
-				tally_buffer_printf(out, "%s%s=%" PRId64, i || k ? " " : "", names[k], (int64_t)value);
+				tally_buffer_printf(out, "%s%s=%" PRId64, i || k ? " " : "",
+						    names[k], (int64_t)value);
 		}
 	tally_buffer_char(out, ']');
 }
@@ -91,12 +94,14 @@ static void put_attr(struct tally_reader *reader, size_t size, struct tally_buff
 	if (attr_size >= used)
 		tally_reader_bytes(reader, attr_size - used);
 	tally_buffer_text(out, " ids=[");
-	for (bool first = true; !reader->failed && size - tally_reader_offset(reader) >= 8; first = false)
+	for (bool first = true; !reader->failed && size - tally_reader_offset(reader) >= 8;
+	     first = false)
 		tally_buffer_printf(out, "%s%" PRIu64, first ? "" : " ", tally_reader_u64(reader));
 	tally_buffer_char(out, ']');
 }
 
-static void put_build_id(struct tally_reader *reader, uint16_t misc, size_t size, struct tally_buffer *out)
+static void put_build_id(struct tally_reader *reader, uint16_t misc, size_t size,
+			 struct tally_buffer *out)
 {
 	put_u32(reader, "pid", out);
 	const uint8_t *id = tally_reader_bytes(reader, 24);
@@ -156,7 +161,8 @@ static void put_auxtrace_error(struct tally_reader *reader, size_t size, struct 
 	put_hex(reader, "ip", out);
 	put_u64(reader, "time", out);
 	size_t left = size - tally_reader_offset(reader);
-	const char *text = reader->failed ? NULL : tally_reader_bytes(reader, left < 64 ? left : 64);
+	const char *text = reader->failed ? NULL
+					  : tally_reader_bytes(reader, left < 64 ? left : 64);
 	if (text)
 		put_text("message", text, left < 64 ? left : 64, out);
 }
@@ -173,7 +179,8 @@ static void put_auxtrace(struct tally_reader *reader, struct tally_buffer *out)
 
 static void put_time_conv(struct tally_reader *reader, struct tally_buffer *out)
 {
-	static const char *const names[] = { "time_shift", "time_mult", "time_zero", "time_cycles", "time_mask" };
+	static const char *const names[] = { "time_shift", "time_mult", "time_zero", "time_cycles",
+					     "time_mask" };
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		put_u64(reader, names[i], out);
 }
@@ -190,7 +197,8 @@ static void put_stat(struct tally_reader *reader, struct tally_buffer *out)
 
 void tally_tool_record_dump(const struct tally_raw_record *raw, struct tally_buffer *out)
 {
-	static const char *const index_names[] = { "id", "idx", "cpu", "tid" }, *const stat_names[] = { "tag", "value" };
+	static const char *const index_names[] = { "id", "idx", "cpu", "tid" },
+				 *const stat_names[] = { "tag", "value" };
 	struct tally_record_header header;
 	struct tally_reader reader;
 	memcpy(&header, raw->bytes, sizeof(header));
@@ -198,7 +206,9 @@ void tally_tool_record_dump(const struct tally_raw_record *raw, struct tally_buf
 	tally_reader_bytes(&reader, sizeof(header));
 	switch (header.type) {
 	case TALLY_RECORD_HEADER_ATTR: put_attr(&reader, raw->size, out); break;
-	case TALLY_RECORD_HEADER_BUILD_ID: put_build_id(&reader, header.misc, raw->size, out); break;
+	case TALLY_RECORD_HEADER_BUILD_ID:
+		put_build_id(&reader, header.misc, raw->size, out);
+		break;
 	case TALLY_RECORD_HEADER_TRACING_DATA: put_u32(&reader, "size", out); break;
 	case TALLY_RECORD_HEADER_FEATURE: put_u64(&reader, "feature", out); break;
 	case TALLY_RECORD_ID_INDEX: put_list(&reader, index_names, 4, out); break;

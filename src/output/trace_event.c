@@ -1,7 +1,7 @@
 #include "output/trace_event.h"
 
-void tally_trace_event_start(struct tally_json *json, const char *name, const char *phase, uint32_t pid, uint32_t tid,
-			     uint64_t time_ns)
+void tally_trace_event_start(struct tally_json *json, const char *name, const char *phase,
+			     uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
 	tally_json_object(json, NULL);
 	tally_json_text(json, "name", name);
@@ -11,7 +11,8 @@ void tally_trace_event_start(struct tally_json *json, const char *name, const ch
 	tally_json_double(json, "ts", (double)time_ns / 1e3);
 }
 
-void tally_trace_event_name(struct tally_json *json, const char *what, uint32_t pid, uint32_t tid, const char *name)
+void tally_trace_event_name(struct tally_json *json, const char *what, uint32_t pid, uint32_t tid,
+			    const char *name)
 {
 	tally_json_object(json, NULL);
 	tally_json_text(json, "name", what);
@@ -28,8 +29,9 @@ void tally_trace_event_tasks(struct tally_json *json, const struct tally_tasks *
 {
 	for (size_t i = 0; i < tasks->threads.count; i++) {
 		const struct tally_thread *task = &tasks->threads.items[i];
-		const char *comm = task->comm == TALLY_STRING_NONE ? "[unknown]" :
-								     tally_strings_text(&tasks->strings, task->comm);
+		const char *comm = task->comm == TALLY_STRING_NONE
+					   ? "[unknown]"
+					   : tally_strings_text(&tasks->strings, task->comm);
 		if (!task->tid && !idle)
 			continue;
 		if (task->pid == task->tid)

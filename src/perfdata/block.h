@@ -1,9 +1,10 @@
-/* Pieces of memory that a recording's bytes pass through: what is read of a file, what came down a pipe, what was
- * unpacked.
+/* Pieces of memory that a recording's bytes pass through: what is read of a file, what came down a
+ * pipe, what was unpacked.
  *
- * One fills a block and goes on to the next; whoever still needs records in it holds it, so that records wait for
- * their turn where they are instead of being copied.  A block that nobody holds is filled again.  Blocks of a stock may be
- * taken, held and dropped by several threads; all else is one thread's.
+ * One fills a block and goes on to the next; whoever still needs records in it holds it, so that
+ * records wait for their turn where they are instead of being copied.  A block that nobody holds is
+ * filled again.  Blocks of a stock may be taken, held and dropped by several threads; all else is
+ * one thread's.
  */
 #ifndef TALLY_PERFDATA_BLOCK_H
 #define TALLY_PERFDATA_BLOCK_H
@@ -13,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Four of the largest records.  Blocks are read and walked through while they are in the second-level cache. */
+/* Four of the largest records.  Blocks are read and walked through while they are in the
+ * second-level cache. */
 enum { TALLY_BLOCK_BYTES = 256 << 10 };
 
 struct tally_block {

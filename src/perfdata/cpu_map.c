@@ -12,8 +12,8 @@ static void end_run(struct run *run)
 {
 	if (run->first > run->last)
 		return;
-	tally_buffer_printf(run->out, run->last > run->first ? "%s%ld-%ld" : "%s%ld", run->any ? "," : "", run->first,
-			    run->last);
+	tally_buffer_printf(run->out, run->last > run->first ? "%s%ld-%ld" : "%s%ld",
+			    run->any ? "," : "", run->first, run->last);
 	run->any = true;
 }
 

@@ -1,11 +1,13 @@
-/* Sets of CPUs in records: perf's struct perf_record_cpu_map_data (tools/lib/perf/include/perf/event.h). */
+/* Sets of CPUs in records: perf's struct perf_record_cpu_map_data
+ * (tools/lib/perf/include/perf/event.h). */
 #ifndef TALLY_PERFDATA_CPU_MAP_H
 #define TALLY_PERFDATA_CPU_MAP_H
 
 #include "base/buffer.h"
 #include "base/reader.h"
 
-/* Appends the set as "0-3,7"; -1 stands for any CPU.  Marks the reader as failed where the set doesn't fit. */
+/* Appends the set as "0-3,7"; -1 stands for any CPU.  Marks the reader as failed where the set
+ * doesn't fit. */
 void tally_cpu_map_text(struct tally_reader *reader, struct tally_buffer *out);
 
 #endif

@@ -1,10 +1,12 @@
-/* perf.data as it lies on disk, in the writer's byte order: tools/perf/Documentation/perf.data-file-format.txt.
+/* perf.data as it lies on disk, in the writer's byte order:
+ * tools/perf/Documentation/perf.data-file-format.txt.
  *
  *     file:  header | ids of each event | attributes | data | section table | mark of our own | feature sections
  *     pipe:  magic, 16 | HEADER_ATTR … | HEADER_FEATURE … | data, mixed with more of these
  *
- * The section table has one entry per bit of the header's bitmap, in the order of the bits.  tally's own section has no bit:
- * perf inject writes what has one by a function that it looks up behind the end of a table, and crashes.
+ * The section table has one entry per bit of the header's bitmap, in the order of the bits.
+ * tally's own section has no bit: perf inject writes what has one by a function that it looks up
+ * behind the end of a table, and crashes.
  */
 #ifndef TALLY_PERFDATA_DISK_H
 #define TALLY_PERFDATA_DISK_H
@@ -70,17 +72,23 @@ struct tally_disk_event_update {
 	uint64_t id;
 };
 
-enum { TALLY_EVENT_UPDATE_UNIT, TALLY_EVENT_UPDATE_SCALE, TALLY_EVENT_UPDATE_NAME, TALLY_EVENT_UPDATE_CPUS };
+enum {
+	TALLY_EVENT_UPDATE_UNIT,
+	TALLY_EVENT_UPDATE_SCALE,
+	TALLY_EVENT_UPDATE_NAME,
+	TALLY_EVENT_UPDATE_CPUS
+};
 
-/* HEADER_TRACING_DATA: `size` bytes follow the record, which is itself 12 bytes.  Of simpleperf's they are a part. */
+/* HEADER_TRACING_DATA: `size` bytes follow the record, which is itself 12 bytes.  Of simpleperf's
+ * they are a part. */
 struct tally_disk_tracing_record {
 	struct tally_record_header header;
 	uint32_t size;
 };
 _Static_assert(sizeof(struct tally_disk_tracing_record) == 12, "perf_record_header_tracing_data");
 
-/* simpleperf's own records (AOSP's system/extras/simpleperf/record.h).  Their header's `misc` is the upper half of a size of
- * 32 bits. */
+/* simpleperf's own records (AOSP's system/extras/simpleperf/record.h).  Their header's `misc` is
+ * the upper half of a size of 32 bits. */
 enum {
 	TALLY_SIMPLEPERF_RECORD_START = 32768,
 	TALLY_SIMPLEPERF_RECORD_TRACING_DATA = 32777,
@@ -88,7 +96,8 @@ enum {
 
 enum {
 	TALLY_RECORD_SIZE_MAX = UINT16_MAX,
-	TALLY_RECORD_SIZE_ALIGNED = UINT16_MAX & ~7, /* the largest that keeps what follows aligned */
+	/* the largest that keeps what follows aligned */
+	TALLY_RECORD_SIZE_ALIGNED = UINT16_MAX & ~7,
 	TALLY_PERFDATA_NAME_ALIGN = 64               /* perf pads strings to this */
 };
 

@@ -20,7 +20,8 @@ static void put_zeros(struct tally_buffer *out, size_t count)
 
 static size_t name_room(const char *text)
 {
-	return (strlen(text) + TALLY_PERFDATA_NAME_ALIGN) & ~(size_t)(TALLY_PERFDATA_NAME_ALIGN - 1);
+	return (strlen(text) + TALLY_PERFDATA_NAME_ALIGN) &
+	       ~(size_t)(TALLY_PERFDATA_NAME_ALIGN - 1);
 }
 
 void tally_feature_string(struct tally_buffer *out, const char *text)
@@ -54,7 +55,8 @@ void tally_feature_u64(struct tally_buffer *out, uint64_t value)
 	tally_buffer_append(out, &value, sizeof(value));
 }
 
-void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recorded_event *events, size_t count)
+void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recorded_event *events,
+			      size_t count)
 {
 	uint32_t size = TALLY_ATTR_SIZE_VER0;
 	for (size_t i = 0; i < count; i++) {
@@ -73,7 +75,8 @@ void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recor
 	}
 }
 
-void tally_feature_build_id(struct tally_buffer *out, const struct tally_recorded_build_id *build_id)
+void tally_feature_build_id(struct tally_buffer *out,
+			    const struct tally_recorded_build_id *build_id)
 {
 	size_t room = name_room(build_id->filename);
 	struct tally_disk_build_id record = {
@@ -83,7 +86,8 @@ void tally_feature_build_id(struct tally_buffer *out, const struct tally_recorde
 		.pid = build_id->pid,
 		.size = build_id->size,
 	};
-	if (build_id->size > sizeof(record.bytes) || room > TALLY_RECORD_SIZE_ALIGNED - sizeof(record) - 4)
+	if (build_id->size > sizeof(record.bytes) ||
+	    room > TALLY_RECORD_SIZE_ALIGNED - sizeof(record) - 4)
 		return;
 	memcpy(record.bytes, build_id->bytes, build_id->size);
 	tally_buffer_append(out, &record, sizeof(record));
@@ -97,7 +101,8 @@ void tally_feature_sample_time(struct tally_buffer *out, uint64_t first_ns, uint
 	tally_feature_u64(out, last_ns);
 }
 
-void tally_feature_clock_data(struct tally_buffer *out, uint32_t clockid, uint64_t wall_ns, uint64_t clock_ns)
+void tally_feature_clock_data(struct tally_buffer *out, uint32_t clockid, uint64_t wall_ns,
+			      uint64_t clock_ns)
 {
 	put_u32(out, 1); /* version */
 	put_u32(out, clockid);
@@ -105,7 +110,8 @@ void tally_feature_clock_data(struct tally_buffer *out, uint32_t clockid, uint64
 	tally_feature_u64(out, clock_ns);
 }
 
-void tally_feature_pmu_mappings(struct tally_buffer *out, const struct tally_feature_pmu *pmus, size_t count)
+void tally_feature_pmu_mappings(struct tally_buffer *out, const struct tally_feature_pmu *pmus,
+				size_t count)
 {
 	put_u32(out, (uint32_t)count);
 	for (size_t i = 0; i < count; i++) {
@@ -114,7 +120,8 @@ void tally_feature_pmu_mappings(struct tally_buffer *out, const struct tally_fea
 	}
 }
 
-void tally_feature_group_desc(struct tally_buffer *out, const struct tally_feature_group *groups, size_t count)
+void tally_feature_group_desc(struct tally_buffer *out, const struct tally_feature_group *groups,
+			      size_t count)
 {
 	put_u32(out, (uint32_t)count);
 	for (size_t i = 0; i < count; i++) {
@@ -124,7 +131,8 @@ void tally_feature_group_desc(struct tally_buffer *out, const struct tally_featu
 	}
 }
 
-void tally_feature_cpu_topology(struct tally_buffer *out, const struct tally_feature_topology *topology)
+void tally_feature_cpu_topology(struct tally_buffer *out,
+				const struct tally_feature_topology *topology)
 {
 	put_strings(out, topology->packages, topology->package_count);
 	put_strings(out, topology->threads, topology->thread_count);
@@ -145,8 +153,8 @@ void tally_feature_cache_head(struct tally_buffer *out, uint32_t count)
 	put_u32(out, count);
 }
 
-void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type, const char *size,
-			 const char *cpus)
+void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type,
+			 const char *size, const char *cpus)
 {
 	tally_buffer_append(out, words, 4 * sizeof(words[0]));
 	tally_feature_string(out, type);
@@ -159,7 +167,8 @@ void tally_feature_numa_head(struct tally_buffer *out, uint32_t count)
 	put_u32(out, count);
 }
 
-void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib, uint64_t free_kib, const char *cpus)
+void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib,
+			uint64_t free_kib, const char *cpus)
 {
 	put_u32(out, node);
 	tally_feature_u64(out, total_kib);
@@ -174,7 +183,8 @@ void tally_feature_memory_head(struct tally_buffer *out, uint64_t block_bytes, u
 	tally_feature_u64(out, count);
 }
 
-void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks, size_t bits)
+void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks,
+			  size_t bits)
 {
 	tally_feature_u64(out, node);
 	tally_feature_u64(out, bits);
@@ -182,7 +192,8 @@ void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_
 	tally_buffer_append(out, blocks, (bits + 63) / 64 * sizeof(*blocks));
 }
 
-void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio, uint32_t chunk_bytes_max)
+void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio,
+			      uint32_t chunk_bytes_max)
 {
 	put_u32(out, 1); /* version */
 	put_u32(out, 1); /* zstd */

@@ -1,7 +1,8 @@
-/* What stands in feature sections: built here, bytes out; perf's tools/perf/util/header.c is the format.
+/* What stands in feature sections: built here, bytes out; perf's tools/perf/util/header.c is the
+ * format.
  *
- * Each function appends to a buffer, which is then handed to tally_perfdata_write_feature().  Failure sticks in
- * the buffer (`failed`).
+ * Each function appends to a buffer, which is then handed to tally_perfdata_write_feature().
+ * Failure sticks in the buffer (`failed`).
  */
 #ifndef TALLY_PERFDATA_FEATURE_H
 #define TALLY_PERFDATA_FEATURE_H
@@ -22,32 +23,38 @@ void tally_feature_nrcpus(struct tally_buffer *out, uint32_t available, uint32_t
 void tally_feature_u64(struct tally_buffer *out, uint64_t value);
 
 /* EVENT_DESC.  Events without a name are written with an empty one. */
-void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recorded_event *events, size_t count);
+void tally_feature_event_desc(struct tally_buffer *out, const struct tally_recorded_event *events,
+			      size_t count);
 
 /* BUILD_ID: one record each, fit for a pipe too. */
-void tally_feature_build_id(struct tally_buffer *out, const struct tally_recorded_build_id *build_id);
+void tally_feature_build_id(struct tally_buffer *out,
+			    const struct tally_recorded_build_id *build_id);
 
 /* SAMPLE_TIME: of the first and the last sample. */
 void tally_feature_sample_time(struct tally_buffer *out, uint64_t first_ns, uint64_t last_ns);
 
 /* CLOCK_DATA: the same moment on the wall's clock and on `clockid`. */
-void tally_feature_clock_data(struct tally_buffer *out, uint32_t clockid, uint64_t wall_ns, uint64_t clock_ns);
+void tally_feature_clock_data(struct tally_buffer *out, uint32_t clockid, uint64_t wall_ns,
+			      uint64_t clock_ns);
 
 /* PMU_MAPPINGS */
 struct tally_feature_pmu {
 	uint32_t type;
 	const char *name;
 };
-void tally_feature_pmu_mappings(struct tally_buffer *out, const struct tally_feature_pmu *pmus, size_t count);
+void tally_feature_pmu_mappings(struct tally_buffer *out, const struct tally_feature_pmu *pmus,
+				size_t count);
 
 /* GROUP_DESC: groups with more than one member, by the leader's place among the events. */
 struct tally_feature_group {
 	const char *name;
 	uint32_t leader_index, member_count; /* the leader is a member */
 };
-void tally_feature_group_desc(struct tally_buffer *out, const struct tally_feature_group *groups, size_t count);
+void tally_feature_group_desc(struct tally_buffer *out, const struct tally_feature_group *groups,
+			      size_t count);
 
-/* CPU_TOPOLOGY: lists as in sysfs ("0-3"), one per distinct set; places by CPU number for every available CPU. */
+/* CPU_TOPOLOGY: lists as in sysfs ("0-3"), one per distinct set; places by CPU number for every
+ * available CPU. */
 struct tally_feature_topology {
 	const char *const *packages; /* core_siblings_list */
 	size_t package_count;
@@ -60,40 +67,48 @@ struct tally_feature_topology {
 	} *cpus;
 	size_t cpu_count;
 };
-void tally_feature_cpu_topology(struct tally_buffer *out, const struct tally_feature_topology *topology);
+void tally_feature_cpu_topology(struct tally_buffer *out,
+				const struct tally_feature_topology *topology);
 
 /* CACHE, NUMA_TOPOLOGY, MEM_TOPOLOGY: a head, then each of `count`. */
 void tally_feature_cache_head(struct tally_buffer *out, uint32_t count);
 /* `words`: level, bytes of a line, sets, ways; `size` as in sysfs ("32K"). */
-void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type, const char *size,
-			 const char *cpus);
+void tally_feature_cache(struct tally_buffer *out, const uint32_t words[4], const char *type,
+			 const char *size, const char *cpus);
 void tally_feature_numa_head(struct tally_buffer *out, uint32_t count);
-void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib, uint64_t free_kib, const char *cpus);
+void tally_feature_numa(struct tally_buffer *out, uint32_t node, uint64_t total_kib,
+			uint64_t free_kib, const char *cpus);
 void tally_feature_memory_head(struct tally_buffer *out, uint64_t block_bytes, uint64_t count);
 /* Which blocks are the node's: `bits` of them. */
-void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks, size_t bits);
+void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_t *blocks,
+			  size_t bits);
 
 /* COMPRESSED: written by the writer itself. */
-void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio, uint32_t chunk_bytes_max);
+void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio,
+			      uint32_t chunk_bytes_max);
 
-/* TRACING_DATA: what is needed to decode tracepoints' fields (perf's trace-event-info.c, version 0.6). */
+/* TRACING_DATA: what is needed to decode tracepoints' fields (perf's trace-event-info.c, version
+ * 0.6). */
 struct tally_tracing_format {
 	const char *system; /* those of one system stand together */
 	const char *text;   /* tracefs events/SYSTEM/NAME/format */
 	size_t length;
 };
 struct tally_tracing_data {
-	const char *header_page, *header_event; /* tracefs events/header_page, header_event; NULL: empty */
+	/* tracefs events/header_page, header_event; NULL: empty */
+	const char *header_page, *header_event;
 	const struct tally_tracing_format *formats;
 	size_t format_count;
 	const char *kallsyms, *printk_formats, *saved_cmdlines; /* NULL: empty */
 };
 void tally_feature_tracing_data(struct tally_buffer *out, const struct tally_tracing_data *data);
 
-/* Walks the formats in a TRACING_DATA section; `visit` returns 0, or a value that ends the walk and is returned.
- * -EBADMSG when the section is damaged; `used`, when not NULL, gets the section's length. */
+/* Walks the formats in a TRACING_DATA section; `visit` returns 0, or a value that ends the walk and
+ * is returned. -EBADMSG when the section is damaged; `used`, when not NULL, gets the section's
+ * length. */
 int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
-			    int (*visit)(void *context, const char *system, const char *text, size_t length),
+			    int (*visit)(void *context, const char *system, const char *text,
+					 size_t length),
 			    void *context);
 
 /* What the machine was like that a TRACING_DATA section comes from; false when it is damaged. */

@@ -1,5 +1,5 @@
-/* Feature sections of the other byte order → this machine's; feature.c and perf's tools/perf/util/header.c have the
- * layouts. */
+/* Feature sections of the other byte order → this machine's; feature.c and perf's
+ * tools/perf/util/header.c have the layouts. */
 #include "abi/byte_swap.h"
 #include "perfdata/perfdata_reader.h"
 

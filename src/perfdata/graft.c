@@ -1,8 +1,10 @@
 /* A perf.data file copied, with tally's own section.
  *
- * The section table stands right behind the data, so there is no room for its mark: what follows the data is laid out
- * anew.  All before it is copied by the kernel, on file systems that can without a byte being moved; nothing in it tells
- * of what follows, but for the header's bits: of sections that aren't there, and of ours, which had one once.  The file may be of the other byte order. */
+ * The section table stands right behind the data, so there is no room for its mark: what follows
+ * the data is laid out anew.  All before it is copied by the kernel, on file systems that can
+ * without a byte being moved; nothing in it tells of what follows, but for the header's bits: of
+ * sections that aren't there, and of ours, which had one once.  The file may be of the other byte
+ * order. */
 #include "perfdata/graft.h"
 
 #include "base/buffer.h"
@@ -31,12 +33,14 @@ static uint64_t ours(const struct graft *graft, uint64_t value)
 	return graft->swap ? __builtin_bswap64(value) : value;
 }
 
-static struct tally_disk_section our_section(const struct graft *graft, struct tally_disk_section section)
+static struct tally_disk_section our_section(const struct graft *graft,
+					     struct tally_disk_section section)
 {
-	return (struct tally_disk_section){ ours(graft, section.offset), ours(graft, section.size) };
+	return (struct tally_disk_section){ ours(graft, section.offset),
+					    ours(graft, section.size) };
 }
 
-/* ---- bytes --------------------------------------------------------------------------------------------- */
+/* ---- bytes --------------------------------------------------------------- */
 
 static int read_at(int fd, void *out, size_t size, uint64_t offset)
 {
@@ -54,7 +58,8 @@ static int read_at(int fd, void *out, size_t size, uint64_t offset)
 static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
 {
 	for (size_t done = 0; done < size;) {
-		ssize_t wrote = pwrite(fd, (const char *)bytes + done, size - done, (off_t)(offset + done));
+		ssize_t wrote = pwrite(fd, (const char *)bytes + done, size - done,
+				       (off_t)(offset + done));
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote <= 0)
@@ -89,8 +94,9 @@ static int copy(const struct graft *graft, uint64_t from, uint64_t to, uint64_t 
 		if (copied < 0 && errno == EINTR)
 			continue;
 		if (copied <= 0)
-			return copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG) ?
-				       -errno : copy_by_hand(graft, from, to, size);
+			return copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)
+				       ? -errno
+				       : copy_by_hand(graft, from, to, size);
 		from += (uint64_t)copied;
 		to += (uint64_t)copied;
 		size -= (uint64_t)copied;
@@ -98,7 +104,7 @@ static int copy(const struct graft *graft, uint64_t from, uint64_t to, uint64_t 
 	return 0;
 }
 
-/* ---- features ------------------------------------------------------------------------------------------ */
+/* ---- features ------------------------------------------------------------ */
 
 static bool has_bit(const struct graft *graft, unsigned feature)
 {
@@ -128,8 +134,10 @@ static bool fits(struct tally_disk_section section, uint64_t end)
 	return section.offset <= end && section.size <= end - section.offset;
 }
 
-/* A section that isn't in the file is not in the copy.  The entries of the new table go to `table`; -errno. */
-static int copy_features(struct graft *graft, const void *bytes, size_t size, struct tally_buffer *table)
+/* A section that isn't in the file is not in the copy.  The entries of the new table go to `table`;
+ * -errno. */
+static int copy_features(struct graft *graft, const void *bytes, size_t size,
+			 struct tally_buffer *table)
 {
 	uint64_t at = graft->data_end + sizeof(struct tally_disk_own), entry = graft->data_end;
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
@@ -149,27 +157,31 @@ static int copy_features(struct graft *graft, const void *bytes, size_t size, st
 		int result = copy(graft, section.offset, at, section.size);
 		if (result < 0)
 			return result;
-		struct tally_disk_section moved = our_section(graft, (struct tally_disk_section){ at, section.size });
+		struct tally_disk_section moved = our_section(
+			graft, (struct tally_disk_section){ at, section.size });
 		tally_buffer_append(table, &moved, sizeof(moved));
 		at += section.size;
 	}
-	struct tally_disk_own own = { .section = our_section(graft, (struct tally_disk_section){ at, size }) };
+	struct tally_disk_own own = { .section = our_section(
+					      graft, (struct tally_disk_section){ at, size }) };
 	memcpy(own.mark, TALLY_DISK_OWN_MARK, sizeof(own.mark));
 	tally_buffer_append(table, &own, sizeof(own));
 	return table->failed ? -ENOMEM : write_at(graft->to, bytes, size, at);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------- */
 
 /* An event's ids lie before the data, as do the events. */
 static bool are_ids_before(const struct graft *graft)
 {
 	uint64_t entry = graft->header.attr_size;
 	struct tally_disk_section ids;
-	if (entry < sizeof(ids) || entry > ATTR_BYTES_MAX || !fits(graft->header.attrs, graft->header.data.offset))
+	if (entry < sizeof(ids) || entry > ATTR_BYTES_MAX ||
+	    !fits(graft->header.attrs, graft->header.data.offset))
 		return false;
 	for (uint64_t at = entry; at <= graft->header.attrs.size; at += entry)
-		if (read_at(graft->from, &ids, sizeof(ids), graft->header.attrs.offset + at - sizeof(ids)) < 0 ||
+		if (read_at(graft->from, &ids, sizeof(ids),
+			    graft->header.attrs.offset + at - sizeof(ids)) < 0 ||
 		    !fits(our_section(graft, ids), graft->header.data.offset))
 			return false;
 	return true;
@@ -192,8 +204,9 @@ static bool read_header(struct graft *graft)
 	graft->data_end = header->data.offset + header->data.size;
 	/* Of a 64-bit machine each recording has its host's name. */
 	graft->narrow = graft->swap && !has_bit(graft, TALLY_FEATURE_HOSTNAME);
-	return (header->magic == TALLY_PERFDATA_MAGIC || graft->swap) && header->size == sizeof(*header) &&
-	       header->data.size && fits(header->data, graft->size) && are_ids_before(graft);
+	return (header->magic == TALLY_PERFDATA_MAGIC || graft->swap) &&
+	       header->size == sizeof(*header) && header->data.size &&
+	       fits(header->data, graft->size) && are_ids_before(graft);
 }
 
 int tally_perfdata_graft(int from, int to, const void *bytes, size_t size, struct tally_error *err)
@@ -211,6 +224,8 @@ int tally_perfdata_graft(int from, int to, const void *bytes, size_t size, struc
 		result = write_at(to, graft.header.features, sizeof(graft.header.features),
 				  offsetof(struct tally_disk_header, features));
 	tally_buffer_release(&table);
-	return result < 0 && result != -ENOTSUP ?
-		       tally_error_set(err, result, "copying the recording failed: %s", tally_errno_text(result)) : result;
+	return result < 0 && result != -ENOTSUP
+		       ? tally_error_set(err, result, "copying the recording failed: %s",
+					 tally_errno_text(result))
+		       : result;
 }

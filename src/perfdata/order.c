@@ -1,25 +1,29 @@
-/* Putting records in the order of their time without holding the whole recording, and without sorting it.
+/* Putting records in the order of their time without holding the whole recording, and without
+ * sorting it.
  *
- * A recorder drains its rings one after the other; each ring is in order, the file is not.  After a pass over all
- * rings it writes FINISHED_ROUND.  What was in any ring when a pass ended has been written by the end of the next
- * pass, so at the end of a round everything up to the latest time of the round *before* is complete, and is
- * released.  Two rounds at most are held.
+ * A recorder drains its rings one after the other; each ring is in order, the file is not.  After a
+ * pass over all rings it writes FINISHED_ROUND.  What was in any ring when a pass ended has been
+ * written by the end of the next pass, so at the end of a round everything up to the latest time of
+ * the round *before* is complete, and is released.  Two rounds at most are held.
  *
- * Nothing is kept per record.  The file is walked to the round's end, looking at times alone, and cut into stretches:
- * bytes whose records lie behind one another in order of time, as a ring's do.  Stretches that go on where the last
- * one ended (in another block) make one run with it.  Runs lie in a heap by the time of their next record; to give
- * one is to look at the run on top, whose next record then says where in the heap it belongs.  Bytes stay where they
- * are, in the mapping or in blocks that the stretches hold; only records that the reader had to copy are copied.
- * A recording without rounds is held to its end, as stretches; so is one of several files, which stand one behind the other.
+ * Nothing is kept per record.  The file is walked to the round's end, looking at times alone, and
+ * cut into stretches: bytes whose records lie behind one another in order of time, as a ring's do.
+ * Stretches that go on where the last one ended (in another block) make one run with it.  Runs lie
+ * in a heap by the time of their next record; to give one is to look at the run on top, whose next
+ * record then says where in the heap it belongs.  Bytes stay where they are, in the mapping or in
+ * blocks that the stretches hold; only records that the reader had to copy are copied.  A recording
+ * without rounds is held to its end, as stretches; so is one of several files, which stand one
+ * behind the other.
  *
- * Of records of equal time and kind the one that stands first in the file comes first: stretches are numbered in
- * the file's order, and the number is part of the place in the heap.
+ * Of records of equal time and kind the one that stands first in the file comes first: stretches
+ * are numbered in the file's order, and the number is part of the place in the heap.
  *
- * Records without a time (or with time 0, as perf synthesizes maps of what ran before) and the tools' own records
- * are given at once, in the order of the file.  But where an event asks for no times besides those of samples (sample_id_all,
- * which kernels before 2.6.37 lack), its records take the time of what follows them, for they lie in a ring among its samples:
- * given at once, a COMM would rename the samples before it.  What comes before the first time is given at once all the same:
- * recorders begin with what they know of the tasks that run.
+ * Records without a time (or with time 0, as perf synthesizes maps of what ran before) and the
+ * tools' own records are given at once, in the order of the file.  But where an event asks for no
+ * times besides those of samples (sample_id_all, which kernels before 2.6.37 lack), its records
+ * take the time of what follows them, for they lie in a ring among its samples: given at once, a
+ * COMM would rename the samples before it.  What comes before the first time is given at once all
+ * the same: recorders begin with what they know of the tasks that run.
  */
 #include "perfdata/order.h"
 
@@ -37,7 +41,8 @@ enum { NONE = UINT32_MAX, LOOKED_AHEAD_MAX = 64 /* records */ };
 struct stretch {
 	const uint8_t *at, *end;
 	struct tally_block *block; /* held; NULL: the bytes stay */
-	uint64_t file_offset;      /* of the COMPRESSED record; else what is to be added to an address */
+	/* of the COMPRESSED record; else what is to be added to an address */
+	uint64_t file_offset;
 	uint64_t number;           /* in the order of the file */
 	bool unpacked;
 	uint32_t next; /* of the same run, NONE; or of those that are free */
@@ -55,8 +60,10 @@ struct tally_order {
 	struct { struct stretch *items; size_t count, capacity; } stretches;
 	uint32_t free;
 	uint64_t numbered;
-	struct { struct head *items; size_t count, capacity; } heap;  /* of what may be given, soon or later */
-	struct { struct head *items; size_t count, capacity; } fresh; /* runs of the round that is being read */
+	/* of what may be given, soon or later */
+	struct { struct head *items; size_t count, capacity; } heap;
+	/* runs of the round that is being read */
+	struct { struct head *items; size_t count, capacity; } fresh;
 	uint32_t open;      /* the stretch that is being walked, or NONE */
 	uint64_t last_time; /* of its last record */
 	bool last_is_sample;
@@ -68,16 +75,17 @@ struct tally_order {
 	bool at_end;
 };
 
-/* ---- the heap ------------------------------------------------------------------------------------------- */
+/* ---- the heap ------------------------------------------------------------ */
 
 static inline bool is_before(uint64_t time, uint64_t rank, const struct head *other)
 {
 	return time < other->time || (time == other->time && rank < other->rank);
 }
 
-/* Puts a run where the top is, or further down.  Its head comes in pieces: as a struct it would be stored by halves and
- * loaded whole, which a CPU waits for. */
-static void sift_down(struct head *heap, size_t count, uint64_t time, uint64_t rank, uint32_t stretch)
+/* Puts a run where the top is, or further down.  Its head comes in pieces: as a struct it would be
+ * stored by halves and loaded whole, which a CPU waits for. */
+static void sift_down(struct head *heap, size_t count, uint64_t time, uint64_t rank,
+		      uint32_t stretch)
 {
 	size_t at = 0;
 	for (size_t child; (child = 2 * at + 1) < count; at = child) {
@@ -104,7 +112,7 @@ static int push_head(struct tally_order *order, const struct head *head)
 	return 0;
 }
 
-/* ---- stretches ------------------------------------------------------------------------------------------ */
+/* ---- stretches ----------------------------------------------------------- */
 
 static uint32_t new_stretch(struct tally_order *order, const struct stretch *stretch)
 {
@@ -114,7 +122,8 @@ static uint32_t new_stretch(struct tally_order *order, const struct stretch *str
 		order->stretches.items[index] = *stretch;
 	} else {
 		index = (uint32_t)order->stretches.count;
-		if (order->stretches.count >= NONE || tally_vector_push(&order->stretches, *stretch) < 0)
+		if (order->stretches.count >= NONE ||
+		    tally_vector_push(&order->stretches, *stretch) < 0)
 			return NONE;
 	}
 	tally_block_hold(stretch->block);
@@ -137,32 +146,38 @@ static inline bool key_before(uint64_t time, bool is_sample, uint64_t other, boo
 	return time < other || (time == other && is_sample < other_is_sample);
 }
 
-/* Begins a stretch, which gets its end later: of the open run where its first record isn't earlier than that one's
- * last, else of a new run. */
-static int begin_stretch(struct tally_order *order, const struct stretch *stretch, uint64_t time, bool is_sample)
+/* Begins a stretch, which gets its end later: of the open run where its first record isn't earlier
+ * than that one's last, else of a new run. */
+static int begin_stretch(struct tally_order *order, const struct stretch *stretch, uint64_t time,
+			 bool is_sample)
 {
 	uint32_t before = order->open, index = new_stretch(order, stretch);
 	if (index == NONE)
 		return -ENOMEM;
 	order->open = index;
-	if (before != NONE && !key_before(time, is_sample, order->last_time, order->last_is_sample)) {
+	if (before != NONE &&
+	    !key_before(time, is_sample, order->last_time, order->last_is_sample)) {
 		order->stretches.items[before].next = index;
 		return 0;
 	}
-	struct head head = { .time = time, .stretch = index,
-			     .rank = order->stretches.items[index].number | (is_sample ? IS_SAMPLE : 0) };
+	struct head head = { .time = time,
+			     .stretch = index,
+			     .rank = order->stretches.items[index].number |
+				     (is_sample ? IS_SAMPLE : 0) };
 	return tally_vector_push(&order->fresh, head);
 }
 
-/* ---- reading -------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
-static const struct tally_field_places *places_of(const struct tally_order *order, const uint8_t *bytes,
+static const struct tally_field_places *places_of(const struct tally_order *order,
+						  const uint8_t *bytes,
 						  const struct tally_record_header *header)
 {
 	const struct tally_perfdata *data = order->data;
 	if (data->times_agree)
 		return data->time_places;
-	return data->time_places + (tally_perfdata_event_of(order->data, bytes, header) - data->events);
+	return data->time_places +
+	       (tally_perfdata_event_of(order->data, bytes, header) - data->events);
 }
 
 /* False for records that have no place in time. */
@@ -183,17 +198,20 @@ static bool own_time(const uint8_t *at, const struct tally_record_header *header
 	return *time && *time != UINT64_MAX;
 }
 
-/* The time of a whole record that its event gives none: its own, else that of the next in the ring; false: neither is told
- * before `end`. */
-static bool borrowed_time(const struct tally_order *order, const uint8_t *at, const uint8_t *end, uint64_t *time)
+/* The time of a whole record that its event gives none: its own, else that of the next in the ring;
+ * false: neither is told before `end`. */
+static bool borrowed_time(const struct tally_order *order, const uint8_t *at, const uint8_t *end,
+			  uint64_t *time)
 {
 	struct tally_record_header header;
-	for (unsigned looked_at = 0; looked_at < LOOKED_AHEAD_MAX && (size_t)(end - at) >= sizeof(header); looked_at++) {
+	for (unsigned looked_at = 0;
+	     looked_at < LOOKED_AHEAD_MAX && (size_t)(end - at) >= sizeof(header); looked_at++) {
 		memcpy(&header, at, sizeof(header));
 		if (header.type >= TALLY_RECORD_USER_START || header.size < sizeof(header) ||
 		    header.size > (size_t)(end - at) || (uintptr_t)at % 8)
 			return false;
-		if (own_time(at, &header, time) || time_of(places_of(order, at, &header), at, &header, time))
+		if (own_time(at, &header, time) ||
+		    time_of(places_of(order, at, &header), at, &header, time))
 			return true;
 		at += header.size;
 	}
@@ -201,7 +219,8 @@ static bool borrowed_time(const struct tally_order *order, const uint8_t *at, co
 }
 
 /* Whether a record has no time because its event gives none to any but samples. */
-static inline bool may_borrow(const struct tally_field_places *places, const struct tally_record_header *header)
+static inline bool may_borrow(const struct tally_field_places *places,
+			      const struct tally_record_header *header)
 {
 	return places->trailer_size_min == UINT32_MAX && header->type != TALLY_RECORD_SAMPLE;
 }
@@ -213,24 +232,28 @@ static struct stretch stretch_of(const struct tally_span *span)
 		.at = span->at,
 		.block = span->block,
 		.unpacked = span->unpacked,
-		.file_offset = span->unpacked ? span->file_offset : span->file_offset - (uintptr_t)span->at,
+		.file_offset = span->unpacked ? span->file_offset
+					      : span->file_offset - (uintptr_t)span->at,
 	};
 }
 
 /* Whether the open stretch ends where a span begins, and its records are told of alike. */
 static bool continues(const struct tally_order *order, const struct stretch *next)
 {
-	const struct stretch *open = order->open == NONE ? NULL : &order->stretches.items[order->open];
-	return open && open->end == next->at && open->block == next->block && open->unpacked == next->unpacked &&
-	       open->file_offset == next->file_offset;
+	const struct stretch *open = order->open == NONE ? NULL
+							 : &order->stretches.items[order->open];
+	return open && open->end == next->at && open->block == next->block &&
+	       open->unpacked == next->unpacked && open->file_offset == next->file_offset;
 }
 
-/* Walks on through a span for as long as its records have a time: where it got to, NULL without memory. */
+/* Walks on through a span for as long as its records have a time: where it got to, NULL without
+ * memory. */
 static const uint8_t *walk(struct tally_order *order, const struct tally_span *span)
 {
 	struct stretch next = stretch_of(span);
 	struct tally_record_header header;
-	bool is_open = continues(order, &next), agree = order->data->times_agree, last_is_sample = order->last_is_sample;
+	bool is_open = continues(order, &next), agree = order->data->times_agree,
+	     last_is_sample = order->last_is_sample;
 	const struct tally_field_places *places = order->data->time_places;
 	uint64_t time, last_time = order->last_time, latest = order->latest;
 	const uint8_t *at = span->at;
@@ -309,7 +332,8 @@ static int hold(struct tally_order *order, const struct tally_raw_record *raw)
 	return walk(order, &span) ? 1 : -ENOMEM;
 }
 
-/* The round is over: its runs join those that are left of the ones before, and all up to `limit` may be given. */
+/* The round is over: its runs join those that are left of the ones before, and all up to `limit`
+ * may be given. */
 static int end_round(struct tally_order *order, uint64_t limit)
 {
 	for (size_t i = 0; i < order->fresh.count; i++)
@@ -323,7 +347,8 @@ static int end_round(struct tally_order *order, uint64_t limit)
 }
 
 /* Reads on to the round's end (0), to a record without a time (1), or until something fails. */
-static int read_round(struct tally_order *order, struct tally_raw_record *record, struct tally_error *err)
+static int read_round(struct tally_order *order, struct tally_raw_record *record,
+		      struct tally_error *err)
 {
 	struct tally_record_header header;
 	for (;;) {
@@ -348,7 +373,7 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 	}
 }
 
-/* ---- giving --------------------------------------------------------------------------------------------- */
+/* ---- giving -------------------------------------------------------------- */
 
 /* The run whose record was given goes to where its next one belongs. */
 static void move_on(struct tally_order *order)
@@ -357,7 +382,8 @@ static void move_on(struct tally_order *order)
 	uint32_t index = heap[0].stretch;
 	struct stretch *stretch = &order->stretches.items[index];
 	struct tally_record_header header;
-	uint64_t time = heap[0].time; /* stays where a pipe has told since of an event whose records had no time */
+	/* stays where a pipe has told since of an event whose records had no time */
+	uint64_t time = heap[0].time;
 	memcpy(&header, stretch->at, sizeof(header));
 	bool was_sample = header.type == TALLY_RECORD_SAMPLE;
 	stretch->at += header.size;
@@ -391,14 +417,16 @@ static int give(struct tally_order *order, struct tally_raw_record *record)
 	*record = (struct tally_raw_record){
 		.bytes = stretch->at,
 		.size = header.size,
-		.file_offset = stretch->file_offset + (stretch->unpacked ? 0 : (uintptr_t)stretch->at),
+		.file_offset = stretch->file_offset +
+			       (stretch->unpacked ? 0 : (uintptr_t)stretch->at),
 		.event = tally_perfdata_event_of(order->data, stretch->at, &header),
 	};
 	order->is_given = true;
 	return 1;
 }
 
-int tally_order_next(struct tally_order *order, struct tally_raw_record *record, struct tally_error *err)
+int tally_order_next(struct tally_order *order, struct tally_raw_record *record,
+		     struct tally_error *err)
 {
 	if (order->is_given)
 		move_on(order);
@@ -409,7 +437,8 @@ int tally_order_next(struct tally_order *order, struct tally_raw_record *record,
 			return 0;
 		int result = read_round(order, record, err);
 		if (result == -ENOMEM)
-			return tally_error_set(err, -ENOMEM, "no memory to put the recording in order");
+			return tally_error_set(err, -ENOMEM,
+					       "no memory to put the recording in order");
 		if (result)
 			return result;
 	}

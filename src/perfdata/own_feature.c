@@ -8,14 +8,16 @@
 #include <zstd_errors.h>
 
 static const char MAGIC[8] = "TALLY255";
-/* Level 3: at 1 the names of 20,000 places take a quarter more room, at 9 a twentieth less and five times the time. */
+/* Level 3: at 1 the names of 20,000 places take a quarter more room, at 9 a twentieth less and five
+ * times the time. */
 enum { VERSION = 1, LEVEL = 3 };
 /* What a part may unpack to, and how many times its stored bytes once it is large. */
 static const uint64_t PART_BYTES_MAX = 256 << 20, PART_BYTES_FREE = 16 << 20, RATIO_MAX = 1000;
 
 static void put_u32(struct tally_buffer *out, uint32_t value)
 {
-	const uint8_t bytes[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24) };
+	const uint8_t bytes[4] = { (uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16),
+				   (uint8_t)(value >> 24) };
 	tally_buffer_append(out, bytes, sizeof(bytes));
 }
 
@@ -43,7 +45,8 @@ void tally_own_feature_begin(struct tally_buffer *out)
 	put_u32(out, 0);
 }
 
-void tally_own_feature_add(struct tally_buffer *out, enum tally_own_part type, const void *bytes, size_t size)
+void tally_own_feature_add(struct tally_buffer *out, enum tally_own_part type, const void *bytes,
+			   size_t size)
 {
 	struct tally_buffer packed = { 0 };
 	ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -94,7 +97,8 @@ void tally_own_put_step(struct tally_buffer *out, uint64_t step)
 	tally_own_put_number(out, step >> 63 ? ~(step << 1) : step << 1);
 }
 
-int tally_own_feature_get(const void *section, size_t size, enum tally_own_part type, struct tally_buffer *out)
+int tally_own_feature_get(const void *section, size_t size, enum tally_own_part type,
+			  struct tally_buffer *out)
 {
 	struct tally_reader reader;
 	tally_reader_init(&reader, section, size, is_host_big_endian());
@@ -109,7 +113,8 @@ int tally_own_feature_get(const void *section, size_t size, enum tally_own_part 
 		uint32_t found = tally_reader_u32(&reader);
 		tally_reader_u32(&reader);
 		uint64_t stored = tally_reader_u64(&reader), unpacked = tally_reader_u64(&reader);
-		const void *bytes = stored <= size ? tally_reader_bytes(&reader, (size_t)stored) : NULL;
+		const void *bytes = stored <= size ? tally_reader_bytes(&reader, (size_t)stored)
+						   : NULL;
 		if (!bytes)
 			return -EBADMSG;
 		if (found == type)

@@ -1,9 +1,9 @@
-/* Recordings that are directories, of perf record --threads and --kcore: `data` is a recording like any other, and in
- * data.0, data.1 … are records alone, a file for each thread of the recorder, without a header and each with a stream of
- * compressed data of its own.
+/* Recordings that are directories, of perf record --threads and --kcore: `data` is a recording like
+ * any other, and in data.0, data.1 … are records alone, a file for each thread of the recorder,
+ * without a header and each with a stream of compressed data of its own.
  *
- * They are read one behind the other.  Nothing says when what stands in one of them is complete in another's time, so that
- * all of it is held before the first record is given in order (order.c).
+ * They are read one behind the other.  Nothing says when what stands in one of them is complete in
+ * another's time, so that all of it is held before the first record is given in order (order.c).
  */
 #include "perfdata/perfdata_reader.h"
 
@@ -21,7 +21,8 @@ enum { PARTS_MAX = 65536 };
 
 static int fail(struct tally_error *err, const char *name, int result)
 {
-	return tally_error_set(err, result, "can't read '%s' in the directory: %s", name, tally_errno_text(result));
+	return tally_error_set(err, result, "can't read '%s' in the directory: %s", name,
+			       tally_errno_text(result));
 }
 
 /* The number of "data.N", or -1. */
@@ -40,12 +41,15 @@ static int by_number(const void *a, const void *b)
 	return x->number > y->number ? 1 : x->number < y->number ? -1 : 0;
 }
 
-static int map_part(struct tally_perfdata *data, int directory, const char *name, struct tally_error *err)
+static int map_part(struct tally_perfdata *data, int directory, const char *name,
+		    struct tally_error *err)
 {
 	struct stat status;
 	struct tally_perfdata_part part = { .number = part_number(name) };
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : !S_ISREG(status.st_mode) ? -EINVAL : 0;
+	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno
+		     : !S_ISREG(status.st_mode)       ? -EINVAL
+						      : 0;
 	if (!result && status.st_size) {
 		part.size = (size_t)status.st_size;
 		part.bytes = mmap(NULL, part.size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -83,8 +87,11 @@ int tally_directory_open(struct tally_perfdata *data, int directory, struct tall
 {
 	int fd = openat(directory, "data", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT) {
-		tally_error_set(err, -EISDIR, "is a directory without a recording: there is no 'data' in it");
-		tally_error_hint(err, "perf record --threads makes directories that are recordings; name a file with -i");
+		tally_error_set(err, -EISDIR,
+				"is a directory without a recording: there is no 'data' in it");
+		tally_error_hint(
+			err,
+			"perf record --threads makes directories that are recordings; name a file with -i");
 		return -EISDIR;
 	}
 	if (fd < 0)
@@ -95,7 +102,8 @@ int tally_directory_open(struct tally_perfdata *data, int directory, struct tall
 		return result;
 	}
 	data->is_directory = true;
-	data->unpacker.ahead_tried = true; /* its blocks are held to the end, when the thread would be gone */
+	/* its blocks are held to the end, when the thread would be gone */
+	data->unpacker.ahead_tried = true;
 	return fd;
 }
 
@@ -106,7 +114,8 @@ bool tally_directory_next(struct tally_perfdata *data)
 		return false;
 	const struct tally_perfdata_part *part = &data->parts.items[data->part++];
 	if (unpacker->start < unpacker->end)
-		tally_perfdata_note_damage(data, false, unpacker->offset, "compressed data ends within a record");
+		tally_perfdata_note_damage(data, false, unpacker->offset,
+					   "compressed data ends within a record");
 	unpacker->start = unpacker->end;
 	if (unpacker->stream)
 		ZSTD_DCtx_reset(unpacker->stream, ZSTD_reset_session_only);

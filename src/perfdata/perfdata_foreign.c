@@ -33,24 +33,28 @@ const uint8_t *tally_perfdata_ids_at(struct tally_perfdata *data, const uint8_t 
 {
 	if (!data->swap)
 		return at;
-	uint8_t *copy = (uint8_t *)tally_arena_copy(&data->arena, (const char *)at, count * sizeof(uint64_t));
+	uint8_t *copy = (uint8_t *)tally_arena_copy(&data->arena, (const char *)at,
+						    count * sizeof(uint64_t));
 	struct tally_swapper swapper = { copy, copy + count * sizeof(uint64_t) };
 	if (copy)
 		tally_swap_fields(&swapper, "8*");
 	return copy;
 }
 
-struct tally_disk_section tally_perfdata_section_at(const struct tally_perfdata *data, const uint8_t *at)
+struct tally_disk_section tally_perfdata_section_at(const struct tally_perfdata *data,
+						    const uint8_t *at)
 {
 	struct tally_disk_section section;
 	memcpy(&section, at, sizeof(section));
 	if (data->swap)
-		section = (struct tally_disk_section){ __builtin_bswap64(section.offset), __builtin_bswap64(section.size) };
+		section = (struct tally_disk_section){ __builtin_bswap64(section.offset),
+						       __builtin_bswap64(section.size) };
 	return section;
 }
 
-/* The bits are an array of unsigned long: a machine of 32 bits has the halves of these words the other way round.  Every
- * recorder tells the host's name, so that bit says which it was (perf decides by it too). */
+/* The bits are an array of unsigned long: a machine of 32 bits has the halves of these words the
+ * other way round.  Every recorder tells the host's name, so that bit says which it was (perf
+ * decides by it too). */
 static void swap_features(uint64_t features[TALLY_FEATURE_MAX / 64])
 {
 	const uint64_t hostname = 1ull << TALLY_FEATURE_HOSTNAME;
@@ -70,8 +74,8 @@ void tally_disk_header_swap(struct tally_disk_header *header)
 	swap_features(header->features);
 }
 
-int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, const uint8_t *bytes, size_t size,
-				uint64_t offset)
+int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, const uint8_t *bytes,
+				size_t size, uint64_t offset)
 {
 	/* Which tell their own order, and have always the same. */
 	if (!data->swap || feature == TALLY_FEATURE_TRACING_DATA || feature == TALLY_FEATURE_TALLY)
@@ -79,7 +83,8 @@ int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, c
 	char *copy = tally_arena_copy(&data->arena, (const char *)bytes, size);
 	if (!copy)
 		return -ENOMEM;
-	/* What BPF programs are described by has layouts of the kernel's own; what nobody knows is left as it is. */
+	/* What BPF programs are described by has layouts of the kernel's own; what nobody knows is
+	 * left as it is. */
 	bool is_bpf = feature == TALLY_FEATURE_BPF_PROG_INFO || feature == TALLY_FEATURE_BPF_BTF;
 	if (!tally_feature_swap(feature, copy, size, tally_perfdata_cpus(data)) && is_bpf)
 		return 0;
@@ -90,7 +95,8 @@ static struct tally_recorded_event *unnamed_tracepoint(struct tally_perfdata *da
 {
 	for (size_t i = 0; i < data->event_count; i++) {
 		struct tally_recorded_event *event = &data->events[i];
-		if (event->attr.type == TALLY_TYPE_TRACEPOINT && event->attr.config == id && !event->is_named)
+		if (event->attr.type == TALLY_TYPE_TRACEPOINT && event->attr.config == id &&
+		    !event->is_named)
 			return event;
 	}
 	return NULL;
@@ -116,14 +122,17 @@ void tally_perfdata_apply_event_type(struct tally_perfdata *data, const uint8_t 
 		name_tracepoints(data, id, tally_arena_copy(&data->arena, type.name, length));
 }
 
-void tally_perfdata_name_tracepoint(struct tally_perfdata *data, uint64_t id, const char *system, const char *format,
-				    size_t length)
+void tally_perfdata_name_tracepoint(struct tally_perfdata *data, uint64_t id, const char *system,
+				    const char *format, size_t length)
 {
 	static const char head[] = "name: ";
 	const char *name = format + sizeof(head) - 1;
-	if (!unnamed_tracepoint(data, id) || length < sizeof(head) || memcmp(format, head, sizeof(head) - 1) != 0)
+	if (!unnamed_tracepoint(data, id) || length < sizeof(head) ||
+	    memcmp(format, head, sizeof(head) - 1) != 0)
 		return;
 	const char *end = memchr(name, '\n', length - (sizeof(head) - 1));
 	if (end)
-		name_tracepoints(data, id, tally_arena_printf(&data->arena, "%s:%.*s", system, (int)(end - name), name));
+		name_tracepoints(data, id,
+				 tally_arena_printf(&data->arena, "%s:%.*s", system,
+						    (int)(end - name), name));
 }

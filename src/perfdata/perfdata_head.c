@@ -14,10 +14,12 @@ static bool grow_events(struct tally_perfdata *data)
 	if (data->event_count < data->event_capacity)
 		return true;
 	size_t capacity = data->event_capacity ? 2 * data->event_capacity : 8;
-	struct tally_recorded_event *grown = tally_arena_array(&data->arena, capacity, sizeof(*grown));
+	struct tally_recorded_event *grown = tally_arena_array(&data->arena, capacity,
+							       sizeof(*grown));
 	if (!grown)
 		return false;
-	struct tally_field_places *places = tally_arena_array(&data->arena, capacity, sizeof(*places));
+	struct tally_field_places *places = tally_arena_array(&data->arena, capacity,
+							      sizeof(*places));
 	if (!places)
 		return false;
 	if (data->event_count) {
@@ -35,26 +37,29 @@ static uint32_t words(uint64_t sample_type, uint64_t fields)
 	return 8 * (uint32_t)__builtin_popcountll(sample_type & fields);
 }
 
-static struct tally_field_places places_at(const struct tally_attr *attr, uint32_t sample_at, uint32_t behind)
+static struct tally_field_places places_at(const struct tally_attr *attr, uint32_t sample_at,
+					   uint32_t behind)
 {
 	const uint32_t head = sizeof(struct tally_record_header);
-	struct tally_field_places places = { head + sample_at, head + sample_at + 8, behind, head + behind,
-					    (uint32_t)tally_sample_id_size(attr) };
+	struct tally_field_places places = { head + sample_at, head + sample_at + 8, behind,
+					     head + behind, (uint32_t)tally_sample_id_size(attr) };
 	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
 		places.trailer_size_min = UINT32_MAX;
 	return places;
 }
 
-static const struct tally_field_places nowhere = { .sample_size_min = UINT32_MAX, .trailer_size_min = UINT32_MAX };
+static const struct tally_field_places nowhere = { .sample_size_min = UINT32_MAX,
+						   .trailer_size_min = UINT32_MAX };
 
 struct tally_field_places tally_time_places(const struct tally_attr *attr)
 {
 	uint64_t type = attr->sample_type;
 	if (!(type & TALLY_SAMPLE_TIME))
 		return nowhere;
-	return places_at(attr, words(type, TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID),
-			 words(type, TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU |
-				     TALLY_SAMPLE_IDENTIFIER));
+	return places_at(attr,
+			 words(type, TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID),
+			 words(type, TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID |
+					     TALLY_SAMPLE_CPU | TALLY_SAMPLE_IDENTIFIER));
 }
 
 struct tally_field_places tally_id_places(const struct tally_attr *attr)
@@ -64,29 +69,35 @@ struct tally_field_places tally_id_places(const struct tally_attr *attr)
 		return places_at(attr, 0, 8);
 	if (!(type & TALLY_SAMPLE_ID))
 		return nowhere;
-	return places_at(attr, words(type, TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR),
+	return places_at(attr,
+			 words(type, TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+					     TALLY_SAMPLE_ADDR),
 			 words(type, TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
 }
 
-/* Where its records have their time.  A recorder's dummy event, for maps and forks, has no samples: where they would have theirs
- * makes no difference, and shall make none to the others. */
-static struct tally_field_places time_places_of(const struct tally_perfdata *data, const struct tally_attr *attr)
+/* Where its records have their time.  A recorder's dummy event, for maps and forks, has no samples:
+ * where they would have theirs makes no difference, and shall make none to the others. */
+static struct tally_field_places time_places_of(const struct tally_perfdata *data,
+						const struct tally_attr *attr)
 {
 	struct tally_field_places places = tally_time_places(attr);
-	if (data->event_count && attr->type == TALLY_TYPE_SOFTWARE && attr->config == TALLY_SW_DUMMY) {
+	if (data->event_count && attr->type == TALLY_TYPE_SOFTWARE &&
+	    attr->config == TALLY_SW_DUMMY) {
 		places.sample_at = data->time_places[0].sample_at;
 		places.sample_size_min = data->time_places[0].sample_size_min;
 	}
 	return places;
 }
 
-int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes, const void *ids,
-			     size_t id_count)
+int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes,
+			     const void *ids, size_t id_count)
 {
 	struct tally_recorded_event event = { .id_count = id_count };
 	uint64_t *copy = tally_arena_array(&data->arena, id_count + 1, sizeof(*copy));
-	memcpy(&event.attr, attr, attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
-	event.attr.size = (uint32_t)(attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
+	memcpy(&event.attr, attr,
+	       attr_bytes < sizeof(event.attr) ? attr_bytes : sizeof(event.attr));
+	event.attr.size = (uint32_t)(attr_bytes < sizeof(event.attr) ? attr_bytes
+								     : sizeof(event.attr));
 	tally_sample_layout_init(&event.layout, &event.attr);
 	event.name = tally_perfdata_made_name(&event.attr, &data->arena);
 	event.ids = copy;
@@ -105,8 +116,9 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 	if (!data->event_count)
 		data->id_places = tally_id_places(&event.attr);
 	data->times_agree = !data->event_count ||
-			    (data->times_agree && !memcmp(&data->time_places[0], &data->time_places[data->event_count],
-							  sizeof(data->time_places[0])));
+			    (data->times_agree &&
+			     !memcmp(&data->time_places[0], &data->time_places[data->event_count],
+				     sizeof(data->time_places[0])));
 	data->events[data->event_count++] = event;
 	return 0;
 }
@@ -134,7 +146,8 @@ static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *re
 			break;
 		if (id_count)
 			memcpy(&first_id, ids, sizeof(first_id));
-		const uint64_t *by_id = id_count ? tally_map_get(&data->event_by_id, first_id) : NULL;
+		const uint64_t *by_id = id_count ? tally_map_get(&data->event_by_id, first_id)
+						 : NULL;
 		uint64_t index = by_id ? *by_id : i;
 		if (index < data->event_count && *name) {
 			data->events[index].name = name;
@@ -144,8 +157,8 @@ static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *re
 	return 0;
 }
 
-/* How long a build-id is that fills its 20 bytes up with zeros: perf before 5.12 and simpleperf do not say.  Linkers make
- * 8, 16 and 20 bytes.  Hashes that end in four zeros are none. */
+/* How long a build-id is that fills its 20 bytes up with zeros: perf before 5.12 and simpleperf do
+ * not say.  Linkers make 8, 16 and 20 bytes.  Hashes that end in four zeros are none. */
 static uint8_t padded_size(const uint8_t bytes[20])
 {
 	uint8_t size = 20;
@@ -154,7 +167,8 @@ static uint8_t padded_size(const uint8_t bytes[20])
 	return size;
 }
 
-static int add_build_id(struct tally_perfdata *data, const uint8_t *bytes, const struct tally_record_header *header)
+static int add_build_id(struct tally_perfdata *data, const uint8_t *bytes,
+			const struct tally_record_header *header)
 {
 	struct tally_disk_build_id disk;
 	struct tally_recorded_build_id build_id;
@@ -163,7 +177,8 @@ static int add_build_id(struct tally_perfdata *data, const uint8_t *bytes, const
 	memcpy(&disk, bytes, sizeof(disk));
 	bool has_size = header->misc & TALLY_MISC_BUILD_ID_SIZE;
 	const char *filename = (const char *)bytes + sizeof(disk);
-	if ((has_size && disk.size > sizeof(disk.bytes)) || !memchr(filename, 0, header->size - sizeof(disk)))
+	if ((has_size && disk.size > sizeof(disk.bytes)) ||
+	    !memchr(filename, 0, header->size - sizeof(disk)))
 		return -EBADMSG;
 	build_id = (struct tally_recorded_build_id){
 		.pid = disk.pid,
@@ -184,7 +199,8 @@ static int apply_build_ids(struct tally_perfdata *data, struct tally_reader *rea
 		if (!tally_reader_bytes(reader, sizeof(header)))
 			return -EBADMSG;
 		memcpy(&header, bytes, sizeof(header));
-		if (header.size < sizeof(header) || !tally_reader_bytes(reader, header.size - sizeof(header)))
+		if (header.size < sizeof(header) ||
+		    !tally_reader_bytes(reader, header.size - sizeof(header)))
 			return -EBADMSG;
 		result = add_build_id(data, bytes, &header);
 	}
@@ -202,11 +218,12 @@ static int keep_tracepoint(void *context, const char *system, const char *text, 
 	if (!index)
 		return -ENOMEM;
 	*index = data->tracepoints.count;
-	return tally_vector_push(&data->tracepoints, (struct tally_tracepoint_text){ text, length });
+	return tally_vector_push(&data->tracepoints,
+				 (struct tally_tracepoint_text){ text, length });
 }
 
-int tally_perfdata_apply_feature(struct tally_perfdata *data, unsigned feature, const void *bytes, size_t size,
-				 uint64_t offset)
+int tally_perfdata_apply_feature(struct tally_perfdata *data, unsigned feature, const void *bytes,
+				 size_t size, uint64_t offset)
 {
 	struct tally_reader reader;
 	int result = 0;
@@ -223,7 +240,8 @@ int tally_perfdata_apply_feature(struct tally_perfdata *data, unsigned feature, 
 	if (result == -ENOMEM)
 		return result;
 	if (result || reader.failed)
-		tally_perfdata_note_damage(data, false, offset, "feature section %u is cut short", feature);
+		tally_perfdata_note_damage(data, false, offset, "feature section %u is cut short",
+					   feature);
 	return 0;
 }
 
@@ -233,35 +251,43 @@ static bool fits(const struct tally_perfdata *data, const struct tally_disk_sect
 	return section->offset <= size && section->size <= size - section->offset;
 }
 
-static int read_attrs(struct tally_perfdata *data, const struct tally_disk_header *header, struct tally_error *err)
+static int read_attrs(struct tally_perfdata *data, const struct tally_disk_header *header,
+		      struct tally_error *err)
 {
 	const uint8_t *file = data->source.memory;
 	uint64_t entry = header->attr_size, ids_left = data->source.memory_size / 8;
 	struct tally_disk_section ids;
-	if (entry < TALLY_ATTR_SIZE_VER0 + sizeof(ids) || entry > 4096 + sizeof(ids) || !fits(data, &header->attrs) ||
-	    header->attrs.size < entry)
-		return tally_error_set(err, -EBADMSG, "damaged at offset 16: its events (%llu bytes of %llu each at "
-						      "offset %llu) can't be",
-				       (unsigned long long)header->attrs.size, (unsigned long long)entry,
-				       (unsigned long long)header->attrs.offset);
+	if (entry < TALLY_ATTR_SIZE_VER0 + sizeof(ids) || entry > 4096 + sizeof(ids) ||
+	    !fits(data, &header->attrs) || header->attrs.size < entry)
+		return tally_error_set(
+			err, -EBADMSG,
+			"damaged at offset 16: its events (%llu bytes of %llu each at "
+			"offset %llu) can't be",
+			(unsigned long long)header->attrs.size, (unsigned long long)entry,
+			(unsigned long long)header->attrs.offset);
 	for (uint64_t at = 0; header->attrs.size - at >= entry; at += entry) {
-		const uint8_t *attr = tally_perfdata_attr_at(data, file + header->attrs.offset + at, entry - sizeof(ids));
+		const uint8_t *attr = tally_perfdata_attr_at(data, file + header->attrs.offset + at,
+							     entry - sizeof(ids));
 		uint32_t size;
 		if (!attr)
-			return tally_error_set(err, -ENOMEM, "no memory for the recording's events");
+			return tally_error_set(err, -ENOMEM,
+					       "no memory for the recording's events");
 		memcpy(&size, attr + offsetof(struct tally_attr, size), sizeof(size));
-		ids = tally_perfdata_section_at(data, file + header->attrs.offset + at + entry - sizeof(ids));
+		ids = tally_perfdata_section_at(data, file + header->attrs.offset + at + entry -
+							      sizeof(ids));
 		size = !size ? TALLY_ATTR_SIZE_VER0 : size;
 		if (!fits(data, &ids) || ids.size / 8 > ids_left) {
-			tally_perfdata_note_damage(data, false, header->attrs.offset + at, "an event's ids are not there");
+			tally_perfdata_note_damage(data, false, header->attrs.offset + at,
+						   "an event's ids are not there");
 			ids = (struct tally_disk_section){ 0 };
 		}
 		ids_left -= ids.size / 8;
 		uint64_t most = entry - sizeof(ids);
 		const uint8_t *list = tally_perfdata_ids_at(data, file + ids.offset, ids.size / 8);
-		if (!list ||
-		    tally_perfdata_add_event(data, attr, size < most ? size : most, list, ids.size / 8))
-			return tally_error_set(err, -ENOMEM, "no memory for the recording's events");
+		if (!list || tally_perfdata_add_event(data, attr, size < most ? size : most, list,
+						      ids.size / 8))
+			return tally_error_set(err, -ENOMEM,
+					       "no memory for the recording's events");
 	}
 	return 0;
 }
@@ -273,18 +299,21 @@ static void read_event_types(struct tally_perfdata *data, const struct tally_dis
 	if (!fits(data, &header->event_types))
 		return;
 	for (uint64_t at = 0; header->event_types.size - at >= entry; at += entry)
-		tally_perfdata_apply_event_type(data, data->source.memory + header->event_types.offset + at, data->swap);
+		tally_perfdata_apply_event_type(
+			data, data->source.memory + header->event_types.offset + at, data->swap);
 }
 
 static int read_section(struct tally_perfdata *data, unsigned feature, uint64_t entry)
 {
-	struct tally_disk_section section = tally_perfdata_section_at(data, data->source.memory + entry);
+	struct tally_disk_section section = tally_perfdata_section_at(data,
+								      data->source.memory + entry);
 	if (!fits(data, &section)) {
-		tally_perfdata_note_damage(data, false, entry, "feature section %u is not there", feature);
+		tally_perfdata_note_damage(data, false, entry, "feature section %u is not there",
+					   feature);
 		return 0;
 	}
-	return tally_perfdata_take_feature(data, feature, data->source.memory + section.offset, section.size,
-					   section.offset);
+	return tally_perfdata_take_feature(data, feature, data->source.memory + section.offset,
+					   section.size, section.offset);
 }
 
 static int read_features(struct tally_perfdata *data, const struct tally_disk_header *header)
@@ -295,7 +324,8 @@ static int read_features(struct tally_perfdata *data, const struct tally_disk_he
 		if (!(header->features[feature / 64] >> feature % 64 & 1))
 			continue;
 		if (!fits(data, &entry)) {
-			tally_perfdata_note_damage(data, false, at, "the table of feature sections is not there");
+			tally_perfdata_note_damage(data, false, at,
+						   "the table of feature sections is not there");
 			return 0;
 		}
 		int result = read_section(data, feature, at);
@@ -304,13 +334,16 @@ static int read_features(struct tally_perfdata *data, const struct tally_disk_he
 		at += sizeof(entry);
 	}
 	const struct tally_disk_section own = { at, sizeof(struct tally_disk_own) };
-	if (fits(data, &own) && !memcmp(data->source.memory + at, TALLY_DISK_OWN_MARK, sizeof(TALLY_DISK_OWN_MARK) - 1))
-		return read_section(data, TALLY_FEATURE_TALLY, at + offsetof(struct tally_disk_own, section));
+	if (fits(data, &own) &&
+	    !memcmp(data->source.memory + at, TALLY_DISK_OWN_MARK, sizeof(TALLY_DISK_OWN_MARK) - 1))
+		return read_section(data, TALLY_FEATURE_TALLY,
+				    at + offsetof(struct tally_disk_own, section));
 	return 0;
 }
 
-/* Recorders write the data's size last.  perf writes the bits of the features first: the table of their sections is then not
- * where it should be, for a record there reads as an offset of 2^51 and more. */
+/* Recorders write the data's size last.  perf writes the bits of the features first: the table of
+ * their sections is then not where it should be, for a record there reads as an offset of 2^51 and
+ * more. */
 static bool is_unfinished(const struct tally_perfdata *data, const struct tally_disk_header *header)
 {
 	bool has_features = false;
@@ -334,7 +367,8 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 	if (data->swap)
 		tally_disk_header_swap(&header);
 	if (left < without_features || header.size < without_features || header.size > left)
-		return tally_error_set(err, -EBADMSG, "damaged at offset 8: a header of %llu bytes can't be",
+		return tally_error_set(err, -EBADMSG,
+				       "damaged at offset 8: a header of %llu bytes can't be",
 				       (unsigned long long)header.size);
 	size_t size = header.size < sizeof(header) ? header.size : sizeof(header);
 	memcpy(&header, data->source.memory, size);
@@ -349,31 +383,37 @@ int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *er
 	data->place.data_size = header.data.size;
 	data->place.features_offset = header.data.offset + header.data.size;
 	tally_source_seek(&data->source, header.data.offset);
-	data->data_end = data->is_unfinished ? data->source.memory_size : header.data.offset + header.data.size;
+	data->data_end = data->is_unfinished ? data->source.memory_size
+					     : header.data.offset + header.data.size;
 	if (header.data.offset > data->source.memory_size || data->data_end < header.data.offset)
-		return tally_error_set(err, -EBADMSG, "damaged at offset 40: its data can't be at offset %llu",
+		return tally_error_set(err, -EBADMSG,
+				       "damaged at offset 40: its data can't be at offset %llu",
 				       (unsigned long long)header.data.offset);
 	if (!data->is_unfinished && read_features(data, &header))
 		return tally_error_set(err, -ENOMEM, "no memory for the recording's features");
 	return 0;
 }
 
-static int apply_attr(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset)
+static int apply_attr(struct tally_perfdata *data, const uint8_t *bytes, size_t size,
+		      uint64_t offset)
 {
 	const size_t head = sizeof(struct tally_record_header);
 	uint32_t attr_size = 0;
 	if (size >= head + TALLY_ATTR_SIZE_VER0)
-		memcpy(&attr_size, bytes + head + offsetof(struct tally_attr, size), sizeof(attr_size));
+		memcpy(&attr_size, bytes + head + offsetof(struct tally_attr, size),
+		       sizeof(attr_size));
 	attr_size = attr_size ? attr_size : TALLY_ATTR_SIZE_VER0;
 	if (attr_size < TALLY_ATTR_SIZE_VER0 || size < head || attr_size > size - head) {
-		tally_perfdata_note_damage(data, false, offset, "an event's attribute of %u bytes can't be", attr_size);
+		tally_perfdata_note_damage(data, false, offset,
+					   "an event's attribute of %u bytes can't be", attr_size);
 		return 0;
 	}
 	return tally_perfdata_add_event(data, bytes + head, attr_size, bytes + head + attr_size,
 					(size - head - attr_size) / 8);
 }
 
-static int apply_feature_record(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset)
+static int apply_feature_record(struct tally_perfdata *data, const uint8_t *bytes, size_t size,
+				uint64_t offset)
 {
 	struct tally_disk_feature_record record;
 	if (size < sizeof(record))
@@ -381,16 +421,20 @@ static int apply_feature_record(struct tally_perfdata *data, const uint8_t *byte
 	memcpy(&record, bytes, sizeof(record));
 	if (!record.feature || record.feature >= TALLY_FEATURE_MAX)
 		return 0;
-	void *copy = tally_arena_copy(&data->arena, (const char *)bytes + sizeof(record), size - sizeof(record));
+	void *copy = tally_arena_copy(&data->arena, (const char *)bytes + sizeof(record),
+				      size - sizeof(record));
 	if (!copy)
 		return -ENOMEM;
-	/* The payload's padding would look like a torn build-id: those come as records of their own. */
+	/* The payload's padding would look like a torn build-id: those come as records of their
+	 * own. */
 	if (record.feature == TALLY_FEATURE_BUILD_ID)
 		return 0;
-	return tally_perfdata_apply_feature(data, (unsigned)record.feature, copy, size - sizeof(record), offset);
+	return tally_perfdata_apply_feature(data, (unsigned)record.feature, copy,
+					    size - sizeof(record), offset);
 }
 
-int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset)
+int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes, size_t size,
+				 uint64_t offset)
 {
 	char *copy = tally_arena_copy(&data->arena, bytes, size);
 	if (!copy)
@@ -398,7 +442,8 @@ int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes,
 	return tally_perfdata_apply_feature(data, TALLY_FEATURE_TRACING_DATA, copy, size, offset);
 }
 
-int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size, uint64_t offset)
+int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size,
+				uint64_t offset)
 {
 	struct tally_record_header header;
 	int result = 0;
@@ -413,7 +458,8 @@ int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, 
 		result = apply_attr(data, bytes, size, offset);
 	else if (header.type == TALLY_RECORD_HEADER_EVENT_TYPE &&
 		 size >= sizeof(header) + sizeof(struct tally_disk_event_type))
-		tally_perfdata_apply_event_type(data, (const uint8_t *)bytes + sizeof(header), false);
+		tally_perfdata_apply_event_type(data, (const uint8_t *)bytes + sizeof(header),
+						false);
 	else if (header.type == TALLY_RECORD_EVENT_UPDATE)
 		result = tally_perfdata_apply_event_update(data, bytes, size);
 	else if (header.type == TALLY_RECORD_HEADER_FEATURE)

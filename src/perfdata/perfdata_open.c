@@ -1,4 +1,5 @@
-/* Opening a recording: a file, mapped; what comes down a pipe; a folder; memory.  And letting go of it. */
+/* Opening a recording: a file, mapped; what comes down a pipe; a folder; memory.  And letting go of
+ * it. */
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -40,7 +41,8 @@ static const char *foreign_kind(const uint8_t *bytes, size_t size)
 		if (size >= kinds[i].length && !memcmp(bytes, kinds[i].magic, kinds[i].length))
 			return kinds[i].kind;
 	for (size_t i = 0; i < size; i++)
-		printable += (bytes[i] >= ' ' && bytes[i] != 0x7f) || bytes[i] == '\n' || bytes[i] == '\t' || bytes[i] == '\r';
+		printable += (bytes[i] >= ' ' && bytes[i] != 0x7f) || bytes[i] == '\n' ||
+			     bytes[i] == '\t' || bytes[i] == '\r';
 	return printable == size ? "text" : NULL;
 }
 
@@ -49,7 +51,8 @@ static int not_a_recording(const uint8_t *bytes, size_t size, struct tally_error
 	const char *kind = foreign_kind(bytes, size);
 	uint64_t magic = TALLY_PERFDATA_MAGIC;
 	if (size < 16 && !memcmp(bytes, &magic, size < sizeof(magic) ? size : sizeof(magic)))
-		return tally_error_set(err, -EBADMSG, "not a recording: only the first %zu byte%s of one", size,
+		return tally_error_set(err, -EBADMSG,
+				       "not a recording: only the first %zu byte%s of one", size,
 				       size == 1 ? "" : "s");
 	if (kind)
 		tally_error_set(err, -EBADMSG, "not a recording: it is %s", kind);
@@ -69,19 +72,21 @@ bool tally_perfdata_begins(const void *bytes, size_t size)
 	       !memcmp(bytes, TALLY_PERFDATA_MAGIC_1, sizeof(magic));
 }
 
-/* What begins like a recording.  The magic number of the second format tells the byte order; the first format's is a
- * string, and its size does: nobody has a header of 4 GiB. */
+/* What begins like a recording.  The magic number of the second format tells the byte order; the
+ * first format's is a string, and its size does: nobody has a header of 4 GiB. */
 static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header *header)
 {
 	bool is_first = !memcmp(&header->magic, TALLY_PERFDATA_MAGIC_1, sizeof(header->magic));
-	data->swap = header->magic == TALLY_PERFDATA_MAGIC_SWAPPED || (is_first && header->size > UINT32_MAX);
+	data->swap = header->magic == TALLY_PERFDATA_MAGIC_SWAPPED ||
+		     (is_first && header->size > UINT32_MAX);
 	if (data->swap)
 		header->size = __builtin_bswap64(header->size);
 	data->place.version = !is_first;
 	return tally_perfdata_begins(&header->magic, sizeof(header->magic));
 }
 
-/* A seekable file's content down a pipe: taken whole, since its events stand behind what they describe. */
+/* A seekable file's content down a pipe: taken whole, since its events stand behind what they
+ * describe. */
 static int slurp(struct tally_perfdata *data, struct tally_error *err)
 {
 	struct tally_source *source = &data->source;
@@ -137,9 +142,11 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 	int result = fd < 0 || fstat(fd, &status) < 0 ? -errno : 0;
 	data->source.fd = fd;
 	if (result) {
-		tally_error_set(err, result, "can't open the recording: %s", tally_errno_text(result));
+		tally_error_set(err, result, "can't open the recording: %s",
+				tally_errno_text(result));
 		if (result == -ENOENT)
-			tally_error_hint(err, "make one with tally record, or name another with -i");
+			tally_error_hint(err,
+					 "make one with tally record, or name another with -i");
 		return result;
 	}
 	if (S_ISDIR(status.st_mode)) {
@@ -149,7 +156,8 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 		close(data->source.fd);
 		data->source.fd = fd;
 		if (fstat(fd, &status) < 0)
-			return tally_error_set(err, -errno, "can't open the recording: %s", tally_errno_text(-errno));
+			return tally_error_set(err, -errno, "can't open the recording: %s",
+					       tally_errno_text(-errno));
 	}
 	if (!S_ISREG(status.st_mode))
 		return 0;
@@ -159,7 +167,8 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 	if (data->mapping == MAP_FAILED) {
 		result = -errno;
 		data->mapping = NULL;
-		return tally_error_set(err, result, "can't map the recording: %s", tally_errno_text(result));
+		return tally_error_set(err, result, "can't map the recording: %s",
+				       tally_errno_text(result));
 	}
 	data->mapping_size = (size_t)status.st_size;
 	data->source.memory = data->mapping;
@@ -210,7 +219,8 @@ int tally_perfdata_open(const char *path, struct tally_perfdata **out, struct ta
 	return 0;
 }
 
-int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perfdata **out, struct tally_error *err)
+int tally_perfdata_open_memory(const void *bytes, size_t size, struct tally_perfdata **out,
+			       struct tally_error *err)
 {
 	struct tally_error unseen;
 	struct tally_perfdata *data = new_reader(err);

@@ -1,11 +1,11 @@
 /* Reading a recording, whoever wrote it and whatever became of it.
  *
- * Nothing in the bytes is believed: each record must fit in what is left, and what is damaged ends the data there
- * and is kept for tally_perfdata_damage(), since all before it is good.  A file that its recorder did not finish
- * has a data size of zero and is read to its end.
+ * Nothing in the bytes is believed: each record must fit in what is left, and what is damaged ends
+ * the data there and is kept for tally_perfdata_damage(), since all before it is good.  A file that
+ * its recorder did not finish has a data size of zero and is read to its end.
  *
- * Records are handed out in place where they lie aligned (tally's own always do; perf's behind a COMPRESSED record
- * of odd size don't), else from a copy.
+ * Records are handed out in place where they lie aligned (tally's own always do; perf's behind a
+ * COMPRESSED record of odd size don't), else from a copy.
  */
 #include "abi/byte_swap.h"
 #include "base/reader.h"
@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t offset, const char *format, ...)
+void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t offset,
+				const char *format, ...)
 {
 	char what[256];
 	va_list args;
@@ -32,7 +33,8 @@ void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t
 	tally_error_set(&data->damage, -EBADMSG, "the recording is damaged at offset %llu: %s",
 			(unsigned long long)offset, what);
 	data->damage.position = offset <= INT_MAX ? (int)offset : TALLY_NO_POSITION;
-	tally_error_hint(&data->damage, ends ? "everything before it was used" : "everything else was used");
+	tally_error_hint(&data->damage,
+			 ends ? "everything before it was used" : "everything else was used");
 	data->ended = data->ended || ends;
 }
 
@@ -40,7 +42,8 @@ void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t
 static const struct tally_recorded_event *event_by_id(struct tally_perfdata *data, uint64_t id)
 {
 	uint32_t index;
-	if (data->event_cache[id % TALLY_EVENT_ID_CACHE].id == id && data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1) {
+	if (data->event_cache[id % TALLY_EVENT_ID_CACHE].id == id &&
+	    data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1) {
 		index = data->event_cache[id % TALLY_EVENT_ID_CACHE].index_plus_1 - 1;
 	} else {
 		const uint64_t *found = tally_map_get(&data->event_by_id, id);
@@ -51,8 +54,10 @@ static const struct tally_recorded_event *event_by_id(struct tally_perfdata *dat
 	return &data->events[index];
 }
 
-static const struct tally_recorded_event *event_of(struct tally_perfdata *data, const uint8_t *bytes,
-						   const struct tally_record_header *header, bool swap)
+static const struct tally_recorded_event *event_of(struct tally_perfdata *data,
+						   const uint8_t *bytes,
+						   const struct tally_record_header *header,
+						   bool swap)
 {
 	uint64_t id;
 	if (data->event_count > 1 && header->type < TALLY_RECORD_USER_START &&
@@ -61,7 +66,8 @@ static const struct tally_recorded_event *event_of(struct tally_perfdata *data, 
 	return data->event_count ? &data->events[0] : NULL;
 }
 
-const struct tally_recorded_event *tally_perfdata_event_of(struct tally_perfdata *data, const void *bytes,
+const struct tally_recorded_event *tally_perfdata_event_of(struct tally_perfdata *data,
+							   const void *bytes,
 							   const struct tally_record_header *header)
 {
 	return event_of(data, bytes, header, false);
@@ -88,7 +94,8 @@ struct tally_span tally_perfdata_span(const struct tally_perfdata *data)
 				    .file_offset = source->offset, .block = source->block };
 }
 
-void tally_perfdata_advance(struct tally_perfdata *data, const struct tally_span *span, const uint8_t *to)
+void tally_perfdata_advance(struct tally_perfdata *data, const struct tally_span *span,
+			    const uint8_t *to)
 {
 	size_t size = (size_t)(to - span->at);
 	if (span->unpacked) {
@@ -99,8 +106,8 @@ void tally_perfdata_advance(struct tally_perfdata *data, const struct tally_span
 	}
 }
 
-struct tally_span tally_perfdata_last(const struct tally_perfdata *data, const struct tally_raw_record *record,
-				      bool *is_copy)
+struct tally_span tally_perfdata_last(const struct tally_perfdata *data,
+				      const struct tally_raw_record *record, bool *is_copy)
 {
 	const uint8_t *at = record->bytes;
 	*is_copy = at == (const uint8_t *)data->aligned;
@@ -109,7 +116,9 @@ struct tally_span tally_perfdata_last(const struct tally_perfdata *data, const s
 		.end = at + record->size,
 		.unpacked = data->last_unpacked,
 		.file_offset = record->file_offset,
-		.block = *is_copy ? NULL : data->last_unpacked ? data->unpacker.block : data->source.block,
+		.block = *is_copy              ? NULL
+			 : data->last_unpacked ? data->unpacker.block
+					       : data->source.block,
 	};
 }
 
@@ -142,20 +151,25 @@ static const uint8_t *in_our_order(struct tally_perfdata *data, const uint8_t *b
 }
 
 /* Hands a record out, aligned. */
-static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offset, struct tally_raw_record *record)
+static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offset,
+		struct tally_raw_record *record)
 {
 	struct tally_record_header header;
 	memcpy(&header, bytes, sizeof(header));
 	if (!data->event_count && header.type < TALLY_RECORD_USER_START) {
-		tally_perfdata_note_damage(data, true, offset, "a record stands before any event is described");
+		tally_perfdata_note_damage(data, true, offset,
+					   "a record stands before any event is described");
 		return 0;
 	}
 	if ((uintptr_t)bytes % 8)
 		bytes = copy_record(data, bytes, header.size);
 	if (!bytes)
 		return -ENOMEM;
-	*record = (struct tally_raw_record){ .bytes = bytes, .size = header.size, .file_offset = offset,
-					     .event = tally_perfdata_event_of(data, bytes, &header) };
+	*record = (struct tally_raw_record){ .bytes = bytes,
+					     .size = header.size,
+					     .file_offset = offset,
+					     .event = tally_perfdata_event_of(data, bytes,
+									      &header) };
 	return 1;
 }
 
@@ -166,29 +180,34 @@ static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_recor
 	uint64_t offset = source->offset;
 	uint64_t limit = data->data_end > offset ? data->data_end - offset : 0;
 	size_t left = limit ? tally_source_left(source, sizeof(*header)) : 0;
-	const char *ending = data->is_unfinished ? "its recorder did not finish it (was it killed?)" : "it ends within a record";
+	const char *ending = data->is_unfinished ? "its recorder did not finish it (was it killed?)"
+						 : "it ends within a record";
 	if (!left) {
 		if (data->is_unfinished)
 			tally_perfdata_note_damage(data, false, offset, "%s", ending);
 		else if (limit && !data->is_pipe)
-			tally_perfdata_note_damage(data, true, offset, "the file ends, %llu byte%s before its data does",
-						   (unsigned long long)limit, limit == 1 ? "" : "s");
+			tally_perfdata_note_damage(
+				data, true, offset,
+				"the file ends, %llu byte%s before its data does",
+				(unsigned long long)limit, limit == 1 ? "" : "s");
 		return NULL;
 	}
-	const uint8_t *bytes = limit < sizeof(*header) ? NULL : tally_source_peek(source, sizeof(*header));
+	const uint8_t *bytes = limit < sizeof(*header) ? NULL
+						       : tally_source_peek(source, sizeof(*header));
 	if (!bytes) {
 		tally_perfdata_note_damage(data, true, offset, "%s", ending);
 		return NULL;
 	}
 	*header = tally_header_at(bytes, data->swap);
 	if (header->size < sizeof(*header)) {
-		tally_perfdata_note_damage(data, true, offset, "a record claims a size of %u bytes", header->size);
+		tally_perfdata_note_damage(data, true, offset, "a record claims a size of %u bytes",
+					   header->size);
 		return NULL;
 	}
 	bytes = limit < header->size ? NULL : tally_source_peek(source, header->size);
 	if (!bytes)
-		tally_perfdata_note_damage(data, true, offset, "%s: its %u bytes are not all there", ending,
-					   header->size);
+		tally_perfdata_note_damage(data, true, offset, "%s: its %u bytes are not all there",
+					   ending, header->size);
 	return bytes;
 }
 
@@ -202,13 +221,14 @@ uint64_t tally_record_payload(const uint8_t *record, bool swap)
 		return tally_reader_u64(&reader);
 	if (header.type > TALLY_SIMPLEPERF_RECORD_START)
 		return (uint64_t)header.misc << 16;
-	uint64_t size = header.type == TALLY_RECORD_HEADER_TRACING_DATA ? tally_reader_u32(&reader) : 0;
+	uint64_t size = header.type == TALLY_RECORD_HEADER_TRACING_DATA ? tally_reader_u32(&reader)
+									: 0;
 	return size <= tally_reader_left(&reader) ? 0 : size;
 }
 
 /* The formats of tracepoints stand behind perf's record, and inside simpleperf's. */
-static const void *tracing_in(const uint8_t *bytes, size_t size, const struct tally_record_header *header, bool swap,
-			      uint32_t *length)
+static const void *tracing_in(const uint8_t *bytes, size_t size,
+			      const struct tally_record_header *header, bool swap, uint32_t *length)
 {
 	struct tally_reader reader;
 	tally_reader_init(&reader, bytes, size, swap);
@@ -240,12 +260,13 @@ static int take_payload(struct tally_perfdata *data, const struct tally_record_h
 	*bytes = whole;
 	const void *tracing = tracing_in(whole, size, header, data->swap, &length);
 	if (!tracing)
-		tally_perfdata_note_damage(data, false, offset, "the tracing data is longer than its record");
+		tally_perfdata_note_damage(data, false, offset,
+					   "the tracing data is longer than its record");
 	return tracing && length ? tally_perfdata_apply_tracing(data, tracing, length, offset) : 0;
 }
 
-static int apply_and_give(struct tally_perfdata *data, const uint8_t *bytes, size_t size, uint64_t offset,
-			  struct tally_raw_record *record)
+static int apply_and_give(struct tally_perfdata *data, const uint8_t *bytes, size_t size,
+			  uint64_t offset, struct tally_raw_record *record)
 {
 	bytes = in_our_order(data, bytes);
 	if (!bytes)
@@ -263,7 +284,8 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 	if (result > 0) {
 		header = tally_header_at(bytes, data->swap);
 		if (tally_record_is_compressed(&header)) {
-			tally_perfdata_note_damage(data, true, data->unpacker.offset, "compressed data in compressed data");
+			tally_perfdata_note_damage(data, true, data->unpacker.offset,
+						   "compressed data in compressed data");
 			data->unpacker.start = data->unpacker.end;
 			data->unpacker.has_input = false;
 			return 0;
@@ -275,8 +297,10 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 		return result;
 	uint64_t offset = data->source.offset, payload = data->payload;
 	data->payload = 0;
-	if (payload && (payload > data->data_end - offset || !tally_source_skip(&data->source, payload))) {
-		tally_perfdata_note_damage(data, true, offset, "%llu bytes of a trace are not all there",
+	if (payload &&
+	    (payload > data->data_end - offset || !tally_source_skip(&data->source, payload))) {
+		tally_perfdata_note_damage(data, true, offset,
+					   "%llu bytes of a trace are not all there",
 					   (unsigned long long)payload);
 		return 0;
 	}
@@ -302,7 +326,8 @@ static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 	return apply_and_give(data, bytes, header.size, offset, record);
 }
 
-int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *record, struct tally_error *err)
+int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *record,
+			struct tally_error *err)
 {
 	int result = -EAGAIN;
 	while (result == -EAGAIN)
@@ -312,25 +337,30 @@ int tally_perfdata_next(struct tally_perfdata *data, struct tally_raw_record *re
 	if (result == -ENOMEM)
 		return tally_error_set(err, result, "no memory to read the recording");
 	if (result < 0)
-		return tally_error_set(err, -EIO, "can't read the recording: %s", tally_errno_text(result));
+		return tally_error_set(err, -EIO, "can't read the recording: %s",
+				       tally_errno_text(result));
 	return result;
 }
 
-const struct tally_recorded_event *tally_perfdata_events(const struct tally_perfdata *data, size_t *count)
+const struct tally_recorded_event *tally_perfdata_events(const struct tally_perfdata *data,
+							 size_t *count)
 {
 	*count = data->event_count;
 	return data->events;
 }
 
-const struct tally_recorded_event *tally_perfdata_event_of_id(const struct tally_perfdata *data, uint64_t id)
+const struct tally_recorded_event *tally_perfdata_event_of_id(const struct tally_perfdata *data,
+							      uint64_t id)
 {
 	const uint64_t *index = tally_map_get(&data->event_by_id, id);
 	return index ? &data->events[*index] : NULL;
 }
 
-struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *data, unsigned feature)
+struct tally_feature_bytes tally_perfdata_feature(const struct tally_perfdata *data,
+						  unsigned feature)
 {
-	return feature < TALLY_FEATURE_MAX ? data->features[feature] : (struct tally_feature_bytes){ 0 };
+	return feature < TALLY_FEATURE_MAX ? data->features[feature]
+					   : (struct tally_feature_bytes){ 0 };
 }
 
 const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsigned feature)
@@ -340,19 +370,21 @@ const char *tally_perfdata_feature_text(const struct tally_perfdata *data, unsig
 	if (!bytes.bytes || bytes.size < sizeof(length))
 		return NULL;
 	memcpy(&length, bytes.bytes, sizeof(length));
-	if (length > bytes.size - sizeof(length) || !memchr(bytes.bytes + sizeof(length), 0, length))
+	if (length > bytes.size - sizeof(length) ||
+	    !memchr(bytes.bytes + sizeof(length), 0, length))
 		return NULL;
 	return (const char *)bytes.bytes + sizeof(length);
 }
 
-const struct tally_recorded_build_id *tally_perfdata_build_ids(const struct tally_perfdata *data, size_t *count)
+const struct tally_recorded_build_id *tally_perfdata_build_ids(const struct tally_perfdata *data,
+							       size_t *count)
 {
 	*count = data->build_ids.count;
 	return data->build_ids.items;
 }
 
-bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_t event_id, const char **format,
-				      size_t *length)
+bool tally_perfdata_tracepoint_format(const struct tally_perfdata *data, uint64_t event_id,
+				      const char **format, size_t *length)
 {
 	const uint64_t *index = tally_map_get(&data->tracepoint_by_id, event_id);
 	if (!index)

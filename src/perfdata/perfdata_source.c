@@ -1,12 +1,13 @@
 /* Bytes in order, through a window: onto memory, or onto a block that read(2) fills.
  *
- * A file is mapped, but its records are read into blocks where that is cheaper: a copy out of the page cache costs
- * less than the page faults and the misses of a walk through 500 MB of mapped memory (45 ms against 85 ms of CPU for
- * the bare walk), and what was just copied is in the cache for those who look at it next.  When more is held than
- * BLOCKS_MAX (rings of many megabytes on many CPUs), the window is laid onto the mapping instead: memory stays small.
- * So it is, too, where a sample has kilobytes of stack, of which a line here and there is looked at: there is little to
- * be gained by a copy of all.  (500 MB of such, walked and unwound: 45 ms less where the page cache has it in large
- * folios, as after reading it from the disk; as long in single pages.)
+ * A file is mapped, but its records are read into blocks where that is cheaper: a copy out of the
+ * page cache costs less than the page faults and the misses of a walk through 500 MB of mapped
+ * memory (45 ms against 85 ms of CPU for the bare walk), and what was just copied is in the cache
+ * for those who look at it next.  When more is held than BLOCKS_MAX (rings of many megabytes on
+ * many CPUs), the window is laid onto the mapping instead: memory stays small.  So it is, too,
+ * where a sample has kilobytes of stack, of which a line here and there is looked at: there is
+ * little to be gained by a copy of all.  (500 MB of such, walked and unwound: 45 ms less where the
+ * page cache has it in large folios, as after reading it from the disk; as long in single pages.)
  */
 #include "perfdata/perfdata_reader.h"
 
@@ -21,7 +22,8 @@ static bool read_at(struct tally_source *source, uint8_t *to, size_t size, size_
 {
 	ssize_t one;
 	do
-		one = source->memory ? pread(source->fd, to, size, (off_t)source->offset) : read(source->fd, to, size);
+		one = source->memory ? pread(source->fd, to, size, (off_t)source->offset)
+				     : read(source->fd, to, size);
 	while (one < 0 && errno == EINTR);
 	*got = one > 0 ? (size_t)one : 0;
 	return one >= 0;
@@ -32,7 +34,8 @@ static size_t in_window(const struct tally_source *source)
 	return source->end - source->used;
 }
 
-static void set_window(struct tally_source *source, struct tally_block *block, const uint8_t *bytes, size_t end)
+static void set_window(struct tally_source *source, struct tally_block *block, const uint8_t *bytes,
+		       size_t end)
 {
 	if (block != source->block)
 		tally_block_drop(source->blocks, source->block);
@@ -47,9 +50,11 @@ static bool read_window(struct tally_source *source, size_t size, size_t left)
 {
 	bool is_ours = source->block && tally_block_is_ours(source->block);
 	size_t shift = source->offset % 8; /* records are aligned as they are in the file */
-	if (size > TALLY_BLOCK_BYTES - shift || (!is_ours && source->blocks->count >= BLOCKS_MAX && !source->blocks->unused))
+	if (size > TALLY_BLOCK_BYTES - shift ||
+	    (!is_ours && source->blocks->count >= BLOCKS_MAX && !source->blocks->unused))
 		return false;
-	struct tally_block *block = is_ours ? source->block : tally_block_take(source->blocks, TALLY_BLOCK_BYTES);
+	struct tally_block *block = is_ours ? source->block
+					    : tally_block_take(source->blocks, TALLY_BLOCK_BYTES);
 	size_t want = left < TALLY_BLOCK_BYTES - shift ? left : TALLY_BLOCK_BYTES - shift, got;
 	if (!block)
 		return false;
@@ -71,11 +76,12 @@ static void move_window(struct tally_source *source, size_t size)
 	if (source->reads && read_window(source, size, left))
 		return;
 	size_t most = size > TALLY_BLOCK_BYTES ? size : TALLY_BLOCK_BYTES;
-	set_window(source, NULL, source->memory + source->offset, source->reads && left > most ? most : left);
+	set_window(source, NULL, source->memory + source->offset,
+		   source->reads && left > most ? most : left);
 }
 
-/* Room for one read more: what is left goes to the front, of a new block where somebody needs what is before it or
- * there is too little room. */
+/* Room for one read more: what is left goes to the front, of a new block where somebody needs what
+ * is before it or there is too little room. */
 static bool make_room(struct tally_source *source)
 {
 	struct tally_block *block = source->block;
@@ -105,7 +111,8 @@ static bool read_more(struct tally_source *source)
 	size_t got;
 	if (source->at_end || source->failure || !make_room(source))
 		return false;
-	if (!read_at(source, source->block->bytes + source->end, source->block->capacity - source->end, &got))
+	if (!read_at(source, source->block->bytes + source->end,
+		     source->block->capacity - source->end, &got))
 		source->failure = -errno;
 	else if (!got)
 		source->at_end = true;
@@ -116,7 +123,9 @@ static bool read_more(struct tally_source *source)
 size_t tally_source_left(struct tally_source *source, size_t size)
 {
 	if (source->memory)
-		return source->offset < source->memory_size ? source->memory_size - (size_t)source->offset : 0;
+		return source->offset < source->memory_size
+			       ? source->memory_size - (size_t)source->offset
+			       : 0;
 	while (in_window(source) < size)
 		if (!read_more(source))
 			break;

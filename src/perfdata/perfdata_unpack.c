@@ -1,9 +1,10 @@
 /* Opening COMPRESSED records.
  *
- * Output goes into blocks of one size, whatever a record claims to unpack to: a few bytes that zstd would blow up to
- * gigabytes cost time, not memory (unless they are held to be put in order), and RATIO_MAX bounds the time.  A record
- * torn by the end of a COMPRESSED record is completed by the next; one torn by the end of a block goes to the front of
- * another, or of the same when nobody holds it.
+ * Output goes into blocks of one size, whatever a record claims to unpack to: a few bytes that zstd
+ * would blow up to gigabytes cost time, not memory (unless they are held to be put in order), and
+ * RATIO_MAX bounds the time.  A record torn by the end of a COMPRESSED record is completed by the
+ * next; one torn by the end of a block goes to the front of another, or of the same when nobody
+ * holds it.
  */
 #include "perfdata/perfdata_reader.h"
 
@@ -14,7 +15,7 @@
 
 #define AHEAD_BYTES_MIN (1u << 20) /* compressed: some 20 ms of work */
 #define ROOM_MIN ((size_t)32 << 10) /* below it another block is filled */
-#define RATIO_MAX 8192u                               /* 64 KiB stack copies that differ in a few bytes */
+#define RATIO_MAX 8192u             /* 64 KiB stack copies that differ in a few bytes */
 #define RATIO_FREE_BYTES ((uint64_t)4 << 20)
 
 static int start(struct tally_perfdata *data)
@@ -74,9 +75,11 @@ bool tally_unpacks_too_much(uint64_t bytes_in, uint64_t bytes_out)
 static void start_ahead(struct tally_perfdata *data, uint64_t offset)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
-	if (!unpacker->ahead_tried && data->source.memory && data->data_end <= data->source.memory_size &&
+	if (!unpacker->ahead_tried && data->source.memory &&
+	    data->data_end <= data->source.memory_size &&
 	    data->data_end - offset >= AHEAD_BYTES_MIN)
-		unpacker->ahead = tally_unpack_ahead_start(data->source.memory, offset, data->data_end, data->swap);
+		unpacker->ahead = tally_unpack_ahead_start(data->source.memory, offset,
+							   data->data_end, data->swap);
 	unpacker->ahead_tried = true;
 }
 
@@ -85,7 +88,8 @@ int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint
 	struct tally_unpacker *unpacker = &data->unpacker;
 	size_t head, size;
 	if (!tally_compressed_bytes(record, data->swap, &head, &size)) {
-		tally_perfdata_note_damage(data, true, offset, "a COMPRESSED2 record is longer than itself");
+		tally_perfdata_note_damage(data, true, offset,
+					   "a COMPRESSED2 record is longer than itself");
 		return 0;
 	}
 	start_ahead(data, offset);
@@ -96,12 +100,14 @@ int tally_unpacker_feed(struct tally_perfdata *data, const uint8_t *record, uint
 	return unpacker->ahead ? 0 : start(data);
 }
 
-static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure failure, size_t zstd_result)
+static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure failure,
+			 size_t zstd_result)
 {
 	if (failure)
 		data->unpacker.has_input = false;
 	if (failure == TALLY_UNPACK_DAMAGED)
-		tally_perfdata_note_damage(data, true, data->unpacker.offset, "compressed data can't be unpacked (%s)",
+		tally_perfdata_note_damage(data, true, data->unpacker.offset,
+					   "compressed data can't be unpacked (%s)",
 					   ZSTD_getErrorName(zstd_result));
 	else if (failure == TALLY_UNPACK_BOMB)
 		tally_perfdata_note_damage(data, true, data->unpacker.offset,
@@ -114,12 +120,14 @@ static int refill_here(struct tally_perfdata *data)
 	struct tally_unpacker *unpacker = &data->unpacker;
 	if (make_room(data) < 0)
 		return -ENOMEM;
-	ZSTD_outBuffer output = { unpacker->block->bytes, unpacker->block->capacity, unpacker->end };
+	ZSTD_outBuffer output = { unpacker->block->bytes, unpacker->block->capacity,
+				  unpacker->end };
 	size_t result = ZSTD_decompressStream(unpacker->stream, &output, &unpacker->input);
 	unpacker->bytes_out += output.pos - unpacker->end;
 	unpacker->end = output.pos;
 	/* All input taken and room left in the output: zstd holds nothing back. */
-	unpacker->has_input = unpacker->input.pos < unpacker->input.size || output.pos == output.size;
+	unpacker->has_input = unpacker->input.pos < unpacker->input.size ||
+			      output.pos == output.size;
 	if (ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation)
 		return -ENOMEM;
 	if (ZSTD_isError(result))
@@ -134,7 +142,8 @@ static int refill_from_ahead(struct tally_perfdata *data)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
 	struct tally_unpacked piece;
-	if (!tally_unpack_ahead_next(unpacker->ahead, &piece) || piece.failure == TALLY_UNPACK_NO_MEMORY)
+	if (!tally_unpack_ahead_next(unpacker->ahead, &piece) ||
+	    piece.failure == TALLY_UNPACK_NO_MEMORY)
 		return -ENOMEM;
 	if (piece.block == unpacker->block) {
 		tally_block_drop(&data->blocks, piece.block);
@@ -142,7 +151,8 @@ static int refill_from_ahead(struct tally_perfdata *data)
 		size_t left = unpacker->end - unpacker->start; /* less than a record */
 		piece.start -= left;
 		if (left)
-			memcpy(piece.block->bytes + piece.start, unpacker->block->bytes + unpacker->start, left);
+			memcpy(piece.block->bytes + piece.start,
+			       unpacker->block->bytes + unpacker->start, left);
 		tally_block_drop(&data->blocks, unpacker->block);
 		unpacker->block = piece.block;
 		unpacker->start = piece.start;
@@ -173,7 +183,8 @@ int tally_unpacker_next(struct tally_perfdata *data, const uint8_t **bytes)
 		header = tally_header_at(unpacker->block->bytes + unpacker->start, data->swap);
 		if (header.size < sizeof(header)) {
 			tally_perfdata_note_damage(data, true, unpacker->offset,
-						   "a compressed record claims a size of %u bytes", header.size);
+						   "a compressed record claims a size of %u bytes",
+						   header.size);
 			unpacker->start = unpacker->end;
 			unpacker->has_input = false;
 			return 0;

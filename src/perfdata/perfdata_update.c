@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-static int set_text(struct tally_perfdata *data, const char **field, const uint8_t *bytes, size_t room)
+static int set_text(struct tally_perfdata *data, const char **field, const uint8_t *bytes,
+		    size_t room)
 {
 	size_t length = strnlen((const char *)bytes, room);
 	char *copy = length ? tally_arena_copy(&data->arena, (const char *)bytes, length) : NULL;
@@ -15,19 +16,24 @@ static int set_text(struct tally_perfdata *data, const char **field, const uint8
 	return length && !copy ? -ENOMEM : 0;
 }
 
-static int set_cpus(struct tally_perfdata *data, const char **field, const uint8_t *bytes, size_t size)
+static int set_cpus(struct tally_perfdata *data, const char **field, const uint8_t *bytes,
+		    size_t size)
 {
 	struct tally_reader reader;
 	struct tally_buffer text = { 0 };
 	tally_reader_init(&reader, bytes, size, false);
 	tally_cpu_map_text(&reader, &text);
-	int result = reader.failed ? 0 : text.failed ? -ENOMEM :
-		     set_text(data, field, (const uint8_t *)tally_buffer_string(&text), text.length);
+	int result = reader.failed ? 0
+		     : text.failed
+			     ? -ENOMEM
+			     : set_text(data, field, (const uint8_t *)tally_buffer_string(&text),
+					text.length);
 	tally_buffer_release(&text);
 	return result;
 }
 
-int tally_perfdata_apply_event_update(struct tally_perfdata *data, const uint8_t *bytes, size_t size)
+int tally_perfdata_apply_event_update(struct tally_perfdata *data, const uint8_t *bytes,
+				      size_t size)
 {
 	struct tally_disk_event_update update;
 	if (size <= sizeof(update))

@@ -1,14 +1,16 @@
 /* Writing a recording so that it can be read whatever happens.
  *
- * A file begins with its header, ids and attributes, written at once with a data size of zero: a reader then takes
- * everything up to the end of the file, so that a killed recorder's file is of use.  finish() appends the feature
- * sections and writes the header again.  All writes are at explicit offsets; `end` moves over whole records only,
- * so that after a full disk the data still ends at a record: finish() cuts the torn rest off.  Should the features
- * not fit then, the last of the data makes room for them, since names and build-ids serve all the rest; where that
- * would cost more than an eighth of it, the largest features are left out instead.
+ * A file begins with its header, ids and attributes, written at once with a data size of zero: a
+ * reader then takes everything up to the end of the file, so that a killed recorder's file is of
+ * use.  finish() appends the feature sections and writes the header again.  All writes are at
+ * explicit offsets; `end` moves over whole records only, so that after a full disk the data still
+ * ends at a record: finish() cuts the torn rest off.  Should the features not fit then, the last of
+ * the data makes room for them, since names and build-ids serve all the rest; where that would cost
+ * more than an eighth of it, the largest features are left out instead.
  *
- * Records gather in `pending` until they make a chunk, since recorders drain rings a few records at a time and both
- * write(2) and zstd want more.  A pipe's reader may be waiting: the recorder flushes behind each pass.
+ * Records gather in `pending` until they make a chunk, since recorders drain rings a few records at
+ * a time and both write(2) and zstd want more.  A pipe's reader may be waiting: the recorder
+ * flushes behind each pass.
  */
 #include "perfdata/feature.h"
 #include "perfdata/perfdata_writer.h"
@@ -39,13 +41,14 @@ static void wait_for_room(int fd)
 	poll(&pollfd, 1, -1);
 }
 
-int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size, uint64_t offset,
-			size_t *done)
+int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size,
+			uint64_t offset, size_t *done)
 {
 	for (*done = 0; *done < size;) {
 		const uint8_t *at = (const uint8_t *)bytes + *done;
 		ssize_t wrote = writer->is_pipe ? write(writer->fd, at, size - *done)
-						: pwrite(writer->fd, at, size - *done, (off_t)(offset + *done));
+						: pwrite(writer->fd, at, size - *done,
+							 (off_t)(offset + *done));
 		if (wrote < 0 && errno == EAGAIN)
 			wait_for_room(writer->fd);
 		if (wrote < 0 && (errno == EINTR || errno == EAGAIN))
@@ -65,7 +68,8 @@ enum { BOUNDARY_BYTES = 64 << 10 };
 static void note_boundary(struct tally_perfdata_writer *writer, uint64_t end)
 {
 	size_t count = writer->boundaries.count;
-	if (!writer->is_pipe && (!count || end - writer->boundaries.items[count - 1] >= BOUNDARY_BYTES))
+	if (!writer->is_pipe &&
+	    (!count || end - writer->boundaries.items[count - 1] >= BOUNDARY_BYTES))
 		(void)tally_vector_push(&writer->boundaries, end);
 }
 
@@ -102,14 +106,17 @@ static bool is_full(int code)
 	return code == -ENOSPC || code == -EFBIG || code == -EDQUOT;
 }
 
-static int write_error(const struct tally_perfdata_writer *writer, int code, struct tally_error *err)
+static int write_error(const struct tally_perfdata_writer *writer, int code,
+		       struct tally_error *err)
 {
 	tally_error_set(err, code, "can't write the recording: %s", tally_errno_text(code));
 	if (is_full(code) && !writer->end)
 		tally_error_hint(err, "record to another disk with -o");
 	else if (is_full(code))
-		tally_error_hint(err, "the first %llu bytes are kept; record to another disk with -o, or sample less often",
-				 (unsigned long long)writer->end);
+		tally_error_hint(
+			err,
+			"the first %llu bytes are kept; record to another disk with -o, or sample less often",
+			(unsigned long long)writer->end);
 	else if (code == -EPIPE)
 		tally_error_hint(err, "the program that reads the pipe has ended");
 	else if (code == -ESPIPE)
@@ -119,7 +126,8 @@ static int write_error(const struct tally_perfdata_writer *writer, int code, str
 
 static uint32_t common_attr_size(const struct tally_perfdata_writer *writer)
 {
-	/* Readers of pipes before Linux 6.3 take the ids to stand behind an attribute of their own size. */
+	/* Readers of pipes before Linux 6.3 take the ids to stand behind an attribute of their own
+	 * size. */
 	uint32_t size = writer->is_pipe ? TALLY_ATTR_SIZE_VER7 : TALLY_ATTR_SIZE_VER0;
 	for (size_t i = 0; i < writer->event_count; i++) {
 		uint32_t needed = tally_attr_size_needed(&writer->events[i].attr);
@@ -149,8 +157,8 @@ static int start_file(struct tally_perfdata_writer *writer, int level, struct ta
 }
 
 int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events, size_t event_count,
-			      const struct tally_perfdata_options *options, struct tally_perfdata_writer **out,
-			      struct tally_error *err)
+			      const struct tally_perfdata_options *options,
+			      struct tally_perfdata_writer **out, struct tally_error *err)
 {
 	struct tally_perfdata_writer *writer = calloc(1, sizeof(*writer));
 	*out = NULL;
@@ -210,8 +218,8 @@ int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *recor
 	return tally_perfdata_write_walked(writer, records, size, err);
 }
 
-int tally_perfdata_write_walked(struct tally_perfdata_writer *writer, const void *records, size_t size,
-				struct tally_error *err)
+int tally_perfdata_write_walked(struct tally_perfdata_writer *writer, const void *records,
+				size_t size, struct tally_error *err)
 {
 	bool is_large = size >= tally_perfdata_writer_wants(writer) / 2;
 	int result = writer->failure;
@@ -234,8 +242,8 @@ int tally_perfdata_flush(struct tally_perfdata_writer *writer, struct tally_erro
 	return result ? write_error(writer, result, err) : 0;
 }
 
-int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
-				 size_t size, struct tally_error *err)
+int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned feature,
+				 const void *bytes, size_t size, struct tally_error *err)
 {
 	if (!feature || feature >= TALLY_FEATURE_MAX || feature == TALLY_FEATURE_TALLY)
 		return tally_error_set(err, -EINVAL, "there is no feature section %u", feature);
@@ -249,7 +257,9 @@ int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned 
 	tally_buffer_clear(kept);
 	tally_buffer_append(kept, bytes, size);
 	writer->has_feature[feature] = !kept->failed;
-	return kept->failed ? tally_error_set(err, -ENOMEM, "no memory for feature section %u", feature) : 0;
+	return kept->failed
+		       ? tally_error_set(err, -ENOMEM, "no memory for feature section %u", feature)
+		       : 0;
 }
 
 uint64_t tally_perfdata_writer_bytes(const struct tally_perfdata_writer *writer)
@@ -264,7 +274,8 @@ static void keep_compressed_feature(struct tally_perfdata_writer *writer)
 	struct tally_buffer *out = &writer->features[TALLY_FEATURE_COMPRESSED];
 	/* perf maps this many bytes for each COMPRESSED record: whole pages. */
 	uint32_t largest = (uint32_t)((writer->chunk_largest + 4095) & ~(size_t)4095);
-	uint64_t ratio = (writer->bytes_in + writer->bytes_out / 2) / (writer->bytes_out ? writer->bytes_out : 1);
+	uint64_t ratio = (writer->bytes_in + writer->bytes_out / 2) /
+			 (writer->bytes_out ? writer->bytes_out : 1);
 	tally_buffer_clear(out);
 	tally_feature_compressed(out, (uint32_t)writer->level, (uint32_t)ratio, largest);
 	writer->has_feature[TALLY_FEATURE_COMPRESSED] = !out->failed;
@@ -281,7 +292,8 @@ static int put_features(struct tally_perfdata_writer *writer)
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
 		count += writer->has_feature[i];
 	/* Our own section's mark has room, should it come later. */
-	uint64_t at = writer->end + count * sizeof(struct tally_disk_section) + sizeof(struct tally_disk_own);
+	uint64_t at = writer->end + count * sizeof(struct tally_disk_section) +
+		      sizeof(struct tally_disk_own);
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX && !result; i++) {
 		if (!writer->has_feature[i])
 			continue;
@@ -301,7 +313,8 @@ static int put_features(struct tally_perfdata_writer *writer)
 	return result;
 }
 
-/* The largest that can be done without, or 0.  Compressed data can't be read without its feature. */
+/* The largest that can be done without, or 0.  Compressed data can't be read without its
+ * feature. */
 static unsigned dispensable_feature(const struct tally_perfdata_writer *writer)
 {
 	unsigned largest = 0;
@@ -358,7 +371,8 @@ static int finish_file(struct tally_perfdata_writer *writer)
 	}
 	if (!result)
 		result = tally_writer_put_late_ids(writer);
-	head = tally_writer_put_head(writer, writer->feature_bits, writer->end - writer->data_offset);
+	head = tally_writer_put_head(writer, writer->feature_bits,
+				     writer->end - writer->data_offset);
 	if (!writer->failure)
 		writer->failure = result ? result : head;
 	return writer->failure;

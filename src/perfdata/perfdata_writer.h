@@ -23,7 +23,8 @@ struct tally_perfdata_writer {
 	uint64_t feature_bits[TALLY_FEATURE_MAX / 64]; /* that were written */
 	bool has_own;          /* its own section, which has no bit */
 	uint64_t features_end; /* of the file, once finished; 0: without features */
-	/* Ends of records, every BOUNDARY_BYTES or so: where the data may be cut for the sake of features. */
+	/* Ends of records, every BOUNDARY_BYTES or so: where the data may be cut for the sake of
+	 * features. */
 	TALLY_VECTOR(uint64_t) boundaries;
 
 	struct tally_buffer features[TALLY_FEATURE_MAX];
@@ -45,29 +46,33 @@ struct tally_perfdata_writer {
 /* Room for pending records, which is also the largest chunk. */
 #define TALLY_WRITER_PENDING_MAX ((size_t)1 << 20)
 
-/* Writes all at an offset (at the end of a pipe), through short writes and signals; `done` gets the bytes that made it.
- * 0 or -errno. */
-int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size, uint64_t offset,
-			size_t *done);
+/* Writes all at an offset (at the end of a pipe), through short writes and signals; `done` gets the
+ * bytes that made it. 0 or -errno. */
+int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size,
+			uint64_t offset, size_t *done);
 
-/* Appends to the file or pipe at `end`.  What was written in part is not counted in `end`.  -errno sticks. */
+/* Appends to the file or pipe at `end`.  What was written in part is not counted in `end`.  -errno
+ * sticks. */
 int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, size_t size);
 
 /* Appends whole records plain; those that made it before a failure are counted. */
 int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *bytes, size_t size);
 
-int tally_writer_compress_init(struct tally_perfdata_writer *writer, int level, struct tally_error *err);
+int tally_writer_compress_init(struct tally_perfdata_writer *writer, int level,
+			       struct tally_error *err);
 /* Appends whole records compressed. */
-int tally_writer_put_compressed(struct tally_perfdata_writer *writer, const void *bytes, size_t size);
+int tally_writer_put_compressed(struct tally_perfdata_writer *writer, const void *bytes,
+				size_t size);
 
 /* The header, attributes and ids with the data's size as it is now. */
-int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits, uint64_t data_size);
-/* Ids that came after the start have no room in front of the data: then all are put behind the features.  The head is to be
- * put after that. */
+int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits,
+			  uint64_t data_size);
+/* Ids that came after the start have no room in front of the data: then all are put behind the
+ * features.  The head is to be put after that. */
 int tally_writer_put_late_ids(struct tally_perfdata_writer *writer);
 
 int tally_writer_pipe_head(struct tally_perfdata_writer *writer);
-int tally_writer_pipe_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
-			      size_t size);
+int tally_writer_pipe_feature(struct tally_perfdata_writer *writer, unsigned feature,
+			      const void *bytes, size_t size);
 
 #endif

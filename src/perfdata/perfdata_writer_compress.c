@@ -1,14 +1,17 @@
 /* COMPRESSED records: each holds one whole zstd frame of whole records.
  *
- * perf's own recorder lets one zstd stream run on through all of them; frames that stand alone cost a little ratio
- * and let a reader open them in any order, on any thread, and go on behind a damaged one.
+ * perf's own recorder lets one zstd stream run on through all of them; frames that stand alone cost
+ * a little ratio and let a reader open them in any order, on any thread, and go on behind a damaged
+ * one.
  *
- * A record holds less than 64 KiB, so how much to compress at a time is guessed from how well the last chunk did,
- * and halved when it didn't fit: zstd gives up as soon as the output is full, so a wrong guess costs little.
+ * A record holds less than 64 KiB, so how much to compress at a time is guessed from how well the
+ * last chunk did, and halved when it didn't fit: zstd gives up as soon as the output is full, so a
+ * wrong guess costs little.
  *
- * In front of the frame stands a skippable frame where one is needed to make the record's size a multiple of 8:
- * what follows stays aligned and is read in place.  (perf 6.1's zstd_decompress_stream() misplaces its output when
- * a record holds more behind the frame that wrote output; in front is safe.)
+ * In front of the frame stands a skippable frame where one is needed to make the record's size a
+ * multiple of 8: what follows stays aligned and is read in place.  (perf 6.1's
+ * zstd_decompress_stream() misplaces its output when a record holds more behind the frame that
+ * wrote output; in front is safe.)
  */
 #include "perfdata/perfdata_writer.h"
 
@@ -25,15 +28,18 @@ enum {
 	FRAME_MAX = TALLY_RECORD_SIZE_ALIGNED - HEADER - PADDING_MAX,
 };
 
-int tally_writer_compress_init(struct tally_perfdata_writer *writer, int level, struct tally_error *err)
+int tally_writer_compress_init(struct tally_perfdata_writer *writer, int level,
+			       struct tally_error *err)
 {
 	if (level < 1 || level > ZSTD_maxCLevel())
-		return tally_error_set(err, -EINVAL, "there is no compression level %d; levels are 0 to %d", level,
-				       ZSTD_maxCLevel());
+		return tally_error_set(err, -EINVAL,
+				       "there is no compression level %d; levels are 0 to %d",
+				       level, ZSTD_maxCLevel());
 	writer->compressor = ZSTD_createCCtx();
 	writer->packed = malloc(TALLY_RECORD_SIZE_MAX);
 	if (!writer->compressor || !writer->packed ||
-	    ZSTD_isError(ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, level)))
+	    ZSTD_isError(
+		    ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, level)))
 		return tally_error_set(err, -ENOMEM, "no memory for the compressor");
 	writer->level = level;
 	writer->chunk_target = CHUNK_START;
@@ -41,7 +47,8 @@ int tally_writer_compress_init(struct tally_perfdata_writer *writer, int level, 
 }
 
 /* The record, `packed_size` bytes; NULL when the frame doesn't fit in one. */
-static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *bytes, size_t size, size_t *packed_size)
+static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *bytes, size_t size,
+			   size_t *packed_size)
 {
 	uint8_t *frame = writer->packed + HEADER + PADDING_MAX;
 	size_t length = ZSTD_compress2(writer->compressor, frame, FRAME_MAX, bytes, size);
@@ -50,17 +57,20 @@ static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *byt
 	size_t padding = length % 8 ? SKIPPABLE_HEADER + 8 - length % 8 : 0;
 	uint8_t *start = frame - padding - HEADER;
 	*packed_size = HEADER + padding + length;
-	struct tally_record_header header = { .type = TALLY_RECORD_COMPRESSED, .size = (uint16_t)*packed_size };
+	struct tally_record_header header = { .type = TALLY_RECORD_COMPRESSED,
+					      .size = (uint16_t)*packed_size };
 	memcpy(start, &header, sizeof(header));
 	if (padding) {
-		uint32_t skippable[2] = { ZSTD_MAGIC_SKIPPABLE_START, (uint32_t)(padding - SKIPPABLE_HEADER) };
+		uint32_t skippable[2] = { ZSTD_MAGIC_SKIPPABLE_START,
+					  (uint32_t)(padding - SKIPPABLE_HEADER) };
 		memset(start + HEADER, 0, padding);
 		memcpy(start + HEADER, skippable, sizeof(skippable));
 	}
 	return start;
 }
 
-/* The next chunk's size: what would have filled a record at this one's ratio, with a tenth to spare. */
+/* The next chunk's size: what would have filled a record at this one's ratio, with a tenth to
+ * spare. */
 static size_t next_target(size_t size, size_t packed_size)
 {
 	size_t target = size * (FRAME_MAX - FRAME_MAX / 10) / packed_size;
@@ -69,9 +79,10 @@ static size_t next_target(size_t size, size_t packed_size)
 	return target < CHUNK_MIN ? CHUNK_MIN : target;
 }
 
-/* Writes one chunk of `size` bytes as a COMPRESSED record, or plain where that is no longer; 0 bytes when it must be
- * halved. */
-static int put_chunk(struct tally_perfdata_writer *writer, const uint8_t *bytes, size_t size, size_t *done)
+/* Writes one chunk of `size` bytes as a COMPRESSED record, or plain where that is no longer; 0
+ * bytes when it must be halved. */
+static int put_chunk(struct tally_perfdata_writer *writer, const uint8_t *bytes, size_t size,
+		     size_t *done)
 {
 	size_t packed_size = 0;
 	const uint8_t *packed = pack(writer, bytes, size, &packed_size);
@@ -89,12 +100,14 @@ static int put_chunk(struct tally_perfdata_writer *writer, const uint8_t *bytes,
 	return 0;
 }
 
-int tally_writer_put_compressed(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
+int tally_writer_put_compressed(struct tally_perfdata_writer *writer, const void *bytes,
+				size_t size)
 {
 	const uint8_t *at = bytes, *end = at + size;
 	while (at < end && !writer->failure) {
 		size_t done, limit = writer->chunk_target;
-		size_t left = (size_t)(end - at), chunk = left <= limit ? left : tally_records_whole(at, left, limit);
+		size_t left = (size_t)(end - at),
+		       chunk = left <= limit ? left : tally_records_whole(at, left, limit);
 		if (!chunk) /* one record larger than the target */
 			chunk = tally_records_whole(at, (size_t)(end - at), TALLY_RECORD_SIZE_MAX);
 		if (put_chunk(writer, at, chunk, &done) == 0 && !done && chunk > limit)

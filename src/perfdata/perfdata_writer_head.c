@@ -18,10 +18,12 @@ static uint64_t head_ids_bytes(const struct tally_perfdata_writer *writer)
 	return count * 8;
 }
 
-int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits, uint64_t data_size)
+int tally_writer_put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits,
+			  uint64_t data_size)
 {
 	struct tally_buffer head = { 0 };
-	uint64_t entry_bytes = writer->attr_size + sizeof(struct tally_disk_section), ids = head_ids_bytes(writer);
+	uint64_t entry_bytes = writer->attr_size + sizeof(struct tally_disk_section),
+		 ids = head_ids_bytes(writer);
 	struct tally_disk_header header = {
 		.magic = TALLY_PERFDATA_MAGIC,
 		.size = sizeof(header),
@@ -64,7 +66,8 @@ int tally_writer_put_late_ids(struct tally_perfdata_writer *writer)
 	}
 	int result = ids.failed ? -ENOMEM : 0;
 	if (any && !result)
-		result = tally_writer_put_at(writer, ids.bytes, ids.length, writer->features_end, &done);
+		result = tally_writer_put_at(writer, ids.bytes, ids.length, writer->features_end,
+					     &done);
 	if (any && !result) {
 		writer->late_ids_at = writer->features_end;
 		writer->features_end += ids.length;

@@ -13,13 +13,15 @@ static uint64_t mark_offset(const struct tally_perfdata_writer *writer)
 	return writer->end + entries * sizeof(struct tally_disk_section);
 }
 
-int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *bytes, size_t size, struct tally_error *err)
+int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *bytes, size_t size,
+			   struct tally_error *err)
 {
 	struct tally_disk_own own = { .section = { writer->features_end, size } };
 	size_t done;
 	memcpy(own.mark, TALLY_DISK_OWN_MARK, sizeof(own.mark));
 	if (writer->is_pipe || !writer->finished || !writer->features_end || writer->has_own)
-		return tally_error_set(err, -EINVAL, "a recording that isn't finished can't be added to");
+		return tally_error_set(err, -EINVAL,
+				       "a recording that isn't finished can't be added to");
 	int result = tally_writer_put_at(writer, bytes, size, own.section.offset, &done);
 	if (!result)
 		result = tally_writer_put_at(writer, &own, sizeof(own), mark_offset(writer), &done);
@@ -28,5 +30,6 @@ int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *byt
 		return 0;
 	int cut = ftruncate(writer->fd, (off_t)writer->features_end);
 	(void)cut; /* what stays behind the end is nobody's */
-	return tally_error_set(err, result, "a section can't be added to the recording: %s", tally_errno_text(result));
+	return tally_error_set(err, result, "a section can't be added to the recording: %s",
+			       tally_errno_text(result));
 }

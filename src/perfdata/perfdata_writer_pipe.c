@@ -11,13 +11,14 @@ static void put_padded(struct tally_buffer *out, const void *bytes, size_t size)
 	tally_buffer_append(out, zeros, -size & 7);
 }
 
-static void put_attr(struct tally_buffer *out, const struct tally_recorded_event *event, uint32_t attr_size)
+static void put_attr(struct tally_buffer *out, const struct tally_recorded_event *event,
+		     uint32_t attr_size)
 {
 	struct tally_attr attr = event->attr;
 	struct tally_record_header header = { .type = TALLY_RECORD_HEADER_ATTR };
 	size_t size = sizeof(header) + attr_size + 8 * event->id_count;
-	/* Of more than some 8,000 ids the last are left out, as perf's format has it; their records pass for the first
-	 * event's. */
+	/* Of more than some 8,000 ids the last are left out, as perf's format has it; their records
+	 * pass for the first event's. */
 	if (size > TALLY_RECORD_SIZE_ALIGNED)
 		size = TALLY_RECORD_SIZE_ALIGNED;
 	header.size = (uint16_t)size;
@@ -64,10 +65,12 @@ static void put_tracing_data(struct tally_buffer *out, const void *bytes, size_t
 	put_padded(out, bytes, size);
 }
 
-static void put_feature_record(struct tally_buffer *out, unsigned feature, const void *bytes, size_t size)
+static void put_feature_record(struct tally_buffer *out, unsigned feature, const void *bytes,
+			       size_t size)
 {
-	struct tally_disk_feature_record record = { .header = { .type = TALLY_RECORD_HEADER_FEATURE },
-						    .feature = feature };
+	struct tally_disk_feature_record record = {
+		.header = { .type = TALLY_RECORD_HEADER_FEATURE }, .feature = feature
+	};
 	if (size > TALLY_RECORD_SIZE_ALIGNED - sizeof(record))
 		return;
 	record.header.size = (uint16_t)((sizeof(record) + size + 7) & ~(size_t)7);
@@ -75,13 +78,15 @@ static void put_feature_record(struct tally_buffer *out, unsigned feature, const
 	put_padded(out, bytes, size);
 }
 
-/* perf gives up on a feature that it doesn't know (after Linux 6.1 there are more than PMU_CAPS). */
+/* perf gives up on a feature that it doesn't know (after Linux 6.1 there are more than
+ * PMU_CAPS). */
 static bool is_known_to_perf(unsigned feature)
 {
 	return feature <= TALLY_FEATURE_PMU_CAPS;
 }
 
-int tally_writer_pipe_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes, size_t size)
+int tally_writer_pipe_feature(struct tally_perfdata_writer *writer, unsigned feature,
+			      const void *bytes, size_t size)
 {
 	struct tally_buffer out = { 0 };
 	if (feature == TALLY_FEATURE_TRACING_DATA)

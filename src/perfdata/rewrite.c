@@ -24,7 +24,8 @@ static int read_to_the_end(struct tally_perfdata *data, struct tally_error *err)
 	return result;
 }
 
-static int copy_records(const char *path, struct tally_perfdata_writer *writer, struct tally_error *err)
+static int copy_records(const char *path, struct tally_perfdata_writer *writer,
+			struct tally_error *err)
 {
 	struct tally_perfdata *data;
 	struct tally_raw_record record;
@@ -34,7 +35,8 @@ static int copy_records(const char *path, struct tally_perfdata_writer *writer, 
 		return result;
 	while ((result = tally_perfdata_next(data, &record, err)) > 0) {
 		memcpy(&header, record.bytes, sizeof(header));
-		bool has_payload = header.type == TALLY_RECORD_AUXTRACE || header.type > TALLY_SIMPLEPERF_RECORD_START;
+		bool has_payload = header.type == TALLY_RECORD_AUXTRACE ||
+				   header.type > TALLY_SIMPLEPERF_RECORD_START;
 		if (is_description(header.type) || has_payload)
 			continue;
 		result = tally_perfdata_write(writer, record.bytes, record.size, err);
@@ -45,8 +47,8 @@ static int copy_records(const char *path, struct tally_perfdata_writer *writer, 
 	return result;
 }
 
-static int copy_feature(const struct tally_perfdata *data, struct tally_perfdata_writer *writer, unsigned feature,
-			struct tally_error *err)
+static int copy_feature(const struct tally_perfdata *data, struct tally_perfdata_writer *writer,
+			unsigned feature, struct tally_error *err)
 {
 	struct tally_feature_bytes bytes = tally_perfdata_feature(data, feature);
 	struct tally_buffer made = { 0 };
@@ -58,11 +60,14 @@ static int copy_feature(const struct tally_perfdata *data, struct tally_perfdata
 	} else if (feature == TALLY_FEATURE_EVENT_DESC) {
 		const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
 		tally_feature_event_desc(&made, events, count);
-	} else if (feature != TALLY_FEATURE_COMPRESSED && feature != TALLY_FEATURE_AUXTRACE && bytes.bytes) {
+	} else if (feature != TALLY_FEATURE_COMPRESSED && feature != TALLY_FEATURE_AUXTRACE &&
+		   bytes.bytes) {
 		tally_buffer_append(&made, bytes.bytes, bytes.size);
 	}
-	int result = made.failed ? tally_error_set(err, -ENOMEM, "out of memory") :
-		     made.length ? tally_perfdata_write_feature(writer, feature, made.bytes, made.length, err) : 0;
+	int result = made.failed   ? tally_error_set(err, -ENOMEM, "out of memory")
+		     : made.length ? tally_perfdata_write_feature(writer, feature, made.bytes,
+								  made.length, err)
+				   : 0;
 	tally_buffer_release(&made);
 	return result;
 }

@@ -88,7 +88,8 @@ void tally_tool_record_swap(void *record, uint32_t cpu_count)
 {
 	struct tally_record_header header;
 	memcpy(&header, record, sizeof(header));
-	struct tally_swapper swapper = { (uint8_t *)record + sizeof(header), (uint8_t *)record + header.size };
+	struct tally_swapper swapper = { (uint8_t *)record + sizeof(header),
+					 (uint8_t *)record + header.size };
 	if (header.type == TALLY_RECORD_HEADER_ATTR) {
 		swap_attr(&swapper);
 	} else if (header.type == TALLY_RECORD_CPU_MAP) {
@@ -102,7 +103,8 @@ void tally_tool_record_swap(void *record, uint32_t cpu_count)
 	} else if (header.type == TALLY_RECORD_HEADER_FEATURE) {
 		uint64_t feature = tally_swap_u64(&swapper);
 		if (feature < TALLY_FEATURE_MAX)
-			tally_feature_swap((unsigned)feature, swapper.at, (size_t)(swapper.end - swapper.at), cpu_count);
+			tally_feature_swap((unsigned)feature, swapper.at,
+					   (size_t)(swapper.end - swapper.at), cpu_count);
 	} else {
 		tally_swap_fields(&swapper, fields_of(header.type));
 	}

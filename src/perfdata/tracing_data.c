@@ -40,7 +40,8 @@ static void put_text_32(struct tally_buffer *out, const char *text)
 static size_t same_system(const struct tally_tracing_data *data, size_t first)
 {
 	size_t end = first + 1;
-	while (end < data->format_count && !strcmp(data->formats[end].system, data->formats[first].system))
+	while (end < data->format_count &&
+	       !strcmp(data->formats[end].system, data->formats[first].system))
 		end++;
 	return end - first;
 }
@@ -63,7 +64,8 @@ void tally_feature_tracing_data(struct tally_buffer *out, const struct tally_tra
 	put_u32(out, systems);
 	for (size_t i = 0, count; i < data->format_count; i += count) {
 		count = same_system(data, i);
-		tally_buffer_append(out, data->formats[i].system, strlen(data->formats[i].system) + 1);
+		tally_buffer_append(out, data->formats[i].system,
+				    strlen(data->formats[i].system) + 1);
 		put_u32(out, (uint32_t)count);
 		for (size_t j = i; j < i + count; j++) {
 			put_u64(out, data->formats[j].length);
@@ -153,7 +155,8 @@ static int walk_all(const void *bytes, size_t size, struct walk *walk, struct pr
 }
 
 int tally_tracing_data_walk(const void *bytes, size_t size, size_t *used,
-			    int (*visit)(void *context, const char *system, const char *text, size_t length),
+			    int (*visit)(void *context, const char *system, const char *text,
+					 size_t length),
 			    void *context)
 {
 	struct walk walk = { .visit = visit, .context = context };

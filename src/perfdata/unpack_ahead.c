@@ -88,7 +88,9 @@ static bool unpack(struct work *work, const uint8_t *bytes, size_t size, uint64_
 	work->bytes_in += size;
 	do {
 		if (!make_room(work)) {
-			piece = (struct tally_unpacked){ .offset = offset, .is_last = true, .failure = TALLY_UNPACK_NO_MEMORY };
+			piece = (struct tally_unpacked){ .offset = offset,
+							 .is_last = true,
+							 .failure = TALLY_UNPACK_NO_MEMORY };
 			hand_over(work->ahead, &piece);
 			return false;
 		}
@@ -116,14 +118,16 @@ static bool unpack(struct work *work, const uint8_t *bytes, size_t size, uint64_
 static void walk(struct work *work)
 {
 	const struct tally_unpack_ahead *ahead = work->ahead;
-	for (uint64_t offset = ahead->offset; ahead->end - offset >= sizeof(struct tally_record_header);) {
+	for (uint64_t offset = ahead->offset;
+	     ahead->end - offset >= sizeof(struct tally_record_header);) {
 		const uint8_t *record = ahead->file + offset;
 		const struct tally_record_header header = tally_header_at(record, ahead->swap);
 		size_t head, size;
 		if (header.size < sizeof(header) || header.size > ahead->end - offset)
 			return;
 		if (tally_record_is_compressed(&header) &&
-		    (!tally_compressed_bytes(record, ahead->swap, &head, &size) || !unpack(work, record + head, size, offset)))
+		    (!tally_compressed_bytes(record, ahead->swap, &head, &size) ||
+		     !unpack(work, record + head, size, offset)))
 			return;
 		uint64_t payload = tally_record_payload(record, ahead->swap);
 		offset += header.size;
@@ -137,7 +141,9 @@ static void *run(void *context)
 {
 	struct tally_unpack_ahead *ahead = context;
 	struct work work = { .ahead = ahead, .stream = ZSTD_createDStream() };
-	struct tally_unpacked no_memory = { .offset = ahead->offset, .is_last = true, .failure = TALLY_UNPACK_NO_MEMORY };
+	struct tally_unpacked no_memory = { .offset = ahead->offset,
+					    .is_last = true,
+					    .failure = TALLY_UNPACK_NO_MEMORY };
 	if (work.stream)
 		walk(&work);
 	else
@@ -165,7 +171,8 @@ static void release(struct tally_unpack_ahead *ahead)
 	free(ahead);
 }
 
-struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset, uint64_t end, bool swap)
+struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset,
+						    uint64_t end, bool swap)
 {
 	struct tally_unpack_ahead *ahead = has_second_cpu() ? calloc(1, sizeof(*ahead)) : NULL;
 	if (!ahead)

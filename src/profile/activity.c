@@ -33,7 +33,8 @@ struct activity_reader {
 	struct tally_sample_filter shown; /* tasks, CPUs, times */
 	struct tally_sample_filter event; /* of marks and samples, alone */
 	uint64_t left_out; /* samples that nothing but the filters kept from being shown */
-	bool idle_passes;  /* the idle task, which is not drawn, is one of those asked for, and was there */
+	/* the idle task, which is not drawn, is one of those asked for, and was there */
+	bool idle_passes;
 	struct ran_list by_source[TALLY_ACTIVITY_SAMPLES + 1];
 	struct { struct on_cpu *items; size_t count, capacity; } cpus[TALLY_ACTIVITY_SAMPLES];
 	struct tally_map thread_of; /* tid → thread: switches don't tell processes */
@@ -42,7 +43,7 @@ struct activity_reader {
 	bool format_tried;
 };
 
-/* ---- threads ------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------- */
 
 static void know_thread(struct activity_reader *reader, uint32_t tid, uint32_t thread)
 {
@@ -71,12 +72,14 @@ const char *tally_activity_comm(const struct tally_activity *activity, uint32_t 
 	return task->tid ? "[unknown]" : "swapper";
 }
 
-/* ---- what is shown -------------------------------------------------------------------------------------- */
+/* ---- what is shown ------------------------------------------------------- */
 
-/* Filters are of who is shown, not of who is read: a switch is recorded as its predecessor's, and says who runs next. */
+/* Filters are of who is shown, not of who is read: a switch is recorded as its predecessor's, and
+ * says who runs next. */
 static int parse_filter(struct activity_reader *reader, struct tally_error *err)
 {
-	const struct tally_profile_filter *asked = &reader->options->filter, event = { .event = asked->event };
+	const struct tally_profile_filter *asked = &reader->options->filter,
+					  event = { .event = asked->event };
 	const struct tally_perfdata *data = reader->activity->recording->data;
 	int result = tally_sample_filter_init(&reader->shown, asked, data, err);
 	return result < 0 ? result : tally_sample_filter_init(&reader->event, &event, data, err);
@@ -108,13 +111,14 @@ static bool is_named(const struct activity_reader *reader, uint32_t thread)
 /* Its name is the same all the time. */
 static void see_idle(struct activity_reader *reader, uint32_t thread, uint32_t cpu, uint64_t time)
 {
-	reader->idle_passes |= tally_ranges_pass(&reader->shown.times, time) && is_shown(reader, thread, cpu) &&
-			       is_named(reader, thread);
+	reader->idle_passes |= tally_ranges_pass(&reader->shown.times, time) &&
+			       is_shown(reader, thread, cpu) && is_named(reader, thread);
 }
 
-/* ---- switches ------------------------------------------------------------------------------------------ */
+/* ---- switches ------------------------------------------------------------ */
 
-static struct on_cpu *cpu_of(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu)
+static struct on_cpu *cpu_of(struct activity_reader *reader, enum tally_activity_source source,
+			     uint32_t cpu)
 {
 	struct on_cpu idle = { .known = false };
 	if (cpu >= CPUS_MAX)
@@ -125,19 +129,24 @@ static struct on_cpu *cpu_of(struct activity_reader *reader, enum tally_activity
 	return &reader->cpus[source].items[cpu];
 }
 
-static int add_ran(struct activity_reader *reader, enum tally_activity_source source, const struct tally_ran *ran)
+static int add_ran(struct activity_reader *reader, enum tally_activity_source source,
+		   const struct tally_ran *ran)
 {
 	return ran->end > ran->start ? tally_vector_push(&reader->by_source[source], *ran) : 0;
 }
 
 /* Somebody left a CPU: who was seen to begin there, or, at first, who says so. */
-static int leave(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu, uint32_t thread,
-		 uint64_t time, bool preempted)
+static int leave(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu,
+		 uint32_t thread, uint64_t time, bool preempted)
 {
 	struct on_cpu *on = cpu_of(reader, source, cpu);
 	if (!on)
 		return cpu >= CPUS_MAX ? 0 : -ENOMEM;
-	struct tally_ran ran = { .start = on->since, .end = time, .thread = on->thread, .cpu = cpu, .event = UINT32_MAX,
+	struct tally_ran ran = { .start = on->since,
+				 .end = time,
+				 .thread = on->thread,
+				 .cpu = cpu,
+				 .event = UINT32_MAX,
 				 .preempted = preempted };
 	bool was_busy = on->busy;
 	if (!on->known) {
@@ -149,8 +158,8 @@ static int leave(struct activity_reader *reader, enum tally_activity_source sour
 	return was_busy ? add_ran(reader, source, &ran) : 0;
 }
 
-static int enter(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu, uint32_t thread,
-		 uint64_t time)
+static int enter(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu,
+		 uint32_t thread, uint64_t time)
 {
 	struct on_cpu *on = cpu_of(reader, source, cpu);
 	if (!on)
@@ -174,7 +183,8 @@ static int take_switch(struct activity_reader *reader, const struct tally_record
 	return enter(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time);
 }
 
-/* Who ends leaves its CPU without a switch of its own being recorded: its events go before it does. */
+/* Who ends leaves its CPU without a switch of its own being recorded: its events go before it
+ * does. */
 static int take_exit(struct activity_reader *reader, const struct tally_record *record)
 {
 	const struct tally_record_task *task = &record->task;
@@ -192,13 +202,15 @@ static int take_exit(struct activity_reader *reader, const struct tally_record *
 static void find_format(struct activity_reader *reader, const struct tally_recorded_event *event)
 {
 	const struct tally_perfdata *data = reader->activity->recording->data;
-	struct tally_feature_bytes tracing = tally_perfdata_feature(data, TALLY_FEATURE_TRACING_DATA);
+	struct tally_feature_bytes tracing = tally_perfdata_feature(data,
+								    TALLY_FEATURE_TRACING_DATA);
 	struct tally_tracepoint_machine machine;
 	const char *text;
 	size_t length;
 	reader->format_tried = true;
 	if (!tally_perfdata_tracepoint_format(data, event->attr.config, &text, &length) ||
-	    !tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes, &machine.swap) ||
+	    !tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes,
+					&machine.swap) ||
 	    tally_tracepoint_parse(text, length, &machine, &reader->format, NULL) < 0)
 		return;
 	reader->prev_pid = tally_tracepoint_field(reader->format, "prev_pid");
@@ -208,31 +220,39 @@ static void find_format(struct activity_reader *reader, const struct tally_recor
 
 static bool is_sched_switch(const struct tally_recorded_event *event)
 {
-	return event->attr.type == TALLY_TYPE_TRACEPOINT && !strncmp(event->name, "sched:sched_switch", 18) &&
+	return event->attr.type == TALLY_TYPE_TRACEPOINT &&
+	       !strncmp(event->name, "sched:sched_switch", 18) &&
 	       (!event->name[18] || event->name[18] == ':');
 }
 
-static int take_sched_switch(struct activity_reader *reader, const struct tally_recorded_event *event,
+static int take_sched_switch(struct activity_reader *reader,
+			     const struct tally_recorded_event *event,
 			     const struct tally_sample *sample)
 {
 	uint64_t next, prev, state = 1;
 	if (!reader->format_tried)
 		find_format(reader, event);
 	if (!reader->next_pid || !reader->prev_pid ||
-	    !tally_tracepoint_u64(reader->format, reader->next_pid, sample->raw, sample->raw_size, &next) ||
-	    !tally_tracepoint_u64(reader->format, reader->prev_pid, sample->raw, sample->raw_size, &prev))
+	    !tally_tracepoint_u64(reader->format, reader->next_pid, sample->raw, sample->raw_size,
+				  &next) ||
+	    !tally_tracepoint_u64(reader->format, reader->prev_pid, sample->raw, sample->raw_size,
+				  &prev))
 		return 0;
 	if (reader->prev_state)
-		tally_tracepoint_u64(reader->format, reader->prev_state, sample->raw, sample->raw_size, &state);
-	uint32_t from = thread_of(reader, (uint32_t)prev == sample->tid ? sample->pid : UINT32_MAX, (uint32_t)prev);
+		tally_tracepoint_u64(reader->format, reader->prev_state, sample->raw,
+				     sample->raw_size, &state);
+	uint32_t from = thread_of(reader, (uint32_t)prev == sample->tid ? sample->pid : UINT32_MAX,
+				  (uint32_t)prev);
 	uint32_t to = thread_of(reader, UINT32_MAX, (uint32_t)next);
 	if (from == UINT32_MAX || to == UINT32_MAX)
 		return -ENOMEM;
-	int result = leave(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, from, sample->time, !(state & 0xff));
-	return result < 0 ? result : enter(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, to, sample->time);
+	int result = leave(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, from, sample->time,
+			   !(state & 0xff));
+	return result < 0 ? result
+			  : enter(reader, TALLY_ACTIVITY_TRACEPOINT, sample->cpu, to, sample->time);
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------- */
 
 /* What happens rather than goes on, and isn't shown already: worth a mark each. */
 static bool is_happening(const struct tally_recorded_event *event)
@@ -241,7 +261,8 @@ static bool is_happening(const struct tally_recorded_event *event)
 	if (tally_is_off_cpu(attr, event->name))
 		return false;
 	return attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
-	       (attr->type == TALLY_TYPE_SOFTWARE && !tally_attr_is_clock(attr)) || attr->type >= TALLY_TYPE_MAX;
+	       (attr->type == TALLY_TYPE_SOFTWARE && !tally_attr_is_clock(attr)) ||
+	       attr->type >= TALLY_TYPE_MAX;
 }
 
 /* For how long a sample stands, ns; 0: it does not say. */
@@ -249,34 +270,43 @@ static uint64_t span_of(const struct tally_attr *attr, const struct tally_sample
 {
 	if (tally_attr_is_clock(attr))
 		return sample->period;
-	return attr->flags & TALLY_ATTR_FREQ && attr->sample_period ? NS_PER_SECOND / attr->sample_period : 0;
+	return attr->flags & TALLY_ATTR_FREQ && attr->sample_period
+		       ? NS_PER_SECOND / attr->sample_period
+		       : 0;
 }
 
-static uint32_t event_index(const struct tally_activity *activity, const struct tally_recorded_event *event)
+static uint32_t event_index(const struct tally_activity *activity,
+			    const struct tally_recorded_event *event)
 {
 	size_t count;
 	return (uint32_t)(event - tally_perfdata_events(activity->recording->data, &count));
 }
 
-static int add_mark(struct activity_reader *reader, const struct tally_raw_record *raw, const struct tally_sample *sample,
-		    uint32_t thread, uint32_t cpu)
+static int add_mark(struct activity_reader *reader, const struct tally_raw_record *raw,
+		    const struct tally_sample *sample, uint32_t thread, uint32_t cpu)
 {
 	struct tally_activity *activity = reader->activity;
-	if (!is_shown(reader, thread, cpu) || !tally_ranges_pass(&reader->shown.times, sample->time)) {
+	if (!is_shown(reader, thread, cpu) ||
+	    !tally_ranges_pass(&reader->shown.times, sample->time)) {
 		leave_out(reader, thread);
 		return 0;
 	}
-	struct tally_mark mark = { .time = sample->time, .thread = thread, .cpu = cpu, .text = UINT32_MAX,
+	struct tally_mark mark = { .time = sample->time,
+				   .thread = thread,
+				   .cpu = cpu,
+				   .text = UINT32_MAX,
 				   .event = event_index(activity, raw->event) };
 	if (reader->options->describe && sample->raw && activity->texts.length < UINT32_MAX) {
 		mark.text = (uint32_t)activity->texts.length;
-		reader->options->describe(reader->options->context, raw->event, mark.event, sample, &activity->texts);
+		reader->options->describe(reader->options->context, raw->event, mark.event, sample,
+					  &activity->texts);
 		tally_buffer_char(&activity->texts, '\0');
 	}
 	return tally_vector_push(&activity->marks, mark);
 }
 
-static int take_sample(struct activity_reader *reader, const struct tally_raw_record *raw, const struct tally_sample *sample)
+static int take_sample(struct activity_reader *reader, const struct tally_raw_record *raw,
+		       const struct tally_sample *sample)
 {
 	const struct tally_attr *attr = &raw->event->attr;
 	uint32_t cpu = sample->type & TALLY_SAMPLE_CPU ? sample->cpu : UINT32_MAX;
@@ -286,7 +316,8 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 	if (is_sched_switch(raw->event))
 		return take_sched_switch(reader, raw->event, sample);
 	const struct tally_recording *recording = reader->activity->recording;
-	if (!tally_sample_filter_passes(&reader->event, recording->data, &recording->tasks, raw->event, sample)) {
+	if (!tally_sample_filter_passes(&reader->event, recording->data, &recording->tasks,
+					raw->event, sample)) {
 		leave_out(reader, thread);
 		return 0;
 	}
@@ -295,15 +326,18 @@ static int take_sample(struct activity_reader *reader, const struct tally_raw_re
 	if (is_happening(raw->event))
 		return add_mark(reader, raw, sample, thread, cpu);
 	uint64_t span = span_of(attr, sample);
-	struct tally_ran ran = { .start = sample->time > span ? sample->time - span : 0, .end = sample->time,
-				 .thread = thread, .cpu = cpu, .event = event_index(reader->activity, raw->event) };
+	struct tally_ran ran = { .start = sample->time > span ? sample->time - span : 0,
+				 .end = sample->time,
+				 .thread = thread,
+				 .cpu = cpu,
+				 .event = event_index(reader->activity, raw->event) };
 	if (sample->tid && sample->time)
 		return tally_vector_push(&reader->by_source[TALLY_ACTIVITY_SAMPLES], ran);
 	see_idle(reader, thread, cpu, sample->time);
 	return 0;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
 static void note_time(struct tally_activity *activity, uint64_t time, uint32_t cpu)
 {
@@ -317,7 +351,8 @@ static void note_time(struct tally_activity *activity, uint64_t time, uint32_t c
 		activity->cpu_count = cpu + 1;
 }
 
-static int take_record(struct activity_reader *reader, const struct tally_raw_record *raw, const struct tally_record *record)
+static int take_record(struct activity_reader *reader, const struct tally_raw_record *raw,
+		       const struct tally_record *record)
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_SAMPLE:
@@ -332,11 +367,13 @@ static int take_record(struct activity_reader *reader, const struct tally_raw_re
 		return take_exit(reader, record);
 	case TALLY_RECORD_COMM:
 		know_thread(reader, record->comm.tid,
-			    tally_tasks_thread(&reader->activity->recording->tasks, record->comm.pid, record->comm.tid));
+			    tally_tasks_thread(&reader->activity->recording->tasks,
+					       record->comm.pid, record->comm.tid));
 		return 0;
 	case TALLY_RECORD_FORK:
 		know_thread(reader, record->task.tid,
-			    tally_tasks_thread(&reader->activity->recording->tasks, record->task.pid, record->task.tid));
+			    tally_tasks_thread(&reader->activity->recording->tasks,
+					       record->task.pid, record->task.tid));
 		return 0;
 	default:
 		return 0;
@@ -353,7 +390,8 @@ static int read_all(struct activity_reader *reader, struct tally_error *err)
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
 		if (take_record(reader, &raw, &record) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
-		if (reader->options->progress && size && !(recording->counts.records % PROGRESS_EVERY))
+		if (reader->options->progress && size &&
+		    !(recording->counts.records % PROGRESS_EVERY))
 			reader->options->progress(reader->options->progress_context,
 						  (double)raw.file_offset / (double)size);
 	}
@@ -365,7 +403,10 @@ static int close_open(struct activity_reader *reader, enum tally_activity_source
 {
 	for (uint32_t cpu = 0; cpu < reader->cpus[source].count; cpu++) {
 		const struct on_cpu *on = &reader->cpus[source].items[cpu];
-		struct tally_ran ran = { .start = on->since, .end = reader->activity->last, .thread = on->thread, .cpu = cpu,
+		struct tally_ran ran = { .start = on->since,
+					 .end = reader->activity->last,
+					 .thread = on->thread,
+					 .cpu = cpu,
 					 .event = UINT32_MAX };
 		if (on->busy && add_ran(reader, source, &ran) < 0)
 			return -ENOMEM;
@@ -386,7 +427,8 @@ static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 			part.start = range->first;
 		if (part.end > range->last)
 			part.end = range->last;
-		if (part.end <= part.start || !is_shown(reader, ran->thread, ran->cpu) || !is_named(reader, ran->thread))
+		if (part.end <= part.start || !is_shown(reader, ran->thread, ran->cpu) ||
+		    !is_named(reader, ran->thread))
 			continue;
 		if (tally_vector_push(&reader->activity->ran, part) < 0)
 			return -ENOMEM;
@@ -397,12 +439,17 @@ static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 	return 0;
 }
 
-/* A sample that does not say for how long it stands, and is alone of its kind, is a mark.  0 or -ENOMEM. */
+/* A sample that does not say for how long it stands, and is alone of its kind, is a mark.  0 or
+ * -ENOMEM. */
 static int keep_point(struct activity_reader *reader, const struct tally_ran *ran)
 {
-	struct tally_mark mark = { .time = ran->end, .thread = ran->thread, .cpu = ran->cpu, .text = UINT32_MAX,
+	struct tally_mark mark = { .time = ran->end,
+				   .thread = ran->thread,
+				   .cpu = ran->cpu,
+				   .text = UINT32_MAX,
 				   .event = ran->event };
-	if (is_shown(reader, ran->thread, ran->cpu) && tally_ranges_pass(&reader->shown.times, ran->end))
+	if (is_shown(reader, ran->thread, ran->cpu) &&
+	    tally_ranges_pass(&reader->shown.times, ran->end))
 		return tally_vector_push(&reader->activity->marks, mark);
 	leave_out(reader, ran->thread);
 	return 0;
@@ -414,7 +461,8 @@ static int choose_source(struct activity_reader *reader)
 	struct ran_list *samples = &reader->by_source[TALLY_ACTIVITY_SAMPLES];
 	int result = tally_spans_fill(samples->items, samples->count);
 	bool chosen = false;
-	for (unsigned source = 0; !result && !chosen && source <= TALLY_ACTIVITY_SAMPLES; source++) {
+	for (unsigned source = 0; !result && !chosen && source <= TALLY_ACTIVITY_SAMPLES;
+	     source++) {
 		const struct ran_list *list = &reader->by_source[source];
 		if (source < TALLY_ACTIVITY_SAMPLES)
 			result = close_open(reader, source);
@@ -422,8 +470,9 @@ static int choose_source(struct activity_reader *reader)
 		if (chosen)
 			reader->activity->source = source;
 		for (size_t i = 0; !result && i < list->count; i++)
-			result = list->items[i].start < list->items[i].end ? keep_ran(reader, &list->items[i]) :
-									     keep_point(reader, &list->items[i]);
+			result = list->items[i].start < list->items[i].end
+					 ? keep_ran(reader, &list->items[i])
+					 : keep_point(reader, &list->items[i]);
 	}
 	return result;
 }
@@ -479,19 +528,24 @@ static int fill(struct activity_reader *reader, struct tally_error *err)
 	if (reader->activity->ran.count || reader->activity->marks.count)
 		return 0;
 	if (reader->idle_passes) {
-		tally_error_set(err, -ENOENT, "only the idle task ran, which a timeline leaves empty");
-		tally_error_hint(err, "'tally report --sort comm,cpu' counts the idle task's samples");
+		tally_error_set(err, -ENOENT,
+				"only the idle task ran, which a timeline leaves empty");
+		tally_error_hint(err,
+				 "'tally report --sort comm,cpu' counts the idle task's samples");
 		return -ENOENT;
 	}
 	if (!recording->counts.samples || reader->left_out)
 		return tally_recording_is_empty(recording, reader->left_out, err);
 	tally_error_set(err, -ENOENT, "the recording doesn't tell what happened when");
-	tally_error_hint(err, "record with times: tally record --switch-events, or -e sched:sched_switch -a");
+	tally_error_hint(
+		err,
+		"record with times: tally record --switch-events, or -e sched:sched_switch -a");
 	return -ENOENT;
 }
 
-int tally_activity_new(struct tally_recording *recording, const struct tally_activity_options *options,
-		       struct tally_activity **out, struct tally_error *err)
+int tally_activity_new(struct tally_recording *recording,
+		       const struct tally_activity_options *options, struct tally_activity **out,
+		       struct tally_error *err)
 {
 	struct tally_activity *activity = calloc(1, sizeof(*activity));
 	struct activity_reader reader = { .activity = activity, .options = options };

@@ -1,12 +1,12 @@
 /* From a profile's rows to one function's instructions.
  *
- * The samples are summed up by place already: a function's are the leaves of rows whose symbol is it.  Its whole code
- * is disassembled, not the sampled instructions alone: where jumps go and what lies between is what one looks for.
- * Instructions of x86 have no alignment, so they are taken one behind the other from the function's start, as it is
- * laid out.
+ * The samples are summed up by place already: a function's are the leaves of rows whose symbol is
+ * it.  Its whole code is disassembled, not the sampled instructions alone: where jumps go and what
+ * lies between is what one looks for.  Instructions of x86 have no alignment, so they are taken one
+ * behind the other from the function's start, as it is laid out.
  *
- * Two kinds of addresses: as the symbols have them, by which names and lines are asked for, and as they are shown,
- * which are others for JITs and the kernel (function_code.h, `shown`). */
+ * Two kinds of addresses: as the symbols have them, by which names and lines are asked for, and as
+ * they are shown, which are others for JITs and the kernel (function_code.h, `shown`). */
 #include "profile/annotation.h"
 
 #include "abi/attr.h"
@@ -39,7 +39,8 @@ struct maker {
 	const struct tally_place *place; /* one of the function's */
 };
 
-static double error_of(const struct tally_annotation_weight *part, const struct tally_annotation_weight *whole)
+static double error_of(const struct tally_annotation_weight *part,
+		       const struct tally_annotation_weight *whole)
 {
 	const struct tally_share share = {
 		.part = (double)(whole->period ? part->period : part->samples),
@@ -49,7 +50,8 @@ static double error_of(const struct tally_annotation_weight *part, const struct 
 	return tally_share_error(&share);
 }
 
-double tally_annotation_error(const struct tally_annotation *annotation, const struct tally_annotation_weight *weight)
+double tally_annotation_error(const struct tally_annotation *annotation,
+			      const struct tally_annotation_weight *weight)
 {
 	return error_of(weight, &annotation->weight);
 }
@@ -59,21 +61,26 @@ double tally_annotation_total_error(const struct tally_annotation *annotation)
 	return error_of(&annotation->weight, &annotation->total);
 }
 
-double tally_annotation_percent(const struct tally_annotation *annotation, const struct tally_annotation_weight *weight)
+double tally_annotation_percent(const struct tally_annotation *annotation,
+				const struct tally_annotation_weight *weight)
 {
 	if (annotation->weight.period)
 		return 100 * (double)weight->period / (double)annotation->weight.period;
-	return annotation->weight.samples ? 100 * (double)weight->samples / (double)annotation->weight.samples : 0;
+	return annotation->weight.samples
+		       ? 100 * (double)weight->samples / (double)annotation->weight.samples
+		       : 0;
 }
 
 double tally_annotation_total_percent(const struct tally_annotation *annotation)
 {
 	if (annotation->total.period)
 		return 100 * (double)annotation->weight.period / (double)annotation->total.period;
-	return annotation->total.samples ? 100 * (double)annotation->weight.samples / (double)annotation->total.samples : 0;
+	return annotation->total.samples ? 100 * (double)annotation->weight.samples /
+						   (double)annotation->total.samples
+					 : 0;
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------- */
 
 static int by_address(const void *a_, const void *b_)
 {
@@ -86,40 +93,49 @@ static int gather_spots(struct maker *maker, uint32_t event)
 	struct tally_annotation_weight *weights = tally_leaf_weights(maker->profile, event);
 	int result = weights ? 0 : -ENOMEM;
 	for (uint32_t place = 0; !result && place < maker->profile->places.places.count; place++) {
-		if (!weights[place].samples || tally_profile_function(maker->profile, place) != maker->hot->function)
+		if (!weights[place].samples ||
+		    tally_profile_function(maker->profile, place) != maker->hot->function)
 			continue;
 		struct spot spot = { .place = place, .weight = weights[place] };
 		if (!tally_function_code_address(maker->names, &maker->code,
-						 &maker->profile->places.places.items[place], &spot.address))
+						 &maker->profile->places.places.items[place],
+						 &spot.address))
 			spot.address = maker->profile->places.places.items[place].address;
 		spot.address += maker->code.shown;
 		result = tally_vector_push(&maker->spots, spot);
 	}
 	free(weights);
 	if (maker->spots.count)
-		qsort(maker->spots.items, maker->spots.count, sizeof(*maker->spots.items), by_address);
+		qsort(maker->spots.items, maker->spots.count, sizeof(*maker->spots.items),
+		      by_address);
 	return result;
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------- */
 
 static uint32_t line_of(struct maker *maker, const char *file, uint32_t number)
 {
 	struct tally_annotation *out = maker->out;
 	bool added;
-	uint32_t id = file && number ? tally_strings_intern(&out->strings, file) : TALLY_STRING_NONE;
-	uint64_t *slot = id == TALLY_STRING_NONE ? NULL : tally_map_put(&maker->line_index, (uint64_t)id << 32 | number, &added);
+	uint32_t id = file && number ? tally_strings_intern(&out->strings, file)
+				     : TALLY_STRING_NONE;
+	uint64_t *slot = id == TALLY_STRING_NONE
+				 ? NULL
+				 : tally_map_put(&maker->line_index, (uint64_t)id << 32 | number,
+						 &added);
 	if (!slot)
 		return UINT32_MAX;
 	if (added) {
 		*slot = out->lines.count;
-		if (tally_vector_push(&out->lines, (struct tally_annotated_line){ .file = id, .line = number }) < 0)
+		if (tally_vector_push(&out->lines, (struct tally_annotated_line){
+							   .file = id, .line = number }) < 0)
 			return UINT32_MAX;
 	}
 	return (uint32_t)*slot;
 }
 
-/* Samples by line: as the profile's places are named, which a recording may tell whose binary isn't here. */
+/* Samples by line: as the profile's places are named, which a recording may tell whose binary isn't
+ * here. */
 static void weigh_lines(struct maker *maker)
 {
 	for (size_t i = 0; i < maker->spots.count; i++) {
@@ -129,13 +145,15 @@ static void weigh_lines(struct maker *maker)
 		const struct tally_place_frame *outer = inner + name->count - 1;
 		const char *file = inner->file == TALLY_STRING_NONE
 					   ? NULL
-					   : tally_strings_text(&maker->names->strings, inner->file);
+					   : tally_strings_text(&maker->names->strings,
+								inner->file);
 		uint32_t line = line_of(maker, file, inner->line);
 		if (line != UINT32_MAX)
 			tally_annotation_add(&maker->out->lines.items[line].weight, &spot->weight);
 		if (outer->file != TALLY_STRING_NONE && maker->out->main_file == TALLY_STRING_NONE)
-			maker->out->main_file = tally_strings_intern(&maker->out->strings,
-								     tally_strings_text(&maker->names->strings, outer->file));
+			maker->out->main_file = tally_strings_intern(
+				&maker->out->strings,
+				tally_strings_text(&maker->names->strings, outer->file));
 	}
 }
 
@@ -148,8 +166,10 @@ static void see_frames(struct maker *maker, const struct tally_line_answer *answ
 	if (instruction->line != UINT32_MAX)
 		out->lines.items[instruction->line].instructions++;
 	if (answer->count > 1 && frame->function) {
-		char *readable = maker->names->keep_mangled ? NULL : tally_demangle(frame->function);
-		instruction->inlined = tally_strings_intern(&out->strings, readable ? readable : frame->function);
+		char *readable = maker->names->keep_mangled ? NULL
+							    : tally_demangle(frame->function);
+		instruction->inlined = tally_strings_intern(&out->strings,
+							    readable ? readable : frame->function);
 		free(readable);
 	}
 	const char *own = answer->frames[answer->count - 1].file;
@@ -168,7 +188,8 @@ static int find_lines(struct maker *maker)
 	for (size_t i = 0; !result && i < count; i++)
 		addresses[i] = out->instructions.items[i].address - maker->code.shown;
 	if (!result)
-		result = tally_function_code_lines(maker->names, &maker->code, maker->place, addresses, count, answers, scratch);
+		result = tally_function_code_lines(maker->names, &maker->code, maker->place,
+						   addresses, count, answers, scratch);
 	for (size_t i = 0; !result && i < count; i++)
 		if (answers[i].count)
 			see_frames(maker, &answers[i], &out->instructions.items[i]);
@@ -178,9 +199,10 @@ static int find_lines(struct maker *maker)
 	return result;
 }
 
-/* ---- instructions -------------------------------------------------------------------------------------- */
+/* ---- instructions -------------------------------------------------------- */
 
-/* What an address is called, and how far behind its start it is.  A text to be freed; NULL: not known. */
+/* What an address is called, and how far behind its start it is.  A text to be freed; NULL: not
+ * known. */
 static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 {
 	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place,
@@ -189,8 +211,8 @@ static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 	return readable ? readable : name ? strdup(name) : NULL;
 }
 
-/* "memcpy" or "main+0x12" as a string id.  What is referred to is named where a function begins there: there are no
- * symbols of data here, and what lies far behind a function is none of it. */
+/* "memcpy" or "main+0x12" as a string id.  What is referred to is named where a function begins
+ * there: there are no symbols of data here, and what lies far behind a function is none of it. */
 static uint32_t name_address(struct maker *maker, uint64_t address, bool goes)
 {
 	uint64_t offset = 0;
@@ -198,8 +220,9 @@ static uint32_t name_address(struct maker *maker, uint64_t address, bool goes)
 	const char *version = name ? strstr(name, "@@") : NULL;
 	bool is_said = name && (goes || !offset);
 	if (is_said)
-		snprintf(text, sizeof(text), offset ? "%.*s+0x%llx" : "%.*s", version && version > name ? (int)(version - name) : 480,
-			 name, (unsigned long long)offset);
+		snprintf(text, sizeof(text), offset ? "%.*s+0x%llx" : "%.*s",
+			 version && version > name ? (int)(version - name) : 480, name,
+			 (unsigned long long)offset);
 	free(name);
 	return is_said ? tally_strings_intern(&maker->out->strings, text) : TALLY_STRING_NONE;
 }
@@ -212,17 +235,25 @@ static int disassemble(struct maker *maker, struct tally_disassembler *disassemb
 	for (size_t at = 0; at < code->size; at += one.size) {
 		uint64_t address = code->start + code->shown + at;
 		tally_disassemble(disassembler, code->bytes + at, code->size - at, address, &one);
-		bool goes = one.kind == TALLY_INSTRUCTION_JUMP || one.kind == TALLY_INSTRUCTION_CALL;
+		bool goes = one.kind == TALLY_INSTRUCTION_JUMP ||
+			    one.kind == TALLY_INSTRUCTION_CALL;
 		uint64_t asked = goes ? one.target : one.reference;
 		bool is_inside = goes && asked >= out->start && asked < out->end;
 		bool is_named = asked && !(is_inside && asked != out->start);
 		struct tally_annotated_instruction instruction = {
-			.address = address, .size = one.size, .kind = one.kind, .target = goes ? one.target : one.reference,
+			.address = address,
+			.size = one.size,
+			.kind = one.kind,
+			.target = goes ? one.target : one.reference,
 			.text = tally_strings_add(&out->strings, one.text, one.operand),
-			.destination = UINT32_MAX, .line = UINT32_MAX, .inlined = TALLY_STRING_NONE,
-			.target_name = is_named ? name_address(maker, asked, goes) : TALLY_STRING_NONE,
+			.destination = UINT32_MAX,
+			.line = UINT32_MAX,
+			.inlined = TALLY_STRING_NONE,
+			.target_name = is_named ? name_address(maker, asked, goes)
+						: TALLY_STRING_NONE,
 		};
-		if (instruction.text == TALLY_STRING_NONE || tally_vector_push(&out->instructions, instruction) < 0)
+		if (instruction.text == TALLY_STRING_NONE ||
+		    tally_vector_push(&out->instructions, instruction) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -234,7 +265,8 @@ static uint32_t instruction_at(const struct tally_annotation *annotation, uint64
 	size_t low = 0, high = annotation->instructions.count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
-		const struct tally_annotated_instruction *there = &annotation->instructions.items[middle];
+		const struct tally_annotated_instruction *there =
+			&annotation->instructions.items[middle];
 		if (address < there->address)
 			high = middle;
 		else if (address - there->address >= there->size)
@@ -267,7 +299,8 @@ static void weigh_instructions(struct maker *maker)
 	for (size_t i = 0; i < maker->spots.count; i++) {
 		uint32_t at = instruction_at(maker->out, maker->spots.items[i].address);
 		if (at != UINT32_MAX)
-			tally_annotation_add(&maker->out->instructions.items[at].weight, &maker->spots.items[i].weight);
+			tally_annotation_add(&maker->out->instructions.items[at].weight,
+					     &maker->spots.items[i].weight);
 	}
 }
 
@@ -282,8 +315,8 @@ static int add_instructions(struct maker *maker, struct tally_error *err)
 		snprintf(out->hint, sizeof(out->hint), "%s", code->hint);
 		return 0;
 	}
-	if (tally_disassembler_open(code->machine, code->is_64bit, code->is_big_endian, maker->options->is_intel, &disassembler,
-				    &why) < 0) {
+	if (tally_disassembler_open(code->machine, code->is_64bit, code->is_big_endian,
+				    maker->options->is_intel, &disassembler, &why) < 0) {
 		snprintf(out->missing, sizeof(out->missing), "%s", why.message);
 		snprintf(out->hint, sizeof(out->hint), "%s", why.hint);
 		return why.code == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
@@ -299,7 +332,7 @@ static int add_instructions(struct maker *maker, struct tally_error *err)
 	return 0;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
 struct line_order {
 	const struct tally_strings *strings;
@@ -309,16 +342,19 @@ struct line_order {
 static int by_file_and_line(const void *a_, const void *b_, void *order_)
 {
 	const struct line_order *order = order_;
-	const struct tally_annotated_line *a = &order->lines[*(const uint32_t *)a_], *b = &order->lines[*(const uint32_t *)b_];
+	const struct tally_annotated_line *a = &order->lines[*(const uint32_t *)a_],
+					  *b = &order->lines[*(const uint32_t *)b_];
 	if (a->file != b->file)
-		return strcmp(tally_strings_text(order->strings, a->file), tally_strings_text(order->strings, b->file));
+		return strcmp(tally_strings_text(order->strings, a->file),
+			      tally_strings_text(order->strings, b->file));
 	return a->line < b->line ? -1 : a->line > b->line;
 }
 
 static int sort_lines(struct tally_annotation *out)
 {
 	size_t count = out->lines.count;
-	uint32_t *order = malloc((count + 1) * sizeof(*order)), *where = malloc((count + 1) * sizeof(*where));
+	uint32_t *order = malloc((count + 1) * sizeof(*order)),
+		 *where = malloc((count + 1) * sizeof(*where));
 	struct tally_annotated_line *sorted = malloc((count + 1) * sizeof(*sorted));
 	struct line_order context = { &out->strings, out->lines.items };
 	int result = order && where && sorted ? 0 : -ENOMEM;
@@ -345,7 +381,8 @@ static enum tally_sample_aim aim_of(const struct tally_attr *attr)
 {
 	if (attr->type == TALLY_TYPE_SOFTWARE)
 		return tally_attr_is_clock(attr) ? TALLY_AIM_NEXT : TALLY_AIM_EXACT;
-	if (attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT || attr->flags & TALLY_ATTR_PRECISE_IP)
+	if (attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
+	    attr->flags & TALLY_ATTR_PRECISE_IP)
 		return TALLY_AIM_EXACT;
 	return TALLY_AIM_SKID;
 }
@@ -354,7 +391,8 @@ static void describe(struct maker *maker, uint32_t event)
 {
 	struct tally_annotation *out = maker->out;
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(maker->profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(
+		maker->profile->recording->data, &count);
 	const struct tally_attr *attr = &events[event].attr;
 	out->function = tally_names_plain_text(maker->names, maker->hot->function);
 	out->object = tally_names_object(maker->names, maker->hot->function);
@@ -370,12 +408,17 @@ static void describe(struct maker *maker, uint32_t event)
 	tally_profile_totals(maker->profile, event, &out->total.samples, &out->total.period);
 }
 
-int tally_annotation_make(struct tally_profile *profile, uint32_t event, const struct tally_hot_function *hot,
-			  const struct tally_annotation_options *options, struct tally_annotation *out,
-			  struct tally_error *err)
+int tally_annotation_make(struct tally_profile *profile, uint32_t event,
+			  const struct tally_hot_function *hot,
+			  const struct tally_annotation_options *options,
+			  struct tally_annotation *out, struct tally_error *err)
 {
-	struct maker maker = { .profile = profile, .names = &profile->recording->names, .hot = hot, .options = options,
-			       .out = out, .place = &profile->places.places.items[hot->place] };
+	struct maker maker = { .profile = profile,
+			       .names = &profile->recording->names,
+			       .hot = hot,
+			       .options = options,
+			       .out = out,
+			       .place = &profile->places.places.items[hot->place] };
 	*out = (struct tally_annotation){ .main_file = TALLY_STRING_NONE };
 	int result = tally_function_code_find(maker.names, maker.place, &maker.code);
 	if (!result)

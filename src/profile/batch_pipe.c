@@ -45,7 +45,8 @@ static void *work_off(void *argument)
 	return NULL;
 }
 
-int tally_batch_pipe_start(struct tally_batch_pipe *pipe, int (*work)(void *context, unsigned batch), void *context)
+int tally_batch_pipe_start(struct tally_batch_pipe *pipe,
+			   int (*work)(void *context, unsigned batch), void *context)
 {
 	*pipe = (struct tally_batch_pipe){ .work = work, .context = context, .awaited = UINT_MAX };
 	pthread_mutex_init(&pipe->lock, NULL);

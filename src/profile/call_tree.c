@@ -1,5 +1,6 @@
-/* Each stack opens the nodes of those of its frames that the stack before it has not in common.  What all stacks so
- * far weigh is noted when a node opens and subtracted when it closes: nothing is summed from node to node. */
+/* Each stack opens the nodes of those of its frames that the stack before it has not in common.
+ * What all stacks so far weigh is noted when a node opens and subtracted when it closes: nothing is
+ * summed from node to node. */
 #include "profile/call_tree.h"
 
 #include "base/vector.h"
@@ -14,10 +15,12 @@ int tally_call_tree_reserve(struct tally_stack_sort *sort, size_t stacks, size_t
 	return tally_vector_reserve(&sort->words, frames / sort->per_word + 2 * stacks + 1);
 }
 
-int tally_call_tree_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer, size_t frames_max,
-			  uint64_t weight)
+int tally_call_tree_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer,
+			  size_t frames_max, uint64_t weight)
 {
-	return tally_vector_push(&sort->words, weight) < 0 ? -ENOMEM : tally_stack_sort_begin(sort, packer, frames_max);
+	return tally_vector_push(&sort->words, weight) < 0
+		       ? -ENOMEM
+		       : tally_stack_sort_begin(sort, packer, frames_max);
 }
 
 struct writer {
@@ -68,7 +71,8 @@ static inline int open_root(struct writer *writer, uint32_t root)
 }
 
 /* Opens a stack's nodes from frame `from` on. */
-static inline int open_nodes(struct writer *writer, const struct tally_packed_stack *stack, uint32_t from)
+static inline int open_nodes(struct writer *writer, const struct tally_packed_stack *stack,
+			     uint32_t from)
 {
 	const struct tally_stack_sort *sort = writer->sort;
 	if (reserve_nodes(writer, stack->frames - from) < 0)
@@ -77,7 +81,8 @@ static inline int open_nodes(struct writer *writer, const struct tally_packed_st
 	const unsigned bits = sort->bits, down = 64 - bits;
 	unsigned left = sort->per_word - from % sort->per_word; /* in this word */
 	uint64_t word = *words << (from % sort->per_word * bits), sum = writer->sum;
-	uint32_t *path = writer->path.items + writer->path.count, at = (uint32_t)writer->tree->nodes.count;
+	uint32_t *path = writer->path.items + writer->path.count,
+		 at = (uint32_t)writer->tree->nodes.count;
 	struct tally_call_node *nodes = writer->tree->nodes.items;
 	for (uint32_t frame = from; frame < stack->frames; frame++) {
 		if (!left) {
@@ -85,7 +90,8 @@ static inline int open_nodes(struct writer *writer, const struct tally_packed_st
 			left = sort->per_word;
 		}
 		*path++ = at;
-		nodes[at++] = (struct tally_call_node){ .total = sum, .code = (uint32_t)(word >> down) };
+		nodes[at++] = (struct tally_call_node){ .total = sum,
+							.code = (uint32_t)(word >> down) };
 		word <<= bits;
 		left--;
 	}
@@ -94,7 +100,8 @@ static inline int open_nodes(struct writer *writer, const struct tally_packed_st
 	return 0;
 }
 
-static inline int add_stack(struct writer *writer, const struct tally_packed_stack *stack, uint32_t common)
+static inline int add_stack(struct writer *writer, const struct tally_packed_stack *stack,
+			    uint32_t common)
 {
 	close_nodes(writer, common + 1u);
 	int result = common < stack->frames ? open_nodes(writer, stack, common) : 0;
@@ -102,8 +109,10 @@ static inline int add_stack(struct writer *writer, const struct tally_packed_sta
 	return result;
 }
 
-/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops its calls. */
-__attribute__((always_inline)) static inline void prefetch(const struct writer *writer, size_t at, size_t count)
+/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops
+ * its calls. */
+__attribute__((always_inline)) static inline void prefetch(const struct writer *writer, size_t at,
+							   size_t count)
 {
 	enum { AHEAD = 12 };
 	const struct tally_stack_sort *sort = writer->sort;
@@ -111,7 +120,8 @@ __attribute__((always_inline)) static inline void prefetch(const struct writer *
 		__builtin_prefetch(&sort->stacks.items[sort->keys[at + 2 * AHEAD].stack]);
 	if (at + AHEAD >= count)
 		return;
-	__builtin_prefetch(&sort->words.items[sort->stacks.items[sort->keys[at + AHEAD].stack].at - 1]);
+	__builtin_prefetch(
+		&sort->words.items[sort->stacks.items[sort->keys[at + AHEAD].stack].at - 1]);
 }
 
 static int add_root(struct writer *writer, uint32_t root, size_t count)
@@ -122,15 +132,16 @@ static int add_root(struct writer *writer, uint32_t root, size_t count)
 	for (size_t i = 0; !result && i < count; i++) {
 		prefetch(writer, i, count);
 		const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[i].stack];
-		result = add_stack(writer, stack, before ? tally_stack_sort_common(sort, before, stack) : 0);
+		result = add_stack(writer, stack,
+				   before ? tally_stack_sort_common(sort, before, stack) : 0);
 		before = stack;
 	}
 	close_nodes(writer, 0);
 	return result;
 }
 
-/* Room for a node a frame, of which memory is only taken up as far as it is written: growing copies what is there.
- * Where so much is refused, it grows. */
+/* Room for a node a frame, of which memory is only taken up as far as it is written: growing copies
+ * what is there.  Where so much is refused, it grows. */
 static void reserve_most(struct writer *writer)
 {
 	const struct tally_stack_sort *sort = writer->sort;
@@ -141,7 +152,8 @@ static void reserve_most(struct writer *writer)
 		(void)tally_vector_reserve(&writer->tree->nodes, frames);
 }
 
-int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort, uint64_t least)
+int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort *sort,
+			  uint64_t least)
 {
 	struct writer writer = { .tree = tree, .sort = sort, .least = least };
 	int result = 0;
@@ -150,7 +162,8 @@ int tally_call_tree_build(struct tally_call_tree *tree, struct tally_stack_sort 
 	for (size_t i = 0; !result && i < sort->roots.count; i++) {
 		bool is_last = i + 1 == sort->roots.count;
 		size_t first = sort->roots.items[i].first;
-		size_t count = (is_last ? sort->stacks.count : sort->roots.items[i + 1].first) - first;
+		size_t count = (is_last ? sort->stacks.count : sort->roots.items[i + 1].first) -
+			       first;
 		result = tally_stack_sort_run(sort, first, count);
 		if (!result)
 			result = add_root(&writer, sort->roots.items[i].root, count);

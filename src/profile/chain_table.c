@@ -1,7 +1,7 @@
-/* The hash: pairs of words, each added to a random word, are multiplied and summed up in 128 bits ("NH"); two such
- * sums with other random words, folded into 64 bits each.  For any two chains the chance that one sum is equal is
- * 2^-64 over the random words.  Unlike hashes that feed each product into the next it has no chain of dependent
- * multiplications: about a cycle a word.
+/* The hash: pairs of words, each added to a random word, are multiplied and summed up in 128 bits
+ * ("NH"); two such sums with other random words, folded into 64 bits each.  For any two chains the
+ * chance that one sum is equal is 2^-64 over the random words.  Unlike hashes that feed each
+ * product into the next it has no chain of dependent multiplications: about a cycle a word.
  */
 #include "profile/chain_table.h"
 
@@ -29,13 +29,15 @@ int tally_chain_table_init(struct tally_chain_table *table)
 	table->slots = calloc(table->capacity, sizeof(*table->slots));
 	if (!table->slots)
 		return -ENOMEM;
-	if (getrandom(table->random, sizeof(table->random), GRND_NONBLOCK) != sizeof(table->random)) {
+	if (getrandom(table->random, sizeof(table->random), GRND_NONBLOCK) !=
+	    sizeof(table->random)) {
 		/* A machine that has just started has no randomness yet: the time will do. */
 		struct timespec now;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		uint64_t seed = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)table->slots;
 		for (size_t i = 0; i < sizeof(table->random) / sizeof(table->random[0]); i++)
-			table->random[i] = seed = fold(seed ^ 0x9e3779b97f4a7c15ull, 0xd1342543de82ef95ull + 2 * i);
+			table->random[i] = seed = fold(seed ^ 0x9e3779b97f4a7c15ull,
+						       0xd1342543de82ef95ull + 2 * i);
 	}
 	return 0;
 }
@@ -66,8 +68,9 @@ static inline struct sums sum_block(const uint64_t *random, const uint64_t *word
 	return sums;
 }
 
-struct tally_chain_hash tally_chain_table_hash(const struct tally_chain_table *table, const uint64_t *words,
-					       size_t count, uint64_t meaning, uint64_t more)
+struct tally_chain_hash tally_chain_table_hash(const struct tally_chain_table *table,
+					       const uint64_t *words, size_t count,
+					       uint64_t meaning, uint64_t more)
 {
 	const uint64_t *random = table->random, *last = &table->random[TALLY_CHAIN_BLOCK + 4];
 	uint64_t a = fold(meaning ^ last[0], count ^ last[1]) + more;
@@ -122,9 +125,11 @@ int tally_chain_table_reserve(struct tally_chain_table *table, size_t count)
 	return 0;
 }
 
-int tally_chain_table_add(struct tally_chain_table *table, struct tally_chain_hash hash, uint32_t row)
+int tally_chain_table_add(struct tally_chain_table *table, struct tally_chain_hash hash,
+			  uint32_t row)
 {
-	if (tally_chain_table_is_full(table, 1) && tally_chain_table_reserve(table, table->capacity) < 0)
+	if (tally_chain_table_is_full(table, 1) &&
+	    tally_chain_table_reserve(table, table->capacity) < 0)
 		return -ENOMEM;
 	table->count++;
 	put(table->slots, table->capacity,

@@ -1,7 +1,8 @@
 /* Raw call chains → rows: whether a sample's chain was seen before, without looking at its frames.
  *
- * A chain is known by 96 bits of a hash seeded anew in each run; it is not kept.  Two of ten million chains share
- * them by chance once in 10^15 runs, and nobody can make a recording in which they do.  Not thread-safe.
+ * A chain is known by 96 bits of a hash seeded anew in each run; it is not kept.  Two of ten
+ * million chains share them by chance once in 10^15 runs, and nobody can make a recording in which
+ * they do.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_CHAIN_TABLE_H
 #define TALLY_PROFILE_CHAIN_TABLE_H
@@ -34,21 +35,26 @@ struct tally_chain_table {
 int tally_chain_table_init(struct tally_chain_table *table);
 void tally_chain_table_release(struct tally_chain_table *table);
 
-/* The hash of a chain's words and of two that tell what they mean.  May be called while another thread adds chains. */
-struct tally_chain_hash tally_chain_table_hash(const struct tally_chain_table *table, const uint64_t *words,
-					       size_t count, uint64_t meaning, uint64_t more);
+/* The hash of a chain's words and of two that tell what they mean.  May be called while another
+ * thread adds chains. */
+struct tally_chain_hash tally_chain_table_hash(const struct tally_chain_table *table,
+					       const uint64_t *words, size_t count,
+					       uint64_t meaning, uint64_t more);
 
 /* Asks for the memory that _find will look at. */
-static inline void tally_chain_table_prefetch(const struct tally_chain_table *table, struct tally_chain_hash hash)
+static inline void tally_chain_table_prefetch(const struct tally_chain_table *table,
+					      struct tally_chain_hash hash)
 {
 	__builtin_prefetch(&table->slots[hash.key & (table->capacity - 1)]);
 }
 
 /* The row, or UINT32_MAX. */
-uint32_t tally_chain_table_find(const struct tally_chain_table *table, struct tally_chain_hash hash);
+uint32_t tally_chain_table_find(const struct tally_chain_table *table,
+				struct tally_chain_hash hash);
 
 /* Adds what _find did not find; `row` is below UINT32_MAX.  0 or -ENOMEM. */
-int tally_chain_table_add(struct tally_chain_table *table, struct tally_chain_hash hash, uint32_t row);
+int tally_chain_table_add(struct tally_chain_table *table, struct tally_chain_hash hash,
+			  uint32_t row);
 
 /* Whether the table has to grow for `more` chains. */
 static inline bool tally_chain_table_is_full(const struct tally_chain_table *table, size_t more)

@@ -1,5 +1,6 @@
-/* perf_event_open(2), PERF_SAMPLE_DATA_SRC: fields of a few bits each.  Most are sets, of which older kernels tell in one field
- * and newer ones in another as well: where the data was found stands in `level` (a set), `level_number` and `hops`. */
+/* perf_event_open(2), PERF_SAMPLE_DATA_SRC: fields of a few bits each.  Most are sets, of which
+ * older kernels tell in one field and newer ones in another as well: where the data was found
+ * stands in `level` (a set), `level_number` and `hops`. */
 #include "profile/data_source_text.h"
 
 #include <stdbool.h>
@@ -19,7 +20,8 @@ static void put_or(bool *is_first, const char *name, struct tally_buffer *out)
 }
 
 /* Names of bits from the lowest up; NULL: not one of the set. */
-static bool put_set(unsigned set, const char *const *names, unsigned count, bool is_first, struct tally_buffer *out)
+static bool put_set(unsigned set, const char *const *names, unsigned count, bool is_first,
+		    struct tally_buffer *out)
 {
 	for (unsigned bit = 0; bit < count; bit++)
 		if (set >> bit & 1 && names[bit])
@@ -35,15 +37,35 @@ static void put_outcome(unsigned set, struct tally_buffer *out)
 
 void tally_data_level_text(uint64_t data_src, struct tally_buffer *out)
 {
-	static const char *const levels[NAMES_MAX] = { "N/A", NULL, NULL, "L1", "LFB/MAB", "L2", "L3", "Local RAM",
-						       "Remote RAM (1 hop)", "Remote RAM (2 hops)", "Remote Cache (1 hop)",
-						       "Remote Cache (2 hops)", "I/O", "Uncached" };
-	static const char *const numbers[16] = { [9] = "CXL", [10] = "I/O", [11] = "Any cache", [12] = "LFB/MAB", [13] = "RAM",
-						 [14] = "PMEM", [15] = "N/A" };
-	static const char *const distances[8] = { [1] = "core, same node", "node, same socket", "socket, same board", "board",
-						  "5 hops", "6 hops", "7 hops" };
-	unsigned level = field(data_src, 5, 14), number = field(data_src, 33, 4), hops = field(data_src, 43, 3);
-	bool is_remote = field(data_src, 37, 1), is_first = true, is_empty = !is_remote && !hops && !number;
+	static const char *const levels[NAMES_MAX] = { "N/A",
+						       NULL,
+						       NULL,
+						       "L1",
+						       "LFB/MAB",
+						       "L2",
+						       "L3",
+						       "Local RAM",
+						       "Remote RAM (1 hop)",
+						       "Remote RAM (2 hops)",
+						       "Remote Cache (1 hop)",
+						       "Remote Cache (2 hops)",
+						       "I/O",
+						       "Uncached" };
+	static const char *const numbers[16] = {
+		[9] = "CXL",  [10] = "I/O",  [11] = "Any cache", [12] = "LFB/MAB",
+		[13] = "RAM", [14] = "PMEM", [15] = "N/A"
+	};
+	static const char *const distances[8] = { [1] = "core, same node",
+						  "node, same socket",
+						  "socket, same board",
+						  "board",
+						  "5 hops",
+						  "6 hops",
+						  "7 hops" };
+	unsigned level = field(data_src, 5, 14), number = field(data_src, 33, 4),
+		 hops = field(data_src, 43, 3);
+	bool is_remote = field(data_src, 37, 1), is_first = true,
+	     is_empty = !is_remote && !hops && !number;
 	tally_buffer_text(out, is_remote ? "Remote " : "");
 	if (hops) /* it says more than the set does */
 		tally_buffer_printf(out, "%s ", distances[hops]);
@@ -59,14 +81,17 @@ void tally_data_level_text(uint64_t data_src, struct tally_buffer *out)
 
 void tally_data_snoop_text(uint64_t data_src, struct tally_buffer *out)
 {
-	static const char *const snoops[7] = { "N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer" };
+	static const char *const snoops[7] = {
+		"N/A", "None", "Hit", "Miss", "HitM", "Fwd", "Peer"
+	};
 	unsigned snoop = field(data_src, 19, 5) | field(data_src, 38, 2) << 5;
 	tally_buffer_text(out, put_set(snoop, snoops, 7, true, out) ? "N/A" : "");
 }
 
 void tally_data_tlb_text(uint64_t data_src, struct tally_buffer *out)
 {
-	static const char *const translations[7] = { "N/A", NULL, NULL, "L1", "L2", "Walker", "Fault" };
+	static const char *const translations[7] = { "N/A", NULL,     NULL,   "L1",
+						     "L2",  "Walker", "Fault" };
 	unsigned translation = field(data_src, 26, 7);
 	tally_buffer_text(out, put_set(translation, translations, 7, true, out) ? "N/A" : "");
 	put_outcome(translation, out);
@@ -89,7 +114,8 @@ void tally_data_source_text(uint64_t data_src, struct tally_buffer *out)
 {
 	static const char *const operations[5] = { "N/A", "LOAD", "STORE", "PFETCH", "EXEC" };
 	unsigned operation = field(data_src, 0, 5);
-	tally_buffer_printf(out, "|OP %s|LVL ", operation ? operations[__builtin_ctz(operation)] : "No");
+	tally_buffer_printf(out, "|OP %s|LVL ",
+			    operation ? operations[__builtin_ctz(operation)] : "No");
 	tally_data_level_text(data_src, out);
 	tally_buffer_text(out, "|SNP ");
 	tally_data_snoop_text(data_src, out);

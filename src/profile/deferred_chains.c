@@ -1,10 +1,13 @@
-/* The kernel may put off walking a user's stack until it goes back to user mode, once for all samples since it was entered:
- * each sample's chain ends in CONTEXT_USER_DEFERRED and a cookie, and the record that comes later has the cookie and the
- * addresses.  So such a sample is not given when it is read but when its thread's next CALLCHAIN_DEFERRED record is, as perf does
- * it: a little late beside other threads' samples.  Its record is copied, for those that are read lie where they will not stay.
+/* The kernel may put off walking a user's stack until it goes back to user mode, once for all
+ * samples since it was entered: each sample's chain ends in CONTEXT_USER_DEFERRED and a cookie, and
+ * the record that comes later has the cookie and the addresses.  So such a sample is not given when
+ * it is read but when its thread's next CALLCHAIN_DEFERRED record is, as perf does it: a little
+ * late beside other threads' samples.  Its record is copied, for those that are read lie where they
+ * will not stay.
  *
- * A thread that never goes back (it sleeps till the recording's end, or the record was lost) has its samples given at the end,
- * or when there are HELD_MAX, which bounds what a damaged recording can cost.
+ * A thread that never goes back (it sleeps till the recording's end, or the record was lost) has
+ * its samples given at the end, or when there are HELD_MAX, which bounds what a damaged recording
+ * can cost.
  */
 #include "profile/deferred_chains.h"
 
@@ -37,7 +40,9 @@ int tally_deferred_hold(struct tally_deferred_chains *deferred, const struct tal
 {
 	if (deferred->held.count >= HELD_MAX && tally_deferred_give_up(deferred) < 0)
 		return -ENOMEM;
-	struct tally_held_sample held = { .raw = *raw, .tid = sample->tid, .cookie = sample->chain[sample->chain_length - 1] };
+	struct tally_held_sample held = { .raw = *raw,
+					  .tid = sample->tid,
+					  .cookie = sample->chain[sample->chain_length - 1] };
 	void *copy = malloc(raw->size);
 	if (!copy)
 		return -ENOMEM;
@@ -57,7 +62,8 @@ int tally_deferred_hold(struct tally_deferred_chains *deferred, const struct tal
 static int append(struct tally_held_sample *sample, const uint64_t *words, uint64_t count)
 {
 	bool has_marker = count && words[0] >= TALLY_CONTEXT_MAX;
-	uint64_t *grown = realloc(sample->chain, (sample->chain_length + count + 1) * sizeof(*grown));
+	uint64_t *grown = realloc(sample->chain,
+				  (sample->chain_length + count + 1) * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
 	sample->chain = grown;
@@ -79,18 +85,22 @@ static void forget_given(struct tally_deferred_chains *deferred)
 	deferred->ready.count = deferred->given = 0;
 }
 
-int tally_deferred_complete(struct tally_deferred_chains *deferred, const struct tally_record *record)
+int tally_deferred_complete(struct tally_deferred_chains *deferred,
+			    const struct tally_record *record)
 {
 	size_t kept = 0;
 	forget_given(deferred);
-	if (tally_vector_reserve(&deferred->ready, deferred->ready.count + deferred->held.count) < 0)
+	if (tally_vector_reserve(&deferred->ready, deferred->ready.count + deferred->held.count) <
+	    0)
 		return -ENOMEM;
 	for (size_t i = 0; i < deferred->held.count; i++) {
 		struct tally_held_sample *sample = &deferred->held.items[i];
-		if (sample->tid == record->sample_id.tid && sample->cookie == record->deferred.cookie &&
+		if (sample->tid == record->sample_id.tid &&
+		    sample->cookie == record->deferred.cookie &&
 		    append(sample, record->deferred.chain, record->deferred.chain_length) < 0) {
 			/* Those before it have their places already. */
-			memmove(&deferred->held.items[kept], sample, (deferred->held.count - i) * sizeof(*sample));
+			memmove(&deferred->held.items[kept], sample,
+				(deferred->held.count - i) * sizeof(*sample));
 			deferred->held.count -= i - kept;
 			return -ENOMEM;
 		}
@@ -106,7 +116,8 @@ int tally_deferred_complete(struct tally_deferred_chains *deferred, const struct
 int tally_deferred_give_up(struct tally_deferred_chains *deferred)
 {
 	forget_given(deferred);
-	if (tally_vector_reserve(&deferred->ready, deferred->ready.count + deferred->held.count) < 0)
+	if (tally_vector_reserve(&deferred->ready, deferred->ready.count + deferred->held.count) <
+	    0)
 		return -ENOMEM;
 	for (size_t i = 0; i < deferred->held.count; i++)
 		deferred->ready.items[deferred->ready.count++] = deferred->held.items[i];
@@ -116,5 +127,6 @@ int tally_deferred_give_up(struct tally_deferred_chains *deferred)
 
 const struct tally_held_sample *tally_deferred_next(struct tally_deferred_chains *deferred)
 {
-	return deferred->given < deferred->ready.count ? &deferred->ready.items[deferred->given++] : NULL;
+	return deferred->given < deferred->ready.count ? &deferred->ready.items[deferred->given++]
+						       : NULL;
 }

@@ -1,4 +1,5 @@
-/* Samples whose user stack comes later, in a CALLCHAIN_DEFERRED record of their thread (attr.flags DEFER_CALLCHAIN). */
+/* Samples whose user stack comes later, in a CALLCHAIN_DEFERRED record of their thread (attr.flags
+ * DEFER_CALLCHAIN). */
 #ifndef TALLY_PROFILE_DEFERRED_CHAINS_H
 #define TALLY_PROFILE_DEFERRED_CHAINS_H
 
@@ -25,20 +26,24 @@ void tally_deferred_release(struct tally_deferred_chains *deferred);
 /* Is the end of its stack still to come? */
 static inline bool tally_deferred_is_due(const struct tally_sample *sample)
 {
-	return sample->chain_length >= 2 && sample->chain[sample->chain_length - 2] == TALLY_CONTEXT_USER_DEFERRED;
+	return sample->chain_length >= 2 &&
+	       sample->chain[sample->chain_length - 2] == TALLY_CONTEXT_USER_DEFERRED;
 }
 
 /* Keeps it.  0 or -ENOMEM. */
 int tally_deferred_hold(struct tally_deferred_chains *deferred, const struct tally_raw_record *raw,
 			const struct tally_sample *sample);
 
-/* A CALLCHAIN_DEFERRED record: its thread's samples are ready, those of its cookie with its words.  0 or -ENOMEM. */
-int tally_deferred_complete(struct tally_deferred_chains *deferred, const struct tally_record *record);
+/* A CALLCHAIN_DEFERRED record: its thread's samples are ready, those of its cookie with its words.
+ * 0 or -ENOMEM. */
+int tally_deferred_complete(struct tally_deferred_chains *deferred,
+			    const struct tally_record *record);
 
 /* Nothing more comes: all that are held are ready, without.  0 or -ENOMEM. */
 int tally_deferred_give_up(struct tally_deferred_chains *deferred);
 
-/* The next that is ready, in the order in which they were held, or NULL.  Valid until one is held or completed. */
+/* The next that is ready, in the order in which they were held, or NULL.  Valid until one is held
+ * or completed. */
 const struct tally_held_sample *tally_deferred_next(struct tally_deferred_chains *deferred);
 
 #endif

@@ -5,11 +5,15 @@
 #include <stdint.h>
 #include <string.h>
 
-static const char *name_of(const struct tally_match *match, const struct tally_diff_options *options,
+static const char *name_of(const struct tally_match *match,
+			   const struct tally_diff_options *options,
 			   const struct tally_diff_entry *entry)
 {
-	uint32_t string = options->by_symbol ? entry->symbol : options->by_object ? entry->object : entry->comm;
-	return string == TALLY_STRING_NONE ? NULL : tally_strings_text(&match->names.strings, string);
+	uint32_t string = options->by_symbol   ? entry->symbol
+			  : options->by_object ? entry->object
+					       : entry->comm;
+	return string == TALLY_STRING_NONE ? NULL
+					   : tally_strings_text(&match->names.strings, string);
 }
 
 /* True for the typed name, also with what tells it from others: "calc(int)", "helper (a.c)". */
@@ -18,7 +22,8 @@ static bool begins_with(const char *name, const char *typed)
 	size_t length = strlen(typed);
 	const char *behind = name + length;
 	return !strncmp(name, typed, length) &&
-	       (!*behind || *behind == '(' || !strncmp(behind, " (", 2) || !strncmp(behind, " [", 2));
+	       (!*behind || *behind == '(' || !strncmp(behind, " (", 2) ||
+		!strncmp(behind, " [", 2));
 }
 
 /* A gate must not depend on which other functions happened to be sampled: a function may be named
@@ -31,25 +36,30 @@ static bool is_called(const struct tally_match *match, const struct tally_diff_e
 		begins_with(tally_strings_text(&match->names.strings, entry->full), typed));
 }
 
-static enum tally_condition_result judge_entry(const struct tally_condition *condition, const struct tally_diff_entry *entry)
+static enum tally_condition_result judge_entry(const struct tally_condition *condition,
+					       const struct tally_diff_entry *entry)
 {
 	const struct tally_share_difference *difference = &entry->change;
 	const struct tally_figure new = { .mean = difference->new };
 	const struct tally_change change = {
 		.difference = difference->difference,
-		.relative = !difference->difference ? 0 : difference->old > 0 ? difference->difference / difference->old : INFINITY,
+		.relative = !difference->difference ? 0
+			    : difference->old > 0   ? difference->difference / difference->old
+						    : INFINITY,
 		.significance = entry->is_change ? TALLY_CHANGE_REAL : TALLY_CHANGE_NOISE,
 	};
 	return tally_condition_judge(condition, &new, &change, 1);
 }
 
-/* The first row that fails decides, else the first that only chance excuses: rows are in the order of their change. */
-static void judge(const struct tally_match *match, const struct tally_diff_options *options, const struct tally_diff *diff,
-		  struct tally_diff_verdict *verdict)
+/* The first row that fails decides, else the first that only chance excuses: rows are in the order
+ * of their change. */
+static void judge(const struct tally_match *match, const struct tally_diff_options *options,
+		  const struct tally_diff *diff, struct tally_diff_verdict *verdict)
 {
 	bool is_any = !strcmp(verdict->condition.name, "*");
 	verdict->result = is_any ? TALLY_CONDITION_FALSE : TALLY_CONDITION_UNKNOWN;
-	for (size_t i = 0; i < diff->entries.count && verdict->result != TALLY_CONDITION_TRUE; i++) {
+	for (size_t i = 0; i < diff->entries.count && verdict->result != TALLY_CONDITION_TRUE;
+	     i++) {
 		const struct tally_diff_entry *entry = &diff->entries.items[i];
 		const char *name = name_of(match, options, entry);
 		if (!name || (!is_any && !is_called(match, entry, name, verdict->condition.name)))
@@ -57,7 +67,8 @@ static void judge(const struct tally_match *match, const struct tally_diff_optio
 		enum tally_condition_result result = judge_entry(&verdict->condition, entry);
 		bool is_first = verdict->result == TALLY_CONDITION_UNKNOWN;
 		bool is_worse = result == TALLY_CONDITION_TRUE ||
-				(result == TALLY_CONDITION_NOISE && verdict->result == TALLY_CONDITION_FALSE);
+				(result == TALLY_CONDITION_NOISE &&
+				 verdict->result == TALLY_CONDITION_FALSE);
 		if (!is_first && !is_worse)
 			continue;
 		verdict->result = result;
@@ -67,8 +78,9 @@ static void judge(const struct tally_match *match, const struct tally_diff_optio
 	}
 }
 
-int tally_diff_judge(const struct tally_match *match, const struct tally_diff_options *options, bool past_noise,
-		     struct tally_diff_verdict *verdicts, size_t count, struct tally_error *err)
+int tally_diff_judge(const struct tally_match *match, const struct tally_diff_options *options,
+		     bool past_noise, struct tally_diff_verdict *verdicts, size_t count,
+		     struct tally_error *err)
 {
 	struct tally_diff_options whole = *options;
 	struct tally_diff diff = { 0 };
@@ -85,9 +97,12 @@ int tally_diff_judge(const struct tally_match *match, const struct tally_diff_op
 			verdict->result = TALLY_CONDITION_TRUE;
 		if (verdict->result != TALLY_CONDITION_UNKNOWN || result < 0)
 			continue;
-		result = tally_error_set(err, -ENOENT, "'%s' can't be judged: neither side has samples of %s",
+		result = tally_error_set(err, -ENOENT,
+					 "'%s' can't be judged: neither side has samples of %s",
 					 verdict->condition.text, verdict->condition.name);
-		tally_error_hint(err, "names are as the table has them, with -n 1000 --percent-limit 0 all of them; * is any");
+		tally_error_hint(
+			err,
+			"names are as the table has them, with -n 1000 --percent-limit 0 all of them; * is any");
 	}
 	tally_diff_release(&diff);
 	return result;

@@ -1,6 +1,7 @@
-/* One walk over the rows of each run: of a row, each distinct entry of its frames (or its leaf's) takes the weight, in the
- * run's column.  Entries are found by command and place, a place being the (object, symbol) that frames have where these are
- * keys; what is asked of a frame is asked once. */
+/* One walk over the rows of each run: of a row, each distinct entry of its frames (or its leaf's)
+ * takes the weight, in the run's column.  Entries are found by command and place, a place being the
+ * (object, symbol) that frames have where these are keys; what is asked of a frame is asked
+ * once. */
 #include "profile/diff_model.h"
 
 #include "base/vector.h"
@@ -20,11 +21,14 @@ struct maker {
 	const struct tally_diff_options *options;
 	struct tally_diff *diff;
 	uint32_t *places;      /* by frame; one more for stacks without frames */
-	struct { uint32_t *items; size_t count, capacity; } place_frames; /* by place: the first frame that has it */
-	struct { uint8_t *items; size_t count, capacity; } sides; /* by place: 1 seen on the old side, 2 on the new */
+	/* by place: the first frame that has it */
+	struct { uint32_t *items; size_t count, capacity; } place_frames;
+	/* by place: 1 seen on the old side, 2 on the new */
+	struct { uint8_t *items; size_t count, capacity; } sides;
 	struct tally_map place_index, entry_index;
 	struct { struct sums *items; size_t count, capacity; } sums; /* by entry × runs + run */
-	struct { size_t *items; size_t count, capacity; } last_row;  /* by entry: the row that it took last, + 1 */
+	/* by entry: the row that it took last, + 1 */
+	struct { size_t *items; size_t count, capacity; } last_row;
 	struct { uint32_t *items; size_t count, capacity; } entry_places;
 	struct tally_share *totals; /* by run: whole, samples, spread */
 	size_t row_number;
@@ -32,7 +36,8 @@ struct maker {
 
 static uint64_t samples_of(const struct tally_stacks *stacks, const struct tally_row *row)
 {
-	return stacks->total_samples ? row->samples : row->period; /* of text that says one number, that is samples */
+	/* of text that says one number, that is samples */
+	return stacks->total_samples ? row->samples : row->period;
 }
 
 static int make_places(struct maker *maker)
@@ -44,14 +49,17 @@ static int make_places(struct maker *maker)
 	for (uint32_t i = 0; i <= names->frames.count; i++) {
 		bool added, is_frame = i < names->frames.count;
 		const struct tally_frame *frame = is_frame ? &names->frames.items[i] : NULL;
-		uint64_t object = is_frame && maker->options->by_object ? frame->object : TALLY_STRING_NONE;
-		uint64_t symbol = is_frame && maker->options->by_symbol ? frame->name : TALLY_STRING_NONE;
+		uint64_t object = is_frame && maker->options->by_object ? frame->object
+									: TALLY_STRING_NONE;
+		uint64_t symbol = is_frame && maker->options->by_symbol ? frame->name
+									: TALLY_STRING_NONE;
 		uint64_t *place = tally_map_put(&maker->place_index, object << 32 | symbol, &added);
 		if (!place)
 			return -ENOMEM;
 		if (added) {
 			*place = maker->place_frames.count;
-			if (tally_vector_push(&maker->place_frames, i) < 0 || tally_vector_push(&maker->sides, (uint8_t)0) < 0)
+			if (tally_vector_push(&maker->place_frames, i) < 0 ||
+			    tally_vector_push(&maker->sides, (uint8_t)0) < 0)
 				return -ENOMEM;
 		}
 		maker->places[i] = (uint32_t)*place;
@@ -71,17 +79,21 @@ static uint32_t entry_of(struct maker *maker, uint32_t comm, uint32_t place)
 		return (uint32_t)*found;
 	const struct tally_stacks *names = &maker->match->names;
 	uint32_t first = maker->place_frames.items[place];
-	const struct tally_frame *frame = first < names->frames.count ? &names->frames.items[first] : NULL;
+	const struct tally_frame *frame = first < names->frames.count ? &names->frames.items[first]
+								      : NULL;
 	struct tally_diff_entry entry = {
-		.comm = maker->options->by_comm ? names->threads.items[comm].comm : TALLY_STRING_NONE,
+		.comm = maker->options->by_comm ? names->threads.items[comm].comm
+						: TALLY_STRING_NONE,
 		.object = frame && maker->options->by_object ? frame->object : TALLY_STRING_NONE,
 		.symbol = frame && maker->options->by_symbol ? frame->name : TALLY_STRING_NONE,
 		.full = frame && maker->options->by_symbol ? frame->full : TALLY_STRING_NONE,
-		.was_object = TALLY_STRING_NONE, .was_symbol = TALLY_STRING_NONE,
+		.was_object = TALLY_STRING_NONE,
+		.was_symbol = TALLY_STRING_NONE,
 	};
 	*found = maker->diff->entries.count;
 	if (*found >= UINT32_MAX - 1 || tally_vector_push(&maker->diff->entries, entry) < 0 ||
-	    tally_vector_push(&maker->last_row, (size_t)0) < 0 || tally_vector_push(&maker->entry_places, place) < 0)
+	    tally_vector_push(&maker->last_row, (size_t)0) < 0 ||
+	    tally_vector_push(&maker->entry_places, place) < 0)
 		return UINT32_MAX;
 	for (size_t run = 0; run < maker->match->count; run++)
 		if (tally_vector_push(&maker->sums, (struct sums){ 0 }) < 0)
@@ -98,7 +110,8 @@ static int take_row(struct maker *maker, size_t r, size_t index, struct tally_fr
 		return -ENOMEM;
 	maker->row_number++;
 	for (size_t f = frames->count ? frames->count : 1; f--;) {
-		uint32_t frame = frames->count ? run->frames[frames->items[f]] : (uint32_t)maker->match->names.frames.count;
+		uint32_t frame = frames->count ? run->frames[frames->items[f]]
+					       : (uint32_t)maker->match->names.frames.count;
 		uint32_t place = maker->places[frame];
 		maker->sides.items[place] |= run->is_new ? 2 : 1;
 		if (!maker->options->children && f + 1 < frames->count)
@@ -129,20 +142,25 @@ static int take_run(struct maker *maker, size_t r)
 		uint64_t samples = samples_of(stacks, row);
 		total->whole += (double)row->period;
 		total->samples = tally_sum_capped(total->samples, samples);
-		squares += samples ? (double)row->period * (double)row->period / (double)samples : 0;
+		squares += samples ? (double)row->period * (double)row->period / (double)samples
+				   : 0;
 		result = take_row(maker, r, i, &frames);
 	}
-	total->spread = total->whole > 0 ? (double)total->samples * squares / (total->whole * total->whole) : 1;
+	total->spread = total->whole > 0
+				? (double)total->samples * squares / (total->whole * total->whole)
+				: 1;
 	tally_vector_release(&frames);
 	return result;
 }
 
-/* --- what is told of an entry --------------------------------------------------------------------------- */
+/* --- what is told of an entry --------------------------------------------- */
 
-static void tell_former_name(const struct maker *maker, size_t index, struct tally_diff_entry *entry)
+static void tell_former_name(const struct maker *maker, size_t index,
+			     struct tally_diff_entry *entry)
 {
 	uint32_t frame = maker->place_frames.items[maker->entry_places.items[index]];
-	uint32_t before = frame < maker->match->names.frames.count ? maker->match->formerly[frame] : UINT32_MAX;
+	uint32_t before = frame < maker->match->names.frames.count ? maker->match->formerly[frame]
+								   : UINT32_MAX;
 	if (before == UINT32_MAX)
 		return;
 	const struct tally_frame *was = &maker->match->names.frames.items[before];
@@ -152,7 +170,8 @@ static void tell_former_name(const struct maker *maker, size_t index, struct tal
 		entry->was_symbol = was->name;
 }
 
-static void add_up(const struct tally_share *shares, size_t count, uint64_t *weight, uint64_t *samples)
+static void add_up(const struct tally_share *shares, size_t count, uint64_t *weight,
+		   uint64_t *samples)
 {
 	for (size_t i = 0; i < count; i++) {
 		*weight = tally_sum_capped(*weight, (uint64_t)shares[i].part);
@@ -177,16 +196,20 @@ static void compare(struct maker *maker, size_t index, struct tally_share *share
 	entry->new_percent = share.new;
 	entry->change = share;
 	if (diff->has_weight)
-		tally_share_difference(shares, old, shares + old, runs - old, TALLY_MEASURE_WEIGHT, &entry->weight);
+		tally_share_difference(shares, old, shares + old, runs - old, TALLY_MEASURE_WEIGHT,
+				       &entry->weight);
 	if (maker->options->measure == TALLY_MEASURE_WEIGHT)
 		entry->change = entry->weight;
 	else if (maker->options->measure == TALLY_MEASURE_SAMPLES)
-		tally_share_difference(shares, old, shares + old, runs - old, TALLY_MEASURE_SAMPLES, &entry->change);
+		tally_share_difference(shares, old, shares + old, runs - old, TALLY_MEASURE_SAMPLES,
+				       &entry->change);
 	*p_least = tally_share_p_least(shares, old, shares + old, runs - old);
 	add_up(shares, old, &entry->old_weight, &entry->old_samples);
 	add_up(shares + old, runs - old, &entry->new_weight, &entry->new_samples);
 	unsigned sides = maker->sides.items[maker->entry_places.items[index]];
-	entry->presence = sides == 3 ? TALLY_DIFF_BOTH : sides == 1 ? TALLY_DIFF_ONLY_OLD : TALLY_DIFF_ONLY_NEW;
+	entry->presence = sides == 3   ? TALLY_DIFF_BOTH
+			  : sides == 1 ? TALLY_DIFF_ONLY_OLD
+				       : TALLY_DIFF_ONLY_NEW;
 	tell_former_name(maker, index, entry);
 }
 
@@ -211,7 +234,7 @@ static int compare_all(struct maker *maker)
 	return result;
 }
 
-/* --- order and limits ----------------------------------------------------------------------------------- */
+/* --- order and limits ----------------------------------------------------- */
 
 static int compare_entries(const void *a, const void *b)
 {
@@ -233,7 +256,8 @@ static void leave_out(const struct tally_diff_options *options, struct tally_dif
 	size_t kept = 0, noise = 0;
 	for (size_t i = 0; i < diff->entries.count; i++) {
 		struct tally_diff_entry entry = diff->entries.items[i];
-		if (entry.old_percent < options->percent_min && entry.new_percent < options->percent_min) {
+		if (entry.old_percent < options->percent_min &&
+		    entry.new_percent < options->percent_min) {
 			diff->below++;
 			diff->below_changes += entry.is_change;
 		} else if (options->limit && kept >= options->limit) {
@@ -248,13 +272,16 @@ static void leave_out(const struct tally_diff_options *options, struct tally_dif
 	diff->entries.count = kept;
 }
 
-static void describe_side(const struct tally_match *match, const struct tally_share *totals, size_t first, size_t count,
-			  struct tally_diff_side *side)
+static void describe_side(const struct tally_match *match, const struct tally_share *totals,
+			  size_t first, size_t count, struct tally_diff_side *side)
 {
 	const struct tally_stacks *stacks = match->runs[first].stacks;
-	*side = (struct tally_diff_side){ .runs = count, .event = stacks->event, .unit = stacks->unit, .title = stacks->title };
+	*side = (struct tally_diff_side){
+		.runs = count, .event = stacks->event, .unit = stacks->unit, .title = stacks->title
+	};
 	for (size_t i = 0; i < count; i++) {
-		side->weight = tally_sum_capped(side->weight, match->runs[first + i].stacks->total_weight);
+		side->weight = tally_sum_capped(side->weight,
+						match->runs[first + i].stacks->total_weight);
 		side->samples = tally_sum_capped(side->samples, totals[first + i].samples);
 	}
 }
@@ -263,12 +290,14 @@ static bool weights_compare(const struct tally_match *match)
 {
 	const struct tally_stacks *first = match->runs[0].stacks;
 	for (size_t i = 1; i < match->count; i++)
-		if (strcmp(match->runs[i].stacks->unit, first->unit) || strcmp(match->runs[i].stacks->event, first->event))
+		if (strcmp(match->runs[i].stacks->unit, first->unit) ||
+		    strcmp(match->runs[i].stacks->event, first->event))
 			return false;
 	return true;
 }
 
-int tally_diff_build(const struct tally_match *match, const struct tally_diff_options *options, struct tally_diff *out)
+int tally_diff_build(const struct tally_match *match, const struct tally_diff_options *options,
+		     struct tally_diff *out)
 {
 	struct maker maker = { .match = match, .options = options, .diff = out };
 	*out = (struct tally_diff){ .has_weight = weights_compare(match) };
@@ -283,9 +312,11 @@ int tally_diff_build(const struct tally_match *match, const struct tally_diff_op
 		result = compare_all(&maker);
 	if (!result) {
 		describe_side(match, maker.totals, 0, match->old_count, &out->old);
-		describe_side(match, maker.totals, match->old_count, match->count - match->old_count, &out->new);
+		describe_side(match, maker.totals, match->old_count,
+			      match->count - match->old_count, &out->new);
 		if (out->entries.count)
-			qsort(out->entries.items, out->entries.count, sizeof(*out->entries.items), compare_entries);
+			qsort(out->entries.items, out->entries.count, sizeof(*out->entries.items),
+			      compare_entries);
 		leave_out(options, out);
 	}
 	free(maker.totals);

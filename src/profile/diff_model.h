@@ -7,7 +7,8 @@
 
 struct tally_diff_options {
 	bool by_comm, by_object, by_symbol;
-	bool children;     /* totals: each sample once for each row that is in its stack; else the leaf's alone */
+	/* totals: each sample once for each row that is in its stack; else the leaf's alone */
+	bool children;
 	enum tally_share_measure measure;
 	double percent_min; /* rows whose shares are both below are left out and counted */
 	size_t limit;       /* rows at most; 0: all that changed, and noise_limit of the others */
@@ -17,9 +18,12 @@ struct tally_diff_options {
 enum tally_diff_presence { TALLY_DIFF_BOTH, TALLY_DIFF_ONLY_OLD, TALLY_DIFF_ONLY_NEW };
 
 struct tally_diff_entry {
-	uint32_t comm, object, symbol; /* strings of the match's names; TALLY_STRING_NONE where they are no key or not known */
-	uint32_t full; /* the symbol's whole name, likewise; TALLY_STRING_NONE: not known, of text */
-	uint32_t was_object, was_symbol; /* what they were called on the old side, else TALLY_STRING_NONE */
+	/* strings of the match's names; TALLY_STRING_NONE where they are no key or not known */
+	uint32_t comm, object, symbol;
+	/* the symbol's whole name, likewise; TALLY_STRING_NONE: not known, of text */
+	uint32_t full;
+	/* what they were called on the old side, else TALLY_STRING_NONE */
+	uint32_t was_object, was_symbol;
 	enum tally_diff_presence presence;
 	uint64_t old_weight, new_weight, old_samples, new_samples; /* of all runs */
 	double old_percent, new_percent;
@@ -35,17 +39,20 @@ struct tally_diff_side {
 };
 
 struct tally_diff {
-	struct { struct tally_diff_entry *items; size_t count, capacity; } entries; /* changes first, then by size */
+	/* changes first, then by size */
+	struct { struct tally_diff_entry *items; size_t count, capacity; } entries;
 	struct tally_diff_side old, new;
 	bool has_weight;     /* both sides are of one event and unit, so that weights compare */
 	size_t compared;     /* rows before any were left out */
 	size_t changes;      /* of those */
-	size_t below, noise, beyond; /* rows left out: by percent_min, noise by noise_limit, by limit */
+	/* rows left out: by percent_min, noise by noise_limit, by limit */
+	size_t below, noise, beyond;
 	size_t below_changes;        /* changes among those below */
 };
 
 /* 0, -ENOMEM, or -EINVAL for a measure of weights that don't compare. */
-int tally_diff_build(const struct tally_match *match, const struct tally_diff_options *options, struct tally_diff *out);
+int tally_diff_build(const struct tally_match *match, const struct tally_diff_options *options,
+		     struct tally_diff *out);
 void tally_diff_release(struct tally_diff *diff);
 
 #endif

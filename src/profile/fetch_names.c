@@ -1,5 +1,6 @@
-/* Debug files are tens of megabytes, and a system's profile has code of hundreds of objects: those are asked for that a
- * hundredth of the samples have in their stacks, the hottest first, so that who loses patience has the best of it. */
+/* Debug files are tens of megabytes, and a system's profile has code of hundreds of objects: those
+ * are asked for that a hundredth of the samples have in their stacks, the hottest first, so that
+ * who loses patience has the best of it. */
 #include "profile/fetch_names.h"
 
 #include "object/debuginfod.h"
@@ -24,7 +25,8 @@ struct fetching {
 };
 
 static uint64_t count_samples(const struct tally_names *names, const struct tally_row_table *rows,
-			      const struct tally_place_table *places, struct hot_file *hot, size_t files)
+			      const struct tally_place_table *places, struct hot_file *hot,
+			      size_t files)
 {
 	uint64_t all = 0;
 	for (uint32_t i = 0; i < rows->rows.count; i++) {
@@ -34,7 +36,8 @@ static uint64_t count_samples(const struct tally_names *names, const struct tall
 		while (at && at < end) {
 			uint32_t place = tally_stack_next_place(&at);
 			uint32_t file = tally_names_file(names, &places->places.items[place]);
-			file = file == TALLY_FILE_KERNEL ? (uint32_t)files : file; /* the last slot */
+			/* the last slot */
+			file = file == TALLY_FILE_KERNEL ? (uint32_t)files : file;
 			if (file > files || hot[file].last_row == i + 1)
 				continue;
 			hot[file].last_row = i + 1;
@@ -56,7 +59,8 @@ static bool on_progress(void *context, uint64_t bytes, uint64_t total)
 {
 	const struct fetching *fetching = context;
 	const struct tally_name_sources *sources = &fetching->names->sources;
-	return !sources->fetching || sources->fetching(sources->fetching_context, fetching->object, bytes, total);
+	return !sources->fetching ||
+	       sources->fetching(sources->fetching_context, fetching->object, bytes, total);
 }
 
 static bool has_lines(const struct tally_object *object)
@@ -65,8 +69,8 @@ static bool has_lines(const struct tally_object *object)
 	return object && tally_object_section(object, ".debug_info", &section);
 }
 
-/* dwz's common file, which the debug file's own units refer to: the library's folder has it beside the other, where it
- * is looked for. */
+/* dwz's common file, which the debug file's own units refer to: the library's folder has it beside
+ * the other, where it is looked for. */
 static void fetch_common(struct tally_debuginfod *server, const struct tally_object *debug)
 {
 	struct tally_section link;
@@ -112,8 +116,9 @@ static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *serv
 }
 
 /* What of an opened file's is not there: 0, -EINTR: enough, or -ENOMEM. */
-static int fetch_debug(struct tally_names *names, struct tally_debuginfod *server, struct tally_object_entry *entry,
-		       const struct tally_build_id *id, bool is_object_fetched)
+static int fetch_debug(struct tally_names *names, struct tally_debuginfod *server,
+		       struct tally_object_entry *entry, const struct tally_build_id *id,
+		       bool is_object_fetched)
 {
 	struct tally_object *debug = NULL;
 	int result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_DEBUG, &debug);
@@ -126,7 +131,8 @@ static int fetch_debug(struct tally_names *names, struct tally_debuginfod *serve
 	names->gaps.fetched_files += !result;
 	names->gaps.unfetched_files += result && !is_end(result);
 	if ((debug || is_object_fetched) &&
-	    tally_objects_keep_fetched(&names->objects, id, is_object_fetched ? entry->object : NULL, debug) < 0)
+	    tally_objects_keep_fetched(&names->objects, id,
+				       is_object_fetched ? entry->object : NULL, debug) < 0)
 		return -ENOMEM;
 	return is_end(result) ? result : 0;
 }
@@ -140,15 +146,17 @@ static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uin
 	if (!entry)
 		return -ENOMEM;
 	bool is_here = entry->object != NULL;
-	bool has_all = is_here && (has_lines(entry->object) || has_lines(tally_objects_debug(entry)));
-	const struct tally_build_id *id =
-		is_here ? tally_object_build_id(entry->object) : &names->tasks->files.items[file].build_id;
+	bool has_all = is_here &&
+		       (has_lines(entry->object) || has_lines(tally_objects_debug(entry)));
+	const struct tally_build_id *id = is_here ? tally_object_build_id(entry->object)
+						  : &names->tasks->files.items[file].build_id;
 	if (!id->size || names->tasks->files.items[file].pid || has_all || !strcmp(path, "[vdso]"))
 		return 0;
 	fetching->object = slash ? slash + 1 : path;
 	int result = on_progress(fetching, 0, 0) ? 0 : -EINTR;
 	if (!result && !is_here)
-		result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_EXECUTABLE, &entry->object);
+		result = tally_debuginfod_fetch(server, id, TALLY_DEBUGINFOD_EXECUTABLE,
+						&entry->object);
 	if (result) {
 		entry->object = is_here ? entry->object : NULL;
 		names->gaps.unfetched_files += !is_end(result);
@@ -169,7 +177,8 @@ int tally_fetch_names(struct tally_names *names, const struct tally_row_table *r
 	struct hot_file *hot = calloc(files + 1, sizeof(*hot));
 	if (!hot)
 		return -ENOMEM;
-	int result = tally_debuginfod_open(names->sources.debuginfod_urls, on_progress, &fetching, &server, NULL);
+	int result = tally_debuginfod_open(names->sources.debuginfod_urls, on_progress, &fetching,
+					   &server, NULL);
 	if (result < 0) { /* who took the option has told */
 		free(hot);
 		return result == -ENOMEM ? result : 0;
@@ -178,10 +187,11 @@ int tally_fetch_names(struct tally_names *names, const struct tally_row_table *r
 		hot[i].file = i;
 	uint64_t all = count_samples(names, rows, places, hot, files);
 	qsort(hot, files + 1, sizeof(*hot), hotter_first);
-	for (size_t i = 0;
-	     !result && i <= files && i < FILES_MAX && hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples;
+	for (size_t i = 0; !result && i <= files && i < FILES_MAX &&
+			   hot[i].samples * 100 >= all * HOT_PER_CENT && hot[i].samples;
 	     i++)
-		result = hot[i].file == files ? fetch_kernel(&fetching, server) : fetch(&fetching, server, hot[i].file);
+		result = hot[i].file == files ? fetch_kernel(&fetching, server)
+					      : fetch(&fetching, server, hot[i].file);
 	names->gaps.fetching_ended = result == -EINTR;
 	if (names->sources.fetching)
 		names->sources.fetching(names->sources.fetching_context, "", 0, 0);

@@ -2,9 +2,10 @@
  *
  *     bash;main;execute_command;fork_[k] 12
  *
- * The weight is what stands behind the last blank; a fraction is rounded.  The first name is the thread's command
- * ("name-PID/TID" where `fold --tid` wrote it); the others are frames, whose suffix tells the kind.  stackcollapse-perf.pl
- * marks the vdso as the kernel's: its code runs in user mode.  An empty name is "[unknown]", so that views can show it.
+ * The weight is what stands behind the last blank; a fraction is rounded.  The first name is the
+ * thread's command ("name-PID/TID" where `fold --tid` wrote it); the others are frames, whose
+ * suffix tells the kind.  stackcollapse-perf.pl marks the vdso as the kernel's: its code runs in
+ * user mode.  An empty name is "[unknown]", so that views can show it.
  */
 #include "profile/stacks.h"
 
@@ -26,7 +27,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "WEIGHT" at the end of [line, end), behind a blank: its value, and where the stack before it ends. */
+/* "WEIGHT" at the end of [line, end), behind a blank: its value, and where the stack before it
+ * ends. */
 static bool take_weight(const char *line, const char *end, const char **stack_end, uint64_t *weight)
 {
 	const char *at = end, *point = NULL;
@@ -97,8 +99,11 @@ static enum tally_frame_kind kind_of(const char *name, size_t length, enum tally
 
 static uint32_t add_frame(struct folded_reader *reader, const char *text, size_t length)
 {
-	static const struct { const char *suffix; enum tally_frame_kind kind; } suffixes[] = {
-		{ "_[k]", TALLY_FRAME_KERNEL }, { "_[j]", TALLY_FRAME_JIT }, { "_[i]", TALLY_FRAME_INLINED },
+	static const struct { const char *suffix; enum tally_frame_kind kind;
+	} suffixes[] = {
+		{ "_[k]", TALLY_FRAME_KERNEL },
+		{ "_[j]", TALLY_FRAME_JIT },
+		{ "_[i]", TALLY_FRAME_INLINED },
 	};
 	enum tally_frame_kind kind = TALLY_FRAME_PROGRAM;
 	for (unsigned i = 0; i < 3; i++)
@@ -107,10 +112,12 @@ static uint32_t add_frame(struct folded_reader *reader, const char *text, size_t
 			length -= 4;
 		}
 	const char *name = copy_name(reader, text, length);
-	return name ? tally_stacks_frame(reader->stacks, name, NULL, kind_of(name, length, kind)) : UINT32_MAX;
+	return name ? tally_stacks_frame(reader->stacks, name, NULL, kind_of(name, length, kind))
+		    : UINT32_MAX;
 }
 
-static int add_line(struct folded_reader *reader, const char *line, const char *end, uint64_t weight)
+static int add_line(struct folded_reader *reader, const char *line, const char *end,
+		    uint64_t weight)
 {
 	const char *name = line, *semicolon = memchr(line, ';', (size_t)(end - line));
 	uint32_t pid, tid, thread;
@@ -123,14 +130,17 @@ static int add_line(struct folded_reader *reader, const char *line, const char *
 	while (semicolon) {
 		name = semicolon + 1;
 		semicolon = memchr(name, ';', (size_t)(end - name));
-		uint32_t frame = add_frame(reader, name, (size_t)((semicolon ? semicolon : end) - name));
+		uint32_t frame = add_frame(reader, name,
+					   (size_t)((semicolon ? semicolon : end) - name));
 		if (frame == UINT32_MAX || tally_vector_push(&reader->frames, frame) < 0)
 			return -ENOMEM;
 	}
-	return tally_stacks_add(reader->stacks, thread, reader->frames.items, reader->frames.count, weight, 0);
+	return tally_stacks_add(reader->stacks, thread, reader->frames.items, reader->frames.count,
+				weight, 0);
 }
 
-int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err)
+int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size_t length,
+			     struct tally_error *err)
 {
 	struct folded_reader reader = { .stacks = stacks };
 	const char *end = text + length, *stack_end;
@@ -158,8 +168,9 @@ int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size
 		return tally_error_set(err, status, "out of memory while reading stacks");
 	if (!stacks_read && length) {
 		tally_error_set(err, -EINVAL, "no stacks were found in this text");
-		tally_error_hint(err, "folded text has a line 'comm;root;…;leaf WEIGHT' for each stack; "
-				      "text of `perf script` and recordings can be read as well");
+		tally_error_hint(err,
+				 "folded text has a line 'comm;root;…;leaf WEIGHT' for each stack; "
+				 "text of `perf script` and recordings can be read as well");
 		return -EINVAL;
 	}
 	if (!stacks->unit[0])
@@ -167,7 +178,8 @@ int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size
 	return 0;
 }
 
-int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length, struct tally_error *err)
+int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length,
+			   struct tally_error *err)
 {
 	int result = tally_text_is_perf_script(text, length)
 			     ? tally_stacks_read_perf_script(stacks, text, length, err)

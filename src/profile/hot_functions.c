@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *profile, uint32_t event)
+struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *profile,
+						   uint32_t event)
 {
-	struct tally_annotation_weight *weights = calloc(profile->places.places.count + 1, sizeof(*weights));
+	struct tally_annotation_weight *weights = calloc(profile->places.places.count + 1,
+							 sizeof(*weights));
 	for (size_t i = 0; weights && i < profile->rows.rows.count; i++) {
 		const struct tally_row *row = &profile->rows.rows.items[i];
 		const uint8_t *end, *stack = tally_row_stack(&profile->rows, i, &end);
@@ -28,7 +30,8 @@ static bool has_symbol(const struct tally_profile *profile, const struct tally_h
 }
 
 /* "[libz.so.1]": any function of it that has no symbol. */
-static bool is_nameless(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *name)
+static bool is_nameless(const struct tally_profile *profile, const struct tally_hot_function *hot,
+			const char *name)
 {
 	const char *object = tally_names_short_object(&profile->recording->names, hot->function);
 	size_t length = strlen(object);
@@ -36,7 +39,8 @@ static bool is_nameless(const struct tally_profile *profile, const struct tally_
 	       !strcmp(name + 1 + length, "]");
 }
 
-static bool is_called(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *name)
+static bool is_called(const struct tally_profile *profile, const struct tally_hot_function *hot,
+		      const char *name)
 {
 	if (!name)
 		return true;
@@ -70,10 +74,11 @@ static int hotter_first(const void *a_, const void *b_)
 }
 
 /* The number of the function that a place is in, made when it is new; SIZE_MAX: no memory. */
-static size_t function_of(const struct tally_profile *profile, uint32_t place, struct tally_map *index,
-			  struct tally_hot_functions *out)
+static size_t function_of(const struct tally_profile *profile, uint32_t place,
+			  struct tally_map *index, struct tally_hot_functions *out)
 {
-	struct tally_hot_function hot = { .function = tally_profile_function(profile, place), .place = place };
+	struct tally_hot_function hot = { .function = tally_profile_function(profile, place),
+					  .place = place };
 	bool added;
 	uint64_t *slot = tally_map_put(index, hot.function, &added);
 	if (!slot)
@@ -84,7 +89,8 @@ static size_t function_of(const struct tally_profile *profile, uint32_t place, s
 	return tally_vector_push(out, hot) < 0 ? SIZE_MAX : (size_t)*slot;
 }
 
-static int sum_functions(const struct tally_profile *profile, uint32_t event, struct tally_hot_functions *out)
+static int sum_functions(const struct tally_profile *profile, uint32_t event,
+			 struct tally_hot_functions *out)
 {
 	struct tally_annotation_weight *weights = tally_leaf_weights(profile, event);
 	struct tally_map index = { 0 };
@@ -103,10 +109,12 @@ static int sum_functions(const struct tally_profile *profile, uint32_t event, st
 	return result;
 }
 
-static bool ends_in(const struct tally_profile *profile, const struct tally_hot_function *hot, const char *typed)
+static bool ends_in(const struct tally_profile *profile, const struct tally_hot_function *hot,
+		    const char *typed)
 {
 	return has_symbol(profile, hot) &&
-	       tally_name_ends_in(tally_names_plain_text(&profile->recording->names, hot->function), typed);
+	       tally_name_ends_in(tally_names_plain_text(&profile->recording->names, hot->function),
+				  typed);
 }
 
 /* The only one whose name ends in what was typed; SIZE_MAX: none, or several. */
@@ -116,7 +124,8 @@ static size_t only_end(const struct tally_profile *profile, const struct tally_h
 	const struct tally_function_choice any_name = { .object = choice->object };
 	size_t found = SIZE_MAX;
 	for (size_t i = 0; choice->name && i < all->count; i++) {
-		if (!is_chosen(profile, &all->items[i], &any_name) || !ends_in(profile, &all->items[i], choice->name))
+		if (!is_chosen(profile, &all->items[i], &any_name) ||
+		    !ends_in(profile, &all->items[i], choice->name))
 			continue;
 		if (found != SIZE_MAX)
 			return SIZE_MAX;
@@ -142,7 +151,8 @@ static void put_short(const char *name, char *list, size_t size)
 	snprintf(list + used, size - used, "%s%.*s...%s", comma, (int)head, name, name + tail);
 }
 
-static int none_is_chosen(const struct tally_profile *profile, const struct tally_hot_functions *all,
+static int none_is_chosen(const struct tally_profile *profile,
+			  const struct tally_hot_functions *all,
 			  const struct tally_function_choice *choice, struct tally_error *err)
 {
 	enum { LISTED = 5 };
@@ -150,7 +160,8 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 	const struct tally_names *names = &profile->recording->names;
 	char list[400] = "";
 	for (size_t i = 0; i < all->count && i < LISTED; i++)
-		put_short(tally_names_plain_text(names, all->items[i].function), list, sizeof(list));
+		put_short(tally_names_plain_text(names, all->items[i].function), list,
+			  sizeof(list));
 	if (choice->name)
 		tally_error_set(err, -ENOENT, "no samples are of a function '%s'%s%s", choice->name,
 				choice->object ? " of " : "", choice->object ? choice->object : "");
@@ -159,13 +170,17 @@ static int none_is_chosen(const struct tally_profile *profile, const struct tall
 	for (size_t i = 0; choice->name && i < all->count; i++)
 		tally_meant_name_see(&meant, tally_names_plain_text(names, all->items[i].function));
 	if (meant.nearness != TALLY_NEAR_NOT)
-		tally_error_hint(err, "did you mean '%s'? 'tally report --sort sym' lists the functions", meant.name);
+		tally_error_hint(err,
+				 "did you mean '%s'? 'tally report --sort sym' lists the functions",
+				 meant.name);
 	else
-		tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them", list);
+		tally_error_hint(err, "the hottest are %s; 'tally report --sort sym' lists them",
+				 list);
 	return -ENOENT;
 }
 
-int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
+int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event,
+			     const struct tally_function_choice *choice,
 			     struct tally_hot_functions *out, struct tally_error *err)
 {
 	size_t chosen = 0;
@@ -184,19 +199,24 @@ int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event
 	if (result)
 		tally_error_set(err, result, "out of memory");
 	else if (!chosen)
-		result = choice->name || choice->object ? none_is_chosen(profile, out, choice, err) :
-				tally_error_set(err, -ENOENT, "the event's samples have no addresses");
+		result = choice->name || choice->object
+				 ? none_is_chosen(profile, out, choice, err)
+				 : tally_error_set(err, -ENOENT,
+						   "the event's samples have no addresses");
 	out->count = chosen;
 	return result;
 }
 
-int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event, const struct tally_function_choice *choice,
+int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event,
+			      const struct tally_function_choice *choice,
 			      struct tally_annotation_weight *out)
 {
 	bool *is_it = calloc(profile->places.places.count + 1, sizeof(*is_it));
 	*out = (struct tally_annotation_weight){ 0 };
 	for (uint32_t place = 0; is_it && place < profile->places.places.count; place++) {
-		struct tally_hot_function one = { .function = tally_profile_function(profile, place), .place = place };
+		struct tally_hot_function one = {
+			.function = tally_profile_function(profile, place), .place = place
+		};
 		is_it[place] = is_chosen(profile, &one, choice);
 	}
 	for (size_t i = 0; is_it && i < profile->rows.rows.count; i++) {
@@ -206,7 +226,8 @@ int tally_hot_functions_above(const struct tally_profile *profile, uint32_t even
 		while (stack < end && !has)
 			has = is_it[tally_stack_next_place(&stack)];
 		if (has && profile->classes.items[row->class].event == event)
-			tally_annotation_add(out, &(struct tally_annotation_weight){ row->samples, row->period });
+			tally_annotation_add(out, &(struct tally_annotation_weight){ row->samples,
+										     row->period });
 	}
 	int result = is_it ? 0 : -ENOMEM;
 	free(is_it);

@@ -57,7 +57,8 @@ static bool is_unnamed_function(const struct tally_names *names, uint32_t index)
 
 static bool is_unnamed(const struct tally_profile *profile, uint32_t place)
 {
-	return is_unnamed_function(&profile->recording->names, tally_profile_function(profile, place));
+	return is_unnamed_function(&profile->recording->names,
+				   tally_profile_function(profile, place));
 }
 
 /* A file in memory, which a program can be run from: it went with its process. */
@@ -65,7 +66,8 @@ static const char *memory_file(const struct tally_profile *profile, uint32_t pla
 {
 	const struct tally_names *names = &profile->recording->names;
 	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
-	const char *path = file < names->tasks->files.count ? tally_tasks_path(names->tasks, file) : "";
+	const char *path = file < names->tasks->files.count ? tally_tasks_path(names->tasks, file)
+							    : "";
 	return strncmp(path, "/memfd:", 7) != 0 ? NULL : path;
 }
 
@@ -96,7 +98,8 @@ static uint8_t *find_loops(const struct tally_names *names)
 struct sums {
 	struct tally_map by_comm;                    /* in unnamed code, or in what it called */
 	uint64_t total, in_memory, most;
-	uint64_t unnamed, below;                     /* in unnamed code or what it called; of these, in what it called */
+	/* in unnamed code or what it called; of these, in what it called */
+	uint64_t unnamed, below;
 	uint32_t comm, pid;                          /* that has most; pid 0: not known */
 	const char *memory;
 	uint64_t interpreted[INTERPRETER_COUNT];
@@ -186,7 +189,8 @@ static int count_live(const struct tally_live_sums *live, const uint8_t *loops,
 			count_loop(sums, loops, frames[i], samples);
 			return 0;
 		}
-		if (is_unnamed_function(live->names, frames[i]) && strncmp(tally_names_object(live->names, frames[i]), "/memfd:", 7))
+		if (is_unnamed_function(live->names, frames[i]) &&
+		    strncmp(tally_names_object(live->names, frames[i]), "/memfd:", 7))
 			return count_unnamed(sums, sum->comm, sum->pid, !i, samples);
 	}
 	return 0;

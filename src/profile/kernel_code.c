@@ -1,6 +1,7 @@
-/* The running kernel's memory comes first: what ran is what lies there, with its alternatives and tracers patched in.  It
- * is root's alone, many machines don't have it (CONFIG_PROC_KCORE), and it has to be the recorded kernel's.  Otherwise
- * there are files as a compiler left them: vmlinux, and for a module its own. */
+/* The running kernel's memory comes first: what ran is what lies there, with its alternatives and
+ * tracers patched in.  It is root's alone, many machines don't have it (CONFIG_PROC_KCORE), and it
+ * has to be the recorded kernel's.  Otherwise there are files as a compiler left them: vmlinux, and
+ * for a module its own. */
 #include "profile/kernel_code.h"
 
 #include "abi/arch.h"
@@ -15,14 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By how much the running kernel's addresses are above those of its symbols here; false: it is another kernel. */
+/* By how much the running kernel's addresses are above those of its symbols here; false: it is
+ * another kernel. */
 static bool running_kernel(const struct tally_names *names, uint64_t *above)
 {
 	struct tally_build_id running;
 	const char *symbol;
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
-	if (names->foreign_machine || (names->kernel_build_id.size && (!tally_kernel_running_build_id(&running) ||
-				       !tally_build_id_equal(&running, &names->kernel_build_id))))
+	if (names->foreign_machine || (names->kernel_build_id.size &&
+				       (!tally_kernel_running_build_id(&running) ||
+					!tally_build_id_equal(&running, &names->kernel_build_id))))
 		return false;
 	*above = (uint64_t)names->kernel_shift;
 	if (reference) /* it may have been started again, elsewhere */
@@ -32,14 +35,17 @@ static bool running_kernel(const struct tally_names *names, uint64_t *above)
 
 static bool is_loaded(const struct tally_name_table *table, const char *module, uint64_t address)
 {
-	const struct tally_symbol *there = table->symbols ? tally_symbols_find(table->symbols, address) : NULL;
+	const struct tally_symbol *there = table->symbols
+						   ? tally_symbols_find(table->symbols, address)
+						   : NULL;
 	const char *name = there ? tally_symbol_module(table->symbols, there) : NULL;
 	return name && !strcmp(name, module);
 }
 
-/* `module`: of that one, which lies where it was as long as the kernel wasn't started again and kallsyms has it there. */
-static int read_memory(const struct tally_names *names, const struct tally_name_table *table, const char *module,
-		       struct tally_function_code *code)
+/* `module`: of that one, which lies where it was as long as the kernel wasn't started again and
+ * kallsyms has it there. */
+static int read_memory(const struct tally_names *names, const struct tally_name_table *table,
+		       const char *module, struct tally_function_code *code)
 {
 	size_t size = (size_t)(code->end - code->start);
 	uint64_t above;
@@ -56,7 +62,8 @@ static int read_memory(const struct tally_names *names, const struct tally_name_
 	return why;
 }
 
-static void say_missing(const struct tally_names *names, const char *module, int why, struct tally_function_code *code)
+static void say_missing(const struct tally_names *names, const char *module, int why,
+			struct tally_function_code *code)
 {
 	const char *kcore = why == -ESTALE ? "/proc/kcore is of another kernel" :
 			    why == -ENOENT ? "this kernel has no /proc/kcore" :
@@ -64,23 +71,32 @@ static void say_missing(const struct tally_names *names, const char *module, int
 			    "/proc/kcore doesn't have it";
 	const char *release = names->kernel_release ? names->kernel_release : "RELEASE";
 	if (module) {
-		tally_code_because(code, "the module's code is not to be had: %s, and the recorded %s.ko is not here",
-				   kcore, module);
-		snprintf(code->hint, sizeof(code->hint),
-			 "it is looked for by build-id and in /lib/modules/%.64s; --symfs DIR looks "
-			 "below DIR",
-			 release);
+		tally_code_because(
+			code,
+			"the module's code is not to be had: %s, and the recorded %s.ko is not here",
+			kcore, module);
+		snprintf(
+			code->hint, sizeof(code->hint),
+			"it is looked for by build-id and in /lib/modules/%.64s; --symfs DIR looks "
+			"below DIR",
+			release);
 		return;
 	}
-	tally_code_because(code, "the kernel's code is not to be had: %s, and there is no vmlinux of it", kcore);
-	snprintf(code->hint, sizeof(code->hint), "--vmlinux FILE takes it; Debian's package linux-image-%.64s-dbg and Fedora's "
-		 "kernel-debuginfo have it", release);
+	tally_code_because(code,
+			   "the kernel's code is not to be had: %s, and there is no vmlinux of it",
+			   kcore);
+	snprintf(code->hint, sizeof(code->hint),
+		 "--vmlinux FILE takes it; Debian's package linux-image-%.64s-dbg and Fedora's "
+		 "kernel-debuginfo have it",
+		 release);
 }
 
 void tally_kernel_code_machine(const struct tally_names *names, struct tally_function_code *code)
 {
 	static const unsigned MACHINES[] = {
-		[TALLY_ARCH_X86_64] = EM_X86_64, [TALLY_ARCH_I386] = EM_386, [TALLY_ARCH_ARM64] = EM_AARCH64,
+		[TALLY_ARCH_X86_64] = EM_X86_64,
+		[TALLY_ARCH_I386] = EM_386,
+		[TALLY_ARCH_ARM64] = EM_AARCH64,
 		[TALLY_ARCH_ARM] = EM_ARM,
 	};
 	enum tally_arch arch = names->objects.arch;
@@ -88,15 +104,17 @@ void tally_kernel_code_machine(const struct tally_names *names, struct tally_fun
 	code->is_64bit = arch != TALLY_ARCH_I386 && arch != TALLY_ARCH_ARM;
 }
 
-int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *table, const struct tally_symbol *symbol,
-			   struct tally_function_code *code)
+int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *table,
+			   const struct tally_symbol *symbol, struct tally_function_code *code)
 {
 	code->shown = (uint64_t)names->kernel_shift;
 	tally_kernel_code_machine(names, code);
 	if (!symbol) {
-		tally_code_because(code, "no symbol of the kernel's tells where it begins and ends");
-		snprintf(code->hint, sizeof(code->hint),
-			 "--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");
+		tally_code_because(code,
+				   "no symbol of the kernel's tells where it begins and ends");
+		snprintf(
+			code->hint, sizeof(code->hint),
+			"--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");
 		return 0;
 	}
 	const char *module = tally_kernel_module_name(table->modules, symbol);
@@ -106,14 +124,16 @@ int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *t
 	if (code->size || why == -ENOMEM)
 		return why == -ENOMEM ? why : 0;
 	if (module) {
-		const struct tally_object *object = tally_kernel_module_object(names, table, symbol);
+		const struct tally_object *object = tally_kernel_module_object(names, table,
+									       symbol);
 		if (object)
 			tally_code_of_object(code, object, code->start, code->end - code->start);
 	} else {
 		const struct tally_object_entry *entry = tally_kernel_object(names);
 		uint64_t to_file = (uint64_t)(names->kernel_shift - names->vmlinux_shift);
 		if (entry)
-			tally_code_of_object(code, entry->object, code->start + to_file, code->end - code->start);
+			tally_code_of_object(code, entry->object, code->start + to_file,
+					     code->end - code->start);
 	}
 	if (!code->size && !code->missing[0])
 		say_missing(names, module, why, code);

@@ -1,10 +1,11 @@
-/* Modules are found as the kernel's own file is (kernel_object.c): by build-id, which perf's recordings tell for each and
- * /sys/module for those that are loaded; else by path, which is the recorded one, or what modules.dep of the release says.
- * Distributions put a copy with debug information below /usr/lib/debug.
+/* Modules are found as the kernel's own file is (kernel_object.c): by build-id, which perf's
+ * recordings tell for each and /sys/module for those that are loaded; else by path, which is the
+ * recorded one, or what modules.dep of the release says.  Distributions put a copy with debug
+ * information below /usr/lib/debug.
  *
- * The file isn't linked (object/module.h): where its sections were is told by /sys/module as long as the same kernel
- * runs, and is reckoned from the recorded start of the module otherwise.  All is in the kernel's table's terms, that is
- * less names->kernel_shift. */
+ * The file isn't linked (object/module.h): where its sections were is told by /sys/module as long
+ * as the same kernel runs, and is reckoned from the recorded start of the module otherwise.  All is
+ * in the kernel's table's terms, that is less names->kernel_shift. */
 #include "profile/kernel_modules.h"
 
 #include "base/buffer.h"
@@ -48,7 +49,7 @@ void tally_kernel_modules_free(struct tally_kernel_modules *modules)
 	free(modules);
 }
 
-/* ---- which module -------------------------------------------------------------------------------------- */
+/* ---- which module -------------------------------------------------------- */
 
 struct wanted {
 	char name[NAME_MAX_BYTES];
@@ -57,12 +58,15 @@ struct wanted {
 	const char *path;
 };
 
-static bool find_wanted(const struct tally_names *names, uint64_t raw, const char *name, struct wanted *wanted)
+static bool find_wanted(const struct tally_names *names, uint64_t raw, const char *name,
+			struct wanted *wanted)
 {
 	const struct tally_mapping *mapping = tally_tasks_find(names->tasks, 0, true, raw);
-	const struct tally_mapped_file *file = mapping ? &names->tasks->files.items[mapping->file] : NULL;
+	const struct tally_mapped_file *file = mapping ? &names->tasks->files.items[mapping->file]
+						       : NULL;
 	*wanted = (struct wanted){ 0 };
-	if (file && !file->is_symbol && tally_module_name(tally_tasks_path(names->tasks, mapping->file), wanted->name)) {
+	if (file && !file->is_symbol &&
+	    tally_module_name(tally_tasks_path(names->tasks, mapping->file), wanted->name)) {
 		wanted->path = tally_tasks_path(names->tasks, mapping->file);
 		wanted->file = file;
 		wanted->start = mapping->start - (uint64_t)names->kernel_shift;
@@ -73,7 +77,8 @@ static bool find_wanted(const struct tally_names *names, uint64_t raw, const cha
 	return name && !strchr(name, '/') && strcmp(name, "bpf") != 0;
 }
 
-bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t address, char name[TALLY_MODULE_NAME_BYTES])
+bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t address,
+				  char name[TALLY_MODULE_NAME_BYTES])
 {
 	struct wanted wanted;
 	if (!find_wanted(names, address, NULL, &wanted))
@@ -82,7 +87,7 @@ bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t addr
 	return true;
 }
 
-/* ---- its files ----------------------------------------------------------------------------------------- */
+/* ---- its files ----------------------------------------------------------- */
 
 static struct tally_build_id id_of(const struct tally_names *names, const struct wanted *wanted)
 {
@@ -103,7 +108,8 @@ static bool find_in_dependencies(const char *text, const char *name, char *path,
 	return false;
 }
 
-static bool find_path(const struct tally_names *names, const struct wanted *wanted, char *path, size_t size)
+static bool find_path(const struct tally_names *names, const struct wanted *wanted, char *path,
+		      size_t size)
 {
 	char here[TALLY_KERNEL_RELEASE_BYTES];
 	const char *root = names->objects.search.root ? names->objects.search.root : "";
@@ -113,16 +119,20 @@ static bool find_path(const struct tally_names *names, const struct wanted *want
 	if (wanted->path && wanted->path[0] == '/')
 		return (size_t)snprintf(path, size, "%s", wanted->path) < size;
 	if (!*release || strchr(release, '/') ||
-	    snprintf(list, sizeof(list), "%s/lib/modules/%s/modules.dep", root, release) >= (int)sizeof(list))
+	    snprintf(list, sizeof(list), "%s/lib/modules/%s/modules.dep", root, release) >=
+		    (int)sizeof(list))
 		return false;
-	bool found = !tally_buffer_read_file(&text, AT_FDCWD, list, TALLY_MODULE_DEPENDENCIES_BYTES_MAX) &&
-		     find_in_dependencies(tally_buffer_string(&text), wanted->name, below, sizeof(below)) &&
+	bool found = !tally_buffer_read_file(&text, AT_FDCWD, list,
+					     TALLY_MODULE_DEPENDENCIES_BYTES_MAX) &&
+		     find_in_dependencies(tally_buffer_string(&text), wanted->name, below,
+					  sizeof(below)) &&
 		     (size_t)snprintf(path, size, "/lib/modules/%s/%s", release, below) < size;
 	tally_buffer_release(&text);
 	return found;
 }
 
-static struct tally_object *open_if(const struct tally_names *names, const char *path, const struct tally_build_id *id)
+static struct tally_object *open_if(const struct tally_names *names, const char *path,
+				    const struct tally_build_id *id)
 {
 	struct tally_object *found = NULL;
 	if (tally_module_open(&names->objects.search, path, &found) < 0)
@@ -133,17 +143,20 @@ static struct tally_object *open_if(const struct tally_names *names, const char 
 	return NULL;
 }
 
-/* NULL when there is no file at all; `*debug` is a copy with debug information, which may be all there is of that one. */
-static struct tally_object *open_module(const struct tally_names *names, const struct wanted *wanted,
-					struct tally_object **debug)
+/* NULL when there is no file at all; `*debug` is a copy with debug information, which may be all
+ * there is of that one. */
+static struct tally_object *open_module(const struct tally_names *names,
+					const struct wanted *wanted, struct tally_object **debug)
 {
 	const struct tally_build_id id = id_of(names, wanted);
 	char path[PATH_MAX - 32], copy[PATH_MAX];
-	struct tally_object *found = id.size ? tally_search_by_build_id(&names->objects.search, &id) : NULL;
+	struct tally_object *found = id.size ? tally_search_by_build_id(&names->objects.search, &id)
+					     : NULL;
 	bool has_path = !found && find_path(names, wanted, path, sizeof(path));
 	*debug = NULL;
 	if (has_path) {
-		char *packed = strstr(path, ".ko") + 3; /* a copy with debug information isn't packed */
+		/* a copy with debug information isn't packed */
+		char *packed = strstr(path, ".ko") + 3;
 		snprintf(copy, sizeof(copy), "/usr/lib/debug%.*s", (int)(packed - path), path);
 		*debug = open_if(names, copy, &id);
 		strcat(copy, ".debug");
@@ -157,7 +170,7 @@ static struct tally_object *open_module(const struct tally_names *names, const s
 	return found;
 }
 
-/* ---- linked -------------------------------------------------------------------------------------------- */
+/* ---- linked -------------------------------------------------------------- */
 
 static uint64_t lowest(const uint64_t *addresses, size_t count)
 {
@@ -168,7 +181,8 @@ static uint64_t lowest(const uint64_t *addresses, size_t count)
 	return found;
 }
 
-static struct tally_object *link_object(const struct tally_names *names, const struct module *module,
+static struct tally_object *link_object(const struct tally_names *names,
+					const struct module *module,
 					const struct tally_object *object)
 {
 	struct tally_object *linked = NULL;
@@ -177,17 +191,20 @@ static struct tally_object *link_object(const struct tally_names *names, const s
 	uint64_t *addresses = tally_module_addresses(object, &count);
 	snprintf(folder, sizeof(folder), "/sys/module/%s/sections", module->name);
 	bool is_running = !names->foreign_machine && !names->kernel_shift;
-	bool is_placed = addresses && is_running && tally_module_place_by(object, folder, addresses, count) &&
+	bool is_placed = addresses && is_running &&
+			 tally_module_place_by(object, folder, addresses, count) &&
 			 (!module->start || lowest(addresses, count) == module->start);
 	if (addresses && !is_placed && module->start)
 		tally_module_place(object, module->start, addresses, count);
-	if (!addresses || (!is_placed && !module->start) || tally_module_link(object, addresses, count, &linked) < 0)
+	if (!addresses || (!is_placed && !module->start) ||
+	    tally_module_link(object, addresses, count, &linked) < 0)
 		linked = NULL;
 	free(addresses);
 	return linked;
 }
 
-static void open_linked(const struct tally_names *names, const struct wanted *wanted, struct module *module)
+static void open_linked(const struct tally_names *names, const struct wanted *wanted,
+			struct module *module)
 {
 	struct tally_object *debug, *object = open_module(names, wanted, &debug);
 	if (object && !debug)
@@ -196,13 +213,14 @@ static void open_linked(const struct tally_names *names, const struct wanted *wa
 	module->debug = debug && module->object ? link_object(names, module, debug) : NULL;
 	tally_object_unref(object);
 	tally_object_unref(debug);
-	if (module->object && tally_symbols_from_object(module->object, module->debug, &module->symbols, NULL) < 0)
+	if (module->object &&
+	    tally_symbols_from_object(module->object, module->debug, &module->symbols, NULL) < 0)
 		module->symbols = NULL;
 }
 
 /* NULL: the address is in no module, or its file is not there. */
-static struct module *module_of(const struct tally_names *names, struct tally_name_table *table, uint64_t raw,
-				const char *name)
+static struct module *module_of(const struct tally_names *names, struct tally_name_table *table,
+				uint64_t raw, const char *name)
 {
 	struct wanted wanted;
 	if (!find_wanted(names, raw, name, &wanted))
@@ -223,16 +241,19 @@ static struct module *module_of(const struct tally_names *names, struct tally_na
 	return module->object ? module : NULL;
 }
 
-/* ---- asked --------------------------------------------------------------------------------------------- */
+/* ---- asked --------------------------------------------------------------- */
 
 static bool has_symbol(const struct module *module, const struct tally_symbol *symbol)
 {
 	size_t count = 0;
-	const struct tally_symbol *list = module->symbols ? tally_symbols_list(module->symbols, &count) : NULL;
+	const struct tally_symbol *list = module->symbols
+						  ? tally_symbols_list(module->symbols, &count)
+						  : NULL;
 	return list && symbol >= list && symbol < list + count;
 }
 
-const char *tally_kernel_module_name(const struct tally_kernel_modules *modules, const struct tally_symbol *symbol)
+const char *tally_kernel_module_name(const struct tally_kernel_modules *modules,
+				     const struct tally_symbol *symbol)
 {
 	for (size_t i = 0; modules && i < modules->items.count; i++)
 		if (has_symbol(&modules->items.items[i], symbol))
@@ -241,7 +262,8 @@ const char *tally_kernel_module_name(const struct tally_kernel_modules *modules,
 }
 
 /* The module by kallsyms; *is_kernel: it is of the kernel itself. */
-static const char *told_module(const struct tally_names *names, const struct tally_name_table *table,
+static const char *told_module(const struct tally_names *names,
+			       const struct tally_name_table *table,
 			       const struct tally_symbol *symbol, bool *is_kernel)
 {
 	const char *own = symbol ? tally_kernel_module_name(table->modules, symbol) : NULL;
@@ -250,8 +272,10 @@ static const char *told_module(const struct tally_names *names, const struct tal
 	return names->kernel_shift ? NULL : name; /* it has moved since */
 }
 
-const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *names, struct tally_name_table *table,
-						      const struct tally_place *place, const struct tally_symbol *symbol)
+const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *names,
+						      struct tally_name_table *table,
+						      const struct tally_place *place,
+						      const struct tally_symbol *symbol)
 {
 	bool is_kernel;
 	uint64_t address = place->address - (uint64_t)names->kernel_shift;
@@ -259,22 +283,29 @@ const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *
 	if (is_kernel || (name && !names->sources.modules))
 		return symbol;
 	const struct module *module = module_of(names, table, place->address, name);
-	const struct tally_symbol *own = module && module->symbols ? tally_symbols_find(module->symbols, address) : NULL;
+	const struct tally_symbol *own = module && module->symbols
+						 ? tally_symbols_find(module->symbols, address)
+						 : NULL;
 	return own ? own : symbol;
 }
 
-const struct tally_object *tally_kernel_module_object(const struct tally_names *names, struct tally_name_table *table,
+const struct tally_object *tally_kernel_module_object(const struct tally_names *names,
+						      struct tally_name_table *table,
 						      const struct tally_symbol *symbol)
 {
 	bool is_kernel;
 	const char *name = told_module(names, table, symbol, &is_kernel);
-	const struct module *module =
-		is_kernel ? NULL : module_of(names, table, symbol->start + (uint64_t)names->kernel_shift, name);
+	const struct module *module = is_kernel ? NULL
+						: module_of(names, table,
+							    symbol->start +
+								    (uint64_t)names->kernel_shift,
+							    name);
 	return module ? module->object : NULL;
 }
 
-int tally_kernel_module_lines(const struct tally_names *names, struct tally_name_table *table, const uint64_t *addresses,
-			      const struct tally_symbol *const *symbols, size_t count, struct tally_line_answer *answers)
+int tally_kernel_module_lines(const struct tally_names *names, struct tally_name_table *table,
+			      const uint64_t *addresses, const struct tally_symbol *const *symbols,
+			      size_t count, struct tally_line_answer *answers)
 {
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_kernel;
@@ -284,12 +315,14 @@ int tally_kernel_module_lines(const struct tally_names *names, struct tally_name
 		end = first + 1;
 		if (!module)
 			continue;
-		if (!module->lines_tried && tally_lines_new(module->object, module->debug, &module->lines, NULL) < 0)
+		if (!module->lines_tried &&
+		    tally_lines_new(module->object, module->debug, &module->lines, NULL) < 0)
 			return -ENOMEM;
 		module->lines_tried = true;
 		while (end < count && symbols[end] && symbols[end] == symbols[first])
 			end++;
-		if (tally_lines_find(module->lines, addresses + first, end - first, answers + first) < 0)
+		if (tally_lines_find(module->lines, addresses + first, end - first,
+				     answers + first) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -1,11 +1,13 @@
 /* The kernel's symbols.
  *
- * Printing /proc/kallsyms takes the kernel 40 ms, most of what a short report takes in all.  So what it says of the kernel
- * itself is kept by build-id, relative to the symbol that recordings tell the address of ("[kernel.kallsyms]_text"): it
- * serves whatever kernel runs by now, wherever it lies, and whoever may read its addresses.  Modules come and go and move,
- * so addresses outside of the kernel still ask kallsyms.
+ * Printing /proc/kallsyms takes the kernel 40 ms, most of what a short report takes in all.  So
+ * what it says of the kernel itself is kept by build-id, relative to the symbol that recordings
+ * tell the address of ("[kernel.kallsyms]_text"): it serves whatever kernel runs by now, wherever
+ * it lies, and whoever may read its addresses.  Modules come and go and move, so addresses outside
+ * of the kernel still ask kallsyms.
  *
- * Where another kernel runs, a copy of kallsyms does (given, or in perf's cache), and where there is none, vmlinux. */
+ * Where another kernel runs, a copy of kallsyms does (given, or in perf's cache), and where there
+ * is none, vmlinux. */
 #include "base/buffer.h"
 #include "profile/name_tables.h"
 
@@ -20,15 +22,17 @@ enum { KALLSYMS_BYTES_MAX = 256 << 20, KALLSYMS_VERSION = 1 };
 static bool running_kernel_is(const struct tally_build_id *recorded)
 {
 	struct tally_build_id running;
-	return !recorded->size || !tally_kernel_running_build_id(&running) || tally_build_id_equal(recorded, &running);
+	return !recorded->size || !tally_kernel_running_build_id(&running) ||
+	       tally_build_id_equal(recorded, &running);
 }
 
-/* The address of a symbol in kallsyms' text.  Not from the table of symbols, which keeps one for each address: the
- * first byte of the kernel has several. */
+/* The address of a symbol in kallsyms' text.  Not from the table of symbols, which keeps one for
+ * each address: the first byte of the kernel has several. */
 static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, uint64_t *address)
 {
 	size_t length = strlen(name);
-	for (const char *line = tally_buffer_string(text), *end; *line; line = end + (*end == '\n')) {
+	for (const char *line = tally_buffer_string(text), *end; *line;
+	     line = end + (*end == '\n')) {
 		end = line + strcspn(line, "\n");
 		char *type;
 		*address = strtoull(line, &type, 16);
@@ -39,12 +43,16 @@ static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, 
 }
 
 /* False when nothing is kept of such a kernel. */
-static bool make_key(const struct tally_names *names, const char *reference, struct tally_cache_key *key)
+static bool make_key(const struct tally_names *names, const char *reference,
+		     struct tally_cache_key *key)
 {
-	*key = (struct tally_cache_key){ .id = names->kernel_build_id, .kind = "kallsyms", .version = KALLSYMS_VERSION,
+	*key = (struct tally_cache_key){ .id = names->kernel_build_id,
+					 .kind = "kallsyms",
+					 .version = KALLSYMS_VERSION,
 					 .part = !strcmp(reference, "_stext") };
 	return names->cache && (!strcmp(reference, "_text") || !strcmp(reference, "_stext")) &&
-	       (key->id.size || (!names->foreign_machine && tally_kernel_running_build_id(&key->id)));
+	       (key->id.size ||
+		(!names->foreign_machine && tally_kernel_running_build_id(&key->id)));
 }
 
 static bool read_kept(struct tally_names *names, struct tally_name_table *table)
@@ -52,16 +60,18 @@ static bool read_kept(struct tally_names *names, struct tally_name_table *table)
 	const char *symbol;
 	const struct tally_mapping *reference = tally_kernel_reference(names, &symbol);
 	struct tally_cache_key key;
-	if (!reference || !make_key(names, symbol, &key) || !tally_cache_get(names->cache, &key, &table->blob))
+	if (!reference || !make_key(names, symbol, &key) ||
+	    !tally_cache_get(names->cache, &key, &table->blob))
 		return false;
-	if (!tally_symbols_unpack(table->blob.bytes, table->blob.size, reference->file_offset, &table->symbols))
+	if (!tally_symbols_unpack(table->blob.bytes, table->blob.size, reference->file_offset,
+				  &table->symbols))
 		return true;
 	tally_cache_blob_release(&table->blob);
 	return false;
 }
 
-/* Notes by how much KASLR moved the kernel since the recording, and keeps what was read.  Modules move by themselves:
- * theirs stay unnamed then. */
+/* Notes by how much KASLR moved the kernel since the recording, and keeps what was read.  Modules
+ * move by themselves: theirs stay unnamed then. */
 static void see_reference(struct tally_names *names, const struct tally_name_table *table,
 			  const struct tally_buffer *kallsyms)
 {
@@ -75,18 +85,23 @@ static void see_reference(struct tally_names *names, const struct tally_name_tab
 	names->kernel_shift = (int64_t)(reference->file_offset - now);
 	if (!table->kept && !names->sources.kallsyms && make_key(names, symbol, &key) &&
 	    !tally_symbols_pack(table->symbols, now, &packed))
-		tally_cache_put(names->cache, &key, "[kernel.kallsyms]", packed.bytes, packed.length);
+		tally_cache_put(names->cache, &key, "[kernel.kallsyms]", packed.bytes,
+				packed.length);
 	tally_buffer_release(&packed);
 }
 
-/* The file that has the recorded kernel's symbols: a copy, or what the running kernel prints; NULL: it is another one. */
+/* The file that has the recorded kernel's symbols: a copy, or what the running kernel prints; NULL:
+ * it is another one. */
 static const char *kallsyms_path(const struct tally_names *names, char *path)
 {
 	if (names->sources.kallsyms)
 		return names->sources.kallsyms;
 	if (!names->foreign_machine && running_kernel_is(&names->kernel_build_id))
 		return "/proc/kallsyms";
-	return tally_search_kept_path(&names->objects.search, &names->kernel_build_id, "kallsyms", path) ? path : NULL;
+	return tally_search_kept_path(&names->objects.search, &names->kernel_build_id, "kallsyms",
+				      path)
+		       ? path
+		       : NULL;
 }
 
 static int read_kallsyms(struct tally_names *names, struct tally_name_table *table)
@@ -97,7 +112,8 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 	const char *path = kallsyms_path(names, kept);
 	int result = path ? tally_buffer_read_file(&text, AT_FDCWD, path, KALLSYMS_BYTES_MAX) : 0;
 	if (path && !result)
-		result = tally_symbols_from_kallsyms(text.bytes ? text.bytes : "", text.length, &symbols, NULL);
+		result = tally_symbols_from_kallsyms(text.bytes ? text.bytes : "", text.length,
+						     &symbols, NULL);
 	if (!path) {
 		table->differs = !table->symbols;
 	} else if (result < 0) {
@@ -117,7 +133,8 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 static int read_vmlinux(struct tally_names *names, struct tally_name_table *table)
 {
 	size_t count = 0;
-	if (names->vmlinux.object && tally_name_table_read_object(names, table, &names->vmlinux) < 0)
+	if (names->vmlinux.object &&
+	    tally_name_table_read_object(names, table, &names->vmlinux) < 0)
 		return -ENOMEM;
 	if (table->symbols)
 		tally_symbols_list(table->symbols, &count);
@@ -149,10 +166,13 @@ int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *
 	return result < 0 ? result : 0;
 }
 
-void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table, uint64_t address)
+void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table,
+			      uint64_t address)
 {
 	size_t count;
-	const struct tally_symbol *list = table->is_partial ? tally_symbols_list(table->symbols, &count) : NULL;
+	const struct tally_symbol *list = table->is_partial
+						  ? tally_symbols_list(table->symbols, &count)
+						  : NULL;
 	address -= (uint64_t)names->kernel_shift;
 	if (!list || (count && address >= list[0].start && address < list[count - 1].end))
 		return;

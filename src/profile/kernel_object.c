@@ -1,8 +1,10 @@
-/* The kernel's own file, vmlinux: for the lines of its functions, and for their names where kallsyms can't tell.
+/* The kernel's own file, vmlinux: for the lines of its functions, and for their names where
+ * kallsyms can't tell.
  *
- * Where it lies is each distribution's own affair, and it is large and often absent.  By build-id it is certain; where
- * the recording has none, the release in its name must do.  The kernel runs elsewhere than it was linked for (KASLR):
- * recordings tell the address of one symbol, and by how much that is off all others are. */
+ * Where it lies is each distribution's own affair, and it is large and often absent.  By build-id
+ * it is certain; where the recording has none, the release in its name must do.  The kernel runs
+ * elsewhere than it was linked for (KASLR): recordings tell the address of one symbol, and by how
+ * much that is off all others are. */
 #include "base/buffer.h"
 #include "profile/name_tables.h"
 
@@ -17,13 +19,15 @@ enum { NOTES_BYTES_MAX = 1 << 16 };
 bool tally_kernel_running_build_id(struct tally_build_id *id)
 {
 	struct tally_buffer notes = { 0 };
-	bool found = !tally_buffer_read_file(&notes, AT_FDCWD, "/sys/kernel/notes", NOTES_BYTES_MAX) &&
+	bool found = !tally_buffer_read_file(&notes, AT_FDCWD, "/sys/kernel/notes",
+					     NOTES_BYTES_MAX) &&
 		     tally_build_id_from_notes(notes.bytes, notes.length, id);
 	tally_buffer_release(&notes);
 	return found;
 }
 
-const struct tally_mapping *tally_kernel_reference(const struct tally_names *names, const char **symbol)
+const struct tally_mapping *tally_kernel_reference(const struct tally_names *names,
+						   const char **symbol)
 {
 	static const char prefix[] = "[kernel.kallsyms]";
 	const struct tally_process *kernel = &names->tasks->kernel;
@@ -37,7 +41,8 @@ const struct tally_mapping *tally_kernel_reference(const struct tally_names *nam
 	return NULL;
 }
 
-const char *tally_kernel_release(const struct tally_names *names, char release[TALLY_KERNEL_RELEASE_BYTES])
+const char *tally_kernel_release(const struct tally_names *names,
+				 char release[TALLY_KERNEL_RELEASE_BYTES])
 {
 	struct utsname here;
 	bool is_here = !names->kernel_release && !names->foreign_machine && !uname(&here);
@@ -58,8 +63,11 @@ static struct tally_object *find_by_release(const struct tally_names *names, con
 					    const struct tally_build_id *id)
 {
 	static const char *const PLACES[][2] = {
-		{ "/usr/lib/debug/boot/vmlinux-", "" }, { "/usr/lib/debug/lib/modules/", "/vmlinux" },
-		{ "/lib/modules/", "/build/vmlinux" }, { "/boot/vmlinux-", "" }, { "/usr/lib/debug/boot/vmlinux-", ".debug" },
+		{ "/usr/lib/debug/boot/vmlinux-", "" },
+		{ "/usr/lib/debug/lib/modules/", "/vmlinux" },
+		{ "/lib/modules/", "/build/vmlinux" },
+		{ "/boot/vmlinux-", "" },
+		{ "/usr/lib/debug/boot/vmlinux-", ".debug" },
 		{ "/lib/modules/", "/vmlinux" },
 	};
 	struct tally_object *found = NULL;
@@ -81,7 +89,8 @@ static struct tally_object *find(struct tally_names *names)
 	if (names->sources.vmlinux) {
 		if (tally_object_open(AT_FDCWD, names->sources.vmlinux, &found, NULL) < 0)
 			return NULL;
-		names->gaps.vmlinux_differs = id.size && !tally_build_id_equal(tally_object_build_id(found), &id);
+		names->gaps.vmlinux_differs = id.size && !tally_build_id_equal(
+								 tally_object_build_id(found), &id);
 		return found;
 	}
 	if (!id.size && !names->foreign_machine)

@@ -1,8 +1,9 @@
 /* What is shown of samples that fade: entries, and with stacks their totals and call trees.
  *
- * A stack counts once for each entry that one of its frames is in.  Trees down to callees begin at the outermost of
- * these frames, trees up to callers at the innermost, as those of recordings do (report_trees.c).  There are few stacks
- * here, and they are looked at twice a second at most: what is done for each frame needs no index. */
+ * A stack counts once for each entry that one of its frames is in.  Trees down to callees begin at
+ * the outermost of these frames, trees up to callers at the innermost, as those of recordings do
+ * (report_trees.c).  There are few stacks here, and they are looked at twice a second at most: what
+ * is done for each frame needs no index. */
 #include "profile/live_sums.h"
 
 #include "base/vector.h"
@@ -30,12 +31,14 @@ struct live_report {
 	const struct tally_report_options *options;
 	struct tally_report *report;
 	struct parts parts; /* by key, once they are merged */
-	double scale; /* of weights: what has faded weighs less than one, and trees are of whole numbers */
+	/* of weights: what has faded weighs less than one, and trees are of whole numbers */
+	double scale;
 };
 
 enum { STACKS_SCALE = 1 << 16 };
 
-static void make_key(const struct live_report *self, const struct tally_live_sum *sum, uint32_t number, uint32_t *key)
+static void make_key(const struct live_report *self, const struct tally_live_sum *sum,
+		     uint32_t number, uint32_t *key)
 {
 	const struct tally_function *function = &self->sums->names->functions.items[number];
 	const bool *by = self->options->by;
@@ -52,7 +55,8 @@ static int compare_keys(const void *a, const void *b)
 	const struct part *x = a, *y = b;
 	int order = 0;
 	for (unsigned key = 0; !order && key < TALLY_SORT_KEYS; key++)
-		order = (x->entry.key[key] > y->entry.key[key]) - (x->entry.key[key] < y->entry.key[key]);
+		order = (x->entry.key[key] > y->entry.key[key]) -
+			(x->entry.key[key] < y->entry.key[key]);
 	return order;
 }
 
@@ -62,10 +66,11 @@ static bool is_left_out(const struct live_report *self, const struct tally_live_
 	       tally_function_is_idle(self->sums->names, sum->function, !sum->tid);
 }
 
-/* ---- entries ------------------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------- */
 
 /* Whether frames nearer to the leaf are in the same entry. */
-static bool was_met(const struct live_report *self, const struct tally_live_sum *sum, uint32_t frame)
+static bool was_met(const struct live_report *self, const struct tally_live_sum *sum,
+		    uint32_t frame)
 {
 	const uint32_t *frames = self->sums->frames.items + sum->first;
 	uint32_t key[TALLY_SORT_KEYS], other[TALLY_SORT_KEYS];
@@ -78,10 +83,14 @@ static bool was_met(const struct live_report *self, const struct tally_live_sum 
 	return false;
 }
 
-static int add_part(struct live_report *self, const struct tally_live_sum *sum, uint32_t function, bool is_leaf)
+static int add_part(struct live_report *self, const struct tally_live_sum *sum, uint32_t function,
+		    bool is_leaf)
 {
-	struct part part = { .entry = { .function = function }, .total = sum->weight, .total_samples = sum->samples,
-			     .self = is_leaf ? sum->weight : 0, .self_samples = is_leaf ? sum->samples : 0,
+	struct part part = { .entry = { .function = function },
+			     .total = sum->weight,
+			     .total_samples = sum->samples,
+			     .self = is_leaf ? sum->weight : 0,
+			     .self_samples = is_leaf ? sum->samples : 0,
 			     .shown = SIZE_MAX };
 	make_key(self, sum, function, part.entry.key);
 	return tally_vector_push(&self->parts, part);
@@ -103,9 +112,12 @@ static int add_sums(struct live_report *self)
 		weight += sum->weight;
 		samples += sum->samples;
 		result = add_part(self, sum, sum->function, true);
-		for (uint32_t frame = 1; !result && self->options->children && frame < sum->count; frame++)
+		for (uint32_t frame = 1; !result && self->options->children && frame < sum->count;
+		     frame++)
 			if (!was_met(self, sum, frame))
-				result = add_part(self, sum, self->sums->frames.items[sum->first + frame], false);
+				result = add_part(self, sum,
+						  self->sums->frames.items[sum->first + frame],
+						  false);
 	}
 	self->report->period = (uint64_t)(weight * self->scale);
 	self->report->samples = (uint64_t)(samples + 0.5);
@@ -138,7 +150,8 @@ static void merge_parts(struct parts *parts)
 static int compare_weights(const void *a_, const void *b_, void *by_self)
 {
 	const struct part *a = *(struct part *const *)a_, *b = *(struct part *const *)b_;
-	double x = *(const bool *)by_self ? a->self : a->total, y = *(const bool *)by_self ? b->self : b->total;
+	double x = *(const bool *)by_self ? a->self : a->total,
+	       y = *(const bool *)by_self ? b->self : b->total;
 	if (x == y && a->total != b->total)
 		return a->total < b->total ? 1 : -1;
 	return x == y ? compare_keys(a, b) : x < y ? 1 : -1;
@@ -157,7 +170,8 @@ static int keep_heaviest(struct live_report *self)
 		order[i] = &self->parts.items[i];
 	if (!result)
 		qsort_r(order, count, sizeof(*order), compare_weights, &by_self);
-	for (size_t i = 0; !result && i < count && (by_self ? order[i]->self : order[i]->total) >= least; i++) {
+	for (size_t i = 0;
+	     !result && i < count && (by_self ? order[i]->self : order[i]->total) >= least; i++) {
 		if (options->limit && i == options->limit)
 			break;
 		struct tally_report_entry *entry = &order[i]->entry;
@@ -191,9 +205,10 @@ static int count_tasks(struct live_report *self)
 	return result;
 }
 
-/* ---- call trees ---------------------------------------------------------------------------------------- */
+/* ---- call trees ---------------------------------------------------------- */
 
-static struct tally_branch_node *branch_of(struct live_report *self, struct tally_branch_node **list, uint32_t function)
+static struct tally_branch_node *branch_of(struct live_report *self,
+					   struct tally_branch_node **list, uint32_t function)
 {
 	for (struct tally_branch_node *branch = *list; branch; branch = branch->sibling)
 		if (branch->function == function)
@@ -207,13 +222,15 @@ static struct tally_branch_node *branch_of(struct live_report *self, struct tall
 }
 
 /* What is above the frame, or below it, to the entry's tree. */
-static int add_to_tree(struct live_report *self, const struct tally_live_sum *sum, uint32_t frame, size_t entry)
+static int add_to_tree(struct live_report *self, const struct tally_live_sum *sum, uint32_t frame,
+		       size_t entry)
 {
 	const uint32_t *frames = self->sums->frames.items + sum->first;
 	struct tally_branch_node **list = &self->report->entries.items[entry].tree;
 	bool up = self->options->tree == TALLY_TREE_CALLEE;
 	for (uint32_t left = up ? sum->count - 1 - frame : frame; left; left--) {
-		struct tally_branch_node *branch = branch_of(self, list, frames[up ? sum->count - left : left - 1]);
+		struct tally_branch_node *branch = branch_of(
+			self, list, frames[up ? sum->count - left : left - 1]);
 		if (!branch)
 			return -ENOMEM;
 		branch->weight += (uint64_t)(sum->weight * self->scale);
@@ -232,7 +249,8 @@ static int add_stack(struct live_report *self, const struct tally_live_sum *sum)
 		if (was_met(self, sum, i))
 			continue;
 		make_key(self, sum, frames[i], key.entry.key);
-		const struct part *part = bsearch(&key, self->parts.items, self->parts.count, sizeof(key), compare_keys);
+		const struct part *part = bsearch(&key, self->parts.items, self->parts.count,
+						  sizeof(key), compare_keys);
 		uint32_t from = i; /* the innermost; downwards, the outermost of the entry */
 		for (uint32_t k = sum->count; !up && self->options->children && k-- > i + 1;) {
 			struct part other;
@@ -264,12 +282,13 @@ static int make_trees(struct live_report *self)
 		    !is_left_out(self, &self->sums->sums.items[i]))
 			result = add_stack(self, &self->sums->sums.items[i]);
 	for (size_t i = 0; !result && i < self->report->entries.count; i++)
-		self->report->entries.items[i].tree = sort_tree(self->report->entries.items[i].tree);
+		self->report->entries.items[i].tree = sort_tree(
+			self->report->entries.items[i].tree);
 	return result;
 }
 
-int tally_live_sums_report(const struct tally_live_sums *sums, const struct tally_report_options *options,
-			   struct tally_report *report)
+int tally_live_sums_report(const struct tally_live_sums *sums,
+			   const struct tally_report_options *options, struct tally_report *report)
 {
 	struct live_report self = { .sums = sums, .options = options, .report = report,
 				    .scale = sums->with_stacks ? STACKS_SCALE : 1 };

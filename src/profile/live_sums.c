@@ -8,7 +8,7 @@
 
 static const double FADED = 1.0 / 16; /* of a sample: what is lighter is forgotten */
 
-/* ---- samples --------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------- */
 
 static uint64_t hash_of(const struct tally_live_sums *sums, const struct tally_live_sum *sum)
 {
@@ -18,16 +18,18 @@ static uint64_t hash_of(const struct tally_live_sums *sums, const struct tally_l
 	return hash;
 }
 
-static bool is_same(const struct tally_live_sums *sums, const struct tally_live_sum *a, const struct tally_live_sum *b)
+static bool is_same(const struct tally_live_sums *sums, const struct tally_live_sum *a,
+		    const struct tally_live_sum *b)
 {
 	const uint32_t *frames = sums->frames.items;
-	return a->tid == b->tid && a->function == b->function && a->event == b->event && a->pid == b->pid &&
-	       a->count == b->count &&
-	       (!a->count || !memcmp(frames + a->first, frames + b->first, a->count * sizeof(*frames)));
+	return a->tid == b->tid && a->function == b->function && a->event == b->event &&
+	       a->pid == b->pid && a->count == b->count &&
+	       (!a->count ||
+		!memcmp(frames + a->first, frames + b->first, a->count * sizeof(*frames)));
 }
 
-/* The sum of a thread and a function, made when it is new; NULL when memory is out.  The key's frames are the last ones: they
- * stay where the sum is new. */
+/* The sum of a thread and a function, made when it is new; NULL when memory is out.  The key's
+ * frames are the last ones: they stay where the sum is new. */
 static struct tally_live_sum *sum_of(struct tally_live_sums *sums, const struct tally_live_sum *key)
 {
 	for (uint64_t hash = hash_of(sums, key);; hash++) {
@@ -37,7 +39,8 @@ static struct tally_live_sum *sum_of(struct tally_live_sums *sums, const struct 
 			return NULL;
 		if (added) {
 			*slot = sums->sums.count;
-			return tally_vector_push(&sums->sums, *key) < 0 ? NULL : &sums->sums.items[*slot];
+			return tally_vector_push(&sums->sums, *key) < 0 ? NULL
+									: &sums->sums.items[*slot];
 		}
 		struct tally_live_sum *sum = &sums->sums.items[*slot];
 		if (is_same(sums, sum, key)) {
@@ -47,7 +50,8 @@ static struct tally_live_sum *sum_of(struct tally_live_sums *sums, const struct 
 	}
 }
 
-static int add_frame(struct tally_live_sums *sums, const struct tally_place *place, struct tally_live_sum *key)
+static int add_frame(struct tally_live_sums *sums, const struct tally_place *place,
+		     struct tally_live_sum *key)
 {
 	uint32_t function = tally_names_function(sums->names, place, NULL);
 	if (function == UINT32_MAX || tally_vector_push(&sums->frames, function) < 0)
@@ -70,20 +74,24 @@ static int add_frames(struct tally_live_sums *sums, const struct tally_record *r
 		return -ENOMEM;
 	key->count = 1;
 	bool is_leaf = true;
-	for (; key->count != sums->frames_max && tally_chain_walk_next(&walk, &address); is_leaf = false) {
+	for (; key->count != sums->frames_max && tally_chain_walk_next(&walk, &address);
+	     is_leaf = false) {
 		if (is_leaf && address == sample->ip)
 			continue;
 		uint32_t before = walk.is_return && address;
-		struct tally_place place = tally_place_of(tasks, sample->pid, walk.kernel, address - before);
+		struct tally_place place = tally_place_of(tasks, sample->pid, walk.kernel,
+							  address - before);
 		place.before = before;
 		if (add_frame(sums, &place, key) < 0)
 			return -ENOMEM;
 	}
-	bool is_cut = record->header.misc & TALLY_MISC_STACK_INCOMPLETE && key->count != sums->frames_max;
+	bool is_cut = record->header.misc & TALLY_MISC_STACK_INCOMPLETE &&
+		      key->count != sums->frames_max;
 	return is_cut ? add_frame(sums, &cut, key) : 0;
 }
 
-int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, const struct tally_record *record)
+int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
+			const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
 	struct tally_tasks *tasks = sums->names->tasks;
@@ -92,8 +100,10 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event, const stru
 	struct tally_live_sum key = { .event = event, .pid = sample->pid, .tid = sample->tid };
 	char buffer[16];
 	key.function = tally_names_function(sums->names, &place, NULL);
-	key.comm = tally_strings_intern(&tasks->strings, tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
-	if (key.function == UINT32_MAX || (sums->with_stacks && add_frames(sums, record, kernel, &key) < 0))
+	key.comm = tally_strings_intern(&tasks->strings,
+					tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
+	if (key.function == UINT32_MAX ||
+	    (sums->with_stacks && add_frames(sums, record, kernel, &key) < 0))
 		return -ENOMEM;
 	struct tally_live_sum *sum = sum_of(sums, &key);
 	if (!sum)

@@ -11,7 +11,8 @@
 bool tally_name_ends_in(const char *name, const char *typed)
 {
 	size_t length = strlen(name), end = strlen(typed);
-	return end && length > end + 2 && !memcmp(name + length - end - 2, "::", 2) && !strcmp(name + length - end, typed);
+	return end && length > end + 2 && !memcmp(name + length - end - 2, "::", 2) &&
+	       !strcmp(name + length - end, typed);
 }
 
 /* "run" of "std::holder<std::byte>::run" */
@@ -56,14 +57,17 @@ void tally_meant_name_see(struct tally_meant_name *meant, const char *candidate)
 void tally_hint_meant(const struct tally_names *names, const struct tally_map *left_out,
 		      const struct tally_profile_filter *filter, struct tally_error *err)
 {
-	struct tally_meant_name object = { .typed = filter->objects }, symbol = { .typed = filter->symbols };
+	struct tally_meant_name object = { .typed = filter->objects },
+				symbol = { .typed = filter->symbols };
 	char quoted[2 * sizeof(symbol.name)];
 	bool has_object = false;
 	for (uint32_t i = 0; i < names->functions.count; i++) {
 		if (!tally_map_get(left_out, i))
 			continue;
-		const char *path = tally_names_object(names, i), *file = tally_names_short_object(names, i);
-		bool is_its = !object.typed || tally_list_has(object.typed, path) || tally_list_has(object.typed, file);
+		const char *path = tally_names_object(names, i),
+			   *file = tally_names_short_object(names, i);
+		bool is_its = !object.typed || tally_list_has(object.typed, path) ||
+			      tally_list_has(object.typed, file);
 		has_object |= is_its;
 		if (!is_its)
 			tally_meant_name_see(&object, file);
@@ -74,6 +78,6 @@ void tally_hint_meant(const struct tally_names *names, const struct tally_map *l
 	if (meant->nearness == TALLY_NEAR_NOT)
 		return;
 	tally_list_quote(meant->name, quoted);
-	tally_error_hint(err, "did you mean --%s '%s'? 'tally report --sort %s' lists them all", has_object ? "symbol" : "dso", quoted,
-			 has_object ? "sym" : "dso");
+	tally_error_hint(err, "did you mean --%s '%s'? 'tally report --sort %s' lists them all",
+			 has_object ? "symbol" : "dso", quoted, has_object ? "sym" : "dso");
 }

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Objects from this size on have their symbols kept: node's 150,000 take 25 ms to read and sort, and 3 from the cache. */
+/* Objects from this size on have their symbols kept: node's 150,000 take 25 ms to read and sort,
+ * and 3 from the cache. */
 enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 3 };
 
 static struct tally_name_table *kernel_table(struct tally_names *names)
@@ -25,7 +26,9 @@ static struct tally_name_table *kernel_table(struct tally_names *names)
 		table = names->kernel = calloc(1, sizeof(*table));
 		if (!table)
 			return NULL;
-		*table = (struct tally_name_table){ .is_open = true, .is_kernel = true, .is_read = names->kernel_tried,
+		*table = (struct tally_name_table){ .is_open = true,
+						    .is_kernel = true,
+						    .is_read = names->kernel_tried,
 						    .kind = TALLY_FRAME_KERNEL };
 		table->object = tally_strings_intern(&names->strings, "[kernel.kallsyms]");
 		names->kernel_tried = true;
@@ -35,23 +38,26 @@ static struct tally_name_table *kernel_table(struct tally_names *names)
 	return table;
 }
 
-/* ---- files --------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------- */
 
 static enum tally_frame_kind kind_of_path(const char *path)
 {
 	const char *so = strstr(path, ".so");
 	bool is_library = so && (!so[3] || so[3] == '.' || so[3] == '-');
-	return is_library || !strcmp(path, "[vdso]") || !strncmp(path, "[vsyscall", 9) ? TALLY_FRAME_LIBRARY :
-										      TALLY_FRAME_PROGRAM;
+	return is_library || !strcmp(path, "[vdso]") || !strncmp(path, "[vsyscall", 9)
+		       ? TALLY_FRAME_LIBRARY
+		       : TALLY_FRAME_PROGRAM;
 }
 
-static void note_gap(struct tally_names *names, const struct tally_object_entry *entry, const char *path)
+static void note_gap(struct tally_names *names, const struct tally_object_entry *entry,
+		     const char *path)
 {
 	if (names->packed)
 		return; /* what is missed has no name in the recording either */
 	if (entry->state == TALLY_OBJECT_CHANGED) {
 		if (!names->gaps.changed_files++)
-			snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s", path);
+			snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s",
+				 path);
 	} else if (entry->state == TALLY_OBJECT_MISSING && path[0] == '/') {
 		names->gaps.missing_files++;
 	}
@@ -97,7 +103,8 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 	} else if (!file->pid && tally_listed_names_fill(names, table, file_id) < 0) {
 		return -ENOMEM;
 	} else if (!file->pid && !table->is_listed) {
-		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file_id);
+		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,
+								     file_id);
 		if (!entry || entry->lack == -ENOMEM)
 			return -ENOMEM;
 		if (!entry->object)
@@ -126,8 +133,11 @@ struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t
 struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
 {
 	if (file == TALLY_FILE_KERNEL)
-		return names->kernel->is_read && names->vmlinux.state == TALLY_OBJECT_UNTRIED ? NULL : tally_kernel_object(names);
-	if (names->tables.items[file].is_jit || names->tables.items[file].is_listed || names->tasks->files.items[file].pid)
+		return names->kernel->is_read && names->vmlinux.state == TALLY_OBJECT_UNTRIED
+			       ? NULL
+			       : tally_kernel_object(names);
+	if (names->tables.items[file].is_jit || names->tables.items[file].is_listed ||
+	    names->tasks->files.items[file].pid)
 		return NULL;
 	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
 	return entry && entry->object ? entry : NULL;
@@ -149,7 +159,9 @@ int tally_name_table_read_object(const struct tally_names *names, struct tally_n
 {
 	struct tally_object *debug = tally_objects_debug(entry);
 	const struct tally_cache_key key = {
-		.id = *tally_object_build_id(entry->object), .kind = "symbols", .part = debug ? 1 : 0,
+		.id = *tally_object_build_id(entry->object),
+		.kind = "symbols",
+		.part = debug ? 1 : 0,
 		.version = SYMBOLS_VERSION,
 	};
 	size_t size;
@@ -162,13 +174,14 @@ int tally_name_table_read_object(const struct tally_names *names, struct tally_n
 	if (result < 0)
 		table->symbols = NULL;
 	else if (is_kept && !tally_symbols_pack(table->symbols, 0, &packed))
-		tally_cache_put(names->cache, &key, tally_object_path(entry->object), packed.bytes, packed.length);
+		tally_cache_put(names->cache, &key, tally_object_path(entry->object), packed.bytes,
+				packed.length);
 	tally_buffer_release(&packed);
 	return result == -ENOMEM || entry->lack == -ENOMEM ? -ENOMEM : 0;
 }
 
-int tally_name_table_read(struct tally_names *names, struct tally_name_table *table, struct tally_object_entry *entry,
-			  bool lines)
+int tally_name_table_read(struct tally_names *names, struct tally_name_table *table,
+			  struct tally_object_entry *entry, bool lines)
 {
 	int result = 0;
 	if (!table->is_read && table->is_kernel)
@@ -202,11 +215,11 @@ void tally_name_table_release(struct tally_name_table *table)
 	tally_map_release(&table->texts);
 }
 
-/* ---- looking up ---------------------------------------------------------------------------------------- */
+/* ---- looking up ---------------------------------------------------------- */
 
 bool tally_name_table_address(const struct tally_names *names, const struct tally_name_table *table,
-			      const struct tally_object_entry *entry, const struct tally_place *place,
-			      uint64_t *address)
+			      const struct tally_object_entry *entry,
+			      const struct tally_place *place, uint64_t *address)
 {
 	if (table->is_listed && !table->is_kernel) {
 		*address = place->address + table->listed_shift;
@@ -217,24 +230,29 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 	       (entry && tally_object_address_of_offset(entry->object, place->address, address));
 }
 
-bool tally_name_table_bounds(const struct tally_name_table *table, struct tally_object_entry *entry, uint64_t address,
-			     uint64_t *start, uint64_t *end)
+bool tally_name_table_bounds(const struct tally_name_table *table, struct tally_object_entry *entry,
+			     uint64_t address, uint64_t *start, uint64_t *end)
 {
-	struct tally_unwind_table *rules = entry && !table->is_kernel ? tally_objects_unwind(entry) : NULL;
+	struct tally_unwind_table *rules = entry && !table->is_kernel ? tally_objects_unwind(entry)
+								      : NULL;
 	return rules && tally_unwind_table_function(rules, address, start, end);
 }
 
-uint64_t tally_name_table_start(const struct tally_name_table *table, struct tally_object_entry *entry, uint64_t address)
+uint64_t tally_name_table_start(const struct tally_name_table *table,
+				struct tally_object_entry *entry, uint64_t address)
 {
 	uint64_t start, end;
 	return tally_name_table_bounds(table, entry, address, &start, &end) ? start : UINT64_MAX;
 }
 
-/* What no function holds may lie before one that is only ever returned to: a signal's trampoline, whose rules begin there.
- * But a call that doesn't return is a function's last, though no symbol names it.  And nobody calls from the padding before
- * the kernel's functions: where an interrupt hit a function's first instruction, the stack goes on there. */
-const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table, struct tally_object_entry *entry,
-						   uint64_t address, uint32_t before, size_t *cursor)
+/* What no function holds may lie before one that is only ever returned to: a signal's trampoline,
+ * whose rules begin there.  But a call that doesn't return is a function's last, though no symbol
+ * names it.  And nobody calls from the padding before the kernel's functions: where an interrupt
+ * hit a function's first instruction, the stack goes on there. */
+const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table,
+						   struct tally_object_entry *entry,
+						   uint64_t address, uint32_t before,
+						   size_t *cursor)
 {
 	const struct tally_symbol *symbol =
 		table->symbols ? tally_symbols_find_next(table->symbols, address, cursor) : NULL;
@@ -243,22 +261,29 @@ const struct tally_symbol *tally_name_table_called(const struct tally_name_table
 		return symbol;
 	uint64_t start, end;
 	const struct tally_symbol *behind = tally_symbols_find(table->symbols, address + before);
-	if (behind && tally_name_table_bounds(table, entry, address, &start, &end) && end <= address + before)
+	if (behind && tally_name_table_bounds(table, entry, address, &start, &end) &&
+	    end <= address + before)
 		return symbol;
 	return behind ? behind : symbol;
 }
 
 uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
-				 const struct tally_place *place, const struct tally_symbol **symbol)
+				 const struct tally_place *place,
+				 const struct tally_symbol **symbol)
 {
-	const char *own = table->modules && *symbol ? tally_kernel_module_name(table->modules, *symbol) : NULL;
-	const char *module = !own && table->is_kernel && *symbol ? tally_symbol_module(table->symbols, *symbol) : NULL;
+	const char *own = table->modules && *symbol
+				  ? tally_kernel_module_name(table->modules, *symbol)
+				  : NULL;
+	const char *module = !own && table->is_kernel && *symbol
+				     ? tally_symbol_module(table->symbols, *symbol)
+				     : NULL;
 	char object[80], recorded[TALLY_MODULE_NAME_BYTES];
 	if (module && names->kernel_shift) {
 		*symbol = NULL;
 		module = NULL;
 	}
-	if (!*symbol && table->is_kernel && tally_kernel_module_recorded(names, place->address, recorded))
+	if (!*symbol && table->is_kernel &&
+	    tally_kernel_module_recorded(names, place->address, recorded))
 		module = recorded;
 	if (!module && !own)
 		return table->object;

@@ -10,7 +10,8 @@
 
 enum { WORTH_PER_CENT = 5, LISTED_PER_CENT = 2, LISTED_MAX = 3 };
 
-/* The file that a row's samples are in, when nobody knows its function there; else TALLY_FILE_NONE. */
+/* The file that a row's samples are in, when nobody knows its function there; else
+ * TALLY_FILE_NONE. */
 static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 {
 	const struct tally_names *names = &profile->recording->names;
@@ -21,7 +22,8 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
 	const struct tally_place_name *name = &profile->names[place];
 	const struct tally_function *function =
-		&names->functions.items[names->frames.items[name->first + name->count - 1].function];
+		&names->functions
+			 .items[names->frames.items[name->first + name->count - 1].function];
 	bool is_file = file < names->tasks->files.count && !names->tasks->files.items[file].pid;
 	return is_file && function->name == TALLY_STRING_NONE ? file : TALLY_FILE_NONE;
 }
@@ -29,13 +31,18 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 /* Where a file belongs; NULL: what is missed of it is told otherwise. */
 static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 {
-	/* A recording that carries its names is shown alike wherever it is: it says something of each file that was there. */
+	/* A recording that carries its names is shown alike wherever it is: it says something of
+	 * each file that was there. */
 	if (names->packed)
-		return tally_packed_names_object(names->packed, names->tasks, file) ? &names->gaps.nameless : &names->gaps.absent;
-	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
+		return tally_packed_names_object(names->packed, names->tasks, file)
+			       ? &names->gaps.nameless
+			       : &names->gaps.absent;
+	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,
+								   file);
 	if (entry && entry->state == TALLY_OBJECT_CHANGED)
 		return NULL;
-	bool is_absent = entry && entry->state == TALLY_OBJECT_MISSING && tally_tasks_path(names->tasks, file)[0] == '/';
+	bool is_absent = entry && entry->state == TALLY_OBJECT_MISSING &&
+			 tally_tasks_path(names->tasks, file)[0] == '/';
 	return is_absent ? &names->gaps.absent : &names->gaps.nameless;
 }
 
@@ -47,12 +54,13 @@ static void list(struct tally_names *names, uint64_t *samples, size_t files, uin
 			most = samples[file] > samples[most] ? file : most;
 		if (!samples[most] || samples[most] * 100 < all * LISTED_PER_CENT)
 			break;
-		const char *path = tally_tasks_path(names->tasks, most), *slash = strrchr(path, '/');
+		const char *path = tally_tasks_path(names->tasks, most),
+			   *slash = strrchr(path, '/');
 		struct tally_nameless *list = list_of(names, most);
 		if (list && list->listed < LISTED_MAX) {
 			size_t length = strlen(list->objects);
-			snprintf(list->objects + length, sizeof(list->objects) - length, "%s%.32s", list->listed++ ? ", " : "",
-				 slash ? slash + 1 : path);
+			snprintf(list->objects + length, sizeof(list->objects) - length, "%s%.32s",
+				 list->listed++ ? ", " : "", slash ? slash + 1 : path);
 			list->percent += 100.0 * (double)samples[most] / (double)all;
 		}
 		samples[most] = 0;

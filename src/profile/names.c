@@ -51,21 +51,24 @@ void tally_names_release(struct tally_names *names)
 	tally_objects_release(&names->objects);
 }
 
-struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel, uint64_t address)
+struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
+				  uint64_t address)
 {
 	const struct tally_mapping *mapping = tally_tasks_find(tasks, pid, kernel, address);
 	uint32_t jit;
 	uint64_t code;
 	if (!kernel && (!mapping || tasks->files.items[mapping->file].pid) &&
 	    tally_jits_find(tasks, pid, address, &jit, &code))
-		return (struct tally_place){ .file = tasks->jits->items.items[jit].file, .address = code };
+		return (struct tally_place){ .file = tasks->jits->items.items[jit].file,
+					     .address = code };
 	/* Simulated kernels tell of their functions wherever these are. */
 	bool is_programs = kernel && address < tasks->kernel_start &&
 			   (!mapping || !tasks->files.items[mapping->file].is_symbol);
 	if (is_programs)
 		return (struct tally_place){ .file = TALLY_FILE_NONE, .address = address };
 	if (!mapping)
-		return (struct tally_place){ .file = kernel ? TALLY_FILE_KERNEL : TALLY_FILE_NONE, .address = address };
+		return (struct tally_place){ .file = kernel ? TALLY_FILE_KERNEL : TALLY_FILE_NONE,
+					     .address = address };
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	if (file->is_kernel || file->pid)
 		return (struct tally_place){ .file = mapping->file, .address = address };
@@ -73,20 +76,25 @@ struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid,
 				     .address = address - mapping->start + mapping->file_offset };
 }
 
-/* ---- functions ----------------------------------------------------------------------------------------- */
+/* ---- functions ----------------------------------------------------------- */
 
-/* In brackets, which no symbol is in: by its object and, where rules tell that, by where it begins. */
+/* In brackets, which no symbol is in: by its object and, where rules tell that, by where it
+ * begins. */
 static uint32_t name_of_nameless(struct tally_names *names, const struct tally_function *function)
 {
-	const char *object = tally_object_short(tally_strings_text(&names->strings, function->object));
+	const char *object = tally_object_short(
+		tally_strings_text(&names->strings, function->object));
 	size_t length = strlen(object);
 	bool is_bracketed = object[0] == '[' && length > 1;
 	struct tally_buffer text = { 0 };
-	tally_buffer_printf(&text, "[%.*s", (int)(is_bracketed ? length - 2 : length), object + is_bracketed);
+	tally_buffer_printf(&text, "[%.*s", (int)(is_bracketed ? length - 2 : length),
+			    object + is_bracketed);
 	if (function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED)
 		tally_buffer_printf(&text, "+0x%" PRIx64, function->start);
 	tally_buffer_char(&text, ']');
-	uint32_t id = text.failed ? TALLY_STRING_NONE : tally_strings_intern(&names->strings, tally_buffer_string(&text));
+	uint32_t id = text.failed
+			      ? TALLY_STRING_NONE
+			      : tally_strings_intern(&names->strings, tally_buffer_string(&text));
 	names->strings.failed |= text.failed;
 	tally_buffer_release(&text);
 	return id;
@@ -96,11 +104,15 @@ static uint32_t bare_name(struct tally_names *names, const struct tally_function
 {
 	if (function->name == TALLY_STRING_NONE)
 		return name_of_nameless(names, function);
-	const char *text = tally_strings_text(&names->strings, function->name), *version = strstr(text, "@@");
-	return version && version > text ? tally_strings_add(&names->strings, text, (size_t)(version - text)) : function->name;
+	const char *text = tally_strings_text(&names->strings, function->name),
+		   *version = strstr(text, "@@");
+	return version && version > text
+		       ? tally_strings_add(&names->strings, text, (size_t)(version - text))
+		       : function->name;
 }
 
-uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts, const char *text)
+uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts,
+				 const char *text)
 {
 	bool added;
 	uint64_t *slot = tally_map_put(texts, (uint64_t)(uintptr_t)text, &added);
@@ -123,7 +135,8 @@ static uint64_t function_key(const struct tally_function *function, uint32_t fil
 	return tally_hash64(function->start) ^ ((uint64_t)file << 32 | file);
 }
 
-uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, struct tally_function function)
+uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file,
+				     struct tally_function function)
 {
 	if (names->strings.failed) /* this function's name may be what there was no memory for */
 		return UINT32_MAX;
@@ -147,8 +160,9 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file, s
 	}
 }
 
-uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table, uint32_t file,
-				     const struct tally_place *place, const struct tally_symbol *symbol, uint64_t start)
+uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table,
+				     uint32_t file, const struct tally_place *place,
+				     const struct tally_symbol *symbol, uint64_t start)
 {
 	struct tally_function function = {
 		.object = tally_name_table_object(names, table, place, &symbol),
@@ -180,7 +194,8 @@ static uint32_t name_waker(struct tally_names *names, const struct tally_place *
 	}
 }
 
-uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place, uint64_t *offset)
+uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place,
+				    uint64_t *offset)
 {
 	struct tally_function function = { .start = UINT64_MAX, .name = TALLY_STRING_NONE };
 	function.source = TALLY_STRING_NONE;
@@ -211,10 +226,13 @@ uint32_t tally_names_file(const struct tally_names *names, const struct tally_pl
 	if (place->file == TALLY_FILE_NONE || place->file == TALLY_FILE_KERNEL)
 		return place->file;
 	const struct tally_mapped_file *file = &names->tasks->files.items[place->file];
-	return file->is_symbol ? TALLY_FILE_NONE : file->is_kernel ? TALLY_FILE_KERNEL : place->file;
+	return file->is_symbol   ? TALLY_FILE_NONE
+	       : file->is_kernel ? TALLY_FILE_KERNEL
+				 : place->file;
 }
 
-uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place, uint64_t *symbol_offset)
+uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place,
+			      uint64_t *symbol_offset)
 {
 	uint64_t ignored, *offset = symbol_offset ? symbol_offset : &ignored;
 	if (names->asked && tally_place_table_intern(names->asked, place) == UINT32_MAX)
@@ -253,20 +271,23 @@ static const char *text_or_unknown(const struct tally_names *names, uint32_t tex
 const char *tally_names_text(const struct tally_names *names, uint32_t function)
 {
 	bool known = function < names->functions.count;
-	return text_or_unknown(names, known ? names->functions.items[function].name : TALLY_STRING_NONE);
+	return text_or_unknown(names,
+			       known ? names->functions.items[function].name : TALLY_STRING_NONE);
 }
 
 const char *tally_names_plain_text(const struct tally_names *names, uint32_t function)
 {
 	bool known = function < names->functions.count;
-	return text_or_unknown(names, known ? names->functions.items[function].plain : TALLY_STRING_NONE);
+	return text_or_unknown(names,
+			       known ? names->functions.items[function].plain : TALLY_STRING_NONE);
 }
 
 const char *tally_names_object(const struct tally_names *names, uint32_t function)
 {
-	return function < names->functions.count ?
-		       tally_strings_text(&names->strings, names->functions.items[function].object) :
-		       "[unknown]";
+	return function < names->functions.count
+		       ? tally_strings_text(&names->strings,
+					    names->functions.items[function].object)
+		       : "[unknown]";
 }
 
 const char *tally_names_file_path(const struct tally_names *names, uint32_t function)

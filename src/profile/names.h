@@ -1,8 +1,8 @@
 /* Places → functions: which function holds an address, what it is called, what it belongs to.
  *
- * A place is a byte of a file (or a raw address, where there is no file): what an address means once it has been
- * looked up in its task's maps at its time.  Functions are interned; tables of symbols are built once for each
- * file that was hit.  Not thread-safe.
+ * A place is a byte of a file (or a raw address, where there is no file): what an address means
+ * once it has been looked up in its task's maps at its time.  Functions are interned; tables of
+ * symbols are built once for each file that was hit.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_NAMES_H
 #define TALLY_PROFILE_NAMES_H
@@ -19,7 +19,8 @@ struct tally_perf_maps;
 struct tally_place_table;
 struct tally_text_pokes;
 
-/* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named "[truncated]". */
+/* The address, with TALLY_FILE_NONE, of what isn't known of a stack whose copy ended: named
+ * "[truncated]". */
 #define TALLY_PLACE_CUT (UINT64_MAX - 1)
 
 /* The address, with TALLY_FILE_NONE, of what joins a wait's stack and that of who ended it: no
@@ -30,7 +31,8 @@ enum { TALLY_PLACE_WAKER_INTERRUPT = 1, TALLY_PLACE_WAKER_PREEMPTED, TALLY_PLACE
 
 struct tally_place {
 	uint32_t file;    /* of tasks, or TALLY_FILE_NONE, TALLY_FILE_KERNEL */
-	uint32_t before;  /* the bytes by which `address` was moved from a return address into the call: 1 or 0 */
+	/* the bytes by which `address` was moved from a return address into the call: 1 or 0 */
+	uint32_t before;
 	uint64_t address; /* offset in the file; raw for kernel, JIT code and unmapped */
 };
 
@@ -50,34 +52,42 @@ struct tally_function {
 	uint32_t name;   /* string id; TALLY_STRING_NONE: no symbol */
 	uint32_t symbol; /* string id as the symbol table or DWARF has it (mangled): by it functions
 			  * of one name are told apart */
-	uint32_t bare;   /* the name without a symbol version ("@@GLIBC_2.34"); what has no symbol by
+	uint32_t bare; /* the name without a symbol version ("@@GLIBC_2.34"); what has no symbol by
 			  * its object: "[gzip+0x4010]" */
 	uint32_t plain;  /* what views show: the bare name, with what tells it from others
 			  * (tally_names_tell_apart) */
 	uint32_t source; /* string id of the file that its object's symbol table says it is of:
 			  * "a.c"; TALLY_STRING_NONE: it doesn't say, or nothing needs it */
 	uint32_t file;   /* of tasks, TALLY_FILE_KERNEL or TALLY_FILE_NONE */
-	uint32_t object; /* string id of its path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]", "[unknown]" */
-	uint64_t start;  /* in its file's terms: subtract from a symbol address for the offset.  Of what has no symbol the
-			  * unwind rules tell it, which a stripped program still has.  UINT64_MAX: not known */
+	uint32_t
+		object; /* string id of its path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]", "[unknown]" */
+	uint64_t
+		start; /* in its file's terms: subtract from a symbol address for the offset.  Of what has no symbol the
+			  * unwind rules tell it, which a stripped program still has.  UINT64_MAX:
+			  * not known */
 	enum tally_frame_kind kind;
 };
 
-/* A frame of a place: the function that its symbol names, or one that the compiler inlined there. */
+/* A frame of a place: the function that its symbol names, or one that the compiler inlined
+ * there. */
 struct tally_place_frame {
 	uint32_t function;
-	uint32_t file; /* string id of the source file as the compiler had it; TALLY_STRING_NONE: not known */
-	uint32_t line; /* where this frame is: of the place in the innermost, of the call in those around it; 0: not known */
+	/* string id of the source file as the compiler had it; TALLY_STRING_NONE: not known */
+	uint32_t file;
+	/* where this frame is: of the place in the innermost, of the call in those around it; 0:
+	 * not known */
+	uint32_t line;
 };
 
-/* The frames of a place: frames.items[first] … [first + count), innermost first.  The last one is the symbol's, those
- * before it are of kind TALLY_FRAME_INLINED.  `count` is never 0. */
+/* The frames of a place: frames.items[first] … [first + count), innermost first.  The last one is
+ * the symbol's, those before it are of kind TALLY_FRAME_INLINED.  `count` is never 0. */
 struct tally_place_name {
 	uint32_t first, count;
 	uint64_t offset; /* of the place from the start of its symbol */
 };
 
-/* Objects in each of which at least two in a hundred of the samples have no name, where they are five together. */
+/* Objects in each of which at least two in a hundred of the samples have no name, where they are
+ * five together. */
 struct tally_nameless {
 	double percent;    /* of the samples, in all that are listed */
 	size_t listed;
@@ -94,18 +104,22 @@ struct tally_names_gaps {
 	bool kernel_hidden;   /* kallsyms shows no addresses (kptr_restrict) */
 	bool packed_damaged;  /* the names that the recording carries can't be read */
 	bool packed_newer;    /* … are a newer tally's */
-	bool kernel_differs;  /* another kernel than the recorded one runs, and there is no file of the recorded one */
+	/* another kernel than the recorded one runs, and there is no file of the recorded one */
+	bool kernel_differs;
 	bool vmlinux_differs; /* the vmlinux that was asked for is of another build; it is used */
-	size_t fetched_files, unfetched_files; /* from debuginfod servers; those that no server had */
+	/* from debuginfod servers; those that no server had */
+	size_t fetched_files, unfetched_files;
 	bool fetching_ended;  /* by the user, before all were asked for */
 	struct tally_nameless nameless, absent; /* of files that were read; that were not found */
 	bool lacks_xz;        /* tables that can't be read without liblzma */
 };
 
-/* Where names come from besides the files of the recording; all of it may be 0.  The texts must outlive the names. */
+/* Where names come from besides the files of the recording; all of it may be 0.  The texts must
+ * outlive the names. */
 struct tally_name_sources {
 	struct tally_object_search search;
-	const char *vmlinux;  /* the kernel that was recorded; NULL: looked for where distributions put it */
+	/* the kernel that was recorded; NULL: looked for where distributions put it */
+	const char *vmlinux;
 	bool asks_debuginfod;         /* servers are asked for the debug files of hot objects */
 	const char *debuginfod_urls;  /* these; NULL: the environment's */
 	/* Called while one comes; `object` "" when all is done.  False: no more. */
@@ -113,7 +127,8 @@ struct tally_name_sources {
 	void *fetching_context;
 	bool modules;         /* the kernel's modules are named by their files, not by kallsyms */
 	bool full_names;      /* views show parameters in any case */
-	const char *kallsyms; /* a copy of its /proc/kallsyms; NULL: this machine's, if it runs that kernel */
+	/* a copy of its /proc/kallsyms; NULL: this machine's, if it runs that kernel */
+	const char *kallsyms;
 };
 
 struct tally_names {
@@ -128,33 +143,43 @@ struct tally_names {
 	bool kernel_tried;
 	struct tally_name_sources sources;
 	struct tally_object_entry vmlinux; /* the recorded kernel's file, once tried */
-	int64_t kernel_shift;   /* what the recorded kernel's addresses are above those of its table */
+	/* what the recorded kernel's addresses are above those of its table */
+	int64_t kernel_shift;
 	int64_t vmlinux_shift;  /* the same above those in vmlinux */
 	const char *kernel_release; /* recorded; NULL: not known */
-	bool foreign_machine;   /* recorded on another kernel: kallsyms of this one must not be used */
+	/* recorded on another kernel: kallsyms of this one must not be used */
+	bool foreign_machine;
 	struct tally_build_id kernel_build_id; /* recorded; size 0: not known */
-	struct tally_place_table *asked; /* places that tally_names_function() was asked for are put here; NULL: nobody wants them */
+	/* places that tally_names_function() was asked for are put here; NULL: nobody wants them */
+	struct tally_place_table *asked;
 	bool keep_mangled;
 	bool no_inlines; /* set by who wants the symbols' functions alone */
 	bool real_paths; /* objects are called by their files' own names, not by those under which
 			  * they were started */
 	size_t told_apart; /* so many of `functions` were there when they were told apart last */
-	const struct tally_text_pokes *text_pokes; /* by which the kernel's code is read; NULL: none */
-	const struct tally_perf_maps *perf_maps; /* held while recording; NULL: none, they are looked for where they lie */
+	/* by which the kernel's code is read; NULL: none */
+	const struct tally_text_pokes *text_pokes;
+	/* held while recording; NULL: none, they are looked for where they lie */
+	const struct tally_perf_maps *perf_maps;
 	struct tally_disk_cache *cache; /* NULL: nothing is kept for the next run */
-	struct { const void *bytes; size_t size; } listed; /* symbols by file, of simpleperf's recordings; NULL: none */
-	struct { const void *bytes; size_t size; bool is_read, code_is_read; } packed_section; /* NULL: none */
-	struct tally_packed_names *packed; /* what the recording says of its places; NULL: nothing */
-	struct tally_packed_codes *packed_codes; /* the code that it has; NULL: none, or nobody asked */
+	/* symbols by file, of simpleperf's recordings; NULL: none */
+	struct { const void *bytes; size_t size; } listed;
+	/* NULL: none */
+	struct { const void *bytes; size_t size; bool is_read, code_is_read; } packed_section;
+	/* what the recording says of its places; NULL: nothing */
+	struct tally_packed_names *packed;
+	/* the code that it has; NULL: none, or nobody asked */
+	struct tally_packed_codes *packed_codes;
 	struct tally_names_gaps gaps;
 };
 
 void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
-/* What is worked out from objects comes from the user's cache, and is put there for the next run. */
+/* What is worked out from objects comes from the user's cache, and is put there for the next
+ * run. */
 void tally_names_use_cache(struct tally_names *names);
 
-/* Places are named by what the recording carries (tally's own section) where it says something of them; files and the
- * kernel are asked for the others only.  The bytes must outlive the names. */
+/* Places are named by what the recording carries (tally's own section) where it says something of
+ * them; files and the kernel are asked for the others only.  The bytes must outlive the names. */
 void tally_names_use_packed(struct tally_names *names, const void *section, size_t size);
 
 /* Before anything is named. */
@@ -166,21 +191,24 @@ struct tally_data_name {
 	const char *name;   /* NULL: none is known */
 	const char *object;
 	uint64_t offset;    /* from the start of what is named */
-	uint64_t start;     /* of what is named, in its object's terms; of what is not, the place itself */
+	/* of what is named, in its object's terms; of what is not, the place itself */
+	uint64_t start;
 	uint32_t pid;       /* whose alone it is, of memory that is no file's; 0 else */
 	bool is_variable;   /* and no code */
 };
 
-/* What lies at an address of a process that data was at: a variable, or a function where it is code.  0 or -ENOMEM.  The texts
- * live as long as the names. */
-int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, struct tally_data_name *out);
+/* What lies at an address of a process that data was at: a variable, or a function where it is
+ * code.  0 or -ENOMEM.  The texts live as long as the names. */
+int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
+		     struct tally_data_name *out);
 
-/* The function that holds a place, as an index into `functions`; `symbol_offset` (may be NULL) gets the distance
- * from its start.  UINT32_MAX when memory is out. */
-uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place, uint64_t *symbol_offset);
+/* The function that holds a place, as an index into `functions`; `symbol_offset` (may be NULL) gets
+ * the distance from its start.  UINT32_MAX when memory is out. */
+uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place,
+			      uint64_t *symbol_offset);
 
-/* Names many places at once: what is to be read of a file's debug information is read in the order of addresses,
- * once.  `out` has room for `count`.  0 or -ENOMEM. */
+/* Names many places at once: what is to be read of a file's debug information is read in the order
+ * of addresses, once.  `out` has room for `count`.  0 or -ENOMEM. */
 int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
 			struct tally_place_name *out);
 
@@ -202,8 +230,9 @@ bool tally_names_is_called(const struct tally_names *names, uint32_t function, c
 /* The same of any name in a list of patterns (sample_filter.h). */
 bool tally_names_is_listed(const struct tally_names *names, uint32_t function, const char *list);
 
-/* As the symbol table has it, or "[unknown]", perf's word.  And what views show: "main" without its version; of what has no
- * symbol "[gzip+0x4010]", where its function begins, or "[gzip]" where that isn't known. */
+/* As the symbol table has it, or "[unknown]", perf's word.  And what views show: "main" without its
+ * version; of what has no symbol "[gzip+0x4010]", where its function begins, or "[gzip]" where that
+ * isn't known. */
 const char *tally_names_text(const struct tally_names *names, uint32_t function);
 const char *tally_names_plain_text(const struct tally_names *names, uint32_t function);
 /* The object's whole path, and its last part. */
@@ -215,6 +244,7 @@ const char *tally_names_file_path(const struct tally_names *names, uint32_t func
 const char *tally_object_short(const char *path);
 
 /* Looks an address up in the maps of a task as they are now.  `kernel`: by cpumode. */
-struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel, uint64_t address);
+struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
+				  uint64_t address);
 
 #endif

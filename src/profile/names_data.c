@@ -1,39 +1,47 @@
-/* Names of what samples' addresses are of.  Few recordings have them, so the symbols of data stand apart from those of functions,
- * which stay as small as they were, and are read when the first is asked for. */
+/* Names of what samples' addresses are of.  Few recordings have them, so the symbols of data stand
+ * apart from those of functions, which stay as small as they were, and are read when the first is
+ * asked for. */
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 
 #include <errno.h>
 
 /* An object's variable at a place; NULL: none is known, or memory is out. */
-static const struct tally_symbol *find_variable(struct tally_names *names, const struct tally_place *place,
+static const struct tally_symbol *find_variable(struct tally_names *names,
+						const struct tally_place *place,
 						struct tally_name_table *table, uint64_t *offset)
 {
 	struct tally_object_entry *entry = tally_name_table_entry(names, place->file);
 	uint64_t address;
 	if (!entry || !tally_object_address_of_offset(entry->object, place->address, &address))
 		return NULL;
-	if (!table->data_tried && tally_symbols_of_data(entry->object, tally_objects_debug(entry), &table->data, NULL) < 0)
+	if (!table->data_tried && tally_symbols_of_data(entry->object, tally_objects_debug(entry),
+							&table->data, NULL) < 0)
 		table->data = NULL;
 	table->data_tried = true;
-	const struct tally_symbol *symbol = table->data ? tally_symbols_find(table->data, address) : NULL;
+	const struct tally_symbol *symbol = table->data ? tally_symbols_find(table->data, address)
+							: NULL;
 	*offset = symbol ? address - symbol->start : 0;
 	return symbol;
 }
 
 /* Other processes have other memory at the address; the kernel's is everybody's. */
-static uint32_t owner_of(const struct tally_tasks *tasks, uint32_t pid, const struct tally_place *place)
+static uint32_t owner_of(const struct tally_tasks *tasks, uint32_t pid,
+			 const struct tally_place *place)
 {
 	if (place->file == TALLY_FILE_NONE)
 		return pid;
 	return place->file == TALLY_FILE_KERNEL ? 0 : tasks->files.items[place->file].pid;
 }
 
-int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, struct tally_data_name *out)
+int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
+		     struct tally_data_name *out)
 {
-	const struct tally_mapping *mapping = tally_tasks_find(names->tasks, pid, address >> 63, address);
+	const struct tally_mapping *mapping = tally_tasks_find(names->tasks, pid, address >> 63,
+							       address);
 	struct tally_place place = tally_place_of(names->tasks, pid, address >> 63, address);
-	*out = (struct tally_data_name){ .start = place.address, .pid = owner_of(names->tasks, pid, &place) };
+	*out = (struct tally_data_name){ .start = place.address,
+					 .pid = owner_of(names->tasks, pid, &place) };
 	/* What is nobody's file and no code is called what the kernel calls it, not a JIT's. */
 	if (mapping && !mapping->executable && names->tasks->files.items[mapping->file].pid) {
 		out->object = tally_tasks_path(names->tasks, mapping->file);
@@ -52,8 +60,10 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address, 
 	if (tally_names_file(names, &place) == TALLY_FILE_NONE || place.file == TALLY_FILE_KERNEL)
 		return 0;
 	struct tally_name_table *table = tally_name_table_of(names, place.file);
-	const struct tally_symbol *symbol = table && !table->is_jit && !table->is_kernel ?
-					    find_variable(names, &place, table, &out->offset) : NULL;
+	const struct tally_symbol *symbol = table && !table->is_jit && !table->is_kernel
+						    ? find_variable(names, &place, table,
+								    &out->offset)
+						    : NULL;
 	if (!symbol)
 		return table ? 0 : -ENOMEM;
 	uint32_t text = tally_names_intern_text(names, &table->texts, symbol->name);

@@ -1,4 +1,5 @@
-/* Places named by what the recording carries, and by the machine's files where it says nothing of them. */
+/* Places named by what the recording carries, and by the machine's files where it says nothing of
+ * them. */
 #include "base/radix_sort.h"
 #include "base/vector.h"
 #include "profile/name_functions.h"
@@ -30,10 +31,12 @@ static struct tally_packed_names *packed_of(struct tally_names *names)
 
 static bool is_fetched(const struct tally_names *names, const struct tally_object_entry *entry)
 {
-	return entry && tally_objects_fetched(&names->objects, tally_object_build_id(entry->object));
+	return entry &&
+	       tally_objects_fetched(&names->objects, tally_object_build_id(entry->object));
 }
 
-/* Who says where to look wants to see what is there; where nothing is, or nothing came, what the recording says holds. */
+/* Who says where to look wants to see what is there; where nothing is, or nothing came, what the
+ * recording says holds. */
 static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 {
 	const struct tally_name_sources *sources = &names->sources;
@@ -41,39 +44,52 @@ static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 	bool is_kernel = file == TALLY_FILE_KERNEL;
 	if (is_kernel && (sources->vmlinux || sources->kallsyms || sources->modules))
 		return true;
-	if ((!has_places && !sources->asks_debuginfod) || (!is_kernel && !tally_name_table_of(names, file)))
+	if ((!has_places && !sources->asks_debuginfod) ||
+	    (!is_kernel && !tally_name_table_of(names, file)))
 		return false;
 	const struct tally_object_entry *entry =
 		is_kernel ? tally_kernel_object(names) : tally_name_table_entry(names, file);
 	return has_places ? entry != NULL : is_fetched(names, entry);
 }
 
-/* What had no name then may have one by now, of a debug file that was installed since: the file is asked where it is here. */
+/* What had no name then may have one by now, of a debug file that was installed since: the file is
+ * asked where it is here. */
 static bool has_file(struct tally_names *names, uint32_t file)
 {
-	return file != TALLY_FILE_KERNEL && tally_name_table_of(names, file) && tally_name_table_entry(names, file);
+	return file != TALLY_FILE_KERNEL && tally_name_table_of(names, file) &&
+	       tally_name_table_entry(names, file);
 }
 
-const struct tally_packed_place *tally_names_packed_place(struct tally_names *names, const struct tally_place *place)
+const struct tally_packed_place *tally_names_packed_place(struct tally_names *names,
+							  const struct tally_place *place)
 {
 	struct tally_packed_names *packed = packed_of(names);
 	uint32_t file = packed ? tally_names_file(names, place) : TALLY_FILE_NONE;
 	if (file == TALLY_FILE_NONE || has_asked_for_file(names, file))
 		return NULL;
-	const struct tally_packed_place *known = tally_packed_names_find(packed, names->tasks, file, place);
-	const struct tally_packed_frame *outer = known ? &packed->frames.items[known->first + known->count - 1] : NULL;
-	const struct tally_packed_function *function = outer ? &packed->functions.items[outer->function] : NULL;
-	return function && (function->name || (function->start != UINT64_MAX && !has_file(names, file))) ? known : NULL;
+	const struct tally_packed_place *known = tally_packed_names_find(packed, names->tasks, file,
+									 place);
+	const struct tally_packed_frame *outer =
+		known ? &packed->frames.items[known->first + known->count - 1] : NULL;
+	const struct tally_packed_function *function =
+		outer ? &packed->functions.items[outer->function] : NULL;
+	return function && (function->name ||
+			    (function->start != UINT64_MAX && !has_file(names, file)))
+		       ? known
+		       : NULL;
 }
 
-const struct tally_packed_code *tally_names_packed_code(struct tally_names *names, const struct tally_place *place)
+const struct tally_packed_code *tally_names_packed_code(struct tally_names *names,
+							const struct tally_place *place)
 {
 	const struct tally_packed_place *known = tally_names_packed_place(names, place);
 	if (!known)
 		return NULL;
 	if (!names->packed_section.code_is_read)
-		names->gaps.packed_damaged |= tally_packed_codes_read(names->packed_section.bytes, names->packed_section.size,
-								      names->packed, &names->packed_codes) == -EBADMSG;
+		names->gaps.packed_damaged |= tally_packed_codes_read(
+						      names->packed_section.bytes,
+						      names->packed_section.size, names->packed,
+						      &names->packed_codes) == -EBADMSG;
 	names->packed_section.code_is_read = true;
 	uint32_t function = names->packed->frames.items[known->first + known->count - 1].function;
 	return names->packed_codes ? tally_packed_code_find(names->packed_codes, function) : NULL;
@@ -83,9 +99,13 @@ struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t f
 {
 	bool is_file = file < names->tasks->files.count;
 	struct tally_build_id id = is_file ? names->tasks->files.items[file].build_id
-					   : file == TALLY_FILE_KERNEL ? names->kernel_build_id : (struct tally_build_id){ 0 };
-	const struct tally_packed_object *packed =
-		!id.size && names->packed ? tally_packed_names_object(names->packed, names->tasks, file) : NULL;
+				   : file == TALLY_FILE_KERNEL ? names->kernel_build_id
+							       : (struct tally_build_id){ 0 };
+	const struct tally_packed_object *packed = !id.size && names->packed
+							   ? tally_packed_names_object(
+								     names->packed, names->tasks,
+								     file)
+							   : NULL;
 	if (packed)
 		return packed->build_id;
 	if (!id.size && is_file && tally_name_table_of(names, file)) {
@@ -103,7 +123,8 @@ static uint32_t intern_text(struct tally_names *names, const char *text)
 static uint32_t intern_name(struct tally_names *names, const char *text)
 {
 	char *readable = text && !names->keep_mangled ? tally_demangle(text) : NULL;
-	uint32_t id = text ? tally_strings_intern(&names->strings, readable ? readable : text) : TALLY_STRING_NONE;
+	uint32_t id = text ? tally_strings_intern(&names->strings, readable ? readable : text)
+			   : TALLY_STRING_NONE;
 	free(readable);
 	return id;
 }
@@ -139,23 +160,28 @@ static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32
 uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
 				     const struct tally_packed_place *packed, uint64_t *offset)
 {
-	const struct tally_packed_frame *frame = &names->packed->frames.items[packed->first + packed->count - 1];
+	const struct tally_packed_frame *frame =
+		&names->packed->frames.items[packed->first + packed->count - 1];
 	*offset = packed->offset;
 	return intern_function(names, tally_names_file(names, place), frame->function);
 }
 
-static int name_place(struct tally_names *names, const struct tally_place *place, const struct tally_packed_place *packed,
-		      struct tally_place_name *out)
+static int name_place(struct tally_names *names, const struct tally_place *place,
+		      const struct tally_packed_place *packed, struct tally_place_name *out)
 {
-	uint32_t file = tally_names_file(names, place), skipped = names->no_inlines ? packed->count - 1 : 0;
-	*out = (struct tally_place_name){ .first = (uint32_t)names->frames.count, .count = packed->count - skipped,
+	uint32_t file = tally_names_file(names, place),
+		 skipped = names->no_inlines ? packed->count - 1 : 0;
+	*out = (struct tally_place_name){ .first = (uint32_t)names->frames.count,
+					  .count = packed->count - skipped,
 					  .offset = packed->offset };
 	for (uint32_t i = skipped; i < packed->count; i++) {
-		const struct tally_packed_frame *from = &names->packed->frames.items[packed->first + i];
+		const struct tally_packed_frame *from =
+			&names->packed->frames.items[packed->first + i];
 		bool has_file = from->file && !names->no_inlines;
 		struct tally_place_frame frame = {
 			.function = intern_function(names, file, from->function),
-			.file = has_file ? tally_strings_intern(&names->strings, from->file) : TALLY_STRING_NONE,
+			.file = has_file ? tally_strings_intern(&names->strings, from->file)
+					 : TALLY_STRING_NONE,
 			.line = names->no_inlines ? 0 : from->line,
 		};
 		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
@@ -174,7 +200,8 @@ struct split {
 	struct tally_place_name *left_names;
 };
 
-static int split_places(struct tally_names *names, const struct tally_place *places, size_t count, struct split *split)
+static int split_places(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct split *split)
 {
 	split->known = calloc(count + 1, sizeof(*split->known));
 	split->keys = malloc((2 * count + 1) * sizeof(*split->keys));
@@ -182,10 +209,12 @@ static int split_places(struct tally_names *names, const struct tally_place *pla
 	if (!split->known || !split->keys || !split->left)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		const struct tally_packed_place *packed = split->known[i] = tally_names_packed_place(names, &places[i]);
+		const struct tally_packed_place *packed = split->known[i] =
+			tally_names_packed_place(names, &places[i]);
 		if (packed)
-			split->keys[split->known_count++] =
-				(struct tally_sort_key){ (uint64_t)(packed - names->packed->places.items), (uint32_t)i };
+			split->keys[split->known_count++] = (struct tally_sort_key){
+				(uint64_t)(packed - names->packed->places.items), (uint32_t)i
+			};
 		else
 			split->left[split->left_count++] = (uint32_t)i;
 	}
@@ -198,9 +227,10 @@ static int split_places(struct tally_names *names, const struct tally_place *pla
 	return 0;
 }
 
-/* In the packed order, which is that of files and addresses: functions get their numbers as without packed names. */
-static int name_known(struct tally_names *names, const struct tally_place *places, const struct split *split,
-		      struct tally_place_name *out)
+/* In the packed order, which is that of files and addresses: functions get their numbers as without
+ * packed names. */
+static int name_known(struct tally_names *names, const struct tally_place *places,
+		      const struct split *split, struct tally_place_name *out)
 {
 	const struct tally_sort_key *sorted =
 		tally_radix_sort(split->keys, split->keys + split->known_count, split->known_count);
@@ -220,11 +250,13 @@ static int resolve(struct tally_names *names, const struct tally_place *places, 
 		return tally_names_resolve_by_files(names, places, count, out);
 	if (count == 1) {
 		const struct tally_packed_place *packed = tally_names_packed_place(names, places);
-		return packed ? name_place(names, places, packed, out) : tally_names_resolve_by_files(names, places, 1, out);
+		return packed ? name_place(names, places, packed, out)
+			      : tally_names_resolve_by_files(names, places, 1, out);
 	}
 	int result = split_places(names, places, count, &split);
 	if (!result && split.left_count)
-		result = tally_names_resolve_by_files(names, split.left_places, split.left_count, split.left_names);
+		result = tally_names_resolve_by_files(names, split.left_places, split.left_count,
+						      split.left_names);
 	for (size_t i = 0; !result && i < split.left_count; i++)
 		out[split.left[i]] = split.left_names[i];
 	if (!result)

@@ -1,15 +1,16 @@
 /* Many places named at once.
  *
- * One place after the other, each lookup starts anew: a binary search in a table of 100,000 symbols, a search for the
- * compile unit, a walk through its tree for what is inlined, a demangled name.  All at once, the places of a file are
- * sorted by address and both searches become a merge; a compile unit is read once; a name is demangled when it comes
- * up first.
+ * One place after the other, each lookup starts anew: a binary search in a table of 100,000
+ * symbols, a search for the compile unit, a walk through its tree for what is inlined, a demangled
+ * name.  All at once, the places of a file are sorted by address and both searches become a merge;
+ * a compile unit is read once; a name is demangled when it comes up first.
  *
- * Files have nothing to do with one another until their names are interned, and reading them is what takes time: node's
- * symbols 25 ms, kallsyms 45 ms (the kernel prints it), debug information more.  So a file is a job, and jobs run on as
- * many threads as there are CPUs, large ones first.  A job touches the file's table and object and nothing else of
- * `names`; what it finds stays in the table's terms.  The caller's thread then goes through the jobs by file and address
- * and interns, so that ids are the same however the threads were scheduled. */
+ * Files have nothing to do with one another until their names are interned, and reading them is
+ * what takes time: node's symbols 25 ms, kallsyms 45 ms (the kernel prints it), debug information
+ * more.  So a file is a job, and jobs run on as many threads as there are CPUs, large ones first.
+ * A job touches the file's table and object and nothing else of `names`; what it finds stays in the
+ * table's terms.  The caller's thread then goes through the jobs by file and address and interns,
+ * so that ids are the same however the threads were scheduled. */
 #include "profile/names.h"
 
 #include "base/radix_sort.h"
@@ -28,7 +29,8 @@
 
 enum { THREADS_MAX = 16, COUNT_WORTH_KEEPING = 64 };
 
-/* What a job must be worth for a thread to be started, in bytes of a file that is read first: about a millisecond. */
+/* What a job must be worth for a thread to be started, in bytes of a file that is read first: about
+ * a millisecond. */
 static const uint64_t COST_OF_THREAD = 2 << 20, COST_OF_KALLSYMS = 100 << 20, COST_OF_PLACE = 4096;
 
 /* A readable name that no string id stands for yet. */
@@ -63,7 +65,7 @@ struct crew {
 	atomic_size_t next;
 };
 
-/* ---- in a job's thread --------------------------------------------------------------------------------- */
+/* ---- in a job's thread --------------------------------------------------- */
 
 static int allocate(struct job *job)
 {
@@ -80,8 +82,8 @@ static void sort_members(struct job *job)
 	for (size_t i = 0; i < job->count; i++) {
 		uint64_t address;
 		uint32_t member = job->members[i];
-		bool known = tally_name_table_address(job->names, job->table, job->entry, &job->places[member],
-						      &address);
+		bool known = tally_name_table_address(job->names, job->table, job->entry,
+						      &job->places[member], &address);
 		job->keys[i] = (struct tally_sort_key){ known ? address : UINT64_MAX, member };
 	}
 	job->sorted = tally_radix_sort(job->keys, job->keys + job->count, job->count);
@@ -121,7 +123,9 @@ static int see_names(struct job *job)
 static int find_lines(struct job *job)
 {
 	const struct tally_names *names = job->names;
-	uint64_t moved = job->table->is_kernel ? (uint64_t)(names->kernel_shift - names->vmlinux_shift) : 0;
+	uint64_t moved = job->table->is_kernel
+				 ? (uint64_t)(names->kernel_shift - names->vmlinux_shift)
+				 : 0;
 	for (size_t i = 0; moved && i < job->count; i++)
 		job->addresses[i] += moved;
 	int result = tally_lines_find(job->table->lines, job->addresses, job->count, job->answers);
@@ -137,10 +141,12 @@ static int find_jit_lines(struct job *job)
 	if (!job->jit_frames)
 		return -ENOMEM;
 	for (size_t i = 0; i < job->count; i++) {
-		const struct tally_jit_line *line = tally_jit_dump_line(job->table->dump, job->addresses[i]);
+		const struct tally_jit_line *line = tally_jit_dump_line(job->table->dump,
+									job->addresses[i]);
 		if (!line)
 			continue;
-		job->jit_frames[i] = (struct tally_line_frame){ .file = line->file, .line = line->line,
+		job->jit_frames[i] = (struct tally_line_frame){ .file = line->file,
+								.line = line->line,
 								.column = line->column };
 		job->answers[i] = (struct tally_line_answer){ &job->jit_frames[i], 1 };
 	}
@@ -155,13 +161,16 @@ static int run(struct job *job)
 	    tally_name_table_read(job->names, job->table, job->entry, lines) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
-		tally_kernel_names_reach(job->names, job->table, job->places[job->members[i]].address);
+		tally_kernel_names_reach(job->names, job->table,
+					 job->places[job->members[i]].address);
 	sort_members(job);
 	for (size_t i = 0; i < job->count; i++)
 		job->symbols[i] = tally_name_table_called(job->table, job->entry, job->addresses[i],
-							  job->places[job->sorted[i].index].before, &cursor);
+							  job->places[job->sorted[i].index].before,
+							  &cursor);
 	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
-		job->symbols[i] = tally_kernel_module_symbol(job->names, job->table, &job->places[job->sorted[i].index],
+		job->symbols[i] = tally_kernel_module_symbol(job->names, job->table,
+							     &job->places[job->sorted[i].index],
 							     job->symbols[i]);
 	for (size_t i = 0; job->table->is_kernel && i < job->count; i++)
 		if (!job->symbols[i])
@@ -171,22 +180,25 @@ static int run(struct job *job)
 	if (lines && job->table->lines && find_lines(job) < 0)
 		return -ENOMEM;
 	if (lines && job->table->is_kernel &&
-	    tally_kernel_module_lines(job->names, job->table, job->addresses, job->symbols, job->count, job->answers) < 0)
+	    tally_kernel_module_lines(job->names, job->table, job->addresses, job->symbols,
+				      job->count, job->answers) < 0)
 		return -ENOMEM;
 	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
-		tally_lines_keep(job->table->lines); /* what little comes later is kept when the table is released */
+		/* what little comes later is kept when the table is released */
+		tally_lines_keep(job->table->lines);
 	return see_names(job);
 }
 
 static void *work(void *context)
 {
 	struct crew *crew = context;
-	for (size_t at; (at = atomic_fetch_add_explicit(&crew->next, 1, memory_order_relaxed)) < crew->count;)
+	for (size_t at;
+	     (at = atomic_fetch_add_explicit(&crew->next, 1, memory_order_relaxed)) < crew->count;)
 		crew->jobs[at]->result = run(crew->jobs[at]);
 	return NULL;
 }
 
-/* ---- sharing out --------------------------------------------------------------------------------------- */
+/* ---- sharing out --------------------------------------------------------- */
 
 static int costlier_first(const void *a_, const void *b_)
 {
@@ -232,7 +244,9 @@ static int run_all(struct job *jobs, size_t count)
 
 static uint64_t cost_of(const struct job *job)
 {
-	uint64_t cost = job->table->lines_tried || job->names->no_inlines ? 0 : job->count * COST_OF_PLACE;
+	uint64_t cost = job->table->lines_tried || job->names->no_inlines
+				? 0
+				: job->count * COST_OF_PLACE;
 	size_t size = 0;
 	if (job->table->is_read)
 		return cost;
@@ -241,14 +255,16 @@ static uint64_t cost_of(const struct job *job)
 	return cost + (job->table->is_kernel ? COST_OF_KALLSYMS : size);
 }
 
-/* ---- interning ----------------------------------------------------------------------------------------- */
+/* ---- interning ----------------------------------------------------------- */
 
 static int intern_texts(struct job *job)
 {
 	for (size_t i = 0; i < job->fresh.count; i++) {
 		const struct fresh_text *fresh = &job->fresh.items[i];
-		uint32_t id = tally_strings_intern(&job->names->strings, fresh->readable ? fresh->readable : fresh->text);
-		uint64_t *slot = tally_map_get(&job->table->texts, (uint64_t)(uintptr_t)fresh->text);
+		uint32_t id = tally_strings_intern(&job->names->strings,
+						   fresh->readable ? fresh->readable : fresh->text);
+		uint64_t *slot = tally_map_get(&job->table->texts,
+					       (uint64_t)(uintptr_t)fresh->text);
 		if (id == TALLY_STRING_NONE || !slot)
 			return -ENOMEM;
 		*slot = id;
@@ -297,9 +313,12 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		const struct tally_line_answer *answer = &job->answers[i];
 		struct tally_place_name *name = &out[job->sorted[i].index];
 		const struct tally_place *place = &job->places[job->sorted[i].index];
-		uint64_t start = symbol ? symbol->start : tally_name_table_start(job->table, job->entry, job->addresses[i]);
+		uint64_t start = symbol ? symbol->start
+					: tally_name_table_start(job->table, job->entry,
+								 job->addresses[i]);
 		if (function == UINT32_MAX || symbol != last || !symbol)
-			function = tally_names_symbol_function(names, job->table, job->file, place, symbol, start);
+			function = tally_names_symbol_function(names, job->table, job->file, place,
+							       symbol, start);
 		if (function == UINT32_MAX)
 			return -ENOMEM;
 		last = symbol;
@@ -309,9 +328,12 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 			.offset = start == UINT64_MAX ? 0 : job->addresses[i] - start,
 		};
 		for (uint32_t at = 0; at + 1 < answer->count; at++)
-			if (push_inlined(job, &answer->frames[at], names->functions.items[function].object) < 0)
+			if (push_inlined(job, &answer->frames[at],
+					 names->functions.items[function].object) < 0)
 				return -ENOMEM;
-		const struct tally_line_frame *outer = answer->count ? &answer->frames[answer->count - 1] : NULL;
+		const struct tally_line_frame *outer = answer->count
+							       ? &answer->frames[answer->count - 1]
+							       : NULL;
 		struct tally_place_frame frame = {
 			.function = function,
 			.file = intern_path(job, outer ? outer->file : NULL),
@@ -335,9 +357,10 @@ static void release_job(struct job *job)
 	free(job->jit_frames);
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------- */
 
-/* Places by file: members[starts[f]] … members[starts[f + 1]), where f is the file or, behind them, the kernel. */
+/* Places by file: members[starts[f]] … members[starts[f + 1]), where f is the file or, behind them,
+ * the kernel. */
 struct shares {
 	size_t *starts;
 	uint32_t *members;
@@ -349,8 +372,8 @@ static size_t slot_of(const struct shares *shares, uint32_t file)
 	return file == TALLY_FILE_KERNEL ? shares->files : file;
 }
 
-static int share_places(const struct tally_names *names, const struct tally_place *places, size_t count,
-			struct shares *shares)
+static int share_places(const struct tally_names *names, const struct tally_place *places,
+			size_t count, struct shares *shares)
 {
 	shares->files = names->tasks->files.count;
 	shares->starts = calloc(shares->files + 3, sizeof(*shares->starts));
@@ -373,8 +396,8 @@ static int share_places(const struct tally_names *names, const struct tally_plac
 }
 
 /* Tables and objects first: they move while there are more to come. */
-static int make_jobs(struct tally_names *names, const struct tally_place *places, const struct shares *shares,
-		     struct job **jobs, size_t *count)
+static int make_jobs(struct tally_names *names, const struct tally_place *places,
+		     const struct shares *shares, struct job **jobs, size_t *count)
 {
 	*jobs = calloc(shares->files + 1, sizeof(**jobs));
 	if (!*jobs)
@@ -384,9 +407,12 @@ static int make_jobs(struct tally_names *names, const struct tally_place *places
 		if (!members)
 			continue;
 		struct job *job = &(*jobs)[(*count)++];
-		*job = (struct job){ .names = names, .places = places, .members = shares->members + first,
+		*job = (struct job){ .names = names,
+				     .places = places,
+				     .members = shares->members + first,
 				     .count = members,
-				     .file = slot == shares->files ? TALLY_FILE_KERNEL : (uint32_t)slot };
+				     .file = slot == shares->files ? TALLY_FILE_KERNEL
+								   : (uint32_t)slot };
 		if (!tally_name_table_of(names, job->file))
 			return -ENOMEM;
 	}
@@ -407,7 +433,8 @@ static int name_plainly(struct tally_names *names, const struct tally_place *pla
 		struct tally_place_frame frame = { .file = TALLY_STRING_NONE };
 		if (tally_names_file(names, &places[i]) != TALLY_FILE_NONE)
 			continue;
-		out[i] = (struct tally_place_name){ .first = (uint32_t)names->frames.count, .count = 1 };
+		out[i] = (struct tally_place_name){ .first = (uint32_t)names->frames.count,
+						    .count = 1 };
 		frame.function = tally_names_plain_function(names, &places[i], &out[i].offset);
 		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
 			return -ENOMEM;
@@ -416,7 +443,8 @@ static int name_plainly(struct tally_names *names, const struct tally_place *pla
 }
 
 /* One place alone: what is done for all files would take longer than it. */
-static int resolve_one(struct tally_names *names, const struct tally_place *place, struct tally_place_name *out)
+static int resolve_one(struct tally_names *names, const struct tally_place *place,
+		       struct tally_place_name *out)
 {
 	uint32_t member = 0;
 	struct job job = { .names = names, .places = place, .members = &member, .count = 1,
@@ -434,8 +462,8 @@ static int resolve_one(struct tally_names *names, const struct tally_place *plac
 	return result;
 }
 
-int tally_names_resolve_by_files(struct tally_names *names, const struct tally_place *places, size_t count,
-				 struct tally_place_name *out)
+int tally_names_resolve_by_files(struct tally_names *names, const struct tally_place *places,
+				 size_t count, struct tally_place_name *out)
 {
 	struct shares shares = { 0 };
 	struct job *jobs = NULL;

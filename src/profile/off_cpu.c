@@ -9,21 +9,24 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const uint64_t ENDED = UINT64_MAX; /* a task that leaves its CPU once more, not to come back */
+/* a task that leaves its CPU once more, not to come back */
+static const uint64_t ENDED = UINT64_MAX;
 
 static const uint32_t NO_MORE_TASK = UINT32_MAX; /* what the kernel calls one on its last way out */
 
 struct measuring {
 	struct tally_off_cpu *off_cpu;
 	struct tally_waking_reader wakings;
-	struct tally_map waiting; /* tid → its sample's number, where `waits` has when it began so far; or ENDED */
+	/* tid → its sample's number, where `waits` has when it began so far; or ENDED */
+	struct tally_map waiting;
 	uint64_t last;            /* ns: the latest time seen */
 };
 
 static bool is_file(const char *path)
 {
 	struct stat status;
-	return path && strcmp(path, "-") && !stat(path, &status) && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+	return path && strcmp(path, "-") && !stat(path, &status) &&
+	       (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
 static bool has_wakings(const struct tally_recording *recording)
@@ -51,17 +54,19 @@ static bool has_event(const struct tally_recording *recording, bool *tells_switc
 void tally_off_cpu_look(struct tally_recording *recording)
 {
 	bool tells_switches;
-	recording->off_cpu.is_due = has_event(recording, &tells_switches) && tells_switches && is_file(recording->path);
+	recording->off_cpu.is_due = has_event(recording, &tells_switches) && tells_switches &&
+				    is_file(recording->path);
 	recording->off_cpu.has_wakings = recording->off_cpu.is_due && has_wakings(recording);
 }
 
 bool tally_off_cpu_is_unknown(const struct tally_recording *recording)
 {
 	bool tells_switches;
-	return !recording->off_cpu.is_measured && !recording->keep_groups && has_event(recording, &tells_switches);
+	return !recording->off_cpu.is_measured && !recording->keep_groups &&
+	       has_event(recording, &tells_switches);
 }
 
-/* ---- measuring ----------------------------------------------------------------------------------------- */
+/* ---- measuring ----------------------------------------------------------- */
 
 static void see_time(struct measuring *measuring, uint64_t time)
 {
@@ -90,7 +95,8 @@ static void set_waker(struct measuring *measuring, uint32_t tid, uint32_t waker)
 		measuring->off_cpu->wakers.items[*number] = waker;
 }
 
-/* From now on the task waits since its next sample, or has ended; if it was thought to wait, when it came back isn't known. */
+/* From now on the task waits since its next sample, or has ended; if it was thought to wait, when
+ * it came back isn't known. */
 static int set_state(struct measuring *measuring, uint32_t tid, uint64_t state)
 {
 	bool is_new;
@@ -103,7 +109,8 @@ static int set_state(struct measuring *measuring, uint32_t tid, uint64_t state)
 	return 0;
 }
 
-/* A thread that executes a program takes its process's first thread's number, which has ended by then. */
+/* A thread that executes a program takes its process's first thread's number, which has ended by
+ * then. */
 static void revive(struct measuring *measuring, uint32_t tid)
 {
 	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
@@ -157,7 +164,8 @@ static int measure_sample(struct measuring *measuring, const struct tally_raw_re
 	return 0;
 }
 
-static int measure_record(struct measuring *measuring, const struct tally_raw_record *raw, const struct tally_record *record)
+static int measure_record(struct measuring *measuring, const struct tally_raw_record *raw,
+			  const struct tally_record *record)
 {
 	const struct tally_sample_id *id = &record->sample_id;
 	switch (record->header.type) {
@@ -180,7 +188,8 @@ static int measure_record(struct measuring *measuring, const struct tally_raw_re
 			revive(measuring, record->comm.tid);
 		return 0;
 	case TALLY_RECORD_FORK:
-		tally_map_remove(&measuring->waiting, record->task.tid); /* a number that had another task */
+		/* a number that had another task */
+		tally_map_remove(&measuring->waiting, record->task.tid);
 		return 0;
 	default:
 		return 0;
@@ -196,7 +205,8 @@ static void cut_waits(struct measuring *measuring)
 	}
 }
 
-static int measure(struct measuring *measuring, struct tally_recording *recording, struct tally_error *err)
+static int measure(struct measuring *measuring, struct tally_recording *recording,
+		   struct tally_error *err)
 {
 	struct tally_raw_record raw;
 	struct tally_record record;
@@ -221,7 +231,8 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 	int result = tally_recording_open(recording->path, &again, err);
 	if (result < 0)
 		return result;
-	again->off_cpu.is_due = false; /* the same samples in the same order, as they were written */
+	/* the same samples in the same order, as they were written */
+	again->off_cpu.is_due = false;
 	measuring.wakings.recording = again;
 	result = measure(&measuring, again, err);
 	tally_waking_reader_release(&measuring.wakings);
@@ -231,7 +242,7 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 	return result;
 }
 
-/* ---- what was measured --------------------------------------------------------------------------------- */
+/* ---- what was measured --------------------------------------------------- */
 
 bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample)
 {
@@ -239,7 +250,8 @@ bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *samp
 		off_cpu->waker = off_cpu->next < off_cpu->wakers.count
 					 ? off_cpu->wakers.items[off_cpu->next]
 					 : 0;
-	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++] : 0;
+	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++]
+							     : 0;
 	sample->period = wait;
 	sample->type |= TALLY_SAMPLE_PERIOD;
 	return wait;

@@ -1,9 +1,10 @@
 /* The code of the functions that most samples are in, as tally's own section has it.
  *
- * Who annotates them elsewhere needs the bytes, the source lines of these and the names of what they call.  Nothing is
- * disassembled for it, which would need libLLVM wherever something is recorded: lines are asked for byte by byte, of which
- * those of an instruction agree, and every four bytes that could be a distance to a symbol are taken for one.  What was none
- * of a call names a place that nothing refers to, and is never looked at. */
+ * Who annotates them elsewhere needs the bytes, the source lines of these and the names of what
+ * they call.  Nothing is disassembled for it, which would need libLLVM wherever something is
+ * recorded: lines are asked for byte by byte, of which those of an instruction agree, and every
+ * four bytes that could be a distance to a symbol are taken for one.  What was none of a call names
+ * a place that nothing refers to, and is never looked at. */
 #include "profile/pack_parts.h"
 
 #include "base/vector.h"
@@ -34,11 +35,14 @@ struct code_packer {
 	struct tally_buffer *out;
 };
 
-/* ---- which functions ----------------------------------------------------------------------------------- */
+/* ---- which functions ----------------------------------------------------- */
 
-static double share_of(const struct tally_annotation_weight *part, uint64_t samples, uint64_t period)
+static double share_of(const struct tally_annotation_weight *part, uint64_t samples,
+		       uint64_t period)
 {
-	return period ? (double)part->period / (double)period : samples ? (double)part->samples / (double)samples : 0;
+	return period    ? (double)part->period / (double)period
+	       : samples ? (double)part->samples / (double)samples
+			 : 0;
 }
 
 static int add_event(struct code_packer *self, struct tally_map *index, uint32_t event)
@@ -47,13 +51,16 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 	struct tally_error err = TALLY_ERROR_NONE;
 	uint64_t samples, period;
 	tally_profile_totals(self->profile, event, &samples, &period);
-	int result = samples ? tally_hot_functions_find(self->profile, event, &(struct tally_function_choice){ 0 },
-							&all, &err)
+	int result = samples ? tally_hot_functions_find(self->profile, event,
+							&(struct tally_function_choice){ 0 }, &all,
+							&err)
 			     : 0;
 	for (size_t i = 0; !result && i < all.count; i++) {
 		double share = share_of(&all.items[i].weight, samples, period);
-		bool is_known = self->packer->names->functions.items[all.items[i].function].start != UINT64_MAX;
-		if (!is_known || share * 1000 < HOT_PER_MILLE || all.items[i].weight.samples < SAMPLES_MIN)
+		bool is_known = self->packer->names->functions.items[all.items[i].function].start !=
+				UINT64_MAX;
+		if (!is_known || share * 1000 < HOT_PER_MILLE ||
+		    all.items[i].weight.samples < SAMPLES_MIN)
 			continue;
 		bool added;
 		uint64_t *slot = tally_map_put(index, all.items[i].function, &added);
@@ -83,7 +90,8 @@ static bool is_sound(const struct code_packer *self, const struct hot_code *hot)
 {
 	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
 	uint64_t address;
-	return hot->code.size && tally_function_code_address(self->packer->names, &hot->code, place, &address) &&
+	return hot->code.size &&
+	       tally_function_code_address(self->packer->names, &hot->code, place, &address) &&
 	       address == hot->code.start + self->profile->names[hot->hot.place].offset;
 }
 
@@ -93,7 +101,8 @@ static int find_code(struct code_packer *self)
 	int result = 0;
 	for (size_t i = 0; i < self->hot.count; i++) {
 		struct hot_code *hot = &self->hot.items[i];
-		const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
+		const struct tally_place *place =
+			&self->profile->places.places.items[hot->hot.place];
 		if (!result)
 			result = tally_function_code_find(self->packer->names, place, &hot->code);
 		if (result || !is_sound(self, hot) || hot->code.size > CODE_BYTES_MAX - total) {
@@ -108,7 +117,7 @@ static int find_code(struct code_packer *self)
 	return result;
 }
 
-/* ---- what is said of one ------------------------------------------------------------------------------- */
+/* ---- what is said of one ------------------------------------------------- */
 
 static void put_string(struct code_packer *self, const char *text, struct tally_buffer *out)
 {
@@ -163,7 +172,8 @@ static int put_lines(struct code_packer *self, const struct hot_code *hot)
 	for (size_t i = 0; !result && i < code->size; i++)
 		addresses[i] = code->start + i;
 	if (!result)
-		result = tally_function_code_lines(self->packer->names, code, place, addresses, code->size, answers, scratch);
+		result = tally_function_code_lines(self->packer->names, code, place, addresses,
+						   code->size, answers, scratch);
 	if (!result)
 		put_rows(self, answers, code->size);
 	free(addresses);
@@ -182,9 +192,10 @@ struct targets {
 	size_t count, capacity;
 };
 
-/* What the bytes at `at` refer to, if it is a distance; `goes`: it may lie anywhere in a function, else it is where one
- * begins. */
-static bool target_of(const struct tally_function_code *code, size_t at, uint64_t *address, bool *goes)
+/* What the bytes at `at` refer to, if it is a distance; `goes`: it may lie anywhere in a function,
+ * else it is where one begins. */
+static bool target_of(const struct tally_function_code *code, size_t at, uint64_t *address,
+		      bool *goes)
 {
 	const uint8_t *bytes = code->bytes;
 	uint32_t word;
@@ -196,7 +207,8 @@ static bool target_of(const struct tally_function_code *code, size_t at, uint64_
 		*address = code->start + at + (uint64_t)((int64_t)((uint64_t)word << 38) >> 36);
 		return at % 4 == 0 && (word & 0x7c000000) == 0x14000000;
 	}
-	*goes = (at >= 1 && (bytes[at - 1] & 0xfe) == 0xe8) || (at >= 2 && bytes[at - 2] == 0x0f && (bytes[at - 1] & 0xf0) == 0x80);
+	*goes = (at >= 1 && (bytes[at - 1] & 0xfe) == 0xe8) ||
+		(at >= 2 && bytes[at - 2] == 0x0f && (bytes[at - 1] & 0xf0) == 0x80);
 	*address = code->start + at + sizeof(word) + (uint64_t)(int64_t)(int32_t)word;
 	return code->machine == EM_X86_64 || code->machine == EM_386;
 }
@@ -207,11 +219,13 @@ static int by_address(const void *a_, const void *b_)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static int find_targets(const struct code_packer *self, const struct hot_code *hot, struct targets *out)
+static int find_targets(const struct code_packer *self, const struct hot_code *hot,
+			struct targets *out)
 {
 	const struct tally_function_code *code = &hot->code;
 	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
-	bool is_jit = tally_jits_of_file(self->packer->names->tasks, place->file); /* which has no functions to begin with */
+	/* which has no functions to begin with */
+	bool is_jit = tally_jits_of_file(self->packer->names->tasks, place->file);
 	size_t kept = 0;
 	for (size_t at = 0; at < code->size; at++) {
 		struct target target;
@@ -219,7 +233,8 @@ static int find_targets(const struct code_packer *self, const struct hot_code *h
 		if (!target_of(code, at, &target.address, &goes) || (!goes && is_jit) ||
 		    (target.address > code->start && target.address < code->end))
 			continue;
-		target.name = tally_function_code_symbol(self->packer->names, code, place, target.address, &target.offset);
+		target.name = tally_function_code_symbol(self->packer->names, code, place,
+							 target.address, &target.offset);
 		if (target.name && (goes || !target.offset) && tally_vector_push(out, target) < 0)
 			return -ENOMEM;
 	}
@@ -256,7 +271,8 @@ static int put_code(struct code_packer *self, const struct hot_code *hot)
 	tally_own_put_number(self->out, code->size);
 	tally_own_put_step(self->out, code->shown);
 	tally_own_put_number(self->out, code->machine);
-	tally_own_put_number(self->out, (uint64_t)code->is_64bit | (uint64_t)code->is_big_endian << 1);
+	tally_own_put_number(self->out,
+			     (uint64_t)code->is_64bit | (uint64_t)code->is_big_endian << 1);
 	tally_buffer_append(self->out, code->bytes, code->size);
 	int result = put_lines(self, hot);
 	return result ? result : put_targets(self, hot);
@@ -268,7 +284,8 @@ static int by_id(const void *a_, const void *b_)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-int tally_pack_code(struct tally_packer *packer, struct tally_profile *profile, struct tally_buffer *out)
+int tally_pack_code(struct tally_packer *packer, struct tally_profile *profile,
+		    struct tally_buffer *out)
 {
 	struct code_packer self = { .packer = packer, .profile = profile, .out = out };
 	struct tally_map index = { 0 };

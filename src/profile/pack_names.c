@@ -52,8 +52,11 @@ uint32_t tally_pack_function(struct tally_packer *packer, uint32_t number)
 	if (!packer->function_ids[number]) {
 		uint64_t name = function->name == TALLY_STRING_NONE
 					? 0
-					: tally_pack_string(packer, tally_strings_text(strings, function->name));
-		uint64_t object = tally_pack_string(packer, tally_strings_text(strings, function->object));
+					: tally_pack_string(
+						  packer,
+						  tally_strings_text(strings, function->name));
+		uint64_t object = tally_pack_string(packer,
+						    tally_strings_text(strings, function->object));
 		packer->strings.failed |= !object || (function->name != TALLY_STRING_NONE && !name);
 		tally_own_put_number(&packer->functions, function->kind);
 		tally_own_put_number(&packer->functions, name);
@@ -72,8 +75,11 @@ static void put_frames(struct tally_packer *packer, const struct tally_place_nam
 		const struct tally_place_frame *frame = &names->frames.items[name->first + i];
 		bool has_file = frame->file != TALLY_STRING_NONE;
 		tally_own_put_number(&packer->places, tally_pack_function(packer, frame->function));
-		tally_own_put_number(&packer->places,
-				     has_file ? tally_pack_string(packer, tally_strings_text(&names->strings, frame->file)) : 0);
+		tally_own_put_number(
+			&packer->places,
+			has_file ? tally_pack_string(
+					   packer, tally_strings_text(&names->strings, frame->file))
+				 : 0);
 		tally_own_put_number(&packer->places, frame->line);
 	}
 }
@@ -86,16 +92,19 @@ static void put_build_id(struct tally_packer *packer, uint32_t id)
 }
 
 /* What the places up to `count` have in common. */
-static void put_object(struct tally_packer *packer, const struct tally_known_place *first, size_t count)
+static void put_object(struct tally_packer *packer, const struct tally_known_place *first,
+		       size_t count)
 {
 	static const struct tally_mapped_file nothing;
 	uint32_t id = first->file;
 	bool is_kernel = id == TALLY_FILE_KERNEL;
-	const struct tally_mapped_file *file = is_kernel ? &nothing : &packer->names->tasks->files.items[id];
+	const struct tally_mapped_file *file = is_kernel ? &nothing
+							 : &packer->names->tasks->files.items[id];
 	struct tally_buffer *out = &packer->places;
 	uint64_t address = 0;
 	tally_own_put_number(out, is_kernel);
-	put_string(packer, is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(packer->names->tasks, id));
+	put_string(packer,
+		   is_kernel ? "[kernel.kallsyms]" : tally_tasks_path(packer->names->tasks, id));
 	tally_own_put_number(out, file->pid);
 	tally_own_put_number(out, file->major);
 	tally_own_put_number(out, file->minor);
@@ -124,10 +133,10 @@ static int by_file_and_address(const void *a_, const void *b_)
 	return (int)a->place->before - (int)b->place->before;
 }
 
-/* Where symbols could be looked at, or named the place.  What couldn't be looked at is left to who reads: the file may be
- * there then. */
-static bool is_known(struct tally_packer *packer, uint32_t file, const struct tally_place_name *name,
-		     const struct tally_place *place)
+/* Where symbols could be looked at, or named the place.  What couldn't be looked at is left to who
+ * reads: the file may be there then. */
+static bool is_known(struct tally_packer *packer, uint32_t file,
+		     const struct tally_place_name *name, const struct tally_place *place)
 {
 	const struct tally_names *names = packer->names;
 	const struct tally_place_frame *frame = &names->frames.items[name->first + name->count - 1];
@@ -138,7 +147,8 @@ static bool is_known(struct tally_packer *packer, uint32_t file, const struct ta
 	return table && table->symbols;
 }
 
-/* The kernel's places may have been in several of its mappings, or in none: they are one object's. */
+/* The kernel's places may have been in several of its mappings, or in none: they are one
+ * object's. */
 static void drop_doubles(struct tally_packer *packer)
 {
 	size_t kept = 0;
@@ -149,30 +159,35 @@ static void drop_doubles(struct tally_packer *packer)
 	packer->count = kept;
 }
 
-static void choose(struct tally_packer *packer, const struct tally_place_table *table, const struct tally_place_name *names)
+static void choose(struct tally_packer *packer, const struct tally_place_table *table,
+		   const struct tally_place_name *names)
 {
 	for (size_t i = 0; i < table->places.count; i++) {
 		const struct tally_place *place = &table->places.items[i];
 		uint32_t file = tally_names_file(packer->names, place);
 		packer->asked += file != TALLY_FILE_NONE;
 		if (file != TALLY_FILE_NONE && is_known(packer, file, &names[i], place))
-			packer->known[packer->count++] = (struct tally_known_place){ file, place, &names[i] };
+			packer->known[packer->count++] = (struct tally_known_place){ file, place,
+										     &names[i] };
 	}
 }
 
-static int choose_places(struct tally_packer *packer, const struct tally_profile *profile, const struct tally_place_table *others)
+static int choose_places(struct tally_packer *packer, const struct tally_profile *profile,
+			 const struct tally_place_table *others)
 {
 	const struct tally_place_table none = { 0 };
 	others = others ? others : &none;
 	size_t other_count = others->places.count;
 	packer->other_names = malloc((other_count + 1) * sizeof(*packer->other_names));
-	packer->known = malloc((profile->places.places.count + other_count + 1) * sizeof(*packer->known));
+	packer->known = malloc((profile->places.places.count + other_count + 1) *
+			       sizeof(*packer->known));
 	if (!packer->other_names || !packer->known ||
 	    tally_names_resolve(packer->names, others->places.items, other_count,
 				packer->other_names) < 0 ||
 	    tally_names_tell_apart(packer->names) < 0)
 		return -ENOMEM;
-	packer->function_ids = calloc(packer->names->functions.count + 1, sizeof(*packer->function_ids));
+	packer->function_ids = calloc(packer->names->functions.count + 1,
+				      sizeof(*packer->function_ids));
 	if (!packer->function_ids)
 		return -ENOMEM;
 	choose(packer, &profile->places, profile->names);
@@ -192,8 +207,8 @@ static void put_places(struct tally_packer *packer)
 	}
 }
 
-int tally_pack_names(struct tally_profile *profile, const struct tally_place_table *others, struct tally_buffer *out,
-		     size_t *places, size_t *known)
+int tally_pack_names(struct tally_profile *profile, const struct tally_place_table *others,
+		     struct tally_buffer *out, size_t *places, size_t *known)
 {
 	struct tally_packer packer = { .names = &profile->recording->names };
 	const struct tally_packed_stacks *stacks = profile->recording->stacks.noted;
@@ -206,9 +221,12 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 		tally_own_feature_begin(out);
 		if (code.length)
 			tally_own_feature_add(out, TALLY_OWN_CODE, code.bytes, code.length);
-		tally_own_feature_add(out, TALLY_OWN_STRINGS, packer.strings.bytes, packer.strings.length);
-		tally_own_feature_add(out, TALLY_OWN_FUNCTIONS, packer.functions.bytes, packer.functions.length);
-		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes, packer.places.length);
+		tally_own_feature_add(out, TALLY_OWN_STRINGS, packer.strings.bytes,
+				      packer.strings.length);
+		tally_own_feature_add(out, TALLY_OWN_FUNCTIONS, packer.functions.bytes,
+				      packer.functions.length);
+		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes,
+				      packer.places.length);
 		if (packer.sources.length)
 			tally_own_feature_add(out, TALLY_OWN_SOURCES, packer.sources.bytes,
 					      packer.sources.length);

@@ -27,7 +27,9 @@ uint64_t tally_pack_string(struct tally_packer *packer, const char *text);
 /* The id of a function of the names. */
 uint32_t tally_pack_function(struct tally_packer *packer, uint32_t number);
 
-/* Part 6: the code of the functions that most samples are in, as far as it is to be had here.  0 or -ENOMEM. */
-int tally_pack_code(struct tally_packer *packer, struct tally_profile *profile, struct tally_buffer *out);
+/* Part 6: the code of the functions that most samples are in, as far as it is to be had here.  0 or
+ * -ENOMEM. */
+int tally_pack_code(struct tally_packer *packer, struct tally_profile *profile,
+		    struct tally_buffer *out);
 
 #endif

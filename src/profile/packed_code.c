@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static const char *take_string(const struct tally_packed_names *names, struct tally_reader *reader)
 {
@@ -25,8 +25,8 @@ static uint32_t take_u32(struct tally_reader *reader)
 	return (uint32_t)value;
 }
 
-static int read_rows(const struct tally_packed_names *names, struct tally_reader *reader, struct tally_packed_codes *codes,
-		     struct tally_packed_code *code)
+static int read_rows(const struct tally_packed_names *names, struct tally_reader *reader,
+		     struct tally_packed_codes *codes, struct tally_packed_code *code)
 {
 	uint64_t offset = 0;
 	code->first_row = codes->rows.count;
@@ -46,8 +46,8 @@ static int read_rows(const struct tally_packed_names *names, struct tally_reader
 	return 0;
 }
 
-static int read_targets(const struct tally_packed_names *names, struct tally_reader *reader, struct tally_packed_codes *codes,
-			struct tally_packed_code *code)
+static int read_targets(const struct tally_packed_names *names, struct tally_reader *reader,
+			struct tally_packed_codes *codes, struct tally_packed_code *code)
 {
 	uint64_t address = 0;
 	code->first_target = codes->targets.count;
@@ -56,7 +56,8 @@ static int read_targets(const struct tally_packed_names *names, struct tally_rea
 		struct tally_packed_code_target target = { .address = address + step };
 		target.offset = tally_reader_uleb(reader);
 		target.name = take_string(names, reader);
-		if (reader->failed || !target.name || target.address < address || (!step && code->target_count))
+		if (reader->failed || !target.name || target.address < address ||
+		    (!step && code->target_count))
 			return -EBADMSG;
 		address = target.address;
 		if (tally_vector_push(&codes->targets, target) < 0)
@@ -66,10 +67,13 @@ static int read_targets(const struct tally_packed_names *names, struct tally_rea
 	return 0;
 }
 
-static int read_code(const struct tally_packed_names *names, struct tally_reader *reader, struct tally_packed_codes *codes)
+static int read_code(const struct tally_packed_names *names, struct tally_reader *reader,
+		     struct tally_packed_codes *codes)
 {
 	struct tally_packed_code code = { .function = take_u32(reader) };
-	const struct tally_packed_code *last = codes->codes.count ? &codes->codes.items[codes->codes.count - 1] : NULL;
+	const struct tally_packed_code *last = codes->codes.count
+						       ? &codes->codes.items[codes->codes.count - 1]
+						       : NULL;
 	code.start = tally_reader_uleb(reader);
 	uint64_t size = tally_reader_uleb(reader), shown = tally_reader_uleb(reader);
 	code.shown = shown & 1 ? ~(shown >> 1) : shown >> 1;
@@ -80,8 +84,8 @@ static int read_code(const struct tally_packed_names *names, struct tally_reader
 	code.bytes = size && size < UINT32_MAX ? tally_reader_bytes(reader, (size_t)size) : NULL;
 	code.size = (size_t)size;
 	code.main_file = take_string(names, reader);
-	if (reader->failed || !code.bytes || code.function >= names->functions.count || code.start + size < size ||
-	    (last && code.function <= last->function))
+	if (reader->failed || !code.bytes || code.function >= names->functions.count ||
+	    code.start + size < size || (last && code.function <= last->function))
 		return -EBADMSG;
 	int result = read_rows(names, reader, codes, &code);
 	if (!result)
@@ -91,8 +95,8 @@ static int read_code(const struct tally_packed_names *names, struct tally_reader
 	return !result && tally_vector_push(&codes->codes, code) < 0 ? -ENOMEM : result;
 }
 
-int tally_packed_codes_read(const void *section, size_t size, const struct tally_packed_names *names,
-			    struct tally_packed_codes **out)
+int tally_packed_codes_read(const void *section, size_t size,
+			    const struct tally_packed_names *names, struct tally_packed_codes **out)
 {
 	struct tally_packed_codes *codes = *out = calloc(1, sizeof(*codes));
 	struct tally_reader reader;
@@ -123,9 +127,10 @@ void tally_packed_codes_free(struct tally_packed_codes *codes)
 	free(codes);
 }
 
-/* ---- looking up ---------------------------------------------------------------------------------------- */
+/* ---- looking up ---------------------------------------------------------- */
 
-const struct tally_packed_code *tally_packed_code_find(const struct tally_packed_codes *codes, uint32_t function)
+const struct tally_packed_code *tally_packed_code_find(const struct tally_packed_codes *codes,
+						       uint32_t function)
 {
 	size_t low = 0, high = codes->codes.count;
 	while (low < high) {
@@ -142,10 +147,12 @@ const struct tally_packed_code *tally_packed_code_find(const struct tally_packed
 }
 
 const struct tally_packed_code_row *tally_packed_code_row(const struct tally_packed_codes *codes,
-							  const struct tally_packed_code *code, uint64_t offset)
+							  const struct tally_packed_code *code,
+							  uint64_t offset)
 {
 	size_t low = 0, high = code->row_count; /* the first behind it */
-	const struct tally_packed_code_row *rows = high ? codes->rows.items + code->first_row : NULL;
+	const struct tally_packed_code_row *rows = high ? codes->rows.items + code->first_row
+							: NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		if (rows[middle].offset <= offset)
@@ -156,11 +163,14 @@ const struct tally_packed_code_row *tally_packed_code_row(const struct tally_pac
 	return low && offset < code->size ? &rows[low - 1] : NULL;
 }
 
-const struct tally_packed_code_target *tally_packed_code_target(const struct tally_packed_codes *codes,
-								const struct tally_packed_code *code, uint64_t address)
+const struct tally_packed_code_target *tally_packed_code_target(
+	const struct tally_packed_codes *codes, const struct tally_packed_code *code,
+	uint64_t address)
 {
 	size_t low = 0, high = code->target_count;
-	const struct tally_packed_code_target *targets = high ? codes->targets.items + code->first_target : NULL;
+	const struct tally_packed_code_target *targets = high ? codes->targets.items +
+									 code->first_target
+							      : NULL;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		if (targets[middle].address == address)

@@ -1,6 +1,6 @@
-/* The machine code that a recording carries: of the functions that most samples are in, so that they can be annotated
- * where neither their program nor its source is.  docs/file-format.md has the layout (part 6).  Pure: bytes in, tables
- * out; the bytes are untrusted.  Not thread-safe.
+/* The machine code that a recording carries: of the functions that most samples are in, so that
+ * they can be annotated where neither their program nor its source is.  docs/file-format.md has the
+ * layout (part 6).  Pure: bytes in, tables out; the bytes are untrusted.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PACKED_CODE_H
 #define TALLY_PROFILE_PACKED_CODE_H
@@ -14,7 +14,8 @@ struct tally_packed_code_row {
 	uint32_t offset;
 	uint32_t line;       /* 0: not known */
 	const char *file;    /* NULL: not known */
-	const char *inlined; /* the function that was inlined there, mangled; NULL: it is the function's own */
+	/* the function that was inlined there, mangled; NULL: it is the function's own */
+	const char *inlined;
 };
 
 /* What lies at an address that the code refers to. */
@@ -40,24 +41,29 @@ struct tally_packed_codes {
 	struct tally_buffer text;
 	struct { struct tally_packed_code *items; size_t count, capacity; } codes; /* by function */
 	struct { struct tally_packed_code_row *items; size_t count, capacity; } rows;
-	struct { struct tally_packed_code_target *items; size_t count, capacity; } targets; /* of a code by address */
+	/* of a code by address */
+	struct { struct tally_packed_code_target *items; size_t count, capacity; } targets;
 };
 
-/* Part 6 of a section, whose strings and functions `names` has.  1; 0: there is none; -EBADMSG, -ENOTSUP, -ENOMEM.  `out` is to
- * be freed where it isn't NULL, before the names. */
-int tally_packed_codes_read(const void *section, size_t size, const struct tally_packed_names *names,
+/* Part 6 of a section, whose strings and functions `names` has.  1; 0: there is none; -EBADMSG,
+ * -ENOTSUP, -ENOMEM.  `out` is to be freed where it isn't NULL, before the names. */
+int tally_packed_codes_read(const void *section, size_t size,
+			    const struct tally_packed_names *names,
 			    struct tally_packed_codes **out);
 void tally_packed_codes_free(struct tally_packed_codes *codes); /* NULL is fine */
 
 /* The function's; NULL: it isn't there. */
-const struct tally_packed_code *tally_packed_code_find(const struct tally_packed_codes *codes, uint32_t function);
+const struct tally_packed_code *tally_packed_code_find(const struct tally_packed_codes *codes,
+						       uint32_t function);
 
 /* Of a byte of the code; NULL: nothing is told. */
 const struct tally_packed_code_row *tally_packed_code_row(const struct tally_packed_codes *codes,
-							  const struct tally_packed_code *code, uint64_t offset);
+							  const struct tally_packed_code *code,
+							  uint64_t offset);
 
 /* NULL: nothing is told of the address. */
-const struct tally_packed_code_target *tally_packed_code_target(const struct tally_packed_codes *codes,
-								const struct tally_packed_code *code, uint64_t address);
+const struct tally_packed_code_target *tally_packed_code_target(
+	const struct tally_packed_codes *codes, const struct tally_packed_code *code,
+	uint64_t address);
 
 #endif

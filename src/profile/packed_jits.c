@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
-static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks, const struct tally_jit *jit)
+static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks,
+		     const struct tally_jit *jit)
 {
 	const struct tally_mapped_file *file = &tasks->files.items[jit->file];
 	const struct tally_jit_dump *dump = jit->dump;
@@ -57,15 +58,18 @@ void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffe
 	tally_buffer_release(&out);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static int read_functions(struct tally_reader *reader, struct tally_jit_dump *dump)
 {
 	uint64_t end = 0;
 	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
 		uint64_t gap = tally_reader_uleb(reader), size = tally_reader_uleb(reader);
-		struct tally_jit_function function = { .name = "[unknown]", .base = end + gap, .size = size };
-		if (reader->failed || !size || function.base < end || size > UINT64_MAX - function.base)
+		struct tally_jit_function function = { .name = "[unknown]",
+						       .base = end + gap,
+						       .size = size };
+		if (reader->failed || !size || function.base < end ||
+		    size > UINT64_MAX - function.base)
 			return -EBADMSG;
 		end = function.base + size;
 		if (tally_vector_push(&dump->functions, function) < 0)
@@ -78,23 +82,26 @@ static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump)
 {
 	struct tally_jit_place place = { 0 };
 	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
-		uint64_t step = tally_reader_uleb(reader), move = tally_reader_uleb(reader), function = tally_reader_uleb(reader);
-		if (reader->failed || function >= dump->functions.count || step > UINT64_MAX - place.time_ns)
+		uint64_t step = tally_reader_uleb(reader), move = tally_reader_uleb(reader),
+			 function = tally_reader_uleb(reader);
+		if (reader->failed || function >= dump->functions.count ||
+		    step > UINT64_MAX - place.time_ns)
 			return -EBADMSG;
 		place.time_ns += step;
 		place.address += move & 1 ? ~(move >> 1) : move >> 1;
 		place.function = (uint32_t)function;
 		if (place.address > UINT64_MAX - dump->functions.items[function].size)
 			return -EBADMSG;
-		if (dump->places.count == UINT32_MAX - 1 || tally_vector_push(&dump->places, place) < 0)
+		if (dump->places.count == UINT32_MAX - 1 ||
+		    tally_vector_push(&dump->places, place) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* The next dump of the part; *is_wanted: it is the file's. */
-static int read_dump(struct tally_reader *reader, const struct tally_mapped_file *file, const char *path,
-		     struct tally_jit_dump **out, bool *is_wanted)
+static int read_dump(struct tally_reader *reader, const struct tally_mapped_file *file,
+		     const char *path, struct tally_jit_dump **out, bool *is_wanted)
 {
 	struct tally_jit_dump *dump = *out = calloc(1, sizeof(*dump));
 	if (!dump)
@@ -104,16 +111,19 @@ static int read_dump(struct tally_reader *reader, const struct tally_mapped_file
 	dump->has_cycle_times = tally_reader_uleb(reader) & 1;
 	if (reader->failed)
 		return -EBADMSG;
-	*is_wanted = !strcmp(name, path) && inode == file->inode && generation == file->inode_generation;
+	*is_wanted = !strcmp(name, path) && inode == file->inode &&
+		     generation == file->inode_generation;
 	int result = read_functions(reader, dump);
 	return result ? result : read_places(reader, dump);
 }
 
-static int find_dump(struct tally_reader *reader, const struct tally_tasks *tasks, uint32_t file, struct tally_jit_dump **out)
+static int find_dump(struct tally_reader *reader, const struct tally_tasks *tasks, uint32_t file,
+		     struct tally_jit_dump **out)
 {
 	while (tally_reader_left(reader)) {
 		bool is_wanted = false;
-		int result = read_dump(reader, &tasks->files.items[file], tally_tasks_path(tasks, file), out, &is_wanted);
+		int result = read_dump(reader, &tasks->files.items[file],
+				       tally_tasks_path(tasks, file), out, &is_wanted);
 		if (!result && is_wanted)
 			(*out)->index = tally_jit_index_new(*out);
 		if (!result && is_wanted)
@@ -126,8 +136,8 @@ static int find_dump(struct tally_reader *reader, const struct tally_tasks *task
 	return 0;
 }
 
-int tally_packed_jits_read(const void *section, size_t size, const struct tally_tasks *tasks, uint32_t file,
-			   struct tally_jit_dump **out)
+int tally_packed_jits_read(const void *section, size_t size, const struct tally_tasks *tasks,
+			   uint32_t file, struct tally_jit_dump **out)
 {
 	struct tally_buffer part = { 0 };
 	struct tally_reader reader;

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Objects that hash alike, beyond which they are given up: what somebody made so must not take forever. */
+/* Objects that hash alike, beyond which they are given up: what somebody made so must not take
+ * forever. */
 enum { ALIKE_MAX = 64 };
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static int read_strings(struct tally_packed_names *packed)
 {
@@ -37,7 +38,8 @@ static const char *take_string(const struct tally_packed_names *packed, struct t
 }
 
 /* 0 stands for none. */
-static const char *take_optional_string(const struct tally_packed_names *packed, struct tally_reader *reader)
+static const char *take_optional_string(const struct tally_packed_names *packed,
+					struct tally_reader *reader)
 {
 	uint64_t id = tally_reader_uleb(reader);
 	if (id > packed->strings.count)
@@ -58,7 +60,8 @@ static int read_functions(struct tally_packed_names *packed, struct tally_reader
 	while (tally_reader_left(reader)) {
 		struct tally_packed_function function = { .known = UINT32_MAX };
 		uint64_t kind = tally_reader_uleb(reader);
-		function.kind = kind < TALLY_FRAME_KINDS ? (enum tally_frame_kind)kind : TALLY_FRAME_PROGRAM;
+		function.kind = kind < TALLY_FRAME_KINDS ? (enum tally_frame_kind)kind
+							 : TALLY_FRAME_PROGRAM;
 		function.name = take_optional_string(packed, reader);
 		function.object = take_string(packed, reader);
 		function.start = tally_reader_uleb(reader) - 1;
@@ -70,7 +73,8 @@ static int read_functions(struct tally_packed_names *packed, struct tally_reader
 	return packed->functions.count < UINT32_MAX ? 0 : -EBADMSG;
 }
 
-static int read_frames(struct tally_packed_names *packed, struct tally_reader *reader, uint64_t count)
+static int read_frames(struct tally_packed_names *packed, struct tally_reader *reader,
+		       uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++) {
 		struct tally_packed_frame frame = { .function = take_u32(reader) };
@@ -85,20 +89,22 @@ static int read_frames(struct tally_packed_names *packed, struct tally_reader *r
 }
 
 /* Places are in order of address and `before`, none twice: what is looked for by halves must be. */
-static int read_places(struct tally_packed_names *packed, struct tally_reader *reader, uint64_t count)
+static int read_places(struct tally_packed_names *packed, struct tally_reader *reader,
+		       uint64_t count)
 {
 	uint64_t address = 0;
 	int result = 0;
 	for (uint64_t i = 0; !result && i < count; i++) {
 		struct tally_packed_place place = { .first = (uint32_t)packed->frames.count };
 		uint64_t delta = tally_reader_uleb(reader), shape = tally_reader_uleb(reader);
-		const struct tally_packed_place *last = i ? &packed->places.items[packed->places.count - 1] : NULL;
+		const struct tally_packed_place *last =
+			i ? &packed->places.items[packed->places.count - 1] : NULL;
 		place.offset = tally_reader_uleb(reader);
 		place.before = shape & 1;
 		place.count = (uint32_t)(shape >> 1) + 1;
 		place.address = address + delta;
-		if (reader->failed || shape >> 1 >= tally_reader_left(reader) || place.address < address ||
-		    (last && !delta && place.before <= last->before))
+		if (reader->failed || shape >> 1 >= tally_reader_left(reader) ||
+		    place.address < address || (last && !delta && place.before <= last->before))
 			return -EBADMSG;
 		address = place.address;
 		result = read_frames(packed, reader, place.count);
@@ -117,9 +123,11 @@ static uint64_t hash_text(const char *text)
 }
 
 /* Objects that agree in this are told apart by the rest. */
-static uint64_t object_key(const char *path, uint32_t pid, uint64_t inode, uint64_t inode_generation)
+static uint64_t object_key(const char *path, uint32_t pid, uint64_t inode,
+			   uint64_t inode_generation)
 {
-	return tally_hash64(hash_text(path) ^ tally_hash64(inode) ^ tally_hash64(inode_generation + 1) ^ pid);
+	return tally_hash64(hash_text(path) ^ tally_hash64(inode) ^
+			    tally_hash64(inode_generation + 1) ^ pid);
 }
 
 static int index_object(struct tally_packed_names *packed, uint32_t number)
@@ -130,7 +138,8 @@ static int index_object(struct tally_packed_names *packed, uint32_t number)
 		packed->kernel = number;
 		return 0;
 	}
-	uint64_t key = object_key(object->path, object->pid, object->inode, object->inode_generation);
+	uint64_t key = object_key(object->path, object->pid, object->inode,
+				  object->inode_generation);
 	for (unsigned tries = 0; !added && tries < ALIKE_MAX; tries++) {
 		uint64_t *slot = tally_map_put(&packed->object_index, key + tries, &added);
 		if (!slot)
@@ -152,7 +161,9 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	object.inode = tally_reader_uleb(reader);
 	object.inode_generation = tally_reader_uleb(reader);
 	uint64_t size = tally_reader_uleb(reader);
-	const void *id = size <= sizeof(object.build_id.bytes) ? tally_reader_bytes(reader, (size_t)size) : NULL;
+	const void *id = size <= sizeof(object.build_id.bytes)
+				 ? tally_reader_bytes(reader, (size_t)size)
+				 : NULL;
 	uint64_t count = tally_reader_uleb(reader);
 	if (reader->failed || !id || count > tally_reader_left(reader))
 		return -EBADMSG;
@@ -184,7 +195,8 @@ static int read_sources(struct tally_packed_names *packed, const void *section, 
 	return 0;
 }
 
-static int read_part(struct tally_packed_names *packed, const void *section, size_t size, enum tally_own_part part)
+static int read_part(struct tally_packed_names *packed, const void *section, size_t size,
+		     enum tally_own_part part)
 {
 	struct tally_reader reader;
 	tally_buffer_clear(&packed->scratch);
@@ -240,19 +252,22 @@ void tally_packed_names_free(struct tally_packed_names *packed)
 	free(packed);
 }
 
-/* ---- looking up ---------------------------------------------------------------------------------------- */
+/* ---- looking up ---------------------------------------------------------- */
 
-static bool is_object_of(const struct tally_packed_object *object, const struct tally_mapped_file *file, const char *path)
+static bool is_object_of(const struct tally_packed_object *object,
+			 const struct tally_mapped_file *file, const char *path)
 {
 	bool ids_differ = object->build_id.size && file->build_id.size &&
 			  !tally_build_id_equal(&object->build_id, &file->build_id);
-	return object->pid == file->pid && object->inode == file->inode && object->major == file->major &&
-	       object->minor == file->minor && object->inode_generation == file->inode_generation && !ids_differ &&
+	return object->pid == file->pid && object->inode == file->inode &&
+	       object->major == file->major && object->minor == file->minor &&
+	       object->inode_generation == file->inode_generation && !ids_differ &&
 	       !strcmp(object->path, path);
 }
 
 /* Its number, or UINT32_MAX. */
-static uint32_t find_object(const struct tally_packed_names *packed, const struct tally_tasks *tasks, uint32_t id)
+static uint32_t find_object(const struct tally_packed_names *packed,
+			    const struct tally_tasks *tasks, uint32_t id)
 {
 	const struct tally_mapped_file *file = &tasks->files.items[id];
 	const char *path = tally_tasks_path(tasks, id);
@@ -264,7 +279,8 @@ static uint32_t find_object(const struct tally_packed_names *packed, const struc
 	return UINT32_MAX;
 }
 
-static uint32_t object_of(struct tally_packed_names *packed, const struct tally_tasks *tasks, uint32_t file)
+static uint32_t object_of(struct tally_packed_names *packed, const struct tally_tasks *tasks,
+			  uint32_t file)
 {
 	if (file == TALLY_FILE_KERNEL)
 		return packed->kernel;
@@ -281,18 +297,22 @@ static uint32_t object_of(struct tally_packed_names *packed, const struct tally_
 	return *known == UINT32_MAX ? UINT32_MAX : *known - 1;
 }
 
-const struct tally_packed_object *tally_packed_names_object(struct tally_packed_names *packed, const struct tally_tasks *tasks,
+const struct tally_packed_object *tally_packed_names_object(struct tally_packed_names *packed,
+							    const struct tally_tasks *tasks,
 							    uint32_t file)
 {
 	uint32_t number = object_of(packed, tasks, file);
 	return number == UINT32_MAX ? NULL : &packed->objects.items[number];
 }
 
-const struct tally_packed_place *tally_packed_names_find(struct tally_packed_names *packed, const struct tally_tasks *tasks,
-							 uint32_t file, const struct tally_place *place)
+const struct tally_packed_place *tally_packed_names_find(struct tally_packed_names *packed,
+							 const struct tally_tasks *tasks,
+							 uint32_t file,
+							 const struct tally_place *place)
 {
 	const struct tally_packed_object *object = tally_packed_names_object(packed, tasks, file);
-	const struct tally_packed_place *places = object ? packed->places.items + object->first : NULL;
+	const struct tally_packed_place *places = object ? packed->places.items + object->first
+							 : NULL;
 	size_t low = 0, high = object ? object->count : 0;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

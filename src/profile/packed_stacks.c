@@ -10,48 +10,59 @@
 
 enum { FRAMES_MAX = 1 << 16 }; /* of a chain */
 
-bool tally_packed_stacks_at(const struct tally_packed_stacks *stacks, uint64_t sample, struct tally_unwound_stack *out,
-			    struct tally_packed_need *need)
+bool tally_packed_stacks_at(const struct tally_packed_stacks *stacks, uint64_t sample,
+			    struct tally_unwound_stack *out, struct tally_packed_need *need)
 {
 	if (sample >= stacks->samples.count)
 		return false;
 	uint32_t number = stacks->samples.items[sample];
 	*out = (struct tally_unwound_stack){ 0 };
-	*need = sample < stacks->needs.count ? stacks->needs.items[sample] : (struct tally_packed_need){ 0 };
+	*need = sample < stacks->needs.count ? stacks->needs.items[sample]
+					     : (struct tally_packed_need){ 0 };
 	if (number) {
 		const struct tally_packed_chain *chain = &stacks->chains.items[number - 1];
-		*out = (struct tally_unwound_stack){ stacks->addresses.items + chain->first, stacks->is_exact.items + chain->first,
-						    chain->count, chain->is_cut, chain->is_complete };
+		*out = (struct tally_unwound_stack){ stacks->addresses.items + chain->first,
+						     stacks->is_exact.items + chain->first,
+						     chain->count, chain->is_cut,
+						     chain->is_complete };
 	}
 	return true;
 }
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- making -------------------------------------------------------------- */
 
 static uint64_t hash_stack(const struct tally_unwound_stack *stack)
 {
-	uint64_t hash = (uint64_t)stack->count << 2 | (uint64_t)stack->is_cut << 1 | stack->is_complete;
+	uint64_t hash = (uint64_t)stack->count << 2 | (uint64_t)stack->is_cut << 1 |
+			stack->is_complete;
 	for (uint32_t i = 0; i < stack->count; i++)
 		hash = tally_hash64(hash ^ (stack->addresses[i] << 1 | stack->is_exact[i])) + i;
 	return hash;
 }
 
-static bool is_equal(const struct tally_packed_stacks *stacks, const struct tally_packed_chain *chain,
+static bool is_equal(const struct tally_packed_stacks *stacks,
+		     const struct tally_packed_chain *chain,
 		     const struct tally_unwound_stack *stack)
 {
-	return chain->count == stack->count && chain->is_cut == stack->is_cut && chain->is_complete == stack->is_complete &&
-	       !memcmp(stacks->addresses.items + chain->first, stack->addresses, stack->count * sizeof(*stack->addresses)) &&
-	       !memcmp(stacks->is_exact.items + chain->first, stack->is_exact, stack->count * sizeof(*stack->is_exact));
+	return chain->count == stack->count && chain->is_cut == stack->is_cut &&
+	       chain->is_complete == stack->is_complete &&
+	       !memcmp(stacks->addresses.items + chain->first, stack->addresses,
+		       stack->count * sizeof(*stack->addresses)) &&
+	       !memcmp(stacks->is_exact.items + chain->first, stack->is_exact,
+		       stack->count * sizeof(*stack->is_exact));
 }
 
 static int add_chain(struct tally_packed_stacks *stacks, const struct tally_unwound_stack *stack)
 {
-	struct tally_packed_chain chain = { stacks->addresses.count, stack->count, stack->is_cut, stack->is_complete };
+	struct tally_packed_chain chain = { stacks->addresses.count, stack->count, stack->is_cut,
+					    stack->is_complete };
 	if (tally_vector_reserve(&stacks->addresses, chain.first + stack->count) < 0 ||
 	    tally_vector_reserve(&stacks->is_exact, chain.first + stack->count) < 0)
 		return -ENOMEM;
-	memcpy(stacks->addresses.items + chain.first, stack->addresses, stack->count * sizeof(*stack->addresses));
-	memcpy(stacks->is_exact.items + chain.first, stack->is_exact, stack->count * sizeof(*stack->is_exact));
+	memcpy(stacks->addresses.items + chain.first, stack->addresses,
+	       stack->count * sizeof(*stack->addresses));
+	memcpy(stacks->is_exact.items + chain.first, stack->is_exact,
+	       stack->count * sizeof(*stack->is_exact));
 	stacks->addresses.count = stacks->is_exact.count = chain.first + stack->count;
 	return tally_vector_push(&stacks->chains, chain);
 }
@@ -69,11 +80,13 @@ static uint32_t intern(struct tally_packed_stacks *stacks, const struct tally_un
 		if (!added)
 			continue;
 		*number = stacks->chains.count;
-		return *number < UINT32_MAX - 1 && !add_chain(stacks, stack) ? (uint32_t)*number + 1 : 0;
+		return *number < UINT32_MAX - 1 && !add_chain(stacks, stack) ? (uint32_t)*number + 1
+									     : 0;
 	}
 }
 
-static int put_sample(struct tally_packed_stacks *stacks, uint64_t sample, uint32_t number, struct tally_packed_need need)
+static int put_sample(struct tally_packed_stacks *stacks, uint64_t sample, uint32_t number,
+		      struct tally_packed_need need)
 {
 	while (stacks->samples.count <= sample)
 		if (tally_vector_push(&stacks->samples, 0) < 0)
@@ -88,23 +101,27 @@ static int put_sample(struct tally_packed_stacks *stacks, uint64_t sample, uint3
 	return 0;
 }
 
-int tally_packed_stacks_note(struct tally_packed_stacks *stacks, uint64_t sample, const struct tally_unwound_stack *stack,
-			     struct tally_packed_need need)
+int tally_packed_stacks_note(struct tally_packed_stacks *stacks, uint64_t sample,
+			     const struct tally_unwound_stack *stack, struct tally_packed_need need)
 {
 	uint32_t number = stack->count ? intern(stacks, stack) : 0;
 	return stack->count && !number ? -ENOMEM : put_sample(stacks, sample, number, need);
 }
 
-void tally_packed_stacks_write(const struct tally_packed_stacks *stacks, struct tally_buffer *section)
+void tally_packed_stacks_write(const struct tally_packed_stacks *stacks,
+			       struct tally_buffer *section)
 {
 	struct tally_buffer out = { 0 };
 	tally_own_put_number(&out, stacks->chains.count);
 	for (size_t i = 0; i < stacks->chains.count; i++) {
 		const struct tally_packed_chain *chain = &stacks->chains.items[i];
 		uint64_t last = 0;
-		tally_own_put_number(&out, (uint64_t)chain->count << 2 | (uint64_t)chain->is_cut << 1 | chain->is_complete);
+		tally_own_put_number(&out, (uint64_t)chain->count << 2 |
+						   (uint64_t)chain->is_cut << 1 |
+						   chain->is_complete);
 		for (uint32_t frame = 0; frame < chain->count; frame++) {
-			uint64_t address = stacks->addresses.items[chain->first + frame], step = address - last;
+			uint64_t address = stacks->addresses.items[chain->first + frame],
+				 step = address - last;
 			tally_own_put_number(&out, stacks->is_exact.items[chain->first + frame]);
 			tally_own_put_number(&out, step >> 63 ? ~(step << 1) : step << 1);
 			last = address;
@@ -123,12 +140,13 @@ void tally_packed_stacks_write(const struct tally_packed_stacks *stacks, struct 
 	tally_buffer_release(&out);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static int read_chain(struct tally_packed_stacks *stacks, struct tally_reader *reader)
 {
 	uint64_t shape = tally_reader_uleb(reader), last = 0;
-	struct tally_packed_chain chain = { stacks->addresses.count, (uint32_t)(shape >> 2), shape >> 1 & 1, shape & 1 };
+	struct tally_packed_chain chain = { stacks->addresses.count, (uint32_t)(shape >> 2),
+					    shape >> 1 & 1, shape & 1 };
 	if (reader->failed || shape >> 2 > FRAMES_MAX)
 		return -EBADMSG;
 	for (uint32_t frame = 0; frame < chain.count; frame++) {
@@ -137,7 +155,8 @@ static int read_chain(struct tally_packed_stacks *stacks, struct tally_reader *r
 		last += step & 1 ? ~(step >> 1) : step >> 1;
 		if (reader->failed)
 			return -EBADMSG;
-		if (tally_vector_push(&stacks->addresses, last) < 0 || tally_vector_push(&stacks->is_exact, is_exact) < 0)
+		if (tally_vector_push(&stacks->addresses, last) < 0 ||
+		    tally_vector_push(&stacks->is_exact, is_exact) < 0)
 			return -ENOMEM;
 	}
 	return tally_vector_push(&stacks->chains, chain);

@@ -1,8 +1,8 @@
-/* The chains of samples that carry a copy of their stack, as the recording has them (docs/file-format.md): unwound where the
- * programs were, so that they need not be there again.
+/* The chains of samples that carry a copy of their stack, as the recording has them
+ * (docs/file-format.md): unwound where the programs were, so that they need not be there again.
  *
- * Samples with a copy are counted from 0 in the order of time.  Made while a recording is read, or read from one.  The bytes
- * are untrusted.  Not thread-safe.
+ * Samples with a copy are counted from 0 in the order of time.  Made while a recording is read, or
+ * read from one.  The bytes are untrusted.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PACKED_STACKS_H
 #define TALLY_PROFILE_PACKED_STACKS_H
@@ -40,24 +40,27 @@ struct tally_packed_stacks {
 	struct { bool *items; size_t count, capacity; } is_exact;
 	struct { struct tally_packed_chain *items; size_t count, capacity; } chains;
 	struct { uint32_t *items; size_t count, capacity; } samples; /* chain + 1; 0: none */
-	struct { struct tally_packed_need *items; size_t count, capacity; } needs; /* by sample, where any is cut */
+	/* by sample, where any is cut */
+	struct { struct tally_packed_need *items; size_t count, capacity; } needs;
 	struct tally_map index; /* hash of a chain → its number */
 };
 
-/* Reads them from tally's own section.  1; 0 where there are none; -EBADMSG, -ENOTSUP, -ENOMEM.  `out` is to be freed where it
- * isn't NULL. */
+/* Reads them from tally's own section.  1; 0 where there are none; -EBADMSG, -ENOTSUP, -ENOMEM.
+ * `out` is to be freed where it isn't NULL. */
 int tally_packed_stacks_read(const void *section, size_t size, struct tally_packed_stacks **out);
 void tally_packed_stacks_free(struct tally_packed_stacks *stacks); /* NULL is fine */
 
 /* The stack of a sample; false where nothing is said of it.  Valid until another is noted. */
-bool tally_packed_stacks_at(const struct tally_packed_stacks *stacks, uint64_t sample, struct tally_unwound_stack *out,
-			    struct tally_packed_need *need);
+bool tally_packed_stacks_at(const struct tally_packed_stacks *stacks, uint64_t sample,
+			    struct tally_unwound_stack *out, struct tally_packed_need *need);
 
 /* Notes the stack of a sample; those before it that were not noted have none.  0 or -ENOMEM. */
-int tally_packed_stacks_note(struct tally_packed_stacks *stacks, uint64_t sample, const struct tally_unwound_stack *stack,
+int tally_packed_stacks_note(struct tally_packed_stacks *stacks, uint64_t sample,
+			     const struct tally_unwound_stack *stack,
 			     struct tally_packed_need need);
 
 /* Adds them to a section; failure sticks in it. */
-void tally_packed_stacks_write(const struct tally_packed_stacks *stacks, struct tally_buffer *section);
+void tally_packed_stacks_write(const struct tally_packed_stacks *stacks,
+			       struct tally_buffer *section);
 
 #endif

@@ -31,11 +31,14 @@ struct tally_symbols *tally_perf_map_load(struct tally_names *names, uint32_t pi
 	struct tally_buffer text = { .maximum = PERF_MAP_BYTES_MAX };
 	struct tally_symbols *symbols = NULL;
 	size_t skipped = 0;
-	int found = names->perf_maps ? tally_perf_maps_text(names->perf_maps, pid, &text, PERF_MAP_BYTES_MAX) : 0;
+	int found = names->perf_maps
+			    ? tally_perf_maps_text(names->perf_maps, pid, &text, PERF_MAP_BYTES_MAX)
+			    : 0;
 	if (!found)
 		found = read_where_it_lies(names, pid, &text);
 	if (found > 0 && !text.failed &&
-	    tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped, &symbols, NULL) < 0)
+	    tally_symbols_from_perf_map(text.bytes ? text.bytes : "", text.length, &skipped,
+					&symbols, NULL) < 0)
 		symbols = NULL;
 	names->gaps.map_lines_skipped += skipped;
 	tally_buffer_release(&text);

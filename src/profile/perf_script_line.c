@@ -3,10 +3,11 @@
  *     V8 Worker 24636/25607 [000] 94564.109216:     100 cycles:u: <frames, or one frame, or a tracepoint's text>
  *     	    7f32bb36c1f8 std::map<int, (anonymous namespace)::T>::find(int const&)+0x18 (/usr/lib/libx.so.1)
  *
- * Which fields are there depends on `-F`, nothing is quoted, and commands, symbols and paths hold blanks, digits,
- * colons and parentheses.  So a header is found by its least ambiguous part: the leftmost number that is followed
- * by "[cpu]" and a time "digits.digits:"; only where no place in the line has that, the leftmost number followed by
- * "[period] event:" or by nothing.  A frame is read from its end: the object is what the last fitting parenthesis holds.
+ * Which fields are there depends on `-F`, nothing is quoted, and commands, symbols and paths hold
+ * blanks, digits, colons and parentheses.  So a header is found by its least ambiguous part: the
+ * leftmost number that is followed by "[cpu]" and a time "digits.digits:"; only where no place in
+ * the line has that, the leftmost number followed by "[period] event:" or by nothing.  A frame is
+ * read from its end: the object is what the last fitting parenthesis holds.
  */
 #include "profile/perf_script_line.h"
 
@@ -133,7 +134,8 @@ static void take_period(struct cursor *cursor, struct tally_script_header *heade
 	if (!take_number(&ahead, &period) || !at_blank_or_end(&ahead))
 		return;
 	skip_blanks(&ahead);
-	/* "3595.1: 4004 main": an address, as no event follows; but "-F period" alone ends the line. */
+	/* "3595.1: 4004 main": an address, as no event follows; but "-F period" alone ends the
+	 * line. */
 	struct tally_text_piece event;
 	struct cursor behind = ahead;
 	if (ahead.at < ahead.end && !take_event(&behind, &event))
@@ -207,8 +209,8 @@ static bool is_balanced(const char *at, const char *end)
 	return depth == 0;
 }
 
-/* The " (" before the object's name in "symbol+0x12 (object)": behind an offset; else before a path or a bracket;
- * else the last one that leaves balanced parentheses. */
+/* The " (" before the object's name in "symbol+0x12 (object)": behind an offset; else before a path
+ * or a bracket; else the last one that leaves balanced parentheses. */
 static const char *object_start(const char *start, const char *end)
 {
 	const char *by_path = NULL, *by_balance = NULL;
@@ -254,7 +256,8 @@ bool tally_script_frame_parse(const char *line, size_t length, struct tally_scri
 	skip_blanks(&cursor);
 	const char *start = cursor.at, *end = cursor.end;
 	if (end > start && end[-1] == ')') {
-		/* One back, so that an object without a symbol, "ip (object)", has its blank too. */
+		/* One back, so that an object without a symbol, "ip (object)", has its blank
+		 * too. */
 		const char *open = object_start(start > line ? start - 1 : start, end);
 		if (open) {
 			frame->object = piece_of(open + 1, end - 1);

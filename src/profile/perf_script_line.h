@@ -1,4 +1,5 @@
-/* One line of `perf script` text: a sample's header, or a frame of its call chain.  For perf_script_text.c. */
+/* One line of `perf script` text: a sample's header, or a frame of its call chain.  For
+ * perf_script_text.c. */
 #ifndef TALLY_PROFILE_PERF_SCRIPT_LINE_H
 #define TALLY_PROFILE_PERF_SCRIPT_LINE_H
 
@@ -17,11 +18,13 @@ struct tally_script_header {
 	uint32_t pid, tid;                   /* 0 when not known; a lone number is the thread's */
 	bool has_time, has_period;
 	uint64_t period;
-	struct tally_text_piece rest; /* behind the event's colon: a tracepoint's text, or the one frame there is */
+	/* behind the event's colon: a tracepoint's text, or the one frame there is */
+	struct tally_text_piece rest;
 };
 
 struct tally_script_frame {
-	struct tally_text_piece symbol; /* without "+0x…"; "[unknown]" and nothing at all are empty */
+	struct tally_text_piece
+		symbol; /* without "+0x…"; "[unknown]" and nothing at all are empty */
 	struct tally_text_piece object; /* empty when not known */
 	bool inlined;
 };

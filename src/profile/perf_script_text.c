@@ -1,5 +1,5 @@
-/* `perf script` text → stacks: headers open a sample, frames below it (leaf first) fill it, a blank line or the next
- * header ends it.  perf_script_line.c takes the lines apart.
+/* `perf script` text → stacks: headers open a sample, frames below it (leaf first) fill it, a blank
+ * line or the next header ends it.  perf_script_line.c takes the lines apart.
  */
 #include "profile/perf_script_line.h"
 #include "profile/stacks.h"
@@ -44,19 +44,21 @@ static int end_sample(struct script_reader *reader)
 		reader->frames.items[j] = swap;
 	}
 	if (reader->is_open)
-		status = tally_stacks_add(reader->stacks, reader->thread, reader->frames.items, reader->frames.count,
-					  reader->weight, 1);
+		status = tally_stacks_add(reader->stacks, reader->thread, reader->frames.items,
+					  reader->frames.count, reader->weight, 1);
 	reader->is_open = reader->is_left_out = false;
 	return status;
 }
 
-static int push_frame(struct script_reader *reader, const char *name, const char *object, enum tally_frame_kind kind)
+static int push_frame(struct script_reader *reader, const char *name, const char *object,
+		      enum tally_frame_kind kind)
 {
 	uint32_t id = tally_stacks_frame(reader->stacks, name, object, kind);
 	return id == UINT32_MAX ? -ENOMEM : tally_vector_push(&reader->frames, id);
 }
 
-/* Java agents name inlined code in the one symbol, "outer->inner->innermost"; C++'s "operator->" is not that. */
+/* Java agents name inlined code in the one symbol, "outer->inner->innermost"; C++'s "operator->" is
+ * not that. */
 static int push_jit_frames(struct script_reader *reader, char *name, const char *object)
 {
 	char *arrow;
@@ -76,7 +78,8 @@ static int add_frame(struct script_reader *reader, const struct tally_script_fra
 	const char *name = text_of(&reader->name, frame->symbol);
 	if (!object || !name)
 		return -ENOMEM;
-	enum tally_frame_kind kind = frame->inlined ? TALLY_FRAME_INLINED : tally_frame_kind_of_object(object);
+	enum tally_frame_kind kind = frame->inlined ? TALLY_FRAME_INLINED
+						    : tally_frame_kind_of_object(object);
 	if (!*name) {
 		const char *base = *object ? tally_object_basename(object) : "unknown";
 		bool bracketed = *base == '[';
@@ -90,7 +93,8 @@ static int add_frame(struct script_reader *reader, const struct tally_script_fra
 	return push_frame(reader, name, object, kind);
 }
 
-/* Whether the event's name is the one asked for: "cycles" also stands for "cycles:u", not for "cycles:foo". */
+/* Whether the event's name is the one asked for: "cycles" also stands for "cycles:u", not for
+ * "cycles:foo". */
 static bool is_event(const char *wanted, struct tally_text_piece event)
 {
 	size_t length = strlen(wanted);
@@ -98,13 +102,15 @@ static bool is_event(const char *wanted, struct tally_text_piece event)
 		return false;
 	if (event.length == length)
 		return true;
-	return event.at[length] == ':' && strspn(event.at + length + 1, "ukhIGHpPSDWeb") >= event.length - length - 1;
+	return event.at[length] == ':' &&
+	       strspn(event.at + length + 1, "ukhIGHpPSDWeb") >= event.length - length - 1;
 }
 
 static bool is_tracepoint(struct tally_text_piece event)
 {
 	const char *colon = event.length ? memchr(event.at, ':', event.length) : NULL;
-	return colon && strspn(colon + 1, "ukhIGHpPSDWeb") < event.length - (size_t)(colon + 1 - event.at);
+	return colon &&
+	       strspn(colon + 1, "ukhIGHpPSDWeb") < event.length - (size_t)(colon + 1 - event.at);
 }
 
 static void keep_name(char *out, size_t size, struct tally_text_piece event)
@@ -140,14 +146,16 @@ static int begin_sample(struct script_reader *reader, const struct tally_script_
 	struct tally_script_frame frame;
 	int status = end_sample(reader);
 	/* perf script --show-mmap-events and its like. */
-	if (status < 0 || begins(header->rest, "PERF_RECORD_") || begins(header->event, "PERF_RECORD_"))
+	if (status < 0 || begins(header->rest, "PERF_RECORD_") ||
+	    begins(header->event, "PERF_RECORD_"))
 		return status;
 	if (!choose_event(reader, header->event)) {
 		reader->is_left_out = true;
 		return 0;
 	}
 	const char *comm = text_of(&reader->comm, header->comm);
-	reader->thread = comm ? tally_stacks_thread(reader->stacks, comm, header->pid, header->tid) : UINT32_MAX;
+	reader->thread = comm ? tally_stacks_thread(reader->stacks, comm, header->pid, header->tid)
+			      : UINT32_MAX;
 	if (reader->thread == UINT32_MAX)
 		return -ENOMEM;
 	reader->is_open = true;
@@ -155,9 +163,10 @@ static int begin_sample(struct script_reader *reader, const struct tally_script_
 	reader->has_periods |= header->has_period;
 	reader->weight = header->has_period && header->period ? header->period : 1;
 	reader->frames.count = 0;
-	/* Without a call chain the one address stands on the header's line; a tracepoint's text may look like
-	 * anything, and is told from an address by its missing object. */
-	if (header->rest.length && tally_script_frame_parse(header->rest.at, header->rest.length, &frame) &&
+	/* Without a call chain the one address stands on the header's line; a tracepoint's text may
+	 * look like anything, and is told from an address by its missing object. */
+	if (header->rest.length &&
+	    tally_script_frame_parse(header->rest.at, header->rest.length, &frame) &&
 	    (frame.object.length || !is_tracepoint(header->event)))
 		return add_frame(reader, &frame);
 	return 0;
@@ -179,8 +188,10 @@ static int read_line(struct script_reader *reader, const char *line, size_t leng
 	if (!length)
 		return end_sample(reader);
 	if (line[0] != '\t' && tally_script_header_parse(line, length, &header)) {
-		/* "  414000 Function: f (/tmp/perf-7.map)" is a frame, though it reads as "TID EVENT:". */
-		bool is_frame = in_sample && line[0] == ' ' && !header.has_time && !header.comm.length;
+		/* "  414000 Function: f (/tmp/perf-7.map)" is a frame, though it reads as "TID
+		 * EVENT:". */
+		bool is_frame = in_sample && line[0] == ' ' && !header.has_time &&
+				!header.comm.length;
 		if (!is_frame)
 			return begin_sample(reader, &header);
 	}
@@ -196,10 +207,12 @@ static int read_line(struct script_reader *reader, const char *line, size_t leng
 static void set_unit(struct script_reader *reader)
 {
 	struct tally_stacks *stacks = reader->stacks;
-	static const char *const clocks[] = { "cpu-clock", "task-clock", "cpu_clock", "task_clock" };
+	static const char *const clocks[] = { "cpu-clock", "task-clock", "cpu_clock",
+					      "task_clock" };
 	const char *unit = reader->has_periods ? "events" : "samples";
 	for (unsigned i = 0; reader->has_periods && i < sizeof(clocks) / sizeof(clocks[0]); i++)
-		if (is_event(clocks[i], (struct tally_text_piece){ stacks->event, strlen(stacks->event) }))
+		if (is_event(clocks[i],
+			     (struct tally_text_piece){ stacks->event, strlen(stacks->event) }))
 			unit = "ns";
 	if (!stacks->unit[0])
 		strcpy(stacks->unit, unit);
@@ -208,12 +221,15 @@ static void set_unit(struct script_reader *reader)
 static int nothing_read(const struct tally_stacks *stacks, struct tally_error *err)
 {
 	if (stacks->other_samples) {
-		tally_error_set(err, -EINVAL, "there are no samples of event '%s' in this text", stacks->event);
+		tally_error_set(err, -EINVAL, "there are no samples of event '%s' in this text",
+				stacks->event);
 		tally_error_hint(err, "it has samples of '%s'", stacks->other_event);
 		return -EINVAL;
 	}
 	tally_error_set(err, -EINVAL, "no samples were found in this `perf script` text");
-	tally_error_hint(err, "the reader needs comm, tid, event, ip and sym: `perf script` without -F shows them");
+	tally_error_hint(
+		err,
+		"the reader needs comm, tid, event, ip and sym: `perf script` without -F shows them");
 	return -EINVAL;
 }
 
@@ -261,13 +277,15 @@ bool tally_text_is_perf_script(const char *text, size_t length)
 		if (*line == '#')
 			continue;
 		struct tally_script_frame frame;
-		if (*line == '\t' && tally_script_frame_parse(line, (size_t)(line_end - line), &frame))
+		if (*line == '\t' &&
+		    tally_script_frame_parse(line, (size_t)(line_end - line), &frame))
 			return true;
-		/* "comm;f(int) 12 x: 3": a folded line may hold what looks like a header, but none has a
-		 * semicolon before its ids. */
+		/* "comm;f(int) 12 x: 3": a folded line may hold what looks like a header, but none
+		 * has a semicolon before its ids. */
 		if (tally_script_header_parse(line, (size_t)(line_end - line), &header) &&
-		    (header.has_time || (header.event.length &&
-					 (!header.comm.length || !memchr(header.comm.at, ';', header.comm.length)))))
+		    (header.has_time ||
+		     (header.event.length &&
+		      (!header.comm.length || !memchr(header.comm.at, ';', header.comm.length)))))
 			return true;
 	}
 	return false;

@@ -25,7 +25,8 @@ static int read_samples(struct tally_profile *profile, const struct tally_profil
 	struct tally_record record;
 	int result = reader ? 1 : tally_error_set(err, -ENOMEM, "out of memory");
 	while (result > 0 && (result = tally_recording_next(recording, &raw, &record, err)) > 0) {
-		if (record.header.type == TALLY_RECORD_SAMPLE && tally_sample_reader_add(reader, &raw, &record) < 0)
+		if (record.header.type == TALLY_RECORD_SAMPLE &&
+		    tally_sample_reader_add(reader, &raw, &record) < 0)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (options->progress && size && !(recording->counts.records % PROGRESS_EVERY))
 			options->progress(options->context, (double)raw.file_offset / (double)size);
@@ -96,7 +97,8 @@ static int fetch_for(struct tally_names *to, struct tally_recording *recording,
 	return result;
 }
 
-int tally_recording_fetch_names(struct tally_recording *recording, const struct tally_profile_options *options,
+int tally_recording_fetch_names(struct tally_recording *recording,
+				const struct tally_profile_options *options,
 				struct tally_error *err)
 {
 	struct tally_profile_options chosen = *options;
@@ -104,8 +106,10 @@ int tally_recording_fetch_names(struct tally_recording *recording, const struct 
 	if (!recording->names.sources.asks_debuginfod)
 		return 0;
 	if (!can_be_read_again(recording)) {
-		tally_error_set(err, -ESPIPE, "--debuginfod looks for what is hot before it shows anything: what comes down a pipe "
-				"can't be read twice");
+		tally_error_set(
+			err, -ESPIPE,
+			"--debuginfod looks for what is hot before it shows anything: what comes down a pipe "
+			"can't be read twice");
 		tally_error_hint(err, "write it to a file, and name that");
 		return -ESPIPE;
 	}
@@ -120,8 +124,9 @@ int tally_recording_fetch_names(struct tally_recording *recording, const struct 
 	return fetch_for(&recording->names, again, &chosen, err);
 }
 
-int tally_profile_new(struct tally_recording *recording, const struct tally_profile_options *options,
-		      struct tally_profile **out, struct tally_error *err)
+int tally_profile_new(struct tally_recording *recording,
+		      const struct tally_profile_options *options, struct tally_profile **out,
+		      struct tally_error *err)
 {
 	struct tally_profile_options chosen = { 0 };
 	struct tally_profile *profile = calloc(1, sizeof(*profile));
@@ -141,10 +146,13 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	profile->places.merges_unknown = chosen.merge_unknown;
 	/* Whose samples pass is known when their leaf is named. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
-	const unsigned naming = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) | TALLY_FACT_VALUE(TALLY_VALUE_DATA_OBJECT) |
-				TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE) | TALLY_FACT_VALUE(TALLY_VALUE_TRACE);
+	const unsigned naming = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) |
+				TALLY_FACT_VALUE(TALLY_VALUE_DATA_OBJECT) |
+				TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE) |
+				TALLY_FACT_VALUE(TALLY_VALUE_TRACE);
 	recording->off_cpu.wants_wakers = chosen.with_wakers;
-	bool names_while_reading = chosen.filter.objects || chosen.filter.symbols || chosen.facts & naming;
+	bool names_while_reading = chosen.filter.objects || chosen.filter.symbols ||
+				   chosen.facts & naming;
 	int result = tally_recording_filter(recording, &chosen.filter, err);
 	if (!result && names_while_reading)
 		result = tally_recording_fetch_names(recording, &chosen, err);
@@ -153,10 +161,11 @@ int tally_profile_new(struct tally_recording *recording, const struct tally_prof
 	chosen.with_wakers &= recording->off_cpu.wants_wakers;
 	if (!result && chosen.with_wakers && tally_profile_prepare_wakers(profile) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
-	if (!result && ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
-			(chosen.arranges_waits && tally_profile_arrange_waits(profile, &chosen) < 0) ||
-			(chosen.leaves_out_idle && tally_profile_leave_out_idle(profile) < 0) ||
-			(!chosen.hides_functions && tally_note_nameless(profile) < 0)))
+	if (!result &&
+	    ((!names_while_reading && fetch_names(profile) < 0) || name_places(profile) < 0 ||
+	     (chosen.arranges_waits && tally_profile_arrange_waits(profile, &chosen) < 0) ||
+	     (chosen.leaves_out_idle && tally_profile_leave_out_idle(profile) < 0) ||
+	     (!chosen.hides_functions && tally_note_nameless(profile) < 0)))
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (result < 0) {
 		tally_profile_free(profile);
@@ -173,9 +182,10 @@ void tally_profile_free(struct tally_profile *profile)
 	free(profile);
 }
 
-/* ---- views --------------------------------------------------------------------------------------------- */
+/* ---- views --------------------------------------------------------------- */
 
-void tally_profile_totals(const struct tally_profile *profile, uint32_t event, uint64_t *samples, uint64_t *period)
+void tally_profile_totals(const struct tally_profile *profile, uint32_t event, uint64_t *samples,
+			  uint64_t *period)
 {
 	*samples = *period = 0;
 	for (size_t i = 0; i < profile->rows.rows.count; i++) {
@@ -194,7 +204,8 @@ double tally_profile_spread(const struct tally_profile *profile, uint32_t event)
 	return (double)spread->samples * spread->squares / (spread->sum * spread->sum);
 }
 
-int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t event, size_t *comms, size_t *threads)
+int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t event, size_t *comms,
+			      size_t *threads)
 {
 	struct tally_map comm_set = { 0 }, thread_set = { 0 };
 	uint32_t last = UINT32_MAX;
@@ -205,7 +216,8 @@ int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t even
 		if (number == last || class->event != event)
 			continue;
 		last = number;
-		if (!tally_map_put(&comm_set, class->comm, NULL) || !tally_map_put(&thread_set, class->thread, NULL))
+		if (!tally_map_put(&comm_set, class->comm, NULL) ||
+		    !tally_map_put(&thread_set, class->thread, NULL))
 			result = -ENOMEM;
 	}
 	*comms = comm_set.count;
@@ -214,7 +226,8 @@ int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t even
 		const struct tally_map_slot *slot = &profile->merged_threads.slots[i];
 		*threads += slot->used && slot->key >> 32 == event;
 	}
-	*threads -= profile->merged_threads.count && thread_set.count; /* the one that stands for them */
+	/* the one that stands for them */
+	*threads -= profile->merged_threads.count && thread_set.count;
 	tally_map_release(&comm_set);
 	tally_map_release(&thread_set);
 	return result;
@@ -224,7 +237,8 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 			struct tally_error *err)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &count);
 	size_t named = name ? tally_event_find(events, count, name) : 0;
 	if (name && named == count)
 		return tally_event_not_found(profile->recording->data, name, err);
@@ -237,6 +251,7 @@ int tally_profile_event(const struct tally_profile *profile, const char *name, u
 	if (*event < count)
 		return 0;
 	tally_recording_is_empty(profile->recording, profile->filtered, err);
-	tally_hint_meant(&profile->recording->names, &profile->leaves_left_out, &profile->asked, err);
+	tally_hint_meant(&profile->recording->names, &profile->leaves_left_out, &profile->asked,
+			 err);
 	return -ENOENT;
 }

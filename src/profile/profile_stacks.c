@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t frame_of(const struct tally_names *names, uint32_t function, struct tally_stacks *out)
+static uint32_t frame_of(const struct tally_names *names, uint32_t function,
+			 struct tally_stacks *out)
 {
 	struct tally_buffer full = { 0 };
 	uint32_t number = tally_stacks_frame(out, tally_names_plain_text(names, function),
@@ -28,14 +29,15 @@ static uint32_t frame_of(const struct tally_names *names, uint32_t function, str
 }
 
 /* A frame by function and line; without a line it is the function's. */
-static uint32_t line_frame(const struct tally_names *names, const struct tally_place_frame *frame, uint32_t function,
-			   struct tally_stacks *out)
+static uint32_t line_frame(const struct tally_names *names, const struct tally_place_frame *frame,
+			   uint32_t function, struct tally_stacks *out)
 {
 	struct tally_buffer text = { 0 };
 	const struct tally_frame whole = out->frames.items[function];
 	if (frame->file == TALLY_STRING_NONE || !frame->line)
 		return function;
-	const char *path = tally_strings_text(&names->strings, frame->file), *slash = strrchr(path, '/');
+	const char *path = tally_strings_text(&names->strings, frame->file),
+		   *slash = strrchr(path, '/');
 	path = slash && slash[1] ? slash + 1 : path;
 	tally_buffer_printf(&text, "%s %s:%" PRIu32, tally_strings_text(&out->strings, whole.name),
 			    path, frame->line);
@@ -56,10 +58,13 @@ static uint32_t line_frame(const struct tally_names *names, const struct tally_p
 	return number;
 }
 
-/* What has no symbol is called by an address, which is another in another build: who compares has to know. */
-static void note_build(struct tally_names *names, const struct tally_place *place, struct tally_frame *frame)
+/* What has no symbol is called by an address, which is another in another build: who compares has
+ * to know. */
+static void note_build(struct tally_names *names, const struct tally_place *place,
+		       struct tally_frame *frame)
 {
-	const struct tally_build_id id = tally_names_build_id(names, tally_names_file(names, place));
+	const struct tally_build_id id = tally_names_build_id(names,
+							      tally_names_file(names, place));
 	uint64_t build = 0;
 	for (size_t i = 0; i < id.size; i++)
 		build = tally_hash64(build ^ id.bytes[i]) | 2;
@@ -90,11 +95,13 @@ static uint32_t *make_threads(const struct tally_profile *profile, uint32_t even
 	for (size_t i = 0; threads && i < profile->classes.count; i++) {
 		const struct tally_class *class = &profile->classes.items[i];
 		bool apart = by_thread && class->thread < tasks->threads.count;
-		const struct tally_thread *task = apart ? &tasks->threads.items[class->thread] : NULL;
+		const struct tally_thread *task = apart ? &tasks->threads.items[class->thread]
+							: NULL;
 		threads[i] = UINT32_MAX;
 		if (class->event != event)
 			continue;
-		threads[i] = tally_stacks_thread(out, tally_strings_text(&tasks->strings, class->comm),
+		threads[i] = tally_stacks_thread(out,
+						 tally_strings_text(&tasks->strings, class->comm),
 						 apart ? task->pid : 0, apart ? task->tid : 0);
 		if (threads[i] == UINT32_MAX) {
 			free(threads);
@@ -113,26 +120,34 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 	int result = frames ? tally_vector_reserve(&out->steps, places) : -ENOMEM;
 	for (size_t i = 0; !result && i < places; i++) {
 		const struct tally_place_name *name = &profile->names[i];
-		struct tally_step step = { .first = (uint32_t)out->step_frames.count, .count = name->count };
+		struct tally_step step = { .first = (uint32_t)out->step_frames.count,
+					   .count = name->count };
 		uint32_t symbol = tally_profile_function(profile, (uint32_t)i);
 		if (names->functions.items[symbol].name == TALLY_STRING_NONE)
-			note_build(names, &profile->places.places.items[i], &out->frames.items[frames[symbol]]);
+			note_build(names, &profile->places.places.items[i],
+				   &out->frames.items[frames[symbol]]);
 		for (uint32_t n = 0; !result && n < name->count; n++) {
-			const struct tally_place_frame *frame = &names->frames.items[name->first + n];
+			const struct tally_place_frame *frame =
+				&names->frames.items[name->first + n];
 			uint32_t number = frames[frame->function];
 			if (out->by_line)
 				number = line_frame(names, frame, number, out);
-			result = number == UINT32_MAX ? -ENOMEM : tally_vector_push(&out->step_frames, number);
+			result = number == UINT32_MAX
+					 ? -ENOMEM
+					 : tally_vector_push(&out->step_frames, number);
 		}
 		if (!result)
-			result = out->step_frames.count <= UINT32_MAX ? tally_vector_push(&out->steps, step) : -ENOMEM;
+			result = out->step_frames.count <= UINT32_MAX
+					 ? tally_vector_push(&out->steps, step)
+					 : -ENOMEM;
 	}
 	free(frames);
 	return result;
 }
 
 /* Takes the rows over, those of other events left out. */
-static void take_rows(struct tally_profile *profile, const uint32_t *threads, bool by_period, struct tally_stacks *out)
+static void take_rows(struct tally_profile *profile, const uint32_t *threads, bool by_period,
+		      struct tally_stacks *out)
 {
 	struct tally_row_table *table = &out->rows;
 	size_t kept = 0, bytes = 0;
@@ -158,8 +173,8 @@ static void take_rows(struct tally_profile *profile, const uint32_t *threads, bo
 	table->stacks.count = bytes;
 }
 
-int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_thread, bool by_period,
-			 struct tally_stacks *out)
+int tally_profile_stacks(struct tally_profile *profile, uint32_t event, bool by_thread,
+			 bool by_period, struct tally_stacks *out)
 {
 	uint32_t *threads = make_threads(profile, event, by_thread, out);
 	int result = threads ? make_steps(profile, out) : -ENOMEM;

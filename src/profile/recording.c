@@ -25,7 +25,8 @@ static bool names_kernel(const char *filename)
 static int apply_build_ids(struct tally_recording *recording)
 {
 	size_t count;
-	const struct tally_recorded_build_id *list = tally_perfdata_build_ids(recording->data, &count);
+	const struct tally_recorded_build_id *list = tally_perfdata_build_ids(recording->data,
+									      &count);
 	for (; recording->build_ids_seen < count; recording->build_ids_seen++) {
 		const struct tally_recorded_build_id *one = &list[recording->build_ids_seen];
 		struct tally_build_id id = { .size = one->size };
@@ -45,19 +46,26 @@ static void see_machine(struct tally_recording *recording)
 	struct utsname here;
 	const char *machine = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_ARCH);
 	const char *release = tally_perfdata_feature_text(recording->data, TALLY_FEATURE_OSRELEASE);
-	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data), is_foreign;
+	bool is_told = machine && *machine, is_swapped = tally_perfdata_is_swapped(recording->data),
+	     is_foreign;
 	struct tally_names *names = &recording->names;
 	recording->arch = is_told || is_swapped ? tally_arch_named(machine) : tally_arch_host();
-	bool has_border = recording->arch == TALLY_ARCH_X86_64 || recording->arch == TALLY_ARCH_ARM64;
+	bool has_border = recording->arch == TALLY_ARCH_X86_64 ||
+			  recording->arch == TALLY_ARCH_ARM64;
 	recording->tasks.kernel_start = has_border ? 1ull << 63 : 0;
 	names->objects.arch = recording->arch;
-	names->objects.machine = is_told || !is_swapped ? tally_unwind_machine_named(machine) : TALLY_UNWIND_OTHER;
-	names->kernel_release = release || !recording->kernel.release[0] ? release : recording->kernel.release;
+	names->objects.machine = is_told || !is_swapped ? tally_unwind_machine_named(machine)
+							: TALLY_UNWIND_OTHER;
+	names->kernel_release = release || !recording->kernel.release[0]
+					? release
+					: recording->kernel.release;
 	if (uname(&here) < 0)
 		return;
 	is_foreign = is_told ? !tally_arch_related(recording->arch, tally_arch_host()) ||
-				       (!recording->arch && strcmp(machine, here.machine)) : is_swapped;
-	names->foreign_machine = is_foreign || (release ? strcmp(release, here.release) != 0 : recording->kernel.is_another);
+				       (!recording->arch && strcmp(machine, here.machine))
+			     : is_swapped;
+	names->foreign_machine = is_foreign || (release ? strcmp(release, here.release) != 0
+							: recording->kernel.is_another);
 	names->objects.is_foreign = names->foreign_machine;
 }
 
@@ -88,7 +96,8 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 		recording->stacks.section = packed.bytes;
 		recording->stacks.section_size = packed.size;
 	}
-	struct tally_feature_bytes listed = tally_perfdata_feature(data, TALLY_FEATURE_SIMPLEPERF_FILE);
+	struct tally_feature_bytes listed = tally_perfdata_feature(data,
+								   TALLY_FEATURE_SIMPLEPERF_FILE);
 	if (listed.bytes && !tally_perfdata_is_pipe(data) && !tally_perfdata_is_swapped(data)) {
 		recording->names.listed.bytes = listed.bytes;
 		recording->names.listed.size = listed.size;
@@ -101,10 +110,12 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
 {
 	struct tally_recording *recording = context;
-	struct tally_feature_bytes packed = tally_perfdata_feature(recording->data, TALLY_FEATURE_TALLY);
+	struct tally_feature_bytes packed = tally_perfdata_feature(recording->data,
+								   TALLY_FEATURE_TALLY);
 	struct tally_jit_dump *dump = NULL;
 	if (packed.bytes && !tally_perfdata_is_pipe(recording->data) &&
-	    tally_packed_jits_read(packed.bytes, packed.size, &recording->tasks, file, &dump) == -EBADMSG)
+	    tally_packed_jits_read(packed.bytes, packed.size, &recording->tasks, file, &dump) ==
+		    -EBADMSG)
 		recording->names.gaps.packed_damaged = true;
 	return dump;
 }
@@ -178,16 +189,17 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 int tally_recording_prepare_packing(struct tally_recording *recording)
 {
 	recording->names.keep_mangled = true;
-	recording->off_cpu.is_due = false; /* nothing of a name depends on how long it was waited for */
+	/* nothing of a name depends on how long it was waited for */
+	recording->off_cpu.is_due = false;
 	tally_names_use_cache(&recording->names);
 	recording->stacks.noted = calloc(1, sizeof(*recording->stacks.noted));
 	return recording->stacks.noted ? 0 : -ENOMEM;
 }
 
-/* ---- records ------------------------------------------------------------------------------------------- */
+/* ---- records ------------------------------------------------------------- */
 
-int tally_recording_filter(struct tally_recording *recording, const struct tally_profile_filter *filter,
-			   struct tally_error *err)
+int tally_recording_filter(struct tally_recording *recording,
+			   const struct tally_profile_filter *filter, struct tally_error *err)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
@@ -213,8 +225,8 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	if (record->header.type != TALLY_RECORD_SAMPLE)
 		return true;
 	if (!recording->filter.takes_all &&
-	    !tally_sample_filter_passes(&recording->filter, recording->data, &recording->tasks, raw->event,
-					&record->sample)) {
+	    !tally_sample_filter_passes(&recording->filter, recording->data, &recording->tasks,
+					raw->event, &record->sample)) {
 		counts->filtered++;
 		leave_out_sample(recording, &record->sample);
 		return false;
@@ -240,11 +252,14 @@ static int finish(const struct tally_recording *recording, struct tally_error *e
 
 static int before_change(struct tally_recording *recording)
 {
-	return recording->before_change.call ? recording->before_change.call(recording->before_change.context) : 0;
+	return recording->before_change.call
+		       ? recording->before_change.call(recording->before_change.context)
+		       : 0;
 }
 
 /* AUXTRACE_INFO begins with the kind of the trace, AUXTRACE with its bytes. */
-static void count_trace(struct tally_recording_counts *counts, const struct tally_raw_record *raw, bool is_info)
+static void count_trace(struct tally_recording_counts *counts, const struct tally_raw_record *raw,
+			bool is_info)
 {
 	struct tally_reader reader;
 	tally_reader_init(&reader, raw->bytes, raw->size, false);
@@ -261,14 +276,16 @@ static void count_trace(struct tally_recording_counts *counts, const struct tall
 static int apply_tools_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			      const struct tally_record_header *header)
 {
-	bool changes = header->type == TALLY_RECORD_HEADER_FEATURE || header->type == TALLY_RECORD_HEADER_BUILD_ID;
+	bool changes = header->type == TALLY_RECORD_HEADER_FEATURE ||
+		       header->type == TALLY_RECORD_HEADER_BUILD_ID;
 	if (changes && before_change(recording) < 0)
 		return -ENOMEM;
 	if (!tally_record_type_name(header->type))
 		recording->counts.unknown++;
 	else if (header->type == TALLY_RECORD_STAT)
 		recording->counts.stat_counts++;
-	else if (header->type == TALLY_RECORD_AUXTRACE || header->type == TALLY_RECORD_AUXTRACE_INFO)
+	else if (header->type == TALLY_RECORD_AUXTRACE ||
+		 header->type == TALLY_RECORD_AUXTRACE_INFO)
 		count_trace(&recording->counts, raw, header->type == TALLY_RECORD_AUXTRACE_INFO);
 	else if (header->type == TALLY_RECORD_HEADER_FEATURE)
 		see_machine(recording); /* a pipe tells of its machine in the stream */
@@ -294,7 +311,8 @@ static int advance_jits(struct tally_recording *recording, const struct tally_at
 	struct tally_tasks *tasks = &recording->tasks;
 	if (!tasks->jits || !tasks->jits->items.count)
 		return 1;
-	tasks->jits->has_no_times = !(attr->flags & TALLY_ATTR_USE_CLOCKID) || attr->clockid != CLOCK_MONOTONIC;
+	tasks->jits->has_no_times = !(attr->flags & TALLY_ATTR_USE_CLOCKID) ||
+				    attr->clockid != CLOCK_MONOTONIC;
 	if (tally_jits_are_behind(tasks, sample->pid, sample->time)) {
 		if (before_change(recording) < 0)
 			return -ENOMEM;
@@ -303,22 +321,28 @@ static int advance_jits(struct tally_recording *recording, const struct tally_at
 	return 1;
 }
 
-static int make_chain(struct tally_recording *recording, const struct tally_attr *attr, struct tally_sample *sample)
+static int make_chain(struct tally_recording *recording, const struct tally_attr *attr,
+		      struct tally_sample *sample)
 {
 	recording->stacks.samples += sample->stack != NULL;
 	if (sample->branches)
 		return tally_recording_branch_chain(recording, attr, sample);
-	return sample->regs_user.words && sample->chain ? tally_recording_complete_chain(recording, attr, sample) : 0;
+	return sample->regs_user.words && sample->chain
+		       ? tally_recording_complete_chain(recording, attr, sample)
+		       : 0;
 }
 
-/* False: the running kernel does not explain where a symbol of the recorded one is.  Asked once: kallsyms is read for it. */
-static bool fits_running_kernel(struct tally_recording *recording, const struct tally_record *record)
+/* False: the running kernel does not explain where a symbol of the recorded one is.  Asked once:
+ * kallsyms is read for it. */
+static bool fits_running_kernel(struct tally_recording *recording,
+				const struct tally_record *record)
 {
 	const char *symbol = recording->kernel.is_located ? NULL : tally_kernel_map_symbol(record);
 	if (!symbol)
 		return true;
 	recording->kernel.is_located = true;
-	return tally_kernel_may_be_at(record->mmap.file_offset, tally_kernel_running_address(symbol), tally_arch_host());
+	return tally_kernel_may_be_at(record->mmap.file_offset,
+				      tally_kernel_running_address(symbol), tally_arch_host());
 }
 
 /* Without build-id and release, what the kernel's maps say is all there is. */
@@ -337,9 +361,10 @@ static void see_kernel_map(struct tally_recording *recording, const struct tally
 	see_machine(recording);
 }
 
-/* Of a machine that started 360,000 programs within an hour those are known that live, and of those that have ended the last:
- * their samples may stand behind their EXIT, for a task's last are of its way out, and some wait for the rest of their stack.
- * An EXIT without a time is given before the samples of its round. */
+/* Of a machine that started 360,000 programs within an hour those are known that live, and of those
+ * that have ended the last: their samples may stand behind their EXIT, for a task's last are of its
+ * way out, and some wait for the rest of their stack.  An EXIT without a time is given before the
+ * samples of its round. */
 static int apply_to_tasks(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_endings *endings = &recording->endings;
@@ -377,21 +402,26 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 		return 0;
 	if (record->header.type == TALLY_RECORD_SAMPLE) {
 		recording->counts.samples++;
-		recording->counts.trace.bytes += record->sample.type & TALLY_SAMPLE_AUX ? record->sample.aux_size : 0;
+		recording->counts.trace.bytes += record->sample.type & TALLY_SAMPLE_AUX
+							 ? record->sample.aux_size
+							 : 0;
 		const struct tally_attr *attr = &raw->event->attr;
-		bool is_long = !recording->leaves_only && record->sample.chain_length >= tally_chain_limit(attr);
+		bool is_long = !recording->leaves_only &&
+			       record->sample.chain_length >= tally_chain_limit(attr);
 		int is_full = is_long ? tally_recording_ends_at_limit(recording, attr, record) : 0;
 		if (is_full < 0)
 			return -ENOMEM;
 		recording->is_chain_full = is_full;
-		if (!recording->keep_groups && make_chain(recording, &raw->event->attr, &record->sample) < 0)
+		if (!recording->keep_groups &&
+		    make_chain(recording, &raw->event->attr, &record->sample) < 0)
 			return -ENOMEM;
 		if (!recording->keep_groups && tally_deferred_is_due(&record->sample))
 			return tally_deferred_hold(&recording->deferred, raw, &record->sample);
 		return advance_jits(recording, &raw->event->attr, &record->sample);
 	}
 	count_record(&recording->counts, record);
-	if (record->header.type == TALLY_RECORD_CALLCHAIN_DEFERRED && tally_deferred_complete(&recording->deferred, record) < 0)
+	if (record->header.type == TALLY_RECORD_CALLCHAIN_DEFERRED &&
+	    tally_deferred_complete(&recording->deferred, record) < 0)
 		return -ENOMEM;
 	if (before_change(recording) < 0 || see_text_poke(recording, record) < 0)
 		return -ENOMEM;
@@ -399,7 +429,8 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 }
 
 /* A sample whose stack has come: 1, 0 when there is none, -ENOMEM. */
-static int next_deferred(struct tally_recording *recording, struct tally_raw_record *raw, struct tally_record *record)
+static int next_deferred(struct tally_recording *recording, struct tally_raw_record *raw,
+			 struct tally_record *record)
 {
 	const struct tally_held_sample *held = tally_deferred_next(&recording->deferred);
 	if (!held)
@@ -411,16 +442,18 @@ static int next_deferred(struct tally_recording *recording, struct tally_raw_rec
 	if (tally_vector_reserve(&recording->made_chain, held->chain_length) < 0)
 		return -ENOMEM;
 	if (held->chain_length)
-		memcpy(recording->made_chain.items, held->chain, held->chain_length * sizeof(*held->chain));
+		memcpy(recording->made_chain.items, held->chain,
+		       held->chain_length * sizeof(*held->chain));
 	recording->made_chain.count = held->chain_length;
 	record->sample.chain = recording->made_chain.items;
 	record->sample.chain_length = held->chain_length;
 	return advance_jits(recording, &raw->event->attr, &record->sample);
 }
 
-/* The next record of the file that is to be given, or a sample that has waited: 1, 0 at the end, -errno. */
-static int next_record(struct tally_recording *recording, struct tally_raw_record *raw, struct tally_record *record,
-		       struct tally_error *err)
+/* The next record of the file that is to be given, or a sample that has waited: 1, 0 at the end,
+ * -errno. */
+static int next_record(struct tally_recording *recording, struct tally_raw_record *raw,
+		       struct tally_record *record, struct tally_error *err)
 {
 	for (;;) {
 		int got = next_deferred(recording, raw, record);
@@ -436,8 +469,10 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 				return tally_error_set(err, -ENOMEM, "out of memory");
 			recording->counts.records++;
 			memcpy(&record->header, raw->bytes, sizeof(record->header));
-			got = record->header.type < TALLY_RECORD_USER_START ? apply_record(recording, raw, record) :
-				apply_tools_record(recording, raw, &record->header) < 0 ? -ENOMEM : 1;
+			got = record->header.type < TALLY_RECORD_USER_START
+				      ? apply_record(recording, raw, record)
+			      : apply_tools_record(recording, raw, &record->header) < 0 ? -ENOMEM
+											: 1;
 		}
 		if (got)
 			return got < 0 ? tally_error_set(err, -ENOMEM, "out of memory") : 1;
@@ -453,7 +488,8 @@ static void count_chain(struct tally_recording *recording, const struct tally_at
 	bool is_cut = misc & TALLY_MISC_STACK_CUT;
 	counts->chains_cut += is_cut;
 	counts->chains_ended += is_cut && misc & TALLY_MISC_STACK_ENDED;
-	bool is_lost = !is_cut && misc & TALLY_MISC_STACK_LOST, is_unwound = attr->sample_max_stack == UINT16_MAX;
+	bool is_lost = !is_cut && misc & TALLY_MISC_STACK_LOST,
+	     is_unwound = attr->sample_max_stack == UINT16_MAX;
 	counts->chains_lost += is_lost && is_unwound;
 	counts->chains_astray += is_lost && !is_unwound;
 	counts->chains += record->sample.chain_length != 0 && !record->sample.stack;
@@ -461,7 +497,8 @@ static void count_chain(struct tally_recording *recording, const struct tally_at
 }
 
 /* Takes what next() is to give: false where it is left out. */
-static bool take(struct tally_recording *recording, const struct tally_raw_record *raw, struct tally_record *record)
+static bool take(struct tally_recording *recording, const struct tally_raw_record *raw,
+		 struct tally_record *record)
 {
 	bool is_sample = record->header.type == TALLY_RECORD_SAMPLE;
 	bool waits = is_sample && tally_off_cpu_measured(&recording->off_cpu, raw->event);
@@ -471,7 +508,8 @@ static bool take(struct tally_recording *recording, const struct tally_raw_recor
 		tally_off_cpu_take_waking(&recording->off_cpu);
 		return true;
 	}
-	if ((waits && !tally_off_cpu_take(&recording->off_cpu, &record->sample)) || !passes(recording, raw, record))
+	if ((waits && !tally_off_cpu_take(&recording->off_cpu, &record->sample)) ||
+	    !passes(recording, raw, record))
 		return false;
 	if (!is_sample || recording->leaves_only)
 		return true;
@@ -489,7 +527,9 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 	if (measured < 0)
 		return measured;
 	for (;;) {
-		int got = tally_groups_has_more(recording) ? tally_groups_next(recording, raw, record) : 0;
+		int got = tally_groups_has_more(recording)
+				  ? tally_groups_next(recording, raw, record)
+				  : 0;
 		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!got) {
@@ -506,14 +546,17 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 	}
 }
 
-bool tally_recording_tells_time(const struct tally_recording *recording, const struct tally_recorded_event *event)
+bool tally_recording_tells_time(const struct tally_recording *recording,
+				const struct tally_recorded_event *event)
 {
-	return tally_attr_is_clock(&event->attr) || tally_off_cpu_measured(&recording->off_cpu, event);
+	return tally_attr_is_clock(&event->attr) ||
+	       tally_off_cpu_measured(&recording->off_cpu, event);
 }
 
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out)
 {
-	struct tally_feature_bytes feature = tally_perfdata_feature(recording->data, TALLY_FEATURE_CMDLINE);
+	struct tally_feature_bytes feature = tally_perfdata_feature(recording->data,
+								    TALLY_FEATURE_CMDLINE);
 	struct tally_reader reader;
 	bool ours = false;
 	if (!feature.bytes)

@@ -10,7 +10,8 @@
 /* A record has 64 KiB at most: so much of it is left for a stack, as tally's option has it. */
 enum { STACK_COPY_MAX = 64512 };
 
-static int push_frame(struct tally_recording *recording, uint64_t address, bool is_return, bool kernel)
+static int push_frame(struct tally_recording *recording, uint64_t address, bool is_return,
+		      bool kernel)
 {
 	if (tally_vector_reserve(&recording->chain, recording->chain.count + 1) < 0)
 		return -ENOMEM;
@@ -30,7 +31,8 @@ static bool is_kernel_mode(uint16_t misc)
 static int push_kernel_chain(struct tally_recording *recording, const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
-	struct tally_chain_walk walk = tally_chain_walk_of(sample, is_kernel_mode(record->header.misc));
+	struct tally_chain_walk walk = tally_chain_walk_of(sample,
+							   is_kernel_mode(record->header.misc));
 	uint64_t address;
 	while (tally_chain_walk_next(&walk, &address))
 		if (push_frame(recording, address, walk.is_return, walk.kernel) < 0)
@@ -52,14 +54,19 @@ static void count_cut(struct tally_recording *recording, struct tally_packed_nee
 		counts->cut.bytes = need.bytes;
 }
 
-/* A thread's stack ends where its whole ones did; the mapping's end, with the environment above, is the second best. */
-static struct tally_packed_need needed(const struct tally_recording *recording, const struct tally_attr *attr,
-				       const struct tally_sample *sample, const struct tally_unwind_extent *extent)
+/* A thread's stack ends where its whole ones did; the mapping's end, with the environment above, is
+ * the second best. */
+static struct tally_packed_need needed(const struct tally_recording *recording,
+				       const struct tally_attr *attr,
+				       const struct tally_sample *sample,
+				       const struct tally_unwind_extent *extent)
 {
 	const uint64_t *top = tally_map_get(&recording->stack_tops, sample->tid);
-	struct tally_user_stack_need need = tally_user_stack_needed(&recording->tasks, &recording->names.objects, attr,
-								    sample, extent, top ? *top : 0);
-	return (struct tally_packed_need){ need.bytes < UINT32_MAX ? (uint32_t)need.bytes : UINT32_MAX, need.is_at_most };
+	struct tally_user_stack_need need = tally_user_stack_needed(
+		&recording->tasks, &recording->names.objects, attr, sample, extent, top ? *top : 0);
+	return (struct tally_packed_need){ need.bytes < UINT32_MAX ? (uint32_t)need.bytes
+								   : UINT32_MAX,
+					   need.is_at_most };
 }
 
 /* Room for a stack that is unwound here. */
@@ -68,15 +75,20 @@ struct unwound {
 	bool is_exact[TALLY_USER_FRAMES_MAX];
 };
 
-static int unwind(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample,
-		  uint32_t most, struct unwound *room, struct tally_unwound_stack *stack, struct tally_packed_need *need)
+static int unwind(struct tally_recording *recording, const struct tally_attr *attr,
+		  const struct tally_sample *sample, uint32_t most, struct unwound *room,
+		  struct tally_unwound_stack *stack, struct tally_packed_need *need)
 {
 	enum tally_unwind_end end;
 	struct tally_unwind_extent extent;
-	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr, sample, room->addresses,
-					       room->is_exact, most, &end, &extent);
+	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr,
+					       sample, room->addresses, room->is_exact, most, &end,
+					       &extent);
 	*stack = (struct tally_unwound_stack){
-		room->addresses, room->is_exact, (uint32_t)count, count && end == TALLY_UNWIND_TRUNCATED,
+		room->addresses,
+		room->is_exact,
+		(uint32_t)count,
+		count && end == TALLY_UNWIND_TRUNCATED,
 		count && end == TALLY_UNWIND_COMPLETE,
 	};
 	if (stack->is_cut) {
@@ -90,17 +102,19 @@ static int unwind(struct tally_recording *recording, const struct tally_attr *at
 	return 0;
 }
 
-bool tally_recording_find_packed(struct tally_recording *recording, struct tally_unwound_stack *stack,
-				 struct tally_packed_need *need)
+bool tally_recording_find_packed(struct tally_recording *recording,
+				 struct tally_unwound_stack *stack, struct tally_packed_need *need)
 {
 	if (recording->stacks.section) {
-		int result = tally_packed_stacks_read(recording->stacks.section, recording->stacks.section_size,
+		int result = tally_packed_stacks_read(recording->stacks.section,
+						      recording->stacks.section_size,
 						      &recording->stacks.packed);
 		recording->stacks.section = NULL;
 		recording->names.gaps.packed_damaged |= result == -EBADMSG;
 	}
 	return recording->stacks.packed &&
-	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1, stack, need);
+	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1,
+				      stack, need);
 }
 
 /* 1: the stack does not reach the start of its thread. */
@@ -112,7 +126,9 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	struct tally_packed_need need = { 0 };
 	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
 	/* As perf does: counted apart from the kernel's part. */
-	const uint32_t asked = recording->frames_max, most = asked && asked < TALLY_USER_FRAMES_MAX ? asked : TALLY_USER_FRAMES_MAX;
+	const uint32_t asked = recording->frames_max, most = asked && asked < TALLY_USER_FRAMES_MAX
+								     ? asked
+								     : TALLY_USER_FRAMES_MAX;
 	if (!tally_unwind_regs_mask(recording->names.objects.machine))
 		recording->counts.stacks_foreign++;
 	else if (record->sample.regs_user.abi == abi_32bit)
@@ -121,7 +137,8 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	    unwind(recording, attr, &record->sample, most, &room, &stack, &need) < 0)
 		return -ENOMEM;
 	if (recording->stacks.noted &&
-	    tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack, need) < 0)
+	    tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack,
+				     need) < 0)
 		return -ENOMEM;
 	if (!stack.count)
 		return 0;
@@ -133,7 +150,8 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	recording->counts.stacks_lost += is_lost;
 	/* As perf does: the call is shown rather than the return. */
 	for (size_t i = 0; i < stack.count && i < most; i++)
-		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) < 0)
+		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) <
+		    0)
 			return -ENOMEM;
 	return is_cut || is_lost;
 }
@@ -152,7 +170,8 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 	if (sample->stack)
 		is_cut = push_user_stack(recording, &raw->event->attr, record);
 	else if (recording->chain.count)
-		is_cut = recording->is_chain_full || (record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
+		is_cut = recording->is_chain_full ||
+			 (record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
 	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
 		return push_frame(recording, sample->ip, false, kernel);
 	return is_cut;
@@ -186,19 +205,38 @@ int tally_recording_chain(struct tally_recording *recording, const struct tally_
 		frame->place.before = frame->before;
 	}
 	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
-					 .place = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT } };
+					 .place = { .file = TALLY_FILE_NONE,
+						    .address = TALLY_PLACE_CUT } };
 	return recording->marks_cut && is_cut ? tally_vector_push(&recording->chain, cut) : 0;
 }
 
-/* ---- chains as long as the kernel makes any ------------------------------------------------------------------ */
+/* ---- chains as long as the kernel makes any ------------------------------ */
 
 bool tally_is_start(const char *name)
 {
 	static const char *const starts[] = {
-		"_start", "_start_c", "__libc_start_call_main", "__libc_start_main", "__libc_start_main_impl", "start_thread",
-		"thread_start", "clone", "__clone", "clone3", "__clone3", "runtime.goexit", "runtime.goexit.abi0",
-		"runtime.mstart", "runtime.mstart.abi0", "runtime.rt0_go", "runtime.rt0_go.abi0", "__start_context",
-		"ret_from_fork", "ret_from_fork_asm", "secondary_startup_64", "secondary_startup_64_no_verify",
+		"_start",
+		"_start_c",
+		"__libc_start_call_main",
+		"__libc_start_main",
+		"__libc_start_main_impl",
+		"start_thread",
+		"thread_start",
+		"clone",
+		"__clone",
+		"clone3",
+		"__clone3",
+		"runtime.goexit",
+		"runtime.goexit.abi0",
+		"runtime.mstart",
+		"runtime.mstart.abi0",
+		"runtime.rt0_go",
+		"runtime.rt0_go.abi0",
+		"__start_context",
+		"ret_from_fork",
+		"ret_from_fork_asm",
+		"secondary_startup_64",
+		"secondary_startup_64_no_verify",
 	};
 	for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (!strcmp(name, starts[i]))
@@ -206,27 +244,31 @@ bool tally_is_start(const char *name)
 	return false;
 }
 
-/* The rare stack that is just as deep as the limit.  What comes down a pipe, or is fetched, has its names later; who notes what
- * is asked for is shown nothing.  1, 0 or -ENOMEM. */
+/* The rare stack that is just as deep as the limit.  What comes down a pipe, or is fetched, has its
+ * names later; who notes what is asked for is shown nothing.  1, 0 or -ENOMEM. */
 static int is_whole(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_names *names = &recording->names;
-	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, is_kernel_mode(record->header.misc));
+	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample,
+							   is_kernel_mode(record->header.misc));
 	uint64_t address, outermost = 0;
-	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod || names->asked)
+	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod ||
+	    names->asked)
 		return 0;
 	while (tally_chain_walk_next(&walk, &address))
 		outermost = address - walk.is_return;
 	if (walk.kernel)
 		return 0;
-	struct tally_place place = tally_place_of(&recording->tasks, record->sample.pid, false, outermost);
+	struct tally_place place = tally_place_of(&recording->tasks, record->sample.pid, false,
+						  outermost);
 	place.before = walk.is_return;
 	uint32_t function = tally_names_function(names, &place, NULL);
-	return function == UINT32_MAX ? -ENOMEM : tally_is_start(tally_names_plain_text(names, function));
+	return function == UINT32_MAX ? -ENOMEM
+				      : tally_is_start(tally_names_plain_text(names, function));
 }
 
-/* A chain that goes on in a copied stack, or in branch records of calls, ends where they do.  tally's recorder may have added
- * the leaf's caller. */
+/* A chain that goes on in a copied stack, or in branch records of calls, ends where they do.
+ * tally's recorder may have added the leaf's caller. */
 int tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
 				  const struct tally_record *record)
 {

@@ -10,13 +10,15 @@ void tally_groups_start(struct tally_recording *recording, const struct tally_ra
 	recording->group.next = 0;
 }
 
-int tally_groups_next(struct tally_recording *recording, struct tally_raw_record *raw, struct tally_record *record)
+int tally_groups_next(struct tally_recording *recording, struct tally_raw_record *raw,
+		      struct tally_record *record)
 {
 	const struct tally_read_values *read = &recording->group.record.sample.read;
 	while (recording->group.next < read->count) {
 		const uint64_t *words = &read->values[recording->group.next++ * read->stride];
 		uint64_t value = words[0], id = words[1];
-		const struct tally_recorded_event *event = tally_perfdata_event_of_id(recording->data, id);
+		const struct tally_recorded_event *event = tally_perfdata_event_of_id(
+			recording->data, id);
 		uint64_t *last = event ? tally_map_put(&recording->last_values, id, NULL) : NULL;
 		if (event && !last)
 			return -ENOMEM;

@@ -1,15 +1,18 @@
 /* Chains that are made of what else a sample has.
  *
- * Stacks from a CPU's branch records (LBR in its call-stack mode): what the processor has noted of calls that have not
- * returned yet, where the user's stack is without frame pointers.
+ * Stacks from a CPU's branch records (LBR in its call-stack mode): what the processor has noted of
+ * calls that have not returned yet, where the user's stack is without frame pointers.
  *
- * They take the place of the chain's user part, as in perf: where the last call went, then where each call was made.  These
- * are no return addresses, so a marker stands in front of each: what follows a marker is taken as it is.
+ * They take the place of the chain's user part, as in perf: where the last call went, then where
+ * each call was made.  These are no return addresses, so a marker stands in front of each: what
+ * follows a marker is taken as it is.
  *
- * The caller of a leaf, where calls leave the return address in a register (arm64): the kernel follows frame pointers, and a leaf
- * makes no frame, nor has a function one before its first instructions ran; what they were called from is missing in the
- * chain.  perf, and tally where it keeps samples as they are, record the register, and by the rules of the code at the
- * innermost address it is the return address or isn't.  perf shows the call rather than the return there: so do we.
+ * The caller of a leaf, where calls leave the return address in a register (arm64): the kernel
+ * follows frame pointers, and a leaf makes no frame, nor has a function one before its first
+ * instructions ran; what they were called from is missing in the chain.  perf, and tally where it
+ * keeps samples as they are, record the register, and by the rules of the code at the innermost
+ * address it is the return address or isn't.  perf shows the call rather than the return there: so
+ * do we.
  */
 #include "profile/recording.h"
 
@@ -25,7 +28,8 @@ static int push(struct tally_recording *recording, uint64_t word)
 	return tally_vector_push(&recording->made_chain, word);
 }
 
-bool tally_recording_has_branch_chain(const struct tally_attr *attr, const struct tally_sample *sample)
+bool tally_recording_has_branch_chain(const struct tally_attr *attr,
+				      const struct tally_sample *sample)
 {
 	const uint64_t needed = TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_BRANCH_STACK;
 	return sample->branch_count && sample->branches && (sample->type & needed) == needed &&
@@ -48,22 +52,24 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 		failed |= push(recording, sample->chain[i]);
 	failed |= push(recording, sample->branches[0].to);
 	for (uint64_t i = 0; i < sample->branch_count && !failed; i++)
-		failed |= push(recording, TALLY_CONTEXT_USER) | push(recording, sample->branches[i].from);
+		failed |= push(recording, TALLY_CONTEXT_USER) |
+			  push(recording, sample->branches[i].from);
 	sample->chain = recording->made_chain.items;
 	sample->chain_length = recording->made_chain.count;
 	return failed ? -ENOMEM : 0;
 }
 
 /* Also where the recording says it, or is to say it. */
-static int leaf_caller(struct tally_recording *recording, const struct tally_attr *attr, const struct tally_sample *sample,
-		       uint64_t *at, uint64_t *caller)
+static int leaf_caller(struct tally_recording *recording, const struct tally_attr *attr,
+		       const struct tally_sample *sample, uint64_t *at, uint64_t *caller)
 {
 	struct tally_unwound_stack stack;
 	struct tally_packed_need need = { 0 };
 	struct tally_user_stack_inner inner;
 	bool is_exact = false;
 	recording->stacks.samples++;
-	bool is_mended = tally_user_stack_mend(&recording->tasks, &recording->names.objects, attr, sample, &inner);
+	bool is_mended = tally_user_stack_mend(&recording->tasks, &recording->names.objects, attr,
+					       sample, &inner);
 	*caller = is_mended ? inner.frames[1] : 0;
 	*at = inner.at;
 	if (!*caller && tally_recording_find_packed(recording, &stack, &need) && stack.count == 1)
@@ -71,7 +77,8 @@ static int leaf_caller(struct tally_recording *recording, const struct tally_att
 	if (!*caller || !recording->stacks.noted)
 		return 0;
 	stack = (struct tally_unwound_stack){ caller, &is_exact, 1, false, true };
-	return tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack, need);
+	return tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1,
+					&stack, need);
 }
 
 int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,

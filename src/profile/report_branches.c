@@ -1,9 +1,11 @@
-/* Call trees of an entry that stands in many places of the tree of all calls: the branches of its places are merged.
+/* Call trees of an entry that stands in many places of the tree of all calls: the branches of its
+ * places are merged.
  *
- * A group is what one branch stands for: nodes of one function, reached from the entry's places by the same way.
- * Its nodes' children (or callers, where the tree goes up) are sorted into groups by function, and only those that
- * weigh enough to be shown are gone into: a group weighs no more than the one above, so nothing is missed.  That
- * bounds the work where trees are large: a thousandth of the weight takes one look, however many nodes it has.
+ * A group is what one branch stands for: nodes of one function, reached from the entry's places by
+ * the same way.  Its nodes' children (or callers, where the tree goes up) are sorted into groups by
+ * function, and only those that weigh enough to be shown are gone into: a group weighs no more than
+ * the one above, so nothing is missed.  That bounds the work where trees are large: a thousandth of
+ * the weight takes one look, however many nodes it has.
  */
 #include "profile/report_parts.h"
 
@@ -24,7 +26,8 @@ struct found {
 	uint32_t code;
 };
 
-/* Waiting to be gone into; its members are the last of all but for those of groups that came later. */
+/* Waiting to be gone into; its members are the last of all but for those of groups that came
+ * later. */
 struct group {
 	struct tally_branch_node **list; /* where its branches go */
 	size_t first;
@@ -50,7 +53,8 @@ struct merger {
 };
 
 /* `leads_on`: it has to be gone into, too. */
-static inline int find_one(struct merger *merger, struct member member, uint32_t code, uint64_t weight, bool leads_on)
+static inline int find_one(struct merger *merger, struct member member, uint32_t code,
+			   uint64_t weight, bool leads_on)
 {
 	struct bucket *bucket = &merger->buckets[code];
 	if ((!bucket->is_used && tally_vector_push(&merger->codes, code) < 0) ||
@@ -64,8 +68,8 @@ static inline int find_one(struct merger *merger, struct member member, uint32_t
 	return 0;
 }
 
-/* Members and their children lie all over the tree, and each tells where the next child is: many members are looked at
- * in turns, so that memory has been asked for when it is their turn again. */
+/* Members and their children lie all over the tree, and each tells where the next child is: many
+ * members are looked at in turns, so that memory has been asked for when it is their turn again. */
 static int find_children(struct merger *merger, size_t first)
 {
 	enum { TURNS = 16 };
@@ -78,9 +82,10 @@ static int find_children(struct merger *merger, size_t first)
 		uint32_t child = turns[turn].child, end = turns[turn].end;
 		if (child < end) {
 			uint32_t next = nodes[child].end;
-			result = find_one(merger, (struct member){ .node = child, .end = next },
-					  tally_report_plain_code(merger->builder, nodes[child].code), nodes[child].total,
-					  next > child + 1);
+			result = find_one(
+				merger, (struct member){ .node = child, .end = next },
+				tally_report_plain_code(merger->builder, nodes[child].code),
+				nodes[child].total, next > child + 1);
 			child = next;
 		}
 		idle = child < end || left ? 0 : idle + 1;
@@ -101,12 +106,16 @@ static int find_children(struct merger *merger, size_t first)
 static int find_caller(struct merger *merger, const struct member *member)
 {
 	uint32_t caller = merger->callers[member->node];
-	if (caller == TALLY_REPORT_NONE || merger->callers[caller] == TALLY_REPORT_NONE) /* a root is no frame */
+	/* a root is no frame */
+	if (caller == TALLY_REPORT_NONE || merger->callers[caller] == TALLY_REPORT_NONE)
 		return 0;
-	struct found *last = merger->found.count ? &merger->found.items[merger->found.count - 1] : NULL;
+	struct found *last = merger->found.count ? &merger->found.items[merger->found.count - 1]
+						 : NULL;
 	if (!last || last->member.node != caller)
-		return find_one(merger, (struct member){ .node = caller, .weight = member->weight },
-				tally_report_plain_code(merger->builder, merger->nodes[caller].code), member->weight, true);
+		return find_one(
+			merger, (struct member){ .node = caller, .weight = member->weight },
+			tally_report_plain_code(merger->builder, merger->nodes[caller].code),
+			member->weight, true);
 	last->member.weight += member->weight;
 	merger->buckets[last->code].weight += member->weight;
 	return 0;
@@ -122,7 +131,8 @@ static int find_callers(struct merger *merger, size_t first)
 	for (size_t i = first; !result && i < count; i++) {
 		if (i + 2 * AHEAD < count)
 			__builtin_prefetch(&callers[members[i + 2 * AHEAD].node]);
-		uint32_t ahead = i + AHEAD < count ? callers[members[i + AHEAD].node] : TALLY_REPORT_NONE;
+		uint32_t ahead = i + AHEAD < count ? callers[members[i + AHEAD].node]
+						   : TALLY_REPORT_NONE;
 		if (ahead != TALLY_REPORT_NONE) {
 			__builtin_prefetch(&callers[ahead]);
 			__builtin_prefetch(&merger->nodes[ahead]);
@@ -144,13 +154,14 @@ static int make_branches(struct merger *merger, struct tally_branch_node **list,
 	struct tally_report_builder *builder = merger->builder;
 	size_t next = first;
 	if (merger->codes.count)
-		qsort(merger->codes.items, merger->codes.count, sizeof(*merger->codes.items), by_code_backwards);
+		qsort(merger->codes.items, merger->codes.count, sizeof(*merger->codes.items),
+		      by_code_backwards);
 	for (size_t i = 0; i < merger->codes.count; i++) {
 		struct bucket *bucket = &merger->buckets[merger->codes.items[i]];
 		if (bucket->weight < builder->least)
 			continue;
-		struct tally_branch_node *branch =
-			tally_report_add_branch(builder, list, merger->codes.items[i], bucket->weight);
+		struct tally_branch_node *branch = tally_report_add_branch(
+			builder, list, merger->codes.items[i], bucket->weight);
 		struct group group = { .list = branch ? &branch->child : NULL, .first = next };
 		if (!branch || tally_vector_push(&merger->groups, group) < 0)
 			return -ENOMEM;
@@ -188,7 +199,8 @@ static int run(struct merger *merger)
 			merger->builder->report->trees_cut = true;
 			break;
 		}
-		result = merger->callers ? find_callers(merger, group.first) : find_children(merger, group.first);
+		result = merger->callers ? find_callers(merger, group.first)
+					 : find_children(merger, group.first);
 		if (!result)
 			result = make_branches(merger, group.list, group.first);
 		if (!result)
@@ -197,8 +209,9 @@ static int run(struct merger *merger)
 	return result;
 }
 
-int tally_report_make_branches(struct tally_report_builder *builder, const struct tally_call_tree *tree,
-			       const uint32_t *callers, const struct tally_report_place *places, size_t count)
+int tally_report_make_branches(struct tally_report_builder *builder,
+			       const struct tally_call_tree *tree, const uint32_t *callers,
+			       const struct tally_report_place *places, size_t count)
 {
 	struct merger merger = {
 		.builder = builder, .nodes = tree->nodes.items, .callers = callers,
@@ -207,9 +220,12 @@ int tally_report_make_branches(struct tally_report_builder *builder, const struc
 	int result = merger.buckets && count ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++)
 		if (places[i].weight)
-			result = tally_vector_push(&merger.members, (struct member){
-				.node = places[i].node, .end = places[i].end, .weight = places[i].weight });
-	struct group all = { .list = count ? &builder->report->entries.items[places[0].shown].tree : NULL };
+			result = tally_vector_push(&merger.members,
+						   (struct member){ .node = places[i].node,
+								    .end = places[i].end,
+								    .weight = places[i].weight });
+	struct group all = { .list = count ? &builder->report->entries.items[places[0].shown].tree
+					   : NULL };
 	if (!result)
 		result = tally_vector_push(&merger.groups, all);
 	if (!result)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- functions ----------------------------------------------------------------------------------------- */
+/* ---- functions ----------------------------------------------------------- */
 
 static const char *text_of(const struct tally_names *names, uint32_t string)
 {
@@ -90,7 +90,8 @@ static bool are_of_several(const struct tally_report_builder *builder, uint32_t 
 		const struct tally_function *function = &names->functions.items[here];
 		if (is_inlined(function) || function->name == TALLY_STRING_NONE)
 			continue;
-		if (before != UINT32_MAX && names->functions.items[before].object != function->object) {
+		if (before != UINT32_MAX &&
+		    names->functions.items[before].object != function->object) {
 			differ = true;
 			*alike |= !strcmp(tally_names_short_object(names, before),
 					  tally_names_short_object(names, here));
@@ -112,13 +113,15 @@ static int make_symbols(struct tally_report_builder *builder)
 	for (uint32_t first = 1; first <= last; first = end) {
 		uint32_t plain = names->functions.items[of[first]].plain;
 		bool alike;
-		for (end = first + 1; end <= last && names->functions.items[of[end]].plain == plain;)
+		for (end = first + 1;
+		     end <= last && names->functions.items[of[end]].plain == plain;)
 			end++;
 		bool differ = are_of_several(builder, first, end, &alike);
 		for (uint32_t code = first; code < end; code++) {
 			uint32_t symbol = plain;
 			if (differ)
-				symbol = name_with_object(names, &names->functions.items[of[code]], alike);
+				symbol = name_with_object(names, &names->functions.items[of[code]],
+							  alike);
 			if (symbol == TALLY_STRING_NONE)
 				return -ENOMEM;
 			builder->symbol_of_code[code] = symbol;
@@ -127,10 +130,11 @@ static int make_symbols(struct tally_report_builder *builder)
 	return 0;
 }
 
-static int intern_key(struct tally_report_builder *builder, struct tally_map *index, const struct tally_report_key *key,
-		      uint32_t *number)
+static int intern_key(struct tally_report_builder *builder, struct tally_map *index,
+		      const struct tally_report_key *key, uint32_t *number)
 {
-	uint64_t hash = ((uint64_t)key->object << 32 | key->symbol) ^ tally_hash64((uint64_t)key->file << 32 | key->line);
+	uint64_t hash = ((uint64_t)key->object << 32 | key->symbol) ^
+			tally_hash64((uint64_t)key->file << 32 | key->line);
 	bool added = false;
 	uint64_t *slot;
 	do {
@@ -153,10 +157,12 @@ static uint32_t symbol_of(const struct tally_report_builder *builder,
 	return by[TALLY_SORT_OBJECT] ? function->plain : builder->symbol_of_code[code];
 }
 
-static struct tally_report_key function_key(const struct tally_report_builder *builder, uint32_t code)
+static struct tally_report_key function_key(const struct tally_report_builder *builder,
+					    uint32_t code)
 {
 	const struct tally_names *names = &builder->profile->recording->names;
-	const struct tally_function *function = &names->functions.items[builder->function_of_code[code]];
+	const struct tally_function *function =
+		&names->functions.items[builder->function_of_code[code]];
 	return (struct tally_report_key){
 		.object = builder->options->by[TALLY_SORT_OBJECT] ? function->object : 0,
 		.symbol = symbol_of(builder, function, code)
@@ -173,20 +179,25 @@ static int make_function_keys(struct tally_report_builder *builder, struct tally
 		if (!is_inlined(&names->functions.items[builder->function_of_code[code]]))
 			result = intern_key(builder, index, &key, &builder->key_of_code[code]);
 	}
-	for (uint32_t place = 0; !result && place < builder->profile->places.places.count; place++) {
+	for (uint32_t place = 0; !result && place < builder->profile->places.places.count;
+	     place++) {
 		uint32_t function = tally_profile_function(builder->profile, place);
-		builder->key_of_place[place] = builder->key_of_code[builder->code_of_function[function]];
+		builder->key_of_place[place] =
+			builder->key_of_code[builder->code_of_function[function]];
 	}
 	return result;
 }
 
-/* ---- with sources a function has several keys ---------------------------------------------------------- */
+/* ---- with sources a function has several keys ---------------------------- */
 
-static int add_source(const struct tally_report_builder *builder, uint32_t place, struct tally_report_key *key)
+static int add_source(const struct tally_report_builder *builder, uint32_t place,
+		      struct tally_report_key *key)
 {
 	const bool *by = builder->options->by;
-	key->file = by[TALLY_SORT_SOURCE_FILE] ? tally_report_source_file(builder->profile, place) : 0;
-	key->line = by[TALLY_SORT_SOURCE_LINE] ? tally_report_source_line(builder->profile, place) : 0;
+	key->file = by[TALLY_SORT_SOURCE_FILE] ? tally_report_source_file(builder->profile, place)
+					       : 0;
+	key->line = by[TALLY_SORT_SOURCE_LINE] ? tally_report_source_line(builder->profile, place)
+					       : 0;
 	return key->file == TALLY_STRING_NONE || key->line == TALLY_STRING_NONE ? -ENOMEM : 0;
 }
 
@@ -199,14 +210,19 @@ static int make_source_keys(struct tally_report_builder *builder, struct tally_m
 		builder->key_of_code[code] = TALLY_REPORT_NONE;
 		builder->plain_of_code[code] = code;
 	}
-	for (uint32_t place = 0; !result && place < builder->profile->places.places.count; place++) {
-		uint32_t code = builder->code_of_function[tally_profile_function(builder->profile, place)], number = 0;
+	for (uint32_t place = 0; !result && place < builder->profile->places.places.count;
+	     place++) {
+		uint32_t code = builder->code_of_function[tally_profile_function(builder->profile,
+										 place)],
+			 number = 0;
 		struct tally_report_key key = function_key(builder, code);
 		bool added = false;
 		result = add_source(builder, place, &key);
 		if (!result)
 			result = intern_key(builder, index, &key, &number);
-		uint64_t *head = result ? NULL : tally_map_put(&pairs, (uint64_t)code << 32 | number, &added);
+		uint64_t *head = result ? NULL
+					: tally_map_put(&pairs, (uint64_t)code << 32 | number,
+							&added);
 		if (!head) {
 			result = -ENOMEM;
 			break;
@@ -227,12 +243,15 @@ static int make_frame_keys(struct tally_report_builder *builder)
 {
 	const bool *by = builder->options->by;
 	bool sources = by[TALLY_SORT_SOURCE_FILE] || by[TALLY_SORT_SOURCE_LINE];
-	size_t places = builder->profile->places.places.count, codes = builder->code_max + (sources ? places : 0);
+	size_t places = builder->profile->places.places.count,
+	       codes = builder->code_max + (sources ? places : 0);
 	struct tally_map index = { 0 };
 	const uint32_t missing = TALLY_REPORT_NONE - 1;
 	const struct tally_report_key none = {
-		.object = by[TALLY_SORT_OBJECT] ? missing : 0, .symbol = by[TALLY_SORT_SYMBOL] ? missing : 0,
-		.file = by[TALLY_SORT_SOURCE_FILE] ? missing : 0, .line = by[TALLY_SORT_SOURCE_LINE] ? missing : 0,
+		.object = by[TALLY_SORT_OBJECT] ? missing : 0,
+		.symbol = by[TALLY_SORT_SYMBOL] ? missing : 0,
+		.file = by[TALLY_SORT_SOURCE_FILE] ? missing : 0,
+		.line = by[TALLY_SORT_SOURCE_LINE] ? missing : 0,
 	};
 	builder->head_max = builder->code_max;
 	builder->key_of_code = malloc((codes + 1) * sizeof(*builder->key_of_code));
@@ -241,11 +260,13 @@ static int make_frame_keys(struct tally_report_builder *builder)
 		builder->head_of_place = malloc((places + 1) * sizeof(*builder->head_of_place));
 		builder->plain_of_code = malloc((codes + 1) * sizeof(*builder->plain_of_code));
 	}
-	if (!builder->key_of_code || !builder->key_of_place || (sources && (!builder->head_of_place || !builder->plain_of_code)))
+	if (!builder->key_of_code || !builder->key_of_place ||
+	    (sources && (!builder->head_of_place || !builder->plain_of_code)))
 		return -ENOMEM;
 	int result = tally_vector_push(&builder->keys, none);
 	if (!result)
-		result = sources ? make_source_keys(builder, &index) : make_function_keys(builder, &index);
+		result = sources ? make_source_keys(builder, &index)
+				 : make_function_keys(builder, &index);
 	tally_map_release(&index);
 	return result;
 }

@@ -16,18 +16,21 @@ static int compare_weights(uint64_t first_x, uint64_t first_y, uint64_t then_x, 
 
 static int compare_texts(const struct tally_strings *strings, uint32_t a, uint32_t b)
 {
-	int order = a == b ? 0 : strcmp(tally_strings_text(strings, a), tally_strings_text(strings, b));
+	int order = a == b ? 0
+			   : strcmp(tally_strings_text(strings, a), tally_strings_text(strings, b));
 	return order ? order : (a > b) - (a < b);
 }
 
 /* Of numbers in digits. */
 static int compare_lengths(const struct tally_strings *strings, uint32_t a, uint32_t b)
 {
-	size_t x = strlen(tally_strings_text(strings, a)), y = strlen(tally_strings_text(strings, b));
+	size_t x = strlen(tally_strings_text(strings, a)),
+	       y = strlen(tally_strings_text(strings, b));
 	return (x > y) - (x < y);
 }
 
-static int compare_key(const struct tally_recording *recording, enum tally_sort_key key, uint32_t a, uint32_t b)
+static int compare_key(const struct tally_recording *recording, enum tally_sort_key key, uint32_t a,
+		       uint32_t b)
 {
 	const struct tally_function *functions = recording->names.functions.items;
 	int order;
@@ -36,7 +39,9 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 	case TALLY_KEY_FUNCTION:
 		order = compare_texts(&recording->names.strings, functions[a].plain,
 				      functions[b].plain);
-		return order ? order : compare_texts(&recording->names.strings, functions[a].object, functions[b].object);
+		return order ? order
+			     : compare_texts(&recording->names.strings, functions[a].object,
+					     functions[b].object);
 	case TALLY_KEY_NUMBER: return (a > b) - (a < b);
 	case TALLY_KEY_DIGITS:
 	case TALLY_KEY_EACH:
@@ -47,7 +52,8 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 }
 
 /* Entries of equal weight, by what the reader sees of them. */
-static int compare_keys(const struct tally_recording *recording, const uint32_t *a, const uint32_t *b)
+static int compare_keys(const struct tally_recording *recording, const uint32_t *a,
+			const uint32_t *b)
 {
 	int order = 0;
 	for (unsigned key = 0; !order && key < TALLY_SORT_KEYS; key++)
@@ -61,8 +67,9 @@ static int compare_entries(const void *a, const void *b, void *context)
 	const struct tally_report_builder *builder = context;
 	const struct tally_report_entry *x = &builder->met.items[*(const uint32_t *)a].entry;
 	const struct tally_report_entry *y = &builder->met.items[*(const uint32_t *)b].entry;
-	int order = builder->options->by_self ? compare_weights(x->self, y->self, x->total, y->total) :
-						compare_weights(x->total, y->total, x->self, y->self);
+	int order = builder->options->by_self
+			    ? compare_weights(x->self, y->self, x->total, y->total)
+			    : compare_weights(x->total, y->total, x->self, y->self);
 	return order ? order : compare_keys(builder->profile->recording, x->key, y->key);
 }
 
@@ -93,10 +100,12 @@ static int keep_heaviest(struct tally_report_builder *builder)
 	return result;
 }
 
-int tally_report_build(const struct tally_profile *profile, const struct tally_report_options *options,
-		       struct tally_report *report)
+int tally_report_build(const struct tally_profile *profile,
+		       const struct tally_report_options *options, struct tally_report *report)
 {
-	struct tally_report_builder builder = { .profile = profile, .options = options, .report = report };
+	struct tally_report_builder builder = { .profile = profile,
+						.options = options,
+						.report = report };
 	size_t events;
 	const struct tally_recorded_event *recorded = tally_perfdata_events(
 		profile->recording->data, &events);
@@ -109,7 +118,8 @@ int tally_report_build(const struct tally_profile *profile, const struct tally_r
 	report->spread = tally_profile_spread(profile, options->event);
 	/* What is printed is rounded; what is lighter than this is not printed. */
 	builder.least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
-	int result = tally_profile_count_tasks(profile, options->event, &report->comms, &report->threads);
+	int result = tally_profile_count_tasks(profile, options->event, &report->comms,
+					       &report->threads);
 	if (!result)
 		result = tally_report_make_keys(&builder);
 	if (!result)

@@ -1,9 +1,9 @@
 /* A profile, summed by keys: the rows of `tally report` and the call tree below each.
  *
- * `self` is what was sampled in a function itself, `total` what was sampled in it or in anything that it called:
- * each sample counts once for each distinct key in its stack, however deep a recursion.  Entries are of functions that
- * have a symbol; what was inlined into them (TALLY_FRAME_INLINED) is in call trees.  Source files and lines are those of
- * the innermost frame.
+ * `self` is what was sampled in a function itself, `total` what was sampled in it or in anything
+ * that it called: each sample counts once for each distinct key in its stack, however deep a
+ * recursion.  Entries are of functions that have a symbol; what was inlined into them
+ * (TALLY_FRAME_INLINED) is in call trees.  Source files and lines are those of the innermost frame.
  */
 #ifndef TALLY_PROFILE_REPORT_MODEL_H
 #define TALLY_PROFILE_REPORT_MODEL_H
@@ -23,7 +23,8 @@ struct tally_report_options {
 	bool children; /* totals, and rows for functions that were never at the leaf */
 	bool by_self;  /* heaviest self first; else total */
 	enum tally_tree_order tree;
-	double percent_min;      /* rows whose total (without children: self) is below are left out and counted */
+	/* rows whose total (without children: self) is below are left out and counted */
+	double percent_min;
 	double tree_percent_min; /* branches below are left out, though not those within rounding */
 	bool leaves_out_idle;    /* of live sums; a profile has or has not left it out */
 	size_t limit;            /* rows at most; 0: all */
@@ -48,7 +49,8 @@ struct tally_report_entry {
 
 struct tally_report {
 	struct tally_arena arena;
-	struct { struct tally_report_entry *items; size_t count, capacity; } entries; /* sorted, heaviest first */
+	/* sorted, heaviest first */
+	struct { struct tally_report_entry *items; size_t count, capacity; } entries;
 	size_t hidden; /* entries left out by percent_min and limit */
 	uint64_t period, samples;
 	struct tally_left_out idle; /* besides */
@@ -59,16 +61,20 @@ struct tally_report {
 };
 
 /* The sampling error of a part of the report's period, of so many samples: percentage points. */
-static inline double tally_report_error(const struct tally_report *report, uint64_t period, uint64_t samples)
+static inline double tally_report_error(const struct tally_report *report, uint64_t period,
+					uint64_t samples)
 {
-	const struct tally_share share = { .part = (double)period, .whole = (double)report->period, .part_samples = samples,
-					   .samples = report->samples, .spread = report->spread };
+	const struct tally_share share = { .part = (double)period,
+					   .whole = (double)report->period,
+					   .part_samples = samples,
+					   .samples = report->samples,
+					   .spread = report->spread };
 	return tally_share_error(&share);
 }
 
 /* 0, or -ENOMEM. */
-int tally_report_build(const struct tally_profile *profile, const struct tally_report_options *options,
-		       struct tally_report *report);
+int tally_report_build(const struct tally_profile *profile,
+		       const struct tally_report_options *options, struct tally_report *report);
 void tally_report_release(struct tally_report *report);
 
 #endif

@@ -1,5 +1,6 @@
-/* Stacks of the profile's rows, packed for sorting (stack_sort.h): the codes of frames go into words as they come.
- * Going down from the outermost frame, a stack is read from its end: a place's last byte is the only one below 0x80.
+/* Stacks of the profile's rows, packed for sorting (stack_sort.h): the codes of frames go into
+ * words as they come.  Going down from the outermost frame, a stack is read from its end: a place's
+ * last byte is the only one below 0x80.
  */
 #include "profile/report_parts.h"
 
@@ -13,15 +14,19 @@ static uint32_t frame_code(const struct tally_report_packer *packer, uint32_t pl
 	const struct tally_place_name *name = &builder->profile->names[place];
 	if (packer->heads && builder->head_of_place && frame == name->count - 1)
 		return builder->head_of_place[place];
-	return builder->code_of_function[builder->profile->recording->names.frames.items[name->first + frame].function];
+	return builder->code_of_function
+		[builder->profile->recording->names.frames.items[name->first + frame].function];
 }
 
-int tally_report_packer_init(struct tally_report_packer *packer, const struct tally_report_builder *builder, bool heads)
+int tally_report_packer_init(struct tally_report_packer *packer,
+			     const struct tally_report_builder *builder, bool heads)
 {
 	const struct tally_profile *profile = builder->profile;
 	size_t count = profile->places.places.count;
 	*packer = (struct tally_report_packer){
-		.builder = builder, .code_of_place = malloc((count + 1) * sizeof(*packer->code_of_place)), .frames_max = 1,
+		.builder = builder,
+		.code_of_place = malloc((count + 1) * sizeof(*packer->code_of_place)),
+		.frames_max = 1,
 		.heads = heads,
 	};
 	tally_stack_sort_init(&packer->sort, heads ? builder->head_max : builder->code_max);
@@ -29,12 +34,14 @@ int tally_report_packer_init(struct tally_report_packer *packer, const struct ta
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_place_name *name = &profile->names[i];
-		packer->code_of_place[i] = name->count == 1 ? frame_code(packer, (uint32_t)i, 0) : 0;
+		packer->code_of_place[i] = name->count == 1 ? frame_code(packer, (uint32_t)i, 0)
+							    : 0;
 		if (name->count > packer->frames_max)
 			packer->frames_max = name->count;
 	}
 	/* Were all places a frame and a byte, as they mostly are. */
-	return tally_call_tree_reserve(&packer->sort, profile->rows.rows.count, profile->rows.stacks.count);
+	return tally_call_tree_reserve(&packer->sort, profile->rows.rows.count,
+				       profile->rows.stacks.count);
 }
 
 void tally_report_packer_release(struct tally_report_packer *packer)
@@ -45,16 +52,18 @@ void tally_report_packer_release(struct tally_report_packer *packer)
 }
 
 /* The frames of a place where something was inlined. */
-static void put_inlined(const struct tally_report_packer *packer, struct tally_stack_packer *stack, uint32_t place,
-			bool outermost_first)
+static void put_inlined(const struct tally_report_packer *packer, struct tally_stack_packer *stack,
+			uint32_t place, bool outermost_first)
 {
 	uint32_t count = packer->builder->profile->names[place].count;
 	for (uint32_t i = 0; i < count; i++)
-		tally_stack_sort_put(&packer->sort, stack, frame_code(packer, place, outermost_first ? count - 1 - i : i));
+		tally_stack_sort_put(
+			&packer->sort, stack,
+			frame_code(packer, place, outermost_first ? count - 1 - i : i));
 }
 
-static inline void put_place(const struct tally_report_packer *packer, struct tally_stack_packer *stack, uint32_t place,
-			     bool outermost_first)
+static inline void put_place(const struct tally_report_packer *packer,
+			     struct tally_stack_packer *stack, uint32_t place, bool outermost_first)
 {
 	uint32_t code = packer->code_of_place[place];
 	if (code)
@@ -71,9 +80,11 @@ static inline uint32_t previous_place(const uint8_t *start, const uint8_t **end)
 	return place;
 }
 
-/* tally_stack_sort_put() of the last places that have one frame, with all in registers.  The end of those left. */
-static inline const uint8_t *put_simple(const struct tally_report_packer *packer, struct tally_stack_packer *stack,
-					const uint8_t *start, const uint8_t *end)
+/* tally_stack_sort_put() of the last places that have one frame, with all in registers.  The end of
+ * those left. */
+static inline const uint8_t *put_simple(const struct tally_report_packer *packer,
+					struct tally_stack_packer *stack, const uint8_t *start,
+					const uint8_t *end)
 {
 	const uint32_t *code_of_place = packer->code_of_place;
 	const unsigned bits = packer->sort.bits;
@@ -95,19 +106,22 @@ static inline const uint8_t *put_simple(const struct tally_report_packer *packer
 			shift = 64;
 		}
 	}
-	*stack = (struct tally_stack_packer){ .at = at, .word = word, .shift = shift, .frames = frames };
+	*stack = (struct tally_stack_packer){
+		.at = at, .word = word, .shift = shift, .frames = frames
+	};
 	return end;
 }
 
-static void put_downwards(const struct tally_report_packer *packer, struct tally_stack_packer *stack,
-			  const uint8_t *start, const uint8_t *end)
+static void put_downwards(const struct tally_report_packer *packer,
+			  struct tally_stack_packer *stack, const uint8_t *start,
+			  const uint8_t *end)
 {
 	while ((end = put_simple(packer, stack, start, end)) > start)
 		put_inlined(packer, stack, previous_place(start, &end), true);
 }
 
-static void put_upwards(const struct tally_report_packer *packer, struct tally_stack_packer *stack, const uint8_t *next,
-			const uint8_t *end)
+static void put_upwards(const struct tally_report_packer *packer, struct tally_stack_packer *stack,
+			const uint8_t *next, const uint8_t *end)
 {
 	if (next < end)
 		tally_stack_next_place(&next);
@@ -121,7 +135,8 @@ int tally_report_packer_add(struct tally_report_packer *packer, uint32_t row, bo
 	const uint8_t *end, *start = tally_row_stack(rows, row, &end);
 	size_t frames_max = (size_t)(end - start) * packer->frames_max;
 	struct tally_stack_packer stack;
-	if (tally_call_tree_begin(&packer->sort, &stack, frames_max, rows->rows.items[row].period) < 0)
+	if (tally_call_tree_begin(&packer->sort, &stack, frames_max, rows->rows.items[row].period) <
+	    0)
 		return -ENOMEM;
 	if (from_leaf)
 		put_upwards(packer, &stack, start, end);

@@ -1,11 +1,13 @@
 /* What a report is put together from.  For report_*.c.
  *
- * Rows of the profile come under roots (what of command, process, thread and CPU the report is sorted by); functions
- * have codes in the order of their names and objects, equal ones one code, and places have keys: what of symbol, object
- * and source the report is sorted by.  A root and a key make an entry.
+ * Rows of the profile come under roots (what of command, process, thread and CPU the report is
+ * sorted by); functions have codes in the order of their names and objects, equal ones one code,
+ * and places have keys: what of symbol, object and source the report is sorted by.  A root and a
+ * key make an entry.
  *
- * Where trees are made, an entry's nodes are found by their codes.  With sources a function has several keys, so there its
- * frames have a code for each, above the functions' own (code_max): what is shown of a branch is the plain code's.
+ * Where trees are made, an entry's nodes are found by their codes.  With sources a function has
+ * several keys, so there its frames have a code for each, above the functions' own (code_max): what
+ * is shown of a branch is the plain code's.
  */
 #ifndef TALLY_PROFILE_REPORT_PARTS_H
 #define TALLY_PROFILE_REPORT_PARTS_H
@@ -13,8 +15,8 @@
 #include "profile/call_tree.h"
 #include "profile/report_model.h"
 
-/* Each frame of a stack may head a tree of all the frames below it: 8,000 frames in a record of 64 KiB, which nobody's
- * program has, would take 32 million branches. */
+/* Each frame of a stack may head a tree of all the frames below it: 8,000 frames in a record of 64
+ * KiB, which nobody's program has, would take 32 million branches. */
 enum { TALLY_BRANCHES_MAX = 4 << 20 };
 
 static const uint32_t TALLY_REPORT_NONE = UINT32_MAX;
@@ -42,19 +44,24 @@ struct tally_report_builder {
 	uint32_t *code_of_function; /* by function of names: 1 … code_max */
 	uint32_t *function_of_code; /* one of those that have it */
 	uint32_t *symbol_of_code;   /* string id: what it is called where objects are no key */
-	uint32_t code_max, head_max; /* head_max: of codes with sources; code_max where there are none */
+	/* head_max: of codes with sources; code_max where there are none */
+	uint32_t code_max, head_max;
 	uint32_t *key_of_code;      /* TALLY_REPORT_NONE: heads no entry; up to head_max */
 	uint32_t *key_of_place;
 	uint32_t *head_of_place;    /* code of its symbol's frame; NULL: the function's */
 	uint32_t *plain_of_code;    /* NULL: the same */
-	struct { struct tally_report_key *items; size_t count, capacity; } keys; /* 0: of samples without any address */
+	/* 0: of samples without any address */
+	struct { struct tally_report_key *items; size_t count, capacity; } keys;
 	uint32_t *root_of_class;    /* TALLY_REPORT_NONE: of another event */
 	struct { struct tally_report_root *items; size_t count, capacity; } roots;
-	uint32_t *rows;             /* the event's, by root; those of a root in the profile's order */
-	size_t *root_rows;          /* by root: where its rows begin in `rows`; one more at the end */
+	/* the event's, by root; those of a root in the profile's order */
+	uint32_t *rows;
+	/* by root: where its rows begin in `rows`; one more at the end */
+	size_t *root_rows;
 
 	struct { struct tally_report_met *items; size_t count, capacity; } met;
-	uint32_t *leaf_entry;       /* by place in `rows`: number of the leaf's entry in `met`; where trees need it */
+	/* by place in `rows`: number of the leaf's entry in `met`; where trees need it */
+	uint32_t *leaf_entry;
 	uint64_t least;             /* weight of a branch */
 	size_t branches;
 };
@@ -66,15 +73,18 @@ void tally_report_release_keys(struct tally_report_builder *builder);
 /* Roots, and the event's rows by root.  0 or -ENOMEM. */
 int tally_report_make_roots(struct tally_report_builder *builder);
 /* Sets what a root is sorted by of facts, by their number in a class.  0 or -ENOMEM. */
-int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t number, struct tally_report_root *root);
+int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t number,
+			   struct tally_report_root *root);
 void tally_report_release_roots(struct tally_report_builder *builder);
 
-/* A place's source as an interned string of names: its file's last part, with the line "x.c:12"; where the line is not
- * known "f+12" or "libc.so.6[1a2b]", as perf has it.  TALLY_STRING_NONE when memory is out. */
+/* A place's source as an interned string of names: its file's last part, with the line "x.c:12";
+ * where the line is not known "f+12" or "libc.so.6[1a2b]", as perf has it.  TALLY_STRING_NONE when
+ * memory is out. */
 uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place);
 uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place);
 
-static inline uint32_t tally_report_plain_code(const struct tally_report_builder *builder, uint32_t code)
+static inline uint32_t tally_report_plain_code(const struct tally_report_builder *builder,
+					       uint32_t code)
 {
 	return builder->plain_of_code ? builder->plain_of_code[code] : code;
 }
@@ -92,17 +102,19 @@ struct tally_report_packer {
 };
 
 /* 0 or -ENOMEM; released in both cases. */
-int tally_report_packer_init(struct tally_report_packer *packer, const struct tally_report_builder *builder, bool heads);
+int tally_report_packer_init(struct tally_report_packer *packer,
+			     const struct tally_report_builder *builder, bool heads);
 void tally_report_packer_release(struct tally_report_packer *packer);
 
-/* Adds a row's stack to packer->sort: all of it from the outermost frame, or from the leaf's caller upwards.
- * 0 or -ENOMEM. */
+/* Adds a row's stack to packer->sort: all of it from the outermost frame, or from the leaf's caller
+ * upwards. 0 or -ENOMEM. */
 int tally_report_packer_add(struct tally_report_packer *packer, uint32_t row, bool from_leaf);
 
 /* Trees of the report's entries.  0 or -ENOMEM. */
 int tally_report_make_trees(struct tally_report_builder *builder);
 
-/* A node that heads an entry, or one of several whose branches are one; with the weight that goes its way. */
+/* A node that heads an entry, or one of several whose branches are one; with the weight that goes
+ * its way. */
 struct tally_report_place {
 	uint32_t node, end; /* end: the node's */
 	uint32_t shown;     /* the entry in the report */
@@ -111,12 +123,14 @@ struct tally_report_place {
 
 /* The branches below the nodes of one entry; with `callers` (by node: the node above) those above.
  * 0 or -ENOMEM. */
-int tally_report_make_branches(struct tally_report_builder *builder, const struct tally_call_tree *tree,
-			       const uint32_t *callers, const struct tally_report_place *places, size_t count);
+int tally_report_make_branches(struct tally_report_builder *builder,
+			       const struct tally_call_tree *tree, const uint32_t *callers,
+			       const struct tally_report_place *places, size_t count);
 
 /* A branch more, first in `*list`; NULL when memory is out. */
 struct tally_branch_node *tally_report_add_branch(struct tally_report_builder *builder,
-						  struct tally_branch_node **list, uint32_t code, uint64_t weight);
+						  struct tally_branch_node **list, uint32_t code,
+						  uint64_t weight);
 /* Heaviest first; equal ones in the order that they have. */
 struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *first);
 

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- roots --------------------------------------------------------------------------------------------- */
+/* ---- roots --------------------------------------------------------------- */
 
-static struct tally_report_root root_of(const struct tally_report_builder *builder, const struct tally_class *class)
+static struct tally_report_root root_of(const struct tally_report_builder *builder,
+					const struct tally_class *class)
 {
 	const struct tally_tasks *tasks = &builder->profile->recording->tasks;
 	const bool *by = builder->options->by;
@@ -19,8 +20,12 @@ static struct tally_report_root root_of(const struct tally_report_builder *build
 		[TALLY_SORT_CGROUP_ID] = by[TALLY_SORT_CGROUP_ID] ? class->cgroup_id : 0,
 	} };
 	if (class->thread < tasks->threads.count) {
-		root.key[TALLY_SORT_PID] = by[TALLY_SORT_PID] ? tasks->threads.items[class->thread].pid : 0;
-		root.key[TALLY_SORT_TID] = by[TALLY_SORT_TID] ? tasks->threads.items[class->thread].tid : 0;
+		root.key[TALLY_SORT_PID] = by[TALLY_SORT_PID]
+						   ? tasks->threads.items[class->thread].pid
+						   : 0;
+		root.key[TALLY_SORT_TID] = by[TALLY_SORT_TID]
+						   ? tasks->threads.items[class->thread].tid
+						   : 0;
 	}
 	return root;
 }
@@ -38,7 +43,8 @@ static int make_roots(struct tally_report_builder *builder)
 	const struct tally_profile *profile = builder->profile;
 	struct tally_map index = { 0 };
 	int result = 0;
-	builder->root_of_class = malloc((profile->classes.count + 1) * sizeof(*builder->root_of_class));
+	builder->root_of_class = malloc((profile->classes.count + 1) *
+					sizeof(*builder->root_of_class));
 	if (!builder->root_of_class)
 		return -ENOMEM;
 	for (size_t i = 0; !result && i < profile->classes.count; i++) {
@@ -55,7 +61,8 @@ static int make_roots(struct tally_report_builder *builder)
 		uint64_t key = hash_root(&root);
 		do {
 			slot = tally_map_put(&index, key++, &added);
-		} while (slot && !added && memcmp(&builder->roots.items[*slot], &root, sizeof(root)) != 0);
+		} while (slot && !added &&
+			 memcmp(&builder->roots.items[*slot], &root, sizeof(root)) != 0);
 		result = slot ? 0 : -ENOMEM;
 		if (added) {
 			*slot = builder->roots.count;
@@ -76,7 +83,8 @@ static int sort_rows_by_root(struct tally_report_builder *builder)
 	builder->rows = malloc((count + 1) * sizeof(*builder->rows));
 	if (!builder->root_rows || !builder->rows)
 		return -ENOMEM;
-	size_t *next = builder->root_rows + 1; /* by root: where the next row goes; the end, when all are there */
+	/* by root: where the next row goes; the end, when all are there */
+	size_t *next = builder->root_rows + 1;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t root = builder->root_of_class[profile->rows.rows.items[i].class];
 		if (root != TALLY_REPORT_NONE)

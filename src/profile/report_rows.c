@@ -1,7 +1,8 @@
-/* Entries with what was sampled in them: one pass over the distinct stacks.  A key that a stack has more than once
- * counts once in a total: the last row that was counted is noted with the key.  Which frames are repetitions is as good
- * as random, so the distinct keys of a stack are listed without a branch, and then counted.  In small programs, where each
- * byte of a stack is a place and a word has a bit for each key, the list is a word.
+/* Entries with what was sampled in them: one pass over the distinct stacks.  A key that a stack has
+ * more than once counts once in a total: the last row that was counted is noted with the key.
+ * Which frames are repetitions is as good as random, so the distinct keys of a stack are listed
+ * without a branch, and then counted.  In small programs, where each byte of a stack is a place and
+ * a word has a bit for each key, the list is a word.
  */
 #include "profile/report_parts.h"
 
@@ -23,14 +24,16 @@ struct summer {
 	struct tally_report_builder *builder;
 	struct key_sums *sums; /* by key */
 	uint32_t *seen;        /* by key: the last row (+ 1) that has it */
-	struct { uint32_t *items; size_t count, capacity; } keys; /* distinct ones of a row; the leaf's first */
+	/* distinct ones of a row; the leaf's first */
+	struct { uint32_t *items; size_t count, capacity; } keys;
 	uint64_t *bits_of_place; /* its key's; NULL: there are too many keys, or places */
 	uint32_t root;
 	uint64_t longest; /* the longest wait of the row that is summed up */
 };
 
 /* The function by which a row comes to a key. */
-static uint32_t function_of_key(const struct tally_report_builder *builder, uint32_t row, uint32_t key)
+static uint32_t function_of_key(const struct tally_report_builder *builder, uint32_t row,
+				uint32_t key)
 {
 	const uint8_t *end, *next = tally_row_stack(&builder->profile->rows, row, &end);
 	while (next < end) {
@@ -55,11 +58,14 @@ static int meet(struct summer *summer, uint32_t key, uint32_t row)
 	met.entry.key[TALLY_SORT_SYMBOL] = names->symbol;
 	met.entry.key[TALLY_SORT_SOURCE_FILE] = names->file;
 	met.entry.key[TALLY_SORT_SOURCE_LINE] = names->line;
-	summer->sums[key] = (struct key_sums){ .root = summer->root + 1, .entry = (uint32_t)builder->met.count };
-	return builder->met.count >= TALLY_REPORT_NONE ? -ENOMEM : tally_vector_push(&builder->met, met);
+	summer->sums[key] = (struct key_sums){ .root = summer->root + 1,
+					       .entry = (uint32_t)builder->met.count };
+	return builder->met.count >= TALLY_REPORT_NONE ? -ENOMEM
+						       : tally_vector_push(&builder->met, met);
 }
 
-static inline int count_key(struct summer *summer, const struct tally_row *row, uint32_t number, uint32_t key)
+static inline int count_key(struct summer *summer, const struct tally_row *row, uint32_t number,
+			    uint32_t key)
 {
 	struct key_sums *sums = &summer->sums[key];
 	if (sums->root != summer->root + 1 && meet(summer, key, number) < 0)
@@ -72,7 +78,8 @@ static inline int count_key(struct summer *summer, const struct tally_row *row, 
 }
 
 /* Counts a row in its distinct keys, but for the leaf's. */
-static inline int count_callers(struct summer *summer, const struct tally_row *row, uint32_t number, uint32_t leaf)
+static inline int count_callers(struct summer *summer, const struct tally_row *row, uint32_t number,
+				uint32_t leaf)
 {
 	const uint32_t *key_of_place = summer->builder->key_of_place;
 	const uint8_t *end, *next = tally_row_stack(&summer->builder->profile->rows, number, &end);
@@ -93,7 +100,8 @@ static inline int count_callers(struct summer *summer, const struct tally_row *r
 	return result;
 }
 
-static inline int count_callers_bits(struct summer *summer, const struct tally_row *row, uint32_t number, uint32_t leaf)
+static inline int count_callers_bits(struct summer *summer, const struct tally_row *row,
+				     uint32_t number, uint32_t leaf)
 {
 	const uint8_t *end, *next = tally_row_stack(&summer->builder->profile->rows, number, &end);
 	uint64_t bits = 0;
@@ -133,7 +141,8 @@ static int sum_root(struct summer *summer)
 	struct tally_report_builder *builder = summer->builder;
 	size_t first = builder->met.count;
 	int result = 0;
-	for (size_t at = builder->root_rows[summer->root]; !result && at < builder->root_rows[summer->root + 1]; at++)
+	for (size_t at = builder->root_rows[summer->root];
+	     !result && at < builder->root_rows[summer->root + 1]; at++)
 		result = sum_row(summer, at);
 	for (size_t i = first; i < builder->met.count; i++) {
 		struct tally_report_entry *entry = &builder->met.items[i].entry;
@@ -169,7 +178,8 @@ int tally_report_sum_rows(struct tally_report_builder *builder)
 	};
 	int result = summer.sums && summer.seen ? make_bits(&summer) : -ENOMEM;
 	if (!result && builder->options->tree != TALLY_TREE_NONE && !builder->options->children) {
-		builder->leaf_entry = malloc((builder->profile->rows.rows.count + 1) * sizeof(*builder->leaf_entry));
+		builder->leaf_entry = malloc((builder->profile->rows.rows.count + 1) *
+					     sizeof(*builder->leaf_entry));
 		result = builder->leaf_entry ? 0 : -ENOMEM;
 	}
 	for (; !result && summer.root < builder->roots.count; summer.root++)

@@ -1,10 +1,11 @@
 /* Call trees of a report's entries.
  *
- * Without totals an entry has the stacks that end in it: its stacks, sorted from the outermost frame or from the
- * innermost, are its tree.  With totals it has the stacks that pass through it, and so a stack is in the trees of all
- * its functions: there the tree of all calls is made once, the places of each entry in it are found (the outermost
- * where trees go down to callees, the innermost where they go up to callers: each stack counts once), and what is
- * below or above these is merged (report_branches.c).
+ * Without totals an entry has the stacks that end in it: its stacks, sorted from the outermost
+ * frame or from the innermost, are its tree.  With totals it has the stacks that pass through it,
+ * and so a stack is in the trees of all its functions: there the tree of all calls is made once,
+ * the places of each entry in it are found (the outermost where trees go down to callees, the
+ * innermost where they go up to callers: each stack counts once), and what is below or above these
+ * is merged (report_branches.c).
  */
 #include "profile/report_parts.h"
 
@@ -14,12 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- branches ------------------------------------------------------------------------------------------ */
+/* ---- branches ------------------------------------------------------------ */
 
 struct tally_branch_node *tally_report_add_branch(struct tally_report_builder *builder,
-						  struct tally_branch_node **list, uint32_t code, uint64_t weight)
+						  struct tally_branch_node **list, uint32_t code,
+						  uint64_t weight)
 {
-	struct tally_branch_node *branch = tally_arena_alloc(&builder->report->arena, sizeof(*branch));
+	struct tally_branch_node *branch = tally_arena_alloc(&builder->report->arena,
+							     sizeof(*branch));
 	if (!branch)
 		return NULL;
 	*branch = (struct tally_branch_node){
@@ -58,7 +61,7 @@ struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *f
 	return merge(tally_report_sort_branches(first), tally_report_sort_branches(half));
 }
 
-/* ---- without totals: each entry has the stacks that end in it ------------------------------------------- */
+/* ---- without totals: each entry has the stacks that end in it ------------ */
 
 /* Places in builder->rows by the entry that shows them. */
 static size_t *sort_rows_by_entry(const struct tally_report_builder *builder, size_t *starts)
@@ -93,7 +96,8 @@ static int add_leaf_rows(struct tally_report_builder *builder, struct tally_repo
 	for (size_t i = 0; !result && i < entries; i++) {
 		result = tally_stack_sort_root(&packer->sort, (uint32_t)i);
 		for (size_t at = starts[i]; !result && at < starts[i + 1]; at++)
-			result = tally_report_packer_add(packer, builder->rows[sorted[at]], from_leaf);
+			result = tally_report_packer_add(packer, builder->rows[sorted[at]],
+							 from_leaf);
 	}
 	free(sorted);
 	free(starts);
@@ -101,8 +105,8 @@ static int add_leaf_rows(struct tally_report_builder *builder, struct tally_repo
 }
 
 /* Branches of a tree below an entry's root. */
-static int copy_tree(struct tally_report_builder *builder, const struct tally_call_tree *tree, uint32_t root,
-		     struct tally_branch_node **branches)
+static int copy_tree(struct tally_report_builder *builder, const struct tally_call_tree *tree,
+		     uint32_t root, struct tally_branch_node **branches)
 {
 	const struct tally_call_node *nodes = tree->nodes.items;
 	struct { uint32_t *items; size_t count, capacity; } path = { 0 }; /* open nodes */
@@ -111,10 +115,13 @@ static int copy_tree(struct tally_report_builder *builder, const struct tally_ca
 	for (uint32_t i = root + 1; !result && i < nodes[root].end; i++) {
 		while (path.count && nodes[path.items[path.count - 1]].end <= i)
 			path.count--;
-		struct tally_branch_node **list = path.count ? &branches[path.items[path.count - 1]]->child :
-							       &builder->report->entries.items[nodes[root].code].tree;
-		branches[i] = builder->branches <= TALLY_BRANCHES_MAX ?
-				      tally_report_add_branch(builder, list, nodes[i].code, nodes[i].total) : NULL;
+		struct tally_branch_node **list =
+			path.count ? &branches[path.items[path.count - 1]]->child
+				   : &builder->report->entries.items[nodes[root].code].tree;
+		branches[i] = builder->branches <= TALLY_BRANCHES_MAX
+				      ? tally_report_add_branch(builder, list, nodes[i].code,
+								nodes[i].total)
+				      : NULL;
 		if (!branches[i] && builder->branches > TALLY_BRANCHES_MAX) {
 			builder->report->trees_cut = true;
 			break;
@@ -140,13 +147,15 @@ static struct tally_branch_node *reverse_branches(struct tally_branch_node *firs
 static int copy_trees(struct tally_report_builder *builder, const struct tally_call_tree *tree)
 {
 	const struct tally_call_node *nodes = tree->nodes.items;
-	struct tally_branch_node **branches = calloc(tree->nodes.count + 1, sizeof(struct tally_branch_node *));
+	struct tally_branch_node **branches = calloc(tree->nodes.count + 1,
+						     sizeof(struct tally_branch_node *));
 	int result = branches ? 0 : -ENOMEM;
 	for (uint32_t root = 0; !result && root < tree->nodes.count; root = nodes[root].end)
 		result = copy_tree(builder, tree, root, branches);
 	for (size_t i = 0; !result && i < tree->nodes.count; i++)
 		if (branches[i])
-			branches[i]->child = tally_report_sort_branches(reverse_branches(branches[i]->child));
+			branches[i]->child = tally_report_sort_branches(
+				reverse_branches(branches[i]->child));
 	for (size_t i = 0; !result && i < builder->report->entries.count; i++) {
 		struct tally_report_entry *entry = &builder->report->entries.items[i];
 		entry->tree = tally_report_sort_branches(reverse_branches(entry->tree));
@@ -171,7 +180,7 @@ static int make_leaf_trees(struct tally_report_builder *builder)
 	return result;
 }
 
-/* ---- with totals: an entry has the stacks that pass through it ------------------------------------------ */
+/* ---- with totals: an entry has the stacks that pass through it ----------- */
 
 struct places {
 	struct tally_report_place *items;
@@ -189,8 +198,10 @@ struct finder {
 	const struct tally_report_builder *builder;
 	const struct tally_call_node *nodes;
 	uint32_t *shown; /* by key, in this root; TALLY_REPORT_NONE: is not shown */
-	uint32_t *until; /* going down, by key: the end of its last place; UINT32_MAX: is not shown */
-	size_t *open;    /* going up, by key: the innermost open place's index in `path`; SIZE_MAX: none */
+	/* going down, by key: the end of its last place; UINT32_MAX: is not shown */
+	uint32_t *until;
+	/* going up, by key: the innermost open place's index in `path`; SIZE_MAX: none */
+	size_t *open;
 	struct { struct open_place *items; size_t count, capacity; } path;
 	struct places places;
 };
@@ -205,7 +216,9 @@ static int find_outermost(struct finder *finder, uint32_t root)
 		uint32_t key = key_of_code[nodes[node].code];
 		if (key == TALLY_REPORT_NONE || node < until[key])
 			continue;
-		struct tally_report_place place = { .node = node, .end = nodes[node].end, .shown = finder->shown[key],
+		struct tally_report_place place = { .node = node,
+						    .end = nodes[node].end,
+						    .shown = finder->shown[key],
 						    .weight = nodes[node].total };
 		until[key] = place.end;
 		if (place.end > node + 1 && tally_vector_push(&finder->places, place) < 0)
@@ -225,13 +238,19 @@ static void close_places(struct finder *finder, uint32_t node)
 static int add_innermost(struct finder *finder, uint32_t node, uint32_t key)
 {
 	size_t around = finder->open[key];
-	struct tally_report_place place = { .node = node, .end = finder->nodes[node].end, .shown = finder->shown[key],
+	struct tally_report_place place = { .node = node,
+					    .end = finder->nodes[node].end,
+					    .shown = finder->shown[key],
 					    .weight = finder->nodes[node].total };
-	struct open_place open = { .end = place.end, .key = key, .place = finder->places.count, .before = around };
+	struct open_place open = {
+		.end = place.end, .key = key, .place = finder->places.count, .before = around
+	};
 	if (around != SIZE_MAX) /* whose innermost place this is */
 		finder->places.items[finder->path.items[around].place].weight -= place.weight;
 	finder->open[key] = finder->path.count;
-	return tally_vector_push(&finder->path, open) < 0 ? -ENOMEM : tally_vector_push(&finder->places, place);
+	return tally_vector_push(&finder->path, open) < 0
+		       ? -ENOMEM
+		       : tally_vector_push(&finder->places, place);
 }
 
 static int find_innermost(struct finder *finder, uint32_t root)
@@ -259,7 +278,8 @@ static int by_root(const void *a, const void *b)
 /* The entries that are shown, by root; NULL when memory is out. */
 static const struct tally_report_met **list_shown(const struct tally_report_builder *builder)
 {
-	const struct tally_report_met **list = malloc((builder->report->entries.count + 1) * sizeof(*list));
+	const struct tally_report_met **list = malloc((builder->report->entries.count + 1) *
+						      sizeof(*list));
 	size_t count = 0;
 	for (size_t i = 0; list && i < builder->met.count; i++)
 		if (builder->met.items[i].shown != TALLY_REPORT_NONE)
@@ -299,23 +319,27 @@ static int find_places(struct finder *finder, const struct tally_call_tree *tree
 	size_t entries = builder->report->entries.count;
 	bool downwards = builder->options->tree == TALLY_TREE_CALLER;
 	int result = list ? init_finder(finder) : -ENOMEM;
-	for (uint32_t root = 0; !result && root < tree->nodes.count; root = finder->nodes[root].end) {
+	for (uint32_t root = 0; !result && root < tree->nodes.count;
+	     root = finder->nodes[root].end) {
 		const struct tally_report_met **here = next;
 		for (; next < list + entries && (*next)->root == finder->nodes[root].code; next++) {
 			finder->shown[(*next)->key] = (*next)->shown;
 			finder->until[(*next)->key] = 0;
 		}
 		if (next > here)
-			result = downwards ? find_outermost(finder, root) : find_innermost(finder, root);
+			result = downwards ? find_outermost(finder, root)
+					   : find_innermost(finder, root);
 		for (; here < next; here++)
-			finder->shown[(*here)->key] = finder->until[(*here)->key] = TALLY_REPORT_NONE;
+			finder->shown[(*here)->key] = finder->until[(*here)->key] =
+				TALLY_REPORT_NONE;
 	}
 	free(list);
 	return result;
 }
 
 /* By entry; those of one in their order. */
-static struct tally_report_place *sort_places(const struct places *places, size_t entries, size_t *starts)
+static struct tally_report_place *sort_places(const struct places *places, size_t entries,
+					      size_t *starts)
 {
 	struct tally_report_place *sorted = malloc((places->count + 1) * sizeof(*sorted));
 	size_t sum = 0;
@@ -331,8 +355,9 @@ static struct tally_report_place *sort_places(const struct places *places, size_
 	return sorted;
 }
 
-static int make_all_branches(struct tally_report_builder *builder, const struct tally_call_tree *tree,
-			     const uint32_t *callers, const struct places *places)
+static int make_all_branches(struct tally_report_builder *builder,
+			     const struct tally_call_tree *tree, const uint32_t *callers,
+			     const struct places *places)
 {
 	size_t entries = builder->report->entries.count;
 	size_t *starts = calloc(entries + 2, sizeof(*starts));
@@ -340,7 +365,8 @@ static int make_all_branches(struct tally_report_builder *builder, const struct 
 	int result = sorted ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < entries; i++)
 		if (starts[i + 1] > starts[i])
-			result = tally_report_make_branches(builder, tree, callers, sorted + starts[i],
+			result = tally_report_make_branches(builder, tree, callers,
+							    sorted + starts[i],
 							    starts[i + 1] - starts[i]);
 	free(sorted);
 	free(starts);
@@ -360,12 +386,14 @@ static uint32_t *find_callers(const struct tally_call_tree *tree)
 	return callers;
 }
 
-static int add_all_rows(const struct tally_report_builder *builder, struct tally_report_packer *packer)
+static int add_all_rows(const struct tally_report_builder *builder,
+			struct tally_report_packer *packer)
 {
 	int result = 0;
 	for (uint32_t root = 0; !result && root < builder->roots.count; root++) {
 		result = tally_stack_sort_root(&packer->sort, root);
-		for (size_t at = builder->root_rows[root]; !result && at < builder->root_rows[root + 1]; at++)
+		for (size_t at = builder->root_rows[root];
+		     !result && at < builder->root_rows[root + 1]; at++)
 			result = tally_report_packer_add(packer, builder->rows[at], false);
 	}
 	return result;

@@ -1,16 +1,18 @@
-/* Most samples have a stack that was seen before: these cost a look into the table of chains and two additions.  Only a
- * chain that is new is taken apart: its addresses become places, its places the bytes of a row's stack.
+/* Most samples have a stack that was seen before: these cost a look into the table of chains and
+ * two additions.  Only a chain that is new is taken apart: its addresses become places, its places
+ * the bytes of a row's stack.
  *
- * The tables are far larger than the caches, so samples are looked up a slice at a time: what the tables will be asked for
- * is asked of memory before.  Growing a table costs as much as filling it, so how large it will be is guessed from how
- * much of the recording is read.
+ * The tables are far larger than the caches, so samples are looked up a slice at a time: what the
+ * tables will be asked for is asked of memory before.  Growing a table costs as much as filling it,
+ * so how large it will be is guessed from how much of the recording is read.
  *
- * The table of chains merely remembers; when a recording has many more chains than stacks (thousands of short processes,
- * each with its own addresses), it is emptied, and memory goes with the stacks.
+ * The table of chains merely remembers; when a recording has many more chains than stacks
+ * (thousands of short processes, each with its own addresses), it is emptied, and memory goes with
+ * the stacks.
  *
- * Who wants the names of places alone needs rows of the leaves only.  Then a chain is walked from its leaf up to where it
- * goes on as its process's chain before: most have nine of ten callers in common.  That is less work than to know it by its
- * hash, of all its words.
+ * Who wants the names of places alone needs rows of the leaves only.  Then a chain is walked from
+ * its leaf up to where it goes on as its process's chain before: most have nine of ten callers in
+ * common.  That is less work than to know it by its hash, of all its words.
  */
 #include "profile/row_maker.h"
 
@@ -37,7 +39,8 @@ struct outcome {
 	bool is_new;
 };
 
-/* The chain that was taken apart last where only places are wanted: a task's next chain has most of it, too. */
+/* The chain that was taken apart last where only places are wanted: a task's next chain has most of
+ * it, too. */
 struct last_chain {
 	struct tally_last_chain chain;
 	uint64_t user_maps, kernel_maps;
@@ -62,7 +65,7 @@ struct tally_row_maker {
 	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
 };
 
-/* ---- stacks -------------------------------------------------------------------------------------------- */
+/* ---- stacks -------------------------------------------------------------- */
 
 /* Where a wait's stack ends without the scheduler's frames, as it will be shown; others end at
  * their leaf. */
@@ -103,13 +106,13 @@ static bool leaf_passes(const struct tally_row_maker *maker, uint32_t class, siz
 	return passes;
 }
 
-static int push_address(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, bool kernel,
-			uint64_t address, uint32_t before, uint8_t **at)
+static int push_address(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
+			bool kernel, uint64_t address, uint32_t before, uint8_t **at)
 {
 	struct tally_profile *profile = maker->profile;
 	uint64_t maps = kernel ? sample->kernel_maps : sample->user_maps;
-	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks, sample->pid, kernel, maps,
-						address, before);
+	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks,
+						sample->pid, kernel, maps, address, before);
 	if (place == UINT32_MAX)
 		return -ENOMEM;
 	*at = tally_stack_put_place(*at, place);
@@ -124,20 +127,26 @@ static uint8_t *put_cut(struct tally_row_maker *maker, uint8_t *at)
 	return place == UINT32_MAX ? NULL : tally_stack_put_place(at, place);
 }
 
-static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_sample *sample, struct outcome *outcome)
+static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
+		      struct outcome *outcome)
 {
 	struct tally_chain_walk walk = {
-		.at = sample->words, .end = sample->words + sample->count, .kernel = sample->is_kernel,
+		.at = sample->words,
+		.end = sample->words + sample->count,
+		.kernel = sample->is_kernel,
 	};
 	uint64_t address;
 	outcome->stack = maker->stack.count;
-	if (tally_vector_reserve(&maker->stack, maker->stack.count + ((size_t)sample->count + 1) * TALLY_PLACE_BYTES_MAX) < 0)
+	if (tally_vector_reserve(&maker->stack,
+				 maker->stack.count +
+					 ((size_t)sample->count + 1) * TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
 	uint8_t *at = maker->stack.items + maker->stack.count;
 	if (sample->is_ip && push_address(maker, sample, sample->is_kernel, sample->ip, 0, &at) < 0)
 		return -ENOMEM;
 	while (!sample->is_ip && tally_chain_walk_next(&walk, &address))
-		if (push_address(maker, sample, walk.kernel, address, walk.is_return && address, &at) < 0)
+		if (push_address(maker, sample, walk.kernel, address, walk.is_return && address,
+				 &at) < 0)
 			return -ENOMEM;
 	if (sample->is_cut && !(at = put_cut(maker, at)))
 		return -ENOMEM;
@@ -158,7 +167,7 @@ static void end_stack(struct tally_row_maker *maker, uint32_t class, struct outc
 	tally_row_table_prefetch(&maker->profile->rows, outcome->row_hash);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 static int note_longest(struct tally_profile *profile, uint32_t row, uint64_t period)
 {
@@ -184,14 +193,18 @@ static int add_to_row(struct tally_row_maker *maker, uint32_t row, uint64_t peri
 	return maker->profile->notes_longest ? note_longest(maker->profile, row, period) : 0;
 }
 
-static uint32_t put_row(struct tally_row_maker *maker, uint32_t class, const struct outcome *outcome)
+static uint32_t put_row(struct tally_row_maker *maker, uint32_t class,
+			const struct outcome *outcome)
 {
-	return outcome->row == FILTERED ? FILTERED :
-	       tally_row_table_put(&maker->profile->rows, outcome->row_hash, class, maker->stack.items + outcome->stack,
-				   outcome->stack_bytes);
+	return outcome->row == FILTERED
+		       ? FILTERED
+		       : tally_row_table_put(&maker->profile->rows, outcome->row_hash, class,
+					     maker->stack.items + outcome->stack,
+					     outcome->stack_bytes);
 }
 
-/* The row of a chain that was not known when the slice was looked up; its like may have been in the slice. */
+/* The row of a chain that was not known when the slice was looked up; its like may have been in the
+ * slice. */
 static uint32_t learn_chain(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
 			    const struct outcome *outcome)
 {
@@ -206,16 +219,18 @@ static uint32_t learn_chain(struct tally_row_maker *maker, const struct tally_ha
 	return row;
 }
 
-/* ---- slices -------------------------------------------------------------------------------------------- */
+/* ---- slices -------------------------------------------------------------- */
 
-static void prefetch_slice(const struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+static void prefetch_slice(const struct tally_row_maker *maker,
+			   const struct tally_hashed_sample *samples, size_t count)
 {
 	for (size_t i = 0; i < count && i < TALLY_SLICE; i++)
 		tally_chain_table_prefetch(&maker->chains, samples[i].hash);
 }
 
 /* Looks the chains up: which rows they have, or which are new. */
-static void look_up(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+static void look_up(struct tally_row_maker *maker, const struct tally_hashed_sample *samples,
+		    size_t count)
 {
 	const struct tally_row *rows = maker->profile->rows.rows.items;
 	for (size_t i = 0; i < count; i++) {
@@ -224,12 +239,14 @@ static void look_up(struct tally_row_maker *maker, const struct tally_hashed_sam
 		outcome->is_new = outcome->row == NO_ROW;
 		if (outcome->row < FILTERED)
 			__builtin_prefetch(&rows[outcome->row], 1);
-		for (uint32_t word = 0; outcome->is_new && word < samples[i].count; word += LINE_WORDS)
+		for (uint32_t word = 0; outcome->is_new && word < samples[i].count;
+		     word += LINE_WORDS)
 			__builtin_prefetch(&samples[i].words[word]);
 	}
 }
 
-static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count)
+static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sample *samples,
+		     size_t count)
 {
 	int result = 0;
 	look_up(maker, samples, count);
@@ -243,18 +260,20 @@ static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sa
 	}
 	for (size_t i = 0; !result && i < count; i++) {
 		const struct outcome *outcome = &maker->outcomes[i];
-		uint32_t row = outcome->is_new ? learn_chain(maker, &samples[i], outcome) : outcome->row;
+		uint32_t row = outcome->is_new ? learn_chain(maker, &samples[i], outcome)
+					       : outcome->row;
 		result = add_to_row(maker, row, samples[i].period);
 	}
 	return result;
 }
 
-/* ---- places alone ---------------------------------------------------------------------------------------- */
+/* ---- places alone -------------------------------------------------------- */
 
 /* Of another task, or with other maps, addresses mean something else. */
 static void forget_others(struct last_chain *last, const struct tally_hashed_sample *sample)
 {
-	if (last->pid == sample->pid && last->user_maps == sample->user_maps && last->kernel_maps == sample->kernel_maps)
+	if (last->pid == sample->pid && last->user_maps == sample->user_maps &&
+	    last->kernel_maps == sample->kernel_maps)
 		return;
 	last->chain.words.count = 0;
 	last->pid = sample->pid;
@@ -262,26 +281,31 @@ static void forget_others(struct last_chain *last, const struct tally_hashed_sam
 	last->kernel_maps = sample->kernel_maps;
 }
 
-/* Finds the places of what is new in a chain.  The first is put behind `*leaf`; none is where there is none. */
-static int find_places(struct tally_row_maker *maker, struct last_chain *last, const struct tally_hashed_sample *sample, uint8_t **leaf)
+/* Finds the places of what is new in a chain.  The first is put behind `*leaf`; none is where there
+ * is none. */
+static int find_places(struct tally_row_maker *maker, struct last_chain *last,
+		       const struct tally_hashed_sample *sample, uint8_t **leaf)
 {
-	struct tally_chain_news news = tally_chain_news_of(&last->chain, sample->words, sample->count, sample->is_kernel);
+	struct tally_chain_news news = tally_chain_news_of(&last->chain, sample->words,
+							   sample->count, sample->is_kernel);
 	uint8_t ignored[TALLY_PLACE_BYTES_MAX], *begin = *leaf;
 	uint64_t address;
 	while (tally_chain_news_next(&news, &last->chain, &address)) {
 		uint8_t *put = ignored;
-		if (push_address(maker, sample, news.walk.kernel, address, news.walk.is_return && address,
-				 *leaf == begin ? leaf : &put) < 0)
+		if (push_address(maker, sample, news.walk.kernel, address,
+				 news.walk.is_return && address, *leaf == begin ? leaf : &put) < 0)
 			return -ENOMEM;
 	}
 	return tally_last_chain_set(&last->chain, &news, sample->words, sample->count);
 }
 
 /* The row of the leaf that was put into `stack`. */
-static uint32_t leaf_row(struct tally_row_maker *maker, uint32_t class, const uint8_t *stack, const uint8_t *end)
+static uint32_t leaf_row(struct tally_row_maker *maker, uint32_t class, const uint8_t *stack,
+			 const uint8_t *end)
 {
 	size_t bytes = (size_t)(end - stack);
-	return tally_row_table_put(&maker->profile->rows, tally_row_table_hash(class, stack, bytes), class, stack, bytes);
+	return tally_row_table_put(&maker->profile->rows, tally_row_table_hash(class, stack, bytes),
+				   class, stack, bytes);
 }
 
 static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
@@ -290,7 +314,8 @@ static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sa
 	forget_others(last, sample);
 	bool is_same = last->chain.words.count == sample->count && last->class == sample->class &&
 		       last->is_kernel == sample->is_kernel &&
-		       tally_last_chain_common(&last->chain, sample->words, sample->count) == sample->count;
+		       tally_last_chain_common(&last->chain, sample->words, sample->count) ==
+			       sample->count;
 	if (!is_same) {
 		uint8_t leaf[TALLY_PLACE_BYTES_MAX], *end = leaf;
 		if (find_places(maker, last, sample, &end) < 0)
@@ -302,27 +327,36 @@ static int add_chain(struct tally_row_maker *maker, const struct tally_hashed_sa
 	return add_to_row(maker, last->row, sample->period);
 }
 
-int tally_row_maker_add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample)
+int tally_row_maker_add_places(struct tally_row_maker *maker,
+			       const struct tally_hashed_sample *sample)
 {
 	const uint8_t none[1] = { 0 };
-	return sample->count ? add_chain(maker, sample) :
-			       add_to_row(maker, leaf_row(maker, sample->class, none, none), sample->period);
+	return sample->count ? add_chain(maker, sample)
+			     : add_to_row(maker, leaf_row(maker, sample->class, none, none),
+					  sample->period);
 }
 
-/* ---- leaves alone ---------------------------------------------------------------------------------------- */
+/* ---- leaves alone -------------------------------------------------------- */
 
-static int learn_leaf(struct tally_row_maker *maker, const struct tally_leaf_sample *sample, struct known_leaf *known)
+static int learn_leaf(struct tally_row_maker *maker, const struct tally_leaf_sample *sample,
+		      struct known_leaf *known)
 {
 	struct tally_profile *profile = maker->profile;
 	struct outcome outcome = { 0 };
-	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks, sample->pid, sample->is_kernel,
-						sample->maps, sample->ip, 0);
+	uint32_t place = tally_place_table_find(&profile->places, &profile->recording->tasks,
+						sample->pid, sample->is_kernel, sample->maps,
+						sample->ip, 0);
 	if (place == UINT32_MAX || tally_vector_reserve(&maker->stack, TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
-	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) - maker->stack.items);
+	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) -
+				      maker->stack.items);
 	end_stack(maker, sample->class, &outcome);
 	*known = (struct known_leaf){
-		.ip = sample->ip, .maps = sample->maps, .pid = sample->pid, .class = sample->class, .is_kernel = sample->is_kernel,
+		.ip = sample->ip,
+		.maps = sample->maps,
+		.pid = sample->pid,
+		.class = sample->class,
+		.is_kernel = sample->is_kernel,
 		.row = put_row(maker, sample->class, &outcome) + 1,
 	};
 	return 0;
@@ -330,16 +364,18 @@ static int learn_leaf(struct tally_row_maker *maker, const struct tally_leaf_sam
 
 int tally_row_maker_add_leaf(struct tally_row_maker *maker, const struct tally_leaf_sample *sample)
 {
-	uint64_t hash = (sample->ip ^ (uint64_t)sample->class << 32 ^ sample->pid) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = (sample->ip ^ (uint64_t)sample->class << 32 ^ sample->pid) *
+			0x9e3779b97f4a7c15u;
 	struct known_leaf *known = &maker->leaves[hash >> 32 & (LEAVES - 1)];
-	bool is_known = known->ip == sample->ip && known->maps == sample->maps && known->pid == sample->pid &&
-			known->class == sample->class && known->is_kernel == sample->is_kernel && known->row;
+	bool is_known = known->ip == sample->ip && known->maps == sample->maps &&
+			known->pid == sample->pid && known->class == sample->class &&
+			known->is_kernel == sample->is_kernel && known->row;
 	if (!is_known && learn_leaf(maker, sample, known) < 0)
 		return -ENOMEM;
 	return add_to_row(maker, known->row - 1, sample->period);
 }
 
-/* ---- rows of many ---------------------------------------------------------------------------------------- */
+/* ---- rows of many -------------------------------------------------------- */
 
 /* Before a table grows: to what it will have at the end, if the recording goes on as it began. */
 static void guess_sizes(struct tally_row_maker *maker, size_t more, double share)
@@ -351,14 +387,15 @@ static void guess_sizes(struct tally_row_maker *maker, size_t more, double share
 		return;
 	/* What there is no memory for is asked for again as it is needed. */
 	if (tally_chain_table_is_full(&maker->chains, more))
-		tally_chain_table_reserve(&maker->chains, (size_t)(factor * (double)maker->chains.count));
+		tally_chain_table_reserve(&maker->chains,
+					  (size_t)(factor * (double)maker->chains.count));
 	if (tally_row_table_is_full(rows, more))
 		tally_row_table_reserve(rows, (size_t)(factor * (double)rows->rows.count),
 					(size_t)(factor * (double)rows->stacks.count));
 }
 
-int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count,
-			double share)
+int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed_sample *samples,
+			size_t count, double share)
 {
 	int result = 0;
 	guess_sizes(maker, count, share);
@@ -381,7 +418,8 @@ int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, u
 		return -ENOMEM;
 	uint8_t *at = maker->stack.items, *leaf_end = at;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t place = tally_place_table_intern(&maker->profile->places, &recording->chain.items[i].place);
+		uint32_t place = tally_place_table_intern(&maker->profile->places,
+							  &recording->chain.items[i].place);
 		if (place == UINT32_MAX)
 			return -ENOMEM;
 		at = tally_stack_put_place(at, place);
@@ -389,29 +427,33 @@ int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, u
 	}
 	maker->stack.count = count ? (size_t)(at - maker->stack.items) : 0;
 	if (maker->options->only_places)
-		return add_to_row(maker, leaf_row(maker, class, maker->stack.items, leaf_end), period);
+		return add_to_row(maker, leaf_row(maker, class, maker->stack.items, leaf_end),
+				  period);
 	end_stack(maker, class, &outcome);
 	return add_to_row(maker, put_row(maker, class, &outcome), period);
 }
 
-int tally_row_maker_add_place(struct tally_row_maker *maker, uint32_t class, uint32_t place, uint64_t period)
+int tally_row_maker_add_place(struct tally_row_maker *maker, uint32_t class, uint32_t place,
+			      uint64_t period)
 {
 	struct outcome outcome = { 0 };
 	if (tally_vector_reserve(&maker->stack, TALLY_PLACE_BYTES_MAX) < 0)
 		return -ENOMEM;
-	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) - maker->stack.items);
+	maker->stack.count = (size_t)(tally_stack_put_place(maker->stack.items, place) -
+				      maker->stack.items);
 	end_stack(maker, class, &outcome);
 	return add_to_row(maker, put_row(maker, class, &outcome), period);
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------ */
+/* ---- its life ------------------------------------------------------------ */
 
 const struct tally_chain_table *tally_row_maker_chains(const struct tally_row_maker *maker)
 {
 	return &maker->chains;
 }
 
-struct tally_row_maker *tally_row_maker_new(struct tally_profile *profile, const struct tally_profile_options *options)
+struct tally_row_maker *tally_row_maker_new(struct tally_profile *profile,
+					    const struct tally_profile_options *options)
 {
 	struct tally_row_maker *maker = calloc(1, sizeof(*maker));
 	if (!maker)

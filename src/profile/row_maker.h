@@ -1,8 +1,8 @@
 /* Samples whose chains are hashed → rows of a profile, for sample_reader.c alone.
  *
- * Chains that were seen before have their rows by their hashes; only what is new is taken apart.  Not thread-safe, but what
- * it works with is apart from what makes the samples: it changes the profile's rows, places and `filtered`, and reads its
- * tasks.
+ * Chains that were seen before have their rows by their hashes; only what is new is taken apart.
+ * Not thread-safe, but what it works with is apart from what makes the samples: it changes the
+ * profile's rows, places and `filtered`, and reads its tasks.
  */
 #ifndef TALLY_PROFILE_ROW_MAKER_H
 #define TALLY_PROFILE_ROW_MAKER_H
@@ -35,26 +35,31 @@ struct tally_leaf_sample {
 struct tally_row_maker;
 
 /* NULL when memory is out.  `options` must outlive it. */
-struct tally_row_maker *tally_row_maker_new(struct tally_profile *profile, const struct tally_profile_options *options);
+struct tally_row_maker *tally_row_maker_new(struct tally_profile *profile,
+					    const struct tally_profile_options *options);
 void tally_row_maker_free(struct tally_row_maker *maker);
 
 /* What chains are to be hashed with. */
 const struct tally_chain_table *tally_row_maker_chains(const struct tally_row_maker *maker);
 
-/* Adds samples; `share` of the recording is read with them, 0 where that is not known.  0 or -ENOMEM. */
-int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed_sample *samples, size_t count,
-			double share);
+/* Adds samples; `share` of the recording is read with them, 0 where that is not known.  0 or
+ * -ENOMEM. */
+int tally_row_maker_add(struct tally_row_maker *maker, const struct tally_hashed_sample *samples,
+			size_t count, double share);
 
 /* Adds one sample at once.  0 or -ENOMEM. */
 int tally_row_maker_add_leaf(struct tally_row_maker *maker, const struct tally_leaf_sample *sample);
 
-/* Of who wants the names of places alone: adds one sample, whose hash isn't asked for.  0 or -ENOMEM. */
-int tally_row_maker_add_places(struct tally_row_maker *maker, const struct tally_hashed_sample *sample);
+/* Of who wants the names of places alone: adds one sample, whose hash isn't asked for.  0 or
+ * -ENOMEM. */
+int tally_row_maker_add_places(struct tally_row_maker *maker,
+			       const struct tally_hashed_sample *sample);
 
 /* Adds a sample whose stack is the recording's chain: places.  0 or -ENOMEM. */
 int tally_row_maker_add_unwound(struct tally_row_maker *maker, uint32_t class, uint64_t period);
 
 /* Adds what has one place for its stack.  0 or -ENOMEM. */
-int tally_row_maker_add_place(struct tally_row_maker *maker, uint32_t class, uint32_t place, uint64_t period);
+int tally_row_maker_add_place(struct tally_row_maker *maker, uint32_t class, uint32_t place,
+			      uint64_t period);
 
 #endif

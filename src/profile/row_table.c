@@ -56,32 +56,38 @@ int tally_row_table_reserve(struct tally_row_table *table, size_t rows, size_t s
 	       tally_vector_reserve(&table->stacks, stack_bytes) < 0 ? -ENOMEM : 0;
 }
 
-static bool is_row(const struct tally_row_table *table, uint32_t row, uint32_t class, const uint8_t *stack, size_t size)
+static bool is_row(const struct tally_row_table *table, uint32_t row, uint32_t class,
+		   const uint8_t *stack, size_t size)
 {
 	const uint8_t *end, *there = tally_row_stack(table, row, &end);
 	return table->rows.items[row].class == class && (size_t)(end - there) == size &&
 	       (!size || !memcmp(there, stack, size));
 }
 
-uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class, const uint8_t *stack,
-			     size_t size)
+uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class,
+			     const uint8_t *stack, size_t size)
 {
 	const uint64_t bytes_max = (uint64_t)1 << 40;
-	struct tally_row row = { .stack = table->stacks.count & (bytes_max - 1), .class = class & (TALLY_CLASSES_MAX - 1) };
-	if (tally_row_table_is_full(table, 1) && reserve_slots(table, table->capacity ? table->capacity : 1) < 0)
+	struct tally_row row = { .stack = table->stacks.count & (bytes_max - 1),
+				 .class = class & (TALLY_CLASSES_MAX - 1) };
+	if (tally_row_table_is_full(table, 1) &&
+	    reserve_slots(table, table->capacity ? table->capacity : 1) < 0)
 		return UINT32_MAX;
 	size_t mask = table->capacity - 1, at = hash & mask;
 	for (; table->slots[at].row; at = (at + 1) & mask)
-		if (table->slots[at].hash == hash && is_row(table, table->slots[at].row - 1, class, stack, size))
+		if (table->slots[at].hash == hash &&
+		    is_row(table, table->slots[at].row - 1, class, stack, size))
 			return table->slots[at].row - 1;
-	if (table->stacks.count + size >= bytes_max || class >= TALLY_CLASSES_MAX || table->rows.count >= UINT32_MAX - 2 ||
+	if (table->stacks.count + size >= bytes_max || class >= TALLY_CLASSES_MAX ||
+	    table->rows.count >= UINT32_MAX - 2 ||
 	    tally_vector_reserve(&table->stacks, table->stacks.count + size) < 0 ||
 	    tally_vector_push(&table->rows, row) < 0)
 		return UINT32_MAX;
 	if (size)
 		memcpy(table->stacks.items + table->stacks.count, stack, size);
 	table->stacks.count += size;
-	table->slots[at] = (struct tally_row_slot){ .hash = hash, .row = (uint32_t)table->rows.count };
+	table->slots[at] = (struct tally_row_slot){ .hash = hash,
+						    .row = (uint32_t)table->rows.count };
 	return (uint32_t)table->rows.count - 1;
 }
 

@@ -1,7 +1,8 @@
 /* Distinct (class, stack) with their samples and periods.
  *
- * A stack is a string of bytes: the numbers of its places, leaf first, small numbers in one byte (LEB128).  Places
- * are numbered as they are met, so most of a program's frames take one byte or two.  Not thread-safe.
+ * A stack is a string of bytes: the numbers of its places, leaf first, small numbers in one byte
+ * (LEB128).  Places are numbered as they are met, so most of a program's frames take one byte or
+ * two.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_ROW_TABLE_H
 #define TALLY_PROFILE_ROW_TABLE_H
@@ -15,7 +16,8 @@ enum { TALLY_PLACE_BYTES_MAX = 5, TALLY_CLASSES_MAX = 1 << 24 };
 /* 24 bytes: there may be millions. */
 struct tally_row {
 	uint64_t samples, period;
-	uint64_t stack : 40; /* where its bytes begin; they end where the next row's begin: tally_row_stack() */
+	/* where its bytes begin; they end where the next row's begin: tally_row_stack() */
+	uint64_t stack : 40;
 	uint64_t class : 24;
 };
 
@@ -50,15 +52,18 @@ static inline bool tally_row_table_is_full(const struct tally_row_table *table, 
 /* Makes room for so many rows, and bytes of their stacks, in all.  0 or -ENOMEM. */
 int tally_row_table_reserve(struct tally_row_table *table, size_t rows, size_t stack_bytes);
 
-/* The row of a class and a stack, made without samples when it is new; UINT32_MAX when memory is out. */
-uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class, const uint8_t *stack,
-			     size_t size);
+/* The row of a class and a stack, made without samples when it is new; UINT32_MAX when memory is
+ * out. */
+uint32_t tally_row_table_put(struct tally_row_table *table, uint32_t hash, uint32_t class,
+			     const uint8_t *stack, size_t size);
 
 /* The bytes of a row's stack, up to `*end`; none are samples without any address. */
-static inline const uint8_t *tally_row_stack(const struct tally_row_table *table, size_t row, const uint8_t **end)
+static inline const uint8_t *tally_row_stack(const struct tally_row_table *table, size_t row,
+					     const uint8_t **end)
 {
 	const struct tally_row *rows = table->rows.items;
-	uint64_t start = rows[row].stack, next = row + 1 < table->rows.count ? rows[row + 1].stack : table->stacks.count;
+	uint64_t start = rows[row].stack,
+		 next = row + 1 < table->rows.count ? rows[row + 1].stack : table->stacks.count;
 	if (start == next) /* there may be no bytes at all */
 		return *end = NULL;
 	*end = table->stacks.items + next;

@@ -9,7 +9,9 @@ uint32_t tally_facts_intern(struct tally_fact_table *table, const struct tally_s
 	uint64_t key = tally_hash64((uint64_t)facts->from << 32 | facts->to) ^
 		       tally_hash64((uint64_t)facts->branch_flags + 1);
 	for (unsigned value = 0; value < TALLY_VALUES; value++)
-		key = facts->values[value] ? tally_hash64(key ^ (uint64_t)facts->values[value] << 8 ^ value) : key;
+		key = facts->values[value]
+			      ? tally_hash64(key ^ (uint64_t)facts->values[value] << 8 ^ value)
+			      : key;
 	for (;; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&table->index, key, &added);
@@ -17,10 +19,13 @@ uint32_t tally_facts_intern(struct tally_fact_table *table, const struct tally_s
 			return 0;
 		if (added) {
 			*slot = table->facts.count + 1;
-			return table->facts.count >= UINT32_MAX - 1 || tally_vector_push(&table->facts, *facts) < 0 ?
-				       0 : (uint32_t)*slot;
+			return table->facts.count >= UINT32_MAX - 1 ||
+					       tally_vector_push(&table->facts, *facts) < 0
+				       ? 0
+				       : (uint32_t)*slot;
 		}
-		if (*slot <= table->facts.count && !memcmp(&table->facts.items[*slot - 1], facts, sizeof(*facts)))
+		if (*slot <= table->facts.count &&
+		    !memcmp(&table->facts.items[*slot - 1], facts, sizeof(*facts)))
 			return (uint32_t)*slot;
 	}
 }

@@ -1,6 +1,8 @@
-/* What samples say besides their stacks: the branches taken before, what an access cost and where its data was.
+/* What samples say besides their stacks: the branches taken before, what an access cost and where
+ * its data was.
  *
- * Reports may tell them apart by these; nobody else asks for them, and what was not asked for is not told apart.
+ * Reports may tell them apart by these; nobody else asks for them, and what was not asked for is
+ * not told apart.
  */
 #ifndef TALLY_PROFILE_SAMPLE_FACTS_H
 #define TALLY_PROFILE_SAMPLE_FACTS_H
@@ -10,12 +12,19 @@
 #include <stddef.h>
 
 /* Of struct perf_branch_entry. */
-enum { TALLY_BRANCH_MISPREDICTED = 1, TALLY_BRANCH_PREDICTED = 2, TALLY_BRANCH_TRANSACTION = 4, TALLY_BRANCH_ABORTED = 8,
-       TALLY_BRANCH_CYCLES_SHIFT = 4, TALLY_BRANCH_KIND_SHIFT = 20 };
+enum {
+	TALLY_BRANCH_MISPREDICTED = 1,
+	TALLY_BRANCH_PREDICTED = 2,
+	TALLY_BRANCH_TRANSACTION = 4,
+	TALLY_BRANCH_ABORTED = 8,
+	TALLY_BRANCH_CYCLES_SHIFT = 4,
+	TALLY_BRANCH_KIND_SHIFT = 20
+};
 
 /* Which are asked for. */
 enum tally_fact {
-	TALLY_FACT_BRANCH = 1 << 0, /* rows are branches, each of period 1, their stacks where they went to */
+	/* rows are branches, each of period 1, their stacks where they went to */
+	TALLY_FACT_BRANCH = 1 << 0,
 	TALLY_FACT_FROM = 1 << 1,
 	TALLY_FACT_PREDICTION = 1 << 2,
 	TALLY_FACT_TRANSACTION = 1 << 3,
@@ -60,13 +69,15 @@ static inline unsigned tally_fact_values(unsigned facts)
 }
 
 struct tally_sample_facts {
-	uint32_t from, to;     /* places; UINT32_MAX unless rows are of branches, and `from` was asked for */
+	/* places; UINT32_MAX unless rows are of branches, and `from` was asked for */
+	uint32_t from, to;
 	uint32_t branch_flags; /* of what was asked for; the rest is 0 */
 	uint32_t values[TALLY_VALUES]; /* string ids of names; 0 what was not asked for */
 };
 
 struct tally_fact_table {
-	struct { struct tally_sample_facts *items; size_t count, capacity; } facts; /* a class's number - 1 */
+	/* a class's number - 1 */
+	struct { struct tally_sample_facts *items; size_t count, capacity; } facts;
 	struct tally_map index;
 };
 

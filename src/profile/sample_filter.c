@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- sets of numbers ----------------------------------------------------------------------------------- */
+/* ---- sets of numbers ----------------------------------------------------- */
 
 static const char *parse_number(const char *text, uint64_t *number)
 {
@@ -32,7 +32,8 @@ int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct t
 		if (end && *end == '-')
 			end = parse_number(end + 1, &range.last);
 		if (!end || (*end && *end != ',') || range.last < range.first)
-			return tally_error_set(err, -EINVAL, "'%s' is no list of numbers like 3,8-11", text);
+			return tally_error_set(err, -EINVAL,
+					       "'%s' is no list of numbers like 3,8-11", text);
 		if (tally_vector_push(numbers, range) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!*end)
@@ -55,7 +56,8 @@ int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct 
 	return result;
 }
 
-/* The pattern's next letter and the word's, if they agree: `?` is any one, what a backslash stands before is itself. */
+/* The pattern's next letter and the word's, if they agree: `?` is any one, what a backslash stands
+ * before is itself. */
 static bool take_letter(const char **pattern, const char *end, const char **word)
 {
 	const char *at = *pattern;
@@ -71,7 +73,8 @@ static bool take_letter(const char **pattern, const char *end, const char **word
 	return true;
 }
 
-/* `*` stands for any letters.  A star that led nowhere takes one more: nothing is gone over twice. */
+/* `*` stands for any letters.  A star that led nowhere takes one more: nothing is gone over
+ * twice. */
 static bool fits(const char *pattern, const char *end, const char *word)
 {
 	const char *star = NULL, *taken = NULL;
@@ -138,7 +141,8 @@ static bool is_object_listed(const struct tally_names *names, uint32_t function,
 	       tally_list_has(objects, own) || tally_list_has(objects, tally_object_short(own));
 }
 
-bool tally_function_passes(const struct tally_profile_filter *filter, const struct tally_names *names, uint32_t function)
+bool tally_function_passes(const struct tally_profile_filter *filter,
+			   const struct tally_names *names, uint32_t function)
 {
 	const char *objects = filter->objects, *symbols = filter->symbols;
 	if (function == UINT32_MAX)
@@ -155,7 +159,7 @@ void tally_list_quote(const char *word, char *list)
 	*list = '\0';
 }
 
-/* ---- events -------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------- */
 
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name)
 {
@@ -168,24 +172,32 @@ size_t tally_event_find(const struct tally_recorded_event *events, size_t count,
 		if (!strcmp(events[i].name, name))
 			return i;
 	for (size_t i = 0; i < count; i++)
-		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' && !strchr(name, ':'))
+		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' &&
+		    !strchr(name, ':'))
 			return i;
 	for (size_t i = 0; i < count; i++) {
-		const char *colon = events[i].attr.type == TALLY_TYPE_TRACEPOINT ? strchr(events[i].name, ':') : NULL;
-		if (colon && !strncmp(colon + 1, name, length) && (!colon[1 + length] || colon[1 + length] == ':'))
+		const char *colon = events[i].attr.type == TALLY_TYPE_TRACEPOINT
+					    ? strchr(events[i].name, ':')
+					    : NULL;
+		if (colon && !strncmp(colon + 1, name, length) &&
+		    (!colon[1 + length] || colon[1 + length] == ':'))
 			found = found == count ? i : SIZE_MAX;
 	}
 	return found < count ? found : count;
 }
 
-int tally_event_not_found(const struct tally_perfdata *data, const char *name, struct tally_error *err)
+int tally_event_not_found(const struct tally_perfdata *data, const char *name,
+			  struct tally_error *err)
 {
 	size_t count;
 	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
 	struct tally_buffer known = { 0 };
 	for (size_t i = 0; i < count; i++)
-		if (events[i].attr.type != TALLY_TYPE_SOFTWARE || events[i].attr.config != TALLY_SW_DUMMY) /* has no samples */
-			tally_buffer_printf(&known, "%s%s", known.length ? ", " : "", events[i].name);
+		/* has no samples */
+		if (events[i].attr.type != TALLY_TYPE_SOFTWARE ||
+		    events[i].attr.config != TALLY_SW_DUMMY)
+			tally_buffer_printf(&known, "%s%s", known.length ? ", " : "",
+					    events[i].name);
 	tally_error_set(err, -ENOENT, "the recording has no event '%s'", name);
 	if (known.length)
 		tally_error_hint(err, "it has: %s", tally_buffer_string(&known));
@@ -207,7 +219,7 @@ static bool is_event(struct tally_sample_filter *filter, const struct tally_perf
 	return (size_t)(event - events) == filter->event_index;
 }
 
-/* ---- the filter ---------------------------------------------------------------------------------------- */
+/* ---- the filter ---------------------------------------------------------- */
 
 bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns)
 {
@@ -228,19 +240,24 @@ static uint64_t later(uint64_t time_ns, uint64_t by_ns)
 
 static int no_times(const char *text, bool is_share, bool is_pipe, struct tally_error *err)
 {
-	tally_error_set(err, -ENODATA, "no %s '%s' %s: the recording doesn't tell when its first and its last sample were taken%s",
-			is_share ? "share" : "time", text, is_share ? "of the time" : "since its start",
-			is_pipe ? " (it came from a pipe)" : "");
-	tally_error_hint(err, "%sgive START,END in seconds, as 'tally script -F time' prints them; %s",
+	tally_error_set(
+		err, -ENODATA,
+		"no %s '%s' %s: the recording doesn't tell when its first and its last sample were taken%s",
+		is_share ? "share" : "time", text, is_share ? "of the time" : "since its start",
+		is_pipe ? " (it came from a pipe)" : "");
+	tally_error_hint(err,
+			 "%sgive START,END in seconds, as 'tally script -F time' prints them; %s",
 			 is_share ? "" : "without --reltime ",
-			 is_pipe ? "or record to a file" : "perf record --timestamp-boundary keeps these times");
+			 is_pipe ? "or record to a file"
+				 : "perf record --timestamp-boundary keeps these times");
 	return -ENODATA;
 }
 
 static int parse_times(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
 		       const struct tally_perfdata *data, struct tally_error *err)
 {
-	bool is_share = tally_time_is_share(asked->time), is_since_first = asked->time_since_first && !is_share;
+	bool is_share = tally_time_is_share(asked->time),
+	     is_since_first = asked->time_since_first && !is_share;
 	uint64_t first_ns = 0, last_ns = 0;
 	if ((is_share || is_since_first) && !tally_recorded_times(data, &first_ns, &last_ns))
 		return no_times(asked->time, is_share, tally_perfdata_is_pipe(data), err);
@@ -256,7 +273,8 @@ static int parse_times(struct tally_sample_filter *filter, const struct tally_pr
 	return result;
 }
 
-int tally_sample_filter_init(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
+int tally_sample_filter_init(struct tally_sample_filter *filter,
+			     const struct tally_profile_filter *asked,
 			     const struct tally_perfdata *data, struct tally_error *err)
 {
 	*filter = (struct tally_sample_filter){
@@ -274,8 +292,8 @@ int tally_sample_filter_init(struct tally_sample_filter *filter, const struct ta
 		result = parse_times(filter, asked, data, err);
 	if (result)
 		tally_sample_filter_release(filter);
-	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms && !asked->event &&
-			    !asked->time;
+	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms &&
+			    !asked->event && !asked->time;
 	return result;
 }
 
@@ -287,8 +305,9 @@ void tally_sample_filter_release(struct tally_sample_filter *filter)
 	tally_vector_release(&filter->times);
 }
 
-bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct tally_perfdata *data,
-				const struct tally_tasks *tasks, const struct tally_recorded_event *event,
+bool tally_sample_filter_passes(struct tally_sample_filter *filter,
+				const struct tally_perfdata *data, const struct tally_tasks *tasks,
+				const struct tally_recorded_event *event,
 				const struct tally_sample *sample)
 {
 	char buffer[16];
@@ -305,5 +324,6 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter, const struct
 	if (filter->event && !is_event(filter, data, event))
 		return false;
 	return !filter->comms ||
-	       tally_list_has(filter->comms, tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
+	       tally_list_has(filter->comms,
+			      tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
 }

@@ -1,14 +1,18 @@
-/* A sample's chain is hashed whole, and row_maker.h finds its row.  What a chain means also depends on the maps of its
- * process, so that their number (see tally_tasks_generation) is part of what is hashed.
+/* A sample's chain is hashed whole, and row_maker.h finds its row.  What a chain means also depends
+ * on the maps of its process, so that their number (see tally_tasks_generation) is part of what is
+ * hashed.
  *
- * Of a long recording one thread reads samples and hashes their chains, a second one makes rows of them.  What the first
- * changes (tasks, classes) and what the second changes (chains, places, rows) are apart, down to the lines of the cache:
- * a counter beside what the other reads costs more than there is to gain.  But the second looks addresses up in the tasks'
- * maps: before these change, or anything else of tasks, the first waits until the second has nothing to do, and makes the
- * rest of the rows itself: where maps change all the time, waking somebody up for some samples costs more than they do.
- * Samples keep their order, so that rows and places have the numbers that one thread would give them.
+ * Of a long recording one thread reads samples and hashes their chains, a second one makes rows of
+ * them.  What the first changes (tasks, classes) and what the second changes (chains, places, rows)
+ * are apart, down to the lines of the cache: a counter beside what the other reads costs more than
+ * there is to gain.  But the second looks addresses up in the tasks' maps: before these change, or
+ * anything else of tasks, the first waits until the second has nothing to do, and makes the rest of
+ * the rows itself: where maps change all the time, waking somebody up for some samples costs more
+ * than they do.  Samples keep their order, so that rows and places have the numbers that one thread
+ * would give them.
  *
- * Chains are not copied on their way: the blocks that they lie in are held until their batch is done.
+ * Chains are not copied on their way: the blocks that they lie in are held until their batch is
+ * done.
  */
 #include "profile/sample_reader.h"
 
@@ -54,7 +58,8 @@ struct known_task {
 
 struct tally_sample_reader {
 	struct tally_profile *profile;
-	struct tally_recording *recording; /* the profile's: a profile has what the second thread writes, too */
+	/* the profile's: a profile has what the second thread writes, too */
+	struct tally_recording *recording;
 	const struct tally_profile_options *options;
 	struct tally_row_maker *rows;
 	const struct tally_chain_table *hasher;
@@ -64,13 +69,14 @@ struct tally_sample_reader {
 	struct batch *batch; /* being filled */
 	struct batch *batches[TALLY_PIPE_BATCHES];
 	size_t batch_samples; /* before it is handed on */
-	uint64_t samples, split_samples, size; /* size: of the recording in bytes, 0 where it is not known */
+	/* size: of the recording in bytes, 0 where it is not known */
+	uint64_t samples, split_samples, size;
 	struct tally_sample_values values;
 	char apart[64];
 	struct tally_batch_pipe pipe;
 };
 
-/* ---- classes ------------------------------------------------------------------------------------------- */
+/* ---- classes ------------------------------------------------------------- */
 
 static int tell_apart(struct tally_sample_reader *reader, const struct known_task *task,
 		      const struct tally_recorded_event *event, struct tally_class *class)
@@ -79,10 +85,15 @@ static int tell_apart(struct tally_sample_reader *reader, const struct known_tas
 	struct tally_tasks *tasks = &profile->recording->tasks;
 	char buffer[16];
 	bool merge = reader->options->merge_threads;
-	uint32_t cgroup = reader->options->by_cgroup ? tally_class_cgroup(tasks, event, task->cgroup) : 0;
-	uint32_t cgroup_id = reader->options->by_cgroup_id ? tally_class_cgroup_namespace(tasks, task->pid, task->tid) : 0;
+	uint32_t cgroup = reader->options->by_cgroup
+				  ? tally_class_cgroup(tasks, event, task->cgroup)
+				  : 0;
+	uint32_t cgroup_id = reader->options->by_cgroup_id
+				     ? tally_class_cgroup_namespace(tasks, task->pid, task->tid)
+				     : 0;
 	uint32_t thread = tally_tasks_thread(tasks, task->pid, task->tid);
-	uint32_t comm = tally_strings_intern(&tasks->strings, tally_tasks_comm(tasks, task->pid, task->tid, buffer));
+	uint32_t comm = tally_strings_intern(&tasks->strings,
+					     tally_tasks_comm(tasks, task->pid, task->tid, buffer));
 	*class = (struct tally_class){
 		.event = task->event,
 		.thread = merge ? UINT32_MAX : thread,
@@ -92,10 +103,11 @@ static int tell_apart(struct tally_sample_reader *reader, const struct known_tas
 		.cgroup_id = cgroup_id,
 		.waker = task->waker,
 	};
-	bool is_out = thread == UINT32_MAX || comm == TALLY_STRING_NONE || cgroup == TALLY_STRING_NONE ||
-		      cgroup_id == TALLY_STRING_NONE;
+	bool is_out = thread == UINT32_MAX || comm == TALLY_STRING_NONE ||
+		      cgroup == TALLY_STRING_NONE || cgroup_id == TALLY_STRING_NONE;
 	if (!is_out && merge)
-		is_out = !tally_map_put(&profile->merged_threads, (uint64_t)task->event << 32 | thread, NULL);
+		is_out = !tally_map_put(&profile->merged_threads,
+					(uint64_t)task->event << 32 | thread, NULL);
 	return is_out ? -ENOMEM : 0;
 }
 
@@ -115,8 +127,10 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 }
 
 /* One that its place doesn't have, or no more; NULL when memory is out. */
-static const struct known_task *another_task(struct tally_sample_reader *reader, struct known_task *there,
-					     const struct known_task *wanted, const struct tally_recorded_event *event)
+static const struct known_task *another_task(struct tally_sample_reader *reader,
+					     struct known_task *there,
+					     const struct known_task *wanted,
+					     const struct tally_recorded_event *event)
 {
 	*there = *wanted;
 	/* Tasks may get one more, while the second thread looks at their maps. */
@@ -125,10 +139,11 @@ static const struct known_task *another_task(struct tally_sample_reader *reader,
 	return learn_task(reader, there, event) < 0 ? NULL : there;
 }
 
-/* The sample's task; NULL when memory is out.  What is wanted is made a struct only where it must be: a compiler compares
- * two of a struct's halves as one word, and that they were just stored as halves makes a CPU wait, an eighth of the time
- * that a report without call trees takes. */
-static const struct known_task *task_of(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
+/* The sample's task; NULL when memory is out.  What is wanted is made a struct only where it must
+ * be: a compiler compares two of a struct's halves as one word, and that they were just stored as
+ * halves makes a CPU wait, an eighth of the time that a report without call trees takes. */
+static const struct known_task *task_of(struct tally_sample_reader *reader,
+					const struct tally_raw_record *raw,
 					const struct tally_sample *sample)
 {
 	size_t event_count;
@@ -151,7 +166,7 @@ static const struct known_task *task_of(struct tally_sample_reader *reader, cons
 	return another_task(reader, there, &wanted, raw->event);
 }
 
-/* ---- batches ------------------------------------------------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------- */
 
 static int work_off(void *context, unsigned number)
 {
@@ -215,7 +230,7 @@ static int on_change(void *context)
 	return flush(reader);
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------- */
 
 /* Makes the chain stay for as long as its batch needs it; false: it does not. */
 static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_sample *sample)
@@ -273,8 +288,10 @@ static int reserve_spreads(struct tally_profile *profile, uint32_t event)
 	return 0;
 }
 
-/* Of `count` rows' periods.  What one sample says is not independent: a sample's branches count as one. */
-static inline int note_period(struct tally_profile *profile, uint32_t event, uint64_t period, uint64_t count)
+/* Of `count` rows' periods.  What one sample says is not independent: a sample's branches count as
+ * one. */
+static inline int note_period(struct tally_profile *profile, uint32_t event, uint64_t period,
+			      uint64_t count)
 {
 	if (profile->spreads.count <= event && reserve_spreads(profile, event) < 0)
 		return -ENOMEM;
@@ -287,13 +304,16 @@ static inline int note_period(struct tally_profile *profile, uint32_t event, uin
 
 static void hash_chain(const struct tally_sample_reader *reader, struct tally_hashed_sample *sample)
 {
-	uint64_t meaning = sample->class | (uint64_t)sample->is_kernel << 32 | (uint64_t)sample->is_ip << 33 |
-			   (uint64_t)sample->is_cut << 34 | sample->kernel_maps << 35;
-	sample->hash = tally_chain_table_hash(reader->hasher, sample->words, sample->count, meaning, sample->user_maps);
+	uint64_t meaning = sample->class | (uint64_t)sample->is_kernel << 32 |
+			   (uint64_t)sample->is_ip << 33 | (uint64_t)sample->is_cut << 34 |
+			   sample->kernel_maps << 35;
+	sample->hash = tally_chain_table_hash(reader->hasher, sample->words, sample->count, meaning,
+					      sample->user_maps);
 }
 
 /* The class of what a task's sample says; UINT32_MAX when memory is out. */
-static uint32_t class_with_facts(struct tally_sample_reader *reader, uint32_t number, const struct tally_sample_facts *facts)
+static uint32_t class_with_facts(struct tally_sample_reader *reader, uint32_t number,
+				 const struct tally_sample_facts *facts)
 {
 	struct tally_profile *profile = reader->profile;
 	struct tally_class class = profile->classes.items[number];
@@ -302,7 +322,8 @@ static uint32_t class_with_facts(struct tally_sample_reader *reader, uint32_t nu
 }
 
 /* A branch doesn't say whose an address is: the kernel's are the upper half. */
-static uint32_t find_place(struct tally_sample_reader *reader, const struct known_task *task, uint64_t address)
+static uint32_t find_place(struct tally_sample_reader *reader, const struct known_task *task,
+			   uint64_t address)
 {
 	const struct tally_tasks *tasks = &reader->recording->tasks;
 	bool kernel = address >> 63;
@@ -310,7 +331,8 @@ static uint32_t find_place(struct tally_sample_reader *reader, const struct know
 				      kernel ? tasks->kernel.generation : task->maps, address, 0);
 }
 
-static int add_branch_addresses(struct tally_sample_reader *reader, const struct tally_branch *branch, uint32_t *values)
+static int add_branch_addresses(struct tally_sample_reader *reader,
+				const struct tally_branch *branch, uint32_t *values)
 {
 	const struct { enum tally_sample_value value; uint64_t address; } ends[] = {
 		{ TALLY_VALUE_ADDRESS_FROM, branch->from }, { TALLY_VALUE_ADDRESS_TO, branch->to },
@@ -318,7 +340,8 @@ static int add_branch_addresses(struct tally_sample_reader *reader, const struct
 	for (unsigned i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		if (!(reader->options->facts & TALLY_FACT_VALUE(ends[i].value)))
 			continue;
-		values[ends[i].value] = tally_sample_values_address(&reader->values, ends[i].value, ends[i].address);
+		values[ends[i].value] = tally_sample_values_address(&reader->values, ends[i].value,
+								    ends[i].address);
 		if (values[ends[i].value] == TALLY_STRING_NONE)
 			return -ENOMEM;
 	}
@@ -333,30 +356,37 @@ static int add_branches(struct tally_sample_reader *reader, const struct known_t
 	uint32_t values[TALLY_VALUES] = { 0 };
 	int result = count ? note_period(reader->profile, task->event, count, count) : 0;
 	if (!result && count)
-		result = tally_sample_values_read(&reader->values, raw->event, sample, wanted, values);
+		result = tally_sample_values_read(&reader->values, raw->event, sample, wanted,
+						  values);
 	for (uint64_t i = 0; !result && i < count; i++) {
 		const struct tally_branch *branch = &sample->branches[i];
 		struct tally_sample_facts facts = {
-			.from = wanted & TALLY_FACT_FROM ? find_place(reader, task, branch->from) : UINT32_MAX,
+			.from = wanted & TALLY_FACT_FROM ? find_place(reader, task, branch->from)
+							 : UINT32_MAX,
 			.to = find_place(reader, task, branch->to),
 			.branch_flags = tally_facts_branch_flags(wanted, branch->flags),
 		};
 		memcpy(facts.values, values, sizeof(facts.values));
-		if (facts.to == UINT32_MAX || (wanted & TALLY_FACT_FROM && facts.from == UINT32_MAX) ||
+		if (facts.to == UINT32_MAX ||
+		    (wanted & TALLY_FACT_FROM && facts.from == UINT32_MAX) ||
 		    add_branch_addresses(reader, branch, facts.values) < 0)
 			return -ENOMEM;
 		uint32_t class = class_with_facts(reader, task->class, &facts);
-		result = class == UINT32_MAX ? -ENOMEM : tally_row_maker_add_place(reader->rows, class, facts.to, 1);
+		result = class == UINT32_MAX
+				 ? -ENOMEM
+				 : tally_row_maker_add_place(reader->rows, class, facts.to, 1);
 	}
 	return result;
 }
 
 /* The class of a sample that is told apart by values; UINT32_MAX when memory is out. */
 static uint32_t class_with_values(struct tally_sample_reader *reader, const struct known_task *task,
-				  const struct tally_raw_record *raw, const struct tally_sample *sample)
+				  const struct tally_raw_record *raw,
+				  const struct tally_sample *sample)
 {
 	struct tally_sample_facts facts = { .from = UINT32_MAX, .to = UINT32_MAX };
-	if (tally_sample_values_read(&reader->values, raw->event, sample, reader->options->facts, facts.values) < 0)
+	if (tally_sample_values_read(&reader->values, raw->event, sample, reader->options->facts,
+				     facts.values) < 0)
 		return UINT32_MAX;
 	return class_with_facts(reader, task->class, &facts);
 }
@@ -378,16 +408,23 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	uint64_t period = reader->options->by_cost ? cost_of(sample) : sample->period;
 	if (reader->options->facts & TALLY_FACT_BRANCH)
 		return add_branches(reader, task, raw, sample);
-	uint32_t class = reader->options->facts ? class_with_values(reader, task, raw, sample) : task->class;
+	uint32_t class = reader->options->facts ? class_with_values(reader, task, raw, sample)
+						: task->class;
 	if (class == UINT32_MAX || note_period(reader->profile, task->event, period, 1) < 0)
 		return -ENOMEM;
 	if (sample->stack && !(recording->leaves_only && sample->type & TALLY_SAMPLE_IP))
 		return add_unwound(reader, raw, record, class, period);
 	bool is_kernel = is_kernel_mode(record->header.misc);
-	bool is_ip = sample->type & TALLY_SAMPLE_IP && (recording->leaves_only || !has_address(sample));
-	if (is_ip && (recording->leaves_only || reader->options->only_places) && !reader->pipe.is_running) {
+	bool is_ip = sample->type & TALLY_SAMPLE_IP &&
+		     (recording->leaves_only || !has_address(sample));
+	if (is_ip && (recording->leaves_only || reader->options->only_places) &&
+	    !reader->pipe.is_running) {
 		const struct tally_leaf_sample leaf = {
-			.ip = sample->ip, .period = period, .pid = sample->pid, .class = class, .is_kernel = is_kernel,
+			.ip = sample->ip,
+			.period = period,
+			.pid = sample->pid,
+			.class = class,
+			.is_kernel = is_kernel,
 			.maps = is_kernel ? recording->tasks.kernel.generation : task->maps,
 		};
 		return tally_row_maker_add_leaf(reader->rows, &leaf);
@@ -395,12 +432,19 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 	struct batch *batch = reader->batch;
 	struct tally_hashed_sample *waiting = &batch->samples[batch->count];
 	*waiting = (struct tally_hashed_sample){
-		.words = sample->chain ? sample->chain : &waiting->ip, .count = (uint32_t)sample->chain_length, .ip = sample->ip,
+		.words = sample->chain ? sample->chain : &waiting->ip,
+		.count = (uint32_t)sample->chain_length,
+		.ip = sample->ip,
 		.period = period,
-		.user_maps = task->maps, .kernel_maps = recording->tasks.kernel.generation,
-		.pid = sample->pid, .class = class, .is_kernel = is_kernel, .is_ip = is_ip,
+		.user_maps = task->maps,
+		.kernel_maps = recording->tasks.kernel.generation,
+		.pid = sample->pid,
+		.class = class,
+		.is_kernel = is_kernel,
+		.is_ip = is_ip,
 	};
-	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full || record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
+	waiting->is_cut = !waiting->is_ip && (recording->is_chain_full ||
+					      record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
 	if (waiting->is_ip) {
 		waiting->words = &waiting->ip;
 		waiting->count = 1;
@@ -413,7 +457,9 @@ int tally_sample_reader_add(struct tally_sample_reader *reader, const struct tal
 		tally_chain_table_prefetch(reader->hasher, waiting->hash);
 	if (!waiting->is_ip && !keep_chain(reader, waiting))
 		return flush(reader);
-	return batch->count == reader->batch_samples || batch->blocks_held == BLOCKS ? submit(reader, raw->file_offset) : 0;
+	return batch->count == reader->batch_samples || batch->blocks_held == BLOCKS
+		       ? submit(reader, raw->file_offset)
+		       : 0;
 }
 
 int tally_sample_reader_finish(struct tally_sample_reader *reader)
@@ -423,17 +469,20 @@ int tally_sample_reader_finish(struct tally_sample_reader *reader)
 	return result;
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------ */
+/* ---- its life ------------------------------------------------------------ */
 
-/* Leaves that have to be named are looked up with what only one thread may use; where only leaves or places are wanted, there
- * is too little to do for two. */
-static uint64_t split_from(const struct tally_profile *profile, const struct tally_profile_options *options)
+/* Leaves that have to be named are looked up with what only one thread may use; where only leaves
+ * or places are wanted, there is too little to do for two. */
+static uint64_t split_from(const struct tally_profile *profile,
+			   const struct tally_profile_options *options)
 {
-	if (options->filter.objects || options->filter.symbols || options->facts || options->only_places)
+	if (options->filter.objects || options->filter.symbols || options->facts ||
+	    options->only_places)
 		return UINT64_MAX;
 	if (options->split_samples)
 		return options->split_samples;
-	return tally_cpus_allowed() > 1 && !profile->recording->leaves_only ? SPLIT_SAMPLES : UINT64_MAX;
+	return tally_cpus_allowed() > 1 && !profile->recording->leaves_only ? SPLIT_SAMPLES
+									    : UINT64_MAX;
 }
 
 struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profile,
@@ -443,12 +492,17 @@ struct tally_sample_reader *tally_sample_reader_new(struct tally_profile *profil
 	if (!reader)
 		return NULL;
 	*reader = (struct tally_sample_reader){
-		.profile = profile, .recording = profile->recording, .options = options,
+		.profile = profile,
+		.recording = profile->recording,
+		.options = options,
 		.rows = tally_row_maker_new(profile, options),
-		.batch_samples = TALLY_SLICE, .split_samples = split_from(profile, options),
-		.size = tally_perfdata_size(profile->recording->data), .era = 1,
+		.batch_samples = TALLY_SLICE,
+		.split_samples = split_from(profile, options),
+		.size = tally_perfdata_size(profile->recording->data),
+		.era = 1,
 		.values = { .recording = profile->recording,
-			    .quantum_ns = options->time_quantum_ns ? options->time_quantum_ns : TIME_QUANTUM_NS },
+			    .quantum_ns = options->time_quantum_ns ? options->time_quantum_ns
+								   : TIME_QUANTUM_NS },
 	};
 	reader->batch = reader->batches[0] = calloc(1, sizeof(*reader->batch));
 	if (!reader->rows || !reader->batch) {

@@ -1,7 +1,7 @@
 /* Samples → rows, for profile.c alone.
  *
- * Samples wait in a small batch, so that what the table of chains will look at is on its way from memory when it is
- * looked at.  The batch is emptied before any map or name of a task changes.
+ * Samples wait in a small batch, so that what the table of chains will look at is on its way from
+ * memory when it is looked at.  The batch is emptied before any map or name of a task changes.
  */
 #ifndef TALLY_PROFILE_SAMPLE_READER_H
 #define TALLY_PROFILE_SAMPLE_READER_H

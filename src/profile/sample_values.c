@@ -1,5 +1,6 @@
-/* Most values are a number of the sample's, of which there are few: its text is made once.  What lies at an address of
- * data is told by the task's maps, which change, so that it is looked up for each sample. */
+/* Most values are a number of the sample's, of which there are few: its text is made once.  What
+ * lies at an address of data is told by the task's maps, which change, so that it is looked up for
+ * each sample. */
 #include "profile/sample_values.h"
 
 #include "base/reader.h"
@@ -28,7 +29,8 @@ void tally_page_size_text(uint64_t bytes, struct tally_buffer *out)
 
 void tally_transaction_text(uint64_t flags, struct tally_buffer *out)
 {
-	static const char *const words[8] = { "EL", "TX", "SYNC", "ASYNC", "RETRY", "CON", "CAP-WRITE", "CAP-READ" };
+	static const char *const words[8] = { "EL",    "TX",  "SYNC",      "ASYNC",
+					      "RETRY", "CON", "CAP-WRITE", "CAP-READ" };
 	const unsigned of_the_instruction = 1 << 2 | 1 << 3, code_shift = 32;
 	const char *between = "";
 	for (unsigned bit = 0; bit < sizeof(words) / sizeof(words[0]); bit++)
@@ -44,7 +46,7 @@ void tally_transaction_text(uint64_t flags, struct tally_buffer *out)
 		tally_buffer_text(out, "-");
 }
 
-/* ---- sockets ------------------------------------------------------------------------------------------- */
+/* ---- sockets ------------------------------------------------------------- */
 
 static void pass_strings(struct tally_reader *reader)
 {
@@ -52,12 +54,14 @@ static void pass_strings(struct tally_reader *reader)
 		tally_reader_bytes(reader, tally_reader_u32(reader));
 }
 
-/* CPU_TOPOLOGY: lists of packages and of threads, then the core and the package of each CPU that NRCPUS counts. */
+/* CPU_TOPOLOGY: lists of packages and of threads, then the core and the package of each CPU that
+ * NRCPUS counts. */
 static int read_packages(struct tally_sample_values *values)
 {
 	const struct tally_perfdata *data = values->recording->data;
 	struct tally_feature_bytes cpus = tally_perfdata_feature(data, TALLY_FEATURE_NRCPUS);
-	struct tally_feature_bytes topology = tally_perfdata_feature(data, TALLY_FEATURE_CPU_TOPOLOGY);
+	struct tally_feature_bytes topology = tally_perfdata_feature(data,
+								     TALLY_FEATURE_CPU_TOPOLOGY);
 	struct tally_reader reader;
 	values->packages_read = true;
 	if (!cpus.bytes || !topology.bytes)
@@ -80,16 +84,17 @@ static int read_packages(struct tally_sample_values *values)
 	return 0;
 }
 
-/* ---- texts --------------------------------------------------------------------------------------------- */
+/* ---- texts --------------------------------------------------------------- */
 
 static void put_time(uint64_t time_ns, struct tally_buffer *out)
 {
 	const uint64_t second = 1000000000;
-	tally_buffer_printf(out, "%" PRIu64 ".%06" PRIu64, time_ns / second, time_ns % second / 1000);
+	tally_buffer_printf(out, "%" PRIu64 ".%06" PRIu64, time_ns / second,
+			    time_ns % second / 1000);
 }
 
-static void put_value(const struct tally_sample_values *values, enum tally_sample_value value, uint64_t number,
-		      struct tally_buffer *out)
+static void put_value(const struct tally_sample_values *values, enum tally_sample_value value,
+		      uint64_t number, struct tally_buffer *out)
 {
 	switch (value) {
 	case TALLY_VALUE_TRANSACTION: tally_transaction_text(number, out); break;
@@ -118,15 +123,19 @@ static void put_value(const struct tally_sample_values *values, enum tally_sampl
 static uint32_t intern_text(struct tally_sample_values *values)
 {
 	struct tally_buffer *text = &values->text;
-	while (text->length && text->bytes[text->length - 1] == ' ') /* of a remote level that isn't told */
+	/* of a remote level that isn't told */
+	while (text->length && text->bytes[text->length - 1] == ' ')
 		text->bytes[--text->length] = '\0';
-	uint32_t id = values->text.failed ? TALLY_STRING_NONE :
-		      tally_strings_intern(&values->recording->names.strings, tally_buffer_string(&values->text));
+	uint32_t id = values->text.failed
+			      ? TALLY_STRING_NONE
+			      : tally_strings_intern(&values->recording->names.strings,
+						     tally_buffer_string(&values->text));
 	tally_buffer_clear(&values->text);
 	return id;
 }
 
-static uint32_t intern_number(struct tally_sample_values *values, enum tally_sample_value value, uint64_t number)
+static uint32_t intern_number(struct tally_sample_values *values, enum tally_sample_value value,
+			      uint64_t number)
 {
 	bool added;
 	uint64_t *slot = tally_map_put(&values->known[value], number, &added);
@@ -139,13 +148,13 @@ static uint32_t intern_number(struct tally_sample_values *values, enum tally_sam
 	return (uint32_t)*slot;
 }
 
-uint32_t tally_sample_values_address(struct tally_sample_values *values, enum tally_sample_value value,
-				     uint64_t address)
+uint32_t tally_sample_values_address(struct tally_sample_values *values,
+				     enum tally_sample_value value, uint64_t address)
 {
 	return intern_number(values, value, address);
 }
 
-/* ---- data ---------------------------------------------------------------------------------------------- */
+/* ---- data ---------------------------------------------------------------- */
 
 static bool count_owner(struct tally_sample_values *values, uint32_t text)
 {
@@ -156,43 +165,52 @@ static bool count_owner(struct tally_sample_values *values, uint32_t text)
 }
 
 /* What two libraries call alike, and what lies at one address of two processes, is not the same. */
-static uint32_t intern_apart(struct tally_sample_values *values, uint32_t text, const struct tally_data_name *name)
+static uint32_t intern_apart(struct tally_sample_values *values, uint32_t text,
+			     const struct tally_data_name *name)
 {
 	if (text == TALLY_STRING_NONE)
 		return text;
 	const struct tally_strings *strings = &values->recording->names.strings;
 	if (name->pid)
-		tally_buffer_printf(&values->text, "%s (pid %" PRIu32 ")", tally_strings_text(strings, text), name->pid);
+		tally_buffer_printf(&values->text, "%s (pid %" PRIu32 ")",
+				    tally_strings_text(strings, text), name->pid);
 	else
-		tally_buffer_printf(&values->text, "%s (%s at 0x%" PRIx64 ")", tally_strings_text(strings, text), name->object,
-				    name->start);
+		tally_buffer_printf(&values->text, "%s (%s at 0x%" PRIx64 ")",
+				    tally_strings_text(strings, text), name->object, name->start);
 	uint32_t longest = intern_text(values);
 	bool added = false;
-	uint64_t *slot = longest == TALLY_STRING_NONE ? NULL : tally_map_put(&values->longest, longest, &added);
+	uint64_t *slot = longest == TALLY_STRING_NONE
+				 ? NULL
+				 : tally_map_put(&values->longest, longest, &added);
 	if (!slot || !added)
 		return slot ? longest : TALLY_STRING_NONE;
 	uint32_t shorter = longest;
 	if (!name->pid) {
-		tally_buffer_printf(&values->text, "%s (%s)", tally_strings_text(strings, text), tally_object_short(name->object));
+		tally_buffer_printf(&values->text, "%s (%s)", tally_strings_text(strings, text),
+				    tally_object_short(name->object));
 		shorter = intern_text(values);
 	}
 	*slot = (uint64_t)shorter << 32 | text;
-	bool is_known = shorter != TALLY_STRING_NONE && count_owner(values, text) && count_owner(values, shorter);
+	bool is_known = shorter != TALLY_STRING_NONE && count_owner(values, text) &&
+			count_owner(values, shorter);
 	return is_known ? longest : TALLY_STRING_NONE;
 }
 
-/* What lies at an address of data: a variable and how far in it, a function; the line that it is in, from its
- * beginning; or the object. */
+/* What lies at an address of data: a variable and how far in it, a function; the line that it is
+ * in, from its beginning; or the object. */
 static uint32_t intern_data(struct tally_sample_values *values, enum tally_sample_value value,
 			    const struct tally_sample *sample)
 {
 	struct tally_data_name name;
 	bool is_line = value == TALLY_VALUE_CACHELINE;
-	uint64_t address = is_line ? sample->addr & ~(uint64_t)(CACHE_LINE_BYTES - 1) : sample->addr;
+	uint64_t address = is_line ? sample->addr & ~(uint64_t)(CACHE_LINE_BYTES - 1)
+				   : sample->addr;
 	if (tally_names_data(&values->recording->names, sample->pid, address, &name) < 0)
 		return TALLY_STRING_NONE;
 	if (value == TALLY_VALUE_DATA_OBJECT)
-		tally_buffer_text(&values->text, strncmp(name.object, "//", 2) ? tally_object_short(name.object) : name.object);
+		tally_buffer_text(&values->text, strncmp(name.object, "//", 2)
+							 ? tally_object_short(name.object)
+							 : name.object);
 	else if (!name.name)
 		tally_buffer_printf(&values->text, "0x%016" PRIx64, address);
 	else if (name.is_variable || is_line)
@@ -214,7 +232,8 @@ static uint32_t shortest(const struct tally_sample_values *values, uint32_t long
 	return *tally_map_get(&values->owners, shorter) == 1 ? shorter : longest;
 }
 
-void tally_sample_values_shorten(const struct tally_sample_values *values, struct tally_fact_table *facts)
+void tally_sample_values_shorten(const struct tally_sample_values *values,
+				 struct tally_fact_table *facts)
 {
 	for (size_t i = 0; values->longest.count && i < facts->facts.count; i++) {
 		uint32_t *texts = facts->facts.items[i].values;
@@ -224,14 +243,17 @@ void tally_sample_values_shorten(const struct tally_sample_values *values, struc
 }
 
 /* What a tracepoint said, without what surrounds it. */
-static uint32_t intern_trace(struct tally_sample_values *values, const struct tally_recorded_event *event,
+static uint32_t intern_trace(struct tally_sample_values *values,
+			     const struct tally_recorded_event *event,
 			     const struct tally_sample *sample)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(values->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(values->recording->data,
+									  &count);
 	values->trace.recording = values->recording;
 	if (event->attr.type == TALLY_TYPE_TRACEPOINT && sample->raw)
-		tally_trace_text_put(&values->trace, event, (size_t)(event - events), sample, &values->text);
+		tally_trace_text_put(&values->trace, event, (size_t)(event - events), sample,
+				     &values->text);
 	else
 		tally_buffer_text(&values->text, "?");
 	return values->trace.failed ? TALLY_STRING_NONE : intern_text(values);
@@ -244,16 +266,28 @@ static bool number_of(const struct tally_sample_values *values, enum tally_sampl
 	const uint64_t weights = TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT;
 	switch (value) {
 	case TALLY_VALUE_WEIGHT: *number = tally_sample_cost(sample); return sample->type & weights;
-	case TALLY_VALUE_LATENCY: *number = tally_sample_latency(sample); return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT;
-	case TALLY_VALUE_STAGE: *number = tally_sample_stage_cycles(sample); return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT;
-	case TALLY_VALUE_TRANSACTION: *number = sample->transaction; return sample->type & TALLY_SAMPLE_TRANSACTION;
+	case TALLY_VALUE_LATENCY:
+		*number = tally_sample_latency(sample);
+		return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT;
+	case TALLY_VALUE_STAGE:
+		*number = tally_sample_stage_cycles(sample);
+		return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT;
+	case TALLY_VALUE_TRANSACTION:
+		*number = sample->transaction;
+		return sample->type & TALLY_SAMPLE_TRANSACTION;
 	case TALLY_VALUE_SOCKET: *number = sample->cpu; return sample->type & TALLY_SAMPLE_CPU;
 	case TALLY_VALUE_TIME: *number = sample->time / values->quantum_ns * values->quantum_ns;
 		return sample->type & TALLY_SAMPLE_TIME;
 	case TALLY_VALUE_ADDRESS: *number = sample->ip; return sample->type & TALLY_SAMPLE_IP;
-	case TALLY_VALUE_CODE_PAGE: *number = sample->code_page_size; return sample->type & TALLY_SAMPLE_CODE_PAGE_SIZE;
-	case TALLY_VALUE_DATA_PAGE: *number = sample->data_page_size; return sample->type & TALLY_SAMPLE_DATA_PAGE_SIZE;
-	case TALLY_VALUE_PHYSICAL: *number = sample->phys_addr; return sample->type & TALLY_SAMPLE_PHYS_ADDR;
+	case TALLY_VALUE_CODE_PAGE:
+		*number = sample->code_page_size;
+		return sample->type & TALLY_SAMPLE_CODE_PAGE_SIZE;
+	case TALLY_VALUE_DATA_PAGE:
+		*number = sample->data_page_size;
+		return sample->type & TALLY_SAMPLE_DATA_PAGE_SIZE;
+	case TALLY_VALUE_PHYSICAL:
+		*number = sample->phys_addr;
+		return sample->type & TALLY_SAMPLE_PHYS_ADDR;
 	case TALLY_VALUE_DATA_SYMBOL:
 	case TALLY_VALUE_DATA_OBJECT:
 	case TALLY_VALUE_CACHELINE: return sample->type & TALLY_SAMPLE_ADDR;
@@ -263,17 +297,21 @@ static bool number_of(const struct tally_sample_values *values, enum tally_sampl
 
 static bool is_of_data(enum tally_sample_value value)
 {
-	return value == TALLY_VALUE_DATA_SYMBOL || value == TALLY_VALUE_DATA_OBJECT || value == TALLY_VALUE_CACHELINE;
+	return value == TALLY_VALUE_DATA_SYMBOL || value == TALLY_VALUE_DATA_OBJECT ||
+	       value == TALLY_VALUE_CACHELINE;
 }
 
-int tally_sample_values_read(struct tally_sample_values *values, const struct tally_recorded_event *event,
+int tally_sample_values_read(struct tally_sample_values *values,
+			     const struct tally_recorded_event *event,
 			     const struct tally_sample *sample, unsigned facts, uint32_t *out)
 {
-	if (facts & TALLY_FACT_VALUE(TALLY_VALUE_SOCKET) && !values->packages_read && read_packages(values) < 0)
+	if (facts & TALLY_FACT_VALUE(TALLY_VALUE_SOCKET) && !values->packages_read &&
+	    read_packages(values) < 0)
 		return -ENOMEM;
 	for (unsigned value = 0; value < TALLY_VALUES; value++) {
 		uint64_t number = 0;
-		bool is_of_branch = value == TALLY_VALUE_ADDRESS_FROM || value == TALLY_VALUE_ADDRESS_TO;
+		bool is_of_branch = value == TALLY_VALUE_ADDRESS_FROM ||
+				    value == TALLY_VALUE_ADDRESS_TO;
 		if (!(facts & TALLY_FACT_VALUE(value)) || is_of_branch)
 			continue;
 		if (value == TALLY_VALUE_TRACE) {
@@ -282,7 +320,8 @@ int tally_sample_values_read(struct tally_sample_values *values, const struct ta
 			tally_buffer_text(&values->text, "?");
 			out[value] = intern_text(values);
 		} else {
-			out[value] = is_of_data(value) ? intern_data(values, value, sample) : intern_number(values, value, number);
+			out[value] = is_of_data(value) ? intern_data(values, value, sample)
+						       : intern_number(values, value, number);
 		}
 		if (out[value] == TALLY_STRING_NONE)
 			return -ENOMEM;

@@ -24,23 +24,26 @@ static int intern_stack(struct tally_samples *samples, struct bytes *bytes, uint
 		return -ENOMEM;
 	uint8_t *at = bytes->items;
 	for (size_t i = 0; i < recording->chain.count; i++) {
-		uint32_t place = tally_place_table_intern(&samples->places, &recording->chain.items[i].place);
+		uint32_t place = tally_place_table_intern(&samples->places,
+							  &recording->chain.items[i].place);
 		if (place == UINT32_MAX)
 			return -ENOMEM;
 		at = tally_stack_put_place(at, place);
 	}
 	size_t size = (size_t)(at - bytes->items);
-	*stack = tally_row_table_put(&samples->stacks, tally_row_table_hash(0, bytes->items, size), 0, bytes->items, size);
+	*stack = tally_row_table_put(&samples->stacks, tally_row_table_hash(0, bytes->items, size),
+				     0, bytes->items, size);
 	return *stack == UINT32_MAX ? -ENOMEM : 0;
 }
 
-static int add_sample(struct tally_samples *samples, struct bytes *bytes, const struct tally_raw_record *raw,
-		      const struct tally_record *record)
+static int add_sample(struct tally_samples *samples, struct bytes *bytes,
+		      const struct tally_raw_record *raw, const struct tally_record *record)
 {
 	struct tally_recording *recording = samples->recording;
 	const struct tally_sample *sample = &record->sample;
 	size_t event_count;
-	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &event_count);
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data,
+									  &event_count);
 	struct tally_one_sample one = {
 		.time = sample->type & TALLY_SAMPLE_TIME ? sample->time : 0,
 		.thread = tally_tasks_thread(&recording->tasks, sample->pid, sample->tid),
@@ -55,7 +58,8 @@ static int add_sample(struct tally_samples *samples, struct bytes *bytes, const 
 	return tally_vector_push(&samples->samples, one);
 }
 
-static int read_all(struct tally_samples *samples, const struct tally_samples_options *options, struct tally_error *err)
+static int read_all(struct tally_samples *samples, const struct tally_samples_options *options,
+		    struct tally_error *err)
 {
 	struct tally_recording *recording = samples->recording;
 	uint64_t size = tally_perfdata_size(recording->data);
@@ -64,7 +68,8 @@ static int read_all(struct tally_samples *samples, const struct tally_samples_op
 	struct tally_record record;
 	int result;
 	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0) {
-		if (record.header.type == TALLY_RECORD_SAMPLE && add_sample(samples, &bytes, &raw, &record) < 0) {
+		if (record.header.type == TALLY_RECORD_SAMPLE &&
+		    add_sample(samples, &bytes, &raw, &record) < 0) {
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 			break;
 		}
@@ -89,8 +94,9 @@ static int name_places(struct tally_samples *samples, struct tally_error *err)
 	return tally_error_set(err, -ENOMEM, "out of memory");
 }
 
-int tally_samples_new(struct tally_recording *recording, const struct tally_samples_options *options,
-		      struct tally_samples **out, struct tally_error *err)
+int tally_samples_new(struct tally_recording *recording,
+		      const struct tally_samples_options *options, struct tally_samples **out,
+		      struct tally_error *err)
 {
 	struct tally_samples *samples = calloc(1, sizeof(*samples));
 	if (!samples) {
@@ -127,7 +133,8 @@ void tally_samples_free(struct tally_samples *samples)
 	free(samples);
 }
 
-static int push_frame(struct tally_place_frames *out, const struct tally_place_frame *frame, uint32_t place)
+static int push_frame(struct tally_place_frames *out, const struct tally_place_frame *frame,
+		      uint32_t place)
 {
 	if (out->count == out->capacity) {
 		size_t capacity = out->capacity ? 2 * out->capacity : 64;
@@ -145,7 +152,8 @@ static int push_frame(struct tally_place_frames *out, const struct tally_place_f
 	return 0;
 }
 
-int tally_samples_frames(const struct tally_samples *samples, uint32_t stack, struct tally_place_frames *out)
+int tally_samples_frames(const struct tally_samples *samples, uint32_t stack,
+			 struct tally_place_frames *out)
 {
 	const struct tally_names *names = &samples->recording->names;
 	const uint8_t *end, *start = tally_row_stack(&samples->stacks, stack, &end);

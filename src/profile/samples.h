@@ -1,6 +1,7 @@
 /* Each sample of a recording for itself, in order of time: what exports and timelines show.
  *
- * Where profile.h adds samples up, this keeps them: 32 bytes each, their stacks interned.  Not thread-safe.
+ * Where profile.h adds samples up, this keeps them: 32 bytes each, their stacks interned.  Not
+ * thread-safe.
  */
 #ifndef TALLY_PROFILE_SAMPLES_H
 #define TALLY_PROFILE_SAMPLES_H
@@ -21,7 +22,8 @@ struct tally_one_sample {
 struct tally_samples {
 	struct tally_recording *recording;
 	struct { struct tally_one_sample *items; size_t count, capacity; } samples;
-	struct tally_row_table stacks; /* of numbers of `places`, leaf first; rows have no class or period */
+	/* of numbers of `places`, leaf first; rows have no class or period */
+	struct tally_row_table stacks;
 	struct tally_place_table places;
 	struct tally_place_name *names; /* by place: frames of recording->names */
 };
@@ -32,20 +34,22 @@ struct tally_samples_options {
 	void *context;
 };
 
-/* Reads the whole recording, or what of it passes the filter.  Takes it over: released with the samples.
- * -ENOENT where no sample is left. */
-int tally_samples_new(struct tally_recording *recording, const struct tally_samples_options *options,
-		      struct tally_samples **out, struct tally_error *err);
+/* Reads the whole recording, or what of it passes the filter.  Takes it over: released with the
+ * samples. -ENOENT where no sample is left. */
+int tally_samples_new(struct tally_recording *recording,
+		      const struct tally_samples_options *options, struct tally_samples **out,
+		      struct tally_error *err);
 void tally_samples_free(struct tally_samples *samples);
 
-/* The functions of a stack, root first, with the file and line of each: as place frames.  `out` is emptied before.
- * 0 or -ENOMEM. */
+/* The functions of a stack, root first, with the file and line of each: as place frames.  `out` is
+ * emptied before. 0 or -ENOMEM. */
 struct tally_place_frames {
 	struct tally_place_frame *items;
 	uint32_t *places; /* by frame: the place that it is of */
 	size_t count, capacity;
 };
-int tally_samples_frames(const struct tally_samples *samples, uint32_t stack, struct tally_place_frames *out);
+int tally_samples_frames(const struct tally_samples *samples, uint32_t stack,
+			 struct tally_place_frames *out);
 void tally_place_frames_release(struct tally_place_frames *frames);
 
 #endif

@@ -24,8 +24,11 @@ static struct tally_share counted(const struct tally_share *run, enum tally_shar
 {
 	if (measure != TALLY_MEASURE_SAMPLES)
 		return *run;
-	return (struct tally_share){ .part = (double)run->part_samples, .whole = (double)run->samples,
-				     .part_samples = run->part_samples, .samples = run->samples, .spread = 1 };
+	return (struct tally_share){ .part = (double)run->part_samples,
+				     .whole = (double)run->samples,
+				     .part_samples = run->part_samples,
+				     .samples = run->samples,
+				     .spread = 1 };
 }
 
 static double value_of(const struct tally_share *share, enum tally_share_measure measure)
@@ -35,7 +38,8 @@ static double value_of(const struct tally_share *share, enum tally_share_measure
 	return share->whole > 0 ? 100 * share->part / share->whole : 0;
 }
 
-static struct side side_of(const struct tally_share *runs, size_t count, enum tally_share_measure measure)
+static struct side side_of(const struct tally_share *runs, size_t count,
+			   enum tally_share_measure measure)
 {
 	struct side side = { .runs = count };
 	double part = 0, whole = 0, squares = 0;
@@ -57,9 +61,11 @@ static struct side side_of(const struct tally_share *runs, size_t count, enum ta
 	return side;
 }
 
-static void newcombe(const struct side *old, const struct side *new, double z, struct tally_share_difference *out)
+static void newcombe(const struct side *old, const struct side *new, double z,
+		     struct tally_share_difference *out)
 {
-	struct tally_share_interval o = tally_wilson_interval(old->p, old->n, z), n = tally_wilson_interval(new->p, new->n, z);
+	struct tally_share_interval o = tally_wilson_interval(old->p, old->n, z),
+				    n = tally_wilson_interval(new->p, new->n, z);
 	double down = new->scale * (new->p - n.low), up = new->scale * (n.high - new->p);
 	double old_down = old->scale * (old->p - o.low), old_up = old->scale * (o.high - old->p);
 	out->low = out->difference - sqrt(down * down + old_up * old_up);
@@ -87,14 +93,17 @@ static double variance_of_mean(const struct side *side, const struct side *other
 	double error = side->scale * (sampling.high - sampling.low) / (2 * z);
 	bool is_alone = side->runs < 2;
 	double ratio = is_alone && other->scale > 0 ? side->scale / other->scale : 1;
-	double spread = (is_alone ? other->variance * ratio * ratio : side->variance) / (double)side->runs;
+	double spread = (is_alone ? other->variance * ratio * ratio : side->variance) /
+			(double)side->runs;
 	*freedom = (double)(is_alone ? other->runs : side->runs) - 1;
 	return tally_larger(spread, error * error);
 }
 
-static void welch(const struct side *old, const struct side *new, struct tally_share_difference *out)
+static void welch(const struct side *old, const struct side *new,
+		  struct tally_share_difference *out)
 {
-	double f_old, f_new, v_old = variance_of_mean(old, new, &f_old), v_new = variance_of_mean(new, old, &f_new);
+	double f_old, f_new, v_old = variance_of_mean(old, new, &f_old),
+			     v_new = variance_of_mean(new, old, &f_new);
 	double variance = v_old + v_new;
 	if (!(variance > 0)) { /* nothing at all on both sides */
 		out->low = out->high = out->difference;
@@ -107,27 +116,33 @@ static void welch(const struct side *old, const struct side *new, struct tally_s
 	out->p = tally_student_p(out->difference / sqrt(variance), freedom);
 }
 
-void tally_share_difference(const struct tally_share *old, size_t old_runs, const struct tally_share *new, size_t new_runs,
+void tally_share_difference(const struct tally_share *old, size_t old_runs,
+			    const struct tally_share *new, size_t new_runs,
 			    enum tally_share_measure measure, struct tally_share_difference *out)
 {
-	struct side before = side_of(old, old_runs, measure), after = side_of(new, new_runs, measure);
+	struct side before = side_of(old, old_runs, measure),
+		    after = side_of(new, new_runs, measure);
 	*out = (struct tally_share_difference){ .old = before.mean, .new = after.mean,
 						.difference = after.mean - before.mean, .p = 1 };
 	if (old_runs > 1 || new_runs > 1) {
 		welch(&before, &after, out);
 		/* A normal curve knows of no ends; Newcombe's interval keeps them. */
 		out->low = measure == TALLY_MEASURE_SHARE ? tally_larger(out->low, -100) : out->low;
-		out->high = measure == TALLY_MEASURE_SHARE ? tally_smaller(out->high, 100) : out->high;
+		out->high = measure == TALLY_MEASURE_SHARE ? tally_smaller(out->high, 100)
+							   : out->high;
 		return;
 	}
 	newcombe(&before, &after, deviations, out);
 	out->p = newcombe_p(&before, &after, out->difference);
 }
 
-double tally_share_p_least(const struct tally_share *old, size_t old_runs, const struct tally_share *new, size_t new_runs)
+double tally_share_p_least(const struct tally_share *old, size_t old_runs,
+			   const struct tally_share *new, size_t new_runs)
 {
-	enum { ENOUGH = 60 }; /* samples: 0.5 to this power is no chance among any number of functions */
-	struct side before = side_of(old, old_runs, TALLY_MEASURE_SHARE), after = side_of(new, new_runs, TALLY_MEASURE_SHARE);
+	/* samples: 0.5 to this power is no chance among any number of functions */
+	enum { ENOUGH = 60 };
+	struct side before = side_of(old, old_runs, TALLY_MEASURE_SHARE),
+		    after = side_of(new, new_runs, TALLY_MEASURE_SHARE);
 	double n = before.n + after.n, samples = before.p * before.n + after.p * after.n, p = 1;
 	double rarer = n > 0 ? tally_smaller(before.n, after.n) / n : 0.5;
 	for (int i = 1; i <= ENOUGH && i <= samples; i++)

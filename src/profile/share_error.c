@@ -18,10 +18,12 @@ double tally_share_effective_samples(const struct tally_share *share)
 	double spread = share->spread > 1 ? share->spread : 1;
 	if (p <= 0 || p >= 1 || k <= 0 || k >= n)
 		return n / spread;
-	/* Sums of squares in units of W²: by the mean weights alone, and what of the spread these leave over. */
+	/* Sums of squares in units of W²: by the mean weights alone, and what of the spread these
+	 * leave over. */
 	double inside = p * p / k, outside = (1 - p) * (1 - p) / (n - k);
 	double left_over = spread / n / (inside + outside);
-	double variance = (inside * (1 - p) * (1 - p) + outside * p * p) * (left_over > 1 ? left_over : 1);
+	double variance = (inside * (1 - p) * (1 - p) + outside * p * p) *
+			  (left_over > 1 ? left_over : 1);
 	return p * (1 - p) / variance;
 }
 

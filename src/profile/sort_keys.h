@@ -1,4 +1,5 @@
-/* What a report can be sorted by: names, titles, and what a key's number means.  Columns stand in this order. */
+/* What a report can be sorted by: names, titles, and what a key's number means.  Columns stand in
+ * this order. */
 #ifndef TALLY_PROFILE_SORT_KEYS_H
 #define TALLY_PROFILE_SORT_KEYS_H
 
@@ -65,7 +66,8 @@ enum tally_sort_kind {
 	TALLY_KEY_EACH,      /* the same: what is shown is that much for each sample of the entry */
 	TALLY_KEY_OBJECT,    /* the same: a path, of which the last part is shown */
 	TALLY_KEY_FUNCTION,  /* of names */
-	TALLY_KEY_OWN_OBJECT,   /* string id of names; what is shown is the object of the entry's function */
+	/* string id of names; what is shown is the object of the entry's function */
+	TALLY_KEY_OWN_OBJECT,
 	TALLY_KEY_OWN_FUNCTION, /* likewise: that function */
 };
 
@@ -82,8 +84,9 @@ const struct tally_sort_key_words *tally_sort_key_words(enum tally_sort_key key)
 /* The key that the first `length` bytes of a text name; TALLY_SORT_KEYS: none. */
 enum tally_sort_key tally_sort_key_find(const char *name, unsigned length);
 
-/* Whether the values of a set of facts need of a recording's events (PERF_SAMPLE_…) what `sample_types` lack: the first such
- * in `*fact`, with what that is and how it is recorded. */
-bool tally_sort_key_lacks(unsigned facts, uint64_t sample_types, unsigned *fact, const char **lacks, const char **hint);
+/* Whether the values of a set of facts need of a recording's events (PERF_SAMPLE_…) what
+ * `sample_types` lack: the first such in `*fact`, with what that is and how it is recorded. */
+bool tally_sort_key_lacks(unsigned facts, uint64_t sample_types, unsigned *fact, const char **lacks,
+			  const char **hint);
 
 #endif

@@ -11,15 +11,18 @@
 
 enum { NONE = UINT32_MAX };
 
-/* By the frame of `names`: which side has it; and what a frame of the old side alone is the same as. */
+/* By the frame of `names`: which side has it; and what a frame of the old side alone is the same
+ * as. */
 struct matcher {
 	struct tally_match *match;
 	bool *is_old, *is_new;
 	uint32_t *same_as;
-	struct tally_map objects; /* string of an object that only the old side has → the new side's */
+	/* string of an object that only the old side has → the new side's */
+	struct tally_map objects;
 };
 
-/* What compilers add to a name behind a dot, and parameters, are no part of what a function is called. */
+/* What compilers add to a name behind a dot, and parameters, are no part of what a function is
+ * called. */
 static size_t plain_length(const char *name)
 {
 	static const char *const endings[] = { ".constprop.", ".isra.",     ".part.",
@@ -38,7 +41,8 @@ static size_t plain_length(const char *name)
 		       : strlen(name);
 }
 
-/* By side, old and new, and object's name (an id of `names`): the build of it that all of the side's runs are of. */
+/* By side, old and new, and object's name (an id of `names`): the build of it that all of the
+ * side's runs are of. */
 struct builds {
 	struct tally_map sides[2];
 };
@@ -52,12 +56,18 @@ static int gather_builds(struct tally_match *match, struct builds *builds)
 			bool added;
 			if (!frame->build)
 				continue;
-			uint32_t object = tally_strings_intern(&match->names.strings,
-							       tally_strings_text(&stacks->strings, frame->object));
-			uint64_t *build = object == TALLY_STRING_NONE ? NULL : tally_map_put(&builds->sides[match->runs[r].is_new], object, &added);
+			uint32_t object = tally_strings_intern(
+				&match->names.strings,
+				tally_strings_text(&stacks->strings, frame->object));
+			uint64_t *build = object == TALLY_STRING_NONE
+						  ? NULL
+						  : tally_map_put(
+							    &builds->sides[match->runs[r].is_new],
+							    object, &added);
 			if (!build)
 				return -ENOMEM;
-			*build = added || *build == frame->build ? frame->build : TALLY_BUILD_UNKNOWN;
+			*build = added || *build == frame->build ? frame->build
+								 : TALLY_BUILD_UNKNOWN;
 		}
 	}
 	return 0;
@@ -65,32 +75,40 @@ static int gather_builds(struct tally_match *match, struct builds *builds)
 
 static bool is_one_build(const struct builds *builds, uint32_t object)
 {
-	const uint64_t *old = tally_map_get(&builds->sides[0], object), *new = tally_map_get(&builds->sides[1], object);
+	const uint64_t *old = tally_map_get(&builds->sides[0], object),
+		       *new = tally_map_get(&builds->sides[1], object);
 	return old && new && *old == *new && *old != TALLY_BUILD_UNKNOWN;
 }
 
-/* A frame of `names`.  What has no symbol is its object's, unless both sides are of one build of that. */
-static uint32_t take_frame(struct tally_match *match, const struct builds *builds, const struct tally_stacks *stacks,
-			   const struct tally_frame *frame)
+/* A frame of `names`.  What has no symbol is its object's, unless both sides are of one build of
+ * that. */
+static uint32_t take_frame(struct tally_match *match, const struct builds *builds,
+			   const struct tally_stacks *stacks, const struct tally_frame *frame)
 {
 	const struct tally_strings *strings = &stacks->strings;
-	const char *object = frame->object == TALLY_STRING_NONE ? NULL : tally_strings_text(strings, frame->object);
+	const char *object = frame->object == TALLY_STRING_NONE
+				     ? NULL
+				     : tally_strings_text(strings, frame->object);
 	const char *name = tally_strings_text(strings,
 					      match->has_full_names ? frame->full : frame->name);
 	struct tally_buffer whole = { 0 };
 	/* perf script text has whole paths, recordings have names. */
 	if (object && object[0] == '/' && object[1] != '/')
 		object = tally_object_basename(object);
-	if (frame->build && !is_one_build(builds, tally_strings_intern(&match->names.strings, object))) {
+	if (frame->build &&
+	    !is_one_build(builds, tally_strings_intern(&match->names.strings, object))) {
 		tally_buffer_printf(&whole, object[0] == '[' ? "%s" : "[%s]", object);
 		name = tally_buffer_string(&whole);
 	}
-	uint32_t taken = whole.failed ? NONE : tally_stacks_frame(&match->names, name, object, frame->kind);
+	uint32_t taken = whole.failed
+				 ? NONE
+				 : tally_stacks_frame(&match->names, name, object, frame->kind);
 	tally_buffer_release(&whole);
 	return taken;
 }
 
-static int take_names(struct tally_match *match, const struct builds *builds, struct tally_match_run *run)
+static int take_names(struct tally_match *match, const struct builds *builds,
+		      struct tally_match_run *run)
 {
 	const struct tally_stacks *stacks = run->stacks;
 	const struct tally_strings *strings = &stacks->strings;
@@ -191,12 +209,14 @@ static bool have_full_names(const struct tally_match *match)
 	return true;
 }
 
-/* --- frames --------------------------------------------------------------------------------------------- */
+/* --- frames --------------------------------------------------------------- */
 
 static bool is_left(const struct matcher *matcher, uint32_t frame, bool of_new)
 {
-	return of_new ? matcher->is_new[frame] && !matcher->is_old[frame] && matcher->match->formerly[frame] == NONE :
-			matcher->is_old[frame] && !matcher->is_new[frame] && matcher->same_as[frame] == NONE;
+	return of_new ? matcher->is_new[frame] && !matcher->is_old[frame] &&
+				matcher->match->formerly[frame] == NONE
+		      : matcher->is_old[frame] && !matcher->is_new[frame] &&
+				matcher->same_as[frame] == NONE;
 }
 
 static uint32_t object_of(const struct matcher *matcher, uint32_t frame, bool of_new)
@@ -218,13 +238,15 @@ static uint64_t key_of(struct matcher *matcher, uint32_t frame, bool of_new, boo
 }
 
 /* key → frame + 1 of those that are left, 0 where several have it. */
-static int index_left(struct matcher *matcher, bool of_new, bool by_plain_name, struct tally_map *index)
+static int index_left(struct matcher *matcher, bool of_new, bool by_plain_name,
+		      struct tally_map *index)
 {
 	for (uint32_t i = 0; i < matcher->match->names.frames.count; i++) {
 		bool added;
 		if (!is_left(matcher, i, of_new))
 			continue;
-		uint64_t *place = tally_map_put(index, key_of(matcher, i, of_new, by_plain_name), &added);
+		uint64_t *place = tally_map_put(index, key_of(matcher, i, of_new, by_plain_name),
+						&added);
 		if (!place)
 			return -ENOMEM;
 		*place = added ? i + 1 : 0;
@@ -237,7 +259,8 @@ static int pair(struct matcher *matcher, uint32_t old, uint32_t new, bool learns
 	const struct tally_frame *frames = matcher->match->names.frames.items;
 	matcher->same_as[old] = new;
 	matcher->match->formerly[new] = old;
-	uint64_t *place = learns_object ? tally_map_put(&matcher->objects, frames[old].object, NULL) : NULL;
+	uint64_t *place = learns_object ? tally_map_put(&matcher->objects, frames[old].object, NULL)
+					: NULL;
 	if (learns_object && !place)
 		return -ENOMEM;
 	if (place)
@@ -256,7 +279,8 @@ static int match_left(struct matcher *matcher, bool by_plain_name)
 			continue;
 		const uint64_t *there = tally_map_get(&new, old.slots[i].key);
 		if (there && *there)
-			result = pair(matcher, (uint32_t)old.slots[i].value - 1, (uint32_t)*there - 1, !by_plain_name);
+			result = pair(matcher, (uint32_t)old.slots[i].value - 1,
+				      (uint32_t)*there - 1, !by_plain_name);
 	}
 	tally_map_release(&old);
 	tally_map_release(&new);
@@ -268,7 +292,8 @@ static int match_frames(struct matcher *matcher)
 	struct tally_match *match = matcher->match;
 	for (size_t r = 0; r < match->count; r++)
 		for (size_t i = 0; i < match->runs[r].stacks->frames.count; i++)
-			(match->runs[r].is_new ? matcher->is_new : matcher->is_old)[match->runs[r].frames[i]] = true;
+			(match->runs[r].is_new ? matcher->is_new
+					       : matcher->is_old)[match->runs[r].frames[i]] = true;
 	int result = match_left(matcher, false);
 	if (!result)
 		result = match_left(matcher, true);
@@ -283,7 +308,7 @@ static int match_frames(struct matcher *matcher)
 	return result;
 }
 
-/* --- commands ------------------------------------------------------------------------------------------- */
+/* --- commands ------------------------------------------------------------- */
 
 /* By command of `names`: its weight on a side.  Returns the side's. */
 static uint64_t weigh_comms(const struct tally_match *match, bool of_new, uint64_t *weights)
@@ -301,7 +326,8 @@ static uint64_t weigh_comms(const struct tally_match *match, bool of_new, uint64
 	return total;
 }
 
-static uint32_t heaviest_alone(const uint64_t *weights, const uint64_t *others, size_t count, uint64_t total)
+static uint32_t heaviest_alone(const uint64_t *weights, const uint64_t *others, size_t count,
+			       uint64_t total)
 {
 	uint32_t best = NONE;
 	for (uint32_t i = 0; i < count; i++)
@@ -315,7 +341,8 @@ static int match_comms(struct tally_match *match)
 	size_t count = match->names.threads.count;
 	uint64_t *old = calloc(count + 1, sizeof(*old)), *new = calloc(count + 1, sizeof(*new));
 	if (old && new) {
-		uint64_t old_total = weigh_comms(match, false, old), new_total = weigh_comms(match, true, new);
+		uint64_t old_total = weigh_comms(match, false, old),
+			 new_total = weigh_comms(match, true, new);
 		match->comm_formerly = heaviest_alone(old, new, count, old_total);
 		match->comm_now = heaviest_alone(new, old, count, new_total);
 	}
@@ -335,10 +362,12 @@ static int match_comms(struct tally_match *match)
 
 /* -------------------------------------------------------------------------------------------------------- */
 
-int tally_match_stacks(const struct tally_stacks *old, size_t old_count, const struct tally_stacks *new, size_t new_count,
-		       struct tally_match *out)
+int tally_match_stacks(const struct tally_stacks *old, size_t old_count,
+		       const struct tally_stacks *new, size_t new_count, struct tally_match *out)
 {
-	*out = (struct tally_match){ .count = old_count + new_count, .old_count = old_count, .comm_formerly = NONE,
+	*out = (struct tally_match){ .count = old_count + new_count,
+				     .old_count = old_count,
+				     .comm_formerly = NONE,
 				     .comm_now = NONE };
 	struct matcher matcher = { .match = out };
 	struct builds builds = { 0 };
@@ -346,7 +375,9 @@ int tally_match_stacks(const struct tally_stacks *old, size_t old_count, const s
 	if (!out->runs)
 		return -ENOMEM;
 	for (size_t i = 0; i < out->count; i++)
-		out->runs[i] = (struct tally_match_run){ .stacks = i < old_count ? &old[i] : &new[i - old_count],
+		out->runs[i] = (struct tally_match_run){ .stacks = i < old_count
+									   ? &old[i]
+									   : &new[i - old_count],
 							 .is_new = i >= old_count };
 	out->has_full_names = have_full_names(out);
 	int result = gather_builds(out, &builds);
@@ -386,7 +417,8 @@ void tally_match_release(struct tally_match *match)
 	*match = (struct tally_match){ 0 };
 }
 
-static int add_run(const struct tally_match_run *run, struct tally_frame_list *frames, struct tally_stacks *out)
+static int add_run(const struct tally_match_run *run, struct tally_frame_list *frames,
+		   struct tally_stacks *out)
 {
 	for (size_t i = 0; i < run->stacks->rows.rows.count; i++) {
 		const struct tally_row *row = &run->stacks->rows.rows.items[i];
@@ -394,8 +426,8 @@ static int add_run(const struct tally_match_run *run, struct tally_frame_list *f
 		for (size_t f = 0; !result && f < frames->count; f++)
 			frames->items[f] = run->frames[frames->items[f]];
 		if (!result)
-			result = tally_stacks_add(out, run->comms[row->class], frames->items, frames->count, row->period,
-						  row->samples);
+			result = tally_stacks_add(out, run->comms[row->class], frames->items,
+						  frames->count, row->period, row->samples);
 		if (result < 0)
 			return result;
 	}
@@ -413,11 +445,14 @@ int tally_match_side(const struct tally_match *match, bool is_new, struct tally_
 		const char *object = frame->object == TALLY_STRING_NONE
 					     ? NULL
 					     : tally_strings_text(&names->strings, frame->object);
-		if (tally_stacks_frame(out, tally_strings_text(&names->strings, frame->name), object, frame->kind) == NONE)
+		if (tally_stacks_frame(out, tally_strings_text(&names->strings, frame->name),
+				       object, frame->kind) == NONE)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < names->threads.count; i++)
-		if (tally_stacks_thread(out, tally_strings_text(&names->strings, names->threads.items[i].comm), 0, 0) == NONE)
+		if (tally_stacks_thread(
+			    out, tally_strings_text(&names->strings, names->threads.items[i].comm),
+			    0, 0) == NONE)
 			return -ENOMEM;
 	for (size_t r = 0; !result && r < match->count; r++)
 		if (match->runs[r].is_new == is_new)

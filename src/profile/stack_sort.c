@@ -1,7 +1,8 @@
-/* Codes are packed into words, as many as fit, the outermost in the highest bits: ten frames a word where a program
- * has sixty functions.  A radix sort by the first word leaves groups of equal words, which are sorted by their next
- * word, and so on; groups wait on a list, since stacks may be thousands of words deep.  Zero, which is no code, fills
- * the last word, so that a stack comes before those that go on from it.
+/* Codes are packed into words, as many as fit, the outermost in the highest bits: ten frames a word
+ * where a program has sixty functions.  A radix sort by the first word leaves groups of equal
+ * words, which are sorted by their next word, and so on; groups wait on a list, since stacks may be
+ * thousands of words deep.  Zero, which is no code, fills the last word, so that a stack comes
+ * before those that go on from it.
  */
 #include "profile/stack_sort.h"
 
@@ -17,7 +18,8 @@ enum { INSERTION_MAX = 24, COMPARISON_MAX = 384, DIGIT_BITS = 8, DIGITS = 1 << D
 
 void tally_stack_sort_init(struct tally_stack_sort *sort, uint32_t code_max)
 {
-	*sort = (struct tally_stack_sort){ .bits = code_max ? 32 - (unsigned)__builtin_clz(code_max) : 1 };
+	*sort = (struct tally_stack_sort){ .bits = code_max ? 32 - (unsigned)__builtin_clz(code_max)
+							    : 1 };
 	sort->per_word = 64 / sort->bits;
 }
 
@@ -45,19 +47,24 @@ int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root)
 	return tally_vector_push(&sort->roots, start);
 }
 
-int tally_stack_sort_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer, size_t frames_max)
+int tally_stack_sort_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer,
+			   size_t frames_max)
 {
 	size_t words = frames_max / sort->per_word + 2;
 	if (frames_max > UINT32_MAX || sort->stacks.count >= UINT32_MAX ||
 	    tally_vector_reserve(&sort->words, sort->words.count + words) < 0)
 		return -ENOMEM;
-	*packer = (struct tally_stack_packer){ .at = &sort->words.items[sort->words.count], .shift = 64 };
+	*packer = (struct tally_stack_packer){ .at = &sort->words.items[sort->words.count],
+					       .shift = 64 };
 	return 0;
 }
 
-int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack_packer *packer, uint32_t item)
+int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack_packer *packer,
+			 uint32_t item)
 {
-	struct tally_packed_stack stack = { .at = sort->words.count, .frames = packer->frames, .item = item };
+	struct tally_packed_stack stack = { .at = sort->words.count,
+					    .frames = packer->frames,
+					    .item = item };
 	uint64_t *at = packer->at;
 	if (packer->shift < 64)
 		*at++ = packer->word;
@@ -65,7 +72,8 @@ int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack
 	return tally_vector_push(&sort->stacks, stack);
 }
 
-int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count, uint32_t item)
+int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count,
+			 uint32_t item)
 {
 	struct tally_stack_packer packer;
 	if (tally_stack_sort_begin(sort, &packer, count) < 0)
@@ -75,7 +83,7 @@ int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, s
 	return tally_stack_sort_end(sort, &packer, item);
 }
 
-/* ---- by one word --------------------------------------------------------------------------------------- */
+/* ---- by one word --------------------------------------------------------- */
 
 static void insertion_sort(struct tally_sorted_word *keys, size_t count)
 {
@@ -126,7 +134,8 @@ static void comparison_sort(struct tally_sorted_word *keys, size_t count)
 }
 
 /* By the digits in which keys differ, the last one first. */
-static void radix_sort(struct tally_sorted_word *keys, struct tally_sorted_word *scratch, size_t count, uint64_t differ)
+static void radix_sort(struct tally_sorted_word *keys, struct tally_sorted_word *scratch,
+		       size_t count, uint64_t differ)
 {
 	struct tally_sorted_word *from = keys, *to = scratch;
 	for (unsigned shift = 0; shift < 64; shift += DIGIT_BITS) {
@@ -150,7 +159,7 @@ static void radix_sort(struct tally_sorted_word *keys, struct tally_sorted_word 
 		memcpy(keys, from, count * sizeof(*keys));
 }
 
-/* ---- word by word -------------------------------------------------------------------------------------- */
+/* ---- word by word -------------------------------------------------------- */
 
 struct group {
 	uint32_t first, count, word;
@@ -167,7 +176,9 @@ static uint64_t load_words(struct tally_stack_sort *sort, const struct group *gr
 		if (i + 2 * AHEAD < group->count)
 			__builtin_prefetch(&sort->stacks.items[keys[i + 2 * AHEAD].stack]);
 		if (i + AHEAD < group->count)
-			__builtin_prefetch(&sort->words.items[sort->stacks.items[keys[i + AHEAD].stack].at + group->word]);
+			__builtin_prefetch(
+				&sort->words.items[sort->stacks.items[keys[i + AHEAD].stack].at +
+						   group->word]);
 		const struct tally_packed_stack *stack = &sort->stacks.items[keys[i].stack];
 		keys[i].word = at < stack->frames ? sort->words.items[stack->at + group->word] : 0;
 		differ |= keys[i].word ^ keys[0].word;
@@ -181,7 +192,8 @@ struct group_list {
 	size_t count, capacity;
 };
 
-static int push_equal_runs(const struct tally_stack_sort *sort, const struct group *group, struct group_list *groups)
+static int push_equal_runs(const struct tally_stack_sort *sort, const struct group *group,
+			   struct group_list *groups)
 {
 	const struct tally_sorted_word *keys = &sort->keys[group->first];
 	for (uint32_t i = 0, next; i < group->count; i = next) {
@@ -194,7 +206,8 @@ static int push_equal_runs(const struct tally_stack_sort *sort, const struct gro
 	return 0;
 }
 
-static int sort_group(struct tally_stack_sort *sort, const struct group *group, struct group_list *groups)
+static int sort_group(struct tally_stack_sort *sort, const struct group *group,
+		      struct group_list *groups)
 {
 	struct tally_sorted_word *keys = &sort->keys[group->first];
 	bool goes_on;

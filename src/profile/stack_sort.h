@@ -1,8 +1,9 @@
 /* Sorting stacks: what makes a call tree of them.
  *
- * A stack is a sequence of codes, outermost frame first; codes are 1 … code_max.  Sorted stacks have their common
- * beginnings next to each other: call_tree.h reads its nodes off in preorder, siblings in the order of their codes.
- * Stacks come under roots (threads, commands, entries of a report), whose stacks stay apart.  Not thread-safe.
+ * A stack is a sequence of codes, outermost frame first; codes are 1 … code_max.  Sorted stacks
+ * have their common beginnings next to each other: call_tree.h reads its nodes off in preorder,
+ * siblings in the order of their codes.  Stacks come under roots (threads, commands, entries of a
+ * report), whose stacks stay apart.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_STACK_SORT_H
 #define TALLY_PROFILE_STACK_SORT_H
@@ -38,26 +39,30 @@ struct tally_stack_sort {
 void tally_stack_sort_init(struct tally_stack_sort *sort, uint32_t code_max);
 void tally_stack_sort_release(struct tally_stack_sort *sort);
 
-/* Makes room for so many stacks with so many frames in all: adding as many copies nothing then.  0 or -ENOMEM. */
+/* Makes room for so many stacks with so many frames in all: adding as many copies nothing then.  0
+ * or -ENOMEM. */
 int tally_stack_sort_reserve(struct tally_stack_sort *sort, size_t stacks, size_t frames);
 
 /* What is added from now on belongs to `root`, which may not come again.  0 or -ENOMEM. */
 int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root);
 
 /* Adds a stack under the last root.  0 or -ENOMEM. */
-int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count, uint32_t item);
+int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count,
+			 uint32_t item);
 
-/* The same, a code at a time: no more than `frames_max` of them between _begin (0 or -ENOMEM) and _end. */
+/* The same, a code at a time: no more than `frames_max` of them between _begin (0 or -ENOMEM) and
+ * _end. */
 struct tally_stack_packer {
 	uint64_t *at, word;
 	unsigned shift; /* of the last code in `word` */
 	uint32_t frames;
 };
 
-int tally_stack_sort_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer, size_t frames_max);
+int tally_stack_sort_begin(struct tally_stack_sort *sort, struct tally_stack_packer *packer,
+			   size_t frames_max);
 
-static inline void tally_stack_sort_put(const struct tally_stack_sort *sort, struct tally_stack_packer *packer,
-					uint32_t code)
+static inline void tally_stack_sort_put(const struct tally_stack_sort *sort,
+					struct tally_stack_packer *packer, uint32_t code)
 {
 	packer->shift -= sort->bits;
 	packer->word |= (uint64_t)code << packer->shift;
@@ -69,13 +74,15 @@ static inline void tally_stack_sort_put(const struct tally_stack_sort *sort, str
 	packer->shift = 64;
 }
 
-int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack_packer *packer, uint32_t item);
+int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack_packer *packer,
+			 uint32_t item);
 
 /* Sorts the stacks [first, first + count): sort->keys has them in order.  0 or -ENOMEM. */
 int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t count);
 
 /* How many frames two stacks begin with in common. */
-static inline uint32_t tally_stack_sort_common(const struct tally_stack_sort *sort, const struct tally_packed_stack *a,
+static inline uint32_t tally_stack_sort_common(const struct tally_stack_sort *sort,
+					       const struct tally_packed_stack *a,
 					       const struct tally_packed_stack *b)
 {
 	const uint64_t *x = &sort->words.items[a->at], *y = &sort->words.items[b->at];
@@ -89,8 +96,8 @@ static inline uint32_t tally_stack_sort_common(const struct tally_stack_sort *so
 	return common < frames ? common : frames;
 }
 
-static inline uint32_t tally_stack_sort_code(const struct tally_stack_sort *sort, const struct tally_packed_stack *stack,
-					     uint32_t frame)
+static inline uint32_t tally_stack_sort_code(const struct tally_stack_sort *sort,
+					     const struct tally_packed_stack *stack, uint32_t frame)
 {
 	uint64_t word = sort->words.items[stack->at + frame / sort->per_word];
 	unsigned above = frame % sort->per_word * sort->bits;

@@ -1,7 +1,8 @@
-/* Interning: equal frames and threads are found by a 64-bit hash in a map (stacks in a row_table.h).
+/* Interning: equal frames and threads are found by a 64-bit hash in a map (stacks in a
+ * row_table.h).
  *
- * A hash may be shared by unequal things, so what the map points to is compared; the next key to try is the hash
- * of the hash.
+ * A hash may be shared by unequal things, so what the map points to is compared; the next key to
+ * try is the hash of the hash.
  */
 #include "profile/stacks.h"
 
@@ -38,7 +39,8 @@ uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const
 		if (added) {
 			*place = stacks->frames.count;
 			if (*place >= UINT32_MAX || tally_vector_push(&stacks->frames, frame) < 0) {
-				*place = UINT32_MAX; /* a slot can't be taken back; it matches nothing */
+				/* a slot can't be taken back; it matches nothing */
+				*place = UINT32_MAX;
 				return UINT32_MAX;
 			}
 			return (uint32_t)*place;
@@ -46,7 +48,8 @@ uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const
 		if (*place >= stacks->frames.count)
 			continue;
 		const struct tally_frame *there = &stacks->frames.items[*place];
-		if (there->name == frame.name && there->object == frame.object && there->kind == kind)
+		if (there->name == frame.name && there->object == frame.object &&
+		    there->kind == kind)
 			return (uint32_t)*place;
 	}
 }
@@ -60,7 +63,8 @@ static int count_thread(struct tally_stacks *stacks, uint32_t tid)
 	return 0;
 }
 
-uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint32_t pid, uint32_t tid)
+uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint32_t pid,
+			     uint32_t tid)
 {
 	struct tally_thread_label label = {
 		.comm = tally_strings_intern(&stacks->strings, comm), .pid = pid, .tid = tid,
@@ -75,7 +79,8 @@ uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint
 			return UINT32_MAX;
 		if (added) {
 			*place = stacks->threads.count;
-			if (*place >= UINT32_MAX || tally_vector_push(&stacks->threads, label) < 0 ||
+			if (*place >= UINT32_MAX ||
+			    tally_vector_push(&stacks->threads, label) < 0 ||
 			    count_thread(stacks, tid) < 0) {
 				*place = UINT32_MAX;
 				return UINT32_MAX;
@@ -96,8 +101,8 @@ static uint64_t sum_capped(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames, size_t count,
-		     uint64_t weight, uint64_t samples)
+int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames,
+		     size_t count, uint64_t weight, uint64_t samples)
 {
 	uint8_t few[64 * TALLY_PLACE_BYTES_MAX] = { 0 }, *bytes = few, *end = few;
 	if (count > sizeof(few) / TALLY_PLACE_BYTES_MAX)
@@ -107,7 +112,8 @@ int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_
 	for (size_t i = count; i--;)
 		end = tally_stack_put_place(end, frames[i]);
 	size_t size = (size_t)(end - bytes);
-	uint32_t row = tally_row_table_put(&stacks->rows, tally_row_table_hash(thread, bytes, size), thread, bytes, size);
+	uint32_t row = tally_row_table_put(&stacks->rows, tally_row_table_hash(thread, bytes, size),
+					   thread, bytes, size);
 	if (bytes != few)
 		free(bytes);
 	if (row == UINT32_MAX)
@@ -120,7 +126,8 @@ int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_
 	return 0;
 }
 
-int tally_stacks_frames(const struct tally_stacks *stacks, size_t row, struct tally_frame_list *frames)
+int tally_stacks_frames(const struct tally_stacks *stacks, size_t row,
+			struct tally_frame_list *frames)
 {
 	const uint8_t *end, *start = tally_row_stack(&stacks->rows, row, &end);
 	frames->count = 0;
@@ -132,7 +139,8 @@ int tally_stacks_frames(const struct tally_stacks *stacks, size_t row, struct ta
 		if (tally_vector_reserve(frames, frames->count + count) < 0)
 			return -ENOMEM;
 		while (count--)
-			frames->items[frames->count++] = is_frame ? number : stacks->step_frames.items[step->first + count];
+			frames->items[frames->count++] =
+				is_frame ? number : stacks->step_frames.items[step->first + count];
 	}
 	return 0;
 }
@@ -170,7 +178,8 @@ static bool is_jit(const char *object, const char *base)
 	       (starts(base, "perf-") && length > 9 && !strcmp(base + length - 4, ".map"));
 }
 
-/* ".so" at the end, or with a version or a further ending behind it: libc.so.6, libx-2.3.so, libx.so.debug. */
+/* ".so" at the end, or with a version or a further ending behind it: libc.so.6, libx-2.3.so,
+ * libx.so.debug. */
 static bool is_library(const char *base)
 {
 	for (const char *so = strstr(base, ".so"); so; so = strstr(so + 1, ".so"))
@@ -181,7 +190,8 @@ static bool is_library(const char *base)
 
 bool tally_object_is_user_page(const char *object)
 {
-	static const char *const pages[] = { "[vdso", "[vsyscall", "[vvar", "[vectors]", "[sigpage]", "[uprobes]" };
+	static const char *const pages[] = { "[vdso",     "[vsyscall", "[vvar",
+					     "[vectors]", "[sigpage]", "[uprobes]" };
 	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
 		if (starts(object, pages[i]))
 			return true;
@@ -192,7 +202,8 @@ enum tally_frame_kind tally_frame_kind_of_object(const char *object)
 {
 	const char *base = tally_object_basename(object);
 	size_t length = strlen(object);
-	if (!*object || !strcmp(object, "[unknown]") || !strcmp(object, "[heap]") || starts(object, "[stack"))
+	if (!*object || !strcmp(object, "[unknown]") || !strcmp(object, "[heap]") ||
+	    starts(object, "[stack"))
 		return TALLY_FRAME_PROGRAM;
 	if (is_jit(object, base))
 		return TALLY_FRAME_JIT;

@@ -21,7 +21,8 @@ int tally_text_pokes_add(struct tally_text_pokes *pokes, const struct tally_reco
 	return 0;
 }
 
-size_t tally_text_pokes_apply(const struct tally_text_pokes *pokes, uint64_t address, uint8_t *code, size_t size)
+size_t tally_text_pokes_apply(const struct tally_text_pokes *pokes, uint64_t address, uint8_t *code,
+			      size_t size)
 {
 	size_t written = 0;
 	for (size_t i = 0; pokes->bytes.count && i < size; i++) {

@@ -10,8 +10,8 @@ enum { DECIMALS = 9 };
 #define UNIT UINT64_C(1000000000) /* of a second, and of a per cent */
 #define WHOLE (100 * UNIT)
 
-/* "12.345678" in billionths, to the last digit: a double would lose some of them after a hundred days of uptime.  The end
- * of the number, NULL where there is none. */
+/* "12.345678" in billionths, to the last digit: a double would lose some of them after a hundred
+ * days of uptime.  The end of the number, NULL where there is none. */
 static const char *parse_decimal(const char *text, uint64_t *value)
 {
 	const uint64_t most = UINT64_MAX / UNIT - 1;
@@ -31,7 +31,7 @@ static const char *parse_decimal(const char *text, uint64_t *value)
 	return digits && whole <= most ? text : NULL;
 }
 
-/* ---- seconds ------------------------------------------------------------------------------------------- */
+/* ---- seconds ------------------------------------------------------------- */
 
 /* "12.5,13": its end, NULL where it is none. */
 static const char *parse_seconds(const char *text, struct tally_range *range)
@@ -46,7 +46,7 @@ static const char *parse_seconds(const char *text, struct tally_range *range)
 	return text && range->first <= range->last ? text : NULL;
 }
 
-/* ---- shares -------------------------------------------------------------------------------------------- */
+/* ---- shares -------------------------------------------------------------- */
 
 static const char *parse_percent(const char *text, uint64_t *share)
 {
@@ -83,21 +83,22 @@ static uint64_t time_at(uint64_t share, uint64_t first_ns, uint64_t last_ns)
 /* What one share ends with is the next one's, but for the last sample. */
 static struct tally_range range_of(uint64_t from, uint64_t to, uint64_t first_ns, uint64_t last_ns)
 {
-	struct tally_range range = { time_at(from, first_ns, last_ns), time_at(to, first_ns, last_ns) };
+	struct tally_range range = { time_at(from, first_ns, last_ns),
+				     time_at(to, first_ns, last_ns) };
 	if (to < WHOLE && range.last > range.first)
 		range.last--;
 	return range;
 }
 
-/* ---- ranges -------------------------------------------------------------------------------------------- */
+/* ---- ranges -------------------------------------------------------------- */
 
 bool tally_time_is_share(const char *text)
 {
 	return strchr(text, '%') != NULL;
 }
 
-int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
-			    struct tally_error *err)
+int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns,
+			    uint64_t last_ns, struct tally_error *err)
 {
 	bool is_share = tally_time_is_share(text);
 	char between = is_share ? ',' : ' ';
@@ -107,8 +108,11 @@ int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint6
 		uint64_t from = 0, to = 0;
 		at = is_share ? parse_share(at, &from, &to) : parse_seconds(at, &range);
 		if (!at || (*at && *at != between))
-			return tally_error_set(err, -EINVAL, "'%s' is neither START,END in seconds nor a share of the time "
-							     "like 10%%-20%% or 10%%/2", text);
+			return tally_error_set(
+				err, -EINVAL,
+				"'%s' is neither START,END in seconds nor a share of the time "
+				"like 10%%-20%% or 10%%/2",
+				text);
 		if (is_share)
 			range = range_of(from, to, first_ns, last_ns);
 		if (tally_vector_push(ranges, range) < 0)

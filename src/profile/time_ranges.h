@@ -16,12 +16,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the text is of shares, which only who knows the recording's first and last time can parse. */
+/* Whether the text is of shares, which only who knows the recording's first and last time can
+ * parse. */
 bool tally_time_is_share(const char *text);
 
-/* Adds the ranges of a text, in ns, to those that there are, and joins them; the times of the first and the last sample
- * count for shares alone.  -EINVAL, -ENOMEM. */
-int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns, uint64_t last_ns,
-			    struct tally_error *err);
+/* Adds the ranges of a text, in ns, to those that there are, and joins them; the times of the first
+ * and the last sample count for shares alone.  -EINVAL, -ENOMEM. */
+int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns,
+			    uint64_t last_ns, struct tally_error *err);
 
 #endif

@@ -18,7 +18,8 @@ void tally_trace_text_release(struct tally_trace_text *trace)
 }
 
 static struct tally_trace_format *make_format(struct tally_trace_text *trace,
-					       const struct tally_recorded_event *event, size_t index)
+					      const struct tally_recorded_event *event,
+					      size_t index)
 {
 	const char *text;
 	size_t length;
@@ -34,8 +35,10 @@ static struct tally_trace_format *make_format(struct tally_trace_text *trace,
 	struct tally_feature_bytes tracing =
 		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
 	struct tally_tracepoint_machine machine;
-	if (tally_perfdata_tracepoint_format(trace->recording->data, event->attr.config, &text, &length) &&
-	    tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes, &machine.swap) &&
+	if (tally_perfdata_tracepoint_format(trace->recording->data, event->attr.config, &text,
+					     &length) &&
+	    tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes,
+				       &machine.swap) &&
 	    !tally_tracepoint_parse(text, length, &machine, &format->tracepoint, NULL) &&
 	    tally_print_compile(format->tracepoint, system, &format->print, NULL) < 0)
 		format->print = NULL;
@@ -48,10 +51,13 @@ static void look_up(struct tally_trace_text *trace, struct tally_trace_name *nam
 	struct tally_place place = tally_place_of(&trace->recording->tasks, 0, true, address);
 	uint64_t offset;
 	uint32_t function = tally_names_function(names, &place, &offset);
-	bool known = function != UINT32_MAX && names->functions.items[function].name != TALLY_STRING_NONE;
-	*name = (struct tally_trace_name){ .address = address, .start = address - offset,
-					    .generation = trace->recording->tasks.kernel.generation,
-					    .text = known ? tally_names_text(names, function) : NULL };
+	bool known = function != UINT32_MAX &&
+		     names->functions.items[function].name != TALLY_STRING_NONE;
+	*name = (struct tally_trace_name){ .address = address,
+					   .start = address - offset,
+					   .generation = trace->recording->tasks.kernel.generation,
+					   .text = known ? tally_names_text(names, function)
+							 : NULL };
 }
 
 static const char *kernel_function(void *context, uint64_t address, uint64_t *start)
@@ -61,7 +67,8 @@ static const char *kernel_function(void *context, uint64_t address, uint64_t *st
 		return NULL;
 	struct tally_trace_name *name =
 		&trace->names[address * 0x9e3779b97f4a7c15ull >> (64 - TALLY_TRACE_NAMES_BITS)];
-	if (name->address != address || name->generation != trace->recording->tasks.kernel.generation)
+	if (name->address != address ||
+	    name->generation != trace->recording->tasks.kernel.generation)
 		look_up(trace, name, address);
 	*start = name->start;
 	return name->text;
@@ -88,8 +95,8 @@ static const char *kernel_string(void *context, uint64_t address)
 	return tally_printk_find(&trace->printk, address);
 }
 
-void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event, size_t index,
-			    const struct tally_sample *sample, struct tally_buffer *out)
+void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event,
+			  size_t index, const struct tally_sample *sample, struct tally_buffer *out)
 {
 	const struct tally_trace_format *format =
 		index < trace->formats.count ? &trace->formats.items[index] : NULL;

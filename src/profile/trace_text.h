@@ -1,4 +1,5 @@
-/* What tracepoints said: the formats of a recording, compiled on the first sample of an event.  Not thread-safe. */
+/* What tracepoints said: the formats of a recording, compiled on the first sample of an event.  Not
+ * thread-safe. */
 #ifndef TALLY_PROFILE_TRACE_TEXT_H
 #define TALLY_PROFILE_TRACE_TEXT_H
 
@@ -35,7 +36,8 @@ struct tally_trace_text {
 void tally_trace_text_release(struct tally_trace_text *trace);
 
 /* Appends the text of event number `index`; failures show in `out` or in `failed`. */
-void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event, size_t index,
-			    const struct tally_sample *sample, struct tally_buffer *out);
+void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event,
+			  size_t index, const struct tally_sample *sample,
+			  struct tally_buffer *out);
 
 #endif

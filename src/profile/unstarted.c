@@ -1,18 +1,20 @@
 /* Chains that frame pointers led astray.
  *
- * The kernel follows frame pointers for as long as they look like some, and ends a chain without a word.  A stack is
- * complete when its outermost function is one in which programs or threads begin; of chains that the kernel made that is
- * told by the function's name.
+ * The kernel follows frame pointers for as long as they look like some, and ends a chain without a
+ * word.  A stack is complete when its outermost function is one in which programs or threads begin;
+ * of chains that the kernel made that is told by the function's name.
  */
 #include "profile/profile.h"
 
 #include "profile/name_functions.h"
 
-/* The kernel made the chains of user code.  Recorders that unwind copies keep these, or say so by a limit that it hasn't. */
+/* The kernel made the chains of user code.  Recorders that unwind copies keep these, or say so by a
+ * limit that it hasn't. */
 bool tally_profile_follows_frame_pointers(const struct tally_profile *profile)
 {
 	size_t count;
-	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data, &count);
+	const struct tally_recorded_event *events = tally_perfdata_events(profile->recording->data,
+									  &count);
 	for (size_t i = 0; i < count; i++)
 		if (events[i].attr.sample_type & TALLY_SAMPLE_CALLCHAIN)
 			return !(events[i].attr.sample_type & TALLY_SAMPLE_STACK_USER) &&
@@ -22,16 +24,18 @@ bool tally_profile_follows_frame_pointers(const struct tally_profile *profile)
 	return false;
 }
 
-/* A chain of the kernel alone is a kernel thread's, or of a task that has no program any more.  What has no name may be a
- * start, but for an address that is in nothing that was mapped. */
+/* A chain of the kernel alone is a kernel thread's, or of a task that has no program any more.
+ * What has no name may be a start, but for an address that is in nothing that was mapped. */
 static bool is_unstarted(const struct tally_profile *profile, uint32_t place)
 {
 	const struct tally_names *names = &profile->recording->names;
-	const struct tally_function *function = &names->functions.items[tally_profile_function(profile, place)];
+	const struct tally_function *function =
+		&names->functions.items[tally_profile_function(profile, place)];
 	const struct tally_place *at = &profile->places.places.items[place];
 	if (at->file == TALLY_FILE_NONE)
 		return at->address != TALLY_PLACE_CUT; /* that one is counted already */
-	bool is_user = function->kind == TALLY_FRAME_PROGRAM || function->kind == TALLY_FRAME_LIBRARY;
+	bool is_user = function->kind == TALLY_FRAME_PROGRAM ||
+		       function->kind == TALLY_FRAME_LIBRARY;
 	return is_user && function->name != TALLY_STRING_NONE &&
 	       !tally_is_start(tally_strings_text(&names->strings, function->bare));
 }

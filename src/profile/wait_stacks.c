@@ -160,7 +160,7 @@ static const uint8_t *fold(const struct arranger *arranger, const struct name_li
 	return stack;
 }
 
-/* ---- who woke whom ------------------------------------------------------------------------------------- */
+/* ---- who woke whom ------------------------------------------------------- */
 
 /* What an interrupt broke into has nothing to do with who is woken: the stack ends where it came
  * in. */
@@ -280,7 +280,7 @@ int tally_profile_prepare_wakers(struct tally_profile *profile)
 	return 0;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 static int put_row(struct arranger *arranger, const struct tally_row *row, const uint8_t *stack,
 		   size_t size, uint64_t longest)

@@ -9,7 +9,9 @@
 
 struct tally_waking {
 	uint32_t
-		number; /* from 1: the waking task and its stack; 0: the sample doesn't tell who was woken */
+		/* from 1: the waking task and its stack; 0: the sample doesn't tell who was
+		 * woken */
+		number;
 	uint32_t woken; /* tid */
 	bool in_interrupt;
 };
@@ -21,7 +23,9 @@ struct tally_waking_reader {
 	bool was_looked_for;      /* the format */
 	struct tally_map numbers; /* hash of task and stack → number */
 	struct tally_map
-		last; /* tid → number of the last waking, and when in units of 2^16 ns: number << 32 | time */
+		/* tid → number of the last waking, and when in units of 2^16 ns: number << 32 |
+		 * time */
+		last;
 };
 
 /* 0 or -ENOMEM. */

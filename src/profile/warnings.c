@@ -15,62 +15,88 @@ static const char *either(uint64_t count, const char *one, const char *more)
 	return count == 1 ? one : more;
 }
 
-static void warn_names(const struct tally_names_gaps *gaps, bool is_packed, struct tally_buffer *out)
+static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
+		       struct tally_buffer *out)
 {
 	if (gaps->changed_files == 1)
-		tally_buffer_printf(out, "%s has changed since the recording: its functions are not named\n",
-				    gaps->changed_file);
+		tally_buffer_printf(
+			out, "%s has changed since the recording: its functions are not named\n",
+			gaps->changed_file);
 	else if (gaps->changed_files)
-		tally_buffer_printf(out, "%s and %s more file%s have changed since the recording: "
-				    "their functions are not named\n", gaps->changed_file, tally_number(gaps->changed_files - 1),
+		tally_buffer_printf(out,
+				    "%s and %s more file%s have changed since the recording: "
+				    "their functions are not named\n",
+				    gaps->changed_file, tally_number(gaps->changed_files - 1),
 				    either(gaps->changed_files - 1, "", "s"));
 	if (gaps->distrusted_maps)
-		tally_buffer_printf(out, "%s perf map%s not used, belonging neither to the recorded process's user nor to "
-				    "root\n", tally_number(gaps->distrusted_maps), either(gaps->distrusted_maps, " was", "s were"));
+		tally_buffer_printf(
+			out,
+			"%s perf map%s not used, belonging neither to the recorded process's user nor to "
+			"root\n",
+			tally_number(gaps->distrusted_maps),
+			either(gaps->distrusted_maps, " was", "s were"));
 	if (gaps->map_lines_skipped)
-		tally_buffer_printf(out, "%s malformed line%s of perf maps %s skipped\n", tally_number(gaps->map_lines_skipped),
-				    either(gaps->map_lines_skipped, "", "s"), either(gaps->map_lines_skipped, "was", "were"));
+		tally_buffer_printf(out, "%s malformed line%s of perf maps %s skipped\n",
+				    tally_number(gaps->map_lines_skipped),
+				    either(gaps->map_lines_skipped, "", "s"),
+				    either(gaps->map_lines_skipped, "was", "were"));
 	if (gaps->packed_damaged)
-		tally_buffer_text(out, "the names that the recording carries are damaged: this machine's files are asked "
-				       "instead\n");
+		tally_buffer_text(
+			out,
+			"the names that the recording carries are damaged: this machine's files are asked "
+			"instead\n");
 	if (gaps->packed_newer)
-		tally_buffer_text(out, "the names that the recording carries are of a newer tally: this machine's files are "
-				       "asked instead\n");
+		tally_buffer_text(
+			out,
+			"the names that the recording carries are of a newer tally: this machine's files are "
+			"asked instead\n");
 	if (gaps->kernel_hidden)
-		tally_buffer_text(out, "kernel functions are not named: /proc/kallsyms hides its addresses "
-				       "(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");
+		tally_buffer_text(
+			out,
+			"kernel functions are not named: /proc/kallsyms hides its addresses "
+			"(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");
 	if (gaps->vmlinux_differs)
-		tally_buffer_text(out,
+		tally_buffer_text(
+			out,
 			"the vmlinux that was given is of another build than the recorded kernel: its names may be "
 			"wrong\n");
 	if (gaps->nameless.listed)
-		tally_buffer_printf(out, "%.0f%% of the samples are in functions without names, of %s: debug files name them "
-				    "(Debian's packages …-dbgsym; or --debuginfod)\n", gaps->nameless.percent,
-				    gaps->nameless.objects);
+		tally_buffer_printf(
+			out,
+			"%.0f%% of the samples are in functions without names, of %s: debug files name them "
+			"(Debian's packages …-dbgsym; or --debuginfod)\n",
+			gaps->nameless.percent, gaps->nameless.objects);
 	if (gaps->absent.listed)
-		tally_buffer_printf(out,
+		tally_buffer_printf(
+			out,
 			"%.0f%% of the samples are in functions without names, of %s, not found %s: "
 			"--symfs DIR says where files like it are, and `tally pack` where it was recorded keeps its "
 			"names\n",
 			gaps->absent.percent, gaps->absent.objects,
 			is_packed ? "when they were named" : "on this machine");
 	if (gaps->unfetched_files)
-		tally_buffer_printf(out, "debuginfod: %s of %s debug file%s could not be had\n", tally_number(gaps->unfetched_files),
+		tally_buffer_printf(out, "debuginfod: %s of %s debug file%s could not be had\n",
+				    tally_number(gaps->unfetched_files),
 				    tally_number(gaps->unfetched_files + gaps->fetched_files),
 				    either(gaps->unfetched_files + gaps->fetched_files, "", "s"));
 	if (gaps->fetching_ended)
 		tally_buffer_text(out, "debuginfod: the rest was not asked for\n");
 	if (gaps->lacks_xz)
-		tally_buffer_text(out,
+		tally_buffer_text(
+			out,
 			"names in .gnu_debugdata are left out: liblzma.so.5 is not installed (Debian: liblzma5)\n");
 	if (gaps->kernel_differs)
-		tally_buffer_text(out, "kernel functions are not named: the recording is of another kernel\n");
+		tally_buffer_text(
+			out,
+			"kernel functions are not named: the recording is of another kernel\n");
 }
 
 static void warn_dump(const char *why, size_t count, const char *file, struct tally_buffer *out)
 {
 	if (count)
-		tally_buffer_printf(out, "the dump of JIT code %s %s: its functions are not named\n", file, why);
+		tally_buffer_printf(out,
+				    "the dump of JIT code %s %s: its functions are not named\n",
+				    file, why);
 }
 
 static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
@@ -81,11 +107,13 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 	warn_dump("was not used, for it is another user's", gaps->distrusted, gaps->file, out);
 	warn_dump("can't be read", gaps->unreadable, gaps->file, out);
 	if (jits->items.count && (jits->has_no_times || gaps->other_clock))
-		tally_buffer_text(out, "JIT code is named as it was at the end, since its dump's clock is not the recording's: "
-				       "where code was replaced, names are wrong (perf record needs -k mono)\n");
+		tally_buffer_text(
+			out,
+			"JIT code is named as it was at the end, since its dump's clock is not the recording's: "
+			"where code was replaced, names are wrong (perf record needs -k mono)\n");
 }
 
-/* ---- stacks ---------------------------------------------------------------------------------------------- */
+/* ---- stacks -------------------------------------------------------------- */
 
 /* Why stacks don't reach the start of their thread, and of how many that is the reason. */
 struct reason {
@@ -97,25 +125,38 @@ static void put_cut(const struct tally_recording_counts *counts, struct tally_bu
 {
 	const struct tally_cut_stacks *cut = &counts->cut;
 	if (cut->bytes && cut->is_at_least)
-		tally_buffer_printf(out, "their copies ended; record with more than --call-graph dwarf,%" PRIu64, cut->bytes);
+		tally_buffer_printf(
+			out,
+			"their copies ended; record with more than --call-graph dwarf,%" PRIu64,
+			cut->bytes);
 	else if (cut->bytes)
-		tally_buffer_printf(out, "their copies ended; --call-graph dwarf,%" PRIu64 " would have sufficed", cut->bytes);
+		tally_buffer_printf(out,
+				    "their copies ended; --call-graph dwarf,%" PRIu64
+				    " would have sufficed",
+				    cut->bytes);
 	else
-		tally_buffer_text(out, "they are longer than any copy (64512 bytes); 'tally record' completes them from memory");
+		tally_buffer_text(
+			out,
+			"they are longer than any copy (64512 bytes); 'tally record' completes them from memory");
 }
 
-static void put_cut_when_recorded(const struct tally_recording_counts *counts, struct tally_buffer *out)
+static void put_cut_when_recorded(const struct tally_recording_counts *counts,
+				  struct tally_buffer *out)
 {
 	(void)counts;
-	tally_buffer_text(out, "their copies ended; a lower rate, -F, or --call-graph dwarf,64512 copies more");
+	tally_buffer_text(
+		out,
+		"their copies ended; a lower rate, -F, or --call-graph dwarf,64512 copies more");
 }
 
-/* The kernel copies up to a page that isn't there: behind the end of a stack, never touched, or gone with the program that
- * exec replaces. */
+/* The kernel copies up to a page that isn't there: behind the end of a stack, never touched, or
+ * gone with the program that exec replaces. */
 static void put_ended(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	(void)counts;
-	tally_buffer_text(out, "the kernel had no more to copy: exec replaced the program, or memory was never touched");
+	tally_buffer_text(
+		out,
+		"the kernel had no more to copy: exec replaced the program, or memory was never touched");
 }
 
 /* By frame pointers the kernel itself makes the chain, and ends it without a word. */
@@ -126,19 +167,24 @@ static void put_full(const struct tally_recording_counts *counts, struct tally_b
 	if (counts->chain_limit < usual)
 		tally_buffer_text(out, "record with a larger --max-stack, or --call-graph dwarf");
 	else
-		tally_buffer_text(out, "record with --call-graph dwarf, or raise kernel.perf_event_max_stack");
+		tally_buffer_text(
+			out,
+			"record with --call-graph dwarf, or raise kernel.perf_event_max_stack");
 }
 
 static void put_lost(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	(void)counts;
-	tally_buffer_text(out, "code without unwind rules keeps no frame pointers; its runtime may have an option for them");
+	tally_buffer_text(
+		out,
+		"code without unwind rules keeps no frame pointers; its runtime may have an option for them");
 }
 
 static void put_unstarted(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	(void)counts;
-	tally_buffer_text(out, "code without frame pointers hides callers; record with --call-graph dwarf");
+	tally_buffer_text(
+		out, "code without frame pointers hides callers; record with --call-graph dwarf");
 }
 
 /* Of thousands of stacks a few are always incomplete: trees show them as [truncated]. */
@@ -161,34 +207,39 @@ static void warn_stacks(const struct tally_recording_counts *counts, struct tall
 	}
 	if (incomplete <= stacks / WORTH_SAYING)
 		return;
-	tally_buffer_printf(out, "%.0f%% of the stacks are incomplete: ", 100 * (double)incomplete / (double)stacks);
+	tally_buffer_printf(out, "%.0f%% of the stacks are incomplete: ",
+			    100 * (double)incomplete / (double)stacks);
 	most->put(counts, out);
 	tally_buffer_text(out, "\n");
 }
 
-/* ---- the rest -------------------------------------------------------------------------------------------- */
+/* ---- the rest ------------------------------------------------------------ */
 
 /* Sections that some other tool, or a later perf, has added. */
 static void warn_features(const struct tally_perfdata *data, struct tally_buffer *out)
 {
 	unsigned unknown = 0;
 	for (unsigned feature = TALLY_FEATURE_KNOWN_MAX; feature < TALLY_FEATURE_MAX; feature++) {
-		bool is_known = feature == TALLY_FEATURE_TALLY || feature == TALLY_FEATURE_SIMPLEPERF_FILE ||
+		bool is_known = feature == TALLY_FEATURE_TALLY ||
+				feature == TALLY_FEATURE_SIMPLEPERF_FILE ||
 				feature == TALLY_FEATURE_SIMPLEPERF_META_INFO;
 		unknown += !is_known && tally_perfdata_feature(data, feature).size;
 	}
 	if (unknown)
-		tally_buffer_printf(out, "%u feature section%s skipped\n", unknown,
-				    either(unknown, " of an unknown kind was", "s of unknown kinds were"));
+		tally_buffer_printf(
+			out, "%u feature section%s skipped\n", unknown,
+			either(unknown, " of an unknown kind was", "s of unknown kinds were"));
 }
 
-/* What perf calls traces: its tools/perf/util/auxtrace.h.  Its decoders make samples of the first four. */
+/* What perf calls traces: its tools/perf/util/auxtrace.h.  Its decoders make samples of the first
+ * four. */
 static const struct {
 	const char *name;
 	bool has_samples;
 } traces[] = {
-	[1] = { "Intel PT", true },	 [2] = { "Intel BTS", true },	  [3] = { "CoreSight ETM", true },
-	[4] = { "Arm SPE", true },	 [5] = { "s390 CPU-MF", false }, [6] = { "HiSilicon PTT", false },
+	[1] = { "Intel PT", true },         [2] = { "Intel BTS", true },
+	[3] = { "CoreSight ETM", true },    [4] = { "Arm SPE", true },
+	[5] = { "s390 CPU-MF", false },     [6] = { "HiSilicon PTT", false },
 	[7] = { "powerpc VPA DTL", false },
 };
 
@@ -197,8 +248,8 @@ static void put_trace(const struct tally_recording_counts *counts, struct tally_
 	char size[TALLY_SIZE_TEXT];
 	const size_t known = sizeof(traces) / sizeof(traces[0]);
 	const char *name = counts->trace.type < known ? traces[counts->trace.type].name : NULL;
-	tally_buffer_printf(out, "%s of %s trace (AUX data)", tally_size_text(counts->trace.bytes, size),
-			    name ? name : "hardware");
+	tally_buffer_printf(out, "%s of %s trace (AUX data)",
+			    tally_size_text(counts->trace.bytes, size), name ? name : "hardware");
 }
 
 /* Who decodes it. */
@@ -206,7 +257,9 @@ static void put_decoder(const struct tally_recording_counts *counts, struct tall
 {
 	const size_t known = sizeof(traces) / sizeof(traces[0]);
 	if (counts->trace.type < known && traces[counts->trace.type].has_samples)
-		tally_buffer_text(out, "'perf inject --itrace -i FILE -o OUT' makes samples of it, which tally reads");
+		tally_buffer_text(
+			out,
+			"'perf inject --itrace -i FILE -o OUT' makes samples of it, which tally reads");
 	else
 		tally_buffer_text(out, "'perf script -D' shows what perf can decode of it");
 }
@@ -226,7 +279,8 @@ static int has_only_a_trace(const struct tally_recording_counts *counts, struct 
 	struct tally_buffer what = { 0 }, decoder = { 0 };
 	put_trace(counts, &what);
 	put_decoder(counts, &decoder);
-	tally_error_set(err, -ENOENT, "the recording holds %s, and no samples", tally_buffer_string(&what));
+	tally_error_set(err, -ENOENT, "the recording holds %s, and no samples",
+			tally_buffer_string(&what));
 	tally_error_hint(err, "%s", tally_buffer_string(&decoder));
 	tally_buffer_release(&what);
 	tally_buffer_release(&decoder);
@@ -237,24 +291,33 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 {
 	tally_error_set(err, -ENOENT, "the recording has no samples");
 	if (recording->counts.stat_counts) {
-		tally_error_set(err, -ENOENT, "the recording holds counts, and no samples: perf stat record made it");
-		tally_error_hint(err, "perf stat report shows them; tally stat -j saves counts that tally compare reads");
+		tally_error_set(
+			err, -ENOENT,
+			"the recording holds counts, and no samples: perf stat record made it");
+		tally_error_hint(
+			err,
+			"perf stat report shows them; tally stat -j saves counts that tally compare reads");
 		return -ENOENT;
 	}
 	if (recording->counts.trace.bytes || recording->counts.trace.is_told)
 		return has_only_a_trace(&recording->counts, err);
 	if (tally_perfdata_is_unfinished(recording->data)) {
-		tally_error_hint(err, "its recorder did not finish it: was it killed? SIGINT lets it write what it has");
+		tally_error_hint(
+			err,
+			"its recorder did not finish it: was it killed? SIGINT lets it write what it has");
 		return -ENOENT;
 	}
-	tally_error_hint(err, "what was recorded may have run too shortly, or hardly have used the CPU: "
-			      "a higher -F, or -c 1 with another event, sees more");
+	tally_error_hint(err,
+			 "what was recorded may have run too shortly, or hardly have used the CPU: "
+			 "a higher -F, or -c 1 with another event, sees more");
 	return -ENOENT;
 }
 
 void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm)
 {
-	uint64_t *times = comm == TALLY_STRING_NONE ? NULL : tally_map_put(&recording->left_out, comm, NULL);
+	uint64_t *times = comm == TALLY_STRING_NONE
+				  ? NULL
+				  : tally_map_put(&recording->left_out, comm, NULL);
 	if (times)
 		++*times;
 }
@@ -265,37 +328,46 @@ static bool is_behind(const struct tally_map_slot *slot, const struct tally_map_
 }
 
 /* The command with most, of those behind `last`. */
-static const struct tally_map_slot *next_left_out(const struct tally_map *left_out, const struct tally_map_slot *last)
+static const struct tally_map_slot *next_left_out(const struct tally_map *left_out,
+						  const struct tally_map_slot *last)
 {
 	const struct tally_map_slot *next = NULL;
 	for (size_t i = 0; i < left_out->capacity; i++) {
 		const struct tally_map_slot *slot = &left_out->slots[i];
-		if (slot->used && (!last || is_behind(slot, last)) && (!next || is_behind(next, slot)))
+		if (slot->used && (!last || is_behind(slot, last)) &&
+		    (!next || is_behind(next, slot)))
 			next = slot;
 	}
 	return next;
 }
 
-int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out, struct tally_error *err)
+int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out,
+			     struct tally_error *err)
 {
 	enum { LISTED_MAX = 10 };
 	struct tally_buffer comms = { 0 };
 	if (!left_out && !recording->counts.filtered)
 		return has_no_samples(recording, err);
 	const struct tally_map_slot *last = NULL;
-	for (unsigned i = 0; i < LISTED_MAX && (last = next_left_out(&recording->left_out, last)); i++)
-		tally_buffer_printf(&comms, "%s%s", i ? ", " : "its commands are ",
-				    tally_strings_text(&recording->tasks.strings, (uint32_t)last->key));
+	for (unsigned i = 0; i < LISTED_MAX && (last = next_left_out(&recording->left_out, last));
+	     i++)
+		tally_buffer_printf(
+			&comms, "%s%s", i ? ", " : "its commands are ",
+			tally_strings_text(&recording->tasks.strings, (uint32_t)last->key));
 	if (!recording->counts.samples)
 		tally_error_set(err, -ENOENT, "nothing in the recording passes the filters");
 	else if (recording->counts.samples == 1)
-		tally_error_set(err, -ENOENT, "the recording's only sample doesn't pass the filters");
+		tally_error_set(err, -ENOENT,
+				"the recording's only sample doesn't pass the filters");
 	else
-		tally_error_set(err, -ENOENT, "none of the recording's %s samples passes the filters",
+		tally_error_set(err, -ENOENT,
+				"none of the recording's %s samples passes the filters",
 				tally_number(recording->counts.samples));
 	tally_error_hint(err, "%s%s'tally report --percent-limit 0' shows all there is",
 			 comms.length ? tally_buffer_string(&comms) : "",
-			 !comms.length ? "" : recording->left_out.count > LISTED_MAX ? " and others; " : "; ");
+			 !comms.length                            ? ""
+			 : recording->left_out.count > LISTED_MAX ? " and others; "
+								  : "; ");
 	tally_buffer_release(&comms);
 	return -ENOENT;
 }
@@ -307,38 +379,55 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (damage)
 		tally_buffer_printf(out, "%s; everything before is used\n", damage->message);
 	if (counts->lost)
-		tally_buffer_printf(out, "%s record%s lost while recording: the figures are too low "
-				    "(record with a larger ring, -m, or a lower rate, -F)\n", tally_number(counts->lost),
+		tally_buffer_printf(out,
+				    "%s record%s lost while recording: the figures are too low "
+				    "(record with a larger ring, -m, or a lower rate, -F)\n",
+				    tally_number(counts->lost),
 				    either(counts->lost, " was", "s were"));
 	if (counts->throttled)
-		tally_buffer_printf(out, "the kernel throttled sampling %s time%s: the figures are too low there\n",
-				    tally_number(counts->throttled), either(counts->throttled, "", "s"));
+		tally_buffer_printf(
+			out,
+			"the kernel throttled sampling %s time%s: the figures are too low there\n",
+			tally_number(counts->throttled), either(counts->throttled, "", "s"));
 	warn_stacks(counts, out);
 	if (counts->stacks_foreign)
-		tally_buffer_printf(out, "%s copied stack%s not unwound: tally can do so for x86-64 and arm64 "
-				    "(record with frame pointers there, --call-graph fp)\n", tally_number(counts->stacks_foreign),
-				    either(counts->stacks_foreign, " is", "s are"));
+		tally_buffer_printf(
+			out,
+			"%s copied stack%s not unwound: tally can do so for x86-64 and arm64 "
+			"(record with frame pointers there, --call-graph fp)\n",
+			tally_number(counts->stacks_foreign),
+			either(counts->stacks_foreign, " is", "s are"));
 	if (counts->stacks_32bit)
-		tally_buffer_printf(out, "%s copied stack%s of 32-bit programs and not unwound "
-				    "(record these with frame pointers, --call-graph fp)\n", tally_number(counts->stacks_32bit),
+		tally_buffer_printf(out,
+				    "%s copied stack%s of 32-bit programs and not unwound "
+				    "(record these with frame pointers, --call-graph fp)\n",
+				    tally_number(counts->stacks_32bit),
 				    either(counts->stacks_32bit, " is", "s are"));
 	if (counts->undecodable)
-		tally_buffer_printf(out, "%s record%s own size and %s skipped\n", tally_number(counts->undecodable),
-				    either(counts->undecodable, " doesn't fit its", "s don't fit their"),
-				    either(counts->undecodable, "was", "were"));
+		tally_buffer_printf(
+			out, "%s record%s own size and %s skipped\n",
+			tally_number(counts->undecodable),
+			either(counts->undecodable, " doesn't fit its", "s don't fit their"),
+			either(counts->undecodable, "was", "were"));
 	if (counts->unknown_ids)
-		tally_buffer_printf(out, "%s count%s of events that the recording does not describe %s left "
-				    "out\n", tally_number(counts->unknown_ids), either(counts->unknown_ids, "", "s"),
-				    either(counts->unknown_ids, "was", "were"));
+		tally_buffer_printf(
+			out,
+			"%s count%s of events that the recording does not describe %s left "
+			"out\n",
+			tally_number(counts->unknown_ids), either(counts->unknown_ids, "", "s"),
+			either(counts->unknown_ids, "was", "were"));
 	if (tally_off_cpu_is_unknown(recording))
-		tally_buffer_text(out, TALLY_OFF_CPU_NAME " is shown by the number of waits: how long they were is told by a file alone, "
-				       "made with switch events (tally record --off-cpu)\n");
+		tally_buffer_text(
+			out, TALLY_OFF_CPU_NAME
+			" is shown by the number of waits: how long they were is told by a file alone, "
+			"made with switch events (tally record --off-cpu)\n");
 	if (counts->samples) /* else the error says so */
 		warn_trace(counts, out);
 	warn_features(recording->data, out);
 	if (counts->unknown)
 		tally_buffer_printf(out, "%s record%s skipped\n", tally_number(counts->unknown),
-				    either(counts->unknown, " of an unknown type was", "s of unknown types were"));
+				    either(counts->unknown, " of an unknown type was",
+					   "s of unknown types were"));
 	warn_names(&recording->names.gaps, recording->names.packed != NULL, out);
 	if (recording->tasks.jits)
 		warn_jits(recording->tasks.jits, out);

@@ -1,5 +1,6 @@
-/* perf_event_open(2) says everything with an errno.  Which of its many meanings applies follows from the attribute,
- * the target, the settings and our privileges: one function per errno, one row per function.
+/* perf_event_open(2) says everything with an errno.  Which of its many meanings applies follows
+ * from the attribute, the target, the settings and our privileges: one function per errno, one row
+ * per function.
  */
 #include "provider/advice.h"
 
@@ -49,7 +50,8 @@ static const char *target(const struct refusal *r, char *text, size_t size)
 /* The highest kernel.perf_event_paranoid at which the event opens without privilege. */
 static int level_needed(const struct refusal *r)
 {
-	bool raw = r->attr->type == TALLY_TYPE_TRACEPOINT && r->attr->sample_type & TALLY_SAMPLE_RAW;
+	bool raw = r->attr->type == TALLY_TYPE_TRACEPOINT &&
+		   r->attr->sample_type & TALLY_SAMPLE_RAW;
 	if (raw && !(r->attr->flags & TALLY_ATTR_EXCLUDE_KERNEL))
 		return -1;
 	if (r->pid < 0)
@@ -74,10 +76,12 @@ static void foreign(const struct refusal *r, uid_t user)
 	char owner[32] = "root";
 	if (user)
 		snprintf(owner, sizeof(owner), "user %u", (unsigned)user);
-	tally_error_set(r->err, r->code, "no permission to count '%s' of task %d: it belongs to %s", r->event->name,
-			(int)r->pid, owner);
-	tally_error_hint(r->err, user ? "run tally as that user, as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)"
-				      : "run tally as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)");
+	tally_error_set(r->err, r->code, "no permission to count '%s' of task %d: it belongs to %s",
+			r->event->name, (int)r->pid, owner);
+	tally_error_hint(
+		r->err,
+		user ? "run tally as that user, as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)"
+		     : "run tally as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)");
 }
 
 /* The event in user mode alone, as it is typed: "x" and "x:k" become "x:u", "x:pk" "x:pu". */
@@ -99,17 +103,19 @@ static const char *user_name(const char *name, char *text, size_t size)
 
 static bool happens_in_kernel(const struct tally_attr *attr)
 {
-	return attr->type == TALLY_TYPE_SOFTWARE &&
-	       (attr->config == TALLY_SW_CONTEXT_SWITCHES || attr->config == TALLY_SW_CPU_MIGRATIONS ||
-		attr->config == TALLY_SW_CGROUP_SWITCHES);
+	return attr->type == TALLY_TYPE_SOFTWARE && (attr->config == TALLY_SW_CONTEXT_SWITCHES ||
+						     attr->config == TALLY_SW_CPU_MIGRATIONS ||
+						     attr->config == TALLY_SW_CGROUP_SWITCHES);
 }
 
 static void contained(const struct refusal *r, const struct tally_capabilities *own)
 {
-	tally_error_hint(r->err, "%s: a container's rules stand above the sysctl; start it with --cap-add PERFMON "
-				 "--security-opt seccomp=unconfined, or run tally on the host",
-			 own->initial_namespace ? "security rules (seccomp, LSM) forbid it"
-						: "root of this user namespace is not root of the machine");
+	tally_error_hint(
+		r->err,
+		"%s: a container's rules stand above the sysctl; start it with --cap-add PERFMON "
+		"--security-opt seccomp=unconfined, or run tally on the host",
+		own->initial_namespace ? "security rules (seccomp, LSM) forbid it"
+				       : "root of this user namespace is not root of the machine");
 }
 
 static void forbidden(const struct refusal *r)
@@ -128,28 +134,40 @@ static void forbidden(const struct refusal *r)
 	tally_sysctls_read(&settings);
 	int level = settings.paranoid;
 	bool known = level != TALLY_SYSCTL_UNKNOWN;
-	bool barred = known && level > needed && !(tally_capabilities_monitor(&own) && own.initial_namespace);
+	bool barred = known && level > needed &&
+		      !(tally_capabilities_monitor(&own) && own.initial_namespace);
 
 	if (barred)
-		tally_error_set(r->err, r->code, "no permission to count '%s' %s: kernel.perf_event_paranoid is %d, and "
-						 "without privilege this takes %d or less",
-				r->event->name, target(r, who, sizeof(who)), level, needed);
+		tally_error_set(
+			r->err, r->code,
+			"no permission to count '%s' %s: kernel.perf_event_paranoid is %d, and "
+			"without privilege this takes %d or less",
+			r->event->name, target(r, who, sizeof(who)), level, needed);
 	else
-		tally_error_set(r->err, r->code, "no permission to count '%s' %s (%s)", r->event->name,
-				target(r, who, sizeof(who)), tally_errno_text(r->code));
+		tally_error_set(r->err, r->code, "no permission to count '%s' %s (%s)",
+				r->event->name, target(r, who, sizeof(who)),
+				tally_errno_text(r->code));
 	if (barred && !own.initial_namespace && geteuid() == 0)
 		contained(r, &own);
 	else if (barred && needed == 1 && happens_in_kernel(r->attr))
-		tally_error_hint(r->err, "it happens in the kernel alone; as root: sysctl kernel.perf_event_paranoid=%d", needed);
+		tally_error_hint(
+			r->err,
+			"it happens in the kernel alone; as root: sysctl kernel.perf_event_paranoid=%d",
+			needed);
 	else if (barred && needed == 1 && level <= 2)
 		tally_error_hint(r->err, "count user space alone (%s), or as root: "
 					 "sysctl kernel.perf_event_paranoid=%d",
 				 user_name(r->event->name, name, sizeof(name)), needed);
 	else if (barred)
-		tally_error_hint(r->err, "run tally as root, give it CAP_PERFMON (setcap cap_perfmon+ep), or as root: "
-					 "sysctl kernel.perf_event_paranoid=%d", needed);
+		tally_error_hint(
+			r->err,
+			"run tally as root, give it CAP_PERFMON (setcap cap_perfmon+ep), or as root: "
+			"sysctl kernel.perf_event_paranoid=%d",
+			needed);
 	else if (of_another_user(r->pid, &user) && !own.sys_ptrace)
-		tally_error_hint(r->err, "task %d is another user's: run tally as that user or as root", (int)r->pid);
+		tally_error_hint(r->err,
+				 "task %d is another user's: run tally as that user or as root",
+				 (int)r->pid);
 	else
 		contained(r, &own);
 }
@@ -157,29 +175,42 @@ static void forbidden(const struct refusal *r)
 static void not_there(const struct refusal *r)
 {
 	if (is_hardware(r->attr)) {
-		tally_error_set(r->err, r->code, "'%s' can't be counted: this machine has no hardware counter for it",
-				r->event->name);
+		tally_error_set(
+			r->err, r->code,
+			"'%s' can't be counted: this machine has no hardware counter for it",
+			r->event->name);
 		if (r->pid > 0 && r->attr->type != TALLY_TYPE_RAW && !*tally_simulated_lack())
-			tally_error_hint(r->err,
+			tally_error_hint(
+				r->err,
 				"virtual machines seldom offer counters; --provider simulated counts and samples a "
-				"command's instructions, branches and misses (" TALLY_SIMULATED_COST "), "
+				"command's instructions, branches and misses (" TALLY_SIMULATED_COST
+				"), "
 				"cpu-clock and page-faults work everywhere ('tally list sw')");
 		else
-			tally_error_hint(r->err, "virtual machines seldom offer counters; software events work everywhere: "
-						 "task-clock, page-faults, and cpu-clock to sample ('tally list sw')");
+			tally_error_hint(
+				r->err,
+				"virtual machines seldom offer counters; software events work everywhere: "
+				"task-clock, page-faults, and cpu-clock to sample ('tally list sw')");
 	} else if (r->attr->type == TALLY_TYPE_TRACEPOINT) {
-		tally_error_set(r->err, r->code, "the kernel has no tracepoint '%s' (any more)", r->event->name);
-		tally_error_hint(r->err, "'tally list tracepoint' shows what there is; a module may have been unloaded");
+		tally_error_set(r->err, r->code, "the kernel has no tracepoint '%s' (any more)",
+				r->event->name);
+		tally_error_hint(
+			r->err,
+			"'tally list tracepoint' shows what there is; a module may have been unloaded");
 	} else {
-		tally_error_set(r->err, r->code, "no PMU of this kernel counts '%s'", r->event->name);
+		tally_error_set(r->err, r->code, "no PMU of this kernel counts '%s'",
+				r->event->name);
 		tally_error_hint(r->err, "'tally list' marks what this machine can't count");
 	}
 }
 
 static void no_device(const struct refusal *r)
 {
-	tally_error_set(r->err, r->code, "'%s' can't be counted on CPU %d: the CPU is offline or the event's PMU isn't "
-					 "there", r->event->name, r->cpu);
+	tally_error_set(
+		r->err, r->code,
+		"'%s' can't be counted on CPU %d: the CPU is offline or the event's PMU isn't "
+		"there",
+		r->event->name, r->cpu);
 	tally_error_hint(r->err, "/sys/devices/system/cpu/online lists the CPUs that run");
 }
 
@@ -190,17 +221,23 @@ static void unsupported(const struct refusal *r)
 		return;
 	}
 	if (r->attr->sample_type & TALLY_SAMPLE_BRANCH_STACK) {
-		tally_error_set(r->err, r->code, "the PMU of '%s' has no branch stacks", r->event->name);
-		tally_error_hint(r->err, "some CPUs record branches (Intel's LBR, AMD's since Zen 3, arm64's BRBE), of hardware "
-					 "events and seldom in virtual machines; --call-graph fp and dwarf work everywhere");
+		tally_error_set(r->err, r->code, "the PMU of '%s' has no branch stacks",
+				r->event->name);
+		tally_error_hint(
+			r->err,
+			"some CPUs record branches (Intel's LBR, AMD's since Zen 3, arm64's BRBE), of hardware "
+			"events and seldom in virtual machines; --call-graph fp and dwarf work everywhere");
 		return;
 	}
-	tally_error_set(r->err, r->code, "the PMU of '%s' doesn't support what is asked of it", r->event->name);
+	tally_error_set(r->err, r->code, "the PMU of '%s' doesn't support what is asked of it",
+			r->event->name);
 	if (tally_attr_precise(r->attr))
 		tally_error_hint(r->err, "it can't place samples precisely: leave out ':p'");
 	else if (r->attr->sample_period)
-		tally_error_hint(r->err, "it has no interrupt and can't sample, only count: sample cpu-clock, or count "
-					 "it with 'tally stat'");
+		tally_error_hint(
+			r->err,
+			"it has no interrupt and can't sample, only count: sample cpu-clock, or count "
+			"it with 'tally stat'");
 	else
 		tally_error_hint(r->err, "'tally list' marks what this machine can't count");
 }
@@ -209,15 +246,18 @@ static void invalid(const struct refusal *r)
 {
 	struct tally_sysctls settings;
 	const struct tally_attr *attr = r->attr;
-	const uint64_t exclusions = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV |
-				    TALLY_ATTR_EXCLUDE_HOST;
+	const uint64_t exclusions = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL |
+				    TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_EXCLUDE_HOST;
 	tally_sysctls_read(&settings);
-	tally_error_set(r->err, r->code, "the kernel doesn't accept '%s' as it is asked for", r->event->name);
+	tally_error_set(r->err, r->code, "the kernel doesn't accept '%s' as it is asked for",
+			r->event->name);
 	if (attr->flags & TALLY_ATTR_FREQ && settings.max_sample_rate != TALLY_SYSCTL_UNKNOWN &&
 	    attr->sample_period > (uint64_t)settings.max_sample_rate)
-		tally_error_hint(r->err, "%llu samples a second are more than kernel.perf_event_max_sample_rate allows: "
-					 "-F %d, or raise it", (unsigned long long)attr->sample_period,
-				 settings.max_sample_rate);
+		tally_error_hint(
+			r->err,
+			"%llu samples a second are more than kernel.perf_event_max_sample_rate allows: "
+			"-F %d, or raise it",
+			(unsigned long long)attr->sample_period, settings.max_sample_rate);
 	else if (tally_attr_precise(attr))
 		tally_error_hint(r->err, "this CPU may not know it as precise: leave out ':p'");
 	else if (attr->type >= TALLY_TYPE_MAX && attr->sample_period)
@@ -225,16 +265,23 @@ static void invalid(const struct refusal *r)
 	else if (attr->type >= TALLY_TYPE_MAX && r->pid >= 0)
 		tally_error_hint(r->err, "its PMU may count whole CPUs only: add -a");
 	else if (attr->type >= TALLY_TYPE_MAX && attr->flags & exclusions)
-		tally_error_hint(r->err, "its PMU may not tell user from kernel: leave out the modifiers");
+		tally_error_hint(r->err,
+				 "its PMU may not tell user from kernel: leave out the modifiers");
 	else if (attr->type == TALLY_TYPE_BREAKPOINT)
-		tally_error_hint(r->err, "this CPU can't watch that: x86 has no 'r' alone, and the address must be a "
-					 "multiple of the length");
+		tally_error_hint(
+			r->err,
+			"this CPU can't watch that: x86 has no 'r' alone, and the address must be a "
+			"multiple of the length");
 	else if (r->event->group != TALLY_EVENT_NO_GROUP)
-		tally_error_hint(r->err, "the group may not fit on the PMU: take an event out, or open it as a weak group "
-					 "({…}:W)");
+		tally_error_hint(
+			r->err,
+			"the group may not fit on the PMU: take an event out, or open it as a weak group "
+			"({…}:W)");
 	else
-		tally_error_hint(r->err, "the event's number or a term may be unknown to this CPU, or the kernel older than "
-					 "what is asked");
+		tally_error_hint(
+			r->err,
+			"the event's number or a term may be unknown to this CPU, or the kernel older than "
+			"what is asked");
 }
 
 static void busy(const struct refusal *r)
@@ -243,34 +290,43 @@ static void busy(const struct refusal *r)
 	tally_sysctls_read(&settings);
 	tally_error_set(r->err, r->code, "the counter for '%s' is taken", r->event->name);
 	if (settings.nmi_watchdog == 1)
-		tally_error_hint(r->err, "the NMI watchdog holds one on every CPU; as root: sysctl kernel.nmi_watchdog=0");
+		tally_error_hint(
+			r->err,
+			"the NMI watchdog holds one on every CPU; as root: sysctl kernel.nmi_watchdog=0");
 	else
 		tally_error_hint(r->err, "another profiler may run, or a virtual machine holds it");
 }
 
 static void no_descriptors(const struct refusal *r)
 {
-	tally_error_set(r->err, r->code, "no file descriptors left for '%s': each event takes one per CPU and task",
+	tally_error_set(r->err, r->code,
+			"no file descriptors left for '%s': each event takes one per CPU and task",
 			r->event->name);
-	tally_error_hint(r->err, r->code == -ENFILE ? "the whole system is out of them: see fs.file-max"
-						    : "raise the limit (ulimit -n), or count fewer events, CPUs or tasks");
+	tally_error_hint(
+		r->err,
+		r->code == -ENFILE
+			? "the whole system is out of them: see fs.file-max"
+			: "raise the limit (ulimit -n), or count fewer events, CPUs or tasks");
 }
 
 static void gone(const struct refusal *r)
 {
-	tally_error_set(r->err, r->code, "there is no task %d (any more) to count '%s' of", (int)r->pid,
-			r->event->name);
+	tally_error_set(r->err, r->code, "there is no task %d (any more) to count '%s' of",
+			(int)r->pid, r->event->name);
 }
 
 static void no_space(const struct refusal *r)
 {
 	tally_error_set(r->err, r->code, "no breakpoint register is free for '%s'", r->event->name);
-	tally_error_hint(r->err, "CPUs have few (x86: four), debuggers take them, too, and mem: events share them");
+	tally_error_hint(
+		r->err,
+		"CPUs have few (x86: four), debuggers take them, too, and mem: events share them");
 }
 
 static void too_big(const struct refusal *r)
 {
-	tally_error_set(r->err, r->code, "'%s' doesn't go into its group, or asks for more than this kernel knows",
+	tally_error_set(r->err, r->code,
+			"'%s' doesn't go into its group, or asks for more than this kernel knows",
 			r->event->name);
 	tally_error_hint(r->err, "make the group smaller");
 }
@@ -279,20 +335,25 @@ static void too_deep(const struct refusal *r)
 {
 	struct tally_sysctls settings;
 	tally_sysctls_read(&settings);
-	tally_error_set(r->err, r->code, "'%s' asks for call chains of %u frames, the kernel's maximum is %d",
+	tally_error_set(r->err, r->code,
+			"'%s' asks for call chains of %u frames, the kernel's maximum is %d",
 			r->event->name, r->attr->sample_max_stack, settings.max_stack);
-	tally_error_hint(r->err, "as root: sysctl kernel.perf_event_max_stack=%u (while nothing is recorded)",
-			 r->attr->sample_max_stack);
+	tally_error_hint(
+		r->err,
+		"as root: sysctl kernel.perf_event_max_stack=%u (while nothing is recorded)",
+		r->attr->sample_max_stack);
 }
 
 static void no_perf_events(const struct refusal *r)
 {
-	tally_error_set(r->err, r->code, "this kernel has no perf events (perf_event_open is not implemented)");
-	tally_error_hint(r->err, "a sandbox may hide them (gVisor, seccomp); 'tally doctor' looks closer");
+	tally_error_set(r->err, r->code,
+			"this kernel has no perf events (perf_event_open is not implemented)");
+	tally_error_hint(r->err,
+			 "a sandbox may hide them (gVisor, seccomp); 'tally doctor' looks closer");
 }
 
-/* A filter or sandbox in front of the kernel answers with the errnos that the kernel uses for its own reasons; the
- * settings explain nothing then. */
+/* A filter or sandbox in front of the kernel answers with the errnos that the kernel uses for its
+ * own reasons; the settings explain nothing then. */
 static bool never_reached(const struct refusal *r)
 {
 	struct tally_refusal asked = { .errno_code = r->code };
@@ -301,30 +362,37 @@ static bool never_reached(const struct refusal *r)
 	if (!tally_machine_refusal(&asked, &finding) ||
 	    (strcmp(finding.id, "seccomp") != 0 && strcmp(finding.id, "perf-events") != 0))
 		return false;
-	tally_error_set(r->err, r->code, "can't count '%s' %s: %s", r->event->name, target(r, who, sizeof(who)),
-			finding.cause);
-	tally_error_hint(r->err, "%.*s ('tally doctor' tells more)", (int)strcspn(finding.cure, "\n"), finding.cure);
+	tally_error_set(r->err, r->code, "can't count '%s' %s: %s", r->event->name,
+			target(r, who, sizeof(who)), finding.cause);
+	tally_error_hint(r->err, "%.*s ('tally doctor' tells more)",
+			 (int)strcspn(finding.cure, "\n"), finding.cure);
 	return true;
 }
 
-void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu, const char *command,
-			       struct tally_error *err)
+void tally_provider_open_error(const struct tally_event *event, int errno_code, pid_t pid, int cpu,
+			       const char *command, struct tally_error *err)
 {
 	static const struct {
 		int number;
 		void (*explain)(const struct refusal *refusal);
 	} rows[] = {
-		{ EACCES, forbidden }, { EPERM, forbidden }, { ENOENT, not_there }, { ENODEV, no_device },
-		{ ENXIO, no_device }, { EOPNOTSUPP, unsupported }, { EINVAL, invalid }, { EBUSY, busy },
-		{ EMFILE, no_descriptors }, { ENFILE, no_descriptors }, { ESRCH, gone }, { ENOSPC, no_space },
-		{ E2BIG, too_big }, { EOVERFLOW, too_deep }, { ENOSYS, no_perf_events },
+		{ EACCES, forbidden },      { EPERM, forbidden },    { ENOENT, not_there },
+		{ ENODEV, no_device },      { ENXIO, no_device },    { EOPNOTSUPP, unsupported },
+		{ EINVAL, invalid },        { EBUSY, busy },         { EMFILE, no_descriptors },
+		{ ENFILE, no_descriptors }, { ESRCH, gone },         { ENOSPC, no_space },
+		{ E2BIG, too_big },         { EOVERFLOW, too_deep }, { ENOSYS, no_perf_events },
 	};
 	struct refusal refusal = {
-		.event = event, .attr = &event->attr, .code = errno_code < 0 ? errno_code : -errno_code, .pid = pid,
-		.cpu = cpu, .command = command, .err = err,
+		.event = event,
+		.attr = &event->attr,
+		.code = errno_code < 0 ? errno_code : -errno_code,
+		.pid = pid,
+		.cpu = cpu,
+		.command = command,
+		.err = err,
 	};
-	bool may_be_filter = refusal.code == -EACCES || refusal.code == -EPERM || refusal.code == -ENOSYS ||
-			     refusal.code == -ENODEV;
+	bool may_be_filter = refusal.code == -EACCES || refusal.code == -EPERM ||
+			     refusal.code == -ENOSYS || refusal.code == -ENODEV;
 	if (may_be_filter && never_reached(&refusal))
 		return;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -332,5 +400,6 @@ void tally_provider_open_error(const struct tally_event *event, int errno_code, 
 			rows[i].explain(&refusal);
 			return;
 		}
-	tally_error_set(err, refusal.code, "opening '%s' failed: %s", event->name, tally_errno_text(refusal.code));
+	tally_error_set(err, refusal.code, "opening '%s' failed: %s", event->name,
+			tally_errno_text(refusal.code));
 }

@@ -30,33 +30,41 @@ static const char *cpu_text(struct tally_arena *arena, const struct tally_engine
 		if (first == last)
 			break;
 		const char *comma = *text ? "," : "";
-		text = last - first == 1 ? tally_arena_printf(arena, "%s%s%u", text, comma, first) :
-					   tally_arena_printf(arena, "%s%s%u-%u", text, comma, first, last - 1);
+		text = last - first == 1 ? tally_arena_printf(arena, "%s%s%u", text, comma, first)
+					 : tally_arena_printf(arena, "%s%s%u-%u", text, comma,
+							      first, last - 1);
 	}
 	return text;
 }
 
-/* A heterogeneous PMU's mask alone says where its events count: one that lists all CPUs of the machine restricts
- * nothing. */
-static int add_pmu(struct tally_arena *arena, const struct tally_engine_pmu *from, struct tally_pmu *to)
+/* A heterogeneous PMU's mask alone says where its events count: one that lists all CPUs of the
+ * machine restricts nothing. */
+static int add_pmu(struct tally_arena *arena, const struct tally_engine_pmu *from,
+		   struct tally_pmu *to)
 {
 	size_t formats = count_terms(from->formats), events = count_terms(from->events), used = 0;
 	struct tally_format_term *terms = tally_arena_array(arena, formats, sizeof(*terms));
 	struct tally_pmu_alias *aliases = tally_arena_array(arena, events, sizeof(*aliases));
-	const char *cpus = from->capabilities & TALLY_PMU_HETEROGENEOUS ? cpu_text(arena, from) : "";
-	*to = (struct tally_pmu){ tally_arena_string(arena, from->name), from->type, cpus, terms, 0, aliases, events };
+	const char *cpus = from->capabilities & TALLY_PMU_HETEROGENEOUS ? cpu_text(arena, from)
+									: "";
+	*to = (struct tally_pmu){
+		tally_arena_string(arena, from->name), from->type, cpus, terms, 0, aliases, events
+	};
 	if (!terms || !aliases || !cpus || !to->name)
 		return -ENOMEM;
 	for (size_t i = 0; i < formats; i++) {
 		terms[used].name = tally_arena_string(arena, from->formats[i].name);
 		if (!terms[used].name)
 			return -ENOMEM;
-		used += tally_sysfs_format_parse(from->formats[i].value, &terms[used].field, &terms[used].mask);
+		used += tally_sysfs_format_parse(from->formats[i].value, &terms[used].field,
+						 &terms[used].mask);
 	}
 	to->term_count = used;
 	for (size_t i = 0; i < events; i++) {
-		aliases[i] = (struct tally_pmu_alias){ tally_arena_string(arena, from->events[i].name),
-						       tally_arena_string(arena, from->events[i].value), "", 1 };
+		aliases[i] = (struct tally_pmu_alias){
+			tally_arena_string(arena, from->events[i].name),
+			tally_arena_string(arena, from->events[i].value), "", 1
+		};
 		if (!aliases[i].name || !aliases[i].terms)
 			return -ENOMEM;
 	}
@@ -91,24 +99,29 @@ static int add_tracepoints(struct tally_catalogue *catalogue, struct tally_engin
 	size_t count = 0;
 	while ((event = tally_trace_next(engine, event)))
 		count++;
-	struct tally_tracepoint_name *names = tally_arena_array(&catalogue->arena, count, sizeof(*names));
+	struct tally_tracepoint_name *names = tally_arena_array(&catalogue->arena, count,
+								sizeof(*names));
 	if (!names)
 		return -ENOMEM;
 	catalogue->tracepoints = names;
 	for (; (event = tally_trace_next(engine, event)); names++) {
-		*names = (struct tally_tracepoint_name){ tally_arena_string(&catalogue->arena, event->group),
-							 tally_arena_string(&catalogue->arena, event->name), event->id };
+		*names = (struct tally_tracepoint_name){
+			tally_arena_string(&catalogue->arena, event->group),
+			tally_arena_string(&catalogue->arena, event->name), event->id
+		};
 		if (!names->system || !names->name)
 			return -ENOMEM;
 		catalogue->tracepoint_count++;
 	}
 	qsort(catalogue->tracepoints, count, sizeof(*names), compare);
 	if (!count)
-		catalogue->tracepoints_unavailable = "no tracepoints are registered with this engine";
+		catalogue->tracepoints_unavailable =
+			"no tracepoints are registered with this engine";
 	return 0;
 }
 
-int tally_engine_catalogue(struct tally_catalogue *catalogue, struct tally_engine *engine, struct tally_error *err)
+int tally_engine_catalogue(struct tally_catalogue *catalogue, struct tally_engine *engine,
+			   struct tally_error *err)
 {
 	int code = catalogue->named ? 0 : tally_catalogue_init(catalogue);
 	if (!code)

@@ -17,13 +17,14 @@ static struct tally_engine *engine_of(struct tally_provider *provider)
 	return ((struct engine_provider *)provider)->engine;
 }
 
-static int engine_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue, struct tally_error *err)
+static int engine_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue,
+			    struct tally_error *err)
 {
 	return tally_engine_catalogue(catalogue, engine_of(provider), err);
 }
 
-static int engine_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid, int cpu, int group,
-		       unsigned long flags)
+static int engine_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid,
+		       int cpu, int group, unsigned long flags)
 {
 	return tally_engine_open(engine_of(provider), attr, pid, cpu, group, flags);
 }
@@ -33,8 +34,8 @@ static ssize_t engine_read(struct tally_provider *provider, int handle, void *by
 	return tally_engine_read(engine_of(provider), handle, bytes, size);
 }
 
-static int engine_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
-			int whole_group)
+static int engine_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request,
+			void *argument, int whole_group)
 {
 	static const unsigned long requests[] = {
 		[TALLY_IOCTL_ENABLE] = TALLY_IOC_ENABLE,
@@ -56,22 +57,24 @@ static size_t map_bytes(struct tally_provider *provider, size_t data_pages)
 	return (data_pages + 1) * ((struct engine_provider *)provider)->page_bytes;
 }
 
-static struct tally_user_page *engine_map(struct tally_provider *provider, int handle, size_t data_pages, int overwrite)
+static struct tally_user_page *engine_map(struct tally_provider *provider, int handle,
+					  size_t data_pages, int overwrite)
 {
 	void *address = NULL;
-	int code = tally_engine_mmap(engine_of(provider), handle, map_bytes(provider, data_pages), !overwrite, true,
-				     0, &address);
+	int code = tally_engine_mmap(engine_of(provider), handle, map_bytes(provider, data_pages),
+				     !overwrite, true, 0, &address);
 	errno = -code;
 	return code < 0 ? NULL : address;
 }
 
-static void engine_unmap(struct tally_provider *provider, struct tally_user_page *page, size_t data_pages)
+static void engine_unmap(struct tally_provider *provider, struct tally_user_page *page,
+			 size_t data_pages)
 {
 	tally_engine_munmap(engine_of(provider), page, map_bytes(provider, data_pages));
 }
 
-static int engine_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count, int extra_fd,
-		       int timeout_ms)
+static int engine_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count,
+		       int extra_fd, int timeout_ms)
 {
 	int ready = 0;
 	(void)extra_fd, (void)timeout_ms;
@@ -94,7 +97,8 @@ static void engine_release(struct tally_provider *provider)
 	free(provider);
 }
 
-struct tally_provider *tally_provider_engine_new(struct tally_engine *engine, const char *name, size_t page_bytes)
+struct tally_provider *tally_provider_engine_new(struct tally_engine *engine, const char *name,
+						 size_t page_bytes)
 {
 	struct engine_provider *own = calloc(1, sizeof(*own));
 	if (!own)

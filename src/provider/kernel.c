@@ -11,11 +11,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int kernel_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid, int cpu, int group,
-		       unsigned long flags)
+static int kernel_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid,
+		       int cpu, int group, unsigned long flags)
 {
 	(void)provider;
-	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group, flags | TALLY_FLAG_FD_CLOEXEC);
+	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group,
+			  flags | TALLY_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
 }
 
@@ -26,8 +27,8 @@ static ssize_t kernel_read(struct tally_provider *provider, int handle, void *by
 	return got < 0 ? -errno : got;
 }
 
-static int kernel_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
-			int whole_group)
+static int kernel_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request,
+			void *argument, int whole_group)
 {
 	static const unsigned long requests[] = {
 		[TALLY_IOCTL_ENABLE] = PERF_EVENT_IOC_ENABLE,
@@ -45,8 +46,8 @@ static int kernel_ioctl(struct tally_provider *provider, int handle, enum tally_
 	return ioctl(handle, requests[request], value) < 0 ? -errno : 0;
 }
 
-static struct tally_user_page *kernel_map(struct tally_provider *provider, int handle, size_t data_pages,
-					  int overwrite)
+static struct tally_user_page *kernel_map(struct tally_provider *provider, int handle,
+					  size_t data_pages, int overwrite)
 {
 	(void)provider;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -55,14 +56,15 @@ static struct tally_user_page *kernel_map(struct tally_provider *provider, int h
 	return map == MAP_FAILED ? NULL : map;
 }
 
-static void kernel_unmap(struct tally_provider *provider, struct tally_user_page *user_page, size_t data_pages)
+static void kernel_unmap(struct tally_provider *provider, struct tally_user_page *user_page,
+			 size_t data_pages)
 {
 	(void)provider;
 	munmap(user_page, (data_pages + 1) * (size_t)sysconf(_SC_PAGESIZE));
 }
 
-static int kernel_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count, int extra_fd,
-		       int timeout_ms)
+static int kernel_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count,
+		       int extra_fd, int timeout_ms)
 {
 	enum { ON_STACK = 64 };
 	struct pollfd local[ON_STACK + 1], *fds = local;

@@ -1,8 +1,8 @@
 /* The kernel's part of the catalogue.
  *
- * `tally stat -e cycles` must not pay for what it doesn't name: a server has some hundred PMUs and 2,000
- * tracepoints.  So one PMU is read when it is named, one tracepoint's id likewise, and everything only when a
- * glob, a bare name or a mistake makes it necessary.
+ * `tally stat -e cycles` must not pay for what it doesn't name: a server has some hundred PMUs and
+ * 2,000 tracepoints.  So one PMU is read when it is named, one tracepoint's id likewise, and
+ * everything only when a glob, a bare name or a mistake makes it necessary.
  */
 #include "provider/kernel_catalogue.h"
 
@@ -52,7 +52,8 @@ static int add_tracepoint(void *context, const char *system, const char *name)
 	struct walk *walk = context;
 	if (!walk->system || strcmp(walk->system, system))
 		walk->system = tally_arena_string(walk->arena, system);
-	struct tally_tracepoint_name item = { walk->system, tally_arena_string(walk->arena, name), UINT64_MAX };
+	struct tally_tracepoint_name item = { walk->system, tally_arena_string(walk->arena, name),
+					      UINT64_MAX };
 	return item.system && item.name ? tally_vector_push(walk, item) : -ENOMEM;
 }
 
@@ -63,7 +64,8 @@ static int compare(const void *a, const void *b)
 	return order ? order : strcmp(x->name, y->name);
 }
 
-static int load_tracepoints(struct tally_catalogue *catalogue, void *context, struct tally_error *err)
+static int load_tracepoints(struct tally_catalogue *catalogue, void *context,
+			    struct tally_error *err)
 {
 	struct kernel_names *kernel = context;
 	struct walk walk = { .arena = &catalogue->arena };
@@ -75,7 +77,8 @@ static int load_tracepoints(struct tally_catalogue *catalogue, void *context, st
 		return fd;
 	}
 	int code = tally_tracefs_walk(fd, NULL, add_tracepoint, &walk);
-	struct tally_tracepoint_name *sorted = tally_arena_array(&catalogue->arena, walk.count, sizeof(*sorted));
+	struct tally_tracepoint_name *sorted = tally_arena_array(&catalogue->arena, walk.count,
+								 sizeof(*sorted));
 	if (!sorted && !code)
 		code = -ENOMEM;
 	if (!code && walk.count) {
@@ -86,33 +89,40 @@ static int load_tracepoints(struct tally_catalogue *catalogue, void *context, st
 	}
 	tally_vector_release(&walk);
 	if (code < 0)
-		return tally_error_set(err, code, "reading the tracepoints failed: %s", tally_errno_text(code));
+		return tally_error_set(err, code, "reading the tracepoints failed: %s",
+				       tally_errno_text(code));
 	return 0;
 }
 
 /* sysfs's structures are the event room's in all but name: the two rooms are on one floor. */
-static int convert(struct tally_arena *arena, const struct tally_sysfs_pmu *from, struct tally_pmu *to)
+static int convert(struct tally_arena *arena, const struct tally_sysfs_pmu *from,
+		   struct tally_pmu *to)
 {
-	struct tally_format_term *terms = tally_arena_array(arena, from->format_count, sizeof(*terms));
-	struct tally_pmu_alias *events = tally_arena_array(arena, from->event_count, sizeof(*events));
+	struct tally_format_term *terms = tally_arena_array(arena, from->format_count,
+							    sizeof(*terms));
+	struct tally_pmu_alias *events = tally_arena_array(arena, from->event_count,
+							   sizeof(*events));
 	if (!terms || !events)
 		return -ENOMEM;
 	for (size_t i = 0; i < from->format_count; i++)
-		terms[i] = (struct tally_format_term){ from->formats[i].name, from->formats[i].field,
+		terms[i] = (struct tally_format_term){ from->formats[i].name,
+						       from->formats[i].field,
 						       from->formats[i].mask };
 	for (size_t i = 0; i < from->event_count; i++)
 		events[i] = (struct tally_pmu_alias){ from->events[i].name, from->events[i].terms,
 						      from->events[i].unit, from->events[i].scale };
-	*to = (struct tally_pmu){ from->name, from->type, from->cpus, terms, from->format_count, events,
-				  from->event_count };
+	*to = (struct tally_pmu){ from->name,         from->type, from->cpus,       terms,
+				  from->format_count, events,     from->event_count };
 	return 0;
 }
 
-static int append_pmu(struct tally_catalogue *catalogue, struct kernel_names *kernel, const struct tally_pmu *pmu)
+static int append_pmu(struct tally_catalogue *catalogue, struct kernel_names *kernel,
+		      const struct tally_pmu *pmu)
 {
 	if (catalogue->pmu_count == kernel->pmu_capacity) {
 		size_t capacity = kernel->pmu_capacity ? 2 * kernel->pmu_capacity : 8;
-		struct tally_pmu *more = tally_arena_array(&catalogue->arena, capacity, sizeof(*more));
+		struct tally_pmu *more = tally_arena_array(&catalogue->arena, capacity,
+							   sizeof(*more));
 		if (!more)
 			return -ENOMEM;
 		if (catalogue->pmu_count)
@@ -124,7 +134,8 @@ static int append_pmu(struct tally_catalogue *catalogue, struct kernel_names *ke
 	return 0;
 }
 
-static int load_pmu(struct tally_catalogue *catalogue, struct kernel_names *kernel, const char *name)
+static int load_pmu(struct tally_catalogue *catalogue, struct kernel_names *kernel,
+		    const char *name)
 {
 	struct tally_sysfs_pmu found;
 	struct tally_pmu pmu;
@@ -140,7 +151,8 @@ static int load_pmu(struct tally_catalogue *catalogue, struct kernel_names *kern
 	return code < 0 ? code : append_pmu(catalogue, kernel, &pmu);
 }
 
-static int load_pmus(struct tally_catalogue *catalogue, void *context, const char *name, struct tally_error *err)
+static int load_pmus(struct tally_catalogue *catalogue, void *context, const char *name,
+		     struct tally_error *err)
 {
 	struct kernel_names *kernel = context;
 	const char **names;
@@ -156,7 +168,8 @@ static int load_pmus(struct tally_catalogue *catalogue, void *context, const cha
 	}
 	for (size_t i = 0; !code && i < count; i++)
 		code = load_pmu(catalogue, kernel, names[i]);
-	return code < 0 ? tally_error_set(err, code, "reading the machine's PMUs failed: %s", tally_errno_text(code))
+	return code < 0 ? tally_error_set(err, code, "reading the machine's PMUs failed: %s",
+					  tally_errno_text(code))
 			: 0;
 }
 
@@ -170,7 +183,8 @@ static void release(void *context)
 int tally_kernel_catalogue(struct tally_catalogue *catalogue, struct tally_error *err)
 {
 	int code = catalogue->named ? 0 : tally_catalogue_init(catalogue);
-	struct kernel_names *kernel = code ? NULL : tally_arena_alloc(&catalogue->arena, sizeof(*kernel));
+	struct kernel_names *kernel = code ? NULL
+					   : tally_arena_alloc(&catalogue->arena, sizeof(*kernel));
 	if (!kernel)
 		return tally_error_set(err, -ENOMEM, "no memory left for the names of events");
 	kernel->tracefs = -1;
@@ -205,7 +219,8 @@ int tally_kernel_probe_available(const struct tally_attr *wanted, int cpu)
 	struct tally_attr attr = *wanted;
 	attr.size = sizeof(attr);
 	attr.flags |= TALLY_ATTR_DISABLED;
-	attr.flags &= ~TALLY_ATTR_EXCLUDE_GUEST; /* some PMUs take no exclusions: those are the tool's to drop */
+	/* some PMUs take no exclusions: those are the tool's to drop */
+	attr.flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
 	int code = probe(&attr, 0, -1);
 	if (code < 0 && cpu >= 0)
 		code = probe(&attr, -1, cpu);
@@ -239,7 +254,8 @@ const char *tally_kernel_unavailable_text(const struct tally_attr *attr, int cod
 				     : "not supported by its PMU (EOPNOTSUPP)";
 	case EINVAL: return "not on this CPU (EINVAL)";
 	case ENODEV: return "its PMU is not there (ENODEV)";
-	case EACCES: return "needs privilege: root, CAP_PERFMON or a lower perf_event_paranoid (EACCES)";
+	case EACCES:
+		return "needs privilege: root, CAP_PERFMON or a lower perf_event_paranoid (EACCES)";
 	case EPERM: return "forbidden by a container or a security module (EPERM)";
 	case ENOSYS: return "this kernel has no perf events (ENOSYS)";
 	default: return "refused by the kernel";
@@ -251,7 +267,9 @@ void tally_kernel_probe_named(struct tally_catalogue *catalogue)
 	for (size_t i = 0; i < catalogue->named_count; i++) {
 		struct tally_named_event *event = &catalogue->named[i];
 		struct tally_attr attr = { .type = event->type, .config = event->config };
-		int code = event->kind == TALLY_EVENT_TOOL ? 0 : tally_kernel_probe_available(&attr, -1);
+		int code = event->kind == TALLY_EVENT_TOOL
+				   ? 0
+				   : tally_kernel_probe_available(&attr, -1);
 		if (code < 0)
 			event->unavailable = tally_kernel_unavailable_text(&attr, code);
 	}

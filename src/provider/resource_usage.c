@@ -57,7 +57,8 @@ bool tally_proc_key_number(const char *text, const char *key, uint64_t *out)
 	return false;
 }
 
-/* proc_pid_stat(5): fields are counted from 1; the second is the command in parentheses, which may hold any byte. */
+/* proc_pid_stat(5): fields are counted from 1; the second is the command in parentheses, which may
+ * hold any byte. */
 bool tally_proc_stat_parse(const char *text, uint64_t tick_ns, struct tally_resource_usage *usage)
 {
 	enum { MINFLT = 10, CMINFLT, MAJFLT, CMAJFLT, UTIME, STIME, CUTIME, CSTIME, FIELDS };
@@ -106,8 +107,10 @@ static void add_scheduling(struct tally_resource_usage *usage, const char *direc
 	struct tally_buffer text = { 0 };
 	snprintf(path, sizeof(path), "%s/status", directory);
 	if (tally_buffer_read_file(&text, AT_FDCWD, path, PROC_FILE_MAX) >= 0 &&
-	    tally_proc_key_number(tally_buffer_string(&text), "voluntary_ctxt_switches", &voluntary) &&
-	    tally_proc_key_number(tally_buffer_string(&text), "nonvoluntary_ctxt_switches", &involuntary)) {
+	    tally_proc_key_number(tally_buffer_string(&text), "voluntary_ctxt_switches",
+				  &voluntary) &&
+	    tally_proc_key_number(tally_buffer_string(&text), "nonvoluntary_ctxt_switches",
+				  &involuntary)) {
 		usage->switches += voluntary + involuntary;
 		usage->has_switches = true;
 	}
@@ -150,7 +153,8 @@ int tally_resource_usage_add_process(struct tally_resource_usage *usage, pid_t p
 int tally_resource_usage_add_thread(struct tally_resource_usage *usage, pid_t tid)
 {
 	char path[64];
-	/* /proc/TID leads to the thread's group where TID is the leader; task/TID is the thread alone. */
+	/* /proc/TID leads to the thread's group where TID is the leader; task/TID is the thread
+	 * alone. */
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", tid, tid);
 	usage->source = "/proc";
 	int result = add_stat(usage, path);
@@ -166,7 +170,8 @@ int tally_resource_usage_system(struct tally_resource_usage *usage)
 	*usage = (struct tally_resource_usage){ .source = "/proc" };
 	int result = tally_buffer_read_file(&text, AT_FDCWD, "/proc/stat", PROC_FILE_MAX);
 	if (result >= 0)
-		usage->has_switches = tally_proc_key_number(tally_buffer_string(&text), "ctxt", &usage->switches);
+		usage->has_switches = tally_proc_key_number(tally_buffer_string(&text), "ctxt",
+							    &usage->switches);
 	tally_buffer_clear(&text);
 	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/vmstat", PROC_FILE_MAX) >= 0 &&
 	    tally_proc_key_number(tally_buffer_string(&text), "pgfault", &faults) &&
@@ -211,8 +216,8 @@ struct tally_resource_usage tally_resource_usage_since(struct tally_resource_usa
 	};
 }
 
-bool tally_resource_usage_value(const struct tally_resource_usage *usage, const struct tally_attr *attr,
-				uint64_t *value)
+bool tally_resource_usage_value(const struct tally_resource_usage *usage,
+				const struct tally_attr *attr, uint64_t *value)
 {
 	bool is_partial = attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL);
 	if (attr->type != TALLY_TYPE_SOFTWARE)

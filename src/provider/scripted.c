@@ -45,10 +45,12 @@ struct scripted {
 	struct tally_catalogue catalogue; /* names, while parsing */
 };
 
-static const struct { const char *name; int code; } errnos[] = {
-	{ "ENOENT", ENOENT }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EINVAL", EINVAL }, { "EACCES", EACCES },
-	{ "EPERM", EPERM },   { "ENOSYS", ENOSYS },         { "EBUSY", EBUSY },   { "EMFILE", EMFILE },
-	{ "ENODEV", ENODEV }, { "ESRCH", ESRCH },           { "ENXIO", ENXIO },   { "ENOSPC", ENOSPC },
+static const struct { const char *name; int code;
+} errnos[] = {
+	{ "ENOENT", ENOENT }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EINVAL", EINVAL },
+	{ "EACCES", EACCES }, { "EPERM", EPERM },           { "ENOSYS", ENOSYS },
+	{ "EBUSY", EBUSY },   { "EMFILE", EMFILE },         { "ENODEV", ENODEV },
+	{ "ESRCH", ESRCH },   { "ENXIO", ENXIO },           { "ENOSPC", ENOSPC },
 };
 
 static const struct { const char *name; uint32_t type; } types[] = {
@@ -83,7 +85,8 @@ static int parse_typed(const char *word, const char *colon, struct script_line *
 	return parse_number(colon + 1, NULL, &line->config);
 }
 
-static int parse_event(const struct tally_catalogue *catalogue, char *word, struct script_line *line)
+static int parse_event(const struct tally_catalogue *catalogue, char *word,
+		       struct script_line *line)
 {
 	char *at = strchr(word, '@');
 	uint64_t cpu;
@@ -195,8 +198,10 @@ static void scripted_release(struct tally_provider *provider)
 	free(script);
 }
 
-/* The line for the next opening of this event in this place: the one after those that earlier openings took. */
-static int choose_line(const struct scripted *script, const struct tally_attr *attr, int cpu, size_t *out)
+/* The line for the next opening of this event in this place: the one after those that earlier
+ * openings took. */
+static int choose_line(const struct scripted *script, const struct tally_attr *attr, int cpu,
+		       size_t *out)
 {
 	size_t earlier = 0, seen = 0;
 	bool found = false, any = false;
@@ -207,7 +212,8 @@ static int choose_line(const struct scripted *script, const struct tally_attr *a
 	for (int want_cpu = 1; want_cpu >= 0 && !found; want_cpu--)
 		for (size_t i = 0; i < script->lines.count; i++) {
 			const struct script_line *line = &script->lines.items[i];
-			if (line->is_any || line->type != attr->type || line->config != attr->config ||
+			if (line->is_any || line->type != attr->type ||
+			    line->config != attr->config ||
 			    (want_cpu ? line->cpu != cpu || cpu < 0 : line->cpu >= 0))
 				continue;
 			if (seen++ <= earlier)
@@ -224,7 +230,8 @@ static int choose_line(const struct scripted *script, const struct tally_attr *a
 
 static bool is_hardware(uint32_t type)
 {
-	return type != TALLY_TYPE_SOFTWARE && type != TALLY_TYPE_TRACEPOINT && type != TALLY_TYPE_BREAKPOINT;
+	return type != TALLY_TYPE_SOFTWARE && type != TALLY_TYPE_TRACEPOINT &&
+	       type != TALLY_TYPE_BREAKPOINT;
 }
 
 static bool group_is_full(const struct scripted *script, int leader, uint32_t type)
@@ -239,26 +246,32 @@ static bool group_is_full(const struct scripted *script, int leader, uint32_t ty
 	return used > script->counters;
 }
 
-static int scripted_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid, int cpu, int group,
-			 unsigned long flags)
+static int scripted_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid,
+			 int cpu, int group, unsigned long flags)
 {
 	struct scripted *script = (struct scripted *)provider;
 	size_t line;
 	(void)flags, (void)pid;
-	if (script->refuses_all || (script->needs_exclude_kernel && !(attr->flags & TALLY_ATTR_EXCLUDE_KERNEL)))
+	if (script->refuses_all ||
+	    (script->needs_exclude_kernel && !(attr->flags & TALLY_ATTR_EXCLUDE_KERNEL)))
 		return -EACCES;
 	int result = choose_line(script, attr, cpu, &line);
 	if (result < 0)
 		return result;
 	if (script->lines.items[line].refuse)
 		return -script->lines.items[line].refuse;
-	if (group >= 0 && ((size_t)group >= script->handles.count || !script->handles.items[group].is_open))
+	if (group >= 0 &&
+	    ((size_t)group >= script->handles.count || !script->handles.items[group].is_open))
 		return -EBADF;
 	if (group_is_full(script, group, attr->type))
 		return -EINVAL;
 	int number = (int)script->handles.count;
-	struct script_handle handle = { .is_open = true, .line = line, .read_format = attr->read_format,
-					.type = attr->type, .config = attr->config, .cpu = cpu,
+	struct script_handle handle = { .is_open = true,
+					.line = line,
+					.read_format = attr->read_format,
+					.type = attr->type,
+					.config = attr->config,
+					.cpu = cpu,
 					.leader = group >= 0 ? group : number };
 	if (tally_vector_push(&script->handles, handle) < 0)
 		return -ENOMEM;
@@ -275,7 +288,8 @@ static struct script_reading next_reading(struct scripted *script, struct script
 static ssize_t scripted_read(struct tally_provider *provider, int number, void *bytes, size_t size)
 {
 	struct scripted *script = (struct scripted *)provider;
-	if (number < 0 || (size_t)number >= script->handles.count || !script->handles.items[number].is_open)
+	if (number < 0 || (size_t)number >= script->handles.count ||
+	    !script->handles.items[number].is_open)
 		return -EBADF;
 	struct script_handle *handle = &script->handles.items[number];
 	uint64_t format = handle->read_format, *words = bytes;
@@ -284,7 +298,8 @@ static ssize_t scripted_read(struct tally_provider *provider, int number, void *
 	if (first.is_error)
 		return 0;
 	for (size_t i = 0; i < script->handles.count; i++)
-		members += script->handles.items[i].is_open && script->handles.items[i].leader == number;
+		members += script->handles.items[i].is_open &&
+			   script->handles.items[i].leader == number;
 	if (!(format & TALLY_FORMAT_GROUP))
 		members = 1;
 	if (room < 3 + 2 * members)
@@ -310,33 +325,35 @@ static ssize_t scripted_read(struct tally_provider *provider, int number, void *
 	return (ssize_t)(used * sizeof(*words));
 }
 
-static int scripted_ioctl(struct tally_provider *provider, int number, enum tally_ioctl request, void *argument,
-			  int whole_group)
+static int scripted_ioctl(struct tally_provider *provider, int number, enum tally_ioctl request,
+			  void *argument, int whole_group)
 {
 	struct scripted *script = (struct scripted *)provider;
 	(void)whole_group;
-	if (number < 0 || (size_t)number >= script->handles.count || !script->handles.items[number].is_open)
+	if (number < 0 || (size_t)number >= script->handles.count ||
+	    !script->handles.items[number].is_open)
 		return -EBADF;
 	if (request == TALLY_IOCTL_ID)
 		*(uint64_t *)argument = (uint64_t)number + 1;
 	return 0;
 }
 
-static struct tally_user_page *scripted_map(struct tally_provider *provider, int handle, size_t data_pages,
-					    int overwrite)
+static struct tally_user_page *scripted_map(struct tally_provider *provider, int handle,
+					    size_t data_pages, int overwrite)
 {
 	(void)provider, (void)handle, (void)data_pages, (void)overwrite;
 	errno = EOPNOTSUPP;
 	return NULL;
 }
 
-static void scripted_unmap(struct tally_provider *provider, struct tally_user_page *page, size_t data_pages)
+static void scripted_unmap(struct tally_provider *provider, struct tally_user_page *page,
+			   size_t data_pages)
 {
 	(void)provider, (void)page, (void)data_pages;
 }
 
-static int scripted_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count, int extra_fd,
-			 int timeout_ms)
+static int scripted_wait(struct tally_provider *provider, struct tally_wait_item *items,
+			 size_t count, int extra_fd, int timeout_ms)
 {
 	struct pollfd fd = { .fd = extra_fd, .events = POLLIN };
 	(void)provider;
@@ -371,15 +388,18 @@ static int parse_script(struct scripted *script, const char *text, struct tally_
 		strncat(shown, line, sizeof(shown) - 1);
 		result = parse_line(script, line);
 		if (result == -ENOENT)
-			tally_error_set(err, result, "script line %u: no event of that name: %s", number, shown);
+			tally_error_set(err, result, "script line %u: no event of that name: %s",
+					number, shown);
 		else if (result < 0)
-			tally_error_set(err, result, "script line %u can't be understood: %s", number, shown);
+			tally_error_set(err, result, "script line %u can't be understood: %s",
+					number, shown);
 	}
 	free(copy);
 	return result;
 }
 
-int tally_provider_scripted_parse(const char *text, struct tally_provider **out, struct tally_error *err)
+int tally_provider_scripted_parse(const char *text, struct tally_provider **out,
+				  struct tally_error *err)
 {
 	static const struct tally_provider_ops ops = {
 		.name = "scripted",
@@ -409,13 +429,15 @@ int tally_provider_scripted_parse(const char *text, struct tally_provider **out,
 	return 0;
 }
 
-int tally_provider_scripted_new(const char *script_path, struct tally_provider **out, struct tally_error *err)
+int tally_provider_scripted_new(const char *script_path, struct tally_provider **out,
+				struct tally_error *err)
 {
 	enum { LARGEST = 1 << 20 };
 	struct tally_buffer text = { 0 };
 	int result = tally_buffer_read_file(&text, AT_FDCWD, script_path, LARGEST);
 	if (result < 0)
-		tally_error_set(err, result, "the script %s: %s", script_path, tally_errno_text(result));
+		tally_error_set(err, result, "the script %s: %s", script_path,
+				tally_errno_text(result));
 	else
 		result = tally_provider_scripted_parse(tally_buffer_string(&text), out, err);
 	tally_buffer_release(&text);

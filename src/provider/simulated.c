@@ -1,10 +1,12 @@
-/* The provider's surface: events as perf_event_open(2) has them, over a plan that processes read when they begin.
+/* The provider's surface: events as perf_event_open(2) has them, over a plan that processes read
+ * when they begin.
  *
- * No call here reaches a process.  What is opened before the command starts stands in the plan, and each process opens it
- * in an engine of its own, when it begins under the tool; from then on the plan's events are not changed but for being
- * enabled or not, which processes follow.  So what the kernel does at once is refused here once the command runs, where it
- * can't be done later: new events, other periods.  Counts are what processes have added to the plan's totals: at their
- * ends all, while they run up to VSIM_TOTALS_NS ago. */
+ * No call here reaches a process.  What is opened before the command starts stands in the plan, and
+ * each process opens it in an engine of its own, when it begins under the tool; from then on the
+ * plan's events are not changed but for being enabled or not, which processes follow.  So what the
+ * kernel does at once is refused here once the command runs, where it can't be done later: new
+ * events, other periods.  Counts are what processes have added to the plan's totals: at their ends
+ * all, while they run up to VSIM_TOTALS_NS ago. */
 #include "provider/simulated_state.h"
 
 #include "event/event.h"
@@ -17,9 +19,10 @@
 #include <string.h>
 
 /* What the engine puts into a sample of a simulated CPU. */
-static const uint64_t SAMPLED = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR |
-				TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_ID | TALLY_SAMPLE_CPU |
-				TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IDENTIFIER |
+static const uint64_t SAMPLED = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+				TALLY_SAMPLE_ADDR | TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN |
+				TALLY_SAMPLE_ID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD |
+				TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IDENTIFIER |
 				TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
 
 struct simulated_event *simulated_event_of(struct simulated *simulated, int handle)
@@ -28,14 +31,15 @@ struct simulated_event *simulated_event_of(struct simulated *simulated, int hand
 	return is_one ? &simulated->events[handle] : NULL;
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------ */
 
 /* As processes open it: the PMU's own, no modifiers that mean nothing there. */
 static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 {
 	struct tally_attr attr = { 0 };
 	uint64_t config;
-	memcpy(&attr, asked, asked->size && asked->size < sizeof(attr) ? asked->size : sizeof(attr));
+	memcpy(&attr, asked,
+	       asked->size && asked->size < sizeof(attr) ? asked->size : sizeof(attr));
 	attr.size = sizeof(attr);
 	if (attr.type != VSIM_PMU_TYPE && !vsim_generic_config(attr.type, attr.config, &config)) {
 		attr.type = VSIM_PMU_TYPE;
@@ -50,7 +54,9 @@ static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 static const char *lacks(const struct simulated *simulated, const struct tally_attr *asked)
 {
 	struct tally_attr attr = attr_for_plan(asked);
-	return attr.type == VSIM_PMU_TYPE ? simulated_geometry_lacks(&simulated->geometry, attr.config) : NULL;
+	return attr.type == VSIM_PMU_TYPE
+		       ? simulated_geometry_lacks(&simulated->geometry, attr.config)
+		       : NULL;
 }
 
 /* How many the PMU has, by this event. */
@@ -60,8 +66,8 @@ static unsigned counters_of(const struct tally_attr *attr)
 	return counters ? counters : 2 * VSIM_EVENTS;
 }
 
-/* With the fewest counters that any event yet leaves the PMU, has the group room for this one?  The tool would refuse it
- * too, in a process that has nobody to tell. */
+/* With the fewest counters that any event yet leaves the PMU, has the group room for this one?  The
+ * tool would refuse it too, in a process that has nobody to tell. */
 static bool group_fits(const struct simulated *simulated, const struct tally_attr *asked, int group)
 {
 	struct tally_attr attr = attr_for_plan(asked);
@@ -77,7 +83,8 @@ static bool group_fits(const struct simulated *simulated, const struct tally_att
 	return attr.type != VSIM_PMU_TYPE || needed <= counters;
 }
 
-static int check(struct simulated *simulated, const struct tally_attr *attr, pid_t pid, int cpu, int group)
+static int check(struct simulated *simulated, const struct tally_attr *attr, pid_t pid, int cpu,
+		 int group)
 {
 	const struct simulated_event *leader = simulated_event_of(simulated, group);
 	if (!simulated->plan.shared || pid <= 0 || simulated_plan_has_begun(simulated))
@@ -89,8 +96,8 @@ static int check(struct simulated *simulated, const struct tally_attr *attr, pid
 	if (attr->sample_type & ~SAMPLED)
 		return -EOPNOTSUPP;
 	/* What is moved by ids must have them, in one place. */
-	if (attr->sample_period &&
-	    (!(attr->sample_type & TALLY_SAMPLE_IDENTIFIER) || !(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL)))
+	if (attr->sample_period && (!(attr->sample_type & TALLY_SAMPLE_IDENTIFIER) ||
+				    !(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL)))
 		return -EINVAL;
 	if (group >= 0 && (!leader || leader->leader != group))
 		return leader ? -EINVAL : -EBADF;
@@ -106,11 +113,12 @@ static int free_handle(const struct simulated *simulated)
 	return handle < VSIM_EVENTS ? handle : -EMFILE;
 }
 
-static int simulated_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid, int cpu, int group,
-			  unsigned long flags)
+static int simulated_open(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid,
+			  int cpu, int group, unsigned long flags)
 {
 	struct simulated *simulated = simulated_of(provider);
-	int code = check(simulated, attr, pid, cpu, group), handle = code < 0 ? code : free_handle(simulated);
+	int code = check(simulated, attr, pid, cpu, group),
+	    handle = code < 0 ? code : free_handle(simulated);
 	(void)flags;
 	if (handle < 0)
 		return handle;
@@ -151,7 +159,7 @@ static void simulated_close(struct tally_provider *provider, int handle)
 	simulated_plan_publish(simulated);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 static struct vsim_total total_of(const struct simulated *simulated, int handle)
 {
@@ -159,14 +167,16 @@ static struct vsim_total total_of(const struct simulated *simulated, int handle)
 	struct vsim_total total = { 0 };
 	if (!planned)
 		return total;
-	total.value = __atomic_load_n(&planned->total.value, __ATOMIC_SEQ_CST) - simulated->events[handle].value_before;
+	total.value = __atomic_load_n(&planned->total.value, __ATOMIC_SEQ_CST) -
+		      simulated->events[handle].value_before;
 	total.enabled_ns = __atomic_load_n(&planned->total.enabled_ns, __ATOMIC_SEQ_CST);
 	total.running_ns = __atomic_load_n(&planned->total.running_ns, __ATOMIC_SEQ_CST);
 	total.lost = __atomic_load_n(&planned->total.lost, __ATOMIC_SEQ_CST);
 	return total;
 }
 
-static size_t put_member(const struct simulated *simulated, int handle, uint64_t format, uint64_t *words)
+static size_t put_member(const struct simulated *simulated, int handle, uint64_t format,
+			 uint64_t *words)
 {
 	struct vsim_total total = total_of(simulated, handle);
 	size_t count = 0;
@@ -213,9 +223,10 @@ static ssize_t simulated_read(struct tally_provider *provider, int handle, void 
 	return (ssize_t)(count * sizeof(*words));
 }
 
-/* ---- control --------------------------------------------------------------------------------------------- */
+/* ---- control ------------------------------------------------------------- */
 
-static int set_period(struct simulated *simulated, struct simulated_event *event, const uint64_t *period)
+static int set_period(struct simulated *simulated, struct simulated_event *event,
+		      const uint64_t *period)
 {
 	if (!event->attr.sample_period || !*period || *period >> 63)
 		return -EINVAL;
@@ -228,7 +239,8 @@ static int set_period(struct simulated *simulated, struct simulated_event *event
 
 static int set_output(struct simulated *simulated, int handle, int output)
 {
-	struct simulated_event *event = &simulated->events[handle], *to = simulated_event_of(simulated, output);
+	struct simulated_event *event = &simulated->events[handle],
+			       *to = simulated_event_of(simulated, output);
 	if (output >= 0 && !to)
 		return -EBADF;
 	if (event->page || (to && to->output != output) || simulated_plan_has_begun(simulated))
@@ -253,8 +265,8 @@ static int control_one(struct simulated *simulated, int handle, enum tally_ioctl
 	}
 }
 
-static int simulated_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
-			   int whole_group)
+static int simulated_ioctl(struct tally_provider *provider, int handle, enum tally_ioctl request,
+			   void *argument, int whole_group)
 {
 	struct simulated *simulated = simulated_of(provider);
 	struct simulated_event *event = simulated_event_of(simulated, handle);
@@ -279,10 +291,10 @@ static int simulated_ioctl(struct tally_provider *provider, int handle, enum tal
 	return result;
 }
 
-/* ---- what is said ---------------------------------------------------------------------------------------- */
+/* ---- what is said -------------------------------------------------------- */
 
-static const char *simulated_reason(struct tally_provider *provider, const struct tally_attr *attr, int code,
-				    const char **hint)
+static const char *simulated_reason(struct tally_provider *provider, const struct tally_attr *attr,
+				    int code, const char **hint)
 {
 	const char *ignored, *reason = tally_simulated_refuses(attr, hint ? hint : &ignored);
 	if (reason)
@@ -303,8 +315,9 @@ static const char *simulated_reason(struct tally_provider *provider, const struc
 			*hint = "count its events singly, or give counters= the size of the largest group";
 		return "its group has more events than the PMU has counters, by counters=";
 	case -EOPNOTSUPP:
-		return attr->sample_type & ~SAMPLED ? "the simulated CPU has nothing of this for a sample" :
-						      "only a command that tally starts is simulated";
+		return attr->sample_type & ~SAMPLED
+			       ? "the simulated CPU has nothing of this for a sample"
+			       : "only a command that tally starts is simulated";
 	default:
 		return tally_errno_text(code);
 	}
@@ -337,36 +350,42 @@ static const char *simulated_uncounted(struct tally_provider *provider)
 }
 
 /* In which regions alone was counted; and names of functions of which none ran. */
-static void region_notes(const struct simulated *simulated, struct tally_arena *arena, const char **counted,
-			 const char **absent)
+static void region_notes(const struct simulated *simulated, struct tally_arena *arena,
+			 const char **counted, const char **absent)
 {
 	const struct tally_simulated_options *options = &simulated->options;
 	uint32_t regions = __atomic_load_n(&simulated->plan.shared->regions, __ATOMIC_SEQ_CST);
 	const char *ran = NULL, *not = NULL;
 	for (unsigned i = 0; i < options->function_count; i++) {
 		const char **list = regions >> i & 1 ? &ran : &not;
-		*list = tally_arena_printf(arena, "%s%s'%s'", *list ? *list : "", *list ? ", " : "", options->functions[i]);
+		*list = tally_arena_printf(arena, "%s%s'%s'", *list ? *list : "", *list ? ", " : "",
+					   options->functions[i]);
 	}
 	if (regions & VSIM_REGION_MARKED)
-		ran = tally_arena_printf(arena, "%s%s", ran ? ran : "", ran ? ", and where the program says so (tally/roi.h)" :
-									     "where the program says so (tally/roi.h)");
+		ran = tally_arena_printf(arena, "%s%s", ran ? ran : "",
+					 ran ? ", and where the program says so (tally/roi.h)"
+					     : "where the program says so (tally/roi.h)");
 	if (ran)
 		*counted = tally_arena_printf(arena, "counted in a region alone: %s", ran);
 	if (not)
-		*absent = tally_arena_printf(arena, "no function of the name %s ran: a name is the symbol's, as 'tally report' "
-					     "shows it; what was inlined has none", not);
+		*absent = tally_arena_printf(
+			arena,
+			"no function of the name %s ran: a name is the symbol's, as 'tally report' "
+			"shows it; what was inlined has none",
+			not );
 	else if (!regions)
 		*absent = "the program passed no tally_roi_begin() (tally/roi.h)";
 }
 
-static size_t simulated_notes(struct tally_provider *provider, int signal, struct tally_arena *arena, const char **notes,
-			      size_t maximum)
+static size_t simulated_notes(struct tally_provider *provider, int signal,
+			      struct tally_arena *arena, const char **notes, size_t maximum)
 {
 	struct simulated *simulated = simulated_of(provider);
 	const struct vsim_plan *shared = simulated->plan.shared;
 	uint32_t unsimulated = shared ? __atomic_load_n(&shared->unsimulated, __ATOMIC_SEQ_CST) : 0;
-	static const char did_not_start[] = "the simulated PMU did not start: where nothing above says why, the program's "
-					    "file is damaged, or memory (ulimit -v) is too little for both";
+	static const char did_not_start[] =
+		"the simulated PMU did not start: where nothing above says why, the program's "
+		"file is damaged, or memory (ulimit -v) is too little for both";
 	const char *counted = NULL, *absent = NULL;
 	if (simulated_plan_has_begun(simulated) && shared->region_only)
 		region_notes(simulated, arena, &counted, &absent);
@@ -374,13 +393,21 @@ static size_t simulated_notes(struct tally_provider *provider, int signal, struc
 		counted,
 		absent,
 		shared && !simulated_plan_has_begun(simulated) ? did_not_start : NULL,
-		signal == SIGILL ? "SIGILL: the simulated CPU has no AVX-512; code that is built for it alone, without "
-					  "asking the CPU, can't run on it" : NULL,
-		unsimulated ? tally_arena_printf(arena, "%u program%s ran unsimulated, and nothing of it was counted: "
-						 "set-user-ID and 32-bit programs can't be, nor those for AVX-512 alone, "
-						 "nor what is executed as a user who may not open tally's files "
-						 "(setpriv, runuser)", unsimulated, unsimulated == 1 ? "" : "s") : NULL,
-		simulated->damaged ? "the program wrote over a ring of records: some are lost" : NULL,
+		signal == SIGILL
+			? "SIGILL: the simulated CPU has no AVX-512; code that is built for it alone, without "
+			  "asking the CPU, can't run on it"
+			: NULL,
+		unsimulated
+			? tally_arena_printf(
+				  arena,
+				  "%u program%s ran unsimulated, and nothing of it was counted: "
+				  "set-user-ID and 32-bit programs can't be, nor those for AVX-512 alone, "
+				  "nor what is executed as a user who may not open tally's files "
+				  "(setpriv, runuser)",
+				  unsimulated, unsimulated == 1 ? "" : "s")
+			: NULL,
+		simulated->damaged ? "the program wrote over a ring of records: some are lost"
+				   : NULL,
 	};
 	size_t count = 0;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]) && count < maximum; i++)
@@ -389,13 +416,14 @@ static size_t simulated_notes(struct tally_provider *provider, int signal, struc
 	return count;
 }
 
-static int simulated_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue, struct tally_error *err)
+static int simulated_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue,
+			       struct tally_error *err)
 {
 	(void)provider;
 	return tally_simulated_catalogue(catalogue, err);
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------ */
+/* ---- life ---------------------------------------------------------------- */
 
 static void simulated_release(struct tally_provider *provider)
 {
@@ -431,8 +459,8 @@ static const struct tally_provider_ops simulated_ops = {
 	.pmu_type = VSIM_PMU_TYPE,
 };
 
-int tally_provider_simulated_new(const struct tally_simulated_options *options, struct tally_provider **out,
-				 struct tally_error *err)
+int tally_provider_simulated_new(const struct tally_simulated_options *options,
+				 struct tally_provider **out, struct tally_error *err)
 {
 	struct simulated *simulated = calloc(1, sizeof(*simulated));
 	if (!simulated)
@@ -451,8 +479,10 @@ int tally_provider_simulated_new(const struct tally_simulated_options *options, 
 		free(simulated);
 		return result;
 	}
-	simulated_geometry_line(&simulated->geometry, simulated->machine, sizeof(simulated->machine));
-	simulated_geometry_caches(&simulated->geometry, simulated->caches, sizeof(simulated->caches));
+	simulated_geometry_line(&simulated->geometry, simulated->machine,
+				sizeof(simulated->machine));
+	simulated_geometry_caches(&simulated->geometry, simulated->caches,
+				  sizeof(simulated->caches));
 	*out = &simulated->provider;
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* What the simulated PMU is asked for by, and what it refuses.
  *
- * Generic names stay generic where counts are put beside each other, for ratios and readings look for those; in
- * recordings all events are the PMU's own, for a reader must not take them for the hardware's. */
+ * Generic names stay generic where counts are put beside each other, for ratios and readings look
+ * for those; in recordings all events are the PMU's own, for a reader must not take them for the
+ * hardware's. */
 #include "provider/simulated.h"
 
 #include "event/event_parser.h"
@@ -23,7 +24,8 @@ static const char *refuses_generic(const struct tally_attr *attr, const char **h
 	if (!vsim_generic_config(attr->type, attr->config, &config))
 		return NULL;
 	bool is_cycles = attr->type == TALLY_TYPE_HARDWARE &&
-			 (attr->config == TALLY_HW_CPU_CYCLES || attr->config == TALLY_HW_REF_CPU_CYCLES ||
+			 (attr->config == TALLY_HW_CPU_CYCLES ||
+			  attr->config == TALLY_HW_REF_CPU_CYCLES ||
 			  attr->config == TALLY_HW_BUS_CYCLES);
 	*hint = is_cycles ? "est-cycles is an estimate from the counts, for ranking" :
 			    "'tally list --provider simulated' shows what it counts";
@@ -35,7 +37,9 @@ static const char *refuses_kind(const struct tally_attr *attr, const char **hint
 	switch (attr->type) {
 	case TALLY_TYPE_SOFTWARE:
 		*hint = "the kernel counts it at full speed: leave out --provider simulated";
-		return attr->config == TALLY_SW_DUMMY ? NULL : "the simulated PMU counts what the CPU does, not the kernel";
+		return attr->config == TALLY_SW_DUMMY
+			       ? NULL
+			       : "the simulated PMU counts what the CPU does, not the kernel";
 	case TALLY_TYPE_TRACEPOINT:
 		*hint = "the kernel has it at full speed: leave out --provider simulated";
 		return "the simulated PMU has no tracepoints";
@@ -88,7 +92,7 @@ const char *tally_simulated_describe(const struct tally_attr *attr, struct tally
 				  row ? row->text : "a sum of several");
 }
 
-/* ---- the catalogue --------------------------------------------------------------------------------------- */
+/* ---- the catalogue ------------------------------------------------------- */
 
 static size_t event_count(void)
 {
@@ -111,7 +115,8 @@ static int add_pmu(struct tally_catalogue *catalogue)
 	terms[1] = (struct tally_format_term){ "counters", 1, VSIM_COUNTERS_MASK };
 	for (size_t i = 0; i < count; i++) {
 		const struct vsim_event_name *row = &vsim_event_names[i];
-		const char *expression = tally_arena_printf(arena, "kinds=0x%llx", (unsigned long long)row->config);
+		const char *expression = tally_arena_printf(arena, "kinds=0x%llx",
+							    (unsigned long long)row->config);
 		if (!expression)
 			return -ENOMEM;
 		events[i] = (struct tally_pmu_alias){ row->name, expression, "", 1 };
@@ -131,14 +136,16 @@ int tally_simulated_catalogue(struct tally_catalogue *catalogue, struct tally_er
 		struct tally_named_event *named = &catalogue->named[i];
 		const struct tally_attr attr = { .type = named->type, .config = named->config };
 		named->unavailable = tally_simulated_refuses(&attr, NULL);
-		const char *description = named->unavailable ? NULL : tally_simulated_describe(&attr, &catalogue->arena);
+		const char *description = named->unavailable ? NULL
+							     : tally_simulated_describe(
+								       &attr, &catalogue->arena);
 		named->description = description ? description : named->description;
 	}
 	catalogue->tracepoints_unavailable = "the simulated PMU has no tracepoints";
 	return code ? tally_error_set(err, code, "no memory left for the names of events") : 0;
 }
 
-/* ---- one event, generic or the PMU's own ------------------------------------------------------------------ */
+/* ---- one event, generic or the PMU's own --------------------------------- */
 
 /* Generic events that come to this config; the first is the one that is meant. */
 static bool find_generic(uint64_t wanted, uint32_t *type, uint64_t *config)
@@ -150,8 +157,10 @@ static bool find_generic(uint64_t wanted, uint32_t *type, uint64_t *config)
 			*config = i;
 			return true;
 		}
-	for (uint64_t i = 0; i < TALLY_CACHE_MAX * TALLY_CACHE_OP_MAX * TALLY_CACHE_RESULT_MAX; i++) {
-		uint64_t generic = i % TALLY_CACHE_MAX | i / TALLY_CACHE_MAX % TALLY_CACHE_OP_MAX << 8 |
+	for (uint64_t i = 0; i < TALLY_CACHE_MAX * TALLY_CACHE_OP_MAX * TALLY_CACHE_RESULT_MAX;
+	     i++) {
+		uint64_t generic = i % TALLY_CACHE_MAX |
+				   i / TALLY_CACHE_MAX % TALLY_CACHE_OP_MAX << 8 |
 				   i / TALLY_CACHE_MAX / TALLY_CACHE_OP_MAX << 16;
 		if (!vsim_generic_config(TALLY_TYPE_HW_CACHE, generic, &mask) && mask == wanted) {
 			*type = TALLY_TYPE_HW_CACHE;
@@ -184,7 +193,8 @@ int tally_simulated_make_own(struct tally_event *event, struct tally_arena *aren
 	struct tally_attr *attr = &event->attr;
 	uint64_t config = attr->config;
 	attr->flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
-	if (is_generic(attr) ? vsim_generic_config(attr->type, attr->config, &config) : attr->type != VSIM_PMU_TYPE)
+	if (is_generic(attr) ? vsim_generic_config(attr->type, attr->config, &config)
+			     : attr->type != VSIM_PMU_TYPE)
 		return 0;
 	bool was_own = attr->type == VSIM_PMU_TYPE;
 	event->kind = TALLY_EVENT_PMU;
@@ -192,8 +202,8 @@ int tally_simulated_make_own(struct tally_event *event, struct tally_arena *aren
 	attr->config = config;
 	if (was_own && strchr(event->name, '/'))
 		return 0;
-	/* The name that was typed where the PMU knows it: L1-dcache-loads are "loads" otherwise.  One that a term gave is
-	 * the user's own. */
+	/* The name that was typed where the PMU knows it: L1-dcache-loads are "loads" otherwise.
+	 * One that a term gave is the user's own. */
 	const char *typed = tally_arena_copy(arena, event->name, strcspn(event->name, ":/"));
 	const struct vsim_event_name *row = typed ? vsim_event_by_name(typed) : NULL;
 	if (!typed)
@@ -201,6 +211,7 @@ int tally_simulated_make_own(struct tally_event *event, struct tally_arena *aren
 	if (!row && !tally_cache_config(typed, &config))
 		row = vsim_event_by_config(attr->config);
 	if (row)
-		event->name = tally_arena_printf(arena, "vsim/%s/%s", row->name, modifiers_of(event->name));
+		event->name = tally_arena_printf(arena, "vsim/%s/%s", row->name,
+						 modifiers_of(event->name));
 	return event->name ? 0 : -ENOMEM;
 }

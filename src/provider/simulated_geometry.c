@@ -1,4 +1,5 @@
-/* Which CPU is simulated: this machine's caches by sysfs, a preset, or a file that describes one. */
+/* Which CPU is simulated: this machine's caches by sysfs, a preset, or a file that describes
+ * one. */
 #include "provider/simulated_state.h"
 
 #include "base/buffer.h"
@@ -34,8 +35,11 @@ int simulated_geometry_here(const char *root, struct vsim_geometry *geometry)
 	for (size_t i = 0; !code && i < topology.cache_count && count < CACHES_MAX; i++) {
 		const struct tally_cpu_cache *cache = &topology.caches[i];
 		caches[count++] = (struct vsim_cache_described){
-			.level = cache->level, .type = cache->type[0], .size_bytes = size_bytes(cache->size),
-			.ways = cache->ways, .line_bytes = cache->line_size,
+			.level = cache->level,
+			.type = cache->type[0],
+			.size_bytes = size_bytes(cache->size),
+			.ways = cache->ways,
+			.line_bytes = cache->line_size,
 		};
 	}
 	int taken = vsim_geometry_of_caches(caches, count, NULL, geometry);
@@ -50,8 +54,11 @@ static int read_file(const char *path, struct vsim_geometry *geometry, struct ta
 	int result = tally_buffer_read_file(&text, AT_FDCWD, path, FILE_BYTES_MAX);
 	if (result < 0)
 		tally_error_set(err, result, "--sim-cpu %s: %s", path, tally_errno_text(result));
-	else if ((result = vsim_geometry_parse(tally_buffer_string(&text), text.length, geometry, &wrong)) < 0 && wrong.line)
-		tally_error_set(err, result, "--sim-cpu %s, line %u: %s", path, wrong.line, wrong.message);
+	else if ((result = vsim_geometry_parse(tally_buffer_string(&text), text.length, geometry,
+					       &wrong)) < 0 &&
+		 wrong.line)
+		tally_error_set(err, result, "--sim-cpu %s, line %u: %s", path, wrong.line,
+				wrong.message);
 	else if (result < 0)
 		tally_error_set(err, result, "--sim-cpu %s: %s", path, wrong.message);
 	tally_buffer_release(&text);
@@ -63,11 +70,13 @@ static void hint_at_presets(struct tally_error *err)
 	char names[300] = "";
 	size_t used = 0;
 	for (size_t i = 0; vsim_geometry_preset_name(i) && used < sizeof(names); i++)
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "", vsim_geometry_preset_name(i));
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+					 vsim_geometry_preset_name(i));
 	tally_error_hint(err, "there are %s, and files with a '/' or a '.' in their names", names);
 }
 
-int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *geometry, struct tally_error *err)
+int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *geometry,
+		       struct tally_error *err)
 {
 	if (!cpu || !strcmp(cpu, "host")) {
 		int result = simulated_geometry_here(root, geometry);
@@ -111,18 +120,20 @@ void simulated_geometry_caches(const struct vsim_geometry *geometry, char *out, 
 			size_t key = strlen(keys[i]), length = strcspn(line, "\n");
 			if (strncmp(line, keys[i], key) != 0 || used >= size)
 				continue;
-			used += (size_t)snprintf(out + used, size - used, "%s%.*s %.*s", shown++ ? ", " : ": ", (int)key - 3,
-						 keys[i], (int)(length - key), line + key);
+			used += (size_t)snprintf(out + used, size - used, "%s%.*s %.*s",
+						 shown++ ? ", " : ": ", (int)key - 3, keys[i],
+						 (int)(length - key), line + key);
 		}
 }
 
-/* What misses the last level that there is goes to memory, and no event of a missing one tells of it: 0 would. */
+/* What misses the last level that there is goes to memory, and no event of a missing one tells of
+ * it: 0 would. */
 const char *simulated_geometry_lacks(const struct vsim_geometry *geometry, uint64_t config)
 {
-	const uint64_t l2 = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES | 1ull << VSIM_L2_LOAD_MISSES |
-			    1ull << VSIM_L2_STORE_MISSES;
-	const uint64_t llc = 1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES | 1ull << VSIM_LLC_LOAD_MISSES |
-			     1ull << VSIM_LLC_STORE_MISSES;
+	const uint64_t l2 = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES |
+			    1ull << VSIM_L2_LOAD_MISSES | 1ull << VSIM_L2_STORE_MISSES;
+	const uint64_t llc = 1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES |
+			     1ull << VSIM_LLC_LOAD_MISSES | 1ull << VSIM_LLC_STORE_MISSES;
 	if (config & llc && !geometry->llc.ways)
 		return "the simulated CPU has no LLC";
 	return config & l2 && !geometry->l2.ways ? "the simulated CPU has no L2" : NULL;

@@ -1,8 +1,9 @@
 /* How a command is started under the simulated PMU, and which can't be.
  *
- * What is executed is a launcher beside the tool, with options that are the same for each run: Valgrind's own environment
- * variables and files of options are not looked at, since a count must not depend on them.  Valgrind would tell in its own
- * words what it can't run, or run it unsimulated: what can be known from the program's file is said here instead. */
+ * What is executed is a launcher beside the tool, with options that are the same for each run:
+ * Valgrind's own environment variables and files of options are not looked at, since a count must
+ * not depend on them.  Valgrind would tell in its own words what it can't run, or run it
+ * unsimulated: what can be known from the program's file is said here instead. */
 #include "provider/simulated_place.h"
 #include "provider/simulated_state.h"
 
@@ -20,15 +21,17 @@
 
 static const char LAUNCHER[] = "vsim-launcher";
 
-/* ---- the tool -------------------------------------------------------------------------------------------- */
+/* ---- the tool ------------------------------------------------------------ */
 
 static bool is_there(const char *folder)
 {
 	char path[PATH_MAX];
-	return snprintf(path, sizeof(path), "%s/%s", folder, LAUNCHER) < (int)sizeof(path) && !access(path, X_OK);
+	return snprintf(path, sizeof(path), "%s/%s", folder, LAUNCHER) < (int)sizeof(path) &&
+	       !access(path, X_OK);
 }
 
-/* In a build's tree, then where it was installed to, from the running tally and as the build had it. */
+/* In a build's tree, then where it was installed to, from the running tally and as the build had
+ * it. */
 static bool find(char *out, size_t size)
 {
 	char self[PATH_MAX] = "";
@@ -39,7 +42,8 @@ static bool find(char *out, size_t size)
 		*slash = '\0';
 		const char *const below[] = { "hosts/valgrind", tally_simulated_relative() };
 		for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++)
-			if (snprintf(out, size, "%s/%s", self, below[i]) < (int)size && is_there(out))
+			if (snprintf(out, size, "%s/%s", self, below[i]) < (int)size &&
+			    is_there(out))
 				return true;
 	}
 	return snprintf(out, size, "%s", tally_simulated_installed()) < (int)size && is_there(out);
@@ -54,7 +58,8 @@ int tally_simulated_find(char *out, size_t size, struct tally_error *err)
 		tally_error_set(err, -ENOENT, "there is no simulated PMU here: %s", absent);
 		tally_error_hint(err, "install it, and build tally again");
 	} else {
-		tally_error_set(err, -ENOENT, "the simulated PMU's files are neither beside tally nor in %s",
+		tally_error_set(err, -ENOENT,
+				"the simulated PMU's files are neither beside tally nor in %s",
 				tally_simulated_installed());
 		tally_error_hint(err, "'meson install' puts them there");
 	}
@@ -67,29 +72,37 @@ const char *tally_simulated_lack(void)
 	const char *absent = tally_simulated_absent();
 	if (absent)
 		return absent;
-	return find(folder, sizeof(folder)) ? "" : "its files are neither beside tally nor where they were installed";
+	return find(folder, sizeof(folder))
+		       ? ""
+		       : "its files are neither beside tally nor where they were installed";
 }
 
-/* ---- the program ----------------------------------------------------------------------------------------- */
+/* ---- the program --------------------------------------------------------- */
 
 static int refuse_rights(const char *path, struct tally_error *err)
 {
-	tally_error_set(err, -EACCES, "'%s' is set-user-ID or set-group-ID: such programs can't be simulated", path);
+	tally_error_set(err, -EACCES,
+			"'%s' is set-user-ID or set-group-ID: such programs can't be simulated",
+			path);
 	tally_error_hint(err, "a copy without these bits can, with your own rights (cp gives one)");
 	return -EACCES;
 }
 
 static int refuse_avx512(const char *path, struct tally_error *err)
 {
-	tally_error_set(err, -ENOEXEC, "'%s' says that it needs a CPU with AVX-512 (x86-64-v4), which the simulated one "
-			"has not", path);
+	tally_error_set(
+		err, -ENOEXEC,
+		"'%s' says that it needs a CPU with AVX-512 (x86-64-v4), which the simulated one "
+		"has not",
+		path);
 	tally_error_hint(err, "build it for x86-64-v3 at most, and link it without -z x86-64-v4");
 	return -ENOEXEC;
 }
 
 static int refuse_machine(const char *path, const char *because, struct tally_error *err)
 {
-	tally_error_set(err, -ENOEXEC, "'%s' is not for x86-64, which is all that is simulated%s", path, because);
+	tally_error_set(err, -ENOEXEC, "'%s' is not for x86-64, which is all that is simulated%s",
+			path, because);
 	tally_error_hint(err, "build it for x86-64");
 	return -ENOEXEC;
 }
@@ -116,7 +129,8 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 	struct stat st;
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES)
-		return tally_error_set(err, -EACCES, "'%s' may not be read, as it must be to be simulated", path);
+		return tally_error_set(err, -EACCES,
+				       "'%s' may not be read, as it must be to be simulated", path);
 	if (fd < 0)
 		return 0; /* Valgrind will say the same as the kernel */
 	ssize_t got = fstat(fd, &st) < 0 ? -1 : read(fd, bytes, sizeof(bytes) - 1);
@@ -139,11 +153,13 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 		return 0;
 	interpreter(bytes, got < LINE ? (size_t)got : LINE - 1, next);
 	if (next[0] == '/' && access(next, F_OK) < 0)
-		return tally_error_set(err, -ENOENT, "'%s' is there, but the interpreter that it names is not", path);
+		return tally_error_set(err, -ENOENT,
+				       "'%s' is there, but the interpreter that it names is not",
+				       path);
 	return check_program(next, depth + 1, err);
 }
 
-/* ---- what the tool needs to start ------------------------------------------------------------------------- */
+/* ---- what the tool needs to start ---------------------------------------- */
 
 /* Valgrind would say it in its own words, when the command is as good as started. */
 static int check_surroundings(struct tally_error *err)
@@ -154,20 +170,24 @@ static int check_surroundings(struct tally_error *err)
 	if (!folder || !*folder)
 		folder = "/tmp";
 	if (access(folder, W_OK | X_OK) < 0) {
-		tally_error_set(err, -EACCES, "the simulated PMU needs a folder for files of its own, and %s is not usable: %s",
-				folder, tally_errno_text(-errno));
+		tally_error_set(
+			err, -EACCES,
+			"the simulated PMU needs a folder for files of its own, and %s is not usable: %s",
+			folder, tally_errno_text(-errno));
 		tally_error_hint(err, "TMPDIR says which folder that is");
 		return -EACCES;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max >= DESCRIPTORS)
 		return 0;
-	tally_error_set(err, -EACCES, "the simulated PMU needs file descriptors of its own: %llu are too few, %d enough",
-			(unsigned long long)limit.rlim_max, DESCRIPTORS);
+	tally_error_set(
+		err, -EACCES,
+		"the simulated PMU needs file descriptors of its own: %llu are too few, %d enough",
+		(unsigned long long)limit.rlim_max, DESCRIPTORS);
 	tally_error_hint(err, "raise ulimit -n");
 	return -EACCES;
 }
 
-/* ---- the command line -------------------------------------------------------------------------------------- */
+/* ---- the command line ---------------------------------------------------- */
 
 static const char *const fixed[] = {
 	"--command-line-only=yes", /* neither VALGRIND_OPTS nor a .valgrindrc */
@@ -183,8 +203,8 @@ static const char *const fixed[] = {
 	"--",
 };
 
-int simulated_command(struct tally_provider *provider, const char *path, char **command, char ***out,
-		      struct tally_error *err)
+int simulated_command(struct tally_provider *provider, const char *path, char **command,
+		      char ***out, struct tally_error *err)
 {
 	enum { FIXED = sizeof(fixed) / sizeof(fixed[0]) };
 	struct simulated *simulated = simulated_of(provider);
@@ -202,7 +222,8 @@ int simulated_command(struct tally_provider *provider, const char *path, char **
 	free(simulated->words);
 	simulated->words = NULL;
 	simulated->argv = calloc(2 + FIXED + count + 1, sizeof(*simulated->argv));
-	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder, LAUNCHER, 0, simulated->plan.path);
+	int length = asprintf(&simulated->words, "%s/%s%c--plan=%s", simulated->folder, LAUNCHER, 0,
+			      simulated->plan.path);
 	if (length < 0)
 		simulated->words = NULL;
 	if (!simulated->argv || !simulated->words)

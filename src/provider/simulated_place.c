@@ -1,4 +1,5 @@
-/* Where the build put launcher and tool: a file of its own, for it alone is compiled with the paths. */
+/* Where the build put launcher and tool: a file of its own, for it alone is compiled with the
+ * paths. */
 #include "provider/simulated_place.h"
 
 #ifndef VSIM_ABSENT

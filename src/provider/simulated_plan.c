@@ -1,12 +1,14 @@
-/* The plan's file: made anew for each start of a command, so that what an earlier run left behind can add nothing to a
- * later one's counts.
+/* The plan's file: made anew for each start of a command, so that what an earlier run left behind
+ * can add nothing to a later one's counts.
  *
- * It has a name, since programs that are executed later open it by that, and descriptors don't survive programs that
- * close what they don't know.  All names are of one length: a program's stack must not begin elsewhere because tally's
- * number has a digit more.  tmpfs gives its pages as they are touched, so the 512 rings cost nothing until processes take
- * them; but it has a limit, beyond which touching is SIGBUS, so a small one (containers' /dev/shm) is passed by.
+ * It has a name, since programs that are executed later open it by that, and descriptors don't
+ * survive programs that close what they don't know.  All names are of one length: a program's stack
+ * must not begin elsewhere because tally's number has a digit more.  tmpfs gives its pages as they
+ * are touched, so the 512 rings cost nothing until processes take them; but it has a limit, beyond
+ * which touching is SIGBUS, so a small one (containers' /dev/shm) is passed by.
  *
- * A tally that was killed leaves its file behind, in memory.  Each holds a lock on its own, which the next one finds free. */
+ * A tally that was killed leaves its file behind, in memory.  Each holds a lock on its own, which
+ * the next one finds free. */
 #include "provider/simulated_state.h"
 
 #include <dirent.h>
@@ -38,7 +40,8 @@ static uint64_t plan_bytes(void)
 static bool has_room(const char *folder)
 {
 	struct statvfs there;
-	return !statvfs(folder, &there) && (uint64_t)there.f_bavail * there.f_frsize >= ROOM_BYTES && !access(folder, W_OK);
+	return !statvfs(folder, &there) &&
+	       (uint64_t)there.f_bavail * there.f_frsize >= ROOM_BYTES && !access(folder, W_OK);
 }
 
 static const char *choose_folder(const struct simulated *simulated)
@@ -59,8 +62,10 @@ static int make_file(struct simulated_plan *plan, const char *folder, struct tal
 		free(plan->path);
 		plan->path = NULL;
 		if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-			return tally_error_set(err, -errno, "random numbers: %s", tally_errno_text(-errno));
-		if (asprintf(&plan->path, "%s/%s%016llx", folder, NAME, (unsigned long long)random) < 0) {
+			return tally_error_set(err, -errno, "random numbers: %s",
+					       tally_errno_text(-errno));
+		if (asprintf(&plan->path, "%s/%s%016llx", folder, NAME,
+			     (unsigned long long)random) < 0) {
 			plan->path = NULL;
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		}
@@ -78,8 +83,9 @@ static bool is_left_behind(int folder, const char *name)
 {
 	struct stat st;
 	int fd = openat(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	bool is_left = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-		       st.st_mtim.tv_sec + SWEEP_AGE_S < time(NULL) && !flock(fd, LOCK_EX | LOCK_NB);
+	bool is_left = fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+		       st.st_uid == geteuid() && st.st_mtim.tv_sec + SWEEP_AGE_S < time(NULL) &&
+		       !flock(fd, LOCK_EX | LOCK_NB);
 	if (fd >= 0)
 		close(fd);
 	return is_left;
@@ -90,7 +96,8 @@ static void sweep(const char *path)
 	DIR *folder = opendir(path);
 	struct dirent *entry;
 	while (folder && (entry = readdir(folder)))
-		if (!strncmp(entry->d_name, NAME, sizeof(NAME) - 1) && is_left_behind(dirfd(folder), entry->d_name))
+		if (!strncmp(entry->d_name, NAME, sizeof(NAME) - 1) &&
+		    is_left_behind(dirfd(folder), entry->d_name))
 			unlinkat(dirfd(folder), entry->d_name, 0);
 	if (folder)
 		closedir(folder);
@@ -98,12 +105,15 @@ static void sweep(const char *path)
 
 static void choose_region(struct vsim_plan *shared, const struct tally_simulated_options *options)
 {
-	_Static_assert(TALLY_SIMULATED_FUNCTIONS <= (int)VSIM_FUNCTIONS, "as many as are checked for");
-	_Static_assert(TALLY_SIMULATED_FUNCTION_NAME < (int)VSIM_FUNCTION_NAME, "as long as is checked for");
+	_Static_assert(TALLY_SIMULATED_FUNCTIONS <= (int)VSIM_FUNCTIONS,
+		       "as many as are checked for");
+	_Static_assert(TALLY_SIMULATED_FUNCTION_NAME < (int)VSIM_FUNCTION_NAME,
+		       "as long as is checked for");
 	shared->region_only = options->region || options->function_count;
 	shared->function_count = options->function_count;
 	for (unsigned i = 0; i < options->function_count; i++)
-		snprintf(shared->functions[i], sizeof(shared->functions[i]), "%s", options->functions[i]);
+		snprintf(shared->functions[i], sizeof(shared->functions[i]), "%s",
+			 options->functions[i]);
 }
 
 int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
@@ -117,7 +127,9 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 		return result;
 	/* The whole of it, so that a full file system is found here and not by a signal. */
 	int code = posix_fallocate(plan->fd, 0, (off_t)plan_bytes());
-	void *map = code ? MAP_FAILED : mmap(NULL, plan_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, plan->fd, 0);
+	void *map = code ? MAP_FAILED
+			 : mmap(NULL, plan_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, plan->fd,
+				0);
 	if (map == MAP_FAILED) {
 		code = code ? code : errno;
 		tally_error_set(err, -code, "%s: %s", plan->path, tally_errno_text(-code));
@@ -126,8 +138,12 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 	}
 	plan->shared = map;
 	*plan->shared = (struct vsim_plan){
-		.magic = VSIM_PLAN_MAGIC, .version = VSIM_PLAN_VERSION, .size = plan_bytes(), .rings_offset = plan_bytes(),
-		.tally_pid = getpid(), .geometry = simulated->geometry,
+		.magic = VSIM_PLAN_MAGIC,
+		.version = VSIM_PLAN_VERSION,
+		.size = plan_bytes(),
+		.rings_offset = plan_bytes(),
+		.tally_pid = getpid(),
+		.geometry = simulated->geometry,
 	};
 	choose_region(plan->shared, &simulated->options);
 	return 0;
@@ -144,13 +160,15 @@ struct vsim_event *simulated_planned(const struct simulated *simulated, int hand
 	return simulated->plan.shared ? &simulated->plan.shared->events[handle] : NULL;
 }
 
-/* Handles that were closed before the start keep their places, and with them the others their ids: as what counts
- * nothing. */
+/* Handles that were closed before the start keep their places, and with them the others their ids:
+ * as what counts nothing. */
 static struct vsim_event planned_event(const struct simulated *simulated, int handle)
 {
 	const struct simulated_event *event = &simulated->events[handle];
 	struct vsim_event planned = { .id = simulated_id(handle), .leader = -1 };
-	planned.attr = (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .config = TALLY_SW_DUMMY, .size = sizeof(planned.attr),
+	planned.attr = (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
+					    .config = TALLY_SW_DUMMY,
+					    .size = sizeof(planned.attr),
 					    .flags = TALLY_ATTR_DISABLED };
 	if (!event->is_open)
 		return planned;
@@ -188,7 +206,8 @@ int simulated_plan_add_rings(struct simulated *simulated)
 		return -EINVAL;
 	if (ftruncate(plan->fd, (off_t)(plan_bytes() + bytes)) < 0)
 		return -errno;
-	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, plan->fd, (off_t)plan_bytes());
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, plan->fd,
+			 (off_t)plan_bytes());
 	if (map == MAP_FAILED)
 		return -errno;
 	plan->rings = map;
@@ -205,7 +224,8 @@ void simulated_plan_close(struct simulated *simulated)
 	__atomic_store_n(&shared->closed, 1, __ATOMIC_SEQ_CST);
 	for (int i = 0; i < VSIM_RINGS; i++)
 		if (__atomic_exchange_n(&shared->rings[i].room_wanted, 0, __ATOMIC_SEQ_CST))
-			syscall(SYS_futex, &shared->rings[i].room_wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+			syscall(SYS_futex, &shared->rings[i].room_wanted, FUTEX_WAKE, INT_MAX, NULL,
+				NULL, 0);
 }
 
 void simulated_plan_discard(struct simulated *simulated)

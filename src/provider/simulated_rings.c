@@ -1,11 +1,14 @@
-/* Rings: each simulated process writes one of its own, tally reads them all into the rings that were mapped.
+/* Rings: each simulated process writes one of its own, tally reads them all into the rings that
+ * were mapped.
  *
- * A process's ring holds the records of all events; whose a record is says the id in it, and that event's output says
- * which of our rings it goes to.  Ours are ordinary memory, written here and read by who mapped them, in one thread.
+ * A process's ring holds the records of all events; whose a record is says the id in it, and that
+ * event's output says which of our rings it goes to.  Ours are ordinary memory, written here and
+ * read by who mapped them, in one thread.
  *
- * What processes write is theirs: a stray store of the program may hit its ring, and Valgrind doesn't keep a program from
- * its own memory.  So a record is copied first and looked at afterwards, and a ring that makes no sense is emptied.
- * Where our ring is full the process's stays as it is, and its writer waits: nothing is lost. */
+ * What processes write is theirs: a stray store of the program may hit its ring, and Valgrind
+ * doesn't keep a program from its own memory.  So a record is copied first and looked at
+ * afterwards, and a ring that makes no sense is emptied.  Where our ring is full the process's
+ * stays as it is, and its writer waits: nothing is lost. */
 #include "provider/simulated_state.h"
 
 #include "abi/record.h"
@@ -22,9 +25,10 @@
 
 enum { SLICE_MS = 10 };
 
-/* ---- ours ------------------------------------------------------------------------------------------------ */
+/* ---- ours ---------------------------------------------------------------- */
 
-struct tally_user_page *simulated_map(struct tally_provider *provider, int handle, size_t data_pages, int overwrite)
+struct tally_user_page *simulated_map(struct tally_provider *provider, int handle,
+				      size_t data_pages, int overwrite)
 {
 	struct simulated *simulated = simulated_of(provider);
 	struct simulated_event *event = simulated_event_of(simulated, handle);
@@ -38,7 +42,8 @@ struct tally_user_page *simulated_map(struct tally_provider *provider, int handl
 		errno = -code;
 		return NULL;
 	}
-	void *map = mmap(NULL, (1 + data_pages) * VSIM_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = mmap(NULL, (1 + data_pages) * VSIM_PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (map == MAP_FAILED)
 		return NULL;
 	event->page = map;
@@ -49,7 +54,8 @@ struct tally_user_page *simulated_map(struct tally_provider *provider, int handl
 	return map;
 }
 
-void simulated_unmap(struct tally_provider *provider, struct tally_user_page *page, size_t data_pages)
+void simulated_unmap(struct tally_provider *provider, struct tally_user_page *page,
+		     size_t data_pages)
 {
 	struct simulated *simulated = simulated_of(provider);
 	bool any = false;
@@ -67,7 +73,8 @@ void simulated_unmap(struct tally_provider *provider, struct tally_user_page *pa
 static uint64_t room_in(const struct simulated_event *event)
 {
 	const struct tally_user_page *page = event->page;
-	return event->data_pages * VSIM_PAGE - (page->data_head - __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE));
+	return event->data_pages * VSIM_PAGE -
+	       (page->data_head - __atomic_load_n(&page->data_tail, __ATOMIC_ACQUIRE));
 }
 
 static void put(struct simulated_event *event, const uint8_t *bytes, size_t size)
@@ -80,12 +87,13 @@ static void put(struct simulated_event *event, const uint8_t *bytes, size_t size
 	__atomic_store_n(&event->page->data_head, event->page->data_head + size, __ATOMIC_RELEASE);
 }
 
-/* ---- theirs ---------------------------------------------------------------------------------------------- */
+/* ---- theirs -------------------------------------------------------------- */
 
 static struct tally_user_page *page_of(const struct simulated *simulated, unsigned ring)
 {
 	const struct vsim_plan *shared = simulated->plan.shared;
-	return (void *)(simulated->plan.rings + (vsim_ring_offset(shared, ring) - shared->rings_offset));
+	return (void *)(simulated->plan.rings +
+			(vsim_ring_offset(shared, ring) - shared->rings_offset));
 }
 
 static size_t ring_bytes(const struct simulated *simulated)
@@ -93,7 +101,8 @@ static size_t ring_bytes(const struct simulated *simulated)
 	return (size_t)simulated->plan.shared->ring_pages * VSIM_PAGE;
 }
 
-static void get(const struct simulated *simulated, unsigned ring, uint64_t at, uint8_t *out, size_t size)
+static void get(const struct simulated *simulated, unsigned ring, uint64_t at, uint8_t *out,
+		size_t size)
 {
 	const uint8_t *data = (const uint8_t *)page_of(simulated, ring) + VSIM_PAGE;
 	size_t whole = ring_bytes(simulated), offset = at & (whole - 1);
@@ -103,10 +112,12 @@ static void get(const struct simulated *simulated, unsigned ring, uint64_t at, u
 }
 
 /* The event whose ring a record goes to, NULL when nobody wants it. */
-static struct simulated_event *destination(struct simulated *simulated, const void *bytes, size_t size)
+static struct simulated_event *destination(struct simulated *simulated, const void *bytes,
+					   size_t size)
 {
 	/* As open() asks it of all that sample. */
-	static const struct tally_attr with_ids = { .sample_type = TALLY_SAMPLE_IDENTIFIER, .flags = TALLY_ATTR_SAMPLE_ID_ALL };
+	static const struct tally_attr with_ids = { .sample_type = TALLY_SAMPLE_IDENTIFIER,
+						    .flags = TALLY_ATTR_SAMPLE_ID_ALL };
 	uint64_t id;
 	if (!tally_record_id(&with_ids, bytes, size, &id) || id > VSIM_EVENTS)
 		return NULL;
@@ -115,7 +126,8 @@ static struct simulated_event *destination(struct simulated *simulated, const vo
 	return to && to->page ? to : NULL;
 }
 
-/* The next record up to `head`, into simulated->record: its size; 0 when there is none, -EBADMSG when it can't be one. */
+/* The next record up to `head`, into simulated->record: its size; 0 when there is none, -EBADMSG
+ * when it can't be one. */
 static long copy_record(struct simulated *simulated, unsigned ring, uint64_t head)
 {
 	struct tally_record_header header;
@@ -135,7 +147,8 @@ static long copy_record(struct simulated *simulated, unsigned ring, uint64_t hea
 static void give_back(struct simulated *simulated, unsigned ring)
 {
 	uint32_t *wanted = &simulated->plan.shared->rings[ring].room_wanted;
-	__atomic_store_n(&page_of(simulated, ring)->data_tail, simulated->plan.tails[ring], __ATOMIC_RELEASE);
+	__atomic_store_n(&page_of(simulated, ring)->data_tail, simulated->plan.tails[ring],
+			 __ATOMIC_RELEASE);
 	if (__atomic_exchange_n(wanted, 0, __ATOMIC_SEQ_CST))
 		syscall(SYS_futex, wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -147,7 +160,8 @@ static bool move_ring(struct simulated *simulated, unsigned ring, uint64_t head,
 	bool has_room = true;
 	long size;
 	while ((size = copy_record(simulated, ring, head)) > 0) {
-		struct simulated_event *to = destination(simulated, simulated->record, (size_t)size);
+		struct simulated_event *to = destination(simulated, simulated->record,
+							 (size_t)size);
 		has_room = !to || room_in(to) >= (uint64_t)size;
 		if (!has_room)
 			break;
@@ -171,11 +185,12 @@ static void free_ring(struct simulated *simulated, unsigned ring)
 	simulated->plan.tails[ring] = 0;
 	__atomic_store_n(&page->data_tail, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&page->data_head, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&simulated->plan.shared->rings[ring].state, VSIM_RING_FREE, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&simulated->plan.shared->rings[ring].state, VSIM_RING_FREE,
+			 __ATOMIC_SEQ_CST);
 }
 
-/* The heads are noted before any record is moved: a record's cause was written before it, so what is older than this
- * moment is there with its causes, and younger ones come with the next round. */
+/* The heads are noted before any record is moved: a record's cause was written before it, so what
+ * is older than this moment is there with its causes, and younger ones come with the next round. */
 ssize_t simulated_gather(struct tally_provider *provider)
 {
 	struct simulated *simulated = simulated_of(provider);
@@ -189,7 +204,10 @@ ssize_t simulated_gather(struct tally_provider *provider)
 	simulated->plan.has_leftovers = false;
 	for (unsigned i = 0; i < VSIM_RINGS; i++) {
 		states[i] = __atomic_load_n(&shared->rings[i].state, __ATOMIC_ACQUIRE);
-		heads[i] = states[i] == VSIM_RING_FREE ? 0 : __atomic_load_n(&page_of(simulated, i)->data_head, __ATOMIC_ACQUIRE);
+		heads[i] = states[i] == VSIM_RING_FREE
+				   ? 0
+				   : __atomic_load_n(&page_of(simulated, i)->data_head,
+						     __ATOMIC_ACQUIRE);
 	}
 	for (unsigned i = 0; i < VSIM_RINGS; i++) {
 		if (states[i] != VSIM_RING_TAKEN && states[i] != VSIM_RING_FINISHED)
@@ -202,7 +220,7 @@ ssize_t simulated_gather(struct tally_provider *provider)
 	return moved;
 }
 
-/* ---- waiting --------------------------------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------- */
 
 static bool has_news(const struct simulated *simulated)
 {
@@ -218,9 +236,11 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A futex and a descriptor can't be waited for at once: the descriptor is, and news are looked for between slices.  A
- * ring has room for as much again when its writer tells of it, so a slice costs nobody time. */
-int simulated_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count, int extra_fd, int timeout_ms)
+/* A futex and a descriptor can't be waited for at once: the descriptor is, and news are looked for
+ * between slices.  A ring has room for as much again when its writer tells of it, so a slice costs
+ * nobody time. */
+int simulated_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count,
+		   int extra_fd, int timeout_ms)
 {
 	struct simulated *simulated = simulated_of(provider);
 	struct pollfd extra = { .fd = extra_fd, .events = POLLIN };
@@ -236,7 +256,8 @@ int simulated_wait(struct tally_provider *provider, struct tally_wait_item *item
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct simulated_event *event = simulated_event_of(simulated, items[i].handle);
-		bool has_data = event && event->page && room_in(event) < event->data_pages * VSIM_PAGE;
+		bool has_data = event && event->page &&
+				room_in(event) < event->data_pages * VSIM_PAGE;
 		items[i].revents = event && (has_data || has_news(simulated)) ? POLLIN : 0;
 		ready += items[i].revents != 0;
 	}

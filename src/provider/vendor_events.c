@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* All that is called.  The library has one state for the process: it is initialised once, and stays. */
+/* All that is called.  The library has one state for the process: it is initialised once, and
+ * stays. */
 struct library {
 	pfm_err_t (*initialize)(void);
 	const char *(*strerror)(int);
@@ -24,16 +25,21 @@ struct library {
 
 static int load(struct library *library, struct tally_error *err)
 {
-	void *handle = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL); /* stays: its tables are pointed to */
+	/* stays: its tables are pointed to */
+	void *handle = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
 	bool found = handle && tally_loaded_find(handle, "pfm_initialize", &library->initialize) &&
 		     tally_loaded_find(handle, "pfm_strerror", &library->strerror) &&
-		     tally_loaded_find(handle, "pfm_get_os_event_encoding", &library->get_os_event_encoding) &&
+		     tally_loaded_find(handle, "pfm_get_os_event_encoding",
+				       &library->get_os_event_encoding) &&
 		     tally_loaded_find(handle, "pfm_get_pmu_info", &library->get_pmu_info) &&
 		     tally_loaded_find(handle, "pfm_get_event_next", &library->get_event_next) &&
 		     tally_loaded_find(handle, "pfm_get_event_info", &library->get_event_info) &&
-		     tally_loaded_find(handle, "pfm_get_event_attr_info", &library->get_event_attr_info);
+		     tally_loaded_find(handle, "pfm_get_event_attr_info",
+				       &library->get_event_attr_info);
 	if (!found) {
-		tally_error_set(err, -ELIBACC, "vendors' names of events need libpfm.so.4, which is not installed");
+		tally_error_set(
+			err, -ELIBACC,
+			"vendors' names of events need libpfm.so.4, which is not installed");
 		tally_error_hint(err, "on Debian: apt-get install libpfm4");
 		return -ELIBACC;
 	}
@@ -63,12 +69,15 @@ int tally_vendor_event(const char *text, struct tally_attr *attr, struct tally_e
 	int result = load(&library, err);
 	if (result < 0)
 		return result;
-	pfm_err_t code = library.get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument);
+	pfm_err_t code = library.get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3,
+						       PFM_OS_PERF_EVENT_EXT, &argument);
 	if (code == PFM_ERR_NOTFOUND || code == PFM_ERR_NOINIT)
-		return tally_error_set(err, -ENOENT, "libpfm knows no event '%s' of this CPU", text);
+		return tally_error_set(err, -ENOENT, "libpfm knows no event '%s' of this CPU",
+				       text);
 	if (code != PFM_SUCCESS) {
 		tally_error_set(err, -EINVAL, "libpfm on '%s': %s", text, library.strerror(code));
-		tally_error_hint(err, "'tally list pfm %.*s' shows what may stand behind it", (int)strcspn(text, ":."), text);
+		tally_error_hint(err, "'tally list pfm %.*s' shows what may stand behind it",
+				 (int)strcspn(text, ":."), text);
 		return -EINVAL;
 	}
 	take_attr(&encoded, attr);
@@ -82,7 +91,8 @@ struct listing {
 	size_t count, capacity;
 };
 
-static int add(struct listing *listing, const char *pmu, const char *event, const char *mask, const char *description)
+static int add(struct listing *listing, const char *pmu, const char *event, const char *mask,
+	       const char *description)
 {
 	struct tally_vendor_name name = {
 		.pmu = pmu,
@@ -103,7 +113,8 @@ static int add_event(struct listing *listing, const pfm_pmu_info_t *pmu, int ind
 		return 0;
 	for (int i = 0; i < event.nattrs && result >= 0; i++) {
 		pfm_event_attr_info_t mask = { .size = sizeof(mask) };
-		if (listing->calls->get_event_attr_info(index, i, PFM_OS_PERF_EVENT_EXT, &mask) == PFM_SUCCESS &&
+		if (listing->calls->get_event_attr_info(index, i, PFM_OS_PERF_EVENT_EXT, &mask) ==
+			    PFM_SUCCESS &&
 		    mask.type == PFM_ATTR_UMASK)
 			result = add(listing, pmu->name, event.name, mask.name, mask.desc);
 	}
@@ -124,9 +135,11 @@ int tally_vendor_events(struct tally_arena *arena, struct tally_vendor_name **ou
 		pfm_pmu_info_t pmu = { .size = sizeof(pmu) };
 		if (library.get_pmu_info((pfm_pmu_t)i, &pmu) != PFM_SUCCESS || !pmu.is_present)
 			continue;
-		if (pmu.type == PFM_PMU_TYPE_OS_GENERIC) /* "perf": the kernel's own names, listed elsewhere */
+		if (pmu.type ==
+		    PFM_PMU_TYPE_OS_GENERIC) /* "perf": the kernel's own names, listed elsewhere */
 			continue;
-		for (int event = pmu.first_event; event != -1 && result >= 0; event = library.get_event_next(event))
+		for (int event = pmu.first_event; event != -1 && result >= 0;
+		     event = library.get_event_next(event))
 			result = add_event(&listing, &pmu, event);
 	}
 	if (result >= 0 && listing.count) {

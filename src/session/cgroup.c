@@ -38,13 +38,15 @@ static void unescape(char *text)
 	*out = 0;
 }
 
-/* The hierarchy of perf events: version 1's, if it is mounted, has taken the controller from version 2's. */
+/* The hierarchy of perf events: version 1's, if it is mounted, has taken the controller from
+ * version 2's. */
 static bool find_mount(const char *mounts, char path[PATH_MAX])
 {
 	char line[2 * PATH_MAX], where[PATH_MAX], type[32], options[1024];
 	bool found = false;
 	for (; *mounts; mounts += strcspn(mounts, "\n"), mounts += *mounts == '\n') {
-		size_t length = strcspn(mounts, "\n"), kept = length < sizeof(line) ? length : sizeof(line) - 1;
+		size_t length = strcspn(mounts, "\n"),
+		       kept = length < sizeof(line) ? length : sizeof(line) - 1;
 		memcpy(line, mounts, kept);
 		line[kept] = '\0';
 		if (sscanf(line, "%*s %4095s %31s %1023s", where, type, options) != 3)
@@ -70,15 +72,19 @@ int tally_cgroup_open_among(const char *mounts, const char *name, struct tally_e
 		return -ENOENT;
 	}
 	if (snprintf(path, sizeof(path), "%s/%s", mount, name) >= PATH_MAX)
-		return tally_error_set(err, -ENAMETOOLONG, "cgroup '%.64s…': the name is too long", name);
+		return tally_error_set(err, -ENAMETOOLONG, "cgroup '%.64s…': the name is too long",
+				       name);
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;
 	int code = -errno;
 	if (code == -ENOENT) {
 		tally_error_set(err, code, "there is no cgroup '%s' below %s", name, mount);
-		tally_error_hint(err, "'systemd-cgls' or 'find %s -type d' shows them; /proc/PID/cgroup says where a "
-				      "process is", mount);
+		tally_error_hint(
+			err,
+			"'systemd-cgls' or 'find %s -type d' shows them; /proc/PID/cgroup says where a "
+			"process is",
+			mount);
 		return code;
 	}
 	return tally_error_set(err, code, "cgroup %s: %s", path, tally_errno_text(code));
@@ -88,13 +94,14 @@ int tally_cgroup_open(const char *name, struct tally_error *err)
 {
 	struct tally_buffer mounts = { 0 };
 	int result = tally_buffer_read_file(&mounts, AT_FDCWD, "/proc/self/mounts", 16 << 20);
-	result = result < 0 ? tally_error_set(err, result, "/proc/self/mounts: %s", tally_errno_text(result))
+	result = result < 0 ? tally_error_set(err, result, "/proc/self/mounts: %s",
+					      tally_errno_text(result))
 			    : tally_cgroup_open_among(tally_buffer_string(&mounts), name, err);
 	tally_buffer_release(&mounts);
 	return result;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
 struct listing {
 	int (*visit)(void *context, uint64_t id, const char *path);
@@ -105,24 +112,30 @@ struct listing {
 /* The kernel's number of a cgroup is its directory's file handle. */
 static uint64_t number_of(int folder)
 {
-	_Alignas(struct file_handle) uint8_t room[sizeof(struct file_handle) + sizeof(uint64_t)] = { 0 };
+	_Alignas(struct file_handle)
+		uint8_t room[sizeof(struct file_handle) + sizeof(uint64_t)] = { 0 };
 	struct file_handle *handle = (struct file_handle *)room;
 	uint64_t id = 0;
 	int mount;
 	handle->handle_bytes = sizeof(id);
-	if (!name_to_handle_at(folder, "", handle, &mount, AT_EMPTY_PATH) && handle->handle_bytes == sizeof(id))
+	if (!name_to_handle_at(folder, "", handle, &mount, AT_EMPTY_PATH) &&
+	    handle->handle_bytes == sizeof(id))
 		memcpy(&id, handle->f_handle, sizeof(id));
 	return id;
 }
 
 static int list(struct listing *listing, int fd, size_t length);
 
-static int list_child(struct listing *listing, DIR *folder, const struct dirent *entry, size_t length)
+static int list_child(struct listing *listing, DIR *folder, const struct dirent *entry,
+		      size_t length)
 {
-	int added = snprintf(listing->path + length, sizeof(listing->path) - length, "/%s", entry->d_name);
-	if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || added < 0 || (size_t)added >= sizeof(listing->path) - length)
+	int added = snprintf(listing->path + length, sizeof(listing->path) - length, "/%s",
+			     entry->d_name);
+	if (entry->d_type != DT_DIR || entry->d_name[0] == '.' || added < 0 ||
+	    (size_t)added >= sizeof(listing->path) - length)
 		return 0;
-	int fd = openat(dirfd(folder), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = openat(dirfd(folder), entry->d_name,
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd < 0 ? 0 : list(listing, fd, length + (size_t)added);
 }
 

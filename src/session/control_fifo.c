@@ -11,7 +11,8 @@
 static int bad_spec(const char *spec, struct tally_error *err)
 {
 	tally_error_set(err, -EINVAL, "'%s' is no place to be controlled from", spec);
-	tally_error_hint(err, "write fifo:CTL[,ACK] with paths of FIFOs, or fd:CTL[,ACK] with descriptors");
+	tally_error_hint(
+		err, "write fifo:CTL[,ACK] with paths of FIFOs, or fd:CTL[,ACK] with descriptors");
 	return -EINVAL;
 }
 
@@ -41,7 +42,8 @@ static int take_fd(const char *text, struct tally_error *err)
 	errno = 0;
 	long fd = strtol(text, &end, 10);
 	if (end == text || *end || errno || fd < 0 || fd > 1 << 30)
-		return tally_error_set(err, -EINVAL, "'%s' is not the number of a descriptor", text);
+		return tally_error_set(err, -EINVAL, "'%s' is not the number of a descriptor",
+				       text);
 	if (fcntl((int)fd, F_GETFD) < 0)
 		return tally_error_set(err, -EBADF, "descriptor %ld is not open", fd);
 	return (int)fd;
@@ -53,7 +55,8 @@ int tally_control_open(struct tally_control *control, const char *spec, struct t
 	const char *colon = strchr(spec, ':');
 	*control = (struct tally_control)TALLY_CONTROL_INIT;
 	control->owns = !strncmp(spec, "fifo:", 5);
-	if (!colon || (!control->owns && strncmp(spec, "fd:", 3) != 0) || !colon[1] || strlen(colon + 1) >= sizeof(text))
+	if (!colon || (!control->owns && strncmp(spec, "fd:", 3) != 0) || !colon[1] ||
+	    strlen(colon + 1) >= sizeof(text))
 		return bad_spec(spec, err);
 	memcpy(text, colon + 1, strlen(colon + 1) + 1);
 	ack = strchr(text, ',');
@@ -85,10 +88,17 @@ static void close_fd(const struct tally_control *control, int *fd)
 
 static struct tally_control_command understand(char *line)
 {
-	static const struct { const char *word; enum tally_control_verb verb; bool has_argument; } verbs[] = {
-		{ "enable", TALLY_CONTROL_ENABLE, true },     { "disable", TALLY_CONTROL_DISABLE, true },
-		{ "snapshot", TALLY_CONTROL_SNAPSHOT, false }, { "stop", TALLY_CONTROL_STOP, false },
-		{ "ping", TALLY_CONTROL_PING, false },         { "evlist", TALLY_CONTROL_EVLIST, true },
+	static const struct {
+		const char *word;
+		enum tally_control_verb verb;
+		bool has_argument;
+	} verbs[] = {
+		{ "enable", TALLY_CONTROL_ENABLE, true },
+		{ "disable", TALLY_CONTROL_DISABLE, true },
+		{ "snapshot", TALLY_CONTROL_SNAPSHOT, false },
+		{ "stop", TALLY_CONTROL_STOP, false },
+		{ "ping", TALLY_CONTROL_PING, false },
+		{ "evlist", TALLY_CONTROL_EVLIST, true },
 	};
 	size_t length = strcspn(line, " \t");
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
@@ -100,7 +110,8 @@ static struct tally_control_command understand(char *line)
 	return (struct tally_control_command){ TALLY_CONTROL_UNKNOWN, line };
 }
 
-/* A byte without waiting, whether or not the descriptor was made so by who gave it: 1, 0 none, −1 gone. */
+/* A byte without waiting, whether or not the descriptor was made so by who gave it: 1, 0 none, −1
+ * gone. */
 static int next_byte(struct tally_control *control, char *byte)
 {
 	struct pollfd ready = { .fd = control->fd, .events = POLLIN };
@@ -127,8 +138,10 @@ int tally_control_next(struct tally_control *control, struct tally_control_comma
 		while (control->length && strchr(" \t\r", control->line[control->length - 1]))
 			control->length--;
 		control->line[control->length] = 0;
-		bool is_empty = !control->length; /* the newline of "echo" behind a NUL, and the like */
-		*out = control->is_too_long ? (struct tally_control_command){ TALLY_CONTROL_UNKNOWN, control->line }
+		bool is_empty =
+			!control->length; /* the newline of "echo" behind a NUL, and the like */
+		*out = control->is_too_long ? (struct tally_control_command){ TALLY_CONTROL_UNKNOWN,
+									      control->line }
 					    : understand(control->line);
 		control->length = 0;
 		control->is_too_long = false;
@@ -140,16 +153,20 @@ int tally_control_next(struct tally_control *control, struct tally_control_comma
 	return 0;
 }
 
-void tally_control_acknowledge(struct tally_control *control, const struct tally_control_command *command)
+void tally_control_acknowledge(struct tally_control *control,
+			       const struct tally_control_command *command)
 {
 	static const char answer[] = "ack\n"; /* with its NUL, as perf writes it */
 	struct pollfd ready = { .fd = control->ack_fd, .events = POLLOUT };
-	if (command->verb == TALLY_CONTROL_UNKNOWN || control->ack_fd < 0 || poll(&ready, 1, 0) <= 0)
+	if (command->verb == TALLY_CONTROL_UNKNOWN || control->ack_fd < 0 ||
+	    poll(&ready, 1, 0) <= 0)
 		return;
-	bool is_gone = ready.revents & (POLLERR | POLLHUP | POLLNVAL); /* writing would be SIGPIPE */
+	/* writing would be SIGPIPE */
+	bool is_gone = ready.revents & (POLLERR | POLLHUP | POLLNVAL);
 	if (!is_gone && !(ready.revents & POLLOUT))
 		return;
-	if (is_gone || (write(control->ack_fd, answer, sizeof(answer)) < 0 && errno != EAGAIN && errno != EINTR))
+	if (is_gone || (write(control->ack_fd, answer, sizeof(answer)) < 0 && errno != EAGAIN &&
+			errno != EINTR))
 		close_fd(control, &control->ack_fd);
 }
 

@@ -1,19 +1,21 @@
 /* Reading counters: from what the kernel gives to rows that tell their own story.
  *
- *   Refusal.  Where perf events are refused altogether (seccomp in containers: EPERM; no support: ENOSYS), times,
- *   faults and switches come from the resource usage, marked as such.  Of CPUs only the exact counters of the whole
- *   system are taken: /proc's times of CPUs are ticks of busy time, and no cpu-clock, and a list of CPUs has no
- *   faults and switches of its own there.  Those are withheld.
+ *   Refusal.  Where perf events are refused altogether (seccomp in containers: EPERM; no support:
+ *   ENOSYS), times, faults and switches come from the resource usage, marked as such.  Of CPUs only
+ *   the exact counters of the whole system are taken: /proc's times of CPUs are ticks of busy time,
+ *   and no cpu-clock, and a list of CPUs has no faults and switches of its own there.  Those are
+ *   withheld.
  *
- *   Time.  A task that never ran has enabled = running = 0 and a true count of 0; an event that never got the PMU
- *   while its task ran has no count at all.
+ *   Time.  A task that never ran has enabled = running = 0 and a true count of 0; an event that
+ *   never got the PMU while its task ran has no count at all.
  *
- *   Parts.  Where counts are wanted by CPU, core, thread, …, each place (a task or a CPU on which events are open)
- *   belongs to a part, and a row is an event of a part.  What is said of an event (refused, user mode alone) is said
- *   of all of its rows.
+ *   Parts.  Where counts are wanted by CPU, core, thread, …, each place (a task or a CPU on which
+ *   events are open) belongs to a part, and a row is an event of a part.  What is said of an event
+ *   (refused, user mode alone) is said of all of its rows.
  *
- *   Hotplug.  A CPU that goes takes its events along: the kernel detaches them, for good, and says nothing.  What they
- *   had counted is read and kept, the handles are closed, and when the CPU comes back others are opened.
+ *   Hotplug.  A CPU that goes takes its events along: the kernel detaches them, for good, and says
+ *   nothing.  What they had counted is read and kept, the handles are closed, and when the CPU
+ *   comes back others are opened.
  */
 #include "session/close_apart.h"
 #include "session/counting_parts.h"
@@ -41,7 +43,8 @@ static void control_place(struct tally_counting *c, size_t place, enum tally_ioc
 	for (size_t i = 0; i < c->options->event_count; i++) {
 		struct tally_count_slot *slot = tally_counting_slot(c, place, i);
 		if (slot->handle >= 0 && slot->leader == i)
-			c->options->provider->ops->ioctl(c->options->provider, slot->handle, request, NULL, 0);
+			c->options->provider->ops->ioctl(c->options->provider, slot->handle,
+							 request, NULL, 0);
 	}
 }
 
@@ -71,7 +74,8 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 		for (size_t place = 0; place < c->place_count; place++) {
 			struct tally_count_slot *slot = tally_counting_slot(c, place, i);
 			if (slot->handle >= 0)
-				c->options->provider->ops->ioctl(c->options->provider, slot->handle, request, NULL, 0);
+				c->options->provider->ops->ioctl(c->options->provider, slot->handle,
+								 request, NULL, 0);
 		}
 	}
 	c->was_enabled |= found && enable;
@@ -79,14 +83,16 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 }
 
 /* A leader's read gives its members' values in the order in which they joined. */
-static void read_leader(struct tally_counting *c, size_t place, size_t leader, uint64_t *words, size_t size)
+static void read_leader(struct tally_counting *c, size_t place, size_t leader, uint64_t *words,
+			size_t size)
 {
 	struct tally_count_slot *slot = tally_counting_slot(c, place, leader);
 	uint64_t format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING |
 			  (slot->reads_group ? TALLY_FORMAT_GROUP : 0);
 	size_t count = c->options->event_count;
 	struct tally_read_values values;
-	ssize_t got = c->options->provider->ops->read(c->options->provider, slot->handle, words, size);
+	ssize_t got = c->options->provider->ops->read(c->options->provider, slot->handle, words,
+						      size);
 	if (got <= 0 || tally_read_values_parse(format, words, (size_t)got, &values) < 0)
 		return;
 	for (size_t i = leader, at = 0; i < count && at < values.count; i++) {
@@ -94,7 +100,8 @@ static void read_leader(struct tally_counting *c, size_t place, size_t leader, u
 		if (member->handle < 0 || member->leader != leader)
 			continue;
 		const struct tally_reading *kept = &member->kept;
-		member->now = (struct tally_reading){ kept->value + values.values[at++ * values.stride],
+		member->now = (struct tally_reading){ kept->value +
+							      values.values[at++ * values.stride],
 						      kept->enabled_ns + values.time_enabled,
 						      kept->running_ns + values.time_running };
 		member->was_read = true;
@@ -107,17 +114,20 @@ static void read_slots(struct tally_counting *c)
 	for (size_t place = 0; place < c->place_count; place++)
 		for (size_t i = 0; i < c->options->event_count; i++) {
 			struct tally_count_slot *slot = tally_counting_slot(c, place, i);
-			slot->was_read = slot->was_open && slot->handle < 0; /* of a CPU that went: what was kept */
+			/* of a CPU that went: what was kept */
+			slot->was_read = slot->was_open && slot->handle < 0;
 		}
 	for (size_t place = 0; place < c->place_count; place++)
 		for (size_t i = 0; i < c->options->event_count; i++)
-			if (tally_counting_slot(c, place, i)->handle >= 0 && tally_counting_slot(c, place, i)->leader == i)
+			if (tally_counting_slot(c, place, i)->handle >= 0 &&
+			    tally_counting_slot(c, place, i)->leader == i)
 				read_leader(c, place, i, words, sizeof(words));
 }
 
 static void withhold_empty_tracepoint(struct tally_count *row)
 {
-	if (row->type == TALLY_TYPE_TRACEPOINT && (row->excludes & TALLY_ATTR_EXCLUDE_KERNEL) && !row->raw) {
+	if (row->type == TALLY_TYPE_TRACEPOINT && (row->excludes & TALLY_ATTR_EXCLUDE_KERNEL) &&
+	    !row->raw) {
 		row->state = TALLY_COUNT_WITHHELD;
 		row->reason = "fires in the kernel, where only user mode may be counted";
 	}
@@ -141,21 +151,25 @@ static struct sum *sum_up(struct tally_counting *c, bool since_start)
 			sum->was_open |= slot->was_open;
 			if (!slot->was_read)
 				continue;
-			tally_total_add(&sum->total, tally_reading_since(slot->now, since_start ? none : slot->last));
+			tally_total_add(
+				&sum->total,
+				tally_reading_since(slot->now, since_start ? none : slot->last));
 			slot->last = slot->now;
 			sum->was_read = true;
 		}
 	return sums;
 }
 
-static void fill_counted(struct tally_counting *c, struct tally_count *row, size_t event, const struct sum *sum)
+static void fill_counted(struct tally_counting *c, struct tally_count *row, size_t event,
+			 const struct sum *sum)
 {
 	struct tally_total total = sum->total;
 	bool was_read = sum->was_read;
 	double value = 0;
 	bool has_value = tally_total_value(&total, &value);
 	/* Read, but no time has passed for it: the task did not run, and the count is truly 0. */
-	/* A pinned event that found no counter is in error: its time stops, and once its task is gone it reads 0. */
+	/* A pinned event that found no counter is in error: its time stops, and once its task is
+	 * gone it reads 0. */
 	bool is_pinned = c->options->events[event].attr.flags & TALLY_ATTR_PINNED;
 	bool is_task = !c->options->target->all || row->cgroup;
 	bool is_idle = was_read && !is_pinned && !total.enabled_ns && is_task &&
@@ -167,8 +181,11 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 	row->quality = tally_counting_quality(c, event, total.was_scaled);
 	row->value = value * row->scale;
 	const struct tally_provider *provider = c->options->provider;
-	const char *uncounted = provider->ops->uncounted ? provider->ops->uncounted(c->options->provider) : NULL;
-	row->state = (has_value || is_idle) && !uncounted ? TALLY_COUNT_OK : TALLY_COUNT_NOT_COUNTED;
+	const char *uncounted = provider->ops->uncounted
+					? provider->ops->uncounted(c->options->provider)
+					: NULL;
+	row->state = (has_value || is_idle) && !uncounted ? TALLY_COUNT_OK
+							  : TALLY_COUNT_NOT_COUNTED;
 	if (uncounted)
 		row->reason = uncounted;
 	else if (row->state == TALLY_COUNT_OK)
@@ -176,11 +193,13 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 	else if (is_pinned && !total.enabled_ns)
 		row->reason = "pinned, and no counter was free: it is in error";
 	else if (!was_read)
-		row->reason = sum->was_open ? "lost its counter to another user" : tally_counting_reason(c, event);
+		row->reason = sum->was_open ? "lost its counter to another user"
+					    : tally_counting_reason(c, event);
 	else if (row->group >= 0 && total.enabled_ns && !c->options->events[event].weak_group)
 		row->reason = "its group never got the PMU; {…}:W counts its events singly";
 	else
-		row->reason = total.enabled_ns ? "never got the PMU; fewer events (-e) may" : "was never enabled";
+		row->reason = total.enabled_ns ? "never got the PMU; fewer events (-e) may"
+					       : "was never enabled";
 }
 
 static bool substitute(struct tally_counting *c, struct tally_count *row, size_t event,
@@ -189,7 +208,8 @@ static bool substitute(struct tally_counting *c, struct tally_count *row, size_t
 	uint64_t value;
 	if (!tally_resource_usage_value(usage, &c->options->events[event].attr, &value))
 		return false;
-	row->name = c->options->events[event].name; /* without the ":u" of an event that is not used */
+	row->name =
+		c->options->events[event].name; /* without the ":u" of an event that is not used */
 	row->excludes = c->options->events[event].attr.flags & TALLY_ATTR_EXCLUDES;
 	row->state = TALLY_COUNT_OK;
 	row->reason = NULL;
@@ -206,12 +226,14 @@ static bool substitute(struct tally_counting *c, struct tally_count *row, size_t
 static bool has_usage(const struct tally_counting *c, size_t event)
 {
 	int code = c->refusals[event];
-	struct tally_resource_usage all = { .has_times = true, .has_faults = true, .has_switches = true,
-					    .has_migrations = true };
+	struct tally_resource_usage all = {
+		.has_times = true, .has_faults = true, .has_switches = true, .has_migrations = true
+	};
 	uint64_t value;
 	if (code != TALLY_REFUSED_EMPTIED && code != -EPERM && code != -EACCES && code != -ENOSYS)
 		return false;
-	return !is_open(c, event) && tally_resource_usage_value(&all, &c->options->events[event].attr, &value);
+	return !is_open(c, event) &&
+	       tally_resource_usage_value(&all, &c->options->events[event].attr, &value);
 }
 
 bool tally_counting_is_inexact(const struct tally_counting *c, size_t event)
@@ -230,14 +252,16 @@ static bool is_substitutable(const struct tally_counting *c, size_t event)
 static void fill_refused(struct tally_counting *c, struct tally_count *row, size_t event,
 			 const struct tally_resource_usage *usage)
 {
-	bool is_withheld = c->refusals[event] == TALLY_REFUSED_EMPTIED || tally_counting_is_inexact(c, event);
+	bool is_withheld = c->refusals[event] == TALLY_REFUSED_EMPTIED ||
+			   tally_counting_is_inexact(c, event);
 	row->state = is_withheld ? TALLY_COUNT_WITHHELD : TALLY_COUNT_NOT_SUPPORTED;
 	row->reason = tally_counting_reason(c, event);
 	if (usage && is_substitutable(c, event))
 		substitute(c, row, event, usage);
 }
 
-static void fill(struct tally_counting *c, const struct tally_resource_usage *usage, bool since_start)
+static void fill(struct tally_counting *c, const struct tally_resource_usage *usage,
+		 bool since_start)
 {
 	size_t events = c->options->event_count;
 	struct sum *sums = sum_up(c, since_start);
@@ -270,11 +294,13 @@ void tally_counting_total(struct tally_counting *c, const struct tally_resource_
 	fill(c, usage, true);
 }
 
-void tally_counting_check_coverage(struct tally_counting *c, const struct tally_resource_usage *usage)
+void tally_counting_check_coverage(struct tally_counting *c,
+				   const struct tally_resource_usage *usage)
 {
-	/* Exec's own work and exit's are partly outside of what events see, and so is what the child does before: the first
-	 * writes after fork copy pages, for 2 ms in a build with sanitizers.  Each event makes exec, exit and switches between
-	 * them longer: 700 tracepoints by 1 ms, on a busy machine by several. */
+	/* Exec's own work and exit's are partly outside of what events see, and so is what the
+	 * child does before: the first writes after fork copy pages, for 2 ms in a build with
+	 * sanitizers.  Each event makes exec, exit and switches between them longer: 700
+	 * tracepoints by 1 ms, on a busy machine by several. */
 	enum { UNCERTAIN_NS = 3000000, UNCERTAIN_NS_PER_EVENT = 10000 };
 	uint64_t used_ns = usage->user_ns + usage->system_ns, seen_ns = 0;
 	size_t open_count = 0;
@@ -290,7 +316,8 @@ void tally_counting_check_coverage(struct tally_counting *c, const struct tally_
 	for (size_t i = 0; i < c->options->event_count && c->coverage < 0.5; i++)
 		if (is_open(c, i) && !substitute(c, &c->rows[i], i, usage)) {
 			c->rows[i].state = TALLY_COUNT_WITHHELD;
-			c->rows[i].reason = "the counter was dropped by the exec of a set-user-ID program";
+			c->rows[i].reason =
+				"the counter was dropped by the exec of a set-user-ID program";
 		}
 }
 
@@ -322,7 +349,8 @@ static void go_offline(struct tally_counting *c, size_t place)
 {
 	uint64_t words[GROUP_READ_MAX + 4];
 	for (size_t i = 0; i < c->options->event_count; i++)
-		if (tally_counting_slot(c, place, i)->handle >= 0 && tally_counting_slot(c, place, i)->leader == i)
+		if (tally_counting_slot(c, place, i)->handle >= 0 &&
+		    tally_counting_slot(c, place, i)->leader == i)
 			read_leader(c, place, i, words, sizeof(words));
 	for (size_t i = 0; i < c->options->event_count; i++) {
 		struct tally_count_slot *slot = tally_counting_slot(c, place, i);
@@ -353,7 +381,8 @@ static bool come_online(struct tally_counting *c, unsigned cpu)
 		c->places[place].is_offline = false;
 	} else {
 		place = (long)c->place_count;
-		if (tally_counting_add_place(c, (struct tally_count_place){ .pid = -1, .cpu = (int)cpu }) < 0)
+		if (tally_counting_add_place(
+			    c, (struct tally_count_place){ .pid = -1, .cpu = (int)cpu }) < 0)
 			return false;
 	}
 	if (c->is_enabled)
@@ -366,7 +395,8 @@ bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_
 {
 	bool has_changed = false;
 	for (size_t i = 0; i < c->place_count && c->options->target->all; i++)
-		if (!c->places[i].is_offline && !tally_cpu_list_contains(online, (unsigned)c->places[i].cpu)) {
+		if (!c->places[i].is_offline &&
+		    !tally_cpu_list_contains(online, (unsigned)c->places[i].cpu)) {
 			go_offline(c, i);
 			tally_cpu_list_add(&c->went_offline, (unsigned)c->places[i].cpu);
 			has_changed = true;
@@ -380,12 +410,15 @@ bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_
 static int *slow_handles(const struct tally_counting *c, size_t *count)
 {
 	size_t slots = c->place_count * c->options->event_count, tracepoints = 0;
-	int *handles = c->options->provider == tally_provider_kernel() && slots ? malloc(slots * sizeof(*handles)) : NULL;
+	int *handles = c->options->provider == tally_provider_kernel() && slots
+			       ? malloc(slots * sizeof(*handles))
+			       : NULL;
 	*count = 0;
 	for (size_t at = 0; handles && at < slots; at++) {
 		if (c->slots[at].handle < 0)
 			continue;
-		tracepoints += c->options->events[at % c->options->event_count].attr.type == TALLY_TYPE_TRACEPOINT;
+		tracepoints += c->options->events[at % c->options->event_count].attr.type ==
+			       TALLY_TYPE_TRACEPOINT;
 		handles[(*count)++] = c->slots[at].handle;
 	}
 	if (tracepoints >= TALLY_CLOSE_APART_MIN)

@@ -2,17 +2,19 @@
  *
  * Why this is more than a loop over perf_event_open(2):
  *
- *   Groups.  Members of a group are on the PMU together or not at all, which makes their ratios exact, but a group
- *   that is too large is never counted.  A member that fails to join is tried alone: when it opens, the group is
- *   what it failed for, and a weak group is taken apart in that place; else the event itself can't be counted, and
- *   its siblings go on without it.  When the first event of a group can't be opened the next one leads.
+ *   Groups.  Members of a group are on the PMU together or not at all, which makes their ratios
+ *   exact, but a group that is too large is never counted.  A member that fails to join is tried
+ *   alone: when it opens, the group is what it failed for, and a weak group is taken apart in that
+ *   place; else the event itself can't be counted, and its siblings go on without it.  When the
+ *   first event of a group can't be opened the next one leads.
  *
- *   Privilege.  With perf_event_paranoid at 2 an ordinary user may count what happens in user mode alone: EACCES is
- *   answered by opening again with exclude_kernel, from then on for all events, and their names say so (":u").
- *   Three kinds are then a trap.  Context switches and migrations happen in the kernel, so the kernel counts none
- *   and reads 0: they are not opened at all, and taken from the task's resource usage or withheld.  Kernel
- *   tracepoints likewise; since some are not in the kernel (uprobes), only their zeros are withheld.  And clocks
- *   know no modes (measured: task-clock:u is the whole time), so no ":u" is put on them.
+ *   Privilege.  With perf_event_paranoid at 2 an ordinary user may count what happens in user mode
+ *   alone: EACCES is answered by opening again with exclude_kernel, from then on for all events,
+ *   and their names say so (":u").  Three kinds are then a trap.  Context switches and migrations
+ *   happen in the kernel, so the kernel counts none and reads 0: they are not opened at all, and
+ *   taken from the task's resource usage or withheld.  Kernel tracepoints likewise; since some are
+ *   not in the kernel (uprobes), only their zeros are withheld.  And clocks know no modes
+ *   (measured: task-clock:u is the whole time), so no ":u" is put on them.
  */
 #include "session/cgroup.h"
 #include "session/counting_parts.h"
@@ -29,17 +31,19 @@
 bool tally_counting_is_emptied(const struct tally_attr *attr)
 {
 	return attr->type == TALLY_TYPE_SOFTWARE && (attr->flags & TALLY_ATTR_EXCLUDE_KERNEL) &&
-	       (attr->config == TALLY_SW_CONTEXT_SWITCHES || attr->config == TALLY_SW_CPU_MIGRATIONS ||
+	       (attr->config == TALLY_SW_CONTEXT_SWITCHES ||
+		attr->config == TALLY_SW_CPU_MIGRATIONS ||
 		attr->config == TALLY_SW_CGROUP_SWITCHES);
 }
 
 static bool is_hardware(const struct tally_attr *attr)
 {
-	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE || attr->type == TALLY_TYPE_RAW;
+	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE ||
+	       attr->type == TALLY_TYPE_RAW;
 }
 
-static struct tally_attr counting_attr(const struct tally_counting *c, size_t event, struct tally_count_place place,
-				       bool leads, bool has_members)
+static struct tally_attr counting_attr(const struct tally_counting *c, size_t event,
+				       struct tally_count_place place, bool leads, bool has_members)
 {
 	const struct tally_counting_options *o = c->options;
 	struct tally_attr attr = o->events[event].attr;
@@ -68,13 +72,14 @@ static bool raise_descriptor_limit(void)
 	return !setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* exclude_guest is set on every event of a PMU, and some PMUs accept no exclusion at all (msr); what was asked for
- * by a modifier stays. */
+/* exclude_guest is set on every event of a PMU, and some PMUs accept no exclusion at all (msr);
+ * what was asked for by a modifier stays. */
 static bool may_drop_guest(const struct tally_event *event, const struct tally_attr *attr)
 {
-	const char *slash = strrchr(event->name, '/'), *modifiers = slash ? slash : strchr(event->name, ':');
-	return (attr->flags & TALLY_ATTR_EXCLUDE_GUEST) && !(attr->flags & TALLY_ATTR_EXCLUDE_HOST) &&
-	       !(modifiers && strchr(modifiers, 'H'));
+	const char *slash = strrchr(event->name, '/'),
+		   *modifiers = slash ? slash : strchr(event->name, ':');
+	return (attr->flags & TALLY_ATTR_EXCLUDE_GUEST) &&
+	       !(attr->flags & TALLY_ATTR_EXCLUDE_HOST) && !(modifiers && strchr(modifiers, 'H'));
 }
 
 /* Without it all hits would be counted. */
@@ -107,7 +112,8 @@ static int open_handle(struct tally_counting *c, size_t event, struct tally_attr
 	/* Counts of some of the places would pass for those of all. */
 	if ((handle == -EMFILE || handle == -ENFILE) && !c->fatal)
 		c->fatal = handle;
-	return handle >= 0 && c->options->events[event].filter ? put_filter(c, event, handle) : handle;
+	return handle >= 0 && c->options->events[event].filter ? put_filter(c, event, handle)
+							       : handle;
 }
 
 static bool may_drop_kernel(const struct tally_event *event)
@@ -116,8 +122,8 @@ static bool may_drop_kernel(const struct tally_event *event)
 }
 
 /* One event in one place: a handle, or a refusal. */
-static int open_event(struct tally_counting *c, size_t event, struct tally_count_place place, int group,
-		      bool has_members)
+static int open_event(struct tally_counting *c, size_t event, struct tally_count_place place,
+		      int group, bool has_members)
 {
 	const struct tally_event *e = &c->options->events[event];
 	struct tally_attr attr = counting_attr(c, event, place, group < 0, has_members);
@@ -151,7 +157,8 @@ void tally_counting_close_slot(struct tally_counting *c, struct tally_count_slot
 	slot->handle = -1;
 }
 
-static void note_result(struct tally_counting *c, size_t place, size_t event, size_t leader, int handle)
+static void note_result(struct tally_counting *c, size_t place, size_t event, size_t leader,
+			int handle)
 {
 	struct tally_count_slot *slot = tally_counting_slot(c, place, event);
 	slot->handle = handle >= 0 ? handle : -1;
@@ -183,7 +190,8 @@ static bool is_tool(const struct tally_counting *c, size_t event)
 static void open_single(struct tally_counting *c, size_t place, size_t event)
 {
 	if (!is_tool(c, event) && counts_on(c, event, c->places[place]))
-		note_result(c, place, event, event, open_event(c, event, c->places[place], -1, false));
+		note_result(c, place, event, event,
+			    open_event(c, event, c->places[place], -1, false));
 }
 
 /* True when the group was taken apart and its events stand alone. */
@@ -196,7 +204,8 @@ static bool open_group(struct tally_counting *c, size_t place, size_t first, siz
 			continue;
 		int group = leader == SIZE_MAX ? -1 : tally_counting_slot(c, place, leader)->handle;
 		int handle = open_event(c, i, c->places[place], group, true);
-		bool may_be_full = group >= 0 && (handle == -EINVAL || handle == -E2BIG || handle == -ENOSPC);
+		bool may_be_full = group >= 0 &&
+				   (handle == -EINVAL || handle == -E2BIG || handle == -ENOSPC);
 		int alone = may_be_full ? open_event(c, i, c->places[place], -1, false) : -1;
 		if (alone >= 0) {
 			c->options->provider->ops->close(c->options->provider, alone);
@@ -236,10 +245,13 @@ int tally_counting_add_place(struct tally_counting *c, struct tally_count_place 
 	size_t events = c->options->event_count;
 	if (c->place_count == c->place_capacity) {
 		size_t capacity = c->place_capacity ? 2 * c->place_capacity : 4;
-		struct tally_count_place *places = reallocarray(c->places, capacity, sizeof(*places));
+		struct tally_count_place *places = reallocarray(c->places, capacity,
+								sizeof(*places));
 		if (places)
 			c->places = places;
-		struct tally_count_slot *slots = places ? reallocarray(c->slots, capacity * (events + 1), sizeof(*slots))
+		struct tally_count_slot *slots = places ? reallocarray(c->slots,
+								       capacity * (events + 1),
+								       sizeof(*slots))
 							: NULL;
 		if (!slots)
 			return -ENOMEM;
@@ -252,7 +264,8 @@ int tally_counting_add_place(struct tally_counting *c, struct tally_count_place 
 	size_t at = c->place_count++;
 	c->places[at] = place;
 	for (size_t i = 0; i < events; i++)
-		*tally_counting_slot(c, at, i) = (struct tally_count_slot){ .handle = -1, .leader = i };
+		*tally_counting_slot(c, at, i) = (struct tally_count_slot){ .handle = -1,
+									    .leader = i };
 	tally_counting_open_place(c, at);
 	return c->fatal;
 }
@@ -262,7 +275,8 @@ int tally_counting_follow(struct tally_counting *c)
 	const struct tally_pid_list *tids = &c->options->target->tids;
 	int result = 0;
 	for (size_t i = c->place_count; i < tids->count && result >= 0; i++)
-		result = tally_counting_add_place(c, (struct tally_count_place){ .pid = tids->items[i], .cpu = -1 });
+		result = tally_counting_add_place(
+			c, (struct tally_count_place){ .pid = tids->items[i], .cpu = -1 });
 	return result;
 }
 
@@ -270,12 +284,15 @@ static int add_places(struct tally_counting *c)
 {
 	const struct tally_target *target = c->options->target;
 	if (c->options->command_pid)
-		return tally_counting_add_place(c, (struct tally_count_place){ .pid = c->options->command_pid, .cpu = -1 });
+		return tally_counting_add_place(
+			c, (struct tally_count_place){ .pid = c->options->command_pid, .cpu = -1 });
 	if (!target->all)
 		return tally_counting_follow(c);
 	int result = 0;
 	for (size_t i = 0; i < target->cpus.count && result >= 0; i++)
-		result = tally_counting_add_place(c, (struct tally_count_place){ .pid = -1, .cpu = (int)target->cpus.cpus[i] });
+		result = tally_counting_add_place(
+			c,
+			(struct tally_count_place){ .pid = -1, .cpu = (int)target->cpus.cpus[i] });
 	return result;
 }
 
@@ -297,8 +314,10 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 const char *tally_counting_quality(const struct tally_counting *c, size_t i, bool was_scaled)
 {
 	const struct tally_provider_ops *ops = c->options->provider->ops;
-	const char *quality = ops->quality && !c->refusals[i] ?
-			      ops->quality(c->options->provider, &c->options->events[i].attr) : NULL;
+	const char *quality = ops->quality && !c->refusals[i]
+				      ? ops->quality(c->options->provider,
+						     &c->options->events[i].attr)
+				      : NULL;
 	return quality && was_scaled ? "estimate" : quality;
 }
 
@@ -334,7 +353,8 @@ static int open_cgroups(struct tally_counting *c, struct tally_error *err)
 	for (size_t i = 0; i < c->options->event_count && result >= 0; i++) {
 		if (!events[i].cgroup)
 			continue;
-		bool is_same = i && events[i - 1].cgroup && !strcmp(events[i - 1].cgroup, events[i].cgroup);
+		bool is_same = i && events[i - 1].cgroup &&
+			       !strcmp(events[i - 1].cgroup, events[i].cgroup);
 		result = is_same ? c->cgroups[i - 1] : tally_cgroup_open(events[i].cgroup, err);
 		c->cgroups[i] = result >= 0 ? result : -1;
 	}
@@ -357,17 +377,22 @@ static int say_failure(const struct tally_counting *c, int code, struct tally_er
 	if (code == -ENOMEM)
 		return tally_error_set(err, code, "out of memory");
 	if (code == -ENFILE)
-		return tally_error_set(err, code, "the system is out of file descriptors: see fs.file-max");
+		return tally_error_set(err, code,
+				       "the system is out of file descriptors: see fs.file-max");
 	const struct tally_target *target = c->options->target;
 	size_t places = target->all ? target->cpus.count : target->tids.count;
-	tally_error_set(err, code, "%zu event%s on %zu %s need a descriptor each, and %llu is the limit",
+	tally_error_set(err, code,
+			"%zu event%s on %zu %s need a descriptor each, and %llu is the limit",
 			c->options->event_count, c->options->event_count == 1 ? "" : "s", places,
 			target->all ? "CPUs" : "threads", (unsigned long long)limit.rlim_cur);
-	tally_error_hint(err, "count fewer events (-e) or threads, or raise the hard limit (ulimit -Hn) as root");
+	tally_error_hint(
+		err,
+		"count fewer events (-e) or threads, or raise the hard limit (ulimit -Hn) as root");
 	return code;
 }
 
-int tally_counting_open(const struct tally_counting_options *options, struct tally_counting *c, struct tally_error *err)
+int tally_counting_open(const struct tally_counting_options *options, struct tally_counting *c,
+			struct tally_error *err)
 {
 	*c = (struct tally_counting){ .options = options, .coverage = 1 };
 	size_t count = options->event_count;
@@ -379,7 +404,8 @@ int tally_counting_open(const struct tally_counting_options *options, struct tal
 	bool is_told = has_memory && result < 0;
 	if (result >= 0)
 		result = add_places(c);
-	if (result >= 0 && !c->part_count) /* no thread is left, but there is a row for each event */
+	/* no thread is left, but there is a row for each event */
+	if (result >= 0 && !c->part_count)
 		result = tally_counting_add_part(c, "");
 	if (result < 0) {
 		if (!is_told)

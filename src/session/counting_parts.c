@@ -14,7 +14,9 @@ int tally_counting_add_part(struct tally_counting *c, const char *label)
 		struct tally_count_part *parts = reallocarray(c->parts, capacity, sizeof(*parts));
 		if (parts)
 			c->parts = parts;
-		struct tally_count *rows = parts ? reallocarray(c->rows, capacity * (events + 1), sizeof(*rows)) : NULL;
+		struct tally_count *rows = parts ? reallocarray(c->rows, capacity * (events + 1),
+								sizeof(*rows))
+						 : NULL;
 		if (!rows)
 			return -ENOMEM;
 		c->rows = rows;

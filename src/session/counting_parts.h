@@ -4,7 +4,8 @@
 
 #include "session/counting.h"
 
-static inline struct tally_count_slot *tally_counting_slot(const struct tally_counting *c, size_t place, size_t event)
+static inline struct tally_count_slot *tally_counting_slot(const struct tally_counting *c,
+							   size_t place, size_t event)
 {
 	return &c->slots[place * c->options->event_count + event];
 }

@@ -1,4 +1,5 @@
-/* Why there is no figure: a few words for the row, and lines for below the table that say how to get one.
+/* Why there is no figure: a few words for the row, and lines for below the table that say how to
+ * get one.
  *
  * The row's words are short, since eight rows may need them; what to do about it is said once.
  */
@@ -17,7 +18,8 @@
 
 static bool is_hardware(const struct tally_attr *attr)
 {
-	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE || attr->type == TALLY_TYPE_RAW;
+	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE ||
+	       attr->type == TALLY_TYPE_RAW;
 }
 
 /* Nothing that a PMU counts could be opened, and the kernel did not say that it may not be. */
@@ -34,7 +36,8 @@ static bool lacks_pmu(const struct tally_counting *c)
 	return refused > 0;
 }
 
-static const char *refused_reason(const struct tally_counting *c, const struct tally_event *event, int code)
+static const char *refused_reason(const struct tally_counting *c, const struct tally_event *event,
+				  int code)
 {
 	/* The kernel's own checks say EACCES; EPERM is a filter in front of it. */
 	if (code == -EPERM)
@@ -70,7 +73,8 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 		return inexact_reason(c, i);
 	switch (c->refusals[i]) {
 	case 0:
-		return c->options->target->all ? "no CPU of its PMU is counted" : "the task has ended";
+		return c->options->target->all ? "no CPU of its PMU is counted"
+					       : "the task has ended";
 	case TALLY_REFUSED_EMPTIED:
 		return "the kernel's work: counted for user mode alone it would read 0";
 	case TALLY_REFUSED_GROUP:
@@ -83,8 +87,10 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 	case -ENOENT:
 	case -EOPNOTSUPP:
 		if (hardware)
-			return lacks_pmu(c) ? "no hardware counters here" : "this CPU has no such event";
-		return event->kind == TALLY_EVENT_BREAKPOINT ? "no hardware breakpoints here" : "the kernel has no such event";
+			return lacks_pmu(c) ? "no hardware counters here"
+					    : "this CPU has no such event";
+		return event->kind == TALLY_EVENT_BREAKPOINT ? "no hardware breakpoints here"
+							     : "the kernel has no such event";
 	case -EINVAL:
 		if (event->kind == TALLY_EVENT_PMU && !c->options->target->all)
 			return "not accepted; if it counts CPUs and not tasks, add -a";
@@ -108,25 +114,29 @@ static long paranoid_level(void)
 {
 	struct tally_buffer text = { 0 };
 	long level = -2;
-	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", 64) >= 0)
+	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", 64) >=
+	    0)
 		level = strtol(tally_buffer_string(&text), NULL, 10);
 	tally_buffer_release(&text);
 	return level;
 }
 
 /* The cure, by the machine's settings: of no use for a script's refusals. */
-static const char *advice_on(const struct tally_counting *c, struct tally_arena *arena, size_t event)
+static const char *advice_on(const struct tally_counting *c, struct tally_arena *arena,
+			     size_t event)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_event asked = c->options->events[event];
 	if (c->options->provider != tally_provider_kernel() || !c->place_count)
 		return "";
-	/* Where the kernel's part was refused, user mode was tried too, and is what was refused last. */
+	/* Where the kernel's part was refused, user mode was tried too, and is what was refused
+	 * last. */
 	if (c->refusals[event] == -EACCES && (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
-	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu, NULL, &err);
+	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu,
+				  NULL, &err);
 	return err.hint[0] ? tally_arena_printf(arena, ". To count more: %s", err.hint) : "";
 }
 
@@ -142,22 +152,27 @@ static const char *refusal_note(const struct tally_counting *c, struct tally_are
 		what = "counting whole CPUs is refused";
 	else if (code == -EACCES && tally_target_has_tasks(c->options->target))
 		what = "counting these tasks is refused";
-	const char *fallback = tally_counting_needs_usage(c) ? "; what the table has is from resource usage" : "";
+	const char *fallback = tally_counting_needs_usage(c)
+				       ? "; what the table has is from resource usage"
+				       : "";
 	const char *name = code == -ENOSYS ? "ENOSYS" : code == -EPERM ? "EPERM" : "EACCES";
-	return tally_arena_printf(arena, "%s (%s)%s%s", what, name, fallback, advice_on(c, arena, event));
+	return tally_arena_printf(arena, "%s (%s)%s%s", what, name, fallback,
+				  advice_on(c, arena, event));
 }
 
-/* Rows that were refused for reasons of their own, while others are counted: advice on the first. */
+/* Rows that were refused for reasons of their own, while others are counted: advice on the
+ * first. */
 static const char *single_note(const struct tally_counting *c, struct tally_arena *arena)
 {
 	for (size_t i = 0; i < c->options->event_count; i++) {
 		int code = c->refusals[i];
 		if (c->rows[i].state != TALLY_COUNT_NOT_SUPPORTED ||
-		    (code != -EACCES && code != -EPERM && code != -EINVAL && code != -EBUSY && code != -EMFILE))
+		    (code != -EACCES && code != -EPERM && code != -EINVAL && code != -EBUSY &&
+		     code != -EMFILE))
 			continue;
 		const char *advice = advice_on(c, arena, i);
 		return advice && advice[0] ? tally_arena_printf(arena, "%s: %s%s", c->rows[i].name,
-								 tally_counting_reason(c, i), advice)
+								tally_counting_reason(c, i), advice)
 					   : NULL;
 	}
 	return NULL;
@@ -174,7 +189,8 @@ static bool has_multiplexing(const struct tally_counting *c)
 /* Of a command, by the kernel's own refusal: a script's lack is no lack of this machine's. */
 static bool can_be_simulated(const struct tally_counting *c)
 {
-	return c->options->command_pid && c->options->provider == tally_provider_kernel() && !*tally_simulated_lack();
+	return c->options->command_pid && c->options->provider == tally_provider_kernel() &&
+	       !*tally_simulated_lack();
 }
 
 /* What is simulated is the same at each run, but for what the program learns from outside. */
@@ -184,13 +200,17 @@ static const char *difference_note(const struct tally_counting *c, struct tally_
 	for (size_t i = 0; i < c->options->event_count; i++) {
 		const struct tally_count *row = &c->rows[i];
 		if (row->quality && row->spread.minimum < row->spread.maximum &&
-		    (!most || tally_spread_percent(&row->spread) > tally_spread_percent(&most->spread)))
+		    (!most ||
+		     tally_spread_percent(&row->spread) > tally_spread_percent(&most->spread)))
 			most = row;
 	}
-	return most ? tally_arena_printf(arena, "the runs differ: %s from %.0f to %.0f. The program does different work each "
-					 "time, by what it learns from outside: the time, random numbers, process ids, its "
-					 "files, threads and processes that wait for each other", most->name,
-					 most->spread.minimum, most->spread.maximum) : NULL;
+	return most ? tally_arena_printf(
+			      arena,
+			      "the runs differ: %s from %.0f to %.0f. The program does different work each "
+			      "time, by what it learns from outside: the time, random numbers, process ids, its "
+			      "files, threads and processes that wait for each other",
+			      most->name, most->spread.minimum, most->spread.maximum)
+		    : NULL;
 }
 
 static const char *cpus_text(const struct tally_cpu_list *cpus, struct tally_arena *arena)
@@ -201,14 +221,18 @@ static const char *cpus_text(const struct tally_cpu_list *cpus, struct tally_are
 
 static const char *offline_note(const struct tally_counting *c, struct tally_arena *arena)
 {
-	return c->went_offline.count ? tally_arena_printf(arena, "%s went offline meanwhile: counted up to then",
-							  cpus_text(&c->went_offline, arena)) : NULL;
+	return c->went_offline.count
+		       ? tally_arena_printf(arena, "%s went offline meanwhile: counted up to then",
+					    cpus_text(&c->went_offline, arena))
+		       : NULL;
 }
 
 static const char *online_note(const struct tally_counting *c, struct tally_arena *arena)
 {
-	return c->came_online.count ? tally_arena_printf(arena, "%s came online meanwhile: counted from then on",
-							 cpus_text(&c->came_online, arena)) : NULL;
+	return c->came_online.count
+		       ? tally_arena_printf(arena, "%s came online meanwhile: counted from then on",
+					    cpus_text(&c->came_online, arena))
+		       : NULL;
 }
 
 static const char *descendants_note(const struct tally_counting *c, struct tally_arena *arena)
@@ -221,28 +245,36 @@ static const char *descendants_note(const struct tally_counting *c, struct tally
 		       : NULL;
 }
 
-size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena, const char **notes,
-			    size_t maximum)
+size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena,
+			    const char **notes, size_t maximum)
 {
 	size_t count = 0;
 	int refusal = tally_counting_refusal(c);
 	if (count < maximum)
 		notes[count++] = refusal ? refusal_note(c, arena, refusal) : single_note(c, arena);
 	if (c->is_user_only && count < maximum)
-		notes[count++] = tally_arena_printf(arena, "only user mode is counted (:u), since kernel.perf_event_paranoid is "
-						    "%ld; 1 or CAP_PERFMON counts the kernel's part too", paranoid_level());
+		notes[count++] = tally_arena_printf(
+			arena,
+			"only user mode is counted (:u), since kernel.perf_event_paranoid is "
+			"%ld; 1 or CAP_PERFMON counts the kernel's part too",
+			paranoid_level());
 	if (!refusal && lacks_pmu(c) && count < maximum)
-		notes[count++] = can_be_simulated(c) ?
-					 "no hardware counters: usual in virtual machines whose host does not share its PMU. "
-					 "--provider simulated counts instructions, branches and cache misses all the same, on a "
-					 "simulated CPU (" TALLY_SIMULATED_COST ")" :
-					 "no hardware counters: usual in virtual machines whose host does not share its PMU";
+		notes[count++] =
+			can_be_simulated(c)
+				? "no hardware counters: usual in virtual machines whose host does not share its PMU. "
+				  "--provider simulated counts instructions, branches and cache misses all the same, on a "
+				  "simulated CPU (" TALLY_SIMULATED_COST ")"
+				: "no hardware counters: usual in virtual machines whose host does not share its PMU";
 	if (c->coverage < 0.85 && count < maximum)
-		notes[count++] = tally_arena_printf(arena, "events were there for %.0f %% of the command's CPU time: a "
-						    "set-user-ID program drops them when it starts. To count it, run tally "
-						    "as root, or attach with -p", 100 * c->coverage);
+		notes[count++] = tally_arena_printf(
+			arena,
+			"events were there for %.0f %% of the command's CPU time: a "
+			"set-user-ID program drops them when it starts. To count it, run tally "
+			"as root, or attach with -p",
+			100 * c->coverage);
 	if (has_multiplexing(c) && count < maximum)
-		notes[count++] = "scaled: there were more events than counters; fewer events (-e) are counted all the time";
+		notes[count++] =
+			"scaled: there were more events than counters; fewer events (-e) are counted all the time";
 	if (count < maximum)
 		notes[count++] = difference_note(c, arena);
 	if (count < maximum)

@@ -1,5 +1,6 @@
-/* Filters on the fields of tracepoints: the kernel runs them (PERF_EVENT_IOC_SET_FILTER), and says EINVAL to a bad one
- * without saying where.  Then it is compiled here, by the event's own format, to find that out.
+/* Filters on the fields of tracepoints: the kernel runs them (PERF_EVENT_IOC_SET_FILTER), and says
+ * EINVAL to a bad one without saying where.  Then it is compiled here, by the event's own format,
+ * to find that out.
  */
 #include "session/event_filter.h"
 
@@ -20,8 +21,9 @@ static enum tally_filter_kind kind_of(const struct tally_tracepoint_field *field
 {
 	bool is_text = field->is_string || (field->is_pointer && !strcmp(field->type, "char *"));
 	if (field->place == TALLY_FIELD_DATA_LOC)
-		return is_text ? TALLY_FILTER_DYNAMIC_STRING : strstr(field->type, "cpumask") ? TALLY_FILTER_CPUMASK
-											      : TALLY_FILTER_OTHER;
+		return is_text                          ? TALLY_FILTER_DYNAMIC_STRING
+		       : strstr(field->type, "cpumask") ? TALLY_FILTER_CPUMASK
+							: TALLY_FILTER_OTHER;
 	if (is_text)
 		return TALLY_FILTER_STRING;
 	return field->is_array || field->size_bytes > 8 ? TALLY_FILTER_OTHER : TALLY_FILTER_NUMBER;
@@ -36,7 +38,8 @@ static struct tally_tracepoint *read_format(const struct tally_event *event)
 		return NULL;
 	int tracefs = tally_tracefs_open(NULL);
 	if (tracefs >= 0 && !tally_tracefs_format(tracefs, system, name, &text))
-		tally_tracepoint_parse((const char *)text.bytes, text.length, NULL, &tracepoint, NULL);
+		tally_tracepoint_parse((const char *)text.bytes, text.length, NULL, &tracepoint,
+				       NULL);
 	if (tracefs >= 0)
 		close(tracefs);
 	tally_buffer_release(&text);
@@ -48,10 +51,12 @@ static void list_fields(const struct tally_tracepoint *tracepoint, char *out, si
 {
 	size_t used = 0;
 	for (size_t i = tracepoint->common_count; i < tracepoint->field_count && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", tracepoint->fields[i].name);
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "",
+					 tracepoint->fields[i].name);
 }
 
-static void find_reason(const struct tally_event *event, const struct tally_tracepoint *tracepoint, struct tally_error *err)
+static void find_reason(const struct tally_event *event, const struct tally_tracepoint *tracepoint,
+			struct tally_error *err)
 {
 	struct tally_filter_error wrong = { .problem = TALLY_FILTER_GOOD };
 	struct tally_filter_field *fields = calloc(tracepoint->field_count, sizeof(*fields));
@@ -61,29 +66,35 @@ static void find_reason(const struct tally_event *event, const struct tally_trac
 	for (size_t i = 0; i < tracepoint->field_count; i++) {
 		const struct tally_tracepoint_field *field = &tracepoint->fields[i];
 		fields[i] = (struct tally_filter_field){
-			.name = field->name, .offset = (uint16_t)field->offset, .size = (uint16_t)field->size_bytes,
-			.is_signed = field->is_signed, .kind = kind_of(field),
+			.name = field->name,
+			.offset = (uint16_t)field->offset,
+			.size = (uint16_t)field->size_bytes,
+			.is_signed = field->is_signed,
+			.kind = kind_of(field),
 		};
 	}
 	const struct tally_filter_fields all = { fields, tracepoint->field_count, CPUS_MAX };
 	if (tally_filter_compile(event->filter, &all, NULL, 0, &wrong) < 0) {
 		list_fields(tracepoint, names, sizeof(names));
-		tally_error_set(err, -EINVAL, "the filter of '%s' is wrong: %s\n  %s\n  %*s^", event->name, wrong.reason,
-				event->filter, (int)wrong.position, "");
-		tally_error_hint(err, "its fields are %s", *names ? names : "those that all events have: common_pid");
+		tally_error_set(err, -EINVAL, "the filter of '%s' is wrong: %s\n  %s\n  %*s^",
+				event->name, wrong.reason, event->filter, (int)wrong.position, "");
+		tally_error_hint(err, "its fields are %s",
+				 *names ? names : "those that all events have: common_pid");
 	}
 	free(fields);
 }
 
-int tally_event_filter_put(struct tally_provider *provider, const struct tally_event *event, int handle)
+int tally_event_filter_put(struct tally_provider *provider, const struct tally_event *event,
+			   int handle)
 {
-	return provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_FILTER, (void *)(uintptr_t)event->filter, 0);
+	return provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_FILTER,
+				    (void *)(uintptr_t)event->filter, 0);
 }
 
 int tally_event_filter_explain(const struct tally_event *event, int code, struct tally_error *err)
 {
-	tally_error_set(err, code, "the kernel refuses the filter '%s' of '%s': %s", event->filter, event->name,
-			tally_errno_text(code));
+	tally_error_set(err, code, "the kernel refuses the filter '%s' of '%s': %s", event->filter,
+			event->name, tally_errno_text(code));
 	struct tally_tracepoint *tracepoint = code == -EINVAL ? read_format(event) : NULL;
 	if (tracepoint)
 		find_reason(event, tracepoint, err);

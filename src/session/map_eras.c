@@ -19,7 +19,8 @@ static struct tally_map_era *era_of(struct tally_map_eras *eras, uint32_t pid)
 	return slot ? &eras->items.items[*slot] : NULL;
 }
 
-static int change(struct tally_map_eras *eras, struct tally_map_era *era, const struct tally_record *record)
+static int change(struct tally_map_eras *eras, struct tally_map_era *era,
+		  const struct tally_record *record)
 {
 	if (!era)
 		return -ENOMEM;
@@ -30,7 +31,8 @@ static int change(struct tally_map_eras *eras, struct tally_map_era *era, const 
 	return 1;
 }
 
-static int change_process(struct tally_map_eras *eras, uint32_t pid, const struct tally_record *record)
+static int change_process(struct tally_map_eras *eras, uint32_t pid,
+			  const struct tally_record *record)
 {
 	bool is_kernel = pid == UINT32_MAX;
 	return change(eras, is_kernel ? &eras->kernel : era_of(eras, pid), record);
@@ -43,7 +45,9 @@ int tally_map_eras_see(struct tally_map_eras *eras, const struct tally_record *r
 	case TALLY_RECORD_MMAP2:
 		return change_process(eras, record->mmap.pid, record);
 	case TALLY_RECORD_FORK:
-		return record->task.pid == record->task.parent_pid ? 1 : change_process(eras, record->task.pid, record);
+		return record->task.pid == record->task.parent_pid
+			       ? 1
+			       : change_process(eras, record->task.pid, record);
 	case TALLY_RECORD_COMM: /* of an exec, too: the maps that follow it are what changes */
 	case TALLY_RECORD_EXIT:
 	case TALLY_RECORD_NAMESPACES:

@@ -1,5 +1,6 @@
-/* What addresses mean, told apart by when: the maps of a process, and those of the kernel, each have an era, which ends with any
- * record that changes them for a reader (task/tasks.h).  Not thread-safe. */
+/* What addresses mean, told apart by when: the maps of a process, and those of the kernel, each
+ * have an era, which ends with any record that changes them for a reader (task/tasks.h).  Not
+ * thread-safe. */
 #ifndef TALLY_SESSION_MAP_ERAS_H
 #define TALLY_SESSION_MAP_ERAS_H
 
@@ -23,7 +24,8 @@ struct tally_map_eras {
 	uint64_t changes; /* of all */
 };
 
-/* Does a record tell of tasks and their maps?  -ENOMEM; -ENOTSUP: nobody knows what such a record changes. */
+/* Does a record tell of tasks and their maps?  -ENOMEM; -ENOTSUP: nobody knows what such a record
+ * changes. */
 int tally_map_eras_see(struct tally_map_eras *eras, const struct tally_record *record);
 
 struct tally_map_era tally_map_eras_of(const struct tally_map_eras *eras, uint32_t pid);

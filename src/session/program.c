@@ -17,7 +17,8 @@ static int find_program(const char *command, char *out, size_t size)
 		path = "/bin:/usr/bin";
 	while (*path) {
 		int length = (int)strcspn(path, ":");
-		int need = snprintf(out, size, "%.*s/%s", length ? length : 1, length ? path : ".", command);
+		int need = snprintf(out, size, "%.*s/%s", length ? length : 1, length ? path : ".",
+				    command);
 		if (need < (int)size && !access(out, X_OK))
 			return 1;
 		path += length + (path[length] == ':');

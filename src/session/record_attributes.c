@@ -14,13 +14,15 @@
 
 enum { STACK_BYTES = 16 * 1024, MAX_STACK_BYTES = 63 * 1024 };
 
-static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
-				       TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD;
+static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP |
+				       TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU |
+				       TALLY_SAMPLE_PERIOD;
 
-/* ---- which call graph ---------------------------------------------------------------------------------- */
+/* ---- which call graph ---------------------------------------------------- */
 
-/* One way for every target: copies of the stack, of which each frame is unwound by the rule of its own code.  A program keeps
- * frame pointers or not function by function, so nothing that is known of a whole program could choose better. */
+/* One way for every target: copies of the stack, of which each frame is unwound by the rule of its
+ * own code.  A program keeps frame pointers or not function by function, so nothing that is known
+ * of a whole program could choose better. */
 static void choose_call_graph(struct tally_recorder *recorder)
 {
 	const char *by_itself = recorder->provider->ops->call_graph;
@@ -35,23 +37,26 @@ static void choose_call_graph(struct tally_recorder *recorder)
 	if (!by_itself || asked == TALLY_CALL_GRAPH_NONE)
 		return;
 	recorder->call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes whole chains */
-	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s", by_itself);
+	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s",
+		 by_itself);
 }
 
 static uint32_t stack_bytes(const struct tally_recorder *recorder)
 {
-	uint32_t wanted = recorder->options.stack_bytes ? recorder->options.stack_bytes : STACK_BYTES;
+	uint32_t wanted = recorder->options.stack_bytes ? recorder->options.stack_bytes
+							: STACK_BYTES;
 	if (wanted > MAX_STACK_BYTES)
 		wanted = MAX_STACK_BYTES;
 	return wanted & ~7u; /* the kernel takes multiples of 8 */
 }
 
-/* ---- attributes ---------------------------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------- */
 
 static void set_rate(const struct tally_record_options *options, const struct tally_event *event,
 		     struct tally_attr *attr)
 {
-	bool each_hit = event->kind == TALLY_EVENT_TRACEPOINT || event->kind == TALLY_EVENT_BREAKPOINT;
+	bool each_hit = event->kind == TALLY_EVENT_TRACEPOINT ||
+			event->kind == TALLY_EVENT_BREAKPOINT;
 	if (event->has_period || event->has_frequency)
 		return;
 	if (options->period || (each_hit && !options->rate_given)) {
@@ -74,15 +79,20 @@ static bool takes_each_hit(const struct tally_attr *attr)
 	return !(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period == 1;
 }
 
-/* False for an event whose each hit is a sample, unless copies are asked for: hits come in bursts, and with copies a full
- * ring loses most of them.  Waits, and what ends them, are no burst: a CPU has no more of them than switches. */
-static bool may_copy(const struct tally_recorder *recorder, const char *name, const struct tally_attr *attr)
+/* False for an event whose each hit is a sample, unless copies are asked for: hits come in bursts,
+ * and with copies a full ring loses most of them.  Waits, and what ends them, are no burst: a CPU
+ * has no more of them than switches. */
+static bool may_copy(const struct tally_recorder *recorder, const char *name,
+		     const struct tally_attr *attr)
 {
-	bool is_of_waits = tally_is_off_cpu(attr, name) || (tally_is_waking(attr, name) && tally_record_off_cpu(recorder));
-	return recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) || is_of_waits;
+	bool is_of_waits = tally_is_off_cpu(attr, name) ||
+			   (tally_is_waking(attr, name) && tally_record_off_cpu(recorder));
+	return recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) ||
+	       is_of_waits;
 }
 
-/* Where the machine's setting isn't the usual one the recording says so: who reads it knows a full chain by that. */
+/* Where the machine's setting isn't the usual one the recording says so: who reads it knows a full
+ * chain by that. */
 static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 {
 	struct tally_attr usual = { .sample_max_stack = 0 };
@@ -93,7 +103,10 @@ static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 	/* The kernel makes no longer chains.  Of a copy as many frames come as are asked for. */
 	if (asked && (!copies || setting <= 0 || asked <= setting))
 		return asked;
-	return setting > 0 && setting <= UINT16_MAX && (uint32_t)setting != tally_chain_limit(&usual) ? (uint16_t)setting : 0;
+	return setting > 0 && setting <= UINT16_MAX &&
+			       (uint32_t)setting != tally_chain_limit(&usual)
+		       ? (uint16_t)setting
+		       : 0;
 }
 
 /* Are samples to be written as the kernel made them? */
@@ -102,23 +115,30 @@ static bool keeps_stacks(const struct tally_recorder *recorder)
 	return recorder->options.keep_stacks || recorder->options.overwrite;
 }
 
-static void set_call_graph(const struct tally_recorder *recorder, const char *name, struct tally_attr *attr)
+static void set_call_graph(const struct tally_recorder *recorder, const char *name,
+			   struct tally_attr *attr)
 {
 	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
 		return;
 	attr->sample_type |= TALLY_SAMPLE_CALLCHAIN;
-	bool copies = recorder->call_graph == TALLY_CALL_GRAPH_STACK && may_copy(recorder, name, attr);
+	bool copies = recorder->call_graph == TALLY_CALL_GRAPH_STACK &&
+		      may_copy(recorder, name, attr);
 	attr->sample_max_stack = max_stack(recorder, copies);
-	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR) { /* the kernel makes the user's chain of it */
+	/* the kernel makes the user's chain of it */
+	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR) {
 		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
-		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK | TALLY_BRANCH_NO_FLAGS |
-					   TALLY_BRANCH_NO_CYCLES | TALLY_BRANCH_HW_INDEX;
+		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK |
+					   TALLY_BRANCH_NO_FLAGS | TALLY_BRANCH_NO_CYCLES |
+					   TALLY_BRANCH_HW_INDEX;
 	}
-	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR || attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
+	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR ||
+	    attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
 		return;
 	if (!copies) {
-		if (recorder->provider == tally_provider_kernel() && !recorder->options.registers_user)
-			tally_user_stack_ask_for_inner(TALLY_UNWIND_HOST, keeps_stacks(recorder), attr);
+		if (recorder->provider == tally_provider_kernel() &&
+		    !recorder->options.registers_user)
+			tally_user_stack_ask_for_inner(TALLY_UNWIND_HOST, keeps_stacks(recorder),
+						       attr);
 		return;
 	}
 	attr->sample_type |= TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER;
@@ -145,7 +165,9 @@ static void set_extras(const struct tally_record_options *options, struct tally_
 	if (options->overwrite)
 		attr->flags |= TALLY_ATTR_WRITE_BACKWARD;
 	if (options->exclude)
-		attr->flags = (attr->flags & ~(TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)) | options->exclude;
+		attr->flags = (attr->flags &
+			       ~(TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)) |
+			      options->exclude;
 }
 
 static bool inherits(const struct tally_recorder *recorder)
@@ -157,14 +179,18 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 			struct tally_record_source *source)
 {
 	struct tally_attr *attr = &source->attr;
-	*source = (struct tally_record_source){ .attr = event->attr, .event = event, .name = event->name, .cgroup_fd = -1 };
+	*source = (struct tally_record_source){
+		.attr = event->attr, .event = event, .name = event->name, .cgroup_fd = -1
+	};
 	attr->size = sizeof(*attr);
-	attr->sample_type |= ALWAYS_SAMPLED | (event->kind == TALLY_EVENT_TRACEPOINT ? TALLY_SAMPLE_RAW : 0);
+	attr->sample_type |= ALWAYS_SAMPLED |
+			     (event->kind == TALLY_EVENT_TRACEPOINT ? TALLY_SAMPLE_RAW : 0);
 	attr->read_format = TALLY_FORMAT_ID;
 	attr->flags |= TALLY_ATTR_DISABLED;
 	if (inherits(recorder))
 		attr->flags |= TALLY_ATTR_INHERIT;
-	if (tally_record_follows_command(recorder) && !(recorder->options.delay_s > 0) && !recorder->options.starts_off)
+	if (tally_record_follows_command(recorder) && !(recorder->options.delay_s > 0) &&
+	    !recorder->options.starts_off)
 		attr->flags |= TALLY_ATTR_ENABLE_ON_EXEC;
 	set_rate(&recorder->options, event, attr);
 	set_clock(attr);
@@ -179,7 +205,8 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	/* Read at the end; samples that carry readings are not to have it among them. */
 	if (!event->group_read)
 		attr->read_format |= TALLY_FORMAT_LOST;
-	bool keeps = keeps_stacks(recorder), has_inner = tally_user_stack_has_inner(TALLY_UNWIND_HOST, attr);
+	bool keeps = keeps_stacks(recorder),
+	     has_inner = tally_user_stack_has_inner(TALLY_UNWIND_HOST, attr);
 	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !has_inner && !keeps;
 	source->completes = has_inner && !keeps && !recorder->options.registers_user;
 	if (source->unwinds || source->completes) {
@@ -198,15 +225,18 @@ static void join_groups(struct tally_recorder *recorder)
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
 		struct tally_record_source *source = &recorder->sources[i];
 		int group = source->event->group;
-		bool member = i && group != TALLY_EVENT_NO_GROUP && recorder->sources[i - 1].event->group == group;
+		bool member = i && group != TALLY_EVENT_NO_GROUP &&
+			      recorder->sources[i - 1].event->group == group;
 		if (member)
 			source->attr.flags &= ~(TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC);
 		if (!source->event->group_read)
 			continue;
 		source->attr.read_format |= TALLY_FORMAT_GROUP;
 		if (recorder->options.running_time)
-			source->attr.read_format |= TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING;
-		source->attr.flags &= ~TALLY_ATTR_INHERIT; /* the kernel has no group reads of inherited events */
+			source->attr.read_format |= TALLY_FORMAT_TOTAL_TIME_ENABLED |
+						    TALLY_FORMAT_TOTAL_TIME_RUNNING;
+		/* the kernel has no group reads of inherited events */
+		source->attr.flags &= ~TALLY_ATTR_INHERIT;
 		source->attr.sample_type |= TALLY_SAMPLE_READ;
 		if (member) {
 			source->attr.sample_period = 0;
@@ -215,7 +245,8 @@ static void join_groups(struct tally_recorder *recorder)
 		source->written.read_format = source->attr.read_format;
 		source->written.sample_type |= TALLY_SAMPLE_READ;
 		source->written.sample_period = source->attr.sample_period;
-		source->written.flags = (source->written.flags & ~(TALLY_ATTR_FREQ | TALLY_ATTR_INHERIT)) |
+		source->written.flags = (source->written.flags &
+					 ~(TALLY_ATTR_FREQ | TALLY_ATTR_INHERIT)) |
 					(source->attr.flags & TALLY_ATTR_FREQ);
 	}
 }
@@ -229,11 +260,12 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 		.config = TALLY_SW_DUMMY,
 		.sample_period = 1,
 		/* The trailer's fields are those of the samples': perf wants one layout for all. */
-		.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU,
+		.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+			       TALLY_SAMPLE_CPU,
 		.read_format = TALLY_FORMAT_ID,
-		.flags = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_COMM_EXEC |
-			 TALLY_ATTR_TASK | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT |
-			 recorder->options.side_band,
+		.flags = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM |
+			 TALLY_ATTR_COMM_EXEC | TALLY_ATTR_TASK | TALLY_ATTR_EXCLUDE_KERNEL |
+			 TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT | recorder->options.side_band,
 	};
 	if (recorder->options.no_bpf_events)
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
@@ -241,7 +273,8 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 		source->attr.flags |= TALLY_ATTR_TEXT_POKE;
 	if (inherits(recorder))
 		source->attr.flags |= TALLY_ATTR_INHERIT;
-	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's libunwind). */
+	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's
+	 * libunwind). */
 	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK &&
 	    (recorder->options.keep_stacks || recorder->options.overwrite))
 		source->attr.flags |= TALLY_ATTR_MMAP_DATA;
@@ -252,7 +285,8 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 const struct tally_record_source *tally_record_off_cpu(const struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		if (recorder->sources[i].event && tally_is_off_cpu(&recorder->sources[i].attr, recorder->sources[i].event->name))
+		if (recorder->sources[i].event &&
+		    tally_is_off_cpu(&recorder->sources[i].attr, recorder->sources[i].event->name))
 			return &recorder->sources[i];
 	return NULL;
 }
@@ -261,25 +295,29 @@ const struct tally_record_source *tally_record_off_cpu(const struct tally_record
 static void describe_each_hit(struct tally_recorder *recorder)
 {
 	size_t copies = 0, events = recorder->source_count - 1;
-	if (recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || recorder->call_graph != TALLY_CALL_GRAPH_STACK)
+	if (recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO ||
+	    recorder->call_graph != TALLY_CALL_GRAPH_STACK)
 		return;
 	for (size_t i = 0; i < events; i++)
-		copies += !!(recorder->sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER) && !recorder->sources[i].completes;
+		copies += !!(recorder->sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER) &&
+			  !recorder->sources[i].completes;
 	if (!copies)
 		recorder->call_graph = TALLY_CALL_GRAPH_FP;
 	if (copies < events)
-		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
-			 "call graphs by frame pointers where each hit is taken; --call-graph dwarf copies stacks there, too");
+		snprintf(
+			recorder->call_graph_text, sizeof(recorder->call_graph_text),
+			"call graphs by frame pointers where each hit is taken; --call-graph dwarf copies stacks there, too");
 }
 
-int tally_record_make_sources(struct tally_recorder *recorder, const struct tally_event_list *events,
-			      struct tally_error *err)
+int tally_record_make_sources(struct tally_recorder *recorder,
+			      const struct tally_event_list *events, struct tally_error *err)
 {
 	choose_call_graph(recorder);
 	recorder->source_count = events->count + 1;
-	recorder->sources = tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->sources));
-	recorder->recorded =
-		tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*recorder->recorded));
+	recorder->sources = tally_arena_array(&recorder->arena, recorder->source_count,
+					      sizeof(*recorder->sources));
+	recorder->recorded = tally_arena_array(&recorder->arena, recorder->source_count,
+					       sizeof(*recorder->recorded));
 	if (!recorder->sources || !recorder->recorded) {
 		recorder->source_count = 0;
 		return tally_error_set(err, -ENOMEM, "out of memory");

@@ -1,5 +1,6 @@
-/* Code of BPF programs that was there before the recording: KSYMBOL records, with a BPF_EVENT behind those of each program, in the
- * kernel's words.  The kernel itself tells of what comes and goes from then on. */
+/* Code of BPF programs that was there before the recording: KSYMBOL records, with a BPF_EVENT
+ * behind those of each program, in the kernel's words.  The kernel itself tells of what comes and
+ * goes from then on. */
 #include "session/synthesis.h"
 
 #include <errno.h>
@@ -7,7 +8,8 @@
 
 enum { PROGRAM_LOADED = 1 };
 
-int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size, uint16_t type, const char *name)
+int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size,
+			    uint16_t type, const char *name)
 {
 	tally_synthesis_begin(synthesis);
 	tally_synthesis_u64(synthesis, start);
@@ -28,12 +30,14 @@ static int write_program(struct tally_synthesis *synthesis, const struct tally_b
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_BPF_EVENT, 0, 0, 0);
 }
 
-int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out, struct tally_error *err)
+int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
+			  struct tally_error *err)
 {
 	const uint64_t both = TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT;
 	bool is_wanted = (tally_record_side_band(recorder)->attr.flags & both) == both;
 	int result = is_wanted ? tally_bpf_codes_read(out) : 0;
-	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0; /* who may not know goes without */
+	/* who may not know goes without */
+	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
 }
 
 int tally_synthesize_bpf(struct tally_synthesis *synthesis, const struct tally_bpf_codes *codes)
@@ -41,8 +45,10 @@ int tally_synthesize_bpf(struct tally_synthesis *synthesis, const struct tally_b
 	int result = 0;
 	for (size_t i = 0; !result && i < codes->count; i++) {
 		const struct tally_bpf_code *code = &codes->items[i];
-		bool is_last = i + 1 == codes->count || codes->items[i + 1].program != code->program;
-		result = tally_synthesize_symbol(synthesis, code->start, code->size, TALLY_KSYMBOL_BPF, code->name);
+		bool is_last = i + 1 == codes->count ||
+			       codes->items[i + 1].program != code->program;
+		result = tally_synthesize_symbol(synthesis, code->start, code->size,
+						 TALLY_KSYMBOL_BPF, code->name);
 		if (!result && is_last && code->program)
 			result = write_program(synthesis, code);
 	}

@@ -1,7 +1,8 @@
 /* The build-ids of the files that were mapped, for the list behind the data.
  *
- * They are looked up in the end, each file being opened for it; of those that nobody has mapped any more, when the recorder
- * forgets them.  What is kept of these is a path and an id, of 32,768 paths for one output file: the list lacks those beyond.
+ * They are looked up in the end, each file being opened for it; of those that nobody has mapped any
+ * more, when the recorder forgets them.  What is kept of these is a path and an id, of 32,768 paths
+ * for one output file: the list lacks those beyond.
  */
 #include "session/recorder_state.h"
 
@@ -31,10 +32,10 @@ int tally_record_forget_files(struct tally_recorder *recorder, struct tally_erro
 {
 	bool is_asked = !recorder->pipe && !recorder->options.take_sample;
 	/* Who takes samples may know files by their ids. */
-	int result = !recorder->objects.is_live || recorder->options.take_sample ?
-			     0 :
-			     tally_objects_forget(&recorder->objects, &recorder->tasks, FILES_MAX, is_asked ? keep : NULL,
-						  &recorder->forgotten);
+	int result = !recorder->objects.is_live || recorder->options.take_sample
+			     ? 0
+			     : tally_objects_forget(&recorder->objects, &recorder->tasks, FILES_MAX,
+						    is_asked ? keep : NULL, &recorder->forgotten);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -44,9 +45,12 @@ void tally_record_forgotten_release(struct tally_record_forgotten *forgotten)
 	tally_vector_release(&forgotten->ids);
 }
 
-static void put(struct tally_buffer *bytes, uint16_t misc, const char *path, const struct tally_build_id *id)
+static void put(struct tally_buffer *bytes, uint16_t misc, const char *path,
+		const struct tally_build_id *id)
 {
-	struct tally_recorded_build_id record = { .pid = UINT32_MAX, .misc = misc, .size = id->size, .filename = path };
+	struct tally_recorded_build_id record = {
+		.pid = UINT32_MAX, .misc = misc, .size = id->size, .filename = path
+	};
 	memcpy(record.bytes, id->bytes, id->size);
 	if (id->size)
 		tally_feature_build_id(bytes, &record);
@@ -63,8 +67,8 @@ static void put_kernel(struct tally_buffer *bytes)
 }
 
 /* Those of paths that are not mapped anew since, of which the younger is the one. */
-static void put_forgotten(const struct tally_record_forgotten *forgotten, struct tally_strings *done,
-			  struct tally_buffer *bytes)
+static void put_forgotten(const struct tally_record_forgotten *forgotten,
+			  struct tally_strings *done, struct tally_buffer *bytes)
 {
 	for (uint32_t i = 0; i < forgotten->ids.count; i++) {
 		const char *path = tally_strings_text(&forgotten->paths, i);
@@ -74,7 +78,8 @@ static void put_forgotten(const struct tally_record_forgotten *forgotten, struct
 	}
 }
 
-int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			   struct tally_error *err)
 {
 	struct tally_strings done = { 0 };
 	put_kernel(bytes);
@@ -88,7 +93,8 @@ int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer 
 		const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id :
 			tally_objects_file_build_id(&recorder->objects, &recorder->tasks, file);
 		if (id)
-			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path, id);
+			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path,
+			    id);
 		tally_record_trim_objects(recorder);
 	}
 	put_forgotten(&recorder->forgotten, &done, bytes);

@@ -9,7 +9,8 @@ static bool takes_long(const struct tally_recorder *recorder)
 	size_t count = 0;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		count += recorder->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
-	return count >= TALLY_CLOSE_APART_MIN && recorder->provider == tally_provider_kernel() && recorder->handles.count;
+	return count >= TALLY_CLOSE_APART_MIN && recorder->provider == tally_provider_kernel() &&
+	       recorder->handles.count;
 }
 
 void tally_recorder_close_apart(struct tally_recorder *recorder)

@@ -18,7 +18,8 @@ void tally_record_say(const struct tally_recorder *recorder, const char *format,
 }
 
 /* All events, or those of one name. */
-static int switch_events(struct tally_recorder *recorder, const char *name, bool enable, struct tally_error *err)
+static int switch_events(struct tally_recorder *recorder, const char *name, bool enable,
+			 struct tally_error *err)
 {
 	const struct tally_record_copies *copies = &recorder->copies;
 	const struct tally_provider_ops *ops = recorder->provider->ops;
@@ -29,17 +30,20 @@ static int switch_events(struct tally_recorder *recorder, const char *name, bool
 		if (strcmp(recorder->sources[opened->source].name, name) != 0)
 			continue;
 		matched++;
-		if (enable && opened->copy_bytes && opened->copy_bytes != copies->sizes[copies->now])
+		if (enable && opened->copy_bytes &&
+		    opened->copy_bytes != copies->sizes[copies->now])
 			continue;
-		result = ops->ioctl(recorder->provider, opened->handle, enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE,
-				    NULL, 0);
+		result = ops->ioctl(recorder->provider, opened->handle,
+				    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
 		if (result < 0)
-			tally_error_set(err, result, "switching '%s' failed: %s", name, tally_errno_text(result));
+			tally_error_set(err, result, "switching '%s' failed: %s", name,
+					tally_errno_text(result));
 	}
 	if (*name && !matched)
 		tally_record_say(recorder, "--control: no event '%s' is recorded", name);
 	else if (!result)
-		tally_record_say(recorder, "%s%s %s", *name ? name : "events", *name ? " is" : " are", enable ? "on" : "off");
+		tally_record_say(recorder, "%s%s %s", *name ? name : "events",
+				 *name ? " is" : " are", enable ? "on" : "off");
 	return result;
 }
 
@@ -53,7 +57,9 @@ int tally_record_obey(struct tally_recorder *recorder, const struct tally_contro
 		if (recorder->options.next_output)
 			*wish = TALLY_RECORD_WISH_NEXT_FILE;
 		else
-			tally_record_say(recorder, "--control: a snapshot wants --overwrite or --switch-output");
+			tally_record_say(
+				recorder,
+				"--control: a snapshot wants --overwrite or --switch-output");
 		break;
 	case TALLY_CONTROL_STOP: *wish = TALLY_RECORD_WISH_STOP; break;
 	case TALLY_CONTROL_EVLIST:
@@ -61,8 +67,10 @@ int tally_record_obey(struct tally_recorder *recorder, const struct tally_contro
 			tally_record_say(recorder, "%s", recorder->sources[i].name);
 		break;
 	case TALLY_CONTROL_UNKNOWN:
-		tally_record_say(recorder, "--control: '%s' is none of enable, disable, snapshot, stop, ping, evlist",
-				 command->argument);
+		tally_record_say(
+			recorder,
+			"--control: '%s' is none of enable, disable, snapshot, stop, ping, evlist",
+			command->argument);
 		break;
 	case TALLY_CONTROL_PING: break;
 	}

@@ -1,14 +1,15 @@
 /* How much of a stack is copied with each sample.
  *
- * Too little, and stacks lack their roots; too much, and the rings overflow, since the kernel sets aside the full size
- * whatever is copied.  What is enough depends on the program (4 KiB for python, 60 for clang), and on how much of
- * what a copy lacks can be had otherwise (record_outer.c).
+ * Too little, and stacks lack their roots; too much, and the rings overflow, since the kernel sets
+ * aside the full size whatever is copied.  What is enough depends on the program (4 KiB for python,
+ * 60 for clang), and on how much of what a copy lacks can be had otherwise (record_outer.c).
  *
- * Where samples are few, the largest copies fit and are taken.  At high rates it begins with small ones, and grows when
- * more than a hundredth of the stacks stay cut.  Where more than a fifth of the samples is lost, it goes back for
- * good: stacks without their roots are worth more than none.  The size is the event's, and an event opened later would miss
- * the threads and children that are there: so one for each size is open from the start, all but one of them off, and
- * switching off and on reaches what they have been inherited by.
+ * Where samples are few, the largest copies fit and are taken.  At high rates it begins with small
+ * ones, and grows when more than a hundredth of the stacks stay cut.  Where more than a fifth of
+ * the samples is lost, it goes back for good: stacks without their roots are worth more than none.
+ * The size is the event's, and an event opened later would miss the threads and children that are
+ * there: so one for each size is open from the start, all but one of them off, and switching off
+ * and on reaches what they have been inherited by.
  */
 #include "session/recorder_state.h"
 
@@ -17,17 +18,22 @@ enum {
 	STEP = 16 << 10,
 	LARGEST = 63 << 10,
 	RING_BYTES_MAX = 32 << 20,
-	ROOM_MS = 16,          /* a ring shall last so long with the largest copies, or there are smaller ones first */
+	/* a ring shall last so long with the largest copies, or there are smaller ones first */
+	ROOM_MS = 16,
 	CUT_MIN = 8,           /* stacks cut, before it grows */
-	NEW_STACKS_MIN = 1000, /* seen, before it grows because tasks are too short-lived to be completed */
+	/* seen, before it grows because tasks are too short-lived to be completed */
+	NEW_STACKS_MIN = 1000,
 	CALM_STACKS = 8192,    /* seen, before it shrinks; twice as many after each switch */
 	SWITCHES_MAX = 8,
-	SETTLED = 500,         /* stacks and losses, before losses count: the first are of the size before */
+	/* stacks and losses, before losses count: the first are of the size before */
+	SETTLED = 500,
 };
 
-bool tally_record_has_copies(const struct tally_recorder *recorder, const struct tally_record_source *source)
+bool tally_record_has_copies(const struct tally_recorder *recorder,
+			     const struct tally_record_source *source)
 {
-	return recorder->copies.count > 1 && source->unwinds && source->event->group == TALLY_EVENT_NO_GROUP;
+	return recorder->copies.count > 1 && source->unwinds &&
+	       source->event->group == TALLY_EVENT_NO_GROUP;
 }
 
 static uint64_t highest_rate(const struct tally_recorder *recorder)
@@ -43,11 +49,12 @@ static uint64_t highest_rate(const struct tally_recorder *recorder)
 	return rate;
 }
 
-/* Waking is dear: four times as many bytes, a quarter of the times, take a seventh off a sample at 20 kHz.  Events with
- * periods of their own tell no rate. */
+/* Waking is dear: four times as many bytes, a quarter of the times, take a seventh off a sample at
+ * 20 kHz.  Events with periods of their own tell no rate. */
 size_t tally_record_copies_ring_bytes(const struct tally_recorder *recorder)
 {
-	uint64_t rate = highest_rate(recorder), copy = recorder->options.stack_bytes ? recorder->options.stack_bytes : LARGEST;
+	uint64_t rate = highest_rate(recorder),
+		 copy = recorder->options.stack_bytes ? recorder->options.stack_bytes : LARGEST;
 	if (rate >= UINT64_MAX / LARGEST)
 		return 0;
 	uint64_t samples = rate * ROOM_MS / 1000;
@@ -98,19 +105,24 @@ static int switch_to(struct tally_recorder *recorder, unsigned next, struct tall
 	struct tally_record_copies *copies = &recorder->copies;
 	const struct tally_provider_ops *ops = recorder->provider->ops;
 	for (size_t i = 0; i < recorder->handles.count; i++) {
-		const struct tally_record_handle *old = &recorder->handles.items[i], *new = old + next - copies->now;
+		const struct tally_record_handle *old = &recorder->handles.items[i],
+						 *new = old + next - copies->now;
 		if (old->copy_bytes != copies->sizes[copies->now] || !old->copy_bytes)
 			continue;
-		/* The sizes of a place stand together, unless its task ended while they were opened. */
+		/* The sizes of a place stand together, unless its task ended while they were
+		 * opened. */
 		size_t at = i + next - copies->now;
-		if (at >= recorder->handles.count || new->source != old->source || new->ring != old->ring ||
-		    new->copy_bytes != copies->sizes[next])
+		if (at >= recorder->handles.count || new->source != old->source ||
+		    new->ring != old->ring || new->copy_bytes != copies->sizes[next])
 			continue;
-		int result = ops->ioctl(recorder->provider, old->handle, TALLY_IOCTL_DISABLE, NULL, 0);
+		int result = ops->ioctl(recorder->provider, old->handle, TALLY_IOCTL_DISABLE, NULL,
+					0);
 		if (!result)
-			result = ops->ioctl(recorder->provider, new->handle, TALLY_IOCTL_ENABLE, NULL, 0);
+			result = ops->ioctl(recorder->provider, new->handle, TALLY_IOCTL_ENABLE,
+					    NULL, 0);
 		if (result < 0)
-			return tally_error_set(err, result, "going over to other stack copies failed: %s",
+			return tally_error_set(err, result,
+					       "going over to other stack copies failed: %s",
 					       tally_errno_text(result));
 	}
 	copies->now = next;

@@ -1,9 +1,11 @@
-/* One pass over the rings: side-band first, then samples up to where they stood before (recorder.h says why).
+/* One pass over the rings: side-band first, then samples up to where they stood before (recorder.h
+ * says why).
  *
- * Side-band records must be applied in the order in which they happened: a process forked on one CPU may map its
- * program on another, and the map must come behind the fork.  So the side-band rings are merged by time, and only
- * records from before the pass began count: whatever caused such a record was written before it, hence is in the
- * rings already.  Younger ones wait for the next pass; no sample of this pass needs them.
+ * Side-band records must be applied in the order in which they happened: a process forked on one
+ * CPU may map its program on another, and the map must come behind the fork.  So the side-band
+ * rings are merged by time, and only records from before the pass began count: whatever caused such
+ * a record was written before it, hence is in the rings already.  Younger ones wait for the next
+ * pass; no sample of this pass needs them.
  */
 #include "session/recorder_state.h"
 
@@ -12,11 +14,17 @@
 #include <string.h>
 #include <time.h>
 
-enum { RECORD_BYTES_MAX = 1 << 16, SYMBOL_RECORD_BYTES_MAX = 1 << 10, CACHE_LINE = 64, FETCHED_BYTES = 6 * CACHE_LINE };
+enum {
+	RECORD_BYTES_MAX = 1 << 16,
+	SYMBOL_RECORD_BYTES_MAX = 1 << 10,
+	CACHE_LINE = 64,
+	FETCHED_BYTES = 6 * CACHE_LINE
+};
 
 #define FUTURE_NS 60000000000u /* no clock is so far ahead */
 
-struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder, const void *bytes, size_t size)
+struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder,
+						   const void *bytes, size_t size)
 {
 	uint64_t id;
 	uint64_t *slot = tally_record_id(&recorder->sources[0].attr, bytes, size, &id) ?
@@ -25,7 +33,8 @@ struct tally_record_source *tally_record_source_of(struct tally_recorder *record
 	return slot ? &recorder->sources[*slot] : NULL;
 }
 
-int tally_record_put(struct tally_recorder *recorder, const void *records, size_t size, struct tally_error *err)
+int tally_record_put(struct tally_recorder *recorder, const void *records, size_t size,
+		     struct tally_error *err)
 {
 	if (recorder->excerpt)
 		tally_record_excerpt_add(recorder->excerpt, records, size);
@@ -35,13 +44,15 @@ int tally_record_put(struct tally_recorder *recorder, const void *records, size_
 /* Loss, throttling: counted as they pass. */
 static void count_record(struct tally_recorder *recorder, const struct tally_record *record)
 {
-	if (record->header.type == TALLY_RECORD_LOST || record->header.type == TALLY_RECORD_LOST_SAMPLES)
+	if (record->header.type == TALLY_RECORD_LOST ||
+	    record->header.type == TALLY_RECORD_LOST_SAMPLES)
 		recorder->status.lost += record->lost.lost;
 	else if (record->header.type == TALLY_RECORD_THROTTLE)
 		recorder->status.throttled++;
 }
 
-int tally_record_take_task(struct tally_recorder *recorder, const struct tally_record *record, struct tally_error *err)
+int tally_record_take_task(struct tally_recorder *recorder, const struct tally_record *record,
+			   struct tally_error *err)
 {
 	int result = tally_tasks_record(&recorder->tasks, record);
 	if (!result)
@@ -65,8 +76,9 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 }
 
 /* The ring whose next record is the oldest, and that record; NULL when all are read. */
-static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint64_t now_ns, const void **bytes,
-					   size_t *size, struct tally_record *record)
+static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint64_t now_ns,
+					   const void **bytes, size_t *size,
+					   struct tally_record *record)
 {
 	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
 	struct tally_ring *oldest = NULL;
@@ -79,7 +91,8 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint
 		       tally_record_decode(attr, peeked, candidate_size, &candidate) < 0)
 			tally_ring_advance(ring, candidate_size); /* none that the kernel writes */
 		if (peeked && candidate.sample_id.time > now_ns + FUTURE_NS)
-			candidate.sample_id.time = 0; /* no time: a record that never ripens would hold up all behind it */
+			/* no time: a record that never ripens would hold up all behind it */
+			candidate.sample_id.time = 0;
 		if (!peeked || (oldest && candidate.sample_id.time >= record->sample_id.time))
 			continue;
 		oldest = ring;
@@ -91,8 +104,8 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint
 }
 
 /* At its true length: perf reads the trailer from the end of what the header says. */
-static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size, const struct tally_record *record,
-		       struct tally_error *err)
+static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size,
+		       const struct tally_record *record, struct tally_error *err)
 {
 	_Alignas(8) uint8_t mended[SYMBOL_RECORD_BYTES_MAX];
 	size_t trailer = tally_sample_id_size(&tally_record_side_band(recorder)->attr);
@@ -106,7 +119,8 @@ static int take_mended(struct tally_recorder *recorder, const void *bytes, size_
 	return take_side_band(recorder, mended, true_size, record, err);
 }
 
-static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, bool last, struct tally_error *err)
+static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, bool last,
+			   struct tally_error *err)
 {
 	struct tally_record record;
 	struct tally_ring *ring;
@@ -149,14 +163,18 @@ static inline void see_for_excerpt(struct tally_recorder *recorder, const void *
 }
 
 /* The source of a sample whose stack is to be unwound or completed; else NULL. */
-static const struct tally_record_source *rewriting_source(struct tally_recorder *recorder, const void *bytes, size_t size)
+static const struct tally_record_source *rewriting_source(struct tally_recorder *recorder,
+							  const void *bytes, size_t size)
 {
-	const struct tally_record_source *source =
-		recorder->unwinds || recorder->completes ? tally_record_source_of(recorder, bytes, size) : NULL;
+	const struct tally_record_source *source = recorder->unwinds || recorder->completes
+							   ? tally_record_source_of(recorder, bytes,
+										    size)
+							   : NULL;
 	return source && (source->unwinds || source->completes) ? source : NULL;
 }
 
-static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
+static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
+			struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
 	const struct tally_record_source *source = rewriting_source(recorder, bytes, size);
@@ -187,8 +205,8 @@ static void see_other(struct tally_recorder *recorder, const void *bytes, size_t
 	recorder->lost_told += recorder->status.lost - lost_before;
 }
 
-/* The whole records at the start of a piece that go to the file as they are: counted as they are walked over.  Bytes
- * of them, at most `limit` unless the first is longer. */
+/* The whole records at the start of a piece that go to the file as they are: counted as they are
+ * walked over.  Bytes of them, at most `limit` unless the first is longer. */
 static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t size, size_t limit)
 {
 	struct tally_record_header header;
@@ -196,7 +214,8 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 	for (; size - at >= sizeof(header) && at < limit; at += header.size) {
 		const uint8_t *bytes = piece + at;
 		memcpy(&header, bytes, sizeof(header));
-		if (header.size < sizeof(header) || header.size > size - at || (at && header.size > limit - at))
+		if (header.size < sizeof(header) || header.size > size - at ||
+		    (at && header.size > limit - at))
 			break;
 		if (header.type != TALLY_RECORD_SAMPLE)
 			see_other(recorder, bytes, header.size);
@@ -211,9 +230,10 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 	return at;
 }
 
-/* The next record's fields are read one after the other, each where the one before says, from memory that another CPU
- * wrote: asked for while this one is worked on.  The length of a stack's copy stands behind the copy, probably as far as
- * in this record.  (Without: 6 % longer, of stack copies.  The first KiB of the copy as well: as long as without.) */
+/* The next record's fields are read one after the other, each where the one before says, from
+ * memory that another CPU wrote: asked for while this one is worked on.  The length of a stack's
+ * copy stands behind the copy, probably as far as in this record.  (Without: 6 % longer, of stack
+ * copies.  The first KiB of the copy as well: as long as without.) */
 static inline void fetch_next(const struct tally_ring *ring, size_t size)
 {
 	if (ring->noted - ring->tail < size)
@@ -235,7 +255,8 @@ int tally_record_write(struct tally_recorder *recorder, const void *bytes, struc
 }
 
 /* One that wraps, or is unwound; 0 when there is none, 1, or -errno. */
-static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring,
+			struct tally_error *err)
 {
 	size_t size;
 	const void *bytes = tally_ring_next(ring, &size);
@@ -247,17 +268,20 @@ static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring
 	return result < 0 ? result : 1;
 }
 
-static int drain_samples(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+static int drain_samples(struct tally_recorder *recorder, struct tally_ring *ring,
+			 struct tally_error *err)
 {
 	/* Room is given back in steps: the kernel fills what is free while we are at the rest. */
-	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(recorder->writer), size;
+	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(recorder->writer),
+	       size;
 	uint64_t given_back = ring->tail;
 	int result;
 	do {
 		const void *piece = tally_ring_piece(ring, &size);
 		size_t whole = walk(recorder, piece, size, wanted < step ? wanted : step);
 		tally_ring_advance(ring, whole);
-		result = whole ? tally_perfdata_write_walked(recorder->writer, piece, whole, err) : 0;
+		result = whole ? tally_perfdata_write_walked(recorder->writer, piece, whole, err)
+			       : 0;
 		if (!whole || result < 0)
 			result = result < 0 ? result : drain_record(recorder, ring, err);
 		else
@@ -273,7 +297,8 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 
 static int finish_round(struct tally_recorder *recorder, struct tally_error *err)
 {
-	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
+						   .size = sizeof(round) };
 	return tally_record_put(recorder, &round, sizeof(round), err);
 }
 

@@ -1,7 +1,8 @@
-/* Tasks whose end was not told of: its record was lost.  A recorder that runs for hours asks now and then who is still there.
+/* Tasks whose end was not told of: its record was lost.  A recorder that runs for hours asks now
+ * and then who is still there.
  *
- * A task is gone from the kernel's table only after its EXIT was written, so that whoever is told of twice is told of within
- * two passes, which the endings allow for (task/endings.h).
+ * A task is gone from the kernel's table only after its EXIT was written, so that whoever is told
+ * of twice is told of within two passes, which the endings allow for (task/endings.h).
  */
 #include "session/recorder_state.h"
 
@@ -14,7 +15,8 @@ static const uint64_t PAUSE_NS = 60000000000;
 
 static bool lives(uint32_t pid, uint32_t tid)
 {
-	if ((int32_t)pid <= 0 || (int32_t)tid <= 0) /* the kernel's idle tasks; tasks past their end */
+	/* the kernel's idle tasks; tasks past their end */
+	if ((int32_t)pid <= 0 || (int32_t)tid <= 0)
 		return true;
 	return !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH;
 }

@@ -1,11 +1,14 @@
-/* What a sample's addresses mean depends on its process's maps, and the kernel's: an address that was met since these changed last
- * needs no further sample (session/map_eras.h).  Records of changes come before younger samples, so that this is known of all
- * samples but those that are older than the last change; these are kept whatever they have.
+/* What a sample's addresses mean depends on its process's maps, and the kernel's: an address that
+ * was met since these changed last needs no further sample (session/map_eras.h).  Records of
+ * changes come before younger samples, so that this is known of all samples but those that are
+ * older than the last change; these are kept whatever they have.
  *
- * Most samples are as their process's last was, as those of a tracepoint that is hit a million times, or as its outer frames:
- * what is so costs a comparison.  Of the rest a dozen addresses a sample are looked up, where no cache has them while stacks of
- * kilobytes stream through it: for clang's stacks at 20 kHz a microsecond, as long as reading them again takes.  So the excerpt
- * is given up where it keeps more than a quarter of the samples, once the first thousands are behind it.
+ * Most samples are as their process's last was, as those of a tracepoint that is hit a million
+ * times, or as its outer frames: what is so costs a comparison.  Of the rest a dozen addresses a
+ * sample are looked up, where no cache has them while stacks of kilobytes stream through it: for
+ * clang's stacks at 20 kHz a microsecond, as long as reading them again takes.  So the excerpt is
+ * given up where it keeps more than a quarter of the samples, once the first thousands are behind
+ * it.
  */
 #include "session/record_excerpt.h"
 
@@ -19,7 +22,12 @@
 
 #define EXCERPT_BYTES_MAX ((size_t)8 << 20)
 
-enum { LASTS = 64, KIND_SPREAD = 7, LOOK_EACH = 4096 /* samples: whether it is worth it */, KEPT_SHARE = 4 };
+enum {
+	LASTS = 64,
+	KIND_SPREAD = 7,
+	LOOK_EACH = 4096 /* samples: whether it is worth it */,
+	KEPT_SHARE = 4
+};
 
 /* An event's samples. */
 struct kind {
@@ -70,8 +78,10 @@ struct tally_record_excerpt {
 	struct { uint64_t *items; size_t count, capacity; } chain; /* what of a sample's is kept */
 	uint64_t youngest_ns;      /* of the samples so far */
 	uint64_t samples;
-	uint64_t looked_at, kept;  /* samples when it was last asked whether it is worth it; those that were kept since */
-	const struct last *recent; /* the last sample's, where the next may be told by its bytes; else NULL */
+	/* samples when it was last asked whether it is worth it; those that were kept since */
+	uint64_t looked_at, kept;
+	/* the last sample's, where the next may be told by its bytes; else NULL */
+	const struct last *recent;
 	uint64_t recent_header;    /* the record's */
 };
 
@@ -114,7 +124,7 @@ static void keep(struct tally_record_excerpt *excerpt, const void *record, size_
 		memcpy(room, record, size);
 }
 
-/* ---- a sample's fields --------------------------------------------------------------------------------- */
+/* ---- a sample's fields --------------------------------------------------- */
 
 static uint64_t word_at(const uint8_t *record, size_t index)
 {
@@ -127,7 +137,8 @@ static const struct kind *kind_of(struct tally_record_excerpt *excerpt, uint64_t
 {
 	if (!excerpt->kind || excerpt->id != id) {
 		const uint64_t *number = tally_map_get(excerpt->event_of_id, id);
-		excerpt->kind = number && *number < excerpt->kind_count ? &excerpt->kinds[*number] : NULL;
+		excerpt->kind = number && *number < excerpt->kind_count ? &excerpt->kinds[*number]
+									: NULL;
 		excerpt->id = id;
 	}
 	return excerpt->kind;
@@ -142,7 +153,8 @@ static bool has_address(const uint64_t *words, size_t count)
 }
 
 /* False where it is none of the events', or doesn't hold what it says. */
-static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *record, struct sample *out)
+static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *record,
+			struct sample *out)
 {
 	struct tally_record_header header;
 	memcpy(&header, record, sizeof(header));
@@ -170,7 +182,7 @@ static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *rec
 	return true;
 }
 
-/* ---- what its process had last ------------------------------------------------------------------------- */
+/* ---- what its process had last ------------------------------------------- */
 
 /* As of now: where the maps are others, nothing is known of what the words mean. */
 static void look_at_eras(const struct tally_map_eras *eras, struct last *last)
@@ -190,7 +202,8 @@ static struct last *last_of(struct tally_record_excerpt *excerpt, const struct s
 {
 	size_t number = (size_t)(sample->kind - excerpt->kinds);
 	struct last *last = &excerpt->lasts[(sample->pid + KIND_SPREAD * number) % LASTS];
-	bool is_its = last->pid == sample->pid && last->kind == sample->kind && last->is_kernel == sample->is_kernel;
+	bool is_its = last->pid == sample->pid && last->kind == sample->kind &&
+		      last->is_kernel == sample->is_kernel;
 	if (!is_its) {
 		last->pid = sample->pid;
 		last->kind = sample->kind;
@@ -202,7 +215,7 @@ static struct last *last_of(struct tally_record_excerpt *excerpt, const struct s
 	return last;
 }
 
-/* ---- what is new in a sample --------------------------------------------------------------------------- */
+/* ---- what is new in a sample --------------------------------------------- */
 
 static uint64_t key_of(const struct last *last, bool kernel, bool is_return, uint64_t address)
 {
@@ -210,8 +223,8 @@ static uint64_t key_of(const struct last *last, bool kernel, bool is_return, uin
 }
 
 /* Of a sample whose chain has no address: its own is one, whatever it is. */
-static bool add_address(struct tally_record_excerpt *excerpt, const struct last *last, const struct sample *sample,
-			uint64_t *leaf_key)
+static bool add_address(struct tally_record_excerpt *excerpt, const struct last *last,
+			const struct sample *sample, uint64_t *leaf_key)
 {
 	uint64_t key = key_of(last, sample->is_kernel, false, *sample->words);
 	int added = tally_key_set_put(&excerpt->places, key);
@@ -219,10 +232,11 @@ static bool add_address(struct tally_record_excerpt *excerpt, const struct last 
 	return added < 0 ? give_up(excerpt) : added;
 }
 
-/* Gathers what of a chain is to be kept for its new places: these, and each context's innermost, which nothing returns to.  True
- * where there is one.  `leaf_key` gets the leaf's. */
-static bool gather_news(struct tally_record_excerpt *excerpt, struct last *last, const struct sample *sample,
-			struct tally_chain_news *news, uint64_t *leaf_key)
+/* Gathers what of a chain is to be kept for its new places: these, and each context's innermost,
+ * which nothing returns to.  True where there is one.  `leaf_key` gets the leaf's. */
+static bool gather_news(struct tally_record_excerpt *excerpt, struct last *last,
+			const struct sample *sample, struct tally_chain_news *news,
+			uint64_t *leaf_key)
 {
 	const struct tally_chain_walk *walk = &news->walk;
 	uint64_t address, *out;
@@ -255,7 +269,8 @@ static void keep_sample(struct tally_record_excerpt *excerpt, const struct sampl
 		keep(excerpt, sample->record, header.size);
 		return;
 	}
-	size_t chain = (size_t)((const uint8_t *)sample->words - sample->record), behind = chain + 8 * sample->count;
+	size_t chain = (size_t)((const uint8_t *)sample->words - sample->record),
+	       behind = chain + 8 * sample->count;
 	header.size = (uint16_t)(header.size - 8 * (sample->count - count));
 	uint8_t *room = room_for(excerpt, header.size);
 	if (!room)
@@ -267,7 +282,8 @@ static void keep_sample(struct tally_record_excerpt *excerpt, const struct sampl
 	memcpy(room + chain + 8 * count, sample->record + behind, sample->header.size - behind);
 }
 
-/* Of a leaf: no sample is kept; one; or where the second's period is, to which those of the others are added. */
+/* Of a leaf: no sample is kept; one; or where the second's period is, to which those of the others
+ * are added. */
 enum { LEAF_NONE, LEAF_ONE };
 
 static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t period)
@@ -279,20 +295,23 @@ static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t
 }
 
 /* One whose chain isn't the last's. */
-static void add_chain(struct tally_record_excerpt *excerpt, struct last *last, const struct sample *sample,
-		      struct tally_chain_news *news)
+static void add_chain(struct tally_record_excerpt *excerpt, struct last *last,
+		      const struct sample *sample, struct tally_chain_news *news)
 {
 	uint64_t leaf_key = 0;
 	bool is_kept = sample->has_chain ? gather_news(excerpt, last, sample, news, &leaf_key) :
 					   add_address(excerpt, last, sample, &leaf_key);
-	uint64_t *leaf = excerpt->is_given_up ? NULL : tally_map_put(&excerpt->leaves, leaf_key, NULL);
+	uint64_t *leaf = excerpt->is_given_up ? NULL
+					      : tally_map_put(&excerpt->leaves, leaf_key, NULL);
 	if (!leaf || tally_last_chain_set(&last->chain, news, sample->words, sample->count) < 0) {
 		give_up(excerpt);
 		return;
 	}
 	is_kept |= *leaf <= LEAF_ONE;
 	if (*leaf <= LEAF_ONE)
-		*leaf = *leaf == LEAF_NONE ? LEAF_ONE : excerpt->records.length + 8 * (size_t)sample->kind->layout.period;
+		*leaf = *leaf == LEAF_NONE
+				? LEAF_ONE
+				: excerpt->records.length + 8 * (size_t)sample->kind->layout.period;
 	last->period_at = *leaf;
 	excerpt->kept += is_kept;
 	if (is_kept)
@@ -301,17 +320,19 @@ static void add_chain(struct tally_record_excerpt *excerpt, struct last *last, c
 		add_period(excerpt, last->period_at, sample->period);
 }
 
-/* ---- samples ------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------- */
 
 /* Is all of it, but what is of no interest here, as in the last sample? */
 static inline bool is_as_recent(const struct tally_record_excerpt *excerpt, const uint8_t *record)
 {
 	const struct last *last = excerpt->recent;
-	if (!last || word_at(record, 0) != excerpt->recent_header || word_at(record, 1) != excerpt->id)
+	if (!last || word_at(record, 0) != excerpt->recent_header ||
+	    word_at(record, 1) != excerpt->id)
 		return false;
 	const struct tally_sample_layout *layout = &last->kind->layout;
 	const __typeof__(last->chain.words) *words = &last->chain.words;
-	if ((uint32_t)word_at(record, layout->tid) != last->pid || last->changes != excerpt->eras.changes ||
+	if ((uint32_t)word_at(record, layout->tid) != last->pid ||
+	    last->changes != excerpt->eras.changes ||
 	    word_at(record, layout->time) <= last->since_ns)
 		return false;
 	if (!layout->has_chain)
@@ -326,7 +347,8 @@ static inline void note_time(struct tally_record_excerpt *excerpt, uint64_t time
 		excerpt->youngest_ns = time;
 }
 
-/* A cookie follows, and the rest of the stack comes in another record: none that a recorder asks for. */
+/* A cookie follows, and the rest of the stack comes in another record: none that a recorder asks
+ * for. */
 static bool is_to_be_continued(const uint64_t *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -344,7 +366,8 @@ static void add_sample(struct tally_record_excerpt *excerpt, const struct sample
 		keep(excerpt, sample->record, sample->header.size);
 		return;
 	}
-	struct tally_chain_news news = tally_chain_news_of(&last->chain, sample->words, sample->count, sample->is_kernel);
+	struct tally_chain_news news = tally_chain_news_of(&last->chain, sample->words,
+							   sample->count, sample->is_kernel);
 	if (sample->has_chain && is_to_be_continued(sample->words, news.from)) {
 		give_up(excerpt);
 		return;
@@ -353,7 +376,8 @@ static void add_sample(struct tally_record_excerpt *excerpt, const struct sample
 		add_period(excerpt, last->period_at, sample->period);
 	else
 		add_chain(excerpt, last, sample, &news);
-	if (excerpt->is_given_up || last->period_at <= LEAF_ONE || sample->has_chain != sample->kind->layout.has_chain)
+	if (excerpt->is_given_up || last->period_at <= LEAF_ONE ||
+	    sample->has_chain != sample->kind->layout.has_chain)
 		return;
 	excerpt->recent = last;
 	excerpt->recent_header = word_at(sample->record, 0);
@@ -364,7 +388,8 @@ static bool is_worth_it(struct tally_record_excerpt *excerpt)
 	if (excerpt->samples - excerpt->looked_at < LOOK_EACH)
 		return true;
 	bool is_beginning = !excerpt->looked_at; /* when everything is new */
-	bool is_worth_it = is_beginning || excerpt->kept * KEPT_SHARE <= excerpt->samples - excerpt->looked_at;
+	bool is_worth_it = is_beginning ||
+			   excerpt->kept * KEPT_SHARE <= excerpt->samples - excerpt->looked_at;
 	excerpt->looked_at = excerpt->samples;
 	excerpt->kept = 0;
 	return is_worth_it;
@@ -379,7 +404,8 @@ void tally_record_excerpt_add_sample(struct tally_record_excerpt *excerpt, const
 	excerpt->samples++;
 	if (is_as_recent(excerpt, record)) {
 		note_time(excerpt, word_at(record, recent->kind->layout.time));
-		add_period(excerpt, recent->period_at, word_at(record, recent->kind->layout.period));
+		add_period(excerpt, recent->period_at,
+			   word_at(record, recent->kind->layout.period));
 		return;
 	}
 	excerpt->recent = NULL;
@@ -389,11 +415,12 @@ void tally_record_excerpt_add_sample(struct tally_record_excerpt *excerpt, const
 		give_up(excerpt);
 }
 
-/* ---- records of tasks ---------------------------------------------------------------------------------- */
+/* ---- records of tasks ---------------------------------------------------- */
 
-/* Do names need it?  It is given up for what nobody has thought of; for a JIT's dump, where what code is depends on the time; and
- * for a change that comes behind samples that are younger. */
-static bool is_needed(struct tally_record_excerpt *excerpt, const void *bytes, const struct tally_record_header *header)
+/* Do names need it?  It is given up for what nobody has thought of; for a JIT's dump, where what
+ * code is depends on the time; and for a change that comes behind samples that are younger. */
+static bool is_needed(struct tally_record_excerpt *excerpt, const void *bytes,
+		      const struct tally_record_header *header)
 {
 	struct tally_record record;
 	if (header->type >= TALLY_RECORD_USER_START)
@@ -402,15 +429,20 @@ static bool is_needed(struct tally_record_excerpt *excerpt, const void *bytes, c
 		return give_up(excerpt);
 	bool is_map = header->type == TALLY_RECORD_MMAP || header->type == TALLY_RECORD_MMAP2;
 	uint64_t changes = excerpt->eras.changes;
-	int told = is_map && tally_jits_is_dump(record.mmap.filename) ? -1 : tally_map_eras_see(&excerpt->eras, &record);
-	bool is_late = excerpt->eras.changes != changes && record.sample_id.time < excerpt->youngest_ns;
+	int told = is_map && tally_jits_is_dump(record.mmap.filename)
+			   ? -1
+			   : tally_map_eras_see(&excerpt->eras, &record);
+	bool is_late = excerpt->eras.changes != changes &&
+		       record.sample_id.time < excerpt->youngest_ns;
 	return told < 0 || is_late ? give_up(excerpt) : told;
 }
 
-void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *records, size_t size)
+void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *records,
+			      size_t size)
 {
 	struct tally_record_header header;
-	for (size_t at = 0; !excerpt->is_given_up && size - at >= sizeof(header); at += header.size) {
+	for (size_t at = 0; !excerpt->is_given_up && size - at >= sizeof(header);
+	     at += header.size) {
 		const uint8_t *bytes = (const uint8_t *)records + at;
 		memcpy(&header, bytes, sizeof(header));
 		if (header.size < sizeof(header) || header.size > size - at)
@@ -423,20 +455,24 @@ void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *
 	}
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------ */
+/* ---- its life ------------------------------------------------------------ */
 
 /* Places of samples that are none of their chain's, or a chain that is still to be made. */
-#define FOREIGN_PLACES (TALLY_SAMPLE_READ | TALLY_SAMPLE_BRANCH_STACK | TALLY_SAMPLE_STACK_USER | TALLY_SAMPLE_REGS_USER)
+#define FOREIGN_PLACES \
+	(TALLY_SAMPLE_READ | TALLY_SAMPLE_BRANCH_STACK | TALLY_SAMPLE_STACK_USER | \
+	 TALLY_SAMPLE_REGS_USER)
 
 static bool kind_init(struct kind *kind, const struct tally_attr *attr, size_t number)
 {
-	const uint64_t needed = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_PERIOD;
+	const uint64_t needed = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+				TALLY_SAMPLE_TIME | TALLY_SAMPLE_PERIOD;
 	tally_sample_layout_init(&kind->layout, attr);
 	kind->salt = tally_hash64(number + 1);
 	return (attr->sample_type & (needed | FOREIGN_PLACES)) == needed;
 }
 
-struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *const *attrs, size_t count,
+struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *const *attrs,
+						      size_t count,
 						      const struct tally_map *event_of_id)
 {
 	struct tally_record_excerpt *excerpt = calloc(1, sizeof(*excerpt));

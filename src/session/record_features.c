@@ -1,6 +1,8 @@
-/* What stands behind the data: the machine, the command, the files that were mapped, the tracepoints' formats.
+/* What stands behind the data: the machine, the command, the files that were mapped, the
+ * tracepoints' formats.
  *
- * In a pipe the same goes ahead of the data, so build-ids are left out there: what will be mapped isn't known yet.
+ * In a pipe the same goes ahead of the data, so build-ids are left out there: what will be mapped
+ * isn't known yet.
  */
 #include "session/recorder_state.h"
 
@@ -20,19 +22,20 @@
 
 enum { FORMAT_BYTES_MAX = 1 << 20 };
 
-static int put_feature(struct tally_recorder *recorder, unsigned feature, struct tally_buffer *bytes,
-		       struct tally_error *err)
+static int put_feature(struct tally_recorder *recorder, unsigned feature,
+		       struct tally_buffer *bytes, struct tally_error *err)
 {
-	int result = bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") :
-		     bytes->length ? tally_perfdata_write_feature(recorder->writer, feature, bytes->bytes,
-								  bytes->length, err) :
-				     0;
+	int result = bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory")
+		     : bytes->length
+			     ? tally_perfdata_write_feature(recorder->writer, feature, bytes->bytes,
+							    bytes->length, err)
+			     : 0;
 	tally_buffer_clear(bytes);
 	return result;
 }
 
-static int put_text(struct tally_recorder *recorder, unsigned feature, const char *text, struct tally_buffer *bytes,
-		    struct tally_error *err)
+static int put_text(struct tally_recorder *recorder, unsigned feature, const char *text,
+		    struct tally_buffer *bytes, struct tally_error *err)
 {
 	if (!text[0])
 		return 0;
@@ -40,7 +43,8 @@ static int put_text(struct tally_recorder *recorder, unsigned feature, const cha
 	return put_feature(recorder, feature, bytes, err);
 }
 
-static int machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			    struct tally_error *err)
 {
 	struct utsname here;
 	struct tally_cpu_model cpu;
@@ -49,32 +53,39 @@ static int machine_features(struct tally_recorder *recorder, struct tally_buffer
 	if (!uname(&here)) {
 		result = put_text(recorder, TALLY_FEATURE_HOSTNAME, here.nodename, bytes, err);
 		if (!result)
-			result = put_text(recorder, TALLY_FEATURE_OSRELEASE, here.release, bytes, err);
+			result = put_text(recorder, TALLY_FEATURE_OSRELEASE, here.release, bytes,
+					  err);
 		if (!result)
 			result = put_text(recorder, TALLY_FEATURE_ARCH, here.machine, bytes, err);
 	}
 	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_VERSION, "tally " TALLY_VERSION, bytes, err);
+		result = put_text(recorder, TALLY_FEATURE_VERSION, "tally " TALLY_VERSION, bytes,
+				  err);
 	const struct tally_provider_ops *ops = recorder->provider->ops;
 	const char *simulated = ops->machine ? ops->machine(recorder->provider, false) : NULL;
 	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name, bytes, err);
+		result = put_text(recorder, TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name,
+				  bytes, err);
 	if (!result)
-		result = put_text(recorder, TALLY_FEATURE_CPUID, simulated ? "" : cpu.id, bytes, err);
+		result = put_text(recorder, TALLY_FEATURE_CPUID, simulated ? "" : cpu.id, bytes,
+				  err);
 	if (simulated)
 		tally_feature_nrcpus(bytes, 1, 1);
 	else
 		tally_feature_nrcpus(bytes, (uint32_t)get_nprocs_conf(), (uint32_t)get_nprocs());
 	if (!result)
 		result = put_feature(recorder, TALLY_FEATURE_NRCPUS, bytes, err);
-	tally_feature_u64(bytes, (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
+	tally_feature_u64(bytes, (uint64_t)sysconf(_SC_PHYS_PAGES) *
+					 (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_TOTAL_MEM, bytes, err);
 }
 
-static int command_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int command_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			    struct tally_error *err)
 {
 	const struct tally_record_options *options = &recorder->options;
-	const char **words = tally_arena_array(&recorder->arena, (size_t)options->argc + 1, sizeof(*words));
+	const char **words = tally_arena_array(&recorder->arena, (size_t)options->argc + 1,
+					       sizeof(*words));
 	if (!words)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	words[0] = "tally";
@@ -87,7 +98,8 @@ static int command_features(struct tally_recorder *recorder, struct tally_buffer
 }
 
 /* The number is the provider's: no reader must look it up on its own machine. */
-static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			struct tally_error *err)
 {
 	const struct tally_provider_ops *ops = recorder->provider->ops;
 	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
@@ -97,7 +109,8 @@ static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	return put_feature(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
 
-static int group_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int group_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			  struct tally_error *err)
 {
 	struct tally_feature_group *groups =
 		tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*groups));
@@ -109,7 +122,9 @@ static int group_features(struct tally_recorder *recorder, struct tally_buffer *
 		if (group == TALLY_EVENT_NO_GROUP)
 			continue;
 		if (!i || recorder->sources[i - 1].event->group != group)
-			groups[count++] = (struct tally_feature_group){ .name = "", .leader_index = (uint32_t)i };
+			groups[count++] = (struct tally_feature_group){
+				.name = "", .leader_index = (uint32_t)i
+			};
 		groups[count - 1].member_count++;
 	}
 	if (count)
@@ -124,24 +139,27 @@ static uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int time_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int time_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			 struct tally_error *err)
 {
 	struct timespec resolution = { 0 };
 	int result = 0;
 	clock_getres(CLOCK_MONOTONIC, &resolution);
 	tally_feature_u64(bytes, (uint64_t)resolution.tv_nsec);
 	result = put_feature(recorder, TALLY_FEATURE_CLOCKID, bytes, err);
-	tally_feature_clock_data(bytes, CLOCK_MONOTONIC, clock_ns(CLOCK_REALTIME), clock_ns(CLOCK_MONOTONIC));
+	tally_feature_clock_data(bytes, CLOCK_MONOTONIC, clock_ns(CLOCK_REALTIME),
+				 clock_ns(CLOCK_MONOTONIC));
 	if (!result)
 		result = put_feature(recorder, TALLY_FEATURE_CLOCK_DATA, bytes, err);
 	/* Who waits is waiting still. */
-	uint64_t last_ns = tally_record_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC) : recorder->last_sample_ns;
+	uint64_t last_ns = tally_record_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC)
+							  : recorder->last_sample_ns;
 	if (!recorder->pipe && recorder->last_sample_ns)
 		tally_feature_sample_time(bytes, recorder->first_sample_ns, last_ns);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
 }
 
-/* ---- tracepoints --------------------------------------------------------------------------------------- */
+/* ---- tracepoints --------------------------------------------------------- */
 
 /* "sched" and "sched_switch" of "sched:sched_switch:u". */
 static bool split_tracepoint(const char *name, char *system, char *event, size_t size)
@@ -160,7 +178,8 @@ static int by_system(const void *a, const void *b)
 	return strcmp(x->system, y->system);
 }
 
-static size_t read_formats(struct tally_recorder *recorder, int tracefs, struct tally_tracing_format *formats)
+static size_t read_formats(struct tally_recorder *recorder, int tracefs,
+			   struct tally_tracing_format *formats)
 {
 	struct tally_buffer text = { 0 };
 	size_t count = 0;
@@ -186,15 +205,18 @@ static size_t read_formats(struct tally_recorder *recorder, int tracefs, struct 
 	return count;
 }
 
-static int tracing_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int tracing_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			    struct tally_error *err)
 {
 	struct tally_buffer page = { 0 }, event = { 0 }, printk = { 0 };
 	struct tally_tracing_data data = { 0 };
 	bool any = false;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		any |= recorder->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
-	struct tally_tracing_format *formats =
-		any ? tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*formats)) : NULL;
+	struct tally_tracing_format *formats = any ? tally_arena_array(&recorder->arena,
+								       recorder->source_count,
+								       sizeof(*formats))
+						   : NULL;
 	int tracefs = formats ? tally_tracefs_open(NULL) : -1;
 	if (tracefs < 0)
 		return 0;

@@ -1,13 +1,15 @@
 /* The flight recorder: nothing is written but what the rings hold when it is asked for.
  *
- * The rings of the samples are mapped read-only and written backwards (attr.write_backward): each record begins where the
- * youngest before it begins, towards lower addresses, over the oldest.  So the head is the youngest record's beginning,
- * and from there on they stand one behind the other, to older ones, until a header makes no sense or the ring
- * has been walked through once: what follows was overwritten in part.  While that is read, writing is paused.
+ * The rings of the samples are mapped read-only and written backwards (attr.write_backward): each
+ * record begins where the youngest before it begins, towards lower addresses, over the oldest.  So
+ * the head is the youngest record's beginning, and from there on they stand one behind the other,
+ * to older ones, until a header makes no sense or the ring has been walked through once: what
+ * follows was overwritten in part.  While that is read, writing is paused.
  *
- * What the samples mean, though (who ran, what was mapped), must be known of all the time that the rings reach back.
- * Side-band records are read as they come, and kept: `tasks` is how things were before the oldest that is kept.  Of too many
- * the older half is let go, by applying it to `tasks`.  A dump is `tasks`, the records kept, then the samples.
+ * What the samples mean, though (who ran, what was mapped), must be known of all the time that the
+ * rings reach back.  Side-band records are read as they come, and kept: `tasks` is how things were
+ * before the oldest that is kept.  Of too many the older half is let go, by applying it to `tasks`.
+ * A dump is `tasks`, the records kept, then the samples.
  */
 #include "session/recorder_state.h"
 
@@ -39,9 +41,11 @@ static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 	return 0;
 }
 
-int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
+int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
+		      struct tally_error *err)
 {
-	int result = recorder->history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err) : 0;
+	int result = recorder->history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err)
+									 : 0;
 	if (result < 0)
 		return result;
 	tally_buffer_append(&recorder->history, bytes, size);
@@ -70,7 +74,8 @@ static int find_records(const struct tally_ring *ring, struct offsets *offsets)
 	return 0;
 }
 
-static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring,
+		      struct tally_error *err)
 {
 	struct offsets offsets = { 0 };
 	int result = find_records(ring, &offsets);
@@ -78,19 +83,23 @@ static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring, 
 		tally_error_set(err, result, "out of memory");
 	for (size_t i = offsets.at.count; !result && i-- > 0;) {
 		const void *record = tally_ring_at(ring, offsets.at.items[i]);
-		result = record ? tally_record_write(recorder, record, err) : tally_error_set(err, -ENOMEM, "out of memory");
+		result = record ? tally_record_write(recorder, record, err)
+				: tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_vector_release(&offsets.at);
 	ring->tail = ring->noted;
 	return result;
 }
 
-static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring, struct tally_error *err)
+static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring,
+		     struct tally_error *err)
 {
 	struct tally_provider *provider = recorder->provider;
-	int paused = provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT, (void *)1, 0);
+	int paused = provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT,
+					  (void *)1, 0);
 	if (paused < 0)
-		return tally_error_set(err, paused, "pausing a ring failed: %s", tally_errno_text(paused));
+		return tally_error_set(err, paused, "pausing a ring failed: %s",
+				       tally_errno_text(paused));
 	tally_ring_note(ring);
 	int result = write_ring(recorder, ring, err);
 	provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT, NULL, 0);
@@ -99,11 +108,13 @@ static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring, s
 
 int tally_record_dump_rings(struct tally_recorder *recorder, struct tally_error *err)
 {
-	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
+						   .size = sizeof(round) };
 	const struct tally_buffer *history = &recorder->history;
 	int result = tally_record_write_tasks(recorder, err);
 	if (!result && history->length)
-		result = tally_perfdata_write(recorder->writer, history->bytes, history->length, err);
+		result = tally_perfdata_write(recorder->writer, history->bytes, history->length,
+					      err);
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		if (recorder->rings[i].page)
 			result = dump_ring(recorder, &recorder->rings[i], err);

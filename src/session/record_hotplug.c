@@ -1,7 +1,8 @@
 /* CPUs that come and go while the whole machine is recorded.
  *
- * An event of a CPU is over when the CPU goes offline, and stays so when it comes back: it wants new events, whose ids
- * the file tells of at its end (perfdata_writer_head.c).  What the old ones left in the ring is read before.
+ * An event of a CPU is over when the CPU goes offline, and stays so when it comes back: it wants
+ * new events, whose ids the file tells of at its end (perfdata_writer_head.c).  What the old ones
+ * left in the ring is read before.
  */
 #include "session/recorder_state.h"
 
@@ -73,9 +74,11 @@ static void come_online(struct tally_recorder *recorder, size_t ring)
 		why = err.message;
 	cpu->state = why ? TALLY_RECORD_CPU_GIVEN_UP : TALLY_RECORD_CPU_ONLINE;
 	if (why)
-		tally_record_say(recorder, "CPU %u came online, and is not recorded: %s", cpu->number, why);
+		tally_record_say(recorder, "CPU %u came online, and is not recorded: %s",
+				 cpu->number, why);
 	else
-		tally_record_say(recorder, "CPU %u came online: it is sampled from now on", cpu->number);
+		tally_record_say(recorder, "CPU %u came online: it is sampled from now on",
+				 cpu->number);
 }
 
 /* A ring for a CPU that had none. */
@@ -86,7 +89,9 @@ static void add_cpu(struct tally_recorder *recorder, unsigned cpu)
 			return;
 	if (recorder->target->has_cpu_list || recorder->ring_count == recorder->ring_capacity)
 		return;
-	recorder->ring_cpus[recorder->ring_count] = (struct tally_record_cpu){ cpu, TALLY_RECORD_CPU_OFFLINE };
+	recorder->ring_cpus[recorder->ring_count] = (struct tally_record_cpu){
+		cpu, TALLY_RECORD_CPU_OFFLINE
+	};
 	recorder->ring_count++;
 }
 
@@ -100,8 +105,10 @@ bool tally_record_set_online(struct tally_recorder *recorder, const struct tally
 		bool is_online = tally_cpu_list_contains(online, cpu->number);
 		if (cpu->state == TALLY_RECORD_CPU_ONLINE && !is_online) {
 			cpu->state = TALLY_RECORD_CPU_OFFLINE;
-			tally_record_say(recorder, "CPU %u went offline: nothing is sampled there until it is back",
-					 cpu->number);
+			tally_record_say(
+				recorder,
+				"CPU %u went offline: nothing is sampled there until it is back",
+				cpu->number);
 			has_changed = true;
 		} else if (cpu->state == TALLY_RECORD_CPU_OFFLINE && is_online) {
 			come_online(recorder, i);

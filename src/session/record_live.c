@@ -1,13 +1,16 @@
-/* Samples given to a function as they come, instead of being written: the caller's loop looks after the rings. */
+/* Samples given to a function as they come, instead of being written: the caller's loop looks after
+ * the rings. */
 #include "session/recorder_state.h"
 
-int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size, struct tally_error *err)
+int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
+			     struct tally_error *err)
 {
 	const struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
 	struct tally_record record;
 	if (!source || tally_record_decode(&source->written, bytes, size, &record) < 0)
 		return 0; /* none that was asked for */
-	int result = recorder->options.take_sample(recorder->options.context, (size_t)(source - recorder->sources), &record);
+	int result = recorder->options.take_sample(recorder->options.context,
+						   (size_t)(source - recorder->sources), &record);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -17,7 +20,8 @@ int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *er
 	return tally_record_enable(recorder, true, err);
 }
 
-int tally_recorder_look(struct tally_recorder *recorder, struct tally_record_status *status, struct tally_error *err)
+int tally_recorder_look(struct tally_recorder *recorder, struct tally_record_status *status,
+			struct tally_error *err)
 {
 	int result = tally_record_drain(recorder, false, err);
 	if (!result)

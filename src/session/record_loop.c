@@ -1,4 +1,5 @@
-/* The recording's loop: wait for a ring, a signal, a command or a time; drain; look whether it is over. */
+/* The recording's loop: wait for a ring, a signal, a command or a time; drain; look whether it is
+ * over. */
 #include "session/recorder_state.h"
 
 #include "machine/hotplug.h"
@@ -17,14 +18,16 @@ struct loop {
 	struct tally_recorder *recorder;
 	struct tally_signals *signals;
 	struct tally_record_waits waits;
-	uint64_t enable_at, stop_at, progress_at, next_file_at; /* ns; 0: never; enable_at: switched on, or off, next */
+	/* ns; 0: never; enable_at: switched on, or off, next */
+	uint64_t enable_at, stop_at, progress_at, next_file_at;
 	size_t switched; /* how often it was switched: by odd ones off */
 	int extra_fd;    /* readable when there is a signal or a command */
 	int epoll_fd;    /* −1: extra_fd is that of the signals */
 	int hotplug_fd;  /* −1: none */
 	uint64_t flush_at;
 	struct tally_record_pace pace;
-	uint64_t stacks_cut, deep_until; /* at the last pass; while it lasts passes follow one another quickly */
+	/* at the last pass; while it lasts passes follow one another quickly */
+	uint64_t stacks_cut, deep_until;
 	int look_ms; /* -1: when woken */
 	enum tally_record_end end;
 	bool ended;
@@ -33,7 +36,8 @@ struct loop {
 static int earliest_ms(const struct loop *loop)
 {
 	uint64_t now = tally_record_now_ns(), next = now + DRAIN_MS * 1000000ull;
-	const uint64_t times[] = { loop->enable_at, loop->stop_at, loop->progress_at, loop->next_file_at };
+	const uint64_t times[] = { loop->enable_at, loop->stop_at, loop->progress_at,
+				   loop->next_file_at };
 	for (unsigned i = 0; i < 4; i++)
 		if (times[i] && times[i] < next)
 			next = times[i];
@@ -50,7 +54,8 @@ static void end_loop(struct loop *loop, enum tally_record_end end)
 	loop->ended = true;
 }
 
-/* After the delay it is on, to the end; with ranges it goes off and on with these.  0: it stays as it is. */
+/* After the delay it is on, to the end; with ranges it goes off and on with these.  0: it stays as
+ * it is. */
 static uint64_t next_switch(const struct loop *loop)
 {
 	const struct tally_record_options *options = &loop->recorder->options;
@@ -108,7 +113,8 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 	return result;
 }
 
-/* Goes on in a new file when this one is large or old enough; ends when it is as large as one may be. */
+/* Goes on in a new file when this one is large or old enough; ends when it is as large as one may
+ * be. */
 static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
@@ -116,7 +122,9 @@ static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *
 	uint64_t now = tally_record_now_ns(), bytes = tally_perfdata_writer_bytes(recorder->writer);
 	bool is_time = loop->next_file_at && now >= loop->next_file_at;
 	if (recorder->options.max_bytes && bytes >= recorder->options.max_bytes && !loop->ended) {
-		tally_record_say(recorder, "the output has the size that was asked for (--max-size): the recording ends");
+		tally_record_say(
+			recorder,
+			"the output has the size that was asked for (--max-size): the recording ends");
 		end_loop(loop, TALLY_RECORD_END_DURATION);
 	}
 	if (loop->ended || !recorder->options.next_output ||
@@ -146,21 +154,24 @@ static int open_extra(struct loop *loop, struct tally_error *err)
 	if (!control && loop->hotplug_fd < 0)
 		return 0;
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (loop->epoll_fd < 0 || !watch(loop, loop->signals->fd) || !watch(loop, control ? control->fd : -1) ||
-	    !watch(loop, loop->hotplug_fd))
-		return tally_error_set(err, -errno, "waiting for commands failed: %s", tally_errno_text(errno));
+	if (loop->epoll_fd < 0 || !watch(loop, loop->signals->fd) ||
+	    !watch(loop, control ? control->fd : -1) || !watch(loop, loop->hotplug_fd))
+		return tally_error_set(err, -errno, "waiting for commands failed: %s",
+				       tally_errno_text(errno));
 	loop->extra_fd = loop->epoll_fd;
 	return 0;
 }
 
-/* All rings are as large as the first that is there.  Files that only the processes lead to which have them mapped (of
- * containers, perf maps) must be opened while these live: no ring that fills slowly keeps us from a look. */
+/* All rings are as large as the first that is there.  Files that only the processes lead to which
+ * have them mapped (of containers, perf maps) must be opened while these live: no ring that fills
+ * slowly keeps us from a look. */
 static int next_look_ms(struct loop *loop)
 {
 	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 4, WHILE_NS = 500000000 };
 	const struct tally_recorder *recorder = loop->recorder;
 	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
-	/* Stacks longer than their copies are completed by what memory held before and after: the nearer, the better. */
+	/* Stacks longer than their copies are completed by what memory held before and after: the
+	 * nearer, the better. */
 	if (recorder->status.stacks_cut != loop->stacks_cut || !loop->deep_until)
 		loop->deep_until = tally_record_now_ns() + WHILE_NS;
 	loop->stacks_cut = recorder->status.stacks_cut;
@@ -168,8 +179,8 @@ static int next_look_ms(struct loop *loop)
 		longest_ms = SEE_STACKS_MS;
 	if (!recorder->ring_count || !recorder->rings[0].page)
 		return longest_ms;
-	int ms = tally_record_pace_ms(&loop->pace, tally_record_now_ns(), recorder->status.lost, recorder->found_bytes,
-				    recorder->rings[0].mask + 1);
+	int ms = tally_record_pace_ms(&loop->pace, tally_record_now_ns(), recorder->status.lost,
+				      recorder->found_bytes, recorder->rings[0].mask + 1);
 	return ms < 0 || (longest_ms >= 0 && longest_ms < ms) ? longest_ms : ms;
 }
 
@@ -181,17 +192,20 @@ static int wait_anew(struct loop *loop, struct tally_error *err)
 }
 
 static int drain_until_end(struct loop *loop,
-			   void (*progress)(void *context, const struct tally_record_status *status), void *context,
-			   struct tally_error *err)
+			   void (*progress)(void *context,
+					    const struct tally_record_status *status),
+			   void *context, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
 	struct tally_provider *provider = recorder->provider;
 	while (!loop->ended) {
 		struct tally_record_waits *waits = &loop->waits;
-		int ready = provider->ops->wait(provider, waits->items, waits->count + waits->triggers, loop->extra_fd,
+		int ready = provider->ops->wait(provider, waits->items,
+						waits->count + waits->triggers, loop->extra_fd,
 						earliest_ms(loop));
 		if (ready < 0 && ready != -EINTR)
-			return tally_error_set(err, ready, "waiting for events failed: %s", tally_errno_text(ready));
+			return tally_error_set(err, ready, "waiting for events failed: %s",
+					       tally_errno_text(ready));
 		recorder->status.wakeups++;
 		bool asked_next = false;
 		if (tally_record_take_signals(recorder, loop->signals, &asked_next))
@@ -226,8 +240,8 @@ static int drain_until_end(struct loop *loop,
 	return 0;
 }
 
-/* What the provider had no room for in our rings; then nobody needs to wait for room any more: of a command that goes on,
- * and of what it left behind. */
+/* What the provider had no room for in our rings; then nobody needs to wait for room any more: of a
+ * command that goes on, and of what it left behind. */
 static int drain_the_rest(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct tally_provider *provider = recorder->provider;
@@ -252,8 +266,8 @@ static void loop_release(struct loop *loop)
 }
 
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
-		       void (*progress)(void *context, const struct tally_record_status *status), void *context,
-		       enum tally_record_end *end, struct tally_error *err)
+		       void (*progress)(void *context, const struct tally_record_status *status),
+		       void *context, enum tally_record_end *end, struct tally_error *err)
 {
 	const struct tally_record_options *options = &recorder->options;
 	struct loop loop = { .recorder = recorder, .signals = signals };
@@ -261,9 +275,11 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 	loop.progress_at = progress ? recorder->start_ns + PROGRESS_MS * 1000000ull : 0;
 	loop.enable_at = next_switch(&loop);
 	if (options->duration_s > 0)
-		loop.stop_at = recorder->start_ns + (uint64_t)((options->delay_s + options->duration_s) * 1e9);
+		loop.stop_at = recorder->start_ns +
+			       (uint64_t)((options->delay_s + options->duration_s) * 1e9);
 	if (options->next_file.seconds > 0)
-		loop.next_file_at = recorder->start_ns + (uint64_t)(options->next_file.seconds * 1e9);
+		loop.next_file_at = recorder->start_ns +
+				    (uint64_t)(options->next_file.seconds * 1e9);
 	int opened = open_extra(&loop, err);
 	if (!opened && tally_record_waits_init(&loop.waits, recorder) < 0)
 		opened = tally_error_set(err, -ENOMEM, "out of memory");

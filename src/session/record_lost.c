@@ -1,13 +1,15 @@
 /* Samples that found no room, counted to the last one.
  *
- * The kernel puts a LOST record in front of the next record that fits: nothing tells of samples lost after the last
- * one that did.  The events themselves know (FORMAT_LOST, Linux 6.0; children count in their parent).
+ * The kernel puts a LOST record in front of the next record that fits: nothing tells of samples
+ * lost after the last one that did.  The events themselves know (FORMAT_LOST, Linux 6.0; children
+ * count in their parent).
  */
 #include "session/recorder_state.h"
 
 #include <string.h>
 
-uint64_t tally_record_lost_by(const struct tally_recorder *recorder, const struct tally_record_handle *opened)
+uint64_t tally_record_lost_by(const struct tally_recorder *recorder,
+			      const struct tally_record_handle *opened)
 {
 	uint64_t words[8];
 	struct tally_provider *provider = recorder->provider;
@@ -28,7 +30,8 @@ static int write_lost(struct tally_recorder *recorder, uint64_t lost, struct tal
 	const struct tally_attr *attr = &recorder->sources[0].attr;
 	size_t size = offsetof(__typeof__(record), trailer) + tally_sample_id_size(attr);
 	struct tally_sample_id where = { .time = recorder->last_sample_ns, .id = record.id };
-	record.header = (struct tally_record_header){ .type = TALLY_RECORD_LOST, .size = (uint16_t)size };
+	record.header = (struct tally_record_header){ .type = TALLY_RECORD_LOST,
+						      .size = (uint16_t)size };
 	tally_sample_id_encode(attr, &where, record.trailer);
 	return tally_record_put(recorder, &record, size, err);
 }

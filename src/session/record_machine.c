@@ -1,4 +1,5 @@
-/* What perf record writes of the machine too: how CPUs share cores and caches, NUMA nodes, memory, PMUs by number. */
+/* What perf record writes of the machine too: how CPUs share cores and caches, NUMA nodes, memory,
+ * PMUs by number. */
 #include "session/recorder_state.h"
 
 #include "machine/cpu.h"
@@ -12,10 +13,12 @@
 #include <stdlib.h>
 #include <sys/sysinfo.h>
 
-static int put(struct tally_recorder *recorder, unsigned feature, struct tally_buffer *bytes, struct tally_error *err)
+static int put(struct tally_recorder *recorder, unsigned feature, struct tally_buffer *bytes,
+	       struct tally_error *err)
 {
-	int result = bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") :
-		     tally_perfdata_write_feature(recorder->writer, feature, bytes->bytes, bytes->length, err);
+	int result = bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory")
+				   : tally_perfdata_write_feature(recorder->writer, feature,
+								  bytes->bytes, bytes->length, err);
 	tally_buffer_clear(bytes);
 	return result;
 }
@@ -27,9 +30,14 @@ static void put_places(struct tally_recorder *recorder, const struct tally_cpu_t
 	size_t count = (size_t)get_nprocs_conf();
 	struct tally_feature_cpu *cpus = tally_arena_array(&recorder->arena, count, sizeof(*cpus));
 	struct tally_feature_topology feature = {
-		.packages = topology->packages, .package_count = topology->package_count,
-		.threads = topology->cores, .thread_count = topology->core_count,
-		.dies = topology->dies, .die_count = topology->die_count, .cpus = cpus, .cpu_count = count,
+		.packages = topology->packages,
+		.package_count = topology->package_count,
+		.threads = topology->cores,
+		.thread_count = topology->core_count,
+		.dies = topology->dies,
+		.die_count = topology->die_count,
+		.cpus = cpus,
+		.cpu_count = count,
 	};
 	bytes->failed |= !cpus;
 	if (!cpus)
@@ -39,13 +47,15 @@ static void put_places(struct tally_recorder *recorder, const struct tally_cpu_t
 	for (size_t i = 0; i < topology->place_count; i++) {
 		const struct tally_cpu_place *place = &topology->places[i];
 		if (place->cpu < count)
-			cpus[place->cpu] = (struct tally_feature_cpu){ (uint32_t)place->core, (uint32_t)place->package,
-								      (uint32_t)place->die };
+			cpus[place->cpu] = (struct tally_feature_cpu){ (uint32_t)place->core,
+								       (uint32_t)place->package,
+								       (uint32_t)place->die };
 	}
 	tally_feature_cpu_topology(bytes, &feature);
 }
 
-static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			struct tally_error *err)
 {
 	struct tally_cpu_list online;
 	struct tally_cpu_topology topology;
@@ -62,7 +72,8 @@ static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *by
 		tally_feature_cache_head(bytes, (uint32_t)topology.cache_count);
 		for (size_t i = 0; i < topology.cache_count; i++) {
 			const struct tally_cpu_cache *cache = &topology.caches[i];
-			const uint32_t words[] = { cache->level, cache->line_size, cache->sets, cache->ways };
+			const uint32_t words[] = { cache->level, cache->line_size, cache->sets,
+						   cache->ways };
 			tally_feature_cache(bytes, words, cache->type, cache->size, cache->cpus);
 		}
 		result = put(recorder, TALLY_FEATURE_CACHE, bytes, err);
@@ -70,7 +81,8 @@ static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	return bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") : result;
 }
 
-static int memory_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int memory_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			   struct tally_error *err)
 {
 	struct tally_memory memory;
 	uint64_t with_blocks = 0;
@@ -81,7 +93,8 @@ static int memory_features(struct tally_recorder *recorder, struct tally_buffer 
 	tally_feature_numa_head(bytes, (uint32_t)memory.node_count);
 	for (size_t i = 0; i < memory.node_count; i++) {
 		const struct tally_memory_node *node = &memory.nodes[i];
-		tally_feature_numa(bytes, node->number, node->total_kib, node->free_kib, node->cpus);
+		tally_feature_numa(bytes, node->number, node->total_kib, node->free_kib,
+				   node->cpus);
 		with_blocks += node->blocks != NULL;
 	}
 	int result = put(recorder, TALLY_FEATURE_NUMA_TOPOLOGY, bytes, err);
@@ -95,7 +108,8 @@ static int memory_features(struct tally_recorder *recorder, struct tally_buffer 
 	return put(recorder, TALLY_FEATURE_MEM_TOPOLOGY, bytes, err);
 }
 
-static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			struct tally_error *err)
 {
 	const char **names;
 	size_t count, known = 0;
@@ -108,7 +122,9 @@ static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *by
 		snprintf(path, sizeof(path), TALLY_SYSFS_PMUS "/%s/type", names[i]);
 		tally_buffer_clear(&text);
 		if (!tally_buffer_read_file(&text, AT_FDCWD, path, 64))
-			pmus[known++] = (struct tally_feature_pmu){ (uint32_t)strtoul(text.bytes, NULL, 10), names[i] };
+			pmus[known++] = (struct tally_feature_pmu){
+				(uint32_t)strtoul(text.bytes, NULL, 10), names[i]
+			};
 	}
 	tally_buffer_release(&text);
 	if (!known)
@@ -117,7 +133,8 @@ static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	return put(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
 
-int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes, struct tally_error *err)
+int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+				  struct tally_error *err)
 {
 	int result = cpu_features(recorder, bytes, err);
 	if (!result)

@@ -1,10 +1,11 @@
-/* The kernel's modules, which no record of the kernel's tells of: neither those that were there before, nor those that are
- * loaded meanwhile.
+/* The kernel's modules, which no record of the kernel's tells of: neither those that were there
+ * before, nor those that are loaded meanwhile.
  *
- * /proc/modules is read at the start, when the number of folders in /sys/module is another one (which a look at each pass finds
- * out for next to nothing), and once a second, for one may have taken another's place.  A module that came meanwhile is
- * recorded as of the pass before: it was loaded since, and that is as early as readers take a record that comes so late.
- * What an unloaded one had stays known, as of files: samples from before may still be in the rings.
+ * /proc/modules is read at the start, when the number of folders in /sys/module is another one
+ * (which a look at each pass finds out for next to nothing), and once a second, for one may have
+ * taken another's place.  A module that came meanwhile is recorded as of the pass before: it was
+ * loaded since, and that is as early as readers take a record that comes so late.  What an unloaded
+ * one had stays known, as of files: samples from before may still be in the rings.
  */
 #include "session/synthesis.h"
 
@@ -28,7 +29,8 @@ static bool is_same(const struct tally_loaded_module *a, const struct tally_load
 	return a->start == b->start && a->end == b->end && !strcmp(a->name, b->name);
 }
 
-static bool is_known(const struct tally_loaded_modules *known, const struct tally_loaded_module *module)
+static bool is_known(const struct tally_loaded_modules *known,
+		     const struct tally_loaded_module *module)
 {
 	size_t low = 0, high = known->count;
 	while (low < high) {
@@ -47,9 +49,10 @@ static uint64_t count_folders(void)
 	return stat("/sys/module", &status) ? 0 : (uint64_t)status.st_nlink;
 }
 
-/* ---- written ------------------------------------------------------------------------------------------- */
+/* ---- written ------------------------------------------------------------- */
 
-static int write_module(struct tally_synthesis *synthesis, const struct tally_loaded_module *module, const char *path)
+static int write_module(struct tally_synthesis *synthesis, const struct tally_loaded_module *module,
+			const char *path)
 {
 	struct tally_build_id id;
 	if (tally_module_loaded_build_id(module->name, &id) &&
@@ -74,11 +77,13 @@ static const char *read_dependencies(struct tally_buffer *text, char *folder, si
 		return "";
 	snprintf(folder, size, "/lib/modules/%s", here.release);
 	snprintf(path, sizeof(path), "%s/modules.dep", folder);
-	return tally_buffer_read_file(text, AT_FDCWD, path, TALLY_MODULE_DEPENDENCIES_BYTES_MAX) ? "" :
-												   tally_buffer_string(text);
+	return tally_buffer_read_file(text, AT_FDCWD, path, TALLY_MODULE_DEPENDENCIES_BYTES_MAX)
+		       ? ""
+		       : tally_buffer_string(text);
 }
 
-static const struct tally_loaded_module *find(const struct tally_loaded_modules *modules, const bool *wanted, const char *name)
+static const struct tally_loaded_module *find(const struct tally_loaded_modules *modules,
+					      const bool *wanted, const char *name)
 {
 	for (size_t i = 0; i < modules->count; i++)
 		if (wanted[i] && !strcmp(modules->items[i].name, name))
@@ -86,8 +91,10 @@ static const struct tally_loaded_module *find(const struct tally_loaded_modules 
 	return NULL;
 }
 
-/* Under the paths that modules.dep has, as perf names them; in brackets those that it hasn't.  `wanted` is used up. */
-static int write_modules(struct tally_synthesis *synthesis, const struct tally_loaded_modules *modules, bool *wanted)
+/* Under the paths that modules.dep has, as perf names them; in brackets those that it hasn't.
+ * `wanted` is used up. */
+static int write_modules(struct tally_synthesis *synthesis,
+			 const struct tally_loaded_modules *modules, bool *wanted)
 {
 	struct tally_buffer text = { 0 };
 	struct tally_module_dependency line;
@@ -113,7 +120,7 @@ static int write_modules(struct tally_synthesis *synthesis, const struct tally_l
 	return result;
 }
 
-/* ---- asked --------------------------------------------------------------------------------------------- */
+/* ---- asked --------------------------------------------------------------- */
 
 int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err)
 {
@@ -127,7 +134,8 @@ int tally_record_read_modules(struct tally_recorder *recorder, struct tally_erro
 	if (!result)
 		result = tally_loaded_modules_parse(tally_buffer_string(&text), &modules->now);
 	tally_buffer_release(&text);
-	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0; /* there are none, or we may not know */
+	/* there are none, or we may not know */
+	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
 }
 
 uint64_t tally_record_module_above(const struct tally_recorder *recorder, uint64_t address)
@@ -155,10 +163,13 @@ int tally_synthesize_modules(struct tally_synthesis *synthesis)
 	return result;
 }
 
-int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns, struct tally_error *err)
+int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
+				 struct tally_error *err)
 {
 	struct tally_record_modules *modules = &recorder->modules;
-	struct tally_synthesis synthesis = { .recorder = recorder, .err = err, .time_ns = modules->pass_ns };
+	struct tally_synthesis synthesis = { .recorder = recorder,
+					     .err = err,
+					     .time_ns = modules->pass_ns };
 	modules->pass_ns = now_ns;
 	if (!recorder->objects.is_live || !tally_record_samples_kernel(recorder) ||
 	    (now_ns < modules->look_at && count_folders() == modules->folders))

@@ -1,7 +1,8 @@
-/* Opening a recording's events: each on each task and CPU, a ring for samples and one for side-band on each CPU.
+/* Opening a recording's events: each on each task and CPU, a ring for samples and one for side-band
+ * on each CPU.
  *
- * Inherited events may be mapped only when bound to a CPU, so even a single task's events are opened once a CPU;
- * all events of a CPU write to the ring of the first one (SET_OUTPUT).
+ * Inherited events may be mapped only when bound to a CPU, so even a single task's events are
+ * opened once a CPU; all events of a CPU write to the ring of the first one (SET_OUTPUT).
  */
 #include "session/recorder_state.h"
 
@@ -26,7 +27,7 @@ struct place {
 	size_t ring;
 };
 
-/* ---- one event ----------------------------------------------------------------------------------------- */
+/* ---- one event ----------------------------------------------------------- */
 
 static bool wants_kernel(const struct tally_record_source *source)
 {
@@ -41,8 +42,8 @@ static bool is_empty_in_user_mode(const struct tally_record_source *source)
 	return source->event && tally_counting_is_emptied(&attr);
 }
 
-/* The kernel refuses its own side to this user: what is left is user mode, and the names say so.  False when nothing
- * is. */
+/* The kernel refuses its own side to this user: what is left is user mode, and the names say so.
+ * False when nothing is. */
 static bool fall_back_to_user(struct tally_recorder *recorder)
 {
 	bool changed = false;
@@ -65,8 +66,10 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 		changed = true;
 	}
 	if (changed)
-		tally_buffer_text(recorder->notes, "user mode alone is recorded: this user may not look at the kernel "
-						   "(sysctl kernel.perf_event_paranoid=1 allows it)\n");
+		tally_buffer_text(
+			recorder->notes,
+			"user mode alone is recorded: this user may not look at the kernel "
+			"(sysctl kernel.perf_event_paranoid=1 allows it)\n");
 	return changed;
 }
 
@@ -74,7 +77,8 @@ static int note_id(struct tally_recorder *recorder, size_t source_index, int han
 {
 	struct tally_record_source *source = &recorder->sources[source_index];
 	uint64_t id = 0;
-	int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_ID, &id, 0);
+	int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_ID, &id,
+						    0);
 	uint64_t *slot = result < 0 ? NULL : tally_map_put(&recorder->source_of_id, id, NULL);
 	if (result < 0)
 		return result;
@@ -86,13 +90,16 @@ static int note_id(struct tally_recorder *recorder, size_t source_index, int han
 
 static void set_precise(struct tally_attr *attr, unsigned precise)
 {
-	attr->flags = (attr->flags & ~TALLY_ATTR_PRECISE_IP) | (uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT;
+	attr->flags = (attr->flags & ~TALLY_ATTR_PRECISE_IP) |
+		      (uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT;
 }
 
-/* exclude_guest stands on every event of a PMU, and some PMUs take no exclusion at all; what was typed stays. */
+/* exclude_guest stands on every event of a PMU, and some PMUs take no exclusion at all; what was
+ * typed stays. */
 static bool may_drop_guest(const struct tally_record_source *source)
 {
-	return source->event && !source->event->host_guest_given && source->attr.flags & TALLY_ATTR_EXCLUDE_GUEST;
+	return source->event && !source->event->host_guest_given &&
+	       source->attr.flags & TALLY_ATTR_EXCLUDE_GUEST;
 }
 
 /* Asks for a little less after the kernel refused; false when nothing can be left out. */
@@ -123,12 +130,13 @@ static bool relax(struct tally_record_source *source, int code)
 }
 
 /* Opens one event at one place; the handle, or -errno. */
-static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place, int leader,
-		    uint32_t copy_bytes)
+static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place,
+		    int leader, uint32_t copy_bytes)
 {
 	struct tally_record_source *source = &recorder->sources[source_index];
 	struct tally_provider *provider = recorder->provider;
-	struct tally_record_handle opened = { .ring = (uint32_t)place->ring, .source = (uint32_t)source_index,
+	struct tally_record_handle opened = { .ring = (uint32_t)place->ring,
+					      .source = (uint32_t)source_index,
 					      .copy_bytes = copy_bytes };
 	int handle;
 	do {
@@ -138,8 +146,9 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 		if (copy_bytes && copy_bytes != recorder->copies.sizes[recorder->copies.now])
 			attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
 		bool of_cgroup = source->cgroup_fd >= 0;
-		handle = provider->ops->open(provider, &attr, of_cgroup ? source->cgroup_fd : place->tid, place->cpu, leader,
-					     of_cgroup ? TALLY_FLAG_PID_CGROUP : 0);
+		handle = provider->ops->open(provider, &attr,
+					     of_cgroup ? source->cgroup_fd : place->tid, place->cpu,
+					     leader, of_cgroup ? TALLY_FLAG_PID_CGROUP : 0);
 	} while (handle < 0 && relax(source, handle));
 	if (handle < 0)
 		return handle;
@@ -161,18 +170,20 @@ static bool is_refused(int result)
 	return result == -EACCES || result == -EPERM;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
-static int explain_refusal(const struct tally_recorder *recorder, const struct tally_event *event, int code,
-			   const struct place *place, struct tally_error *err)
+static int explain_refusal(const struct tally_recorder *recorder, const struct tally_event *event,
+			   int code, const struct place *place, struct tally_error *err)
 {
 	struct tally_provider *provider = recorder->provider;
 	const char *hint = NULL;
 	if (!provider->ops->reason) {
-		tally_provider_open_error(event, code, place->tid, place->cpu, tally_record_command(recorder), err);
+		tally_provider_open_error(event, code, place->tid, place->cpu,
+					  tally_record_command(recorder), err);
 		return code;
 	}
-	tally_error_set(err, code, "'%s': %s", event->name, provider->ops->reason(provider, &event->attr, code, &hint));
+	tally_error_set(err, code, "'%s': %s", event->name,
+			provider->ops->reason(provider, &event->attr, code, &hint));
 	if (hint)
 		tally_error_hint(err, "%s", hint);
 	return code;
@@ -180,21 +191,25 @@ static int explain_refusal(const struct tally_recorder *recorder, const struct t
 
 static int leader_of(const struct tally_recorder *recorder, size_t source, int last_leader)
 {
-	int group = recorder->sources[source].event ? recorder->sources[source].event->group : TALLY_EVENT_NO_GROUP;
-	bool member = source && group != TALLY_EVENT_NO_GROUP && recorder->sources[source - 1].event->group == group;
+	int group = recorder->sources[source].event ? recorder->sources[source].event->group
+						    : TALLY_EVENT_NO_GROUP;
+	bool member = source && group != TALLY_EVENT_NO_GROUP &&
+		      recorder->sources[source - 1].event->group == group;
 	return member ? last_leader : -1;
 }
 
 /* One event, or one for each size of copies; *handle is the (first) one's. */
-static int open_source(struct tally_recorder *recorder, size_t index, const struct place *place, int group, int *handle,
-		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
+static int open_source(struct tally_recorder *recorder, size_t index, const struct place *place,
+		       int group, int *handle, struct tally_record_ring_sizes *sizes,
+		       struct tally_error *err)
 {
 	const struct tally_record_source *source = &recorder->sources[index];
 	const struct tally_record_copies *copies = &recorder->copies;
 	unsigned count = tally_record_has_copies(recorder, source) ? copies->count : 1;
 	int result = 0;
 	for (unsigned i = 0; !result && i < count; i++) {
-		int opened = open_one(recorder, index, place, group, count > 1 ? copies->sizes[i] : 0);
+		int opened = open_one(recorder, index, place, group,
+				      count > 1 ? copies->sizes[i] : 0);
 		if (opened < 0) {
 			const struct tally_record_source *off_cpu = is_refused(opened)
 									    ? tally_record_off_cpu(
@@ -210,25 +225,27 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 			result = tally_event_filter_put(recorder->provider, source->event, opened);
 		if (result < 0)
 			return tally_event_filter_explain(source->event, result, err);
-		result = tally_record_join_ring(recorder, &recorder->rings[place->ring], opened, place->cpu, &sizes->sample_pages,
-				   err);
+		result = tally_record_join_ring(recorder, &recorder->rings[place->ring], opened,
+						place->cpu, &sizes->sample_pages, err);
 	}
 	return result;
 }
 
-static int open_side_band(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
-			  struct tally_error *err)
+static int open_side_band(struct tally_recorder *recorder, const struct place *place,
+			  struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	int handle = open_one(recorder, recorder->source_count - 1, place, -1, 0);
 	if (handle < 0) {
-		/* What is refused to the side-band's event is refused to all: the user knows the one asked for. */
+		/* What is refused to the side-band's event is refused to all: the user knows the
+		 * one asked for. */
 		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
-	return tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle, place->cpu, &sizes->side_pages, err);
+	return tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle,
+				      place->cpu, &sizes->side_pages, err);
 }
 
-static int open_samples(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
-			struct tally_error *err)
+static int open_samples(struct tally_recorder *recorder, const struct place *place,
+			struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	int leader = -1, result = 0;
 	for (size_t i = 0; !result && i + 1 < recorder->source_count; i++) {
@@ -241,16 +258,16 @@ static int open_samples(struct tally_recorder *recorder, const struct place *pla
 }
 
 /* All events on one task and CPU; the side-band first, so that no map is missed. */
-static int open_place(struct tally_recorder *recorder, const struct place *place, struct tally_record_ring_sizes *sizes,
-		      struct tally_error *err)
+static int open_place(struct tally_recorder *recorder, const struct place *place,
+		      struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	int result = open_side_band(recorder, place, sizes, err);
 	return result ? result : open_samples(recorder, place, sizes, err);
 }
 
 /* On whichever CPU it runs, with a ring of its own. */
-static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end, struct tally_record_ring_sizes *sizes,
-		       struct tally_error *err)
+static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
+		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	struct place place = { .tid = tid, .cpu = -1, .ring = recorder->ring_count };
 	if (place.ring == recorder->ring_capacity)
@@ -260,16 +277,19 @@ static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
 	return result == -ESRCH && may_end ? 0 : result < 0 ? result : 1;
 }
 
-/* On all CPUs: 1, 0 when the task has ended, or -errno.  The side-band first on all of them: a child that comes meanwhile has
- * of both what was open then, and must not be sampled on one CPU and map its files on another, unheard. */
-static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end, struct tally_record_ring_sizes *sizes,
-		     struct tally_error *err)
+/* On all CPUs: 1, 0 when the task has ended, or -errno.  The side-band first on all of them: a
+ * child that comes meanwhile has of both what was open then, and must not be sampled on one CPU and
+ * map its files on another, unheard. */
+static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
+		     struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	if (recorder->options.per_thread)
 		return open_thread(recorder, tid, may_end, sizes, err);
 	for (size_t i = 0; i < 2 * recorder->ring_count; i++) {
 		size_t ring = i % recorder->ring_count;
-		struct place place = { .tid = tid, .cpu = (int)recorder->ring_cpus[ring].number, .ring = ring };
+		struct place place = { .tid = tid,
+				       .cpu = (int)recorder->ring_cpus[ring].number,
+				       .ring = ring };
 		int result = 0;
 		if (i < recorder->ring_count)
 			result = open_side_band(recorder, &place, sizes, err);
@@ -322,7 +342,9 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_record_
 		if (listed > 0 && tally_record_look_for_inherited(recorder) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 	} while (listed > 0);
-	return opened ? 0 : tally_error_set(err, -ESRCH, "none of the tasks to record is there (any more)");
+	return opened ? 0
+		      : tally_error_set(err, -ESRCH,
+					"none of the tasks to record is there (any more)");
 }
 
 static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes,
@@ -358,13 +380,16 @@ static void close_all(struct tally_recorder *recorder)
 	tally_map_release(&recorder->source_of_id);
 }
 
-/* Switches and migrations happen in the kernel alone: the kernel gives 0 of them, not an error (SPEC B8). */
+/* Switches and migrations happen in the kernel alone: the kernel gives 0 of them, not an error
+ * (SPEC B8). */
 static void tell_of_emptied(struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		if (tally_counting_is_emptied(&recorder->sources[i].attr))
-			tally_buffer_printf(recorder->notes, "'%s' can have no samples: it happens in the kernel alone\n",
-					    recorder->sources[i].name);
+			tally_buffer_printf(
+				recorder->notes,
+				"'%s' can have no samples: it happens in the kernel alone\n",
+				recorder->sources[i].name);
 }
 
 static void tell_of_group_reads(struct tally_recorder *recorder)
@@ -373,9 +398,11 @@ static void tell_of_group_reads(struct tally_recorder *recorder)
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		any |= recorder->sources[i].event->group_read;
 	if (any && !recorder->target->all)
-		tally_buffer_printf(recorder->notes, "with :S new threads and children are not sampled: groups of inherited "
-						     "events can't be read%s\n",
-				    recorder->provider->ops->command ? "" : "; -a takes in all");
+		tally_buffer_printf(
+			recorder->notes,
+			"with :S new threads and children are not sampled: groups of inherited "
+			"events can't be read%s\n",
+			recorder->provider->ops->command ? "" : "; -a takes in all");
 }
 
 static void tell_of_descendants(struct tally_recorder *recorder)
@@ -400,7 +427,8 @@ static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err
 		struct tally_record_source *source = &recorder->sources[i];
 		if (!source->event->cgroup)
 			continue;
-		const char *named = tally_arena_printf(&recorder->arena, "%s,%s", source->name, source->event->cgroup);
+		const char *named = tally_arena_printf(&recorder->arena, "%s,%s", source->name,
+						       source->event->cgroup);
 		source->name = named ? named : source->name;
 		source->cgroup_fd = tally_cgroup_open(source->event->cgroup, err);
 		if (source->cgroup_fd < 0)
@@ -412,7 +440,9 @@ static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err
 int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
 {
 	struct tally_record_ring_sizes sizes = recorder->ring_sizes;
-	struct place place = { .tid = -1, .cpu = (int)recorder->ring_cpus[ring].number, .ring = ring };
+	struct place place = { .tid = -1,
+			       .cpu = (int)recorder->ring_cpus[ring].number,
+			       .ring = ring };
 	return open_place(recorder, &place, &sizes, err);
 }
 
@@ -421,7 +451,8 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 	if (!recorder->target->cpus.count) {
 		int listed = recorder->provider->ops->command
 				     ? tally_cpu_list_parse("0", &recorder->target->cpus, err)
-				     : tally_cpu_list_read(TALLY_CPU_ONLINE, &recorder->target->cpus, err);
+				     : tally_cpu_list_read(TALLY_CPU_ONLINE,
+							   &recorder->target->cpus, err);
 		if (listed < 0)
 			return listed;
 	}
@@ -432,18 +463,21 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 	if (result < 0)
 		return result;
 	struct tally_record_ring_sizes sizes = tally_record_choose_rings(recorder), tried;
-	/* Rings that turned out smaller than planned want smaller watermarks, which only a new event gets. */
+	/* Rings that turned out smaller than planned want smaller watermarks, which only a new
+	 * event gets. */
 	do {
 		tried = sizes;
 		close_all(recorder);
 		tally_record_set_wakeups(recorder, &sizes);
-		tally_record_copies_init(recorder, sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
+		tally_record_copies_init(recorder,
+					 sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
 		result = open_everywhere(recorder, &sizes, err);
 		if (is_refused(result) && !recorder->target->all && fall_back_to_user(recorder)) {
 			close_all(recorder);
 			result = open_everywhere(recorder, &sizes, err);
 		}
-	} while (!result && (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
+	} while (!result &&
+		 (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
 	recorder->ring_sizes = sizes;
 	if (!result)
 		result = tally_record_open_triggers(recorder, err);
@@ -470,18 +504,21 @@ void tally_record_close(struct tally_recorder *recorder)
 	tally_vector_release(&recorder->side_handles);
 }
 
-int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable, struct tally_error *err)
+int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
+			     struct tally_error *err)
 {
 	const struct tally_record_copies *copies = &recorder->copies;
 	for (size_t i = first; i < recorder->handles.count; i++) {
 		const struct tally_record_handle *opened = &recorder->handles.items[i];
-		if (enable && opened->copy_bytes && opened->copy_bytes != copies->sizes[copies->now])
+		if (enable && opened->copy_bytes &&
+		    opened->copy_bytes != copies->sizes[copies->now])
 			continue;
-		int result = recorder->provider->ops->ioctl(recorder->provider, opened->handle,
-							    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
+		int result = recorder->provider->ops->ioctl(
+			recorder->provider, opened->handle,
+			enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
 		if (result < 0)
-			return tally_error_set(err, result, "switching an event %s failed: %s", enable ? "on" : "off",
-					       tally_errno_text(result));
+			return tally_error_set(err, result, "switching an event %s failed: %s",
+					       enable ? "on" : "off", tally_errno_text(result));
 	}
 	return 0;
 }

@@ -13,15 +13,16 @@ struct tally_record_frames {
 	size_t count;
 };
 
-/* NULL without memory.  `read` is process_vm_readv(2) for one piece: bytes that were read from `address` of a task on,
- * which may be fewer, or -errno.  `now` is the clock of the samples. */
-struct tally_record_outer *tally_record_outer_new(long (*read)(void *context, uint32_t tid, uint64_t address,
-							       void *out, size_t size),
+/* NULL without memory.  `read` is process_vm_readv(2) for one piece: bytes that were read from
+ * `address` of a task on, which may be fewer, or -errno.  `now` is the clock of the samples. */
+struct tally_record_outer *tally_record_outer_new(long (*read)(void *context, uint32_t tid,
+							       uint64_t address, void *out,
+							       size_t size),
 						  uint64_t (*now_ns)(void *context), void *context);
 void tally_record_outer_free(struct tally_record_outer *outer); /* NULL is fine */
 
-/* A pass over the rings begins: their heads are noted, so that what is read of a stack from now on is younger than all
- * samples of the pass. */
+/* A pass over the rings begins: their heads are noted, so that what is read of a stack from now on
+ * is younger than all samples of the pass. */
 void tally_record_outer_pass(struct tally_record_outer *outer);
 
 enum tally_record_outer_result {

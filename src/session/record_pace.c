@@ -1,14 +1,14 @@
 /* How long a pass may wait for the next one.
  *
- * Waking is a fifth of the recorder's work where stacks are copied: 64 KiB a sample are a quarter of a ring after 0.8 ms.  So
- * it is woken at half of it.  Where the recorder waits long for a CPU, what is left then is not enough, which shows in
- * samples that are lost; the mark is the event's and can't be moved.  After a loss it therefore looks by itself when a
- * quarter is filled, by what the last passes found: for a second after the first loss, twice as long after each
- * further one.
+ * Waking is a fifth of the recorder's work where stacks are copied: 64 KiB a sample are a quarter
+ * of a ring after 0.8 ms.  So it is woken at half of it.  Where the recorder waits long for a CPU,
+ * what is left then is not enough, which shows in samples that are lost; the mark is the event's
+ * and can't be moved.  After a loss it therefore looks by itself when a quarter is filled, by what
+ * the last passes found: for a second after the first loss, twice as long after each further one.
  *
- * Unless that would have come too late as well.  A virtual machine's CPU stops for several milliseconds at times; a ring that
- * is full after three is lost then however early the last look was, and looking earlier for ever after would cost
- * a seventh more, for nothing:
+ * Unless that would have come too late as well.  A virtual machine's CPU stops for several
+ * milliseconds at times; a ring that is full after three is lost then however early the last look
+ * was, and looking earlier for ever after would cost a seventh more, for nothing:
  *
  *     last look       ¼        ½                  1         1¼ of the time that fills a ring
  *     |---------------+--------+------------------+---------+--------------
@@ -20,9 +20,10 @@ enum { SPAN_NS_MIN = 1000000000, PART = 4, NS_PER_MS = 1000000 };
 
 #define SPAN_NS_MAX ((uint64_t)3600 * SPAN_NS_MIN)
 
-/* Notes how long a ring takes to fill, of a pass that found room in it; and how long the rings were not looked at: a loss
- * is told by a record that comes with the next pass. */
-static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint64_t found_bytes, uint64_t ring_bytes)
+/* Notes how long a ring takes to fill, of a pass that found room in it; and how long the rings were
+ * not looked at: a loss is told by a record that comes with the next pass. */
+static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint64_t found_bytes,
+		      uint64_t ring_bytes)
 {
 	if (found_bytes && found_bytes <= ring_bytes - ring_bytes / 8)
 		pace->fill_ns = (double)elapsed_ns * (double)ring_bytes / (double)found_bytes;
@@ -35,10 +36,11 @@ static bool would_have_helped(const struct tally_record_pace *pace)
 	return !pace->fill_ns || (double)pace->longest_ns <= pace->fill_ns + pace->fill_ns / PART;
 }
 
-int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost, uint64_t found_bytes,
-			 uint64_t ring_bytes)
+int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost,
+			 uint64_t found_bytes, uint64_t ring_bytes)
 {
-	uint64_t elapsed_ns = pace->last_ns ? now_ns - pace->last_ns : 0; /* the clock's begins when the machine does */
+	/* the clock's begins when the machine does */
+	uint64_t elapsed_ns = pace->last_ns ? now_ns - pace->last_ns : 0;
 	note_pass(pace, elapsed_ns, found_bytes, ring_bytes);
 	bool has_lost = lost != pace->lost && would_have_helped(pace);
 	if (has_lost && now_ns >= pace->until_ns) {

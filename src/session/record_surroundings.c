@@ -1,5 +1,5 @@
-/* Namespaces and control groups that were there before the recording: the kernel tells of those alone that tasks enter,
- * and that are made, from then on. */
+/* Namespaces and control groups that were there before the recording: the kernel tells of those
+ * alone that tasks enter, and that are made, from then on. */
 #include "session/synthesis.h"
 
 #include "session/cgroup.h"
@@ -13,7 +13,8 @@ static bool is_wanted(const struct tally_synthesis *synthesis, uint64_t side_ban
 	return tally_record_side_band(synthesis->recorder)->attr.flags & side_band;
 }
 
-static int write_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid, const struct tally_namespace_set *set)
+static int write_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid,
+			    const struct tally_namespace_set *set)
 {
 	tally_synthesis_begin(synthesis);
 	tally_synthesis_u32(synthesis, (uint32_t)pid);
@@ -37,7 +38,8 @@ static int write_cgroup(struct tally_synthesis *synthesis, uint64_t id, const ch
 /* Those that this user may not look at are 0, as in perf's records. */
 int tally_synthesize_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid)
 {
-	static const char *const names[TALLY_NAMESPACE_KINDS] = { "net", "uts", "ipc", "pid", "user", "mnt", "cgroup" };
+	static const char *const names[TALLY_NAMESPACE_KINDS] = { "net",  "uts", "ipc",   "pid",
+								  "user", "mnt", "cgroup" };
 	struct tally_namespace_set set = { 0 };
 	if (!is_wanted(synthesis, TALLY_ATTR_NAMESPACES))
 		return 0;
@@ -51,12 +53,14 @@ int tally_synthesize_namespaces(struct tally_synthesis *synthesis, pid_t pid, pi
 	return write_namespaces(synthesis, pid, tid, &set);
 }
 
-int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis, const struct tally_thread *thread)
+int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis,
+				      const struct tally_thread *thread)
 {
 	const struct tally_namespaces *known = &synthesis->recorder->tasks.namespaces;
 	if (thread->namespaces == TALLY_NAMESPACES_NONE)
 		return 0;
-	return write_namespaces(synthesis, (pid_t)thread->pid, (pid_t)thread->tid, &known->sets.items[thread->namespaces]);
+	return write_namespaces(synthesis, (pid_t)thread->pid, (pid_t)thread->tid,
+				&known->sets.items[thread->namespaces]);
 }
 
 static int visit_cgroup(void *context, uint64_t id, const char *path)
@@ -67,7 +71,9 @@ static int visit_cgroup(void *context, uint64_t id, const char *path)
 /* Where none are mounted, or may be seen, the recording goes without their names. */
 int tally_synthesize_cgroups(struct tally_synthesis *synthesis)
 {
-	int result = is_wanted(synthesis, TALLY_ATTR_CGROUP) ? tally_cgroup_list(visit_cgroup, synthesis) : 0;
+	int result = is_wanted(synthesis, TALLY_ATTR_CGROUP)
+			     ? tally_cgroup_list(visit_cgroup, synthesis)
+			     : 0;
 	return result == -ENOENT || result == -EACCES ? 0 : result;
 }
 
@@ -78,7 +84,9 @@ int tally_synthesize_known_cgroups(struct tally_synthesis *synthesis)
 	for (size_t i = 0; !result && i < tasks->cgroups.capacity; i++) {
 		const struct tally_map_slot *slot = &tasks->cgroups.slots[i];
 		if (slot->used)
-			result = write_cgroup(synthesis, slot->key, tally_strings_text(&tasks->strings, (uint32_t)slot->value));
+			result = write_cgroup(
+				synthesis, slot->key,
+				tally_strings_text(&tasks->strings, (uint32_t)slot->value));
 	}
 	return result;
 }

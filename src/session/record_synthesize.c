@@ -1,8 +1,9 @@
-/* Records of what was there before the first event, as the kernel would have written them: where the kernel lies,
- * and for each task that is recorded its name, its parent and its executable maps, from /proc.
+/* Records of what was there before the first event, as the kernel would have written them: where
+ * the kernel lies, and for each task that is recorded its name, its parent and its executable maps,
+ * from /proc.
  *
- * The side-band events are open already when this runs, so what changes meanwhile is recorded twice rather than
- * missed.  Times are 0: before everything.
+ * The side-band events are open already when this runs, so what changes meanwhile is recorded twice
+ * rather than missed.  Times are 0: before everything.
  */
 #include "session/synthesis.h"
 
@@ -20,10 +21,11 @@
 
 #define KERNEL_NAME "[kernel.kallsyms]"
 
-/* ---- the kernel ---------------------------------------------------------------------------------------- */
+/* ---- the kernel ---------------------------------------------------------- */
 
-/* The address of the symbol that the kernel begins with, which /proc/kallsyms has near its own beginning; 0 when it is hidden
- * (kptr_restrict).  That is _text, and _stext where there is none (arm64). */
+/* The address of the symbol that the kernel begins with, which /proc/kallsyms has near its own
+ * beginning; 0 when it is hidden (kptr_restrict).  That is _text, and _stext where there is none
+ * (arm64). */
 static uint64_t kernel_start(const char **symbol)
 {
 	char text[16384];
@@ -52,11 +54,13 @@ static uint64_t kernel_start(const char **symbol)
 }
 
 /* Behind the kernel lie its modules and the code that it makes, on some machines next to it. */
-static uint64_t kernel_end(const struct tally_recorder *recorder, const struct tally_bpf_codes *codes, uint64_t start)
+static uint64_t kernel_end(const struct tally_recorder *recorder,
+			   const struct tally_bpf_codes *codes, uint64_t start)
 {
 	const uint64_t image_bytes_max = 1ull << 30;
 #if defined(__x86_64__)
-	uint64_t end = (start | (image_bytes_max - 1)) + 1; /* KERNEL_IMAGE_SIZE: what is behind is for modules */
+	/* KERNEL_IMAGE_SIZE: what is behind is for modules */
+	uint64_t end = (start | (image_bytes_max - 1)) + 1;
 #else
 	uint64_t end = start + image_bytes_max;
 #endif
@@ -70,7 +74,8 @@ static uint64_t kernel_end(const struct tally_recorder *recorder, const struct t
 }
 
 /* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
-static int write_kernel(struct tally_synthesis *synthesis, const char *symbol, uint64_t start, uint64_t end)
+static int write_kernel(struct tally_synthesis *synthesis, const char *symbol, uint64_t start,
+			uint64_t end)
 {
 	char name[32];
 	tally_synthesis_begin(synthesis);
@@ -97,7 +102,8 @@ static int synthesize_kernel(struct tally_synthesis *synthesis)
 	if (!result)
 		result = tally_record_read_bpf(synthesis->recorder, &codes, synthesis->err);
 	if (!result)
-		result = write_kernel(synthesis, symbol, start, kernel_end(synthesis->recorder, &codes, start));
+		result = write_kernel(synthesis, symbol, start,
+				      kernel_end(synthesis->recorder, &codes, start));
 	if (!result)
 		result = tally_synthesize_modules(synthesis);
 	if (!result)
@@ -106,7 +112,7 @@ static int synthesize_kernel(struct tally_synthesis *synthesis)
 	return result;
 }
 
-/* ---- tasks --------------------------------------------------------------------------------------------- */
+/* ---- tasks --------------------------------------------------------------- */
 
 static int synthesize_comm(struct tally_synthesis *synthesis, pid_t pid, pid_t tid)
 {
@@ -130,7 +136,8 @@ static int synthesize_fork(struct tally_synthesis *synthesis, pid_t pid, pid_t p
 	tally_synthesis_u32(synthesis, (uint32_t)parent);
 	tally_synthesis_u64(synthesis, 0);
 	/* FORK_EXEC: the maps that follow are all there is, nothing is inherited. */
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_FORK, pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
+	return tally_synthesis_finish(synthesis, TALLY_RECORD_FORK,
+				      pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
 }
 
 static int synthesize_map(void *context, const struct tally_proc_map *map)
@@ -138,7 +145,8 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	struct tally_synthesis *synthesis = context;
 	pid_t pid = synthesis->pid;
 	bool is_code = map->protection & PROT_EXEC;
-	bool with_data = tally_record_side_band(synthesis->recorder)->attr.flags & TALLY_ATTR_MMAP_DATA;
+	bool with_data = tally_record_side_band(synthesis->recorder)->attr.flags &
+			 TALLY_ATTR_MMAP_DATA;
 	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
 	tally_synthesis_begin(synthesis);
@@ -155,7 +163,8 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	tally_synthesis_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
 	tally_synthesis_string(synthesis, map->path[0] ? map->path : "//anon");
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2,
-				      TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
+				      TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid,
+				      pid);
 }
 
 static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
@@ -183,7 +192,9 @@ static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
 	if (result)
 		return result;
 	result = tally_proc_maps(pid, synthesize_map, synthesis);
-	return result == -ESRCH || result == -EACCES || result == -ENOENT || result == -EPERM ? 0 : result;
+	return result == -ESRCH || result == -EACCES || result == -ENOENT || result == -EPERM
+		       ? 0
+		       : result;
 }
 
 static int synthesize_all(struct tally_synthesis *synthesis)
@@ -191,7 +202,8 @@ static int synthesize_all(struct tally_synthesis *synthesis)
 	struct tally_pid_list pids = { 0 };
 	int result = tally_proc_pids(&pids);
 	if (result < 0)
-		return tally_error_set(synthesis->err, result, "listing /proc failed: %s", tally_errno_text(result));
+		return tally_error_set(synthesis->err, result, "listing /proc failed: %s",
+				       tally_errno_text(result));
 	for (size_t i = 0; !(result < 0) && i < pids.count; i++)
 		result = synthesize_process(synthesis, pids.items[i]);
 	tally_pid_list_release(&pids);
@@ -237,17 +249,20 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 		result = synthesize_tids(&synthesis);
 	else if (!result && recorder->spawn)
 		result = synthesize_command(&synthesis, recorder->spawn->pid);
-	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
+	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
+						  .size = sizeof(done) };
 	return result ? result : tally_record_put(recorder, &done, sizeof(done), err);
 }
 
-/* ---- what is known --------------------------------------------------------------------------------------- */
+/* ---- what is known ------------------------------------------------------- */
 
-/* Of the kernel itself the first piece alone, where other code cut it: for perf each were all of it. */
+/* Of the kernel itself the first piece alone, where other code cut it: for perf each were all of
+ * it. */
 static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
 {
 	const struct tally_mapping *mappings = tasks->kernel.mappings;
-	if (strncmp(tally_tasks_path(tasks, mappings[at].file), KERNEL_NAME, strlen(KERNEL_NAME)) != 0)
+	if (strncmp(tally_tasks_path(tasks, mappings[at].file), KERNEL_NAME, strlen(KERNEL_NAME)) !=
+	    0)
 		return false;
 	for (size_t i = 0; i < at; i++)
 		if (mappings[i].file == mappings[at].file)
@@ -255,13 +270,15 @@ static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
 	return false;
 }
 
-static int write_kernel_mapping(struct tally_synthesis *synthesis, const struct tally_mapping *mapping)
+static int write_kernel_mapping(struct tally_synthesis *synthesis,
+				const struct tally_mapping *mapping)
 {
 	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	const char *path = tally_tasks_path(tasks, mapping->file);
 	if (file->is_symbol)
-		return tally_synthesize_symbol(synthesis, mapping->start, (uint32_t)(mapping->end - mapping->start),
+		return tally_synthesize_symbol(synthesis, mapping->start,
+					       (uint32_t)(mapping->end - mapping->start),
 					       file->symbol_type, path);
 	tally_synthesis_begin(synthesis);
 	tally_synthesis_u32(synthesis, UINT32_MAX);
@@ -273,7 +290,8 @@ static int write_kernel_mapping(struct tally_synthesis *synthesis, const struct 
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 
-static int write_mapping(struct tally_synthesis *synthesis, pid_t pid, const struct tally_mapping *mapping)
+static int write_mapping(struct tally_synthesis *synthesis, pid_t pid,
+			 const struct tally_mapping *mapping)
 {
 	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
@@ -290,8 +308,9 @@ static int write_mapping(struct tally_synthesis *synthesis, pid_t pid, const str
 	tally_synthesis_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
 	tally_synthesis_u32(synthesis, MAP_PRIVATE);
 	tally_synthesis_string(synthesis, tally_tasks_path(tasks, mapping->file));
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2,
-				      TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
+	return tally_synthesis_finish(
+		synthesis, TALLY_RECORD_MMAP2,
+		TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
 }
 
 static int write_thread(struct tally_synthesis *synthesis, const struct tally_thread *thread)
@@ -301,8 +320,10 @@ static int write_thread(struct tally_synthesis *synthesis, const struct tally_th
 	tally_synthesis_begin(synthesis);
 	tally_synthesis_u32(synthesis, thread->pid);
 	tally_synthesis_u32(synthesis, thread->tid);
-	tally_synthesis_string(synthesis, tally_strings_text(&synthesis->recorder->tasks.strings, thread->comm));
-	int result = tally_synthesis_finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid, (pid_t)thread->tid);
+	tally_synthesis_string(
+		synthesis, tally_strings_text(&synthesis->recorder->tasks.strings, thread->comm));
+	int result = tally_synthesis_finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid,
+					    (pid_t)thread->tid);
 	return result ? result : tally_synthesize_known_namespaces(synthesis, thread);
 }
 
@@ -310,7 +331,8 @@ int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error
 {
 	struct tally_synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
 	const struct tally_tasks *tasks = &recorder->tasks;
-	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(done) };
+	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
+						  .size = sizeof(done) };
 	int result = 0;
 	for (size_t i = 0; !result && i < tasks->kernel.count; i++)
 		if (!is_rest_of_kernel(tasks, i))

@@ -1,5 +1,6 @@
-/* Events whose hits ask for the next file (--switch-output-event): on the same tasks and CPUs as what is recorded, with a ring
- * of their own for each CPU, of which nothing is read but that something is there. */
+/* Events whose hits ask for the next file (--switch-output-event): on the same tasks and CPUs as
+ * what is recorded, with a ring of their own for each CPU, of which nothing is read but that
+ * something is there. */
 #include "session/recorder_state.h"
 
 #include "base/vector.h"
@@ -9,7 +10,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
-static void make_attr(const struct tally_recorder *recorder, const struct tally_event *event, struct tally_attr *attr)
+static void make_attr(const struct tally_recorder *recorder, const struct tally_event *event,
+		      struct tally_attr *attr)
 {
 	*attr = event->attr;
 	attr->size = sizeof(*attr);
@@ -24,8 +26,8 @@ static void make_attr(const struct tally_recorder *recorder, const struct tally_
 		attr->flags |= TALLY_ATTR_INHERIT;
 }
 
-static int open_on(struct tally_recorder *recorder, const struct tally_event *event, pid_t tid, int cpu, size_t at,
-		   struct tally_error *err)
+static int open_on(struct tally_recorder *recorder, const struct tally_event *event, pid_t tid,
+		   int cpu, size_t at, struct tally_error *err)
 {
 	struct tally_record_triggers *triggers = &recorder->triggers;
 	struct tally_provider *provider = recorder->provider;
@@ -36,7 +38,8 @@ static int open_on(struct tally_recorder *recorder, const struct tally_event *ev
 	if (handle == -ESRCH && tid > 0)
 		return 0; /* it has ended */
 	if (handle < 0) {
-		tally_provider_open_error(event, handle, tid, cpu, tally_record_command(recorder), err);
+		tally_provider_open_error(event, handle, tid, cpu, tally_record_command(recorder),
+					  err);
 		return handle;
 	}
 	if (tally_vector_push(&triggers->handles, handle) < 0) {
@@ -46,17 +49,22 @@ static int open_on(struct tally_recorder *recorder, const struct tally_event *ev
 	int result = ring->page ? provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_OUTPUT,
 						       (void *)(intptr_t)ring->handle, 0) :
 				  tally_ring_open(ring, provider, handle, cpu, 1);
-	return result < 0 ? tally_error_set(err, result, "a ring for '%s' failed: %s", event->name, tally_errno_text(result)) : 0;
+	return result < 0 ? tally_error_set(err, result, "a ring for '%s' failed: %s", event->name,
+					    tally_errno_text(result))
+			  : 0;
 }
 
-static int open_event(struct tally_recorder *recorder, const struct tally_event *event, struct tally_error *err)
+static int open_event(struct tally_recorder *recorder, const struct tally_event *event,
+		      struct tally_error *err)
 {
 	const struct tally_target *target = recorder->target;
 	bool is_listed = !target->all && !tally_record_follows_command(recorder);
 	size_t tasks = is_listed ? target->tids.count : 1;
 	int result = 0;
 	for (size_t t = 0; !result && t < tasks; t++) {
-		pid_t tid = target->all ? -1 : is_listed ? target->tids.items[t] : recorder->spawn->pid;
+		pid_t tid = target->all ? -1
+			    : is_listed ? target->tids.items[t]
+					: recorder->spawn->pid;
 		for (size_t c = 0; !result && c < target->cpus.count; c++)
 			result = open_on(recorder, event, tid, (int)target->cpus.cpus[c], c, err);
 	}
@@ -71,7 +79,8 @@ int tally_record_open_triggers(struct tally_recorder *recorder, struct tally_err
 	if (!events || !events->count)
 		return 0;
 	triggers->count = recorder->target->cpus.count;
-	triggers->rings = tally_arena_array(&recorder->arena, triggers->count, sizeof(*triggers->rings));
+	triggers->rings = tally_arena_array(&recorder->arena, triggers->count,
+					    sizeof(*triggers->rings));
 	if (!triggers->rings) {
 		triggers->count = 0;
 		return tally_error_set(err, -ENOMEM, "out of memory");

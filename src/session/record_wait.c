@@ -1,7 +1,8 @@
 /* What the recorder sleeps on: a handle for each ring.
  *
- * poll(2) on an event whose task and descendants have all ended gives POLLHUP, at once and for ever, though other
- * events write to the same ring: the next living one takes its place, and a ring without any is waited for no more.
+ * poll(2) on an event whose task and descendants have all ended gives POLLHUP, at once and for
+ * ever, though other events write to the same ring: the next living one takes its place, and a ring
+ * without any is waited for no more.
  */
 #include "session/recorder_state.h"
 
@@ -9,7 +10,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
-static void add(struct tally_record_waits *waits, const struct tally_ring *ring, bool side, size_t index)
+static void add(struct tally_record_waits *waits, const struct tally_ring *ring, bool side,
+		size_t index)
 {
 	if (!ring->page || ring->is_backward) /* what it holds is nobody's business until a dump */
 		return;
@@ -22,7 +24,8 @@ static void add(struct tally_record_waits *waits, const struct tally_ring *ring,
 int tally_record_waits_init(struct tally_record_waits *waits, const struct tally_recorder *recorder)
 {
 	*waits = (struct tally_record_waits){ 0 };
-	waits->items = calloc(recorder->ring_count * 2 + recorder->triggers.count, sizeof(*waits->items));
+	waits->items = calloc(recorder->ring_count * 2 + recorder->triggers.count,
+			      sizeof(*waits->items));
 	waits->places = calloc(recorder->ring_count * 2, sizeof(*waits->places));
 	if (!waits->items || !waits->places)
 		return -ENOMEM;
@@ -32,7 +35,8 @@ int tally_record_waits_init(struct tally_record_waits *waits, const struct tally
 	}
 	for (size_t i = 0; i < recorder->triggers.count; i++)
 		if (recorder->triggers.rings[i].page)
-			waits->items[waits->count + waits->triggers++].handle = recorder->triggers.rings[i].handle;
+			waits->items[waits->count + waits->triggers++].handle =
+				recorder->triggers.rings[i].handle;
 	return 0;
 }
 
@@ -44,18 +48,22 @@ static bool has_hung_up(const struct tally_recorder *recorder, int handle)
 }
 
 /* Once ended is ended: the search goes on where the last one stopped. */
-static int next_living(struct tally_record_waits *waits, size_t item, const struct tally_recorder *recorder)
+static int next_living(struct tally_record_waits *waits, size_t item,
+		       const struct tally_recorder *recorder)
 {
 	const struct tally_record_handle *handles =
 		waits->places[item].side ? recorder->side_handles.items : recorder->handles.items;
-	size_t count = waits->places[item].side ? recorder->side_handles.count : recorder->handles.count;
+	size_t count = waits->places[item].side ? recorder->side_handles.count
+						: recorder->handles.count;
 	for (size_t *next = &waits->places[item].next; *next < count; ++*next)
-		if (handles[*next].ring == waits->places[item].ring && !has_hung_up(recorder, handles[*next].handle))
+		if (handles[*next].ring == waits->places[item].ring &&
+		    !has_hung_up(recorder, handles[*next].handle))
 			return handles[*next].handle;
 	return -1;
 }
 
-void tally_record_waits_update(struct tally_record_waits *waits, const struct tally_recorder *recorder)
+void tally_record_waits_update(struct tally_record_waits *waits,
+			       const struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i < waits->count; i++) {
 		if (waits->items[i].handle < 0 || !(waits->items[i].revents & POLLHUP))
@@ -65,7 +73,8 @@ void tally_record_waits_update(struct tally_record_waits *waits, const struct ta
 		waits->ended += waits->items[i].handle < 0;
 	}
 	for (size_t i = waits->count; i < waits->count + waits->triggers; i++)
-		if (waits->items[i].revents & POLLHUP) /* its children are looked at with each pass */
+		/* its children are looked at with each pass */
+		if (waits->items[i].revents & POLLHUP)
 			waits->items[i] = (struct tally_wait_item){ .handle = -1 };
 }
 

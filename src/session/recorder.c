@@ -46,7 +46,8 @@ void tally_record_describe_sources(struct tally_recorder *recorder)
 	}
 }
 
-/* Not of a zombie, nor of another user's task: -errno, and its stacks stay as their copies have them. */
+/* Not of a zombie, nor of another user's task: -errno, and its stacks stay as their copies have
+ * them. */
 static long read_task(void *context, uint32_t tid, uint64_t address, void *out, size_t size)
 {
 	struct iovec local = { out, size }, remote = { (void *)(uintptr_t)address, size };
@@ -67,16 +68,19 @@ static struct tally_record_excerpt *new_excerpt(const struct tally_recorder *rec
 	const struct tally_attr **attrs = calloc(recorder->source_count, sizeof(*attrs));
 	for (size_t i = 0; attrs && i < recorder->source_count; i++)
 		attrs[i] = &recorder->sources[i].written;
-	struct tally_record_excerpt *excerpt =
-		attrs ? tally_record_excerpt_new(attrs, recorder->source_count, &recorder->source_of_id) : NULL;
+	struct tally_record_excerpt *excerpt = attrs ? tally_record_excerpt_new(
+							       attrs, recorder->source_count,
+							       &recorder->source_of_id)
+						     : NULL;
 	free(attrs);
 	return excerpt;
 }
 
 int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
-		       struct tally_target *target, const struct tally_record_options *options, int output_fd,
-		       bool pipe, struct tally_spawn *spawn, struct tally_buffer *notes,
-		       struct tally_recorder **out, struct tally_error *err)
+		       struct tally_target *target, const struct tally_record_options *options,
+		       int output_fd, bool pipe, struct tally_spawn *spawn,
+		       struct tally_buffer *notes, struct tally_recorder **out,
+		       struct tally_error *err)
 {
 	struct tally_recorder *recorder = calloc(1, sizeof(*recorder));
 	if (!recorder)
@@ -89,24 +93,29 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	recorder->notes = notes;
 	recorder->pipe = pipe;
 	recorder->output_fd = output_fd;
-	struct tally_perfdata_options writing = { .pipe = pipe, .compression_level = options->compression_level };
+	struct tally_perfdata_options writing = { .pipe = pipe,
+						  .compression_level = options->compression_level };
 	int result = tally_record_make_sources(recorder, events, err);
 	if (!result)
 		result = tally_record_open(recorder, err);
 	if (!result) {
 		tally_record_describe_sources(recorder);
-		result = tally_perfdata_writer_new(output_fd, recorder->recorded, recorder->source_count, &writing,
+		result = tally_perfdata_writer_new(output_fd, recorder->recorded,
+						   recorder->source_count, &writing,
 						   &recorder->writer, err);
 	}
 	if (!result && pipe)
 		result = tally_record_features(recorder, err);
-	if (!result && options->keeps_excerpt && !pipe && !options->next_output && !options->take_sample)
+	if (!result && options->keeps_excerpt && !pipe && !options->next_output &&
+	    !options->take_sample)
 		recorder->excerpt = new_excerpt(recorder);
 	if (!result)
 		result = tally_record_synthesize(recorder, err);
 	if (!result && recorder->unwinds && provider == tally_provider_kernel())
-		recorder->outer = tally_record_outer_new(read_task, sample_clock_ns, NULL); /* optional */
-	if (!result && (recorder->unwinds || recorder->completes) && provider == tally_provider_kernel())
+		/* optional */
+		recorder->outer = tally_record_outer_new(read_task, sample_clock_ns, NULL);
+	if (!result && (recorder->unwinds || recorder->completes) &&
+	    provider == tally_provider_kernel())
 		recorder->objects.made_code = tally_made_code_new(read_task, NULL); /* optional */
 	if (result < 0) {
 		tally_recorder_free(recorder);
@@ -123,8 +132,8 @@ static bool command_runs(const struct tally_recorder *recorder)
 
 static void reap(struct tally_recorder *recorder)
 {
-	if (command_runs(recorder) &&
-	    wait4(recorder->spawn->pid, &recorder->wait_status, WNOHANG, &recorder->command_used) == recorder->spawn->pid)
+	if (command_runs(recorder) && wait4(recorder->spawn->pid, &recorder->wait_status, WNOHANG,
+					    &recorder->command_used) == recorder->spawn->pid)
 		recorder->command_ended = true;
 }
 
@@ -138,7 +147,8 @@ static void tell_command(const struct tally_recorder *recorder, int number)
 }
 
 /* How many asked for the end. */
-unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals, bool *asked_next)
+unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
+				   bool *asked_next)
 {
 	struct tally_signal signal;
 	unsigned asked = 0;
@@ -153,8 +163,8 @@ unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally
 		}
 		if (signal.was_ignored)
 			continue;
-		/* A terminal's Ctrl-C reached the command by itself.  SIGINT from elsewhere is passed on as SIGTERM:
-		 * shells start background jobs with SIGINT ignored. */
+		/* A terminal's Ctrl-C reached the command by itself.  SIGINT from elsewhere is
+		 * passed on as SIGTERM: shells start background jobs with SIGINT ignored. */
 		if (!signal.from_terminal)
 			tell_command(recorder, signal.number == SIGINT ? SIGTERM : signal.number);
 		asked++;
@@ -197,9 +207,11 @@ int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, s
 	return result;
 }
 
-int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd, int timeout_ms)
+int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd,
+			 int timeout_ms)
 {
-	struct pollfd waits[2] = { { .fd = fd, .events = POLLIN }, { .fd = signals->fd, .events = POLLIN } };
+	struct pollfd waits[2] = { { .fd = fd, .events = POLLIN },
+				   { .fd = signals->fd, .events = POLLIN } };
 	int ready = poll(waits, 2, timeout_ms);
 	bool is_late;
 	if (ready > 0 && waits[0].revents)
@@ -212,7 +224,8 @@ const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder
 	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;
 }
 
-/* What interrupts us may have ended the command as well (Ctrl-C, timeout): it dies in its own time. */
+/* What interrupts us may have ended the command as well (Ctrl-C, timeout): it dies in its own
+ * time. */
 static bool ends_soon(struct tally_recorder *recorder)
 {
 	enum { ROUNDS = 30, ROUND_MS = 10 };
@@ -223,7 +236,8 @@ static bool ends_soon(struct tally_recorder *recorder)
 	return !command_runs(recorder);
 }
 
-int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals, enum tally_record_end end)
+int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals,
+			enum tally_record_end end)
 {
 	if (end == TALLY_RECORD_END_DURATION)
 		tell_command(recorder, SIGTERM);
@@ -249,29 +263,36 @@ static double seconds_of(struct timeval time)
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* A sample of a clock stands for its period; other events' samples for no time, nor do those of a timer that is asked to come so
- * often that it is late by itself: it gives one sample for all the turns that it missed (hrtimer_forward()), which is no
- * sign of tasks that are too short. */
+/* A sample of a clock stands for its period; other events' samples for no time, nor do those of a
+ * timer that is asked to come so often that it is late by itself: it gives one sample for all the
+ * turns that it missed (hrtimer_forward()), which is no sign of tasks that are too short. */
 static double clock_period_s(const struct tally_attr *attr)
 {
-	if (!tally_attr_is_clock(attr) || attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) || !attr->sample_period)
+	if (!tally_attr_is_clock(attr) ||
+	    attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) ||
+	    !attr->sample_period)
 		return 0;
 	const double in_time_s = 4e-5;
-	double period_s = attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period : (double)attr->sample_period / 1e9;
+	double period_s = attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period
+							: (double)attr->sample_period / 1e9;
 	return period_s >= in_time_s ? period_s : 0;
 }
 
-bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s, double *used_s)
+bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s,
+			     double *used_s)
 {
 	const struct tally_record_options *options = &recorder->options;
-	bool was_on = !(options->delay_s > 0) && !options->range_count && !options->starts_off && !options->control;
+	bool was_on = !(options->delay_s > 0) && !options->range_count && !options->starts_off &&
+		      !options->control;
 	bool is_alone = recorder->source_count == 2; /* with the side-band */
-	if (!recorder->command_ended || !tally_record_follows_command(recorder) || !is_alone || !was_on ||
-	    options->no_inherit || options->overwrite || recorder->provider != tally_provider_kernel())
+	if (!recorder->command_ended || !tally_record_follows_command(recorder) || !is_alone ||
+	    !was_on || options->no_inherit || options->overwrite ||
+	    recorder->provider != tally_provider_kernel())
 		return false;
 	double period_s = clock_period_s(&recorder->sources[0].attr);
 	*sampled_s = (double)(recorder->status.samples + recorder->status.lost) * period_s;
-	*used_s = seconds_of(recorder->command_used.ru_utime) + seconds_of(recorder->command_used.ru_stime);
+	*used_s = seconds_of(recorder->command_used.ru_utime) +
+		  seconds_of(recorder->command_used.ru_stime);
 	return period_s > 0;
 }
 

@@ -7,14 +7,16 @@
 
 enum { RECORD_BYTES_MAX = 1 << 16 };
 
-static int open_ring(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu, size_t data_pages,
-		     bool is_backward)
+static int open_ring(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
+		     size_t data_pages, bool is_backward)
 {
 	errno = 0;
-	struct tally_user_page *page = provider->ops->map(provider, handle, data_pages, is_backward);
+	struct tally_user_page *page = provider->ops->map(provider, handle, data_pages,
+							  is_backward);
 	if (!page)
 		return errno ? -errno : -ENOMEM;
-	/* Linux 4.1 and later tell where the data is; a simulated machine's pages may not be this one's. */
+	/* Linux 4.1 and later tell where the data is; a simulated machine's pages may not be this
+	 * one's. */
 	size_t page_bytes = page->data_offset ? page->data_offset : (size_t)sysconf(_SC_PAGESIZE);
 	*ring = (struct tally_ring){
 		.provider = provider,
@@ -35,8 +37,8 @@ int tally_ring_open(struct tally_ring *ring, struct tally_provider *provider, in
 	return open_ring(ring, provider, handle, cpu, data_pages, false);
 }
 
-int tally_ring_open_backward(struct tally_ring *ring, struct tally_provider *provider, int handle, int cpu,
-			     size_t data_pages)
+int tally_ring_open_backward(struct tally_ring *ring, struct tally_provider *provider, int handle,
+			     int cpu, size_t data_pages)
 {
 	return open_ring(ring, provider, handle, cpu, data_pages, true);
 }
@@ -51,7 +53,8 @@ void tally_ring_close(struct tally_ring *ring)
 
 void tally_ring_note(struct tally_ring *ring)
 {
-	ring->noted = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE); /* C, pairs with the kernel's B */
+	/* C, pairs with the kernel's B */
+	ring->noted = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
 }
 
 static void copy_out(const struct tally_ring *ring, uint64_t at, void *out, size_t size)
@@ -103,5 +106,6 @@ const void *tally_ring_piece(const struct tally_ring *ring, size_t *size)
 
 void tally_ring_release_read(struct tally_ring *ring)
 {
-	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE); /* D, pairs with the kernel's A */
+	/* D, pairs with the kernel's A */
+	__atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
 }

@@ -20,7 +20,8 @@ int tally_signals_open(struct tally_signals *signals, struct tally_error *err)
 		if (!sigaction(ending[i], NULL, &action))
 			signals->ignored[ending[i]] = action.sa_handler == SIG_IGN;
 	}
-	/* With SIGCHLD ignored (daemons do that, and exec keeps it) children leave no status to wait for. */
+	/* With SIGCHLD ignored (daemons do that, and exec keeps it) children leave no status to
+	 * wait for. */
 	sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL }, &signals->child_before);
 	sigprocmask(SIG_BLOCK, &set, &signals->before);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -59,7 +60,8 @@ static bool is_twin(struct tally_signals *signals, int number)
 	if (!is_ending(number))
 		return false;
 	clock_gettime(CLOCK_MONOTONIC, &time);
-	uint64_t now_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec, *first_ns = &signals->first_ns[number];
+	uint64_t now_ns = (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec,
+		 *first_ns = &signals->first_ns[number];
 	bool follows = *first_ns && now_ns - *first_ns < twin_ns;
 	if (!follows)
 		*first_ns = now_ns;
@@ -78,7 +80,8 @@ int tally_signals_next(struct tally_signals *signals, struct tally_signal *out)
 		.number = (int)info.ssi_signo,
 		.sender = (pid_t)info.ssi_pid,
 		.from_terminal = from_terminal,
-		.was_ignored = from_terminal && info.ssi_signo < 65 && signals->ignored[info.ssi_signo],
+		.was_ignored = from_terminal && info.ssi_signo < 65 &&
+			       signals->ignored[info.ssi_signo],
 	};
 	return 1;
 }

@@ -1,7 +1,8 @@
 /* The signals that end a session, and a child's end, as readable data instead of handlers.
  *
- * From open to release they are blocked; a command gets the mask as it was (`before`).  An ending signal that follows one of
- * its kind within 200 ms is the same: timeout(1) signals its child and then the child's group.
+ * From open to release they are blocked; a command gets the mask as it was (`before`).  An ending
+ * signal that follows one of its kind within 200 ms is the same: timeout(1) signals its child and
+ * then the child's group.
  */
 #ifndef TALLY_SESSION_SIGNALS_H
 #define TALLY_SESSION_SIGNALS_H
@@ -18,7 +19,8 @@ struct tally_signals {
 	sigset_t taken;            /* of them */
 	sigset_t before;           /* the mask of who started us */
 	bool ignored[65];          /* by number: was ignored then */
-	uint64_t first_ns[65];     /* by number: when the last that counted was taken; CLOCK_MONOTONIC */
+	/* by number: when the last that counted was taken; CLOCK_MONOTONIC */
+	uint64_t first_ns[65];
 	struct sigaction child_before;
 };
 
@@ -26,7 +28,8 @@ struct tally_signal {
 	int number;
 	pid_t sender;
 	bool from_terminal; /* the whole foreground group got it: it need not be passed on */
-	bool was_ignored;   /* from the terminal while ignored since before (nohup, background job): not for us */
+	/* from the terminal while ignored since before (nohup, background job): not for us */
+	bool was_ignored;
 };
 
 int tally_signals_open(struct tally_signals *signals, struct tally_error *err);

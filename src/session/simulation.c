@@ -23,7 +23,8 @@ void simulation_tell(struct simulation *simulation, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	uint64_t start = simulation->play.start_ns, now = sim_now(simulation->machine);
-	simulation->options->tell(simulation->options->context, start && now > start ? now - start : 0, text);
+	simulation->options->tell(simulation->options->context,
+				  start && now > start ? now - start : 0, text);
 }
 
 int simulation_out_of_memory(struct simulation *simulation)
@@ -31,22 +32,25 @@ int simulation_out_of_memory(struct simulation *simulation)
 	return tally_error_set(simulation->err, -ENOMEM, "out of memory");
 }
 
-/* --- events --------------------------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------- */
 
 static int parse_events(struct simulation *simulation, struct simulation_part *part)
 {
 	const struct scenario_part *line = part->part;
 	struct tally_error why = TALLY_ERROR_NONE;
-	int code = tally_event_parse(line->text, &simulation->catalogue, &simulation->arena, &part->events, &why);
+	int code = tally_event_parse(line->text, &simulation->catalogue, &simulation->arena,
+				     &part->events, &why);
 	if (code < 0) {
-		tally_error_set(simulation->err, code, "%.100s: line %u: %.600s", simulation->options->scenario_name,
-				line->events_place.line, why.message);
+		tally_error_set(simulation->err, code, "%.100s: line %u: %.600s",
+				simulation->options->scenario_name, line->events_place.line,
+				why.message);
 		tally_error_hint(simulation->err, "%s", why.hint);
 		return code;
 	}
 	for (size_t i = 0; i < part->events.count; i++) {
 		struct tally_event *event = &part->events.items[i];
-		bool leads = !i || event->group == TALLY_EVENT_NO_GROUP || part->events.items[i - 1].group != event->group;
+		bool leads = !i || event->group == TALLY_EVENT_NO_GROUP ||
+			     part->events.items[i - 1].group != event->group;
 		if (line->is_pinned && leads)
 			event->attr.flags |= TALLY_ATTR_PINNED;
 		if (line->is_exclusive && leads)
@@ -58,15 +62,18 @@ static int parse_events(struct simulation *simulation, struct simulation_part *p
 static const char *target_text(struct simulation *simulation, const struct scenario_part *part)
 {
 	if (part->program >= 0)
-		return tally_arena_printf(&simulation->arena, "%s%s", simulation->scenario->programs[part->program].name,
+		return tally_arena_printf(&simulation->arena, "%s%s",
+					  simulation->scenario->programs[part->program].name,
 					  part->is_inherited ? " and its children" : "");
-	return part->cpu >= 0 ? tally_arena_printf(&simulation->arena, "cpu %d", part->cpu) : "everything";
+	return part->cpu >= 0 ? tally_arena_printf(&simulation->arena, "cpu %d", part->cpu)
+			      : "everything";
 }
 
 static int prepare_parts(struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
-	simulation->parts = tally_arena_array(&simulation->arena, scenario->part_count, sizeof(*simulation->parts));
+	simulation->parts = tally_arena_array(&simulation->arena, scenario->part_count,
+					      sizeof(*simulation->parts));
 	if (!simulation->parts)
 		return simulation_out_of_memory(simulation);
 	for (unsigned i = 0; i < scenario->part_count; i++) {
@@ -80,11 +87,12 @@ static int prepare_parts(struct simulation *simulation)
 	return 0;
 }
 
-/* --- counting --------------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------- */
 
 static int find_event_cpus(struct simulation *simulation, struct simulation_part *part)
 {
-	const char **cpus = tally_arena_array(&simulation->arena, part->events.count + 1, sizeof(*cpus));
+	const char **cpus = tally_arena_array(&simulation->arena, part->events.count + 1,
+					      sizeof(*cpus));
 	if (!cpus)
 		return -ENOMEM;
 	for (size_t i = 0; i < part->events.count; i++)
@@ -102,7 +110,8 @@ static int make_target(struct simulation *simulation, struct simulation_part *pa
 	struct tally_error err = TALLY_ERROR_NONE;
 	char list[32];
 	if (line->program >= 0) {
-		snprintf(list, sizeof(list), "%d", scenario_play_find(&simulation->play, line->program)->tid);
+		snprintf(list, sizeof(list), "%d",
+			 scenario_play_find(&simulation->play, line->program)->tid);
 		target->tids.items = calloc(1, sizeof(*target->tids.items));
 		if (!target->tids.items)
 			return -ENOMEM;
@@ -122,11 +131,13 @@ static void explain_refusals(struct simulation *simulation, const struct simulat
 {
 	for (size_t i = 0; i < part->events.count; i++)
 		if (part->counting.refusals[i] == TALLY_REFUSED_GROUP)
-			simulation_tell(simulation,
+			simulation_tell(
+				simulation,
 				"%s is refused in its group of %s: together they would never fit on the counters",
 				part->events.items[i].name, part->target_text);
 		else if (part->counting.refusals[i] < 0)
-			simulation_tell(simulation, "%s of %s is refused: %s", part->events.items[i].name, part->target_text,
+			simulation_tell(simulation, "%s of %s is refused: %s",
+					part->events.items[i].name, part->target_text,
 					tally_errno_text(part->counting.refusals[i]));
 }
 
@@ -134,12 +145,15 @@ static int watch_part(struct simulation *simulation, struct simulation_part *par
 {
 	unsigned number = (unsigned)(part - simulation->parts);
 	int code = 0;
-	for (size_t i = 0; simulation->watch && part->counting.place_count && i < part->events.count; i++)
+	for (size_t i = 0;
+	     simulation->watch && part->counting.place_count && i < part->events.count; i++)
 		if (part->counting.slots[i].handle >= 0 && !code)
 			code = sim_watch_add(
-				simulation->watch, part->counting.slots[i].handle, number, part->events.items[i].name,
-				part->part->program >= 0 ? simulation->scenario->programs[part->part->program].name
-							 : part->target_text);
+				simulation->watch, part->counting.slots[i].handle, number,
+				part->events.items[i].name,
+				part->part->program >= 0
+					? simulation->scenario->programs[part->part->program].name
+					: part->target_text);
 	return code == -ENOMEM ? 0 : code; /* more than it looks at: not all is explained */
 }
 
@@ -167,7 +181,7 @@ static int open_counts(struct simulation *simulation, struct simulation_part *pa
 	return watch_part(simulation, part);
 }
 
-/* --- the truth beside it ----------------------------------------------------------------------------------------------------- */
+/* --- the truth beside it -------------------------------------------------- */
 
 #define CACHE(level, operation, result) \
 	((uint64_t)TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_OP_##operation << 8 | \
@@ -199,12 +213,14 @@ static const struct {
 };
 
 /* What the task really did of what a row counts; false where nobody keeps that. */
-static bool truth_of(const struct simulation *simulation, const struct simulation_part *part, const struct tally_count *row,
-		     uint64_t *truth)
+static bool truth_of(const struct simulation *simulation, const struct simulation_part *part,
+		     const struct tally_count *row, uint64_t *truth)
 {
-	unsigned modes = 1u << TALLY_MODE_USER | 1u << TALLY_MODE_KERNEL | 1u << TALLY_MODE_HYPERVISOR;
+	unsigned modes = 1u << TALLY_MODE_USER | 1u << TALLY_MODE_KERNEL |
+			 1u << TALLY_MODE_HYPERVISOR;
 	bool is_x86 = !strncmp(simulation->scenario->machine.model, "x86", 3);
-	if (part->part->program < 0 || simulation->scenario->machine.virtualisation != SIM_NOT_VIRTUAL)
+	if (part->part->program < 0 ||
+	    simulation->scenario->machine.virtualisation != SIM_NOT_VIRTUAL)
 		return false;
 	if (row->excludes & TALLY_ATTR_EXCLUDE_USER)
 		modes &= ~(1u << TALLY_MODE_USER);
@@ -215,21 +231,28 @@ static bool truth_of(const struct simulation *simulation, const struct simulatio
 		if (metrics[i].type != row->type || metrics[i].config != row->config ||
 		    (row->type == TALLY_TYPE_HW_CACHE && !is_x86))
 			continue;
-		*truth = scenario_play_truth(&simulation->play, scenario_play_find(&simulation->play, part->part->program),
-					     part->part->is_inherited, metrics[i].metric, modes);
+		*truth = scenario_play_truth(
+			&simulation->play,
+			scenario_play_find(&simulation->play, part->part->program),
+			part->part->is_inherited, metrics[i].metric, modes);
 		return true;
 	}
 	return false;
 }
 
-static void remark(struct simulation *simulation, struct simulation_part *part, struct tally_count *row)
+static void remark(struct simulation *simulation, struct simulation_part *part,
+		   struct tally_count *row)
 {
 	uint64_t truth;
 	if (row->state != TALLY_COUNT_OK || row->reason || !truth_of(simulation, part, row, &truth))
 		return;
-	double error = truth ? 100 * fabs(row->value - (double)truth) / (double)truth : row->value ? 100 : 0;
-	row->reason = row->raw == truth && !row->was_scaled ? "exactly what it did" :
-		      tally_arena_printf(&simulation->arena, "truly %s, %.2f %% off", tally_number(truth), error);
+	double error = truth        ? 100 * fabs(row->value - (double)truth) / (double)truth
+		       : row->value ? 100
+				    : 0;
+	row->reason = row->raw == truth && !row->was_scaled
+			      ? "exactly what it did"
+			      : tally_arena_printf(&simulation->arena, "truly %s, %.2f %% off",
+						   tally_number(truth), error);
 }
 
 static void finish_counts(struct simulation *simulation, struct simulation_part *part)
@@ -239,7 +262,7 @@ static void finish_counts(struct simulation *simulation, struct simulation_part 
 		remark(simulation, part, &part->counting.rows[i]);
 }
 
-/* --- the observer ---------------------------------------------------------------------------------------------------------------- */
+/* --- the observer --------------------------------------------------------- */
 
 static int open_parts(struct simulation *simulation)
 {
@@ -269,8 +292,10 @@ static uint64_t next_due(const struct simulation *simulation)
 /* Reading costs time, as it does everywhere. */
 static void spend(struct simulation *simulation)
 {
-	struct sim_phase phase = { .kind = SIM_WORK, .work = { .instructions = READ_INSTRUCTIONS, .mode = TALLY_MODE_KERNEL,
-							      .address = 0xffffffff81180000u } };
+	struct sim_phase phase = { .kind = SIM_WORK,
+				   .work = { .instructions = READ_INSTRUCTIONS,
+					     .mode = TALLY_MODE_KERNEL,
+					     .address = 0xffffffff81180000u } };
 	sim_do(simulation->machine, &phase);
 }
 
@@ -349,10 +374,13 @@ static int observer_body(struct sim_machine *machine, void *argument)
 	close_all(simulation);
 	for (unsigned i = 0; i < simulation->scenario->part_count; i++) {
 		struct tally_counting *counting = &simulation->parts[i].counting;
-		size_t slots = simulation->parts[i].is_counting ? counting->place_count * simulation->parts[i].events.count : 0;
+		size_t slots = simulation->parts[i].is_counting
+				       ? counting->place_count * simulation->parts[i].events.count
+				       : 0;
 		for (size_t slot = 0; slot < slots; slot++)
 			if (counting->slots[slot].handle >= 0) {
-				simulation->provider->ops->close(simulation->provider, counting->slots[slot].handle);
+				simulation->provider->ops->close(simulation->provider,
+								 counting->slots[slot].handle);
 				counting->slots[slot].handle = -1;
 			}
 	}
@@ -362,13 +390,14 @@ static int observer_body(struct sim_machine *machine, void *argument)
 	return 0;
 }
 
-/* --- results --------------------------------------------------------------------------------------------------------------------- */
+/* --- results -------------------------------------------------------------- */
 
 static const char *event_names(struct simulation *simulation, const struct simulation_part *part)
 {
 	const char *names = "";
 	for (size_t i = 0; names && i < part->events.count; i++)
-		names = tally_arena_printf(&simulation->arena, "%s%s%s", names, i ? ", " : "", part->events.items[i].name);
+		names = tally_arena_printf(&simulation->arena, "%s%s%s", names, i ? ", " : "",
+					   part->events.items[i].name);
 	return names ? names : part->part->text;
 }
 
@@ -405,24 +434,30 @@ static void on_begin(void *context, struct scenario_instance *instance)
 static int make_machine(struct simulation *simulation)
 {
 	simulation->machine = sim_new(&simulation->scenario->machine);
-	if (!simulation->machine || scenario_play_init(&simulation->play, simulation->scenario, simulation->machine) < 0)
+	if (!simulation->machine ||
+	    scenario_play_init(&simulation->play, simulation->scenario, simulation->machine) < 0)
 		return simulation_out_of_memory(simulation);
 	simulation->is_playing = true;
 	simulation->play.on_begin = on_begin;
 	simulation->play.context = simulation;
-	simulation->provider = tally_provider_engine_new(sim_engine(simulation->machine), "sim", SIM_PAGE_SIZE);
+	simulation->provider = tally_provider_engine_new(sim_engine(simulation->machine), "sim",
+							 SIM_PAGE_SIZE);
 	if (!simulation->provider)
 		return simulation_out_of_memory(simulation);
-	int code = simulation->provider->ops->catalogue(simulation->provider, &simulation->catalogue, simulation->err);
+	int code = simulation->provider->ops->catalogue(simulation->provider,
+							&simulation->catalogue, simulation->err);
 	simulation->has_catalogue = !code;
-	if (simulation->options->tell && !(simulation->watch = sim_watch_new(simulation->machine, tell_watched, simulation)))
+	if (simulation->options->tell &&
+	    !(simulation->watch = sim_watch_new(simulation->machine, tell_watched, simulation)))
 		return simulation_out_of_memory(simulation);
 	return code;
 }
 
 static int play(struct simulation *simulation)
 {
-	struct sim_task_spec spec = { .comm = "tally", .program = sim_body_program, .release = sim_body_release,
+	struct sim_task_spec spec = { .comm = "tally",
+				      .program = sim_body_program,
+				      .release = sim_body_release,
 				      .cpu = (int)simulation->scenario->machine.cpus - 1,
 				      .data = sim_body_new(observer_body, simulation) };
 	if (!spec.data || !sim_spawn(simulation->machine, NULL, &spec)) {
@@ -430,7 +465,8 @@ static int play(struct simulation *simulation)
 			sim_body_release(spec.data);
 		return simulation_out_of_memory(simulation);
 	}
-	while (!simulation->is_over && sim_run(simulation->machine, sim_now(simulation->machine) + MARGIN_NS))
+	while (!simulation->is_over &&
+	       sim_run(simulation->machine, sim_now(simulation->machine) + MARGIN_NS))
 		;
 	return simulation->code;
 }
@@ -466,10 +502,13 @@ static void release(struct simulation *simulation)
 	tally_arena_release(&simulation->arena);
 }
 
-int tally_simulation_run(const struct tally_simulation_options *options, struct tally_simulation_summary *summary,
-			 struct tally_error *err)
+int tally_simulation_run(const struct tally_simulation_options *options,
+			 struct tally_simulation_summary *summary, struct tally_error *err)
 {
-	struct simulation simulation = { .options = options, .summary = summary, .scenario = options->scenario, .err = err,
+	struct simulation simulation = { .options = options,
+					 .summary = summary,
+					 .scenario = options->scenario,
+					 .err = err,
 					 .fd = -1 };
 	*summary = (struct tally_simulation_summary){ 0 };
 	int code = make_machine(&simulation);

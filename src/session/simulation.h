@@ -1,7 +1,8 @@
 /* A scenario, played and measured.
  *
- * The observer is a task of the simulated machine, named `tally`: it opens the events on the others before they run,
- * drains rings when it gets a CPU, reads at the end.  What it misses, it misses as on a real machine.
+ * The observer is a task of the simulated machine, named `tally`: it opens the events on the others
+ * before they run, drains rings when it gets a CPU, reads at the end.  What it misses, it misses as
+ * on a real machine.
  */
 #ifndef TALLY_SESSION_SIMULATION_H
 #define TALLY_SESSION_SIMULATION_H
@@ -38,13 +39,15 @@ struct tally_simulation_options {
 /* What a recording came to. */
 struct tally_simulation_summary {
 	uint64_t samples, bytes;
-	char object_path[4096]; /* the file with the functions' names, beside the recording; "" without one */
+	char object_path
+		[4096]; /* the file with the functions' names, beside the recording; "" without one */
 	double elapsed_ns;
 	unsigned tasks, tasks_left, forks_refused;
 };
 
-/* 0, or -errno; -EINVAL with a position for what the scenario names and the machine doesn't have. */
-int tally_simulation_run(const struct tally_simulation_options *options, struct tally_simulation_summary *summary,
-			 struct tally_error *err);
+/* 0, or -errno; -EINVAL with a position for what the scenario names and the machine doesn't
+ * have. */
+int tally_simulation_run(const struct tally_simulation_options *options,
+			 struct tally_simulation_summary *summary, struct tally_error *err);
 
 #endif

@@ -63,10 +63,12 @@ struct simulation {
 	bool kernel_is_named;
 };
 
-void simulation_tell(struct simulation *simulation, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void simulation_tell(struct simulation *simulation, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 int simulation_out_of_memory(struct simulation *simulation);
 
-/* simulation_sampling.c: a sample line's events, opened on its task or CPUs; enabled. As the observer. */
+/* simulation_sampling.c: a sample line's events, opened on its task or CPUs; enabled. As the
+ * observer. */
 int simulation_open_samples(struct simulation *simulation, struct simulation_part *part);
 int simulation_open_side_band(struct simulation *simulation);
 /* Reads the rings of a part; `now` sets when the next time is. */
@@ -78,7 +80,8 @@ void simulation_close_samples(struct simulation *simulation, struct simulation_p
 void simulation_close_side_band(struct simulation *simulation);
 
 /* simulation_recording.c */
-int simulation_recording_begin(struct simulation *simulation); /* files are made, before anything runs */
+/* files are made, before anything runs */
+int simulation_recording_begin(struct simulation *simulation);
 int simulation_recording_start(struct simulation *simulation); /* the events have their ids */
 int simulation_recording_write(struct simulation *simulation, const void *records, size_t size);
 int simulation_recording_finish(struct simulation *simulation);

@@ -38,8 +38,8 @@ static int look_at(const char *path)
 	return S_ISDIR(st.st_mode) || access(path, X_OK) < 0 ? -EACCES : 0;
 }
 
-/* As execvp(3) goes along PATH: what may not be executed is only told of when nothing else is found, a folder that may not
- * be searched, unlike there, never. */
+/* As execvp(3) goes along PATH: what may not be executed is only told of when nothing else is
+ * found, a folder that may not be searched, unlike there, never. */
 static int look_up(const char *name, char *path, size_t size)
 {
 	const char *at = getenv("PATH");
@@ -48,7 +48,8 @@ static int look_up(const char *name, char *path, size_t size)
 		return snprintf(path, size, "%s", name) < (int)size ? look_at(path) : -ENAMETOOLONG;
 	for (at = at ? at : "/bin:/usr/bin"; result; at++) {
 		int length = (int)strcspn(at, ":");
-		bool fits = snprintf(path, size, "%.*s/%s", length ? length : 1, length ? at : ".", name) < (int)size;
+		bool fits = snprintf(path, size, "%.*s/%s", length ? length : 1, length ? at : ".",
+				     name) < (int)size;
 		int code = fits ? look_at(path) : -ENOENT;
 		if (!code || (code == -EACCES && !access(path, F_OK)))
 			result = code;
@@ -83,11 +84,13 @@ static void child_run(int control_fd, char **command, const sigset_t *mask)
 	_exit(tally_spawn_failure_status(report.code));
 }
 
-int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask, struct tally_error *err)
+int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask,
+			struct tally_error *err)
 {
 	int ends[2];
 	*spawn = (struct tally_spawn)TALLY_SPAWN_INIT;
-	/* A socket, for it can be written to without SIGPIPE when the child was killed meanwhile. */
+	/* A socket, for it can be written to without SIGPIPE when the child was killed
+	 * meanwhile. */
 	pid_t pid = -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) >= 0) {
 		pid = fork();
@@ -102,7 +105,8 @@ int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_
 		errno = code;
 	}
 	if (pid < 0)
-		return tally_error_set(err, -errno, "starting a process: %s", tally_errno_text(-errno));
+		return tally_error_set(err, -errno, "starting a process: %s",
+				       tally_errno_text(-errno));
 	spawn->pid = pid;
 	spawn->control_fd = ends[0];
 	return 0;
@@ -115,7 +119,8 @@ static int explain(const char *name, int code, struct tally_error *err)
 	bool is_path = strchr(name, '/');
 	bool exists = is_path && !stat(name, &st);
 	if (code == -ENOENT && exists)
-		tally_error_set(err, code, "'%s' is there, but the interpreter that it names is not", name);
+		tally_error_set(err, code,
+				"'%s' is there, but the interpreter that it names is not", name);
 	else if (code == -ENOENT && is_path)
 		tally_error_set(err, code, "there is no file '%s'", name);
 	else if (code == -ENOENT)
@@ -127,18 +132,21 @@ static int explain(const char *name, int code, struct tally_error *err)
 	else if (code == -ENOEXEC)
 		tally_error_set(err, code, "'%s' is in no format that can be executed", name);
 	else
-		tally_error_set(err, code, "'%s' can't be executed: %s", name, tally_errno_text(code));
+		tally_error_set(err, code, "'%s' can't be executed: %s", name,
+				tally_errno_text(code));
 	return code;
 }
 
-int tally_spawn_command(struct tally_provider *provider, char **command, char ***out, struct tally_error *err)
+int tally_spawn_command(struct tally_provider *provider, char **command, char ***out,
+			struct tally_error *err)
 {
 	char path[PATH_MAX];
 	*out = command;
 	if (!provider->ops->command)
 		return 0;
 	int code = look_up(command[0], path, sizeof(path));
-	return code < 0 ? explain(command[0], code, err) : provider->ops->command(provider, path, command, out, err);
+	return code < 0 ? explain(command[0], code, err)
+			: provider->ops->command(provider, path, command, out, err);
 }
 
 int tally_spawn_go(struct tally_spawn *spawn, char **command, struct tally_error *err)
@@ -158,7 +166,8 @@ int tally_spawn_go(struct tally_spawn *spawn, char **command, struct tally_error
 	waitpid(spawn->pid, NULL, 0);
 	spawn->pid = 0;
 	if (report.code == -ECHILD)
-		return tally_error_set(err, -ECHILD, "the child ended before it could start '%s'", command[0]);
+		return tally_error_set(err, -ECHILD, "the child ended before it could start '%s'",
+				       command[0]);
 	return explain(command[0], report.code, err);
 }
 

@@ -1,9 +1,10 @@
 /* Starting a command that waits until it is told to go.
  *
- * The child is forked at once and stops before exec(2), so that events can be opened on it; `go` lets it on.  The
- * child then writes what it has used so far (its share of our own fork) and calls execvp(3); the socket between the
- * two closes by itself when that succeeds, and carries errno when it fails.  Signals and limits are those that the caller had
- * when `prepare` was called, whatever it changes for itself later.
+ * The child is forked at once and stops before exec(2), so that events can be opened on it; `go`
+ * lets it on.  The child then writes what it has used so far (its share of our own fork) and calls
+ * execvp(3); the socket between the two closes by itself when that succeeds, and carries errno when
+ * it fails.  Signals and limits are those that the caller had when `prepare` was called, whatever
+ * it changes for itself later.
  */
 #ifndef TALLY_SESSION_SPAWN_H
 #define TALLY_SESSION_SPAWN_H
@@ -26,14 +27,18 @@ struct tally_spawn {
 /* Shells' statuses for a command that can't be run. */
 enum { TALLY_EXIT_NOT_EXECUTABLE = 126, TALLY_EXIT_NOT_FOUND = 127 };
 
-/* What to execute for `command`: itself, or what the provider starts in its place.  Then the command is looked up here, so
- * that one that isn't there is told of in the same words.  0 or -errno. */
-int tally_spawn_command(struct tally_provider *provider, char **command, char ***out, struct tally_error *err);
+/* What to execute for `command`: itself, or what the provider starts in its place.  Then the
+ * command is looked up here, so that one that isn't there is told of in the same words.  0 or
+ * -errno. */
+int tally_spawn_command(struct tally_provider *provider, char **command, char ***out,
+			struct tally_error *err);
 
 /* Forks.  `mask`: the signal mask that the command gets.  0 or -errno. */
-int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask, struct tally_error *err);
+int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask,
+			struct tally_error *err);
 
-/* Lets the command start; returns once it did: 0, or -errno of exec with a message (the child is reaped). */
+/* Lets the command start; returns once it did: 0, or -errno of exec with a message (the child is
+ * reaped). */
 int tally_spawn_go(struct tally_spawn *spawn, char **command, struct tally_error *err);
 
 /* The exit status for what tally_spawn_go gave: 127 or 126. */

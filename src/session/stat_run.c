@@ -1,8 +1,8 @@
 /* The course of a `stat`: start the command or attach, let it run, read, report.
  *
- * One poll(2) waits for everything: signals (among them the child's end) by a signalfd, the ends of attached
- * processes by their pidfds, intervals and the timeout by its own time.  Ctrl-C reaches the command by the terminal
- * itself; what was sent to tally alone (kill, timeout(1)) is passed on.
+ * One poll(2) waits for everything: signals (among them the child's end) by a signalfd, the ends of
+ * attached processes by their pidfds, intervals and the timeout by its own time.  Ctrl-C reaches
+ * the command by the terminal itself; what was sent to tally alone (kill, timeout(1)) is passed on.
  */
 #include "session/stat_state.h"
 
@@ -24,7 +24,8 @@ struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_st
 		for (size_t i = 0; i < target->threads.count && result >= 0; i++)
 			result = tally_resource_usage_add_thread(&usage, target->threads.items[i]);
 		if (result < 0)
-			usage = (struct tally_resource_usage){ .source = "/proc" }; /* a sum that lacks a task is none */
+			/* a sum that lacks a task is none */
+			usage = (struct tally_resource_usage){ .source = "/proc" };
 	} else if (run->has_ended) {
 		usage = tally_resource_usage_of(&run->rusage);
 	} else if (run->spawn.pid) {
@@ -87,7 +88,8 @@ static void report(struct tally_stat_state *run, double at_ns, bool is_interval)
 	r->is_interval = is_interval;
 	if (is_interval) {
 		struct tally_arena arena = TALLY_ARENA_INIT;
-		r->note_count = tally_counting_notes(&run->counting, &arena, r->notes, TALLY_STAT_NOTES_MAX);
+		r->note_count = tally_counting_notes(&run->counting, &arena, r->notes,
+						     TALLY_STAT_NOTES_MAX);
 		run->options->on_report(run->options->context, r);
 		r->note_count = 0;
 		tally_arena_release(&arena);
@@ -127,7 +129,8 @@ static void check_deadlines(struct tally_stat_state *run)
 		run->should_stop = true;
 		return;
 	}
-	if (!o->interval_ms || since_start < (int64_t)(run->intervals + 1) * o->interval_ms * 1000000)
+	if (!o->interval_ms ||
+	    since_start < (int64_t)(run->intervals + 1) * o->interval_ms * 1000000)
 		return;
 	tally_stat_interval(run);
 	/* Late ones are skipped, not caught up with. */
@@ -156,11 +159,13 @@ static bool is_exec_failure(int code)
 static int start(struct tally_stat_state *run, struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
-	bool on_command = o->target->command && !o->target->all && !tally_target_has_tasks(o->target);
+	bool on_command = o->target->command && !o->target->all &&
+			  !tally_target_has_tasks(o->target);
 	char **executed = o->target->command;
 	int result = 0;
 	if (o->target->command)
-		result = tally_spawn_command(o->counting.provider, o->target->command, &executed, err);
+		result = tally_spawn_command(o->counting.provider, o->target->command, &executed,
+					     err);
 	run->failed_to_exec = is_exec_failure(result);
 	if (result >= 0 && o->target->command)
 		result = tally_spawn_prepare(&run->spawn, executed, &run->signals.before, err);
@@ -204,7 +209,8 @@ static void note_status(struct tally_stat_state *run)
 	struct tally_stat_report *r = &run->report;
 	bool has_status = run->options->target->command && run->has_ended;
 	r->exit_status = has_status ? tally_spawn_exit_status(run->wait_status) : -1;
-	r->end_signal = has_status && WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status) : 0;
+	r->end_signal = has_status && WIFSIGNALED(run->wait_status) ? WTERMSIG(run->wait_status)
+								    : 0;
 	r->was_limited = run->was_limited && !r->was_interrupted && r->end_signal == SIGTERM;
 }
 
@@ -213,7 +219,8 @@ static void note_times(struct tally_stat_state *run)
 	struct tally_stat_report *r = &run->report;
 	tally_spread_add(&r->elapsed, (double)(run->end_ns - run->start_ns));
 	if (!run->has_ended || !run->counting_options.command_pid || r->table.is_simulated)
-		return; /* the command is the clock, not what is counted; or its times are not its own */
+		/* the command is the clock, not what is counted; or its times are not its own */
+		return;
 	struct tally_resource_usage used = command_usage(run);
 	tally_spread_add(&r->user, (double)used.user_ns);
 	tally_spread_add(&r->system, (double)used.system_ns);
@@ -249,8 +256,9 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 	read_counts(run);
 	tally_stat_read_tools(run, (double)(run->end_ns - run->start_ns) - run->reported_ns);
 	note_status(run);
-	bool sees_all = run->counting_options.command_pid && run->has_ended && !run->options->counting.no_inherit &&
-			!run->options->interval_ms && !run->options->delay_ms && !run->options->control &&
+	bool sees_all = run->counting_options.command_pid && run->has_ended &&
+			!run->options->counting.no_inherit && !run->options->interval_ms &&
+			!run->options->delay_ms && !run->options->control &&
 			run->options->counting.provider == tally_provider_kernel();
 	if (sees_all) {
 		struct tally_resource_usage used = command_usage(run);
@@ -260,7 +268,8 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 }
 
 /* Adds a run's rows to the spreads that the report keeps, and puts the means into them. */
-static void merge(struct tally_count *into, const struct tally_count *rows, size_t count, bool is_first)
+static void merge(struct tally_count *into, const struct tally_count *rows, size_t count,
+		  bool is_first)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct tally_spread spread = is_first ? (struct tally_spread){ 0 } : into[i].spread;
@@ -293,7 +302,8 @@ struct merged {
 	size_t count;
 };
 
-/* The parts that all runs have are the first ones: those of the target.  What came online during one run is left out. */
+/* The parts that all runs have are the first ones: those of the target.  What came online during
+ * one run is left out. */
 static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
 {
 	size_t count = run->counting.part_count * run->options->counting.event_count;
@@ -305,8 +315,10 @@ static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
 	return merged->rows ? 0 : -ENOMEM;
 }
 
-/* Strings of rows live in the counting's arena, which each run replaces: the last one's outlive the loop. */
-static int sample_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status, struct tally_error *err)
+/* Strings of rows live in the counting's arena, which each run replaces: the last one's outlive the
+ * loop. */
+static int sample_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status,
+		       struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
 	for (unsigned long i = 0; i < o->runs && !run->report.was_interrupted; i++) {
@@ -319,7 +331,8 @@ static int sample_runs(struct tally_stat_state *run, struct merged *merged, int 
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		for (size_t row = 0; i && row < merged->count; row++)
 			merged->rows[row].name = run->counting.rows[row].name;
-		/* A run that fails is not hidden by a later one that does not; a limit that was asked for is no failure. */
+		/* A run that fails is not hidden by a later one that does not; a limit that was
+		 * asked for is no failure. */
 		if (run->report.exit_status > 0 && !run->report.was_limited && !*exit_status)
 			*exit_status = run->report.exit_status;
 		/* A run that was cut short is no sample of the whole ones. */
@@ -337,7 +350,8 @@ static void add_notes_of_provider(struct tally_stat_state *run, struct tally_are
 	struct tally_stat_report *r = &run->report;
 	struct tally_provider *provider = run->options->counting.provider;
 	if (provider->ops->notes)
-		r->note_count += provider->ops->notes(provider, r->end_signal, arena, r->notes + r->note_count,
+		r->note_count += provider->ops->notes(provider, r->end_signal, arena,
+						      r->notes + r->note_count,
 						      TALLY_STAT_NOTES_MAX - r->note_count);
 }
 
@@ -345,7 +359,8 @@ static void add_notes_of_provider(struct tally_stat_state *run, struct tally_are
 static void sum_up_intervals(struct tally_stat_state *run)
 {
 	if (tally_counting_needs_usage(&run->counting)) {
-		struct tally_resource_usage all = tally_resource_usage_since(run->usage_last, run->usage_first);
+		struct tally_resource_usage all = tally_resource_usage_since(run->usage_last,
+									     run->usage_first);
 		tally_counting_total(&run->counting, &all);
 	} else {
 		tally_counting_total(&run->counting, NULL);
@@ -355,7 +370,8 @@ static void sum_up_intervals(struct tally_stat_state *run)
 	run->reported_ns = 0;
 }
 
-static int all_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status, struct tally_error *err)
+static int all_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status,
+		    struct tally_error *err)
 {
 	const struct tally_stat_options *o = run->options;
 	int result = sample_runs(run, merged, exit_status, err);
@@ -369,22 +385,27 @@ static int all_runs(struct tally_stat_state *run, struct merged *merged, int *ex
 		sum_up_intervals(run);
 	} else {
 		memcpy(run->counting.rows, merged->rows, merged->count * sizeof(*merged->rows));
-		run->counting.part_count = o->counting.event_count ? merged->count / o->counting.event_count :
-								     run->counting.part_count;
+		run->counting.part_count = o->counting.event_count
+						   ? merged->count / o->counting.event_count
+						   : run->counting.part_count;
 	}
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	report(run, (double)(run->end_ns - run->start_ns), false);
 	finish_report(run);
-	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes, TALLY_STAT_NOTES_MAX);
+	run->report.note_count = tally_counting_notes(&run->counting, &arena, run->report.notes,
+						      TALLY_STAT_NOTES_MAX);
 	add_notes_of_provider(run, &arena);
 	o->on_report(o->context, &run->report);
 	tally_arena_release(&arena);
 	return 0;
 }
 
-int tally_stat_run(const struct tally_stat_options *options, int *exit_status, struct tally_error *err)
+int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
+		   struct tally_error *err)
 {
-	struct tally_stat_state run = { .options = options, .spawn = TALLY_SPAWN_INIT, .hotplug_fd = -1 };
+	struct tally_stat_state run = { .options = options,
+					.spawn = TALLY_SPAWN_INIT,
+					.hotplug_fd = -1 };
 	struct merged merged = { 0 };
 	int result = tally_signals_open(&run.signals, err);
 	if (result < 0)
@@ -398,8 +419,10 @@ int tally_stat_run(const struct tally_stat_options *options, int *exit_status, s
 	const struct tally_provider_ops *ops = options->counting.provider->ops;
 	run.report.table.is_simulated = ops->command != NULL;
 	run.report.machine = ops->machine ? ops->machine(options->counting.provider, false) : NULL;
-	run.report.machine_short = ops->machine ? ops->machine(options->counting.provider, true) : NULL;
-	run.report.table.cpu_count = options->target->all ? (unsigned)options->target->cpus.count : 0;
+	run.report.machine_short = ops->machine ? ops->machine(options->counting.provider, true)
+						: NULL;
+	run.report.table.cpu_count = options->target->all ? (unsigned)options->target->cpus.count
+							  : 0;
 	tally_target_text(options->target, run.report.target, sizeof(run.report.target));
 	result = all_runs(&run, &merged, exit_status, err);
 	if (result < 0)

@@ -11,7 +11,8 @@ enum { TALLY_STAT_NOTES_MAX = 12 };
 
 /* Everything that a view shows. */
 struct tally_stat_report {
-	struct tally_count_table table; /* of the first part; elapsed and CPU times: means over the runs */
+	/* of the first part; elapsed and CPU times: means over the runs */
+	struct tally_count_table table;
 	unsigned long runs;             /* finished ones */
 	unsigned long runs_wanted;
 	struct tally_spread elapsed, user, system; /* ns, over the runs */
@@ -27,7 +28,8 @@ struct tally_stat_report {
 	char **command;                 /* argv, or NULL */
 	int exit_status;                /* of the command; −1: there is none, or it did not end */
 	int end_signal;                 /* the signal that ended the command, 0: none */
-	bool was_limited;               /* that signal was tally's own: the time or the intervals asked for were over */
+	/* that signal was tally's own: the time or the intervals asked for were over */
+	bool was_limited;
 	bool was_interrupted;           /* Ctrl-C or the like */
 	const char *notes[TALLY_STAT_NOTES_MAX];
 	size_t note_count;
@@ -41,9 +43,11 @@ struct tally_stat_options {
 	unsigned long interval_count; /* stop after so many; 0: no limit */
 	unsigned long timeout_ms;    /* 0: none */
 	bool summary;                /* after intervals, the whole */
-	long delay_ms;               /* counting starts so long after the command; −1: when `control` says so */
+	/* counting starts so long after the command; −1: when `control` says so */
+	long delay_ms;
 	struct tally_control *control; /* opened; NULL: none */
-	/* Called at each run when it counts and Ctrl-C ends it with its counts, not before; NULL: nothing is. */
+	/* Called at each run when it counts and Ctrl-C ends it with its counts, not before; NULL:
+	 * nothing is. */
 	void (*on_start)(void *context);
 	/* What is to be told meanwhile, a line. */
 	void (*on_message)(void *context, const char *text);
@@ -52,8 +56,9 @@ struct tally_stat_options {
 	void *context;
 };
 
-/* 0, or -errno; `*exit_status` is what `tally stat` should exit with.  When the command can't be run, nothing is
- * reported, and the status is a shell's 127 or 126. */
-int tally_stat_run(const struct tally_stat_options *options, int *exit_status, struct tally_error *err);
+/* 0, or -errno; `*exit_status` is what `tally stat` should exit with.  When the command can't be
+ * run, nothing is reported, and the status is a shell's 127 or 126. */
+int tally_stat_run(const struct tally_stat_options *options, int *exit_status,
+		   struct tally_error *err);
 
 #endif

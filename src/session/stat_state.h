@@ -25,12 +25,14 @@ struct tally_stat_state {
 	int64_t enable_at_ns; /* INT64_MAX: not by time */
 	bool has_ended;       /* the command, or all attached tasks */
 	bool should_stop;     /* interrupted, time over, intervals done */
-	bool was_limited;     /* the command was asked to end, since what was asked for is counted */
+	/* the command was asked to end, since what was asked for is counted */
+	bool was_limited;
 	bool failed_to_exec;
 	int wait_status;
 	struct rusage rusage; /* of the ended command */
 	struct tally_resource_usage usage_first, usage_last;
-	struct tally_resource_usage tools_first, tools_last; /* of the tasks or the command, for user_time and system_time */
+	/* of the tasks or the command, for user_time and system_time */
+	struct tally_resource_usage tools_first, tools_last;
 	double switches, preemptions; /* of the ended commands, over all runs */
 	unsigned long intervals; /* that are over */
 	unsigned long interval_reports;
@@ -38,7 +40,12 @@ struct tally_stat_state {
 	double reported_ns;   /* time of the last report, from the start */
 };
 
-enum { TALLY_STAT_WAIT_SIGNALS, TALLY_STAT_WAIT_CONTROL, TALLY_STAT_WAIT_HOTPLUG, TALLY_STAT_WAIT_TASKS };
+enum {
+	TALLY_STAT_WAIT_SIGNALS,
+	TALLY_STAT_WAIT_CONTROL,
+	TALLY_STAT_WAIT_HOTPLUG,
+	TALLY_STAT_WAIT_TASKS
+};
 
 int64_t tally_stat_now_ns(void);
 
@@ -52,7 +59,8 @@ struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_st
 /* stat_tools.c */
 /* Counting begins: what was used before `first` is not counted.  NULL: before now. */
 void tally_stat_begin_tools(struct tally_stat_state *run, const struct rusage *first);
-/* The rows of tool events, which reading has left out: what has passed in that time since the last call. */
+/* The rows of tool events, which reading has left out: what has passed in that time since the last
+ * call. */
 void tally_stat_read_tools(struct tally_stat_state *run, double elapsed_ns);
 /* The same since the start. */
 void tally_stat_total_tools(struct tally_stat_state *run, double elapsed_ns);

@@ -1,8 +1,9 @@
 /* perf's tool events: times that need no counter, as rows among the counts.
  *
- * duration_time is the run's or the interval's.  user_time and system_time are those of the attached tasks, or else of the
- * command, even where whole CPUs are counted (perf has them so, too), and then the row says it.  A command's are not known
- * before its end: /proc lacks the children that it has not waited for.
+ * duration_time is the run's or the interval's.  user_time and system_time are those of the
+ * attached tasks, or else of the command, even where whole CPUs are counted (perf has them so,
+ * too), and then the row says it.  A command's are not known before its end: /proc lacks the
+ * children that it has not waited for.
  */
 #include "session/stat_state.h"
 
@@ -15,7 +16,8 @@ static bool is_tool(const struct tally_stat_state *run, size_t event, enum tally
 static bool needs_usage(const struct tally_stat_state *run)
 {
 	for (size_t i = 0; i < run->options->counting.event_count; i++)
-		if (is_tool(run, i, TALLY_TOOL_USER_TIME) || is_tool(run, i, TALLY_TOOL_SYSTEM_TIME))
+		if (is_tool(run, i, TALLY_TOOL_USER_TIME) ||
+		    is_tool(run, i, TALLY_TOOL_SYSTEM_TIME))
 			return true;
 	return false;
 }
@@ -26,8 +28,8 @@ void tally_stat_begin_tools(struct tally_stat_state *run, const struct rusage *f
 	if (first && !is_of_command)
 		return; /* begun when the tasks were attached to */
 	if (needs_usage(run))
-		run->tools_first = run->tools_last = is_of_command ? tally_resource_usage_of(first) :
-								     tally_stat_usage_of_tasks(run);
+		run->tools_first = run->tools_last = is_of_command ? tally_resource_usage_of(first)
+								   : tally_stat_usage_of_tasks(run);
 }
 
 static void put(struct tally_count *row, uint64_t value_ns, const char *source)
@@ -40,7 +42,8 @@ static void put(struct tally_count *row, uint64_t value_ns, const char *source)
 }
 
 /* Of CPU times: why there are none, or what they are of; NULL: those of what is counted. */
-static const char *remark(const struct tally_stat_state *run, const struct tally_resource_usage *used)
+static const char *remark(const struct tally_stat_state *run,
+			  const struct tally_resource_usage *used)
 {
 	const struct tally_target *target = run->options->target;
 	if (tally_target_has_tasks(target))
@@ -52,9 +55,11 @@ static const char *remark(const struct tally_stat_state *run, const struct tally
 	return target->all ? "of the command alone" : NULL;
 }
 
-static void fill(struct tally_stat_state *run, const struct tally_resource_usage *used, double elapsed_ns)
+static void fill(struct tally_stat_state *run, const struct tally_resource_usage *used,
+		 double elapsed_ns)
 {
-	for (size_t i = 0; i < run->options->counting.event_count && run->counting.part_count; i++) {
+	for (size_t i = 0; i < run->options->counting.event_count && run->counting.part_count;
+	     i++) {
 		struct tally_count *row = &run->counting.rows[i];
 		bool is_user = is_tool(run, i, TALLY_TOOL_USER_TIME);
 		if (is_tool(run, i, TALLY_TOOL_DURATION_TIME))
@@ -82,6 +87,7 @@ void tally_stat_read_tools(struct tally_stat_state *run, double elapsed_ns)
 
 void tally_stat_total_tools(struct tally_stat_state *run, double elapsed_ns)
 {
-	struct tally_resource_usage used = tally_resource_usage_since(run->tools_last, run->tools_first);
+	struct tally_resource_usage used = tally_resource_usage_since(run->tools_last,
+								      run->tools_first);
 	fill(run, &used, elapsed_ns);
 }

@@ -1,4 +1,5 @@
-/* What a `stat` waits for: signals, the ends of tasks, commands by --control, CPUs that come and go. */
+/* What a `stat` waits for: signals, the ends of tasks, commands by --control, CPUs that come and
+ * go. */
 #include "session/stat_state.h"
 
 #include "machine/hotplug.h"
@@ -27,7 +28,8 @@ static void watch_task(struct tally_stat_state *run, pid_t pid, unsigned flags)
 	int fd = (int)syscall(SYS_pidfd_open, pid, flags);
 	if (fd < 0 && errno == ESRCH)
 		return;
-	if (fd >= 0 && tally_vector_push(&run->waits, (struct pollfd){ .fd = fd, .events = POLLIN }) >= 0) {
+	if (fd >= 0 &&
+	    tally_vector_push(&run->waits, (struct pollfd){ .fd = fd, .events = POLLIN }) >= 0) {
 		run->tasks_left++;
 		return;
 	}
@@ -59,7 +61,8 @@ static void take_signal(struct tally_stat_state *run, const struct tally_signal 
 {
 	if (signal->number == SIGCHLD) {
 		if (run->spawn.pid && !run->has_ended &&
-		    wait4(run->spawn.pid, &run->wait_status, WNOHANG, &run->rusage) == run->spawn.pid)
+		    wait4(run->spawn.pid, &run->wait_status, WNOHANG, &run->rusage) ==
+			    run->spawn.pid)
 			run->has_ended = true;
 		return;
 	}
@@ -113,7 +116,8 @@ static void obey(struct tally_stat_state *run, const struct tally_control_comman
 		say(run, "control: '%s' is for recordings", "snapshot");
 		break;
 	case TALLY_CONTROL_UNKNOWN:
-		say(run, "control: '%s' is no command (enable, disable, ping, evlist, stop)", command->argument);
+		say(run, "control: '%s' is no command (enable, disable, ping, evlist, stop)",
+		    command->argument);
 		break;
 	default:
 		break;
@@ -133,7 +137,8 @@ static void take_commands(struct tally_stat_state *run)
 void tally_stat_check_online(struct tally_stat_state *run)
 {
 	struct tally_cpu_list online;
-	if (!run->options->target->all || run->options->counting.provider != tally_provider_kernel())
+	if (!run->options->target->all ||
+	    run->options->counting.provider != tally_provider_kernel())
 		return;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)
 		return;
@@ -158,8 +163,8 @@ void tally_stat_take_events(struct tally_stat_state *run)
 		run->tasks_left--;
 	}
 	const struct tally_target *target = run->options->target;
-	if (!target->command && !target->every_thread && tally_target_has_tasks(target) && !run->tasks_left &&
-	    (!run->unwatched || unwatched_are_gone(run)))
+	if (!target->command && !target->every_thread && tally_target_has_tasks(target) &&
+	    !run->tasks_left && (!run->unwatched || unwatched_are_gone(run)))
 		run->has_ended = true;
 }
 
@@ -185,13 +190,15 @@ int tally_stat_open_waits(struct tally_stat_state *run)
 	const struct tally_target *target = run->options->target;
 	const struct tally_control *control = run->options->control;
 	tally_vector_release(&run->waits);
-	if (target->all && run->options->counting.provider == tally_provider_kernel() && run->hotplug_fd < 0)
+	if (target->all && run->options->counting.provider == tally_provider_kernel() &&
+	    run->hotplug_fd < 0)
 		run->hotplug_fd = tally_hotplug_open();
 	int fds[] = { [TALLY_STAT_WAIT_SIGNALS] = run->signals.fd,
 		      [TALLY_STAT_WAIT_CONTROL] = control ? control->fd : -1,
 		      [TALLY_STAT_WAIT_HOTPLUG] = run->hotplug_fd };
 	for (size_t i = 0; i < TALLY_STAT_WAIT_TASKS; i++)
-		if (tally_vector_push(&run->waits, (struct pollfd){ .fd = fds[i], .events = POLLIN }) < 0)
+		if (tally_vector_push(&run->waits,
+				      (struct pollfd){ .fd = fds[i], .events = POLLIN }) < 0)
 			return -ENOMEM;
 	if (!target->command && !target->every_thread)
 		watch_tasks(run);

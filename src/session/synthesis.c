@@ -36,17 +36,21 @@ void tally_synthesis_string(struct tally_synthesis *synthesis, const char *text)
 	synthesis->size += padded;
 }
 
-int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uint16_t misc, pid_t pid, pid_t tid)
+int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uint16_t misc,
+			   pid_t pid, pid_t tid)
 {
 	struct tally_recorder *recorder = synthesis->recorder;
 	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
-	struct tally_sample_id id = { .pid = (uint32_t)pid, .tid = (uint32_t)tid, .time = synthesis->time_ns };
+	struct tally_sample_id id = { .pid = (uint32_t)pid,
+				      .tid = (uint32_t)tid,
+				      .time = synthesis->time_ns };
 	struct tally_record record;
 	tally_sample_id_encode(attr, &id, synthesis->bytes + synthesis->size);
 	synthesis->size += tally_sample_id_size(attr);
 	struct tally_record_header header = { type, misc, (uint16_t)synthesis->size };
 	memcpy(synthesis->bytes, &header, sizeof(header));
-	if (!synthesis->is_known && !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
+	if (!synthesis->is_known &&
+	    !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
 		int taken = tally_record_take_task(recorder, &record, synthesis->err);
 		if (taken < 0)
 			return taken;

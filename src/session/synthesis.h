@@ -1,4 +1,5 @@
-/* Records of what the kernel told nobody, for it was there before; put together field by field.  For record_*.c. */
+/* Records of what the kernel told nobody, for it was there before; put together field by field.
+ * For record_*.c. */
 #ifndef TALLY_SESSION_SYNTHESIS_H
 #define TALLY_SESSION_SYNTHESIS_H
 
@@ -21,22 +22,28 @@ void tally_synthesis_u64(struct tally_synthesis *synthesis, uint64_t value);
 /* Padded with zeroes to whole words; of a longer one than a path may be, its beginning. */
 void tally_synthesis_string(struct tally_synthesis *synthesis, const char *text);
 /* Adds trailer and header; the record goes to the file and to our own tasks.  0 or -errno. */
-int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uint16_t misc, pid_t pid, pid_t tid);
+int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uint16_t misc,
+			   pid_t pid, pid_t tid);
 
-/* record_surroundings.c: where they were asked for, a thread's namespaces, and all cgroups; as /proc and the hierarchy show
- * them, or as they are known by now.  0 or -errno. */
+/* record_surroundings.c: where they were asked for, a thread's namespaces, and all cgroups; as
+ * /proc and the hierarchy show them, or as they are known by now.  0 or -errno. */
 int tally_synthesize_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid);
 int tally_synthesize_cgroups(struct tally_synthesis *synthesis);
-int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis, const struct tally_thread *thread);
+int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis,
+				      const struct tally_thread *thread);
 int tally_synthesize_known_cgroups(struct tally_synthesis *synthesis);
 
-/* record_modules.c: those of the kernel's modules that were read and have no record yet.  0 or -errno. */
+/* record_modules.c: those of the kernel's modules that were read and have no record yet.  0 or
+ * -errno. */
 int tally_synthesize_modules(struct tally_synthesis *synthesis);
 
-/* record_bpf.c: what there is of BPF programs' code, as far as it is wanted and this user may know; its records.  0 or -errno. */
-int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out, struct tally_error *err);
+/* record_bpf.c: what there is of BPF programs' code, as far as it is wanted and this user may know;
+ * its records.  0 or -errno. */
+int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
+			  struct tally_error *err);
 int tally_synthesize_bpf(struct tally_synthesis *synthesis, const struct tally_bpf_codes *codes);
 /* Any code that the kernel made; `type` as in the record that told of it. */
-int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size, uint16_t type, const char *name);
+int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size,
+			    uint16_t type, const char *name);
 
 #endif

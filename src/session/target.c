@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static int add_list(struct tally_pid_list *out, const char *list, const char *what, struct tally_error *err)
+static int add_list(struct tally_pid_list *out, const char *list, const char *what,
+		    struct tally_error *err)
 {
 	const char *at = list;
 	do {
@@ -19,7 +20,9 @@ static int add_list(struct tally_pid_list *out, const char *list, const char *wh
 		errno = 0;
 		long pid = strtol(at, &end, 10);
 		if (end == at || errno || pid <= 0 || pid > INT_MAX || (*end && *end != ','))
-			return tally_error_set(err, -EINVAL, "'%s' is not a list of %s numbers like 12,34", list, what);
+			return tally_error_set(err, -EINVAL,
+					       "'%s' is not a list of %s numbers like 12,34", list,
+					       what);
 		if (tally_vector_push(out, (pid_t)pid) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		at = *end ? end + 1 : end;
@@ -85,7 +88,8 @@ static int add_new(struct tally_pid_list *to, struct tally_pid_list *found)
 	for (size_t i = 0; i < found->count && result >= 0; i++) {
 		const pid_t *tid = &found->items[i];
 		bool is_known = (i && tid[-1] == *tid) ||
-				(old.count && bsearch(tid, old.items, old.count, sizeof(*tid), by_number));
+				(old.count &&
+				 bsearch(tid, old.items, old.count, sizeof(*tid), by_number));
 		if (!is_known)
 			result = tally_vector_push(to, *tid);
 	}
@@ -104,7 +108,7 @@ static int add_process(struct tally_pid_list *found, pid_t pid)
 	return result;
 }
 
-/* ---- descendants --------------------------------------------------------------------------------------- */
+/* ---- descendants --------------------------------------------------------- */
 
 struct parenthood {
 	pid_t pid, parent;
@@ -184,7 +188,7 @@ static int add_descendants(struct tally_target *target, struct tally_pid_list *f
 	return result;
 }
 
-/* ---- listing ------------------------------------------------------------------------------------------- */
+/* ---- listing ------------------------------------------------------------- */
 
 /* Those of a user not with ourselves: the recording would record that it records. */
 static int add_running(const struct tally_target *target, struct tally_pid_list *found)
@@ -194,7 +198,8 @@ static int add_running(const struct tally_target *target, struct tally_pid_list 
 	for (size_t i = 0; i < pids.count && result >= 0; i++) {
 		struct tally_proc_status status;
 		bool is_meant = target->every_thread ||
-				(pids.items[i] != getpid() && !tally_proc_status(pids.items[i], &status) &&
+				(pids.items[i] != getpid() &&
+				 !tally_proc_status(pids.items[i], &status) &&
 				 status.uid == target->user);
 		if (is_meant)
 			result = add_process(found, pids.items[i]);
@@ -232,8 +237,9 @@ static int check_processes(const struct tally_target *target, struct tally_error
 		tally_pid_list_release(&threads);
 		if (result < 0) {
 			tally_error_set(err, result, "process %d: %s", target->pids.items[i],
-					result == -ESRCH || result == -ENOENT ? "there is none of that number"
-									      : tally_errno_text(result));
+					result == -ESRCH || result == -ENOENT
+						? "there is none of that number"
+						: tally_errno_text(result));
 			return result;
 		}
 	}
@@ -248,7 +254,8 @@ static int check_cpus(const struct tally_target *target, struct tally_error *err
 	for (size_t i = 0; i < target->cpus.count && result >= 0; i++)
 		if (!tally_cpu_list_contains(&online, target->cpus.cpus[i])) {
 			const char *text = tally_cpu_list_text(&online, &arena);
-			result = tally_error_set(err, -ENODEV, "there is no CPU %u online", target->cpus.cpus[i]);
+			result = tally_error_set(err, -ENODEV, "there is no CPU %u online",
+						 target->cpus.cpus[i]);
 			tally_error_hint(err, "online are %s", text ? text : "others");
 		}
 	tally_arena_release(&arena);
@@ -260,7 +267,9 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 {
 	bool tasks = tally_target_has_tasks(target);
 	if (tasks && (target->all || target->has_cpu_list)) {
-		tally_error_set(err, -EINVAL, "processes (-p, -t, -u) and CPUs (-a, -C) can't be counted at once");
+		tally_error_set(
+			err, -EINVAL,
+			"processes (-p, -t, -u) and CPUs (-a, -C) can't be counted at once");
 		tally_error_hint(err, "leave one of them out");
 		return -EINVAL;
 	}
@@ -272,24 +281,28 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 		return check_cpus(target, err);
 	if (!tasks)
 		return 0;
-	int result = target->every_thread ? 0 : check_processes(target, err); /* those may come and go */
+	/* those may come and go */
+	int result = target->every_thread ? 0 : check_processes(target, err);
 	if (result < 0)
 		return result;
 	long listed = tally_target_refresh(target);
 	if (listed >= 0 && !target->takes_descendants && list_descendants(target) < 0)
 		listed = -ENOMEM;
 	if (listed < 0)
-		return tally_error_set(err, (int)listed, "listing threads: %s", tally_errno_text((int)listed));
+		return tally_error_set(err, (int)listed, "listing threads: %s",
+				       tally_errno_text((int)listed));
 	if (!listed && target->has_user)
 		return tally_error_set(err, -ESRCH, "user %u runs nothing", (unsigned)target->user);
 	return 0;
 }
 
-static void list_text(const struct tally_pid_list *list, const char *one, const char *many, char *out, size_t size)
+static void list_text(const struct tally_pid_list *list, const char *one, const char *many,
+		      char *out, size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "%s ", list->count == 1 ? one : many);
 	for (size_t i = 0; i < list->count && used < size; i++)
-		used += (size_t)snprintf(out + used, size - used, "%s%d", i ? ", " : "", list->items[i]);
+		used += (size_t)snprintf(out + used, size - used, "%s%d", i ? ", " : "",
+					 list->items[i]);
 }
 
 static void add_descendants_text(const struct tally_target *target, char *out, size_t size)
@@ -304,7 +317,8 @@ static void command_text(char **command, char *out, size_t size)
 {
 	size_t used = (size_t)snprintf(out, size, "'");
 	for (; *command && used < size; command++)
-		used += (size_t)snprintf(out + used, size - used, "%s%s", *command, command[1] ? " " : "'");
+		used += (size_t)snprintf(out + used, size - used, "%s%s", *command,
+					 command[1] ? " " : "'");
 	for (; *out; out++) /* a script's lines on one */
 		if (*out == '\n' || *out == '\t')
 			*out = ' ';
@@ -316,7 +330,8 @@ void tally_target_text(const struct tally_target *target, char *out, size_t size
 	if (target->all && target->has_cpu_list) {
 		struct tally_arena arena = TALLY_ARENA_INIT;
 		const char *list = tally_cpu_list_text(&target->cpus, &arena);
-		snprintf(out, size, "CPU%s %s", target->cpus.count == 1 ? "" : "s", list ? list : "");
+		snprintf(out, size, "CPU%s %s", target->cpus.count == 1 ? "" : "s",
+			 list ? list : "");
 		tally_arena_release(&arena);
 	} else if (target->all) {
 		snprintf(out, size, "the whole system (%zu CPU%s)", target->cpus.count,

@@ -1,9 +1,10 @@
-/* Readable names, by libiberty's demanglers: cp-demangle.c, rust-demangle.c and d-demangle.c, which are LGPL-2+ with
- * the exception that "unlimited permission to link the compiled version" into other programs is given.
+/* Readable names, by libiberty's demanglers: cp-demangle.c, rust-demangle.c and d-demangle.c, which
+ * are LGPL-2+ with the exception that "unlimited permission to link the compiled version" into
+ * other programs is given.
  *
- * Mangled names may come from anybody's binary, and their substitutions let 300 bytes expand to terabytes.  The
- * demanglers hand their output piece by piece to a callback but take no word from it; they keep everything on the
- * stack, so that it is safe to jump out of them.
+ * Mangled names may come from anybody's binary, and their substitutions let 300 bytes expand to
+ * terabytes.  The demanglers hand their output piece by piece to a callback but take no word from
+ * it; they keep everything on the stack, so that it is safe to jump out of them.
  */
 #include "symbol/symbol.h"
 
@@ -37,7 +38,8 @@ static bool demangle_into(struct output *output, const char *name, int options)
 {
 	if (setjmp(output->too_long))
 		return false;
-	/* Rust first: its older names are valid C++ names, with a hash at the end ("17h" and 16 digits). */
+	/* Rust first: its older names are valid C++ names, with a hash at the end ("17h" and 16
+	 * digits). */
 	bool may_be_rust = name[1] != 'Z' || strstr(name, "17h");
 	if (may_be_rust && rust_demangle_callback(name, 0, append, output))
 		return true;

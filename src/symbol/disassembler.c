@@ -1,12 +1,15 @@
-/* libLLVM's disassembler by its C interface (llvm-c/Disassembler.h), which is the same in all versions.
+/* libLLVM's disassembler by its C interface (llvm-c/Disassembler.h), which is the same in all
+ * versions.
  *
- * The library is 100 MB, so it is loaded by who wants to see code, and its absence is an error with a name.  Only the
- * target of the code is initialised: its three functions are found by the target's name.
+ * The library is 100 MB, so it is loaded by who wants to see code, and its absence is an error with
+ * a name.  Only the target of the code is initialised: its three functions are found by the
+ * target's name.
  *
- * Where a jump goes is not to be had from the interface.  But the printer asks for the name of each address that it is about to
- * write, and says what it is for: what it asks is taken down, and it gets no name, so that the address stays in the text,
- * last, where a view puts the name that it has.  x86 and the ARMs ask; other targets write relative numbers, which are
- * read from the text. */
+ * Where a jump goes is not to be had from the interface.  But the printer asks for the name of each
+ * address that it is about to write, and says what it is for: what it asks is taken down, and it
+ * gets no name, so that the address stays in the text, last, where a view puts the name that it
+ * has.  x86 and the ARMs ask; other targets write relative numbers, which are read from the
+ * text. */
 #include "symbol/disassembler.h"
 
 #include "base/loaded.h"
@@ -19,13 +22,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef const char *name_function(void *context, uint64_t value, uint64_t *type, uint64_t pc, const char **name);
+typedef const char *name_function(void *context, uint64_t value, uint64_t *type, uint64_t pc,
+				  const char **name);
 
 struct llvm {
-	void *(*create)(const char *triple, const char *cpu, const char *features, void *context, int tag_type,
-			void *info, name_function *name);
+	void *(*create)(const char *triple, const char *cpu, const char *features, void *context,
+			int tag_type, void *info, name_function *name);
 	int (*set_options)(void *disassembler, uint64_t options);
-	size_t (*disassemble)(void *disassembler, uint8_t *bytes, uint64_t size, uint64_t pc, char *text, size_t text_size);
+	size_t (*disassemble)(void *disassembler, uint8_t *bytes, uint64_t size, uint64_t pc,
+			      char *text, size_t text_size);
 	void (*dispose)(void *disassembler);
 };
 
@@ -45,11 +50,13 @@ struct target {
 static const struct target TARGETS[] = {
 	{ EM_X86_64, "X86", "x86_64-linux-gnu", NULL, "", "", 1, " call callq lcall lcallq " },
 	{ EM_386, "X86", "i386-linux-gnu", NULL, "", "", 1, " call calll lcall lcalll " },
-	{ EM_AARCH64, "AArch64", "aarch64-linux-gnu", "aarch64_be-linux-gnu", "", "+v8.7a,+sve2,+crypto", 4,
-	  " bl blr blraa blrab blraaz blrabz " },
-	{ EM_ARM, "ARM", "armv7-linux-gnueabihf", "armebv7-linux-gnueabihf", "", "+neon,+vfp4,+hwdiv-arm,+crc", 4, " bl blx " },
+	{ EM_AARCH64, "AArch64", "aarch64-linux-gnu", "aarch64_be-linux-gnu", "",
+	  "+v8.7a,+sve2,+crypto", 4, " bl blr blraa blrab blraaz blrabz " },
+	{ EM_ARM, "ARM", "armv7-linux-gnueabihf", "armebv7-linux-gnueabihf", "",
+	  "+neon,+vfp4,+hwdiv-arm,+crc", 4, " bl blx " },
 	{ EM_RISCV, "RISCV", "riscv64-linux-gnu", NULL, "", "+m,+a,+f,+d,+c", 2, " call jal " },
-	{ EM_PPC64, "PowerPC", "powerpc64le-linux-gnu", "powerpc64-linux-gnu", "pwr9", "", 4, " bl bla bcl bctrl " },
+	{ EM_PPC64, "PowerPC", "powerpc64le-linux-gnu", "powerpc64-linux-gnu", "pwr9", "", 4,
+	  " bl bla bcl bctrl " },
 	{ EM_S390, "SystemZ", NULL, "s390x-linux-gnu", "z14", "", 2, " bras brasl basr " },
 };
 
@@ -65,8 +72,10 @@ struct tally_disassembler {
 /* The library stays loaded: its targets are registered for good. */
 static void *load_library(void)
 {
-	static const char *const NAMES[] = { "libLLVM.so.21.1", "libLLVM.so.20.1", "libLLVM.so.19.1", "libLLVM.so.18.1",
-					     "libLLVM-17.so.1", "libLLVM-16.so.1", "libLLVM-15.so.1", "libLLVM-14.so.1" };
+	static const char *const NAMES[] = { "libLLVM.so.21.1", "libLLVM.so.20.1",
+					     "libLLVM.so.19.1", "libLLVM.so.18.1",
+					     "libLLVM-17.so.1", "libLLVM-16.so.1",
+					     "libLLVM-15.so.1", "libLLVM-14.so.1" };
 	const char *asked = getenv("TALLY_LIBLLVM");
 	void *handle = asked ? dlopen(asked, RTLD_NOW | RTLD_LOCAL) : NULL;
 	for (size_t i = 0; !asked && !handle && i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
@@ -91,7 +100,8 @@ static bool load(struct llvm *llvm, void *handle, const struct target *target)
 	       tally_loaded_find(handle, "LLVMDisasmDispose", &llvm->dispose);
 }
 
-static const char *take_down(void *context, uint64_t value, uint64_t *type, uint64_t pc, const char **name)
+static const char *take_down(void *context, uint64_t value, uint64_t *type, uint64_t pc,
+			     const char **name)
 {
 	struct tally_disassembler *disassembler = context;
 	(void)pc;
@@ -122,8 +132,10 @@ int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian,
 	if (machine == EM_RISCV && !is_64bit)
 		triple = "riscv32-linux-gnu";
 	if (!triple)
-		return tally_error_set(err, -ENOTSUP,
-				       "code of this kind of machine (ELF's number %u) can't be disassembled", machine);
+		return tally_error_set(
+			err, -ENOTSUP,
+			"code of this kind of machine (ELF's number %u) can't be disassembled",
+			machine);
 	void *handle = load_library();
 	if (!handle) {
 		const char *asked = getenv("TALLY_LIBLLVM");
@@ -138,14 +150,17 @@ int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian,
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	disassembler->target = target;
 	if (load(&disassembler->llvm, handle, target))
-		disassembler->context = disassembler->llvm.create(triple, target->cpu, target->features, disassembler, 0, NULL,
-								  take_down);
+		disassembler->context = disassembler->llvm.create(
+			triple, target->cpu, target->features, disassembler, 0, NULL, take_down);
 	if (!disassembler->context) {
 		free(disassembler);
-		return tally_error_set(err, -ENOTSUP, "the installed libLLVM can't disassemble code of %s", target->name);
+		return tally_error_set(err, -ENOTSUP,
+				       "the installed libLLVM can't disassemble code of %s",
+				       target->name);
 	}
 	disassembler->mask = is_64bit ? UINT64_MAX : UINT32_MAX;
-	if (is_intel && (machine == EM_X86_64 || machine == EM_386)) /* first: it makes a new printer, without options */
+	/* first: it makes a new printer, without options */
+	if (is_intel && (machine == EM_X86_64 || machine == EM_386))
 		disassembler->llvm.set_options(disassembler->context, OPTION_OTHER_SYNTAX);
 	disassembler->llvm.set_options(disassembler->context, OPTION_HEX);
 	*out = disassembler;
@@ -192,7 +207,8 @@ static size_t last_operand(const char *text)
 }
 
 /* Of targets whose printer does not ask: the last operand of a branch is how far it goes. */
-static bool read_distance(const struct tally_disassembler *disassembler, struct tally_instruction *out, uint64_t address)
+static bool read_distance(const struct tally_disassembler *disassembler,
+			  struct tally_instruction *out, uint64_t address)
 {
 	static const char *const PREFIXES[] = { "b", "j", "c.b", "c.j", "call" };
 	unsigned machine = disassembler->target->machine;
@@ -217,7 +233,8 @@ static bool read_distance(const struct tally_disassembler *disassembler, struct 
 	return true;
 }
 
-/* What x86-64 code refers to by its own address.  LLVM 14 leaves prefixes out of the instruction's length there. */
+/* What x86-64 code refers to by its own address.  LLVM 14 leaves prefixes out of the instruction's
+ * length there. */
 static bool read_reference(struct tally_instruction *out, uint64_t address)
 {
 	const char *att = strstr(out->text, "(%rip"), *intel = strstr(out->text, "[rip");
@@ -225,7 +242,8 @@ static bool read_reference(struct tally_instruction *out, uint64_t address)
 	bool is_negative = false;
 	if (!number)
 		return false;
-	while (!intel && number > out->text && (isxdigit((unsigned char)number[-1]) || strchr("x-", number[-1])))
+	while (!intel && number > out->text &&
+	       (isxdigit((unsigned char)number[-1]) || strchr("x-", number[-1])))
 		number--;
 	for (; *number == ' ' || *number == '+' || *number == '-'; number++)
 		is_negative |= *number == '-';
@@ -234,8 +252,8 @@ static bool read_reference(struct tally_instruction *out, uint64_t address)
 	return true;
 }
 
-static void put_data(const struct tally_disassembler *disassembler, const uint8_t *bytes, size_t available,
-		     struct tally_instruction *out)
+static void put_data(const struct tally_disassembler *disassembler, const uint8_t *bytes,
+		     size_t available, struct tally_instruction *out)
 {
 	out->kind = TALLY_INSTRUCTION_DATA;
 	out->size = disassembler->target->unit;
@@ -243,12 +261,13 @@ static void put_data(const struct tally_disassembler *disassembler, const uint8_
 		out->size = (uint32_t)available;
 	size_t length = (size_t)snprintf(out->text, sizeof(out->text), ".byte");
 	for (uint32_t i = 0; i < out->size; i++)
-		length += (size_t)snprintf(out->text + length, sizeof(out->text) - length, "%s0x%02x", i ? ", " : " ", bytes[i]);
+		length += (size_t)snprintf(out->text + length, sizeof(out->text) - length,
+					   "%s0x%02x", i ? ", " : " ", bytes[i]);
 	out->operand = strlen(out->text);
 }
 
-void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *bytes, size_t available, uint64_t address,
-		       struct tally_instruction *out)
+void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *bytes,
+		       size_t available, uint64_t address, struct tally_instruction *out)
 {
 	enum { LONGEST = 32 };
 	uint8_t copy[LONGEST]; /* the interface wants to be able to write */
@@ -257,7 +276,8 @@ void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *b
 	memset(out, 0, sizeof(*out));
 	disassembler->has_target = false;
 	disassembler->branch = disassembler->reference = 0;
-	size_t used = disassembler->llvm.disassemble(disassembler->context, copy, size, address, out->text, sizeof(out->text));
+	size_t used = disassembler->llvm.disassemble(disassembler->context, copy, size, address,
+						     out->text, sizeof(out->text));
 	if (!used || used > size) {
 		put_data(disassembler, bytes, available, out);
 		return;
@@ -271,6 +291,7 @@ void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *b
 	if (!disassembler->has_target && !read_distance(disassembler, out, address))
 		return;
 	out->target &= disassembler->mask;
-	out->kind = is_call(disassembler->target, out->text) ? TALLY_INSTRUCTION_CALL : TALLY_INSTRUCTION_JUMP;
+	out->kind = is_call(disassembler->target, out->text) ? TALLY_INSTRUCTION_CALL
+							     : TALLY_INSTRUCTION_JUMP;
 	out->operand = last_operand(out->text);
 }

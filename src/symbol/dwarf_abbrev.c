@@ -1,7 +1,7 @@
 /* Abbreviation tables, decoded once for all DIEs that use them.
  *
- * Most DIEs are only read past.  So what can be said of a DIE's size is said here: the sum of its values' sizes where
- * each is fixed, and where in it the reference to the next sibling lies.
+ * Most DIEs are only read past.  So what can be said of a DIE's size is said here: the sum of its
+ * values' sizes where each is fixed, and where in it the reference to the next sibling lies.
  */
 #include "symbol/dwarf_reader.h"
 
@@ -114,7 +114,8 @@ static int compare_codes(const void *a, const void *b)
 	return left->first < right->first ? -1 : left->first > right->first;
 }
 
-int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally_dwarf_unit *unit, size_t limit)
+int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally_dwarf_unit *unit,
+			     size_t limit)
 {
 	out->file = unit->file;
 	out->offset = unit->abbrev_offset;
@@ -163,7 +164,8 @@ void tally_dwarf_abbrevs_release(struct tally_dwarf_abbrevs *abbrevs)
 	abbrevs->is_used = false;
 }
 
-const struct tally_dwarf_abbrev *tally_dwarf_abbrevs_search(const struct tally_dwarf_abbrevs *abbrevs, uint64_t code)
+const struct tally_dwarf_abbrev *tally_dwarf_abbrevs_search(
+	const struct tally_dwarf_abbrevs *abbrevs, uint64_t code)
 {
 	size_t low = 0, high = abbrevs->list.count;
 	while (low < high) {
@@ -173,7 +175,9 @@ const struct tally_dwarf_abbrev *tally_dwarf_abbrevs_search(const struct tally_d
 		else
 			high = middle;
 	}
-	return low < abbrevs->list.count && abbrevs->list.items[low].code == code ? &abbrevs->list.items[low] : NULL;
+	return low < abbrevs->list.count && abbrevs->list.items[low].code == code
+		       ? &abbrevs->list.items[low]
+		       : NULL;
 }
 
 const struct tally_dwarf_abbrevs *tally_dwarf_abbrevs_of(struct tally_dwarf_scratch *scratch,
@@ -200,7 +204,8 @@ void tally_dwarf_scratch_release(struct tally_dwarf_scratch *scratch)
 	tally_vector_release(&scratch->ranges);
 }
 
-void tally_dwarf_scratch_forget(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_file *file)
+void tally_dwarf_scratch_forget(struct tally_dwarf_scratch *scratch,
+				const struct tally_dwarf_file *file)
 {
 	for (size_t i = 0; i < TALLY_DWARF_ABBREVS_KEPT; i++)
 		if (scratch->kept[i].file == file)

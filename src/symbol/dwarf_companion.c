@@ -54,7 +54,8 @@ void tally_dwarf_package_open(struct tally_dwarf_package *package, const char *o
 	char path[PATH_MAX];
 	int length = snprintf(path, sizeof(path), "%s.dwp", object_path);
 	struct tally_object *object;
-	if (length < 0 || (size_t)length >= sizeof(path) || tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
+	if (length < 0 || (size_t)length >= sizeof(path) ||
+	    tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
 		return;
 	tally_dwarf_file_init(&package->file, object, true);
 	tally_object_unref(object);
@@ -68,7 +69,8 @@ void tally_dwarf_package_release(struct tally_dwarf_package *package)
 	*package = (struct tally_dwarf_package){ 0 };
 }
 
-static uint32_t u32_at(const struct tally_dwarf_package *package, const uint8_t *table, uint64_t index)
+static uint32_t u32_at(const struct tally_dwarf_package *package, const uint8_t *table,
+		       uint64_t index)
 {
 	struct tally_dwarf_cursor cursor = { .at = table + 4 * index, .end = table + 4 * index + 4,
 					     .swap = package->file.swap };
@@ -80,9 +82,11 @@ static uint32_t find_row(const struct tally_dwarf_package *package, uint64_t id)
 {
 	uint32_t mask = package->slot_count - 1;
 	uint32_t slot = (uint32_t)id & mask, step = ((uint32_t)(id >> 32) & mask) | 1;
-	for (uint32_t tried = 0; tried < package->slot_count; tried++, slot = (slot + step) & mask) {
+	for (uint32_t tried = 0; tried < package->slot_count;
+	     tried++, slot = (slot + step) & mask) {
 		struct tally_dwarf_cursor cursor = { .at = package->slots + 8 * (uint64_t)slot,
-						     .end = package->rows, .swap = package->file.swap };
+						     .end = package->rows,
+						     .swap = package->file.swap };
 		uint64_t its_id = tally_dwarf_u64(&cursor);
 		uint32_t row = u32_at(package, package->rows, slot);
 		if (row == 0)
@@ -94,7 +98,8 @@ static uint32_t find_row(const struct tally_dwarf_package *package, uint64_t id)
 }
 
 static void find_in_package(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
-			    const struct tally_dwarf_unit *skeleton, struct tally_dwarf_package *package)
+			    const struct tally_dwarf_unit *skeleton,
+			    struct tally_dwarf_package *package)
 {
 	enum { INFO = 1, ABBREV = 3, STR_OFFSETS = 6, RNGLISTS = 8 };
 	uint32_t row = package->file.object ? find_row(package, skeleton->dwo_id) : 0;
@@ -115,19 +120,23 @@ static void find_in_package(struct tally_dwarf_split *split, struct tally_dwarf_
 		else if (kind == RNGLISTS && package->version >= 5)
 			contribution.rnglists = offset;
 	}
-	if (tally_dwarf_read_unit(&package->file, scratch, info, &contribution, skeleton, &split->packed) &&
+	if (tally_dwarf_read_unit(&package->file, scratch, info, &contribution, skeleton,
+				  &split->packed) &&
 	    split->packed.dwo_id == skeleton->dwo_id)
 		split->unit = &split->packed;
 }
 
 /* ---- .dwo files ---- */
 
-static bool join(char path[PATH_MAX], const char *directory, size_t directory_length, const char *name)
+static bool join(char path[PATH_MAX], const char *directory, size_t directory_length,
+		 const char *name)
 {
 	int length = name[0] == '/' || directory_length == 0
 			     ? snprintf(path, PATH_MAX, "%s", name)
 			     : snprintf(path, PATH_MAX, "%.*s/%s",
-					directory_length < PATH_MAX ? (int)directory_length : PATH_MAX, directory, name);
+					directory_length < PATH_MAX ? (int)directory_length
+								    : PATH_MAX,
+					directory, name);
 	return length > 0 && length < PATH_MAX;
 }
 
@@ -151,8 +160,8 @@ static int try_dwo(struct tally_dwarf_split *split, struct tally_dwarf_scratch *
 }
 
 int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
-			   const struct tally_dwarf_unit *skeleton, struct tally_dwarf_package *package,
-			   const char *object_path)
+			   const struct tally_dwarf_unit *skeleton,
+			   struct tally_dwarf_package *package, const char *object_path)
 {
 	*split = (struct tally_dwarf_split){ 0 };
 	find_in_package(split, scratch, skeleton, package);
@@ -164,7 +173,8 @@ int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_s
 	const char *last = strrchr(name, '/') ? strrchr(name, '/') + 1 : name;
 	char path[PATH_MAX];
 	int rc = 0;
-	if (!split->unit && join(path, directory, directory ? strnlen(directory, PATH_MAX) : 0, name))
+	if (!split->unit &&
+	    join(path, directory, directory ? strnlen(directory, PATH_MAX) : 0, name))
 		rc = try_dwo(split, scratch, skeleton, path);
 	/* Programs and their .dwo files are moved together. */
 	if (rc == 0 && !split->unit && name[0] != '/' && join(path, object_path, beside, name))
@@ -213,7 +223,8 @@ static bool read_supplement_link(const struct tally_dwarf_file *file, struct sup
 	} else {
 		return false;
 	}
-	if (cursor.failed || size == 0 || size > TALLY_BUILD_ID_MAX || !tally_dwarf_need(&cursor, size))
+	if (cursor.failed || size == 0 || size > TALLY_BUILD_ID_MAX ||
+	    !tally_dwarf_need(&cursor, size))
 		return false;
 	link->id.size = (uint8_t)size;
 	memcpy(link->id.bytes, cursor.at, size);
@@ -229,14 +240,17 @@ static struct tally_object *try_supplement(const struct supplement_link *link, c
 		return object;
 	/* Version 5's checksum is of the other file's own section. */
 	struct tally_section section;
-	if (tally_object_section(object, ".debug_sup", &section) && section.bytes && section.size >= link->id.size &&
-	    memcmp(section.bytes + section.size - link->id.size, link->id.bytes, link->id.size) == 0)
+	if (tally_object_section(object, ".debug_sup", &section) && section.bytes &&
+	    section.size >= link->id.size &&
+	    memcmp(section.bytes + section.size - link->id.size, link->id.bytes, link->id.size) ==
+		    0)
 		return object;
 	tally_object_unref(object);
 	return NULL;
 }
 
-static struct tally_object *find_supplement(const struct tally_dwarf_file *file, const struct supplement_link *link)
+static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
+					    const struct supplement_link *link)
 {
 	char path[PATH_MAX], hex[2 * TALLY_BUILD_ID_MAX + 1];
 	/* Links to the file may lie elsewhere. */
@@ -251,14 +265,16 @@ static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
 	int folder = slash ? (int)(slash - own) : 0;
 	while (folder > 0 && own[folder - 1] != '/')
 		folder--;
-	if (!found && folder && snprintf(path, sizeof(path), "%.*s%s/debuginfo", folder, own, hex) < PATH_MAX)
+	if (!found && folder &&
+	    snprintf(path, sizeof(path), "%.*s%s/debuginfo", folder, own, hex) < PATH_MAX)
 		found = try_supplement(link, path);
 	free(real);
 	snprintf(path, sizeof(path), "/usr/lib/debug/.build-id/%.2s/%s.debug", hex, hex + 2);
 	return found ? found : try_supplement(link, path);
 }
 
-int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch, bool *is_missing)
+int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
+				bool *is_missing)
 {
 	struct supplement_link link = { 0 };
 	*is_missing = false;

@@ -1,8 +1,8 @@
-/* The other files of an object's DWARF: split units' (.dwo, packed in a .dwp), and the one that dwz has put there what
- * several objects have in common.  Of this room alone.
+/* The other files of an object's DWARF: split units' (.dwo, packed in a .dwp), and the one that dwz
+ * has put there what several objects have in common.  Of this room alone.
  *
- * Their names are the object's word, so that what is opened must prove that it belongs: by the id of the split unit, by
- * the build-id of the common file. */
+ * Their names are the object's word, so that what is opened must prove that it belongs: by the id
+ * of the split unit, by the build-id of the common file. */
 #ifndef TALLY_SYMBOL_DWARF_COMPANION_H
 #define TALLY_SYMBOL_DWARF_COMPANION_H
 
@@ -21,19 +21,23 @@ void tally_dwarf_package_release(struct tally_dwarf_package *package);
 
 /* The part of a unit that lies elsewhere. */
 struct tally_dwarf_split {
-	struct tally_dwarf_file file;        /* of a .dwo: closed by the caller; nothing for a package's */
+	/* of a .dwo: closed by the caller; nothing for a package's */
+	struct tally_dwarf_file file;
 	const struct tally_dwarf_unit *unit; /* NULL: not found */
 	struct tally_dwarf_unit packed;
 };
 
-/* Finds the split part of a skeleton, in the package or in a .dwo: where the unit was compiled, or beside the object.
- * 0 (also when there is none), or -ENOMEM. */
+/* Finds the split part of a skeleton, in the package or in a .dwo: where the unit was compiled, or
+ * beside the object. 0 (also when there is none), or -ENOMEM. */
 int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
-			   const struct tally_dwarf_unit *skeleton, struct tally_dwarf_package *package,
-			   const char *object_path);
-void tally_dwarf_split_release(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch);
+			   const struct tally_dwarf_unit *skeleton,
+			   struct tally_dwarf_package *package, const char *object_path);
+void tally_dwarf_split_release(struct tally_dwarf_split *split,
+			       struct tally_dwarf_scratch *scratch);
 
-/* Opens file->supplement, and reads its units.  *is_missing: it should be there, and isn't.  0 or -ENOMEM. */
-int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch, bool *is_missing);
+/* Opens file->supplement, and reads its units.  *is_missing: it should be there, and isn't.  0 or
+ * -ENOMEM. */
+int tally_dwarf_open_supplement(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
+				bool *is_missing);
 
 #endif

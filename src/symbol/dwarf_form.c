@@ -38,7 +38,8 @@ uint64_t tally_dwarf_fixed(struct tally_dwarf_cursor *cursor, unsigned size)
 	case 2:
 		return tally_dwarf_u16(cursor);
 	case 3: {
-		uint64_t a = tally_dwarf_u8(cursor), b = tally_dwarf_u8(cursor), c = tally_dwarf_u8(cursor);
+		uint64_t a = tally_dwarf_u8(cursor), b = tally_dwarf_u8(cursor),
+			 c = tally_dwarf_u8(cursor);
 		bool is_big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != cursor->swap;
 		return is_big ? a << 16 | b << 8 | c : c << 16 | b << 8 | a;
 	}
@@ -120,7 +121,8 @@ bool tally_dwarf_skip_value(struct tally_dwarf_cursor *cursor, const struct tall
 }
 
 bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
-			    const struct tally_dwarf_attribute *attribute, struct tally_dwarf_value *value)
+			    const struct tally_dwarf_attribute *attribute,
+			    struct tally_dwarf_value *value)
 {
 	struct tally_dwarf_attribute indirect;
 	if (attribute->form == DW_FORM_indirect) {
@@ -168,7 +170,8 @@ bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tall
 	return !cursor->failed;
 }
 
-static const char *string_at(const struct tally_dwarf_file *file, enum tally_dwarf_section section, uint64_t offset)
+static const char *string_at(const struct tally_dwarf_file *file, enum tally_dwarf_section section,
+			     uint64_t offset)
 {
 	if (!file || offset >= file->sections[section].terminated)
 		return NULL;
@@ -181,12 +184,14 @@ static const char *indexed_string(const struct tally_dwarf_unit *unit, uint64_t 
 	if (__builtin_mul_overflow(index, unit->offset_size, &offset) ||
 	    __builtin_add_overflow(offset, unit->str_offsets_base, &offset))
 		return NULL;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_STR_OFFSETS, offset);
+	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file,
+								 TALLY_DWARF_STR_OFFSETS, offset);
 	uint64_t at = tally_dwarf_fixed(&cursor, unit->offset_size);
 	return cursor.failed ? NULL : string_at(unit->file, TALLY_DWARF_STR, at);
 }
 
-const char *tally_dwarf_string(const struct tally_dwarf_unit *unit, const struct tally_dwarf_value *value)
+const char *tally_dwarf_string(const struct tally_dwarf_unit *unit,
+			       const struct tally_dwarf_value *value)
 {
 	switch (value->form) {
 	case DW_FORM_string:
@@ -210,19 +215,22 @@ const char *tally_dwarf_string(const struct tally_dwarf_unit *unit, const struct
 	}
 }
 
-bool tally_dwarf_indexed_address(const struct tally_dwarf_unit *unit, uint64_t index, uint64_t *address)
+bool tally_dwarf_indexed_address(const struct tally_dwarf_unit *unit, uint64_t index,
+				 uint64_t *address)
 {
 	const struct tally_dwarf_unit *owner = unit->skeleton ? unit->skeleton : unit;
 	uint64_t offset;
 	if (__builtin_mul_overflow(index, owner->address_size, &offset) ||
 	    __builtin_add_overflow(offset, owner->addr_base, &offset))
 		return false;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(owner->file, TALLY_DWARF_ADDR, offset);
+	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(owner->file, TALLY_DWARF_ADDR,
+								 offset);
 	*address = tally_dwarf_fixed(&cursor, owner->address_size);
 	return !cursor.failed;
 }
 
-bool tally_dwarf_address(const struct tally_dwarf_unit *unit, const struct tally_dwarf_value *value, uint64_t *address)
+bool tally_dwarf_address(const struct tally_dwarf_unit *unit, const struct tally_dwarf_value *value,
+			 uint64_t *address)
 {
 	switch (value->form) {
 	case DW_FORM_addr:
@@ -240,7 +248,8 @@ bool tally_dwarf_address(const struct tally_dwarf_unit *unit, const struct tally
 	}
 }
 
-bool tally_dwarf_reference(const struct tally_dwarf_unit *unit, const struct tally_dwarf_value *value,
+bool tally_dwarf_reference(const struct tally_dwarf_unit *unit,
+			   const struct tally_dwarf_value *value,
 			   const struct tally_dwarf_unit **other, uint64_t *offset)
 {
 	const struct tally_dwarf_file *file = unit->file;

@@ -1,8 +1,8 @@
-/* Line number programs (DWARF 5, 6.2): a header with tables of directories and files, and a program for a machine of
- * a few registers, whose run gives a table of addresses.
+/* Line number programs (DWARF 5, 6.2): a header with tables of directories and files, and a program
+ * for a machine of a few registers, whose run gives a table of addresses.
  *
- * Rows that change nothing are left out, and of rows of one address the last counts: what is looked up is the last row
- * at or before an address. */
+ * Rows that change nothing are left out, and of rows of one address the last counts: what is looked
+ * up is the last row at or before an address. */
 #include "symbol/dwarf_line.h"
 
 #include <dwarf.h>
@@ -53,8 +53,9 @@ static void end_sequence(struct program *program)
 	uint64_t start = count ? lines->rows.items[program->first].address : 0;
 	if (count == 0 || program->address <= lines->rows.items[lines->rows.count - 1].address)
 		lines->rows.count = program->first;
-	else if (tally_vector_push(&lines->sequences, (struct tally_dwarf_sequence){ start, program->address,
-										     program->first, count }) < 0)
+	else if (tally_vector_push(&lines->sequences,
+				   (struct tally_dwarf_sequence){ start, program->address,
+								  program->first, count }) < 0)
 		program->out_of_memory = true;
 	program->first = lines->rows.count;
 }
@@ -62,15 +63,16 @@ static void end_sequence(struct program *program)
 static inline void emit(struct program *program)
 {
 	struct tally_dwarf_lines *lines = program->lines;
-	struct tally_dwarf_row row = { program->address, program->file, program->line, program->column };
+	struct tally_dwarf_row row = { program->address, program->file, program->line,
+				       program->column };
 	if (lines->rows.count > program->first) {
 		struct tally_dwarf_row *last = &lines->rows.items[lines->rows.count - 1];
 		if (last->address == row.address) {
 			*last = row;
 			return;
 		}
-		if (last->file == row.file && last->line == row.line && last->column == row.column &&
-		    last->address < row.address)
+		if (last->file == row.file && last->line == row.line &&
+		    last->column == row.column && last->address < row.address)
 			return;
 		if (last->address > row.address) {
 			/* It may not go back.  What came before has no known end. */
@@ -141,7 +143,9 @@ static void run_standard(struct program *program, uint8_t opcode)
 		program->address += tally_dwarf_u16(cursor);
 		program->operation = 0;
 		break;
-	default: /* flags that aren't asked for, and opcodes of versions to come: their operands' number is known */
+	/* flags that aren't asked for, and opcodes of versions to come: their operands' number is
+	 * known */
+	default:
 		for (unsigned i = 0; i < program->lengths[opcode - 1]; i++)
 			tally_dwarf_uleb(cursor);
 	}
@@ -153,8 +157,10 @@ static void run(struct program *program)
 	for (unsigned opcode = program->opcode_base; opcode < 256; opcode++) {
 		unsigned adjusted = opcode - program->opcode_base;
 		program->steps[opcode] = program->line_range ? adjusted / program->line_range : 0;
-		program->lines_by[opcode] =
-			program->line_base + (int)(program->line_range ? adjusted % program->line_range : 0);
+		program->lines_by[opcode] = program->line_base +
+					    (int)(program->line_range
+							  ? adjusted % program->line_range
+							  : 0);
 	}
 	reset(program);
 	while (cursor->at < cursor->end && !program->out_of_memory) {
@@ -210,7 +216,8 @@ struct entry_format {
 	} fields[255];
 };
 
-static void read_format(struct program *program, const struct tally_dwarf_unit *unit, struct entry_format *format)
+static void read_format(struct program *program, const struct tally_dwarf_unit *unit,
+			struct entry_format *format)
 {
 	format->count = tally_dwarf_u8(&program->cursor);
 	for (unsigned i = 0; i < format->count; i++) {
@@ -223,13 +230,14 @@ static void read_format(struct program *program, const struct tally_dwarf_unit *
 	}
 }
 
-static bool read_entry(struct program *program, const struct tally_dwarf_unit *unit, const struct entry_format *format,
-		       struct tally_dwarf_source *entry)
+static bool read_entry(struct program *program, const struct tally_dwarf_unit *unit,
+		       const struct entry_format *format, struct tally_dwarf_source *entry)
 {
 	*entry = (struct tally_dwarf_source){ 0 };
 	for (unsigned i = 0; i < format->count; i++) {
 		struct tally_dwarf_value value;
-		if (!tally_dwarf_read_value(&program->cursor, unit, &format->fields[i].attribute, &value))
+		if (!tally_dwarf_read_value(&program->cursor, unit, &format->fields[i].attribute,
+					    &value))
 			return false;
 		if (format->fields[i].content == DW_LNCT_path)
 			entry->name = tally_dwarf_string(unit, &value);
@@ -299,7 +307,8 @@ static bool read_header(struct program *program, const uint8_t **program_start)
 
 int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit)
 {
-	lines->directories.count = lines->sources.count = lines->rows.count = lines->sequences.count = 0;
+	lines->directories.count = lines->sources.count = lines->rows.count =
+		lines->sequences.count = 0;
 	if (!unit->has_lines)
 		return 0;
 	struct program program = {
@@ -314,7 +323,9 @@ int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_d
 	program.cursor.end = start > program.cursor.at ? start : program.cursor.at;
 	if ((lines->version >= 5 ? read_new_tables(&program) : read_old_tables(&program)) < 0)
 		return -ENOMEM;
-	program.cursor = (struct tally_dwarf_cursor){ .at = start, .end = end, .swap = unit->file->swap };
+	program.cursor = (struct tally_dwarf_cursor){ .at = start,
+						      .end = end,
+						      .swap = unit->file->swap };
 	run(&program);
 	return program.out_of_memory ? -ENOMEM : 0;
 }
@@ -330,16 +341,18 @@ void tally_dwarf_lines_release(struct tally_dwarf_lines *lines)
 /* Longer ones are no paths. */
 enum { PATH_MAX_BYTES = 16384 };
 
-const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit,
-				    uint64_t file, struct tally_arena *arena)
+const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines,
+				    const struct tally_dwarf_unit *unit, uint64_t file,
+				    struct tally_arena *arena)
 {
 	if (file >= lines->sources.count || !lines->sources.items[file].name)
 		return NULL;
 	const struct tally_dwarf_source *source = &lines->sources.items[file];
 	const char *parts[3] = { NULL, NULL, source->name };
 	if (source->name[0] != '/') {
-		parts[1] = source->directory < lines->directories.count ? lines->directories.items[source->directory]
-									: NULL;
+		parts[1] = source->directory < lines->directories.count
+				   ? lines->directories.items[source->directory]
+				   : NULL;
 		if (!parts[1] || parts[1][0] != '/')
 			parts[0] = unit->directory;
 		if (parts[1] && source->directory == 0)

@@ -29,14 +29,15 @@ struct tally_dwarf_lines {
 	TALLY_VECTOR(struct tally_dwarf_sequence) sequences;
 };
 
-/* Runs the program of a unit; the lines may have been filled before.  What is damaged ends it: there are the rows up
- * to there.  0 or -ENOMEM. */
+/* Runs the program of a unit; the lines may have been filled before.  What is damaged ends it:
+ * there are the rows up to there.  0 or -ENOMEM. */
 int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit);
 void tally_dwarf_lines_release(struct tally_dwarf_lines *lines);
 
-/* A file's path, joined with its directory and the unit's, in the arena; NULL when there is no such file, or when
- * memory is out. */
-const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit,
-				    uint64_t file, struct tally_arena *arena);
+/* A file's path, joined with its directory and the unit's, in the arena; NULL when there is no such
+ * file, or when memory is out. */
+const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines,
+				    const struct tally_dwarf_unit *unit, uint64_t file,
+				    struct tally_arena *arena);
 
 #endif

@@ -26,7 +26,8 @@ static int read_old_list(struct list *list, uint64_t offset)
 	const struct tally_dwarf_unit *owner = unit->skeleton ? unit->skeleton : unit;
 	if (unit->skeleton && __builtin_add_overflow(offset, owner->ranges_base, &offset))
 		return 0;
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(owner->file, TALLY_DWARF_RANGES, offset);
+	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(owner->file, TALLY_DWARF_RANGES,
+								 offset);
 	unsigned size = unit->address_size;
 	uint64_t highest = size == 8 ? UINT64_MAX : ((uint64_t)1 << 8 * size) - 1;
 	uint64_t base = unit->low_pc;
@@ -62,7 +63,8 @@ static int read_entry(struct list *list, struct tally_dwarf_cursor *cursor, uint
 		break;
 	case DW_RLE_startx_endx:
 		is_there = tally_dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &start);
-		is_there = tally_dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &end) && is_there;
+		is_there = tally_dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &end) &&
+			   is_there;
 		break;
 	case DW_RLE_startx_length:
 		is_there = tally_dwarf_indexed_address(unit, tally_dwarf_uleb(cursor), &start);
@@ -100,12 +102,14 @@ static int read_list(struct list *list, const struct tally_dwarf_value *value)
 		if (__builtin_mul_overflow(offset, unit->offset_size, &offset) ||
 		    __builtin_add_overflow(offset, unit->rnglists_base, &offset))
 			return 0;
-		struct tally_dwarf_cursor index = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_RNGLISTS, offset);
+		struct tally_dwarf_cursor index = tally_dwarf_cursor_at(
+			unit->file, TALLY_DWARF_RNGLISTS, offset);
 		offset = tally_dwarf_fixed(&index, unit->offset_size) + unit->rnglists_base;
 		if (index.failed)
 			return 0;
 	}
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_RNGLISTS, offset);
+	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_RNGLISTS,
+								 offset);
 	uint64_t base = unit->low_pc;
 	int rc = 1;
 	while (rc == 1 && list->left > 0)
@@ -115,11 +119,13 @@ static int read_list(struct list *list, const struct tally_dwarf_value *value)
 
 static bool is_constant(uint16_t form)
 {
-	return form == DW_FORM_data1 || form == DW_FORM_data2 || form == DW_FORM_data4 || form == DW_FORM_data8 ||
-	       form == DW_FORM_udata || form == DW_FORM_sdata || form == DW_FORM_implicit_const;
+	return form == DW_FORM_data1 || form == DW_FORM_data2 || form == DW_FORM_data4 ||
+	       form == DW_FORM_data8 || form == DW_FORM_udata || form == DW_FORM_sdata ||
+	       form == DW_FORM_implicit_const;
 }
 
-int tally_dwarf_read_extent(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_unit *unit,
+int tally_dwarf_read_extent(struct tally_dwarf_scratch *scratch,
+			    const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_extent *extent, size_t limit)
 {
 	struct list list = { scratch, unit, limit };
@@ -129,14 +135,16 @@ int tally_dwarf_read_extent(struct tally_dwarf_scratch *scratch, const struct ta
 					  : read_old_list(&list, extent->ranges.number);
 	}
 	uint64_t low, high;
-	if (!extent->low_pc.form || !extent->high_pc.form || !tally_dwarf_address(unit, &extent->low_pc, &low))
+	if (!extent->low_pc.form || !extent->high_pc.form ||
+	    !tally_dwarf_address(unit, &extent->low_pc, &low))
 		return 0;
 	if (is_constant(extent->high_pc.form))
 		return add(&list, low, low + extent->high_pc.number);
 	return tally_dwarf_address(unit, &extent->high_pc, &high) ? add(&list, low, high) : 0;
 }
 
-int tally_dwarf_unit_ranges(struct tally_dwarf_scratch *scratch, const struct tally_dwarf_unit *unit)
+int tally_dwarf_unit_ranges(struct tally_dwarf_scratch *scratch,
+			    const struct tally_dwarf_unit *unit)
 {
 	return tally_dwarf_read_extent(scratch, unit, &unit->extent, SIZE_MAX);
 }

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void load_section(struct tally_dwarf_file *file, enum tally_dwarf_section section, const char *name)
+static void load_section(struct tally_dwarf_file *file, enum tally_dwarf_section section,
+			 const char *name)
 {
 	struct tally_section loaded;
 	char full_name[40];
@@ -23,7 +24,8 @@ static void load_section(struct tally_dwarf_file *file, enum tally_dwarf_section
 	}
 }
 
-void tally_dwarf_file_init(struct tally_dwarf_file *file, struct tally_object *object, bool is_split)
+void tally_dwarf_file_init(struct tally_dwarf_file *file, struct tally_object *object,
+			   bool is_split)
 {
 	static const char *const NAMES[TALLY_DWARF_SECTIONS] = {
 		[TALLY_DWARF_INFO] = ".debug_info",
@@ -38,7 +40,9 @@ void tally_dwarf_file_init(struct tally_dwarf_file *file, struct tally_object *o
 		[TALLY_DWARF_ARANGES] = ".debug_aranges",
 	};
 	*file = (struct tally_dwarf_file){
-		.object = tally_object_ref(object), .swap = tally_object_is_swapped(object), .is_split = is_split,
+		.object = tally_object_ref(object),
+		.swap = tally_object_is_swapped(object),
+		.is_split = is_split,
 	};
 	for (unsigned i = 0; i < TALLY_DWARF_SECTIONS; i++)
 		load_section(file, i, NAMES[i]);
@@ -55,8 +59,8 @@ void tally_dwarf_file_release(struct tally_dwarf_file *file)
 	*file = (struct tally_dwarf_file){ 0 };
 }
 
-struct tally_dwarf_cursor tally_dwarf_cursor_at(const struct tally_dwarf_file *file, enum tally_dwarf_section section,
-						uint64_t offset)
+struct tally_dwarf_cursor tally_dwarf_cursor_at(const struct tally_dwarf_file *file,
+						enum tally_dwarf_section section, uint64_t offset)
 {
 	const struct tally_dwarf_bytes *bytes = &file->sections[section];
 	struct tally_dwarf_cursor cursor = { .swap = file->swap };
@@ -117,11 +121,14 @@ static void apply_root(struct tally_dwarf_unit *unit, const struct root *root,
 		       const struct tally_dwarf_contribution *contribution)
 {
 	bool is_new = unit->version >= 5;
-	/* Without an attribute, tables begin behind the header of their section's (contribution's) only one. */
+	/* Without an attribute, tables begin behind the header of their section's (contribution's)
+	 * only one. */
 	uint64_t str_offsets_header = is_new ? (unit->offset_size == 8 ? 16 : 8) : 0;
 	uint64_t rnglists_header = is_new ? (unit->offset_size == 8 ? 20 : 12) : 0;
-	unit->str_offsets_base = root->str_offsets_base.form ? root->str_offsets_base.number : str_offsets_header;
-	unit->rnglists_base = root->rnglists_base.form ? root->rnglists_base.number : rnglists_header;
+	unit->str_offsets_base = root->str_offsets_base.form ? root->str_offsets_base.number
+							     : str_offsets_header;
+	unit->rnglists_base = root->rnglists_base.form ? root->rnglists_base.number
+						       : rnglists_header;
 	if (contribution) {
 		unit->str_offsets_base += contribution->str_offsets;
 		unit->rnglists_base += contribution->rnglists;
@@ -136,12 +143,14 @@ static void apply_root(struct tally_dwarf_unit *unit, const struct root *root,
 	unit->name = tally_dwarf_string(unit, &root->name);
 	unit->directory = tally_dwarf_string(unit, &root->directory);
 	unit->dwo_name = tally_dwarf_string(unit, &root->dwo_name);
-	if (!root->extent.low_pc.form || !tally_dwarf_address(unit, &root->extent.low_pc, &unit->low_pc))
+	if (!root->extent.low_pc.form ||
+	    !tally_dwarf_address(unit, &root->extent.low_pc, &unit->low_pc))
 		unit->low_pc = unit->skeleton ? unit->skeleton->low_pc : 0;
 }
 
 static const struct tally_dwarf_abbrev *root_abbrev(struct tally_dwarf_scratch *scratch,
-						    const struct tally_dwarf_unit *unit, uint64_t code,
+						    const struct tally_dwarf_unit *unit,
+						    uint64_t code,
 						    const struct tally_dwarf_attribute **attributes)
 {
 	/* Nearly always the table's first: the rest isn't needed yet. */
@@ -150,18 +159,22 @@ static const struct tally_dwarf_abbrev *root_abbrev(struct tally_dwarf_scratch *
 		scratch->out_of_memory = true;
 	else if (table->list.count == 0 || table->list.items[0].code != code)
 		table = tally_dwarf_abbrevs_of(scratch, unit);
-	const struct tally_dwarf_abbrev *abbrev = table ? tally_dwarf_abbrevs_search(table, code) : NULL;
+	const struct tally_dwarf_abbrev *abbrev = table ? tally_dwarf_abbrevs_search(table, code)
+							: NULL;
 	if (abbrev)
 		*attributes = table->attributes.items + abbrev->first;
 	return abbrev;
 }
 
 static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_dwarf_cursor *cursor,
-		      const struct tally_dwarf_contribution *contribution, struct tally_dwarf_unit *unit)
+		      const struct tally_dwarf_contribution *contribution,
+		      struct tally_dwarf_unit *unit)
 {
 	const struct tally_dwarf_attribute *attributes;
 	uint64_t code = tally_dwarf_uleb(cursor);
-	const struct tally_dwarf_abbrev *abbrev = code ? root_abbrev(scratch, unit, code, &attributes) : NULL;
+	const struct tally_dwarf_abbrev *abbrev = code ? root_abbrev(scratch, unit, code,
+								     &attributes)
+						       : NULL;
 	if (!abbrev)
 		return false;
 	struct root root = { 0 };
@@ -202,8 +215,8 @@ static bool read_header(struct tally_dwarf_cursor *cursor, struct tally_dwarf_un
 	       unit->type != DW_UT_type && unit->type != DW_UT_split_type;
 }
 
-bool tally_dwarf_read_unit(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch, uint64_t offset,
-			   const struct tally_dwarf_contribution *contribution,
+bool tally_dwarf_read_unit(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
+			   uint64_t offset, const struct tally_dwarf_contribution *contribution,
 			   const struct tally_dwarf_unit *skeleton, struct tally_dwarf_unit *unit)
 {
 	*unit = (struct tally_dwarf_unit){ .file = file, .offset = offset, .skeleton = skeleton,
@@ -232,7 +245,8 @@ int tally_dwarf_read_units(struct tally_dwarf_file *file, struct tally_dwarf_scr
 	return 0;
 }
 
-const struct tally_dwarf_unit *tally_dwarf_unit_at(const struct tally_dwarf_file *file, uint64_t offset)
+const struct tally_dwarf_unit *tally_dwarf_unit_at(const struct tally_dwarf_file *file,
+						   uint64_t offset)
 {
 	size_t low = 0, high = file->units.count;
 	while (low < high) {

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool tally_symtab_open(const struct tally_object *object, const char *section, struct tally_symtab *out)
+bool tally_symtab_open(const struct tally_object *object, const char *section,
+		       struct tally_symtab *out)
 {
 	struct tally_section symbols, names;
 	if (!tally_object_section(object, section, &symbols) || !symbols.bytes ||
@@ -36,8 +37,8 @@ void tally_symtab_entry(const struct tally_symtab *table, size_t index, Elf64_Sy
 	}
 	struct tally_reader reader;
 	if (table->is_64bit) {
-		tally_reader_init(&reader, table->bytes + index * sizeof(Elf64_Sym), sizeof(Elf64_Sym),
-				  table->is_swapped);
+		tally_reader_init(&reader, table->bytes + index * sizeof(Elf64_Sym),
+				  sizeof(Elf64_Sym), table->is_swapped);
 		out->st_name = tally_reader_u32(&reader);
 		out->st_info = tally_reader_u8(&reader);
 		out->st_other = tally_reader_u8(&reader);
@@ -46,7 +47,8 @@ void tally_symtab_entry(const struct tally_symtab *table, size_t index, Elf64_Sy
 		out->st_size = tally_reader_u64(&reader);
 		return;
 	}
-	tally_reader_init(&reader, table->bytes + index * sizeof(Elf32_Sym), sizeof(Elf32_Sym), table->is_swapped);
+	tally_reader_init(&reader, table->bytes + index * sizeof(Elf32_Sym), sizeof(Elf32_Sym),
+			  table->is_swapped);
 	out->st_name = tally_reader_u32(&reader);
 	out->st_value = tally_reader_u32(&reader);
 	out->st_size = tally_reader_u32(&reader);
@@ -84,7 +86,9 @@ static struct place *read_places(const struct tally_object *object, size_t *coun
 			continue;
 		places[i] = (struct place){ header.sh_addr, header.sh_addr + header.sh_size,
 					    header.sh_flags & SHF_EXECINSTR,
-					    header.sh_flags & SHF_ALLOC && !(header.sh_flags & (SHF_EXECINSTR | SHF_TLS)) };
+					    header.sh_flags & SHF_ALLOC &&
+						    !(header.sh_flags &
+						      (SHF_EXECINSTR | SHF_TLS)) };
 	}
 	return places;
 }
@@ -94,10 +98,12 @@ static bool is_mapping_symbol(uint16_t machine, const char *name)
 {
 	if (machine != EM_ARM && machine != EM_AARCH64 && machine != EM_RISCV)
 		return false;
-	return name[0] == '$' && name[1] && strchr("adtx", name[1]) && (name[2] == '\0' || name[2] == '.');
+	return name[0] == '$' && name[1] && strchr("adtx", name[1]) &&
+	       (name[2] == '\0' || name[2] == '.');
 }
 
-/* Functions; and what is told apart by its section alone: assembly's labels, code that is passed off as data. */
+/* Functions; and what is told apart by its section alone: assembly's labels, code that is passed
+ * off as data. */
 static bool is_function(const Elf64_Sym *symbol, const struct place *place)
 {
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
@@ -109,7 +115,8 @@ static bool is_function(const Elf64_Sym *symbol, const struct place *place)
 	case STT_OBJECT:
 		return place && place->is_code;
 	case STT_NOTYPE:
-		return place && place->is_code && ELF64_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN &&
+		return place && place->is_code &&
+		       ELF64_ST_VISIBILITY(symbol->st_other) != STV_HIDDEN &&
 		       ELF64_ST_VISIBILITY(symbol->st_other) != STV_INTERNAL;
 	default:
 		return false;
@@ -139,15 +146,15 @@ static uint8_t binding_of(const Elf64_Sym *symbol)
 
 static bool is_label(const Elf64_Sym *symbol)
 {
-	return ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE && ELF64_ST_BIND(symbol->st_info) == STB_LOCAL &&
-	       symbol->st_size == 0;
+	return ELF64_ST_TYPE(symbol->st_info) == STT_NOTYPE &&
+	       ELF64_ST_BIND(symbol->st_info) == STB_LOCAL && symbol->st_size == 0;
 }
 
 typedef bool symbol_filter(const Elf64_Sym *symbol, const struct place *place);
 
 /* 1 when the table was there, 0 when not, or -ENOMEM. */
-static int add_table(struct tally_symbols_builder *builder, const struct tally_object *object, const char *section,
-		     symbol_filter *is_wanted)
+static int add_table(struct tally_symbols_builder *builder, const struct tally_object *object,
+		     const char *section, symbol_filter *is_wanted)
 {
 	struct tally_symtab table;
 	if (!tally_symtab_open(object, section, &table))
@@ -159,7 +166,8 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 	for (size_t i = 0; rc == 0 && i < table.count; i++) {
 		Elf64_Sym symbol;
 		tally_symtab_entry(&table, i, &symbol);
-		const struct place *place = symbol.st_shndx < place_count ? &places[symbol.st_shndx] : NULL;
+		const struct place *place = symbol.st_shndx < place_count ? &places[symbol.st_shndx]
+									  : NULL;
 		const char *name = tally_symtab_name(&table, &symbol);
 		if (!*name || !is_wanted(&symbol, place) || is_mapping_symbol(machine, name))
 			continue;
@@ -172,15 +180,16 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 		/* "etext" and its like are the first address behind. */
 		if (place && start >= place->end && end == start)
 			continue;
-		rc = tally_symbols_add(builder, &(struct tally_symbol_entry){
-							.start = start,
-							.end = end,
-							.limit = place && start >= place->start ? place->end : 0,
-							.name = name,
-							.binding = binding_of(&symbol),
-							.is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
-							.is_label = is_label(&symbol),
-						});
+		rc = tally_symbols_add(
+			builder, &(struct tally_symbol_entry){
+					 .start = start,
+					 .end = end,
+					 .limit = place && start >= place->start ? place->end : 0,
+					 .name = name,
+					 .binding = binding_of(&symbol),
+					 .is_function = ELF64_ST_TYPE(symbol.st_info) == STT_FUNC,
+					 .is_label = is_label(&symbol),
+				 });
 	}
 	free(places);
 	return rc < 0 ? rc : 1;
@@ -192,7 +201,8 @@ bool tally_symbols_value_in(const struct tally_object *object, const char *name,
 	Elf64_Sym symbol;
 	for (size_t i = tally_symtab_open(object, ".symtab", &table) ? table.count : 0; i-- > 0;) {
 		tally_symtab_entry(&table, i, &symbol);
-		if (symbol.st_shndx == SHN_UNDEF || strcmp(tally_symtab_name(&table, &symbol), name) != 0)
+		if (symbol.st_shndx == SHN_UNDEF ||
+		    strcmp(tally_symtab_name(&table, &symbol), name) != 0)
 			continue;
 		*value = symbol.st_value;
 		return true;
@@ -260,10 +270,12 @@ static struct tally_object *hold(const struct tally_object *object)
 	return tally_object_ref((struct tally_object *)object);
 }
 
-static int read_symbols(const struct tally_object *object, const struct tally_object *debug, symbol_filter *is_wanted,
-			struct tally_symbols **out, struct tally_error *err)
+static int read_symbols(const struct tally_object *object, const struct tally_object *debug,
+			symbol_filter *is_wanted, struct tally_symbols **out,
+			struct tally_error *err)
 {
-	struct tally_symbols_builder builder = { .objects = { hold(object), debug ? hold(debug) : NULL } };
+	struct tally_symbols_builder builder = { .objects = { hold(object),
+							      debug ? hold(debug) : NULL } };
 	int rc = debug ? add_table(&builder, debug, ".symtab", is_wanted) : 0;
 	if (rc == 0)
 		rc = add_table(&builder, object, ".symtab", is_wanted);
@@ -273,7 +285,8 @@ static int read_symbols(const struct tally_object *object, const struct tally_ob
 		rc = tally_symbols_add_plt(&builder, object);
 	if (rc < 0) {
 		tally_symbols_abandon(&builder);
-		return tally_error_set(err, rc, "out of memory for the symbols of %s", tally_object_path(object));
+		return tally_error_set(err, rc, "out of memory for the symbols of %s",
+				       tally_object_path(object));
 	}
 	return tally_symbols_finish(&builder, out, err);
 }
@@ -284,8 +297,8 @@ int tally_symbols_from_object(const struct tally_object *object, const struct ta
 	return read_symbols(object, debug, is_function, out, err);
 }
 
-int tally_symbols_of_data(const struct tally_object *object, const struct tally_object *debug, struct tally_symbols **out,
-			  struct tally_error *err)
+int tally_symbols_of_data(const struct tally_object *object, const struct tally_object *debug,
+			  struct tally_symbols **out, struct tally_error *err)
 {
 	return read_symbols(object, debug, is_variable, out, err);
 }

@@ -1,12 +1,14 @@
 /* A JIT's dump: reading its records.
  *
- * A function comes as DEBUG_INFO (lines) and UNWINDING_INFO, both optional, and then LOAD, which has name and code and
- * stands for what came before it.  MOVE tells of a new address by the number that LOAD gave.  Nothing tells of code that
- * is freed: other code comes to lie there (jit_index.c).
+ * A function comes as DEBUG_INFO (lines) and UNWINDING_INFO, both optional, and then LOAD, which
+ * has name and code and stands for what came before it.  MOVE tells of a new address by the number
+ * that LOAD gave.  Nothing tells of code that is freed: other code comes to lie there
+ * (jit_index.c).
  *
- * Two things that JITs do must be seen through.  V8 and those who learnt from it add 0x40 to the addresses of lines,
- * because perf puts code behind an ELF header before it reads them: where every function's first line lies that far
- * in, all are put back.  And V8 of Node.js 16 to 20 writes file names from memory that was freed: jit_lines.c.
+ * Two things that JITs do must be seen through.  V8 and those who learnt from it add 0x40 to the
+ * addresses of lines, because perf puts code behind an ELF header before it reads them: where every
+ * function's first line lies that far in, all are put back.  And V8 of Node.js 16 to 20 writes file
+ * names from memory that was freed: jit_lines.c.
  */
 #include "symbol/jit_dump.h"
 
@@ -28,7 +30,8 @@ struct parser {
 	struct tally_jit_dump *dump;
 	struct tally_reader reader;      /* over a record's body */
 	struct tally_map function_of_number;
-	struct tally_reader debug;       /* the DEBUG_INFO that waits for its LOAD; no bytes: none */
+	/* the DEBUG_INFO that waits for its LOAD; no bytes: none */
+	struct tally_reader debug;
 	const uint8_t *eh_frame;         /* likewise */
 	size_t eh_frame_size;
 	uint64_t time_ns, last_ns, base;
@@ -42,7 +45,9 @@ static int add_place(struct parser *parser, uint32_t function, uint64_t address)
 	uint64_t end;
 	if (__builtin_add_overflow(address, dump->functions.items[function].size, &end))
 		return 1;
-	struct tally_jit_place place = { .time_ns = parser->time_ns, .address = address, .function = function };
+	struct tally_jit_place place = { .time_ns = parser->time_ns,
+					 .address = address,
+					 .function = function };
 	parser->is_unordered |= parser->time_ns < parser->last_ns;
 	parser->last_ns = parser->time_ns;
 	return tally_vector_push(&dump->places, place);
@@ -72,7 +77,8 @@ static int read_load(struct parser *parser)
 	number = tally_reader_u64(reader);
 	function.name = tally_reader_string(reader);
 	function.bytes = function.size ? tally_reader_bytes(reader, function.size) : NULL;
-	if (reader->failed || !function.size || dump->functions.count >= UINT32_MAX - 1 || dump->lines.count >= UINT32_MAX / 2)
+	if (reader->failed || !function.size || dump->functions.count >= UINT32_MAX - 1 ||
+	    dump->lines.count >= UINT32_MAX / 2)
 		return 1;
 	if (!*function.name)
 		function.name = "[JIT]";
@@ -83,7 +89,8 @@ static int read_load(struct parser *parser)
 	if (result < 0 || !slot || tally_vector_push(&dump->functions, function) < 0)
 		return -ENOMEM;
 	*slot = dump->functions.count - 1;
-	parser->base += function.size + 1; /* what returns behind a function's end is not in the next one */
+	/* what returns behind a function's end is not in the next one */
+	parser->base += function.size + 1;
 	return add_place(parser, (uint32_t)*slot, address);
 }
 
@@ -95,7 +102,8 @@ static int read_move(struct parser *parser)
 	tally_reader_u64(reader); /* the old address */
 	uint64_t address = tally_reader_u64(reader);
 	tally_reader_u64(reader); /* its size, which it has anyway */
-	const uint64_t *function = tally_map_get(&parser->function_of_number, tally_reader_u64(reader));
+	const uint64_t *function = tally_map_get(&parser->function_of_number,
+						 tally_reader_u64(reader));
 	return reader->failed || !function ? 1 : add_place(parser, (uint32_t)*function, address);
 }
 
@@ -134,18 +142,21 @@ static int read_record(struct parser *parser, uint32_t type)
 	}
 }
 
-/* Out of memory is the only error: a dump that ends in the middle of a record is still being written. */
+/* Out of memory is the only error: a dump that ends in the middle of a record is still being
+ * written. */
 static int read_records(struct parser *parser, const uint8_t *bytes, size_t size, bool swap)
 {
 	size_t at = 0;
 	int result = 0;
 	while (result >= 0 && size - at >= PREFIX_BYTES) {
 		tally_reader_init(&parser->reader, bytes + at, PREFIX_BYTES, swap);
-		uint32_t type = tally_reader_u32(&parser->reader), total = tally_reader_u32(&parser->reader);
+		uint32_t type = tally_reader_u32(&parser->reader),
+			 total = tally_reader_u32(&parser->reader);
 		parser->time_ns = tally_reader_u64(&parser->reader);
 		if (total < PREFIX_BYTES || total > size - at)
 			break;
-		tally_reader_init(&parser->reader, bytes + at + PREFIX_BYTES, total - PREFIX_BYTES, swap);
+		tally_reader_init(&parser->reader, bytes + at + PREFIX_BYTES, total - PREFIX_BYTES,
+				  swap);
 		result = read_record(parser, type);
 		parser->dump->damaged += result == 1;
 		at += total;
@@ -177,7 +188,8 @@ static int sort_places(struct tally_jit_dump *dump)
 }
 
 /* False: no dump, or none of a version that is known. */
-static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader, uint32_t *total, struct tally_error *err)
+static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader, uint32_t *total,
+			struct tally_error *err)
 {
 	uint32_t magic = tally_reader_u32(reader);
 	if (magic != MAGIC && magic != __builtin_bswap32(MAGIC)) {
@@ -193,8 +205,10 @@ static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader
 	tally_reader_u64(reader); /* when it was begun, by whichever clock */
 	dump->has_cycle_times = tally_reader_u64(reader) & FLAG_CYCLES;
 	if (!reader->failed && version != VERSION)
-		tally_error_set(err, -ENOTSUP, "the JIT's dump is of version %u: version %d is what tally can read", version,
-				VERSION);
+		tally_error_set(
+			err, -ENOTSUP,
+			"the JIT's dump is of version %u: version %d is what tally can read",
+			version, VERSION);
 	else if (reader->failed || *total < HEADER_BYTES)
 		tally_error_set(err, -EBADMSG, "the JIT's dump has no whole header");
 	else
@@ -202,7 +216,8 @@ static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader
 	return false;
 }
 
-int tally_jit_dump_read(const void *bytes, size_t size, struct tally_jit_dump **out, struct tally_error *err)
+int tally_jit_dump_read(const void *bytes, size_t size, struct tally_jit_dump **out,
+			struct tally_error *err)
 {
 	struct tally_error why = { 0 };
 	struct parser parser = { .dump = calloc(1, sizeof(*parser.dump)) };
@@ -218,7 +233,8 @@ int tally_jit_dump_read(const void *bytes, size_t size, struct tally_jit_dump **
 	}
 	int result = parser.dump ? 0 : -ENOMEM;
 	if (!result && total <= size)
-		result = read_records(&parser, (const uint8_t *)bytes + total, size - total, header.swap);
+		result = read_records(&parser, (const uint8_t *)bytes + total, size - total,
+				      header.swap);
 	if (!result && parser.is_unordered)
 		result = sort_places(parser.dump);
 	if (!result) {
@@ -249,7 +265,7 @@ void tally_jit_dump_free(struct tally_jit_dump *dump)
 	free(dump);
 }
 
-/* ---- looking up ---------------------------------------------------------------------------------------- */
+/* ---- looking up ---------------------------------------------------------- */
 
 size_t tally_jit_dump_places_at(const struct tally_jit_dump *dump, uint64_t time_ns)
 {
@@ -264,12 +280,14 @@ size_t tally_jit_dump_places_at(const struct tally_jit_dump *dump, uint64_t time
 	return low;
 }
 
-const struct tally_jit_place *tally_jit_dump_find(const struct tally_jit_dump *dump, uint64_t address, size_t limit)
+const struct tally_jit_place *tally_jit_dump_find(const struct tally_jit_dump *dump,
+						  uint64_t address, size_t limit)
 {
 	return tally_jit_index_find(dump->index, dump, address, limit);
 }
 
-const struct tally_jit_function *tally_jit_dump_function(const struct tally_jit_dump *dump, uint64_t address)
+const struct tally_jit_function *tally_jit_dump_function(const struct tally_jit_dump *dump,
+							 uint64_t address)
 {
 	size_t low = 0, high = dump->functions.count;
 	while (low < high) {
@@ -283,13 +301,15 @@ const struct tally_jit_function *tally_jit_dump_function(const struct tally_jit_
 	return function && address - function->base < function->size ? function : NULL;
 }
 
-const struct tally_jit_line *tally_jit_dump_line(const struct tally_jit_dump *dump, uint64_t address)
+const struct tally_jit_line *tally_jit_dump_line(const struct tally_jit_dump *dump,
+						 uint64_t address)
 {
 	const struct tally_jit_function *function = tally_jit_dump_function(dump, address);
 	const struct tally_jit_line *best = NULL;
 	for (uint32_t i = 0; function && i < function->line_count; i++) {
 		const struct tally_jit_line *line = &dump->lines.items[function->first_line + i];
-		if (line->offset <= address - function->base && (!best || line->offset >= best->offset))
+		if (line->offset <= address - function->base &&
+		    (!best || line->offset >= best->offset))
 			best = line;
 	}
 	return best && best->file ? best : NULL;
@@ -301,7 +321,8 @@ int tally_jit_dump_symbols(const struct tally_jit_dump *dump, struct tally_symbo
 	int result = tally_symbols_new(dump->functions.count, &list, out);
 	for (size_t i = 0; !result && i < dump->functions.count; i++) {
 		const struct tally_jit_function *function = &dump->functions.items[i];
-		list[i] = (struct tally_symbol){ function->base, function->base + function->size, function->name };
+		list[i] = (struct tally_symbol){ function->base, function->base + function->size,
+						 function->name };
 	}
 	if (!result)
 		tally_symbols_nest(*out);

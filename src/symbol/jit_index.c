@@ -1,11 +1,12 @@
 /* Which code holds an address at a time, of code that comes, moves and is written over.
  *
- * Places are intervals of addresses in order of time, and what is asked for is the latest one, of those up to a time, that
- * holds an address.  Playing time forwards would be a sorted array that is inserted into 100,000 times, and could not be
- * asked about the past; cutting the addresses into pieces with a history each takes room like the square of what
- * nests.  Here is a balanced tree by start, laid out as a sorted array (a range's root is its middle), whose nodes know the
- * furthest end and the latest place of their range: what can't reach the address, or can't beat what was found, isn't
- * gone into. */
+ * Places are intervals of addresses in order of time, and what is asked for is the latest one, of
+ * those up to a time, that holds an address.  Playing time forwards would be a sorted array that is
+ * inserted into 100,000 times, and could not be asked about the past; cutting the addresses into
+ * pieces with a history each takes room like the square of what nests.  Here is a balanced tree by
+ * start, laid out as a sorted array (a range's root is its middle), whose nodes know the furthest
+ * end and the latest place of their range: what can't reach the address, or can't beat what was
+ * found, isn't gone into. */
 #include "symbol/jit_dump.h"
 
 #include "base/radix_sort.h"
@@ -44,13 +45,17 @@ static void sum_up(struct node *nodes, size_t count)
 	}
 }
 
-static void fill(struct tally_jit_index *index, const struct tally_jit_dump *dump, const struct tally_sort_key *sorted)
+static void fill(struct tally_jit_index *index, const struct tally_jit_dump *dump,
+		 const struct tally_sort_key *sorted)
 {
 	for (size_t i = 0; i < index->count; i++) {
 		uint32_t order = sorted[i].index;
 		const struct tally_jit_place *place = &dump->places.items[order];
-		index->nodes[i] = (struct node){ .start = place->address, .order = order,
-						 .end = place->address + dump->functions.items[place->function].size };
+		index->nodes[i] = (struct node){
+			.start = place->address,
+			.order = order,
+			.end = place->address + dump->functions.items[place->function].size
+		};
 	}
 	if (index->count)
 		sum_up(index->nodes, index->count);
@@ -77,7 +82,8 @@ struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump)
 }
 
 /* `best` is the order of what was found, + 1; 0: nothing yet. */
-static size_t find(const struct node *nodes, size_t count, uint64_t address, size_t limit, size_t best)
+static size_t find(const struct node *nodes, size_t count, uint64_t address, size_t limit,
+		   size_t best)
 {
 	while (count) {
 		const struct node *root = &nodes[count / 2];
@@ -96,7 +102,8 @@ static size_t find(const struct node *nodes, size_t count, uint64_t address, siz
 	return best;
 }
 
-const struct tally_jit_place *tally_jit_index_find(const struct tally_jit_index *index, const struct tally_jit_dump *dump,
+const struct tally_jit_place *tally_jit_index_find(const struct tally_jit_index *index,
+						   const struct tally_jit_dump *dump,
 						   uint64_t address, size_t limit)
 {
 	size_t best = find(index->nodes, index->count, address, limit, 0);

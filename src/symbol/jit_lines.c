@@ -1,13 +1,15 @@
 /* A JIT's lines, and V8's way with file names.
  *
- * V8 of Node.js 16 to 20 copies the name of the function's script, frees the copy, and writes it then, entry by entry.  malloc
- * has put words of its own where the name began, two as a rule: its bytes are anything, NULs among them; the length alone is
- * right.  (Names of Node's own scripts are not copied, and whole; and now and then nothing happened to a copy.)
+ * V8 of Node.js 16 to 20 copies the name of the function's script, frees the copy, and writes it
+ * then, entry by entry.  malloc has put words of its own where the name began, two as a rule: its
+ * bytes are anything, NULs among them; the length alone is right.  (Names of Node's own scripts are
+ * not copied, and whole; and now and then nothing happened to a copy.)
  *
- * So a name's length is taken from where the next entry begins, which an address inside the code tells.  A name that was
- * damaged is that of the function's own script, in which the function's name ends ("JS:*name FILE:LINE:COLUMN"), if that has
- * this length; else there is no file, and so no line: a wrong one would be worse.  (V8 names the function's own script for what
- * was inlined from another one, too, damaged or not: there the line is wrong, and nothing in the dump says so.)
+ * So a name's length is taken from where the next entry begins, which an address inside the code
+ * tells.  A name that was damaged is that of the function's own script, in which the function's
+ * name ends ("JS:*name FILE:LINE:COLUMN"), if that has this length; else there is no file, and so
+ * no line: a wrong one would be worse.  (V8 names the function's own script for what was inlined
+ * from another one, too, damaged or not: there the line is wrong, and nothing in the dump says so.)
  */
 #include "symbol/jit_lines.h"
 
@@ -29,7 +31,11 @@ static bool is_readable(const char *text)
 {
 	const uint8_t *at = (const uint8_t *)text;
 	while (*at) {
-		unsigned more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : *at >> 3 == 30 ? 3 : 4;
+		unsigned more = *at < 0x80       ? 0
+				: *at >> 5 == 6  ? 1
+				: *at >> 4 == 14 ? 2
+				: *at >> 3 == 30 ? 3
+						 : 4;
 		if (more == 4 || *at < 0x20 || *at == 0x7f)
 			return false;
 		for (at++; more; more--, at++)
@@ -39,7 +45,8 @@ static bool is_readable(const char *text)
 	return at != (const uint8_t *)text;
 }
 
-/* Where in "JS:*name FILE:LINE:COLUMN", as V8 calls its functions, the file ends; NULL: no such name. */
+/* Where in "JS:*name FILE:LINE:COLUMN", as V8 calls its functions, the file ends; NULL: no such
+ * name. */
 static const char *end_of_file(const char *name)
 {
 	const char *end = name + strlen(name);
@@ -69,20 +76,22 @@ static bool is_entry(struct walk *walk, size_t at)
 		return false;
 	tally_reader_seek(walk->reader, at);
 	uint64_t offset = tally_reader_u64(walk->reader) - walk->address;
-	return offset <= walk->function->size + ELF_HEADER_BYTES && tally_reader_u32(walk->reader) < LINES_MAX;
+	return offset <= walk->function->size + ELF_HEADER_BYTES &&
+	       tally_reader_u32(walk->reader) < LINES_MAX;
 }
 
 /* Where the entry behind the name at `from` begins; 0: nowhere. */
 static size_t find_next(struct walk *walk, size_t from)
 {
 	const uint8_t *bytes = walk->reader->start;
-	size_t end = (size_t)(walk->reader->end - bytes), at = from + strlen((const char *)bytes + from) + 1;
+	size_t end = (size_t)(walk->reader->end - bytes),
+	       at = from + strlen((const char *)bytes + from) + 1;
 	while (at + ENTRY_BYTES < end && (bytes[at - 1] || !is_entry(walk, at)))
 		at++;
 	return at + ENTRY_BYTES < end ? at : 0;
 }
 
-/* ---- files of V8's ------------------------------------------------------------------------------------- */
+/* ---- files of V8's ------------------------------------------------------- */
 
 /* The function's own file, if it can be so long.  NULL, too: no memory. */
 static const char *own_file(struct walk *walk, size_t length)
@@ -105,20 +114,23 @@ static const char *own_file(struct walk *walk, size_t length)
 /* What the bytes stand for; NULL: nobody can tell. */
 static const char *file_of_bytes(struct walk *walk, const char *bytes, size_t length)
 {
-	bool is_name = length >= sizeof(void *) && strlen(bytes) == length && is_readable(bytes); /* a pointer has NULs */
+	/* a pointer has NULs */
+	bool is_name = length >= sizeof(void *) && strlen(bytes) == length && is_readable(bytes);
 	return is_name && strpbrk(bytes, "/:") ? bytes : own_file(walk, length);
 }
 
-/* ---- entries ------------------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------- */
 
-/* The last entry's: behind its name zeroes may fill the record up, and the name may have been overwritten with some. */
+/* The last entry's: behind its name zeroes may fill the record up, and the name may have been
+ * overwritten with some. */
 static const char *last_file(struct walk *walk, size_t at)
 {
 	const char *bytes = (const char *)walk->reader->start + at;
 	size_t room = (size_t)(walk->reader->end - walk->reader->start) - at, length = room;
 	while (length && !bytes[length - 1])
 		length--;
-	for (size_t most = length + 2 * sizeof(uint64_t); length < room && length <= most; length++) {
+	for (size_t most = length + 2 * sizeof(uint64_t); length < room && length <= most;
+	     length++) {
 		const char *file = file_of_bytes(walk, bytes, length);
 		if (file)
 			return file;
@@ -136,15 +148,20 @@ static bool read_file(struct walk *walk, size_t at, bool is_last, const char **f
 		return false;
 	}
 	size_t next = is_whole ? at + strlen(bytes) + 1 : find_next(walk, at);
-	*file = is_whole ? bytes : walk->file_end && next ? file_of_bytes(walk, bytes, next - at - 1) : NULL;
+	*file = is_whole                 ? bytes
+		: walk->file_end && next ? file_of_bytes(walk, bytes, next - at - 1)
+					 : NULL;
 	tally_reader_seek(walk->reader, next);
 	return next;
 }
 
-int tally_jit_lines_read(struct tally_jit_dump *dump, struct tally_reader *reader, const struct tally_jit_function *function,
-			 uint64_t address)
+int tally_jit_lines_read(struct tally_jit_dump *dump, struct tally_reader *reader,
+			 const struct tally_jit_function *function, uint64_t address)
 {
-	struct walk walk = { .dump = dump, .reader = reader, .function = function, .address = address,
+	struct walk walk = { .dump = dump,
+			     .reader = reader,
+			     .function = function,
+			     .address = address,
 			     .file_end = end_of_file(function->name) };
 	uint64_t count = tally_reader_u64(reader);
 	const char *last = NULL;

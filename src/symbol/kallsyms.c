@@ -50,8 +50,10 @@ static bool parse_line(const char *at, const char *end, struct line *line)
 	return line->name_length > 0;
 }
 
-/* The module's 1-based index; modules' lines lie together, so that the last one is nearly always the one. */
-static int module_index(struct tally_symbols_builder *builder, const struct line *line, uint16_t *index)
+/* The module's 1-based index; modules' lines lie together, so that the last one is nearly always
+ * the one. */
+static int module_index(struct tally_symbols_builder *builder, const struct line *line,
+			uint16_t *index)
 {
 	*index = 0;
 	if (line->module_length == 0)
@@ -65,8 +67,8 @@ static int module_index(struct tally_symbols_builder *builder, const struct line
 	if (builder->module_count == UINT16_MAX)
 		return 0;
 	if (builder->module_count == builder->module_capacity &&
-	    tally_vector_reserve_((void **)&builder->modules, &builder->module_capacity, builder->module_count + 1,
-				  sizeof(*builder->modules)) < 0)
+	    tally_vector_reserve_((void **)&builder->modules, &builder->module_capacity,
+				  builder->module_count + 1, sizeof(*builder->modules)) < 0)
 		return -ENOMEM;
 	const char *name = tally_arena_copy(&builder->names, line->module, line->module_length);
 	if (!name)
@@ -107,7 +109,8 @@ int tally_symbols_from_kallsyms(const char *text, size_t length, struct tally_sy
 			bool is_function = strchr("tTwW", line.type) && line.type;
 			if (is_function && line.address != 0 && add_line(&builder, &line) < 0) {
 				tally_symbols_abandon(&builder);
-				return tally_error_set(err, -ENOMEM, "out of memory for the kernel's symbols");
+				return tally_error_set(err, -ENOMEM,
+						       "out of memory for the kernel's symbols");
 			}
 		}
 		text = newline ? newline + 1 : end;
@@ -115,7 +118,8 @@ int tally_symbols_from_kallsyms(const char *text, size_t length, struct tally_sy
 	if (has_lines && !has_address) {
 		tally_symbols_abandon(&builder);
 		tally_error_set(err, -EPERM, "the kernel hides the addresses of its symbols");
-		tally_error_hint(err, "run as root, or allow it for all: sysctl kernel.kptr_restrict=0");
+		tally_error_hint(err,
+				 "run as root, or allow it for all: sysctl kernel.kptr_restrict=0");
 		return -EPERM;
 	}
 	return tally_symbols_finish(&builder, out, err);

@@ -1,10 +1,11 @@
 /* Lines and inlined functions, from the outside in.
  *
- * A large program's debug information is a thousand times what a profile needs of it, so nothing is read that wasn't
- * asked for.  A unit's root says where its code is: all roots are read (not .debug_aranges, which some compilers leave
- * out; it is asked for units whose roots say nothing).  The units that were hit are then compiled (lines_unit.c): once,
- * whole, since other addresses of a hit unit are soon asked for too.  Units don't depend on each other, so that many
- * are compiled by several threads, each with a scratch of its own; the result is the same whoever did it.
+ * A large program's debug information is a thousand times what a profile needs of it, so nothing is
+ * read that wasn't asked for.  A unit's root says where its code is: all roots are read (not
+ * .debug_aranges, which some compilers leave out; it is asked for units whose roots say nothing).
+ * The units that were hit are then compiled (lines_unit.c): once, whole, since other addresses of a
+ * hit unit are soon asked for too.  Units don't depend on each other, so that many are compiled by
+ * several threads, each with a scratch of its own; the result is the same whoever did it.
  */
 #include "symbol/lines.h"
 
@@ -15,12 +16,13 @@
 #include <gelf.h>
 #include <stdlib.h>
 
-int tally_lines_new(struct tally_object *object, struct tally_object *debug, struct tally_lines **out,
-		    struct tally_error *err)
+int tally_lines_new(struct tally_object *object, struct tally_object *debug,
+		    struct tally_lines **out, struct tally_error *err)
 {
 	struct tally_lines *lines = calloc(1, sizeof(*lines));
 	if (!lines)
-		return tally_error_set(err, -ENOMEM, "out of memory for the lines of %s", tally_object_path(object));
+		return tally_error_set(err, -ENOMEM, "out of memory for the lines of %s",
+				       tally_object_path(object));
 	lines->object = tally_object_ref(object);
 	lines->debug = debug ? tally_object_ref(debug) : NULL;
 	*out = lines;
@@ -72,7 +74,9 @@ static bool has_debug_information(const struct tally_object *object)
 		return false;
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr header;
-		const char *name = gelf_getshdr(scn, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+		const char *name = gelf_getshdr(scn, &header)
+					   ? elf_strptr(elf, names, header.sh_name)
+					   : NULL;
 		if (name && (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
 			return header.sh_type != SHT_NOBITS;
 	}
@@ -81,11 +85,13 @@ static bool has_debug_information(const struct tally_object *object)
 
 static struct tally_cache_key key_of(const struct tally_lines *lines)
 {
-	return (struct tally_cache_key){ .id = *tally_object_build_id(lines->object), .kind = "lines",
+	return (struct tally_cache_key){ .id = *tally_object_build_id(lines->object),
+					 .kind = "lines",
 					 .version = TALLY_LINES_CACHE_VERSION };
 }
 
-/* Of the file that the cached answers are from: another one of the same build-id may know more or less. */
+/* Of the file that the cached answers are from: another one of the same build-id may know more or
+ * less. */
 static uint64_t source_size(const struct tally_lines *lines)
 {
 	size_t size;
@@ -107,10 +113,12 @@ static int make_slots(struct tally_lines *lines, size_t count)
 static int take_from_cache(struct tally_lines *lines)
 {
 	struct tally_cache_key key = key_of(lines);
-	if (!lines->cache || lines->cached.bytes || !tally_cache_get(lines->cache, &key, &lines->cached))
+	if (!lines->cache || lines->cached.bytes ||
+	    !tally_cache_get(lines->cache, &key, &lines->cached))
 		return 0;
 	struct tally_lines_blob *blob = &lines->blob;
-	if (!tally_lines_blob_open(blob, lines->cached.bytes, lines->cached.size, source_size(lines))) {
+	if (!tally_lines_blob_open(blob, lines->cached.bytes, lines->cached.size,
+				   source_size(lines))) {
 		*blob = (struct tally_lines_blob){ 0 };
 		return 0;
 	}
@@ -139,7 +147,8 @@ static int find_units(struct tally_lines *lines)
 	return rc < 0 ? rc : 0;
 }
 
-/* The file, when the cache hasn't got all that is asked for.  -EAGAIN: it is not what the cache has been made from. */
+/* The file, when the cache hasn't got all that is asked for.  -EAGAIN: it is not what the cache has
+ * been made from. */
 static int open_file(struct tally_lines *lines)
 {
 	if (lines->is_open)
@@ -169,11 +178,11 @@ void tally_lines_keep(struct tally_lines *lines)
 	}
 	struct tally_buffer buffer = { 0 };
 	if (units && others) {
-		tally_lines_blob_write(&buffer, source_size(lines), lines->index.items, lines->index.count, units,
-				       lines->unit_count, &lines->blob);
+		tally_lines_blob_write(&buffer, source_size(lines), lines->index.items,
+				       lines->index.count, units, lines->unit_count, &lines->blob);
 		if (!buffer.failed)
-			tally_cache_put(lines->cache, &key, tally_object_path(lines->object), buffer.bytes,
-					buffer.length);
+			tally_cache_put(lines->cache, &key, tally_object_path(lines->object),
+					buffer.bytes, buffer.length);
 	}
 	tally_buffer_release(&buffer);
 	free(others);
@@ -198,14 +207,16 @@ static struct spot spot_of(const struct tally_lines_unit *unit, uint64_t address
 	spot.row = tally_lines_last_at(unit->row_starts, unit->row_count, (uint32_t)distance);
 	if (spot.row != TALLY_LINES_NONE && unit->rows[spot.row].file == TALLY_LINES_GAP)
 		spot.row = TALLY_LINES_NONE;
-	uint32_t range = tally_lines_last_at(unit->range_starts, unit->range_count, (uint32_t)distance);
+	uint32_t range = tally_lines_last_at(unit->range_starts, unit->range_count,
+					     (uint32_t)distance);
 	if (range != TALLY_LINES_NONE && unit->range_nodes[range] < unit->node_count)
 		spot.node = unit->range_nodes[range];
 	return spot;
 }
 
 /* -ENOMEM, or 0. */
-static int make_answer(struct tally_lines *lines, const struct spot *spot, struct tally_line_answer *answer)
+static int make_answer(struct tally_lines *lines, const struct spot *spot,
+		       struct tally_line_answer *answer)
 {
 	const struct tally_lines_unit *unit = spot->unit;
 	const struct tally_lines_blob *blob = &lines->blob;
@@ -213,7 +224,8 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot, struc
 	uint32_t count = spot->row != TALLY_LINES_NONE ? 1 : 0;
 	if (spot->node != TALLY_LINES_NONE) {
 		count = 1;
-		for (uint32_t node = spot->node; unit->nodes[node].parent < node; node = unit->nodes[node].parent)
+		for (uint32_t node = spot->node; unit->nodes[node].parent < node;
+		     node = unit->nodes[node].parent)
 			count++;
 	}
 	if (count == 0)
@@ -223,8 +235,10 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot, struc
 		return -ENOMEM;
 	if (spot->row != TALLY_LINES_NONE) {
 		const struct tally_lines_row *row = &unit->rows[spot->row];
-		frames[0] = (struct tally_line_frame){ .file = tally_lines_unit_file(unit, blob, row->file),
-						       .line = row->line, .column = row->column };
+		frames[0] = (struct tally_line_frame){ .file = tally_lines_unit_file(unit, blob,
+										     row->file),
+						       .line = row->line,
+						       .column = row->column };
 	}
 	uint32_t node = spot->node;
 	for (uint32_t i = 0; node != TALLY_LINES_NONE && i < count; i++) {
@@ -241,8 +255,8 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot, struc
 	return 0;
 }
 
-static int answer_all(struct tally_lines *lines, const uint64_t *addresses, const uint32_t *units, size_t count,
-		      struct tally_line_answer *answers)
+static int answer_all(struct tally_lines *lines, const uint64_t *addresses, const uint32_t *units,
+		      size_t count, struct tally_line_answer *answers)
 {
 	struct spot last = { 0 };
 	struct tally_line_answer answer = { 0 };
@@ -251,7 +265,8 @@ static int answer_all(struct tally_lines *lines, const uint64_t *addresses, cons
 		if (units[i] == TALLY_LINES_NONE)
 			continue;
 		struct spot spot = spot_of(&lines->units[units[i]].compiled, addresses[i]);
-		bool is_same = last.unit == spot.unit && last.row == spot.row && last.node == spot.node;
+		bool is_same = last.unit == spot.unit && last.row == spot.row &&
+			       last.node == spot.node;
 		if (!is_same && make_answer(lines, &spot, &answer) < 0)
 			return -ENOMEM;
 		last = spot;
@@ -260,15 +275,16 @@ static int answer_all(struct tally_lines *lines, const uint64_t *addresses, cons
 	return 0;
 }
 
-/* How many of the index begin at an address or before.  Addresses ascend: the next one's is where the last one's was, or
- * not far; a single one's may be anywhere. */
+/* How many of the index begin at an address or before.  Addresses ascend: the next one's is where
+ * the last one's was, or not far; a single one's may be anywhere. */
 static size_t begun_at(const struct tally_lines *lines, size_t at, uint64_t address)
 {
 	const struct tally_nested_item *items = lines->index.items;
 	size_t count = lines->index.count, stride = 1;
 	if (at && items[at - 1].start > address)
 		at = 0; /* not ascending, as it should be */
-	/* All before `at` begin there or before; strides double until one goes too far, and are halved again. */
+	/* All before `at` begin there or before; strides double until one goes too far, and are
+	 * halved again. */
 	while (at + stride <= count && items[at + stride - 1].start <= address) {
 		at += stride;
 		stride *= 2;
@@ -280,8 +296,8 @@ static size_t begun_at(const struct tally_lines *lines, size_t at, uint64_t addr
 }
 
 /* The unit of each address, and a list of those that aren't compiled yet. */
-static int choose_units(struct tally_lines *lines, const uint64_t *addresses, size_t count, uint32_t *units,
-			struct tally_lines_wanted *wanted)
+static int choose_units(struct tally_lines *lines, const uint64_t *addresses, size_t count,
+			uint32_t *units, struct tally_lines_wanted *wanted)
 {
 	size_t at = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -305,8 +321,8 @@ static int choose_units(struct tally_lines *lines, const uint64_t *addresses, si
 	return 0;
 }
 
-static int find(struct tally_lines *lines, const uint64_t *addresses, size_t count, struct tally_line_answer *answers,
-		uint32_t *units)
+static int find(struct tally_lines *lines, const uint64_t *addresses, size_t count,
+		struct tally_line_answer *answers, uint32_t *units)
 {
 	int rc = find_units(lines);
 	if (rc < 0)
@@ -321,7 +337,8 @@ static int find(struct tally_lines *lines, const uint64_t *addresses, size_t cou
 	}
 	/* What wasn't compiled may be asked for again. */
 	for (size_t i = 0; i < wanted.count; i++)
-		if (wanted.items[i] < lines->unit_count && lines->units[wanted.items[i]].state == TALLY_LINES_WANTED)
+		if (wanted.items[i] < lines->unit_count &&
+		    lines->units[wanted.items[i]].state == TALLY_LINES_WANTED)
 			lines->units[wanted.items[i]].state = TALLY_LINES_UNREAD;
 	tally_vector_release(&wanted);
 	return rc < 0 ? rc : answer_all(lines, addresses, units, count, answers);

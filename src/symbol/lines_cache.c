@@ -21,14 +21,16 @@ struct unit_header {
 
 /* ---- reading ---- */
 
-static const void *part(const struct tally_lines_blob *blob, uint64_t offset, uint64_t count, uint64_t size)
+static const void *part(const struct tally_lines_blob *blob, uint64_t offset, uint64_t count,
+			uint64_t size)
 {
 	if (offset % 8 || offset > blob->size || count > (blob->size - offset) / size)
 		return NULL;
 	return blob->bytes + offset;
 }
 
-bool tally_lines_blob_open(struct tally_lines_blob *blob, const void *bytes, uint64_t size, uint64_t source_size)
+bool tally_lines_blob_open(struct tally_lines_blob *blob, const void *bytes, uint64_t size,
+			   uint64_t source_size)
 {
 	struct header header;
 	*blob = (struct tally_lines_blob){ .bytes = bytes, .size = size };
@@ -43,10 +45,12 @@ bool tally_lines_blob_open(struct tally_lines_blob *blob, const void *bytes, uin
 	blob->index = part(blob, header.index, header.index_count, sizeof(*blob->index));
 	blob->units = part(blob, header.units, header.unit_count, sizeof(*blob->units));
 	blob->strings = part(blob, header.strings, header.strings_size, 1);
-	return blob->index && blob->units && blob->strings && blob->strings[blob->strings_size - 1] == '\0';
+	return blob->index && blob->units && blob->strings &&
+	       blob->strings[blob->strings_size - 1] == '\0';
 }
 
-bool tally_lines_blob_unit(const struct tally_lines_blob *blob, uint32_t index, struct tally_lines_unit *out)
+bool tally_lines_blob_unit(const struct tally_lines_blob *blob, uint32_t index,
+			   struct tally_lines_unit *out)
 {
 	struct unit_header header;
 	if (index >= blob->unit_count || blob->units[index] == 0)
@@ -63,8 +67,11 @@ bool tally_lines_blob_unit(const struct tally_lines_blob *blob, uint32_t index, 
 		.name_count = header.name_count,
 		.file_count = header.file_count,
 	};
-	uint64_t size = sizeof(header) + (uint64_t)header.row_count * (sizeof(*out->row_starts) + sizeof(*out->rows)) +
-			(uint64_t)header.range_count * (sizeof(*out->range_starts) + sizeof(*out->range_nodes)) +
+	uint64_t size = sizeof(header) +
+			(uint64_t)header.row_count *
+				(sizeof(*out->row_starts) + sizeof(*out->rows)) +
+			(uint64_t)header.range_count *
+				(sizeof(*out->range_starts) + sizeof(*out->range_nodes)) +
 			(uint64_t)header.node_count * sizeof(*out->nodes) +
 			((uint64_t)header.name_count + header.file_count) * sizeof(uint32_t);
 	if (!part(blob, blob->units[index], size, 1))
@@ -86,8 +93,8 @@ const char *tally_lines_blob_text(const struct tally_lines_blob *blob, uint32_t 
 
 /* ---- writing ---- */
 
-/* The strings of a blob.  Names are mostly one string in the object, whose address tells that they are equal; paths
- * are each unit's own. */
+/* The strings of a blob.  Names are mostly one string in the object, whose address tells that they
+ * are equal; paths are each unit's own. */
 struct pool {
 	struct tally_buffer bytes;
 	struct tally_map by_address;
@@ -168,8 +175,8 @@ static void append_array(struct tally_buffer *buffer, const void *items, size_t 
 		tally_buffer_append(buffer, items, count * size);
 }
 
-static void write_unit(struct tally_buffer *buffer, struct pool *pool, const struct tally_lines_unit *unit,
-		       const struct tally_lines_blob *old)
+static void write_unit(struct tally_buffer *buffer, struct pool *pool,
+		       const struct tally_lines_unit *unit, const struct tally_lines_blob *old)
 {
 	struct unit_header header = {
 		.base = unit->base,
@@ -195,8 +202,9 @@ static void write_unit(struct tally_buffer *buffer, struct pool *pool, const str
 	}
 }
 
-void tally_lines_blob_write(struct tally_buffer *buffer, uint64_t source_size, const struct tally_nested_item *index,
-			    size_t index_count, const struct tally_lines_unit *const *units, size_t unit_count,
+void tally_lines_blob_write(struct tally_buffer *buffer, uint64_t source_size,
+			    const struct tally_nested_item *index, size_t index_count,
+			    const struct tally_lines_unit *const *units, size_t unit_count,
 			    const struct tally_lines_blob *old)
 {
 	struct header header = { .order = ORDER, .unit_count = (uint32_t)unit_count,

@@ -10,7 +10,8 @@
 
 enum {
 	THREADS_MAX = 16,
-	BYTES_PER_THREAD = 1 << 18, /* of .debug_info: a millisecond of work, against 50 µs to start a thread */
+	/* of .debug_info: a millisecond of work, against 50 µs to start a thread */
+	BYTES_PER_THREAD = 1 << 18,
 };
 
 struct work {
@@ -30,11 +31,12 @@ static void *run(void *context)
 		return NULL;
 	}
 	size_t at;
-	while ((at = atomic_fetch_add(&work->next, 1)) < work->count && !atomic_load(&work->out_of_memory)) {
+	while ((at = atomic_fetch_add(&work->next, 1)) < work->count &&
+	       !atomic_load(&work->out_of_memory)) {
 		uint32_t unit = work->units[at];
 		struct tally_lines_slot *slot = &work->lines->units[unit];
-		if (tally_lines_compile(scratch, &work->lines->file.units.items[unit], &work->lines->program,
-					&slot->compiled) == 0) {
+		if (tally_lines_compile(scratch, &work->lines->file.units.items[unit],
+					&work->lines->program, &slot->compiled) == 0) {
 			slot->state = TALLY_LINES_COMPILED;
 		} else {
 			tally_lines_unit_release(&slot->compiled);
@@ -59,8 +61,10 @@ static int compare_sizes(const void *a, const void *b)
 	return left->unit < right->unit ? -1 : left->unit > right->unit;
 }
 
-/* Large ones first, so that no thread begins one when the others are done.  Returns the sum of sizes. */
-static int order(const struct tally_lines *lines, struct tally_lines_wanted *wanted, uint64_t *bytes)
+/* Large ones first, so that no thread begins one when the others are done.  Returns the sum of
+ * sizes. */
+static int order(const struct tally_lines *lines, struct tally_lines_wanted *wanted,
+		 uint64_t *bytes)
 {
 	struct sized *sized = calloc(wanted->count + 1, sizeof(*sized));
 	if (!sized)
@@ -81,7 +85,8 @@ static int order(const struct tally_lines *lines, struct tally_lines_wanted *wan
 static size_t threads_for(size_t units, uint64_t bytes)
 {
 	cpu_set_t cpus;
-	size_t threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (size_t)CPU_COUNT(&cpus) : 1;
+	size_t threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (size_t)CPU_COUNT(&cpus)
+									: 1;
 	uint64_t useful = 1 + bytes / BYTES_PER_THREAD;
 	if (threads > useful)
 		threads = (size_t)useful;
@@ -104,7 +109,8 @@ int tally_lines_compile_wanted(struct tally_lines *lines, struct tally_lines_wan
 	sigset_t all, before;
 	sigfillset(&all);
 	if (want > 1 && pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
-		while (started < want - 1 && pthread_create(&threads[started], NULL, run, &work) == 0)
+		while (started < want - 1 &&
+		       pthread_create(&threads[started], NULL, run, &work) == 0)
 			started++;
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}

@@ -46,8 +46,8 @@ static int read_code(struct tally_lines *lines)
 	return 0;
 }
 
-static int add_range(const struct tally_lines *lines, struct tally_nested *nested, uint64_t start, uint64_t end,
-		     uint32_t unit)
+static int add_range(const struct tally_lines *lines, struct tally_nested *nested, uint64_t start,
+		     uint64_t end, uint32_t unit)
 {
 	if (start >= end || !tally_lines_is_code(&lines->program.code, start))
 		return 0;
@@ -66,8 +66,8 @@ static int add_root_ranges(struct tally_lines *lines, struct tally_dwarf_scratch
 		if (tally_dwarf_unit_ranges(scratch, unit) < 0)
 			return -ENOMEM;
 		for (size_t k = 0; k < scratch->ranges.count; k++)
-			if (add_range(lines, nested, scratch->ranges.items[k].start, scratch->ranges.items[k].end,
-				      i) < 0)
+			if (add_range(lines, nested, scratch->ranges.items[k].start,
+				      scratch->ranges.items[k].end, i) < 0)
 				return -ENOMEM;
 		has_ranges[i] = scratch->ranges.count > 0;
 	}
@@ -75,21 +75,23 @@ static int add_root_ranges(struct tally_lines *lines, struct tally_dwarf_scratch
 }
 
 /* One set of .debug_aranges; the cursor ends where it does. */
-static int add_aranges_set(struct tally_lines *lines, struct tally_nested *nested, const bool *has_ranges,
-			   struct tally_dwarf_cursor *cursor, const uint8_t *begin, uint8_t offset_size)
+static int add_aranges_set(struct tally_lines *lines, struct tally_nested *nested,
+			   const bool *has_ranges, struct tally_dwarf_cursor *cursor,
+			   const uint8_t *begin, uint8_t offset_size)
 {
 	uint16_t version = tally_dwarf_u16(cursor);
 	uint64_t offset = tally_dwarf_fixed(cursor, offset_size);
 	unsigned address_size = tally_dwarf_u8(cursor), segment_size = tally_dwarf_u8(cursor);
 	const struct tally_dwarf_unit *unit = tally_dwarf_unit_at(&lines->file, offset);
-	if (cursor->failed || version != 2 || segment_size || (address_size != 4 && address_size != 8) || !unit ||
-	    unit->offset != offset)
+	if (cursor->failed || version != 2 || segment_size ||
+	    (address_size != 4 && address_size != 8) || !unit || unit->offset != offset)
 		return 0;
 	uint32_t index = (uint32_t)(unit - lines->file.units.items);
 	if (has_ranges[index])
 		return 0;
 	size_t header = (size_t)(cursor->at - begin);
-	tally_dwarf_skip(cursor, (2 * address_size - header % (2 * address_size)) % (2 * address_size));
+	tally_dwarf_skip(cursor,
+			 (2 * address_size - header % (2 * address_size)) % (2 * address_size));
 	while (cursor->at < cursor->end) {
 		uint64_t start = tally_dwarf_fixed(cursor, address_size);
 		uint64_t size = tally_dwarf_fixed(cursor, address_size);
@@ -99,9 +101,11 @@ static int add_aranges_set(struct tally_lines *lines, struct tally_nested *neste
 	return 0;
 }
 
-static int add_aranges(struct tally_lines *lines, struct tally_nested *nested, const bool *has_ranges)
+static int add_aranges(struct tally_lines *lines, struct tally_nested *nested,
+		       const bool *has_ranges)
 {
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(&lines->file, TALLY_DWARF_ARANGES, 0);
+	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(&lines->file, TALLY_DWARF_ARANGES,
+								 0);
 	while (!cursor.failed && cursor.at < cursor.end) {
 		struct tally_dwarf_cursor set = cursor;
 		uint8_t offset_size;
@@ -138,7 +142,8 @@ static int read_file(struct tally_lines *lines, struct tally_dwarf_scratch *scra
 	/* The common file first: roots have strings there. */
 	if (read_code(lines) < 0 ||
 	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.is_partial) < 0 ||
-	    tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 || read_index(lines, scratch) < 0)
+	    tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 ||
+	    read_index(lines, scratch) < 0)
 		return -ENOMEM;
 	lines->program.path = tally_object_path(lines->object);
 	for (size_t i = 0; i < lines->file.units.count; i++)

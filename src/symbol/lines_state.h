@@ -16,7 +16,8 @@ struct tally_lines_slot {
 
 struct tally_lines {
 	struct tally_object *object, *debug;
-	struct tally_object *source; /* the one of the two that has debug information; NULL: neither */
+	/* the one of the two that has debug information; NULL: neither */
+	struct tally_object *source;
 	struct tally_arena frames;
 	/* Where to look, once an address was asked for: from the file, or from the cache. */
 	bool is_indexed;

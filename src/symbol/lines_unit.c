@@ -35,14 +35,16 @@ void tally_lines_scratch_release(struct tally_lines_scratch *scratch)
 	tally_vector_release(&scratch->rows);
 }
 
-uint16_t tally_lines_file(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *lines_unit, uint64_t file)
+uint16_t tally_lines_file(struct tally_lines_scratch *scratch,
+			  const struct tally_dwarf_unit *lines_unit, uint64_t file)
 {
 	/* Before version 5, 0 is "no file". */
 	if (file >= scratch->file_index.count || (scratch->lines.version < 5 && file == 0))
 		return TALLY_LINES_NO_FILE;
 	uint16_t *index = &scratch->file_index.items[file];
 	if (*index == 0) {
-		const char *path = tally_dwarf_source_path(&scratch->lines, lines_unit, file, scratch->arena);
+		const char *path = tally_dwarf_source_path(&scratch->lines, lines_unit, file,
+							   scratch->arena);
 		if (!path || scratch->files.count >= TALLY_LINES_FILES_MAX ||
 		    tally_vector_push(&scratch->files, path) < 0)
 			return TALLY_LINES_NO_FILE;
@@ -77,12 +79,13 @@ static void pack_row(struct packing *packing, uint64_t address, const struct tal
 	uint32_t start = (uint32_t)(address - packing->base);
 	if (count && scratch->row_starts.items[count - 1] == start)
 		scratch->rows.count = scratch->row_starts.count = --count;
-	if (tally_vector_push(&scratch->rows, *row) < 0 || tally_vector_push(&scratch->row_starts, start) < 0)
+	if (tally_vector_push(&scratch->rows, *row) < 0 ||
+	    tally_vector_push(&scratch->row_starts, start) < 0)
 		packing->out_of_memory = true;
 }
 
-/* The rows of all sequences, ascending, with a gap behind each; of sequences that overlap the one that begins first
- * has the addresses. */
+/* The rows of all sequences, ascending, with a gap behind each; of sequences that overlap the one
+ * that begins first has the addresses. */
 static void pack_rows(struct packing *packing, const struct tally_lines_code *code)
 {
 	struct tally_lines_scratch *scratch = packing->scratch;
@@ -95,12 +98,14 @@ static void pack_rows(struct packing *packing, const struct tally_lines_code *co
 			continue;
 		const struct tally_dwarf_row *rows = scratch->lines.rows.items + sequence->first;
 		for (size_t k = 0; k < sequence->count; k++) {
-			uint64_t end = k + 1 < sequence->count ? rows[k + 1].address : sequence->end;
+			uint64_t end = k + 1 < sequence->count ? rows[k + 1].address
+							       : sequence->end;
 			if (end <= done)
 				continue;
 			struct tally_lines_row row = {
 				.line = rows[k].line,
-				.column = rows[k].column > UINT16_MAX ? 0 : (uint16_t)rows[k].column,
+				.column = rows[k].column > UINT16_MAX ? 0
+								      : (uint16_t)rows[k].column,
 				.file = tally_lines_file(scratch, packing->unit, rows[k].file),
 			};
 			pack_row(packing, rows[k].address < done ? done : rows[k].address, &row);
@@ -142,7 +147,8 @@ static void keep_ranges(struct packing *packing, struct tally_lines_unit *out)
 	out->range_nodes = nodes;
 }
 
-static int pack(struct packing *packing, const struct tally_lines_code *code, struct tally_lines_unit *out)
+static int pack(struct packing *packing, const struct tally_lines_code *code,
+		struct tally_lines_unit *out)
 {
 	struct tally_lines_scratch *scratch = packing->scratch;
 	if (tally_nested_flatten(&scratch->nested) < 0)
@@ -160,7 +166,8 @@ static int pack(struct packing *packing, const struct tally_lines_code *code, st
 	out->node_count = (uint32_t)scratch->nodes.count;
 	out->name_count = (uint32_t)scratch->names.count;
 	out->file_count = (uint32_t)scratch->files.count;
-	out->row_starts = keep(packing, scratch->row_starts.items, out->row_count, sizeof(*out->row_starts));
+	out->row_starts = keep(packing, scratch->row_starts.items, out->row_count,
+			       sizeof(*out->row_starts));
 	out->rows = keep(packing, scratch->rows.items, out->row_count, sizeof(*out->rows));
 	out->nodes = keep(packing, scratch->nodes.items, out->node_count, sizeof(*out->nodes));
 	out->names = keep(packing, scratch->names.items, out->name_count, sizeof(*out->names));
@@ -192,9 +199,11 @@ static int walk_functions(struct tally_lines_scratch *scratch, const struct tall
 	if (!unit->dwo_name)
 		return tally_lines_walk(scratch, unit, &program->code, false);
 	struct tally_dwarf_split split;
-	if (tally_dwarf_split_open(&split, &scratch->dwarf, unit, &program->package, program->path) < 0)
+	if (tally_dwarf_split_open(&split, &scratch->dwarf, unit, &program->package,
+				   program->path) < 0)
 		return -ENOMEM;
-	/* Without it there is what the skeleton says: with -fsplit-dwarf-inlining more than lines. */
+	/* Without it there is what the skeleton says: with -fsplit-dwarf-inlining more than
+	 * lines. */
 	out->is_partial = out->is_partial || !split.unit;
 	int rc = tally_lines_walk(scratch, split.unit ? split.unit : unit, &program->code,
 				  split.unit && split.unit != &split.packed);
@@ -232,19 +241,21 @@ uint32_t tally_lines_last_at(const uint32_t *ascending, uint32_t count, uint32_t
 	return low ? low - 1 : (uint32_t)TALLY_LINES_NONE;
 }
 
-const char *tally_lines_unit_name(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
-				  uint32_t index)
+const char *tally_lines_unit_name(const struct tally_lines_unit *unit,
+				  const struct tally_lines_blob *blob, uint32_t index)
 {
 	if (index >= unit->name_count)
 		return NULL;
-	const char *name = unit->names ? unit->names[index] : tally_lines_blob_text(blob, unit->name_offsets[index]);
+	const char *name = unit->names ? unit->names[index]
+				       : tally_lines_blob_text(blob, unit->name_offsets[index]);
 	return name && strnlen(name, TALLY_LINES_NAME_MAX) < TALLY_LINES_NAME_MAX ? name : NULL;
 }
 
-const char *tally_lines_unit_file(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
-				  uint32_t index)
+const char *tally_lines_unit_file(const struct tally_lines_unit *unit,
+				  const struct tally_lines_blob *blob, uint32_t index)
 {
 	if (index >= unit->file_count)
 		return NULL;
-	return unit->files ? unit->files[index] : tally_lines_blob_text(blob, unit->file_offsets[index]);
+	return unit->files ? unit->files[index]
+			   : tally_lines_blob_text(blob, unit->file_offsets[index]);
 }

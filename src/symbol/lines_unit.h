@@ -1,7 +1,8 @@
 /* What a compile unit says of addresses, in a few flat arrays.  Of this room alone.
  *
- * Addresses are 32-bit distances from `base`.  The arrays hold no pointers, and are the same in memory and in a cache;
- * they may come from a damaged cache, so that whoever follows a number in them checks it.
+ * Addresses are 32-bit distances from `base`.  The arrays hold no pointers, and are the same in
+ * memory and in a cache; they may come from a damaged cache, so that whoever follows a number in
+ * them checks it.
  */
 #ifndef TALLY_SYMBOL_LINES_UNIT_H
 #define TALLY_SYMBOL_LINES_UNIT_H
@@ -67,10 +68,10 @@ struct tally_lines_unit {
 struct tally_lines_blob;
 
 /* Strings of a unit, or NULL; `blob` is the cache's, where the unit may be from. */
-const char *tally_lines_unit_name(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
-				  uint32_t index);
-const char *tally_lines_unit_file(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
-				  uint32_t index);
+const char *tally_lines_unit_name(const struct tally_lines_unit *unit,
+				  const struct tally_lines_blob *blob, uint32_t index);
+const char *tally_lines_unit_file(const struct tally_lines_unit *unit,
+				  const struct tally_lines_blob *blob, uint32_t index);
 
 /* What one thread needs while it compiles. */
 struct tally_lines_scratch {
@@ -81,7 +82,8 @@ struct tally_lines_scratch {
 	struct tally_map names_by_origin; /* address of a DIE's bytes → index into `names` */
 	TALLY_VECTOR(const char *) names;
 	TALLY_VECTOR(const char *) files;
-	TALLY_VECTOR(uint16_t) file_index; /* by index in the line table: 0, or 1 + index into `files` */
+	/* by index in the line table: 0, or 1 + index into `files` */
+	TALLY_VECTOR(uint16_t) file_index;
 	TALLY_VECTOR(struct tally_lines_node) nodes;
 	TALLY_VECTOR(uint32_t) around; /* nodes around the DIE that is read, by depth */
 	TALLY_VECTOR(uint32_t) row_starts;
@@ -91,21 +93,23 @@ struct tally_lines_scratch {
 
 void tally_lines_scratch_release(struct tally_lines_scratch *scratch);
 
-/* The functions of a unit: scratch->nodes, their names, and the ranges of nodes.  0 or -ENOMEM.  `copy_names`: the
- * file won't outlive the unit. */
+/* The functions of a unit: scratch->nodes, their names, and the ranges of nodes.  0 or -ENOMEM.
+ * `copy_names`: the file won't outlive the unit. */
 int tally_lines_walk(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
 		     const struct tally_lines_code *code, bool copy_names);
 
 /* The unit's index for a file of its line table, or TALLY_LINES_NO_FILE. */
-uint16_t tally_lines_file(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *lines_unit,
-			  uint64_t file);
+uint16_t tally_lines_file(struct tally_lines_scratch *scratch,
+			  const struct tally_dwarf_unit *lines_unit, uint64_t file);
 
-/* Compiles a unit, its split part included.  0 or -ENOMEM; the unit must be released in both cases. */
+/* Compiles a unit, its split part included.  0 or -ENOMEM; the unit must be released in both
+ * cases. */
 int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
 			struct tally_lines_program *program, struct tally_lines_unit *out);
 void tally_lines_unit_release(struct tally_lines_unit *unit);
 
-/* The index of the last of `count` ascending numbers that is not above `value`; TALLY_LINES_NONE when there is none. */
+/* The index of the last of `count` ascending numbers that is not above `value`; TALLY_LINES_NONE
+ * when there is none. */
 uint32_t tally_lines_last_at(const uint32_t *ascending, uint32_t count, uint32_t value);
 
 #endif

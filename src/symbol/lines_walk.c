@@ -1,13 +1,14 @@
 /* A unit's DIEs → its functions and what was inlined into them.
  *
- * A large program has millions of DIEs: types, variables, parameters, call sites.  Of these only functions and inlined
- * copies are looked at; the walk reads past the rest by sizes that its abbreviations know, and past the whole subtree
- * of what can't hold code where the compiler says where it ends.  The walk goes over the bytes once, in order; its
- * depth is a vector's, not the machine stack's.
+ * A large program has millions of DIEs: types, variables, parameters, call sites.  Of these only
+ * functions and inlined copies are looked at; the walk reads past the rest by sizes that its
+ * abbreviations know, and past the whole subtree of what can't hold code where the compiler says
+ * where it ends.  The walk goes over the bytes once, in order; its depth is a vector's, not the
+ * machine stack's.
  *
- * Names are far from what they name: a copy points to the abstract function, that to a declaration in a class, each
- * perhaps in another unit or another file.  A copied function is inlined many times, so what was found for a DIE is
- * kept by its place.
+ * Names are far from what they name: a copy points to the abstract function, that to a declaration
+ * in a class, each perhaps in another unit or another file.  A copied function is inlined many
+ * times, so what was found for a DIE is kept by its place.
  */
 #include "symbol/lines_unit.h"
 
@@ -65,7 +66,8 @@ static struct tally_dwarf_value *place_of(struct function *function, uint16_t na
 }
 
 static bool read_function(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
-			  const struct tally_dwarf_attribute *attributes, uint32_t count, struct function *function)
+			  const struct tally_dwarf_attribute *attributes, uint32_t count,
+			  struct function *function)
 {
 	*function = (struct function){ 0 };
 	for (uint32_t i = 0; i < count; i++) {
@@ -79,22 +81,27 @@ static bool read_function(struct tally_dwarf_cursor *cursor, const struct tally_
 
 /* ---- names ---- */
 
-static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint64_t offset, struct function *function)
+static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint64_t offset,
+		    struct function *function)
 {
 	const struct tally_dwarf_abbrevs *abbrevs = unit == walk->unit
 							    ? &walk->scratch->abbrevs
-							    : tally_dwarf_abbrevs_of(&walk->scratch->dwarf, unit);
-	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_INFO, offset);
+							    : tally_dwarf_abbrevs_of(
+								      &walk->scratch->dwarf, unit);
+	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_INFO,
+								 offset);
 	if (!abbrevs || cursor.failed)
 		return false;
 	cursor.end = unit->file->sections[TALLY_DWARF_INFO].bytes + unit->end;
 	uint64_t code = tally_dwarf_uleb(&cursor);
-	const struct tally_dwarf_abbrev *abbrev = code ? tally_dwarf_abbrev_of(abbrevs, code) : NULL;
-	return abbrev && read_function(&cursor, unit, abbrevs->attributes.items + abbrev->first, abbrev->count,
-				       function);
+	const struct tally_dwarf_abbrev *abbrev = code ? tally_dwarf_abbrev_of(abbrevs, code)
+						       : NULL;
+	return abbrev && read_function(&cursor, unit, abbrevs->attributes.items + abbrev->first,
+				       abbrev->count, function);
 }
 
-/* The name of the DIE that a function points to: a linkage name anywhere on the way, else the first plain one. */
+/* The name of the DIE that a function points to: a linkage name anywhere on the way, else the first
+ * plain one. */
 static const char *follow(struct walk *walk, const struct tally_dwarf_unit *unit, uint64_t offset)
 {
 	const char *plain = NULL;
@@ -107,7 +114,8 @@ static const char *follow(struct walk *walk, const struct tally_dwarf_unit *unit
 			return linkage;
 		if (!plain)
 			plain = tally_dwarf_string(unit, &function.name);
-		if (!function.origin.form || !tally_dwarf_reference(unit, &function.origin, &unit, &offset))
+		if (!function.origin.form ||
+		    !tally_dwarf_reference(unit, &function.origin, &unit, &offset))
 			break;
 	}
 	return plain;
@@ -118,8 +126,10 @@ static uint32_t add_name(struct walk *walk, const char *name)
 	struct tally_lines_scratch *scratch = walk->scratch;
 	if (!name || !*name)
 		return TALLY_LINES_NONE;
-	/* Otherwise its length isn't looked at: most names are in no answer, and lie in pages that nobody else needs. */
-	if (walk->copy_names && !(name = tally_arena_copy(scratch->arena, name, strnlen(name, TALLY_LINES_NAME_MAX))))
+	/* Otherwise its length isn't looked at: most names are in no answer, and lie in pages that
+	 * nobody else needs. */
+	if (walk->copy_names &&
+	    !(name = tally_arena_copy(scratch->arena, name, strnlen(name, TALLY_LINES_NAME_MAX))))
 		scratch->dwarf.out_of_memory = true;
 	else if (tally_vector_push(&scratch->names, name) < 0)
 		scratch->dwarf.out_of_memory = true;
@@ -131,8 +141,10 @@ static uint32_t name_of(struct walk *walk, const struct function *function)
 	const struct tally_dwarf_unit *unit = walk->unit, *other;
 	const char *linkage = tally_dwarf_string(unit, &function->linkage_name);
 	uint64_t offset;
-	if (linkage || !function->origin.form || !tally_dwarf_reference(unit, &function->origin, &other, &offset))
-		return add_name(walk, linkage ? linkage : tally_dwarf_string(unit, &function->name));
+	if (linkage || !function->origin.form ||
+	    !tally_dwarf_reference(unit, &function->origin, &other, &offset))
+		return add_name(walk,
+				linkage ? linkage : tally_dwarf_string(unit, &function->name));
 	uintptr_t die = (uintptr_t)(other->file->sections[TALLY_DWARF_INFO].bytes + offset);
 	bool is_new;
 	uint64_t *kept = tally_map_put(&walk->scratch->names_by_origin, die, &is_new);
@@ -159,7 +171,8 @@ static size_t add_ranges(struct walk *walk, const struct function *function)
 {
 	struct tally_lines_scratch *scratch = walk->scratch;
 	scratch->dwarf.ranges.count = 0;
-	if (tally_dwarf_read_extent(&scratch->dwarf, walk->unit, &function->extent, walk->ranges_left) < 0)
+	if (tally_dwarf_read_extent(&scratch->dwarf, walk->unit, &function->extent,
+				    walk->ranges_left) < 0)
 		scratch->dwarf.out_of_memory = true;
 	walk->ranges_left -= scratch->dwarf.ranges.count;
 	size_t added = 0;
@@ -175,9 +188,10 @@ static size_t add_ranges(struct walk *walk, const struct function *function)
 	return added;
 }
 
-/* Makes a node of a function that has code, or of an inlined copy (which may have none, but others inside); returns
- * what is around its children. */
-static uint32_t add_function(struct walk *walk, const struct function *function, bool is_inlined, uint32_t around)
+/* Makes a node of a function that has code, or of an inlined copy (which may have none, but others
+ * inside); returns what is around its children. */
+static uint32_t add_function(struct walk *walk, const struct function *function, bool is_inlined,
+			     uint32_t around)
 {
 	struct tally_lines_scratch *scratch = walk->scratch;
 	if (add_ranges(walk, function) == 0 && !is_inlined)
@@ -191,16 +205,19 @@ static uint32_t add_function(struct walk *walk, const struct function *function,
 		node.call_line = (uint32_t)function->call_line.number;
 		node.call_column = column_of(function->call_column.number);
 		if (function->call_file.form)
-			node.call_file = tally_lines_file(scratch, walk->lines_unit, function->call_file.number);
+			node.call_file = tally_lines_file(scratch, walk->lines_unit,
+							  function->call_file.number);
 	}
-	if (scratch->nodes.count >= TALLY_LINES_NONE - 1 || tally_vector_push(&scratch->nodes, node) < 0) {
+	if (scratch->nodes.count >= TALLY_LINES_NONE - 1 ||
+	    tally_vector_push(&scratch->nodes, node) < 0) {
 		scratch->dwarf.out_of_memory = true;
 		return TALLY_LINES_NONE;
 	}
 	return (uint32_t)scratch->nodes.count - 1;
 }
 
-/* DIEs below which there is no code; functions may be inside of classes, and of functions that have none. */
+/* DIEs below which there is no code; functions may be inside of classes, and of functions that have
+ * none. */
 static bool is_codeless(const struct tally_dwarf_abbrev *abbrev)
 {
 	switch (abbrev->tag) {
@@ -221,8 +238,8 @@ static bool is_codeless(const struct tally_dwarf_abbrev *abbrev)
 }
 
 /* Moves the cursor behind the values of a DIE that isn't looked at, or behind its whole subtree. */
-static bool pass(struct tally_dwarf_cursor *cursor, const struct walk *walk, const struct tally_dwarf_abbrev *abbrev,
-		 bool *is_subtree_passed)
+static bool pass(struct tally_dwarf_cursor *cursor, const struct walk *walk,
+		 const struct tally_dwarf_abbrev *abbrev, bool *is_subtree_passed)
 {
 	const uint8_t *values = cursor->at;
 	*is_subtree_passed = false;
@@ -241,7 +258,8 @@ static bool pass(struct tally_dwarf_cursor *cursor, const struct walk *walk, con
 		tally_dwarf_skip(cursor, abbrev->size);
 		return !cursor->failed;
 	}
-	const struct tally_dwarf_attribute *attributes = walk->scratch->abbrevs.attributes.items + abbrev->first;
+	const struct tally_dwarf_attribute *attributes = walk->scratch->abbrevs.attributes.items +
+							 abbrev->first;
 	for (uint32_t i = 0; i < abbrev->count; i++)
 		if (!tally_dwarf_skip_value(cursor, walk->unit, &attributes[i]))
 			return false;
@@ -269,12 +287,15 @@ static void walk_dies(struct walk *walk)
 			return;
 		uint32_t inside = around;
 		bool is_subtree_passed = false;
-		if (abbrev->tag == DW_TAG_inlined_subroutine || (abbrev->tag == DW_TAG_subprogram && abbrev->has_code)) {
+		if (abbrev->tag == DW_TAG_inlined_subroutine ||
+		    (abbrev->tag == DW_TAG_subprogram && abbrev->has_code)) {
 			struct function function;
-			if (!read_function(&cursor, walk->unit, abbrevs->attributes.items + abbrev->first,
-					   abbrev->count, &function))
+			if (!read_function(&cursor, walk->unit,
+					   abbrevs->attributes.items + abbrev->first, abbrev->count,
+					   &function))
 				return;
-			inside = add_function(walk, &function, abbrev->tag == DW_TAG_inlined_subroutine, around);
+			inside = add_function(walk, &function,
+					      abbrev->tag == DW_TAG_inlined_subroutine, around);
 		} else {
 			if (!pass(&cursor, walk, abbrev, &is_subtree_passed))
 				return;
@@ -305,13 +326,18 @@ int tally_lines_walk(struct tally_lines_scratch *scratch, const struct tally_dwa
 		     const struct tally_lines_code *code, bool copy_names)
 {
 	forget_names(&scratch->names_by_origin);
-	scratch->names.count = scratch->nodes.count = scratch->around.count = scratch->nested.ranges.count = 0;
+	scratch->names.count = scratch->nodes.count = scratch->around.count =
+		scratch->nested.ranges.count = 0;
 	if (tally_dwarf_abbrevs_read(&scratch->abbrevs, unit, SIZE_MAX) < 0)
 		return -ENOMEM;
 	struct walk walk = {
-		.scratch = scratch, .unit = unit, .lines_unit = unit->skeleton ? unit->skeleton : unit, .code = code,
+		.scratch = scratch,
+		.unit = unit,
+		.lines_unit = unit->skeleton ? unit->skeleton : unit,
+		.code = code,
 		.copy_names = copy_names,
-		/* A range list is one DIE's, or a few's: more entries than the unit has bytes are a trap. */
+		/* A range list is one DIE's, or a few's: more entries than the unit has bytes are a
+		 * trap. */
 		.ranges_left = 4096 + (size_t)(unit->end - unit->offset),
 	};
 	walk_dies(&walk);

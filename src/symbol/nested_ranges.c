@@ -9,17 +9,19 @@ static inline bool is_before(const struct tally_nested_range *a, const struct ta
 	return a->start < b->start || (a->start == b->start && a->end > b->end);
 }
 
-static void merge(const struct tally_nested_range *from, size_t middle, size_t count, struct tally_nested_range *to)
+static void merge(const struct tally_nested_range *from, size_t middle, size_t count,
+		  struct tally_nested_range *to)
 {
 	size_t left = 0, right = middle;
 	for (size_t i = 0; i < count; i++) {
-		bool take_right = left == middle || (right < count && is_before(&from[right], &from[left]));
+		bool take_right = left == middle ||
+				  (right < count && is_before(&from[right], &from[left]));
 		to[i] = from[take_right ? right++ : left++];
 	}
 }
 
-/* By start, larger first; equal ones stay in order.  Compilers write them almost sorted: what is in order already is
- * not moved. */
+/* By start, larger first; equal ones stay in order.  Compilers write them almost sorted: what is in
+ * order already is not moved. */
 static int sort(struct tally_nested *nested)
 {
 	enum { RUN = 16 };
@@ -86,9 +88,11 @@ int tally_nested_flatten(struct tally_nested *nested)
 		return -ENOMEM;
 	for (size_t i = 0; i < nested->ranges.count; i++) {
 		const struct tally_nested_range *range = &nested->ranges.items[i];
-		if (close_until(nested, range->start) < 0 || emit(nested, range->start, range->id) < 0)
+		if (close_until(nested, range->start) < 0 ||
+		    emit(nested, range->start, range->id) < 0)
 			return -ENOMEM;
-		nested->working.items[nested->working.count++] = *range; /* room: as many as there are ranges */
+		/* room: as many as there are ranges */
+		nested->working.items[nested->working.count++] = *range;
 	}
 	return close_until(nested, UINT64_MAX);
 }

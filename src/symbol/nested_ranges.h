@@ -21,13 +21,14 @@ struct tally_nested_item {
 };
 
 struct tally_nested {
-	TALLY_VECTOR(struct tally_nested_range) ranges;  /* in: outer before inner where they are equal */
+	/* in: outer before inner where they are equal */
+	TALLY_VECTOR(struct tally_nested_range) ranges;
 	TALLY_VECTOR(struct tally_nested_item) items;    /* out: ascending */
 	TALLY_VECTOR(struct tally_nested_range) working;
 };
 
-/* Makes the items from the ranges, whose order is changed.  Where ranges overlap without one being inside the other,
- * the one that begins later wins.  0 or -ENOMEM. */
+/* Makes the items from the ranges, whose order is changed.  Where ranges overlap without one being
+ * inside the other, the one that begins later wins.  0 or -ENOMEM. */
 int tally_nested_flatten(struct tally_nested *nested);
 void tally_nested_release(struct tally_nested *nested);
 

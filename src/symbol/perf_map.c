@@ -1,8 +1,8 @@
 /* A JIT's perf map: "START SIZE name" a line, appended as code is made.
  *
- * Code is freed without a word and its place given to other code: where lines overlap, the later one is right, and an
- * earlier one keeps what the later ones leave of it.  The lines are swept by address, with a heap of those that cover
- * the place, the latest on top.
+ * Code is freed without a word and its place given to other code: where lines overlap, the later
+ * one is right, and an earlier one keeps what the later ones leave of it.  The lines are swept by
+ * address, with a heap of those that cover the place, the latest on top.
  */
 #include "symbol/symbol_table.h"
 
@@ -30,7 +30,8 @@ static void heap_pop(struct covering *heap)
 	const struct tally_symbol_entry *last = heap->items[--heap->count];
 	size_t at = 0;
 	for (size_t child; (child = 2 * at + 1) < heap->count; at = child) {
-		if (child + 1 < heap->count && heap->items[child + 1]->order > heap->items[child]->order)
+		if (child + 1 < heap->count &&
+		    heap->items[child + 1]->order > heap->items[child]->order)
 			child++;
 		if (heap->items[child]->order < last->order)
 			break;
@@ -40,7 +41,8 @@ static void heap_pop(struct covering *heap)
 		heap->items[at] = last;
 }
 
-/* From `at` to `end` the top of the heap is what is seen, then what lies below it as far as it reaches. */
+/* From `at` to `end` the top of the heap is what is seen, then what lies below it as far as it
+ * reaches. */
 static int show(struct covering *heap, uint64_t at, uint64_t end, struct tally_symbols_builder *out)
 {
 	while (heap->count && at < end) {
@@ -53,8 +55,9 @@ static int show(struct covering *heap, uint64_t at, uint64_t end, struct tally_s
 		struct tally_symbol_entry *last = out->count ? &out->entries[out->count - 1] : NULL;
 		if (last && last->name == top->name && last->end == at)
 			last->end = until;
-		else if (tally_symbols_add(out, &(struct tally_symbol_entry){ .start = at, .end = until,
-									     .name = top->name }) < 0)
+		else if (tally_symbols_add(
+				 out, &(struct tally_symbol_entry){
+					      .start = at, .end = until, .name = top->name }) < 0)
 			return -ENOMEM;
 		at = until;
 	}
@@ -82,8 +85,9 @@ static const char *parse_hex(const char *at, const char *end, uint64_t *value)
 		at += 2;
 	int digits = 0;
 	for (; at < end; at++, digits++) {
-		int digit = *at >= '0' && *at <= '9' ? *at - '0' :
-			    (*at | 0x20) >= 'a' && (*at | 0x20) <= 'f' ? (*at | 0x20) - 'a' + 10 : -1;
+		int digit = *at >= '0' && *at <= '9'                     ? *at - '0'
+			    : (*at | 0x20) >= 'a' && (*at | 0x20) <= 'f' ? (*at | 0x20) - 'a' + 10
+									 : -1;
 		if (digit < 0)
 			break;
 		*value = *value << 4 | (uint64_t)digit;
@@ -116,8 +120,8 @@ static int add_line(struct tally_symbols_builder *builder, const char *at, const
 	return 1;
 }
 
-int tally_symbols_from_perf_map(const char *text, size_t length, size_t *skipped, struct tally_symbols **out,
-				struct tally_error *err)
+int tally_symbols_from_perf_map(const char *text, size_t length, size_t *skipped,
+				struct tally_symbols **out, struct tally_error *err)
 {
 	struct tally_symbols_builder lines = { 0 }, seen = { 0 };
 	const char *end = text + length;

@@ -1,10 +1,11 @@
 /* NAME@plt: names for the slots of the procedure linkage table, which have no symbols of their own.
  *
- * There are as many layouts as there are linkers and options: lazily bound or not, with branch-target instructions
- * (-z ibtplt, BTI), split into .plt and .plt.sec, with or without a header, eager slots in .plt.got.  One thing they
- * have in common: a slot jumps through an entry of the global offset table, and a relocation says whose entry that is.
- * So the slots are decoded, not counted.  Where a lazy slot pushes the number of its relocation instead (the first
- * half of -z ibtplt's), that number tells.
+ * There are as many layouts as there are linkers and options: lazily bound or not, with
+ * branch-target instructions (-z ibtplt, BTI), split into .plt and .plt.sec, with or without a
+ * header, eager slots in .plt.got.  One thing they have in common: a slot jumps through an entry of
+ * the global offset table, and a relocation says whose entry that is.  So the slots are decoded,
+ * not counted.  Where a lazy slot pushes the number of its relocation instead (the first half of -z
+ * ibtplt's), that number tells.
  */
 #include "symbol/symbol_table.h"
 
@@ -20,7 +21,8 @@
 struct got_entry {
 	uint64_t address;
 	uint64_t addend;
-	uint32_t symbol; /* of .dynsym; 0: `addend` is the address of an indirect function's resolver */
+	/* of .dynsym; 0: `addend` is the address of an indirect function's resolver */
+	uint32_t symbol;
 };
 
 struct plt {
@@ -42,14 +44,17 @@ struct slot {
 static bool is_got_relocation(uint16_t machine, uint32_t type)
 {
 	if (machine == EM_X86_64)
-		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT || type == R_X86_64_IRELATIVE;
-	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_IRELATIVE;
+		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
+		       type == R_X86_64_IRELATIVE;
+	return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT ||
+	       type == R_AARCH64_IRELATIVE;
 }
 
 static int read_relocations(struct plt *plt, const char *name, bool is_lazy)
 {
 	struct tally_section section;
-	if (!tally_object_section(plt->object, name, &section) || !section.bytes || section.type != SHT_RELA)
+	if (!tally_object_section(plt->object, name, &section) || !section.bytes ||
+	    section.type != SHT_RELA)
 		return 0;
 	uint16_t machine = tally_object_machine(plt->object);
 	for (size_t at = 0; section.size - at >= sizeof(Elf64_Rela); at += sizeof(Elf64_Rela)) {
@@ -75,9 +80,12 @@ static int compare_got(const void *a_, const void *b_)
 static const struct got_entry *find_got(const struct plt *plt, const struct slot *slot)
 {
 	if (slot->lazy_index >= 0)
-		return (uint64_t)slot->lazy_index < plt->lazy.count ? &plt->lazy.items[slot->lazy_index] : NULL;
+		return (uint64_t)slot->lazy_index < plt->lazy.count
+			       ? &plt->lazy.items[slot->lazy_index]
+			       : NULL;
 	struct got_entry key = { .address = slot->got_address };
-	return plt->sorted.count ? bsearch(&key, plt->sorted.items, plt->sorted.count, sizeof(key), compare_got)
+	return plt->sorted.count ? bsearch(&key, plt->sorted.items, plt->sorted.count, sizeof(key),
+					   compare_got)
 				 : NULL;
 }
 
@@ -116,17 +124,20 @@ static int slot_name(struct plt *plt, const struct got_entry *got, const char **
 	} else {
 		const char *name = resolver_name(plt, got->addend);
 		*out = name ? tally_arena_printf(arena, "%s@plt", name)
-			    : tally_arena_printf(arena, "*ABS*+0x%llx@plt", (unsigned long long)got->addend);
+			    : tally_arena_printf(arena, "*ABS*+0x%llx@plt",
+						 (unsigned long long)got->addend);
 	}
 	return *out ? 0 : -ENOMEM;
 }
 
 static uint32_t little32(const uint8_t *bytes)
 {
-	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+	return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+	       (uint32_t)bytes[3] << 24;
 }
 
-/* A slot at `bytes`: [endbr64] [bnd] jmp *entry(%rip), or endbr64; push $index; [bnd] jmp header. */
+/* A slot at `bytes`: [endbr64] [bnd] jmp *entry(%rip), or endbr64; push $index; [bnd] jmp
+ * header. */
 static bool decode_x86_64(const uint8_t *bytes, size_t size, uint64_t address, struct slot *out)
 {
 	static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -162,7 +173,8 @@ static bool decode_aarch64(const uint8_t *bytes, size_t size, uint64_t address, 
 		pages |= ~(uint64_t)0 << 21;
 	*out = (struct slot){
 		.size = at + 16,
-		.got_address = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) + (ldr >> 10 & 0xfff) * 8,
+		.got_address = ((address + at) & ~(uint64_t)0xfff) + (pages << 12) +
+			       (ldr >> 10 & 0xfff) * 8,
 		.lazy_index = -1,
 	};
 	return true;

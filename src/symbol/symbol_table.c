@@ -1,9 +1,10 @@
 /* The table behind all sources of symbols.
  *
- * Symbols overlap: functions hold other functions' entry points, hand-written assembly nests.  The innermost one is
- * what a reader wants to see, that is the last one to start at or before the address, if it reaches that far.  If it
- * doesn't, an earlier and longer one may: each symbol knows the nearest earlier one that ends behind it (`outer`), so
- * that a lookup is a binary search and, seldom, a few steps outwards.
+ * Symbols overlap: functions hold other functions' entry points, hand-written assembly nests.  The
+ * innermost one is what a reader wants to see, that is the last one to start at or before the
+ * address, if it reaches that far.  If it doesn't, an earlier and longer one may: each symbol knows
+ * the nearest earlier one that ends behind it (`outer`), so that a lookup is a binary search and,
+ * seldom, a few steps outwards.
  */
 #include "symbol/symbol_table.h"
 
@@ -34,8 +35,8 @@ int tally_symbols_add(struct tally_symbols_builder *builder, const struct tally_
 	if (entry->start == UINT64_MAX || builder->count >= UINT32_MAX - 1)
 		return 0; /* no room for an end; no real file */
 	if (builder->count == builder->capacity &&
-	    tally_vector_reserve_((void **)&builder->entries, &builder->capacity, builder->count + 1,
-				  sizeof(*builder->entries)) < 0)
+	    tally_vector_reserve_((void **)&builder->entries, &builder->capacity,
+				  builder->count + 1, sizeof(*builder->entries)) < 0)
 		return -ENOMEM;
 	builder->entries[builder->count] = *entry;
 	builder->entries[builder->count].order = (uint32_t)builder->count;
@@ -51,7 +52,8 @@ static int compare_entries(const void *a_, const void *b_)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* For node's 150,000 symbols 6 ms rather than qsort()'s 28.  False when there is no memory for it. */
+/* For node's 150,000 symbols 6 ms rather than qsort()'s 28.  False when there is no memory for
+ * it. */
 static bool sort_by_keys(struct tally_symbols_builder *builder)
 {
 	size_t count = builder->count;
@@ -74,21 +76,22 @@ static bool sort_by_keys(struct tally_symbols_builder *builder)
 	return done;
 }
 
-/* Many sources are sorted already (kallsyms is, but for its modules).  Entries of one address are in the file's order
- * before, and stay so. */
+/* Many sources are sorted already (kallsyms is, but for its modules).  Entries of one address are
+ * in the file's order before, and stay so. */
 void tally_symbols_sort(struct tally_symbols_builder *builder)
 {
 	for (size_t i = 1; i < builder->count; i++)
 		if (builder->entries[i].start < builder->entries[i - 1].start) {
 			if (!sort_by_keys(builder))
-				qsort(builder->entries, builder->count, sizeof(*builder->entries), compare_entries);
+				qsort(builder->entries, builder->count, sizeof(*builder->entries),
+				      compare_entries);
 			return;
 		}
 }
 
-/* A file's own labels are no functions where a function holds them: node's builtins have some.  In perf's tree the
- * label and the function both hold what follows, and its shape says which of them is met first.  Global labels are
- * entry points, which kallsyms has too. */
+/* A file's own labels are no functions where a function holds them: node's builtins have some.  In
+ * perf's tree the label and the function both hold what follows, and its shape says which of them
+ * is met first.  Global labels are entry points, which kallsyms has too. */
 static void drop_inner_labels(struct tally_symbols_builder *builder)
 {
 	size_t kept = 0;
@@ -111,10 +114,11 @@ static uint64_t page_behind(uint64_t address)
 	return (address + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES;
 }
 
-/* What has no size reaches to the next address that has a symbol.  Of several at one address only the last is given
- * an end, and none when one has a size of its own: choose() takes the one that has an end.  As perf does it, which
- * puts __x64_sys_getpid before __ia32_sys_getpid; but perf lets a label compete with functions of its address on
- * equal terms, and so names code after linker's marks (__start_SECTION). */
+/* What has no size reaches to the next address that has a symbol.  Of several at one address only
+ * the last is given an end, and none when one has a size of its own: choose() takes the one that
+ * has an end.  As perf does it, which puts __x64_sys_getpid before __ia32_sys_getpid; but perf lets
+ * a label compete with functions of its address on equal terms, and so names code after linker's
+ * marks (__start_SECTION). */
 static void give_ends(struct tally_symbols_builder *builder)
 {
 	bool has_sized = false; /* among those of this address so far */
@@ -153,10 +157,12 @@ static bool is_same_member(const char *a, const char *b)
 	size_t same = 0;
 	while (a[same] && a[same] == b[same])
 		same++;
-	return same && strchr("CD", a[same - 1]) && a[same] && b[same] && strcmp(a + same + 1, b + same + 1) == 0;
+	return same && strchr("CD", a[same - 1]) && a[same] && b[same] &&
+	       strcmp(a + same + 1, b + same + 1) == 0;
 }
 
-/* As it is read: functions of one code, which linkers fold, differ in their templates' arguments. */
+/* As it is read: functions of one code, which linkers fold, differ in their templates'
+ * arguments. */
 static size_t readable_length(const char *name)
 {
 	char *readable = tally_demangle(name);
@@ -177,10 +183,12 @@ bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tal
 	bool a_weak = a->binding == TALLY_SYMBOL_WEAK, b_weak = b->binding == TALLY_SYMBOL_WEAK;
 	if (a_weak != b_weak)
 		return a_weak;
-	bool a_global = a->binding == TALLY_SYMBOL_GLOBAL, b_global = b->binding == TALLY_SYMBOL_GLOBAL;
+	bool a_global = a->binding == TALLY_SYMBOL_GLOBAL,
+	     b_global = b->binding == TALLY_SYMBOL_GLOBAL;
 	if (a_global != b_global)
 		return b_global;
-	size_t a_underscores = leading_underscores(a->name), b_underscores = leading_underscores(b->name);
+	size_t a_underscores = leading_underscores(a->name),
+	       b_underscores = leading_underscores(b->name);
 	if (a_underscores != b_underscores)
 		return b_underscores < a_underscores;
 	return is_longer(b->name, a->name);
@@ -242,7 +250,8 @@ static void fill(struct tally_symbols *symbols, const struct tally_symbols_build
 	tally_symbols_nest(symbols);
 }
 
-int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_symbols **out, struct tally_error *err)
+int tally_symbols_finish(struct tally_symbols_builder *builder, struct tally_symbols **out,
+			 struct tally_error *err)
 {
 	tally_symbols_sort(builder);
 	drop_inner_labels(builder);
@@ -282,7 +291,8 @@ void tally_symbols_abandon(struct tally_symbols_builder *builder)
 }
 
 /* The symbol that holds `address`, where `behind` is the first that starts behind it. */
-static const struct tally_symbol *innermost(const struct tally_symbols *symbols, size_t behind, uint64_t address)
+static const struct tally_symbol *innermost(const struct tally_symbols *symbols, size_t behind,
+					    uint64_t address)
 {
 	uint32_t at = behind > 0 ? (uint32_t)(behind - 1) : OUTER_NONE;
 	while (at != OUTER_NONE && symbols->list[at].end <= address)
@@ -291,7 +301,8 @@ static const struct tally_symbol *innermost(const struct tally_symbols *symbols,
 }
 
 /* The first symbol of [low, high) that starts behind `address`. */
-static size_t first_behind(const struct tally_symbols *symbols, size_t low, size_t high, uint64_t address)
+static size_t first_behind(const struct tally_symbols *symbols, size_t low, size_t high,
+			   uint64_t address)
 {
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -308,7 +319,8 @@ const struct tally_symbol *tally_symbols_find(const struct tally_symbols *symbol
 	return innermost(symbols, first_behind(symbols, 0, symbols->count, address), address);
 }
 
-const struct tally_symbol *tally_symbols_find_next(const struct tally_symbols *symbols, uint64_t address, size_t *cursor)
+const struct tally_symbol *tally_symbols_find_next(const struct tally_symbols *symbols,
+						   uint64_t address, size_t *cursor)
 {
 	size_t low = *cursor < symbols->count ? *cursor : symbols->count, step = 1;
 	if (low > 0 && symbols->list[low - 1].start > address)
@@ -323,7 +335,8 @@ const struct tally_symbol *tally_symbols_find_next(const struct tally_symbols *s
 	return innermost(symbols, *cursor, address);
 }
 
-const char *tally_symbol_module(const struct tally_symbols *symbols, const struct tally_symbol *symbol)
+const char *tally_symbol_module(const struct tally_symbols *symbols,
+				const struct tally_symbol *symbol)
 {
 	if (!symbols->modules)
 		return NULL;

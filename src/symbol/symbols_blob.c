@@ -2,8 +2,8 @@
  *
  *     u32 count, u32 bytes of names, count × { u32 start, u32 size, u32 name }, names, each with a NUL
  *
- * Starts are relative to a base, so that a kernel's table serves wherever KASLR puts it.  Reading checks what lookups rely
- * on: the order of starts, and names that end. */
+ * Starts are relative to a base, so that a kernel's table serves wherever KASLR puts it.  Reading
+ * checks what lookups rely on: the order of starts, and names that end. */
 #include "symbol/symbol.h"
 
 #include "base/buffer.h"
@@ -37,10 +37,12 @@ int tally_symbols_pack(const struct tally_symbols *symbols, uint64_t base, struc
 		if (!is_packable(symbols, symbol))
 			continue;
 		if (symbol->start < base || symbol->start - base > UINT32_MAX ||
-		    symbol->end - symbol->start > UINT32_MAX || name_bytes > UINT32_MAX - head.name_bytes)
+		    symbol->end - symbol->start > UINT32_MAX ||
+		    name_bytes > UINT32_MAX - head.name_bytes)
 			return -ERANGE;
 		const struct packed packed = { (uint32_t)(symbol->start - base),
-					       (uint32_t)(symbol->end - symbol->start), head.name_bytes };
+					       (uint32_t)(symbol->end - symbol->start),
+					       head.name_bytes };
 		tally_buffer_append(out, &packed, sizeof(packed));
 		head.name_bytes += (uint32_t)name_bytes;
 		head.count++;
@@ -76,7 +78,8 @@ int tally_symbols_unpack(const void *bytes, size_t size, uint64_t base, struct t
 		uint64_t start = base + packed.start;
 		if (packed.name >= head.name_bytes || start < least || start + packed.size < start)
 			result = -EBADMSG;
-		list[i] = (struct tally_symbol){ start, start + packed.size, names + packed.name % head.name_bytes };
+		list[i] = (struct tally_symbol){ start, start + packed.size,
+						 names + packed.name % head.name_bytes };
 		least = start;
 	}
 	if (!result) {

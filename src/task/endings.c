@@ -24,7 +24,8 @@ static int begin(struct tally_endings *endings, const struct tally_record_task *
 	return 0;
 }
 
-/* Who has the number is alive, whatever was told of it.  execve(2) in another thread: that is the leader now, and alone. */
+/* Who has the number is alive, whatever was told of it.  execve(2) in another thread: that is the
+ * leader now, and alone. */
 static void revive(struct tally_endings *endings, uint32_t pid, uint32_t tid, bool is_exec)
 {
 	uint64_t *living = pid == tid ? tally_map_get(&endings->living, pid) : NULL;
@@ -69,7 +70,8 @@ int tally_endings_record(struct tally_endings *endings, const struct tally_recor
 	case TALLY_RECORD_FORK: return begin(endings, &record->task);
 	case TALLY_RECORD_EXIT: return end(endings, &record->task);
 	case TALLY_RECORD_COMM:
-		revive(endings, record->comm.pid, record->comm.tid, record->header.misc & TALLY_MISC_COMM_EXEC);
+		revive(endings, record->comm.pid, record->comm.tid,
+		       record->header.misc & TALLY_MISC_COMM_EXEC);
 		return 0;
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2:
@@ -83,7 +85,8 @@ void tally_endings_pass(struct tally_endings *endings, struct tally_tasks *tasks
 {
 	for (size_t i = 0; i < endings->old; i++) {
 		const struct tally_ending *ending = &endings->queue.items[i];
-		uint64_t key = key_of(ending->pid, ending->tid), *pending = tally_map_get(&endings->pending, key);
+		uint64_t key = key_of(ending->pid, ending->tid),
+			 *pending = tally_map_get(&endings->pending, key);
 		if (!pending || *pending != ending->number)
 			continue;
 		tally_map_remove(&endings->pending, key);
@@ -97,7 +100,8 @@ void tally_endings_pass(struct tally_endings *endings, struct tally_tasks *tasks
 	}
 	size_t left = endings->queue.count - endings->old;
 	if (endings->old)
-		memmove(endings->queue.items, endings->queue.items + endings->old, left * sizeof(*endings->queue.items));
+		memmove(endings->queue.items, endings->queue.items + endings->old,
+			left * sizeof(*endings->queue.items));
 	endings->queue.count = endings->old = left;
 }
 

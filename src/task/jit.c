@@ -1,6 +1,6 @@
-/* Dumps are found by MMAP records: their name, a pid in it, execute permission.  The record tells the file's inode, too,
- * so a dump is known for certain to be what the process had mapped; where it tells none (old recordings), its owner must
- * be somebody who could do anything here anyway.
+/* Dumps are found by MMAP records: their name, a pid in it, execute permission.  The record tells
+ * the file's inode, too, so a dump is known for certain to be what the process had mapped; where it
+ * tells none (old recordings), its owner must be somebody who could do anything here anyway.
  */
 #include "task/jit.h"
 
@@ -32,10 +32,11 @@ static void note_gap(struct tally_jits *jits, size_t *gap, const char *path)
 	++*gap;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 /* The file of the record; -1 and the gap that it leaves. */
-static int check_file(struct tally_jits *jits, int fd, const struct tally_record_mmap *mmap, size_t **gap)
+static int check_file(struct tally_jits *jits, int fd, const struct tally_record_mmap *mmap,
+		      size_t **gap)
 {
 	struct stat file;
 	*gap = &jits->gaps.changed;
@@ -68,7 +69,8 @@ static int open_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 }
 
 /* NULL in jit->dump: it can't be used, and why is noted. */
-static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap, struct tally_jit *jit)
+static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap,
+		     struct tally_jit *jit)
 {
 	char path[32];
 	size_t *gap;
@@ -82,7 +84,8 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 	int result = tally_buffer_read_file(&jit->bytes, AT_FDCWD, path, DUMP_BYTES_MAX - 1);
 	close(fd);
 	if (!result)
-		result = tally_jit_dump_read(jit->bytes.bytes ? jit->bytes.bytes : "", jit->bytes.length, &jit->dump, NULL);
+		result = tally_jit_dump_read(jit->bytes.bytes ? jit->bytes.bytes : "",
+					     jit->bytes.length, &jit->dump, NULL);
 	if (result < 0)
 		note_gap(jits, &jits->gaps.unreadable, mmap->filename);
 	else if (jit->dump->has_cycle_times)
@@ -99,7 +102,8 @@ static void release(struct tally_jit *jit)
 	tally_buffer_release(&jit->bytes);
 }
 
-/* A process that forked maps no dump of its own: what the child runs of its parent's code stays unnamed. */
+/* A process that forked maps no dump of its own: what the child runs of its parent's code stays
+ * unnamed. */
 int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file)
 {
 	struct tally_jits *jits = tasks->jits;
@@ -113,7 +117,8 @@ int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mm
 	int result = jit.dump ? 0 : read_dump(jits, mmap, &jit);
 	if (!result && !jit.dump && jits->recall && jits->wants_code)
 		jit.dump = jits->recall(jits->context, file);
-	uint64_t *slot = result || !jit.dump ? NULL : tally_map_put(&jits->of_process, mmap->pid, NULL);
+	uint64_t *slot = result || !jit.dump ? NULL
+					     : tally_map_put(&jits->of_process, mmap->pid, NULL);
 	if (slot) {
 		jit.older = (uint32_t)*slot;
 		jit.tables = calloc(jit.dump->functions.count + 1, sizeof(*jit.tables));
@@ -139,12 +144,13 @@ bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid)
 	return tasks->jits && tally_map_get(&tasks->jits->of_process, pid);
 }
 
-/* ---- over time ----------------------------------------------------------------------------------------- */
+/* ---- over time ----------------------------------------------------------- */
 
 static struct tally_jit *youngest(const struct tally_tasks *tasks, uint32_t pid)
 {
 	struct tally_jits *jits = tasks->jits;
-	const uint64_t *slot = jits && jits->items.count ? tally_map_get(&jits->of_process, pid) : NULL;
+	const uint64_t *slot = jits && jits->items.count ? tally_map_get(&jits->of_process, pid)
+							 : NULL;
 	return slot && *slot ? &jits->items.items[*slot - 1] : NULL;
 }
 
@@ -153,20 +159,24 @@ static struct tally_jit *older(const struct tally_tasks *tasks, const struct tal
 	return jit->older ? &tasks->jits->items.items[jit->older - 1] : NULL;
 }
 
-static size_t places_at(const struct tally_tasks *tasks, const struct tally_jit *jit, uint64_t time_ns)
+static size_t places_at(const struct tally_tasks *tasks, const struct tally_jit *jit,
+			uint64_t time_ns)
 {
 	bool has_times = !tasks->jits->has_no_times && !jit->dump->has_cycle_times;
 	return has_times ? tally_jit_dump_places_at(jit->dump, time_ns) : jit->dump->places.count;
 }
 
 /* Mostly nothing has changed, which the next place's time tells. */
-static bool is_behind(const struct tally_tasks *tasks, const struct tally_jit *jit, uint64_t time_ns)
+static bool is_behind(const struct tally_tasks *tasks, const struct tally_jit *jit,
+		      uint64_t time_ns)
 {
 	const struct tally_jit_dump *dump = jit->dump;
 	bool has_times = !tasks->jits->has_no_times && !dump->has_cycle_times;
-	return has_times ? (jit->seen < dump->places.count && dump->places.items[jit->seen].time_ns <= time_ns) ||
-				   (jit->seen && dump->places.items[jit->seen - 1].time_ns > time_ns) :
-			   jit->seen < dump->places.count;
+	return has_times
+		       ? (jit->seen < dump->places.count &&
+			  dump->places.items[jit->seen].time_ns <= time_ns) ||
+				 (jit->seen && dump->places.items[jit->seen - 1].time_ns > time_ns)
+		       : jit->seen < dump->places.count;
 }
 
 bool tally_jits_are_behind(const struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns)
@@ -184,15 +194,17 @@ void tally_jits_advance(struct tally_tasks *tasks, uint32_t pid, uint64_t time_n
 	tally_tasks_remapped(tasks, pid);
 }
 
-bool tally_jits_find(const struct tally_tasks *tasks, uint32_t pid, uint64_t address, uint32_t *jit_number,
-		     uint64_t *code_address)
+bool tally_jits_find(const struct tally_tasks *tasks, uint32_t pid, uint64_t address,
+		     uint32_t *jit_number, uint64_t *code_address)
 {
 	for (const struct tally_jit *jit = youngest(tasks, pid); jit; jit = older(tasks, jit)) {
-		const struct tally_jit_place *place = tally_jit_dump_find(jit->dump, address, jit->seen);
+		const struct tally_jit_place *place = tally_jit_dump_find(jit->dump, address,
+									  jit->seen);
 		if (!place)
 			continue;
 		*jit_number = (uint32_t)(jit - tasks->jits->items.items);
-		*code_address = jit->dump->functions.items[place->function].base + (address - place->address);
+		*code_address = jit->dump->functions.items[place->function].base +
+				(address - place->address);
 		return true;
 	}
 	return false;
@@ -207,22 +219,27 @@ const struct tally_jit *tally_jits_of_file(const struct tally_tasks *tasks, uint
 	return NULL;
 }
 
-const struct tally_jit_function *tally_jits_function(const struct tally_tasks *tasks, uint32_t file, uint64_t code_address)
+const struct tally_jit_function *tally_jits_function(const struct tally_tasks *tasks, uint32_t file,
+						     uint64_t code_address)
 {
 	const struct tally_jit *jit = tally_jits_of_file(tasks, file);
-	const struct tally_jit_function *function = jit ? tally_jit_dump_function(jit->dump, code_address) : NULL;
+	const struct tally_jit_function *function = jit ? tally_jit_dump_function(jit->dump,
+										  code_address)
+							: NULL;
 	return function && function->bytes ? function : NULL;
 }
 
-struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit, const struct tally_jit_function *function)
+struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit,
+					     const struct tally_jit_function *function)
 {
 	enum { ALIGNMENT = 8 };
 	if (!function->eh_frame_size)
 		return NULL;
 	struct tally_unwind_table **table = &jit->tables[function - jit->dump->functions.items];
 	uint64_t behind = function->base + (function->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	if (!*table && tally_unwind_table_new_from_frames(function->eh_frame, function->eh_frame_size, behind,
-							  tally_unwind_machine_of_elf(jit->dump->machine), table) < 0)
+	if (!*table && tally_unwind_table_new_from_frames(
+			       function->eh_frame, function->eh_frame_size, behind,
+			       tally_unwind_machine_of_elf(jit->dump->machine), table) < 0)
 		*table = NULL;
 	return *table;
 }

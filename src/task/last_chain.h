@@ -4,8 +4,9 @@
  *     while (tally_chain_news_next(&news, &last, &address)) … news.walk.kernel, news.walk.is_return
  *     tally_last_chain_set(&last, &news, words, count);
  *
- * An address is old where the chain goes on from there on as the last did: with the same words, in the same context, of which
- * both had the innermost address before.  Inline: recordings hold hundreds of millions of words.
+ * An address is old where the chain goes on from there on as the last did: with the same words, in
+ * the same context, of which both had the innermost address before.  Inline: recordings hold
+ * hundreds of millions of words.
  */
 #ifndef TALLY_TASK_LAST_CHAIN_H
 #define TALLY_TASK_LAST_CHAIN_H
@@ -33,7 +34,8 @@ struct tally_chain_news {
 };
 
 /* How many of the outermost words are as they were. */
-static inline size_t tally_last_chain_common(const struct tally_last_chain *last, const uint64_t *words, size_t count)
+static inline size_t tally_last_chain_common(const struct tally_last_chain *last,
+					     const uint64_t *words, size_t count)
 {
 	size_t common = 0, most = count < last->words.count ? count : last->words.count;
 	if (!most)
@@ -45,8 +47,9 @@ static inline size_t tally_last_chain_common(const struct tally_last_chain *last
 }
 
 /* `kernel`: the context of what stands before the first marker. */
-static inline struct tally_chain_news tally_chain_news_of(const struct tally_last_chain *last, const uint64_t *words,
-							  size_t count, bool kernel)
+static inline struct tally_chain_news tally_chain_news_of(const struct tally_last_chain *last,
+							  const uint64_t *words, size_t count,
+							  bool kernel)
 {
 	return (struct tally_chain_news){
 		.walk = { .at = words, .end = words + count, .kernel = kernel },
@@ -57,7 +60,8 @@ static inline struct tally_chain_news tally_chain_news_of(const struct tally_las
 }
 
 /* Leaf first; false where nothing new is left. */
-static inline bool tally_chain_news_next(struct tally_chain_news *news, const struct tally_last_chain *last, uint64_t *address)
+static inline bool tally_chain_news_next(struct tally_chain_news *news,
+					 const struct tally_last_chain *last, uint64_t *address)
 {
 	if (!tally_chain_walk_next(&news->walk, address))
 		return false;
@@ -67,11 +71,13 @@ static inline bool tally_chain_news_next(struct tally_chain_news *news, const st
 		news->innermost_kernel = news->walk.kernel;
 		return true;
 	}
-	return at < news->from || (ptrdiff_t)at <= news->was_innermost || news->walk.kernel != last->innermost_kernel;
+	return at < news->from || (ptrdiff_t)at <= news->was_innermost ||
+	       news->walk.kernel != last->innermost_kernel;
 }
 
 /* After the walk, to its end.  0 or -ENOMEM. */
-static inline int tally_last_chain_set(struct tally_last_chain *last, const struct tally_chain_news *news, const uint64_t *words,
+static inline int tally_last_chain_set(struct tally_last_chain *last,
+				       const struct tally_chain_news *news, const uint64_t *words,
 				       size_t count)
 {
 	if (tally_vector_reserve(&last->words, count) < 0)

@@ -30,7 +30,8 @@ static bool same_as_ours(uint32_t pid, const char *name)
 	if (stat(path, &ours) < 0)
 		return true;
 	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	return stat(path, &theirs) < 0 || (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino);
+	return stat(path, &theirs) < 0 ||
+	       (theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino);
 }
 
 static bool is_alive(uint32_t pid)
@@ -46,23 +47,26 @@ enum tally_live_match tally_live_match(const struct tally_mapped_file *file, con
 	bool is_there = stat(path, &status) == 0;
 	if (!has_inode(file) || (is_there && is_inode(file, &status)))
 		return TALLY_LIVE_SAME;
-	/* Of what has ended nobody knows which files it saw: layers keep the number, if not the device. */
-	bool sees_ours = is_alive(file->seen.pid)
-				 ? same_as_ours(file->seen.pid, "ns/mnt") && same_as_ours(file->seen.pid, "root")
-				 : is_there && status.st_ino == file->inode;
+	/* Of what has ended nobody knows which files it saw: layers keep the number, if not the
+	 * device. */
+	bool sees_ours = is_alive(file->seen.pid) ? same_as_ours(file->seen.pid, "ns/mnt") &&
+							    same_as_ours(file->seen.pid, "root")
+						  : is_there && status.st_ino == file->inode;
 	return sees_ours ? TALLY_LIVE_PLAUSIBLE : TALLY_LIVE_OTHER;
 }
 
-static struct tally_object *if_wanted(struct tally_object *object, const struct tally_build_id *wanted)
+static struct tally_object *if_wanted(struct tally_object *object,
+				      const struct tally_build_id *wanted)
 {
-	if (object && wanted->size && !tally_build_id_equal(tally_object_build_id(object), wanted)) {
+	if (object && wanted->size &&
+	    !tally_build_id_equal(tally_object_build_id(object), wanted)) {
 		tally_object_unref(object);
 		return NULL;
 	}
 	return object;
 }
 
-/* ---- map_files: one link for each mapping, "START-END" --------------------------------------------------------- */
+/* ---- map_files: one link for each mapping, "START-END" ------------------- */
 
 /* What a link says it is: of file systems in layers the inode is another's. */
 static bool is_called(int directory, const char *name, const char *path)
@@ -72,8 +76,8 @@ static bool is_called(int directory, const char *name, const char *path)
 	return length > 0 && (size_t)length == strlen(path) && !memcmp(link, path, (size_t)length);
 }
 
-static struct tally_object *open_link(int directory, const char *name, const struct tally_mapped_file *file,
-				      const char *path)
+static struct tally_object *open_link(int directory, const char *name,
+				      const struct tally_mapped_file *file, const char *path)
 {
 	struct tally_object *object = NULL;
 	struct stat status;
@@ -98,8 +102,8 @@ static struct tally_object *open_by_map(const struct tally_mapped_file *file, co
 	DIR *links = opendir(folder);
 	for (const struct dirent *link; links && !object && (link = readdir(links));) {
 		unsigned long long start, end;
-		if (sscanf(link->d_name, "%llx-%llx", &start, &end) == 2 && start < file->seen.end &&
-		    end > file->seen.start)
+		if (sscanf(link->d_name, "%llx-%llx", &start, &end) == 2 &&
+		    start < file->seen.end && end > file->seen.start)
 			object = open_link(dirfd(links), link->d_name, file, path);
 	}
 	if (links)
@@ -107,7 +111,7 @@ static struct tally_object *open_by_map(const struct tally_mapped_file *file, co
 	return object;
 }
 
-/* ---- root ------------------------------------------------------------------------------------------------------ */
+/* ---- root ---------------------------------------------------------------- */
 
 static struct tally_object *open_by_root(const struct tally_mapped_file *file, const char *path)
 {
@@ -122,7 +126,8 @@ static struct tally_object *open_by_root(const struct tally_mapped_file *file, c
 	return if_wanted(object, &file->build_id);
 }
 
-struct tally_object *tally_live_open(const struct tally_mapped_file *file, const char *path, char **root)
+struct tally_object *tally_live_open(const struct tally_mapped_file *file, const char *path,
+				     char **root)
 {
 	char folder[PROC_PATH_MAX];
 	*root = NULL;

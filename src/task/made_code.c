@@ -22,8 +22,8 @@ struct tally_made_code {
 	struct tally_code_memo *memo; /* made on first use */
 };
 
-struct tally_made_code *tally_made_code_new(long (*read)(void *context, uint32_t pid, uint64_t address, void *out,
-							 size_t size),
+struct tally_made_code *tally_made_code_new(long (*read)(void *context, uint32_t pid,
+							 uint64_t address, void *out, size_t size),
 					    void *context)
 {
 	struct tally_made_code *code = calloc(1, sizeof(*code));
@@ -73,7 +73,8 @@ static const struct page *page_of(struct tally_made_code *code, uint32_t pid, ui
 	return page;
 }
 
-size_t tally_made_code_read(struct tally_made_code *code, uint32_t pid, uint64_t address, void *out, size_t size)
+size_t tally_made_code_read(struct tally_made_code *code, uint32_t pid, uint64_t address, void *out,
+			    size_t size)
 {
 	size_t done = 0;
 	while (done < size) {

@@ -11,24 +11,27 @@ static const uint32_t KERNEL_PID = UINT32_MAX;
 /* Memory without a file belongs to one process: its path says nothing about its content. */
 static bool is_private(const char *path)
 {
-	return !strncmp(path, "//anon", 6) || !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/anon_hugepage", 14) ||
-	       !strncmp(path, "/memfd:", 7) || !strncmp(path, "/SYSV", 5) || !strncmp(path, "[anon", 5) ||
+	return !strncmp(path, "//anon", 6) || !strncmp(path, "/dev/zero", 9) ||
+	       !strncmp(path, "/anon_hugepage", 14) || !strncmp(path, "/memfd:", 7) ||
+	       !strncmp(path, "/SYSV", 5) || !strncmp(path, "[anon", 5) ||
 	       !strcmp(path, "[heap]") || !strncmp(path, "[stack", 6) || !*path;
 }
 
 static bool same_file(const struct tally_mapped_file *a, const struct tally_mapped_file *b)
 {
-	return a->path == b->path && a->major == b->major && a->minor == b->minor && a->inode == b->inode &&
-	       a->inode_generation == b->inode_generation && a->pid == b->pid && a->is_kernel == b->is_kernel &&
-	       a->is_symbol == b->is_symbol && a->symbol_start == b->symbol_start && a->symbol_size == b->symbol_size &&
+	return a->path == b->path && a->major == b->major && a->minor == b->minor &&
+	       a->inode == b->inode && a->inode_generation == b->inode_generation &&
+	       a->pid == b->pid && a->is_kernel == b->is_kernel && a->is_symbol == b->is_symbol &&
+	       a->symbol_start == b->symbol_start && a->symbol_size == b->symbol_size &&
 	       tally_build_id_equal(&a->build_id, &b->build_id);
 }
 
 static uint64_t key_of(const struct tally_mapped_file *file)
 {
-	uint64_t key = tally_hash64(file->path | (uint64_t)file->pid << 32) ^ tally_hash64(file->inode + 1) ^
-		       tally_hash64(((uint64_t)file->major << 32 | file->minor) + 2) ^ file->inode_generation ^
-		       tally_hash64(file->symbol_start + 3);
+	uint64_t key = tally_hash64(file->path | (uint64_t)file->pid << 32) ^
+		       tally_hash64(file->inode + 1) ^
+		       tally_hash64(((uint64_t)file->major << 32 | file->minor) + 2) ^
+		       file->inode_generation ^ tally_hash64(file->symbol_start + 3);
 	for (unsigned i = 0; i < file->build_id.size; i++)
 		key = tally_hash64(key ^ file->build_id.bytes[i]);
 	return key;
@@ -36,7 +39,8 @@ static uint64_t key_of(const struct tally_mapped_file *file)
 
 uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally_mapped_file *file)
 {
-	for (uint64_t key = key_of(file);; key++) { /* a key that another file holds: the next one */
+	/* a key that another file holds: the next one */
+	for (uint64_t key = key_of(file);; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&tasks->file_index, key, &added);
 		if (!slot)
@@ -54,7 +58,8 @@ uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally
 	}
 }
 
-int tally_mapped_files_put(struct tally_map *index, const struct tally_mapped_file *file, uint32_t number)
+int tally_mapped_files_put(struct tally_map *index, const struct tally_mapped_file *file,
+			   uint32_t number)
 {
 	for (uint64_t key = key_of(file);; key++) {
 		bool added;
@@ -68,7 +73,8 @@ int tally_mapped_files_put(struct tally_map *index, const struct tally_mapped_fi
 	}
 }
 
-uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks, const struct tally_record_mmap *mmap)
+uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
+				      const struct tally_record_mmap *mmap)
 {
 	struct tally_mapped_file file = {
 		.path = tally_strings_intern(&tasks->strings, mmap->filename),
@@ -92,10 +98,13 @@ uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks, const struct ta
 	return tally_mapped_files_intern(tasks, &file);
 }
 
-int tally_tasks_build_id(struct tally_tasks *tasks, const char *path, const struct tally_build_id *id)
+int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
+			 const struct tally_build_id *id)
 {
 	uint32_t text = tally_strings_intern(&tasks->strings, path);
-	uint64_t *slot = text == TALLY_STRING_NONE ? NULL : tally_map_put(&tasks->build_id_index, text, NULL);
+	uint64_t *slot = text == TALLY_STRING_NONE
+				 ? NULL
+				 : tally_map_put(&tasks->build_id_index, text, NULL);
 	if (!slot || tally_vector_push(&tasks->build_ids, *id) < 0)
 		return -ENOMEM;
 	*slot = tasks->build_ids.count - 1;

@@ -1,8 +1,9 @@
 /* Files that nobody has mapped any more, forgotten.
  *
- * Ids are places in a vector, so that what stays moves together and gets other numbers, in the order that it has.  Paths share
- * their table with the names of threads and control groups: what of all of these is still needed goes to a new table.
- * All that can fail is done before anything changes.
+ * Ids are places in a vector, so that what stays moves together and gets other numbers, in the
+ * order that it has.  Paths share their table with the names of threads and control groups: what of
+ * all of these is still needed goes to a new table.  All that can fail is done before anything
+ * changes.
  */
 #include "task/mapped_files.h"
 
@@ -25,13 +26,15 @@ static int by_last_use(const void *a, const void *b, void *context)
 	const struct tally_mapped_file *files = context;
 	const uint32_t *x = a, *y = b;
 	uint64_t number_x = files[*x].seen.number, number_y = files[*y].seen.number;
-	return number_x != number_y ? (number_x > number_y) - (number_x < number_y) : (*x > *y) - (*x < *y);
+	return number_x != number_y ? (number_x > number_y) - (number_x < number_y)
+				    : (*x > *y) - (*x < *y);
 }
 
 uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limit)
 {
 	size_t count = tasks->files.count, excess = count > limit ? count - limit : 0, unmapped = 0;
-	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers)), *oldest = malloc((count + 1) * sizeof(*oldest)), next = 0;
+	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers)),
+		 *oldest = malloc((count + 1) * sizeof(*oldest)), next = 0;
 	if (!numbers || !oldest) {
 		free(numbers);
 		free(oldest);
@@ -56,7 +59,7 @@ uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limi
 	return numbers;
 }
 
-/* ---- what stays ------------------------------------------------------------------------------------------ */
+/* ---- what stays ---------------------------------------------------------- */
 
 /* What takes the place of a table, made ahead. */
 struct kept {
@@ -77,16 +80,19 @@ static bool keep_string(struct kept *kept, const struct tally_strings *old, uint
 {
 	if (id >= old->count || kept->renamed[id] != TALLY_STRING_NONE)
 		return true;
-	kept->renamed[id] = tally_strings_intern(&kept->strings, tally_strings_text(old, (uint32_t)id));
+	kept->renamed[id] = tally_strings_intern(&kept->strings,
+						 tally_strings_text(old, (uint32_t)id));
 	return kept->renamed[id] != TALLY_STRING_NONE;
 }
 
-static bool keep_strings(struct kept *kept, const struct tally_tasks *tasks, const uint32_t *numbers)
+static bool keep_strings(struct kept *kept, const struct tally_tasks *tasks,
+			 const uint32_t *numbers)
 {
 	const struct tally_strings *old = &tasks->strings;
 	bool done = true;
 	for (size_t i = 0; i < tasks->files.count; i++)
-		done = done && (numbers[i] == TALLY_FILE_NONE || keep_string(kept, old, tasks->files.items[i].path));
+		done = done && (numbers[i] == TALLY_FILE_NONE ||
+				keep_string(kept, old, tasks->files.items[i].path));
 	for (size_t i = 0; i < tasks->threads.count; i++)
 		done = done && keep_string(kept, old, tasks->threads.items[i].comm);
 	for (size_t i = 0; i < tasks->cgroups.capacity; i++)
@@ -102,7 +108,9 @@ static bool keep_build_ids(struct kept *kept, const struct tally_tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->build_id_index.capacity; i++) {
 		const struct tally_map_slot *slot = &tasks->build_id_index.slots[i];
-		uint64_t *value = slot->used ? tally_map_put(&kept->build_id_index, kept->renamed[slot->key], NULL) : NULL;
+		uint64_t *value = slot->used ? tally_map_put(&kept->build_id_index,
+							     kept->renamed[slot->key], NULL)
+					     : NULL;
 		if (slot->used && !value)
 			return false;
 		if (value)
@@ -121,13 +129,14 @@ static bool keep_index(struct kept *kept, const struct tally_tasks *tasks, const
 	for (size_t i = 0; i < tasks->files.count; i++) {
 		struct tally_mapped_file file = tasks->files.items[i];
 		file.path = renamed(kept, &tasks->strings, file.path);
-		if (numbers[i] != TALLY_FILE_NONE && tally_mapped_files_put(&kept->file_index, &file, numbers[i]) < 0)
+		if (numbers[i] != TALLY_FILE_NONE &&
+		    tally_mapped_files_put(&kept->file_index, &file, numbers[i]) < 0)
 			return false;
 	}
 	return true;
 }
 
-/* ---- done ------------------------------------------------------------------------------------------------ */
+/* ---- done ---------------------------------------------------------------- */
 
 static void renumber_mappings(struct tally_process *process, const uint32_t *numbers)
 {
@@ -172,7 +181,8 @@ static void take_over(struct tally_tasks *tasks, struct kept *kept, const uint32
 		tasks->threads.items[i].comm = renamed(kept, old, tasks->threads.items[i].comm);
 	for (size_t i = 0; i < tasks->cgroups.capacity; i++)
 		if (tasks->cgroups.slots[i].used)
-			tasks->cgroups.slots[i].value = renamed(kept, old, (uint32_t)tasks->cgroups.slots[i].value);
+			tasks->cgroups.slots[i].value = renamed(
+				kept, old, (uint32_t)tasks->cgroups.slots[i].value);
 	kept->strings.failed |= old->failed;
 	tally_strings_release(&tasks->strings);
 	tally_map_release(&tasks->file_index);
@@ -186,11 +196,13 @@ static void take_over(struct tally_tasks *tasks, struct kept *kept, const uint32
 
 int tally_mapped_files_renumber(struct tally_tasks *tasks, const uint32_t *numbers)
 {
-	struct kept kept = { .renamed = malloc((tasks->strings.count + 1) * sizeof(*kept.renamed)) };
+	struct kept kept = { .renamed = malloc((tasks->strings.count + 1) *
+					       sizeof(*kept.renamed)) };
 	for (size_t i = 0; kept.renamed && i < tasks->strings.count; i++)
 		kept.renamed[i] = TALLY_STRING_NONE;
-	if (!kept.renamed || !keep_strings(&kept, tasks, numbers) || !keep_build_ids(&kept, tasks) ||
-	    !keep_index(&kept, tasks, numbers) || !renumber_processes(tasks, numbers)) {
+	if (!kept.renamed || !keep_strings(&kept, tasks, numbers) ||
+	    !keep_build_ids(&kept, tasks) || !keep_index(&kept, tasks, numbers) ||
+	    !renumber_processes(tasks, numbers)) {
 		kept_release(&kept);
 		return -ENOMEM;
 	}

@@ -4,12 +4,14 @@
 
 #include <string.h>
 
-uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces, const struct tally_record_namespaces *record)
+uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces,
+				 const struct tally_record_namespaces *record)
 {
 	struct tally_namespace_set set = { 0 };
 	uint64_t key = 0;
 	for (uint64_t i = 0; i < record->count && i < TALLY_NAMESPACE_KINDS; i++) {
-		set.of[i] = (struct tally_namespace){ record->dev_inode[2 * i], record->dev_inode[2 * i + 1] };
+		set.of[i] = (struct tally_namespace){ record->dev_inode[2 * i],
+						      record->dev_inode[2 * i + 1] };
 		key = tally_hash64(key ^ tally_hash64(set.of[i].device + 1) ^ set.of[i].inode);
 	}
 	for (;; key++) {

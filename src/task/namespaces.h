@@ -1,5 +1,5 @@
-/* Which namespaces tasks are in, as NAMESPACES records tell: of each kind the device and inode of its file below
- * /proc/PID/ns (namespaces(7)).  Sets are kept once, however many tasks are in them.
+/* Which namespaces tasks are in, as NAMESPACES records tell: of each kind the device and inode of
+ * its file below /proc/PID/ns (namespaces(7)).  Sets are kept once, however many tasks are in them.
  *
  * Zero-initialised is empty.  Not thread-safe.
  */
@@ -37,7 +37,8 @@ struct tally_namespaces {
 };
 
 /* The number of the set that a record has; TALLY_NAMESPACES_NONE when memory is out. */
-uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces, const struct tally_record_namespaces *record);
+uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces,
+				 const struct tally_record_namespaces *record);
 
 void tally_namespaces_release(struct tally_namespaces *namespaces);
 

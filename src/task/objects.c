@@ -30,7 +30,8 @@ static bool is_wanted(const struct tally_object *object, const struct tally_buil
 	return !wanted->size || tally_build_id_equal(tally_object_build_id(object), wanted);
 }
 
-/* While recording the path alone doesn't tell which file it is: a task may see others than we do. */
+/* While recording the path alone doesn't tell which file it is: a task may see others than we
+ * do. */
 static void open_live(const struct tally_objects *objects, struct tally_object_entry *entry,
 		      const struct tally_mapped_file *file, const char *path)
 {
@@ -38,7 +39,8 @@ static void open_live(const struct tally_objects *objects, struct tally_object_e
 	if (match != TALLY_LIVE_SAME)
 		entry->object = tally_live_open(file, path, &entry->root);
 	entry->is_by_task = entry->object != NULL;
-	if (!entry->object && match != TALLY_LIVE_OTHER && tally_search_open(&objects->search, path, &entry->object) < 0)
+	if (!entry->object && match != TALLY_LIVE_OTHER &&
+	    tally_search_open(&objects->search, path, &entry->object) < 0)
 		entry->object = NULL;
 }
 
@@ -112,7 +114,8 @@ const struct tally_fetched_object *tally_objects_fetched(const struct tally_obje
 static void use_fetched(const struct tally_objects *objects, struct tally_object_entry *entry,
 			const struct tally_build_id *recorded)
 {
-	const struct tally_build_id *id = entry->object ? tally_object_build_id(entry->object) : recorded;
+	const struct tally_build_id *id = entry->object ? tally_object_build_id(entry->object)
+							: recorded;
 	const struct tally_fetched_object *fetched = tally_objects_fetched(objects, id);
 	if (fetched && !entry->object && fetched->object)
 		entry->object = tally_object_ref(fetched->object);
@@ -136,7 +139,9 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 		size_t size;
 		const void *image = tally_vdso_image(&size);
 		bool may_be = file->build_id.size || !objects->is_foreign;
-		int rc = image && may_be ? tally_object_open_memory(path, image, size, &entry->object, NULL) : 0;
+		int rc = image && may_be
+				 ? tally_object_open_memory(path, image, size, &entry->object, NULL)
+				 : 0;
 		if (rc < 0)
 			entry->object = NULL;
 		if (rc == -ENOMEM)
@@ -182,16 +187,18 @@ int tally_objects_hand_over(struct tally_objects *from, struct tally_objects *to
 	for (size_t i = 0; !result && i < from->entries.count; i++) {
 		struct tally_object_entry *entry = &from->entries.items[i];
 		const struct tally_build_id *id = tally_objects_build_id(entry);
-		if (!entry->object || !entry->is_by_task || !id->size || tally_objects_fetched(to, id))
+		if (!entry->object || !entry->is_by_task || !id->size ||
+		    tally_objects_fetched(to, id))
 			continue;
 		result = tally_objects_keep_fetched(to, id, entry->object, NULL);
-		close_entry(entry); /* so that the object has one owner: another thread may ask `to` */
+		/* so that the object has one owner: another thread may ask `to` */
+		close_entry(entry);
 	}
 	return result;
 }
 
-struct tally_object_entry *tally_objects_get(struct tally_objects *objects, const struct tally_tasks *tasks,
-					     uint32_t file)
+struct tally_object_entry *tally_objects_get(struct tally_objects *objects,
+					     const struct tally_tasks *tasks, uint32_t file)
 {
 	enum { TRIES_MAX = 16 };
 	static struct tally_object_entry none = { .state = TALLY_OBJECT_NO_FILE };
@@ -202,8 +209,8 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects, cons
 			return NULL;
 	struct tally_object_entry *entry = &objects->entries.items[file];
 	const struct tally_mapped_file *mapped = &tasks->files.items[file];
-	bool again = entry->state == TALLY_OBJECT_MISSING && objects->is_live && entry->tried_pid != mapped->seen.pid &&
-		     entry->tries < TRIES_MAX;
+	bool again = entry->state == TALLY_OBJECT_MISSING && objects->is_live &&
+		     entry->tried_pid != mapped->seen.pid && entry->tries < TRIES_MAX;
 	entry->used = objects->rounds;
 	if (entry->state != TALLY_OBJECT_UNTRIED && !again)
 		return entry;
@@ -215,11 +222,14 @@ struct tally_object_entry *tally_objects_get(struct tally_objects *objects, cons
 	return entry;
 }
 
-void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks, const struct tally_record *record)
+void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *tasks,
+		       const struct tally_record *record)
 {
-	bool is_map = record->header.type == TALLY_RECORD_MMAP || record->header.type == TALLY_RECORD_MMAP2;
-	const struct tally_mapping *mapping =
-		is_map ? tally_tasks_find(tasks, record->mmap.pid, false, record->mmap.start) : NULL;
+	bool is_map = record->header.type == TALLY_RECORD_MMAP ||
+		      record->header.type == TALLY_RECORD_MMAP2;
+	const struct tally_mapping *mapping = is_map ? tally_tasks_find(tasks, record->mmap.pid,
+									false, record->mmap.start)
+						     : NULL;
 	if (!mapping || !mapping->executable)
 		return;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
@@ -227,14 +237,17 @@ void tally_objects_see(struct tally_objects *objects, const struct tally_tasks *
 	bool is_tried = mapping->file < objects->entries.count &&
 			objects->entries.items[mapping->file].state != TALLY_OBJECT_UNTRIED &&
 			objects->entries.items[mapping->file].state != TALLY_OBJECT_MISSING;
-	if (!is_tried && !file->pid && path[0] == '/' && tally_live_match(file, path) != TALLY_LIVE_SAME)
+	if (!is_tried && !file->pid && path[0] == '/' &&
+	    tally_live_match(file, path) != TALLY_LIVE_SAME)
 		tally_objects_get(objects, tasks, mapping->file);
 }
 
 struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 {
 	if (!entry->debug_tried && entry->object) {
-		struct tally_object_search search = entry->search ? *entry->search : (struct tally_object_search){ 0 };
+		struct tally_object_search search = entry->search
+							    ? *entry->search
+							    : (struct tally_object_search){ 0 };
 		if (entry->root)
 			search.root = entry->root;
 		entry->debug = tally_search_debug(&search, entry->object, &entry->lack);
@@ -246,17 +259,19 @@ struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 /* Go's runtime/asm_amd64.s: what runs on a thread's own stack for a goroutine. */
 static bool switches_stack(const char *name)
 {
-	static const char *const names[] = { "runtime.systemstack", "runtime.mcall", "runtime.morestack" };
+	static const char *const names[] = { "runtime.systemstack", "runtime.mcall",
+					     "runtime.morestack" };
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t length = strlen(names[i]);
-		if (!strncmp(name, names[i], length) && (!name[length] || !strcmp(name + length, ".abi0")))
+		if (!strncmp(name, names[i], length) &&
+		    (!name[length] || !strcmp(name + length, ".abi0")))
 			return true;
 	}
 	return false;
 }
 
-/* Sorting node's 150,000 symbols takes as long as a ring takes to fill.  Go's are read whatever their number: without them
- * its switches of stacks look like calls. */
+/* Sorting node's 150,000 symbols takes as long as a ring takes to fill.  Go's are read whatever
+ * their number: without them its switches of stacks look like calls. */
 static bool may_read_symbols(const struct tally_object *object)
 {
 	const size_t most_bytes = 1 << 20;
@@ -266,7 +281,8 @@ static bool may_read_symbols(const struct tally_object *object)
 }
 
 /* A part that a compiler split off from its function (f.cold) does not begin as one. */
-static enum tally_unwind_function_kind find_function(void *context, uint64_t address, uint64_t *start, uint64_t *end)
+static enum tally_unwind_function_kind find_function(void *context, uint64_t address,
+						     uint64_t *start, uint64_t *end)
 {
 	struct tally_entry_functions *functions = context;
 	if (!functions->is_tried && may_read_symbols(functions->object) &&
@@ -294,11 +310,13 @@ static void use_functions(struct tally_object_entry *entry)
 struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry)
 {
 	if (!entry->unwind_tried && entry->object) {
-		/* .eh_frame is enough for nearly all; the debug file is opened only where it is missing. */
+		/* .eh_frame is enough for nearly all; the debug file is opened only where it is
+		 * missing. */
 		struct tally_section section;
-		bool has = tally_object_section(entry->object, ".eh_frame", &section) && section.bytes;
-		if (tally_unwind_table_new(entry->object, has ? NULL : tally_objects_debug(entry), &entry->unwind,
-					   NULL) < 0)
+		bool has = tally_object_section(entry->object, ".eh_frame", &section) &&
+			   section.bytes;
+		if (tally_unwind_table_new(entry->object, has ? NULL : tally_objects_debug(entry),
+					   &entry->unwind, NULL) < 0)
 			entry->unwind = NULL;
 		if (entry->unwind)
 			use_functions(entry);
@@ -312,16 +330,19 @@ const struct tally_build_id *tally_objects_build_id(const struct tally_object_en
 	return entry->object ? tally_object_build_id(entry->object) : &entry->build_id;
 }
 
-const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *objects, const struct tally_tasks *tasks,
+const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *objects,
+							 const struct tally_tasks *tasks,
 							 uint32_t file)
 {
-	const struct tally_object_entry *entry = file < objects->entries.count ? &objects->entries.items[file] : NULL;
+	const struct tally_object_entry *entry = file < objects->entries.count
+							 ? &objects->entries.items[file]
+							 : NULL;
 	if (!entry || !entry->build_id.size)
 		entry = tally_objects_get(objects, tasks, file);
 	return entry ? tally_objects_build_id(entry) : NULL;
 }
 
-/* ---- for hours ------------------------------------------------------------------------------------------------- */
+/* ---- for hours ----------------------------------------------------------- */
 
 static size_t entry_bytes(const struct tally_object_entry *entry)
 {
@@ -346,9 +367,11 @@ static size_t file_bytes(const struct tally_object_entry *entry)
 }
 
 /* Within so much of the budget as `part` divides it to. */
-static bool is_within(const struct tally_objects_budget *budget, size_t part, size_t bytes, size_t mapped, size_t objects)
+static bool is_within(const struct tally_objects_budget *budget, size_t part, size_t bytes,
+		      size_t mapped, size_t objects)
 {
-	return (!budget->bytes || bytes <= budget->bytes / part) && (!budget->mapped || mapped <= budget->mapped / part) &&
+	return (!budget->bytes || bytes <= budget->bytes / part) &&
+	       (!budget->mapped || mapped <= budget->mapped / part) &&
 	       (!budget->objects || objects <= budget->objects / part);
 }
 
@@ -363,9 +386,11 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 	if (is_within(budget, 1, bytes, mapped, count))
 		return;
 	/* To half of it: rules that are still in use must be found anew after each time. */
-	qsort_r(objects->open.items, count, sizeof(*objects->open.items), by_use, objects->entries.items);
+	qsort_r(objects->open.items, count, sizeof(*objects->open.items), by_use,
+		objects->entries.items);
 	while (closed < count && !is_within(budget, 2, bytes, mapped, count - closed)) {
-		struct tally_object_entry *entry = &objects->entries.items[objects->open.items[closed++]];
+		struct tally_object_entry *entry =
+			&objects->entries.items[objects->open.items[closed++]];
 		struct tally_build_id build_id = *tally_objects_build_id(entry);
 		bytes -= entry_bytes(entry);
 		mapped -= file_bytes(entry);
@@ -373,7 +398,8 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 		entry->build_id = build_id;
 	}
 	objects->open.count = count - closed;
-	memmove(objects->open.items, objects->open.items + closed, objects->open.count * sizeof(*objects->open.items));
+	memmove(objects->open.items, objects->open.items + closed,
+		objects->open.count * sizeof(*objects->open.items));
 	if (objects->unwind_cache)
 		tally_unwind_cache_clear(objects->unwind_cache);
 }
@@ -398,7 +424,9 @@ static void renumber(struct tally_objects *objects, const uint32_t *numbers)
 }
 
 int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *tasks, size_t limit,
-			 int (*tell)(void *context, const char *path, const struct tally_build_id *id), void *context)
+			 int (*tell)(void *context, const char *path,
+				     const struct tally_build_id *id),
+			 void *context)
 {
 	size_t at_least = objects->files_kept > limit ? objects->files_kept : limit;
 	if (tasks->files.count <= at_least + limit / 16 || tasks->jits)
@@ -406,8 +434,10 @@ int tally_objects_forget(struct tally_objects *objects, struct tally_tasks *task
 	uint32_t *numbers = tally_mapped_files_choose(tasks, limit);
 	int result = numbers ? 0 : -ENOMEM;
 	for (uint32_t i = 0; tell && !result && i < tasks->files.count; i++) {
-		const struct tally_build_id *id =
-			numbers[i] == TALLY_FILE_NONE ? tally_objects_file_build_id(objects, tasks, i) : NULL;
+		const struct tally_build_id *id = numbers[i] == TALLY_FILE_NONE
+							  ? tally_objects_file_build_id(objects,
+											tasks, i)
+							  : NULL;
 		if (id && id->size)
 			result = tell(context, tally_tasks_path(tasks, i), id);
 	}

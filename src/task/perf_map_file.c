@@ -1,6 +1,6 @@
-/* A JIT in a container writes the map into the container's /tmp and by the pid that it has there, which /proc tells as
- * long as the process runs.  The container may have put anything at the path, so no symbolic link is followed, and the
- * folder must be a folder. */
+/* A JIT in a container writes the map into the container's /tmp and by the pid that it has there,
+ * which /proc tells as long as the process runs.  The container may have put anything at the path,
+ * so no symbolic link is followed, and the folder must be a folder. */
 #include "task/perf_map_file.h"
 
 #include "base/buffer.h"
@@ -23,7 +23,8 @@ static bool is_trusted(int fd, uint32_t pid)
 	if (fstat(fd, &map) < 0 || !S_ISREG(map.st_mode))
 		return false;
 	snprintf(proc, sizeof(proc), "/proc/%u", pid);
-	return map.st_uid == geteuid() || !map.st_uid || (!stat(proc, &process) && process.st_uid == map.st_uid);
+	return map.st_uid == geteuid() || !map.st_uid ||
+	       (!stat(proc, &process) && process.st_uid == map.st_uid);
 }
 
 static int open_in(int folder, uint32_t pid)
@@ -42,7 +43,8 @@ static uint32_t own_pid(uint32_t pid)
 	snprintf(path, sizeof(path), "/proc/%u/status", pid);
 	if (!tally_buffer_read_file(&status, AT_FDCWD, path, STATUS_BYTES_MAX)) {
 		const char *line = strstr(tally_buffer_string(&status), "\nNStgid:");
-		for (char *at = line ? (char *)line + sizeof("\nNStgid:") - 1 : NULL; at && *at == '\t';)
+		for (char *at = line ? (char *)line + sizeof("\nNStgid:") - 1 : NULL;
+		     at && *at == '\t';)
 			own = (uint32_t)strtoul(at, &at, 10);
 	}
 	tally_buffer_release(&status);
@@ -54,7 +56,8 @@ static int open_in_root(uint32_t pid)
 	char path[32];
 	snprintf(path, sizeof(path), "/proc/%u/root", pid);
 	int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int folder = root < 0 ? -1 : openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int folder = root < 0 ? -1
+			      : openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int fd = folder < 0 ? -1 : open_in(folder, own_pid(pid));
 	if (folder >= 0)
 		close(folder);

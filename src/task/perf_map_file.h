@@ -1,4 +1,5 @@
-/* A process's perf map, where it lies: /tmp/perf-PID.map, as the process sees /tmp and its own pid. */
+/* A process's perf map, where it lies: /tmp/perf-PID.map, as the process sees /tmp and its own
+ * pid. */
 #ifndef TALLY_TASK_PERF_MAP_FILE_H
 #define TALLY_TASK_PERF_MAP_FILE_H
 

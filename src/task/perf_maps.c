@@ -1,6 +1,6 @@
-/* Most processes that make code write no map.  So what is not there is looked for less and less often, from 50 ms to two
- * seconds, until the process makes more code; what is held is looked at likewise, for it may be replaced.  A process
- * that ends without a map is forgotten. */
+/* Most processes that make code write no map.  So what is not there is looked for less and less
+ * often, from 50 ms to two seconds, until the process makes more code; what is held is looked at
+ * likewise, for it may be replaced.  A process that ends without a map is forgotten. */
 #include "task/perf_maps.h"
 
 #include "base/vector.h"
@@ -18,7 +18,8 @@ static const uint64_t PAUSE_NS_MIN = 50000000, PAUSE_NS_MAX = 2000000000;
 static bool is_same(int a, int b)
 {
 	struct stat one, other;
-	return !fstat(a, &one) && !fstat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+	return !fstat(a, &one) && !fstat(b, &other) && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
 }
 
 /* True when there was none, or it is another than the one held last. */
@@ -41,7 +42,9 @@ static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watc
 static uint64_t size_of(const struct tally_perf_map_watch *watch)
 {
 	struct stat status;
-	return watch->count && !fstat(watch->fds[watch->count - 1], &status) ? (uint64_t)status.st_size : 0;
+	return watch->count && !fstat(watch->fds[watch->count - 1], &status)
+		       ? (uint64_t)status.st_size
+		       : 0;
 }
 
 static void see_size(struct tally_perf_map_watch *watch)
@@ -55,7 +58,8 @@ static void see_size(struct tally_perf_map_watch *watch)
 static void look(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch, uint64_t now_ns)
 {
 	bool is_new = take(maps, watch);
-	uint64_t pause_ns = is_new || !watch->pause_ns ? PAUSE_NS_MIN : watch->pause_ns + watch->pause_ns / 2;
+	uint64_t pause_ns = is_new || !watch->pause_ns ? PAUSE_NS_MIN
+						       : watch->pause_ns + watch->pause_ns / 2;
 	watch->pause_ns = pause_ns < PAUSE_NS_MAX ? pause_ns : PAUSE_NS_MAX;
 	watch->next_ns = now_ns + watch->pause_ns;
 }
@@ -71,7 +75,8 @@ static void forget(struct tally_perf_maps *maps, struct tally_perf_map_watch *wa
 	struct tally_perf_map_watch *last = &maps->watches.items[maps->watches.count - 1];
 	tally_map_remove(&maps->of_process, watch->pid);
 	if (watch != last) {
-		*tally_map_get(&maps->of_process, last->pid) = (uint64_t)(watch - maps->watches.items);
+		*tally_map_get(&maps->of_process,
+			       last->pid) = (uint64_t)(watch - maps->watches.items);
 		*watch = *last;
 	}
 	maps->watches.count--;
@@ -79,7 +84,8 @@ static void forget(struct tally_perf_maps *maps, struct tally_perf_map_watch *wa
 
 static bool is_made_code(const struct tally_tasks *tasks, const struct tally_record_mmap *mmap)
 {
-	const struct tally_mapping *mapping = tally_tasks_find(tasks, mmap->pid, false, mmap->start);
+	const struct tally_mapping *mapping = tally_tasks_find(tasks, mmap->pid, false,
+							       mmap->start);
 	return mapping && mapping->executable && tasks->files.items[mapping->file].pid == mmap->pid;
 }
 
@@ -91,7 +97,8 @@ static int see_code(struct tally_perf_maps *maps, uint32_t pid)
 		return -ENOMEM;
 	if (added) {
 		*at = maps->watches.count;
-		if (tally_vector_push(&maps->watches, (struct tally_perf_map_watch){ .pid = pid }) < 0) {
+		if (tally_vector_push(&maps->watches, (struct tally_perf_map_watch){ .pid = pid }) <
+		    0) {
 			tally_map_remove(&maps->of_process, pid);
 			return -ENOMEM;
 		}
@@ -116,7 +123,8 @@ static void see_end(struct tally_perf_maps *maps, uint32_t pid)
 		forget(maps, watch);
 }
 
-int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_tasks *tasks, const struct tally_record *record)
+int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_tasks *tasks,
+			   const struct tally_record *record)
 {
 	switch (record->header.type) {
 	case TALLY_RECORD_MMAP:
@@ -157,7 +165,8 @@ static void put_in_order(const struct tally_buffer *text, uint64_t seen, struct 
 	tally_buffer_append(out, text->bytes, before);
 }
 
-int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out, size_t maximum)
+int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out,
+			 size_t maximum)
 {
 	const struct tally_perf_map_watch *watch = find(maps, pid);
 	int result = 0;
@@ -167,7 +176,8 @@ int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struc
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", watch->fds[i]);
 		result = tally_buffer_read_file(&text, AT_FDCWD, path, maximum - 1);
 		if (!result && text.length)
-			put_in_order(&text, i + 1 == watch->count ? watch->seen[0] : text.length, out);
+			put_in_order(&text, i + 1 == watch->count ? watch->seen[0] : text.length,
+				     out);
 		tally_buffer_release(&text);
 	}
 	return result ? result : watch && watch->count ? 1 : 0;

@@ -12,7 +12,7 @@
 
 static const uint32_t KERNEL_PID = UINT32_MAX;
 
-/* ---- processes and their mappings ---------------------------------------------------------------------- */
+/* ---- processes and their mappings ---------------------------------------- */
 
 static struct tally_process *find_process(const struct tally_tasks *tasks, uint32_t pid)
 {
@@ -60,8 +60,9 @@ static void drop_mappings(struct tally_process *process)
 	process->count = process->capacity = 0;
 }
 
-/* Gives a process mappings of its own before they change.  A recording that forks large processes without end has
- * them start empty at some point: memory is to follow from the file's size, not from its square. */
+/* Gives a process mappings of its own before they change.  A recording that forks large processes
+ * without end has them start empty at some point: memory is to follow from the file's size, not
+ * from its square. */
 static int own_mappings(struct tally_tasks *tasks, struct tally_process *process)
 {
 	const uint64_t free_copies = 1 << 20, copies_per_map = 64;
@@ -90,15 +91,16 @@ static int own_mappings(struct tally_tasks *tasks, struct tally_process *process
 static int cut(struct tally_process *process, uint64_t start, uint64_t end)
 {
 	if (process->count + 2 > process->capacity &&
-	    tally_vector_reserve_((void **)&process->mappings, &process->capacity, process->count + 2,
-				  sizeof(*process->mappings)) < 0)
+	    tally_vector_reserve_((void **)&process->mappings, &process->capacity,
+				  process->count + 2, sizeof(*process->mappings)) < 0)
 		return -ENOMEM;
 	struct tally_mapping *maps = process->mappings;
 	size_t first = lower_bound(process, start), last = first;
 
 	if (first < process->count && maps[first].start < start) {
 		if (maps[first].end > end) { /* in two pieces */
-			memmove(&maps[first + 1], &maps[first], (process->count - first) * sizeof(*maps));
+			memmove(&maps[first + 1], &maps[first],
+				(process->count - first) * sizeof(*maps));
 			process->count++;
 			maps[first].end = start;
 			maps[first + 1].file_offset += end - maps[first + 1].start;
@@ -179,26 +181,34 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	if (own_mappings(tasks, process) < 0)
 		return -ENOMEM;
 	process->generation = ++tasks->generation;
-	process->has_hotspot |= mapping.executable && is_hotspot(tally_tasks_path(tasks, mapping.file));
+	process->has_hotspot |= mapping.executable &&
+				is_hotspot(tally_tasks_path(tasks, mapping.file));
 	if (add_mapping(process, &mapping) < 0)
 		return -ENOMEM;
 	return mapping.executable ? tally_jits_see(tasks, mmap, mapping.file) : 0;
 }
 
-/* Kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a simulated kernel). */
+/* Kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a simulated
+ * kernel). */
 static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ksymbol *ksymbol)
 {
 	struct tally_mapping mapping = { .start = ksymbol->address, .executable = true };
-	if (__builtin_add_overflow(ksymbol->address, ksymbol->length, &mapping.end) || !ksymbol->length)
+	if (__builtin_add_overflow(ksymbol->address, ksymbol->length, &mapping.end) ||
+	    !ksymbol->length)
 		return 0;
 	tasks->kernel.generation = ++tasks->generation;
 	if (ksymbol->flags & TALLY_KSYMBOL_UNREGISTER)
 		return cut(&tasks->kernel, mapping.start, mapping.end);
 	struct tally_mapped_file file = {
-		.path = tally_strings_intern(&tasks->strings, ksymbol->name), .is_kernel = true, .is_symbol = true,
-		.symbol_type = ksymbol->type, .symbol_size = ksymbol->length, .symbol_start = ksymbol->address,
+		.path = tally_strings_intern(&tasks->strings, ksymbol->name),
+		.is_kernel = true,
+		.is_symbol = true,
+		.symbol_type = ksymbol->type,
+		.symbol_size = ksymbol->length,
+		.symbol_start = ksymbol->address,
 	};
-	mapping.file = file.path == TALLY_STRING_NONE ? TALLY_FILE_NONE : tally_mapped_files_intern(tasks, &file);
+	mapping.file = file.path == TALLY_STRING_NONE ? TALLY_FILE_NONE
+						      : tally_mapped_files_intern(tasks, &file);
 	return mapping.file == TALLY_FILE_NONE ? -ENOMEM : add_mapping(&tasks->kernel, &mapping);
 }
 
@@ -229,7 +239,7 @@ static int share_mappings(struct tally_tasks *tasks, uint32_t from_pid, uint32_t
 	return 0;
 }
 
-/* ---- threads ------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------- */
 
 uint32_t tally_tasks_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
 {
@@ -259,7 +269,8 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 	uint32_t comm = tally_strings_intern(&tasks->strings, record->comm.comm);
 	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE)
 		return -ENOMEM;
-	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return into them. */
+	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return
+	 * into them. */
 	struct tally_process *process = find_process(tasks, record->comm.pid);
 	bool is_exec = record->header.misc & TALLY_MISC_COMM_EXEC;
 	if (is_exec)
@@ -287,7 +298,8 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 	uint32_t thread = tally_tasks_thread(tasks, fork->pid, fork->tid);
 	if (thread == UINT32_MAX)
 		return -ENOMEM;
-	/* FORK_EXEC (synthesized by perf): the maps that follow are the task's own, nothing is inherited. */
+	/* FORK_EXEC (synthesized by perf): the maps that follow are the task's own, nothing is
+	 * inherited. */
 	if (comm != TALLY_STRING_NONE)
 		tasks->threads.items[thread].comm = comm;
 	tasks->comm_generation++;
@@ -299,7 +311,9 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 static int apply_cgroup(struct tally_tasks *tasks, const struct tally_record_cgroup *cgroup)
 {
 	uint32_t path = tally_strings_intern(&tasks->strings, cgroup->path);
-	uint64_t *slot = path == TALLY_STRING_NONE ? NULL : tally_map_put(&tasks->cgroups, cgroup->id, NULL);
+	uint64_t *slot = path == TALLY_STRING_NONE
+				 ? NULL
+				 : tally_map_put(&tasks->cgroups, cgroup->id, NULL);
 	if (!slot)
 		return -ENOMEM;
 	*slot = path;
@@ -315,19 +329,21 @@ uint32_t tally_tasks_cgroup(const struct tally_tasks *tasks, uint64_t number)
 static int apply_namespaces(struct tally_tasks *tasks, const struct tally_record_namespaces *record)
 {
 	uint32_t thread = tally_tasks_thread(tasks, record->pid, record->tid);
-	uint32_t set = thread == UINT32_MAX ? TALLY_NAMESPACES_NONE : tally_namespaces_intern(&tasks->namespaces, record);
+	uint32_t set = thread == UINT32_MAX ? TALLY_NAMESPACES_NONE
+					    : tally_namespaces_intern(&tasks->namespaces, record);
 	if (set == TALLY_NAMESPACES_NONE)
 		return -ENOMEM;
 	tasks->threads.items[thread].namespaces = set;
 	return 0;
 }
 
-struct tally_namespace tally_tasks_namespace(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
-					     enum tally_namespace_kind kind)
+struct tally_namespace tally_tasks_namespace(const struct tally_tasks *tasks, uint32_t pid,
+					     uint32_t tid, enum tally_namespace_kind kind)
 {
 	const uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | tid);
 	uint32_t set = slot ? tasks->threads.items[*slot].namespaces : TALLY_NAMESPACES_NONE;
-	return set == TALLY_NAMESPACES_NONE ? (struct tally_namespace){ 0 } : tasks->namespaces.sets.items[set].of[kind];
+	return set == TALLY_NAMESPACES_NONE ? (struct tally_namespace){ 0 }
+					    : tasks->namespaces.sets.items[set].of[kind];
 }
 
 void tally_tasks_forget_thread(struct tally_tasks *tasks, uint32_t pid, uint32_t tid)
@@ -380,8 +396,8 @@ int tally_tasks_record(struct tally_tasks *tasks, const struct tally_record *rec
 	}
 }
 
-const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
-					     uint64_t address)
+const struct tally_mapping *tally_tasks_find(const struct tally_tasks *tasks, uint32_t pid,
+					     bool kernel, uint64_t address)
 {
 	const struct tally_process *process = kernel ? &tasks->kernel : find_process(tasks, pid);
 	if (!process)
@@ -417,9 +433,11 @@ int tally_tasks_use_jits(struct tally_tasks *tasks)
 	return tasks->jits ? 0 : -ENOMEM;
 }
 
-const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid, char buffer[16])
+const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
+			     char buffer[16])
 {
-	/* A task past its exit has no number any more: whoever was called -1 last says nothing of this one. */
+	/* A task past its exit has no number any more: whoever was called -1 last says nothing of
+	 * this one. */
 	bool ended = tid == UINT32_MAX;
 	uint32_t comm = ended ? TALLY_STRING_NONE : comm_of(tasks, pid, tid);
 	if (comm == TALLY_STRING_NONE && !ended)

@@ -11,14 +11,17 @@ struct finder {
 	uint32_t pid;
 };
 
-/* In code that the process made itself; its rules, where the dump has some, hold for this function alone. */
-static bool find_jit_place(const struct finder *finder, uint64_t address, struct tally_unwind_place *place)
+/* In code that the process made itself; its rules, where the dump has some, hold for this function
+ * alone. */
+static bool find_jit_place(const struct finder *finder, uint64_t address,
+			   struct tally_unwind_place *place)
 {
 	uint32_t number;
 	if (!tally_jits_find(finder->tasks, finder->pid, address, &number, &place->address))
 		return false;
 	const struct tally_jit *jit = &finder->tasks->jits->items.items[number];
-	const struct tally_jit_function *function = tally_jit_dump_function(jit->dump, place->address);
+	const struct tally_jit_function *function = tally_jit_dump_function(jit->dump,
+									    place->address);
 	if (function)
 		place->table = tally_jits_unwind(jit, function);
 	return true;
@@ -27,18 +30,21 @@ static bool find_jit_place(const struct finder *finder, uint64_t address, struct
 static bool find_place(void *context, uint64_t address, struct tally_unwind_place *place)
 {
 	const struct finder *finder = context;
-	const struct tally_mapping *mapping = tally_tasks_find(finder->tasks, finder->pid, false, address);
+	const struct tally_mapping *mapping = tally_tasks_find(finder->tasks, finder->pid, false,
+							       address);
 	*place = (struct tally_unwind_place){ 0 };
 	bool is_private = !mapping || finder->tasks->files.items[mapping->file].pid;
 	if (is_private && find_jit_place(finder, address, place))
 		return true;
 	if (!mapping)
 		return false;
-	struct tally_object_entry *entry = tally_objects_get(finder->objects, finder->tasks, mapping->file);
+	struct tally_object_entry *entry = tally_objects_get(finder->objects, finder->tasks,
+							     mapping->file);
 	place->below = address - mapping->start;
 	place->above = mapping->end - 1 - address;
 	uint64_t offset = address - mapping->start + mapping->file_offset;
-	if (entry && entry->object && tally_object_address_of_offset(entry->object, offset, &place->address))
+	if (entry && entry->object &&
+	    tally_object_address_of_offset(entry->object, offset, &place->address))
 		place->table = tally_objects_unwind(entry);
 	return true;
 }
@@ -53,7 +59,8 @@ static struct tally_unwind_request request_of(struct finder *finder)
 {
 	struct tally_objects *objects = finder->objects;
 	if (!objects->unwind_cache)
-		objects->unwind_cache = tally_unwind_cache_new(); /* without memory it goes without */
+		/* without memory it goes without */
+		objects->unwind_cache = tally_unwind_cache_new();
 	return (struct tally_unwind_request){
 		.machine = objects->machine,
 		.cache = objects->unwind_interpreted ? NULL : objects->unwind_cache,
@@ -77,13 +84,14 @@ size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_obj
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end)
 {
-	return tally_user_stack_frames(tasks, objects, attr, sample, addresses, NULL, limit, end, NULL);
+	return tally_user_stack_frames(tasks, objects, attr, sample, addresses, NULL, limit, end,
+				       NULL);
 }
 
 size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
-			       uint64_t *addresses, bool *is_exact, size_t limit, enum tally_unwind_end *end,
-			       struct tally_unwind_extent *extent)
+			       uint64_t *addresses, bool *is_exact, size_t limit,
+			       enum tally_unwind_end *end, struct tally_unwind_extent *extent)
 {
 	const struct tally_user_stack_walk walk = { .is_exact = is_exact, .extent = extent };
 	return tally_user_stack_walk(tasks, objects, attr, sample, &walk, addresses, limit, end);
@@ -91,8 +99,8 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 
 size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objects *objects,
 			     const struct tally_attr *attr, const struct tally_sample *sample,
-			     const struct tally_user_stack_walk *walk, uint64_t *addresses, size_t limit,
-			     enum tally_unwind_end *end)
+			     const struct tally_user_stack_walk *walk, uint64_t *addresses,
+			     size_t limit, enum tally_unwind_end *end)
 {
 	struct finder finder = { tasks, objects, sample->pid };
 	struct tally_unwind_request request = request_of(&finder);
@@ -105,18 +113,22 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 	request.extent = walk->extent;
 	*end = TALLY_UNWIND_NO_RULES;
 	if (!has_registers(sample) ||
-	    !tally_unwind_registers(objects->machine, sample->regs_user.words, attr->sample_regs_user, request.registers))
+	    !tally_unwind_registers(objects->machine, sample->regs_user.words,
+				    attr->sample_regs_user, request.registers))
 		return 0;
 	return tally_unwind(&request, addresses, limit, end);
 }
 
-/* Where the mapping ends that a stack lies in.  The first one grows downwards without a record: it is known by its
- * name, and by being near. */
-static uint64_t stack_mapping_end(const struct tally_tasks *tasks, uint32_t pid, uint64_t sp, uint64_t missed)
+/* Where the mapping ends that a stack lies in.  The first one grows downwards without a record: it
+ * is known by its name, and by being near. */
+static uint64_t stack_mapping_end(const struct tally_tasks *tasks, uint32_t pid, uint64_t sp,
+				  uint64_t missed)
 {
 	const struct tally_mapping *at_sp = tally_tasks_find(tasks, pid, false, sp);
-	const struct tally_mapping *mapping = at_sp ? at_sp : tally_tasks_find(tasks, pid, false, missed);
-	bool is_stack = mapping && (at_sp || !strcmp(tally_tasks_path(tasks, mapping->file), "[stack]"));
+	const struct tally_mapping *mapping = at_sp ? at_sp
+						    : tally_tasks_find(tasks, pid, false, missed);
+	bool is_stack = mapping &&
+			(at_sp || !strcmp(tally_tasks_path(tasks, mapping->file), "[stack]"));
 	return is_stack && mapping->end > missed ? mapping->end : 0;
 }
 
@@ -124,14 +136,16 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 						     const struct tally_objects *objects,
 						     const struct tally_attr *attr,
 						     const struct tally_sample *sample,
-						     const struct tally_unwind_extent *extent, uint64_t top)
+						     const struct tally_unwind_extent *extent,
+						     uint64_t top)
 {
 	enum { WORD = 8 };
 	const uint64_t far = (uint64_t)1 << 30;
 	uint64_t registers[TALLY_UNWIND_REGISTERS];
 	struct tally_user_stack_need need = { 0 };
 	if (sample->stack_dynamic_size < sample->stack_size || !extent->missed ||
-	    !tally_unwind_registers(objects->machine, sample->regs_user.words, attr->sample_regs_user, registers))
+	    !tally_unwind_registers(objects->machine, sample->regs_user.words,
+				    attr->sample_regs_user, registers))
 		return need;
 	uint64_t sp = registers[tally_unwind_stack_pointer(objects->machine)];
 	if (top <= extent->missed || top - sp > far)
@@ -142,10 +156,12 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 	return need;
 }
 
-/* x86-64: bp, sp and ip, in the kernel's numbering (asm/perf_regs.h), and so many bytes of the stack. */
+/* x86-64: bp, sp and ip, in the kernel's numbering (asm/perf_regs.h), and so many bytes of the
+ * stack. */
 enum { INNER_REGISTERS = 0x1c0, INNER_BYTES = 512 };
 
-void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept, struct tally_attr *attr)
+void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept,
+				    struct tally_attr *attr)
 {
 	uint64_t mask = tally_unwind_return_mask(machine);
 	bool by_stack = !mask && !kept && tally_unwind_regs_mask(machine);
@@ -159,16 +175,19 @@ void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept
 bool tally_user_stack_has_inner(enum tally_unwind_machine machine, const struct tally_attr *attr)
 {
 	struct tally_attr asking = { .sample_type = TALLY_SAMPLE_CALLCHAIN };
-	const uint64_t stack = TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER | TALLY_SAMPLE_CALLCHAIN;
+	const uint64_t stack = TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER |
+			       TALLY_SAMPLE_CALLCHAIN;
 	tally_user_stack_ask_for_inner(machine, false, &asking);
 	return asking.sample_regs_user && attr->sample_regs_user == asking.sample_regs_user &&
-	       attr->sample_stack_user == asking.sample_stack_user && !(attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER) &&
+	       attr->sample_stack_user == asking.sample_stack_user &&
+	       !(attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER) &&
 	       (attr->sample_type & stack) == asking.sample_type;
 }
 
-/* arm64: the walk knows where it is and what the register holds.  Without a stack it steps to the caller by the register or
- * not at all. */
-static bool mend_by_register(struct tally_unwind_request *request, const struct tally_sample *sample,
+/* arm64: the walk knows where it is and what the register holds.  Without a stack it steps to the
+ * caller by the register or not at all. */
+static bool mend_by_register(struct tally_unwind_request *request,
+			     const struct tally_sample *sample,
 			     struct tally_user_stack_inner *inner)
 {
 	uint64_t addresses[2];
@@ -183,8 +202,8 @@ static bool mend_by_register(struct tally_unwind_request *request, const struct 
 	return true;
 }
 
-/* x86-64: frames are unwound by the rules until one has its return address right above where rbp points.  That one is the
- * first link of the kernel's chain. */
+/* x86-64: frames are unwound by the rules until one has its return address right above where rbp
+ * points.  That one is the first link of the kernel's chain. */
 static bool mend_by_stack(struct tally_unwind_request *request, const struct tally_attr *attr,
 			  const struct tally_sample *sample, struct tally_user_stack_inner *inner)
 {
@@ -192,10 +211,12 @@ static bool mend_by_stack(struct tally_unwind_request *request, const struct tal
 	uint64_t stack_pointers[TALLY_USER_STACK_INNER_MAX], fp;
 	struct tally_unwind_extent extent;
 	enum tally_unwind_end end;
-	if (!tally_unwind_registers(request->machine, sample->regs_user.words, attr->sample_regs_user, request->registers))
+	if (!tally_unwind_registers(request->machine, sample->regs_user.words,
+				    attr->sample_regs_user, request->registers))
 		return false;
 	fp = request->registers[TALLY_UNWIND_RBP];
-	request->unknown = ~(1ull << TALLY_UNWIND_RBP | 1ull << TALLY_UNWIND_RSP | 1ull << TALLY_UNWIND_RIP);
+	request->unknown = ~(1ull << TALLY_UNWIND_RBP | 1ull << TALLY_UNWIND_RSP |
+			     1ull << TALLY_UNWIND_RIP);
 	request->stack = sample->stack;
 	request->stack_size = sample->stack_dynamic_size;
 	request->stack_pointers = stack_pointers;
@@ -205,7 +226,8 @@ static bool mend_by_stack(struct tally_unwind_request *request, const struct tal
 	while (linked < inner->count && stack_pointers[linked] != fp + LINK)
 		linked++;
 	/* Also where these two words are beyond what was copied. */
-	bool is_beyond = end == TALLY_UNWIND_TRUNCATED && (extent.missed == fp || extent.missed == fp + WORD);
+	bool is_beyond = end == TALLY_UNWIND_TRUNCATED &&
+			 (extent.missed == fp || extent.missed == fp + WORD);
 	if (linked < inner->count || is_beyond) {
 		inner->count = linked;
 		inner->resume = inner->at + 1;
@@ -216,8 +238,9 @@ static bool mend_by_stack(struct tally_unwind_request *request, const struct tal
 	return inner->count > 1 || end == TALLY_UNWIND_TRUNCATED;
 }
 
-bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects *objects, const struct tally_attr *attr,
-			   const struct tally_sample *sample, struct tally_user_stack_inner *inner)
+bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects *objects,
+			   const struct tally_attr *attr, const struct tally_sample *sample,
+			   struct tally_user_stack_inner *inner)
 {
 	struct finder finder = { tasks, objects, sample->pid };
 	size_t marker = 0;
@@ -227,29 +250,34 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
 	if (!has_registers(sample) || inner->at >= sample->chain_length)
 		return false;
 	struct tally_unwind_request request = request_of(&finder);
-	return tally_unwind_return_mask(objects->machine) ? mend_by_register(&request, sample, inner) :
-							    mend_by_stack(&request, attr, sample, inner);
+	return tally_unwind_return_mask(objects->machine)
+		       ? mend_by_register(&request, sample, inner)
+		       : mend_by_stack(&request, attr, sample, inner);
 }
 
-bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects, uint32_t pid,
-				 uint64_t return_address, uint64_t callee)
+bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,
+				 uint32_t pid, uint64_t return_address, uint64_t callee)
 {
 	struct finder finder = { tasks, objects, pid };
 	struct tally_unwind_place caller, called;
 	uint64_t target, start, end;
-	return find_place(&finder, return_address - 1, &caller) && find_place(&finder, callee - 1, &called) &&
-	       caller.table && caller.table == called.table &&
+	return find_place(&finder, return_address - 1, &caller) &&
+	       find_place(&finder, callee - 1, &called) && caller.table &&
+	       caller.table == called.table &&
 	       tally_unwind_table_call(caller.table, caller.address + 1, &target) &&
-	       tally_unwind_table_function(called.table, called.address, &start, &end) && target == start;
+	       tally_unwind_table_function(called.table, called.address, &start, &end) &&
+	       target == start;
 }
 
-bool tally_user_stack_is_same_function(const struct tally_tasks *tasks, struct tally_objects *objects, uint32_t pid,
-				       uint64_t one, uint64_t other)
+bool tally_user_stack_is_same_function(const struct tally_tasks *tasks,
+				       struct tally_objects *objects, uint32_t pid, uint64_t one,
+				       uint64_t other)
 {
 	struct finder finder = { tasks, objects, pid };
 	struct tally_unwind_place first, second;
 	uint64_t start, end;
-	return find_place(&finder, one - 1, &first) && find_place(&finder, other - 1, &second) && first.table &&
-	       first.table == second.table && tally_unwind_table_function(first.table, first.address, &start, &end) &&
+	return find_place(&finder, one - 1, &first) && find_place(&finder, other - 1, &second) &&
+	       first.table && first.table == second.table &&
+	       tally_unwind_table_function(first.table, first.address, &start, &end) &&
 	       second.address >= start && second.address < end;
 }

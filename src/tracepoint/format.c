@@ -10,8 +10,8 @@
  *
  *     print fmt: "comm=%s", REC->prev_comm
  *
- * The empty line divides the common fields from the event's own.  Brackets stand behind the name or behind the
- * type; old kernels lack `signed`, old __data_loc words had two bytes (no length).
+ * The empty line divides the common fields from the event's own.  Brackets stand behind the name or
+ * behind the type; old kernels lack `signed`, old __data_loc words had two bytes (no length).
  */
 #include "tracepoint/format.h"
 
@@ -106,8 +106,9 @@ unsigned tally_tracepoint_type_bytes(const char *type, size_t length, unsigned l
 		const char *name;
 		uint8_t bytes;
 	} sizes[] = {
-		{ "u8", 1 },  { "s8", 1 },  { "char", 1 }, { "bool", 1 }, { "u16", 2 }, { "s16", 2 }, { "short", 2 },
-		{ "u32", 4 }, { "s32", 4 }, { "int", 4 },  { "u64", 8 },  { "s64", 8 }, { "unsigned", 4 },
+		{ "u8", 1 },  { "s8", 1 },    { "char", 1 },     { "bool", 1 }, { "u16", 2 },
+		{ "s16", 2 }, { "short", 2 }, { "u32", 4 },      { "s32", 4 },  { "int", 4 },
+		{ "u64", 8 }, { "s64", 8 },   { "unsigned", 4 },
 	};
 	if (length >= 4 && memcmp(type + length - 4, "long", 4) == 0)
 		return memmem(type, length, "long long", 9) ? 8 : long_bytes;
@@ -117,26 +118,30 @@ unsigned tally_tracepoint_type_bytes(const char *type, size_t length, unsigned l
 	while (word < length && type[word] == '_')
 		word++;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (strlen(sizes[i].name) == length - word && memcmp(sizes[i].name, type + word, length - word) == 0)
+		if (strlen(sizes[i].name) == length - word &&
+		    memcmp(sizes[i].name, type + word, length - word) == 0)
 			return sizes[i].bytes;
 	return 0;
 }
 
 /* What an array's elements are: the length in brackets tells, else the type's name. */
-static void set_element_bytes(struct format_parser *parser, struct tally_tracepoint_field *field, uint32_t count,
-			      size_t base_length)
+static void set_element_bytes(struct format_parser *parser, struct tally_tracepoint_field *field,
+			      uint32_t count, size_t base_length)
 {
 	if (!field->is_array && field->place == TALLY_FIELD_FIXED)
 		field->element_bytes = field->size_bytes;
 	else if (count > 0 && field->size_bytes % count == 0)
 		field->element_bytes = field->size_bytes / count;
 	else
-		field->element_bytes = tally_tracepoint_type_bytes(field->type, base_length, parser->long_bytes);
+		field->element_bytes = tally_tracepoint_type_bytes(field->type, base_length,
+								   parser->long_bytes);
 }
 
-/* "unsigned long args[6]" or "__data_loc char[] name" to type, name and the number in the brackets. */
+/* "unsigned long args[6]" or "__data_loc char[] name" to type, name and the number in the
+ * brackets. */
 static int parse_declaration(struct format_parser *parser, struct line declaration,
-			     struct tally_tracepoint_field *field, uint32_t *count, size_t *base_length)
+			     struct tally_tracepoint_field *field, uint32_t *count,
+			     size_t *base_length)
 {
 	const char *start = declaration.start, *end = declaration.end;
 	const char *brackets = NULL, *brackets_end = NULL;
@@ -166,8 +171,8 @@ static int parse_declaration(struct format_parser *parser, struct line declarati
 		brackets = base_end;
 	}
 	field->name = tally_arena_copy(parser->arena, name, (size_t)(end - name));
-	field->type = brackets ? tally_arena_printf(parser->arena, "%.*s%.*s", (int)*base_length, start,
-						    (int)(brackets_end - brackets), brackets)
+	field->type = brackets ? tally_arena_printf(parser->arena, "%.*s%.*s", (int)*base_length,
+						    start, (int)(brackets_end - brackets), brackets)
 			       : tally_arena_copy(parser->arena, start, *base_length);
 	if (!field->name || !field->type)
 		return -ENOMEM;
@@ -186,8 +191,8 @@ static void classify(struct tally_tracepoint_field *field)
 		field->place = TALLY_FIELD_REL_LOC;
 	if (field->place != TALLY_FIELD_FIXED && field->size_bytes == 2)
 		field->is_array = field->is_string = true;
-	if (field->is_array &&
-	    (contains(field->type, "char") || contains(field->type, "u8") || contains(field->type, "s8")))
+	if (field->is_array && (contains(field->type, "char") || contains(field->type, "u8") ||
+				contains(field->type, "s8")))
 		field->is_string = true;
 	field->is_pointer = contains(field->type, "*");
 	field->is_long = contains(field->type, "long");
@@ -206,8 +211,9 @@ static int parse_field(struct format_parser *parser, struct line line, bool is_c
 	if (error < 0)
 		return error;
 	line.start = semicolon;
-	if (!skip_word(&line, ";") || !skip_word(&line, "offset:") || !take_number(&line, &field.offset) ||
-	    !skip_word(&line, ";") || !skip_word(&line, "size:") || !take_number(&line, &field.size_bytes) ||
+	if (!skip_word(&line, ";") || !skip_word(&line, "offset:") ||
+	    !take_number(&line, &field.offset) || !skip_word(&line, ";") ||
+	    !skip_word(&line, "size:") || !take_number(&line, &field.size_bytes) ||
 	    !skip_word(&line, ";"))
 		return bad(parser, line.start, "a field lacks its offset or size");
 	if (skip_word(&line, "signed:") && !take_number(&line, &is_signed))
@@ -231,7 +237,8 @@ static int parse_body(struct format_parser *parser, struct tally_tracepoint *tra
 			continue;
 		}
 		if (skip_word(&line, "print fmt:")) {
-			/* To the text's end, whatever stands there: a print format may hold newlines. */
+			/* To the text's end, whatever stands there: a print format may hold
+			 * newlines. */
 			tracepoint->print_format = line.start;
 			return 0;
 		}
@@ -249,10 +256,12 @@ static int parse_head(struct format_parser *parser, struct tally_tracepoint *tra
 	struct line line;
 	if (!next_line(parser, &line) || !skip_word(&line, "name:") || line.start == line.end)
 		return bad(parser, parser->start, "it doesn't begin with a name");
-	tracepoint->name = tally_arena_copy(parser->arena, line.start, (size_t)(line.end - line.start));
+	tracepoint->name = tally_arena_copy(parser->arena, line.start,
+					    (size_t)(line.end - line.start));
 	if (!tracepoint->name)
 		return -ENOMEM;
-	if (!next_line(parser, &line) || !skip_word(&line, "ID:") || !take_number(&line, &tracepoint->id))
+	if (!next_line(parser, &line) || !skip_word(&line, "ID:") ||
+	    !take_number(&line, &tracepoint->id))
 		return bad(parser, parser->at, "it has no ID");
 	if (!next_line(parser, &line) || !skip_word(&line, "format:"))
 		return bad(parser, parser->at, "it has no fields");
@@ -281,12 +290,14 @@ static int parse_all(struct format_parser *parser, struct tally_tracepoint *trac
 	return 0;
 }
 
-int tally_tracepoint_parse(const char *text, size_t length, const struct tally_tracepoint_machine *machine,
+int tally_tracepoint_parse(const char *text, size_t length,
+			   const struct tally_tracepoint_machine *machine,
 			   struct tally_tracepoint **out, struct tally_error *err)
 {
 	*out = NULL;
 	if (length > TALLY_TRACEPOINT_TEXT_MAX)
-		return tally_error_set(err, -EBADMSG, "a tracepoint's format of %zu bytes is too long", length);
+		return tally_error_set(err, -EBADMSG,
+				       "a tracepoint's format of %zu bytes is too long", length);
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	struct tracepoint_owner *owner = tally_arena_alloc(&arena, sizeof(*owner));
 	char *copy = tally_arena_copy(&arena, text, length);
@@ -300,8 +311,12 @@ int tally_tracepoint_parse(const char *text, size_t length, const struct tally_t
 	tracepoint->print_format = "";
 	tracepoint->long_bytes = machine && machine->long_bytes == 4 ? 4 : 8;
 	tracepoint->swap = machine && machine->swap;
-	struct format_parser parser = { .arena = &arena, .start = copy, .at = copy, .end = copy + length,
-					.long_bytes = tracepoint->long_bytes, .err = err };
+	struct format_parser parser = { .arena = &arena,
+					.start = copy,
+					.at = copy,
+					.end = copy + length,
+					.long_bytes = tracepoint->long_bytes,
+					.err = err };
 	int error = parse_all(&parser, tracepoint);
 	tally_vector_release(&parser.fields);
 	if (error < 0) {
@@ -323,8 +338,8 @@ void tally_tracepoint_free(struct tally_tracepoint *tracepoint)
 	tally_arena_release(&arena);
 }
 
-const struct tally_tracepoint_field *tally_tracepoint_field(const struct tally_tracepoint *tracepoint,
-							     const char *name)
+const struct tally_tracepoint_field *tally_tracepoint_field(
+	const struct tally_tracepoint *tracepoint, const char *name)
 {
 	for (size_t i = 0; i < tracepoint->field_count; i++)
 		if (strcmp(tracepoint->fields[i].name, name) == 0)

@@ -15,20 +15,22 @@ struct tally_print {
 	struct tally_print_library *library;
 };
 
-/* The parse tree is dropped when the program is made, but for the tables and names that the program points to. */
+/* The parse tree is dropped when the program is made, but for the tables and names that the program
+ * points to. */
 static int compile(struct tally_print *print, struct tally_error *why)
 {
 	struct tally_print_source source;
 	int error = tally_print_parse(print->tracepoint, &print->arena, &source, why);
 	if (error == 0)
-		error = tally_print_generate(print->tracepoint, &source, &print->arena, &print->program, why);
+		error = tally_print_generate(print->tracepoint, &source, &print->arena,
+					     &print->program, why);
 	if (error == 0 && tally_print_fuse(print->tracepoint, &print->program, &print->arena) < 0)
 		error = tally_error_set(why, -ENOMEM, "no memory for a print format");
 	return error;
 }
 
-int tally_print_compile(const struct tally_tracepoint *tracepoint, const char *system, struct tally_print **out,
-			struct tally_error *why)
+int tally_print_compile(const struct tally_tracepoint *tracepoint, const char *system,
+			struct tally_print **out, struct tally_error *why)
 {
 	*out = NULL;
 	struct tally_print *print = calloc(1, sizeof(*print));
@@ -82,8 +84,9 @@ static bool is_printable(const uint8_t *bytes, size_t length)
 	return true;
 }
 
-static void print_array_field(const struct tally_tracepoint *tracepoint, const struct tally_tracepoint_field *field,
-			      const void *raw, size_t size, struct tally_buffer *out)
+static void print_array_field(const struct tally_tracepoint *tracepoint,
+			      const struct tally_tracepoint_field *field, const void *raw,
+			      size_t size, struct tally_buffer *out)
 {
 	const void *found = raw;
 	size_t length = 0;
@@ -102,9 +105,11 @@ static void print_array_field(const struct tally_tracepoint *tracepoint, const s
 	tally_buffer_char(out, ']');
 }
 
-/* As libtraceevent has it: longs, which often hold addresses, in hexadecimal unless they are signed. */
-static void print_number_field(const struct tally_tracepoint *tracepoint, const struct tally_tracepoint_field *field,
-			       const void *raw, size_t size, struct tally_buffer *out)
+/* As libtraceevent has it: longs, which often hold addresses, in hexadecimal unless they are
+ * signed. */
+static void print_number_field(const struct tally_tracepoint *tracepoint,
+			       const struct tally_tracepoint_field *field, const void *raw,
+			       size_t size, struct tally_buffer *out)
 {
 	uint64_t value = 0;
 	tally_tracepoint_u64(tracepoint, field, raw, size, &value);
@@ -115,15 +120,19 @@ static void print_number_field(const struct tally_tracepoint *tracepoint, const 
 	}
 	const struct tally_print_spec spec = {
 		.conversion = field->is_signed ? 'd' : 'u',
-		.length = field->size_bytes == 1 ? -2 : field->size_bytes == 2 ? -1 : is_int ? 0 : 2,
+		.length = field->size_bytes == 1   ? -2
+			  : field->size_bytes == 2 ? -1
+			  : is_int                 ? 0
+						   : 2,
 		.width = field->is_signed && field->size_bytes == 2 ? 2 : 0,
 		.precision = -1,
 	};
 	tally_print_number(out, &spec, 0, value);
 }
 
-void tally_print_field(const struct tally_tracepoint *tracepoint, const struct tally_tracepoint_field *field,
-		       const void *raw, size_t size, struct tally_buffer *out)
+void tally_print_field(const struct tally_tracepoint *tracepoint,
+		       const struct tally_tracepoint_field *field, const void *raw, size_t size,
+		       struct tally_buffer *out)
 {
 	if (field->is_array)
 		print_array_field(tracepoint, field, raw, size, out);

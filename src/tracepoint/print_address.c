@@ -1,9 +1,11 @@
-/* %pM, %pI4, %pI6, %pIS, %pU: addresses and identifiers (Documentation/core-api/printk-formats.rst). */
+/* %pM, %pI4, %pI6, %pIS, %pU: addresses and identifiers
+ * (Documentation/core-api/printk-formats.rst). */
 #include "tracepoint/print_program.h"
 
 #include <string.h>
 
-static void print_mac(struct tally_buffer *out, const char *variant, const uint8_t *bytes, size_t length)
+static void print_mac(struct tally_buffer *out, const char *variant, const uint8_t *bytes,
+		      size_t length)
 {
 	if (length != 6) {
 		tally_buffer_text(out, "INVALIDMAC");
@@ -13,13 +15,20 @@ static void print_mac(struct tally_buffer *out, const char *variant, const uint8
 	bool reverse = variant[1] == 'R';
 	for (size_t i = 0; i < 6; i++)
 		ordered[i] = bytes[reverse ? 5 - i : i];
-	tally_print_hex_bytes(out, ordered, 6, variant[0] == 'm' ? "" : variant[1] == 'F' ? "-" : ":");
+	tally_print_hex_bytes(out, ordered, 6,
+			      variant[0] == 'm'   ? ""
+			      : variant[1] == 'F' ? "-"
+						  : ":");
 }
 
-static void print_ipv4(struct tally_buffer *out, bool leading_zeros, bool reverse, const uint8_t *bytes)
+static void print_ipv4(struct tally_buffer *out, bool leading_zeros, bool reverse,
+		       const uint8_t *bytes)
 {
-	const struct tally_print_spec spec = { .conversion = 'u', .zero = leading_zeros, .precision = -1,
-					       .width = leading_zeros ? 3 : 0, .plain = !leading_zeros };
+	const struct tally_print_spec spec = { .conversion = 'u',
+					       .zero = leading_zeros,
+					       .precision = -1,
+					       .width = leading_zeros ? 3 : 0,
+					       .plain = !leading_zeros };
 	for (size_t i = 0; i < 4; i++) {
 		if (i > 0)
 			tally_buffer_char(out, '.');
@@ -64,7 +73,9 @@ static void print_ipv6_short(struct tally_buffer *out, const uint8_t *bytes)
 			i += zeros - 1;
 			continue;
 		}
-		static const struct tally_print_spec spec = { .conversion = 'x', .plain = true, .precision = -1 };
+		static const struct tally_print_spec spec = { .conversion = 'x',
+							      .plain = true,
+							      .precision = -1 };
 		if (needs_colon)
 			tally_buffer_char(out, ':');
 		tally_print_number(out, &spec, 0, word_at(bytes, i));
@@ -96,9 +107,10 @@ static void print_port(struct tally_buffer *out, const uint8_t *bytes)
 	tally_print_decimal(out, word_at(bytes, 0));
 }
 
-/* A struct sockaddr of the recording machine: Linux' families 2 (16 bytes) and 10 (28 bytes), else nothing. */
-static void print_socket_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes, size_t length,
-				 bool swap)
+/* A struct sockaddr of the recording machine: Linux' families 2 (16 bytes) and 10 (28 bytes), else
+ * nothing. */
+static void print_socket_address(struct tally_buffer *out, const char *variant,
+				 const uint8_t *bytes, size_t length, bool swap)
 {
 	bool port = variant[2] & 1, compressed = variant[2] & 2, reverse = variant[2] & 4;
 	uint16_t family;
@@ -126,9 +138,11 @@ static void print_socket_address(struct tally_buffer *out, const char *variant, 
 	}
 }
 
-static void print_uuid(struct tally_buffer *out, const char *variant, const uint8_t *bytes, size_t length)
+static void print_uuid(struct tally_buffer *out, const char *variant, const uint8_t *bytes,
+		       size_t length)
 {
-	static const uint8_t little_endian[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
+	static const uint8_t little_endian[16] = { 3, 2, 1,  0,  5,  4,  7,  6,
+						   8, 9, 10, 11, 12, 13, 14, 15 };
 	static const char digits[2][17] = { "0123456789abcdef", "0123456789ABCDEF" };
 	if (length != 16) {
 		tally_buffer_text(out, "INVALIDUUID");
@@ -145,8 +159,8 @@ static void print_uuid(struct tally_buffer *out, const char *variant, const uint
 	}
 }
 
-void tally_print_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes, size_t length,
-			 bool swap)
+void tally_print_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes,
+			 size_t length, bool swap)
 {
 	switch (variant[0]) {
 	case 'M':

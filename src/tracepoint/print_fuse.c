@@ -1,12 +1,13 @@
-/* Making a compiled print format shorter: what most formats consist of becomes one instruction each.
+/* Making a compiled print format shorter: what most formats consist of becomes one instruction
+ * each.
  *
  *     LITERAL "comm="  FIXED_STRING comm          SHORT_STRING comm, with "comm=" before it
  *     LITERAL " fd: 0x"  LOAD fd  NUMBER "%08lx"   FIELD_NUMBER fd "%08lx", with " fd: 0x" before it
  *
  *     PUSH 3  INDEX args                           LOAD args + 3 * 8
  *
- * An instruction that is jumped to begins a fused one or stays alone.  What the instructions mean doesn't change:
- * print_run.c runs both kinds, and tests/unit/test_tracepoint.c compares. */
+ * An instruction that is jumped to begins a fused one or stays alone.  What the instructions mean
+ * doesn't change: print_run.c runs both kinds, and tests/unit/test_tracepoint.c compares. */
 #include "tracepoint/print_program.h"
 
 #include <errno.h>
@@ -23,21 +24,25 @@ struct fuser {
 
 static bool is_jump(const struct tally_print_instruction *instruction)
 {
-	return instruction->opcode == TALLY_PRINT_JUMP || instruction->opcode == TALLY_PRINT_JUMP_IF_ZERO;
+	return instruction->opcode == TALLY_PRINT_JUMP ||
+	       instruction->opcode == TALLY_PRINT_JUMP_IF_ZERO;
 }
 
 /* Conversions that are digits, perhaps behind spaces or zeros. */
 static bool is_simple(const struct tally_print_spec *spec)
 {
-	bool digits = spec->conversion == 'd' || spec->conversion == 'u' || (spec->conversion == 'x' && !spec->upper);
-	return digits && !spec->left && !spec->alternative && !spec->plus && !spec->space && !spec->star_width &&
-	       !spec->star_precision && spec->precision < 0 && spec->width <= TALLY_PRINT_DIGITS_WIDTH_MAX &&
+	bool digits = spec->conversion == 'd' || spec->conversion == 'u' ||
+		      (spec->conversion == 'x' && !spec->upper);
+	return digits && !spec->left && !spec->alternative && !spec->plus && !spec->space &&
+	       !spec->star_width && !spec->star_precision && spec->precision < 0 &&
+	       spec->width <= TALLY_PRINT_DIGITS_WIDTH_MAX &&
 	       !(spec->conversion == 'd' && spec->zero && spec->width);
 }
 
 static bool follows(const struct fuser *fuser, size_t at, enum tally_print_opcode opcode)
 {
-	return at < fuser->from->count && fuser->from->items[at].opcode == opcode && !fuser->is_target[at];
+	return at < fuser->from->count && fuser->from->items[at].opcode == opcode &&
+	       !fuser->is_target[at];
 }
 
 /* args[3] of a fixed place: a field like others. */
@@ -45,9 +50,11 @@ static bool is_element(const struct fuser *fuser, size_t at, struct tally_print_
 {
 	const struct tally_print_instruction *push = &fuser->from->items[at], *index = push + 1;
 	if (push->opcode != TALLY_PRINT_PUSH || !follows(fuser, at + 1, TALLY_PRINT_INDEX) ||
-	    index->field->place != TALLY_FIELD_FIXED || push->value > UINT16_MAX || index->field->offset > UINT16_MAX)
+	    index->field->place != TALLY_FIELD_FIXED || push->value > UINT16_MAX ||
+	    index->field->offset > UINT16_MAX)
 		return false;
-	*load = (struct tally_print_instruction){ .opcode = TALLY_PRINT_LOAD, .bytes = index->bytes };
+	*load = (struct tally_print_instruction){ .opcode = TALLY_PRINT_LOAD,
+						  .bytes = index->bytes };
 	load->offset = index->field->offset + (uint32_t)push->value * index->bytes;
 	return true;
 }
@@ -58,11 +65,12 @@ static size_t take(const struct fuser *fuser, size_t at, struct tally_print_inst
 	*taken = fuser->from->items[at];
 	size_t next = at + 1;
 	next += is_element(fuser, at, taken);
-	if (taken->opcode == TALLY_PRINT_FIXED_STRING && taken->spec->plain && taken->field->size_bytes > 0 &&
-	    taken->field->size_bytes <= TALLY_PRINT_SHORT_MAX) {
+	if (taken->opcode == TALLY_PRINT_FIXED_STRING && taken->spec->plain &&
+	    taken->field->size_bytes > 0 && taken->field->size_bytes <= TALLY_PRINT_SHORT_MAX) {
 		taken->opcode = TALLY_PRINT_SHORT_STRING;
 	} else if (taken->opcode == TALLY_PRINT_LOAD) {
-		if (follows(fuser, next, TALLY_PRINT_MASK) && fuser->from->items[next].bytes >= taken->bytes)
+		if (follows(fuser, next, TALLY_PRINT_MASK) &&
+		    fuser->from->items[next].bytes >= taken->bytes)
 			next++;
 		if (follows(fuser, next, TALLY_PRINT_NUMBER) && !fuser->tracepoint->swap &&
 		    is_simple(fuser->from->items[next].spec)) {
@@ -74,7 +82,8 @@ static size_t take(const struct fuser *fuser, size_t at, struct tally_print_inst
 }
 
 /* A copy that may be read to TALLY_PRINT_PREFIX_MAX. */
-static const char *keep_prefix(const struct fuser *fuser, const struct tally_print_instruction *literal)
+static const char *keep_prefix(const struct fuser *fuser,
+			       const struct tally_print_instruction *literal)
 {
 	char *copy = tally_arena_alloc(fuser->arena, TALLY_PRINT_PREFIX_MAX);
 	if (copy)
@@ -88,8 +97,9 @@ static int fuse_all(struct fuser *fuser)
 	for (size_t at = 0; at < count;) {
 		const struct tally_print_instruction *literal = &fuser->from->items[at];
 		struct tally_print_instruction *taken = &fuser->to[fuser->count];
-		bool has_prefix = literal->opcode == TALLY_PRINT_LITERAL && literal->offset <= TALLY_PRINT_PREFIX_MAX &&
-				  at + 1 < count && !fuser->is_target[at + 1] &&
+		bool has_prefix = literal->opcode == TALLY_PRINT_LITERAL &&
+				  literal->offset <= TALLY_PRINT_PREFIX_MAX && at + 1 < count &&
+				  !fuser->is_target[at + 1] &&
 				  fuser->from->items[at + 1].opcode != TALLY_PRINT_LITERAL;
 		fuser->place[at] = (uint32_t)fuser->count++;
 		at += has_prefix;

@@ -1,5 +1,5 @@
-/* From a parsed print format to instructions: expressions become code for a stack of numbers whose depth is
- * checked here, so that running needs no checks but those against the event's bytes. */
+/* From a parsed print format to instructions: expressions become code for a stack of numbers whose
+ * depth is checked here, so that running needs no checks but those against the event's bytes. */
 #include "tracepoint/print_program.h"
 
 #include <ctype.h>
@@ -22,8 +22,8 @@ static int fail(struct generator *generator, int code, const char *what)
 {
 	if (!generator->error) {
 		generator->error = code;
-		tally_error_set(generator->err, code, "print format of %s: %s", generator->tracepoint->name,
-				code == -ENOMEM ? "no memory" : what);
+		tally_error_set(generator->err, code, "print format of %s: %s",
+				generator->tracepoint->name, code == -ENOMEM ? "no memory" : what);
 	}
 	return generator->error;
 }
@@ -45,7 +45,8 @@ static void pushed(struct generator *generator)
 
 static void emit_constant(struct generator *generator, uint64_t value)
 {
-	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_PUSH, .value = value });
+	emit(generator,
+	     (struct tally_print_instruction){ .opcode = TALLY_PRINT_PUSH, .value = value });
 	pushed(generator);
 }
 
@@ -85,16 +86,17 @@ static void emit_load(struct generator *generator, const struct tally_tracepoint
 		emit_constant(generator, 0);
 		return;
 	}
-	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LOAD, .offset = field->offset,
-							   .bytes = (uint8_t)field->size_bytes });
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LOAD,
+							  .offset = field->offset,
+							  .bytes = (uint8_t)field->size_bytes });
 	pushed(generator);
 }
 
 static void emit_mask(struct generator *generator, unsigned bytes)
 {
 	if (bytes < 8)
-		emit(generator,
-		     (struct tally_print_instruction){ .opcode = TALLY_PRINT_MASK, .bytes = (uint8_t)bytes });
+		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_MASK,
+								  .bytes = (uint8_t)bytes });
 }
 
 /* REC->array[i], ((u32 *)__get_dynamic_array(array))[i]. */
@@ -107,9 +109,11 @@ static void emit_index(struct generator *generator, const struct tally_node *nod
 	}
 	unsigned bytes = field->element_bytes;
 	const struct tally_node *base = node->left;
-	if (base->kind == TALLY_NODE_CAST && base->text_length > 0 && base->text[base->text_length - 1] == '*') {
+	if (base->kind == TALLY_NODE_CAST && base->text_length > 0 &&
+	    base->text[base->text_length - 1] == '*') {
 		size_t length = base->text_length - 1;
-		unsigned named = tally_tracepoint_type_bytes(base->text, length, generator->tracepoint->long_bytes);
+		unsigned named = tally_tracepoint_type_bytes(base->text, length,
+							     generator->tracepoint->long_bytes);
 		if (named)
 			bytes = named;
 	} else if (bytes == 0) {
@@ -120,19 +124,21 @@ static void emit_index(struct generator *generator, const struct tally_node *nod
 		return;
 	}
 	emit_number(generator, node->right);
-	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_INDEX, .bytes = (uint8_t)bytes,
-							   .field = field });
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_INDEX,
+							  .bytes = (uint8_t)bytes,
+							  .field = field });
 }
 
-static void emit_branches(struct generator *generator, const struct tally_node *node, bool as_string,
-			  const struct tally_print_spec *spec);
+static void emit_branches(struct generator *generator, const struct tally_node *node,
+			  bool as_string, const struct tally_print_spec *spec);
 
 static void emit_operation(struct generator *generator, const struct tally_node *node)
 {
 	emit_number(generator, node->left);
 	if (node->kind == TALLY_NODE_UNARY) {
-		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_UNARY,
-								   .operation = (uint8_t)node->operation });
+		emit(generator,
+		     (struct tally_print_instruction){ .opcode = TALLY_PRINT_UNARY,
+						       .operation = (uint8_t)node->operation });
 		return;
 	}
 	emit_number(generator, node->right);
@@ -142,9 +148,11 @@ static void emit_operation(struct generator *generator, const struct tally_node 
 }
 
 static void emit_field(struct generator *generator, enum tally_print_opcode opcode,
-		       const struct tally_tracepoint_field *field, const struct tally_print_spec *spec)
+		       const struct tally_tracepoint_field *field,
+		       const struct tally_print_spec *spec)
 {
-	emit(generator, (struct tally_print_instruction){ .opcode = (uint8_t)opcode, .field = field, .spec = spec });
+	emit(generator, (struct tally_print_instruction){
+				.opcode = (uint8_t)opcode, .field = field, .spec = spec });
 }
 
 /* Leaves the node's number on the stack. */
@@ -188,16 +196,17 @@ static void emit_number(struct generator *generator, const struct tally_node *no
 	}
 }
 
-static void emit_words(struct generator *generator, enum tally_print_opcode opcode, const struct tally_node *node,
-		       const struct tally_print_spec *spec)
+static void emit_words(struct generator *generator, enum tally_print_opcode opcode,
+		       const struct tally_node *node, const struct tally_print_spec *spec)
 {
 	emit_number(generator, node->left);
-	emit(generator, (struct tally_print_instruction){ .opcode = (uint8_t)opcode, .words = node->words,
-							   .spec = spec });
+	emit(generator, (struct tally_print_instruction){
+				.opcode = (uint8_t)opcode, .words = node->words, .spec = spec });
 	generator->stack--;
 }
 
-static void emit_array(struct generator *generator, enum tally_print_opcode opcode, const struct tally_node *node)
+static void emit_array(struct generator *generator, enum tally_print_opcode opcode,
+		       const struct tally_node *node)
 {
 	const struct tally_tracepoint_field *field = place_of(node->left);
 	if (!field) {
@@ -215,8 +224,10 @@ static void emit_text(struct generator *generator, const struct tally_node *node
 		      const struct tally_print_spec *spec)
 {
 	enum tally_print_opcode opcode = spec->plain ? TALLY_PRINT_LITERAL : TALLY_PRINT_TEXT;
-	emit(generator, (struct tally_print_instruction){ .opcode = (uint8_t)opcode, .text = node->text,
-							   .offset = (uint32_t)node->text_length, .spec = spec });
+	emit(generator, (struct tally_print_instruction){ .opcode = (uint8_t)opcode,
+							  .text = node->text,
+							  .offset = (uint32_t)node->text_length,
+							  .spec = spec });
 }
 
 static void emit_string(struct generator *generator, const struct tally_node *node,
@@ -230,9 +241,11 @@ static void emit_string(struct generator *generator, const struct tally_node *no
 		emit_text(generator, node, spec);
 		return;
 	case TALLY_NODE_FIELD:
-		if (!node->field->is_array && node->field->size_bytes == generator->tracepoint->long_bytes) {
+		if (!node->field->is_array &&
+		    node->field->size_bytes == generator->tracepoint->long_bytes) {
 			emit_load(generator, node->field);
-			emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_POINTED_STRING });
+			emit(generator, (struct tally_print_instruction){
+						.opcode = TALLY_PRINT_POINTED_STRING });
 			generator->stack--;
 		} else {
 			emit_field(generator, TALLY_PRINT_FIXED_STRING, node->field, spec);
@@ -271,18 +284,20 @@ static void emit_string(struct generator *generator, const struct tally_node *no
 	}
 }
 
-static void emit_branches(struct generator *generator, const struct tally_node *node, bool as_string,
-			  const struct tally_print_spec *spec)
+static void emit_branches(struct generator *generator, const struct tally_node *node,
+			  bool as_string, const struct tally_print_spec *spec)
 {
 	emit_number(generator, node->left);
-	size_t to_no = emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_JUMP_IF_ZERO });
+	size_t to_no = emit(generator,
+			    (struct tally_print_instruction){ .opcode = TALLY_PRINT_JUMP_IF_ZERO });
 	generator->stack--;
 	unsigned stack = generator->stack;
 	if (as_string)
 		emit_string(generator, node->right, spec);
 	else
 		emit_number(generator, node->right);
-	size_t to_end = emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_JUMP });
+	size_t to_end = emit(generator,
+			     (struct tally_print_instruction){ .opcode = TALLY_PRINT_JUMP });
 	land(generator, to_no);
 	generator->stack = stack;
 	if (as_string)
@@ -304,7 +319,9 @@ static void emit_pointer(struct generator *generator, const struct tally_node *n
 	case 'i':
 	case 'U':
 		if (field)
-			emit_field(generator, spec->variant[0] == 'h' ? TALLY_PRINT_BUFFER : TALLY_PRINT_ADDRESS,
+			emit_field(generator,
+				   spec->variant[0] == 'h' ? TALLY_PRINT_BUFFER
+							   : TALLY_PRINT_ADDRESS,
 				   field, spec);
 		else
 			fail(generator, -EBADMSG, "an address or buffer that is no field");
@@ -318,8 +335,8 @@ static void emit_pointer(struct generator *generator, const struct tally_node *n
 	default:
 		emit_number(generator, node);
 		emit(generator, (struct tally_print_instruction){
-					.opcode = (uint8_t)(spec->variant[0] ? TALLY_PRINT_FUNCTION :
-									       TALLY_PRINT_POINTER),
+					.opcode = (uint8_t)(spec->variant[0] ? TALLY_PRINT_FUNCTION
+									     : TALLY_PRINT_POINTER),
 					.spec = spec });
 		generator->stack--;
 	}
@@ -348,8 +365,9 @@ static void flush_literal(struct generator *generator)
 		fail(generator, -ENOMEM, "");
 		return;
 	}
-	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LITERAL, .text = text,
-							   .offset = (uint32_t)literal->length });
+	emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_LITERAL,
+							  .text = text,
+							  .offset = (uint32_t)literal->length });
 	tally_buffer_clear(literal);
 }
 
@@ -358,7 +376,8 @@ static int16_t take_width(const char **at, const char *end)
 {
 	int width = 0;
 	for (; *at < end && isdigit((unsigned char)**at); (*at)++)
-		width = width >= TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX : width * 10 + (**at - '0');
+		width = width >= TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX
+						       : width * 10 + (**at - '0');
 	return (int16_t)(width > TALLY_PRINT_WIDTH_MAX ? TALLY_PRINT_WIDTH_MAX : width);
 }
 
@@ -386,7 +405,8 @@ static void take_variant(const char **at, const char *end, struct tally_print_sp
 		*out = 'b';
 		*at += 2;
 	} else if (end - *at >= 2 && strchr("Ii", **at) && strchr("46S", (*at)[1])) {
-		/* "I4", "I6c"; "IS" with p(ort), c(ompressed) and byte order kept as bits of the third character. */
+		/* "I4", "I6c"; "IS" with p(ort), c(ompressed) and byte order kept as bits of the
+		 * third character. */
 		out[0] = *(*at)++;
 		out[1] = *(*at)++;
 		out[2] = ' ';
@@ -433,8 +453,9 @@ static bool take_spec(const char **at, const char *end, struct tally_print_spec 
 	char c;
 	if (!take_char(at, end, "diuxXocsp", &c))
 		return false;
-	spec->plain = !spec->left && !spec->zero && !spec->alternative && !spec->plus && !spec->space &&
-		      !spec->star_width && !spec->star_precision && spec->width == 0 && spec->precision < 0;
+	spec->plain = !spec->left && !spec->zero && !spec->alternative && !spec->plus &&
+		      !spec->space && !spec->star_width && !spec->star_precision &&
+		      spec->width == 0 && spec->precision < 0;
 	spec->upper = c == 'X';
 	spec->conversion = c == 'i' ? 'd' : c == 'X' ? 'x' : c;
 	if (c == 'p')
@@ -470,7 +491,8 @@ static const char *emit_conversion(struct generator *generator, const char *at, 
 		emit_pointer(generator, argument, spec);
 	} else {
 		emit_number(generator, argument);
-		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_NUMBER, .spec = spec });
+		emit(generator, (struct tally_print_instruction){ .opcode = TALLY_PRINT_NUMBER,
+								  .spec = spec });
 		generator->stack--;
 	}
 	return at;
@@ -501,15 +523,18 @@ static void generate(struct generator *generator, const struct tally_print_sourc
 	flush_literal(generator);
 }
 
-int tally_print_generate(const struct tally_tracepoint *tracepoint, const struct tally_print_source *source,
-			 struct tally_arena *arena, struct tally_print_program *out, struct tally_error *err)
+int tally_print_generate(const struct tally_tracepoint *tracepoint,
+			 const struct tally_print_source *source, struct tally_arena *arena,
+			 struct tally_print_program *out, struct tally_error *err)
 {
-	struct generator generator = { .tracepoint = tracepoint, .arena = arena, .argument = source->arguments,
-				       .err = err };
+	struct generator generator = {
+		.tracepoint = tracepoint, .arena = arena, .argument = source->arguments, .err = err
+	};
 	generate(&generator, source);
 	if (!generator.error) {
 		size_t count = generator.code.count;
-		struct tally_print_instruction *items = tally_arena_array(arena, count, sizeof(*items));
+		struct tally_print_instruction *items = tally_arena_array(arena, count,
+									  sizeof(*items));
 		if (!items)
 			fail(&generator, -ENOMEM, "");
 		else if (count > 0)

@@ -1,8 +1,10 @@
-/* libtraceevent, for print formats that our compiler doesn't know: loaded on demand, so that it is no dependency.
+/* libtraceevent, for print formats that our compiler doesn't know: loaded on demand, so that it is
+ * no dependency.
  *
- * It trusts formats and events more than a profiler of other people's recordings may: a missing field is a NULL
- * pointer, a length in an event is believed.  So formats that could reach these are left alone, and events are
- * handed over in a buffer that is larger than any 16-bit offset and length together.
+ * It trusts formats and events more than a profiler of other people's recordings may: a missing
+ * field is a NULL pointer, a length in an event is believed.  So formats that could reach these are
+ * left alone, and events are handed over in a buffer that is larger than any 16-bit offset and
+ * length together.
  */
 #include "tracepoint/print_program.h"
 
@@ -45,8 +47,8 @@ struct tally_print_library {
 	void (*tep_set_file_bigendian)(struct tep_handle *, int);
 	void (*tep_set_loglevel)(int);
 	struct tep_event *(*tep_find_event)(struct tep_handle *, int);
-	void (*tep_print_event)(struct tep_handle *, struct library_sequence *, struct library_record *, const char *,
-				...);
+	void (*tep_print_event)(struct tep_handle *, struct library_sequence *,
+				struct library_record *, const char *, ...);
 	void (*trace_seq_init)(struct library_sequence *);
 	void (*trace_seq_destroy)(struct library_sequence *);
 };
@@ -55,8 +57,8 @@ struct tally_print_library {
 static bool is_safe(const struct tally_tracepoint *tracepoint)
 {
 	const char *format = tracepoint->print_format;
-	if (strstr(format, "__print_hex") || strstr(format, "__print_array") || strstr(format, "%*") ||
-	    strstr(format, ".*") || strpbrk(format, "/{"))
+	if (strstr(format, "__print_hex") || strstr(format, "__print_array") ||
+	    strstr(format, "%*") || strstr(format, ".*") || strpbrk(format, "/{"))
 		return false;
 	for (const char *at = format; (at = strstr(at, "->")) != NULL;) {
 		char name[128];
@@ -97,8 +99,8 @@ static bool find_functions(struct tally_print_library *library)
 	return true;
 }
 
-static bool parse_with(struct tally_print_library *library, const struct tally_tracepoint *tracepoint,
-		       const char *system)
+static bool parse_with(struct tally_print_library *library,
+		       const struct tally_tracepoint *tracepoint, const char *system)
 {
 	bool big_endian = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != tracepoint->swap;
 	library->tep_set_loglevel(0); /* a library prints no warnings */
@@ -111,7 +113,8 @@ static bool parse_with(struct tally_print_library *library, const struct tally_t
 	return library->tep_find_event(library->tep, (int)tracepoint->id) != NULL;
 }
 
-struct tally_print_library *tally_print_library_open(const struct tally_tracepoint *tracepoint, const char *system)
+struct tally_print_library *tally_print_library_open(const struct tally_tracepoint *tracepoint,
+						     const char *system)
 {
 	if (!is_safe(tracepoint))
 		return NULL;
@@ -120,7 +123,8 @@ struct tally_print_library *tally_print_library_open(const struct tally_tracepoi
 		return NULL;
 	library->handle = dlopen("libtraceevent.so.1", RTLD_NOW | RTLD_LOCAL);
 	library->room = calloc(1, EVENT_ROOM);
-	if (library->handle && library->room && find_functions(library) && parse_with(library, tracepoint, system))
+	if (library->handle && library->room && find_functions(library) &&
+	    parse_with(library, tracepoint, system))
 		return library;
 	tally_print_library_close(library);
 	return NULL;
@@ -145,7 +149,9 @@ bool tally_print_library_event(struct tally_print_library *library, const void *
 		return false;
 	memset(library->room, 0, EVENT_ROOM);
 	memcpy(library->room, raw, size);
-	struct library_record record = { .size = (int)size, .record_size = (int)size, .data = library->room };
+	struct library_record record = { .size = (int)size,
+					 .record_size = (int)size,
+					 .data = library->room };
 	struct library_sequence sequence = { 0 };
 	library->trace_seq_init(&sequence);
 	library->tep_print_event(library->tep, &sequence, &record, "%s", "INFO");

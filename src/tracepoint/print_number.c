@@ -1,4 +1,5 @@
-/* Arithmetic of print formats, at compile time and at run time: libtraceevent's, on unsigned 64-bit numbers. */
+/* Arithmetic of print formats, at compile time and at run time: libtraceevent's, on unsigned 64-bit
+ * numbers. */
 #include "tracepoint/print_program.h"
 
 #include <ctype.h>
@@ -60,7 +61,8 @@ static uint64_t character(const char *text, size_t length)
 	const char *named = memchr(names, text[1], sizeof(names) - 1);
 	if (named)
 		return (uint8_t)codes[named - names];
-	return isdigit((unsigned char)text[1]) ? strtoull(text + 1, NULL, 8) & 0xff : (uint8_t)text[1];
+	return isdigit((unsigned char)text[1]) ? strtoull(text + 1, NULL, 8) & 0xff
+					       : (uint8_t)text[1];
 }
 
 uint64_t tally_print_atom_number(const struct tally_node *atom)

@@ -1,14 +1,16 @@
-/* A print format as the kernel shows it: a format string and C expressions, which went through the kernel's
- * preprocessor but no compiler.
+/* A print format as the kernel shows it: a format string and C expressions, which went through the
+ * kernel's preprocessor but no compiler.
  *
  *     "comm=%s state=%s%s", REC->comm, REC->state & 0xff ? __print_flags(REC->state & 0xff, "|",
  *     { 0x01, "S" }, { 0x02, "D" }) : "R", REC->state & 0x100 ? "+" : ""
  *
- * Parsed here by C's own rules: precedence climbing, casts told from parentheses by what follows.  libtraceevent
- * (so perf) has the same language but a parser of its own kind.  Where it gives up or goes astray we follow C, so
+ * Parsed here by C's own rules: precedence climbing, casts told from parentheses by what follows.
+ * libtraceevent (so perf) has the same language but a parser of its own kind.  Where it gives up or
+ * goes astray we follow C, so
  * the kernel's own text: sizeof(u64), a & (b | c | d) (timer_start's flags are always D|P|I in perf), a - b + c,
- * ?: within ?: without parentheses, __get_dynamic_array(x)[i], %c, %*pbl, control bytes in a literal.  Where it
- * reads a value in a way of its own we follow it, since that is the text people know:
+ * ?: within ?: without parentheses, __get_dynamic_array(x)[i], %c, %*pbl, control bytes in a
+ * literal.  Where it reads a value in a way of its own we follow it, since that is the text people
+ * know:
  *
  *   - numbers are unsigned and not sign-extended: an s16 of -1 printed by %d is 65535, REC->ret < 0 never holds;
  *   - names of enums that the kernel left in place are 0;
@@ -50,7 +52,8 @@ static void *fail(struct print_parser *parser, int code, const char *what)
 		tally_error_set(parser->err, code, "no memory for a print format");
 		return NULL;
 	}
-	tally_error_set(parser->err, code, "print format of %s: %s", parser->tracepoint->name, what);
+	tally_error_set(parser->err, code, "print format of %s: %s", parser->tracepoint->name,
+			what);
 	if (parser->err && parser->token.at)
 		parser->err->position = (int)(parser->token.at - parser->tracepoint->text);
 	return NULL;
@@ -113,7 +116,9 @@ static void scan_string(struct print_parser *parser)
 
 static void scan_sign(struct print_parser *parser)
 {
-	static const char *const doubles[] = { "->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||" };
+	static const char *const doubles[] = {
+		"->", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||"
+	};
 	parser->token.kind = TOKEN_SIGN;
 	parser->token.text = parser->at;
 	parser->token.length = 1;
@@ -149,8 +154,8 @@ static void advance(struct print_parser *parser)
 static bool token_is(const struct print_parser *parser, const char *text)
 {
 	const struct token *token = &parser->token;
-	return (token->kind == TOKEN_WORD || token->kind == TOKEN_SIGN) && token->length == strlen(text) &&
-	       memcmp(token->text, text, token->length) == 0;
+	return (token->kind == TOKEN_WORD || token->kind == TOKEN_SIGN) &&
+	       token->length == strlen(text) && memcmp(token->text, text, token->length) == 0;
 }
 
 static bool accept(struct print_parser *parser, const char *text)
@@ -174,8 +179,9 @@ static bool expect(struct print_parser *parser, const char *text)
 }
 
 /* A node over its children, which must all be there. */
-static struct tally_node *new_node(struct print_parser *parser, enum tally_node_kind kind, struct tally_node *left,
-				   struct tally_node *right, struct tally_node *third)
+static struct tally_node *new_node(struct print_parser *parser, enum tally_node_kind kind,
+				   struct tally_node *left, struct tally_node *right,
+				   struct tally_node *third)
 {
 	if (parser->error)
 		return NULL;
@@ -192,7 +198,8 @@ static struct tally_node *new_node(struct print_parser *parser, enum tally_node_
 	return node;
 }
 
-static struct tally_node *new_atom(struct print_parser *parser, const char *text, size_t length, bool is_string)
+static struct tally_node *new_atom(struct print_parser *parser, const char *text, size_t length,
+				   bool is_string)
 {
 	struct tally_node *node = new_node(parser, TALLY_NODE_ATOM, NULL, NULL, NULL);
 	if (!node)
@@ -212,7 +219,8 @@ static const struct tally_tracepoint_field *take_field(struct print_parser *pars
 		return fail(parser, -EBADMSG, "a field's name expected");
 	memcpy(name, parser->token.text, parser->token.length);
 	name[parser->token.length] = '\0';
-	const struct tally_tracepoint_field *field = tally_tracepoint_field(parser->tracepoint, name);
+	const struct tally_tracepoint_field *field = tally_tracepoint_field(parser->tracepoint,
+									    name);
 	if (!field)
 		return fail(parser, -EBADMSG, "no such field");
 	advance(parser);
@@ -234,18 +242,18 @@ static struct tally_node *parse_record(struct print_parser *parser)
 	return node;
 }
 
-/* What a table's value is worth: libtraceevent knows the softirqs and timer results that kernels once left as
- * names; other names, and negative results, count as -1. */
+/* What a table's value is worth: libtraceevent knows the softirqs and timer results that kernels
+ * once left as names; other names, and negative results, count as -1. */
 static int64_t word_value(const struct tally_node *node)
 {
 	static const struct {
 		const char *name;
 		int64_t value;
 	} known[] = {
-		{ "HI_SOFTIRQ", 0 },      { "TIMER_SOFTIRQ", 1 },    { "NET_TX_SOFTIRQ", 2 },  { "NET_RX_SOFTIRQ", 3 },
-		{ "BLOCK_SOFTIRQ", 4 },   { "IRQ_POLL_SOFTIRQ", 5 }, { "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },
-		{ "HRTIMER_SOFTIRQ", 8 }, { "RCU_SOFTIRQ", 9 },      { "HRTIMER_NORESTART", 0 },
-		{ "HRTIMER_RESTART", 1 },
+		{ "HI_SOFTIRQ", 0 },      { "TIMER_SOFTIRQ", 1 },     { "NET_TX_SOFTIRQ", 2 },
+		{ "NET_RX_SOFTIRQ", 3 },  { "BLOCK_SOFTIRQ", 4 },     { "IRQ_POLL_SOFTIRQ", 5 },
+		{ "TASKLET_SOFTIRQ", 6 }, { "SCHED_SOFTIRQ", 7 },     { "HRTIMER_SOFTIRQ", 8 },
+		{ "RCU_SOFTIRQ", 9 },     { "HRTIMER_NORESTART", 0 }, { "HRTIMER_RESTART", 1 },
 	};
 	if (node->is_character || isdigit((unsigned char)node->text[0]))
 		return (int64_t)tally_print_atom_number(node);
@@ -295,7 +303,8 @@ static bool parse_words(struct print_parser *parser, struct tally_print_words *w
 			fail(parser, -ENOMEM, "");
 	} while (!parser->error && accept(parser, ","));
 	if (expect(parser, ")")) {
-		struct tally_print_word *items = tally_arena_array(parser->arena, entries.count, sizeof(*items));
+		struct tally_print_word *items = tally_arena_array(parser->arena, entries.count,
+								   sizeof(*items));
 		if (!items)
 			fail(parser, -ENOMEM, "");
 		else if (entries.count > 0)
@@ -307,7 +316,8 @@ static bool parse_words(struct print_parser *parser, struct tally_print_words *w
 	return !parser->error;
 }
 
-/* __print_flags(value, delimiter, table) and __print_symbolic(value, table), behind the parenthesis. */
+/* __print_flags(value, delimiter, table) and __print_symbolic(value, table), behind the
+ * parenthesis. */
 static struct tally_node *parse_table(struct print_parser *parser, enum tally_node_kind kind)
 {
 	struct tally_node *value = parse_expression(parser);
@@ -318,8 +328,8 @@ static struct tally_node *parse_table(struct print_parser *parser, enum tally_no
 		return NULL;
 	if (kind == TALLY_NODE_FLAGS) {
 		if (!token_is(parser, ",")) {
-			words->delimiter =
-				tally_arena_copy(parser->arena, parser->token.text, parser->token.length);
+			words->delimiter = tally_arena_copy(parser->arena, parser->token.text,
+							    parser->token.length);
 			if (!words->delimiter)
 				return fail(parser, -ENOMEM, "");
 			advance(parser);
@@ -347,7 +357,8 @@ static struct tally_node *parse_sizeof(struct print_parser *parser)
 		const char *type = parser->token.at, *end = type;
 		for (; parser->token.kind == TOKEN_WORD; advance(parser))
 			end = parser->token.text + parser->token.length;
-		bytes = tally_tracepoint_type_bytes(type, (size_t)(end - type), parser->tracepoint->long_bytes);
+		bytes = tally_tracepoint_type_bytes(type, (size_t)(end - type),
+						    parser->tracepoint->long_bytes);
 		for (; token_is(parser, "*"); advance(parser))
 			bytes = parser->tracepoint->long_bytes;
 	}
@@ -361,7 +372,8 @@ static struct tally_node *parse_sizeof(struct print_parser *parser)
 }
 
 /* A function of one field, behind the parenthesis. */
-static struct tally_node *parse_field_function(struct print_parser *parser, enum tally_node_kind kind)
+static struct tally_node *parse_field_function(struct print_parser *parser,
+					       enum tally_node_kind kind)
 {
 	const struct tally_tracepoint_field *field = take_field(parser);
 	if (!expect(parser, ")"))
@@ -372,8 +384,10 @@ static struct tally_node *parse_field_function(struct print_parser *parser, enum
 	return node;
 }
 
-/* __print_hex(where, bytes), __print_array(where, elements, bytes of one), behind the parenthesis. */
-static struct tally_node *parse_array_function(struct print_parser *parser, enum tally_node_kind kind)
+/* __print_hex(where, bytes), __print_array(where, elements, bytes of one), behind the
+ * parenthesis. */
+static struct tally_node *parse_array_function(struct print_parser *parser,
+					       enum tally_node_kind kind)
 {
 	struct tally_node *where = parse_expression(parser), *count = NULL, *bytes = NULL;
 	if (expect(parser, ","))
@@ -428,18 +442,20 @@ static struct tally_node *parse_call(struct print_parser *parser, const struct t
 	if (name->length == 16 && memcmp(name->text, "__builtin_expect", 16) == 0)
 		return parse_expected(parser);
 	char what[128];
-	snprintf(what, sizeof(what), "function %.*s() is unknown", (int)(name->length > 64 ? 64 : name->length),
-		 name->text);
+	snprintf(what, sizeof(what), "function %.*s() is unknown",
+		 (int)(name->length > 64 ? 64 : name->length), name->text);
 	return fail(parser, -EBADMSG, what);
 }
 
-/* Behind "(": a type up to its ")" when that is what stands there and an operand follows; else nothing is used. */
+/* Behind "(": a type up to its ")" when that is what stands there and an operand follows; else
+ * nothing is used. */
 static bool parse_type(struct print_parser *parser, const char **type, size_t *length)
 {
 	const char *at = parser->at;
 	struct token first = parser->token;
 	bool is_type = false;
-	if (first.kind == TOKEN_WORD && !token_is(parser, "REC") && !isdigit((unsigned char)first.text[0])) {
+	if (first.kind == TOKEN_WORD && !token_is(parser, "REC") &&
+	    !isdigit((unsigned char)first.text[0])) {
 		while (parser->token.kind == TOKEN_WORD)
 			advance(parser);
 		while (token_is(parser, "*"))
@@ -447,7 +463,8 @@ static bool parse_type(struct print_parser *parser, const char **type, size_t *l
 		const char *end = parser->token.at;
 		if (token_is(parser, ")")) {
 			advance(parser);
-			is_type = parser->token.kind == TOKEN_WORD || parser->token.kind == TOKEN_STRING ||
+			is_type = parser->token.kind == TOKEN_WORD ||
+				  parser->token.kind == TOKEN_STRING ||
 				  parser->token.kind == TOKEN_CHARACTER || token_is(parser, "(") ||
 				  token_is(parser, "~") || token_is(parser, "!");
 			while (end > first.at && isspace((unsigned char)end[-1]))
@@ -469,7 +486,8 @@ static struct tally_node *parse_parenthesis(struct print_parser *parser)
 	const char *type;
 	size_t length;
 	if (parse_type(parser, &type, &length)) {
-		struct tally_node *node = new_node(parser, TALLY_NODE_CAST, parse_unary(parser), NULL, NULL);
+		struct tally_node *node = new_node(parser, TALLY_NODE_CAST, parse_unary(parser),
+						   NULL, NULL);
 		if (!node)
 			return NULL;
 		node->text = tally_arena_copy(parser->arena, type, length);
@@ -519,7 +537,8 @@ static struct tally_node *parse_operand(struct print_parser *parser)
 	}
 	while (node && !parser->error && accept(parser, "[")) {
 		struct tally_node *index = parse_expression(parser);
-		node = expect(parser, "]") ? new_node(parser, TALLY_NODE_INDEX, node, index, NULL) : NULL;
+		node = expect(parser, "]") ? new_node(parser, TALLY_NODE_INDEX, node, index, NULL)
+					   : NULL;
 	}
 	return parser->error ? NULL : node;
 }
@@ -545,7 +564,8 @@ static struct tally_node *parse_unary_inside(struct print_parser *parser)
 	} else {
 		return parse_operand(parser);
 	}
-	struct tally_node *node = new_node(parser, TALLY_NODE_UNARY, parse_unary(parser), NULL, NULL);
+	struct tally_node *node = new_node(parser, TALLY_NODE_UNARY, parse_unary(parser), NULL,
+					   NULL);
 	if (node)
 		node->operation = operation;
 	return node;
@@ -560,7 +580,8 @@ static struct tally_node *parse_unary(struct print_parser *parser)
 	return node;
 }
 
-static enum tally_operation binary_operation(const struct print_parser *parser, unsigned *precedence)
+static enum tally_operation binary_operation(const struct print_parser *parser,
+					     unsigned *precedence)
 {
 	static const struct {
 		char sign[3];
@@ -637,8 +658,12 @@ int tally_print_parse(const struct tally_tracepoint *tracepoint, struct tally_ar
 {
 	const char *start = tracepoint->print_format;
 	*out = (struct tally_print_source){ .format = "" };
-	struct print_parser parser = { .tracepoint = tracepoint, .arena = arena, .start = start, .at = start,
-				       .end = start + strlen(start), .err = err };
+	struct print_parser parser = { .tracepoint = tracepoint,
+				       .arena = arena,
+				       .start = start,
+				       .at = start,
+				       .end = start + strlen(start),
+				       .err = err };
 	advance(&parser);
 	if (!parser.error && parser.token.kind != TOKEN_STRING) {
 		fail(&parser, -EBADMSG, "it doesn't begin with a string");

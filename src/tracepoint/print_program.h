@@ -14,7 +14,8 @@ enum {
 	TALLY_PRINT_STACK_MAX = 32,  /* numbers that an expression needs at once */
 	TALLY_PRINT_PROGRAM_MAX = 1 << 16,
 	TALLY_PRINT_WIDTH_MAX = 4096, /* of one conversion */
-	TALLY_PRINT_PREFIX_MAX = 32, TALLY_PRINT_SHORT_MAX = 32, TALLY_PRINT_DIGITS_WIDTH_MAX = 16 /* of fused ones */
+	/* of fused ones */
+	TALLY_PRINT_PREFIX_MAX = 32, TALLY_PRINT_SHORT_MAX = 32, TALLY_PRINT_DIGITS_WIDTH_MAX = 16
 };
 
 /* The name of a value or of bits: an entry of __print_symbolic or __print_flags. */
@@ -154,7 +155,8 @@ enum tally_print_opcode {
 	TALLY_PRINT_BUFFER,         /* %*ph */
 	/* Made of several; see print_fuse.c. */
 	TALLY_PRINT_FIELD_NUMBER,   /* LOAD, NUMBER: digits alone, of this machine's byte order */
-	TALLY_PRINT_SHORT_STRING,   /* the array `field`, of 1 to TALLY_PRINT_SHORT_MAX bytes, as it is */
+	/* the array `field`, of 1 to TALLY_PRINT_SHORT_MAX bytes, as it is */
+	TALLY_PRINT_SHORT_STRING,
 };
 
 struct tally_print_instruction {
@@ -170,7 +172,9 @@ struct tally_print_instruction {
 		const struct tally_print_words *words;
 	};
 	const struct tally_print_spec *spec;
-	const char *prefix; /* printed before all else; may be read to TALLY_PRINT_PREFIX_MAX bytes where it has a length */
+	/* printed before all else; may be read to TALLY_PRINT_PREFIX_MAX bytes where it has a
+	 * length */
+	const char *prefix;
 };
 
 struct tally_print_program {
@@ -179,18 +183,20 @@ struct tally_print_program {
 };
 
 /* Compiles a parsed format into `arena`.  0, -EBADMSG or -ENOMEM. */
-int tally_print_generate(const struct tally_tracepoint *tracepoint, const struct tally_print_source *source,
-			 struct tally_arena *arena, struct tally_print_program *out, struct tally_error *err);
+int tally_print_generate(const struct tally_tracepoint *tracepoint,
+			 const struct tally_print_source *source, struct tally_arena *arena,
+			 struct tally_print_program *out, struct tally_error *err);
 
 /* Makes a program shorter, in `arena`.  0 or -ENOMEM (the program stays as it was). */
 int tally_print_fuse(const struct tally_tracepoint *tracepoint, struct tally_print_program *program,
 		     struct tally_arena *arena);
 
-void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tally_print_program *program,
-		     const uint8_t *raw, size_t size, const struct tally_print_names *names,
-		     struct tally_buffer *out);
+void tally_print_run(const struct tally_tracepoint *tracepoint,
+		     const struct tally_print_program *program, const uint8_t *raw, size_t size,
+		     const struct tally_print_names *names, struct tally_buffer *out);
 
-/* tally_buffer_append(), inline where the room is there: an event is a dozen appends of a few bytes. */
+/* tally_buffer_append(), inline where the room is there: an event is a dozen appends of a few
+ * bytes. */
 static inline void tally_print_append(struct tally_buffer *out, const void *bytes, size_t length)
 {
 	size_t limit = out->maximum && out->maximum < out->capacity ? out->maximum : out->capacity;
@@ -204,23 +210,26 @@ static inline void tally_print_append(struct tally_buffer *out, const void *byte
 }
 
 /* Formatting of one value; see print_value.c. */
-void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, uint64_t value);
-void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, const char *text,
-		      size_t length);
+void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
+			uint64_t value);
+void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
+		      const char *text, size_t length);
 void tally_print_decimal(struct tally_buffer *out, uint64_t value);
 void tally_print_hexadecimal(struct tally_buffer *out, uint64_t value); /* with 0x */
-void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_t length, const char *delimiter);
+void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_t length,
+			   const char *delimiter);
 void tally_print_bitmask(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap);
 void tally_print_cpulist(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap);
 
 /* %pM, %pI…, %pU; see print_address.c.  `variant` as in the spec. */
-void tally_print_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes, size_t length,
-			 bool swap);
+void tally_print_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes,
+			 size_t length, bool swap);
 
 /* libtraceevent, loaded on demand; see print_library.c. */
 struct tally_print_library;
 /* NULL when the library is not there or would not be safe with this format. */
-struct tally_print_library *tally_print_library_open(const struct tally_tracepoint *tracepoint, const char *system);
+struct tally_print_library *tally_print_library_open(const struct tally_tracepoint *tracepoint,
+						     const char *system);
 void tally_print_library_close(struct tally_print_library *library);
 bool tally_print_library_event(struct tally_print_library *library, const void *raw, size_t size,
 			       struct tally_buffer *out);

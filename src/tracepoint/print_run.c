@@ -1,5 +1,5 @@
-/* Running a compiled print format over an event's bytes.  No allocation but the output's; ~40 ns an event
- * (libtraceevent: ~650). */
+/* Running a compiled print format over an event's bytes.  No allocation but the output's; ~40 ns an
+ * event (libtraceevent: ~650). */
 #include "base/digits.h"
 #include "tracepoint/print_program.h"
 
@@ -50,8 +50,8 @@ static struct span span_of(const struct run *run, const struct tally_tracepoint_
 	return span;
 }
 
-static uint64_t load_element(const struct run *run, const struct tally_print_instruction *instruction,
-			     uint64_t index)
+static uint64_t load_element(const struct run *run,
+			     const struct tally_print_instruction *instruction, uint64_t index)
 {
 	struct span span = span_of(run, instruction->field);
 	if (index >= span.available / instruction->bytes)
@@ -59,16 +59,19 @@ static uint64_t load_element(const struct run *run, const struct tally_print_ins
 	return load(run, span.offset + index * instruction->bytes, instruction->bytes);
 }
 
-static void print_dynamic_string(const struct run *run, const struct tally_print_instruction *instruction)
+static void print_dynamic_string(const struct run *run,
+				 const struct tally_print_instruction *instruction)
 {
 	struct span span = span_of(run, instruction->field);
 	if (span.length == 0)
 		return;
 	const char *text = (const char *)run->raw + span.offset;
-	tally_print_text(run->out, instruction->spec, run->star, text, strnlen(text, span.available));
+	tally_print_text(run->out, instruction->spec, run->star, text,
+			 strnlen(text, span.available));
 }
 
-static void print_fixed_string(const struct run *run, const struct tally_print_instruction *instruction)
+static void print_fixed_string(const struct run *run,
+			       const struct tally_print_instruction *instruction)
 {
 	const struct tally_tracepoint_field *field = instruction->field;
 	if (field->offset > run->size)
@@ -82,7 +85,9 @@ static void print_fixed_string(const struct run *run, const struct tally_print_i
 
 static void print_hex_number(struct tally_buffer *out, uint64_t value)
 {
-	static const struct tally_print_spec spec = { .conversion = 'x', .length = 2, .plain = true, .precision = -1 };
+	static const struct tally_print_spec spec = {
+		.conversion = 'x', .length = 2, .plain = true, .precision = -1
+	};
 	tally_print_number(out, &spec, 0, value);
 }
 
@@ -96,11 +101,14 @@ static void print_pointed_string(const struct run *run, uint64_t address)
 		print_hex_number(run->out, address);
 }
 
-static void print_function(const struct run *run, const struct tally_print_spec *spec, uint64_t address)
+static void print_function(const struct run *run, const struct tally_print_spec *spec,
+			   uint64_t address)
 {
 	const struct tally_print_names *names = run->names;
 	uint64_t start = address;
-	const char *name = names && names->function ? names->function(names->context, address, &start) : NULL;
+	const char *name = names && names->function
+				   ? names->function(names->context, address, &start)
+				   : NULL;
 	if (!name) {
 		tally_print_hexadecimal(run->out, address);
 		return;
@@ -113,7 +121,8 @@ static void print_function(const struct run *run, const struct tally_print_spec 
 }
 
 /* libtraceevent: a name that is no number stands for "nothing set", and ends the list. */
-static void print_flags(const struct run *run, const struct tally_print_instruction *instruction, uint64_t value)
+static void print_flags(const struct run *run, const struct tally_print_instruction *instruction,
+			uint64_t value)
 {
 	const struct tally_print_words *words = instruction->words;
 	bool any = false;
@@ -122,13 +131,15 @@ static void print_flags(const struct run *run, const struct tally_print_instruct
 		if (value == 0) {
 			if (word->value >= 0)
 				continue;
-			tally_print_text(run->out, instruction->spec, run->star, word->text, word->length);
+			tally_print_text(run->out, instruction->spec, run->star, word->text,
+					 word->length);
 			break;
 		}
 		if (word->value > 0 && (value & (uint64_t)word->value) == (uint64_t)word->value) {
 			if (any && words->delimiter)
 				tally_buffer_text(run->out, words->delimiter);
-			tally_print_text(run->out, instruction->spec, run->star, word->text, word->length);
+			tally_print_text(run->out, instruction->spec, run->star, word->text,
+					 word->length);
 			any = true;
 			value &= ~(uint64_t)word->value;
 		}
@@ -140,28 +151,31 @@ static void print_flags(const struct run *run, const struct tally_print_instruct
 	tally_print_hexadecimal(run->out, value);
 }
 
-static void print_symbol(const struct run *run, const struct tally_print_instruction *instruction, uint64_t value)
+static void print_symbol(const struct run *run, const struct tally_print_instruction *instruction,
+			 uint64_t value)
 {
 	const struct tally_print_words *words = instruction->words;
 	for (size_t i = 0; i < words->count; i++)
 		if ((uint64_t)words->items[i].value == value) {
-			tally_print_text(run->out, instruction->spec, run->star, words->items[i].text,
-					 words->items[i].length);
+			tally_print_text(run->out, instruction->spec, run->star,
+					 words->items[i].text, words->items[i].length);
 			return;
 		}
 	tally_print_hexadecimal(run->out, value);
 }
 
-static void print_hex(const struct run *run, const struct tally_print_instruction *instruction, uint64_t count)
+static void print_hex(const struct run *run, const struct tally_print_instruction *instruction,
+		      uint64_t count)
 {
 	struct span span = span_of(run, instruction->field);
 	size_t length = (uint32_t)count;
-	tally_print_hex_bytes(run->out, run->raw + span.offset, length < span.available ? length : span.available,
+	tally_print_hex_bytes(run->out, run->raw + span.offset,
+			      length < span.available ? length : span.available,
 			      instruction->opcode == TALLY_PRINT_HEX ? " " : "");
 }
 
-static void print_array(const struct run *run, const struct tally_print_instruction *instruction, uint64_t count,
-			uint64_t bytes)
+static void print_array(const struct run *run, const struct tally_print_instruction *instruction,
+			uint64_t count, uint64_t bytes)
 {
 	struct span span = span_of(run, instruction->field);
 	if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) {
@@ -186,8 +200,12 @@ static void print_buffer(const struct run *run, const struct tally_print_instruc
 	int64_t wanted = spec->star_width ? run->star : spec->width ? spec->width : 1;
 	size_t length = wanted < 0 ? 0 : (size_t)wanted;
 	char kind = spec->variant[1];
-	tally_print_hex_bytes(run->out, run->raw + span.offset, length < span.length ? length : span.length,
-			      kind == 'C' ? ":" : kind == 'D' ? "-" : kind == 'N' ? "" : " ");
+	tally_print_hex_bytes(run->out, run->raw + span.offset,
+			      length < span.length ? length : span.length,
+			      kind == 'C'   ? ":"
+			      : kind == 'D' ? "-"
+			      : kind == 'N' ? ""
+					    : " ");
 }
 
 static void print_bits(const struct run *run, const struct tally_print_instruction *instruction)
@@ -196,7 +214,8 @@ static void print_bits(const struct run *run, const struct tally_print_instructi
 	const uint8_t *bits = run->raw + span.offset;
 	struct tally_buffer text = { 0 };
 	const struct tally_print_spec *spec = instruction->spec;
-	if (spec->conversion == 'p' && spec->star_width && run->star >= 0 && (uint64_t)run->star < 8 * span.length)
+	if (spec->conversion == 'p' && spec->star_width && run->star >= 0 &&
+	    (uint64_t)run->star < 8 * span.length)
 		span.length = (size_t)(run->star + 7) / 8;
 	struct tally_buffer *out = spec->plain || spec->conversion == 'p' ? run->out : &text;
 	if (instruction->opcode == TALLY_PRINT_BITMASK)
@@ -204,7 +223,8 @@ static void print_bits(const struct run *run, const struct tally_print_instructi
 	else
 		tally_print_cpulist(out, bits, span.length, run->tracepoint->swap);
 	if (out == &text)
-		tally_print_text(run->out, spec, run->star, tally_buffer_string(&text), text.length);
+		tally_print_text(run->out, spec, run->star, tally_buffer_string(&text),
+				 text.length);
 	run->out->failed |= text.failed;
 	tally_buffer_release(&text);
 }
@@ -212,8 +232,8 @@ static void print_bits(const struct run *run, const struct tally_print_instructi
 static void print_address(const struct run *run, const struct tally_print_instruction *instruction)
 {
 	struct span span = span_of(run, instruction->field);
-	tally_print_address(run->out, instruction->spec->variant, run->raw + span.offset, span.length,
-			    run->tracepoint->swap);
+	tally_print_address(run->out, instruction->spec->variant, run->raw + span.offset,
+			    span.length, run->tracepoint->swap);
 }
 
 /* Instructions that write but take nothing from the stack. */
@@ -224,7 +244,8 @@ static void write_plain(const struct run *run, const struct tally_print_instruct
 		tally_print_append(run->out, instruction->text, instruction->offset);
 		return;
 	case TALLY_PRINT_TEXT:
-		tally_print_text(run->out, instruction->spec, run->star, instruction->text, instruction->offset);
+		tally_print_text(run->out, instruction->spec, run->star, instruction->text,
+				 instruction->offset);
 		return;
 	case TALLY_PRINT_FIXED_STRING:
 		print_fixed_string(run, instruction);
@@ -248,7 +269,8 @@ static void write_plain(const struct run *run, const struct tally_print_instruct
 }
 
 /* Instructions that write what is on top of the stack. */
-static void write_number(const struct run *run, const struct tally_print_instruction *instruction, uint64_t value)
+static void write_number(const struct run *run, const struct tally_print_instruction *instruction,
+			 uint64_t value)
 {
 	switch (instruction->opcode) {
 	case TALLY_PRINT_NUMBER:
@@ -281,12 +303,14 @@ static void write_number(const struct run *run, const struct tally_print_instruc
 	}
 }
 
-/* ---- the usual kinds: straight to where the text goes ---------------------------------------------------- */
+/* ---- the usual kinds: straight to where the text goes -------------------- */
 
-/* Room that each of these may use: a prefix, then digits or a short string, copied by whole vectors. */
+/* Room that each of these may use: a prefix, then digits or a short string, copied by whole
+ * vectors. */
 enum { USUAL_ROOM = TALLY_PRINT_PREFIX_MAX + TALLY_PRINT_SHORT_MAX + 2 * TALLY_DIGITS_MAX };
 
-/* Where text goes while instructions of the usual kinds run; `out` is brought up to date for all others. */
+/* Where text goes while instructions of the usual kinds run; `out` is brought up to date for all
+ * others. */
 struct cursor {
 	char *at, *limit;
 };
@@ -297,7 +321,8 @@ static struct cursor cursor_of(const struct tally_buffer *out)
 	return (struct cursor){ out->bytes + out->length, out->bytes + limit };
 }
 
-static uint64_t load_native(const struct run *run, const struct tally_print_instruction *instruction)
+static uint64_t load_native(const struct run *run,
+			    const struct tally_print_instruction *instruction)
 {
 	const uint8_t *at = run->raw + instruction->offset;
 	uint64_t whole;
@@ -322,7 +347,10 @@ static uint64_t load_native(const struct run *run, const struct tally_print_inst
 
 static char *put_number(char *at, const struct tally_print_spec *spec, uint64_t value)
 {
-	unsigned unused_bits = spec->length == -2 ? 56 : spec->length == -1 ? 48 : spec->length == 0 ? 32 : 0;
+	unsigned unused_bits = spec->length == -2   ? 56
+			       : spec->length == -1 ? 48
+			       : spec->length == 0  ? 32
+						    : 0;
 	unsigned width = (unsigned)spec->width;
 	if (spec->conversion == 'x') {
 		value = value << unused_bits >> unused_bits;
@@ -346,7 +374,8 @@ static char *put_number(char *at, const struct tally_print_spec *spec, uint64_t 
 	return at;
 }
 
-static char *put_short_string(char *at, const struct run *run, const struct tally_tracepoint_field *field)
+static char *put_short_string(char *at, const struct run *run,
+			      const struct tally_tracepoint_field *field)
 {
 	if (field->offset >= run->size)
 		return at;
@@ -369,9 +398,10 @@ static char *put_short_string(char *at, const struct run *run, const struct tall
 	return at + length;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------- */
 
-static void write_slowly(struct run *run, const struct tally_print_instruction *instruction, uint64_t **top)
+static void write_slowly(struct run *run, const struct tally_print_instruction *instruction,
+			 uint64_t **top)
 {
 	switch (instruction->opcode) {
 	case TALLY_PRINT_ARRAY:
@@ -393,12 +423,13 @@ static void write_slowly(struct run *run, const struct tally_print_instruction *
 	}
 }
 
-void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tally_print_program *program,
-		     const uint8_t *raw, size_t size, const struct tally_print_names *names,
-		     struct tally_buffer *out)
+void tally_print_run(const struct tally_tracepoint *tracepoint,
+		     const struct tally_print_program *program, const uint8_t *raw, size_t size,
+		     const struct tally_print_names *names, struct tally_buffer *out)
 {
 	struct run run = { tracepoint, raw, size, names, out, 0 };
-	uint64_t stack[TALLY_PRINT_STACK_MAX + 1]; /* its depth was checked when the program was made */
+	/* its depth was checked when the program was made */
+	uint64_t stack[TALLY_PRINT_STACK_MAX + 1];
 	uint64_t *top = stack;                     /* the last number; stack[0] is none */
 	const struct tally_print_instruction *at = program->items, *end = at + program->count;
 	if (!out->bytes && !tally_buffer_room(out, USUAL_ROOM))
@@ -418,7 +449,8 @@ void tally_print_run(const struct tally_tracepoint *tracepoint, const struct tal
 		}
 		switch (instruction->opcode) {
 		case TALLY_PRINT_FIELD_NUMBER:
-			cursor.at = put_number(cursor.at, instruction->spec, load_native(&run, instruction));
+			cursor.at = put_number(cursor.at, instruction->spec,
+					       load_native(&run, instruction));
 			break;
 		case TALLY_PRINT_SHORT_STRING:
 			cursor.at = put_short_string(cursor.at, &run, instruction->field);

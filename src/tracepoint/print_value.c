@@ -1,5 +1,5 @@
-/* One value to text: printf's integer and string conversions without printf (which takes longer than the rest of
- * an event together), hex bytes, bit masks. */
+/* One value to text: printf's integer and string conversions without printf (which takes longer
+ * than the rest of an event together), hex bytes, bit masks. */
 #include "base/digits.h"
 #include "tracepoint/print_program.h"
 
@@ -35,8 +35,10 @@ static void pad(struct tally_buffer *out, char c, size_t count)
 	out->length += count;
 }
 
-/* Width and precision as they stand or from the star; a negative star width means left, as in printf(3). */
-static void measure(const struct tally_print_spec *spec, int64_t star, size_t *width, int64_t *precision, bool *left)
+/* Width and precision as they stand or from the star; a negative star width means left, as in
+ * printf(3). */
+static void measure(const struct tally_print_spec *spec, int64_t star, size_t *width,
+		    int64_t *precision, bool *left)
 {
 	int64_t wide = spec->star_width ? star : spec->width;
 	*left = spec->left || wide < 0;
@@ -45,8 +47,8 @@ static void measure(const struct tally_print_spec *spec, int64_t star, size_t *w
 	*precision = spec->star_precision ? star : spec->precision;
 }
 
-void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, const char *text,
-		      size_t length)
+void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
+		      const char *text, size_t length)
 {
 	if (spec->plain) {
 		tally_print_append(out, text, length);
@@ -69,7 +71,10 @@ void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *s
 /* What the length modifier keeps of the value; `negative` and the magnitude for %d. */
 static uint64_t narrow(const struct tally_print_spec *spec, uint64_t value, bool *negative)
 {
-	unsigned unused_bits = spec->length == -2 ? 56 : spec->length == -1 ? 48 : spec->length == 0 ? 32 : 0;
+	unsigned unused_bits = spec->length == -2   ? 56
+			       : spec->length == -1 ? 48
+			       : spec->length == 0  ? 32
+						    : 0;
 	*negative = false;
 	if (spec->conversion != 'd')
 		return value << unused_bits >> unused_bits;
@@ -82,7 +87,8 @@ static size_t digits_of(const struct tally_print_spec *spec, char *end, uint64_t
 {
 	switch (spec->conversion) {
 	case 'x':
-		return tally_digits_binary(end, value, 4, spec->upper ? upper_digits : lower_digits);
+		return tally_digits_binary(end, value, 4,
+					   spec->upper ? upper_digits : lower_digits);
 	case 'o':
 		return tally_digits_binary(end, value, 3, lower_digits);
 	default:
@@ -90,8 +96,8 @@ static size_t digits_of(const struct tally_print_spec *spec, char *end, uint64_t
 	}
 }
 
-static void print_padded(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
-			 const char *prefix, const char *digits, size_t length)
+static void print_padded(struct tally_buffer *out, const struct tally_print_spec *spec,
+			 int64_t star, const char *prefix, const char *digits, size_t length)
 {
 	size_t width;
 	int64_t precision;
@@ -100,7 +106,8 @@ static void print_padded(struct tally_buffer *out, const struct tally_print_spec
 	if (precision > TALLY_PRINT_WIDTH_MAX)
 		precision = TALLY_PRINT_WIDTH_MAX;
 	size_t zeros = precision > (int64_t)length ? (size_t)precision - length : 0;
-	if (spec->conversion == 'o' && spec->alternative && zeros == 0 && (length == 0 || digits[0] != '0'))
+	if (spec->conversion == 'o' && spec->alternative && zeros == 0 &&
+	    (length == 0 || digits[0] != '0'))
 		zeros = 1;
 	size_t used = strlen(prefix) + zeros + length;
 	size_t padding = width > used ? width - used : 0;
@@ -117,7 +124,8 @@ static void print_padded(struct tally_buffer *out, const struct tally_print_spec
 		pad(out, ' ', padding);
 }
 
-void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star, uint64_t value)
+void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
+			uint64_t value)
 {
 	char text[32];
 	char *end = text + sizeof(text);
@@ -146,7 +154,8 @@ void tally_print_number(struct tally_buffer *out, const struct tally_print_spec 
 	print_padded(out, spec, star, prefix, end - length, length);
 }
 
-void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_t length, const char *delimiter)
+void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_t length,
+			   const char *delimiter)
 {
 	for (size_t i = 0; i < length; i++) {
 		char digits[2] = { lower_digits[bytes[i] >> 4], lower_digits[bytes[i] & 15] };

@@ -15,8 +15,9 @@ static bool take_hexadecimal(const char **at, const char *end, uint64_t *value)
 		start = *at += 2;
 	for (; *at < end; (*at)++) {
 		char c = **at;
-		int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ?
-							     (c | 0x20) - 'a' + 10 : -1;
+		int digit = c >= '0' && c <= '9'                     ? c - '0'
+			    : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+								     : -1;
 		if (digit < 0)
 			break;
 		*value = *value << 4 | (unsigned)digit;
@@ -24,7 +25,8 @@ static bool take_hexadecimal(const char **at, const char *end, uint64_t *value)
 	return *at > start;
 }
 
-static bool parse_line(const char *at, const char *end, struct tally_printk_string *string, size_t *length)
+static bool parse_line(const char *at, const char *end, struct tally_printk_string *string,
+		       size_t *length)
 {
 	while (at < end && (*at == ' ' || *at == '\t'))
 		at++;
@@ -67,7 +69,8 @@ int tally_printk_parse(struct tally_printk *printk, const char *text, size_t len
 		}
 		line = line_end + 1;
 	}
-	printk->strings = tally_arena_array(&printk->arena, strings.count, sizeof(*printk->strings));
+	printk->strings = tally_arena_array(&printk->arena, strings.count,
+					    sizeof(*printk->strings));
 	if (!printk->strings)
 		goto no_memory;
 	if (strings.count > 0) {

@@ -14,7 +14,8 @@
 
 struct tally_printk_string {
 	uint64_t address;
-	const char *text; /* without its quotes and a last \n; other escapes as they stand, as in perf */
+	/* without its quotes and a last \n; other escapes as they stand, as in perf */
+	const char *text;
 };
 
 struct tally_printk {
@@ -23,10 +24,12 @@ struct tally_printk {
 	size_t count;
 };
 
-/* Parses the file; lines of another shape are passed over.  0 or -ENOMEM.  Zero-initialised is empty. */
+/* Parses the file; lines of another shape are passed over.  0 or -ENOMEM.  Zero-initialised is
+ * empty. */
 int tally_printk_parse(struct tally_printk *printk, const char *text, size_t length);
 
-/* The string at exactly `address`, or NULL.  `printk` is a struct tally_printk: fits struct tally_print_names. */
+/* The string at exactly `address`, or NULL.  `printk` is a struct tally_printk: fits struct
+ * tally_print_names. */
 const char *tally_printk_find(void *printk, uint64_t address);
 
 void tally_printk_release(struct tally_printk *printk);

@@ -12,7 +12,8 @@ enum {
 	PE_INDIRECT = 0x80, PE_OMIT = 0xff
 };
 
-static struct tally_reader reader_over(const struct tally_cfi_section *section, uint32_t offset, uint32_t end)
+static struct tally_reader reader_over(const struct tally_cfi_section *section, uint32_t offset,
+				       uint32_t end)
 {
 	struct tally_reader reader;
 	tally_reader_init(&reader, section->bytes, end, false);
@@ -44,8 +45,8 @@ static uint64_t read_format(struct tally_reader *reader, uint8_t format)
 	return 0;
 }
 
-uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section, struct tally_reader *reader,
-				uint8_t encoding)
+uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section,
+				struct tally_reader *reader, uint8_t encoding)
 {
 	uint64_t here = section->address + tally_reader_offset(reader);
 	uint64_t base = 0;
@@ -66,17 +67,21 @@ uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section, struct 
 	case PE_ALIGNED:
 		tally_reader_bytes(reader, -here & 7);
 		return tally_reader_u64(reader);
-	default: /* funcrel has no function here yet; what lies behind an indirect pointer the file does not know */
+	/* funcrel has no function here yet; what lies behind an indirect pointer the file does not
+	 * know */
+	default:
 		reader->failed = true;
 	}
 	return base + read_format(reader, encoding & PE_FORMAT);
 }
 
-bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset, struct tally_cfi_entry *entry)
+bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset,
+			  struct tally_cfi_entry *entry)
 {
 	if (offset >= section->size || section->size > TALLY_CFI_SECTION_MAX)
 		return false;
-	struct tally_reader reader = reader_over(section, (uint32_t)offset, (uint32_t)section->size);
+	struct tally_reader reader = reader_over(section, (uint32_t)offset,
+						 (uint32_t)section->size);
 	*entry = (struct tally_cfi_entry){ .kind = TALLY_CFI_NOTHING, .offset = (uint32_t)offset };
 	uint64_t length = tally_reader_u32(&reader);
 	bool is_64bit = length == 0xffffffff;
@@ -85,8 +90,8 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 	else if (length >= 0xfffffff0)
 		return false; /* reserved */
 	if (length == 0) {
-		/* crtend.o's end mark.  The linker may put more behind it, where readers that know the
-		 * section's size go on. */
+		/* crtend.o's end mark.  The linker may put more behind it, where readers that know
+		 * the section's size go on. */
 		entry->body = entry->end = (uint32_t)tally_reader_offset(&reader);
 		return !reader.failed && !section->ends_at_zero;
 	}
@@ -105,7 +110,8 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 		entry->kind = TALLY_CFI_CIE;
 		return true;
 	}
-	/* An FDE names its CIE by the section's offset, in .eh_frame by the distance back from this field. */
+	/* An FDE names its CIE by the section's offset, in .eh_frame by the distance back from this
+	 * field. */
 	uint64_t cie = section->is_debug_frame ? id : id_at - id;
 	if (cie < section->size) {
 		entry->kind = TALLY_CFI_FDE;
@@ -155,8 +161,8 @@ static bool read_augmentation(const struct tally_cfi_section *section, struct ta
 	return true;
 }
 
-bool tally_cfi_cie_read(const struct tally_cfi_section *section, const struct tally_cfi_entry *entry,
-			struct tally_cfi_cie *cie)
+bool tally_cfi_cie_read(const struct tally_cfi_section *section,
+			const struct tally_cfi_entry *entry, struct tally_cfi_cie *cie)
 {
 	if (entry->kind != TALLY_CFI_CIE)
 		return false;
@@ -192,8 +198,9 @@ bool tally_cfi_cie_read(const struct tally_cfi_section *section, const struct ta
 	return true;
 }
 
-bool tally_cfi_fde_read(const struct tally_cfi_section *section, const struct tally_cfi_entry *entry,
-			const struct tally_cfi_cie *cie, struct tally_cfi_fde *fde)
+bool tally_cfi_fde_read(const struct tally_cfi_section *section,
+			const struct tally_cfi_entry *entry, const struct tally_cfi_cie *cie,
+			struct tally_cfi_fde *fde)
 {
 	if (entry->kind != TALLY_CFI_FDE)
 		return false;

@@ -1,8 +1,9 @@
-/* Call frame information as data: .eh_frame and .debug_frame bytes → entries → rules.  Inside this room only.
+/* Call frame information as data: .eh_frame and .debug_frame bytes → entries → rules.  Inside this
+ * room only.
  *
- * Follows DWARF 5 section 6.4, and the Linux Standard Base 5.0 ("Exception Frames") where .eh_frame differs.
- * Nothing here allocates; every read is bounded by the section, every loop by its bytes.  Addresses are 8 bytes,
- * little-endian.
+ * Follows DWARF 5 section 6.4, and the Linux Standard Base 5.0 ("Exception Frames") where .eh_frame
+ * differs.  Nothing here allocates; every read is bounded by the section, every loop by its bytes.
+ * Addresses are 8 bytes, little-endian.
  */
 #ifndef TALLY_UNWIND_CFI_H
 #define TALLY_UNWIND_CFI_H
@@ -17,7 +18,8 @@ struct tally_cfi_section {
 	const uint8_t *bytes;
 	size_t size;
 	uint64_t address;      /* of the first byte, in the object */
-	uint64_t text_address; /* what DW_EH_PE_textrel and _datarel are relative to; 0: not known */
+	/* what DW_EH_PE_textrel and _datarel are relative to; 0: not known */
+	uint64_t text_address;
 	uint64_t data_address;
 	enum tally_unwind_machine machine; /* whose registers the rules speak of */
 	bool is_debug_frame;
@@ -78,25 +80,29 @@ struct tally_cfi_rule {
 struct tally_cfi_row {
 	struct tally_cfi_rule cfa;
 	struct tally_cfi_rule registers[TALLY_UNWIND_REGISTERS];
-	uint64_t ruled; /* bit n: register n may have a rule; all others are TALLY_CFI_UNSPECIFIED */
+	/* bit n: register n may have a rule; all others are TALLY_CFI_UNSPECIFIED */
+	uint64_t ruled;
 	const struct tally_cfi_section *section; /* that expressions lie in */
 	uint8_t return_register;
 	bool is_signal_frame;
 };
 
-/* Reads the entry at `offset`.  False at the section's end or where its lengths stop making sense. */
-bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset, struct tally_cfi_entry *entry);
+/* Reads the entry at `offset`.  False at the section's end or where its lengths stop making
+ * sense. */
+bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset,
+			  struct tally_cfi_entry *entry);
 
 /* False when the entry is malformed or of a kind that is not known. */
-bool tally_cfi_cie_read(const struct tally_cfi_section *section, const struct tally_cfi_entry *entry,
-			struct tally_cfi_cie *cie);
-bool tally_cfi_fde_read(const struct tally_cfi_section *section, const struct tally_cfi_entry *entry,
-			const struct tally_cfi_cie *cie, struct tally_cfi_fde *fde);
+bool tally_cfi_cie_read(const struct tally_cfi_section *section,
+			const struct tally_cfi_entry *entry, struct tally_cfi_cie *cie);
+bool tally_cfi_fde_read(const struct tally_cfi_section *section,
+			const struct tally_cfi_entry *entry, const struct tally_cfi_cie *cie,
+			struct tally_cfi_fde *fde);
 
-/* A pointer in DW_EH_PE encoding.  The reader must have been made over the section's bytes.  Indirect pointers,
- * unknown encodings and unknown bases fail the reader. */
-uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section, struct tally_reader *reader,
-				uint8_t encoding);
+/* A pointer in DW_EH_PE encoding.  The reader must have been made over the section's bytes.
+ * Indirect pointers, unknown encodings and unknown bases fail the reader. */
+uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section,
+				struct tally_reader *reader, uint8_t encoding);
 
 /* Runs the instructions of a function, one row after the other. */
 enum { TALLY_CFI_REMEMBER_MAX = 16 };
@@ -118,10 +124,12 @@ struct tally_cfi_program {
 };
 
 /* Runs the CIE's instructions.  False when they are bad. */
-bool tally_cfi_program_start(struct tally_cfi_program *program, const struct tally_cfi_section *section,
+bool tally_cfi_program_start(struct tally_cfi_program *program,
+			     const struct tally_cfi_section *section,
 			     const struct tally_cfi_cie *cie, const struct tally_cfi_fde *fde);
 
-/* Runs to the next row.  False at the end of the function, and with `bad` set when the instructions are. */
+/* Runs to the next row.  False at the end of the function, and with `bad` set when the instructions
+ * are. */
 bool tally_cfi_program_next(struct tally_cfi_program *program);
 
 /* What expressions and rules see of a frame. */
@@ -137,7 +145,8 @@ struct tally_unwind_frame {
 };
 
 /* Reads 1, 2, 4 or 8 bytes of the copied stack. */
-bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsigned size, uint64_t *value);
+bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsigned size,
+		       uint64_t *value);
 
 enum tally_expression_result {
 	TALLY_EXPRESSION_OK,
@@ -147,7 +156,7 @@ enum tally_expression_result {
 
 /* Evaluates a DWARF expression of CFI; `initial` (the CFA) is pushed first unless NULL. */
 enum tally_expression_result tally_expression_run(const uint8_t *bytes, size_t size,
-						  struct tally_unwind_frame *frame, const uint64_t *initial,
-						  uint64_t *value);
+						  struct tally_unwind_frame *frame,
+						  const uint64_t *initial, uint64_t *value);
 
 #endif

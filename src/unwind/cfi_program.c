@@ -2,20 +2,42 @@
 
 #include "unwind/unwind_machine.h"
 
-/* The largest functions of real programs have some thousand instructions; a made-up one must not hold a recorder. */
+/* The largest functions of real programs have some thousand instructions; a made-up one must not
+ * hold a recorder. */
 enum { STEPS_MAX = 1 << 16 };
 
 /* DW_CFA opcodes.  The first three carry an operand in their low six bits. */
 enum {
-	CFA_ADVANCE_LOC = 0x40, CFA_OFFSET = 0x80, CFA_RESTORE = 0xc0,
-	CFA_NOP = 0x00, CFA_SET_LOC = 0x01, CFA_ADVANCE_LOC1 = 0x02, CFA_ADVANCE_LOC2 = 0x03,
-	CFA_ADVANCE_LOC4 = 0x04, CFA_OFFSET_EXTENDED = 0x05, CFA_RESTORE_EXTENDED = 0x06,
-	CFA_UNDEFINED = 0x07, CFA_SAME_VALUE = 0x08, CFA_REGISTER = 0x09, CFA_REMEMBER_STATE = 0x0a,
-	CFA_RESTORE_STATE = 0x0b, CFA_DEF_CFA = 0x0c, CFA_DEF_CFA_REGISTER = 0x0d, CFA_DEF_CFA_OFFSET = 0x0e,
-	CFA_DEF_CFA_EXPRESSION = 0x0f, CFA_EXPRESSION = 0x10, CFA_OFFSET_EXTENDED_SF = 0x11,
-	CFA_DEF_CFA_SF = 0x12, CFA_DEF_CFA_OFFSET_SF = 0x13, CFA_VAL_OFFSET = 0x14, CFA_VAL_OFFSET_SF = 0x15,
-	CFA_VAL_EXPRESSION = 0x16, CFA_MIPS_ADVANCE_LOC8 = 0x1d, CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
-	CFA_AARCH64_NEGATE_RA_STATE = 0x2d, CFA_GNU_ARGS_SIZE = 0x2e,
+	CFA_ADVANCE_LOC = 0x40,
+	CFA_OFFSET = 0x80,
+	CFA_RESTORE = 0xc0,
+	CFA_NOP = 0x00,
+	CFA_SET_LOC = 0x01,
+	CFA_ADVANCE_LOC1 = 0x02,
+	CFA_ADVANCE_LOC2 = 0x03,
+	CFA_ADVANCE_LOC4 = 0x04,
+	CFA_OFFSET_EXTENDED = 0x05,
+	CFA_RESTORE_EXTENDED = 0x06,
+	CFA_UNDEFINED = 0x07,
+	CFA_SAME_VALUE = 0x08,
+	CFA_REGISTER = 0x09,
+	CFA_REMEMBER_STATE = 0x0a,
+	CFA_RESTORE_STATE = 0x0b,
+	CFA_DEF_CFA = 0x0c,
+	CFA_DEF_CFA_REGISTER = 0x0d,
+	CFA_DEF_CFA_OFFSET = 0x0e,
+	CFA_DEF_CFA_EXPRESSION = 0x0f,
+	CFA_EXPRESSION = 0x10,
+	CFA_OFFSET_EXTENDED_SF = 0x11,
+	CFA_DEF_CFA_SF = 0x12,
+	CFA_DEF_CFA_OFFSET_SF = 0x13,
+	CFA_VAL_OFFSET = 0x14,
+	CFA_VAL_OFFSET_SF = 0x15,
+	CFA_VAL_EXPRESSION = 0x16,
+	CFA_MIPS_ADVANCE_LOC8 = 0x1d,
+	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+	CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
+	CFA_GNU_ARGS_SIZE = 0x2e,
 	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f
 };
 
@@ -34,21 +56,24 @@ static void set_rule(struct tally_cfi_program *program, uint64_t reg, struct tal
 	program->row.ruled |= 1ull << reg;
 }
 
-static void set_offset(struct tally_cfi_program *program, uint64_t reg, enum tally_cfi_rule_kind kind,
-		       uint64_t factored)
+static void set_offset(struct tally_cfi_program *program, uint64_t reg,
+		       enum tally_cfi_rule_kind kind, uint64_t factored)
 {
 	int64_t offset = multiply(factored, (uint64_t)program->cie.data_align);
 	set_rule(program, reg, (struct tally_cfi_rule){ .kind = kind, .value = offset });
 }
 
-static struct tally_cfi_rule read_expression(struct tally_cfi_program *program, enum tally_cfi_rule_kind kind)
+static struct tally_cfi_rule read_expression(struct tally_cfi_program *program,
+					     enum tally_cfi_rule_kind kind)
 {
 	struct tally_reader *reader = &program->reader;
 	uint64_t size = tally_reader_uleb(reader);
 	size_t at = tally_reader_offset(reader);
 	if (size > UINT32_MAX || !tally_reader_bytes(reader, size))
 		program->bad = true;
-	return (struct tally_cfi_rule){ .kind = kind, .size = (uint32_t)size, .value = (int64_t)at };
+	return (struct tally_cfi_rule){ .kind = kind,
+					.size = (uint32_t)size,
+					.value = (int64_t)at };
 }
 
 static void restore_rule(struct tally_cfi_program *program, uint64_t reg)
@@ -60,12 +85,14 @@ static void restore_rule(struct tally_cfi_program *program, uint64_t reg)
 static void define_cfa(struct tally_cfi_program *program, uint64_t reg, int64_t offset)
 {
 	program->bad |= reg >= program->register_count;
-	program->row.cfa =
-		(struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER, .reg = (uint8_t)reg, .value = offset };
+	program->row.cfa = (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER,
+						    .reg = (uint8_t)reg,
+						    .value = offset };
 }
 
 /* The CFA's register or offset alone: only where it is a register and an offset. */
-static void change_cfa(struct tally_cfi_program *program, const uint64_t *reg, const int64_t *offset)
+static void change_cfa(struct tally_cfi_program *program, const uint64_t *reg,
+		       const int64_t *offset)
 {
 	const struct tally_cfi_rule *cfa = &program->row.cfa;
 	program->bad |= cfa->kind != TALLY_CFI_REGISTER;
@@ -101,7 +128,8 @@ static void run_cfa_instruction(struct tally_cfi_program *program, uint8_t opcod
 		return;
 	case CFA_DEF_CFA_SF:
 		reg = tally_reader_uleb(reader);
-		define_cfa(program, reg, multiply((uint64_t)tally_reader_sleb(reader), (uint64_t)align));
+		define_cfa(program, reg,
+			   multiply((uint64_t)tally_reader_sleb(reader), (uint64_t)align));
 		return;
 	case CFA_DEF_CFA_REGISTER:
 		reg = tally_reader_uleb(reader);
@@ -154,9 +182,11 @@ static void run_register_instruction(struct tally_cfi_program *program, uint8_t 
 		return;
 	case CFA_REGISTER:
 		other = tally_reader_uleb(reader);
-		set_rule(program, reg, other < program->register_count
-			 ? (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER, .reg = (uint8_t)other }
-			 : (struct tally_cfi_rule){ .kind = TALLY_CFI_UNDEFINED });
+		set_rule(program, reg,
+			 other < program->register_count
+				 ? (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER,
+							    .reg = (uint8_t)other }
+				 : (struct tally_cfi_rule){ .kind = TALLY_CFI_UNDEFINED });
 		return;
 	case CFA_EXPRESSION:
 		set_rule(program, reg, read_expression(program, TALLY_CFI_EXPRESSION));
@@ -193,7 +223,8 @@ static void run_instruction(struct tally_cfi_program *program)
 	case CFA_NOP:
 		return;
 	case CFA_SET_LOC:
-		program->row_end = tally_cfi_pointer_read(program->section, reader, program->cie.encoding);
+		program->row_end = tally_cfi_pointer_read(program->section, reader,
+							  program->cie.encoding);
 		return;
 	case CFA_ADVANCE_LOC1:
 		advance(program, tally_reader_u8(reader));
@@ -239,14 +270,16 @@ static void set_reader(struct tally_cfi_program *program, uint32_t offset, uint3
 static void run_row(struct tally_cfi_program *program)
 {
 	program->row_end = program->row_start;
-	while (program->row_end == program->row_start && tally_reader_left(&program->reader) && !program->bad) {
+	while (program->row_end == program->row_start && tally_reader_left(&program->reader) &&
+	       !program->bad) {
 		run_instruction(program);
 		if (program->reader.failed || program->steps_left-- == 0)
 			program->bad = true;
 	}
 }
 
-bool tally_cfi_program_start(struct tally_cfi_program *program, const struct tally_cfi_section *section,
+bool tally_cfi_program_start(struct tally_cfi_program *program,
+			     const struct tally_cfi_section *section,
 			     const struct tally_cfi_cie *cie, const struct tally_cfi_fde *fde)
 {
 	program->section = section;

@@ -5,14 +5,15 @@
  * The instructions themselves are in the process's memory.  Two parts of a function tell where its
  * return address is:
  *
- * - The end.  If the instructions at an address only leave the function (add $8,%rsp; pop %rbp; ret),
- *   the CPU will run just these.  The sum of what they add to rsp gives the return address, whatever
- *   the compiler was.  This works for a trampoline, which ends right after its call, and for a leaf
- *   that was sampled in its last instructions.
+ * - The end.  If the instructions at an address only leave the function (add $8,%rsp; pop %rbp;
+ *   ret), the CPU will run just these.  The sum of what they add to rsp gives the return address,
+ *   whatever the compiler was.  This works for a trampoline, which ends right after its call, and
+ *   for a leaf that was sampled in its last instructions.
  *
- * - The beginning, for HotSpot's methods.  Their frame has one size from the first instructions to the
- *   last, so the beginning tells the frame of every address inside.  A beginning is easy to find.  A
- *   method that makes calls first touches the stack far below, to detect an overflow early:
+ * - The beginning, for HotSpot's methods.  Their frame has one size from the first instructions to
+ *   the last, so the beginning tells the frame of every address inside.  A beginning is easy to
+ *   find.  A method that makes calls first touches the stack far below, to detect an overflow
+ *   early:
  *
  *       mov  %eax,-0x14000(%rsp)          the distance depends on the JVM's settings
  *       push %rbp
@@ -24,8 +25,8 @@
  *       sub  $size,%rsp                   always with a 32-bit operand
  *       mov  %rbp,size-8(%rsp)
  *
- *   When HotSpot replaces a method, it writes a jump over the first five bytes; calls that are under
- *   way go on.  Bytes of hlt separate two pieces of compiled code and stop the search.
+ *   When HotSpot replaces a method, it writes a jump over the first five bytes; calls that are
+ *   under way go on.  Bytes of hlt separate two pieces of compiled code and stop the search.
  *
  * The beginning of another function would give a wrong place.  So the caller of this module checks
  * that the place holds an address right behind a call (tally_code_ends_in_call()).
@@ -52,7 +53,7 @@ static int32_t read_32(const uint8_t *bytes)
 	return value;
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------- */
 
 struct leaving {
 	struct tally_code_frame frame;
@@ -114,7 +115,8 @@ static size_t restore(const struct bytes *code, struct leaving *leaving)
 	return is_extended ? 2 : 1;
 }
 
-/* What changes neither rsp nor rbp and stands between: JVMs ask here whether the thread is to stop. */
+/* What changes neither rsp nor rbp and stands between: JVMs ask here whether the thread is to
+ * stop. */
 static size_t pass(const struct bytes *code)
 {
 	static const struct { char bytes[5]; uint8_t size, whole; } forms[] = {
@@ -142,7 +144,8 @@ static bool leave(const struct bytes *code, struct leaving *leaving)
 		leaving->is_over = true;
 	} else if (frame->saves_fp) {
 		return false; /* rbp is the caller's by now */
-	} else if (BEGINS(code, "\xc9") || BEGINS(code, "\x48\x89\xec\x5d") || BEGINS(code, "\x48\x8b\xe5\x5d")) {
+	} else if (BEGINS(code, "\xc9") || BEGINS(code, "\x48\x89\xec\x5d") ||
+		   BEGINS(code, "\x48\x8b\xe5\x5d")) {
 		*frame = (struct tally_code_frame){ .is_linked = true };
 		leaving->is_over = true;
 	}
@@ -166,7 +169,7 @@ bool tally_code_frame_ahead(const uint8_t *code, size_t size, struct tally_code_
 	return leaving.is_over;
 }
 
-/* ---- the beginning -------------------------------------------------------------------------------------- */
+/* ---- the beginning ------------------------------------------------------- */
 
 /* A function's first instructions, as far as an address lies behind them. */
 struct entering {
@@ -177,7 +180,8 @@ struct entering {
 
 static bool is_next(const struct entering *entering, const char *pattern, size_t size)
 {
-	return (size_t)(entering->end - entering->at) >= size && !memcmp(entering->at, pattern, size);
+	return (size_t)(entering->end - entering->at) >= size &&
+	       !memcmp(entering->at, pattern, size);
 }
 
 #define IS_NEXT(entering, text) is_next(entering, text, sizeof(text) - 1)
@@ -187,7 +191,8 @@ static bool enter_sub(struct entering *entering)
 {
 	bool is_short = IS_NEXT(entering, "\x48\x83\xec");
 	size_t whole = is_short ? 4 : 7;
-	if ((!is_short && !IS_NEXT(entering, "\x48\x81\xec")) || (size_t)(entering->end - entering->at) < whole)
+	if ((!is_short && !IS_NEXT(entering, "\x48\x81\xec")) ||
+	    (size_t)(entering->end - entering->at) < whole)
 		return false;
 	int32_t bytes = is_short ? (int8_t)entering->at[3] : read_32(entering->at + 3);
 	if (bytes < 0 || bytes > FRAME_BYTES_MAX)
@@ -211,13 +216,15 @@ static bool enter_touching(struct entering *entering, struct tally_code_frame *f
 	}
 	if (!entering->is_linked)
 		enter_sub(entering); /* the smallest methods need no room */
-	*frame = (struct tally_code_frame){ .is_linked = entering->is_linked, .saves_fp = has_pushed,
+	*frame = (struct tally_code_frame){ .is_linked = entering->is_linked,
+					    .saves_fp = has_pushed,
 					    .fp_at = entering->size,
 					    .return_at = entering->size + (has_pushed ? WORD : 0) };
 	return true;
 }
 
-/* A method that is to be entered no more begins with a jump, which takes the place of five bytes. */
+/* A method that is to be entered no more begins with a jump, which takes the place of five
+ * bytes. */
 static bool is_closed(const uint8_t *code, const uint8_t *end)
 {
 	enum { JMP = 0xe9, JMP_BYTES = 5 };
@@ -251,7 +258,8 @@ static bool enter_small(struct entering *entering, struct tally_code_frame *fram
 		entering->size = size; /* else the jump is still to come */
 	if (saved_at != size - WORD)
 		return false;
-	*frame = (struct tally_code_frame){ .saves_fp = entering->at <= entering->pc, .fp_at = saved_at,
+	*frame = (struct tally_code_frame){ .saves_fp = entering->at <= entering->pc,
+					    .fp_at = saved_at,
 					    .return_at = entering->size };
 	return true;
 }
@@ -259,14 +267,16 @@ static bool enter_small(struct entering *entering, struct tally_code_frame *fram
 static bool is_touching(const uint8_t *code, const uint8_t *end)
 {
 	if (is_closed(code, end))
-		return code[BANG_BYTES - 2] >= 0xe0 && code[BANG_BYTES - 1] == 0xff && code[BANG_BYTES] == 0x55;
+		return code[BANG_BYTES - 2] >= 0xe0 && code[BANG_BYTES - 1] == 0xff &&
+		       code[BANG_BYTES] == 0x55;
 	if (end - code < BANG_BYTES || code[0] != 0x89 || code[1] != 0x84 || code[2] != 0x24)
 		return false;
 	int64_t below = -(int64_t)read_32(code + 3);
 	return below >= BANG_MIN && below <= BANG_MAX;
 }
 
-bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more, struct tally_code_frame *frame)
+bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more,
+			     struct tally_code_frame *frame)
 {
 	const uint8_t *pc = code + size, *end = pc + more;
 	unsigned padding = 0;
@@ -279,7 +289,8 @@ bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more, stru
 			entering.at += BANG_BYTES;
 			return enter_touching(&entering, frame);
 		}
-		bool is_small = end - at >= SUB_BYTES && at[0] == 0x48 && at[1] == 0x81 && at[2] == 0xec;
+		bool is_small = end - at >= SUB_BYTES && at[0] == 0x48 && at[1] == 0x81 &&
+				at[2] == 0xec;
 		bool was_small = is_closed(at, end) && !at[SUB_BYTES - 2] && !at[SUB_BYTES - 1];
 		if ((is_small || was_small) && enter_small(&entering, frame))
 			return true;
@@ -287,7 +298,7 @@ bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more, stru
 	return false;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------- */
+/* ---- calls --------------------------------------------------------------- */
 
 /* call through a register or memory: ff, then a byte whose middle three bits are 2. */
 static bool is_indirect(const uint8_t *code, size_t length)

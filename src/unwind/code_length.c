@@ -1,7 +1,8 @@
 /* The length of an x86-64 instruction (Intel SDM volume 2, appendix A: the opcode maps).
  *
- * An instruction is prefixes, an opcode in one of four maps, for most a ModRM byte that says where an operand is, with an
- * SIB byte and a displacement as it demands, and an immediate operand.  The maps are strings here, a letter an opcode:
+ * An instruction is prefixes, an opcode in one of four maps, for most a ModRM byte that says where
+ * an operand is, with an SIB byte and a displacement as it demands, and an immediate operand.  The
+ * maps are strings here, a letter an opcode:
  *
  *     .  alone        m  ModRM         b  8 bits of immediate       z  32 bits, or 16 behind 66 without REX.W
  *     B  ModRM and b  Z  ModRM and z   w  16 bits                   e  16 bits and 8
@@ -101,7 +102,8 @@ static bool take_vex(struct instruction *instruction, unsigned map, size_t paylo
 	uint8_t opcode = instruction->at[-1];
 	if (map == 1 && opcode == 0x77) /* vzeroupper */
 		return true;
-	return take_operand(instruction, &middle) && (!has_immediate(map, opcode) || take(instruction, 1));
+	return take_operand(instruction, &middle) &&
+	       (!has_immediate(map, opcode) || take(instruction, 1));
 }
 
 /* XOP, of AMD's: map 8 has immediates of 8 bits, 10 of 32. */
@@ -124,7 +126,8 @@ static bool take_0f(struct instruction *instruction)
 	if (opcode == 0x38)
 		return take(instruction, 1) && take_operand(instruction, &middle);
 	if (opcode == 0x3a)
-		return take(instruction, 1) && take_operand(instruction, &middle) && take(instruction, 1);
+		return take(instruction, 1) && take_operand(instruction, &middle) &&
+		       take(instruction, 1);
 	if (opcode >= 0x80 && opcode <= 0x8f)
 		return take(instruction, 4);
 	return take_rest(instruction, MAP_2[opcode]);
@@ -134,10 +137,12 @@ static bool take_prefixes(struct instruction *instruction)
 {
 	for (; instruction->at < instruction->end; instruction->at++) {
 		uint8_t byte = *instruction->at;
-		bool is_segment = byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e || byte == 0x64 || byte == 0x65;
+		bool is_segment = byte == 0x26 || byte == 0x2e || byte == 0x36 || byte == 0x3e ||
+				  byte == 0x64 || byte == 0x65;
 		if (byte == 0x66)
 			instruction->has_66 = true;
-		else if (!is_segment && byte != 0x67 && byte != 0xf0 && byte != 0xf2 && byte != 0xf3)
+		else if (!is_segment && byte != 0x67 && byte != 0xf0 && byte != 0xf2 &&
+			 byte != 0xf3)
 			break;
 	}
 	if (instruction->at < instruction->end && (*instruction->at & 0xf0) == 0x40)
@@ -162,7 +167,8 @@ static bool take_by_map(struct instruction *instruction, uint8_t opcode)
 size_t tally_code_length(const uint8_t *code, size_t size)
 {
 	enum { LENGTH_MAX = 15, XOP = 0x8f, XOP_MAP_MIN = 8, CALL = 0xe8 };
-	struct instruction instruction = { .at = code, .end = code + (size < LENGTH_MAX ? size : LENGTH_MAX) };
+	struct instruction instruction = { .at = code,
+					   .end = code + (size < LENGTH_MAX ? size : LENGTH_MAX) };
 	if (!take_prefixes(&instruction))
 		return 0;
 	uint8_t opcode = *instruction.at++;

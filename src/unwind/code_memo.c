@@ -36,8 +36,8 @@ static size_t index_of(uint64_t space, uint64_t address)
 	return ((address + space * 0x9e3779b97f4a7c15ull) * 0xd6e8feb86659fd93ull >> 40) % ENTRIES;
 }
 
-bool tally_code_memo_get(const struct tally_code_memo *memo, uint64_t space, uint64_t address, const uint8_t *code,
-			 bool *is_found, struct tally_code_frame *frame)
+bool tally_code_memo_get(const struct tally_code_memo *memo, uint64_t space, uint64_t address,
+			 const uint8_t *code, bool *is_found, struct tally_code_frame *frame)
 {
 	const struct entry *entry = &memo->entries[index_of(space, address)];
 	if (!address || entry->address != address || entry->space != space ||
@@ -48,8 +48,8 @@ bool tally_code_memo_get(const struct tally_code_memo *memo, uint64_t space, uin
 	return true;
 }
 
-void tally_code_memo_put(struct tally_code_memo *memo, uint64_t space, uint64_t address, const uint8_t *code,
-			 bool is_found, const struct tally_code_frame *frame)
+void tally_code_memo_put(struct tally_code_memo *memo, uint64_t space, uint64_t address,
+			 const uint8_t *code, bool is_found, const struct tally_code_frame *frame)
 {
 	struct entry *entry = &memo->entries[index_of(space, address)];
 	*entry = (struct entry){ .space = space, .address = address, .is_found = is_found };

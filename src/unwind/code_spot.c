@@ -9,9 +9,11 @@ struct pattern {
 	enum tally_code_spot spot;
 };
 
-/* All certain, whatever function they are found in, but for `mov %rsp,%rbp`, which needs its push before it. */
+/* All certain, whatever function they are found in, but for `mov %rsp,%rbp`, which needs its push
+ * before it. */
 static const struct pattern PATTERNS[] = {
-	/* mov $15,%rax; syscall: rt_sigreturn.  musl's has no rules, nor have those of other languages' runtimes. */
+	/* mov $15,%rax; syscall: rt_sigreturn.  musl's has no rules, nor have those of other
+	 * languages' runtimes. */
 	{ { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 9, TALLY_CODE_SIGRETURN },
 	/* jmp *x(%rip): PLT, or a call in tail position.  Static programs' PLT has no rules. */
 	{ { 0xff, 0x25 }, 2, TALLY_CODE_EDGE },
@@ -21,7 +23,8 @@ static const struct pattern PATTERNS[] = {
 	{ { 0xc3 }, 1, TALLY_CODE_EDGE },
 	{ { 0xf3, 0xc3 }, 2, TALLY_CODE_EDGE },
 	{ { 0xf2, 0xc3 }, 2, TALLY_CODE_EDGE },
-	{ { 0x55, 0x48, 0x89, 0xe5 }, 4, TALLY_CODE_EDGE }, /* push %rbp; mov %rsp,%rbp, in both encodings */
+	/* push %rbp; mov %rsp,%rbp, in both encodings */
+	{ { 0x55, 0x48, 0x89, 0xe5 }, 4, TALLY_CODE_EDGE },
 	{ { 0x55, 0x48, 0x8b, 0xec }, 4, TALLY_CODE_EDGE },
 	{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5 }, 8, TALLY_CODE_EDGE },
 	{ { 0x48, 0x89, 0xe5 }, 3, TALLY_CODE_PUSHED_RBP },
@@ -34,7 +37,8 @@ enum tally_code_spot tally_code_recognise(const uint8_t *code, size_t size, uint
 {
 	for (size_t i = 0; i < sizeof(PATTERNS) / sizeof(*PATTERNS); i++) {
 		const struct pattern *pattern = &PATTERNS[i];
-		bool is_here = size >= pattern->size && memcmp(code, pattern->bytes, pattern->size) == 0;
+		bool is_here = size >= pattern->size &&
+			       memcmp(code, pattern->bytes, pattern->size) == 0;
 		if (is_here && (pattern->spot != TALLY_CODE_PUSHED_RBP || previous == PUSH_RBP))
 			return pattern->spot;
 	}
@@ -45,8 +49,8 @@ struct instruction {
 	uint32_t mask, value;
 };
 
-/* Where x30 holds the return address and sp is the caller's: a function's first instruction, its last, and what
- * PLT stubs are made of (the linker writes no rules for them). */
+/* Where x30 holds the return address and sp is the caller's: a function's first instruction, its
+ * last, and what PLT stubs are made of (the linker writes no rules for them). */
 static const struct instruction ARM64_EDGES[] = {
 	{ 0xffffffff, 0xd65f03c0 }, /* ret */
 	{ 0xfffffbff, 0xd65f0bff }, /* retaa, retab */
@@ -61,7 +65,8 @@ static const struct instruction ARM64_EDGES[] = {
 
 enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size)
 {
-	static const uint8_t SIGRETURN[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 }; /* mov x8,#139; svc #0 */
+	/* mov x8,#139; svc #0 */
+	static const uint8_t SIGRETURN[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
 	uint32_t instruction;
 	if (size >= sizeof(SIGRETURN) && memcmp(code, SIGRETURN, sizeof(SIGRETURN)) == 0)
 		return TALLY_CODE_SIGRETURN;

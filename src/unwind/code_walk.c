@@ -2,16 +2,16 @@
  *
  * Code without unwind rules (musl's, assembly, -fno-asynchronous-unwind-tables) still moves rsp in
  * only a few ways: push, pop, sub, add, lea, leave.  At a function's first instruction the return
- * address is at rsp.  Following the instructions from there, through every branch, gives the distance
- * of rsp from it at each instruction that can be reached, and the place where rbp was saved.  objtool
- * makes the kernel's ORC tables in this way.
+ * address is at rsp.  Following the instructions from there, through every branch, gives the
+ * distance of rsp from it at each instruction that can be reached, and the place where rbp was
+ * saved.  objtool makes the kernel's ORC tables in this way.
  *
  * A compiler gives a frame one size at each instruction, whichever way leads there.  If two ways
  * disagree, or if an instruction does something else to rsp, the answer is "unknown".
  *
  * The targets of a jump through a table (a switch) are not in the code, but rsp is the same at the
- * jump and at its targets.  So if all such jumps of a function agree, code that nothing else reaches
- * is assumed to be a target of theirs.
+ * jump and at its targets.  So if all such jumps of a function agree, code that nothing else
+ * reaches is assumed to be a target of theirs.
  */
 #include "unwind/code_walk.h"
 
@@ -22,7 +22,8 @@ enum { WORD = 8, SIZE_MAX_BYTES = 16 << 10, FRAME_BYTES_MAX = 1 << 20, WAYS_MAX 
 /* What is known of a frame at an instruction.  Distances are from the return address downwards. */
 struct state {
 	int32_t depth;    /* of rsp */
-	int32_t fp_depth; /* of the place where the caller's rbp is saved; 0: nowhere, rbp is the caller's */
+	/* of the place where the caller's rbp is saved; 0: nowhere, rbp is the caller's */
+	int32_t fp_depth;
 	int32_t link;     /* of what rbp points at; 0: it does not point into the frame */
 	bool is_lost;     /* rsp is not known, but by rbp */
 	bool fp_is_lost;  /* rbp has another value, and the caller's was not saved */
@@ -55,8 +56,8 @@ static int32_t read_32(const uint8_t *bytes)
 
 static bool is_same(const struct state *a, const struct state *b)
 {
-	return a->depth == b->depth && a->fp_depth == b->fp_depth && a->link == b->link && a->is_lost == b->is_lost &&
-	       a->fp_is_lost == b->fp_is_lost;
+	return a->depth == b->depth && a->fp_depth == b->fp_depth && a->link == b->link &&
+	       a->is_lost == b->is_lost && a->fp_is_lost == b->fp_is_lost;
 }
 
 /* A number that tells states apart, never 0. */
@@ -80,7 +81,7 @@ static void add_way(struct exploration *exploration, int64_t at, const struct st
 	exploration->ways[exploration->count++] = (struct way){ (uint32_t)at, *state };
 }
 
-/* ---- what an instruction does to the frame ---------------------------------------------------------------- */
+/* ---- what an instruction does to the frame ------------------------------- */
 
 struct decoded {
 	const uint8_t *bytes; /* behind the prefixes */
@@ -270,7 +271,8 @@ static unsigned written_by_vex(const struct decoded *decoded)
 	plain.length = sizeof(like_0f);
 	static const uint8_t MAP_1[] = { 0x2c, 0x2d, 0x50, 0x7e, 0xc5, 0xd7 };
 	if (map == 1)
-		return memchr(MAP_1, opcode, sizeof(MAP_1)) ? written_by_0f(&plain) : (unsigned)NEITHER;
+		return memchr(MAP_1, opcode, sizeof(MAP_1)) ? written_by_0f(&plain)
+							    : (unsigned)NEITHER;
 	bool is_pair = map == 2 && (opcode == 0xf3 || opcode == 0xf6); /* blsr …; mulx writes two */
 	unsigned other = ~last >> 3 & 15;
 	if (is_pair && (opcode == 0xf3 || other == RBP || other == RSP))
@@ -297,9 +299,11 @@ static unsigned written(const struct decoded *decoded)
 		return 0;
 	if (is_arithmetic)
 		result = opcode & 2 ? middle : operand;
-	else if (opcode == 0x8b || opcode == 0x8d || opcode == 0x63 || opcode == 0x69 || opcode == 0x6b)
+	else if (opcode == 0x8b || opcode == 0x8d || opcode == 0x63 || opcode == 0x69 ||
+		 opcode == 0x6b)
 		result = middle;
-	else if (opcode == 0x89 || opcode == 0xc7 || opcode == 0xc1 || opcode == 0xd1 || opcode == 0xd3)
+	else if (opcode == 0x89 || opcode == 0xc7 || opcode == 0xc1 || opcode == 0xd1 ||
+		 opcode == 0xd3)
 		result = operand;
 	else if ((opcode == 0x83 || opcode == 0x81) && group != 7)
 		result = operand;
@@ -387,7 +391,7 @@ static void apply(struct state *state, const uint8_t *code, size_t length)
 	}
 }
 
-/* ---- where an instruction goes ----------------------------------------------------------------------------- */
+/* ---- where an instruction goes ------------------------------------------- */
 
 enum flow {
 	FLOW_ON,
@@ -427,7 +431,8 @@ static enum flow flow_of(const struct decoded *decoded, int64_t *distance)
 }
 
 /* Adds where else it goes; false where it doesn't go on. */
-static bool follow(struct exploration *exploration, size_t at, size_t length, const struct state *state)
+static bool follow(struct exploration *exploration, size_t at, size_t length,
+		   const struct state *state)
 {
 	struct decoded decoded = decode(exploration->code + at, length);
 	int64_t distance = 0;
@@ -435,7 +440,8 @@ static bool follow(struct exploration *exploration, size_t at, size_t length, co
 	if (flow == FLOW_BRANCH || flow == FLOW_JUMP)
 		add_way(exploration, (int64_t)(at + length) + distance, state);
 	if (flow == FLOW_INDIRECT) {
-		exploration->jumps_differ |= exploration->has_jump && !is_same(&exploration->jump, state);
+		exploration->jumps_differ |= exploration->has_jump &&
+					     !is_same(&exploration->jump, state);
 		exploration->jump = *state;
 		exploration->has_jump = true;
 	}
@@ -450,7 +456,8 @@ static void walk_way(struct exploration *exploration, struct way way)
 		uint32_t digest = digest_of(state);
 		size_t length = tally_code_length(exploration->code + at, exploration->size - at);
 		if (exploration->target - at < (length ? length : 1)) {
-			exploration->is_ambiguous |= exploration->is_found && !is_same(&exploration->found, state);
+			exploration->is_ambiguous |= exploration->is_found &&
+						     !is_same(&exploration->found, state);
 			exploration->found = *state;
 			exploration->is_found = true;
 		}
@@ -497,8 +504,10 @@ static bool describe(const struct state *state, struct tally_code_frame *frame)
 {
 	if ((state->is_lost && !state->link) || state->fp_is_lost)
 		return false; /* without the caller's rbp its frame can't be told */
-	*frame = (struct tally_code_frame){ .is_linked = state->link == WORD && state->fp_depth == WORD,
-					    .return_at = state->depth, .saves_fp = state->fp_depth,
+	*frame = (struct tally_code_frame){ .is_linked = state->link == WORD &&
+							 state->fp_depth == WORD,
+					    .return_at = state->depth,
+					    .saves_fp = state->fp_depth,
 					    .fp_at = state->depth - state->fp_depth };
 	return frame->is_linked || !state->is_lost;
 }

@@ -1,20 +1,67 @@
-/* DWARF expressions as they occur in call frame information: a stack machine over registers and memory.
+/* DWARF expressions as they occur in call frame information: a stack machine over registers and
+ * memory.
  *
- * Three kinds are met in practice: the PLT's (where in its 16-byte entry are we, has it pushed already?), those of
- * signal trampolines (each register lies in the ucontext at an offset from rsp) and of functions that realign
- * their stack (the CFA was saved beside rbp).  DWARF 5 section 2.5; 6.4.2 says what is not allowed in CFI.
+ * Three kinds are met in practice: the PLT's (where in its 16-byte entry are we, has it pushed
+ * already?), those of signal trampolines (each register lies in the ucontext at an offset from rsp)
+ * and of functions that realign their stack (the CFA was saved beside rbp).  DWARF 5 section 2.5;
+ * 6.4.2 says what is not allowed in CFI.
  */
 #include "unwind/cfi.h"
 
 enum { STACK_MAX = 64, STEPS_MAX = 1024 };
 
 enum {
-	OP_ADDR = 0x03, OP_DEREF = 0x06, OP_CONST1U = 0x08, OP_CONST1S, OP_CONST2U, OP_CONST2S, OP_CONST4U,
-	OP_CONST4S, OP_CONST8U, OP_CONST8S, OP_CONSTU, OP_CONSTS, OP_DUP, OP_DROP, OP_OVER, OP_PICK, OP_SWAP,
-	OP_ROT, OP_ABS = 0x19, OP_AND, OP_DIV, OP_MINUS, OP_MOD, OP_MUL, OP_NEG, OP_NOT, OP_OR, OP_PLUS,
-	OP_PLUS_UCONST, OP_SHL, OP_SHR, OP_SHRA, OP_XOR, OP_BRA, OP_EQ, OP_GE, OP_GT, OP_LE, OP_LT, OP_NE,
-	OP_SKIP, OP_LIT0, OP_LIT31 = 0x4f, OP_REG0, OP_REG31 = 0x6f, OP_BREG0, OP_BREG31 = 0x8f, OP_REGX,
-	OP_BREGX = 0x92, OP_DEREF_SIZE = 0x94, OP_NOP = 0x96
+	OP_ADDR = 0x03,
+	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST1S,
+	OP_CONST2U,
+	OP_CONST2S,
+	OP_CONST4U,
+	OP_CONST4S,
+	OP_CONST8U,
+	OP_CONST8S,
+	OP_CONSTU,
+	OP_CONSTS,
+	OP_DUP,
+	OP_DROP,
+	OP_OVER,
+	OP_PICK,
+	OP_SWAP,
+	OP_ROT,
+	OP_ABS = 0x19,
+	OP_AND,
+	OP_DIV,
+	OP_MINUS,
+	OP_MOD,
+	OP_MUL,
+	OP_NEG,
+	OP_NOT,
+	OP_OR,
+	OP_PLUS,
+	OP_PLUS_UCONST,
+	OP_SHL,
+	OP_SHR,
+	OP_SHRA,
+	OP_XOR,
+	OP_BRA,
+	OP_EQ,
+	OP_GE,
+	OP_GT,
+	OP_LE,
+	OP_LT,
+	OP_NE,
+	OP_SKIP,
+	OP_LIT0,
+	OP_LIT31 = 0x4f,
+	OP_REG0,
+	OP_REG31 = 0x6f,
+	OP_BREG0,
+	OP_BREG31 = 0x8f,
+	OP_REGX,
+	OP_BREGX = 0x92,
+	OP_DEREF_SIZE = 0x94,
+	OP_NOP = 0x96
 };
 
 struct machine {
@@ -70,7 +117,8 @@ static void dereference(struct machine *m, unsigned size)
 	uint64_t address = pop(m), value = 0;
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		fail(m);
-	else if (m->result == TALLY_EXPRESSION_OK && !tally_unwind_load(m->frame, address, size, &value))
+	else if (m->result == TALLY_EXPRESSION_OK &&
+		 !tally_unwind_load(m->frame, address, size, &value))
 		m->result = TALLY_EXPRESSION_UNREADABLE;
 	push(m, value);
 }
@@ -79,7 +127,8 @@ static void jump(struct machine *m, bool taken)
 {
 	int64_t distance = (int16_t)tally_reader_u16(&m->reader);
 	if (taken && !m->reader.failed)
-		tally_reader_seek(&m->reader, (size_t)((int64_t)tally_reader_offset(&m->reader) + distance));
+		tally_reader_seek(&m->reader,
+				  (size_t)((int64_t)tally_reader_offset(&m->reader) + distance));
 }
 
 static void run_constant(struct machine *m, uint8_t opcode)
@@ -242,8 +291,8 @@ static void run_operation(struct machine *m, uint8_t opcode)
 }
 
 enum tally_expression_result tally_expression_run(const uint8_t *bytes, size_t size,
-						  struct tally_unwind_frame *frame, const uint64_t *initial,
-						  uint64_t *value)
+						  struct tally_unwind_frame *frame,
+						  const uint64_t *initial, uint64_t *value)
 {
 	struct machine m;
 	m.frame = frame;
@@ -252,7 +301,8 @@ enum tally_expression_result tally_expression_run(const uint8_t *bytes, size_t s
 	tally_reader_init(&m.reader, bytes, size, false);
 	if (initial)
 		push(&m, *initial);
-	for (unsigned steps = 0; tally_reader_left(&m.reader) && m.result == TALLY_EXPRESSION_OK; steps++) {
+	for (unsigned steps = 0; tally_reader_left(&m.reader) && m.result == TALLY_EXPRESSION_OK;
+	     steps++) {
 		run_operation(&m, tally_reader_u8(&m.reader));
 		if (m.reader.failed || steps == STEPS_MAX)
 			fail(&m);

@@ -6,7 +6,7 @@
 
 enum { PAIR = 8, HEADER_VERSION = 1, PE_DATAREL_SDATA4 = 0x3b, PE_OMIT = 0xff };
 
-/* ---- the linker's table --------------------------------------------------------------------------------- */
+/* ---- the linker's table -------------------------------------------------- */
 
 static int64_t read_s32(const uint8_t *bytes)
 {
@@ -29,20 +29,23 @@ static bool is_sorted(const uint8_t *pairs, size_t count)
 	return true;
 }
 
-/* Linux Standard Base 5.0, "The .eh_frame_hdr section": version, three encodings, the pointer to .eh_frame, the
- * count, the table. */
-static bool use_linker_table(struct tally_function_index *index, const struct tally_cfi_section *linker)
+/* Linux Standard Base 5.0, "The .eh_frame_hdr section": version, three encodings, the pointer to
+ * .eh_frame, the count, the table. */
+static bool use_linker_table(struct tally_function_index *index,
+			     const struct tally_cfi_section *linker)
 {
 	struct tally_reader reader;
 	tally_reader_init(&reader, linker->bytes, linker->size, false);
 	uint8_t version = tally_reader_u8(&reader), frame = tally_reader_u8(&reader);
 	uint8_t count_encoding = tally_reader_u8(&reader), table = tally_reader_u8(&reader);
-	if (reader.failed || version != HEADER_VERSION || count_encoding == PE_OMIT || table != PE_DATAREL_SDATA4)
+	if (reader.failed || version != HEADER_VERSION || count_encoding == PE_OMIT ||
+	    table != PE_DATAREL_SDATA4)
 		return false;
 	uint64_t address = tally_cfi_pointer_read(linker, &reader, frame);
 	uint64_t count = tally_cfi_pointer_read(linker, &reader, count_encoding);
 	if (reader.failed || address != index->section.address || count == 0 ||
-	    count > tally_reader_left(&reader) / PAIR || count > UINT32_MAX || !is_sorted(reader.at, count))
+	    count > tally_reader_left(&reader) / PAIR || count > UINT32_MAX ||
+	    !is_sorted(reader.at, count))
 		return false;
 	index->linker = reader.at;
 	index->linker_address = linker->address;
@@ -54,18 +57,21 @@ static bool read_linker_function(const struct tally_function_index *index, size_
 				 struct tally_unwind_function *function)
 {
 	uint64_t start = linker_start(index, position);
-	uint64_t at = index->linker_address + (uint64_t)read_s32(index->linker + position * PAIR + 4);
+	uint64_t at = index->linker_address +
+		      (uint64_t)read_s32(index->linker + position * PAIR + 4);
 	uint64_t offset = at - index->section.address;
 	struct tally_cfi_entry entry, common;
 	struct tally_cfi_cie cie;
 	struct tally_cfi_fde fde;
-	if (offset >= index->section.size || !tally_cfi_entry_read(&index->section, offset, &entry) ||
-	    entry.kind != TALLY_CFI_FDE || !tally_cfi_entry_read(&index->section, entry.cie, &common) ||
+	if (offset >= index->section.size ||
+	    !tally_cfi_entry_read(&index->section, offset, &entry) || entry.kind != TALLY_CFI_FDE ||
+	    !tally_cfi_entry_read(&index->section, entry.cie, &common) ||
 	    !tally_cfi_cie_read(&index->section, &common, &cie) ||
 	    !tally_cfi_fde_read(&index->section, &entry, &cie, &fde) || fde.start != start ||
 	    fde.end - fde.start > UINT32_MAX)
 		return false;
-	*function = (struct tally_unwind_function){ .start = start, .size = (uint32_t)(fde.end - start),
+	*function = (struct tally_unwind_function){ .start = start,
+						    .size = (uint32_t)(fde.end - start),
 						    .entry = (uint32_t)offset };
 	return true;
 }
@@ -83,7 +89,7 @@ static bool is_complete(struct tally_function_index *index)
 	return index->linker_is_complete;
 }
 
-/* ---- the section itself --------------------------------------------------------------------------------- */
+/* ---- the section itself -------------------------------------------------- */
 
 struct cies {
 	struct tally_cfi_cie *items;
@@ -125,9 +131,12 @@ static int read_functions(struct tally_function_index *index, const struct cies 
 {
 	struct tally_cfi_entry entry;
 	for (size_t at = 0; tally_cfi_entry_read(&index->section, at, &entry); at = entry.end) {
-		const struct tally_cfi_cie *cie = entry.kind == TALLY_CFI_FDE ? find_cie(cies, entry.cie) : NULL;
+		const struct tally_cfi_cie *cie = entry.kind == TALLY_CFI_FDE
+							  ? find_cie(cies, entry.cie)
+							  : NULL;
 		struct tally_cfi_fde fde;
-		if (!cie || !tally_cfi_fde_read(&index->section, &entry, cie, &fde) || !is_kept(&fde))
+		if (!cie || !tally_cfi_fde_read(&index->section, &entry, cie, &fde) ||
+		    !is_kept(&fde))
 			continue;
 		struct tally_unwind_function function = { .start = fde.start,
 							  .size = (uint32_t)(fde.end - fde.start),
@@ -146,7 +155,8 @@ static int compare_functions(const void *a, const void *b)
 	return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-/* Sorted by start, one function per start: the first in the section, as a linear search would find it. */
+/* Sorted by start, one function per start: the first in the section, as a linear search would find
+ * it. */
 static void sort_functions(struct tally_function_index *index)
 {
 	struct tally_unwind_function *items = index->functions.items;
@@ -173,9 +183,10 @@ int tally_function_index_read(struct tally_function_index *index)
 	return result;
 }
 
-/* ---- both ------------------------------------------------------------------------------------------------ */
+/* ---- both ---------------------------------------------------------------- */
 
-int tally_function_index_init(struct tally_function_index *index, const struct tally_cfi_section *section,
+int tally_function_index_init(struct tally_function_index *index,
+			      const struct tally_cfi_section *section,
 			      const struct tally_cfi_section *linker)
 {
 	*index = (struct tally_function_index){ .section = *section };
@@ -200,7 +211,8 @@ bool tally_function_index_at(const struct tally_function_index *index, size_t po
 
 static uint64_t start_at(const struct tally_function_index *index, size_t position)
 {
-	return index->linker ? linker_start(index, position) : index->functions.items[position].start;
+	return index->linker ? linker_start(index, position)
+			     : index->functions.items[position].start;
 }
 
 /* How many functions start at or below the address. */
@@ -217,8 +229,8 @@ static size_t upper_bound(const struct tally_function_index *index, uint64_t add
 	return low;
 }
 
-bool tally_function_index_below(const struct tally_function_index *index, uint64_t address, size_t *position,
-				uint64_t *start)
+bool tally_function_index_below(const struct tally_function_index *index, uint64_t address,
+				size_t *position, uint64_t *start)
 {
 	size_t below = upper_bound(index, address);
 	if (below == 0)
@@ -233,8 +245,9 @@ uint64_t tally_function_index_next(const struct tally_function_index *index, siz
 	return position + 1 < index->count ? start_at(index, position + 1) : UINT64_MAX;
 }
 
-bool tally_function_index_find(struct tally_function_index *index, uint64_t address, size_t *position,
-			       struct tally_unwind_function *function, bool *is_anew)
+bool tally_function_index_find(struct tally_function_index *index, uint64_t address,
+			       size_t *position, struct tally_unwind_function *function,
+			       bool *is_anew)
 {
 	*is_anew = false;
 	for (;;) {
@@ -252,7 +265,8 @@ bool tally_function_index_find(struct tally_function_index *index, uint64_t addr
 }
 
 bool tally_function_index_start(const struct tally_function_index *index,
-				const struct tally_unwind_function *function, struct tally_cfi_program *program)
+				const struct tally_unwind_function *function,
+				struct tally_cfi_program *program)
 {
 	struct tally_cfi_entry entry, common;
 	struct tally_cfi_cie cie;

@@ -1,49 +1,58 @@
 /* Unwinding: who called whom, from registers and a copy of the stack.
  *
- * A call pushes the address behind it onto the stack; the callee makes room below for what it keeps.  To find the
- * caller of a stopped function one must know how far above rsp its return address lies: a number that the
- * machine stores nowhere.  With frame pointers (rbp points at the saved rbp, the return address is above it) the
- * stack is a linked list; but compilers leave them out by default and use rbp for something else.
+ * A call pushes the address behind it onto the stack; the callee makes room below for what it
+ * keeps.  To find the caller of a stopped function one must know how far above rsp its return
+ * address lies: a number that the machine stores nowhere.  With frame pointers (rbp points at the
+ * saved rbp, the return address is above it) the stack is a linked list; but compilers leave them
+ * out by default and use rbp for something else.
  *
- * What they write instead, since C++ exceptions need it as well, is a table: .eh_frame.  For each instruction of
- * a function it says where the caller's registers are, all of it relative to the CFA, the "canonical frame
- * address": the value that rsp had before the call pushed.  A function's rows, and what is done with them:
+ * What they write instead, since C++ exceptions need it as well, is a table: .eh_frame.  For each
+ * instruction of a function it says where the caller's registers are, all of it relative to the
+ * CFA, the "canonical frame address": the value that rsp had before the call pushed.  A function's
+ * rows, and what is done with them:
  *
  *     push %rbx          at entry:             CFA = rsp + 8,  rip saved at CFA − 8
  *     sub $32,%rsp       behind the push:      CFA = rsp + 16, …, rbx saved at CFA − 16
  *     call g             behind the sub:       CFA = rsp + 48, …
  *
- * To step from a frame to its caller: find the row of its ip; compute the CFA; read each saved register; rsp of the
- * caller is the CFA, its ip is the return address.  Repeat.  The table itself isn't stored, it would be larger
- * than the code: a small program per function (an FDE) describes how each row differs from the one before,
- * and programs share a prelude per object file (a CIE).  cfi.c reads these, cfi_program.c runs them, unwind_row.c
- * takes a step by the row that comes out.  On arm64 a call leaves the return address in x30, and the callee saves it.
+ * To step from a frame to its caller: find the row of its ip; compute the CFA; read each saved
+ * register; rsp of the caller is the CFA, its ip is the return address.  Repeat.  The table itself
+ * isn't stored, it would be larger than the code: a small program per function (an FDE) describes
+ * how each row differs from the one before, and programs share a prelude per object file (a CIE).
+ * cfi.c reads these, cfi_program.c runs them, unwind_row.c takes a step by the row that comes out.
+ * On arm64 a call leaves the return address in x30, and the callee saves it.
  *
  * What makes it less than simple:
  *
- * - A return address is where the caller *goes on*.  After a call that never returns (abort) that may be the
- *   next function already.  So rules are looked up at ip − 1, inside the call, except for the leaf; and except for
- *   a frame that a signal interrupted: it did not call, its ip is exact.  Such frames lie behind the trampoline
- *   to which a signal handler returns; its CIE is marked "S", its rules fetch all registers from the context that the
- *   kernel pushed.
- * - Some code has no rules: compiled just in time, written in assembly, built without tables.  On x86-64 its
- *   instructions tell the frame where that is certain (code_spot.c, code_frame.c, code_walk.c).  Otherwise the
- *   frame pointer leads to the caller, if rbp looks like one; then the rules take over again.  The registers that
- *   such a frame might have saved are unknown from there on.
- * - Not every return address was left by a call.  makecontext(3) puts the first byte of a function on a new stack,
- *   and Go calls from a goroutine's stack on a thread's.  Such a frame is the outermost of its stack.
- * - rbp or rbx of a caller are needed only when it has rules on them; a register that can't be had is not
- *   an error until a rule asks for it.
- * - The copy has an end.  A stack of a thousand frames doesn't fit into 8 KiB: the chain is then cut at its root end,
- *   and whoever draws it must know; hence the ends that tally_unwind_end tells apart.
- * - arm64 signs return addresses: the high bits are no address, and are masked off.  Its frame pointer leads from one
- *   record {x29, x30} to the next, but they lie anywhere in their frames: sp is not known behind them.
- * - Everything is untrusted.  The rules come from files that anyone may have written; a wrong one must end the
- *   walk: the stack pointer never goes back (but across a signal, from the alternate stack), loops are bounded.
+ * - A return address is where the caller *goes on*.  After a call that never returns (abort) that
+ *   may be the next function already.  So rules are looked up at ip − 1, inside the call, except
+ *   for the leaf; and except for a frame that a signal interrupted: it did not call, its ip is
+ *   exact.  Such frames lie behind the trampoline to which a signal handler returns; its CIE is
+ *   marked "S", its rules fetch all registers from the context that the kernel pushed.
+ * - Some code has no rules: compiled just in time, written in assembly, built without tables.  On
+ *   x86-64 its instructions tell the frame where that is certain (code_spot.c, code_frame.c,
+ *   code_walk.c).  Otherwise the frame pointer leads to the caller, if rbp looks like one; then the
+ *   rules take over again.  The registers that such a frame might have saved are unknown from there
+ *   on.
+ * - Not every return address was left by a call.  makecontext(3) puts the first byte of a function
+ *   on a new stack, and Go calls from a goroutine's stack on a thread's.  Such a frame is the
+ *   outermost of its stack.
+ * - rbp or rbx of a caller are needed only when it has rules on them; a register that can't be had
+ *   is not an error until a rule asks for it.
+ * - The copy has an end.  A stack of a thousand frames doesn't fit into 8 KiB: the chain is then
+ *   cut at its root end, and whoever draws it must know; hence the ends that tally_unwind_end tells
+ *   apart.
+ * - arm64 signs return addresses: the high bits are no address, and are masked off.  Its frame
+ *   pointer leads from one record {x29, x30} to the next, but they lie anywhere in their frames: sp
+ *   is not known behind them.
+ * - Everything is untrusted.  The rules come from files that anyone may have written; a wrong one
+ *   must end the walk: the stack pointer never goes back (but across a signal, from the alternate
+ *   stack), loops are bounded.
  *
- * Running a program for each frame takes a microsecond or two.  But where programs stop there are few addresses, seen
- * over and over: unwind_rule.c compiles the functions that are hit, and unwind_cache.h remembers the rules of the code
- * around each address.  A frame that was met before costs a look into the cache, an addition, and a load for what is saved.
+ * Running a program for each frame takes a microsecond or two.  But where programs stop there are
+ * few addresses, seen over and over: unwind_rule.c compiles the functions that are hit, and
+ * unwind_cache.h remembers the rules of the code around each address.  A frame that was met before
+ * costs a look into the cache, an addition, and a load for what is saved.
  */
 #include "unwind/unwind.h"
 
@@ -54,12 +63,14 @@
 
 enum { WORD = TALLY_UNWIND_WORD, CACHE_LINE = 64, AHEAD = 1024 };
 
-/* Farther from sp than any stack reaches: an address there is no sign of a copy that was too short. */
+/* Farther from sp than any stack reaches: an address there is no sign of a copy that was too
+ * short. */
 #define FAR_BYTES ((uint64_t)1 << 30)
 
-/* ---- memory and registers ------------------------------------------------------------------------------- */
+/* ---- memory and registers ------------------------------------------------ */
 
-bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsigned size, uint64_t *value)
+bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsigned size,
+		       uint64_t *value)
 {
 	uint64_t offset = address - frame->stack_address;
 	const uint8_t *bytes = frame->stack;
@@ -85,7 +96,8 @@ static inline bool load_word(struct tally_unwind_frame *frame, uint64_t address,
 	return true;
 }
 
-bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint64_t address, uint64_t *value)
+bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint64_t address,
+			     uint64_t *value)
 {
 	if (tally_unwind_load(&walk->frame, address, WORD, value))
 		return true;
@@ -99,23 +111,29 @@ bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint6
 bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 {
 	uint64_t size = walk->frame.stack_size, end = walk->frame.stack_address + size;
-	/* Just above the copy; or anywhere once a handler's own stack was left for one that was not copied. */
+	/* Just above the copy; or anywhere once a handler's own stack was left for one that was not
+	 * copied. */
 	bool is_beyond = walk->frame.missed + WORD - end < FAR_BYTES ||
-			 tally_unwind_get(walk, walk->layout->sp) - walk->frame.stack_address > size;
+			 tally_unwind_get(walk, walk->layout->sp) - walk->frame.stack_address >
+				 size;
 	return tally_unwind_stop(walk, is_beyond ? TALLY_UNWIND_TRUNCATED : TALLY_UNWIND_BAD_RULES);
 }
 
-static inline bool may_enter(struct tally_unwind_walk *walk, uint64_t sp, uint64_t pc, bool is_exact)
+static inline bool may_enter(struct tally_unwind_walk *walk, uint64_t sp, uint64_t pc,
+			     bool is_exact)
 {
 	uint64_t old_sp = tally_unwind_get(walk, walk->layout->sp);
 	if (pc == 0)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
-	/* Leaves of arm64 have moved sp nowhere; x86-64's vfork keeps its return address in a register. */
-	bool has_moved = sp > old_sp || (sp == old_sp && pc != tally_unwind_get(walk, walk->layout->pc));
+	/* Leaves of arm64 have moved sp nowhere; x86-64's vfork keeps its return address in a
+	 * register. */
+	bool has_moved = sp > old_sp ||
+			 (sp == old_sp && pc != tally_unwind_get(walk, walk->layout->pc));
 	return has_moved || is_exact || tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
-bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *registers, uint64_t known, bool is_exact)
+bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *registers, uint64_t known,
+			bool is_exact)
 {
 	if (!may_enter(walk, registers[walk->layout->sp], registers[walk->layout->pc], is_exact))
 		return false;
@@ -125,17 +143,21 @@ bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *register
 	return true;
 }
 
-/* ---- a step by a compiled rule -------------------------------------------------------------------------- */
+/* ---- a step by a compiled rule ------------------------------------------- */
 
 /* The CFA's register is not known. */
 static bool step_without_cfa(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
 {
-	bool is_sp = rule->cfa_register == walk->layout->sp && !rule->cfa_is_loaded && rule->kind == TALLY_RULE_SAVED;
-	return is_sp ? tally_unwind_step_by_frame_pointer(walk) : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+	bool is_sp = rule->cfa_register == walk->layout->sp && !rule->cfa_is_loaded &&
+		     rule->kind == TALLY_RULE_SAVED;
+	return is_sp ? tally_unwind_step_by_frame_pointer(walk)
+		     : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
-/* The saved registers that can be read; of the others one that was popped is what it was, the rest are lost. */
-static inline void restore_saved(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule, uint64_t cfa)
+/* The saved registers that can be read; of the others one that was popped is what it was, the rest
+ * are lost. */
+static inline void restore_saved(struct tally_unwind_walk *walk,
+				 const struct tally_unwind_rule *rule, uint64_t cfa)
 {
 	struct tally_unwind_frame *frame = &walk->frame;
 	uint64_t base = cfa, sp = tally_unwind_get(walk, walk->layout->sp), known = frame->known;
@@ -155,8 +177,9 @@ static inline void restore_saved(struct tally_unwind_walk *walk, const struct ta
 	frame->known = known;
 }
 
-/* A stack's copy is read once, from memory that was just written by someone else: the first lines are asked for at once,
- * those where later frames probably lie while this one is worked on.  (Without: a fifth longer.) */
+/* A stack's copy is read once, from memory that was just written by someone else: the first lines
+ * are asked for at once, those where later frames probably lie while this one is worked on.
+ * (Without: a fifth longer.) */
 static inline void fetch_first(const struct tally_unwind_request *request)
 {
 	for (size_t line = 0; line < AHEAD && line < request->stack_size; line += CACHE_LINE)
@@ -171,22 +194,26 @@ static inline void fetch_ahead(const struct tally_unwind_frame *frame, uint64_t 
 			__builtin_prefetch(frame->stack + offset + line);
 }
 
-static inline bool step_by_rule(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
+static inline bool step_by_rule(struct tally_unwind_walk *walk,
+				const struct tally_unwind_rule *rule)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
 	struct tally_unwind_frame *frame = &walk->frame;
 	unsigned column = layout->return_register;
 	if (!tally_unwind_knows(walk, rule->cfa_register))
 		return step_without_cfa(walk, rule);
-	uint64_t cfa = tally_unwind_get(walk, rule->cfa_register) + (uint64_t)(int64_t)rule->cfa_offset;
-	if (rule->kind == TALLY_RULE_PLT && (tally_unwind_get(walk, layout->pc) & 15) >= rule->plt_from)
+	uint64_t cfa = tally_unwind_get(walk, rule->cfa_register) +
+		       (uint64_t)(int64_t)rule->cfa_offset;
+	if (rule->kind == TALLY_RULE_PLT &&
+	    (tally_unwind_get(walk, layout->pc) & 15) >= rule->plt_from)
 		cfa += WORD;
 	if (rule->cfa_is_loaded && !tally_unwind_load(frame, cfa, WORD, &cfa))
 		return tally_unwind_stop_at_missed(walk);
 	uint64_t back = tally_unwind_get(walk, column);
 	if (rule->return_word != TALLY_RULE_RETURN_IN_REGISTER) {
 		uint64_t address = cfa + (uint64_t)(rule->return_word * WORD);
-		if (!load_word(frame, address, &back) && !tally_unwind_load_saved(walk, column, address, &back))
+		if (!load_word(frame, address, &back) &&
+		    !tally_unwind_load_saved(walk, column, address, &back))
 			return tally_unwind_stop_at_missed(walk);
 	} else if (!tally_unwind_knows(walk, column)) {
 		return tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
@@ -204,30 +231,35 @@ static inline bool step_by_rule(struct tally_unwind_walk *walk, const struct tal
 	return true;
 }
 
-/* ---- from frame to frame -------------------------------------------------------------------------------- */
+/* ---- from frame to frame ------------------------------------------------- */
 
 bool tally_unwind_locate(struct tally_unwind_walk *walk)
 {
 	if (!walk->has_place) {
 		const struct tally_unwind_request *request = walk->request;
 		walk->place = (struct tally_unwind_place){ 0 };
-		walk->has_place = request->find(request->context, tally_unwind_lookup_address(walk), &walk->place);
+		walk->has_place = request->find(request->context, tally_unwind_lookup_address(walk),
+						&walk->place);
 	}
 	return walk->has_place;
 }
 
 /* What code without rules tells itself, or `rule`.  The entry point has no caller. */
-static const struct tally_unwind_rule *rule_of_code(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
+static const struct tally_unwind_rule *rule_of_code(struct tally_unwind_walk *walk,
+						    const struct tally_unwind_rule *rule)
 {
 	const struct tally_unwind_place *place = &walk->place;
-	const struct tally_unwind_rule *made =
-		tally_unwind_is_entry_point(walk) ? NULL : tally_unwind_table_code_rule(place->table, place->address);
+	const struct tally_unwind_rule *made = tally_unwind_is_entry_point(walk)
+						       ? NULL
+						       : tally_unwind_table_code_rule(
+								 place->table, place->address);
 	return made ? made : rule;
 }
 
 static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
 {
-	static const struct tally_unwind_rule NONE = { .kind = TALLY_RULE_NONE }, BAD = { .kind = TALLY_RULE_BAD },
+	static const struct tally_unwind_rule NONE = { .kind = TALLY_RULE_NONE },
+					      BAD = { .kind = TALLY_RULE_BAD },
 					      ROW = { .kind = TALLY_RULE_ROW };
 	switch (tally_unwind_table_lookup(walk->place.table, walk->place.address, &walk->program)) {
 	case TALLY_UNWIND_FOUND: return &ROW;
@@ -236,9 +268,10 @@ static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
 	}
 }
 
-/* A rule that stays, or NULL where the program must be run: asked for, or there is no memory.  *range is set where the rule
- * is a function's. */
-static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk, struct tally_rule_range *range)
+/* A rule that stays, or NULL where the program must be run: asked for, or there is no memory.
+ * *range is set where the rule is a function's. */
+static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
+						 struct tally_rule_range *range)
 {
 	static const struct tally_unwind_rule UNMAPPED = { .kind = TALLY_RULE_UNMAPPED },
 					      NO_TABLE = { .kind = TALLY_RULE_NO_TABLE },
@@ -254,7 +287,8 @@ static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
 		return &OUTERMOST;
 	if (walk->request->is_interpreted)
 		return NULL;
-	const struct tally_unwind_rule *rule = tally_unwind_table_rule(table, walk->place.address, range);
+	const struct tally_unwind_rule *rule = tally_unwind_table_rule(table, walk->place.address,
+								       range);
 	return rule && rule->kind == TALLY_RULE_NONE ? rule_of_code(walk, rule) : rule;
 }
 
@@ -270,11 +304,15 @@ static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
 	walk->rule = find_rule(walk, &range);
 	if (!walk->rule) {
 		walk->rule = interpret(walk);
-	} else if (request->cache && !walk->is_made_up) { /* the address looked up is that of the function before */
+	} else if (request->cache &&
+		   !walk->is_made_up) { /* the address looked up is that of the function before */
 		const struct tally_unwind_place *place = &walk->place;
-		uint64_t below = range.end ? smaller(place->address - range.start, place->below) : 0;
-		uint64_t above = range.end ? smaller(range.end - 1 - place->address, place->above) : 0;
-		tally_unwind_cache_put(request->cache, address, request->space, walk->rule, below, above);
+		uint64_t below = range.end ? smaller(place->address - range.start, place->below)
+					   : 0;
+		uint64_t above = range.end ? smaller(range.end - 1 - place->address, place->above)
+					   : 0;
+		tally_unwind_cache_put(request->cache, address, request->space, walk->rule, below,
+				       above);
 	}
 }
 
@@ -284,7 +322,9 @@ static inline bool resolve(struct tally_unwind_walk *walk)
 	const struct tally_unwind_request *request = walk->request;
 	uint64_t address = tally_unwind_lookup_address(walk);
 	walk->has_place = false;
-	walk->rule = request->cache ? tally_unwind_cache_get(request->cache, address, request->space) : NULL;
+	walk->rule = request->cache
+			     ? tally_unwind_cache_get(request->cache, address, request->space)
+			     : NULL;
 	if (!walk->rule)
 		resolve_anew(walk, address);
 	return walk->rule->kind != TALLY_RULE_UNMAPPED;
@@ -320,11 +360,13 @@ static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses,
 		walk->request->stack_pointers[at] = tally_unwind_get(walk, walk->layout->sp);
 }
 
-/* Linux gives user space 48 bits of address on arm64, or 52 to those who ask for it; what lies above in a return
- * address is its signature. */
+/* Linux gives user space 48 bits of address on arm64, or 52 to those who ask for it; what lies
+ * above in a return address is its signature. */
 static uint64_t return_mask(const struct tally_unwind_layout *layout, uint64_t sp)
 {
-	return !layout->has_signed_returns ? UINT64_MAX : sp >> 48 ? (1ull << 52) - 1 : (1ull << 48) - 1;
+	return !layout->has_signed_returns ? UINT64_MAX
+	       : sp >> 48                  ? (1ull << 52) - 1
+					   : (1ull << 48) - 1;
 }
 
 static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_request *request)
@@ -346,8 +388,8 @@ static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_requ
 }
 
 /* The rest of the walk is the chain's first `met` frames. */
-static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_chain *chain, size_t met,
-		      uint64_t *addresses, size_t count)
+static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_chain *chain,
+		      size_t met, uint64_t *addresses, size_t count)
 {
 	const struct tally_unwind_request *request = walk->request;
 	for (size_t i = met; i-- > 0; count++) {
@@ -374,7 +416,8 @@ static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t 
 			break;
 		met = 0;
 		if (!resolve(walk)) {
-			walk->end = walk->is_by_pointer ? TALLY_UNWIND_NO_RULES : TALLY_UNWIND_NO_MAP;
+			walk->end = walk->is_by_pointer ? TALLY_UNWIND_NO_RULES
+							: TALLY_UNWIND_NO_MAP;
 			if (!count) /* the sampled ip is written, wherever it is */
 				put_frame(walk, addresses, count++);
 			return count;

@@ -15,23 +15,28 @@ enum {
 	LOCALS_BYTES_MAX = 4096, /* of an interpreted method of HotSpot's */
 };
 
-/* A thread's stack as systems set it up: what is farther above sp is not taken for a frame pointer. */
+/* A thread's stack as systems set it up: what is farther above sp is not taken for a frame
+ * pointer. */
 #define STACK_BYTES ((uint64_t)8 << 20)
 
-/* arm64's trampoline is in the vdso, which nobody has a file of when the stack is another machine's.  But what the kernel
- * pushed is known by itself: behind the registers (and pstate) are records with a type and a size each, of which that of
- * the vector registers comes first (asm/sigcontext.h: FPSIMD_MAGIC). */
+/* arm64's trampoline is in the vdso, which nobody has a file of when the stack is another
+ * machine's.  But what the kernel pushed is known by itself: behind the registers (and pstate) are
+ * records with a type and a size each, of which that of the vector registers comes first
+ * (asm/sigcontext.h: FPSIMD_MAGIC). */
 static bool is_at_signal_frame(struct tally_unwind_walk *walk)
 {
 	enum { RECORDS_AT = 128 + 176 + 288 };
 	const uint64_t vector_registers = 0x21046508001; /* 528 bytes */
 	uint64_t sp = tally_unwind_get(walk, walk->layout->sp), record;
 	return walk->layout->has_signed_returns && tally_unwind_knows(walk, walk->layout->sp) &&
-	       tally_unwind_load(&walk->frame, sp + RECORDS_AT, WORD, &record) && record == vector_registers;
+	       tally_unwind_load(&walk->frame, sp + RECORDS_AT, WORD, &record) &&
+	       record == vector_registers;
 }
 
-/* arm64's trampoline is two instructions, the second of which calls the kernel: pc is behind it until that is done. */
-static bool is_within_sigreturn(struct tally_unwind_walk *walk, const struct tally_object *object, uint64_t address)
+/* arm64's trampoline is two instructions, the second of which calls the kernel: pc is behind it
+ * until that is done. */
+static bool is_within_sigreturn(struct tally_unwind_walk *walk, const struct tally_object *object,
+				uint64_t address)
 {
 	enum { INSTRUCTION = 4, TRAMPOLINE = 8 };
 	if (!walk->is_exact || !is_at_signal_frame(walk))
@@ -51,17 +56,20 @@ static bool is_made_code(struct tally_unwind_walk *walk)
 	return tally_unwind_locate(walk) && (!walk->place.table || !walk->place.table->object);
 }
 
-/* Copies code of the current frame's kind, from a file or from memory.  Returns how many bytes there are. */
+/* Copies code of the current frame's kind, from a file or from memory.  Returns how many bytes
+ * there are. */
 static size_t read_code(struct tally_unwind_walk *walk, uint64_t address, uint8_t *out, size_t size)
 {
 	const struct tally_unwind_request *request = walk->request;
 	if (is_made_code(walk))
-		return request->read_code ? request->read_code(request->context, address, out, size) : 0;
+		return request->read_code ? request->read_code(request->context, address, out, size)
+					  : 0;
 	if (!walk->has_place)
 		return 0;
 	size_t available = 0;
 	uint64_t in_object = walk->place.address + (address - tally_unwind_lookup_address(walk));
-	const uint8_t *code = tally_object_bytes_at(walk->place.table->object, in_object, &available);
+	const uint8_t *code = tally_object_bytes_at(walk->place.table->object, in_object,
+						    &available);
 	size = code && available < size ? available : size;
 	if (code)
 		memcpy(out, code, size);
@@ -71,7 +79,8 @@ static size_t read_code(struct tally_unwind_walk *walk, uint64_t address, uint8_
 /* What the code at pc tells, where it can be read from its file. */
 static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 {
-	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table : NULL;
+	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table
+									   : NULL;
 	if (!table || !table->object)
 		return TALLY_CODE_OTHER;
 	size_t available, before;
@@ -92,33 +101,40 @@ bool tally_unwind_is_at_sigreturn(struct tally_unwind_walk *walk)
 	return recognise(walk) == TALLY_CODE_SIGRETURN;
 }
 
-/* What the kernel pushed is at sp by then: x86-64's struct ucontext (asm-generic/ucontext.h, asm/sigcontext.h) with
- * the registers in their order from byte 40 on; arm64's struct rt_sigframe, where they follow on a siginfo of 128
- * bytes, 176 of the ucontext and the fault's address. */
+/* What the kernel pushed is at sp by then: x86-64's struct ucontext (asm-generic/ucontext.h,
+ * asm/sigcontext.h) with the registers in their order from byte 40 on; arm64's struct rt_sigframe,
+ * where they follow on a siginfo of 128 bytes, 176 of the ucontext and the fault's address. */
 bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 {
-	static const uint8_t X86_64[] = { 8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16 };
+	static const uint8_t X86_64[] = {
+		8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16
+	};
 	enum { X86_64_AT = 40, ARM64_AT = 128 + 176 + 8 };
 	bool is_arm64 = walk->layout->has_signed_returns;
 	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 };
 	uint64_t at = tally_unwind_get(walk, walk->layout->sp) + (is_arm64 ? ARM64_AT : X86_64_AT);
 	for (size_t i = 0; i < walk->layout->count; i++)
-		if (!tally_unwind_load(&walk->frame, at + i * WORD, WORD, &registers[is_arm64 ? i : X86_64[i]]))
+		if (!tally_unwind_load(&walk->frame, at + i * WORD, WORD,
+				       &registers[is_arm64 ? i : X86_64[i]]))
 			return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	walk->is_by_pointer = false;
 	return tally_unwind_enter(walk, registers, (1ull << walk->layout->count) - 1, true);
 }
 
-/* One step by the frame pointer.  `sp_slot`: where the caller's rsp is kept; 0: it is right above the pair. */
+/* One step by the frame pointer.  `sp_slot`: where the caller's rsp is kept; 0: it is right above
+ * the pair. */
 static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
-	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 }, known = 1ull << layout->fp | 1ull << layout->pc;
+	uint64_t registers[TALLY_UNWIND_REGISTERS] = { 0 },
+		 known = 1ull << layout->fp | 1ull << layout->pc;
 	uint64_t fp = tally_unwind_get(walk, layout->fp), sp = tally_unwind_get(walk, layout->sp);
-	/* A chain of frame pointers ends with zero (System V ABI for x86-64, 3.4.1).  Elsewhere rbp may be zero by chance. */
+	/* A chain of frame pointers ends with zero (System V ABI for x86-64, 3.4.1).  Elsewhere rbp
+	 * may be zero by chance. */
 	if (tally_unwind_knows(walk, layout->fp) && !fp && walk->is_by_pointer)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
-	if (!tally_unwind_knows(walk, layout->fp) || fp < sp || fp - sp >= STACK_BYTES || fp % WORD != 0)
+	if (!tally_unwind_knows(walk, layout->fp) || fp < sp || fp - sp >= STACK_BYTES ||
+	    fp % WORD != 0)
 		return tally_unwind_stop(walk, TALLY_UNWIND_NO_RULES);
 	if (!tally_unwind_load(&walk->frame, fp, WORD, &registers[layout->fp]) ||
 	    !tally_unwind_load(&walk->frame, fp + WORD, WORD, &registers[layout->pc]))
@@ -139,7 +155,8 @@ bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)
 	return step_by_link(walk, 0);
 }
 
-/* In a function's first two instructions, or its last, the frame pointer is the caller's still or again. */
+/* In a function's first two instructions, or its last, the frame pointer is the caller's still or
+ * again. */
 static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
@@ -159,11 +176,14 @@ static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
 	return tally_unwind_enter(walk, registers, walk->frame.known, false);
 }
 
-/* The dynamic linker's first instructions have no rules.  Some assembly, a call, and never anything below. */
+/* The dynamic linker's first instructions have no rules.  Some assembly, a call, and never anything
+ * below. */
 bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk)
 {
-	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table : NULL;
-	return table && table->entry_point && walk->place.address - table->entry_point < ENTRY_BYTES;
+	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table
+									   : NULL;
+	return table && table->entry_point &&
+	       walk->place.address - table->entry_point < ENTRY_BYTES;
 }
 
 /* Is the word what a call left, by the code before the address that it is? */
@@ -178,21 +198,25 @@ static bool is_left_by_call(struct tally_unwind_walk *walk, uint64_t address)
 		return false;
 	if (place.table && place.table->object) {
 		size_t available;
-		const uint8_t *bytes = tally_object_bytes_at(place.table->object, place.address + 1 - CALL_BYTES, &available);
-		return bytes && available >= CALL_BYTES && tally_code_ends_in_call(bytes, CALL_BYTES);
+		const uint8_t *bytes = tally_object_bytes_at(
+			place.table->object, place.address + 1 - CALL_BYTES, &available);
+		return bytes && available >= CALL_BYTES &&
+		       tally_code_ends_in_call(bytes, CALL_BYTES);
 	}
 	if (request->read_code)
 		size = request->read_code(request->context, address - CALL_BYTES, code, CALL_BYTES);
 	return size == CALL_BYTES && tally_code_ends_in_call(code, size);
 }
 
-/* Does HotSpot's interpreter have its frame at `fp`, for a method whose callee's frame ends at `sp`?  The interpreter puts
- * a method's locals between its frame and the caller's.  Below its saved rbp it keeps rsp as it was before the frame, and as
- * it was before the call (frame_x86.hpp: interpreter_frame_sender_sp_offset, interpreter_frame_last_sp_offset). */
+/* Does HotSpot's interpreter have its frame at `fp`, for a method whose callee's frame ends at
+ * `sp`?  The interpreter puts a method's locals between its frame and the caller's.  Below its
+ * saved rbp it keeps rsp as it was before the frame, and as it was before the call (frame_x86.hpp:
+ * interpreter_frame_sender_sp_offset, interpreter_frame_last_sp_offset). */
 static bool is_interpreter_frame(struct tally_unwind_walk *walk, uint64_t fp, uint64_t sp)
 {
 	uint64_t sender, last;
-	if (fp < sp || fp - sp >= STACK_BYTES || !tally_unwind_load(&walk->frame, fp - WORD, WORD, &sender) ||
+	if (fp < sp || fp - sp >= STACK_BYTES ||
+	    !tally_unwind_load(&walk->frame, fp - WORD, WORD, &sender) ||
 	    !tally_unwind_load(&walk->frame, fp - 2 * WORD, WORD, &last))
 		return false;
 	bool has_called = !walk->is_exact || last;
@@ -221,17 +245,21 @@ static bool find_hotspot_frame(struct tally_unwind_walk *walk, struct tally_code
 	return false;
 }
 
-static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code_frame *frame, bool is_certain)
+static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code_frame *frame,
+			 bool is_certain)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
-	uint64_t registers[TALLY_UNWIND_REGISTERS], sp = tally_unwind_get(walk, layout->sp), known = walk->frame.known;
+	uint64_t registers[TALLY_UNWIND_REGISTERS], sp = tally_unwind_get(walk, layout->sp),
+						    known = walk->frame.known;
 	memcpy(registers, walk->frame.registers, sizeof(registers));
-	if (!tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->return_at, WORD, &registers[layout->pc]))
+	if (!tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->return_at, WORD,
+			       &registers[layout->pc]))
 		return tally_unwind_stop_at_missed(walk);
 	if (frame->saves_fp)
 		known |= 1ull << layout->fp;
 	if (frame->saves_fp &&
-	    !tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->fp_at, WORD, &registers[layout->fp]))
+	    !tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->fp_at, WORD,
+			       &registers[layout->fp]))
 		known &= ~(1ull << layout->fp);
 	registers[layout->sp] = sp + (uint64_t)(int64_t)frame->return_at + WORD;
 	if (!is_certain && !is_left_by_call(walk, registers[layout->pc]) &&
@@ -247,7 +275,8 @@ static bool is_linked_by_call(struct tally_unwind_walk *walk)
 	uint64_t fp = tally_unwind_get(walk, walk->layout->fp), address;
 	uint64_t sp = tally_unwind_get(walk, walk->layout->sp);
 	return tally_unwind_knows(walk, walk->layout->fp) && fp >= sp && fp - sp < STACK_BYTES &&
-	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) && is_left_by_call(walk, address);
+	       tally_unwind_load(&walk->frame, fp + WORD, WORD, &address) &&
+	       is_left_by_call(walk, address);
 }
 
 /* The same, remembered: `code` is what find_hotspot_frame() looks back from. */
@@ -294,14 +323,18 @@ static uint64_t called_from(struct tally_unwind_walk *walk, uint64_t address)
 			       target + (address - 1 - place.address) :
 			       0;
 	if (!request->read_code ||
-	    request->read_code(request->context, address - CALL_BYTES, code, CALL_BYTES) < CALL_BYTES || code[0] != CALL)
+	    request->read_code(request->context, address - CALL_BYTES, code, CALL_BYTES) <
+		    CALL_BYTES ||
+	    code[0] != CALL)
 		return 0;
 	memcpy(&distance, code + 1, sizeof(distance));
 	return address + (uint64_t)(int64_t)distance;
 }
 
-/* Does a function that begins at `start`, or one that it hands its call on to, lead to pc with `depth` bytes on the stack? */
-static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t depth, struct tally_code_frame *frame)
+/* Does a function that begins at `start`, or one that it hands its call on to, lead to pc with
+ * `depth` bytes on the stack? */
+static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t depth,
+		     struct tally_code_frame *frame)
 {
 	enum { CODE_BYTES_MAX = 8 << 10, AHEAD_BYTES = 4 << 10, TAIL_BYTES = 64 };
 	uint8_t code[CODE_BYTES_MAX + AHEAD_BYTES];
@@ -313,20 +346,25 @@ static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t dep
 	if (start > pc || pc - start >= CODE_BYTES_MAX)
 		return false;
 	size = read_code(walk, start, code, pc - start + AHEAD_BYTES);
-	return tally_code_walk(code, size, (size_t)(pc - start), frame) && !frame->is_linked && frame->return_at == depth;
+	return tally_code_walk(code, size, (size_t)(pc - start), frame) && !frame->is_linked &&
+	       frame->return_at == depth;
 }
 
-/* Code of which neither rules nor symbols tell anything: a word of the stack is its return address where the call in front
- * of that address goes to a function that leads to pc with just as much on the stack. */
+/* Code of which neither rules nor symbols tell anything: a word of the stack is its return address
+ * where the call in front of that address goes to a function that leads to pc with just as much on
+ * the stack. */
 static bool find_called_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
 	enum { WORDS_MAX = 2048 };
 	const uint64_t CALL_REACH = (uint64_t)1 << 31, NEAR = 16 << 20;
-	uint64_t sp = tally_unwind_get(walk, walk->layout->sp), pc = tally_unwind_lookup_address(walk), word;
-	for (unsigned i = 0; i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
+	uint64_t sp = tally_unwind_get(walk, walk->layout->sp),
+		 pc = tally_unwind_lookup_address(walk), word;
+	for (unsigned i = 0;
+	     i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
 		bool is_near = (word - pc + CALL_REACH) >> 32 == 0; /* a direct call has 32 bits */
 		uint64_t start = is_near ? called_from(walk, word) : 0;
-		if (start && start - pc + NEAR < 2 * NEAR && leads_to(walk, start, (int32_t)(i * WORD), frame))
+		if (start && start - pc + NEAR < 2 * NEAR &&
+		    leads_to(walk, start, (int32_t)(i * WORD), frame))
 			return true;
 	}
 	return false;
@@ -338,7 +376,8 @@ static bool returns_to_start(struct tally_unwind_walk *walk, uint64_t address)
 	const struct tally_unwind_request *request = walk->request;
 	struct tally_unwind_place place = { 0 };
 	size_t size;
-	if (!request->find(request->context, address - 1, &place) || !place.table || !place.table->object)
+	if (!request->find(request->context, address - 1, &place) || !place.table ||
+	    !place.table->object)
 		return false;
 	if (place.table->entry_point && place.address - place.table->entry_point < ENTRY_BYTES)
 		return true;
@@ -346,13 +385,14 @@ static bool returns_to_start(struct tally_unwind_walk *walk, uint64_t address)
 	return code && tally_code_exits(code, size);
 }
 
-/* The frame of a C library's start routine: the first word of the stack that a call left is the start's.  No other caller is
- * in between, for a call would have left its return address there. */
+/* The frame of a C library's start routine: the first word of the stack that a call left is the
+ * start's.  No other caller is in between, for a call would have left its return address there. */
 static bool find_started_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
 	enum { WORDS_MAX = 64 };
 	uint64_t sp = tally_unwind_get(walk, walk->layout->sp), word;
-	for (unsigned i = 0; i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
+	for (unsigned i = 0;
+	     i < WORDS_MAX && tally_unwind_load(&walk->frame, sp + i * WORD, WORD, &word); i++) {
 		*frame = (struct tally_code_frame){ .return_at = (int32_t)(i * WORD) };
 		if (is_left_by_call(walk, word))
 			return returns_to_start(walk, word);
@@ -375,7 +415,8 @@ static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 		return frame.is_linked ? step_by_link(walk, 0) : step_by_code(walk, &frame, true);
 	if (size && walk->request->has_hotspot && is_made_code(walk))
 		return step_by_hotspot(walk, code, size);
-	if (size && !is_linked_by_call(walk) && (find_called_frame(walk, &frame) || find_started_frame(walk, &frame)))
+	if (size && !is_linked_by_call(walk) &&
+	    (find_called_frame(walk, &frame) || find_started_frame(walk, &frame)))
 		return step_by_code(walk, &frame, true);
 	return step_by_link(walk, 0);
 }
@@ -414,7 +455,8 @@ bool tally_unwind_is_made_up(struct tally_unwind_walk *walk)
 		return false;
 	code = tally_object_bytes_at(table->object, address, &size);
 	return code && tally_code_recognise(code, size, 0) != TALLY_CODE_SIGRETURN &&
-	       tally_unwind_table_function(walk->place.table, address, &start, &end) && start == address;
+	       tally_unwind_table_function(walk->place.table, address, &start, &end) &&
+	       start == address;
 }
 
 bool tally_unwind_step_without_table(struct tally_unwind_walk *walk)

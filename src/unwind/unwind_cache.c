@@ -31,8 +31,10 @@ void tally_unwind_cache_free(struct tally_unwind_cache *cache)
 /* 0 where the rule's address doesn't fit: such a rule is not remembered. */
 static uint64_t stretch_of(const struct tally_unwind_rule *rule, uint64_t from, uint64_t more)
 {
-	uint64_t number = (uintptr_t)rule / TALLY_UNWIND_RULE_ALIGN, shift = 2 * TALLY_UNWIND_PLACE_BITS;
-	bool fits = (uintptr_t)rule % TALLY_UNWIND_RULE_ALIGN == 0 && number << shift >> shift == number;
+	uint64_t number = (uintptr_t)rule / TALLY_UNWIND_RULE_ALIGN,
+		 shift = 2 * TALLY_UNWIND_PLACE_BITS;
+	bool fits = (uintptr_t)rule % TALLY_UNWIND_RULE_ALIGN == 0 &&
+		    number << shift >> shift == number;
 	return fits ? number << shift | from << TALLY_UNWIND_PLACE_BITS | more : 0;
 }
 
@@ -53,6 +55,7 @@ void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, 
 		*other = *region;
 		*region = (struct tally_unwind_region){ .address = address - at, .space = space };
 	}
-	memmove(&region->stretches[1], &region->stretches[0], sizeof(region->stretches) - sizeof(*region->stretches));
+	memmove(&region->stretches[1], &region->stretches[0],
+		sizeof(region->stretches) - sizeof(*region->stretches));
 	region->stretches[0] = stretch;
 }

@@ -1,17 +1,19 @@
 /* Ending a walk where it meets the stack before.
  *
- * A thread that is sampled 20,000 times a second has, of fifty frames, forty-five in common with the sample before.
- * Walking them again is slow for a reason that no better code removes: the copy of the stack was written by another
- * CPU, each step waits for a word of it, and says only then where the next one lies.  Where the words *were* is
- * known, though.  So the outermost part of the last whole stack is kept, as frames and as the words of the stack that
- * led from one to the next.  A new copy's words at these addresses are compared first, all of them at once as far
- * as the CPU is concerned; then the walk goes on as ever, up to a frame that the kept chain has too.
+ * A thread that is sampled 20,000 times a second has, of fifty frames, forty-five in common with
+ * the sample before.  Walking them again is slow for a reason that no better code removes: the copy
+ * of the stack was written by another CPU, each step waits for a word of it, and says only then
+ * where the next one lies.  Where the words *were* is known, though.  So the outermost part of the
+ * last whole stack is kept, as frames and as the words of the stack that led from one to the next.
+ * A new copy's words at these addresses are compared first, all of them at once as far as the CPU
+ * is concerned; then the walk goes on as ever, up to a frame that the kept chain has too.
  *
- * Nothing is guessed: what comes out is what the whole walk would give.  A step is a function of the rules at pc
- * (which hold for as long as the space is the same), of the registers that they name, and of the words that they load.
- * If two walks stand at the same pc with the same values in all registers that the rest of the walk will read before it
- * has restored them, and find the same words wherever it loads, then by induction each further step is the same.  What
- * the rest reads is known, as the rest was walked once:
+ * Nothing is guessed: what comes out is what the whole walk would give.  A step is a function of
+ * the rules at pc (which hold for as long as the space is the same), of the registers that they
+ * name, and of the words that they load.  If two walks stand at the same pc with the same values in
+ * all registers that the rest of the walk will read before it has restored them, and find the same
+ * words wherever it loads, then by induction each further step is the same.  What the rest reads is
+ * known, as the rest was walked once:
  *
  *     frame       rule                              needs before the step        words
  *     …
@@ -21,17 +23,21 @@
  *     main()      CFA = rbp + 16, …                 sp, rbp                      return address
  *     _start()    outermost                         sp                           none
  *
- * Read upwards: a frame needs rbp when its own rule computes with it, or when it passes it on to one that needs it.  A
- * saved register that nobody outside asks for needn't be the same: in code without frame pointers most are of
- * that kind.  No rule of a compiler's computes with other registers than rsp and rbp (r10, in realigned functions' first
- * instructions); steps that do, those by expressions, over signals, and whatever is not a compiled rule or a frame
- * pointer end the chain: it is kept from the outermost frame to there.  Nor is a frame met that was interrupted.
+ * Read upwards: a frame needs rbp when its own rule computes with it, or when it passes it on to
+ * one that needs it.  A saved register that nobody outside asks for needn't be the same: in code
+ * without frame pointers most are of that kind.  No rule of a compiler's computes with other
+ * registers than rsp and rbp (r10, in realigned functions' first instructions); steps that do,
+ * those by expressions, over signals, and whatever is not a compiled rule or a frame pointer end
+ * the chain: it is kept from the outermost frame to there.  Nor is a frame met that was
+ * interrupted.
  *
- * A load also depends on where the copy begins and ends.  Of the kept words all were loaded, and each must be within
- * the new copy to be the same; steps that went on where a load failed are not kept.
+ * A load also depends on where the copy begins and ends.  Of the kept words all were loaded, and
+ * each must be within the new copy to be the same; steps that went on where a load failed are not
+ * kept.
  *
- * Hence a chain stays true for ever, in its space; another thread's, or an old one, is of less use, but not wrong.
- * tests/unit/test_unwind_chain.c compares with whole walks, on random stacks that were changed at random.
+ * Hence a chain stays true for ever, in its space; another thread's, or an old one, is of less use,
+ * but not wrong. tests/unit/test_unwind_chain.c compares with whole walks, on random stacks that
+ * were changed at random.
  */
 #include "unwind/unwind_chain.h"
 
@@ -64,12 +70,13 @@ static bool holds(const struct tally_unwind_frame *frame, const struct tally_cha
 	return value == word->value;
 }
 
-/* The frames up to there are new: their return addresses are among these words, most of which are none.  The rules that
- * are asked for one after the other on the way up are fetched all at once. */
+/* The frames up to there are new: their return addresses are among these words, most of which are
+ * none.  The rules that are asked for one after the other on the way up are fetched all at once. */
 static void fetch_rules(const struct tally_unwind_walk *walk, uint64_t end)
 {
 	const struct tally_unwind_request *request = walk->request;
-	uint64_t pc = tally_unwind_get(walk, walk->layout->pc), size = end - walk->frame.stack_address, word;
+	uint64_t pc = tally_unwind_get(walk, walk->layout->pc),
+		 size = end - walk->frame.stack_address, word;
 	if (!request->cache)
 		return;
 	size = size < FETCHED_BYTES ? size : FETCHED_BYTES;
@@ -77,7 +84,8 @@ static void fetch_rules(const struct tally_unwind_walk *walk, uint64_t end)
 	for (uint64_t at = 0; at + WORD <= size; at += WORD) {
 		memcpy(&word, request->stack + at, WORD);
 		if (word - pc + NEAR_BYTES < 2 * NEAR_BYTES)
-			__builtin_prefetch(tally_unwind_cache_region(request->cache, word - 1, request->space));
+			__builtin_prefetch(tally_unwind_cache_region(request->cache, word - 1,
+								     request->space));
 	}
 }
 
@@ -85,10 +93,12 @@ struct tally_unwind_chain *tally_unwind_chain_begin(const struct tally_unwind_wa
 {
 	const struct tally_unwind_request *request = walk->request;
 	struct tally_unwind_chain *chain = request->chain;
-	if (!chain || request->is_interpreted || walk->layout != tally_unwind_layout(TALLY_UNWIND_X86_64))
+	if (!chain || request->is_interpreted ||
+	    walk->layout != tally_unwind_layout(TALLY_UNWIND_X86_64))
 		return NULL;
 	if (request->cache)
-		__builtin_prefetch(tally_unwind_cache_region(request->cache, tally_unwind_lookup_address(walk), request->space));
+		__builtin_prefetch(tally_unwind_cache_region(
+			request->cache, tally_unwind_lookup_address(walk), request->space));
 	if (chain->space != request->space)
 		chain->frame_count = chain->word_count = 0;
 	chain->space = request->space;
@@ -110,7 +120,8 @@ struct account {
 	bool needs_fp;
 };
 
-static bool load(struct tally_unwind_frame *frame, struct account *account, uint64_t address, uint64_t *value)
+static bool load(struct tally_unwind_frame *frame, struct account *account, uint64_t address,
+		 uint64_t *value)
 {
 	if (!tally_unwind_load(frame, address, WORD, value))
 		return false;
@@ -125,7 +136,8 @@ static bool account_fp(struct tally_unwind_frame *frame, const struct tally_chai
 	unsigned i = 0;
 	while (i < rule->saved_count && rule->saved_register[i] != TALLY_UNWIND_RBP)
 		i++;
-	bool is_kept = i == rule->saved_count, is_from_fp = !is_kept && rule->base_register == TALLY_UNWIND_RBP;
+	bool is_kept = i == rule->saved_count,
+	     is_from_fp = !is_kept && rule->base_register == TALLY_UNWIND_RBP;
 	account->needs_fp |= is_kept || is_from_fp;
 	account->fp = step->fp;
 	if (is_kept)
@@ -137,10 +149,12 @@ static bool account_fp(struct tally_unwind_frame *frame, const struct tally_chai
 
 /* False where a step is not one of those that a chain may have. */
 static bool account_rule(struct tally_unwind_frame *frame, const struct tally_chain_step *step,
-			 const struct tally_unwind_rule *rule, bool is_fp_needed, struct account *account)
+			 const struct tally_unwind_rule *rule, bool is_fp_needed,
+			 struct account *account)
 {
 	bool is_from_fp = rule->cfa_register == TALLY_UNWIND_RBP;
-	if (rule->return_word == TALLY_RULE_RETURN_IN_REGISTER || (!is_from_fp && rule->cfa_register != TALLY_UNWIND_RSP))
+	if (rule->return_word == TALLY_RULE_RETURN_IN_REGISTER ||
+	    (!is_from_fp && rule->cfa_register != TALLY_UNWIND_RSP))
 		return false;
 	account->needs_fp = is_from_fp;
 	account->cfa = (is_from_fp ? step->fp : step->sp) + (uint64_t)(int64_t)rule->cfa_offset;
@@ -148,7 +162,8 @@ static bool account_rule(struct tally_unwind_frame *frame, const struct tally_ch
 		account->cfa += WORD;
 	if (rule->cfa_is_loaded && !load(frame, account, account->cfa, &account->cfa))
 		return false;
-	if (!load(frame, account, account->cfa + (uint64_t)(rule->return_word * WORD), &account->back))
+	if (!load(frame, account, account->cfa + (uint64_t)(rule->return_word * WORD),
+		  &account->back))
 		return false;
 	if (is_fp_needed && !account_fp(frame, step, rule, account))
 		return false;
@@ -160,8 +175,13 @@ static bool account_step(struct tally_unwind_frame *frame, const struct tally_ch
 			 const struct tally_chain_frame *outside, struct account *account)
 {
 	static const struct tally_unwind_rule BY_POINTER = {
-		.kind = TALLY_RULE_SAVED, .cfa_register = TALLY_UNWIND_RBP, .cfa_offset = 2 * WORD, .return_word = -1,
-		.base_register = TALLY_RULE_BASE_IS_CFA, .saved_count = 1, .saved_register = { TALLY_UNWIND_RBP },
+		.kind = TALLY_RULE_SAVED,
+		.cfa_register = TALLY_UNWIND_RBP,
+		.cfa_offset = 2 * WORD,
+		.return_word = -1,
+		.base_register = TALLY_RULE_BASE_IS_CFA,
+		.saved_count = 1,
+		.saved_register = { TALLY_UNWIND_RBP },
 		.saved_word = { -2 },
 	};
 	const struct tally_unwind_rule *rule = step->rule;
@@ -170,7 +190,8 @@ static bool account_step(struct tally_unwind_frame *frame, const struct tally_ch
 		return false;
 	if (!outside && rule->kind == TALLY_RULE_OUTERMOST)
 		return true;
-	/* Code without rules may be known by its bytes: to be outermost, or to return from a signal. */
+	/* Code without rules may be known by its bytes: to be outermost, or to return from a
+	 * signal. */
 	if (rule->kind == TALLY_RULE_NO_TABLE || (rule->kind == TALLY_RULE_NONE && outside))
 		rule = &BY_POINTER;
 	else if (rule->kind != TALLY_RULE_SAVED && rule->kind != TALLY_RULE_PLT)
@@ -183,8 +204,8 @@ static bool account_step(struct tally_unwind_frame *frame, const struct tally_ch
 	       (!outside->needs_fp || account->fp == outside->fp);
 }
 
-void tally_unwind_chain_learn(struct tally_unwind_chain *chain, struct tally_unwind_walk *walk, size_t count,
-			      size_t met)
+void tally_unwind_chain_learn(struct tally_unwind_chain *chain, struct tally_unwind_walk *walk,
+			      size_t count, size_t met)
 {
 	struct account account;
 	if (count > TALLY_CHAIN_FRAMES)
@@ -192,14 +213,19 @@ void tally_unwind_chain_learn(struct tally_unwind_chain *chain, struct tally_unw
 	uint32_t frames = (uint32_t)met, words = met ? chain->frames[met - 1].words_end : 0;
 	for (; count > 0 && frames < TALLY_CHAIN_FRAMES; count--) {
 		const struct tally_chain_step *step = &chain->steps[count - 1];
-		if (!account_step(&walk->frame, step, frames ? &chain->frames[frames - 1] : NULL, &account) ||
+		if (!account_step(&walk->frame, step, frames ? &chain->frames[frames - 1] : NULL,
+				  &account) ||
 		    account.count > TALLY_CHAIN_WORDS - words)
 			break;
 		memcpy(&chain->words[words], account.words, account.count * sizeof(*account.words));
 		words += account.count;
-		chain->frames[frames++] = (struct tally_chain_frame){ .pc = step->pc, .sp = step->sp, .fp = step->fp,
-								      .words_end = words,
-								      .needs_fp = account.needs_fp };
+		chain->frames[frames++] = (struct tally_chain_frame){
+			.pc = step->pc,
+			.sp = step->sp,
+			.fp = step->fp,
+			.words_end = words,
+			.needs_fp = account.needs_fp
+		};
 	}
 	chain->frame_count = frames;
 	chain->word_count = words;

@@ -3,10 +3,13 @@
 #include <elf.h>
 #include <string.h>
 
-/* asm/perf_regs.h of x86: ax bx cx dx si di bp sp ip, then flags and segments, r8–r15 from bit 16. */
+/* asm/perf_regs.h of x86: ax bx cx dx si di bp sp ip, then flags and segments, r8–r15 from bit
+ * 16. */
 enum { X86_BITS = 24, X86_NONE = TALLY_UNWIND_REGISTERS };
-static const uint8_t X86_REGISTERS[X86_BITS] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, X86_NONE, X86_NONE, X86_NONE, X86_NONE,
-						 X86_NONE, X86_NONE, X86_NONE, 8, 9, 10, 11, 12, 13, 14, 15 };
+static const uint8_t X86_REGISTERS[X86_BITS] = {
+	0,        3,        2,        1,        4, 5, 6,  7,  16, X86_NONE, X86_NONE, X86_NONE,
+	X86_NONE, X86_NONE, X86_NONE, X86_NONE, 8, 9, 10, 11, 12, 13,       14,       15
+};
 
 static enum tally_unwind_machine host(void)
 {
@@ -22,10 +25,15 @@ static enum tally_unwind_machine host(void)
 const struct tally_unwind_layout *tally_unwind_layout(enum tally_unwind_machine machine)
 {
 	/* System V ABI for x86-64, figure 3.36; DWARF for the Arm 64-bit architecture, 4.1. */
-	static const struct tally_unwind_layout X86_64 = { .count = 17, .sp = 7, .fp = 6, .pc = 16,
-							   .return_register = 16, .top_of_pair = 16 };
-	static const struct tally_unwind_layout ARM64 = { .count = 33, .sp = 31, .fp = 29, .pc = 32,
-							  .return_register = 30, .has_signed_returns = true };
+	static const struct tally_unwind_layout X86_64 = {
+		.count = 17, .sp = 7, .fp = 6, .pc = 16, .return_register = 16, .top_of_pair = 16
+	};
+	static const struct tally_unwind_layout ARM64 = { .count = 33,
+							  .sp = 31,
+							  .fp = 29,
+							  .pc = 32,
+							  .return_register = 30,
+							  .has_signed_returns = true };
 	static const struct tally_unwind_layout OTHER = { .count = 0 };
 	switch (machine == TALLY_UNWIND_HOST ? host() : machine) {
 	case TALLY_UNWIND_X86_64: return &X86_64;
@@ -80,7 +88,9 @@ bool tally_unwind_registers(enum tally_unwind_machine machine, const uint64_t *w
 	for (; mask; mask &= mask - 1, words++) {
 		unsigned bit = (unsigned)__builtin_ctzll(mask);
 		/* arm64's bits are DWARF's numbers: x0–x30 sp pc. */
-		unsigned reg = layout->has_signed_returns ? bit : bit < X86_BITS ? X86_REGISTERS[bit] : X86_NONE;
+		unsigned reg = layout->has_signed_returns ? bit
+			       : bit < X86_BITS           ? X86_REGISTERS[bit]
+							  : X86_NONE;
 		if (reg < layout->count) {
 			registers[reg] = *words;
 			seen |= 1ull << reg;

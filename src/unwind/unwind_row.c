@@ -1,17 +1,19 @@
-/* A step by a row of the rules as DWARF has it: the interpreter, for what has no compact form, and the reference for
- * what has. */
+/* A step by a row of the rules as DWARF has it: the interpreter, for what has no compact form, and
+ * the reference for what has. */
 #include "unwind/unwind_walk.h"
 
 #include <string.h>
 
-static enum tally_expression_result run_expression(struct tally_unwind_walk *walk, const struct tally_cfi_rule *rule,
+static enum tally_expression_result run_expression(struct tally_unwind_walk *walk,
+						   const struct tally_cfi_rule *rule,
 						   const uint64_t *initial, uint64_t *value)
 {
 	/* Addresses in expressions (DW_OP_addr) are the object's. */
 	if (tally_unwind_locate(walk))
 		walk->frame.bias = tally_unwind_lookup_address(walk) - walk->place.address;
 	const struct tally_cfi_section *section = walk->row->section;
-	return tally_expression_run(section->bytes + rule->value, rule->size, &walk->frame, initial, value);
+	return tally_expression_run(section->bytes + rule->value, rule->size, &walk->frame, initial,
+				    value);
 }
 
 static enum tally_expression_result compute_cfa(struct tally_unwind_walk *walk, uint64_t *cfa)
@@ -26,8 +28,8 @@ static enum tally_expression_result compute_cfa(struct tally_unwind_walk *walk, 
 }
 
 /* The caller's value of a register. */
-static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, unsigned reg, uint64_t cfa,
-					       uint64_t *value)
+static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, unsigned reg,
+					       uint64_t cfa, uint64_t *value)
 {
 	const struct tally_cfi_rule *rule = &walk->row->registers[reg];
 	enum tally_expression_result result = TALLY_EXPRESSION_OK;
@@ -51,7 +53,8 @@ static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, u
 		result = run_expression(walk, rule, &cfa, &address);
 		/* fall through */
 	case TALLY_CFI_OFFSET:
-		if (result == TALLY_EXPRESSION_OK && !tally_unwind_load_saved(walk, reg, address, value))
+		if (result == TALLY_EXPRESSION_OK &&
+		    !tally_unwind_load_saved(walk, reg, address, value))
 			result = TALLY_EXPRESSION_UNREADABLE;
 		return result;
 	case TALLY_CFI_VAL_EXPRESSION:
@@ -62,8 +65,9 @@ static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, u
 
 static bool stop_for(struct tally_unwind_walk *walk, enum tally_expression_result result)
 {
-	return result == TALLY_EXPRESSION_UNREADABLE ? tally_unwind_stop_at_missed(walk) :
-						       tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
+	return result == TALLY_EXPRESSION_UNREADABLE
+		       ? tally_unwind_stop_at_missed(walk)
+		       : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
 bool tally_unwind_step_by_row(struct tally_unwind_walk *walk)
@@ -74,11 +78,14 @@ bool tally_unwind_step_by_row(struct tally_unwind_walk *walk)
 	unsigned column = row->return_register;
 	if (row->registers[column].kind == TALLY_CFI_UNDEFINED)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
-	/* arm64's kernel describes its trampoline as a frame record, which tells of no register but these two. */
-	if (row->is_signal_frame && layout->has_signed_returns && tally_unwind_is_at_sigreturn(walk))
+	/* arm64's kernel describes its trampoline as a frame record, which tells of no register but
+	 * these two. */
+	if (row->is_signal_frame && layout->has_signed_returns &&
+	    tally_unwind_is_at_sigreturn(walk))
 		return tally_unwind_step_over_signal(walk);
 	/* Behind a frame record sp is not known. */
-	if (row->cfa.kind == TALLY_CFI_REGISTER && row->cfa.reg == layout->sp && !tally_unwind_knows(walk, layout->sp))
+	if (row->cfa.kind == TALLY_CFI_REGISTER && row->cfa.reg == layout->sp &&
+	    !tally_unwind_knows(walk, layout->sp))
 		return tally_unwind_step_by_frame_pointer(walk);
 	enum tally_expression_result result = compute_cfa(walk, &cfa);
 	if (result == TALLY_EXPRESSION_OK)

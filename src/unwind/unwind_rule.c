@@ -1,22 +1,25 @@
 /* Rules compiled: from DWARF's programs to what a step needs.
  *
- * A row of DWARF's table has a rule for every register, of seven kinds, and comes out of a program that runs from the
- * function's start: a microsecond for two additions and two loads.  Yet compilers have few habits.  Nearly every row
- * is "CFA = register + offset; the return address and up to six registers lie so and so far below", and an
- * object of fifty thousand functions has a few hundred distinct ones.  So a function that is hit has its program
- * run once, to its end; each row is put into the form of struct tally_unwind_rule and interned.  What remains of a
- * lookup is two binary searches, and that is for addresses that were not met before (unwind_cache.h).
+ * A row of DWARF's table has a rule for every register, of seven kinds, and comes out of a program
+ * that runs from the function's start: a microsecond for two additions and two loads.  Yet
+ * compilers have few habits.  Nearly every row is "CFA = register + offset; the return address and
+ * up to six registers lie so and so far below", and an object of fifty thousand functions has a few
+ * hundred distinct ones.  So a function that is hit has its program run once, to its end; each row
+ * is put into the form of struct tally_unwind_rule and interned.  What remains of a lookup is two
+ * binary searches, and that is for addresses that were not met before (unwind_cache.h).
  *
  * Three habits take expressions, and two of them are put into the same form:
  *
- * - The PLT's entries are 16 bytes, and the CFA is 8 higher behind the push in their middle: all entries have one rule
- *   that computes (rip & 15) >= 11.  Recognised byte by byte.
- * - Functions that realign their stack keep what they saved at distances from rbp, and the CFA's value in a word
- *   there: the CFA is loaded, the saved words count from rbp.
- * - Signal trampolines fetch every register from the context that the kernel pushed.  There is one in a process;
- *   its row is kept as it is (TALLY_RULE_ROW), as is whatever else doesn't fit, and interpreted.
+ * - The PLT's entries are 16 bytes, and the CFA is 8 higher behind the push in their middle: all
+ *   entries have one rule that computes (rip & 15) >= 11.  Recognised byte by byte.
+ * - Functions that realign their stack keep what they saved at distances from rbp, and the CFA's
+ *   value in a word there: the CFA is loaded, the saved words count from rbp.
+ * - Signal trampolines fetch every register from the context that the kernel pushed.  There is one
+ *   in a process; its row is kept as it is (TALLY_RULE_ROW), as is whatever else doesn't fit, and
+ *   interpreted.
  *
- * Whole objects are not compiled: of a large one a few per cent of the functions are ever seen in a profile.
+ * Whole objects are not compiled: of a large one a few per cent of the functions are ever seen in a
+ * profile.
  */
 #include "unwind/unwind_rule.h"
 
@@ -31,27 +34,31 @@ enum { WORD = 8, OP_BREG0 = 0x70, OP_BREG31 = 0x8f, OP_DEREF = 0x06 };
 /* Rows of one object: a file that was made to have more is interpreted from there on. */
 enum { ROWS_MAX = 1 << 24 };
 
-/* ---- from a row to a rule ------------------------------------------------------------------------------- */
+/* ---- from a row to a rule ------------------------------------------------ */
 
 /* DW_OP_bregN offset, and perhaps one operation behind it. */
-static bool is_register_and_offset(const struct tally_cfi_row *row, const struct tally_cfi_rule *rule, uint8_t *reg,
-				   int64_t *offset, uint8_t *then)
+static bool is_register_and_offset(const struct tally_cfi_row *row,
+				   const struct tally_cfi_rule *rule, uint8_t *reg, int64_t *offset,
+				   uint8_t *then)
 {
 	struct tally_reader reader;
 	tally_reader_init(&reader, row->section->bytes + rule->value, rule->size, false);
 	uint8_t opcode = tally_reader_u8(&reader);
 	*offset = tally_reader_sleb(&reader);
-	if (reader.failed || opcode < OP_BREG0 || opcode > OP_BREG31 || tally_reader_left(&reader) > 1)
+	if (reader.failed || opcode < OP_BREG0 || opcode > OP_BREG31 ||
+	    tally_reader_left(&reader) > 1)
 		return false;
 	*reg = opcode - OP_BREG0;
 	*then = tally_reader_left(&reader) ? tally_reader_u8(&reader) : 0;
 	return true;
 }
 
-/* breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: as GNU ld writes it; with IBT it is lit9 or lit10. */
+/* breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: as GNU ld writes it; with IBT it is
+ * lit9 or lit10. */
 static bool is_plt(const struct tally_cfi_row *row, uint8_t *from)
 {
-	static const uint8_t BEFORE[] = { 0x77, 8, 0x80, 0, 0x3f, 0x1a }, BEHIND[] = { 0x2a, 0x33, 0x24, 0x22 };
+	static const uint8_t BEFORE[] = { 0x77, 8, 0x80, 0, 0x3f, 0x1a },
+			     BEHIND[] = { 0x2a, 0x33, 0x24, 0x22 };
 	const uint8_t *expression = row->section->bytes + row->cfa.value;
 	enum { SIZE = sizeof(BEFORE) + 1 + sizeof(BEHIND), LIT0 = 0x30, LIT15 = 0x3f };
 	if (row->section->machine == TALLY_UNWIND_ARM64 || row->cfa.size != SIZE ||
@@ -73,7 +80,8 @@ static bool put_cfa(const struct tally_cfi_row *row, struct tally_unwind_rule *r
 		rule->cfa_register = TALLY_UNWIND_RSP;
 		offset = WORD;
 	} else if (row->cfa.kind == TALLY_CFI_EXPRESSION) {
-		if (!is_register_and_offset(row, &row->cfa, &rule->cfa_register, &offset, &then) || then != OP_DEREF)
+		if (!is_register_and_offset(row, &row->cfa, &rule->cfa_register, &offset, &then) ||
+		    then != OP_DEREF)
 			return false;
 		rule->cfa_is_loaded = true;
 	} else if (row->cfa.kind != TALLY_CFI_REGISTER) {
@@ -86,19 +94,22 @@ static bool put_cfa(const struct tally_cfi_row *row, struct tally_unwind_rule *r
 static bool to_word(int64_t offset, int16_t *word)
 {
 	*word = (int16_t)(offset / WORD);
-	return offset % WORD == 0 && offset / WORD == *word && *word != TALLY_RULE_RETURN_IN_REGISTER;
+	return offset % WORD == 0 && offset / WORD == *word &&
+	       *word != TALLY_RULE_RETURN_IN_REGISTER;
 }
 
 static bool put_saved(struct tally_unwind_rule *rule, unsigned reg, uint8_t base, int64_t offset)
 {
-	if (rule->saved_count == TALLY_RULE_SAVED_MAX || (rule->saved_count > 0 && rule->base_register != base))
+	if (rule->saved_count == TALLY_RULE_SAVED_MAX ||
+	    (rule->saved_count > 0 && rule->base_register != base))
 		return false;
 	rule->base_register = base;
 	rule->saved_register[rule->saved_count] = (uint8_t)reg;
 	return to_word(offset, &rule->saved_word[rule->saved_count++]);
 }
 
-static bool put_register(const struct tally_cfi_row *row, unsigned reg, struct tally_unwind_rule *rule)
+static bool put_register(const struct tally_cfi_row *row, unsigned reg,
+			 struct tally_unwind_rule *rule)
 {
 	const struct tally_cfi_rule *from = &row->registers[reg];
 	uint8_t base, then;
@@ -111,7 +122,8 @@ static bool put_register(const struct tally_cfi_row *row, unsigned reg, struct t
 		return put_saved(rule, reg, TALLY_RULE_BASE_IS_CFA, from->value);
 	case TALLY_CFI_EXPRESSION:
 		return is_register_and_offset(row, from, &base, &offset, &then) && then == 0 &&
-		       base < tally_unwind_layout(row->section->machine)->count && put_saved(rule, reg, base, offset);
+		       base < tally_unwind_layout(row->section->machine)->count &&
+		       put_saved(rule, reg, base, offset);
 	}
 	return false;
 }
@@ -142,16 +154,18 @@ bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwi
 	    row->registers[layout->sp].kind != TALLY_CFI_UNSPECIFIED || !put_cfa(row, rule) ||
 	    !put_return(row, layout, rule))
 		return false;
-	uint64_t others = row->ruled & ~(1ull << layout->return_register | 1ull << layout->sp | 1ull << layout->pc);
+	uint64_t others = row->ruled & ~(1ull << layout->return_register | 1ull << layout->sp |
+					 1ull << layout->pc);
 	for (; others; others &= others - 1)
 		if (!put_register(row, (unsigned)__builtin_ctzll(others), rule))
 			return false;
 	return true;
 }
 
-/* ---- functions ------------------------------------------------------------------------------------------ */
+/* ---- functions ----------------------------------------------------------- */
 
-static int add_rule(struct tally_unwind_rules *rules, const struct tally_unwind_rule *rule, uint32_t *id)
+static int add_rule(struct tally_unwind_rules *rules, const struct tally_unwind_rule *rule,
+		    uint32_t *id)
 {
 	struct tally_unwind_rule *copy = tally_arena_alloc(&rules->arena, sizeof(*copy));
 	if (!copy)
@@ -161,7 +175,8 @@ static int add_rule(struct tally_unwind_rules *rules, const struct tally_unwind_
 	return tally_vector_push(&rules->rules, copy);
 }
 
-static int intern_rule(struct tally_unwind_rules *rules, const struct tally_unwind_rule *rule, uint32_t *id)
+static int intern_rule(struct tally_unwind_rules *rules, const struct tally_unwind_rule *rule,
+		       uint32_t *id)
 {
 	uint64_t words[sizeof(*rule) / sizeof(uint64_t)], key = 0;
 	_Static_assert(sizeof(words) == sizeof(*rule), "rules are hashed by words");
@@ -175,10 +190,12 @@ static int intern_rule(struct tally_unwind_rules *rules, const struct tally_unwi
 			return -ENOMEM;
 		*id = (uint32_t)*slot;
 		if (added) {
-			*slot = rules->rules.count; /* should the next fail, nothing is compiled any more */
+			/* should the next fail, nothing is compiled any more */
+			*slot = rules->rules.count;
 			return add_rule(rules, rule, id);
 		}
-		if (*slot < rules->rules.count && memcmp(rules->rules.items[*slot], rule, sizeof(*rule)) == 0)
+		if (*slot < rules->rules.count &&
+		    memcmp(rules->rules.items[*slot], rule, sizeof(*rule)) == 0)
 			return 0;
 	}
 }
@@ -251,8 +268,10 @@ static int compile_rows(struct tally_unwind_rules *rules, const struct tally_fun
 	return push_row(rules, reached - function->start, rule);
 }
 
-static int compile_function(struct tally_unwind_rules *rules, const struct tally_function_index *index,
-			    const struct tally_unwind_function *function, struct tally_compiled_function *out)
+static int compile_function(struct tally_unwind_rules *rules,
+			    const struct tally_function_index *index,
+			    const struct tally_unwind_function *function,
+			    struct tally_compiled_function *out)
 {
 	size_t first = rules->rows.count;
 	if (compile_rows(rules, index, function) < 0) {
@@ -266,8 +285,9 @@ static int compile_function(struct tally_unwind_rules *rules, const struct tally
 }
 
 static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules *rules,
-						const struct tally_function_index *index, size_t position,
-						uint64_t start, uint64_t address, struct tally_rule_range *range)
+						const struct tally_function_index *index,
+						size_t position, uint64_t start, uint64_t address,
+						struct tally_rule_range *range)
 {
 	const struct tally_compiled_function *function = &rules->functions[position];
 	uint64_t offset = address - start;
@@ -282,7 +302,8 @@ static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules 
 	}
 	range->start = start + rows[low - 1].start;
 	range->end = start + (low < function->count ? rows[low].start : function->size);
-	uint64_t next = tally_function_index_next(index, position); /* functions of made-up files overlap */
+	/* functions of made-up files overlap */
+	uint64_t next = tally_function_index_next(index, position);
 	range->end = next < range->end ? next : range->end;
 	return rules->rules.items[rows[low - 1].rule];
 }
@@ -295,7 +316,8 @@ void tally_unwind_rules_renumber(struct tally_unwind_rules *rules)
 
 /* One that was compiled: its description was read and found good then, and need not be again. */
 static const struct tally_unwind_rule *find_compiled(const struct tally_unwind_rules *rules,
-						     const struct tally_function_index *index, uint64_t address,
+						     const struct tally_function_index *index,
+						     uint64_t address,
 						     struct tally_rule_range *range)
 {
 	size_t position;
@@ -308,8 +330,10 @@ static const struct tally_unwind_rule *find_compiled(const struct tally_unwind_r
 }
 
 const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,
-							struct tally_function_index *index, uint64_t address,
-							struct tally_rule_range *range, bool *is_failed)
+							struct tally_function_index *index,
+							uint64_t address,
+							struct tally_rule_range *range,
+							bool *is_failed)
 {
 	*is_failed = false;
 	const struct tally_unwind_rule *known = find_compiled(rules, index, address, range);
@@ -317,14 +341,16 @@ const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rule
 		return known;
 	struct tally_unwind_function function;
 	size_t position;
-	bool is_anew, is_found = tally_function_index_find(index, address, &position, &function, &is_anew);
+	bool is_anew, is_found = tally_function_index_find(index, address, &position, &function,
+							   &is_anew);
 	if (is_anew)
 		tally_unwind_rules_renumber(rules);
 	if (!is_found)
 		return NULL;
 	*is_failed = true;
 	if (!rules->functions)
-		rules->functions = calloc(index->count, sizeof(*rules->functions)); /* zero pages until touched */
+		/* zero pages until touched */
+		rules->functions = calloc(index->count, sizeof(*rules->functions));
 	if (!rules->functions)
 		return NULL;
 	struct tally_compiled_function *compiled = &rules->functions[position];
@@ -334,10 +360,12 @@ const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rule
 	return find_row(rules, index, position, function.start, address, range);
 }
 
-size_t tally_unwind_rules_bytes(const struct tally_unwind_rules *rules, const struct tally_function_index *index)
+size_t tally_unwind_rules_bytes(const struct tally_unwind_rules *rules,
+				const struct tally_function_index *index)
 {
 	return (rules->functions ? index->count * sizeof(*rules->functions) : 0) +
-	       rules->rows.capacity * sizeof(*rules->rows.items) + rules->rules.capacity * sizeof(*rules->rules.items) +
+	       rules->rows.capacity * sizeof(*rules->rows.items) +
+	       rules->rules.capacity * sizeof(*rules->rules.items) +
 	       tally_map_bytes(&rules->known) + tally_arena_bytes(&rules->arena);
 }
 

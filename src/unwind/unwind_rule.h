@@ -1,4 +1,5 @@
-/* A row of the rules in the form that a step needs, and functions compiled to it: inside this room. */
+/* A row of the rules in the form that a step needs, and functions compiled to it: inside this
+ * room. */
 #ifndef TALLY_UNWIND_UNWIND_RULE_H
 #define TALLY_UNWIND_UNWIND_RULE_H
 
@@ -9,12 +10,14 @@
 
 enum tally_unwind_rule_kind {
 	TALLY_RULE_UNMAPPED,  /* nothing is mapped there */
-	TALLY_RULE_NO_TABLE,  /* mapped, but its file is not known or not an object of this machine */
+	/* mapped, but its file is not known or not an object of this machine */
+	TALLY_RULE_NO_TABLE,
 	TALLY_RULE_NONE,      /* the object has no rules there */
 	TALLY_RULE_BAD,       /* the rules make no sense */
 	TALLY_RULE_OUTERMOST, /* nothing is to be found above */
 	TALLY_RULE_SAVED,     /* CFA, return address, what is saved where */
-	TALLY_RULE_PLT,       /* the same, with a CFA that is 8 bytes higher in the entry's second half */
+	/* the same, with a CFA that is 8 bytes higher in the entry's second half */
+	TALLY_RULE_PLT,
 	TALLY_RULE_ROW,       /* what the forms above can't say: `row` */
 };
 
@@ -29,10 +32,13 @@ struct tally_unwind_rule {
 	uint8_t kind;
 	uint8_t cfa_register;
 	bool cfa_is_loaded;    /* the CFA is not register + offset, but what is stored there */
-	uint8_t plt_from;      /* TALLY_RULE_PLT: the first byte of a 16-byte entry behind its push */
+	/* TALLY_RULE_PLT: the first byte of a 16-byte entry behind its push */
+	uint8_t plt_from;
 	int32_t cfa_offset;
-	int16_t return_word;   /* the return address is at CFA + 8 × this, or still in its register */
-	uint8_t base_register; /* what saved_word counts from: the CFA, or a register (a realigned stack's rbp) */
+	/* the return address is at CFA + 8 × this, or still in its register */
+	int16_t return_word;
+	/* what saved_word counts from: the CFA, or a register (a realigned stack's rbp) */
+	uint8_t base_register;
 	uint8_t saved_count;
 	union {
 		struct {
@@ -68,11 +74,14 @@ struct tally_rule_range {
 	uint64_t start, end;
 };
 
-/* The rule at an address in the object, and for which addresses around it it holds; NULL when the index has no function
- * there, or when memory is out (then *is_failed), and then `range` is left as it is. */
+/* The rule at an address in the object, and for which addresses around it it holds; NULL when the
+ * index has no function there, or when memory is out (then *is_failed), and then `range` is left as
+ * it is. */
 const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rules *rules,
-							struct tally_function_index *index, uint64_t address,
-							struct tally_rule_range *range, bool *is_failed);
+							struct tally_function_index *index,
+							uint64_t address,
+							struct tally_rule_range *range,
+							bool *is_failed);
 
 /* The rule of a frame that code tells of; NULL when it has no compact form, or memory is out. */
 const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_rules *rules,
@@ -85,7 +94,8 @@ bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwi
 void tally_unwind_rules_renumber(struct tally_unwind_rules *rules);
 
 /* The heap's memory that they take, of the index's functions. */
-size_t tally_unwind_rules_bytes(const struct tally_unwind_rules *rules, const struct tally_function_index *index);
+size_t tally_unwind_rules_bytes(const struct tally_unwind_rules *rules,
+				const struct tally_function_index *index);
 
 void tally_unwind_rules_release(struct tally_unwind_rules *rules);
 

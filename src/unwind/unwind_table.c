@@ -1,7 +1,7 @@
 /* An object's sections with rules, and what is asked of them.
  *
- * Of an object without section headers the program headers lead to .eh_frame_hdr, whose pointer tells where .eh_frame
- * begins.
+ * Of an object without section headers the program headers lead to .eh_frame_hdr, whose pointer
+ * tells where .eh_frame begins.
  */
 #include "unwind/unwind_table.h"
 
@@ -22,13 +22,15 @@ static int add_index(struct tally_unwind_table *table, const struct tally_cfi_se
 	return tally_function_index_init(&table->indexes[table->index_count++], section, linker);
 }
 
-struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *table, uint64_t address,
+struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *table,
+						     uint64_t address,
 						     struct tally_unwind_function *function)
 {
 	for (unsigned i = 0; i < table->index_count; i++) {
 		struct tally_function_index *index = &table->indexes[i];
 		size_t position;
-		bool is_anew, is_found = tally_function_index_find(index, address, &position, function, &is_anew);
+		bool is_anew, is_found = tally_function_index_find(index, address, &position,
+								   function, &is_anew);
 		if (is_anew)
 			tally_unwind_rules_renumber(&table->rules[i]);
 		if (is_found)
@@ -37,7 +39,8 @@ struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *
 	return NULL;
 }
 
-bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address, uint64_t *start, uint64_t *end)
+bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address,
+				 uint64_t *start, uint64_t *end)
 {
 	struct tally_unwind_function function;
 	if (!tally_unwind_table_find(table, address, &function))
@@ -47,14 +50,16 @@ bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t addr
 	return true;
 }
 
-bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t return_address, uint64_t *target)
+bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t return_address,
+			     uint64_t *target)
 {
 	enum { CALL = 0xe8, CALL_BYTES = 5 };
 	int32_t distance;
 	size_t size;
 	if (table->machine != TALLY_UNWIND_X86_64 || !table->object)
 		return false;
-	const uint8_t *code = tally_object_bytes_at(table->object, return_address - CALL_BYTES, &size);
+	const uint8_t *code = tally_object_bytes_at(table->object, return_address - CALL_BYTES,
+						    &size);
 	if (!code || size < CALL_BYTES || code[0] != CALL)
 		return false;
 	memcpy(&distance, code + 1, sizeof(distance));
@@ -62,11 +67,13 @@ bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t re
 	return true;
 }
 
-enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *table, uint64_t address,
+enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *table,
+						   uint64_t address,
 						   struct tally_cfi_program *program)
 {
 	struct tally_unwind_function function;
-	const struct tally_function_index *index = tally_unwind_table_find(table, address, &function);
+	const struct tally_function_index *index = tally_unwind_table_find(table, address,
+									   &function);
 	if (!index)
 		return TALLY_UNWIND_NOT_FOUND;
 	if (!tally_function_index_start(index, &function, program))
@@ -77,15 +84,16 @@ enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *ta
 	return TALLY_UNWIND_MALFORMED;
 }
 
-const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table, uint64_t address,
+const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table,
+							uint64_t address,
 							struct tally_rule_range *range)
 {
 	static const struct tally_unwind_rule NONE = { .kind = TALLY_RULE_NONE };
 	*range = (struct tally_rule_range){ address, address + 1 };
 	for (unsigned i = 0; i < table->index_count; i++) {
 		bool is_failed;
-		const struct tally_unwind_rule *rule =
-			tally_unwind_rules_find(&table->rules[i], &table->indexes[i], address, range, &is_failed);
+		const struct tally_unwind_rule *rule = tally_unwind_rules_find(
+			&table->rules[i], &table->indexes[i], address, range, &is_failed);
 		if (rule && i) /* the one asked first may have a function in between */
 			*range = (struct tally_rule_range){ address, address + 1 };
 		if (rule || is_failed)
@@ -95,8 +103,10 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
 }
 
 void tally_unwind_table_use_functions(struct tally_unwind_table *table,
-				      enum tally_unwind_function_kind (*find)(void *context, uint64_t address,
-									      uint64_t *start, uint64_t *end),
+				      enum tally_unwind_function_kind (*find)(void *context,
+									      uint64_t address,
+									      uint64_t *start,
+									      uint64_t *end),
 				      void *context)
 {
 	struct tally_section section;
@@ -108,8 +118,8 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address)
 {
 	uint64_t start, end;
-	return table->is_go &&
-	       table->find_function(table->functions, address, &start, &end) == TALLY_UNWIND_STACK_SWITCH;
+	return table->is_go && table->find_function(table->functions, address, &start, &end) ==
+				       TALLY_UNWIND_STACK_SWITCH;
 }
 
 /* A signal handler's trampoline is no function: what returns to it was not called from there. */
@@ -118,18 +128,22 @@ static bool is_sigreturn(const uint8_t *code, size_t size)
 	return size && tally_code_recognise(code, size, 0) == TALLY_CODE_SIGRETURN;
 }
 
-const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind_table *table, uint64_t address)
+const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind_table *table,
+							     uint64_t address)
 {
 	uint64_t start, end;
 	size_t available;
 	struct tally_code_frame frame;
 	if (!table->find_function || table->machine != TALLY_UNWIND_X86_64 ||
-	    table->find_function(table->functions, address, &start, &end) != TALLY_UNWIND_FUNCTION || address < start || address >= end)
+	    table->find_function(table->functions, address, &start, &end) !=
+		    TALLY_UNWIND_FUNCTION ||
+	    address < start || address >= end)
 		return NULL;
 	const uint8_t *code = tally_object_bytes_at(table->object, start, &available);
 	size_t at = (size_t)(address - start), size = (size_t)(end - start);
 	size = code && size < available ? size : available;
-	if (!code || at >= size || is_sigreturn(code, size) || !tally_code_walk(code, size, at, &frame))
+	if (!code || at >= size || is_sigreturn(code, size) ||
+	    !tally_code_walk(code, size, at, &frame))
 		return NULL;
 	return tally_unwind_rules_of_frame(&table->made, &frame);
 }
@@ -145,7 +159,8 @@ static bool find_linker_table(struct tally_object *object, struct tally_cfi_sect
 		GElf_Phdr header;
 		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_GNU_EH_FRAME)
 			continue;
-		*linker = (struct tally_cfi_section){ .address = header.p_vaddr, .data_address = header.p_vaddr };
+		*linker = (struct tally_cfi_section){ .address = header.p_vaddr,
+						      .data_address = header.p_vaddr };
 		linker->bytes = tally_object_bytes_at(object, header.p_vaddr, &linker->size);
 		return linker->bytes != NULL;
 	}
@@ -153,7 +168,8 @@ static bool find_linker_table(struct tally_object *object, struct tally_cfi_sect
 }
 
 /* .eh_frame by way of .eh_frame_hdr: version 1, three encodings, the pointer. */
-static bool find_by_linker_table(struct tally_object *object, const struct tally_cfi_section *linker,
+static bool find_by_linker_table(struct tally_object *object,
+				 const struct tally_cfi_section *linker,
 				 struct tally_cfi_section *section)
 {
 	struct tally_reader reader;
@@ -174,11 +190,13 @@ static uint64_t section_address(struct tally_object *object, const char *name)
 	return tally_object_section(object, name, &found) ? found.address : 0;
 }
 
-static int add_section(struct tally_unwind_table *table, struct tally_object *object, const char *name,
-		       bool is_debug_frame)
+static int add_section(struct tally_unwind_table *table, struct tally_object *object,
+		       const char *name, bool is_debug_frame)
 {
 	struct tally_section found;
-	struct tally_cfi_section section = { .is_debug_frame = is_debug_frame, .machine = table->machine }, linker;
+	struct tally_cfi_section section = { .is_debug_frame = is_debug_frame,
+					     .machine = table->machine },
+				 linker;
 	bool has_linker = !is_debug_frame && find_linker_table(object, &linker);
 	if (tally_object_section(object, name, &found) && found.bytes) {
 		section.bytes = found.bytes;
@@ -202,7 +220,8 @@ static int add_sections(struct tally_unwind_table *table)
 	if (result == 0)
 		result = add_section(table, table->object, ".debug_frame", true);
 	GElf_Ehdr header;
-	if (tally_object_elf(table->object) && gelf_getehdr(tally_object_elf(table->object), &header))
+	if (tally_object_elf(table->object) &&
+	    gelf_getehdr(tally_object_elf(table->object), &header))
 		table->entry_point = header.e_entry;
 	if (result == 0 && table->debug)
 		result = add_section(table, table->debug, ".debug_frame", true);
@@ -230,7 +249,8 @@ int tally_unwind_table_new(struct tally_object *object, struct tally_object *deb
 	return 0;
 }
 
-int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section, const struct tally_cfi_section *linker,
+int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section,
+				      const struct tally_cfi_section *linker,
 				      struct tally_unwind_table **out, struct tally_error *err)
 {
 	struct tally_unwind_table *table = calloc(1, sizeof(*table));
@@ -246,9 +266,12 @@ int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section, c
 }
 
 int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64_t address,
-				       enum tally_unwind_machine machine, struct tally_unwind_table **out)
+				       enum tally_unwind_machine machine,
+				       struct tally_unwind_table **out)
 {
-	const struct tally_cfi_section section = { .bytes = eh_frame, .size = size, .address = address, .machine = machine };
+	const struct tally_cfi_section section = {
+		.bytes = eh_frame, .size = size, .address = address, .machine = machine
+	};
 	return tally_unwind_table_new_from_bytes(&section, NULL, out, NULL);
 }
 
@@ -256,7 +279,8 @@ size_t tally_unwind_table_bytes(const struct tally_unwind_table *table)
 {
 	size_t bytes = sizeof(*table);
 	for (unsigned i = 0; i < table->index_count; i++)
-		bytes += table->indexes[i].functions.capacity * sizeof(*table->indexes[i].functions.items) +
+		bytes += table->indexes[i].functions.capacity *
+				 sizeof(*table->indexes[i].functions.items) +
 			 tally_unwind_rules_bytes(&table->rules[i], &table->indexes[i]);
 	return bytes;
 }

@@ -1,5 +1,6 @@
-/* Prints how libtally's public structures lie in memory: compared with libtally.x86_64.abi, and one such file an
- * architecture.  What is printed differently breaks programs that were built before. */
+/* Prints how libtally's public structures lie in memory: compared with libtally.x86_64.abi, and one
+ * such file an architecture.  What is printed differently breaks programs that were built
+ * before. */
 #include <stddef.h>
 #include <stdio.h>
 #include <tally/counter.h>

@@ -1,4 +1,5 @@
-/* A program whose lines and instructions are looked at: a hot loop with a branch, a division and an inlined function. */
+/* A program whose lines and instructions are looked at: a hot loop with a branch, a division and an
+ * inlined function. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,7 +29,8 @@ __attribute__((noinline)) unsigned crunch(unsigned *table, unsigned count, unsig
 int main(int argc, char **argv)
 {
 	enum { COUNT = 4096 };
-	unsigned *table = malloc(COUNT * sizeof(*table)), rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 20000;
+	unsigned *table = malloc(COUNT * sizeof(*table)),
+		 rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 20000;
 	if (!table)
 		return 1;
 	for (unsigned i = 0; i < COUNT; i++)

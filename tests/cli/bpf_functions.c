@@ -1,5 +1,6 @@
-/* bpf_functions [MS]: loads a BPF program of two functions, whose types (BTF) name them, says so, and runs it for half
- * a second, or so long: code that the kernel makes, and that is sampled.  3: it may not. */
+/* bpf_functions [MS]: loads a BPF program of two functions, whose types (BTF) name them, says so,
+ * and runs it for half a second, or so long: code that the kernel makes, and that is sampled.  3:
+ * it may not. */
 #include <linux/bpf.h>
 #include <linux/btf.h>
 #include <stddef.h>
@@ -31,7 +32,9 @@ static int load_types(void)
 		struct btf_type outer, inner;
 		char names[sizeof(names)];
 	} __attribute__((packed)) types = {
-		.header = { .magic = BTF_MAGIC, .version = BTF_VERSION, .hdr_len = sizeof(struct btf_header) },
+		.header = { .magic = BTF_MAGIC,
+			    .version = BTF_VERSION,
+			    .hdr_len = sizeof(struct btf_header) },
 		.integer = { .name_off = 1, .info = BTF_KIND_INT << 24, .size = 4 },
 		.bits = BTF_INT_SIGNED << 24 | 32,
 		.prototype = { .info = BTF_KIND_FUNC_PROTO << 24 | 1, .type = 1 },
@@ -59,13 +62,19 @@ static int load(int types)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 },
 	};
 	for (int i = 0; i < OPERATIONS; i++)
-		program[INNER + 1 + i] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MUL | BPF_K, .imm = 3 };
+		program[INNER + 1 + i] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MUL | BPF_K,
+							    .imm = 3 };
 	program[INNER + 1 + OPERATIONS] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
 	struct bpf_func_info functions[] = { { 0, 3 }, { INNER, 4 } };
 	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER, .insns = (uintptr_t)program, .license = (uintptr_t) "MIT",
-		.insn_cnt = sizeof(program) / sizeof(program[0]), .prog_btf_fd = (uint32_t)types,
-		.func_info = (uintptr_t)functions, .func_info_cnt = 2, .func_info_rec_size = sizeof(functions[0]),
+		.prog_type = BPF_PROG_TYPE_SOCKET_FILTER,
+		.insns = (uintptr_t)program,
+		.license = (uintptr_t) "MIT",
+		.insn_cnt = sizeof(program) / sizeof(program[0]),
+		.prog_btf_fd = (uint32_t)types,
+		.func_info = (uintptr_t)functions,
+		.func_info_cnt = 2,
+		.func_info_rec_size = sizeof(functions[0]),
 	};
 	strcpy(attr.prog_name, "outer_of_tall");
 	return bpf(BPF_PROG_LOAD, &attr);
@@ -83,11 +92,14 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	clock_gettime(CLOCK_MONOTONIC, &start);
 	do {
-		union bpf_attr attr = { .test = { .prog_fd = (uint32_t)program, .data_in = (uintptr_t)packet,
-						  .data_size_in = sizeof(packet), .repeat = 100 } };
+		union bpf_attr attr = { .test = { .prog_fd = (uint32_t)program,
+						  .data_in = (uintptr_t)packet,
+						  .data_size_in = sizeof(packet),
+						  .repeat = 100 } };
 		if (bpf(BPF_PROG_TEST_RUN, &attr) < 0)
 			return 3;
 		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < run_ms);
+	} while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 <
+		 run_ms);
 	return 0;
 }

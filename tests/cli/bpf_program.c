@@ -1,4 +1,5 @@
-/* Loads a BPF program that does nothing, keeps it for a moment: a workload whose code the kernel makes.  3: it may not. */
+/* Loads a BPF program that does nothing, keeps it for a moment: a workload whose code the kernel
+ * makes.  3: it may not. */
 #include <linux/bpf.h>
 #include <stdint.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 
 int main(void)
 {
-	const struct bpf_insn program[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 0 }, { .code = BPF_JMP | BPF_EXIT } };
+	const struct bpf_insn program[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 0 },
+					    { .code = BPF_JMP | BPF_EXIT } };
 	const struct timespec moment = { .tv_nsec = 20000000 };
 	union bpf_attr attr;
 	memset(&attr, 0, sizeof(attr));

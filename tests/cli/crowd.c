@@ -39,7 +39,10 @@ static void *member(void *context)
 
 static int threads(int count, long calls, long rounds)
 {
-	struct crowd crowd = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .calls = calls, .rounds = rounds };
+	struct crowd crowd = { .lock = PTHREAD_MUTEX_INITIALIZER,
+			       .wake = PTHREAD_COND_INITIALIZER,
+			       .calls = calls,
+			       .rounds = rounds };
 	pthread_t *ids = calloc((size_t)count, sizeof(*ids));
 	pthread_attr_t small;
 	char byte;
@@ -75,7 +78,8 @@ static int storm(char *self, int count, char **programs, int program_count)
 		char *arguments[] = { program, program_count ? NULL : (char[]){ "exit" }, NULL };
 		pid_t pid;
 		int status;
-		if (posix_spawn(&pid, program, NULL, NULL, arguments, environment) || waitpid(pid, &status, 0) != pid || status)
+		if (posix_spawn(&pid, program, NULL, NULL, arguments, environment) ||
+		    waitpid(pid, &status, 0) != pid || status)
 			return 1;
 	}
 	return 0;

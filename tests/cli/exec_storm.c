@@ -1,5 +1,6 @@
-/* RATE SECONDS [PROGRAM…]: starts the programs (/bin/true) in turn, without arguments, so many a second in all.  "+PROGRAM": a
- * new copy of it each time, in the current folder, which is removed after. */
+/* RATE SECONDS [PROGRAM…]: starts the programs (/bin/true) in turn, without arguments, so many a
+ * second in all.  "+PROGRAM": a new copy of it each time, in the current folder, which is removed
+ * after. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@ static double now_s(void)
 
 static int copy(const char *from, const char *to)
 {
-	int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
+	int in = open(from, O_RDONLY | O_CLOEXEC),
+	    out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0700);
 	ssize_t got = 0;
 	while (in >= 0 && out >= 0 && (got = sendfile(out, in, NULL, 1 << 20)) > 0)
 		;
@@ -52,7 +54,8 @@ int main(int argc, char **argv)
 {
 	char *only[] = { "/bin/true" }, **programs = argc > 3 ? argv + 3 : only;
 	int program_count = argc > 3 ? argc - 3 : 1;
-	double rate = argc > 2 ? atof(argv[1]) : 0, seconds = argc > 2 ? atof(argv[2]) : 0, start = now_s(), at;
+	double rate = argc > 2 ? atof(argv[1]) : 0, seconds = argc > 2 ? atof(argv[2]) : 0,
+	       start = now_s(), at;
 	long count = 0;
 	posix_spawn_file_actions_t silent;
 	posix_spawn_file_actions_init(&silent);

@@ -1,11 +1,13 @@
-/* Memory that runs out: the FAIL_AT-th thing that a process asks for is refused, and with FAIL_ONWARD all after it.
+/* Memory that runs out: the FAIL_AT-th thing that a process asks for is refused, and with
+ * FAIL_ONWARD all after it.
  *
- * Two ways in, since neither sees all.  Preloaded, it stands before every library's malloc (libelf's, zstd's), but not
- * before AddressSanitizer's, which is part of the program.  Linked into the program with `--wrap` (WRAPPED), it stands
- * between tally's own objects and whatever malloc there is.
+ * Two ways in, since neither sees all.  Preloaded, it stands before every library's malloc
+ * (libelf's, zstd's), but not before AddressSanitizer's, which is part of the program.  Linked into
+ * the program with `--wrap` (WRAPPED), it stands between tally's own objects and whatever malloc
+ * there is.
  *
- * Who is started by the process is left alone: the settings are taken out of the environment before main().  At exit the
- * number of requests goes to the file FAIL_COUNT.
+ * Who is started by the process is left alone: the settings are taken out of the environment before
+ * main().  At exit the number of requests goes to the file FAIL_COUNT.
  */
 #undef _FILE_OFFSET_BITS /* mmap() is to be mmap's own symbol here */
 #include <errno.h>
@@ -109,11 +111,13 @@ void *REAL(mmap64)(void *at, size_t size, int protection, int flags, int fd, off
 char *REAL(strdup)(const char *text);
 char *REAL(strndup)(const char *text, size_t size);
 FILE *REAL(open_memstream)(char **text, size_t *size);
-int REAL(pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int REAL(pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+			 void *argument);
 char *NAME(strdup)(const char *text);
 char *NAME(strndup)(const char *text, size_t size);
 FILE *NAME(open_memstream)(char **text, size_t *size);
-int NAME(pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument);
+int NAME(pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+			 void *argument);
 
 void *NAME(aligned_alloc)(size_t alignment, size_t size)
 {
@@ -130,7 +134,8 @@ void *NAME(mmap64)(void *at, size_t size, int protection, int flags, int fd, off
 	return refused() ? MAP_FAILED : REAL(mmap64)(at, size, protection, flags, fd, offset);
 }
 
-/* What the C library asks for in tally's name is not seen from here, so that they count themselves. */
+/* What the C library asks for in tally's name is not seen from here, so that they count
+ * themselves. */
 char *NAME(strdup)(const char *text)
 {
 	return refused() ? NULL : REAL(strdup)(text);
@@ -146,7 +151,8 @@ FILE *NAME(open_memstream)(char **text, size_t *size)
 	return refused() ? NULL : REAL(open_memstream)(text, size);
 }
 
-int NAME(pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+int NAME(pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+			 void *argument)
 {
 	return refused() ? EAGAIN : REAL(pthread_create)(thread, attributes, run, argument);
 }
@@ -167,7 +173,8 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 
 void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	return refused() ? MAP_FAILED : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+	return refused() ? MAP_FAILED
+			 : (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
 }
 
 void *mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset)

@@ -1,6 +1,7 @@
-/* Makes code that counts down, says in its perf map what it is called, runs it, replaces the map by that of more code, runs that,
- * and takes the map away; "made_code ROUNDS keep": leaves it there; "made_code ROUNDS stop": before it runs anything it waits for
- * a SIGCONT.  77 where that can't be done. */
+/* Makes code that counts down, says in its perf map what it is called, runs it, replaces the map by
+ * that of more code, runs that, and takes the map away; "made_code ROUNDS keep": leaves it there;
+ * "made_code ROUNDS stop": before it runs anything it waits for a SIGCONT.  77 where that can't be
+ * done. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,13 +14,15 @@
 static const uint8_t LOOP[] = { 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3 };
 #elif defined(__aarch64__)
 /* 1: subs x0, x0, #1; b.ne 1b; ret */
-static const uint8_t LOOP[] = { 0x00, 0x04, 0x00, 0xf1, 0xe1, 0xff, 0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6 };
+static const uint8_t LOOP[] = { 0x00, 0x04, 0x00, 0xf1, 0xe1, 0xff,
+				0xff, 0x54, 0xc0, 0x03, 0x5f, 0xd6 };
 #else
 static const uint8_t LOOP[] = { 0 };
 #endif
 static void *make(const char *name, const char *map, const char *mode)
 {
-	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	FILE *file = fopen(map, mode);
 	if (code == MAP_FAILED || !file || sizeof(LOOP) < 2)
 		return NULL;

@@ -1,6 +1,6 @@
 /* What script.sh and report.sh record: `record_workload spin|threads|signals|faults|recursion|escapes|clock [seconds]`.
- * clock is in the vdso most of the time.  Seconds are of CPU time, so that there are as many samples of it where other
- * programs run as where none do. */
+ * clock is in the vdso most of the time.  Seconds are of CPU time, so that there are as many
+ * samples of it where other programs run as where none do. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,7 +77,8 @@ static void faults(void)
 {
 	for (double end = used() + seconds; used() < end;) {
 		const size_t size = 1 << 20;
-		char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    -1, 0);
 		for (size_t at = 0; at < size; at += 4096)
 			memory[at] = 1;
 		munmap(memory, size);
@@ -118,7 +119,8 @@ int main(int argc, char **argv)
 	} else {
 		if (!strcmp(what, "escapes"))
 			prctl(PR_SET_NAME, "\x1b[31mred\x1b[0m");
-		spin(seconds); /* the one call here: of two that a compiler makes one it tells no line */
+		/* the one call here: of two that a compiler makes one it tells no line */
+		spin(seconds);
 	}
 	return 0;
 }

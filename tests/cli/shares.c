@@ -1,5 +1,6 @@
-/* shares MILLISECONDS [THREADS]: each thread spends that much CPU time in three functions, 50, 30 and 20 % of it, and
- * the shares that it measured itself are printed: "half 50.02".  With THREADS, what is printed is of all together. */
+/* shares MILLISECONDS [THREADS]: each thread spends that much CPU time in three functions, 50, 30
+ * and 20 % of it, and the shares that it measured itself are printed: "half 50.02".  With THREADS,
+ * what is printed is of all together. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -51,8 +52,8 @@ static void *spend(void *argument)
 	struct spent *spent = argument;
 	uint64_t start = used_ns(), now = start, before;
 	while (now - start < spent->limit_ns) {
-		/* Rounds of one length keep step with a sampling period of about that length, which put shares 2 points
-		 * off.  The three parts of a round are of one measure. */
+		/* Rounds of one length keep step with a sampling period of about that length, which
+		 * put shares 2 points off.  The three parts of a round are of one measure. */
 		unsigned steps = STEPS_MIN + (unsigned)(spent->value >> 40) % STEPS_RANGE;
 		before = now;
 		spent->value = half(spent->value, steps);
@@ -94,7 +95,8 @@ int main(int argc, char **argv)
 		all.value += spent[i].value;
 	}
 	double total = (double)(all.half_ns + all.third_ns + all.fifth_ns);
-	printf("half %.2f\nthird %.2f\nfifth %.2f\nseconds %.3f\n", 100 * (double)all.half_ns / total,
-	       100 * (double)all.third_ns / total, 100 * (double)all.fifth_ns / total, total / 1e9);
+	printf("half %.2f\nthird %.2f\nfifth %.2f\nseconds %.3f\n",
+	       100 * (double)all.half_ns / total, 100 * (double)all.third_ns / total,
+	       100 * (double)all.fifth_ns / total, total / 1e9);
 	return all.value == 42; /* keeps the work */
 }

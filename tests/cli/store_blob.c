@@ -1,4 +1,5 @@
-/* Stores blobs for tests of the command: store_blob KIND PART BYTES OBJECT BUILD-ID-BYTE, in the environment's cache. */
+/* Stores blobs for tests of the command: store_blob KIND PART BYTES OBJECT BUILD-ID-BYTE, in the
+ * environment's cache. */
 #include "object/cache.h"
 
 #include <stdlib.h>
@@ -7,7 +8,9 @@ int main(int argc, char **argv)
 {
 	if (argc != 6)
 		return 2;
-	struct tally_cache_key key = { .id = { .size = 20 }, .kind = argv[1], .part = strtoull(argv[2], NULL, 0) };
+	struct tally_cache_key key = { .id = { .size = 20 },
+				       .kind = argv[1],
+				       .part = strtoull(argv[2], NULL, 0) };
 	for (unsigned i = 0; i < key.id.size; i++)
 		key.id.bytes[i] = (uint8_t)strtoul(argv[5], NULL, 0);
 	size_t size = strtoull(argv[3], NULL, 0);

@@ -1,10 +1,11 @@
-/* vsim_plan_run LAUNCHER [-k SECONDS] [-q] [-r] [-f FUNCTION]… [-e EVENT]… -- COMMAND…: runs a command under the
- * simulated PMU with a plan made here, drains the rings, and prints what came: the plan's own test, of which tally has
- * no part.
+/* vsim_plan_run LAUNCHER [-k SECONDS] [-q] [-r] [-f FUNCTION]… [-e EVENT]… -- COMMAND…: runs a
+ * command under the simulated PMU with a plan made here, drains the rings, and prints what came:
+ * the plan's own test, of which tally has no part.
  *
- * -r counts regions alone, and with it -f what FUNCTION does.  EVENT is TYPE:CONFIG[:LETTERS][:PERIOD], numbers as
- * strtoull(3) reads them; a PERIOD samples, with side-band records if it is the first.  Letters: i inherit, g in the
- * group of the event before, x enabled by exec, r removed by exec, f PERIOD is a frequency, c call chains. */
+ * -r counts regions alone, and with it -f what FUNCTION does.  EVENT is
+ * TYPE:CONFIG[:LETTERS][:PERIOD], numbers as strtoull(3) reads them; a PERIOD samples, with
+ * side-band records if it is the first.  Letters: i inherit, g in the group of the event before, x
+ * enabled by exec, r removed by exec, f PERIOD is a frequency, c call chains. */
 #include "valgrind/vsim_plan.h"
 
 #include <errno.h>
@@ -46,7 +47,8 @@ static void give_up(int signal)
 	_exit(128 + signal);
 }
 
-/* Whoever started this may be killed, as by a limit of time: neither the program nor the plan is to stay. */
+/* Whoever started this may be killed, as by a limit of time: neither the program nor the plan is to
+ * stay. */
 static void end_with_parent(const char *path)
 {
 	held.path = path;
@@ -91,7 +93,9 @@ static void add_letters(struct vsim_plan *plan, struct vsim_event *event, const 
 		switch (*letters) {
 		case 'i': event->attr.flags |= TALLY_ATTR_INHERIT; break;
 		case 'g': event->leader = (int32_t)plan->event_count - 1; break;
-		case 'x': event->attr.flags |= TALLY_ATTR_ENABLE_ON_EXEC | TALLY_ATTR_DISABLED; break;
+		case 'x':
+			event->attr.flags |= TALLY_ATTR_ENABLE_ON_EXEC | TALLY_ATTR_DISABLED;
+			break;
 		case 'r': event->attr.flags |= TALLY_ATTR_REMOVE_ON_EXEC; break;
 		case 'f': event->attr.flags |= TALLY_ATTR_FREQ; break;
 		case 'c': event->attr.sample_type |= TALLY_SAMPLE_CALLCHAIN; break;
@@ -101,7 +105,8 @@ static void add_letters(struct vsim_plan *plan, struct vsim_event *event, const 
 
 static void add_event(struct vsim_plan *plan, char *text)
 {
-	const uint64_t sideband = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_COMM_EXEC | TALLY_ATTR_TASK;
+	const uint64_t sideband = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM |
+				  TALLY_ATTR_COMM_EXEC | TALLY_ATTR_TASK;
 	unsigned index = plan->event_count;
 	struct vsim_event *event = &plan->events[index];
 	event->leader = -1;
@@ -111,8 +116,8 @@ static void add_event(struct vsim_plan *plan, char *text)
 	event->attr.config = strtoull(text + 1, &text, 0);
 	event->attr.flags = TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_USE_CLOCKID;
 	event->attr.clockid = CLOCK_MONOTONIC;
-	event->attr.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
-				  TALLY_SAMPLE_PERIOD;
+	event->attr.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+				  TALLY_SAMPLE_TIME | TALLY_SAMPLE_PERIOD;
 	char *letters = *text ? text + 1 : text, *period = strchr(letters, ':');
 	add_letters(plan, event, letters);
 	if (period) {
@@ -125,7 +130,7 @@ static void add_event(struct vsim_plan *plan, char *text)
 	plan->event_count++;
 }
 
-/* --- reading the rings ------------------------------------------------------------------------------------------ */
+/* --- reading the rings ---------------------------------------------------- */
 
 static void print_sample(struct run *run, const uint64_t *words, unsigned count, uint64_t chained)
 {
@@ -136,8 +141,9 @@ static void print_sample(struct run *run, const uint64_t *words, unsigned count,
 	run->weights[index] += period;
 	if (run->quiet)
 		return;
-	printf("sample event=%llu ip=%llx tid=%u period=%llu", (unsigned long long)index, (unsigned long long)words[2],
-	       (unsigned)(words[3] >> 32), (unsigned long long)period);
+	printf("sample event=%llu ip=%llx tid=%u period=%llu", (unsigned long long)index,
+	       (unsigned long long)words[2], (unsigned)(words[3] >> 32),
+	       (unsigned long long)period);
 	if (chained)
 		for (unsigned i = 0; i < words[6]; i++)
 			printf(" %llx", (unsigned long long)words[7 + i]);
@@ -157,12 +163,13 @@ static void print_sideband(const struct tally_record_header *header, const uint8
 		break;
 	case TALLY_RECORD_FORK:
 	case TALLY_RECORD_EXIT:
-		printf("%s pid=%u ppid=%u tid=%u ptid=%u\n", header->type == TALLY_RECORD_FORK ? "fork" : "exit", w[0],
-		       w[1], w[2], w[3]);
+		printf("%s pid=%u ppid=%u tid=%u ptid=%u\n",
+		       header->type == TALLY_RECORD_FORK ? "fork" : "exit", w[0], w[1], w[2], w[3]);
 		break;
 	case TALLY_RECORD_MMAP2:
-		printf("mmap pid=%u %llx+%llx @%llx %s\n", w[0], (unsigned long long)address[0], (unsigned long long)address[1],
-		       (unsigned long long)address[2], (const char *)bytes + 72);
+		printf("mmap pid=%u %llx+%llx @%llx %s\n", w[0], (unsigned long long)address[0],
+		       (unsigned long long)address[1], (unsigned long long)address[2],
+		       (const char *)bytes + 72);
 		break;
 	default:
 		printf("record %u\n", header->type);
@@ -178,7 +185,8 @@ static void take_record(struct run *run, const uint8_t *bytes, size_t size)
 	run->records[header.type & 127]++;
 	if (header.type == TALLY_RECORD_SAMPLE) {
 		uint64_t index = words[1] - 1;
-		bool chained = index < VSIM_EVENTS && run->plan->events[index].attr.sample_type & TALLY_SAMPLE_CALLCHAIN;
+		bool chained = index < VSIM_EVENTS &&
+			       run->plan->events[index].attr.sample_type & TALLY_SAMPLE_CALLCHAIN;
 		print_sample(run, words, (unsigned)(size / 8), chained);
 	} else if (!run->quiet) {
 		print_sideband(&header, bytes);
@@ -213,7 +221,8 @@ static void drain(struct run *run)
 		uint32_t state = __atomic_load_n(&ring->state, __ATOMIC_SEQ_CST);
 		if (state == VSIM_RING_FREE)
 			continue;
-		struct tally_user_page *page = (void *)((char *)run->plan + vsim_ring_offset(run->plan, i));
+		struct tally_user_page *page = (void *)((char *)run->plan +
+							vsim_ring_offset(run->plan, i));
 		drain_data(run, page);
 		if (__atomic_exchange_n(&ring->room_wanted, 0, __ATOMIC_SEQ_CST))
 			syscall(SYS_futex, &ring->room_wanted, FUTEX_WAKE, 1, NULL, NULL, 0);
@@ -256,16 +265,18 @@ static void print_totals(const struct run *run, int status)
 	const struct vsim_plan *plan = run->plan;
 	for (unsigned i = 0; i < plan->event_count; i++) {
 		const struct vsim_total *total = &plan->events[i].total;
-		printf("total %u %llu enabled=%llu running=%llu lost=%llu samples=%llu weight=%llu\n", i,
-		       (unsigned long long)total->value, (unsigned long long)total->enabled_ns,
+		printf("total %u %llu enabled=%llu running=%llu lost=%llu samples=%llu weight=%llu\n",
+		       i, (unsigned long long)total->value, (unsigned long long)total->enabled_ns,
 		       (unsigned long long)total->running_ns, (unsigned long long)total->lost,
 		       (unsigned long long)run->samples[i], (unsigned long long)run->weights[i]);
 	}
-	printf("processes %u executions %u unsimulated %u unrecorded %u\n", plan->processes, plan->executions, plan->unsimulated,
-	       plan->unrecorded);
+	printf("processes %u executions %u unsimulated %u unrecorded %u\n", plan->processes,
+	       plan->executions, plan->unsimulated, plan->unrecorded);
 	printf("records mmap2=%llu comm=%llu fork=%llu exit=%llu lost=%llu\n",
-	       (unsigned long long)run->records[TALLY_RECORD_MMAP2], (unsigned long long)run->records[TALLY_RECORD_COMM],
-	       (unsigned long long)run->records[TALLY_RECORD_FORK], (unsigned long long)run->records[TALLY_RECORD_EXIT],
+	       (unsigned long long)run->records[TALLY_RECORD_MMAP2],
+	       (unsigned long long)run->records[TALLY_RECORD_COMM],
+	       (unsigned long long)run->records[TALLY_RECORD_FORK],
+	       (unsigned long long)run->records[TALLY_RECORD_EXIT],
 	       (unsigned long long)run->records[TALLY_RECORD_LOST]);
 	if (WIFSIGNALED(status))
 		printf("signal %d\n", WTERMSIG(status));
@@ -290,7 +301,8 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[at], "-r"))
 			run.plan->region_only = 1;
 		else if (!strcmp(argv[at], "-f"))
-			strncpy(run.plan->functions[run.plan->function_count++], argv[++at], VSIM_FUNCTION_NAME - 1);
+			strncpy(run.plan->functions[run.plan->function_count++], argv[++at],
+				VSIM_FUNCTION_NAME - 1);
 		else
 			add_event(run.plan, argv[++at]);
 	}

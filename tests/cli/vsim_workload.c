@@ -1,5 +1,5 @@
-/* vsim_workload WAY TIMES N: runs a loop of 2 × N instructions (and a few) TIMES times, in different ways, and says nothing.
- * What TIMES and N add to a count is known, whatever libc takes:
+/* vsim_workload WAY TIMES N: runs a loop of 2 × N instructions (and a few) TIMES times, in
+ * different ways, and says nothing.  What TIMES and N add to a count is known, whatever libc takes:
  *
  *   loop, threads, forks, vforks, execs   one after another, each in its thread, process, or program
  *   crowd     threads that are all there at the end
@@ -170,7 +170,9 @@ static void *play(void *argument)
 
 static void turns(unsigned long times)
 {
-	struct round round = { .mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .times = times };
+	struct round round = { .mutex = PTHREAD_MUTEX_INITIALIZER,
+			       .changed = PTHREAD_COND_INITIALIZER,
+			       .times = times };
 	struct player players[4];
 	pthread_t all[4];
 	pthread_barrier_init(&round.barrier, NULL, 4);

@@ -1,5 +1,5 @@
-/* Threads that wait, and threads that wake them: who woke whom, and for how long each waited, is known.  The work before a
- * waking is done on a CPU, so that no wait but these is long.
+/* Threads that wait, and threads that wake them: who woke whom, and for how long each waited, is
+ * known.  The work before a waking is done on a CPU, so that no wait but these is long.
  *
  *     wakers ROUNDS   prints NAME and ns waited, by the clock, for each kind of wait
  */

@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-/* --- A1: a descriptor ------------------------------------------------------------------------------------------- */
+/* --- A1: a descriptor ----------------------------------------------------- */
 
 static int a_descriptor_each(struct surface *surface)
 {
@@ -63,7 +63,8 @@ static int answers_poll(struct surface *surface)
 	struct pollfd polled = { .fd = open_self(surface, &attr), .events = POLLIN };
 	int error;
 	CHECK_OPENS(polled.fd);
-	CHECK(CALL(mmap, polled.fd, 2 * surface->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, 0, &error));
+	CHECK(CALL(mmap, polled.fd, 2 * surface->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, 0,
+		   &error));
 	CHECK_EQUAL(CALL(poll, &polled, 1, 0), 0);
 	return 0;
 }
@@ -86,7 +87,8 @@ static int maps(struct surface *surface)
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
 	int fd = open_self(surface, &attr), error = 0;
 	CHECK_OPENS(fd);
-	struct tally_user_page *page = CALL(mmap, fd, surface->page_size, PROT_READ, MAP_SHARED, 0, &error);
+	struct tally_user_page *page = CALL(mmap, fd, surface->page_size, PROT_READ, MAP_SHARED, 0,
+					    &error);
 	CHECK_EQUAL(error, 0);
 	CHECK(page && page->lock % 2 == 0);
 	CHECK_EQUAL(CALL(munmap, page, surface->page_size), 0);
@@ -98,7 +100,8 @@ static int mapping_outlives_close(struct surface *surface)
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
 	int fd = open_self(surface, &attr), error;
 	CHECK_OPENS(fd);
-	struct tally_user_page *page = CALL(mmap, fd, surface->page_size, PROT_READ, MAP_SHARED, 0, &error);
+	struct tally_user_page *page = CALL(mmap, fd, surface->page_size, PROT_READ, MAP_SHARED, 0,
+					    &error);
 	CHECK(page);
 	CHECK_EQUAL(CALL(close, fd), 0);
 	CHECK_EQUAL(page->lock % 2, 0); /* still readable */
@@ -160,7 +163,8 @@ static int kept_across_fork(struct surface *surface)
 	CHECK_OPENS(seen->fd);
 	pid_t child = CALL(spawn, SURFACE_PROCESS, read_in_child, seen);
 	CHECK_EQUAL(CALL(wait, child), 0);
-	int64_t count = count_of(surface, seen->fd); /* the child's close was its own descriptor's */
+	/* the child's close was its own descriptor's */
+	int64_t count = count_of(surface, seen->fd);
 	CHECK(seen->value >= 0 && seen->value <= count);
 	CALL(fault, 5);
 	CHECK_EQUAL(count_of(surface, seen->fd), count); /* its ioctl was the event's */
@@ -217,7 +221,8 @@ static int pass_descriptor(int socket, int *fd)
 		memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*fd));
 		return 0;
 	}
-	control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+	control.header = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+					   .cmsg_level = SOL_SOCKET,
 					   .cmsg_type = SCM_RIGHTS };
 	memcpy(CMSG_DATA(&control.header), fd, sizeof(*fd));
 	return sendmsg(socket, &message, 0) == 1 ? 0 : -1;
@@ -248,7 +253,7 @@ static int passed_over_socket(struct surface *surface)
 	return 0;
 }
 
-/* --- A2: the size, and what is reserved --------------------------------------------------------------------------- */
+/* --- A2: the size, and what is reserved ----------------------------------- */
 
 /* An attribute with room behind it for what a later kernel might define. */
 union large_attr {
@@ -270,7 +275,8 @@ static int open_of_size(struct surface *surface, union large_attr *large, uint32
 static int size_zero_means_64(struct surface *surface)
 {
 	union large_attr large = large_dummy(surface);
-	large.attr.branch_sample_type = 1ull << 63; /* beyond the 64 bytes that are read: it isn't seen */
+	/* beyond the 64 bytes that are read: it isn't seen */
+	large.attr.branch_sample_type = 1ull << 63;
 	large.attr.sample_type = TALLY_SAMPLE_BRANCH_STACK;
 	large.attr.reserved_2 = 1;
 	CHECK(open_of_size(surface, &large, sizeof(large.attr)) == -EINVAL);
@@ -325,7 +331,8 @@ static int non_zero_tail_e2big(struct surface *surface)
 		union large_attr large = large_dummy(surface);
 		large.bytes[at] = 1;
 		CHECK_ERROR(open_of_size(surface, &large, 4096), E2BIG);
-		CHECK_EQUAL(open_of_size(surface, &large, at), 0); /* not among the bytes that count */
+		/* not among the bytes that count */
+		CHECK_EQUAL(open_of_size(surface, &large, at), 0);
 	}
 	return 0;
 }
@@ -400,7 +407,7 @@ static int unknown_read_format_einval(struct surface *surface)
 	return 0;
 }
 
-/* --- A7: what runs out --------------------------------------------------------------------------------------------- */
+/* --- A7: what runs out ---------------------------------------------------- */
 
 static int out_of_descriptors(struct surface *surface)
 {
@@ -421,7 +428,8 @@ static int bad_pointer(struct surface *surface)
 	return 0;
 }
 
-/* The siblings that a leader takes in, each of this read_format; then E2BIG.  -1: something else. */
+/* The siblings that a leader takes in, each of this read_format; then E2BIG.  -1: something
+ * else. */
 static long siblings_taken(struct surface *surface, uint64_t read_format)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -441,52 +449,65 @@ static int group_too_large(struct surface *surface)
 
 static int group_read_within_16k(struct surface *surface)
 {
-	CHECK_EQUAL(siblings_taken(surface, TALLY_FORMAT_GROUP | TALLY_FORMAT_ID | TALLY_FORMAT_LOST |
-						    TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING),
+	CHECK_EQUAL(siblings_taken(surface, TALLY_FORMAT_GROUP | TALLY_FORMAT_ID |
+						    TALLY_FORMAT_LOST |
+						    TALLY_FORMAT_TOTAL_TIME_ENABLED |
+						    TALLY_FORMAT_TOTAL_TIME_RUNNING),
 		    680);
 	return 0;
 }
 
 const struct clause clauses_a[] = {
-	{ "A1.one_descriptor_each", "each event has a descriptor of its own", 0, a_descriptor_each },
+	{ "A1.one_descriptor_each", "each event has a descriptor of its own", 0,
+	  a_descriptor_each },
 	{ "A1.lowest_number", "the descriptor is the lowest that is free", 0, lowest_number_free },
 	{ "A1.read", "read(2) gives the count, from the start each time", 0, reads },
 	{ "A1.ioctl", "ioctl(2) is answered; an unknown request gives ENOTTY", 0, answers_ioctl },
 	{ "A1.poll", "poll(2) is answered", 0, answers_poll },
 	{ "A1.fcntl", "fcntl(2) reads and sets the flags", 0, answers_fcntl },
 	{ "A1.mmap", "the user page can be mapped", 0, maps },
-	{ "A1.mapping_outlives_close", "a mapping stays when its descriptor is closed", 0, mapping_outlives_close },
+	{ "A1.mapping_outlives_close", "a mapping stays when its descriptor is closed", 0,
+	  mapping_outlives_close },
 	{ "A1.dup", "a duplicate is the same event and outlives the first", 0, duplicates },
 	{ "A1.close", "a closed descriptor is none", 0, closes },
-	{ "A1.kept_across_fork", "a child has its parent's descriptors, for the same events", 0, kept_across_fork },
+	{ "A1.kept_across_fork", "a child has its parent's descriptors, for the same events", 0,
+	  kept_across_fork },
 	{ "A1.kept_across_exec", "descriptors stay open across exec", 0, kept_across_exec },
 	{ "A1.cloexec", "FD_CLOEXEC closes the descriptor at exec", 0, cloexec_closed_at_exec },
-	{ "A1.passed_over_socket", "a descriptor can be sent to another process", SURFACE_VFS, passed_over_socket },
+	{ "A1.passed_over_socket", "a descriptor can be sent to another process", SURFACE_VFS,
+	  passed_over_socket },
 
-	{ "A2.size_zero_means_64", "a size of 0 means 64 bytes: what lies behind them is not read", 0,
-	  size_zero_means_64 },
+	{ "A2.size_zero_means_64", "a size of 0 means 64 bytes: what lies behind them is not read",
+	  0, size_zero_means_64 },
 	{ "A2.size_64", "64 bytes are enough", 0, size_64_is_enough },
 	{ "A2.size_between", "any size from 64 to the largest is accepted", 0, sizes_between },
-	{ "A2.size_4096_with_zero_tail", "up to 4096 bytes are accepted when the unknown ones are zero", 0,
+	{ "A2.size_4096_with_zero_tail",
+	  "up to 4096 bytes are accepted when the unknown ones are zero", 0,
 	  size_4096_with_zero_tail },
 	{ "A2.size_below_64_e2big", "a size below 64 gives E2BIG", 0, size_below_64_e2big },
 	{ "A2.size_above_4096_e2big", "a size above 4096 gives E2BIG", 0, size_above_4096_e2big },
-	{ "A2.non_zero_tail_e2big", "unknown bytes that are not zero give E2BIG", 0, non_zero_tail_e2big },
+	{ "A2.non_zero_tail_e2big", "unknown bytes that are not zero give E2BIG", 0,
+	  non_zero_tail_e2big },
 	{ "A2.supported_size_written_back", "on E2BIG the supported size is written back", 0,
 	  supported_size_is_written_back },
-	{ "A2.size_left_on_success", "without E2BIG the size is left as it was", 0, size_is_left_on_success },
+	{ "A2.size_left_on_success", "without E2BIG the size is left as it was", 0,
+	  size_is_left_on_success },
 	{ "A2.reserved_flags_einval", "each reserved flag gives EINVAL", 0, reserved_flags_einval },
-	{ "A2.reserved_fields_einval", "a reserved field that is not zero gives EINVAL", 0, reserved_fields_einval },
+	{ "A2.reserved_fields_einval", "a reserved field that is not zero gives EINVAL", 0,
+	  reserved_fields_einval },
 	{ "A2.unknown_sample_type_einval", "each unknown bit of sample_type gives EINVAL", 0,
 	  unknown_sample_type_einval },
 	{ "A2.unknown_read_format_einval", "each unknown bit of read_format gives EINVAL", 0,
 	  unknown_read_format_einval },
 
-	{ "A7.out_of_descriptors_emfile", "with no descriptor left, open gives EMFILE", 0, out_of_descriptors },
+	{ "A7.out_of_descriptors_emfile", "with no descriptor left, open gives EMFILE", 0,
+	  out_of_descriptors },
 	{ "A7.bad_pointer_efault", "a bad pointer to the attributes gives EFAULT", 0, bad_pointer },
-	{ "A7.group_too_large_e2big", "a group's members, read with their ids, may be 1,023: the next gives E2BIG", 0,
+	{ "A7.group_too_large_e2big",
+	  "a group's members, read with their ids, may be 1,023: the next gives E2BIG", 0,
 	  group_too_large },
-	{ "A7.group_read_within_16k", "what a group's read gives is at most 16 KiB, whatever its format", 0,
+	{ "A7.group_read_within_16k",
+	  "what a group's read gives is at most 16 KiB, whatever its format", 0,
 	  group_read_within_16k },
 	{ NULL, NULL, 0, NULL }
 };

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* --- HARDWARE ------------------------------------------------------------------------------------------------------ */
+/* --- HARDWARE ------------------------------------------------------------- */
 
 /* The count over a loop of `iterations`; or -errno of the open. */
 static int64_t count_loop(struct surface *surface, struct tally_attr attr, uint64_t iterations)
@@ -57,7 +57,10 @@ static int branch_instructions(struct surface *surface)
 }
 
 #define HARDWARE_CLAUSE(function, event) \
-	static int function(struct surface *surface) { return hardware_counts_or_enoent(surface, event); }
+	static int function(struct surface *surface) \
+	{ \
+		return hardware_counts_or_enoent(surface, event); \
+	}
 HARDWARE_CLAUSE(cache_references, TALLY_HW_CACHE_REFERENCES)
 HARDWARE_CLAUSE(cache_misses, TALLY_HW_CACHE_MISSES)
 HARDWARE_CLAUSE(branch_misses, TALLY_HW_BRANCH_MISSES)
@@ -81,7 +84,8 @@ static int hw_cache(struct surface *surface)
 
 static int hw_cache_unknown(struct surface *surface)
 {
-	static const uint64_t configs[] = { TALLY_CACHE_MAX, TALLY_CACHE_OP_MAX << 8, TALLY_CACHE_RESULT_MAX << 16 };
+	static const uint64_t configs[] = { TALLY_CACHE_MAX, TALLY_CACHE_OP_MAX << 8,
+					    TALLY_CACHE_RESULT_MAX << 16 };
 	for (unsigned i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
 		struct tally_attr attr = event_attr(surface, TALLY_TYPE_HW_CACHE, configs[i]);
 		CHECK_ERROR(try_open(surface, &attr), EINVAL);
@@ -113,7 +117,7 @@ static int registered_pmu(struct surface *surface)
 	return 0;
 }
 
-/* --- SOFTWARE ------------------------------------------------------------------------------------------------------ */
+/* --- SOFTWARE ------------------------------------------------------------- */
 
 /* Both clocks stand still while the task sleeps. */
 static int clock_counts(struct surface *surface, enum tally_sw event)
@@ -178,7 +182,8 @@ static int major_faults(struct surface *surface)
 	CHECK_OPENS(all);
 	int64_t before = count_of(surface, all);
 	if (CALL(make, TALLY_SW_PAGE_FAULTS_MAJ, 4) < 0)
-		SKIP(NA_NEEDS_VFS); /* the page cache doesn't let go of a page here: a file system in memory */
+		/* the page cache doesn't let go of a page here: a file system in memory */
+		SKIP(NA_NEEDS_VFS);
 	CHECK_EQUAL(count_of(surface, fd), 4);
 	CHECK(count_of(surface, all) - before >= 4);
 	return 0;
@@ -205,7 +210,8 @@ static int cpu_migrations(struct surface *surface)
 	return 0;
 }
 
-/* What no well-behaved program makes happen: it opens, and a fault of another kind is none of these. */
+/* What no well-behaved program makes happen: it opens, and a fault of another kind is none of
+ * these. */
 static int rare_fault(struct surface *surface, enum tally_sw event)
 {
 	struct tally_attr attr = software_attr(surface, event);
@@ -264,7 +270,7 @@ static int cgroup_switches(struct surface *surface)
 	return 0;
 }
 
-/* --- TRACEPOINT, BREAKPOINT ----------------------------------------------------------------------------------------- */
+/* --- TRACEPOINT, BREAKPOINT ----------------------------------------------- */
 
 static int tracepoint(struct surface *surface)
 {
@@ -374,11 +380,12 @@ static int breakpoint_slots_run_out(struct surface *surface)
 	return 0;
 }
 
-/* --- A4 -------------------------------------------------------------------------------------------------------------- */
+/* --- A4 ------------------------------------------------------------------- */
 
 static int unknown_software(struct surface *surface)
 {
-	static const uint64_t configs[] = { TALLY_SW_MAX, TALLY_SW_MAX + 1, 1ull << 32, UINT64_MAX };
+	static const uint64_t configs[] = { TALLY_SW_MAX, TALLY_SW_MAX + 1, 1ull << 32,
+					    UINT64_MAX };
 	for (unsigned i = 0; i < sizeof(configs) / sizeof(configs[0]); i++) {
 		struct tally_attr attr = event_attr(surface, TALLY_TYPE_SOFTWARE, configs[i]);
 		CHECK_ERROR(try_open(surface, &attr), ENOENT);
@@ -398,7 +405,8 @@ static int unknown_type(struct surface *surface)
 
 static int no_hardware_enoent(struct surface *surface)
 {
-	static const uint32_t types[] = { TALLY_TYPE_HARDWARE, TALLY_TYPE_HW_CACHE, TALLY_TYPE_RAW };
+	static const uint32_t types[] = { TALLY_TYPE_HARDWARE, TALLY_TYPE_HW_CACHE,
+					  TALLY_TYPE_RAW };
 	if (surface->features & SURFACE_HARDWARE)
 		SKIP(NA_OTHER_ARCHITECTURE);
 	for (unsigned i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
@@ -437,63 +445,79 @@ static int aux_of_software(struct surface *surface)
 const struct clause clauses_a_events[] = {
 	{ "A3.cycles", "CPU cycles count", SURFACE_HARDWARE, cycles },
 	{ "A3.instructions", "instructions count, to the one", SURFACE_HARDWARE, instructions },
-	{ "A3.cache_references", "cache references count or aren't there", SURFACE_HARDWARE, cache_references },
+	{ "A3.cache_references", "cache references count or aren't there", SURFACE_HARDWARE,
+	  cache_references },
 	{ "A3.cache_misses", "cache misses count or aren't there", SURFACE_HARDWARE, cache_misses },
 	{ "A3.branch_instructions", "branches count, to the one, or aren't there", SURFACE_HARDWARE,
 	  branch_instructions },
-	{ "A3.branch_misses", "branch misses count or aren't there", SURFACE_HARDWARE, branch_misses },
+	{ "A3.branch_misses", "branch misses count or aren't there", SURFACE_HARDWARE,
+	  branch_misses },
 	{ "A3.bus_cycles", "bus cycles count or aren't there", SURFACE_HARDWARE, bus_cycles },
-	{ "A3.stalled_cycles_frontend", "stalls in the front end count or aren't there", SURFACE_HARDWARE,
-	  stalled_frontend },
-	{ "A3.stalled_cycles_backend", "stalls in the back end count or aren't there", SURFACE_HARDWARE,
-	  stalled_backend },
+	{ "A3.stalled_cycles_frontend", "stalls in the front end count or aren't there",
+	  SURFACE_HARDWARE, stalled_frontend },
+	{ "A3.stalled_cycles_backend", "stalls in the back end count or aren't there",
+	  SURFACE_HARDWARE, stalled_backend },
 	{ "A3.ref_cycles", "reference cycles count or aren't there", SURFACE_HARDWARE, ref_cycles },
 	{ "A3.cpu_clock", "cpu-clock counts time on a CPU, not sleep", 0, cpu_clock },
 	{ "A3.task_clock", "task-clock counts the task's time on a CPU", 0, task_clock },
 	{ "A3.page_faults", "each page fault counts", 0, page_faults },
 	{ "A3.minor_faults", "each fault that needs no reading counts as minor", 0, minor_faults },
-	{ "A3.minor_is_not_major", "a minor fault is no major fault", 0, minor_faults_are_not_major },
-	{ "A3.major_faults", "each fault that is read from a disk counts as major", 0, major_faults },
-	{ "A3.context_switches", "each sleep counts as a context switch", SURFACE_PRIVILEGED, context_switches },
-	{ "A3.cpu_migrations", "each move to another CPU counts", SURFACE_TWO_CPUS | SURFACE_PRIVILEGED,
-	  cpu_migrations },
-	{ "A3.alignment_faults", "alignment-faults opens and counts no other faults", 0, alignment_faults },
-	{ "A3.emulation_faults", "emulation-faults opens and counts no other faults", 0, emulation_faults },
+	{ "A3.minor_is_not_major", "a minor fault is no major fault", 0,
+	  minor_faults_are_not_major },
+	{ "A3.major_faults", "each fault that is read from a disk counts as major", 0,
+	  major_faults },
+	{ "A3.context_switches", "each sleep counts as a context switch", SURFACE_PRIVILEGED,
+	  context_switches },
+	{ "A3.cpu_migrations", "each move to another CPU counts",
+	  SURFACE_TWO_CPUS | SURFACE_PRIVILEGED, cpu_migrations },
+	{ "A3.alignment_faults", "alignment-faults opens and counts no other faults", 0,
+	  alignment_faults },
+	{ "A3.emulation_faults", "emulation-faults opens and counts no other faults", 0,
+	  emulation_faults },
 	{ "A3.dummy", "dummy runs and counts nothing", 0, dummy },
 	{ "A3.bpf_output", "bpf-output runs and counts nothing of itself", 0, bpf_output },
 	{ "A3.cgroup_switches", "cgroup-switches opens", 0, cgroup_switches },
-	{ "A3.tracepoint", "each hit of a tracepoint counts", SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, tracepoint },
-	{ "A3.hw_cache", "each cache, operation and result opens or isn't there", SURFACE_HARDWARE, hw_cache },
-	{ "A3.hw_cache_unknown_einval", "a cache, operation or result beyond the last gives EINVAL", SURFACE_HARDWARE,
-	  hw_cache_unknown },
+	{ "A3.tracepoint", "each hit of a tracepoint counts",
+	  SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, tracepoint },
+	{ "A3.hw_cache", "each cache, operation and result opens or isn't there", SURFACE_HARDWARE,
+	  hw_cache },
+	{ "A3.hw_cache_unknown_einval", "a cache, operation or result beyond the last gives EINVAL",
+	  SURFACE_HARDWARE, hw_cache_unknown },
 	{ "A3.raw", "RAW counts the CPU's own event numbers", SURFACE_HARDWARE, raw },
-	{ "A3.breakpoint_write", "each write of a watched variable counts, and no read", SURFACE_BREAKPOINTS,
-	  breakpoint_write },
-	{ "A3.breakpoint_read_write", "each access of a watched variable counts", SURFACE_BREAKPOINTS,
-	  breakpoint_read_write },
-	{ "A3.breakpoint_read", "each read counts, or the CPU can't watch reads alone", SURFACE_BREAKPOINTS,
-	  breakpoint_read },
+	{ "A3.breakpoint_write", "each write of a watched variable counts, and no read",
+	  SURFACE_BREAKPOINTS, breakpoint_write },
+	{ "A3.breakpoint_read_write", "each access of a watched variable counts",
+	  SURFACE_BREAKPOINTS, breakpoint_read_write },
+	{ "A3.breakpoint_read", "each read counts, or the CPU can't watch reads alone",
+	  SURFACE_BREAKPOINTS, breakpoint_read },
 	{ "A3.breakpoint_execute", "each run of a watched instruction counts", SURFACE_BREAKPOINTS,
 	  breakpoint_execute },
-	{ "A3.breakpoint_lengths", "1, 2, 4 and 8 bytes can be watched", SURFACE_BREAKPOINTS, breakpoint_lengths },
-	{ "A3.breakpoint_bad_length_einval", "no length, or one beyond 8 that is no power of two, gives EINVAL",
-	  SURFACE_BREAKPOINTS, breakpoint_bad_length },
-	{ "A3.breakpoint_no_type_einval", "no type, an unknown one, or execution with access: EINVAL",
-	  SURFACE_BREAKPOINTS, breakpoint_of_no_type },
-	{ "A3.breakpoint_slots_enospc", "more breakpoints than the CPU has give ENOSPC; a closed one makes room",
+	{ "A3.breakpoint_lengths", "1, 2, 4 and 8 bytes can be watched", SURFACE_BREAKPOINTS,
+	  breakpoint_lengths },
+	{ "A3.breakpoint_bad_length_einval",
+	  "no length, or one beyond 8 that is no power of two, gives EINVAL", SURFACE_BREAKPOINTS,
+	  breakpoint_bad_length },
+	{ "A3.breakpoint_no_type_einval",
+	  "no type, an unknown one, or execution with access: EINVAL", SURFACE_BREAKPOINTS,
+	  breakpoint_of_no_type },
+	{ "A3.breakpoint_slots_enospc",
+	  "more breakpoints than the CPU has give ENOSPC; a closed one makes room",
 	  SURFACE_BREAKPOINTS, breakpoint_slots_run_out },
-	{ "A3.registered_pmu", "a PMU registered at run time counts under its own type number", SURFACE_HARDWARE,
-	  registered_pmu },
+	{ "A3.registered_pmu", "a PMU registered at run time counts under its own type number",
+	  SURFACE_HARDWARE, registered_pmu },
 
-	{ "A4.unknown_software_enoent", "a software event beyond the last gives ENOENT", 0, unknown_software },
+	{ "A4.unknown_software_enoent", "a software event beyond the last gives ENOENT", 0,
+	  unknown_software },
 	{ "A4.unknown_type_enoent", "a type that no PMU has gives ENOENT", 0, unknown_type },
-	{ "A4.no_hardware_enoent", "without a PMU, HARDWARE, HW_CACHE and RAW give ENOENT", 0, no_hardware_enoent },
-	{ "A4.unknown_hardware", "a hardware event beyond the last gives EINVAL or ENOENT", SURFACE_HARDWARE,
-	  unknown_hardware },
+	{ "A4.no_hardware_enoent", "without a PMU, HARDWARE, HW_CACHE and RAW give ENOENT", 0,
+	  no_hardware_enoent },
+	{ "A4.unknown_hardware", "a hardware event beyond the last gives EINVAL or ENOENT",
+	  SURFACE_HARDWARE, unknown_hardware },
 	{ "A4.unknown_tracepoint_einval", "a tracepoint that isn't there gives EINVAL",
 	  SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, unknown_tracepoint },
 	{ "A4.branch_stack_eopnotsupp", "a branch stack on a software event gives EOPNOTSUPP", 0,
 	  branch_stack_of_software },
-	{ "A4.aux_output_eopnotsupp", "aux_output on a software event gives EOPNOTSUPP", 0, aux_of_software },
+	{ "A4.aux_output_eopnotsupp", "aux_output on a software event gives EOPNOTSUPP", 0,
+	  aux_of_software },
 	{ NULL, NULL, 0, NULL }
 };

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-/* --- A5 -------------------------------------------------------------------------------------------------------------- */
+/* --- A5 ------------------------------------------------------------------- */
 
 static int64_t faults_counted(struct surface *surface, int fd, unsigned count)
 {
@@ -42,7 +42,8 @@ static int another_task(struct surface *surface, enum surface_task_kind kind)
 	struct puppet *puppet = puppet_new(surface, kind);
 	CHECK(puppet);
 	struct tally_attr attr = software_attr(surface, TALLY_SW_PAGE_FAULTS);
-	puppet_do(surface, puppet, step_fault, NUMBER(1)); /* its first step's own faults come before the event */
+	/* its first step's own faults come before the event */
+	puppet_do(surface, puppet, step_fault, NUMBER(1));
 	int fd = CALL(open, &attr, puppet->task, -1, -1, 0);
 	CHECK_OPENS(fd);
 	int64_t before = count_of(surface, fd);
@@ -164,7 +165,8 @@ static int attempt_unprivileged(struct surface *surface, void *attempt_)
 }
 
 /* 0 or -errno. */
-static int unprivileged_open(struct surface *surface, const struct tally_attr *attr, pid_t pid, int cpu)
+static int unprivileged_open(struct surface *surface, const struct tally_attr *attr, pid_t pid,
+			     int cpu)
 {
 	struct attempt *attempt = CALL(shared, sizeof(*attempt));
 	*attempt = (struct attempt){ *attr, pid, cpu };
@@ -314,7 +316,7 @@ static int own_users_task(struct surface *surface)
 	return 0;
 }
 
-/* --- A6 -------------------------------------------------------------------------------------------------------------- */
+/* --- A6 ------------------------------------------------------------------- */
 
 static int no_group(struct surface *surface)
 {
@@ -333,7 +335,8 @@ static int no_group(struct surface *surface)
 	return 0;
 }
 
-/* An event whose output goes to `target`'s ring, opened with FD_OUTPUT and `flags`; its faults' samples are there. */
+/* An event whose output goes to `target`'s ring, opened with FD_OUTPUT and `flags`; its faults'
+ * samples are there. */
 static int output_to_target(struct surface *surface, unsigned long flags)
 {
 	struct ring ring;
@@ -365,7 +368,8 @@ static int output_and_group(struct surface *surface)
 	attr.read_format = TALLY_FORMAT_GROUP;
 	int leader = open_self(surface, &attr);
 	CHECK_OPENS(leader);
-	CHECK(CALL(mmap, leader, 2 * surface->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, 0, &error));
+	CHECK(CALL(mmap, leader, 2 * surface->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, 0,
+		   &error));
 	CHECK_OPENS(CALL(open, &attr, 0, -1, leader, TALLY_FLAG_FD_OUTPUT));
 	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 3);
 	CHECK_EQUAL(words[0], 2);
@@ -377,7 +381,8 @@ static int output_unmapped_target(struct surface *surface)
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
 	int target = open_self(surface, &attr);
 	CHECK_OPENS(target);
-	CHECK_ERROR(CALL(open, &attr, 0, -1, target, TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP), EINVAL);
+	CHECK_ERROR(CALL(open, &attr, 0, -1, target, TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP),
+		    EINVAL);
 	CHECK_ERROR(CALL(open, &attr, 0, -1, target, TALLY_FLAG_FD_OUTPUT), EINVAL);
 	return 0;
 }
@@ -396,7 +401,8 @@ static int cgroup_needs_cpu_and_descriptor(struct surface *surface)
 	CHECK_ERROR(CALL(open, &attr, -1, 0, -1, TALLY_FLAG_PID_CGROUP), EINVAL);
 	CHECK_ERROR(CALL(open, &attr, event, -1, -1, TALLY_FLAG_PID_CGROUP), EINVAL);
 	CHECK_ERROR(CALL(open, &attr, 2000, 0, -1, TALLY_FLAG_PID_CGROUP), EBADF);
-	CHECK_ERROR(CALL(open, &attr, event, 0, -1, TALLY_FLAG_PID_CGROUP), EBADF); /* not a control group */
+	/* not a control group */
+	CHECK_ERROR(CALL(open, &attr, event, 0, -1, TALLY_FLAG_PID_CGROUP), EBADF);
 	return 0;
 }
 
@@ -416,7 +422,8 @@ static int cgroup_counts(struct surface *surface)
 static int cloexec(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
-	int with = CALL(open, &attr, 0, -1, -1, TALLY_FLAG_FD_CLOEXEC), without = open_self(surface, &attr);
+	int with = CALL(open, &attr, 0, -1, -1, TALLY_FLAG_FD_CLOEXEC),
+	    without = open_self(surface, &attr);
 	CHECK_EQUAL(CALL(fcntl, with, F_GETFD, 0), FD_CLOEXEC);
 	CHECK_EQUAL(CALL(fcntl, without, F_GETFD, 0), 0);
 	return 0;
@@ -502,55 +509,71 @@ static int group_of_other_clock(struct surface *surface)
 }
 
 const struct clause clauses_a_targets[] = {
-	{ "A5.self_any_cpu", "(0, -1) counts the caller on any CPU", SURFACE_TWO_CPUS, self_on_any_cpu },
+	{ "A5.self_any_cpu", "(0, -1) counts the caller on any CPU", SURFACE_TWO_CPUS,
+	  self_on_any_cpu },
 	{ "A5.self_by_number", "the caller's own number is as good as 0", 0, self_by_number },
 	{ "A5.process", "(n, -1) counts that process and nobody else", 0, another_process },
 	{ "A5.thread", "(n, -1) counts that thread and nobody else", 0, another_thread },
 	{ "A5.thread_is_not_process", "a process's number counts its first thread alone", 0,
 	  a_thread_is_not_its_process },
-	{ "A5.task_on_cpu", "(n, c) counts the task while it is on that CPU", SURFACE_TWO_CPUS, task_on_one_cpu },
-	{ "A5.task_on_cpu_times", "(n, c) is enabled while the task runs elsewhere, but not running",
-	  SURFACE_TWO_CPUS, task_on_one_cpu_runs_there_alone },
+	{ "A5.task_on_cpu", "(n, c) counts the task while it is on that CPU", SURFACE_TWO_CPUS,
+	  task_on_one_cpu },
+	{ "A5.task_on_cpu_times",
+	  "(n, c) is enabled while the task runs elsewhere, but not running", SURFACE_TWO_CPUS,
+	  task_on_one_cpu_runs_there_alone },
 	{ "A5.cpu", "(-1, c) counts every task of that CPU", SURFACE_PRIVILEGED, whole_cpu },
-	{ "A5.cpu_always_runs", "(-1, c) is enabled and running, whoever sleeps", SURFACE_PRIVILEGED,
-	  whole_cpu_runs_while_idle },
-	{ "A5.cpu_needs_privilege_eacces", "(-1, c) without privilege gives EACCES from paranoid 1 on", 0,
+	{ "A5.cpu_always_runs", "(-1, c) is enabled and running, whoever sleeps",
+	  SURFACE_PRIVILEGED, whole_cpu_runs_while_idle },
+	{ "A5.cpu_needs_privilege_eacces",
+	  "(-1, c) without privilege gives EACCES from paranoid 1 on", 0,
 	  whole_cpu_needs_privilege },
-	{ "A5.kernel_needs_privilege_eacces", "the kernel's part without privilege gives EACCES from paranoid 2 on",
-	  0, kernel_needs_privilege },
+	{ "A5.kernel_needs_privilege_eacces",
+	  "the kernel's part without privilege gives EACCES from paranoid 2 on", 0,
+	  kernel_needs_privilege },
 	{ "A5.paranoid_1", "paranoid 1 lets anyone count the kernel in their tasks",
 	  SURFACE_MAY_SET_SYSCTLS, paranoid_1_allows_kernel },
-	{ "A5.paranoid_0", "paranoid 0 lets anyone count a CPU", SURFACE_MAY_SET_SYSCTLS, paranoid_0_allows_cpus },
-	{ "A5.privileged", "the privileged may count a CPU and the kernel at paranoid 2", SURFACE_PRIVILEGED,
-	  privilege_is_above_paranoid },
+	{ "A5.paranoid_0", "paranoid 0 lets anyone count a CPU", SURFACE_MAY_SET_SYSCTLS,
+	  paranoid_0_allows_cpus },
+	{ "A5.privileged", "the privileged may count a CPU and the kernel at paranoid 2",
+	  SURFACE_PRIVILEGED, privilege_is_above_paranoid },
 	{ "A5.minus_both_einval", "(-1, -1) gives EINVAL", 0, neither_task_nor_cpu },
 	{ "A5.no_such_task_esrch", "a task that never was gives ESRCH", 0, no_such_task },
 	{ "A5.gone_task_esrch", "a task that is gone gives ESRCH", 0, a_task_that_is_gone },
 	{ "A5.cpu_out_of_range_einval", "a CPU that can't be gives EINVAL", 0, cpu_out_of_range },
-	{ "A5.cpu_offline_enodev", "a CPU that is offline gives ENODEV", SURFACE_HOTPLUG | SURFACE_TWO_CPUS,
-	  cpu_is_offline },
-	{ "A5.other_users_task_eacces", "another user's task gives EACCES", SURFACE_PRIVILEGED, another_users_task },
+	{ "A5.cpu_offline_enodev", "a CPU that is offline gives ENODEV",
+	  SURFACE_HOTPLUG | SURFACE_TWO_CPUS, cpu_is_offline },
+	{ "A5.other_users_task_eacces", "another user's task gives EACCES", SURFACE_PRIVILEGED,
+	  another_users_task },
 	{ "A5.own_users_task", "a task of the same user may be counted", 0, own_users_task },
 
 	{ "A6.no_group", "FD_NO_GROUP makes group_fd no leader", 0, no_group },
 	{ "A6.output", "FD_OUTPUT sends the event's records to group_fd's ring", 0, output_alone },
-	{ "A6.output_and_group", "FD_OUTPUT alone also makes it a member of the group", 0, output_and_group },
+	{ "A6.output_and_group", "FD_OUTPUT alone also makes it a member of the group", 0,
+	  output_and_group },
 	{ "A6.output_unmapped_einval", "FD_OUTPUT to an event without a ring gives EINVAL", 0,
 	  output_unmapped_target },
-	{ "A6.output_without_target", "FD_OUTPUT with group_fd -1 does nothing", 0, output_without_target },
-	{ "A6.cgroup_refusals", "PID_CGROUP wants a CPU and a control group's descriptor: EINVAL, EBADF",
+	{ "A6.output_without_target", "FD_OUTPUT with group_fd -1 does nothing", 0,
+	  output_without_target },
+	{ "A6.cgroup_refusals",
+	  "PID_CGROUP wants a CPU and a control group's descriptor: EINVAL, EBADF",
 	  SURFACE_PRIVILEGED, cgroup_needs_cpu_and_descriptor },
-	{ "A6.cgroup", "PID_CGROUP counts the tasks of a control group on a CPU", SURFACE_PRIVILEGED, cgroup_counts },
+	{ "A6.cgroup", "PID_CGROUP counts the tasks of a control group on a CPU",
+	  SURFACE_PRIVILEGED, cgroup_counts },
 	{ "A6.cloexec", "FD_CLOEXEC is set when asked for, and only then", 0, cloexec },
 	{ "A6.unknown_einval", "each unknown flag gives EINVAL", 0, unknown_flags },
-	{ "A6.group_no_event_ebadf", "a group_fd that is no event gives EBADF", 0, group_is_no_event },
-	{ "A6.group_member_einval", "a group_fd that is no leader gives EINVAL", 0, group_is_a_member },
-	{ "A6.group_other_cpu_einval", "a leader on another CPU gives EINVAL", SURFACE_TWO_CPUS, group_on_other_cpu },
+	{ "A6.group_no_event_ebadf", "a group_fd that is no event gives EBADF", 0,
+	  group_is_no_event },
+	{ "A6.group_member_einval", "a group_fd that is no leader gives EINVAL", 0,
+	  group_is_a_member },
+	{ "A6.group_other_cpu_einval", "a leader on another CPU gives EINVAL", SURFACE_TWO_CPUS,
+	  group_on_other_cpu },
 	{ "A6.group_any_and_one_cpu_einval", "any CPU and one CPU don't make a group: EINVAL", 0,
 	  group_on_any_and_one_cpu },
-	{ "A6.group_other_task_einval", "a leader on another task gives EINVAL", 0, group_of_other_task },
+	{ "A6.group_other_task_einval", "a leader on another task gives EINVAL", 0,
+	  group_of_other_task },
 	{ "A6.group_task_and_cpu_einval", "a task's event and a CPU's don't make a group: EINVAL",
 	  SURFACE_PRIVILEGED, group_of_task_and_cpu },
-	{ "A6.group_other_clock_einval", "a leader with another clock gives EINVAL", 0, group_of_other_clock },
+	{ "A6.group_other_clock_einval", "a leader with another clock gives EINVAL", 0,
+	  group_of_other_clock },
 	{ NULL, NULL, 0, NULL }
 };

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* --- B1 -------------------------------------------------------------------------------------------------------------- */
+/* --- B1 ------------------------------------------------------------------- */
 
 static int period_zero_counts(struct surface *surface)
 {
@@ -36,7 +36,8 @@ static int value_is_64_bits(struct surface *surface)
 	uint64_t words[4] = { 7, 7, 7, 7 };
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
-	CHECK_EQUAL(CALL(read, fd, words, sizeof(words)), 8); /* and no more than that, whatever the room */
+	/* and no more than that, whatever the room */
+	CHECK_EQUAL(CALL(read, fd, words, sizeof(words)), 8);
 	CHECK_EQUAL(words[0], 0);
 	CHECK_EQUAL(words[1], 7);
 	return 0;
@@ -53,7 +54,7 @@ static int wider_than_the_counter(struct surface *surface)
 	return 0;
 }
 
-/* --- B2 -------------------------------------------------------------------------------------------------------------- */
+/* --- B2 ------------------------------------------------------------------- */
 
 /* Page faults that were enabled for exactly 10, disabled since. */
 static int open_with_ten(struct surface *surface, uint64_t read_format)
@@ -122,7 +123,8 @@ static int times_stand_in_sleep(struct surface *surface)
 static int software_runs_all_the_time(struct surface *surface)
 {
 	uint64_t words[3];
-	int fd = open_with_ten(surface, TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING);
+	int fd = open_with_ten(surface,
+			       TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING);
 	CHECK_EQUAL(read_words(surface, fd, words, sizeof(words)), 3);
 	CHECK_EQUAL(words[2], words[1]);
 	return 0;
@@ -131,7 +133,8 @@ static int software_runs_all_the_time(struct surface *surface)
 static int id(struct surface *surface)
 {
 	uint64_t first[2], second[2];
-	int fd = open_with_ten(surface, TALLY_FORMAT_ID), other = open_with_ten(surface, TALLY_FORMAT_ID);
+	int fd = open_with_ten(surface, TALLY_FORMAT_ID),
+	    other = open_with_ten(surface, TALLY_FORMAT_ID);
 	CHECK_EQUAL(read_words(surface, fd, first, sizeof(first)), 2);
 	CHECK_EQUAL(read_words(surface, other, second, sizeof(second)), 2);
 	CHECK_EQUAL(first[0], 10);
@@ -233,7 +236,8 @@ static int group_order(struct surface *surface)
 }
 
 /* Leader and one member, both with GROUP and ID. */
-static int open_pair(struct surface *surface, uint64_t leader_format, uint64_t member_format, int *member)
+static int open_pair(struct surface *surface, uint64_t leader_format, uint64_t member_format,
+		     int *member)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
 	attr.read_format = leader_format;
@@ -246,13 +250,15 @@ static int open_pair(struct surface *surface, uint64_t leader_format, uint64_t m
 static int group_read_of_member(struct surface *surface)
 {
 	uint64_t words[8];
-	int member, leader = open_pair(surface, TALLY_FORMAT_ID, TALLY_FORMAT_GROUP | TALLY_FORMAT_ID, &member);
+	int member, leader = open_pair(surface, TALLY_FORMAT_ID,
+				       TALLY_FORMAT_GROUP | TALLY_FORMAT_ID, &member);
 	CHECK_OPENS(member);
 	CHECK_EQUAL(read_words(surface, member, words, sizeof(words)), 5);
 	CHECK_EQUAL(words[0], 2);
 	CHECK_EQUAL(words[2], id_of(surface, leader));
 	CHECK_EQUAL(words[4], id_of(surface, member));
-	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2); /* it didn't ask for its group */
+	/* it didn't ask for its group */
+	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
 	CHECK_EQUAL(words[1], id_of(surface, leader));
 	return 0;
 }
@@ -300,7 +306,8 @@ static int closed_leader_frees_its_members(struct surface *surface)
 static int too_small_enospc(struct surface *surface)
 {
 	uint64_t words[8];
-	int member, leader = open_pair(surface, TALLY_FORMAT_GROUP | TALLY_FORMAT_ID, TALLY_FORMAT_ID, &member);
+	int member, leader = open_pair(surface, TALLY_FORMAT_GROUP | TALLY_FORMAT_ID,
+				       TALLY_FORMAT_ID, &member);
 	CHECK_OPENS(leader);
 	for (size_t size = 0; size < 16; size++)
 		CHECK_ERROR(CALL(read, member, words, size), ENOSPC);
@@ -320,14 +327,17 @@ static int bad_buffer_efault(struct surface *surface)
 }
 
 const struct clause clauses_b[] = {
-	{ "B1.period_zero_counts", "with sample_period 0 an event counts and samples nothing", 0, period_zero_counts },
+	{ "B1.period_zero_counts", "with sample_period 0 an event counts and samples nothing", 0,
+	  period_zero_counts },
 	{ "B1.sampling_counts_too", "a sampling event counts as well", 0, sampling_counts_too },
-	{ "B1.value_is_64_bits", "read gives one word of 64 bits, however large the buffer", 0, value_is_64_bits },
+	{ "B1.value_is_64_bits", "read gives one word of 64 bits, however large the buffer", 0,
+	  value_is_64_bits },
 	{ "B1.wider_than_the_counter", "a count goes beyond the width of the hardware's counter",
 	  SURFACE_HARDWARE | SURFACE_EXACT_TIME, wider_than_the_counter },
 
 	{ "B2.value", "without a read_format the count comes alone", 0, value_alone },
-	{ "B2.time_enabled", "TOTAL_TIME_ENABLED grows while the event is enabled, and stands while it isn't", 0,
+	{ "B2.time_enabled",
+	  "TOTAL_TIME_ENABLED grows while the event is enabled, and stands while it isn't", 0,
 	  time_enabled },
 	{ "B2.time_running", "TOTAL_TIME_RUNNING grows while the event runs", 0, time_running },
 	{ "B2.times_stand_in_sleep", "the times of a task's event stand while the task sleeps", 0,
@@ -336,16 +346,23 @@ const struct clause clauses_b[] = {
 	  software_runs_all_the_time },
 	{ "B2.id", "ID is the event's own, the one that IOC_ID gives", 0, id },
 	{ "B2.lost", "LOST is the number of this event's samples that found no room", 0, lost },
-	{ "B2.order", "value, time enabled, time running, id, lost: in this order, each when asked for", 0, order },
-	{ "B2.group_order", "a group's read: number, times, then value, id and lost of the leader and each member", 0,
+	{ "B2.order",
+	  "value, time enabled, time running, id, lost: in this order, each when asked for", 0,
+	  order },
+	{ "B2.group_order",
+	  "a group's read: number, times, then value, id and lost of the leader and each member", 0,
 	  group_order },
-	{ "B2.group_of_member", "a member with GROUP reads its group; a leader without it reads itself", 0,
+	{ "B2.group_of_member",
+	  "a member with GROUP reads its group; a leader without it reads itself", 0,
 	  group_read_of_member },
 	{ "B2.member_alone", "a member without GROUP reads itself", 0, member_reads_itself },
-	{ "B2.closed_member", "a member that is closed leaves its group's read", 0, closed_member_leaves_the_read },
-	{ "B2.closed_leader", "when the leader is closed, its members go on as leaders of their own", 0,
+	{ "B2.closed_member", "a member that is closed leaves its group's read", 0,
+	  closed_member_leaves_the_read },
+	{ "B2.closed_leader",
+	  "when the leader is closed, its members go on as leaders of their own", 0,
 	  closed_leader_frees_its_members },
 	{ "B2.too_small_enospc", "a buffer that is too small gives ENOSPC", 0, too_small_enospc },
-	{ "B2.bad_buffer_efault", "a bad buffer gives EFAULT and leaves the count", 0, bad_buffer_efault },
+	{ "B2.bad_buffer_efault", "a bad buffer gives EFAULT and leaves the count", 0,
+	  bad_buffer_efault },
 	{ NULL, NULL, 0, NULL }
 };

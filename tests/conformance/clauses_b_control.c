@@ -10,8 +10,10 @@
 /* Faults of user mode, to the one. */
 static struct tally_attr faults_attr(void)
 {
-	return (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .size = sizeof(struct tally_attr),
-				    .config = TALLY_SW_PAGE_FAULTS, .flags = TALLY_ATTR_EXCLUDE_KERNEL };
+	return (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
+				    .size = sizeof(struct tally_attr),
+				    .config = TALLY_SW_PAGE_FAULTS,
+				    .flags = TALLY_ATTR_EXCLUDE_KERNEL };
 }
 
 static int64_t faults_counted(struct surface *surface, int fd, unsigned count)
@@ -21,7 +23,7 @@ static int64_t faults_counted(struct surface *surface, int fd, unsigned count)
 	return count_of(surface, fd) - before;
 }
 
-/* --- B3: on and off ---------------------------------------------------------------------------------------------------- */
+/* --- B3: on and off ------------------------------------------------------- */
 
 static int disabled_counts_nothing(struct surface *surface)
 {
@@ -104,7 +106,8 @@ static int enable_on_another_task(struct surface *surface)
 	return puppet_end(surface, puppet, 0);
 }
 
-/* A task opens two disabled events of its own, the first with enable_on_exec, and becomes another program. */
+/* A task opens two disabled events of its own, the first with enable_on_exec, and becomes another
+ * program. */
 struct exec_plan {
 	uint64_t flags; /* of the first */
 	int fds[2];
@@ -192,7 +195,7 @@ static int enable_on_exec_of_enabled(struct surface *surface)
 	return 0;
 }
 
-/* --- B3: the other requests -------------------------------------------------------------------------------------------- */
+/* --- B3: the other requests ----------------------------------------------- */
 
 static int reset_clears_value(struct surface *surface)
 {
@@ -236,7 +239,8 @@ static int refresh(struct surface *surface)
 	CHECK_EQUAL(IOCTL(fd, REFRESH, 3), 0);
 	CALL(fault, 10);
 	int64_t count = count_of(surface, fd);
-	CHECK_BETWEEN(count, 3, 10); /* enabled, and disabled again by the third overflow or soon after */
+	/* enabled, and disabled again by the third overflow or soon after */
+	CHECK_BETWEEN(count, 3, 10);
 	CHECK_EQUAL(faults_counted(surface, fd, 10), 0);
 	CHECK_EQUAL(IOCTL(fd, REFRESH, 1), 0);
 	CALL(fault, 1);
@@ -361,7 +365,8 @@ static int ids_differ(struct surface *surface)
 		CHECK(ids[i] != 0);
 		CALL(close, fd);
 		for (unsigned j = 0; j < i; j++)
-			CHECK(ids[i] != ids[j]); /* closed ones' included: an id is not used again */
+			/* closed ones' included: an id is not used again */
+			CHECK(ids[i] != ids[j]);
 	}
 	return 0;
 }
@@ -396,7 +401,8 @@ static int set_bpf(struct surface *surface)
 	return attach_and_hit(surface, true, 10);
 }
 
-/* The tracepoint, not the event, runs its programs: while this one is there, nobody's events count its hits. */
+/* The tracepoint, not the event, runs its programs: while this one is there, nobody's events count
+ * its hits. */
 static int set_bpf_drops(struct surface *surface)
 {
 	return attach_and_hit(surface, false, 0);
@@ -503,12 +509,13 @@ static int unknown_request(struct surface *surface)
 	return 0;
 }
 
-/* --- The whole group ---------------------------------------------------------------------------------------------------- */
+/* --- The whole group ------------------------------------------------------ */
 
 enum { GROUP = 3 };
 
 /* A leader and two members, of page faults. */
-static int open_group(struct surface *surface, int fds[GROUP], uint64_t leader_flags, uint64_t member_flags)
+static int open_group(struct surface *surface, int fds[GROUP], uint64_t leader_flags,
+		      uint64_t member_flags)
 {
 	struct tally_attr attr = faults_attr();
 	attr.flags |= leader_flags;
@@ -521,7 +528,8 @@ static int open_group(struct surface *surface, int fds[GROUP], uint64_t leader_f
 }
 
 /* Each counts `wanted` of 10 faults. */
-static int check_group(struct surface *surface, const int fds[GROUP], int64_t first, int64_t second, int64_t third)
+static int check_group(struct surface *surface, const int fds[GROUP], int64_t first, int64_t second,
+		       int64_t third)
 {
 	int64_t before[GROUP], wanted[GROUP] = { first, second, third };
 	for (unsigned i = 0; i < GROUP; i++)
@@ -532,7 +540,11 @@ static int check_group(struct surface *surface, const int fds[GROUP], int64_t fi
 	return 0;
 }
 
-#define CHECK_GROUP(fds, ...) do { if (check_group(surface, fds, __VA_ARGS__)) return CLAUSE_FAILED; } while (0)
+#define CHECK_GROUP(fds, ...) \
+	do { \
+		if (check_group(surface, fds, __VA_ARGS__)) \
+			return CLAUSE_FAILED; \
+	} while (0)
 
 static int group_disable_and_enable(struct surface *surface)
 {
@@ -541,7 +553,8 @@ static int group_disable_and_enable(struct surface *surface)
 	CHECK_GROUP(fds, 10, 10, 10);
 	CHECK_EQUAL(IOCTL(fds[0], DISABLE, TALLY_IOC_FLAG_GROUP), 0);
 	CHECK_GROUP(fds, 0, 0, 0);
-	CHECK_EQUAL(IOCTL(fds[0], ENABLE, 0), 0); /* of the leader alone: its members were disabled, too */
+	/* of the leader alone: its members were disabled, too */
+	CHECK_EQUAL(IOCTL(fds[0], ENABLE, 0), 0);
 	CHECK_GROUP(fds, 10, 0, 0);
 	CHECK_EQUAL(IOCTL(fds[0], ENABLE, TALLY_IOC_FLAG_GROUP), 0);
 	CHECK_GROUP(fds, 10, 10, 10);
@@ -574,7 +587,7 @@ static int group_reset(struct surface *surface)
 	return 0;
 }
 
-/* --- B4 ------------------------------------------------------------------------------------------------------------------ */
+/* --- B4 ------------------------------------------------------------------- */
 
 static int disabled_leader_stops_group(struct surface *surface)
 {
@@ -641,59 +654,82 @@ static int times_of_member_under_disabled_leader(struct surface *surface)
 #define TRACE (SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED)
 
 const struct clause clauses_b_control[] = {
-	{ "B3.disabled", "an event opened disabled counts nothing and has no time", 0, disabled_counts_nothing },
-	{ "B3.enabled_when_opened", "without disabled it counts from the start", 0, enabled_when_opened },
-	{ "B3.enable_disable", "ENABLE and DISABLE; a disabled event keeps its value and goes on from it", 0,
+	{ "B3.disabled", "an event opened disabled counts nothing and has no time", 0,
+	  disabled_counts_nothing },
+	{ "B3.enabled_when_opened", "without disabled it counts from the start", 0,
+	  enabled_when_opened },
+	{ "B3.enable_disable",
+	  "ENABLE and DISABLE; a disabled event keeps its value and goes on from it", 0,
 	  enable_and_disable },
 	{ "B3.twice_is_once", "ENABLE or DISABLE twice is the same as once", 0, twice_is_once },
-	{ "B3.enable_on_another_task", "ENABLE and DISABLE act at once on a task that runs elsewhere", 0,
+	{ "B3.enable_on_another_task",
+	  "ENABLE and DISABLE act at once on a task that runs elsewhere", 0,
 	  enable_on_another_task },
-	{ "B3.enable_on_exec", "enable_on_exec enables at exec, and only the event that asks", 0, enable_on_exec },
-	{ "B3.enable_on_exec_of_task", "enable_on_exec on another task counts its new program from the start", 0,
+	{ "B3.enable_on_exec", "enable_on_exec enables at exec, and only the event that asks", 0,
+	  enable_on_exec },
+	{ "B3.enable_on_exec_of_task",
+	  "enable_on_exec on another task counts its new program from the start", 0,
 	  enable_on_exec_of_another_task },
-	{ "B3.enable_on_exec_enabled", "enable_on_exec leaves an event that is opened enabled as it is", 0,
+	{ "B3.enable_on_exec_enabled",
+	  "enable_on_exec leaves an event that is opened enabled as it is", 0,
 	  enable_on_exec_of_enabled },
-	{ "B3.reset", "RESET sets the count to 0, and it goes on from there", 0, reset_clears_value },
+	{ "B3.reset", "RESET sets the count to 0, and it goes on from there", 0,
+	  reset_clears_value },
 	{ "B3.reset_keeps_times", "RESET leaves the times", 0, reset_keeps_times },
 	{ "B3.refresh", "REFRESH n enables for n overflows", 0, refresh },
 	{ "B3.refresh_counting_einval", "REFRESH of an event that doesn't sample gives EINVAL", 0,
 	  refresh_of_counting },
-	{ "B3.period", "PERIOD sets the period of what is sampled from here on", 0, period_changes },
-	{ "B3.period_counting_einval", "PERIOD of an event that doesn't sample gives EINVAL", 0, period_of_counting },
+	{ "B3.period", "PERIOD sets the period of what is sampled from here on", 0,
+	  period_changes },
+	{ "B3.period_counting_einval", "PERIOD of an event that doesn't sample gives EINVAL", 0,
+	  period_of_counting },
 	{ "B3.period_efault", "PERIOD with a bad pointer gives EFAULT", 0, period_bad_pointer },
-	{ "B3.set_output", "SET_OUTPUT sends records to another event's ring, and with -1 to none", 0, set_output },
-	{ "B3.set_output_refusals", "SET_OUTPUT to no event gives EBADF, to itself EINVAL", 0, set_output_refusals },
-	{ "B3.set_filter", "SET_FILTER counts the hits that pass; a second gives EEXIST", TRACE, set_filter },
-	{ "B3.set_filter_einval", "a bad filter gives EINVAL, a bad pointer EFAULT", TRACE, set_filter_bad },
+	{ "B3.set_output", "SET_OUTPUT sends records to another event's ring, and with -1 to none",
+	  0, set_output },
+	{ "B3.set_output_refusals", "SET_OUTPUT to no event gives EBADF, to itself EINVAL", 0,
+	  set_output_refusals },
+	{ "B3.set_filter", "SET_FILTER counts the hits that pass; a second gives EEXIST", TRACE,
+	  set_filter },
+	{ "B3.set_filter_einval", "a bad filter gives EINVAL, a bad pointer EFAULT", TRACE,
+	  set_filter_bad },
 	{ "B3.set_filter_software_einval", "SET_FILTER of an event without fields gives EINVAL", 0,
 	  set_filter_of_software },
 	{ "B3.id", "ID gives a number that no other event has or had", 0, ids_differ },
 	{ "B3.id_efault", "ID with a bad pointer gives EFAULT", 0, id_bad_pointer },
-	{ "B3.set_bpf", "SET_BPF attaches a program that lets hits pass; a second gives EEXIST", TRACE | SURFACE_BPF,
-	  set_bpf },
-	{ "B3.set_bpf_drops", "a program that gives 0 drops the hits of every event of that tracepoint",
+	{ "B3.set_bpf", "SET_BPF attaches a program that lets hits pass; a second gives EEXIST",
+	  TRACE | SURFACE_BPF, set_bpf },
+	{ "B3.set_bpf_drops",
+	  "a program that gives 0 drops the hits of every event of that tracepoint",
 	  TRACE | SURFACE_BPF | SURFACE_MAY_SET_SYSCTLS, set_bpf_drops },
-	{ "B3.set_bpf_refusals", "SET_BPF of no descriptor gives EBADF, of no program EINVAL", TRACE | SURFACE_BPF,
-	  set_bpf_of_no_program },
-	{ "B3.pause_output", "PAUSE_OUTPUT keeps records away; the count goes on", 0, pause_output },
-	{ "B3.pause_output_no_ring_einval", "PAUSE_OUTPUT without a ring gives EINVAL", 0, pause_without_ring },
-	{ "B3.query_bpf", "QUERY_BPF gives the ids of the attached programs", TRACE | SURFACE_BPF, query_bpf },
-	{ "B3.query_bpf_software_einval", "QUERY_BPF of what is no tracepoint gives EINVAL", SURFACE_PRIVILEGED,
-	  query_bpf_of_software },
-	{ "B3.modify_attributes", "MODIFY_ATTRIBUTES changes a breakpoint", SURFACE_BREAKPOINTS, modify_breakpoint },
+	{ "B3.set_bpf_refusals", "SET_BPF of no descriptor gives EBADF, of no program EINVAL",
+	  TRACE | SURFACE_BPF, set_bpf_of_no_program },
+	{ "B3.pause_output", "PAUSE_OUTPUT keeps records away; the count goes on", 0,
+	  pause_output },
+	{ "B3.pause_output_no_ring_einval", "PAUSE_OUTPUT without a ring gives EINVAL", 0,
+	  pause_without_ring },
+	{ "B3.query_bpf", "QUERY_BPF gives the ids of the attached programs", TRACE | SURFACE_BPF,
+	  query_bpf },
+	{ "B3.query_bpf_software_einval", "QUERY_BPF of what is no tracepoint gives EINVAL",
+	  SURFACE_PRIVILEGED, query_bpf_of_software },
+	{ "B3.modify_attributes", "MODIFY_ATTRIBUTES changes a breakpoint", SURFACE_BREAKPOINTS,
+	  modify_breakpoint },
 	{ "B3.modify_attributes_refusals",
-	  "MODIFY_ATTRIBUTES of another event gives EOPNOTSUPP, to another type EINVAL", 0, modify_of_software },
+	  "MODIFY_ATTRIBUTES of another event gives EOPNOTSUPP, to another type EINVAL", 0,
+	  modify_of_software },
 	{ "B3.unknown_enotty", "an unknown request gives ENOTTY", 0, unknown_request },
 	{ "B3.group_enable_disable", "IOC_FLAG_GROUP enables and disables leader and members", 0,
 	  group_disable_and_enable },
-	{ "B3.group_of_member", "IOC_FLAG_GROUP on a member means its whole group", 0, group_request_on_member },
-	{ "B3.group_reset", "RESET is the event's own, with IOC_FLAG_GROUP the group's", 0, group_reset },
+	{ "B3.group_of_member", "IOC_FLAG_GROUP on a member means its whole group", 0,
+	  group_request_on_member },
+	{ "B3.group_reset", "RESET is the event's own, with IOC_FLAG_GROUP the group's", 0,
+	  group_reset },
 
 	{ "B4.disabled_leader", "a disabled leader stops its group, and enabling it starts it", 0,
 	  disabled_leader_stops_group },
 	{ "B4.leader_opened_disabled", "a group whose leader was opened disabled waits for it", 0,
 	  leader_opened_disabled },
-	{ "B4.disabled_member", "disabling a member stops that member alone", 0, disabled_member_stops_alone },
+	{ "B4.disabled_member", "disabling a member stops that member alone", 0,
+	  disabled_member_stops_alone },
 	{ "B4.member_opened_disabled", "a member opened disabled waits for its own ENABLE", 0,
 	  member_opened_disabled },
 	{ "B4.times_stand", "a member's times stand while its leader is disabled", 0,

@@ -1,5 +1,5 @@
-/* SPEC rows B5 to B8: groups, pinned and exclusive, what is excluded; on the hardware's counters, which can run out,
- * clauses_hardware.c. */
+/* SPEC rows B5 to B8: groups, pinned and exclusive, what is excluded; on the hardware's counters,
+ * which can run out, clauses_hardware.c. */
 #include "counting.h"
 #include "puppet.h"
 
@@ -17,7 +17,7 @@ static int read_timed(struct surface *surface, int fd, struct timed *timed)
 	return read_words(surface, fd, (uint64_t *)timed, sizeof(*timed)) == 3 ? 0 : -1;
 }
 
-/* --- B5 -------------------------------------------------------------------------------------------------------------- */
+/* --- B5 ------------------------------------------------------------------- */
 
 static int group_values_agree(struct surface *surface)
 {
@@ -94,7 +94,8 @@ static int mixed_software_group(struct surface *surface)
 	return 0;
 }
 
-/* SPEC's parenthesis: on 6.18 such a member waits for the next time that its task is scheduled in. */
+/* SPEC's parenthesis: on 6.18 such a member waits for the next time that its task is scheduled
+ * in. */
 static int late_member_of_other_pmu(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -131,7 +132,7 @@ static int late_member_of_same_pmu(struct surface *surface)
 	return 0;
 }
 
-/* --- B6 -------------------------------------------------------------------------------------------------------------- */
+/* --- B6 ------------------------------------------------------------------- */
 
 static int software_needs_no_counter(struct surface *surface)
 {
@@ -154,7 +155,7 @@ static int software_needs_no_counter(struct surface *surface)
 	return 0;
 }
 
-/* --- B7 -------------------------------------------------------------------------------------------------------------- */
+/* --- B7 ------------------------------------------------------------------- */
 
 static int member_with(struct surface *surface, uint64_t flag)
 {
@@ -188,7 +189,8 @@ static int leader_with(struct surface *surface, uint64_t flag)
 	int member = open_member(surface, &attr, leader), other = open_self(surface, &attr);
 	CHECK_OPENS(other);
 	CALL(sleep, 1000000);
-	int64_t before[3] = { count_of(surface, leader), count_of(surface, member), count_of(surface, other) };
+	int64_t before[3] = { count_of(surface, leader), count_of(surface, member),
+			      count_of(surface, other) };
 	CALL(fault, 10);
 	CHECK_EQUAL(count_of(surface, leader) - before[0], 10);
 	CHECK_EQUAL(count_of(surface, member) - before[1], 10);
@@ -206,12 +208,14 @@ static int exclusive_software(struct surface *surface)
 	return leader_with(surface, TALLY_ATTR_EXCLUSIVE);
 }
 
-/* --- B8 -------------------------------------------------------------------------------------------------------------- */
+/* --- B8 ------------------------------------------------------------------- */
 
 /* 100 faults of user mode, counted with these flags. */
 static int64_t faults_with(struct surface *surface, uint64_t flags)
 {
-	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .size = sizeof(attr), .config = TALLY_SW_PAGE_FAULTS,
+	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = TALLY_SW_PAGE_FAULTS,
 				   .flags = flags };
 	int fd = open_self(surface, &attr);
 	if (fd < 0)
@@ -242,8 +246,8 @@ static int exclude_user_and_kernel(struct surface *surface)
 /* What leaves out nothing of a user program's faults. */
 static int exclude_others(struct surface *surface)
 {
-	static const uint64_t flags[] = { TALLY_ATTR_EXCLUDE_HV, TALLY_ATTR_EXCLUDE_IDLE, TALLY_ATTR_EXCLUDE_HOST,
-					  TALLY_ATTR_EXCLUDE_GUEST };
+	static const uint64_t flags[] = { TALLY_ATTR_EXCLUDE_HV, TALLY_ATTR_EXCLUDE_IDLE,
+					  TALLY_ATTR_EXCLUDE_HOST, TALLY_ATTR_EXCLUDE_GUEST };
 	for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
 		CHECK_EQUAL(faults_with(surface, flags[i] | TALLY_ATTR_EXCLUDE_KERNEL), 100);
 	return 0;
@@ -251,8 +255,10 @@ static int exclude_others(struct surface *surface)
 
 static int switches_of_user_mode(struct surface *surface)
 {
-	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .size = sizeof(attr),
-				   .config = TALLY_SW_CONTEXT_SWITCHES, .flags = TALLY_ATTR_EXCLUDE_KERNEL };
+	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = TALLY_SW_CONTEXT_SWITCHES,
+				   .flags = TALLY_ATTR_EXCLUDE_KERNEL };
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
 	CALL(make, TALLY_SW_CONTEXT_SWITCHES, 5);
@@ -262,7 +268,9 @@ static int switches_of_user_mode(struct surface *surface)
 
 static int clocks_are_not_filtered(struct surface *surface)
 {
-	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .size = sizeof(attr), .config = TALLY_SW_TASK_CLOCK,
+	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = TALLY_SW_TASK_CLOCK,
 				   .flags = TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER };
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
@@ -287,12 +295,16 @@ static int breakpoints_by_mode(struct surface *surface)
 }
 
 const struct clause clauses_b_groups[] = {
-	{ "B5.values_agree", "members that count the same have the same value in each of their group's reads", 0,
+	{ "B5.values_agree",
+	  "members that count the same have the same value in each of their group's reads", 0,
 	  group_values_agree },
-	{ "B5.times_agree", "a group's members are enabled and running for the same time", 0, group_times_agree },
-	{ "B5.mixed_group", "software events of different PMUs make a group that starts and stops as one",
+	{ "B5.times_agree", "a group's members are enabled and running for the same time", 0,
+	  group_times_agree },
+	{ "B5.mixed_group",
+	  "software events of different PMUs make a group that starts and stops as one",
 	  SURFACE_BREAKPOINTS, mixed_software_group },
-	{ "B5.late_member_other_pmu", "a member on another PMU than its enabled leader runs after a switch at the latest",
+	{ "B5.late_member_other_pmu",
+	  "a member on another PMU than its enabled leader runs after a switch at the latest",
 	  SURFACE_BREAKPOINTS, late_member_of_other_pmu },
 	{ "B5.late_member_same_pmu", "a member on its enabled leader's PMU runs at once", 0,
 	  late_member_of_same_pmu },
@@ -302,15 +314,20 @@ const struct clause clauses_b_groups[] = {
 
 	{ "B7.pinned_member_einval", "a pinned member gives EINVAL", 0, pinned_member },
 	{ "B7.exclusive_member_einval", "an exclusive member gives EINVAL", 0, exclusive_member },
-	{ "B7.pinned_software", "a pinned software group counts, and so do others", 0, pinned_software },
-	{ "B7.exclusive_software", "an exclusive software group counts, and so do others", 0, exclusive_software },
+	{ "B7.pinned_software", "a pinned software group counts, and so do others", 0,
+	  pinned_software },
+	{ "B7.exclusive_software", "an exclusive software group counts, and so do others", 0,
+	  exclusive_software },
 
-	{ "B8.exclude_user", "exclude_user leaves out what user mode does", SURFACE_PRIVILEGED, exclude_user },
+	{ "B8.exclude_user", "exclude_user leaves out what user mode does", SURFACE_PRIVILEGED,
+	  exclude_user },
 	{ "B8.exclude_kernel", "exclude_kernel leaves in what user mode does", 0, exclude_kernel },
 	{ "B8.exclude_both", "with both excluded nothing counts", 0, exclude_user_and_kernel },
-	{ "B8.exclude_others", "exclude_hv, _idle, _host, _guest are accepted and leave user mode's faults in", 0,
+	{ "B8.exclude_others",
+	  "exclude_hv, _idle, _host, _guest are accepted and leave user mode's faults in", 0,
 	  exclude_others },
-	{ "B8.switches_of_user_mode", "context-switches without the kernel is 0, however many there were", 0,
+	{ "B8.switches_of_user_mode",
+	  "context-switches without the kernel is 0, however many there were", 0,
 	  switches_of_user_mode },
 	{ "B8.clocks", "the clocks count whatever is excluded", 0, clocks_are_not_filtered },
 	{ "B8.breakpoints", "a breakpoint counts the accesses of the modes that aren't excluded",

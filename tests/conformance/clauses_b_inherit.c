@@ -1,7 +1,7 @@
 /* SPEC row B9: events that a task's descendants inherit.
  *
- * What is counted is breakpoint hits: a new process faults as it starts, in numbers that nobody promises, but touches
- * the watched variable only when it is told to.
+ * What is counted is breakpoint hits: a new process faults as it starts, in numbers that nobody
+ * promises, but touches the watched variable only when it is told to.
  */
 #include "counting.h"
 #include "puppet.h"
@@ -60,14 +60,16 @@ static int child_thread(struct surface *surface)
 	return 0;
 }
 
-/* Each generation touches as often as its number says, and has one child: process and thread by turns. */
+/* Each generation touches as often as its number says, and has one child: process and thread by
+ * turns. */
 static int generation(struct surface *surface, void *left_)
 {
 	uintptr_t left = (uintptr_t)left_;
 	CALL(touch, TALLY_BREAKPOINT_W, (unsigned)left);
 	if (left == 1)
 		return 0;
-	pid_t child = CALL(spawn, left % 2 ? SURFACE_THREAD : SURFACE_PROCESS, generation, NUMBER(left - 1));
+	pid_t child = CALL(spawn, left % 2 ? SURFACE_THREAD : SURFACE_PROCESS, generation,
+			   NUMBER(left - 1));
 	return CALL(wait, child);
 }
 
@@ -87,7 +89,8 @@ static int bush(struct surface *surface, void *depth_)
 	pid_t children[3];
 	CALL(touch, TALLY_BREAKPOINT_W, 5);
 	for (unsigned i = 0; depth && i < 3; i++)
-		children[i] = CALL(spawn, i == 1 ? SURFACE_THREAD : SURFACE_PROCESS, bush, NUMBER(depth - 1));
+		children[i] = CALL(spawn, i == 1 ? SURFACE_THREAD : SURFACE_PROCESS, bush,
+				   NUMBER(depth - 1));
 	for (unsigned i = 0; depth && i < 3; i++)
 		if (CALL(wait, children[i]) != 0)
 			return 1;
@@ -105,7 +108,8 @@ static int tree_of_tasks(struct surface *surface)
 
 static int older_children(struct surface *surface)
 {
-	struct puppet *process = puppet_new(surface, SURFACE_PROCESS), *thread = puppet_new(surface, SURFACE_THREAD);
+	struct puppet *process = puppet_new(surface, SURFACE_PROCESS),
+		      *thread = puppet_new(surface, SURFACE_THREAD);
 	CHECK(process && thread);
 	int fd = open_inherited(surface);
 	CHECK_OPENS(fd);
@@ -139,7 +143,8 @@ static int folds_at_exit(struct surface *surface)
 	int fd = open_inherited(surface);
 	CHECK_OPENS(fd);
 	for (unsigned i = 1; i <= 5; i++) {
-		CHECK_EQUAL(child_touches(surface, i % 2 ? SURFACE_PROCESS : SURFACE_THREAD, 10), 0);
+		CHECK_EQUAL(child_touches(surface, i % 2 ? SURFACE_PROCESS : SURFACE_THREAD, 10),
+			    0);
 		CHECK_EQUAL(count_of(surface, fd), 10 * i);
 	}
 	return 0;
@@ -149,7 +154,8 @@ static int folds_on_read(struct surface *surface)
 {
 	int fd = open_inherited(surface);
 	CHECK_OPENS(fd);
-	struct puppet *process = puppet_new(surface, SURFACE_PROCESS), *thread = puppet_new(surface, SURFACE_THREAD);
+	struct puppet *process = puppet_new(surface, SURFACE_PROCESS),
+		      *thread = puppet_new(surface, SURFACE_THREAD);
 	CHECK(process && thread);
 	for (unsigned i = 1; i <= 3; i++) {
 		puppet_do(surface, process, step_touch, NUMBER(10));
@@ -328,7 +334,7 @@ static int on_one_cpu(struct surface *surface)
 	return puppet_end(surface, puppet, 0);
 }
 
-/* --- inherit_stat, inherit_thread, remove_on_exec ------------------------------------------------------------------- */
+/* --- inherit_stat, inherit_thread, remove_on_exec ------------------------- */
 
 static int inherit_stat_writes_reads(struct surface *surface)
 {
@@ -338,7 +344,8 @@ static int inherit_stat_writes_reads(struct surface *surface)
 	attr.sample_period = 1u << 20; /* none is reached */
 	attr.sample_type = TALLY_SAMPLE_TID;
 	CHECK_EQUAL(CALL(pin, 0), 0);
-	CHECK_OPENS(ring_keep_contexts_apart(surface)); /* or a child may leave on its parent's event, without a record */
+	/* or a child may leave on its parent's event, without a record */
+	CHECK_OPENS(ring_keep_contexts_apart(surface));
 	CHECK_RING(&ring, surface, &attr, 0, 0, 1);
 	pid_t children[2];
 	for (unsigned i = 0; i < 2; i++) {
@@ -375,7 +382,8 @@ static int no_reads_without_inherit_stat(struct surface *surface)
 
 static int inherit_thread(struct surface *surface)
 {
-	struct tally_attr attr = writes_attr(surface, TALLY_ATTR_INHERIT | TALLY_ATTR_INHERIT_THREAD);
+	struct tally_attr attr = writes_attr(surface,
+					     TALLY_ATTR_INHERIT | TALLY_ATTR_INHERIT_THREAD);
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
 	CHECK_EQUAL(child_touches(surface, SURFACE_THREAD, 10), 0);
@@ -448,7 +456,8 @@ static int remove_on_exec(struct surface *surface)
 
 static int remove_and_enable_on_exec(struct surface *surface)
 {
-	struct tally_attr attr = writes_attr(surface, TALLY_ATTR_REMOVE_ON_EXEC | TALLY_ATTR_ENABLE_ON_EXEC);
+	struct tally_attr attr = writes_attr(surface,
+					     TALLY_ATTR_REMOVE_ON_EXEC | TALLY_ATTR_ENABLE_ON_EXEC);
 	CHECK_ERROR(try_open(surface, &attr), EINVAL);
 	return 0;
 }
@@ -466,10 +475,12 @@ static int touch_then_exec(struct surface *surface, void *count)
 	return CALL(exec, "another", nothing_more, &byte, 1);
 }
 
-/* What a child had counted until it became another program stays counted; its parent's event goes on. */
+/* What a child had counted until it became another program stays counted; its parent's event goes
+ * on. */
 static int removed_from_child_alone(struct surface *surface)
 {
-	struct tally_attr attr = writes_attr(surface, TALLY_ATTR_INHERIT | TALLY_ATTR_REMOVE_ON_EXEC);
+	struct tally_attr attr = writes_attr(surface,
+					     TALLY_ATTR_INHERIT | TALLY_ATTR_REMOVE_ON_EXEC);
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
 	CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, touch_then_exec, NUMBER(10))), 0);
@@ -489,7 +500,8 @@ static int goes_on_after_exec(struct surface *surface)
 	CHECK_OPENS(fd);
 	int64_t before = count_of(surface, fd);
 	CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, before_exec, plan)), 0);
-	CHECK(count_of(surface, fd) - before >= 200); /* 100 as the old program, 100 as the new one, and its start */
+	/* 100 as the old program, 100 as the new one, and its start */
+	CHECK(count_of(surface, fd) - before >= 200);
 	return 0;
 }
 
@@ -498,43 +510,54 @@ const struct clause clauses_b_inherit[] = {
 	  not_without_inherit },
 	{ "B9.process", "a child process is counted", SURFACE_BREAKPOINTS, child_process },
 	{ "B9.thread", "a new thread is counted", SURFACE_BREAKPOINTS, child_thread },
-	{ "B9.nested", "children of children are counted, to any depth", SURFACE_BREAKPOINTS, nested_children },
-	{ "B9.tree", "a tree of tasks counts what its tasks did", SURFACE_BREAKPOINTS, tree_of_tasks },
-	{ "B9.older_children", "children from before the open are not counted", SURFACE_BREAKPOINTS, older_children },
+	{ "B9.nested", "children of children are counted, to any depth", SURFACE_BREAKPOINTS,
+	  nested_children },
+	{ "B9.tree", "a tree of tasks counts what its tasks did", SURFACE_BREAKPOINTS,
+	  tree_of_tasks },
+	{ "B9.older_children", "children from before the open are not counted", SURFACE_BREAKPOINTS,
+	  older_children },
 	{ "B9.children_of_older", "nor are the new children of older ones", SURFACE_BREAKPOINTS,
 	  new_children_of_older },
-	{ "B9.folds_at_exit", "a child's count is its parent's when it exits", SURFACE_BREAKPOINTS, folds_at_exit },
-	{ "B9.folds_on_read", "a read sums up the children that live", SURFACE_BREAKPOINTS, folds_on_read },
+	{ "B9.folds_at_exit", "a child's count is its parent's when it exits", SURFACE_BREAKPOINTS,
+	  folds_at_exit },
+	{ "B9.folds_on_read", "a read sums up the children that live", SURFACE_BREAKPOINTS,
+	  folds_on_read },
 	{ "B9.times_fold", "the times are summed up, too", 0, times_fold },
 	{ "B9.ioctls_reach_children", "ENABLE and DISABLE act on the children", SURFACE_BREAKPOINTS,
 	  ioctls_reach_children },
-	{ "B9.reset_reaches_children", "RESET clears what living children have counted", SURFACE_BREAKPOINTS,
-	  reset_reaches_children },
-	{ "B9.reset_keeps_the_gone", "RESET leaves what children that are gone have counted", SURFACE_BREAKPOINTS,
-	  reset_keeps_the_gone },
-	{ "B9.inherited_while_disabled", "a child inherits a disabled event, which a later ENABLE starts",
-	  SURFACE_BREAKPOINTS, inherited_while_disabled },
-	{ "B9.groups", "groups are inherited whole, read and stopped as groups", SURFACE_BREAKPOINTS,
-	  groups_are_inherited },
+	{ "B9.reset_reaches_children", "RESET clears what living children have counted",
+	  SURFACE_BREAKPOINTS, reset_reaches_children },
+	{ "B9.reset_keeps_the_gone", "RESET leaves what children that are gone have counted",
+	  SURFACE_BREAKPOINTS, reset_keeps_the_gone },
+	{ "B9.inherited_while_disabled",
+	  "a child inherits a disabled event, which a later ENABLE starts", SURFACE_BREAKPOINTS,
+	  inherited_while_disabled },
+	{ "B9.groups", "groups are inherited whole, read and stopped as groups",
+	  SURFACE_BREAKPOINTS, groups_are_inherited },
 	{ "B9.mixed_group_einval", "a leader and a member of which one alone inherits: EINVAL", 0,
 	  leader_and_member_differ },
-	{ "B9.opened_on_another_task", "children of the task that the event is on are counted, not the caller's",
+	{ "B9.opened_on_another_task",
+	  "children of the task that the event is on are counted, not the caller's",
 	  SURFACE_BREAKPOINTS, opened_on_another_task },
-	{ "B9.outlives_the_first_task", "the sum stays when the first task is gone", SURFACE_BREAKPOINTS,
-	  outlives_the_first_task },
+	{ "B9.outlives_the_first_task", "the sum stays when the first task is gone",
+	  SURFACE_BREAKPOINTS, outlives_the_first_task },
 	{ "B9.on_one_cpu", "with a CPU, children are counted while they are there",
 	  SURFACE_BREAKPOINTS | SURFACE_TWO_CPUS, on_one_cpu },
 	{ "B9.after_exec", "a child that execs is counted on", 0, goes_on_after_exec },
-	{ "B9.inherit_stat", "with inherit_stat each child's exit writes a READ record of its count",
+	{ "B9.inherit_stat",
+	  "with inherit_stat each child's exit writes a READ record of its count",
 	  SURFACE_BREAKPOINTS, inherit_stat_writes_reads },
-	{ "B9.no_inherit_stat", "without it there is none", SURFACE_BREAKPOINTS, no_reads_without_inherit_stat },
-	{ "B9.inherit_thread", "with inherit_thread threads inherit, processes don't", SURFACE_BREAKPOINTS,
-	  inherit_thread },
-	{ "B9.inherit_thread_alone_einval", "inherit_thread without inherit gives EINVAL", SURFACE_BREAKPOINTS,
-	  inherit_thread_alone },
-	{ "B9.remove_on_exec", "remove_on_exec takes the event off its task at exec; poll gives POLLHUP", 0,
+	{ "B9.no_inherit_stat", "without it there is none", SURFACE_BREAKPOINTS,
+	  no_reads_without_inherit_stat },
+	{ "B9.inherit_thread", "with inherit_thread threads inherit, processes don't",
+	  SURFACE_BREAKPOINTS, inherit_thread },
+	{ "B9.inherit_thread_alone_einval", "inherit_thread without inherit gives EINVAL",
+	  SURFACE_BREAKPOINTS, inherit_thread_alone },
+	{ "B9.remove_on_exec",
+	  "remove_on_exec takes the event off its task at exec; poll gives POLLHUP", 0,
 	  remove_on_exec },
-	{ "B9.remove_on_exec_of_child", "an inherited event is removed from the child that execs, and its count kept",
+	{ "B9.remove_on_exec_of_child",
+	  "an inherited event is removed from the child that execs, and its count kept",
 	  SURFACE_BREAKPOINTS, removed_from_child_alone },
 	{ "B9.remove_and_enable_on_exec_einval", "remove_on_exec with enable_on_exec gives EINVAL",
 	  SURFACE_BREAKPOINTS, remove_and_enable_on_exec },

@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-/* --- B10: PR_TASK_PERF_EVENTS_DISABLE and _ENABLE ---------------------------------------------------------------- */
+/* --- B10: PR_TASK_PERF_EVENTS_DISABLE and _ENABLE ------------------------- */
 
 static struct tally_attr faults_attr(void)
 {
-	return (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .size = sizeof(struct tally_attr),
-				    .config = TALLY_SW_PAGE_FAULTS, .flags = TALLY_ATTR_EXCLUDE_KERNEL };
+	return (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
+				    .size = sizeof(struct tally_attr),
+				    .config = TALLY_SW_PAGE_FAULTS,
+				    .flags = TALLY_ATTR_EXCLUDE_KERNEL };
 }
 
 static int64_t faults_counted(struct surface *surface, int fd)
@@ -77,7 +79,8 @@ static int on_other_tasks(struct surface *surface)
 	int fd = CALL(open, &attr, puppet->task, -1, -1, 0);
 	CHECK_OPENS(fd);
 	CHECK_EQUAL(puppet_faults(surface, puppet, fd), 10);
-	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_DISABLE); /* the caller opened it: that's what matters */
+	/* the caller opened it: that's what matters */
+	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_DISABLE);
 	CHECK_EQUAL(puppet_faults(surface, puppet, fd), 0);
 	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_ENABLE);
 	CHECK_EQUAL(puppet_faults(surface, puppet, fd), 10);
@@ -97,7 +100,9 @@ static int not_those_of_others(struct surface *surface, enum surface_task_kind k
 	CHECK(puppet);
 	int fd = CALL(open, &attr, puppet->task, -1, -1, 0);
 	CHECK_OPENS(fd);
-	CHECK_EQUAL(puppet_do(surface, puppet, step_prctl, NUMBER(TALLY_PR_TASK_PERF_EVENTS_DISABLE)), 0);
+	CHECK_EQUAL(
+		puppet_do(surface, puppet, step_prctl, NUMBER(TALLY_PR_TASK_PERF_EVENTS_DISABLE)),
+		0);
 	CHECK_EQUAL(puppet_faults(surface, puppet, fd), 10);
 	return puppet_end(surface, puppet, 0);
 }
@@ -119,7 +124,8 @@ static int members_too(struct surface *surface)
 	CHECK_OPENS(member);
 	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_DISABLE);
 	CHECK_EQUAL(faults_counted(surface, member), 0);
-	CHECK_EQUAL(enable(surface, leader), 0); /* if the leader alone were off, its member would start with it */
+	/* if the leader alone were off, its member would start with it */
+	CHECK_EQUAL(enable(surface, leader), 0);
 	CHECK_EQUAL(faults_counted(surface, leader), 10);
 	CHECK_EQUAL(faults_counted(surface, member), 0);
 	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_ENABLE);
@@ -144,7 +150,7 @@ static int inherited_too(struct surface *surface)
 	return puppet_end(surface, puppet, 0);
 }
 
-/* --- B11: ends ------------------------------------------------------------------------------------------------------- */
+/* --- B11: ends ------------------------------------------------------------ */
 
 static int count_stays_after_exit(struct surface *surface)
 {
@@ -193,9 +199,11 @@ static int hang_up_after_exit(struct surface *surface)
 	int error;
 	struct puppet *puppet = puppet_new(surface, SURFACE_PROCESS);
 	CHECK(puppet);
-	struct pollfd polled = { .fd = CALL(open, &attr, puppet->task, -1, -1, 0), .events = POLLIN };
+	struct pollfd polled = { .fd = CALL(open, &attr, puppet->task, -1, -1, 0),
+				 .events = POLLIN };
 	CHECK_OPENS(polled.fd);
-	CHECK(CALL(mmap, polled.fd, 2 * surface->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, 0, &error));
+	CHECK(CALL(mmap, polled.fd, 2 * surface->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, 0,
+		   &error));
 	CHECK_EQUAL(CALL(poll, &polled, 1, 0), 0);
 	CHECK_EQUAL(puppet_end(surface, puppet, 0), 0);
 	CHECK_EQUAL(CALL(poll, &polled, 1, -1), 1);
@@ -240,7 +248,8 @@ static int cycles_leak_no_breakpoint(struct surface *surface)
 		int fd = open_self(surface, &attr);
 		CHECK_OPENS(fd);
 		if (i % 10 == 0) /* inherited ones' neither */
-			CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, step_touch, NUMBER(1))), 0);
+			CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, step_touch, NUMBER(1))),
+				    0);
 		CHECK_EQUAL(CALL(close, fd), 0);
 	}
 	return 0;
@@ -255,7 +264,8 @@ static int map_in_cycles(struct surface *surface, void *unused)
 	for (unsigned i = 0; i < CYCLES; i++) {
 		int error = 0, fd = open_self(surface, &attr);
 		CHECK_OPENS(fd);
-		void *ring = CALL(mmap, fd, PAGES * surface->page_size, PROT_READ | PROT_WRITE, MAP_SHARED, 0, &error);
+		void *ring = CALL(mmap, fd, PAGES * surface->page_size, PROT_READ | PROT_WRITE,
+				  MAP_SHARED, 0, &error);
 		CHECK_EQUAL(error, 0);
 		CHECK_EQUAL(CALL(munmap, ring, PAGES * surface->page_size), 0);
 		CHECK_EQUAL(CALL(close, fd), 0);
@@ -292,25 +302,36 @@ static int many_at_a_time(struct surface *surface)
 }
 
 const struct clause clauses_b_life[] = {
-	{ "B10.own_events", "DISABLE and ENABLE act on all events that the caller opened", 0, own_events },
+	{ "B10.own_events", "DISABLE and ENABLE act on all events that the caller opened", 0,
+	  own_events },
 	{ "B10.without_events", "without any they do nothing", 0, without_events },
-	{ "B10.opened_disabled", "ENABLE starts those that were opened disabled", 0, opened_disabled },
-	{ "B10.on_other_tasks", "events that the caller opened on other tasks are among them", 0, on_other_tasks },
-	{ "B10.not_a_parents", "events on the caller that its parent opened aren't", 0, not_a_parents },
-	{ "B10.not_another_threads", "nor those that another thread of its process opened", 0, not_another_threads },
+	{ "B10.opened_disabled", "ENABLE starts those that were opened disabled", 0,
+	  opened_disabled },
+	{ "B10.on_other_tasks", "events that the caller opened on other tasks are among them", 0,
+	  on_other_tasks },
+	{ "B10.not_a_parents", "events on the caller that its parent opened aren't", 0,
+	  not_a_parents },
+	{ "B10.not_another_threads", "nor those that another thread of its process opened", 0,
+	  not_another_threads },
 	{ "B10.members", "members of groups are among them", 0, members_too },
-	{ "B10.inherited", "what children have inherited is, too", SURFACE_BREAKPOINTS, inherited_too },
+	{ "B10.inherited", "what children have inherited is, too", SURFACE_BREAKPOINTS,
+	  inherited_too },
 
-	{ "B11.count_stays", "a task's exit ends counting; count and times stay", 0, count_stays_after_exit },
-	{ "B11.descriptor_stays", "the descriptor of an event whose task is gone answers as before", 0,
-	  descriptor_stays_after_exit },
+	{ "B11.count_stays", "a task's exit ends counting; count and times stay", 0,
+	  count_stays_after_exit },
+	{ "B11.descriptor_stays", "the descriptor of an event whose task is gone answers as before",
+	  0, descriptor_stays_after_exit },
 	{ "B11.hang_up", "its poll gives POLLHUP", 0, hang_up_after_exit },
-	{ "B11.no_member_enodev", "a group whose task is gone takes no member: ENODEV", 0, no_member_after_exit },
+	{ "B11.no_member_enodev", "a group whose task is gone takes no member: ENODEV", 0,
+	  no_member_after_exit },
 	{ "B11.no_descriptor_leaks", "5,000 events opened and closed leave nothing open", 0,
 	  cycles_leak_no_descriptor },
-	{ "B11.no_breakpoint_leaks", "100 breakpoints opened, inherited and closed leave all slots free",
-	  SURFACE_BREAKPOINTS, cycles_leak_no_breakpoint },
-	{ "B11.no_ring_leaks", "2,000 rings mapped and unmapped leave the budget as it was", 0, cycles_leak_no_ring },
-	{ "B11.many_at_a_time", "1,000 events on one task count the same, again and again", 0, many_at_a_time },
+	{ "B11.no_breakpoint_leaks",
+	  "100 breakpoints opened, inherited and closed leave all slots free", SURFACE_BREAKPOINTS,
+	  cycles_leak_no_breakpoint },
+	{ "B11.no_ring_leaks", "2,000 rings mapped and unmapped leave the budget as it was", 0,
+	  cycles_leak_no_ring },
+	{ "B11.many_at_a_time", "1,000 events on one task count the same, again and again", 0,
+	  many_at_a_time },
 	{ NULL, NULL, 0, NULL }
 };

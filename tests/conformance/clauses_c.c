@@ -167,11 +167,13 @@ static int ioc_period_holds_from_the_next_enabling(struct surface *surface)
 	return 0;
 }
 
-/* The next hit is a sample, then what the old period gives, then the new one (docs/conformance.md, quirks). */
+/* The next hit is a sample, then what the old period gives, then the new one (docs/conformance.md,
+ * quirks). */
 static int ioc_period_of_an_active_software_event(struct surface *surface)
 {
-	static const struct { unsigned faults, samples; } steps[] = { { 1, 1 }, { 98, 0 }, { 1, 1 }, { 4, 0 }, { 1, 1 },
-								      { 25, 5 } };
+	static const struct {
+		unsigned faults, samples;
+	} steps[] = { { 1, 1 }, { 98, 0 }, { 1, 1 }, { 4, 0 }, { 1, 1 }, { 25, 5 } };
 	struct tally_attr attr = ring_faults_attr(100, TALLY_SAMPLE_IP);
 	struct ring ring;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
@@ -211,7 +213,8 @@ static int period_is_each_events_own(struct surface *surface)
 /* A clock has no events to adapt to: its frequency is a period of time. */
 static int clock_frequency_is_a_fixed_period(struct surface *surface)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_TASK_CLOCK, 1000, TALLY_SAMPLE_PERIOD);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_TASK_CLOCK, 1000,
+					   TALLY_SAMPLE_PERIOD);
 	struct ring ring;
 	struct tally_record record;
 	unsigned samples = 0;
@@ -228,7 +231,8 @@ static int clock_frequency_is_a_fixed_period(struct surface *surface)
 
 static int clock_period_samples(struct surface *surface, enum tally_sw clock)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, clock, MILLISECOND, TALLY_SAMPLE_IP);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, clock, MILLISECOND,
+					   TALLY_SAMPLE_IP);
 	struct ring ring;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 8);
 	CALL(ioctl, ring.fd, TALLY_IOC_ENABLE, 0);
@@ -251,7 +255,8 @@ static int task_clock_samples_by_time(struct surface *surface)
 
 static int clock_period_below_ten_microseconds_is_ten(struct surface *surface)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_CPU_CLOCK, 1, TALLY_SAMPLE_IP);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_CPU_CLOCK, 1,
+					   TALLY_SAMPLE_IP);
 	struct ring ring;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 64);
 	CALL(ioctl, ring.fd, TALLY_IOC_ENABLE, 0);
@@ -304,7 +309,8 @@ static int hardware_frequency_adapts(struct surface *surface)
 
 static int hardware_period_gives_count_over_period_samples(struct surface *surface)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, 100000, TALLY_SAMPLE_IP);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, 100000,
+					   TALLY_SAMPLE_IP);
 	struct ring ring;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 64);
 	CALL(ioctl, ring.fd, TALLY_IOC_ENABLE, 0);
@@ -312,11 +318,12 @@ static int hardware_period_gives_count_over_period_samples(struct surface *surfa
 	CALL(ioctl, ring.fd, TALLY_IOC_DISABLE, 0);
 	uint64_t periods = ring_event_count(surface, ring.fd) / 100000;
 	CHECK_BETWEEN(periods, 10, UINT64_MAX);
-	CHECK_BETWEEN(ring_count(&ring, TALLY_RECORD_SAMPLE), periods - periods / 10 - 1, periods + 1);
+	CHECK_BETWEEN(ring_count(&ring, TALLY_RECORD_SAMPLE), periods - periods / 10 - 1,
+		      periods + 1);
 	return 0;
 }
 
-/* --- C6 ------------------------------------------------------------------------------------------------------ */
+/* --- C6 ------------------------------------------------------------------- */
 
 static int plain_hits_are_never_throttled(struct surface *surface)
 {
@@ -342,10 +349,11 @@ static int plain_hits_are_never_throttled(struct surface *surface)
 }
 
 /* Nanoseconds of run time: thousands of overflows of one hit. */
-static struct tally_attr weighted_attr(struct surface *surface, uint64_t period, uint64_t sample_type)
+static struct tally_attr weighted_attr(struct surface *surface, uint64_t period,
+				       uint64_t sample_type)
 {
-	struct tally_attr attr =
-		ring_attr(TALLY_TYPE_TRACEPOINT, (uint64_t)CALL(tracepoint, "weighted"), period, sample_type);
+	struct tally_attr attr = ring_attr(
+		TALLY_TYPE_TRACEPOINT, (uint64_t)CALL(tracepoint, "weighted"), period, sample_type);
 	attr.flags &= ~TALLY_ATTR_EXCLUDE_KERNEL;
 	return attr;
 }
@@ -455,7 +463,8 @@ static int throttled_count_is_too_low(struct surface *surface)
 	CALL(ioctl, throttled, TALLY_IOC_DISABLE, 0);
 	CALL(ioctl, counted, TALLY_IOC_DISABLE, 0);
 	CHECK(ring_event_count(surface, counted) >= 20 * MILLISECOND);
-	if (ring_kernel_is_old(surface) && ring_event_count(surface, throttled) == ring_event_count(surface, counted))
+	if (ring_kernel_is_old(surface) &&
+	    ring_event_count(surface, throttled) == ring_event_count(surface, counted))
 		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 withholds the samples alone */
 	CHECK(ring_event_count(surface, throttled) < ring_event_count(surface, counted));
 	return 0;
@@ -477,7 +486,8 @@ static int single_overflows_of_weighted_hits_are_not_throttled(struct surface *s
 
 static int hardware_is_throttled(struct surface *surface)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, 100, TALLY_SAMPLE_IP);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, 100,
+					   TALLY_SAMPLE_IP);
 	struct ring ring;
 	struct throttling seen;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 256);
@@ -490,7 +500,7 @@ static int hardware_is_throttled(struct surface *surface)
 	return 0;
 }
 
-/* --- C7 ------------------------------------------------------------------------------------------------------ */
+/* --- C7 ------------------------------------------------------------------- */
 
 static int period_field_makes_each_hit_one_sample_of_its_weight(struct surface *surface)
 {
@@ -582,18 +592,21 @@ const struct clause clauses_c[] = {
 	  period_n_samples_each_nth_event },
 	{ "C1.period_left_is_kept_while_disabled", "Disabling doesn't begin a new period.", 0,
 	  period_left_is_kept_while_disabled },
-	{ "C1.reset_keeps_the_period_left", "RESET zeroes the value, not what is left of the period.", 0,
+	{ "C1.reset_keeps_the_period_left",
+	  "RESET zeroes the value, not what is left of the period.", 0,
 	  reset_keeps_the_period_left },
 	{ "C1.sampling_event_counts_without_a_ring", "A sampling event without a ring counts.", 0,
 	  samples_without_a_ring_are_counted_alone },
-	{ "C1.period_is_each_events_own", "Two events sample by their own periods.", 0, period_is_each_events_own },
+	{ "C1.period_is_each_events_own", "Two events sample by their own periods.", 0,
+	  period_is_each_events_own },
 	{ "C1.frequency_above_the_maximum_einval", "sample_freq above max_sample_rate: EINVAL.", 0,
 	  frequency_above_the_maximum_einval },
 	{ "C1.frequency_at_the_maximum_is_taken", "sample_freq of max_sample_rate is taken.", 0,
 	  frequency_at_the_maximum_is_taken },
 	{ "C1.period_top_bit_einval", "A period with its top bit set: EINVAL.", 0,
 	  period_with_its_top_bit_set_einval },
-	{ "C1.largest_period_is_taken", "A period of 2^63 - 1 is taken.", 0, largest_period_is_taken },
+	{ "C1.largest_period_is_taken", "A period of 2^63 - 1 is taken.", 0,
+	  largest_period_is_taken },
 	{ "C1.ioc_period_zero_einval", "IOC_PERIOD 0: EINVAL.", 0, ioc_period_zero_einval },
 	{ "C1.ioc_period_top_bit_einval", "IOC_PERIOD with the top bit: EINVAL.", 0,
 	  ioc_period_with_its_top_bit_set_einval },
@@ -601,49 +614,63 @@ const struct clause clauses_c[] = {
 	  ioc_period_on_a_counting_event_einval },
 	{ "C1.ioc_period_bad_pointer_efault", "IOC_PERIOD with a bad pointer: EFAULT.", 0,
 	  ioc_period_bad_pointer_efault },
-	{ "C1.ioc_period_of_a_frequency_is_limited", "IOC_PERIOD sets a frequency where one was; the limit holds.", 0,
+	{ "C1.ioc_period_of_a_frequency_is_limited",
+	  "IOC_PERIOD sets a frequency where one was; the limit holds.", 0,
 	  ioc_period_of_a_frequency_above_the_maximum_einval },
 	{ "C1.ioc_period_changes_the_period", "IOC_PERIOD changes a disabled event's period.", 0,
 	  ioc_period_holds_from_the_next_enabling },
-	{ "C1.ioc_period_of_an_active_event", "IOC_PERIOD on an active software event: the next hit is a sample.", 0,
+	{ "C1.ioc_period_of_an_active_event",
+	  "IOC_PERIOD on an active software event: the next hit is a sample.", 0,
 	  ioc_period_of_an_active_software_event },
 	{ "C1.cpu_clock_samples_by_time", "cpu-clock gives a sample per period of time.", 0,
 	  cpu_clock_samples_by_time },
 	{ "C1.task_clock_samples_by_time", "task-clock gives a sample per period of time.", 0,
 	  task_clock_samples_by_time },
-	{ "C1.clock_period_is_at_least_ten_microseconds", "A clock's shorter periods are taken as 10 us.", 0,
+	{ "C1.clock_period_is_at_least_ten_microseconds",
+	  "A clock's shorter periods are taken as 10 us.", 0,
 	  clock_period_below_ten_microseconds_is_ten },
-	{ "C1.clock_frequency_is_a_fixed_period", "A clock's frequency is a fixed period of 1 s / frequency.", 0,
+	{ "C1.clock_frequency_is_a_fixed_period",
+	  "A clock's frequency is a fixed period of 1 s / frequency.", 0,
 	  clock_frequency_is_a_fixed_period },
-	{ "C1.frequency_adapts", "The period grows until the samples come at the frequency asked for.", 0,
+	{ "C1.frequency_adapts",
+	  "The period grows until the samples come at the frequency asked for.", 0,
 	  frequency_adapts_the_period },
-	{ "C1.hardware_frequency_adapts", "A hardware counter's period grows to the frequency.", HARDWARE,
-	  hardware_frequency_adapts },
+	{ "C1.hardware_frequency_adapts", "A hardware counter's period grows to the frequency.",
+	  HARDWARE, hardware_frequency_adapts },
 	{ "C1.hardware_period", "A hardware counter gives count / period samples.", HARDWARE,
 	  hardware_period_gives_count_over_period_samples },
-	{ "C6.plain_hits_are_never_throttled", "100,000 faults at period 1 are 100,000 samples, none throttled.", 0,
+	{ "C6.plain_hits_are_never_throttled",
+	  "100,000 faults at period 1 are 100,000 samples, none throttled.", 0,
 	  plain_hits_are_never_throttled },
-	{ "C6.weighted_hits_are_throttled", "Overflows of one hit, from the second on, throttle the event.", WEIGHTED,
+	{ "C6.weighted_hits_are_throttled",
+	  "Overflows of one hit, from the second on, throttle the event.", WEIGHTED,
 	  weighted_hits_are_throttled },
-	{ "C6.single_overflows_of_weighted_hits_are_not", "One overflow a hit never throttles.", WEIGHTED,
-	  single_overflows_of_weighted_hits_are_not_throttled },
+	{ "C6.single_overflows_of_weighted_hits_are_not", "One overflow a hit never throttles.",
+	  WEIGHTED, single_overflows_of_weighted_hits_are_not_throttled },
 	{ "C6.throttled_event_goes_on_at_the_tick", "UNTHROTTLE comes at the next tick.", WEIGHTED,
 	  throttled_event_goes_on_at_the_tick },
 	{ "C6.throttle_names_the_event", "THROTTLE has the event's id and stream id.", WEIGHTED,
 	  throttle_names_the_event },
-	{ "C6.samples_of_a_tick_are_limited", "No more samples in a tick than max_sample_rate / HZ.", WEIGHTED,
+	{ "C6.samples_of_a_tick_are_limited",
+	  "No more samples in a tick than max_sample_rate / HZ.", WEIGHTED,
 	  samples_of_a_tick_are_limited },
-	{ "C6.throttled_count_is_too_low", "A throttled event's own count misses what came meanwhile.", WEIGHTED,
+	{ "C6.throttled_count_is_too_low",
+	  "A throttled event's own count misses what came meanwhile.", WEIGHTED,
 	  throttled_count_is_too_low },
-	{ "C6.hardware_is_throttled", "A hardware counter is throttled at the first overflow too many.", HARDWARE,
+	{ "C6.hardware_is_throttled",
+	  "A hardware counter is throttled at the first overflow too many.", HARDWARE,
 	  hardware_is_throttled },
-	{ "C7.period_field_one_sample_per_hit", "With SAMPLE_PERIOD each hit is one sample, its period the weight.",
-	  WEIGHTED, period_field_makes_each_hit_one_sample_of_its_weight },
-	{ "C7.period_field_hits_of_one", "With SAMPLE_PERIOD a hit of weight 1 is a sample whatever the period.", 0,
+	{ "C7.period_field_one_sample_per_hit",
+	  "With SAMPLE_PERIOD each hit is one sample, its period the weight.", WEIGHTED,
+	  period_field_makes_each_hit_one_sample_of_its_weight },
+	{ "C7.period_field_hits_of_one",
+	  "With SAMPLE_PERIOD a hit of weight 1 is a sample whatever the period.", 0,
 	  period_field_makes_a_hit_of_one_a_sample },
-	{ "C7.period_field_with_frequency", "In frequency mode SAMPLE_PERIOD doesn't make each hit a sample.", 0,
+	{ "C7.period_field_with_frequency",
+	  "In frequency mode SAMPLE_PERIOD doesn't make each hit a sample.", 0,
 	  frequency_keeps_periods_with_the_period_field },
-	{ "C7.heavier_hit_gives_one_sample_per_period", "A heavy hit gives one sample per period elapsed.", WEIGHTED,
+	{ "C7.heavier_hit_gives_one_sample_per_period",
+	  "A heavy hit gives one sample per period elapsed.", WEIGHTED,
 	  heavier_hit_gives_one_sample_per_period },
 	{ "C7.unit_hits_at_period_one", "Period 1 and weight 1: each hit is a sample.",
 	  SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, period_one_weighted_by_one_samples_each_hit },

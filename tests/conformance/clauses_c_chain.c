@@ -30,9 +30,11 @@ static struct chain chain_of(const struct tally_sample *sample)
 	return chain;
 }
 
-static int chain_of_switch(struct surface *surface, uint64_t flags, uint16_t max_stack, struct chain *chain)
+static int chain_of_switch(struct surface *surface, uint64_t flags, uint16_t max_stack,
+			   struct chain *chain)
 {
-	struct tally_attr attr = ring_switch_attr(surface, 1, TALLY_SAMPLE_IP | TALLY_SAMPLE_CALLCHAIN);
+	struct tally_attr attr = ring_switch_attr(surface, 1,
+						  TALLY_SAMPLE_IP | TALLY_SAMPLE_CALLCHAIN);
 	struct ring ring;
 	struct tally_record record;
 	attr.flags |= flags;
@@ -93,8 +95,11 @@ static int exclude_callchain_user(struct surface *surface)
 static int exclude_both_callchains(struct surface *surface)
 {
 	struct chain chain;
-	CHECK_EQUAL(chain_of_switch(surface, TALLY_ATTR_EXCLUDE_CALLCHAIN_USER | TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL, 0,
-				 &chain), 0);
+	CHECK_EQUAL(chain_of_switch(surface,
+				    TALLY_ATTR_EXCLUDE_CALLCHAIN_USER |
+					    TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL,
+				    0, &chain),
+		    0);
 	CHECK_EQUAL(chain.length, 0);
 	return 0;
 }
@@ -126,16 +131,17 @@ enum { KERNEL_HITS = SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED };
 const struct clause clauses_c_chain[] = {
 	{ "C3.user_chain", "A chain of user mode is a marker, the IP, the callers.", 0,
 	  user_chain_begins_with_its_marker_and_the_ip },
-	{ "C3.kernel_chain_is_first", "The kernel's part comes before the user's, each behind its marker.",
-	  KERNEL_HITS, kernel_chain_comes_before_the_users },
-	{ "C3.exclude_callchain_kernel", "exclude_callchain_kernel leaves the user's part.", KERNEL_HITS,
-	  exclude_callchain_kernel },
-	{ "C3.exclude_callchain_user", "exclude_callchain_user leaves the kernel's part.", KERNEL_HITS,
-	  exclude_callchain_user },
+	{ "C3.kernel_chain_is_first",
+	  "The kernel's part comes before the user's, each behind its marker.", KERNEL_HITS,
+	  kernel_chain_comes_before_the_users },
+	{ "C3.exclude_callchain_kernel", "exclude_callchain_kernel leaves the user's part.",
+	  KERNEL_HITS, exclude_callchain_kernel },
+	{ "C3.exclude_callchain_user", "exclude_callchain_user leaves the kernel's part.",
+	  KERNEL_HITS, exclude_callchain_user },
 	{ "C3.exclude_both", "Both leave an empty chain.", KERNEL_HITS, exclude_both_callchains },
 	{ "C3.max_stack", "sample_max_stack limits the frames, markers not counted.", KERNEL_HITS,
 	  max_stack_limits_the_frames },
-	{ "C3.max_stack_above_the_limit", "sample_max_stack above perf_event_max_stack: EOVERFLOW.", 0,
-	  max_stack_above_the_limit },
+	{ "C3.max_stack_above_the_limit", "sample_max_stack above perf_event_max_stack: EOVERFLOW.",
+	  0, max_stack_above_the_limit },
 	{ NULL, NULL, 0, NULL },
 };

@@ -38,7 +38,8 @@ static int branch_stack(struct surface *surface, uint64_t branch_type)
 {
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_BRANCH_STACK);
 	attr.branch_sample_type = branch_type;
-	attr.flags |= TALLY_ATTR_EXCLUDE_HV; /* else branches of the hypervisor, too, which needs privilege */
+	/* else branches of the hypervisor, too, which needs privilege */
+	attr.flags |= TALLY_ATTR_EXCLUDE_HV;
 	return CALL(open, &attr, 0, -1, -1, 0);
 }
 
@@ -77,7 +78,8 @@ static int regs_user_has_a_word_per_bit(struct surface *surface)
 
 static int regs_user_of_a_kernel_hit_are_the_users(struct surface *surface)
 {
-	struct tally_attr attr = ring_switch_attr(surface, 1, TALLY_SAMPLE_IP | TALLY_SAMPLE_REGS_USER);
+	struct tally_attr attr = ring_switch_attr(surface, 1,
+						  TALLY_SAMPLE_IP | TALLY_SAMPLE_REGS_USER);
 	struct ring ring;
 	struct tally_record record;
 	attr.sample_regs_user = 1ull << surface->pc_register;
@@ -125,7 +127,8 @@ static int regs_intr_are_those_of_the_hit(struct surface *surface)
 	return 0;
 }
 
-static int stack_fault(struct surface *surface, struct ring *ring, struct tally_record *record, uint32_t size)
+static int stack_fault(struct surface *surface, struct ring *ring, struct tally_record *record,
+		       uint32_t size)
 {
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_STACK_USER);
 	attr.sample_stack_user = size;
@@ -143,7 +146,8 @@ static int stack_user_is_the_stack(struct surface *surface)
 	CHECK_EQUAL(stack_fault(surface, &ring, &record, SIZE), 0);
 	CHECK_EQUAL(record.sample.stack_size, SIZE);
 	CHECK_BETWEEN(record.sample.stack_dynamic_size, 64, SIZE);
-	CHECK(memmem(record.sample.stack, record.sample.stack_dynamic_size, (const void *)marks, sizeof(marks)));
+	CHECK(memmem(record.sample.stack, record.sample.stack_dynamic_size, (const void *)marks,
+		     sizeof(marks)));
 	return 0;
 }
 
@@ -210,7 +214,8 @@ static int weight_struct_is_one_word(struct surface *surface)
 
 static int both_weights_einval(struct surface *surface)
 {
-	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT);
+	struct tally_attr attr = ring_faults_attr(1,
+						  TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT);
 	CHECK_ERROR(CALL(open, &attr, 0, -1, -1, 0), EINVAL);
 	return 0;
 }
@@ -248,7 +253,8 @@ static int phys_addr_has_the_addresss_offset(struct surface *surface)
 	FAULT_SAMPLES(&ring, handled_faults_attr(TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PHYS_ADDR));
 	CHECK_FOUND(&ring, TALLY_RECORD_SAMPLE, &record);
 	CHECK(record.sample.phys_addr != 0);
-	CHECK_EQUAL(record.sample.phys_addr % surface->page_size, record.sample.addr % surface->page_size);
+	CHECK_EQUAL(record.sample.phys_addr % surface->page_size,
+		    record.sample.addr % surface->page_size);
 	return 0;
 }
 
@@ -312,7 +318,7 @@ static int unknown_sample_type_einval(struct surface *surface)
 	return 0;
 }
 
-/* --- The order, by hand: the decoder is not asked. ------------------------------------------------------------ */
+/* --- The order, by hand: the decoder is not asked. ------------------------ */
 
 struct walk {
 	const uint64_t *words;
@@ -329,7 +335,8 @@ static int words_of_the_first_fields(struct surface *surface, struct ring *ring,
 	uint64_t id = ring_event_id(surface, ring->fd);
 	CHECK_EQUAL(next_word(walk), id);                                  /* IDENTIFIER */
 	CHECK(next_word(walk) != 0);                                       /* IP */
-	CHECK_EQUAL(next_word(walk), (uint64_t)CALL(self) << 32 | (uint32_t)CALL(process)); /* TID */
+	/* TID */
+	CHECK_EQUAL(next_word(walk), (uint64_t)CALL(self) << 32 | (uint32_t)CALL(process));
 	CHECK_BETWEEN(next_word(walk), 1, CALL(now));                      /* TIME */
 	CHECK_EQUAL(next_word(walk), CALL(fault_address, 0));              /* ADDR */
 	CHECK_EQUAL(next_word(walk), id);                                  /* ID */
@@ -378,9 +385,10 @@ static int fields_stand_in_their_order(struct surface *surface)
 	struct tally_attr attr = handled_faults_attr(
 		TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
 		TALLY_SAMPLE_ADDR | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU |
-		TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_RAW |
-		TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER | TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_DATA_SRC |
-		TALLY_SAMPLE_TRANSACTION | TALLY_SAMPLE_REGS_INTR | TALLY_SAMPLE_PHYS_ADDR | TALLY_SAMPLE_CGROUP |
+		TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN |
+		TALLY_SAMPLE_RAW | TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER |
+		TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_DATA_SRC | TALLY_SAMPLE_TRANSACTION |
+		TALLY_SAMPLE_REGS_INTR | TALLY_SAMPLE_PHYS_ADDR | TALLY_SAMPLE_CGROUP |
 		TALLY_SAMPLE_DATA_PAGE_SIZE | TALLY_SAMPLE_CODE_PAGE_SIZE);
 	struct ring ring;
 	struct tally_record record;
@@ -404,41 +412,55 @@ enum { KERNEL_HITS = SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED };
 const struct clause clauses_c_copies[] = {
 	{ "C2.raw_without_data", "RAW of an event without data is four bytes of zero.", 0,
 	  raw_of_a_software_event_is_four_zeros },
-	{ "C2.raw_of_a_tracepoint", "RAW of a tracepoint is its record: type and pid are right.", KERNEL_HITS,
-	  raw_of_a_tracepoint_is_its_record },
+	{ "C2.raw_of_a_tracepoint", "RAW of a tracepoint is its record: type and pid are right.",
+	  KERNEL_HITS, raw_of_a_tracepoint_is_its_record },
 	{ "C2.branch_stack_software_eopnotsupp", "BRANCH_STACK of a software event: EOPNOTSUPP.", 0,
 	  branch_stack_of_a_software_event },
-	{ "C2.branch_stack_without_kind_einval", "BRANCH_STACK that doesn't tell which branches: EINVAL.", 0,
+	{ "C2.branch_stack_without_kind_einval",
+	  "BRANCH_STACK that doesn't tell which branches: EINVAL.", 0,
 	  branch_stack_without_a_kind },
 	{ "C2.branch_stack_unknown_kind_einval", "BRANCH_STACK of an unknown kind: EINVAL.", 0,
 	  branch_stack_of_an_unknown_kind },
 	{ "C2.regs_user", "REGS_USER is an ABI and a word for each bit of the mask.", 0,
 	  regs_user_has_a_word_per_bit },
-	{ "C2.regs_user_of_a_kernel_hit", "REGS_USER of a hit in the kernel are those of user mode.", KERNEL_HITS,
+	{ "C2.regs_user_of_a_kernel_hit",
+	  "REGS_USER of a hit in the kernel are those of user mode.", KERNEL_HITS,
 	  regs_user_of_a_kernel_hit_are_the_users },
-	{ "C2.no_registers_einval", "REGS_USER or REGS_INTR without a register: EINVAL.", 0, no_registers_einval },
-	{ "C2.unknown_registers_are_refused", "Unknown registers: EINVAL, or EOPNOTSUPP for another PMU's.", 0,
+	{ "C2.no_registers_einval", "REGS_USER or REGS_INTR without a register: EINVAL.", 0,
+	  no_registers_einval },
+	{ "C2.unknown_registers_are_refused",
+	  "Unknown registers: EINVAL, or EOPNOTSUPP for another PMU's.", 0,
 	  unknown_registers_are_refused },
 	{ "C2.regs_intr", "REGS_INTR are those at the hit.", 0, regs_intr_are_those_of_the_hit },
-	{ "C2.stack_user", "STACK_USER is the stack from its pointer up.", 0, stack_user_is_the_stack },
+	{ "C2.stack_user", "STACK_USER is the stack from its pointer up.", 0,
+	  stack_user_is_the_stack },
 	{ "C2.stack_user_of_size_zero", "STACK_USER of no bytes is a size alone.", 0,
 	  stack_user_of_size_zero_is_one_word },
-	{ "C2.stack_user_is_cut_to_fit", "STACK_USER is cut so that the record stays below 64 KiB.", 0,
-	  stack_user_is_cut_to_fit_a_record },
-	{ "C2.stack_user_sizes_einval", "STACK_USER of odd sizes or of 64 KiB: EINVAL.", 0, stack_user_sizes_einval },
+	{ "C2.stack_user_is_cut_to_fit", "STACK_USER is cut so that the record stays below 64 KiB.",
+	  0, stack_user_is_cut_to_fit_a_record },
+	{ "C2.stack_user_sizes_einval", "STACK_USER of odd sizes or of 64 KiB: EINVAL.", 0,
+	  stack_user_sizes_einval },
 	{ "C2.weight", "WEIGHT of a software event is 0.", 0, weight_of_a_software_event_is_zero },
-	{ "C2.weight_struct", "WEIGHT_STRUCT stands in WEIGHT's place, one word.", 0, weight_struct_is_one_word },
-	{ "C2.both_weights_einval", "WEIGHT and WEIGHT_STRUCT together: EINVAL.", 0, both_weights_einval },
+	{ "C2.weight_struct", "WEIGHT_STRUCT stands in WEIGHT's place, one word.", 0,
+	  weight_struct_is_one_word },
+	{ "C2.both_weights_einval", "WEIGHT and WEIGHT_STRUCT together: EINVAL.", 0,
+	  both_weights_einval },
 	{ "C2.data_src", "DATA_SRC of a software event says that it is not available.", 0,
 	  data_src_of_a_software_event_is_not_available },
-	{ "C2.transaction", "TRANSACTION of a software event is 0.", 0, transaction_of_a_software_event_is_zero },
+	{ "C2.transaction", "TRANSACTION of a software event is 0.", 0,
+	  transaction_of_a_software_event_is_zero },
 	{ "C2.phys_addr", "PHYS_ADDR has ADDR's offset in the page.", SURFACE_PRIVILEGED,
 	  phys_addr_has_the_addresss_offset },
-	{ "C2.phys_addr_needs_privilege", "PHYS_ADDR without privilege: EACCES.", 0, phys_addr_needs_privilege },
+	{ "C2.phys_addr_needs_privilege", "PHYS_ADDR without privilege: EACCES.", 0,
+	  phys_addr_needs_privilege },
 	{ "C2.cgroup", "CGROUP is the id of the task's control group.", 0, cgroup_is_the_tasks },
-	{ "C2.data_page_size", "DATA_PAGE_SIZE is that of ADDR's page.", 0, data_page_size_is_the_pages },
-	{ "C2.code_page_size", "CODE_PAGE_SIZE is that of IP's page.", 0, code_page_size_is_a_page_size },
-	{ "C2.unknown_field_einval", "An unknown bit of sample_type: EINVAL.", 0, unknown_sample_type_einval },
-	{ "C2.order", "The fields stand in their order.", SURFACE_PRIVILEGED, fields_stand_in_their_order },
+	{ "C2.data_page_size", "DATA_PAGE_SIZE is that of ADDR's page.", 0,
+	  data_page_size_is_the_pages },
+	{ "C2.code_page_size", "CODE_PAGE_SIZE is that of IP's page.", 0,
+	  code_page_size_is_a_page_size },
+	{ "C2.unknown_field_einval", "An unknown bit of sample_type: EINVAL.", 0,
+	  unknown_sample_type_einval },
+	{ "C2.order", "The fields stand in their order.", SURFACE_PRIVILEGED,
+	  fields_stand_in_their_order },
 	{ NULL, NULL, 0, NULL },
 };

@@ -248,7 +248,8 @@ static int read_has_its_format(struct surface *surface)
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_READ);
 	struct ring ring;
 	struct tally_record record;
-	attr.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING | TALLY_FORMAT_ID;
+	attr.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING |
+			   TALLY_FORMAT_ID;
 	FAULT_SAMPLES(&ring, attr);
 	uint64_t words[4];
 	CHECK_EQUAL(CALL(read, ring.fd, words, sizeof(words)), sizeof(words));
@@ -335,7 +336,8 @@ static int inherit_with_read_wants_tid(struct surface *surface)
 	attr.sample_type |= TALLY_SAMPLE_TID;
 	int fd = CALL(open, &attr, 0, -1, -1, 0);
 	if (fd == -EINVAL && ring_kernel_is_old(surface))
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* there READ and inherit exclude one another */
+		/* there READ and inherit exclude one another */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK(fd >= 0);
 	return 0;
 }
@@ -343,8 +345,10 @@ static int inherit_with_read_wants_tid(struct surface *surface)
 enum { KERNEL_HITS = SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED };
 
 const struct clause clauses_c_fields[] = {
-	{ "C2.no_field", "A sample without fields is a bare header.", 0, no_field_is_a_bare_header },
-	{ "C2.identifier_is_first", "IDENTIFIER is the first word.", 0, identifier_is_the_first_word },
+	{ "C2.no_field", "A sample without fields is a bare header.", 0,
+	  no_field_is_a_bare_header },
+	{ "C2.identifier_is_first", "IDENTIFIER is the first word.", 0,
+	  identifier_is_the_first_word },
 	{ "C2.ip", "IP is the instruction that faulted.", 0, ip_is_where_the_fault_was },
 	{ "C2.ip_of_a_tracepoint", "IP of a tracepoint's hit is in the kernel.", KERNEL_HITS,
 	  ip_is_the_kernels_for_tracepoints },
@@ -355,21 +359,26 @@ const struct clause clauses_c_fields[] = {
 	  time_lies_between_the_clocks_readings },
 	{ "C2.time_by_default", "TIME of the default clock never goes back.", 0,
 	  time_without_a_clockid_never_goes_back },
-	{ "C2.time_clockids", "TIME can be of REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME, TAI.", 0,
-	  clockids_of_time },
+	{ "C2.time_clockids", "TIME can be of REALTIME, MONOTONIC, MONOTONIC_RAW, BOOTTIME, TAI.",
+	  0, clockids_of_time },
 	{ "C2.time_other_clockids_einval", "Other clocks: EINVAL.", 0, other_clockids_einval },
 	{ "C2.addr", "ADDR of a fault is the address that was touched.", 0, addr_is_the_faults },
 	{ "C2.id", "ID is what IOC_ID tells.", 0, id_is_that_of_ioc_id },
-	{ "C2.stream_id", "STREAM_ID of an event opened is its ID.", 0, stream_id_is_the_events_own },
-	{ "C2.inherited_ids", "An inherited event's ID is its parent's, its STREAM_ID its own.", 0, inherited_ids },
+	{ "C2.stream_id", "STREAM_ID of an event opened is its ID.", 0,
+	  stream_id_is_the_events_own },
+	{ "C2.inherited_ids", "An inherited event's ID is its parent's, its STREAM_ID its own.", 0,
+	  inherited_ids },
 	{ "C2.cpu", "CPU is where it ran; its upper half is 0.", 0, cpu_is_where_it_ran },
 	{ "C2.period", "PERIOD is the period of the sample.", 0, period_is_that_of_the_sample },
 	{ "C2.read", "READ is the value at the hit.", 0, read_is_the_value_at_the_hit },
-	{ "C2.read_format", "READ has read_format's words in read()'s order.", 0, read_has_its_format },
+	{ "C2.read_format", "READ has read_format's words in read()'s order.", 0,
+	  read_has_its_format },
 	{ "C2.read_lost", "LOST is READ's last word.", 0, read_lost_is_the_last_word },
-	{ "C2.read_group", "READ of a group has each member's value and id.", 0, read_of_a_group_has_every_member },
+	{ "C2.read_group", "READ of a group has each member's value and id.", 0,
+	  read_of_a_group_has_every_member },
 	{ "C2.read_by_a_member", "A member's sample reads the whole group, leader first.", 0,
 	  member_sample_reads_the_group },
-	{ "C2.read_inherited_wants_tid", "READ with inherit wants TID, else EINVAL.", 0, inherit_with_read_wants_tid },
+	{ "C2.read_inherited_wants_tid", "READ with inherit wants TID, else EINVAL.", 0,
+	  inherit_with_read_wants_tid },
 	{ NULL, NULL, 0, NULL },
 };

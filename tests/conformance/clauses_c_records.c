@@ -26,7 +26,7 @@ static int open_sideband(struct surface *surface, struct ring *ring, uint64_t fl
 	     if (opened_) \
 		     return opened_; } while (0)
 
-/* --- MMAP, MMAP2 --------------------------------------------------------------------------------------------- */
+/* --- MMAP, MMAP2 ---------------------------------------------------------- */
 
 static int mmap_tells_of_code(struct surface *surface)
 {
@@ -139,7 +139,7 @@ static int mmap2_has_the_build_id(struct surface *surface)
 	return 0;
 }
 
-/* --- COMM ---------------------------------------------------------------------------------------------------- */
+/* --- COMM ----------------------------------------------------------------- */
 
 static int comm_tells_the_new_name(struct surface *surface)
 {
@@ -157,8 +157,10 @@ static int comm_tells_the_new_name(struct surface *surface)
 
 static int comm_is_padded_to_words(struct surface *surface)
 {
-	static const struct { const char *comm; unsigned words; } names[] = { { "abcdefg", 1 }, { "abcdefgh", 2 },
-									      { "abcdefghijklmno", 2 } };
+	static const struct {
+		const char *comm;
+		unsigned words;
+	} names[] = { { "abcdefg", 1 }, { "abcdefgh", 2 }, { "abcdefghijklmno", 2 } };
 	struct ring ring;
 	struct tally_record record;
 	SIDEBAND(&ring, TALLY_ATTR_COMM);
@@ -201,10 +203,10 @@ static int comm_of_an_exec_is_marked(struct surface *surface)
 	return 0;
 }
 
-/* --- FORK, EXIT, READ ---------------------------------------------------------------------------------------- */
+/* --- FORK, EXIT, READ ----------------------------------------------------- */
 
-static int fork_record(struct surface *surface, uint64_t flags, enum surface_task_kind kind, pid_t *task,
-		       struct tally_record *record)
+static int fork_record(struct surface *surface, uint64_t flags, enum surface_task_kind kind,
+		       pid_t *task, struct tally_record *record)
 {
 	struct ring ring;
 	SIDEBAND(&ring, flags);
@@ -248,7 +250,8 @@ static int unmapping_tells_nothing(struct surface *surface)
 	struct ring ring;
 	struct tally_record record;
 	unsigned seen = 0;
-	SIDEBAND(&ring, TALLY_ATTR_MMAP | TALLY_ATTR_MMAP_DATA | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_TASK);
+	SIDEBAND(&ring, TALLY_ATTR_MMAP | TALLY_ATTR_MMAP_DATA | TALLY_ATTR_MMAP2 |
+				TALLY_ATTR_COMM | TALLY_ATTR_TASK);
 	CALL(map_code, true);
 	for (; ring_next(&ring, &record) == 1; seen++)
 		CHECK_EQUAL(record.header.type, TALLY_RECORD_MMAP2);
@@ -315,7 +318,8 @@ static void fault_seven(struct surface *surface)
 	CALL(fault, 7);
 }
 
-static int read_records(struct surface *surface, uint64_t flags, struct ring *ring, struct ring_child **child)
+static int read_records(struct surface *surface, uint64_t flags, struct ring *ring,
+			struct ring_child **child)
 {
 	struct tally_attr attr = ring_faults_attr(0, TALLY_SAMPLE_TID | TALLY_SAMPLE_ID);
 	int cpu = CALL(this_cpu);
@@ -341,7 +345,8 @@ static int read_is_the_childs_at_its_exit(struct surface *surface)
 		return failed;
 	int found = ring_find(&ring, TALLY_RECORD_READ, &record);
 	if (found == 0 && ring_kernel_is_old(surface))
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 writes none: the context has lost its task by then */
+		/* 6.1 writes none: the context has lost its task by then */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK_EQUAL(found, 1);
 	CHECK_EQUAL(record.read.pid, child->task);
 	CHECK_EQUAL(record.read.tid, child->task);
@@ -364,7 +369,7 @@ static int no_read_without_inherit_stat(struct surface *surface)
 	return 0;
 }
 
-/* --- SWITCH -------------------------------------------------------------------------------------------------- */
+/* --- SWITCH --------------------------------------------------------------- */
 
 static int switch_out_and_in(struct surface *surface)
 {
@@ -401,7 +406,8 @@ static int preempted_switch_out_is_marked(struct surface *surface)
 	for (unsigned i = 0; i < 1000 && !preempted; i++) {
 		CALL(burn, 5 * MILLISECOND);
 		while (ring_next(&ring, &record) == 1)
-			preempted |= record.header.misc == (TALLY_MISC_SWITCH_OUT | TALLY_MISC_SWITCH_OUT_PREEMPT);
+			preempted |= record.header.misc ==
+				     (TALLY_MISC_SWITCH_OUT | TALLY_MISC_SWITCH_OUT_PREEMPT);
 	}
 	CALL(post, stop, 1);
 	CHECK_EQUAL(CALL(wait, rival), 0);
@@ -437,7 +443,7 @@ static int switch_cpu_wide_names_the_other_task(struct surface *surface)
 	return 0;
 }
 
-/* --- Of the kernel's other parts ----------------------------------------------------------------------------- */
+/* --- Of the kernel's other parts ------------------------------------------ */
 
 static int namespaces_of_a_child_are_its_own(struct surface *surface)
 {
@@ -491,11 +497,13 @@ static int cgroup_tells_of_a_new_group(struct surface *surface)
 	SIDEBAND(&ring, TALLY_ATTR_CGROUP);
 	int made = CALL(make_cgroup, name, &id);
 	if (made < 0)
-		return CLAUSE_NOT_APPLICABLE + (made == -EOPNOTSUPP ? NA_NEEDS_VFS : NA_NOT_PRIVILEGED);
+		return CLAUSE_NOT_APPLICABLE +
+		       (made == -EOPNOTSUPP ? NA_NEEDS_VFS : NA_NOT_PRIVILEGED);
 	CHECK_FOUND(&ring, TALLY_RECORD_CGROUP, &record);
 	CHECK_EQUAL(record.cgroup.id, id);
 	CHECK(strlen(record.cgroup.path) > strlen(name));
-	CHECK_EQUAL(strcmp(record.cgroup.path + strlen(record.cgroup.path) - strlen(name), name), 0);
+	CHECK_EQUAL(strcmp(record.cgroup.path + strlen(record.cgroup.path) - strlen(name), name),
+		    0);
 	return 0;
 }
 
@@ -511,7 +519,8 @@ static int ksymbol_tells_of_new_code(struct surface *surface)
 	CHECK_EQUAL(record.ksymbol.flags, 0);
 	CHECK(record.ksymbol.address >> 63);
 	CHECK(!symbol.address || symbol.address == record.ksymbol.address);
-	CHECK(record.ksymbol.length > 0 && (!symbol.length || symbol.length == record.ksymbol.length));
+	CHECK(record.ksymbol.length > 0 &&
+	      (!symbol.length || symbol.length == record.ksymbol.length));
 	CHECK_EQUAL(strncmp(record.ksymbol.name, symbol.name_start, strlen(symbol.name_start)), 0);
 	CHECK_EQUAL(CALL(make_ksymbol, NULL), 0);
 	symbol.address = record.ksymbol.address;
@@ -557,7 +566,7 @@ static int bpf_event_tells_of_a_program(struct surface *surface)
 	return 0;
 }
 
-/* --- misc ---------------------------------------------------------------------------------------------------- */
+/* --- misc ----------------------------------------------------------------- */
 
 static int sample_of_user_mode(struct surface *surface)
 {
@@ -614,45 +623,61 @@ static int lost_has_id_and_number(struct surface *surface)
 
 const struct clause clauses_c_records[] = {
 	{ "C4.mmap", "MMAP tells who mapped which file's code where.", 0, mmap_tells_of_code },
-	{ "C4.mmap_data", "Maps of data come with mmap_data, marked MMAP_DATA.", 0, mmap_tells_of_data_by_mmap_data },
-	{ "C4.mmap_without_mmap_data", "mmap alone tells of code alone.", 0, mmap_without_mmap_data_is_code_alone },
-	{ "C4.mmap_data_alone", "mmap_data alone tells of data alone.", 0, mmap_data_alone_is_data_alone },
+	{ "C4.mmap_data", "Maps of data come with mmap_data, marked MMAP_DATA.", 0,
+	  mmap_tells_of_data_by_mmap_data },
+	{ "C4.mmap_without_mmap_data", "mmap alone tells of code alone.", 0,
+	  mmap_without_mmap_data_is_code_alone },
+	{ "C4.mmap_data_alone", "mmap_data alone tells of data alone.", 0,
+	  mmap_data_alone_is_data_alone },
 	{ "C4.mmap2", "MMAP2 has protection and flags.", 0, mmap2_has_protection_and_flags },
-	{ "C4.mmap2_instead_of_mmap", "With mmap2 there are no MMAP records.", 0, mmap2_takes_the_place_of_mmap },
-	{ "C4.unmapping_tells_nothing", "A mapping that goes leaves no record.", 0, unmapping_tells_nothing },
+	{ "C4.mmap2_instead_of_mmap", "With mmap2 there are no MMAP records.", 0,
+	  mmap2_takes_the_place_of_mmap },
+	{ "C4.unmapping_tells_nothing", "A mapping that goes leaves no record.", 0,
+	  unmapping_tells_nothing },
 	{ "C4.mmap2_inode", "MMAP2 has the file's inode.", 0, mmap2_has_the_files_inode },
-	{ "C4.mmap_build_id", "With build_id MMAP2 has it in the inode's place, marked MMAP_BUILD_ID.", 0,
+	{ "C4.mmap_build_id",
+	  "With build_id MMAP2 has it in the inode's place, marked MMAP_BUILD_ID.", 0,
 	  mmap2_has_the_build_id },
 	{ "C4.comm", "COMM tells a task's new name.", 0, comm_tells_the_new_name },
-	{ "C4.comm_padding", "COMM's name is padded with zeros to words.", 0, comm_is_padded_to_words },
+	{ "C4.comm_padding", "COMM's name is padded with zeros to words.", 0,
+	  comm_is_padded_to_words },
 	{ "C4.comm_exec", "COMM of an exec is marked COMM_EXEC.", 0, comm_of_an_exec_is_marked },
-	{ "C4.fork_of_a_process", "FORK tells a new process and its parent.", 0, fork_of_a_process },
+	{ "C4.fork_of_a_process", "FORK tells a new process and its parent.", 0,
+	  fork_of_a_process },
 	{ "C4.fork_of_a_thread", "FORK of a thread has the process's pid.", 0, fork_of_a_thread },
 	{ "C4.fork_with_comm_or_mmap", "FORK comes with comm, mmap, mmap_data as with task.", 0,
 	  fork_comes_with_comm_or_mmap },
 	{ "C4.exit", "EXIT tells who went, when, whose child.", 0, exit_tells_who_went },
-	{ "C4.no_flags_no_records", "Records that aren't asked for don't come.", 0, no_flags_no_records },
-	{ "C4.disabled_no_records", "A disabled event writes no records.", 0, disabled_event_writes_no_records },
-	{ "C4.read", "READ tells a child's values at its exit.", 0, read_is_the_childs_at_its_exit },
-	{ "C4.read_wants_inherit_stat", "Without inherit_stat there is no READ.", 0, no_read_without_inherit_stat },
+	{ "C4.no_flags_no_records", "Records that aren't asked for don't come.", 0,
+	  no_flags_no_records },
+	{ "C4.disabled_no_records", "A disabled event writes no records.", 0,
+	  disabled_event_writes_no_records },
+	{ "C4.read", "READ tells a child's values at its exit.", 0,
+	  read_is_the_childs_at_its_exit },
+	{ "C4.read_wants_inherit_stat", "Without inherit_stat there is no READ.", 0,
+	  no_read_without_inherit_stat },
 	{ "C4.lost", "LOST has the event's id and the number.", 0, lost_has_id_and_number },
-	{ "C4.switch", "SWITCH comes at switching out, marked SWITCH_OUT, and at switching in.", 0, switch_out_and_in },
+	{ "C4.switch", "SWITCH comes at switching out, marked SWITCH_OUT, and at switching in.", 0,
+	  switch_out_and_in },
 	{ "C4.switch_out_preempt", "A task that could have run on is marked SWITCH_OUT_PREEMPT.", 0,
 	  preempted_switch_out_is_marked },
-	{ "C4.switch_cpu_wide", "SWITCH_CPU_WIDE names the task that comes or went.", SURFACE_PRIVILEGED,
-	  switch_cpu_wide_names_the_other_task },
-	{ "C4.namespaces", "NAMESPACES of a new task lists device and inode of each kind.", SURFACE_PRIVILEGED,
-	  namespaces_of_a_child_are_its_own },
-	{ "C4.namespaces_need_privilege", "NAMESPACES without privilege: EACCES.", 0, namespaces_need_privilege },
-	{ "C4.cgroup", "CGROUP tells id and path of a new group.", SURFACE_PRIVILEGED, cgroup_tells_of_a_new_group },
+	{ "C4.switch_cpu_wide", "SWITCH_CPU_WIDE names the task that comes or went.",
+	  SURFACE_PRIVILEGED, switch_cpu_wide_names_the_other_task },
+	{ "C4.namespaces", "NAMESPACES of a new task lists device and inode of each kind.",
+	  SURFACE_PRIVILEGED, namespaces_of_a_child_are_its_own },
+	{ "C4.namespaces_need_privilege", "NAMESPACES without privilege: EACCES.", 0,
+	  namespaces_need_privilege },
+	{ "C4.cgroup", "CGROUP tells id and path of a new group.", SURFACE_PRIVILEGED,
+	  cgroup_tells_of_a_new_group },
 	{ "C4.ksymbol", "KSYMBOL tells where code was made, and when it goes.", SURFACE_PRIVILEGED,
 	  ksymbol_tells_of_new_code },
-	{ "C4.text_poke", "TEXT_POKE has a place's old and new bytes.", SURFACE_PRIVILEGED, text_poke_has_the_bytes },
-	{ "C4.bpf_event", "BPF_EVENT tells that a program was loaded.", SURFACE_BPF | SURFACE_PRIVILEGED,
-	  bpf_event_tells_of_a_program },
+	{ "C4.text_poke", "TEXT_POKE has a place's old and new bytes.", SURFACE_PRIVILEGED,
+	  text_poke_has_the_bytes },
+	{ "C4.bpf_event", "BPF_EVENT tells that a program was loaded.",
+	  SURFACE_BPF | SURFACE_PRIVILEGED, bpf_event_tells_of_a_program },
 	{ "C4.misc_user", "A sample of user mode has cpumode USER.", 0, sample_of_user_mode },
-	{ "C4.misc_kernel", "A sample of kernel mode has cpumode KERNEL.", SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED,
-	  sample_of_kernel_mode },
+	{ "C4.misc_kernel", "A sample of kernel mode has cpumode KERNEL.",
+	  SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, sample_of_kernel_mode },
 	{ "C4.misc_exact_ip", "EXACT_IP is never set for software events, precise_ip or not.", 0,
 	  software_ips_are_never_exact },
 	{ NULL, NULL, 0, NULL },

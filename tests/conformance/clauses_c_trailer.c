@@ -6,7 +6,8 @@
 enum { TRAILER_WORDS = 6 };
 
 /* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER: the last six words, read by hand. */
-static int check_trailer(const struct ring *ring, const struct tally_record *record, pid_t tid, uint64_t before)
+static int check_trailer(const struct ring *ring, const struct tally_record *record, pid_t tid,
+			 uint64_t before)
 {
 	struct surface *surface = ring->surface;
 	const uint64_t *words = ring->bytes + record->header.size / 8 - TRAILER_WORDS;
@@ -75,27 +76,32 @@ static int trailer_of_mmap(struct surface *surface)
 
 static int trailer_of_mmap2(struct surface *surface)
 {
-	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2), TALLY_RECORD_MMAP2, act_map);
+	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2),
+			  TALLY_RECORD_MMAP2, act_map);
 }
 
 static int trailer_of_comm(struct surface *surface)
 {
-	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_COMM), TALLY_RECORD_COMM, act_comm);
+	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_COMM), TALLY_RECORD_COMM,
+			  act_comm);
 }
 
 static int trailer_of_fork(struct surface *surface)
 {
-	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_TASK), TALLY_RECORD_FORK, act_fork);
+	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_TASK), TALLY_RECORD_FORK,
+			  act_fork);
 }
 
 static int trailer_of_namespaces(struct surface *surface)
 {
-	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_NAMESPACES), TALLY_RECORD_NAMESPACES, act_fork);
+	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_NAMESPACES),
+			  TALLY_RECORD_NAMESPACES, act_fork);
 }
 
 static int trailer_of_switch(struct surface *surface)
 {
-	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_CONTEXT_SWITCH), TALLY_RECORD_SWITCH, act_sleep);
+	return trailer_of(surface, ring_sideband_attr(TALLY_ATTR_CONTEXT_SWITCH),
+			  TALLY_RECORD_SWITCH, act_sleep);
 }
 
 /* An event of faults that writes a trailer like the dummy's. */
@@ -221,8 +227,8 @@ static int trailer_holds_the_fields_asked_for_alone(struct surface *surface)
 	struct tally_attr attr = ring_sideband_attr(TALLY_ATTR_COMM);
 	struct ring ring;
 	struct tally_record record;
-	attr.sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_CALLCHAIN |
-			   TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU;
+	attr.sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD |
+			   TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
 	CALL(ioctl, ring.fd, TALLY_IOC_ENABLE, 0);
 	CALL(set_comm, "bare");
@@ -249,21 +255,27 @@ static int samples_have_no_trailer(struct surface *surface)
 enum { WEIGHTED = SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED };
 
 const struct clause clauses_c_trailer[] = {
-	{ "C2.trailer_of_mmap", "MMAP ends with TID TIME ID STREAM_ID CPU IDENTIFIER.", 0, trailer_of_mmap },
+	{ "C2.trailer_of_mmap", "MMAP ends with TID TIME ID STREAM_ID CPU IDENTIFIER.", 0,
+	  trailer_of_mmap },
 	{ "C2.trailer_of_mmap2", "MMAP2 ends with the trailer.", 0, trailer_of_mmap2 },
 	{ "C2.trailer_of_comm", "COMM ends with the trailer.", 0, trailer_of_comm },
 	{ "C2.trailer_of_fork", "FORK ends with the trailer, of the parent.", 0, trailer_of_fork },
-	{ "C2.trailer_of_exit", "EXIT ends with the trailer, of the task that goes.", 0, trailer_of_exit },
-	{ "C2.trailer_of_namespaces", "NAMESPACES ends with the trailer.", SURFACE_PRIVILEGED, trailer_of_namespaces },
+	{ "C2.trailer_of_exit", "EXIT ends with the trailer, of the task that goes.", 0,
+	  trailer_of_exit },
+	{ "C2.trailer_of_namespaces", "NAMESPACES ends with the trailer.", SURFACE_PRIVILEGED,
+	  trailer_of_namespaces },
 	{ "C2.trailer_of_switch", "SWITCH ends with the trailer.", 0, trailer_of_switch },
 	{ "C2.trailer_of_lost", "LOST ends with the trailer.", 0, trailer_of_lost },
 	{ "C2.trailer_of_read", "READ ends with the trailer, of the child.", 0, trailer_of_read },
-	{ "C2.trailer_of_throttle", "THROTTLE ends with the trailer.", WEIGHTED, trailer_of_throttle },
-	{ "C2.trailer_of_unthrottle", "UNTHROTTLE ends with the trailer.", WEIGHTED, trailer_of_unthrottle },
-	{ "C2.no_trailer_without_the_flag", "Without sample_id_all records end with their own fields.", 0,
+	{ "C2.trailer_of_throttle", "THROTTLE ends with the trailer.", WEIGHTED,
+	  trailer_of_throttle },
+	{ "C2.trailer_of_unthrottle", "UNTHROTTLE ends with the trailer.", WEIGHTED,
+	  trailer_of_unthrottle },
+	{ "C2.no_trailer_without_the_flag",
+	  "Without sample_id_all records end with their own fields.", 0,
 	  no_trailer_without_the_flag },
-	{ "C2.trailer_fields", "The trailer has the fields of sample_type that belong to it alone.", 0,
-	  trailer_holds_the_fields_asked_for_alone },
+	{ "C2.trailer_fields", "The trailer has the fields of sample_type that belong to it alone.",
+	  0, trailer_holds_the_fields_asked_for_alone },
 	{ "C2.samples_have_no_trailer", "A sample has no trailer.", 0, samples_have_no_trailer },
 	{ NULL, NULL, 0, NULL },
 };

@@ -73,7 +73,9 @@ static int watermark_zero_is_half_the_buffer(struct surface *surface)
 {
 	struct ring ring;
 	CHECK_EQUAL(open_waking(surface, &ring, TALLY_ATTR_WATERMARK, 0), 0);
-	CHECK_EQUAL(wakes_after(surface, &ring, (unsigned)(surface->page_size / 2 / SAMPLE_SIZE) + 1), 0);
+	CHECK_EQUAL(
+		wakes_after(surface, &ring, (unsigned)(surface->page_size / 2 / SAMPLE_SIZE) + 1),
+		0);
 	return 0;
 }
 
@@ -253,7 +255,7 @@ static int hup_waits_for_inherited_events(struct surface *surface)
 	return 0;
 }
 
-/* --- Signals ------------------------------------------------------------------------------------------------- */
+/* --- Signals -------------------------------------------------------------- */
 
 static int make_async(struct surface *surface, int fd)
 {
@@ -348,7 +350,7 @@ static int sigio_is_the_default_signal(struct surface *surface)
 	return 0;
 }
 
-/* --- REFRESH ------------------------------------------------------------------------------------------------- */
+/* --- REFRESH -------------------------------------------------------------- */
 
 /* Faults with a limit; the last signal's code and all signals' number. */
 static int refresh(struct surface *surface, struct ring *ring, int limit)
@@ -460,7 +462,7 @@ static int refresh_of_an_inherited_event_einval(struct surface *surface)
 	return 0;
 }
 
-/* --- sigtrap ------------------------------------------------------------------------------------------------- */
+/* --- sigtrap -------------------------------------------------------------- */
 
 static struct tally_attr trap_attr(uint64_t period)
 {
@@ -503,7 +505,8 @@ static int sigtrap_by_period(struct surface *surface)
 static int sigtrap_of_a_breakpoint(struct surface *surface)
 {
 #if defined(__aarch64__)
-	return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK; /* the access is made again after the handler, for ever */
+	/* the access is made again after the handler, for ever */
+	return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK;
 #endif
 	struct tally_attr attr = ring_attr(TALLY_TYPE_BREAKPOINT, 0, 1, 0);
 	int code = 0;
@@ -545,7 +548,8 @@ static int sigtrap_of_a_cpu_einval(struct surface *surface)
 const struct clause clauses_c_wakeup[] = {
 	{ "C5.poll_wakes_each_wakeup_events", "poll wakes after each wakeup_events records.", 0,
 	  poll_wakes_each_wakeup_events },
-	{ "C5.poll_wakes_past_the_watermark", "poll wakes when more than wakeup_watermark bytes have come.", 0,
+	{ "C5.poll_wakes_past_the_watermark",
+	  "poll wakes when more than wakeup_watermark bytes have come.", 0,
 	  poll_wakes_past_the_watermark },
 	{ "C5.poll_wakes_at_half_the_buffer", "With neither poll wakes past half the buffer.", 0,
 	  poll_wakes_at_half_the_buffer },
@@ -553,41 +557,55 @@ const struct clause clauses_c_wakeup[] = {
 	  watermark_zero_is_half_the_buffer },
 	{ "C5.watermark_is_at_most_the_buffer", "A larger watermark is the buffer's size.", 0,
 	  watermark_is_at_most_the_buffer },
-	{ "C5.poll_tells_once", "poll tells of a wake-up once, whether data is read or not.", 0, poll_tells_once },
-	{ "C5.poll_sleeps_until_a_wakeup", "poll sleeps until a wake-up.", 0, poll_sleeps_until_a_wakeup },
+	{ "C5.poll_tells_once", "poll tells of a wake-up once, whether data is read or not.", 0,
+	  poll_tells_once },
+	{ "C5.poll_sleeps_until_a_wakeup", "poll sleeps until a wake-up.", 0,
+	  poll_sleeps_until_a_wakeup },
 	{ "C5.select_wakes", "select wakes like poll.", SURFACE_VFS, select_wakes },
 	{ "C5.epoll_wakes", "epoll wakes like poll.", SURFACE_VFS, epoll_wakes },
-	{ "C5.poll_without_a_ring_hup", "poll without a ring: POLLHUP.", 0, poll_without_a_ring_hup },
-	{ "C5.poll_after_unmapping_hup", "poll when the ring is unmapped: POLLHUP.", 0, poll_after_unmapping_hup },
-	{ "C5.poll_after_the_targets_exit_hup", "poll after the target's exit: POLLHUP; its records are there.", 0,
+	{ "C5.poll_without_a_ring_hup", "poll without a ring: POLLHUP.", 0,
+	  poll_without_a_ring_hup },
+	{ "C5.poll_after_unmapping_hup", "poll when the ring is unmapped: POLLHUP.", 0,
+	  poll_after_unmapping_hup },
+	{ "C5.poll_after_the_targets_exit_hup",
+	  "poll after the target's exit: POLLHUP; its records are there.", 0,
 	  poll_after_the_targets_exit_hup },
-	{ "C5.exit_wakes_who_polls", "The target's exit wakes who polls.", 0, exit_wakes_who_polls },
+	{ "C5.exit_wakes_who_polls", "The target's exit wakes who polls.", 0,
+	  exit_wakes_who_polls },
 	{ "C5.hup_waits_for_inherited_events", "POLLHUP waits until the last heir has gone.", 0,
 	  hup_waits_for_inherited_events },
-	{ "C5.signal_at_each_overflow", "O_ASYNC: a signal at each overflow, whatever wakeup_events says.", 0,
+	{ "C5.signal_at_each_overflow",
+	  "O_ASYNC: a signal at each overflow, whatever wakeup_events says.", 0,
 	  signal_comes_at_each_overflow },
 	{ "C5.signal_at_each_period", "O_ASYNC: an overflow is a period, not an event.", 0,
 	  signal_comes_at_each_period },
 	{ "C5.no_signal_without_async", "Without O_ASYNC no signal.", 0, no_signal_without_async },
-	{ "C5.signal_without_a_ring", "O_ASYNC works without a ring.", 0, signal_comes_without_a_ring },
-	{ "C5.signal_to_the_owner_thread", "F_SETOWN_EX names a thread.", 0, signal_goes_to_the_owner_thread },
-	{ "C5.sigio_by_default", "Without F_SETSIG the signal is SIGIO.", 0, sigio_is_the_default_signal },
-	{ "C5.refresh", "REFRESH n: n - 1 POLL_IN, then POLL_HUP and disabled.", 0, refresh_ends_after_n_overflows },
+	{ "C5.signal_without_a_ring", "O_ASYNC works without a ring.", 0,
+	  signal_comes_without_a_ring },
+	{ "C5.signal_to_the_owner_thread", "F_SETOWN_EX names a thread.", 0,
+	  signal_goes_to_the_owner_thread },
+	{ "C5.sigio_by_default", "Without F_SETSIG the signal is SIGIO.", 0,
+	  sigio_is_the_default_signal },
+	{ "C5.refresh", "REFRESH n: n - 1 POLL_IN, then POLL_HUP and disabled.", 0,
+	  refresh_ends_after_n_overflows },
 	{ "C5.refresh_counts_overflows", "REFRESH counts overflows, not events.", 0,
 	  refresh_counts_overflows_not_events },
 	{ "C5.refreshes_add_up", "REFRESH adds to what is left.", 0, refreshes_add_up },
-	{ "C5.refresh_again", "REFRESH enables again after its end.", 0, refresh_again_after_its_end },
-	{ "C5.refresh_zero", "REFRESH 0 enables without a limit.", 0, refresh_zero_enables_without_a_limit },
+	{ "C5.refresh_again", "REFRESH enables again after its end.", 0,
+	  refresh_again_after_its_end },
+	{ "C5.refresh_zero", "REFRESH 0 enables without a limit.", 0,
+	  refresh_zero_enables_without_a_limit },
 	{ "C5.enable_keeps_the_limit", "DISABLE and ENABLE keep REFRESH's limit.", 0,
 	  enable_after_refresh_keeps_the_limit },
 	{ "C5.refresh_counting_einval", "REFRESH of a counting event: EINVAL.", 0,
 	  refresh_of_a_counting_event_einval },
 	{ "C5.refresh_inherited_einval", "REFRESH of an inherited event: EINVAL.", 0,
 	  refresh_of_an_inherited_event_einval },
-	{ "C5.sigtrap", "sigtrap: a SIGTRAP with sig_data at each overflow.", 0, sigtrap_comes_at_each_overflow },
+	{ "C5.sigtrap", "sigtrap: a SIGTRAP with sig_data at each overflow.", 0,
+	  sigtrap_comes_at_each_overflow },
 	{ "C5.sigtrap_by_period", "sigtrap: one signal a period.", 0, sigtrap_by_period },
-	{ "C5.sigtrap_of_a_breakpoint", "sigtrap of a breakpoint, with 64 bits of sig_data.", SURFACE_BREAKPOINTS,
-	  sigtrap_of_a_breakpoint },
+	{ "C5.sigtrap_of_a_breakpoint", "sigtrap of a breakpoint, with 64 bits of sig_data.",
+	  SURFACE_BREAKPOINTS, sigtrap_of_a_breakpoint },
 	{ "C5.sigtrap_wants_remove_on_exec", "sigtrap without remove_on_exec: EINVAL.", 0,
 	  sigtrap_wants_remove_on_exec },
 	{ "C5.sigtrap_of_a_cpu_einval", "sigtrap of a CPU's event: EINVAL.", SURFACE_PRIVILEGED,

@@ -11,7 +11,8 @@ enum { READ_WRITE = PROT_READ | PROT_WRITE };
 static int map_pages(struct surface *surface, int fd, size_t pages, int flags, uint64_t offset)
 {
 	int error = 0;
-	void *address = CALL(mmap, fd, pages * surface->page_size, READ_WRITE, flags, offset, &error);
+	void *address = CALL(mmap, fd, pages * surface->page_size, READ_WRITE, flags, offset,
+			     &error);
 	return address ? CALL(munmap, address, pages * surface->page_size) : error;
 }
 
@@ -74,7 +75,8 @@ static int inherited_of_any_cpu_einval(struct surface *surface)
 {
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_IP);
 	attr.flags |= TALLY_ATTR_INHERIT;
-	int any = CALL(open, &attr, 0, -1, -1, 0), one = CALL(open, &attr, 0, CALL(this_cpu), -1, 0);
+	int any = CALL(open, &attr, 0, -1, -1, 0),
+	    one = CALL(open, &attr, 0, CALL(this_cpu), -1, 0);
 	CHECK(any >= 0 && one >= 0);
 	CHECK_ERROR(map_pages(surface, any, 2, MAP_SHARED, 0), EINVAL);
 	CHECK_EQUAL(map_pages(surface, one, 2, MAP_SHARED, 0), 0);
@@ -171,7 +173,8 @@ static int fork_does_not_copy_the_mapping(struct surface *surface)
 	pid_t second = CALL(spawn, SURFACE_PROCESS, looks_for_a_mapping, heir);
 	CHECK(second > 0);
 	CHECK_EQUAL(CALL(munmap, ring->page, ring->map_size), 0);
-	CHECK_EQUAL(map_pages(surface, ring->fd, 1 + 4, MAP_SHARED, 0), 0); /* nobody has the old one */
+	/* nobody has the old one */
+	CHECK_EQUAL(map_pages(surface, ring->fd, 1 + 4, MAP_SHARED, 0), 0);
 	CALL(post, heir->stay, 1);
 	CHECK_EQUAL(CALL(wait, second), 0);
 	return 0;
@@ -181,7 +184,8 @@ static int executable_eperm(struct surface *surface)
 {
 	int fd = open_plain(surface), error = 0;
 	CHECK(fd >= 0);
-	void *address = CALL(mmap, fd, 2 * surface->page_size, READ_WRITE | PROT_EXEC, MAP_SHARED, 0, &error);
+	void *address = CALL(mmap, fd, 2 * surface->page_size, READ_WRITE | PROT_EXEC, MAP_SHARED,
+			     0, &error);
 	if (address && ring_kernel_is_old(surface))
 		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 maps it */
 	CHECK(!address);
@@ -189,7 +193,8 @@ static int executable_eperm(struct surface *surface)
 	return 0;
 }
 
-/* Far above perf_event_mlock_kb and any usual RLIMIT_MEMLOCK together: the pages are never allocated. */
+/* Far above perf_event_mlock_kb and any usual RLIMIT_MEMLOCK together: the pages are never
+ * allocated. */
 static int maps_too_much(struct surface *surface, void *argument)
 {
 	(void)argument;
@@ -215,7 +220,7 @@ static int past_the_mlock_budget_eperm(struct surface *surface)
 	return 0;
 }
 
-/* --- D2 ------------------------------------------------------------------------------------------------------ */
+/* --- D2 ------------------------------------------------------------------- */
 
 static int head_follows_the_records(struct surface *surface)
 {
@@ -375,35 +380,44 @@ static int format_lost_counts_all(struct surface *surface)
 }
 
 const struct clause clauses_d[] = {
-	{ "D1.one_and_a_power_of_two_pages", "1 + 2^n pages can be mapped.", 0, one_and_a_power_of_two_pages },
+	{ "D1.one_and_a_power_of_two_pages", "1 + 2^n pages can be mapped.", 0,
+	  one_and_a_power_of_two_pages },
 	{ "D1.other_sizes_einval", "Other numbers of pages: EINVAL.", 0, other_sizes_einval },
-	{ "D1.header_page_alone", "The header page alone can be mapped; no records then.", 0, header_page_alone },
+	{ "D1.header_page_alone", "The header page alone can be mapped; no records then.", 0,
+	  header_page_alone },
 	{ "D1.offset_einval", "An offset that no AUX area has: EINVAL.", 0, offset_einval },
 	{ "D1.private_einval", "MAP_PRIVATE: EINVAL.", 0, private_einval },
 	{ "D1.executable_eperm", "PROT_EXEC: EPERM.", SURFACE_VFS, executable_eperm },
-	{ "D1.inherited_of_any_cpu_einval", "An inherited event with cpu -1: EINVAL; of one CPU: mapped.", 0,
+	{ "D1.inherited_of_any_cpu_einval",
+	  "An inherited event with cpu -1: EINVAL; of one CPU: mapped.", 0,
 	  inherited_of_any_cpu_einval },
 	{ "D1.second_mapping", "A second mapping of the same size is the same ring.", 0,
 	  second_mapping_is_the_same_ring },
-	{ "D1.second_mapping_of_another_size_einval", "A second mapping of another size: EINVAL.", 0,
-	  second_mapping_of_another_size_einval },
-	{ "D1.unmapped_ring_is_gone", "A ring ends when it is unmapped; a new one is empty.", 0, unmapped_ring_is_gone },
-	{ "D1.mapping_keeps_the_event", "A mapping keeps its event when the descriptor is closed.", 0,
-	  mapping_keeps_the_event },
+	{ "D1.second_mapping_of_another_size_einval", "A second mapping of another size: EINVAL.",
+	  0, second_mapping_of_another_size_einval },
+	{ "D1.unmapped_ring_is_gone", "A ring ends when it is unmapped; a new one is empty.", 0,
+	  unmapped_ring_is_gone },
+	{ "D1.mapping_keeps_the_event", "A mapping keeps its event when the descriptor is closed.",
+	  0, mapping_keeps_the_event },
 	{ "D1.fork_does_not_copy_the_mapping", "A child doesn't have its parent's mapping.", 0,
 	  fork_does_not_copy_the_mapping },
 	{ "D1.past_the_mlock_budget_eperm", "More than may be locked: EPERM without privilege.", 0,
 	  past_the_mlock_budget_eperm },
-	{ "D2.head_follows_the_records", "data_head grows by each record's size.", 0, head_follows_the_records },
+	{ "D2.head_follows_the_records", "data_head grows by each record's size.", 0,
+	  head_follows_the_records },
 	{ "D2.tail_is_the_readers", "data_tail is the reader's alone.", 0, tail_is_the_readers },
-	{ "D2.records_wrap", "Records wrap at the buffer's end, in the middle of one too.", 0, records_wrap },
+	{ "D2.records_wrap", "Records wrap at the buffer's end, in the middle of one too.", 0,
+	  records_wrap },
 	{ "D2.full_ring_keeps_what_it_has", "A full buffer drops what comes and counts on.", 0,
 	  full_ring_keeps_what_it_has },
-	{ "D2.lost_count_is_exact", "LOST has the exact number, before the next record.", 0, lost_count_is_exact },
-	{ "D2.lost_counts_each_gap", "LOST counts each gap by itself.", 0, lost_counts_each_gap_by_itself },
+	{ "D2.lost_count_is_exact", "LOST has the exact number, before the next record.", 0,
+	  lost_count_is_exact },
+	{ "D2.lost_counts_each_gap", "LOST counts each gap by itself.", 0,
+	  lost_counts_each_gap_by_itself },
 	{ "D2.nothing_lost_no_record", "A full buffer that nothing came to writes no LOST.", 0,
 	  nothing_lost_no_record },
-	{ "D2.lost_waits_for_room", "LOST waits until it fits with a record after it.", 0, lost_waits_for_room },
+	{ "D2.lost_waits_for_room", "LOST waits until it fits with a record after it.", 0,
+	  lost_waits_for_room },
 	{ "D2.format_lost", "read()'s LOST counts all that was lost.", 0, format_lost_counts_all },
 	{ NULL, NULL, 0, NULL },
 };

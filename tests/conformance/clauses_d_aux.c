@@ -1,7 +1,7 @@
 /* D4: a PMU that traces, and its AUX area; and the records that such a PMU has written (C4).
  *
- * The simulated machine's tracer writes the running number of each branch as 8 bytes; loop() makes so many branches as
- * it has iterations, and nothing else in user mode.
+ * The simulated machine's tracer writes the running number of each branch as 8 bytes; loop() makes
+ * so many branches as it has iterations, and nothing else in user mode.
  */
 #include "ring_walk.h"
 
@@ -32,12 +32,13 @@ static int map_area_as(struct tracer *tracer, size_t pages, int protection)
 	tracer->size = pages * surface->page_size;
 	tracer->ring.page->aux_offset = tracer->ring.map_size;
 	tracer->ring.page->aux_size = tracer->size;
-	tracer->area = CALL(mmap, tracer->ring.fd, tracer->size, protection, MAP_SHARED, tracer->ring.map_size, &error);
+	tracer->area = CALL(mmap, tracer->ring.fd, tracer->size, protection, MAP_SHARED,
+			    tracer->ring.map_size, &error);
 	return tracer->area ? 0 : error;
 }
 
-static int open_tracer(struct tracer *tracer, struct surface *surface, const struct tally_attr *attr, size_t aux_pages,
-		       int protection)
+static int open_tracer(struct tracer *tracer, struct surface *surface,
+		       const struct tally_attr *attr, size_t aux_pages, int protection)
 {
 	memset(tracer, 0, sizeof(*tracer));
 	int fd = ring_open(&tracer->ring, surface, attr, 0, -1, 4);
@@ -81,7 +82,7 @@ static int poll_of(struct tracer *tracer)
 	return ready.revents;
 }
 
-/* --- the mapping ------------------------------------------------------------------------------------------------------ */
+/* --- the mapping ---------------------------------------------------------- */
 
 static int area_is_where_the_page_says(struct surface *surface)
 {
@@ -115,7 +116,8 @@ static int area_elsewhere_einval(struct surface *surface)
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		words->aux_offset = places[i].said_offset * page;
 		words->aux_size = places[i].said_size * page;
-		CHECK(!CALL(mmap, fd, places[i].size * page, READ_WRITE, MAP_SHARED, places[i].offset * page, &error));
+		CHECK(!CALL(mmap, fd, places[i].size * page, READ_WRITE, MAP_SHARED,
+			    places[i].offset * page, &error));
 		CHECK_ERROR(error, EINVAL);
 	}
 	CHECK_EQUAL(map_area_as(&tracer, 4, READ_WRITE), 0);
@@ -130,7 +132,8 @@ static int area_without_a_ring_einval(struct surface *surface)
 	struct tally_attr attr = tracer_attr(surface);
 	int error = 0, fd = CALL(open, &attr, 0, -1, -1, 0);
 	CHECK(fd >= 0);
-	CHECK(!CALL(mmap, fd, 4 * surface->page_size, READ_WRITE, MAP_SHARED, 5 * surface->page_size, &error));
+	CHECK(!CALL(mmap, fd, 4 * surface->page_size, READ_WRITE, MAP_SHARED,
+		    5 * surface->page_size, &error));
 	CHECK_ERROR(error, EINVAL);
 	return 0;
 }
@@ -142,7 +145,8 @@ static int maps_too_much(struct surface *surface, void *argument)
 	(void)argument;
 	if (CALL(drop_privileges))
 		return 2;
-	int error = open_tracer(&tracer, surface, &attr, ((size_t)1 << 30) / surface->page_size, READ_WRITE);
+	int error = open_tracer(&tracer, surface, &attr, ((size_t)1 << 30) / surface->page_size,
+				READ_WRITE);
 	return error == -EPERM ? 0 : 1;
 }
 
@@ -172,7 +176,7 @@ static int unmapping_ends_the_trace(struct surface *surface)
 	return 0;
 }
 
-/* --- AUX records -------------------------------------------------------------------------------------------------------- */
+/* --- AUX records ---------------------------------------------------------- */
 
 static int records_tell_what_came(struct surface *surface)
 {
@@ -247,7 +251,8 @@ static uint64_t last_flags(struct tracer *tracer)
 static int full_area_truncates_and_disables(struct surface *surface)
 {
 	struct tally_attr attr = tracer_attr(surface);
-	uint64_t first[2], second[2], fit = surface->page_size / WORD - 1; /* head never meets tail */
+	/* head never meets tail */
+	uint64_t first[2], second[2], fit = surface->page_size / WORD - 1;
 	struct tracer tracer;
 	attr.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED;
 	CHECK_TRACER(&tracer, surface, &attr, 1, READ_WRITE);
@@ -284,7 +289,7 @@ static int gaps_are_partial(struct surface *surface)
 	return 0;
 }
 
-/* --- who is told ----------------------------------------------------------------------------------------------------------- */
+/* --- who is told ---------------------------------------------------------- */
 
 static int watermark_wakes(struct surface *surface)
 {
@@ -364,7 +369,8 @@ static int itrace_start_comes_first(struct surface *surface)
 
 static int others_write_to_the_tracers_ring(struct surface *surface)
 {
-	struct tally_attr attr = tracer_attr(surface), faults = ring_faults_attr(1, TALLY_SAMPLE_TID);
+	struct tally_attr attr = tracer_attr(surface),
+			  faults = ring_faults_attr(1, TALLY_SAMPLE_TID);
 	struct tracer tracer;
 	CHECK_TRACER(&tracer, surface, &attr, 4, READ_WRITE);
 	int fd = CALL(open, &faults, 0, -1, -1, 0);
@@ -376,13 +382,14 @@ static int others_write_to_the_tracers_ring(struct surface *surface)
 	return 0;
 }
 
-/* --- events whose overflows go into the trace ------------------------------------------------------------------------------ */
+/* --- events whose overflows go into the trace ----------------------------- */
 
 #define ITEM (1ull << 63) /* a word that is no branch's */
 
 static struct tally_attr output_attr(uint64_t period)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, period, TALLY_SAMPLE_IP);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, period,
+					   TALLY_SAMPLE_IP);
 	attr.flags = (attr.flags & ~TALLY_ATTR_DISABLED) | TALLY_ATTR_AUX_OUTPUT;
 	return attr;
 }
@@ -437,10 +444,12 @@ static int aux_output_ends_with_the_tracer(struct surface *surface)
 	return 0;
 }
 
-/* Two precise counters that overflow with the same instruction: the hardware's record is of neither. */
+/* Two precise counters that overflow with the same instruction: the hardware's record is of
+ * neither. */
 static int dropped_by_the_hardware(struct surface *surface)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, 1000, TALLY_SAMPLE_IP);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, 1000,
+					   TALLY_SAMPLE_IP);
 	struct ring rings[2];
 	struct tally_record record;
 	attr.flags |= 2ull << TALLY_ATTR_PRECISE_IP_SHIFT;
@@ -453,7 +462,8 @@ static int dropped_by_the_hardware(struct surface *surface)
 	CALL(ioctl, rings[0].fd, TALLY_IOC_DISABLE, 0);
 	for (unsigned i = 0; i < 6; i++) {
 		CHECK_EQUAL(ring_next(&rings[0], &record), 1);
-		CHECK_EQUAL(record.header.type, i % 3 == 2 ? TALLY_RECORD_LOST_SAMPLES : TALLY_RECORD_SAMPLE);
+		CHECK_EQUAL(record.header.type,
+			    i % 3 == 2 ? TALLY_RECORD_LOST_SAMPLES : TALLY_RECORD_SAMPLE);
 		CHECK_EQUAL(i % 3 == 2 ? record.lost.lost : 1, 1);
 	}
 	CHECK_EQUAL(ring_next(&rings[0], &record), 0);
@@ -464,32 +474,45 @@ static int dropped_by_the_hardware(struct surface *surface)
 #define X86_TRACER (SURFACE_AUX | SURFACE_HARDWARE | SURFACE_X86_PMU)
 
 const struct clause clauses_d_aux[] = {
-	{ "D4.area", "The AUX area is where the user page's words say.", SURFACE_AUX, area_is_where_the_page_says },
-	{ "D4.area_elsewhere_einval", "An area elsewhere, of another size, no power of two: EINVAL.", SURFACE_AUX,
+	{ "D4.area", "The AUX area is where the user page's words say.", SURFACE_AUX,
+	  area_is_where_the_page_says },
+	{ "D4.area_elsewhere_einval",
+	  "An area elsewhere, of another size, no power of two: EINVAL.", SURFACE_AUX,
 	  area_elsewhere_einval },
-	{ "D4.area_without_a_ring_einval", "An area without a ring: EINVAL.", SURFACE_AUX, area_without_a_ring_einval },
-	{ "D4.area_past_the_mlock_budget_eperm", "An area larger than may be locked: EPERM.", SURFACE_AUX,
-	  area_past_the_mlock_budget_eperm },
-	{ "D4.unmapping_ends_the_trace", "Unmapping the area ends the trace.", SURFACE_AUX, unmapping_ends_the_trace },
-	{ "D4.records", "AUX records tell where the trace went on and how far.", SURFACE_AUX, records_tell_what_came },
-	{ "D4.nothing_traced_no_record", "Where nothing was traced there is no AUX record.", SURFACE_AUX,
-	  nothing_traced_no_record },
-	{ "D4.tail", "The trace wraps, and never passes aux_tail.", SURFACE_AUX, trace_wraps_behind_the_tail },
+	{ "D4.area_without_a_ring_einval", "An area without a ring: EINVAL.", SURFACE_AUX,
+	  area_without_a_ring_einval },
+	{ "D4.area_past_the_mlock_budget_eperm", "An area larger than may be locked: EPERM.",
+	  SURFACE_AUX, area_past_the_mlock_budget_eperm },
+	{ "D4.unmapping_ends_the_trace", "Unmapping the area ends the trace.", SURFACE_AUX,
+	  unmapping_ends_the_trace },
+	{ "D4.records", "AUX records tell where the trace went on and how far.", SURFACE_AUX,
+	  records_tell_what_came },
+	{ "D4.nothing_traced_no_record", "Where nothing was traced there is no AUX record.",
+	  SURFACE_AUX, nothing_traced_no_record },
+	{ "D4.tail", "The trace wraps, and never passes aux_tail.", SURFACE_AUX,
+	  trace_wraps_behind_the_tail },
 	{ "D4.truncated", "A full area: TRUNCATED, and the event is disabled.", SURFACE_AUX,
 	  full_area_truncates_and_disables },
 	{ "D4.partial", "A trace with gaps is PARTIAL.", SURFACE_AUX, gaps_are_partial },
-	{ "D4.watermark", "poll wakes per aux_watermark, without one at half the area.", SURFACE_AUX, watermark_wakes },
-	{ "D4.watermark_ends_a_stretch", "A trace that nobody stops is told of per watermark.", SURFACE_AUX,
-	  watermark_ends_a_stretch },
-	{ "D4.snapshot", "An area mapped read-only is overwritten: the newest is there, marked OVERWRITE.", SURFACE_AUX,
-	  snapshot_keeps_the_newest },
-	{ "D4.set_output", "Other events can write to a tracer's ring.", SURFACE_AUX, others_write_to_the_tracers_ring },
-	{ "C4.itrace_start", "ITRACE_START comes before the trace, once.", SURFACE_AUX, itrace_start_comes_first },
-	{ "C4.aux_output_hw_id", "AUX_OUTPUT_HW_ID tells what stands for an event in the trace that it writes to.", X86_TRACER,
-	  aux_output_goes_into_the_trace },
-	{ "D4.aux_output_einval", "aux_output without a tracer as leader: EINVAL.", X86_TRACER, aux_output_wants_a_tracer },
+	{ "D4.watermark", "poll wakes per aux_watermark, without one at half the area.",
+	  SURFACE_AUX, watermark_wakes },
+	{ "D4.watermark_ends_a_stretch", "A trace that nobody stops is told of per watermark.",
+	  SURFACE_AUX, watermark_ends_a_stretch },
+	{ "D4.snapshot",
+	  "An area mapped read-only is overwritten: the newest is there, marked OVERWRITE.",
+	  SURFACE_AUX, snapshot_keeps_the_newest },
+	{ "D4.set_output", "Other events can write to a tracer's ring.", SURFACE_AUX,
+	  others_write_to_the_tracers_ring },
+	{ "C4.itrace_start", "ITRACE_START comes before the trace, once.", SURFACE_AUX,
+	  itrace_start_comes_first },
+	{ "C4.aux_output_hw_id",
+	  "AUX_OUTPUT_HW_ID tells what stands for an event in the trace that it writes to.",
+	  X86_TRACER, aux_output_goes_into_the_trace },
+	{ "D4.aux_output_einval", "aux_output without a tracer as leader: EINVAL.", X86_TRACER,
+	  aux_output_wants_a_tracer },
 	{ "D4.aux_output_error", "aux_output without its tracer any more: in ERROR.", X86_TRACER,
 	  aux_output_ends_with_the_tracer },
-	{ "C4.lost_samples", "LOST_SAMPLES tells how many the hardware dropped.", X86_TRACER, dropped_by_the_hardware },
+	{ "C4.lost_samples", "LOST_SAMPLES tells how many the hardware dropped.", X86_TRACER,
+	  dropped_by_the_hardware },
 	{ NULL, NULL, 0, NULL },
 };

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-/* --- Overwriting --------------------------------------------------------------------------------------------- */
+/* --- Overwriting ---------------------------------------------------------- */
 
 static int overwriting(struct surface *surface, struct ring *ring, uint64_t flags, unsigned faults)
 {
@@ -79,7 +79,7 @@ static int backward_keeps_the_newest_whole(struct surface *surface)
 	return 0;
 }
 
-/* --- PAUSE_OUTPUT -------------------------------------------------------------------------------------------- */
+/* --- PAUSE_OUTPUT --------------------------------------------------------- */
 
 static int paused_ring_takes_no_records(struct surface *surface)
 {
@@ -122,7 +122,8 @@ static int paused_overwriting_ring_stands_still(struct surface *surface)
 	CHECK_EQUAL(ring_head(&ring), (uint64_t)-16 * 10);
 	CHECK_EQUAL(CALL(ioctl, ring.fd, TALLY_IOC_PAUSE_OUTPUT, 0), 0);
 	ring_run_faults(surface, ring.fd, 1);
-	CHECK_EQUAL(ring_head(&ring), (uint64_t)-16 * 11 - 24); /* with LOST, which overwriting alone never brings */
+	/* with LOST, which overwriting alone never brings */
+	CHECK_EQUAL(ring_head(&ring), (uint64_t)-16 * 11 - 24);
 	return 0;
 }
 
@@ -135,7 +136,7 @@ static int pause_without_a_ring_einval(struct surface *surface)
 	return 0;
 }
 
-/* --- SET_OUTPUT ---------------------------------------------------------------------------------------------- */
+/* --- SET_OUTPUT ----------------------------------------------------------- */
 
 static struct tally_attr sharing_attr(void)
 {
@@ -143,7 +144,8 @@ static struct tally_attr sharing_attr(void)
 }
 
 /* A mapped event and another on the calling task, of the given flags, cpu. */
-static int open_pair(struct surface *surface, struct ring *ring, uint64_t flags, int cpu, int *other)
+static int open_pair(struct surface *surface, struct ring *ring, uint64_t flags, int cpu,
+		     int *other)
 {
 	struct tally_attr attr = sharing_attr();
 	CHECK_RING(ring, surface, &attr, 0, -1, 1);
@@ -185,7 +187,8 @@ static int flag_fd_output_shares_a_ring(struct surface *surface)
 	struct tally_attr attr = sharing_attr();
 	struct ring ring;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
-	int other = CALL(open, &attr, 0, -1, ring.fd, TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP);
+	int other = CALL(open, &attr, 0, -1, ring.fd,
+			 TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP);
 	CHECK(other >= 0);
 	ring_run_faults(surface, other, 3);
 	CHECK_EQUAL(ring_count(&ring, TALLY_RECORD_SAMPLE), 3);
@@ -397,7 +400,7 @@ static int heirs_write_to_the_parents_ring(struct surface *surface)
 	return 0;
 }
 
-/* --- D4 ------------------------------------------------------------------------------------------------------ */
+/* --- D4 ------------------------------------------------------------------- */
 
 static int aux_of_a_pmu_without_aux(struct surface *surface)
 {
@@ -433,46 +436,57 @@ static int aux_offset_must_be_the_pages(struct surface *surface)
 const struct clause clauses_d_output[] = {
 	{ "D3.read_only_overwrites", "A ring mapped read-only overwrites its oldest records.", 0,
 	  read_only_ring_overwrites },
-	{ "D3.overwritten_is_not_lost", "What is overwritten isn't counted as lost.", 0, overwritten_is_not_lost },
+	{ "D3.overwritten_is_not_lost", "What is overwritten isn't counted as lost.", 0,
+	  overwritten_is_not_lost },
 	{ "D3.backward", "write_backward: data_head falls, the newest record stands at it.", 0,
 	  backward_grows_downwards },
 	{ "D3.backward_keeps_the_newest", "write_backward keeps the newest records whole.", 0,
 	  backward_keeps_the_newest_whole },
 	{ "D3.pause_output", "PAUSE_OUTPUT 1 stops records, not the count; 0 lets them go on.", 0,
 	  paused_ring_takes_no_records },
-	{ "D3.paused_is_lost", "What comes while output is paused is told as LOST.", 0, paused_is_lost },
-	{ "D3.pause_overwriting", "A paused overwriting ring stands still.", 0, paused_overwriting_ring_stands_still },
-	{ "D3.pause_without_a_ring_einval", "PAUSE_OUTPUT without a ring: EINVAL.", 0, pause_without_a_ring_einval },
+	{ "D3.paused_is_lost", "What comes while output is paused is told as LOST.", 0,
+	  paused_is_lost },
+	{ "D3.pause_overwriting", "A paused overwriting ring stands still.", 0,
+	  paused_overwriting_ring_stands_still },
+	{ "D3.pause_without_a_ring_einval", "PAUSE_OUTPUT without a ring: EINVAL.", 0,
+	  pause_without_a_ring_einval },
 	{ "D3.set_output", "SET_OUTPUT: two events write to one ring, told apart by their ids.", 0,
 	  set_output_shares_a_ring },
 	{ "D3.fd_output", "FD_OUTPUT does the same at opening.", 0, flag_fd_output_shares_a_ring },
-	{ "D3.set_output_of_minus_one", "SET_OUTPUT -1 ends it.", 0, set_output_of_minus_one_ends_sharing },
-	{ "D3.set_output_outlives_the_target", "The ring lasts while it is mapped, its event closed or not.", 0,
+	{ "D3.set_output_of_minus_one", "SET_OUTPUT -1 ends it.", 0,
+	  set_output_of_minus_one_ends_sharing },
+	{ "D3.set_output_outlives_the_target",
+	  "The ring lasts while it is mapped, its event closed or not.", 0,
 	  set_output_outlives_the_target },
 	{ "D3.set_output_ends_with_the_mapping", "Unmapping ends the ring for who shares it.", 0,
 	  set_output_ends_with_the_mapping },
 	{ "D3.set_output_unmapped_einval", "SET_OUTPUT to an unmapped event: EINVAL.", 0,
 	  set_output_to_an_unmapped_event_einval },
-	{ "D3.set_output_itself_einval", "SET_OUTPUT to itself: EINVAL.", 0, set_output_to_itself_einval },
-	{ "D3.set_output_of_a_mapped_event_einval", "SET_OUTPUT of an event with a ring of its own: EINVAL.", 0,
+	{ "D3.set_output_itself_einval", "SET_OUTPUT to itself: EINVAL.", 0,
+	  set_output_to_itself_einval },
+	{ "D3.set_output_of_a_mapped_event_einval",
+	  "SET_OUTPUT of an event with a ring of its own: EINVAL.", 0,
 	  set_output_of_a_mapped_event_einval },
 	{ "D3.set_output_other_cpu_einval", "SET_OUTPUT to another CPU's event: EINVAL.", 0,
 	  set_output_to_another_cpu_einval },
-	{ "D3.set_output_other_task_einval", "SET_OUTPUT to another task's event, of any CPU: EINVAL.", 0,
+	{ "D3.set_output_other_task_einval",
+	  "SET_OUTPUT to another task's event, of any CPU: EINVAL.", 0,
 	  set_output_to_another_task_einval },
 	{ "D3.set_output_tasks_of_one_cpu", "Events of two tasks on one CPU can share.", 0,
 	  tasks_of_one_cpu_share_a_ring },
 	{ "D3.set_output_other_clock_einval", "SET_OUTPUT to an event of another clock: EINVAL.", 0,
 	  set_output_to_another_clock_einval },
-	{ "D3.set_output_other_direction_einval", "SET_OUTPUT of a backward event to a forward one: EINVAL.", 0,
+	{ "D3.set_output_other_direction_einval",
+	  "SET_OUTPUT of a backward event to a forward one: EINVAL.", 0,
 	  set_output_the_other_way_einval },
-	{ "D3.set_output_no_event_ebadf", "SET_OUTPUT to no descriptor: EBADF.", 0, set_output_to_no_event_ebadf },
+	{ "D3.set_output_no_event_ebadf", "SET_OUTPUT to no descriptor: EBADF.", 0,
+	  set_output_to_no_event_ebadf },
 	{ "D3.set_output_other_file_ebadf", "SET_OUTPUT to a file that is no event: EBADF.", 0,
 	  set_output_to_another_file_ebadf },
 	{ "D3.sharing_event_mapped_ebusy", "Mapping an event that writes elsewhere: EBUSY.", 0,
 	  sharing_event_mapped_is_busy },
-	{ "D3.heirs_write_to_the_parents_ring", "An inherited child writes to its parent's ring.", 0,
-	  heirs_write_to_the_parents_ring },
+	{ "D3.heirs_write_to_the_parents_ring", "An inherited child writes to its parent's ring.",
+	  0, heirs_write_to_the_parents_ring },
 	{ "D4.aux_without_an_aux_pmu", "An AUX area of a PMU that has none: EOPNOTSUPP.", 0,
 	  aux_of_a_pmu_without_aux },
 	{ "D4.aux_offset_must_match", "An AUX area elsewhere than aux_offset says: EINVAL.", 0,

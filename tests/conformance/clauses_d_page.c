@@ -57,7 +57,8 @@ static int size_is_what_is_defined(struct surface *surface)
 {
 	struct ring ring;
 	OPEN_PAGE(&ring);
-	if (ring.page->size < offsetof(struct tally_user_page, reserved) && ring_kernel_is_old(surface))
+	if (ring.page->size < offsetof(struct tally_user_page, reserved) &&
+	    ring_kernel_is_old(surface))
 		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK_EQUAL(ring.page->size, offsetof(struct tally_user_page, reserved));
 	return 0;
@@ -189,7 +190,7 @@ static int time_fields_hold_when_their_capability_is_set(struct surface *surface
 	return 0;
 }
 
-/* --- Self-monitoring of hardware ----------------------------------------------------------------------------- */
+/* --- Self-monitoring of hardware ------------------------------------------ */
 
 /* The event's flags that let a user read its counter (arm64 wants to be asked: config1). */
 static int open_self_monitored(struct surface *surface, struct ring *ring)
@@ -197,7 +198,8 @@ static int open_self_monitored(struct surface *surface, struct ring *ring)
 	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, 0, 0);
 	attr.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING;
 	if (surface->features & SURFACE_ARM_PMU) {
-		if (CALL(sysctl, "perf_user_access") != 1 && CALL(set_sysctl, "perf_user_access", 1))
+		if (CALL(sysctl, "perf_user_access") != 1 &&
+		    CALL(set_sysctl, "perf_user_access", 1))
 			return CLAUSE_NOT_APPLICABLE + NA_CHANGES_HOST;
 		attr.config1 = 2;
 	}
@@ -274,25 +276,31 @@ static int index_is_zero_off_the_pmu(struct surface *surface)
 
 const struct clause clauses_d_page[] = {
 	{ "D5.versions", "version and compat_version are 0.", 0, versions_are_zero },
-	{ "D5.size", "size is that of the fields before the reserved ones.", 0, size_is_what_is_defined },
+	{ "D5.size", "size is that of the fields before the reserved ones.", 0,
+	  size_is_what_is_defined },
 	{ "D5.lock_is_even_at_rest", "lock is even when nobody writes.", 0, lock_is_even_at_rest },
 	{ "D5.lock_moves", "lock moves with each change.", 0, lock_moves_with_each_change },
-	{ "D5.index_of_a_software_event", "A software event's index is 0, and no user read is offered.", 0,
+	{ "D5.index_of_a_software_event",
+	  "A software event's index is 0, and no user read is offered.", 0,
 	  index_of_a_software_event_is_zero },
 	{ "D5.offset", "offset is the count when the event was last scheduled in.", 0,
 	  offset_is_the_count_at_scheduling_in },
 	{ "D5.offset_after_reset", "RESET zeroes offset at once.", 0, offset_follows_reset },
-	{ "D5.times", "time_enabled and time_running are read()'s when it was last scheduled in.", 0,
-	  times_are_those_of_read },
-	{ "D5.bit0_is_deprecated", "cap_bit0 is 0 and cap_bit0_is_deprecated 1.", 0, old_capability_bits_say_so },
-	{ "D5.data_fields", "data_offset and data_size tell where the data is; head and tail begin at 0.", 0,
+	{ "D5.times", "time_enabled and time_running are read()'s when it was last scheduled in.",
+	  0, times_are_those_of_read },
+	{ "D5.bit0_is_deprecated", "cap_bit0 is 0 and cap_bit0_is_deprecated 1.", 0,
+	  old_capability_bits_say_so },
+	{ "D5.data_fields",
+	  "data_offset and data_size tell where the data is; head and tail begin at 0.", 0,
 	  places_of_data },
-	{ "D5.aux_fields", "The aux fields are 0 without an AUX area.", 0, aux_fields_are_zero_without_aux },
+	{ "D5.aux_fields", "The aux fields are 0 without an AUX area.", 0,
+	  aux_fields_are_zero_without_aux },
 	{ "D5.time_fields", "time_mult and time_mask hold when their capability is set.", 0,
 	  time_fields_hold_when_their_capability_is_set },
-	{ "D5.self_monitoring", "The self-monitoring loop gives what read() gives.", SURFACE_HARDWARE,
-	  self_monitoring_gives_what_read_gives },
-	{ "D5.pmc_width", "pmc_width is the counter's width.", SURFACE_HARDWARE, pmc_width_is_a_counters },
+	{ "D5.self_monitoring", "The self-monitoring loop gives what read() gives.",
+	  SURFACE_HARDWARE, self_monitoring_gives_what_read_gives },
+	{ "D5.pmc_width", "pmc_width is the counter's width.", SURFACE_HARDWARE,
+	  pmc_width_is_a_counters },
 	{ "D5.index_off_the_pmu", "Off the PMU index is 0 and offset the count.", SURFACE_HARDWARE,
 	  index_is_zero_off_the_pmu },
 	{ NULL, NULL, 0, NULL },

@@ -15,7 +15,8 @@ static int open_with_clock(struct surface *surface, struct tally_attr attr, int 
 
 static int clockids_where_nmis_hit(struct surface *surface)
 {
-	const struct tally_attr attrs[] = { hit_attr(surface), breakpoint_attr(surface, TALLY_BREAKPOINT_W) };
+	const struct tally_attr attrs[] = { hit_attr(surface),
+					    breakpoint_attr(surface, TALLY_BREAKPOINT_W) };
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK_EQUAL(open_with_clock(surface, attrs[i], 1), 0);        /* MONOTONIC */
 		CHECK_EQUAL(open_with_clock(surface, attrs[i], 4), 0);        /* MONOTONIC_RAW */
@@ -28,7 +29,8 @@ static int clockids_where_nmis_hit(struct surface *surface)
 
 static int modify_of_other_types(struct surface *surface)
 {
-	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY), clock = software_attr(surface, TALLY_SW_TASK_CLOCK);
+	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY),
+			  clock = software_attr(surface, TALLY_SW_TASK_CLOCK);
 	int dummy = open_self(surface, &attr), ticks = open_self(surface, &clock);
 	CHECK_OPENS(dummy);
 	CHECK_OPENS(ticks);
@@ -72,9 +74,9 @@ static int syscall_hits_are_user_mode(struct surface *surface)
 	return 0;
 }
 
-/* Of a group of one that a living child inherited.  One event is not inherited: if all were, the kernel
- * could swap the two tasks' contexts instead of their events where it switches from one to the other, and the leader would
- * be in the child's: a member is then refused (EINVAL). */
+/* Of a group of one that a living child inherited.  One event is not inherited: if all were, the
+ * kernel could swap the two tasks' contexts instead of their events where it switches from one to
+ * the other, and the leader would be in the child's: a member is then refused (EINVAL). */
 static int changed_group_of_a_child(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -92,7 +94,8 @@ static int changed_group_of_a_child(struct surface *surface)
 	CHECK_OPENS(member);
 	CHECK_ERROR(CALL(read, leader, words, sizeof(words)), ECHILD);
 	CHECK_EQUAL(CALL(close, member), 0);
-	CHECK_ERROR(CALL(read, leader, words, sizeof(words)), ECHILD); /* the members are the same again */
+	/* the members are the same again */
+	CHECK_ERROR(CALL(read, leader, words, sizeof(words)), ECHILD);
 	puppet_end(surface, child, 0);
 	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
 	return 0;
@@ -143,7 +146,8 @@ static int failed_modify_leaves_children(struct surface *surface)
 {
 	struct tally_attr attr = breakpoint_attr(surface, TALLY_BREAKPOINT_W);
 	attr.flags |= TALLY_ATTR_INHERIT;
-	CHECK_OPENS(ring_keep_contexts_apart(surface)); /* else the child may run on its parent's event */
+	/* else the child may run on its parent's event */
+	CHECK_OPENS(ring_keep_contexts_apart(surface));
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
 	struct puppet *child = puppet_new(surface, SURFACE_PROCESS);
@@ -171,7 +175,8 @@ static int period_of_a_gone_task(struct surface *surface)
 	puppet_end(surface, child, 0);
 	CHECK_EQUAL(CALL(ioctl, fd, TALLY_IOC_PERIOD, (uintptr_t)&period), 0);
 	attr.flags |= TALLY_ATTR_DISABLED;
-	CHECK_EQUAL(CALL(ioctl, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr), 0); /* all else must be as it is */
+	/* all else must be as it is */
+	CHECK_EQUAL(CALL(ioctl, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr), 0);
 	return 0;
 }
 
@@ -180,19 +185,25 @@ const struct clause clauses_differences[] = {
 	  "Tracepoints and breakpoints, which hit in NMIs, refuse clocks that those may not read.",
 	  SURFACE_TRACEPOINTS | SURFACE_BREAKPOINTS | SURFACE_PRIVILEGED, clockids_where_nmis_hit },
 	{ "B3.modify_attributes_of_other_types",
-	  "MODIFY_ATTRIBUTES of what is no breakpoint: EOPNOTSUPP; of a clock, EINVAL.", 0, modify_of_other_types },
-	{ "C4.newest_is_told_first", "Of a task's events the newest writes its side-band record first.", 0,
+	  "MODIFY_ATTRIBUTES of what is no breakpoint: EOPNOTSUPP; of a clock, EINVAL.", 0,
+	  modify_of_other_types },
+	{ "C4.newest_is_told_first",
+	  "Of a task's events the newest writes its side-band record first.", 0,
 	  newest_is_told_first },
-	{ "B8.syscall_hits_are_user_mode", "A system call's tracepoint hits in user mode: exclude_kernel leaves it in.",
+	{ "B8.syscall_hits_are_user_mode",
+	  "A system call's tracepoint hits in user mode: exclude_kernel leaves it in.",
 	  SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, syscall_hits_are_user_mode },
 	{ "B9.group_changed_since_inherited_echild",
-	  "A group whose members changed since a living child inherited it is not read.", 0, changed_group_of_a_child },
-	{ "B9.remove_on_exec_leaves_its_group", "An event that an exec removes is in its group no longer.", 0,
+	  "A group whose members changed since a living child inherited it is not read.", 0,
+	  changed_group_of_a_child },
+	{ "B9.remove_on_exec_leaves_its_group",
+	  "An event that an exec removes is in its group no longer.", 0,
 	  removed_on_exec_from_its_group },
 	{ "B3.failed_modify_leaves_children",
-	  "A MODIFY_ATTRIBUTES that fails may enable the event, not its children's.", SURFACE_BREAKPOINTS,
-	  failed_modify_leaves_children },
-	{ "B3.period_of_a_gone_task", "IOC_PERIOD of an event whose task is gone succeeds and changes nothing.",
+	  "A MODIFY_ATTRIBUTES that fails may enable the event, not its children's.",
+	  SURFACE_BREAKPOINTS, failed_modify_leaves_children },
+	{ "B3.period_of_a_gone_task",
+	  "IOC_PERIOD of an event whose task is gone succeeds and changes nothing.",
 	  SURFACE_BREAKPOINTS, period_of_a_gone_task },
 	{ 0 }
 };

@@ -1,4 +1,5 @@
-/* E1, E2, E4, E5: tracepoints: formats, hits, who hears them, their raw records.  E6, E7: opening, filters. */
+/* E1, E2, E4, E5: tracepoints: formats, hits, who hears them, their raw records.  E6, E7: opening,
+ * filters. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 enum { COMMON_SIZE = 8 };
 
-/* --- Formats ------------------------------------------------------------------------------------------------- */
+/* --- Formats -------------------------------------------------------------- */
 
 struct field {
 	unsigned offset, size;
@@ -27,8 +28,8 @@ static bool find_field(const char *format, const char *name, struct field *field
 		while (end && last > line && last[-1] == ']') /* an array's length */
 			while (last > line && *--last != '[')
 				;
-		if (!end || last - line <= (ptrdiff_t)length || strncmp(last - length, name, length) ||
-		    last[-(ptrdiff_t)length - 1] != ' ')
+		if (!end || last - line <= (ptrdiff_t)length ||
+		    strncmp(last - length, name, length) || last[-(ptrdiff_t)length - 1] != ' ')
 			continue;
 		field->is_dynamic = !strncmp(line + 6, "__data_loc", 10);
 		return sscanf(end, ";\toffset:%u;\tsize:%u", &field->offset, &field->size) == 2;
@@ -42,7 +43,8 @@ static unsigned fields_end(const char *format)
 	unsigned most = 0;
 	for (const char *line = format; line && (line = strstr(line, "\toffset:")); line++) {
 		unsigned offset, size;
-		if (sscanf(line, "\toffset:%u;\tsize:%u", &offset, &size) == 2 && offset + size > most)
+		if (sscanf(line, "\toffset:%u;\tsize:%u", &offset, &size) == 2 &&
+		    offset + size > most)
 			most = offset + size;
 	}
 	return most;
@@ -56,7 +58,8 @@ static uint64_t field_value(const struct tally_sample *sample, const struct fiel
 	return value;
 }
 
-static struct tally_attr named_attr(struct surface *surface, const char *name, uint64_t period, uint64_t sample_type)
+static struct tally_attr named_attr(struct surface *surface, const char *name, uint64_t period,
+				    uint64_t sample_type)
 {
 	struct tally_attr attr = ring_hits_attr(surface, period, sample_type);
 	attr.config = (uint64_t)CALL(tracepoint, name);
@@ -101,7 +104,8 @@ static int common_fields_come_first(struct surface *surface)
 
 static int ids_are_unique(struct surface *surface)
 {
-	long hit = CALL(tracepoint, "hit"), weighted = CALL(tracepoint, "weighted"), tasked = CALL(tracepoint, "tasked");
+	long hit = CALL(tracepoint, "hit"), weighted = CALL(tracepoint, "weighted"),
+	     tasked = CALL(tracepoint, "tasked");
 	CHECK(hit > 0 && weighted > 0 && tasked > 0);
 	CHECK(hit != weighted && hit != tasked && weighted != tasked);
 	CHECK_ERROR(CALL(tracepoint, "nobody:knows"), ENOENT);
@@ -117,12 +121,14 @@ static int exits_at_once(struct surface *surface, void *argument)
 /* A task's birth: who bore whom. */
 static int raw_decodes_to_fields(struct surface *surface)
 {
-	struct tally_attr attr = named_attr(surface, "sched:sched_process_fork", 1, TALLY_SAMPLE_RAW);
+	struct tally_attr attr = named_attr(surface, "sched:sched_process_fork", 1,
+					    TALLY_SAMPLE_RAW);
 	const char *format = CALL(tracepoint_format, "sched:sched_process_fork");
 	struct ring ring;
 	struct tally_record record;
 	struct field parent, child;
-	CHECK(format && find_field(format, "parent_pid", &parent) && find_field(format, "child_pid", &child));
+	CHECK(format && find_field(format, "parent_pid", &parent) &&
+	      find_field(format, "child_pid", &child));
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
 	CALL(ioctl, ring.fd, TALLY_IOC_ENABLE, 0);
 	pid_t task = CALL(spawn, SURFACE_PROCESS, exits_at_once, NULL);
@@ -136,7 +142,8 @@ static int raw_decodes_to_fields(struct surface *surface)
 
 static int dynamic_array_is_offset_and_size(struct surface *surface)
 {
-	struct tally_attr attr = named_attr(surface, "sched:sched_process_fork", 1, TALLY_SAMPLE_RAW);
+	struct tally_attr attr = named_attr(surface, "sched:sched_process_fork", 1,
+					    TALLY_SAMPLE_RAW);
 	const char *format = CALL(tracepoint_format, "sched:sched_process_fork");
 	struct ring ring;
 	struct tally_record record;
@@ -159,7 +166,7 @@ static int dynamic_array_is_offset_and_size(struct surface *surface)
 	return 0;
 }
 
-/* --- E2 ------------------------------------------------------------------------------------------------------ */
+/* --- E2 ------------------------------------------------------------------- */
 
 static int hit_adds_one(struct surface *surface)
 {
@@ -175,7 +182,8 @@ static int hit_adds_one(struct surface *surface)
 
 static int hit_adds_the_declared_count(struct surface *surface)
 {
-	struct tally_attr attr = named_attr(surface, "weighted", 1, TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_RAW);
+	struct tally_attr attr = named_attr(surface, "weighted", 1,
+					    TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_RAW);
 	const char *format = CALL(tracepoint_format, "weighted");
 	struct ring ring;
 	struct tally_record record;
@@ -201,7 +209,8 @@ static int declared_address_is_addr(struct surface *surface)
 {
 	long id = CALL(tracepoint, "addressed");
 	const char *format = id < 0 ? NULL : CALL(tracepoint_format, "addressed");
-	struct tally_attr attr = named_attr(surface, "addressed", 1, TALLY_SAMPLE_ADDR | TALLY_SAMPLE_RAW);
+	struct tally_attr attr = named_attr(surface, "addressed", 1,
+					    TALLY_SAMPLE_ADDR | TALLY_SAMPLE_RAW);
 	struct ring ring;
 	struct tally_record record;
 	struct field address;
@@ -216,9 +225,11 @@ static int declared_address_is_addr(struct surface *surface)
 	return 0;
 }
 
-/* What listeners heard of a child's being woken by us: the hit is ours, the declared task is the child. */
+/* What listeners heard of a child's being woken by us: the hit is ours, the declared task is the
+ * child. */
 struct wakening {
-	uint64_t ours, childs, childs_any; /* counts: own, on the child and this CPU, on the child and any CPU */
+	/* counts: own, on the child and this CPU, on the child and any CPU */
+	uint64_t ours, childs, childs_any;
 	long samples;                      /* of the child's on this CPU */
 };
 
@@ -232,7 +243,8 @@ static int wake_a_child(struct surface *surface, struct wakening *heard)
 	child->stays = true;
 	CHECK_EQUAL(CALL(pin, cpu), 0);
 	ring_child_go(surface, child);
-	CALL(sleep, 5 * MILLISECOND); /* it waits again by then, or the wake-up is one that nobody needs */
+	/* it waits again by then, or the wake-up is one that nobody needs */
+	CALL(sleep, 5 * MILLISECOND);
 	CHECK_RING(&childs, surface, &attr, child->task, cpu, 1);
 	int own = CALL(open, &attr, 0, -1, -1, 0), any = CALL(open, &attr, child->task, -1, -1, 0);
 	CHECK(own >= 0 && any >= 0);
@@ -240,8 +252,10 @@ static int wake_a_child(struct surface *surface, struct wakening *heard)
 	CALL(ioctl, any, TALLY_IOC_ENABLE, 0);
 	CALL(ioctl, own, TALLY_IOC_ENABLE, 0);
 	CHECK_EQUAL(ring_child_leave(surface, child), 0);
-	*heard = (struct wakening){ ring_event_count(surface, own), ring_event_count(surface, childs.fd),
-				    ring_event_count(surface, any), ring_count(&childs, TALLY_RECORD_SAMPLE) };
+	*heard = (struct wakening){ ring_event_count(surface, own),
+				    ring_event_count(surface, childs.fd),
+				    ring_event_count(surface, any),
+				    ring_count(&childs, TALLY_RECORD_SAMPLE) };
 	CALL(munmap, childs.page, childs.map_size);
 	return 0;
 }
@@ -267,7 +281,7 @@ static int declared_task_is_given_no_sample(struct surface *surface)
 	return 0;
 }
 
-/* --- E4 ------------------------------------------------------------------------------------------------------ */
+/* --- E4 ------------------------------------------------------------------- */
 
 static void hit_ten(struct surface *surface)
 {
@@ -393,9 +407,10 @@ static int heirs_hits_are_counted(struct surface *surface)
 	return 0;
 }
 
-/* --- E5 ------------------------------------------------------------------------------------------------------ */
+/* --- E5 ------------------------------------------------------------------- */
 
-static int raw_hit(struct surface *surface, const char *name, struct ring *ring, struct tally_record *record)
+static int raw_hit(struct surface *surface, const char *name, struct ring *ring,
+		   struct tally_record *record)
 {
 	struct tally_attr attr = named_attr(surface, name, 1, TALLY_SAMPLE_RAW);
 	CHECK_RING(ring, surface, &attr, 0, -1, 8);
@@ -440,7 +455,8 @@ static int raw_size_fills_words(struct surface *surface)
 	return 0;
 }
 
-/* sched_switch's structure is its fields and what the compiler adds to whole words: no dynamic arrays. */
+/* sched_switch's structure is its fields and what the compiler adds to whole words: no dynamic
+ * arrays. */
 static int raw_size_is_aligned_less_four(struct surface *surface)
 {
 	struct ring ring;
@@ -464,26 +480,32 @@ static int raw_tail_is_zero(struct surface *surface)
 	return 0;
 }
 
-enum { KERNEL_HITS = SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED, TWO = KERNEL_HITS | SURFACE_TWO_CPUS };
+enum {
+	KERNEL_HITS = SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED,
+	TWO = KERNEL_HITS | SURFACE_TWO_CPUS
+};
 
 const struct clause clauses_e[] = {
-	{ "E1.format", "A tracepoint's format has name, id, fields, print format.", SURFACE_TRACEPOINTS,
-	  format_has_its_parts },
-	{ "E1.common_fields", "The common fields come first: type, flags, preempt_count, pid.", SURFACE_TRACEPOINTS,
-	  common_fields_come_first },
-	{ "E1.ids", "Each tracepoint has an id of its own; unknown ones have none.", SURFACE_TRACEPOINTS,
-	  ids_are_unique },
+	{ "E1.format", "A tracepoint's format has name, id, fields, print format.",
+	  SURFACE_TRACEPOINTS, format_has_its_parts },
+	{ "E1.common_fields", "The common fields come first: type, flags, preempt_count, pid.",
+	  SURFACE_TRACEPOINTS, common_fields_come_first },
+	{ "E1.ids", "Each tracepoint has an id of its own; unknown ones have none.",
+	  SURFACE_TRACEPOINTS, ids_are_unique },
 	{ "E1.raw_decodes_to_fields", "RAW holds the fields where the format says.", KERNEL_HITS,
 	  raw_decodes_to_fields },
-	{ "E1.dynamic_array", "A dynamic array is offset and size of bytes behind the fields.", KERNEL_HITS,
-	  dynamic_array_is_offset_and_size },
+	{ "E1.dynamic_array", "A dynamic array is offset and size of bytes behind the fields.",
+	  KERNEL_HITS, dynamic_array_is_offset_and_size },
 	{ "E2.hit_adds_one", "A hit adds 1.", KERNEL_HITS, hit_adds_one },
-	{ "E2.hit_adds_the_declared_count", "A hit adds the declared count, and the period is that.", KERNEL_HITS,
+	{ "E2.hit_adds_the_declared_count",
+	  "A hit adds the declared count, and the period is that.", KERNEL_HITS,
 	  hit_adds_the_declared_count },
-	{ "E2.declared_address", "A declared address is ADDR.", KERNEL_HITS, declared_address_is_addr },
-	{ "E2.declared_task", "A declared task's listeners on the hit's CPU count it, too.", KERNEL_HITS,
-	  declared_task_is_given_the_count },
-	{ "E2.declared_task_no_sample", "They take no sample of it, nor do those of any CPU hear it.", KERNEL_HITS,
+	{ "E2.declared_address", "A declared address is ADDR.", KERNEL_HITS,
+	  declared_address_is_addr },
+	{ "E2.declared_task", "A declared task's listeners on the hit's CPU count it, too.",
+	  KERNEL_HITS, declared_task_is_given_the_count },
+	{ "E2.declared_task_no_sample",
+	  "They take no sample of it, nor do those of any CPU hear it.", KERNEL_HITS,
 	  declared_task_is_given_no_sample },
 	{ "E4.other_tasks_hits", "A task's listener doesn't hear other tasks.", KERNEL_HITS,
 	  other_tasks_hits_are_not_heard },
@@ -491,21 +513,23 @@ const struct clause clauses_e[] = {
 	  listener_of_another_task_hears_it },
 	{ "E4.listener_follows_its_task", "A listener follows its task across CPUs.", TWO,
 	  listener_follows_its_task_across_cpus },
-	{ "E4.listener_of_task_and_cpu", "A listener on a task and a CPU hears it there alone.", TWO,
-	  listener_of_one_cpu_hears_its_task_there_alone },
+	{ "E4.listener_of_task_and_cpu", "A listener on a task and a CPU hears it there alone.",
+	  TWO, listener_of_one_cpu_hears_its_task_there_alone },
 	{ "E4.listener_of_a_cpu", "A CPU's listener hears every task there.", KERNEL_HITS,
 	  listener_of_a_cpu_hears_every_task_there },
 	{ "E4.listener_of_another_cpu", "Another CPU's listener hears nothing of it.", TWO,
 	  listener_of_another_cpu_hears_nothing },
-	{ "E4.every_listener", "Every listener hears a hit; one that closes takes none away.", KERNEL_HITS,
-	  every_listener_hears_a_hit },
-	{ "E4.heirs", "An inherited child's hits are counted.", KERNEL_HITS, heirs_hits_are_counted },
-	{ "E5.raw_common_fields", "A raw record begins with type, flags, preempt_count, pid.", KERNEL_HITS,
-	  raw_begins_with_the_common_fields },
+	{ "E4.every_listener", "Every listener hears a hit; one that closes takes none away.",
+	  KERNEL_HITS, every_listener_hears_a_hit },
+	{ "E4.heirs", "An inherited child's hits are counted.", KERNEL_HITS,
+	  heirs_hits_are_counted },
+	{ "E5.raw_common_fields", "A raw record begins with type, flags, preempt_count, pid.",
+	  KERNEL_HITS, raw_begins_with_the_common_fields },
 	{ "E5.raw_fills_words", "Size word and raw record together are whole words.", KERNEL_HITS,
 	  raw_size_fills_words },
 	{ "E5.raw_size", "A raw record of n bytes has ALIGN(n + 4, 8) - 4.", KERNEL_HITS,
 	  raw_size_is_aligned_less_four },
-	{ "E5.raw_tail_is_zero", "What is added to a raw record is zero.", KERNEL_HITS, raw_tail_is_zero },
+	{ "E5.raw_tail_is_zero", "What is added to a raw record is zero.", KERNEL_HITS,
+	  raw_tail_is_zero },
 	{ NULL, NULL, 0, NULL },
 };

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* --- E6 ------------------------------------------------------------------------------------------------------ */
+/* --- E6 ------------------------------------------------------------------- */
 
 static int unknown_id_einval(struct surface *surface)
 {
@@ -41,7 +41,8 @@ static int opens_unprivileged(struct surface *surface, void *argument)
 	return 0;
 }
 
-static int open_unprivileged(struct surface *surface, const char *name, uint64_t sample_type, int *result)
+static int open_unprivileged(struct surface *surface, const char *name, uint64_t sample_type,
+			     int *result)
 {
 	struct unprivileged *wish = CALL(shared, sizeof(*wish));
 	CHECK(wish);
@@ -79,7 +80,7 @@ static int raw_of_own_calls_needs_no_privilege(struct surface *surface)
 	return 0;
 }
 
-/* --- E7 ------------------------------------------------------------------------------------------------------ */
+/* --- E7 ------------------------------------------------------------------- */
 
 static int counting(struct surface *surface)
 {
@@ -171,7 +172,9 @@ static int filter_joins(struct surface *surface)
 	CHECK_EQUAL(filtered(surface, "common_pid != %d || common_type > 0", 10), 0);
 	CHECK_EQUAL(filtered(surface, "common_pid != %d || common_type == 0", 0), 0);
 	/* && binds no tighter than it is read: an or of two ands. */
-	CHECK_EQUAL(filtered(surface, "common_pid == %d || common_type == 0 && common_pid != %d", 10), 0);
+	CHECK_EQUAL(
+		filtered(surface, "common_pid == %d || common_type == 0 && common_pid != %d", 10),
+		0);
 	return 0;
 }
 
@@ -180,7 +183,9 @@ static int filter_negates_and_nests(struct surface *surface)
 	CHECK_EQUAL(filtered(surface, "!(common_pid == %d)", 0), 0);
 	CHECK_EQUAL(filtered(surface, "!(common_pid != %d)", 10), 0);
 	CHECK_EQUAL(filtered(surface, "!(!(common_pid == %d))", 10), 0);
-	CHECK_EQUAL(filtered(surface, "(common_pid != %d || common_type > 0) && (common_pid == %d)", 10), 0);
+	CHECK_EQUAL(filtered(surface, "(common_pid != %d || common_type > 0) && (common_pid == %d)",
+			     10),
+		    0);
 	CHECK_EQUAL(filtered(surface, "((common_pid == %d))", 10), 0);
 	return 0;
 }
@@ -230,7 +235,8 @@ static int filter_by_the_end(struct surface *surface)
 {
 	CALL(set_comm, "mother");
 	if (ring_kernel_is_old(surface) && births_of(surface, "parent_comm ~ \"*ther\"", 0) == 0)
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* the end of the array, not that of the string */
+		/* the end of the array, not that of the string */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK_EQUAL(births_of(surface, "parent_comm ~ \"*ther\"", 1), 0);
 	CHECK_EQUAL(births_of(surface, "parent_comm ~ \"*father\"", 0), 0);
 	return 0;
@@ -280,7 +286,8 @@ static int refused(struct surface *surface, const char *const *filters, int want
 	for (; *filters; filters++) {
 		long seen = set_filter(surface, fd, *filters);
 		if (wanted ? seen != -wanted : seen >= 0)
-			return clause_failed(__FILE__, __LINE__, "the filter '%s' gives %ld, not %d", *filters, seen,
+			return clause_failed(__FILE__, __LINE__,
+					     "the filter '%s' gives %ld, not %d", *filters, seen,
 					     -wanted);
 	}
 	ring_run_hits(surface, fd, 10);
@@ -290,18 +297,32 @@ static int refused(struct surface *surface, const char *const *filters, int want
 
 static int bad_filters_einval(struct surface *surface)
 {
-	static const char *const filters[] = { "", " ", "0", "()", "nonesuch == 1", "common_pid ==", "common_pid",
-					       "common_pid = 1", "common_pid === 1", "common_pid == word",
-					       "common_pid == 'x'", "common_pid ~ \"x*\"",
-					       "common_pid == 99999999999999999999", NULL };
+	static const char *const filters[] = { "",
+					       " ",
+					       "0",
+					       "()",
+					       "nonesuch == 1",
+					       "common_pid ==",
+					       "common_pid",
+					       "common_pid = 1",
+					       "common_pid === 1",
+					       "common_pid == word",
+					       "common_pid == 'x'",
+					       "common_pid ~ \"x*\"",
+					       "common_pid == 99999999999999999999",
+					       NULL };
 	return refused(surface, filters, EINVAL);
 }
 
 /* The kernel's parser lets its own codes through as errno: quirks. */
 static int misplaced_operators_are_refused(struct surface *surface)
 {
-	static const char *const filters[] = { "== 1", "common_pid == 1)", "common_pid == 1 common_pid == 2",
-					       "&& common_pid == 1", "common_pid == 1 && && common_pid == 1", NULL };
+	static const char *const filters[] = { "== 1",
+					       "common_pid == 1)",
+					       "common_pid == 1 common_pid == 2",
+					       "&& common_pid == 1",
+					       "common_pid == 1 && && common_pid == 1",
+					       NULL };
 	return refused(surface, filters, 0);
 }
 
@@ -344,39 +365,50 @@ static int filter_of_another_type_einval(struct surface *surface)
 enum { KERNEL_HITS = SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED };
 
 const struct clause clauses_e_filter[] = {
-	{ "E6.unknown_id_einval", "A tracepoint that nobody defined: EINVAL.", KERNEL_HITS, unknown_id_einval },
-	{ "E6.branch_stack_eopnotsupp", "BRANCH_STACK: EOPNOTSUPP.", KERNEL_HITS, branch_stack_eopnotsupp },
-	{ "E6.raw_needs_privilege", "RAW of the kernel's tracepoints without privilege: EPERM.", KERNEL_HITS,
-	  raw_needs_privilege },
+	{ "E6.unknown_id_einval", "A tracepoint that nobody defined: EINVAL.", KERNEL_HITS,
+	  unknown_id_einval },
+	{ "E6.branch_stack_eopnotsupp", "BRANCH_STACK: EOPNOTSUPP.", KERNEL_HITS,
+	  branch_stack_eopnotsupp },
+	{ "E6.raw_needs_privilege", "RAW of the kernel's tracepoints without privilege: EPERM.",
+	  KERNEL_HITS, raw_needs_privilege },
 	{ "E6.counting_needs_no_privilege", "Counting without RAW needs no privilege.", KERNEL_HITS,
 	  counting_needs_no_privilege },
-	{ "E6.raw_of_own_calls", "RAW of the task's own system calls needs no privilege.", KERNEL_HITS,
-	  raw_of_own_calls_needs_no_privilege },
+	{ "E6.raw_of_own_calls", "RAW of the task's own system calls needs no privilege.",
+	  KERNEL_HITS, raw_of_own_calls_needs_no_privilege },
 	{ "E7.counting", "Hits are counted while the event is enabled.", KERNEL_HITS, counting },
 	{ "E7.period", "Each n-th hit is a sample.", KERNEL_HITS, sampling_by_period },
 	{ "E7.frequency", "The period adapts to a frequency.", KERNEL_HITS, sampling_by_frequency },
-	{ "E7.filter_on_a_field", "A filter lets hits pass by a field's value.", KERNEL_HITS, filter_on_a_field },
-	{ "E7.filter_compares", "A filter compares by < <= > >= and &.", KERNEL_HITS, filter_compares },
+	{ "E7.filter_on_a_field", "A filter lets hits pass by a field's value.", KERNEL_HITS,
+	  filter_on_a_field },
+	{ "E7.filter_compares", "A filter compares by < <= > >= and &.", KERNEL_HITS,
+	  filter_compares },
 	{ "E7.filter_joins", "A filter joins by && and ||.", KERNEL_HITS, filter_joins },
-	{ "E7.filter_negates_and_nests", "A filter negates by ! and nests by parentheses.", KERNEL_HITS,
-	  filter_negates_and_nests },
-	{ "E7.filter_on_strings", "A filter compares strings, in quotes of either kind.", KERNEL_HITS, filter_on_strings },
-	{ "E7.filter_by_patterns", "A filter matches patterns of * ? and [].", KERNEL_HITS, filter_by_patterns },
-	{ "E7.filter_by_the_end", "A filter matches the end of a string: *end.", KERNEL_HITS, filter_by_the_end },
-	{ "E7.filter_keeps_samples_back", "What a filter keeps back is neither sampled nor counted.", KERNEL_HITS,
+	{ "E7.filter_negates_and_nests", "A filter negates by ! and nests by parentheses.",
+	  KERNEL_HITS, filter_negates_and_nests },
+	{ "E7.filter_on_strings", "A filter compares strings, in quotes of either kind.",
+	  KERNEL_HITS, filter_on_strings },
+	{ "E7.filter_by_patterns", "A filter matches patterns of * ? and [].", KERNEL_HITS,
+	  filter_by_patterns },
+	{ "E7.filter_by_the_end", "A filter matches the end of a string: *end.", KERNEL_HITS,
+	  filter_by_the_end },
+	{ "E7.filter_keeps_samples_back",
+	  "What a filter keeps back is neither sampled nor counted.", KERNEL_HITS,
 	  filter_keeps_samples_back },
 	{ "E7.filter_is_each_listeners_own", "A filter is its listener's alone.", KERNEL_HITS,
 	  filter_is_each_listeners_own },
-	{ "E7.second_filter_eexist", "A second filter: EEXIST.", KERNEL_HITS, second_filter_eexist },
-	{ "E7.bad_filters_einval", "A bad filter: EINVAL, and none is set.", KERNEL_HITS, bad_filters_einval },
-	{ "E7.misplaced_operators", "Operators and parentheses where none may be are refused.", KERNEL_HITS,
-	  misplaced_operators_are_refused },
+	{ "E7.second_filter_eexist", "A second filter: EEXIST.", KERNEL_HITS,
+	  second_filter_eexist },
+	{ "E7.bad_filters_einval", "A bad filter: EINVAL, and none is set.", KERNEL_HITS,
+	  bad_filters_einval },
+	{ "E7.misplaced_operators", "Operators and parentheses where none may be are refused.",
+	  KERNEL_HITS, misplaced_operators_are_refused },
 	{ "E7.unclosed_parenthesis", "A parenthesis that isn't closed is refused.", KERNEL_HITS,
 	  unclosed_parenthesis_is_refused },
 	{ "E7.filter_bad_pointer_efault", "A filter at a bad pointer: EFAULT.", KERNEL_HITS,
 	  filter_bad_pointer_efault },
-	{ "E7.filter_of_a_page_einval", "A filter longer than a page: EINVAL.", KERNEL_HITS, filter_of_a_page_einval },
-	{ "E7.filter_of_another_type_einval", "A filter on an event that is no tracepoint: EINVAL.", 0,
-	  filter_of_another_type_einval },
+	{ "E7.filter_of_a_page_einval", "A filter longer than a page: EINVAL.", KERNEL_HITS,
+	  filter_of_a_page_einval },
+	{ "E7.filter_of_another_type_einval", "A filter on an event that is no tracepoint: EINVAL.",
+	  0, filter_of_another_type_einval },
 	{ NULL, NULL, 0, NULL },
 };

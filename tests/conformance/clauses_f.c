@@ -1,7 +1,9 @@
-/* Part F: arm64.  What is counted at which exception level, across guest entry and exit; counters read by user code.
+/* Part F: arm64.  What is counted at which exception level, across guest entry and exit; counters
+ * read by user code.
  *
- * Loops have two instructions an iteration, so counts are known but for the few instructions of the calls themselves,
- * and events of one group start and stop together, so that sums of theirs hold to the last instruction.
+ * Loops have two instructions an iteration, so counts are known but for the few instructions of the
+ * calls themselves, and events of one group start and stop together, so that sums of theirs hold to
+ * the last instruction.
  */
 #include "hardware.h"
 
@@ -20,7 +22,8 @@ enum {
 	GUEST_USER_ITERATIONS = 300000,
 	GUEST_KERNEL = 2 * GUEST_KERNEL_ITERATIONS,
 	GUEST_USER = 2 * GUEST_USER_ITERATIONS,
-	/* Beyond the loops: what a guest's kernel needs to return to user mode; what a host's task runs around calls. */
+	/* Beyond the loops: what a guest's kernel needs to return to user mode; what a host's task
+	 * runs around calls. */
 	GUEST_SLACK = 64,
 	TASK_SLACK = 20000
 };
@@ -32,15 +35,19 @@ enum {
 #define GUEST_SIDE TALLY_ATTR_EXCLUDE_GUEST
 
 #define MEASURE(values, work, ...) \
-	do { static const uint64_t flags_[] = { __VA_ARGS__ }; \
-	     CHECK_EQUAL(hardware_measure(surface, sizeof(flags_) / sizeof(flags_[0]), flags_, values, work), 0); \
+	do { \
+		static const uint64_t flags_[] = { __VA_ARGS__ }; \
+		CHECK_EQUAL(hardware_measure(surface, sizeof(flags_) / sizeof(flags_[0]), flags_, \
+					     values, work), \
+			    0); \
 	} while (0)
 
 #define ONLY_AT(level_) \
 	do { if (!surface->ops->level || CALL(level) != (level_)) \
 		     return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; } while (0)
 
-/* Of events of the generic types; where core types differ these have no user access, or on some cores alone: F4. */
+/* Of events of the generic types; where core types differ these have no user access, or on some
+ * cores alone: F4. */
 #define USER_ACCESS_IS(value) \
 	do { if (surface->features & SURFACE_HETEROGENEOUS) \
 		     return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; \
@@ -59,14 +66,15 @@ static int work_guest(struct surface *surface)
 	return CALL(run_guest, GUEST_KERNEL_ITERATIONS, GUEST_USER_ITERATIONS);
 }
 
-/* --- F1: each row of the table, without a guest ---------------------------------------------------------------- */
+/* --- F1: each row of the table, without a guest --------------------------- */
 
 static int exclude_user(struct surface *surface)
 {
 	uint64_t values[3];
 	MEASURE(values, work_loop, HV, HV | USER, HV | KERNEL);
 	CHECK_BETWEEN(values[2], 2 * LOOP_ITERATIONS, 2 * LOOP_ITERATIONS + TASK_SLACK);
-	CHECK_EQUAL(values[0] - values[1], values[2]); /* what is missing is user mode's, all of it */
+	/* what is missing is user mode's, all of it */
+	CHECK_EQUAL(values[0] - values[1], values[2]);
 	CHECK(values[1] > 0);
 	return 0;
 }
@@ -116,7 +124,7 @@ static int guest_exclude_hv(struct surface *surface)
 	return 0;
 }
 
-/* --- F1: a VHE host, that is at EL2 ----------------------------------------------------------------------------- */
+/* --- F1: a VHE host, that is at EL2 --------------------------------------- */
 
 static int vhe_exclude_user(struct surface *surface)
 {
@@ -148,7 +156,7 @@ static int vhe_exclude_hv(struct surface *surface)
 	return 0;
 }
 
-/* --- F1: a non-VHE host, at EL1 --------------------------------------------------------------------------------- */
+/* --- F1: a non-VHE host, at EL1 ------------------------------------------- */
 
 static int non_vhe_exclude_user(struct surface *surface)
 {
@@ -192,13 +200,14 @@ static int non_vhe_exclude_host_no_el2(struct surface *surface)
 	return 0;
 }
 
-/* --- F1 and F2: entry and exit, on either host ------------------------------------------------------------------ */
+/* --- F1 and F2: entry and exit, on either host ---------------------------- */
 
 static int host_exclude_host(struct surface *surface)
 {
 	uint64_t values[3];
 	MEASURE(values, work_guest, HOST_SIDE, HOST_SIDE | USER, HOST_SIDE | KERNEL);
-	CHECK_BETWEEN(values[0], GUEST_KERNEL + GUEST_USER, GUEST_KERNEL + GUEST_USER + GUEST_SLACK);
+	CHECK_BETWEEN(values[0], GUEST_KERNEL + GUEST_USER,
+		      GUEST_KERNEL + GUEST_USER + GUEST_SLACK);
 	CHECK_BETWEEN(values[1], GUEST_KERNEL, GUEST_KERNEL + GUEST_SLACK);
 	CHECK_EQUAL(values[2], GUEST_USER);
 	return 0;
@@ -250,9 +259,10 @@ static int vhe_no_blackout(struct surface *surface)
 	return 0;
 }
 
-/* --- F3 --------------------------------------------------------------------------------------------------------- */
+/* --- F3 ------------------------------------------------------------------- */
 
-static int open_arm(struct surface *surface, enum tally_hw event, uint64_t config1, pid_t pid, int cpu)
+static int open_arm(struct surface *surface, enum tally_hw event, uint64_t config1, pid_t pid,
+		    int cpu)
 {
 	struct tally_attr attr = hardware_event(event, KERNEL);
 	attr.config1 = config1;
@@ -369,7 +379,8 @@ static int long_on_32_bits_eopnotsupp(struct surface *surface)
 	USER_ACCESS_IS(1);
 	if (counters_are_64_bits(surface))
 		return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE;
-	CHECK_ERROR(open_arm(surface, TALLY_HW_INSTRUCTIONS, ARM_LONG | ARM_USER_ACCESS, 0, -1), EOPNOTSUPP);
+	CHECK_ERROR(open_arm(surface, TALLY_HW_INSTRUCTIONS, ARM_LONG | ARM_USER_ACCESS, 0, -1),
+		    EOPNOTSUPP);
 	CHECK(open_arm(surface, TALLY_HW_CPU_CYCLES, ARM_LONG | ARM_USER_ACCESS, 0, -1) >= 0);
 	return 0;
 }
@@ -389,7 +400,8 @@ static int no_chained_with_user_access(struct surface *surface)
 		for (; result >= 0 && members < 63; members++)
 			result = fds[members] = CALL(open, &attr, 0, -1, leader, 0);
 		CHECK_ERROR(result, EINVAL);
-		CHECK_EQUAL(members, access ? surface->hardware_counters : surface->hardware_counters / 2);
+		CHECK_EQUAL(members,
+			    access ? surface->hardware_counters : surface->hardware_counters / 2);
 		while (--members)
 			CALL(close, fds[members - 1]);
 		CALL(close, leader);
@@ -462,11 +474,12 @@ static int pmselr_zeroed(struct surface *surface)
 	return 0;
 }
 
-/* --- F4 --------------------------------------------------------------------------------------------------------- */
+/* --- F4 ------------------------------------------------------------------- */
 
 static const char *const core_types[] = { "armv8_cortex_a53", "armv8_cortex_a72" };
 
-static int open_on_core_type(struct surface *surface, unsigned type, pid_t pid, int cpu, uint64_t config1)
+static int open_on_core_type(struct surface *surface, unsigned type, pid_t pid, int cpu,
+			     uint64_t config1)
 {
 	struct tally_attr attr = hardware_event(TALLY_HW_CPU_CYCLES, KERNEL);
 	int number = CALL(pmu, core_types[type]);
@@ -565,54 +578,77 @@ static int user_access_pinned(struct surface *surface)
 
 const struct clause clauses_f[] = {
 	{ "F1.exclude_user", "exclude_user leaves out EL0, and nothing else", ARM, exclude_user },
-	{ "F1.exclude_kernel", "exclude_kernel leaves out the kernel's level, and nothing else", ARM, exclude_kernel },
-	{ "F1.exclude_user_and_kernel", "with both and exclude_hv nothing is counted", ARM, exclude_user_and_kernel },
-	{ "F1.without_a_guest_exclude_guest", "with no guest entered exclude_guest leaves out nothing", ARM,
+	{ "F1.exclude_kernel", "exclude_kernel leaves out the kernel's level, and nothing else",
+	  ARM, exclude_kernel },
+	{ "F1.exclude_user_and_kernel", "with both and exclude_hv nothing is counted", ARM,
+	  exclude_user_and_kernel },
+	{ "F1.without_a_guest_exclude_guest",
+	  "with no guest entered exclude_guest leaves out nothing", ARM,
 	  without_a_guest_exclude_guest },
-	{ "F1.without_a_guest_exclude_host", "with no guest entered exclude_host leaves nothing", ARM,
-	  without_a_guest_exclude_host },
+	{ "F1.without_a_guest_exclude_host", "with no guest entered exclude_host leaves nothing",
+	  ARM, without_a_guest_exclude_host },
 	{ "F1.guest_exclude_hv", "in a guest exclude_hv has no effect", ARM, guest_exclude_hv },
-	{ "F1.vhe_exclude_user", "on a VHE host exclude_user leaves out EL0, the guest's too", HOST, vhe_exclude_user },
-	{ "F1.vhe_exclude_kernel", "on a VHE host exclude_kernel leaves out EL1 and EL2", HOST, vhe_exclude_kernel },
-	{ "F1.vhe_exclude_hv", "on a VHE host exclude_hv leaves out nothing", HOST, vhe_exclude_hv },
-	{ "F1.non_vhe_exclude_user", "on a non-VHE host exclude_user leaves out EL0, the guest's too", HOST,
+	{ "F1.vhe_exclude_user", "on a VHE host exclude_user leaves out EL0, the guest's too", HOST,
+	  vhe_exclude_user },
+	{ "F1.vhe_exclude_kernel", "on a VHE host exclude_kernel leaves out EL1 and EL2", HOST,
+	  vhe_exclude_kernel },
+	{ "F1.vhe_exclude_hv", "on a VHE host exclude_hv leaves out nothing", HOST,
+	  vhe_exclude_hv },
+	{ "F1.non_vhe_exclude_user",
+	  "on a non-VHE host exclude_user leaves out EL0, the guest's too", HOST,
 	  non_vhe_exclude_user },
-	{ "F1.non_vhe_exclude_kernel", "on a non-VHE host exclude_kernel leaves out EL1, not EL2", HOST,
-	  non_vhe_exclude_kernel },
-	{ "F1.non_vhe_exclude_hv", "on a non-VHE host exclude_hv leaves out EL2", HOST, non_vhe_exclude_hv },
+	{ "F1.non_vhe_exclude_kernel", "on a non-VHE host exclude_kernel leaves out EL1, not EL2",
+	  HOST, non_vhe_exclude_kernel },
+	{ "F1.non_vhe_exclude_hv", "on a non-VHE host exclude_hv leaves out EL2", HOST,
+	  non_vhe_exclude_hv },
 	{ "F1.non_vhe_exclude_host_no_el2", "on a non-VHE host exclude_host leaves out EL2", HOST,
 	  non_vhe_exclude_host_no_el2 },
-	{ "F1.host_exclude_host", "exclude_host counts the guest alone, from entry to exit", HOST, host_exclude_host },
-	{ "F1.host_exclude_guest", "exclude_guest counts all but the guest", HOST, host_exclude_guest },
-	{ "F1.host_and_guest_excluded", "with both excluded nothing is counted", HOST, host_and_guest_excluded },
-	{ "F2.non_vhe_blackout", "a non-VHE host that counts EL2 loses some at entry and exit", HOST, non_vhe_blackout },
-	{ "F2.non_vhe_no_blackout_without_el2", "with exclude_hv host and guest add up to the whole", HOST,
+	{ "F1.host_exclude_host", "exclude_host counts the guest alone, from entry to exit", HOST,
+	  host_exclude_host },
+	{ "F1.host_exclude_guest", "exclude_guest counts all but the guest", HOST,
+	  host_exclude_guest },
+	{ "F1.host_and_guest_excluded", "with both excluded nothing is counted", HOST,
+	  host_and_guest_excluded },
+	{ "F2.non_vhe_blackout", "a non-VHE host that counts EL2 loses some at entry and exit",
+	  HOST, non_vhe_blackout },
+	{ "F2.non_vhe_no_blackout_without_el2",
+	  "with exclude_hv host and guest add up to the whole", HOST,
 	  non_vhe_no_blackout_without_el2 },
-	{ "F2.vhe_no_blackout", "on a VHE host host and guest add up to the whole", HOST, vhe_no_blackout },
-	{ "F3.index_zero_while_off", "with perf_user_access 0 the index is 0 and reading traps", USER_ACCESS,
-	  index_zero_while_off },
-	{ "F3.index_zero_unless_asked", "without config1 bit 1 the index is 0", USER_ACCESS, index_zero_unless_asked },
-	{ "F3.access_follows_config1", "config1 bit 1 makes the counter readable", USER_ACCESS, access_follows_config1 },
-	{ "F3.cycle_counter_is_32", "the cycle counter has index 32", USER_ACCESS, cycle_counter_is_32 },
+	{ "F2.vhe_no_blackout", "on a VHE host host and guest add up to the whole", HOST,
+	  vhe_no_blackout },
+	{ "F3.index_zero_while_off", "with perf_user_access 0 the index is 0 and reading traps",
+	  USER_ACCESS, index_zero_while_off },
+	{ "F3.index_zero_unless_asked", "without config1 bit 1 the index is 0", USER_ACCESS,
+	  index_zero_unless_asked },
+	{ "F3.access_follows_config1", "config1 bit 1 makes the counter readable", USER_ACCESS,
+	  access_follows_config1 },
+	{ "F3.cycle_counter_is_32", "the cycle counter has index 32", USER_ACCESS,
+	  cycle_counter_is_32 },
 	{ "F3.programmable_counter_is_n_plus_1", "counter n has index n + 1", USER_ACCESS,
 	  programmable_counter_is_n_plus_1 },
-	{ "F3.width_is_32", "without config1 bit 0 the width is 32 bits", USER_ACCESS, width_is_32 },
-	{ "F3.width_is_64_if_asked", "config1 bit 0 gives 64 bits", USER_ACCESS, width_is_64_if_asked },
-	{ "F3.long_on_32_bits_eopnotsupp", "64 bits on 32-bit counters with user access: EOPNOTSUPP", USER_ACCESS,
+	{ "F3.width_is_32", "without config1 bit 0 the width is 32 bits", USER_ACCESS,
+	  width_is_32 },
+	{ "F3.width_is_64_if_asked", "config1 bit 0 gives 64 bits", USER_ACCESS,
+	  width_is_64_if_asked },
+	{ "F3.long_on_32_bits_eopnotsupp",
+	  "64 bits on 32-bit counters with user access: EOPNOTSUPP", USER_ACCESS,
 	  long_on_32_bits_eopnotsupp },
 	{ "F3.no_chained_with_user_access", "no counters are chained with user access", USER_ACCESS,
 	  no_chained_with_user_access },
-	{ "F3.cpu_wide_einval", "user access to a CPU's event: EINVAL", USER_ACCESS | SURFACE_PRIVILEGED,
-	  cpu_wide_einval },
-	{ "F3.user_read_64", "64 bits read by mrs are what read() gives", USER_ACCESS, user_read_64 },
-	{ "F3.user_read_masked", "32 bits, masked by pmc_width, are what read() gives", USER_ACCESS, user_read_masked },
-	{ "F3.pmselr_zeroed", "PMSELR_EL0 is zero after the page's lock changed", USER_ACCESS, pmselr_zeroed },
-	{ "F4.type_per_core_type", "each core type has a PMU with a number of its own", ARM | SURFACE_HETEROGENEOUS,
-	  type_per_core_type },
-	{ "F4.mask_of_cpus", "each CPU belongs to one of the PMUs, others answer ENOENT", ARM | SURFACE_HETEROGENEOUS,
-	  mask_of_cpus },
-	{ "F4.counts_on_its_cores_alone", "a task's event counts on cores of its type alone", ARM | SURFACE_HETEROGENEOUS,
-	  counts_on_its_cores_alone },
+	{ "F3.cpu_wide_einval", "user access to a CPU's event: EINVAL",
+	  USER_ACCESS | SURFACE_PRIVILEGED, cpu_wide_einval },
+	{ "F3.user_read_64", "64 bits read by mrs are what read() gives", USER_ACCESS,
+	  user_read_64 },
+	{ "F3.user_read_masked", "32 bits, masked by pmc_width, are what read() gives", USER_ACCESS,
+	  user_read_masked },
+	{ "F3.pmselr_zeroed", "PMSELR_EL0 is zero after the page's lock changed", USER_ACCESS,
+	  pmselr_zeroed },
+	{ "F4.type_per_core_type", "each core type has a PMU with a number of its own",
+	  ARM | SURFACE_HETEROGENEOUS, type_per_core_type },
+	{ "F4.mask_of_cpus", "each CPU belongs to one of the PMUs, others answer ENOENT",
+	  ARM | SURFACE_HETEROGENEOUS, mask_of_cpus },
+	{ "F4.counts_on_its_cores_alone", "a task's event counts on cores of its type alone",
+	  ARM | SURFACE_HETEROGENEOUS, counts_on_its_cores_alone },
 	{ "F4.user_access_pinned", "user access works on cores of the event's type alone",
 	  USER_ACCESS | SURFACE_HETEROGENEOUS, user_access_pinned },
 	{ 0 }

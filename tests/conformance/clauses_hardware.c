@@ -1,7 +1,8 @@
-/* What rows of parts B and D say of hardware events: counters are few, so groups wait for room and take turns.
+/* What rows of parts B and D say of hardware events: counters are few, so groups wait for room and
+ * take turns.
  *
- * Groups here are of one event, instructions: whatever the PMU's constraints, so many fit as it has counters, and two
- * that count the same show by equal values that they ran together.
+ * Groups here are of one event, instructions: whatever the PMU's constraints, so many fit as it has
+ * counters, and two that count the same show by equal values that they ran together.
  */
 #include "hardware.h"
 
@@ -14,7 +15,7 @@
 
 enum { EVENTS_MAX = 64, FIXED_MAX = 4 /* fixed counters that may take an event besides */ };
 
-/* --- B1, B8 ----------------------------------------------------------------------------------------------------- */
+/* --- B1, B8 --------------------------------------------------------------- */
 
 /* What the event counts over a loop, from ENABLE to DISABLE. */
 static int count_loop(struct surface *surface, int fd, uint64_t iterations, uint64_t *value)
@@ -46,7 +47,8 @@ static int instructions_are_exact(struct surface *surface)
 
 static int branches_are_exact(struct surface *surface)
 {
-	int fd = hardware_open(surface, TALLY_HW_BRANCH_INSTRUCTIONS, USER_ONLY | TALLY_ATTR_DISABLED, -1);
+	int fd = hardware_open(surface, TALLY_HW_BRANCH_INSTRUCTIONS,
+			       USER_ONLY | TALLY_ATTR_DISABLED, -1);
 	if (fd == -ENOENT)
 		return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; /* this PMU has none */
 	CHECK(fd >= 0);
@@ -67,7 +69,8 @@ static int work_loop(struct surface *surface)
 
 static int exclusions_add_up(struct surface *surface)
 {
-	static const uint64_t flags[] = { TALLY_ATTR_EXCLUDE_HV, TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_EXCLUDE_USER,
+	static const uint64_t flags[] = { TALLY_ATTR_EXCLUDE_HV,
+					  TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_EXCLUDE_USER,
 					  TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_EXCLUDE_KERNEL };
 	uint64_t values[3];
 	CHECK_EQUAL(hardware_measure(surface, 3, flags, values, work_loop), 0);
@@ -88,7 +91,8 @@ static int child_counts_fold(struct surface *surface)
 {
 	for (unsigned inherit = 0; inherit < 2; inherit++) {
 		struct hardware_values values;
-		int fd = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY | (inherit ? TALLY_ATTR_INHERIT : 0), -1);
+		int fd = hardware_open(surface, TALLY_HW_INSTRUCTIONS,
+				       USER_ONLY | (inherit ? TALLY_ATTR_INHERIT : 0), -1);
 		CHECK(fd >= 0);
 		pid_t child = CALL(spawn, SURFACE_PROCESS, child_loop, NULL);
 		CHECK(child > 0);
@@ -102,13 +106,15 @@ static int child_counts_fold(struct surface *surface)
 	return 0;
 }
 
-/* --- B5 --------------------------------------------------------------------------------------------------------- */
+/* --- B5 ------------------------------------------------------------------- */
 
-/* Opens a leader and `count - 1` members; how many there were, or -errno of the first that was refused. */
+/* Opens a leader and `count - 1` members; how many there were, or -errno of the first that was
+ * refused. */
 static int open_group(struct surface *surface, unsigned count, uint64_t flags, int *fds)
 {
 	for (unsigned i = 0; i < count; i++) {
-		fds[i] = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY | (i ? 0 : flags), i ? fds[0] : -1);
+		fds[i] = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY | (i ? 0 : flags),
+				       i ? fds[0] : -1);
 		if (fds[i] < 0)
 			return fds[i];
 	}
@@ -172,7 +178,8 @@ static int group_read_is_coherent(struct surface *surface)
 	}
 	CALL(ioctl, fds[0], TALLY_IOC_ENABLE, 0);
 	for (unsigned round = 0; round < 10; round++) {
-		uint64_t words[6] = { 0 }; /* nr, enabled, running, three values, while all three count */
+		/* nr, enabled, running, three values, while all three count */
+		uint64_t words[6] = { 0 };
 		CALL(loop, 1000);
 		CHECK_EQUAL(CALL(read, fds[0], words, sizeof(words)), sizeof(words));
 		CHECK_EQUAL(words[0], 3);
@@ -189,7 +196,8 @@ static int too_large_group_is_refused(struct surface *surface)
 	int fds[EVENTS_MAX], result = 0;
 	unsigned count = 0;
 	for (; count < EVENTS_MAX; count++) {
-		result = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY, count ? fds[0] : -1);
+		result = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY,
+				       count ? fds[0] : -1);
 		if (result < 0)
 			break;
 		fds[count] = result;
@@ -230,9 +238,10 @@ static int software_leader_takes_hardware_members(struct surface *surface)
 	return 0;
 }
 
-/* --- B6 --------------------------------------------------------------------------------------------------------- */
+/* --- B6 ------------------------------------------------------------------- */
 
-/* A pinned event that always counts, and twice as many others as there are counters, over a steady load. */
+/* A pinned event that always counts, and twice as many others as there are counters, over a steady
+ * load. */
 struct crowd {
 	struct hardware_values pinned, others[EVENTS_MAX];
 	unsigned count;
@@ -241,12 +250,14 @@ struct crowd {
 static int run_crowd(struct surface *surface, struct crowd *crowd)
 {
 	int pinned = hardware_open(surface, TALLY_HW_INSTRUCTIONS,
-				   USER_ONLY | TALLY_ATTR_PINNED | TALLY_ATTR_DISABLED, -1), fds[EVENTS_MAX];
+				   USER_ONLY | TALLY_ATTR_PINNED | TALLY_ATTR_DISABLED, -1),
+	    fds[EVENTS_MAX];
 	CHECK(pinned >= 0);
 	crowd->count = 2 * (surface->hardware_counters + FIXED_MAX);
 	CHECK(crowd->count <= EVENTS_MAX);
 	for (unsigned i = 0; i < crowd->count; i++) {
-		fds[i] = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY | TALLY_ATTR_DISABLED, -1);
+		fds[i] = hardware_open(surface, TALLY_HW_INSTRUCTIONS,
+				       USER_ONLY | TALLY_ATTR_DISABLED, -1);
 		CHECK(fds[i] >= 0);
 	}
 	CALL(ioctl, pinned, TALLY_IOC_ENABLE, 0);
@@ -285,8 +296,10 @@ static int scaled_values_estimate(struct surface *surface)
 	CHECK_EQUAL(run_crowd(surface, &crowd), 0);
 	for (unsigned i = 0; i < crowd.count; i++) {
 		const struct hardware_values *seen = &crowd.others[i];
-		double scaled = (double)seen->value * (double)seen->time_enabled / (double)seen->time_running;
-		CHECK_BETWEEN((uint64_t)scaled, crowd.pinned.value / 10 * 8, crowd.pinned.value / 10 * 12);
+		double scaled = (double)seen->value * (double)seen->time_enabled /
+				(double)seen->time_running;
+		CHECK_BETWEEN((uint64_t)scaled, crowd.pinned.value / 10 * 8,
+			      crowd.pinned.value / 10 * 12);
 	}
 	return 0;
 }
@@ -315,14 +328,15 @@ static int with_room_all_run(struct surface *surface)
 	return 0;
 }
 
-/* --- B7 --------------------------------------------------------------------------------------------------------- */
+/* --- B7 ------------------------------------------------------------------- */
 
 /* Opens pinned events until one has no counter: their number, the last of them in ERROR. */
 static int open_pinned(struct surface *surface, int *fds)
 {
 	struct hardware_values values;
 	for (int i = 0; i < EVENTS_MAX; i++) {
-		fds[i] = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY | TALLY_ATTR_PINNED, -1);
+		fds[i] = hardware_open(surface, TALLY_HW_INSTRUCTIONS,
+				       USER_ONLY | TALLY_ATTR_PINNED, -1);
 		if (fds[i] < 0)
 			return fds[i];
 		CALL(loop, 1000);
@@ -336,7 +350,8 @@ static int pinned_without_room_is_in_error(struct surface *surface)
 {
 	int fds[EVENTS_MAX], count = open_pinned(surface, fds);
 	struct hardware_values values;
-	CHECK_BETWEEN(count, surface->hardware_counters + 1, surface->hardware_counters + FIXED_MAX + 1);
+	CHECK_BETWEEN(count, surface->hardware_counters + 1,
+		      surface->hardware_counters + FIXED_MAX + 1);
 	CHECK_EQUAL(CALL(read, fds[count - 1], &values, sizeof(values)), 0);
 	struct pollfd ready = { .fd = fds[count - 1], .events = POLLIN };
 	CHECK_EQUAL(CALL(poll, &ready, 1, 0), 1);
@@ -354,7 +369,8 @@ static int enable_recovers(struct surface *surface)
 	struct hardware_values values;
 	CHECK(count > 1);
 	CHECK_EQUAL(CALL(ioctl, fds[count - 1], TALLY_IOC_ENABLE, 0), 0);
-	CHECK_EQUAL(CALL(read, fds[count - 1], &values, sizeof(values)), 0); /* still no room: in ERROR again */
+	/* still no room: in ERROR again */
+	CHECK_EQUAL(CALL(read, fds[count - 1], &values, sizeof(values)), 0);
 	CHECK_EQUAL(CALL(close, fds[0]), 0);
 	CALL(loop, 1000);
 	CHECK_EQUAL(CALL(read, fds[count - 1], &values, sizeof(values)), 0); /* not by itself */
@@ -382,7 +398,8 @@ static int exclusive_is_alone(struct surface *surface)
 {
 	int exclusive = hardware_open(surface, TALLY_HW_INSTRUCTIONS,
 				      USER_ONLY | TALLY_ATTR_EXCLUSIVE | TALLY_ATTR_DISABLED, -1);
-	int other = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY | TALLY_ATTR_DISABLED, -1);
+	int other = hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY | TALLY_ATTR_DISABLED,
+				  -1);
 	CHECK(exclusive >= 0 && other >= 0);
 	CALL(ioctl, exclusive, TALLY_IOC_ENABLE, 0);
 	CALL(ioctl, other, TALLY_IOC_ENABLE, 0);
@@ -397,7 +414,7 @@ static int exclusive_is_alone(struct surface *surface)
 	return 0;
 }
 
-/* --- B11 -------------------------------------------------------------------------------------------------------- */
+/* --- B11 ------------------------------------------------------------------ */
 
 /* A CPU-wide event's CPU goes away: the count stays where it was, for good. */
 static int unplugged_cpu_freezes_its_counts(struct surface *surface)
@@ -427,9 +444,10 @@ static int unplugged_cpu_freezes_its_counts(struct surface *surface)
 	return 0;
 }
 
-/* --- D5 --------------------------------------------------------------------------------------------------------- */
+/* --- D5 ------------------------------------------------------------------- */
 
-/* arm64 lets user code read counters where the sysctl says so; x86 from the event's first mapping on. */
+/* arm64 lets user code read counters where the sysctl says so; x86 from the event's first mapping
+ * on. */
 static int open_readable_page(struct surface *surface, enum tally_hw event, uint64_t flags, int *fd,
 			      struct tally_user_page **page)
 {
@@ -520,8 +538,10 @@ static int times_are_those_of_read(struct surface *surface)
 		CHECK_EQUAL(hardware_read(surface, fd, &values), 0);
 		CHECK(values.time_enabled >= MILLISECOND);
 		/* The page is written some instructions before or after the times stop. */
-		CHECK_BETWEEN(page->time_enabled + slack, values.time_enabled, values.time_enabled + 2 * slack);
-		CHECK_BETWEEN(page->time_running + slack, values.time_running, values.time_running + 2 * slack);
+		CHECK_BETWEEN(page->time_enabled + slack, values.time_enabled,
+			      values.time_enabled + 2 * slack);
+		CHECK_BETWEEN(page->time_running + slack, values.time_running,
+			      values.time_running + 2 * slack);
 	}
 	return 0;
 }
@@ -542,44 +562,61 @@ static int width_is_the_counters(struct surface *surface)
 enum { HARDWARE = SURFACE_HARDWARE };
 
 const struct clause clauses_hardware[] = {
-	{ "B1.hardware_instructions_are_exact", "a loop of n iterations counts 2 n instructions more", HARDWARE,
-	  instructions_are_exact },
-	{ "B1.hardware_branches_are_exact", "a loop of n iterations counts n branches more", HARDWARE, branches_are_exact },
-	{ "B8.hardware_exclusions_add_up", "user and kernel add up to the whole", HARDWARE | SURFACE_PRIVILEGED,
-	  exclusions_add_up },
-	{ "B9.hardware_child_counts_fold", "an inheriting event counts what children do, another doesn't", HARDWARE,
+	{ "B1.hardware_instructions_are_exact",
+	  "a loop of n iterations counts 2 n instructions more", HARDWARE, instructions_are_exact },
+	{ "B1.hardware_branches_are_exact", "a loop of n iterations counts n branches more",
+	  HARDWARE, branches_are_exact },
+	{ "B8.hardware_exclusions_add_up", "user and kernel add up to the whole",
+	  HARDWARE | SURFACE_PRIVILEGED, exclusions_add_up },
+	{ "B9.hardware_child_counts_fold",
+	  "an inheriting event counts what children do, another doesn't", HARDWARE,
 	  child_counts_fold },
-	{ "B5.hardware_group_is_whole_or_not_at_all", "two groups that don't fit together run in turn, each as a whole",
-	  HARDWARE, group_is_whole_or_not_at_all },
-	{ "B5.hardware_group_values_are_comparable", "members count over exactly the same time", HARDWARE,
-	  group_values_are_comparable },
-	{ "B5.hardware_group_read_is_coherent", "a GROUP read of running members gives one moment", HARDWARE,
-	  group_read_is_coherent },
-	{ "B5.hardware_too_large_group_einval", "a member for which there is no counter is refused at open", HARDWARE,
+	{ "B5.hardware_group_is_whole_or_not_at_all",
+	  "two groups that don't fit together run in turn, each as a whole", HARDWARE,
+	  group_is_whole_or_not_at_all },
+	{ "B5.hardware_group_values_are_comparable", "members count over exactly the same time",
+	  HARDWARE, group_values_are_comparable },
+	{ "B5.hardware_group_read_is_coherent", "a GROUP read of running members gives one moment",
+	  HARDWARE, group_read_is_coherent },
+	{ "B5.hardware_too_large_group_einval",
+	  "a member for which there is no counter is refused at open", HARDWARE,
 	  too_large_group_is_refused },
-	{ "B5.software_leader_takes_hardware_members", "a software leader's group moves to the hardware", HARDWARE,
+	{ "B5.software_leader_takes_hardware_members",
+	  "a software leader's group moves to the hardware", HARDWARE,
 	  software_leader_takes_hardware_members },
-	{ "B6.events_take_turns", "more events than counters rotate, all counters in use", HARDWARE, events_take_turns },
-	{ "B6.scaled_values_estimate", "value x enabled / running estimates the count", HARDWARE, scaled_values_estimate },
-	{ "B6.with_room_all_run", "as many events as counters run all the time", HARDWARE, with_room_all_run },
-	{ "B7.hardware_pinned_stays_on", "a pinned event isn't rotated away", HARDWARE, pinned_stays_on },
-	{ "B7.hardware_pinned_without_room_is_in_error", "a pinned event without a counter: read gives 0 bytes, poll POLLHUP",
-	  HARDWARE, pinned_without_room_is_in_error },
-	{ "B7.hardware_enable_recovers", "ENABLE leaves the error state once there is room", HARDWARE, enable_recovers },
+	{ "B6.events_take_turns", "more events than counters rotate, all counters in use", HARDWARE,
+	  events_take_turns },
+	{ "B6.scaled_values_estimate", "value x enabled / running estimates the count", HARDWARE,
+	  scaled_values_estimate },
+	{ "B6.with_room_all_run", "as many events as counters run all the time", HARDWARE,
+	  with_room_all_run },
+	{ "B7.hardware_pinned_stays_on", "a pinned event isn't rotated away", HARDWARE,
+	  pinned_stays_on },
+	{ "B7.hardware_pinned_without_room_is_in_error",
+	  "a pinned event without a counter: read gives 0 bytes, poll POLLHUP", HARDWARE,
+	  pinned_without_room_is_in_error },
+	{ "B7.hardware_enable_recovers", "ENABLE leaves the error state once there is room",
+	  HARDWARE, enable_recovers },
 	{ "B7.hardware_disable_does_not_recover", "DISABLE doesn't leave the error state", HARDWARE,
 	  disable_does_not_recover },
-	{ "B7.hardware_exclusive_is_alone", "an exclusive event never runs beside another", HARDWARE, exclusive_is_alone },
+	{ "B7.hardware_exclusive_is_alone", "an exclusive event never runs beside another",
+	  HARDWARE, exclusive_is_alone },
 	{ "B11.unplugged_cpu_freezes_its_counts", "a CPU's count stays when the CPU goes",
-	  HARDWARE | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS | SURFACE_HOTPLUG, unplugged_cpu_freezes_its_counts },
-	{ "D5.hardware_user_reads_equal_read", "the loop without a system call gives what read() gives",
+	  HARDWARE | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS | SURFACE_HOTPLUG,
+	  unplugged_cpu_freezes_its_counts },
+	{ "D5.hardware_user_reads_equal_read",
+	  "the loop without a system call gives what read() gives",
 	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, user_reads_equal_read },
-	{ "D5.hardware_index_is_zero_off_the_pmu", "index is 0 while the event isn't on the PMU; offset is the count then",
+	{ "D5.hardware_index_is_zero_off_the_pmu",
+	  "index is 0 while the event isn't on the PMU; offset is the count then",
 	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, index_is_zero_off_the_pmu },
-	{ "D5.hardware_lock_tells_of_changes", "lock is even and changes with every move of the event",
+	{ "D5.hardware_lock_tells_of_changes",
+	  "lock is even and changes with every move of the event",
 	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, lock_tells_of_changes },
-	{ "D5.hardware_times_are_those_of_read", "the page's time_enabled and time_running are read()'s",
+	{ "D5.hardware_times_are_those_of_read",
+	  "the page's time_enabled and time_running are read()'s",
 	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, times_are_those_of_read },
-	{ "D5.hardware_width", "pmc_width covers what the counter holds", HARDWARE | SURFACE_MAY_SET_SYSCTLS,
-	  width_is_the_counters },
+	{ "D5.hardware_width", "pmc_width covers what the counter holds",
+	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, width_is_the_counters },
 	{ 0 }
 };

@@ -14,7 +14,8 @@ enum { PERIOD = 100000, LOOP_ITERATIONS = 1000000, DATA_PAGES = 64, SAMPLES_MAX 
 
 static struct tally_attr cycles_attr(uint64_t period, uint64_t sample_type)
 {
-	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, period, sample_type);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, period,
+					   sample_type);
 	attr.flags |= TALLY_ATTR_EXCLUDE_HV;
 	return attr;
 }
@@ -26,7 +27,7 @@ static void run_loop(struct surface *surface, int fd, uint64_t iterations)
 	CALL(ioctl, fd, TALLY_IOC_DISABLE, 0);
 }
 
-/* --- C1 --------------------------------------------------------------------------------------------------------- */
+/* --- C1 ------------------------------------------------------------------- */
 
 static int period_is_exact(struct surface *surface)
 {
@@ -44,7 +45,8 @@ static int period_is_exact(struct surface *surface)
 		CHECK(samples > 0);
 		CHECK_EQUAL(CALL(ioctl, ring.fd, TALLY_IOC_RESET, 0), 0);
 	}
-	/* What was left of a period stays when the event is stopped: no sample is lost over many stops. */
+	/* What was left of a period stays when the event is stopped: no sample is lost over many
+	 * stops. */
 	uint64_t samples = 0;
 	for (unsigned round = 0; round < 20; round++) {
 		run_loop(surface, ring.fd, LOOP_ITERATIONS / 10);
@@ -105,7 +107,7 @@ static int frequency_is_reached(struct surface *surface)
 	return 0;
 }
 
-/* --- C2, C3 ----------------------------------------------------------------------------------------------------- */
+/* --- C2, C3 --------------------------------------------------------------- */
 
 static int periods_add_up(struct surface *surface)
 {
@@ -130,7 +132,8 @@ static int periods_add_up(struct surface *surface)
 
 static int sample_is_where_it_was_counted(struct surface *surface)
 {
-	struct tally_attr attr = cycles_attr(PERIOD, TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_CALLCHAIN);
+	struct tally_attr attr = cycles_attr(PERIOD, TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+							     TALLY_SAMPLE_CALLCHAIN);
 	struct ring ring;
 	struct tally_record record;
 	unsigned samples = 0;
@@ -139,7 +142,8 @@ static int sample_is_where_it_was_counted(struct surface *surface)
 	run_loop(surface, ring.fd, LOOP_ITERATIONS);
 	for (; ring_find(&ring, TALLY_RECORD_SAMPLE, &record) == 1; samples++) {
 		CHECK_EQUAL(record.header.misc & TALLY_MISC_CPUMODE_MASK, TALLY_MISC_USER);
-		CHECK_EQUAL(record.header.misc & TALLY_MISC_EXACT_IP, 0); /* precise_ip 0: with skid */
+		/* precise_ip 0: with skid */
+		CHECK_EQUAL(record.header.misc & TALLY_MISC_EXACT_IP, 0);
 		CHECK(record.sample.ip > 0 && record.sample.ip >> 63 == 0);
 		CHECK_EQUAL(record.sample.tid, CALL(self));
 		CHECK(record.sample.chain_length >= 2);
@@ -150,7 +154,8 @@ static int sample_is_where_it_was_counted(struct surface *surface)
 	return 0;
 }
 
-/* A leader that samples, members that count: each sample carries the group's values of that moment. */
+/* A leader that samples, members that count: each sample carries the group's values of that
+ * moment. */
 static int group_sampling_reads_members(struct surface *surface)
 {
 	struct tally_attr attr = cycles_attr(PERIOD, TALLY_SAMPLE_IP | TALLY_SAMPLE_READ);
@@ -175,7 +180,8 @@ static int group_sampling_reads_members(struct surface *surface)
 			CHECK(read->values[i * read->stride] >= before[i]);
 			before[i] = read->values[i * read->stride];
 			if (i)
-				CHECK_EQUAL(read->values[i * read->stride + 1], ring_event_id(surface, fds[i - 1]));
+				CHECK_EQUAL(read->values[i * read->stride + 1],
+					    ring_event_id(surface, fds[i - 1]));
 		}
 		CHECK(before[0] >= (samples + 1) * PERIOD);
 		CHECK(before[1] > 0);
@@ -188,7 +194,7 @@ static int group_sampling_reads_members(struct surface *surface)
 	return 0;
 }
 
-/* --- C5, C6 ----------------------------------------------------------------------------------------------------- */
+/* --- C5, C6 --------------------------------------------------------------- */
 
 static int refresh_stops_after_so_many(struct surface *surface)
 {
@@ -204,22 +210,24 @@ static int refresh_stops_after_so_many(struct surface *surface)
 	CHECK_EQUAL(CALL(poll, &ready, 1, 0), 1);
 	CHECK(ready.revents & POLLIN);
 	uint64_t count = ring_event_count(surface, ring.fd);
-	CHECK_BETWEEN(count, 3 * PERIOD, 3 * PERIOD + PERIOD / 2); /* it stood still after the third */
+	/* it stood still after the third */
+	CHECK_BETWEEN(count, 3 * PERIOD, 3 * PERIOD + PERIOD / 2);
 	CALL(loop, LOOP_ITERATIONS);
 	CHECK_EQUAL(ring_event_count(surface, ring.fd), count);
 	return 0;
 }
 
-/* A sampler that overflows 20 times as often as the tick allows, beside one that counts: the former stands still most
- * of the time, which its count shows. */
+/* A sampler that overflows 20 times as often as the tick allows, beside one that counts: the former
+ * stands still most of the time, which its count shows. */
 static int throttled_until_the_tick(struct surface *surface)
 {
 	CHECK_EQUAL(CALL(set_sysctl, "perf_event_max_sample_rate", 5000), 0);
 	struct tally_attr attr = cycles_attr(10000, TALLY_SAMPLE_TIME);
 	struct ring ring;
 	struct tally_record record;
-	int plain = hardware_open(surface, TALLY_HW_CPU_CYCLES,
-				  TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_DISABLED, -1);
+	int plain = hardware_open(
+		surface, TALLY_HW_CPU_CYCLES,
+		TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_DISABLED, -1);
 	CHECK(plain >= 0);
 	CHECK_RING(&ring, surface, &attr, 0, -1, DATA_PAGES);
 	CALL(ioctl, plain, TALLY_IOC_ENABLE, 0);
@@ -253,20 +261,25 @@ static int throttled_until_the_tick(struct surface *surface)
 enum { HARDWARE = SURFACE_HARDWARE };
 
 const struct clause clauses_hardware_sampling[] = {
-	{ "C1.hardware_period_is_exact", "count / period samples of a cycle counter, over stops, too", HARDWARE,
-	  period_is_exact },
-	{ "C1.hardware_new_period_holds", "IOC_PERIOD on a running event holds from the next sample on", HARDWARE,
+	{ "C1.hardware_period_is_exact",
+	  "count / period samples of a cycle counter, over stops, too", HARDWARE, period_is_exact },
+	{ "C1.hardware_new_period_holds",
+	  "IOC_PERIOD on a running event holds from the next sample on", HARDWARE,
 	  new_period_holds },
-	{ "C1.hardware_frequency_is_reached", "as many samples a second as sample_freq says", HARDWARE,
-	  frequency_is_reached },
-	{ "C2.hardware_periods_add_up", "the samples' periods add up to the count", HARDWARE, periods_add_up },
-	{ "C2.hardware_sample_is_of_user_mode", "a user-only event's samples are user mode's, chain and all", HARDWARE,
+	{ "C1.hardware_frequency_is_reached", "as many samples a second as sample_freq says",
+	  HARDWARE, frequency_is_reached },
+	{ "C2.hardware_periods_add_up", "the samples' periods add up to the count", HARDWARE,
+	  periods_add_up },
+	{ "C2.hardware_sample_is_of_user_mode",
+	  "a user-only event's samples are user mode's, chain and all", HARDWARE,
 	  sample_is_where_it_was_counted },
-	{ "C2.hardware_group_sampling", "READ in a leader's sample has the members' values of that moment", HARDWARE,
+	{ "C2.hardware_group_sampling",
+	  "READ in a leader's sample has the members' values of that moment", HARDWARE,
 	  group_sampling_reads_members },
 	{ "C5.hardware_refresh", "REFRESH n: n samples, then the event stands still", HARDWARE,
 	  refresh_stops_after_so_many },
-	{ "C6.hardware_throttled_until_the_tick", "too many overflows in a tick: THROTTLE, stopped, UNTHROTTLE",
+	{ "C6.hardware_throttled_until_the_tick",
+	  "too many overflows in a tick: THROTTLE, stopped, UNTHROTTLE",
 	  HARDWARE | SURFACE_MAY_SET_SYSCTLS, throttled_until_the_tick },
 	{ 0 }
 };

@@ -7,8 +7,12 @@
 /* Nobody but the privileged may count the kernel (perf_event_paranoid 2, the default). */
 static inline struct tally_attr event_attr(struct surface *surface, uint32_t type, uint64_t config)
 {
-	return (struct tally_attr){ .type = type, .size = sizeof(struct tally_attr), .config = config,
-				    .flags = surface->features & SURFACE_PRIVILEGED ? 0 : TALLY_ATTR_EXCLUDE_KERNEL };
+	return (struct tally_attr){ .type = type,
+				    .size = sizeof(struct tally_attr),
+				    .config = config,
+				    .flags = surface->features & SURFACE_PRIVILEGED
+						     ? 0
+						     : TALLY_ATTR_EXCLUDE_KERNEL };
 }
 
 static inline struct tally_attr software_attr(struct surface *surface, enum tally_sw event)
@@ -49,7 +53,8 @@ static inline int open_member(struct surface *surface, const struct tally_attr *
 	return CALL(open, attr, 0, -1, leader, 0);
 }
 
-/* The count, of an event whose read_format is 0; or -errno; or -1000 − size for a read of another size than 8. */
+/* The count, of an event whose read_format is 0; or -errno; or -1000 − size for a read of another
+ * size than 8. */
 static inline int64_t count_of(struct surface *surface, int fd)
 {
 	uint64_t value;

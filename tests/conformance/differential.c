@@ -2,18 +2,19 @@
  *
  *     differential [--seed N] [--operations N] [--rounds N] [--model M] [--soak] [--show] [--keep N,N…]
  *
- * The second surface is the simulated machine with PMU model M, or, with `--model kernel`, the kernel once more: what
- * is printed must be determined, or no difference would mean anything.
+ * The second surface is the simulated machine with PMU model M, or, with `--model kernel`, the
+ * kernel once more: what is printed must be determined, or no difference would mean anything.
  *
- * A round is a process that makes so many random calls on a handful of events — opens with sane and broken attributes,
- * reads, ioctls, mappings, polls, closes, forks, execs, work of its own and of others — and writes a line for each:
- * errno, sizes, and whatever is determined (counts of hits and watched writes, records field by field).  A call depends
- * on the round's seed, its own number and what earlier calls returned, so that two surfaces that agree make the same
- * calls, and the first line that differs is the difference.  What time decides (clocks, switches, faults that a C
+ * A round is a process that makes so many random calls on a handful of events — opens with sane and
+ * broken attributes, reads, ioctls, mappings, polls, closes, forks, execs, work of its own and of
+ * others — and writes a line for each: errno, sizes, and whatever is determined (counts of hits and
+ * watched writes, records field by field).  A call depends on the round's seed, its own number and
+ * what earlier calls returned, so that two surfaces that agree make the same calls, and the first
+ * line that differs is the difference.  What time decides (clocks, switches, faults that a C
  * library takes) is opened and read as well, but not printed.
  *
- * Since a call's dice are its own, any call may be left out: a difference is shown as the few calls that still make it.
- * `--keep` runs just these.
+ * Since a call's dice are its own, any call may be left out: a difference is shown as the few calls
+ * that still make it.  `--keep` runs just these.
  *
  * One tracepoint event is open throughout: closing the last one of a kernel's takes 36 ms.
  */
@@ -88,7 +89,8 @@ static int transcribe(struct pair *pair, unsigned which, struct round *round)
 	FILE *out = round->out = pair->out[which] = tmpfile();
 	if (!out)
 		return -1;
-	int code = (kernel ? surface_kernel_run : surface_sim_run)(surface, run_round, round, ROUND_SECONDS);
+	int code = (kernel ? surface_kernel_run : surface_sim_run)(surface, run_round, round,
+								   ROUND_SECONDS);
 	rewind(out);
 	return code;
 }
@@ -137,7 +139,8 @@ static unsigned shrink(struct pair *pair, struct round *round)
 	if (pair->operation && pair->operation < round->operations)
 		round->operations = (unsigned)pair->operation;
 	for (unsigned piece = round->operations / 2; piece && tries < TRIES_MAX; piece /= 2)
-		for (unsigned start = 0; start < round->operations && tries < TRIES_MAX; start += piece) {
+		for (unsigned start = 0; start < round->operations && tries < TRIES_MAX;
+		     start += piece) {
 			struct round less = *round;
 			bool fewer = false;
 			for (unsigned i = start; i < start + piece && i < less.operations; i++) {
@@ -155,22 +158,26 @@ static unsigned shrink(struct pair *pair, struct round *round)
 
 static void show_difference(struct pair *pair, struct round *round)
 {
-	printf("# seed %llu: the surfaces differ in operation %lu\n", (unsigned long long)round->seed, pair->operation);
+	printf("# seed %llu: the surfaces differ in operation %lu\n",
+	       (unsigned long long)round->seed, pair->operation);
 	shrink(pair, round);
 	if (!differs(pair, round)) {
 		printf("# … not always: it did not come again\n");
 		return;
 	}
-	char *lines[2] = { pair->ended[0] ? NULL : strdup(pair->lines[0]), pair->ended[1] ? NULL : strdup(pair->lines[1]) };
+	char *lines[2] = { pair->ended[0] ? NULL : strdup(pair->lines[0]),
+			   pair->ended[1] ? NULL : strdup(pair->lines[1]) };
 	int codes[2] = { pair->codes[0], pair->codes[1] };
-	printf("# --seed %llu --operations %u --keep ", (unsigned long long)round->seed, round->operations);
+	printf("# --seed %llu --operations %u --keep ", (unsigned long long)round->seed,
+	       round->operations);
 	for (unsigned i = 0, n = 0; i < round->operations; i++)
 		if (!round->skipped[i])
 			printf("%s%u", n++ ? "," : "", i + 1);
 	printf("\n");
 	show(pair, stdout);
-	printf("# kernel: %s# other:  %s# they ended with %d and %d\n", lines[0] ? lines[0] : "(nothing)\n",
-	       lines[1] ? lines[1] : "(nothing)\n", codes[0], codes[1]);
+	printf("# kernel: %s# other:  %s# they ended with %d and %d\n",
+	       lines[0] ? lines[0] : "(nothing)\n", lines[1] ? lines[1] : "(nothing)\n", codes[0],
+	       codes[1]);
 	free(lines[0]);
 	free(lines[1]);
 }
@@ -198,7 +205,8 @@ static unsigned run(struct pair *pair, const struct options *options)
 {
 	unsigned failed = 0;
 	for (unsigned long i = 0; i < options->rounds; i++) {
-		struct round round = { .seed = options->seed + i, .operations = (unsigned)options->operations };
+		struct round round = { .seed = options->seed + i,
+				       .operations = (unsigned)options->operations };
 		if (options->keep)
 			keep_only(&round, options->keep);
 		bool different = differs(pair, &round);
@@ -208,11 +216,12 @@ static unsigned run(struct pair *pair, const struct options *options)
 			show_difference(pair, &round);
 		failed += different;
 		if (different || !options->soak)
-			printf("%sok %lu - %lu random calls agree, seed %lu\n", different ? "not " : "", i + 1,
-			       options->operations, options->seed + i);
+			printf("%sok %lu - %lu random calls agree, seed %lu\n",
+			       different ? "not " : "", i + 1, options->operations,
+			       options->seed + i);
 		if (options->soak && (i + 1) % 50 == 0)
-			printf("# %lu operations, %u rounds differ; next seed %lu\n", (i + 1) * options->operations, failed,
-			       options->seed + i + 1);
+			printf("# %lu operations, %u rounds differ; next seed %lu\n",
+			       (i + 1) * options->operations, failed, options->seed + i + 1);
 		fflush(stdout);
 	}
 	return failed;
@@ -221,8 +230,11 @@ static unsigned run(struct pair *pair, const struct options *options)
 static int parse(char **arg, struct options *options)
 {
 	for (; *arg; arg++) {
-		struct { const char *name; unsigned long *number; } numbers[] = {
-			{ "--seed", &options->seed }, { "--operations", &options->operations }, { "--rounds", &options->rounds },
+		struct { const char *name; unsigned long *number;
+		} numbers[] = {
+			{ "--seed", &options->seed },
+			{ "--operations", &options->operations },
+			{ "--rounds", &options->rounds },
 		};
 		unsigned i = 0;
 		while (i < 3 && strcmp(*arg, numbers[i].name))
@@ -243,17 +255,21 @@ static int parse(char **arg, struct options *options)
 	return options->operations > OPERATIONS_MAX ? -1 : 0;
 }
 
-/* Programs that a round execs must lie where this one does: steps and watched variables are addresses. */
+/* Programs that a round execs must lie where this one does: steps and watched variables are
+ * addresses. */
 static void fix_addresses(char **argv)
 {
 	int now = personality(0xffffffff);
-	if (now != -1 && !(now & ADDR_NO_RANDOMIZE) && personality((unsigned long)now | ADDR_NO_RANDOMIZE) != -1)
+	if (now != -1 && !(now & ADDR_NO_RANDOMIZE) &&
+	    personality((unsigned long)now | ADDR_NO_RANDOMIZE) != -1)
 		execv("/proc/self/exe", argv);
 }
 
 int main(int argc, char **argv)
 {
-	struct options options = { .seed = 1, .operations = ROUND_OPERATIONS, .rounds = 50, .model = "none" };
+	struct options options = {
+		.seed = 1, .operations = ROUND_OPERATIONS, .rounds = 50, .model = "none"
+	};
 	surface_kernel_body(argc, argv);
 	fix_addresses(argv);
 	if (parse(argv + 1, &options) < 0) {

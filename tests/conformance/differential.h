@@ -10,7 +10,8 @@
 enum {
 	SLOTS = 12,
 	RINGS = 512,
-	FOLLOWERS = 2,       /* children that come and go, beside the one that is there from the start */
+	/* children that come and go, beside the one that is there from the start */
+	FOLLOWERS = 2,
 	FOLLOWERS_EVER = 16,
 	OPERATIONS_MAX = 4096
 };
@@ -72,7 +73,8 @@ bool one_in(struct differential *d, unsigned n);
 void choose_attr(struct differential *d, struct slot *slot);
 uint64_t choose_period(struct differential *d, const struct tally_attr *attr);
 void print_attr(struct differential *d, const struct tally_attr *attr);
-/* An expression in two spellings: as it is given to the kernel, and without what differs from run to run. */
+/* An expression in two spellings: as it is given to the kernel, and without what differs from run
+ * to run. */
 struct filter_text { char given[256], shown[256]; };
 void choose_filter(struct differential *d, struct filter_text *filter);
 

@@ -28,7 +28,7 @@ bool one_in(struct differential *d, unsigned n)
 	return below(d, n) == 0;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------- */
 
 struct slot *any_slot(struct differential *d)
 {
@@ -59,7 +59,11 @@ const char *task_name(struct differential *d, pid_t task)
 	for (unsigned i = 0; i < FOLLOWERS; i++)
 		if (d->followers[i].last && task == d->followers[i].last)
 			return followers[i];
-	return task == d->self ? "self" : task == d->child->task ? "child" : task == 0 ? "0" : task == -1 ? "-1" : "another";
+	return task == d->self          ? "self"
+	       : task == d->child->task ? "child"
+	       : task == 0              ? "0"
+	       : task == -1             ? "-1"
+					: "another";
 }
 
 const char *errno_name(long code)
@@ -74,7 +78,7 @@ const char *errno_name(long code)
 	return out;
 }
 
-/* --- open, close, read ----------------------------------------------------------------------------------------------------------- */
+/* --- open, close, read ---------------------------------------------------- */
 
 static pid_t task_of(struct differential *d, enum target target)
 {
@@ -90,20 +94,24 @@ static pid_t task_of(struct differential *d, enum target target)
 
 static enum target choose_target(struct differential *d)
 {
-	static const enum target targets[] = { OF_SELF, OF_SELF, OF_SELF, OF_SELF, OF_SELF, OF_SELF, OF_SELF, OF_SELF,
-					       OF_SELF, OF_SELF, OF_SELF, OF_SELF, OF_CHILD, OF_CHILD, OF_CHILD, OF_CHILD,
+	static const enum target targets[] = { OF_SELF,     OF_SELF,     OF_SELF,  OF_SELF,
+					       OF_SELF,     OF_SELF,     OF_SELF,  OF_SELF,
+					       OF_SELF,     OF_SELF,     OF_SELF,  OF_SELF,
+					       OF_CHILD,    OF_CHILD,    OF_CHILD, OF_CHILD,
 					       OF_FOLLOWER, OF_FOLLOWER, OF_CPU };
 	return one_in(d, 40) ? OF_NOBODY : ONE_OF(d, targets);
 }
 
 static bool same_layout(const struct slot *a, const struct slot *b)
 {
-	return a->attr.sample_type == b->attr.sample_type && a->attr.read_format == b->attr.read_format &&
-	       (a->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL) == (b->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL);
+	return a->attr.sample_type == b->attr.sample_type &&
+	       a->attr.read_format == b->attr.read_format &&
+	       (a->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL) ==
+		       (b->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL);
 }
 
-/* Whose records come first is no question: a kernel's child is given events by CPU, then by where their PMUs lie in
- * memory; and a pinned event overtakes others at some schedulings. */
+/* Whose records come first is no question: a kernel's child is given events by CPU, then by where
+ * their PMUs lie in memory; and a pinned event overtakes others at some schedulings. */
 static bool in_any_order(const struct slot *a, const struct slot *b)
 {
 	bool inherited = a->attr.flags & b->attr.flags & TALLY_ATTR_INHERIT;
@@ -116,7 +124,8 @@ static void join_buffer(struct differential *d, struct slot *slot, struct slot *
 	struct buffer *buffer = &d->buffers[slot->buffer = target->buffer];
 	if (!slot->buffer)
 		return;
-	/* Of two events at one hit that comes first which was scheduled in last, and that is by their leaders' PMUs. */
+	/* Of two events at one hit that comes first which was scheduled in last, and that is by
+	 * their leaders' PMUs. */
 	buffer->mixed |= !slot->stream_determined || slot->member || target->member;
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (d->slots[i].fd >= 0 && d->slots[i].buffer == slot->buffer) {
@@ -133,7 +142,8 @@ static struct slot *choose_leader(struct differential *d, const struct slot *slo
 		return any;
 	for (unsigned i = 0; i < SLOTS; i++) {
 		struct slot *leader = &d->slots[((unsigned)(any - d->slots) + i) % SLOTS];
-		if (leader->fd >= 0 && !leader->member && leader->target == slot->target && leader->cpu == slot->cpu)
+		if (leader->fd >= 0 && !leader->member && leader->target == slot->target &&
+		    leader->cpu == slot->cpu)
 			return leader;
 	}
 	return any;
@@ -146,8 +156,8 @@ static void undetermine(struct differential *d, struct slot *slot)
 		d->buffers[slot->buffer].mixed = true;
 }
 
-/* Kernel 6.18 stops a tracepoint or breakpoint for good when a REFRESH has run out: what counts after it is enabled again
- * is no question. */
+/* Kernel 6.18 stops a tracepoint or breakpoint for good when a REFRESH has run out: what counts
+ * after it is enabled again is no question. */
 static void doubt_refreshed(struct differential *d)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -156,8 +166,8 @@ static void doubt_refreshed(struct differential *d)
 				undetermine(d, &d->slots[j]);
 }
 
-/* A member on another PMU than its leader's may have to wait until its task is scheduled in: when that is, nobody else
- * may decide. */
+/* A member on another PMU than its leader's may have to wait until its task is scheduled in: when
+ * that is, nobody else may decide. */
 static void settle(struct differential *d)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -167,7 +177,8 @@ static void settle(struct differential *d)
 		}
 }
 
-static void name_opened(struct differential *d, struct slot *slot, struct slot *leader, unsigned long flags)
+static void name_opened(struct differential *d, struct slot *slot, struct slot *leader,
+			unsigned long flags)
 {
 	if (d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_ID, (uintptr_t)&slot->id) < 0)
 		slot->id = 0;
@@ -201,10 +212,14 @@ static void do_open(struct differential *d)
 	if (leader && !one_in(d, 8))
 		slot->attr.flags &= ~(TALLY_ATTR_PINNED | TALLY_ATTR_EXCLUSIVE);
 	unsigned long flags = one_in(d, 8) ? below(d, 32) & ~(unsigned)TALLY_FLAG_PID_CGROUP : 0;
-	int code = d->surface->ops->open(d->surface, &slot->attr, pid, slot->cpu, leader ? leader->fd : -1, flags);
+	int code = d->surface->ops->open(d->surface, &slot->attr, pid, slot->cpu,
+					 leader ? leader->fd : -1, flags);
 	slot->symbolic = ++d->opened;
 	fprintf(d->out, "open #%u of %s cpu=%d group=#%u flags=%lx", slot->symbolic,
-		slot->target == OF_SELF ? "self" : pid == -2 ? "-2" : slot->target == OF_CPU ? "-1" : task_name(d, pid),
+		slot->target == OF_SELF  ? "self"
+		: pid == -2              ? "-2"
+		: slot->target == OF_CPU ? "-1"
+					 : task_name(d, pid),
 		slot->cpu, leader ? leader->symbolic : 0, flags);
 	print_attr(d, &slot->attr);
 	fprintf(d->out, " = %s\n", code < 0 ? errno_name(code) : "opened");
@@ -221,7 +236,8 @@ static void do_close(struct differential *d)
 	bool unmap_first = one_in(d, 2);
 	if (unmap_first)
 		forget_mapping(d, slot);
-	fprintf(d->out, "close #%u = %s\n", slot->symbolic, errno_name(d->surface->ops->close(d->surface, slot->fd)));
+	fprintf(d->out, "close #%u = %s\n", slot->symbolic,
+		errno_name(d->surface->ops->close(d->surface, slot->fd)));
 	forget_mapping(d, slot);
 	*slot = (struct slot){ .fd = -1 };
 	settle(d); /* members whose leader was off */
@@ -248,7 +264,8 @@ static void print_group(struct differential *d, const struct slot *slot, const u
 	}
 }
 
-static void print_read(struct differential *d, const struct slot *slot, const uint64_t *words, ssize_t size)
+static void print_read(struct differential *d, const struct slot *slot, const uint64_t *words,
+		       ssize_t size)
 {
 	uint64_t format = slot->attr.read_format;
 	if (format & TALLY_FORMAT_GROUP) {
@@ -258,17 +275,25 @@ static void print_read(struct differential *d, const struct slot *slot, const ui
 	if (slot->determined)
 		fprintf(d->out, " count=%llu", (unsigned long long)words[0]);
 	if (format & TALLY_FORMAT_ID)
-		fprintf(d->out, " %s", words[size / 8 - 1 - !!(format & TALLY_FORMAT_LOST)] == slot->id ? "id" : "another id");
+		fprintf(d->out, " %s",
+			words[size / 8 - 1 - !!(format & TALLY_FORMAT_LOST)] == slot->id
+				? "id"
+				: "another id");
 	if (format & TALLY_FORMAT_LOST && slot->determined && !d->buffers[slot->buffer].mixed)
 		fprintf(d->out, " lost=%llu", (unsigned long long)words[size / 8 - 1]);
 	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED && format & TALLY_FORMAT_TOTAL_TIME_RUNNING)
-		fprintf(d->out, " %s", words[2] > words[1] ? "more running than enabled" : !slot->determined || slot->target != OF_SELF ? "" : !words[1] ? "never enabled" :
-				       !words[2] ? "never running" : "running");
+		fprintf(d->out, " %s",
+			words[2] > words[1]                            ? "more running than enabled"
+			: !slot->determined || slot->target != OF_SELF ? ""
+			: !words[1]                                    ? "never enabled"
+			: !words[2]                                    ? "never running"
+								       : "running");
 }
 
 static void do_read(struct differential *d)
 {
-	static const size_t sizes[] = { 0, 7, 8, 16, 24, 32, 40, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512, 512 };
+	static const size_t sizes[] = { 0,   7,   8,   16,  24,  32,  40,  512, 512,
+					512, 512, 512, 512, 512, 512, 512, 512, 512 };
 	struct slot *slot = open_slot(d);
 	uint64_t words[64] = { 0 };
 	size_t size = ONE_OF(d, sizes);
@@ -281,14 +306,20 @@ static void do_read(struct differential *d)
 	fprintf(d->out, "\n");
 }
 
-/* --- ioctl ------------------------------------------------------------------------------------------------------------------------ */
+/* --- ioctl ---------------------------------------------------------------- */
 
 static void do_control(struct differential *d)
 {
-	static const struct { unsigned long request; const char *name; } requests[] = {
-		{ TALLY_IOC_ENABLE, "ENABLE" }, { TALLY_IOC_ENABLE, "ENABLE" }, { TALLY_IOC_DISABLE, "DISABLE" },
-		{ TALLY_IOC_RESET, "RESET" }, { TALLY_IOC_REFRESH, "REFRESH" }, { TALLY_IOC_REFRESH, "REFRESH" },
-		{ TALLY_IOC_PAUSE_OUTPUT, "PAUSE_OUTPUT" }, { 0x2499, "UNKNOWN" },
+	static const struct { unsigned long request; const char *name;
+	} requests[] = {
+		{ TALLY_IOC_ENABLE, "ENABLE" },
+		{ TALLY_IOC_ENABLE, "ENABLE" },
+		{ TALLY_IOC_DISABLE, "DISABLE" },
+		{ TALLY_IOC_RESET, "RESET" },
+		{ TALLY_IOC_REFRESH, "REFRESH" },
+		{ TALLY_IOC_REFRESH, "REFRESH" },
+		{ TALLY_IOC_PAUSE_OUTPUT, "PAUSE_OUTPUT" },
+		{ 0x2499, "UNKNOWN" },
 	};
 	struct slot *slot = open_slot(d);
 	unsigned n = below(d, sizeof(requests) / sizeof(requests[0]));
@@ -296,11 +327,13 @@ static void do_control(struct differential *d)
 	if (!slot)
 		return;
 	long code = d->surface->ops->ioctl(d->surface, slot->fd, requests[n].request, word);
-	fprintf(d->out, "%s #%u %u = %s\n", requests[n].name, slot->symbolic, word, errno_name(code));
+	fprintf(d->out, "%s #%u %u = %s\n", requests[n].name, slot->symbolic, word,
+		errno_name(code));
 	if (requests[n].request == TALLY_IOC_ENABLE || requests[n].request == TALLY_IOC_REFRESH)
 		doubt_refreshed(d);
 	slot->refreshed |= requests[n].request == TALLY_IOC_REFRESH && code == 0;
-	if (slot->refreshed && slot->attr.flags & TALLY_ATTR_FREQ) /* after how many hits it runs out is time's to say */
+	/* after how many hits it runs out is time's to say */
+	if (slot->refreshed && slot->attr.flags & TALLY_ATTR_FREQ)
 		undetermine(d, slot);
 	settle(d);
 }
@@ -311,9 +344,12 @@ static void do_period(struct differential *d)
 	if (!slot)
 		return;
 	uint64_t period = one_in(d, 20) ? 1ull << 63 : choose_period(d, &slot->attr);
-	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_PERIOD, (uintptr_t)&period);
-	fprintf(d->out, "PERIOD #%u %llu = %s\n", slot->symbolic, (unsigned long long)period, errno_name(code));
-	/* The new period holds from the next scheduling in (docs/conformance.md): now, whoever else runs. */
+	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_PERIOD,
+					   (uintptr_t)&period);
+	fprintf(d->out, "PERIOD #%u %llu = %s\n", slot->symbolic, (unsigned long long)period,
+		errno_name(code));
+	/* The new period holds from the next scheduling in (docs/conformance.md): now, whoever else
+	 * runs. */
 	step_sleep(d->surface, NUMBER(1));
 }
 
@@ -321,12 +357,15 @@ static void do_set_output(struct differential *d)
 {
 	struct slot *slot = open_slot(d), *target = open_slot(d);
 	bool none = one_in(d, 4);
-	for (unsigned i = 0; i < SLOTS && target && !target->mapped; i++) /* most targets have a ring */
+	/* most targets have a ring */
+	for (unsigned i = 0; i < SLOTS && target && !target->mapped; i++)
 		target = d->slots[i].fd >= 0 && d->slots[i].mapped ? &d->slots[i] : target;
 	if (!slot)
 		return;
-	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_OUTPUT, (uintptr_t)(none ? -1 : target->fd));
-	fprintf(d->out, "SET_OUTPUT #%u #%u = %s\n", slot->symbolic, none ? 0 : target->symbolic, errno_name(code));
+	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_OUTPUT,
+					   (uintptr_t)(none ? -1 : target->fd));
+	fprintf(d->out, "SET_OUTPUT #%u #%u = %s\n", slot->symbolic, none ? 0 : target->symbolic,
+		errno_name(code));
 	if (code == 0 && none)
 		slot->buffer = 0;
 	else if (code == 0)
@@ -342,7 +381,8 @@ static void do_filter(struct differential *d)
 		slot = d->slots[i].fd >= 0 ? &d->slots[i] : slot;
 	if (!slot)
 		return;
-	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_FILTER, (uintptr_t)filter.given);
+	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_FILTER,
+					   (uintptr_t)filter.given);
 	if (code == -EPERM || code == -ENOENT) /* the kernel's parser has codes of its own */
 		code = -EINVAL;
 	fprintf(d->out, "SET_FILTER #%u %s = %s\n", slot->symbolic, filter.shown, errno_name(code));
@@ -365,10 +405,12 @@ static void do_modify(struct differential *d)
 	case 5: attr.flags ^= 1ull << below(d, 40); break;
 	default: attr.flags ^= TALLY_ATTR_DISABLED; break;
 	}
-	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr);
+	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_MODIFY_ATTRIBUTES,
+					   (uintptr_t)&attr);
 	fprintf(d->out, "MODIFY_ATTRIBUTES #%u", slot->symbolic);
 	print_attr(d, &attr);
-	fprintf(d->out, " at +%d = %s\n", (int)(attr.config1 - slot->attr.config1), errno_name(code));
+	fprintf(d->out, " at +%d = %s\n", (int)(attr.config1 - slot->attr.config1),
+		errno_name(code));
 	doubt_refreshed(d);
 	settle(d);
 }
@@ -380,7 +422,8 @@ static void do_poll(struct differential *d)
 		return;
 	struct pollfd poll = { .fd = slot->fd, .events = POLLIN };
 	int code = d->surface->ops->poll(d->surface, &poll, 1, 0);
-	fprintf(d->out, "poll #%u = %s %x\n", slot->symbolic, errno_name(code), (unsigned)poll.revents);
+	fprintf(d->out, "poll #%u = %s %x\n", slot->symbolic, errno_name(code),
+		(unsigned)poll.revents);
 }
 
 static void do_fcntl(struct differential *d)
@@ -394,13 +437,14 @@ static void do_fcntl(struct differential *d)
 static void do_prctl(struct differential *d)
 {
 	bool on = one_in(d, 2);
-	int code = d->surface->ops->prctl(d->surface, on ? PR_TASK_PERF_EVENTS_ENABLE : PR_TASK_PERF_EVENTS_DISABLE);
+	int code = d->surface->ops->prctl(d->surface, on ? PR_TASK_PERF_EVENTS_ENABLE
+							 : PR_TASK_PERF_EVENTS_DISABLE);
 	fprintf(d->out, "prctl %s = %s\n", on ? "enable" : "disable", errno_name(code));
 	doubt_refreshed(d);
 	settle(d);
 }
 
-/* --- tasks and their work ------------------------------------------------------------------------------------------------------------ */
+/* --- tasks and their work ------------------------------------------------- */
 
 static int step_rename(struct surface *surface, void *n)
 {
@@ -410,15 +454,20 @@ static int step_rename(struct surface *surface, void *n)
 
 static void do_work(struct differential *d)
 {
-	static const char *const names[] = { "hit", "hit", "touch", "touch", "fault", "sleep", "rename" };
-	static surface_body *const steps[] = { step_hit, step_hit, step_touch, step_touch, step_fault, step_sleep, step_rename };
+	static const char *const names[] = { "hit",   "hit",   "touch", "touch",
+					     "fault", "sleep", "rename" };
+	static surface_body *const steps[] = { step_hit,   step_hit,   step_touch, step_touch,
+					       step_fault, step_sleep, step_rename };
 	unsigned count = 1 + below(d, 40), kind = below(d, sizeof(steps) / sizeof(steps[0]));
 	unsigned who = below(d, 8);
-	struct puppet *puppet = who < 2 ? d->child : who < 2 + FOLLOWERS ? d->followers[who - 2].puppet : NULL;
+	struct puppet *puppet = who < 2               ? d->child
+				: who < 2 + FOLLOWERS ? d->followers[who - 2].puppet
+						      : NULL;
 	if (!puppet && who >= 2 && who < 2 + FOLLOWERS)
 		return;
 	void *argument = NUMBER(steps[kind] == step_sleep ? 1 : count);
-	fprintf(d->out, "%s %s %u\n", puppet ? task_name(d, puppet->task) : "self", names[kind], count);
+	fprintf(d->out, "%s %s %u\n", puppet ? task_name(d, puppet->task) : "self", names[kind],
+		count);
 	if (puppet)
 		puppet_do(d->surface, puppet, steps[kind], argument);
 	else
@@ -435,12 +484,15 @@ static void do_fork(struct differential *d)
 {
 	unsigned count = 1 + below(d, 9);
 	bool thread = one_in(d, 3);
-	pid_t task = d->surface->ops->spawn(d->surface, thread ? SURFACE_THREAD : SURFACE_PROCESS, forked, NUMBER(count));
+	pid_t task = d->surface->ops->spawn(d->surface, thread ? SURFACE_THREAD : SURFACE_PROCESS,
+					    forked, NUMBER(count));
 	int code = task < 0 ? task : d->surface->ops->wait(d->surface, task);
-	fprintf(d->out, "%s that hits and touches %u = %s\n", thread ? "thread" : "fork", count, errno_name(code));
+	fprintf(d->out, "%s that hits and touches %u = %s\n", thread ? "thread" : "fork", count,
+		errno_name(code));
 }
 
-/* A process has its parent's descriptors; an event that is closed in one of the two lives on in the other. */
+/* A process has its parent's descriptors; an event that is closed in one of the two lives on in the
+ * other. */
 static int step_close_all(struct surface *surface, void *argument)
 {
 	struct differential *d = argument;
@@ -457,7 +509,8 @@ static void do_follower(struct differential *d)
 	enum surface_task_kind kind = one_in(d, 2) ? SURFACE_THREAD : SURFACE_PROCESS;
 	if (follower->puppet) {
 		const char *name = task_name(d, follower->last);
-		fprintf(d->out, "%s ends = %s\n", name, errno_name(puppet_end(d->surface, follower->puppet, 3)));
+		fprintf(d->out, "%s ends = %s\n", name,
+			errno_name(puppet_end(d->surface, follower->puppet, 3)));
 		follower->puppet = NULL;
 		return;
 	}
@@ -467,7 +520,8 @@ static void do_follower(struct differential *d)
 	follower->kind = kind;
 	follower->puppet = puppet_new(d->surface, kind);
 	follower->last = follower->puppet ? follower->puppet->task : 0;
-	fprintf(d->out, "%s starts, a %s\n", task_name(d, follower->last), kind == SURFACE_THREAD ? "thread" : "process");
+	fprintf(d->out, "%s starts, a %s\n", task_name(d, follower->last),
+		kind == SURFACE_THREAD ? "thread" : "process");
 	if (follower->puppet && kind == SURFACE_PROCESS)
 		puppet_do(d->surface, follower->puppet, step_close_all, d);
 }
@@ -475,7 +529,9 @@ static void do_follower(struct differential *d)
 static void do_exec(struct differential *d)
 {
 	struct follower *follower = &d->followers[below(d, FOLLOWERS)];
-	struct puppet *puppet = follower->puppet && follower->kind == SURFACE_PROCESS ? follower->puppet : d->child;
+	struct puppet *puppet = follower->puppet && follower->kind == SURFACE_PROCESS
+					? follower->puppet
+					: d->child;
 	if (!one_in(d, 3)) /* it takes long */
 		return;
 	doubt_refreshed(d);
@@ -488,12 +544,15 @@ static void do_exec(struct differential *d)
 	fprintf(d->out, "%s execs = %s\n", task_name(d, puppet->task), errno_name(code));
 }
 
-/* --- a round ---------------------------------------------------------------------------------------------------------------------------- */
+/* --- a round -------------------------------------------------------------- */
 
-static const struct { void (*run)(struct differential *d); unsigned weight; } calls[] = {
-	{ do_open, 30 }, { do_close, 8 }, { do_read, 20 }, { do_control, 25 }, { do_period, 4 }, { do_set_output, 6 },
-	{ do_filter, 5 }, { do_modify, 3 }, { do_map, 14 }, { do_unmap, 2 }, { do_drain, 20 }, { do_poll, 8 },
-	{ do_fcntl, 1 }, { do_work, 40 }, { do_fork, 3 }, { do_follower, 5 }, { do_exec, 1 }, { do_prctl, 2 },
+static const struct { void (*run)(struct differential *d); unsigned weight;
+} calls[] = {
+	{ do_open, 30 },  { do_close, 8 },      { do_read, 20 },  { do_control, 25 },
+	{ do_period, 4 }, { do_set_output, 6 }, { do_filter, 5 }, { do_modify, 3 },
+	{ do_map, 14 },   { do_unmap, 2 },      { do_drain, 20 }, { do_poll, 8 },
+	{ do_fcntl, 1 },  { do_work, 40 },      { do_fork, 3 },   { do_follower, 5 },
+	{ do_exec, 1 },   { do_prctl, 2 },
 };
 
 void differential_step(struct differential *d)
@@ -522,9 +581,9 @@ void differential_begin(struct differential *d)
 	d->uniform = one_in(d, 2);
 	/* Chosen once for the round. */
 	d->sample_type = TALLY_SAMPLE_IDENTIFIER |
-			 (draw(d) &
-			  (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_READ | TALLY_SAMPLE_ADDR |
-			   TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IP | TALLY_SAMPLE_RAW));
+			 (draw(d) & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_READ |
+				     TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD |
+				     TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_IP | TALLY_SAMPLE_RAW));
 	d->read_format = draw(d) & (TALLY_FORMAT_MAX - 1);
 	for (unsigned i = 0; i < SLOTS; i++)
 		d->slots[i].fd = -1;

@@ -18,14 +18,17 @@ void forget_mapping(struct differential *d, struct slot *slot)
 }
 
 /* Once more, which is allowed in the same size, and away again. */
-static void map_again(struct differential *d, struct slot *slot, size_t size, int protection, int flags, uint64_t offset)
+static void map_again(struct differential *d, struct slot *slot, size_t size, int protection,
+		      int flags, uint64_t offset)
 {
 	int error;
-	void *page = d->surface->ops->mmap(d->surface, slot->fd, size, protection, flags, offset, &error);
-	fprintf(d->out, "mmap #%u again %zu %d %d %llx = %s", slot->symbolic, size, protection, flags,
-		(unsigned long long)offset, page ? "mapped" : errno_name(error));
+	void *page = d->surface->ops->mmap(d->surface, slot->fd, size, protection, flags, offset,
+					   &error);
+	fprintf(d->out, "mmap #%u again %zu %d %d %llx = %s", slot->symbolic, size, protection,
+		flags, (unsigned long long)offset, page ? "mapped" : errno_name(error));
 	if (page)
-		fprintf(d->out, ", munmap = %s", errno_name(d->surface->ops->munmap(d->surface, page, size)));
+		fprintf(d->out, ", munmap = %s",
+			errno_name(d->surface->ops->munmap(d->surface, page, size)));
 	fprintf(d->out, "\n");
 }
 
@@ -43,24 +46,32 @@ void do_map(struct differential *d)
 		return;
 	if (slot->mapped) {
 		if (one_in(d, 4))
-			map_again(d, slot, one_in(d, 2) ? size : slot->ring.map_size, protection, flags, offset);
+			map_again(d, slot, one_in(d, 2) ? size : slot->ring.map_size, protection,
+				  flags, offset);
 		return;
 	}
-	void *page = d->surface->ops->mmap(d->surface, slot->fd, size, protection, flags, offset, &error);
-	fprintf(d->out, "mmap #%u %zu %d %d %llx = %s\n", slot->symbolic, size, protection, flags, (unsigned long long)offset,
-		page ? "mapped" : errno_name(error));
+	void *page = d->surface->ops->mmap(d->surface, slot->fd, size, protection, flags, offset,
+					   &error);
+	fprintf(d->out, "mmap #%u %zu %d %d %llx = %s\n", slot->symbolic, size, protection, flags,
+		(unsigned long long)offset, page ? "mapped" : errno_name(error));
 	if (!page)
 		return;
 	slot->mapped = true;
-	slot->ring = (struct ring){ .surface = d->surface, .attr = slot->attr, .fd = slot->fd, .page = page,
-				    .map_size = size, .bytes = malloc(RECORD_BYTES), .keeps_tail = !(protection & PROT_WRITE) };
+	slot->ring = (struct ring){ .surface = d->surface,
+				    .attr = slot->attr,
+				    .fd = slot->fd,
+				    .page = page,
+				    .map_size = size,
+				    .bytes = malloc(RECORD_BYTES),
+				    .keeps_tail = !(protection & PROT_WRITE) };
 	struct tally_user_page *user = slot->ring.page;
 	if (user->data_size) {
 		slot->buffer = ++d->buffer_count % RINGS;
 		d->buffers[slot->buffer] = (struct buffer){ .mixed = !slot->stream_determined };
 	}
-	fprintf(d->out, "  data_offset=%llu data_size=%llu head=%llu\n", (unsigned long long)user->data_offset,
-		(unsigned long long)user->data_size, d->buffers[slot->buffer].mixed ? 0ull : (unsigned long long)user->data_head);
+	fprintf(d->out, "  data_offset=%llu data_size=%llu head=%llu\n",
+		(unsigned long long)user->data_offset, (unsigned long long)user->data_size,
+		d->buffers[slot->buffer].mixed ? 0ull : (unsigned long long)user->data_head);
 }
 
 void do_unmap(struct differential *d)
@@ -74,7 +85,7 @@ void do_unmap(struct differential *d)
 	forget_mapping(d, slot);
 }
 
-/* --- records ---------------------------------------------------------------------------------------------------------------------- */
+/* --- records -------------------------------------------------------------- */
 
 static void print_id(struct differential *d, const char *name, uint64_t id)
 {
@@ -85,13 +96,17 @@ static void print_id(struct differential *d, const char *name, uint64_t id)
 		fprintf(d->out, " %s=%s", name, id ? "another" : "0");
 }
 
-static void print_values(struct differential *d, const struct slot *writer, uint64_t format, const struct tally_read_values *read)
+static void print_values(struct differential *d, const struct slot *writer, uint64_t format,
+			 const struct tally_read_values *read)
 {
 	fprintf(d->out, " members=%llu", (unsigned long long)read->count);
 	for (uint64_t i = 0; i < read->count; i++) {
 		const uint64_t *words = read->values + i * read->stride;
-		bool named = read->stride > 1 && format & TALLY_FORMAT_ID; /* without GROUP the id isn't among them */
-		const struct slot *slot = named ? slot_of_id(d, words[1]) : format & TALLY_FORMAT_GROUP ? NULL : writer;
+		/* without GROUP the id isn't among them */
+		bool named = read->stride > 1 && format & TALLY_FORMAT_ID;
+		const struct slot *slot = named                         ? slot_of_id(d, words[1])
+					  : format & TALLY_FORMAT_GROUP ? NULL
+									: writer;
 		if (slot && slot->determined)
 			fprintf(d->out, " value=%llu", (unsigned long long)words[0]);
 		if (named)
@@ -102,16 +117,23 @@ static void print_values(struct differential *d, const struct slot *writer, uint
 static void print_raw(struct differential *d, const struct tally_sample *sample)
 {
 	const uint8_t *bytes = sample->raw;
-	struct { uint16_t type; uint8_t flags, preempt_count; int32_t pid; int32_t field; } entry = { 0 };
+	struct {
+		uint16_t type;
+		uint8_t flags, preempt_count;
+		int32_t pid;
+		int32_t field;
+	} entry = { 0 };
 	memcpy(&entry, bytes, sample->raw_size < sizeof(entry) ? sample->raw_size : sizeof(entry));
 	if (sample->raw_size >= sizeof(entry))
-		fprintf(d->out, " raw=%u type=%s pid=%s field=%d", sample->raw_size, entry.type == d->hit_id ? "hit" : "other",
-			task_name(d, entry.pid), entry.field);
+		fprintf(d->out, " raw=%u type=%s pid=%s field=%d", sample->raw_size,
+			entry.type == d->hit_id ? "hit" : "other", task_name(d, entry.pid),
+			entry.field);
 	else
 		fprintf(d->out, " raw=%u", sample->raw_size);
 }
 
-static void print_sample(struct differential *d, const struct slot *reader, const struct tally_sample *sample)
+static void print_sample(struct differential *d, const struct slot *reader,
+			 const struct tally_sample *sample)
 {
 	uint64_t watched = d->surface->ops->watched_address(d->surface, TALLY_BREAKPOINT_W);
 	const struct slot *writer = sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER)
@@ -120,9 +142,13 @@ static void print_sample(struct differential *d, const struct slot *reader, cons
 	if (sample->type & TALLY_SAMPLE_IP)
 		fprintf(d->out, " ip=%s", !sample->ip ? "0" : sample->ip >> 63 ? "kernel" : "user");
 	if (sample->type & TALLY_SAMPLE_TID)
-		fprintf(d->out, " pid=%s tid=%s", task_name(d, (pid_t)sample->pid), task_name(d, (pid_t)sample->tid));
+		fprintf(d->out, " pid=%s tid=%s", task_name(d, (pid_t)sample->pid),
+			task_name(d, (pid_t)sample->tid));
 	if (sample->type & TALLY_SAMPLE_ADDR)
-		fprintf(d->out, " addr=%s", sample->addr == watched ? "watched" : sample->addr ? "set" : "0");
+		fprintf(d->out, " addr=%s",
+			sample->addr == watched ? "watched"
+			: sample->addr          ? "set"
+						: "0");
 	if (sample->type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER))
 		print_id(d, "id", sample->id);
 	if (sample->type & TALLY_SAMPLE_STREAM_ID)
@@ -136,16 +162,19 @@ static void print_sample(struct differential *d, const struct slot *reader, cons
 	if (sample->type & TALLY_SAMPLE_RAW)
 		print_raw(d, sample);
 	if (sample->type & (TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_DATA_SRC | TALLY_SAMPLE_TRANSACTION))
-		fprintf(d->out, " weight=%llx source=%llx transaction=%llx", (unsigned long long)sample->weight,
-			(unsigned long long)sample->data_src, (unsigned long long)sample->transaction);
+		fprintf(d->out, " weight=%llx source=%llx transaction=%llx",
+			(unsigned long long)sample->weight, (unsigned long long)sample->data_src,
+			(unsigned long long)sample->transaction);
 }
 
-static void print_trailer(struct differential *d, const struct tally_attr *attr, const struct tally_sample_id *id)
+static void print_trailer(struct differential *d, const struct tally_attr *attr,
+			  const struct tally_sample_id *id)
 {
 	if (!id->present)
 		return;
 	if (attr->sample_type & TALLY_SAMPLE_TID)
-		fprintf(d->out, " by %s:%s", task_name(d, (pid_t)id->pid), task_name(d, (pid_t)id->tid));
+		fprintf(d->out, " by %s:%s", task_name(d, (pid_t)id->pid),
+			task_name(d, (pid_t)id->tid));
 	if (attr->sample_type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER))
 		print_id(d, "id", id->id);
 	if (attr->sample_type & TALLY_SAMPLE_STREAM_ID)
@@ -154,21 +183,28 @@ static void print_trailer(struct differential *d, const struct tally_attr *attr,
 		fprintf(d->out, " cpu=%u", id->cpu);
 }
 
-static void print_record(struct differential *d, const struct slot *reader, const struct tally_record *record)
+static void print_record(struct differential *d, const struct slot *reader,
+			 const struct tally_record *record)
 {
 	bool decoded = !d->buffers[reader->buffer].foreign;
 	const char *name = tally_record_type_name(record->header.type);
-	fprintf(d->out, "  %s misc=%x size=%u", name ? name : "?", record->header.misc, record->header.size);
+	fprintf(d->out, "  %s misc=%x size=%u", name ? name : "?", record->header.misc,
+		record->header.size);
 	if (decoded && record->header.type == TALLY_RECORD_SAMPLE)
 		print_sample(d, reader, &record->sample);
 	if (decoded && record->header.type == TALLY_RECORD_LOST)
-		fprintf(d->out, " lost=%llu", (unsigned long long)record->lost.lost), print_id(d, "of", record->lost.id);
-	if (decoded && (record->header.type == TALLY_RECORD_FORK || record->header.type == TALLY_RECORD_EXIT))
-		fprintf(d->out, " pid=%s tid=%s ppid=%s ptid=%s", task_name(d, (pid_t)record->task.pid),
-			task_name(d, (pid_t)record->task.tid), task_name(d, (pid_t)record->task.parent_pid),
+		fprintf(d->out, " lost=%llu", (unsigned long long)record->lost.lost),
+			print_id(d, "of", record->lost.id);
+	if (decoded &&
+	    (record->header.type == TALLY_RECORD_FORK || record->header.type == TALLY_RECORD_EXIT))
+		fprintf(d->out, " pid=%s tid=%s ppid=%s ptid=%s",
+			task_name(d, (pid_t)record->task.pid),
+			task_name(d, (pid_t)record->task.tid),
+			task_name(d, (pid_t)record->task.parent_pid),
 			task_name(d, (pid_t)record->task.parent_tid));
 	if (decoded && record->header.type == TALLY_RECORD_COMM)
-		fprintf(d->out, " tid=%s comm=%s", task_name(d, (pid_t)record->comm.tid), record->comm.comm);
+		fprintf(d->out, " tid=%s comm=%s", task_name(d, (pid_t)record->comm.tid),
+			record->comm.comm);
 	if (decoded && record->header.type == TALLY_RECORD_READ)
 		fprintf(d->out, " tid=%s", task_name(d, (pid_t)record->read.tid));
 	if (decoded && record->header.type != TALLY_RECORD_SAMPLE)
@@ -183,7 +219,8 @@ static uint64_t first_of(struct ring *ring)
 	return ring->keeps_tail && head - ring->at > size ? head : ring->at;
 }
 
-static void print_records(struct differential *d, const struct slot *slot, struct ring *ring, uint64_t end)
+static void print_records(struct differential *d, const struct slot *slot, struct ring *ring,
+			  uint64_t end)
 {
 	for (;;) {
 		struct tally_record record = { .header = { 0 } };
@@ -204,7 +241,8 @@ static void print_records(struct differential *d, const struct slot *slot, struc
 void do_drain(struct differential *d)
 {
 	struct slot *slot = open_slot(d);
-	if (!slot || !slot->mapped || !slot->buffer || d->buffers[slot->buffer].mixed || !ring_data_size(&slot->ring))
+	if (!slot || !slot->mapped || !slot->buffer || d->buffers[slot->buffer].mixed ||
+	    !ring_data_size(&slot->ring))
 		return;
 	bool is_backward = slot->attr.flags & TALLY_ATTR_WRITE_BACKWARD;
 	struct ring ring = slot->ring;

@@ -28,14 +28,15 @@ int hardware_read(struct surface *surface, int fd, struct hardware_values *value
 	return size == sizeof(*values) ? 0 : -ENODATA;
 }
 
-int hardware_measure(struct surface *surface, unsigned count, const uint64_t *flags, uint64_t *values,
-		     hardware_work *work)
+int hardware_measure(struct surface *surface, unsigned count, const uint64_t *flags,
+		     uint64_t *values, hardware_work *work)
 {
 	int fds[HARDWARE_GROUP_MAX] = { -1 }, result = 0;
 	unsigned opened = 0;
 	for (; opened < count && opened < HARDWARE_GROUP_MAX && result == 0; opened++) {
 		fds[opened] = hardware_open(surface, TALLY_HW_INSTRUCTIONS,
-					    flags[opened] | (opened ? 0 : TALLY_ATTR_DISABLED), opened ? fds[0] : -1);
+					    flags[opened] | (opened ? 0 : TALLY_ATTR_DISABLED),
+					    opened ? fds[0] : -1);
 		if (fds[opened] < 0) {
 			result = fds[opened];
 			break;

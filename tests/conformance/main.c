@@ -1,4 +1,5 @@
-/* conformance: every clause of docs/spec.md that a surface can show, each as a task of its own.  Prints TAP. */
+/* conformance: every clause of docs/spec.md that a surface can show, each as a task of its own.
+ * Prints TAP. */
 #include "suite.h"
 
 #include <errno.h>
@@ -76,7 +77,8 @@ static enum not_applicable lacking(unsigned missing)
 static bool chosen(const struct options *options, const struct clause *clause)
 {
 	const char *id = clause->id;
-	if ((options->two_cpus && !(clause->needs & SURFACE_TWO_CPUS)) || clause->needs & options->missing)
+	if ((options->two_cpus && !(clause->needs & SURFACE_TWO_CPUS)) ||
+	    clause->needs & options->missing)
 		return false;
 	if (!*options->prefixes)
 		return true;
@@ -114,7 +116,8 @@ static void drop_surface(const struct options *options, struct surface *surface)
 	(void)options, (void)surface; /* the kernel's is this process */
 }
 
-static int run_on(const struct options *options, struct surface *surface, const struct clause *clause)
+static int run_on(const struct options *options, struct surface *surface,
+		  const struct clause *clause)
 {
 #ifdef CONFORMANCE_SIM
 	if (!strcmp(options->surface, "sim"))
@@ -129,7 +132,8 @@ static struct outcome skipped(enum not_applicable reason)
 	return (struct outcome){ SKIPPED, reasons[reason] };
 }
 
-static struct outcome run_clause(const struct options *options, struct surface *surface, const struct clause *clause)
+static struct outcome run_clause(const struct options *options, struct surface *surface,
+				 const struct clause *clause)
 {
 	unsigned missing = clause->needs & ~surface->features;
 	if (missing)
@@ -152,18 +156,22 @@ static struct outcome run_clause(const struct options *options, struct surface *
 }
 
 /* A line for each clause: tab-separated for the comparison of surfaces, or an object. */
-static void write_outcome(FILE *file, bool json, const struct clause *clause, const struct outcome *outcome)
+static void write_outcome(FILE *file, bool json, const struct clause *clause,
+			  const struct outcome *outcome)
 {
 	static const char *const states[] = { "pass", "fail", "n/a" };
 	const char *reason = outcome->reason ? outcome->reason : "";
-	if (json) /* ids, sentences and reasons hold neither quotes nor backslashes: checked by valid() */
-		fprintf(file, "{\"id\":\"%s\",\"holds\":\"%s\",\"result\":\"%s\",\"reason\":\"%s\"}\n", clause->id,
-			clause->holds, states[outcome->state], reason);
+	/* ids, sentences and reasons hold neither quotes nor backslashes: checked by valid() */
+	if (json)
+		fprintf(file,
+			"{\"id\":\"%s\",\"holds\":\"%s\",\"result\":\"%s\",\"reason\":\"%s\"}\n",
+			clause->id, clause->holds, states[outcome->state], reason);
 	else
 		fprintf(file, "%s\t%s\t%s\n", clause->id, states[outcome->state], reason);
 }
 
-static void print_outcome(unsigned number, const struct clause *clause, const struct outcome *outcome)
+static void print_outcome(unsigned number, const struct clause *clause,
+			  const struct outcome *outcome)
 {
 	printf("%sok %u - %s", outcome->state == FAILED ? "not " : "", number, clause->id);
 	if (outcome->state == SKIPPED)
@@ -175,7 +183,8 @@ static void print_outcome(unsigned number, const struct clause *clause, const st
 
 /* Calls `visit` for each chosen clause; the number of them. */
 static unsigned each_clause(const struct options *options, void *context,
-			    void (*visit)(void *context, unsigned number, const struct clause *clause))
+			    void (*visit)(void *context, unsigned number,
+					  const struct clause *clause))
 {
 	unsigned number = 0;
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -220,8 +229,10 @@ static bool valid(void)
 	const struct clause *seen[CLAUSES_MAX];
 	unsigned count = 0;
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		for (const struct clause *clause = parts[i]; clause->id && count < CLAUSES_MAX; clause++) {
-			bool good = clause->run && clause->holds && !strpbrk(clause->holds, "\"\\\t");
+		for (const struct clause *clause = parts[i]; clause->id && count < CLAUSES_MAX;
+		     clause++) {
+			bool good = clause->run && clause->holds &&
+				    !strpbrk(clause->holds, "\"\\\t");
 			for (unsigned other = 0; other < count; other++)
 				good = good && strcmp(seen[other]->id, clause->id);
 			if (!good) {
@@ -235,12 +246,13 @@ static bool valid(void)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: conformance [--surface kernel"
+	fprintf(stderr,
+		"usage: conformance [--surface kernel"
 #ifdef CONFORMANCE_SIM
-			"|sim] [--model x86|arm64|big.LITTLE"
+		"|sim] [--model x86|arm64|big.LITTLE"
 #endif
-			"] [--own-machine] [--unprivileged] [--two-cpus] [--applicable] [--repeat N]\n"
-			"                   [--list] [--json FILE | --table FILE] [ID-PREFIX...]\n");
+		"] [--own-machine] [--unprivileged] [--two-cpus] [--applicable] [--repeat N]\n"
+		"                   [--list] [--json FILE | --table FILE] [ID-PREFIX...]\n");
 	return 2;
 }
 
@@ -318,7 +330,8 @@ int main(int argc, char **argv)
 	options.missing = options.applicable ? ~run.surface->features : 0;
 	printf("1..%u\n", each_clause(&options, NULL, NULL));
 	each_clause(&options, &run, visit_clause);
-	printf("# %u passed, %u failed, %u skipped\n", run.counts[PASSED], run.counts[FAILED], run.counts[SKIPPED]);
+	printf("# %u passed, %u failed, %u skipped\n", run.counts[PASSED], run.counts[FAILED],
+	       run.counts[SKIPPED]);
 	drop_surface(&options, run.surface);
 	if (run.results && fclose(run.results) != 0)
 		return 2;

@@ -23,8 +23,8 @@ struct tally_attr ring_faults_attr(uint64_t period, uint64_t sample_type)
 
 struct tally_attr ring_hits_attr(struct surface *surface, uint64_t period, uint64_t sample_type)
 {
-	struct tally_attr attr =
-		ring_attr(TALLY_TYPE_TRACEPOINT, (uint64_t)CALL(tracepoint, "hit"), period, sample_type);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_TRACEPOINT, (uint64_t)CALL(tracepoint, "hit"),
+					   period, sample_type);
 	attr.flags &= ~TALLY_ATTR_EXCLUDE_KERNEL;
 	return attr;
 }
@@ -38,17 +38,17 @@ struct tally_attr ring_switch_attr(struct surface *surface, uint64_t period, uin
 
 struct tally_attr ring_sideband_attr(uint64_t flags)
 {
-	struct tally_attr attr =
-		ring_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_DUMMY, 0,
-			  TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID |
-				  TALLY_SAMPLE_CPU | TALLY_SAMPLE_IDENTIFIER);
+	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_DUMMY, 0,
+					   TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ID |
+						   TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU |
+						   TALLY_SAMPLE_IDENTIFIER);
 	attr.flags |= flags | TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_USE_CLOCKID;
 	attr.clockid = CLOCK_ID_MONOTONIC;
 	return attr;
 }
 
-int ring_map_as(struct ring *ring, struct surface *surface, const struct tally_attr *attr, int fd, size_t data_pages,
-		int protection)
+int ring_map_as(struct ring *ring, struct surface *surface, const struct tally_attr *attr, int fd,
+		size_t data_pages, int protection)
 {
 	int error = 0;
 	*ring = (struct ring){ .surface = surface, .attr = *attr, .fd = fd };
@@ -58,7 +58,8 @@ int ring_map_as(struct ring *ring, struct surface *surface, const struct tally_a
 		return error;
 	ring->keeps_tail = !(protection & PROT_WRITE);
 	ring->bytes = CALL(shared, RECORD_SIZE_MAX);
-	/* A page's first touch, and the user page's first write, would be faults that the event counts. */
+	/* A page's first touch, and the user page's first write, would be faults that the event
+	 * counts. */
 	for (size_t at = 0; at < ring->map_size; at += surface->page_size)
 		(void)((volatile uint8_t *)ring->page)[at];
 	if (protection & PROT_WRITE)
@@ -66,13 +67,14 @@ int ring_map_as(struct ring *ring, struct surface *surface, const struct tally_a
 	return ring->bytes ? 0 : -ENOMEM;
 }
 
-int ring_map(struct ring *ring, struct surface *surface, const struct tally_attr *attr, int fd, size_t data_pages)
+int ring_map(struct ring *ring, struct surface *surface, const struct tally_attr *attr, int fd,
+	     size_t data_pages)
 {
 	return ring_map_as(ring, surface, attr, fd, data_pages, PROT_READ | PROT_WRITE);
 }
 
-int ring_open(struct ring *ring, struct surface *surface, const struct tally_attr *attr, pid_t pid, int cpu,
-	      size_t data_pages)
+int ring_open(struct ring *ring, struct surface *surface, const struct tally_attr *attr, pid_t pid,
+	      int cpu, size_t data_pages)
 {
 	int fd = CALL(open, attr, pid, cpu, -1, 0);
 	if (fd < 0)

@@ -1,7 +1,8 @@
 /* A clause of SPEC.md as a test: "B7.member_einval" is row B7's clause, by itself.
  *
- * A clause's function runs as a task of the surface.  It reports through CHECK and friends, which print what was seen
- * and end the clause; skipping is for conditions that only show while it runs, with a reason from the closed list.
+ * A clause's function runs as a task of the surface.  It reports through CHECK and friends, which
+ * print what was seen and end the clause; skipping is for conditions that only show while it runs,
+ * with a reason from the closed list.
  */
 #ifndef TALLY_CONFORMANCE_SUITE_H
 #define TALLY_CONFORMANCE_SUITE_H
@@ -22,7 +23,8 @@ enum not_applicable {
 	NA_NEEDS_TEXT_PATCHING, /* needs kernel text to be patched */
 	NA_OTHER_ARCHITECTURE, /* a clause of another PMU model */
 	NA_NO_VIRTUALISATION,  /* no guest can be entered */
-	NA_KERNEL_QUIRK,      /* this kernel is known to differ: docs/conformance.md names the quirk */
+	/* this kernel is known to differ: docs/conformance.md names the quirk */
+	NA_KERNEL_QUIRK,
 	NA_OLD_KERNEL,        /* came after this kernel */
 	NA_NO_AUX,            /* no PMU that traces */
 	NA_NO_SUCH_EVENT,     /* no tracepoint of this kernel is of that kind */
@@ -36,7 +38,8 @@ struct clause {
 	int (*run)(struct surface *surface);
 };
 
-/* The arrays of clauses, one per file, each ended by an entry without id; in the order in which they run. */
+/* The arrays of clauses, one per file, each ended by an entry without id; in the order in which
+ * they run. */
 #define CLAUSE_ARRAYS(X) \
 	X(clauses_a) \
 	X(clauses_a_events) \
@@ -71,24 +74,38 @@ CLAUSE_ARRAYS(DECLARE_CLAUSES)
 enum { CLAUSE_FAILED = 1, CLAUSE_NOT_APPLICABLE = 64 /* + enum not_applicable */ };
 
 /* Prints "file:line: …" and returns CLAUSE_FAILED. */
-int clause_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int clause_failed(const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #define CHECK(condition) \
-	do { if (!(condition)) return clause_failed(__FILE__, __LINE__, "%s", #condition); } while (0)
+	do { \
+		if (!(condition)) \
+			return clause_failed(__FILE__, __LINE__, "%s", #condition); \
+	} while (0)
 #define CHECK_EQUAL(seen, wanted) \
-	do { long long seen_ = (long long)(seen), wanted_ = (long long)(wanted); \
-	     if (seen_ != wanted_) \
-		     return clause_failed(__FILE__, __LINE__, "%s is %lld, not %lld", #seen, seen_, wanted_); } while (0)
+	do { \
+		long long seen_ = (long long)(seen), wanted_ = (long long)(wanted); \
+		if (seen_ != wanted_) \
+			return clause_failed(__FILE__, __LINE__, "%s is %lld, not %lld", #seen, \
+					     seen_, wanted_); \
+	} while (0)
 /* `seen` is -errno: prints names of both. */
 #define CHECK_ERROR(seen, wanted) \
-	do { long seen_ = (long)(seen); \
-	     if (seen_ != -(long)(wanted)) \
-		     return clause_failed(__FILE__, __LINE__, "%s gives %ld, not -%s", #seen, seen_, #wanted); } while (0)
+	do { \
+		long seen_ = (long)(seen); \
+		if (seen_ != -(long)(wanted)) \
+			return clause_failed(__FILE__, __LINE__, "%s gives %ld, not -%s", #seen, \
+					     seen_, #wanted); \
+	} while (0)
 #define CHECK_BETWEEN(seen, least, most) \
-	do { unsigned long long seen_ = (unsigned long long)(seen), least_ = (least), most_ = (most); \
-	     if (seen_ < least_ || seen_ > most_) \
-		     return clause_failed(__FILE__, __LINE__, "%s is %llu, not within %llu and %llu", #seen, seen_, \
-					  least_, most_); } while (0)
+	do { \
+		unsigned long long seen_ = (unsigned long long)(seen), least_ = (least), \
+				   most_ = (most); \
+		if (seen_ < least_ || seen_ > most_) \
+			return clause_failed(__FILE__, __LINE__, \
+					     "%s is %llu, not within %llu and %llu", #seen, seen_, \
+					     least_, most_); \
+	} while (0)
 
 /* Shorthands over the table, so that clauses read like the man page. */
 #define CALL(name, ...) (surface->ops->name(surface __VA_OPT__(,) __VA_ARGS__))

@@ -17,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static int kernel_open(struct surface *surface, const void *attr, pid_t pid, int cpu, int group, unsigned long flags)
+static int kernel_open(struct surface *surface, const void *attr, pid_t pid, int cpu, int group,
+		       unsigned long flags)
 {
 	(void)surface;
 	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
@@ -38,8 +39,8 @@ static long kernel_ioctl(struct surface *surface, int fd, unsigned long request,
 	return code < 0 ? -errno : code;
 }
 
-static void *kernel_mmap(struct surface *surface, int fd, size_t size, int protection, int flags, uint64_t offset,
-			 int *error)
+static void *kernel_mmap(struct surface *surface, int fd, size_t size, int protection, int flags,
+			 uint64_t offset, int *error)
 {
 	(void)surface;
 	void *address = mmap(NULL, size, protection, flags, fd, (off_t)offset);
@@ -217,12 +218,14 @@ struct surface *surface_kernel(void)
 	if (!kernel)
 		return NULL;
 	kernel->surface.features = kernel_features(kernel);
-	kernel->surface.hardware_counters =
-		kernel->surface.features & SURFACE_HARDWARE ? kernel_hardware_counters(&kernel->surface) : 0;
+	kernel->surface.hardware_counters = kernel->surface.features & SURFACE_HARDWARE
+						    ? kernel_hardware_counters(&kernel->surface)
+						    : 0;
 	return &kernel->surface;
 }
 
-static void __attribute__((noreturn)) run_test(struct kernel_surface *kernel, surface_body *body, void *argument)
+static void __attribute__((noreturn))
+run_test(struct kernel_surface *kernel, surface_body *body, void *argument)
 {
 	struct rlimit limit = { DESCRIPTORS_MAX, DESCRIPTORS_MAX };
 	setpgid(0, 0);
@@ -263,7 +266,8 @@ static int wait_limited(pid_t pid, unsigned timeout_s)
 		struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 		while ((ready = poll(&ended, 1, (int)timeout_s * 1000)) < 0 && errno == EINTR)
 			;
-		/* A machine that was halted as a whole has lost time, not the test: a moment more. */
+		/* A machine that was halted as a whole has lost time, not the test: a moment
+		 * more. */
 		if (ready == 0 && (ready = poll(&ended, 1, 2000)) == 0)
 			tell_where(pid);
 		close(pidfd);
@@ -279,7 +283,8 @@ static int wait_limited(pid_t pid, unsigned timeout_s)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int surface_kernel_run(struct surface *surface, surface_body *body, void *argument, unsigned timeout_s)
+int surface_kernel_run(struct surface *surface, surface_body *body, void *argument,
+		       unsigned timeout_s)
 {
 	struct kernel_surface *kernel = kernel_of(surface);
 	int result = kernel_arena_make(kernel);
@@ -309,13 +314,14 @@ void surface_kernel_body(int argc, char **argv)
 		_exit(125);
 	kernel->arena_fd = atoi(argv[2]);
 	void *address = (void *)strtoul(argv[3], NULL, 16);
-	kernel->arena = mmap(address, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE,
-			     kernel->arena_fd, 0);
+	kernel->arena = mmap(address, ARENA_SIZE, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_FIXED_NOREPLACE, kernel->arena_fd, 0);
 	if (kernel->arena != address)
 		_exit(125);
 	kernel->surface.features = kernel->arena->features;
 	kernel->surface.hardware_counters = kernel->arena->hardware_counters;
-	surface_body *body = (surface_body *)((uintptr_t)&surface_kernel + strtoul(argv[4], NULL, 16));
+	surface_body *body = (surface_body *)((uintptr_t)&surface_kernel +
+					      strtoul(argv[4], NULL, 16));
 	static char bytes[256] __attribute__((aligned(16)));
 	void *argument = bytes;
 	if (*argv[5] == '@')

@@ -1,7 +1,8 @@
 /* The running kernel as a surface: what its files share.
  *
- * A test runs in a process of its own.  Everything that the test's body, or what it calls here, is going to touch is
- * made present beforehand (populate()), so that fault() makes exactly the faults that it promises.
+ * A test runs in a process of its own.  Everything that the test's body, or what it calls here, is
+ * going to touch is made present beforehand (populate()), so that fault() makes exactly the faults
+ * that it promises.
  */
 #ifndef TALLY_CONFORMANCE_SURFACE_KERNEL_H
 #define TALLY_CONFORMANCE_SURFACE_KERNEL_H
@@ -26,7 +27,8 @@ struct saved_file {
 	char path[96], text[32];
 };
 
-/* The first bytes of the memory that all tasks of a test share, at the same address in each, also after an exec. */
+/* The first bytes of the memory that all tasks of a test share, at the same address in each, also
+ * after an exec. */
 struct arena {
 	uint32_t used;
 	unsigned features, hardware_counters;
@@ -78,9 +80,11 @@ int kernel_tracefs_open(void);
 int kernel_private_descriptor(int fd);
 
 /* surface_kernel_tasks.c */
-pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface_body *body, void *argument);
+pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface_body *body,
+		   void *argument);
 int kernel_wait(struct surface *surface, pid_t task);
-int kernel_exec(struct surface *surface, const char *comm, surface_body *body, const void *argument, size_t size);
+int kernel_exec(struct surface *surface, const char *comm, surface_body *body, const void *argument,
+		size_t size);
 int kernel_drop_privileges(struct surface *surface);
 void kernel_wait_while(struct surface *surface, volatile uint32_t *word, uint32_t value);
 void kernel_post(struct surface *surface, volatile uint32_t *word, uint32_t value);

@@ -1,7 +1,8 @@
-/* What an arm64 kernel's surface has beyond the others': its exception level, and a guest to enter by /dev/kvm.
+/* What an arm64 kernel's surface has beyond the others': its exception level, and a guest to enter
+ * by /dev/kvm.
  *
- * The guest is one page of code without an MMU: a loop at EL1, a return to EL0, the same loop there, and a store to an
- * address without memory, which ends KVM_RUN.
+ * The guest is one page of code without an MMU: a loop at EL1, a return to EL0, the same loop
+ * there, and a store to an address without memory, which ends KVM_RUN.
  */
 #include "surface_kernel.h"
 
@@ -87,7 +88,8 @@ static int guest_make(struct guest *guest, size_t page_size)
 	guest->machine = guest->kvm < 0 ? -1 : ioctl(guest->kvm, KVM_CREATE_VM, 0);
 	if (guest->machine < 0)
 		return -errno;
-	guest->memory = mmap(NULL, page_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	guest->memory = mmap(NULL, page_size, PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (guest->memory == MAP_FAILED)
 		return -errno;
 	memcpy(guest->memory, guest_code, sizeof(guest_code));

@@ -1,4 +1,5 @@
-/* What the running kernel makes when it is asked to, for the records that tell of it: files' maps, control groups, code. */
+/* What the running kernel makes when it is asked to, for the records that tell of it: files' maps,
+ * control groups, code. */
 #include "surface_kernel.h"
 
 #include <errno.h>
@@ -73,16 +74,20 @@ int kernel_make_ksymbol(struct surface *surface, struct surface_ksymbol *symbol)
 	return kernel->program < 0 ? -EOPNOTSUPP : 0;
 }
 
-/* A tracepoint's first listener turns jumps into nops, or nops into jumps: one that nobody else listens to. */
+/* A tracepoint's first listener turns jumps into nops, or nops into jumps: one that nobody else
+ * listens to. */
 int kernel_poke_text(struct surface *surface, struct surface_text_poke *poke)
 {
-	static const char *const rare[] = { "oom:oom_score_adj_update", "module:module_request", "signal:signal_deliver" };
+	static const char *const rare[] = { "oom:oom_score_adj_update", "module:module_request",
+					    "signal:signal_deliver" };
 	(void)poke;
 	for (unsigned i = 0; i < sizeof(rare) / sizeof(rare[0]); i++) {
 		long id = kernel_tracepoint(surface, rare[i]);
 		if (id < 0)
 			continue;
-		struct tally_attr attr = { .type = TALLY_TYPE_TRACEPOINT, .size = sizeof(attr), .config = (uint64_t)id };
+		struct tally_attr attr = { .type = TALLY_TYPE_TRACEPOINT,
+					   .size = sizeof(attr),
+					   .config = (uint64_t)id };
 		int fd = surface->ops->open(surface, &attr, 0, -1, -1, 0);
 		if (fd >= 0)
 			close(fd);

@@ -39,7 +39,8 @@ static int write_text(const char *path, const char *text)
 	return code;
 }
 
-/* tracefs as src/machine/tracefs.c finds it: mounted, or a mount that no path leads to and that ends with us. */
+/* tracefs as src/machine/tracefs.c finds it: mounted, or a mount that no path leads to and that
+ * ends with us. */
 int kernel_tracefs_open(void)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
@@ -63,8 +64,10 @@ int kernel_tracefs_open(void)
 	return mount < 0 ? code : kernel_private_descriptor(mount);
 }
 
-/* "events/GROUP/NAME/FILE" of "group:name", or of one of the suite's own names; the first that exists. */
-static int tracepoint_path(struct kernel_surface *kernel, const char *name, const char *file, char *path, size_t size)
+/* "events/GROUP/NAME/FILE" of "group:name", or of one of the suite's own names; the first that
+ * exists. */
+static int tracepoint_path(struct kernel_surface *kernel, const char *name, const char *file,
+			   char *path, size_t size)
 {
 	static const struct { const char *alias, *name; } aliases[] = {
 		{ "hit", "syscalls:sys_enter_getppid" },
@@ -78,7 +81,8 @@ static int tracepoint_path(struct kernel_surface *kernel, const char *name, cons
 		const char *colon = strchr(full, ':');
 		if ((aliases[i].alias && strcmp(aliases[i].alias, name)) || !colon)
 			continue;
-		snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - full), full, colon + 1, file);
+		snprintf(path, size, "events/%.*s/%s/%s", (int)(colon - full), full, colon + 1,
+			 file);
 		if (faccessat(kernel->tracefs, path, R_OK, 0) == 0)
 			return 0;
 	}
@@ -116,17 +120,20 @@ int kernel_pmu(struct surface *surface, const char *name)
 	(void)surface;
 	bool hardware = !strcmp(name, "hardware");
 	for (unsigned i = 0; i < (hardware ? sizeof(own) / sizeof(own[0]) : 1); i++) {
-		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%.64s/type", hardware ? own[i] : name);
+		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%.64s/type",
+			 hardware ? own[i] : name);
 		if (read_text(AT_FDCWD, path, text, sizeof(text)) > 0)
 			return atoi(text);
 	}
 	return -ENOENT;
 }
 
-/* "0::/path", in cgroup 2 below its mount point: what perf_event follows when no hierarchy of its own is mounted. */
+/* "0::/path", in cgroup 2 below its mount point: what perf_event follows when no hierarchy of its
+ * own is mounted. */
 int kernel_cgroup(struct surface *surface)
 {
-	static const char *const places[] = { "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup", "/sys/fs/cgroup/unified" };
+	static const char *const places[] = { "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup",
+					      "/sys/fs/cgroup/unified" };
 	char text[4096], path[4224];
 	struct statfs fs;
 	(void)surface;
@@ -181,7 +188,8 @@ static int change_file(struct kernel_surface *kernel, const char *path, const ch
 	if (i == SAVED_MAX)
 		return -ENOSPC;
 	if (i == arena->saved_count) {
-		ssize_t length = read_text(AT_FDCWD, path, arena->saved[i].text, sizeof(arena->saved[i].text));
+		ssize_t length = read_text(AT_FDCWD, path, arena->saved[i].text,
+					   sizeof(arena->saved[i].text));
 		if (length < 0)
 			return (int)length;
 		snprintf(arena->saved[i].path, sizeof(arena->saved[i].path), "%s", path);
@@ -218,7 +226,8 @@ int kernel_set_online(struct surface *surface, int cpu, bool online)
 
 static bool opens(struct kernel_surface *kernel, const struct tally_attr *attr, pid_t pid, int cpu)
 {
-	int fd = kernel->surface.ops->open(&kernel->surface, attr, pid, cpu, -1, TALLY_FLAG_FD_CLOEXEC);
+	int fd = kernel->surface.ops->open(&kernel->surface, attr, pid, cpu, -1,
+					   TALLY_FLAG_FD_CLOEXEC);
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
@@ -226,14 +235,17 @@ static bool opens(struct kernel_surface *kernel, const struct tally_attr *attr, 
 
 unsigned kernel_features(struct kernel_surface *kernel)
 {
-	struct tally_attr attr = { .type = TALLY_TYPE_HARDWARE, .size = sizeof(attr), .flags = TALLY_ATTR_EXCLUDE_KERNEL };
+	struct tally_attr attr = { .type = TALLY_TYPE_HARDWARE,
+				   .size = sizeof(attr),
+				   .flags = TALLY_ATTR_EXCLUDE_KERNEL };
 	unsigned features = SURFACE_VFS;
 	bool cycles = opens(kernel, &attr, 0, -1);
 	attr.config = TALLY_HW_INSTRUCTIONS;
 	if (cycles && opens(kernel, &attr, 0, -1)) {
 		features |= SURFACE_HARDWARE;
 #if defined(__aarch64__)
-		features |= SURFACE_ARM_PMU | (kernel_may_run_guests(&kernel->surface) ? SURFACE_VIRTUALISATION : 0);
+		features |= SURFACE_ARM_PMU |
+			    (kernel_may_run_guests(&kernel->surface) ? SURFACE_VIRTUALISATION : 0);
 #elif defined(__x86_64__)
 		features |= SURFACE_X86_PMU;
 #endif
@@ -247,7 +259,9 @@ unsigned kernel_features(struct kernel_surface *kernel)
 		features |= SURFACE_BREAKPOINTS;
 	if (kernel_tracepoint(&kernel->surface, "hit") > 0)
 		features |= SURFACE_TRACEPOINTS;
-	struct tally_attr dummy = { .type = TALLY_TYPE_SOFTWARE, .size = sizeof(dummy), .config = TALLY_SW_DUMMY };
+	struct tally_attr dummy = { .type = TALLY_TYPE_SOFTWARE,
+				    .size = sizeof(dummy),
+				    .config = TALLY_SW_DUMMY };
 	if (geteuid() == 0 && opens(kernel, &dummy, -1, 0))
 		features |= SURFACE_PRIVILEGED;
 	cpu_set_t allowed;
@@ -261,19 +275,23 @@ unsigned kernel_features(struct kernel_surface *kernel)
 	return features;
 }
 
-/* As many as a group of one event takes in: a group is checked against the counters when it is opened; on arm64 those
- * of its events alone that are enabled.  On x86 instructions have a fixed counter besides, branches don't. */
+/* As many as a group of one event takes in: a group is checked against the counters when it is
+ * opened; on arm64 those of its events alone that are enabled.  On x86 instructions have a fixed
+ * counter besides, branches don't. */
 unsigned kernel_hardware_counters(struct surface *surface)
 {
 	enum { COUNTERS_MAX = 64 };
-	struct tally_attr attr = { .type = TALLY_TYPE_HARDWARE, .size = sizeof(attr),
-				   .config = TALLY_HW_INSTRUCTIONS, .flags = TALLY_ATTR_EXCLUDE_KERNEL };
+	struct tally_attr attr = { .type = TALLY_TYPE_HARDWARE,
+				   .size = sizeof(attr),
+				   .config = TALLY_HW_INSTRUCTIONS,
+				   .flags = TALLY_ATTR_EXCLUDE_KERNEL };
 	if (surface->features & SURFACE_X86_PMU)
 		attr.config = TALLY_HW_BRANCH_INSTRUCTIONS;
 	int fds[COUNTERS_MAX];
 	unsigned count = 0;
 	while (count < COUNTERS_MAX &&
-	       (fds[count] = surface->ops->open(surface, &attr, 0, -1, count ? fds[0] : -1, TALLY_FLAG_FD_CLOEXEC)) >= 0)
+	       (fds[count] = surface->ops->open(surface, &attr, 0, -1, count ? fds[0] : -1,
+						TALLY_FLAG_FD_CLOEXEC)) >= 0)
 		count++;
 	for (unsigned i = 0; i < count; i++)
 		close(fds[i]);

@@ -1,4 +1,5 @@
-/* Tasks of the running kernel: processes and threads, what they share, how they wait for one another. */
+/* Tasks of the running kernel: processes and threads, what they share, how they wait for one
+ * another. */
 #include "surface_kernel.h"
 
 #include <dirent.h>
@@ -23,11 +24,17 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-enum { STACK_READY = 256 << 10, STACK_SIZE = 1 << 20, MAPPING_POPULATED_MAX = 32 << 20, NOBODY = 65534 };
+enum {
+	STACK_READY = 256 << 10,
+	STACK_SIZE = 1 << 20,
+	MAPPING_POPULATED_MAX = 32 << 20,
+	NOBODY = 65534
+};
 
 _Thread_local struct kernel_task kernel_task;
 
-/* Grows the stack beyond what a test uses.  The return value keeps the compiler from dropping the array. */
+/* Grows the stack beyond what a test uses.  The return value keeps the compiler from dropping the
+ * array. */
 static __attribute__((noinline)) int grow_stack(void)
 {
 	volatile char room[STACK_READY];
@@ -41,10 +48,12 @@ static void populate_mapping(const char *line)
 {
 	unsigned long start, end;
 	char access[5];
-	if (sscanf(line, "%lx-%lx %4s", &start, &end, access) != 3 || end - start > MAPPING_POPULATED_MAX)
+	if (sscanf(line, "%lx-%lx %4s", &start, &end, access) != 3 ||
+	    end - start > MAPPING_POPULATED_MAX)
 		return;
 	if (access[0] == 'r')
-		madvise((void *)start, end - start, access[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+		madvise((void *)start, end - start,
+			access[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
 /* A fork leaves private pages to be copied and file pages to be found again, each by a fault. */
@@ -70,7 +79,8 @@ void kernel_task_begin(struct kernel_surface *kernel)
 {
 	size_t size = FAULT_PAGES * kernel->surface.page_size;
 	grow_stack();
-	/* A hole of its own: pages that are never merged to huge ones, nor present before fault(). */
+	/* A hole of its own: pages that are never merged to huge ones, nor present before
+	 * fault(). */
 	kernel_task.fault_region = mmap(NULL, size, PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	madvise(kernel_task.fault_region, size, MADV_NOHUGEPAGE);
@@ -126,7 +136,8 @@ int kernel_arena_make(struct kernel_surface *kernel)
 		 temporary ? temporary : "/tmp");
 	if (!mkdtemp(kernel->arena->directory))
 		return -errno;
-	chmod(kernel->arena->directory, 01777); /* a task that gave its privileges up makes links there, too */
+	/* a task that gave its privileges up makes links there, too */
+	chmod(kernel->arena->directory, 01777);
 	return 0;
 }
 
@@ -181,7 +192,8 @@ static pid_t spawn_thread(struct kernel_surface *kernel, surface_body *body, voi
 	return (pid_t)thread->tid;
 }
 
-pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface_body *body, void *argument)
+pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface_body *body,
+		   void *argument)
 {
 	struct kernel_surface *kernel = kernel_of(surface);
 	if (kind == SURFACE_THREAD)
@@ -198,7 +210,8 @@ pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface
 	return pid;
 }
 
-/* pthread_join() returns before the kernel has taken the thread's events down; its number goes after. */
+/* pthread_join() returns before the kernel has taken the thread's events down; its number goes
+ * after. */
 static void wait_until_gone(pid_t tid)
 {
 	struct timespec moment = { .tv_nsec = 50000 };
@@ -209,7 +222,8 @@ static void wait_until_gone(pid_t tid)
 int kernel_wait(struct surface *surface, pid_t task)
 {
 	struct kernel_surface *kernel = kernel_of(surface);
-	for (struct kernel_thread *thread = kernel->threads; thread < kernel->threads + THREADS_MAX; thread++) {
+	for (struct kernel_thread *thread = kernel->threads; thread < kernel->threads + THREADS_MAX;
+	     thread++) {
 		if (!thread->handle || (pid_t)thread->tid != task)
 			continue;
 		void *result;
@@ -225,7 +239,8 @@ int kernel_wait(struct surface *surface, pid_t task)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-int kernel_exec(struct surface *surface, const char *comm, surface_body *body, const void *argument, size_t size)
+int kernel_exec(struct surface *surface, const char *comm, surface_body *body, const void *argument,
+		size_t size)
 {
 	struct kernel_surface *kernel = kernel_of(surface);
 	char link[96], fd[16], address[24], offset[24], bytes[2 * 256 + 1];
@@ -237,7 +252,8 @@ int kernel_exec(struct surface *surface, const char *comm, surface_body *body, c
 		return -errno;
 	snprintf(fd, sizeof(fd), "%d", kernel->arena_fd);
 	snprintf(address, sizeof(address), "%lx", (unsigned long)(uintptr_t)kernel->arena);
-	snprintf(offset, sizeof(offset), "%lx", (unsigned long)((uintptr_t)body - (uintptr_t)&surface_kernel));
+	snprintf(offset, sizeof(offset), "%lx",
+		 (unsigned long)((uintptr_t)body - (uintptr_t)&surface_kernel));
 	if (size == 0)
 		snprintf(bytes, sizeof(bytes), "@%lx", (unsigned long)(uintptr_t)argument);
 	for (size_t i = 0; i < size; i++)
@@ -252,7 +268,8 @@ int kernel_drop_privileges(struct surface *surface)
 	(void)surface;
 	if (geteuid() != 0)
 		return 0;
-	if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+	if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+	    setresuid(NOBODY, NOBODY, NOBODY) < 0)
 		return -errno;
 	/* A change of user makes a process opaque to its own user, as programs with setuid are. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
@@ -297,13 +314,15 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 	(void)context;
 	kernel_task.last_code[signal] = info->si_code;
 	/* siginfo's perf_data follows si_addr; not every libc names it. */
-	memcpy((void *)&kernel_task.last_data[signal], (char *)&info->si_addr + sizeof(void *), sizeof(unsigned long));
+	memcpy((void *)&kernel_task.last_data[signal], (char *)&info->si_addr + sizeof(void *),
+	       sizeof(unsigned long));
 	kernel_task.signals[signal]++;
 }
 
 int kernel_watch_signal(struct surface *surface, int signal)
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+	struct sigaction action = { .sa_sigaction = on_signal,
+				    .sa_flags = SA_SIGINFO | SA_RESTART };
 	(void)surface;
 	if (signal < 1 || signal >= SIGNALS_MAX)
 		return -EINVAL;

@@ -85,7 +85,8 @@ void kernel_sleep(struct surface *surface, uint64_t ns)
 void kernel_map_code(struct surface *surface, bool executable)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	void *page = mmap(NULL, surface->page_size, PROT_READ | (executable ? PROT_EXEC : 0), MAP_PRIVATE, fd, 0);
+	void *page = mmap(NULL, surface->page_size, PROT_READ | (executable ? PROT_EXEC : 0),
+			  MAP_PRIVATE, fd, 0);
 	close(fd);
 	if (page != MAP_FAILED)
 		munmap(page, surface->page_size);
@@ -98,7 +99,8 @@ void kernel_hit(struct surface *surface, unsigned count)
 		syscall(SYS_getppid);
 }
 
-/* What breakpoints watch: statics, since their address must be the same in parent, child and thread. */
+/* What breakpoints watch: statics, since their address must be the same in parent, child and
+ * thread. */
 static volatile uint32_t watched_variable __attribute__((aligned(8)));
 
 static __attribute__((noinline)) void watched_function(void)
@@ -122,10 +124,12 @@ UNSANITIZED void kernel_touch(struct surface *surface, unsigned breakpoint_type,
 uint64_t kernel_watched_address(struct surface *surface, unsigned breakpoint_type)
 {
 	(void)surface;
-	return breakpoint_type & TALLY_BREAKPOINT_X ? (uintptr_t)&watched_function : (uintptr_t)&watched_variable;
+	return breakpoint_type & TALLY_BREAKPOINT_X ? (uintptr_t)&watched_function
+						    : (uintptr_t)&watched_variable;
 }
 
-/* `count` moves between CPUs, of a task that is pinned: there and back.  It stays pinned where it ends. */
+/* `count` moves between CPUs, of a task that is pinned: there and back.  It stays pinned where it
+ * ends. */
 static int migrate(unsigned count)
 {
 	cpu_set_t one;

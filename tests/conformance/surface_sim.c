@@ -1,7 +1,7 @@
 /* The simulated machine as a surface: tally's engine behind the calls, coroutines as tasks.
  *
- * Each call costs what a system call costs (kernel-mode work), so that times pass as a test expects them to; the
- * engine itself takes none.
+ * Each call costs what a system call costs (kernel-mode work), so that times pass as a test expects
+ * them to; the engine itself takes none.
  */
 #include "surface.h"
 
@@ -54,12 +54,13 @@ static struct tally_engine *engine_of(struct surface *surface)
 	return sim_engine(machine_of(surface));
 }
 
-/* --- work ----------------------------------------------------------------------------------------------------------------- */
+/* --- work ----------------------------------------------------------------- */
 
 static const uint64_t user_callers[] = { 0x401100, 0x401200, 0x401300 };
 static const uint64_t kernel_callers[] = { 0xffffffff81002000u, 0xffffffff81a00000u };
 
-static void work(struct surface *surface, enum tally_engine_mode mode, uint64_t instructions, uint32_t branches_per_kilo)
+static void work(struct surface *surface, enum tally_engine_mode mode, uint64_t instructions,
+		 uint32_t branches_per_kilo)
 {
 	bool kernel = mode == TALLY_MODE_KERNEL;
 	struct sim_phase phase = {
@@ -132,9 +133,16 @@ static void sim_op_map_code(struct surface *surface, bool executable)
 {
 	enter(surface);
 	struct tally_engine_mapping mapping = {
-		.address = 0x7f1000000000u, .length = 4096, .file_offset = 0, .major = 8, .minor = 1, .inode = mapped.inode,
-		.inode_generation = 1, .protection = executable ? PROT_READ | PROT_EXEC : PROT_READ,
-		.flags = MAP_PRIVATE, .path = surface->ops->mapped_path(surface),
+		.address = 0x7f1000000000u,
+		.length = 4096,
+		.file_offset = 0,
+		.major = 8,
+		.minor = 1,
+		.inode = mapped.inode,
+		.inode_generation = 1,
+		.protection = executable ? PROT_READ | PROT_EXEC : PROT_READ,
+		.flags = MAP_PRIVATE,
+		.path = surface->ops->mapped_path(surface),
 	};
 	memcpy(mapping.build_id, mapped.build_id, sizeof(mapping.build_id));
 	mapping.build_id_size = mapped.build_id_size;
@@ -180,7 +188,8 @@ static void sim_op_touch(struct surface *surface, unsigned breakpoint_type, unsi
 {
 	for (unsigned i = 0; i < count; i++) {
 		work(surface, TALLY_MODE_USER, 20, 200);
-		sim_touch(machine_of(surface), sim_op_watched_address(surface, breakpoint_type), 4, breakpoint_type);
+		sim_touch(machine_of(surface), sim_op_watched_address(surface, breakpoint_type), 4,
+			  breakpoint_type);
 	}
 }
 
@@ -213,7 +222,10 @@ static int sim_op_make_cgroup(struct surface *surface, const char *name, uint64_
 }
 
 static const struct surface_ksymbol made_code = {
-	.address = 0xffffffffc0001000u, .length = 96, .type = 2 /* OOL */, .name_start = "made_at_run_time",
+	.address = 0xffffffffc0001000u,
+	.length = 96,
+	.type = 2 /* OOL */,
+	.name_start = "made_at_run_time",
 };
 
 static int sim_op_make_ksymbol(struct surface *surface, struct surface_ksymbol *symbol)
@@ -221,24 +233,28 @@ static int sim_op_make_ksymbol(struct surface *surface, struct surface_ksymbol *
 	enter(surface);
 	if (symbol)
 		*symbol = made_code;
-	tally_engine_ksymbol(engine_of(surface), made_code.address, made_code.length, made_code.type, !symbol,
-			     made_code.name_start);
+	tally_engine_ksymbol(engine_of(surface), made_code.address, made_code.length,
+			     made_code.type, !symbol, made_code.name_start);
 	return 0;
 }
 
 static int sim_op_poke_text(struct surface *surface, struct surface_text_poke *poke)
 {
 	enter(surface);
-	*poke = (struct surface_text_poke){ .address = 0xffffffff81003040u, .old_bytes = { 0x66, 0x90 }, .old_length = 2,
-					    .new_bytes = { 0xe9, 1, 2, 3, 4 }, .new_length = 5 };
-	tally_engine_text_poke(engine_of(surface), poke->address, poke->old_bytes, poke->old_length, poke->new_bytes,
-			       poke->new_length);
+	*poke = (struct surface_text_poke){ .address = 0xffffffff81003040u,
+					    .old_bytes = { 0x66, 0x90 },
+					    .old_length = 2,
+					    .new_bytes = { 0xe9, 1, 2, 3, 4 },
+					    .new_length = 5 };
+	tally_engine_text_poke(engine_of(surface), poke->address, poke->old_bytes, poke->old_length,
+			       poke->new_bytes, poke->new_length);
 	return 0;
 }
 
-/* --- the system-call surface ------------------------------------------------------------------------------------------------ */
+/* --- the system-call surface ---------------------------------------------- */
 
-static int sim_op_open(struct surface *surface, const void *attr, pid_t pid, int cpu, int group, unsigned long flags)
+static int sim_op_open(struct surface *surface, const void *attr, pid_t pid, int cpu, int group,
+		       unsigned long flags)
 {
 	enter(surface);
 	return tally_engine_open(engine_of(surface), attr, pid, cpu, group, flags);
@@ -256,13 +272,13 @@ static long sim_op_ioctl(struct surface *surface, int fd, unsigned long request,
 	return tally_engine_ioctl(engine_of(surface), fd, request, argument);
 }
 
-static void *sim_op_mmap(struct surface *surface, int fd, size_t size, int protection, int flags, uint64_t offset,
-			 int *error)
+static void *sim_op_mmap(struct surface *surface, int fd, size_t size, int protection, int flags,
+			 uint64_t offset, int *error)
 {
 	enter(surface);
 	void *address = NULL;
-	*error = tally_engine_mmap(engine_of(surface), fd, size, protection & PROT_WRITE, flags & MAP_SHARED, offset,
-				   &address);
+	*error = tally_engine_mmap(engine_of(surface), fd, size, protection & PROT_WRITE,
+				   flags & MAP_SHARED, offset, &address);
 	return *error < 0 ? NULL : address;
 }
 
@@ -309,7 +325,10 @@ static int ask(struct surface *surface, struct pollfd *fds, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		struct tally_engine_file *file;
 		int events = tally_engine_poll(engine_of(surface), fds[i].fd, &file);
-		fds[i].revents = fds[i].fd < 0 ? 0 : events < 0 ? POLLNVAL : (short)(events & (fds[i].events | POLLERR | POLLHUP));
+		fds[i].revents = fds[i].fd < 0 ? 0
+				 : events < 0
+					 ? POLLNVAL
+					 : (short)(events & (fds[i].events | POLLERR | POLLHUP));
 		ready += fds[i].revents != 0;
 	}
 	return ready;
@@ -318,7 +337,9 @@ static int ask(struct surface *surface, struct pollfd *fds, unsigned count)
 static int sim_op_poll(struct surface *surface, struct pollfd *fds, unsigned count, int timeout_ms)
 {
 	enter(surface);
-	uint64_t end = timeout_ms < 0 ? SIM_NEVER : sim_now(machine_of(surface)) + 1000000ull * (unsigned)timeout_ms;
+	uint64_t end = timeout_ms < 0
+			       ? SIM_NEVER
+			       : sim_now(machine_of(surface)) + 1000000ull * (unsigned)timeout_ms;
 	for (;;) {
 		int ready = ask(surface, fds, count);
 		uint64_t now = sim_now(machine_of(surface));
@@ -346,7 +367,7 @@ static int sim_op_prctl(struct surface *surface, int option)
 	return tally_engine_prctl(engine_of(surface), option);
 }
 
-/* --- tasks ----------------------------------------------------------------------------------------------------------------------- */
+/* --- tasks ---------------------------------------------------------------- */
 
 static pid_t sim_op_self(struct surface *surface)
 {
@@ -373,14 +394,18 @@ static int run_start(struct sim_machine *machine, void *argument)
 	return start.body(start.surface, start.argument);
 }
 
-static struct sim_task *spawn(struct surface *surface, struct sim_task *parent, enum surface_task_kind kind,
-			      surface_body *body, void *argument)
+static struct sim_task *spawn(struct surface *surface, struct sim_task *parent,
+			      enum surface_task_kind kind, surface_body *body, void *argument)
 {
 	struct start *start = malloc(sizeof(*start));
 	*start = (struct start){ surface, body, argument };
 	struct sim_task_spec spec = {
-		.comm = parent ? NULL : "conformance", .program = sim_body_program, .data = sim_body_new(run_start, start),
-		.release = sim_body_release, .cpu = -1, .thread = kind == SURFACE_THREAD,
+		.comm = parent ? NULL : "conformance",
+		.program = sim_body_program,
+		.data = sim_body_new(run_start, start),
+		.release = sim_body_release,
+		.cpu = -1,
+		.thread = kind == SURFACE_THREAD,
 		.waited_for = kind == SURFACE_PROCESS,
 	};
 	struct sim_task *task = sim_spawn(machine_of(surface), parent, &spec);
@@ -391,10 +416,12 @@ static struct sim_task *spawn(struct surface *surface, struct sim_task *parent, 
 	return task;
 }
 
-static pid_t sim_op_spawn(struct surface *surface, enum surface_task_kind kind, surface_body *body, void *argument)
+static pid_t sim_op_spawn(struct surface *surface, enum surface_task_kind kind, surface_body *body,
+			  void *argument)
 {
 	enter(surface);
-	struct sim_task *task = spawn(surface, sim_current(machine_of(surface)), kind, body, argument);
+	struct sim_task *task = spawn(surface, sim_current(machine_of(surface)), kind, body,
+				      argument);
 	return task ? sim_tid(task) : -ENOMEM;
 }
 
@@ -411,7 +438,8 @@ static int sim_op_wait(struct surface *surface, pid_t tid)
 	return code;
 }
 
-static int sim_op_exec(struct surface *surface, const char *comm, surface_body *body, const void *argument, size_t size)
+static int sim_op_exec(struct surface *surface, const char *comm, surface_body *body,
+		       const void *argument, size_t size)
 {
 	unsigned char copy[256];
 	memcpy(copy, argument, size);
@@ -470,7 +498,7 @@ static int sim_op_cpus(struct surface *surface)
 	return (int)sim_cpus_online(machine_of(surface));
 }
 
-/* --- asking ------------------------------------------------------------------------------------------------------------------------- */
+/* --- asking --------------------------------------------------------------- */
 
 static uint64_t sim_op_now(struct surface *surface)
 {
@@ -486,9 +514,11 @@ static int sim_op_watch_signal(struct surface *surface, int signal)
 	return 0;
 }
 
-static unsigned sim_op_signals(struct surface *surface, int signal, int *last_code, uint64_t *last_data)
+static unsigned sim_op_signals(struct surface *surface, int signal, int *last_code,
+			       uint64_t *last_data)
 {
-	const struct sim_signal_count *count = sim_signals(sim_current(machine_of(surface)), signal);
+	const struct sim_signal_count *count = sim_signals(sim_current(machine_of(surface)),
+							   signal);
 	if (last_code)
 		*last_code = count->last_code;
 	if (last_data)
@@ -508,7 +538,8 @@ static struct tally_trace_event *find_tracepoint(struct surface *surface, const 
 	struct tally_trace_event *event = NULL;
 	while ((event = tally_trace_next(engine_of(surface), event))) {
 		size_t group = strlen(event->group);
-		if (!strncmp(name, event->group, group) && name[group] == ':' && !strcmp(name + group + 1, event->name))
+		if (!strncmp(name, event->group, group) && name[group] == ':' &&
+		    !strcmp(name + group + 1, event->name))
 			break;
 	}
 	return event;
@@ -553,8 +584,10 @@ static int sim_op_other_file(struct surface *surface)
 
 static int sim_op_pmu(struct surface *surface, const char *name)
 {
-	for (const struct tally_engine_pmu *pmu = NULL; (pmu = tally_engine_pmu_next(engine_of(surface), pmu));)
-		if (!strcmp(pmu->name, name) || (!strcmp(name, "hardware") && (pmu->capabilities & TALLY_PMU_GENERIC)))
+	for (const struct tally_engine_pmu *pmu = NULL;
+	     (pmu = tally_engine_pmu_next(engine_of(surface), pmu));)
+		if (!strcmp(pmu->name, name) ||
+		    (!strcmp(name, "hardware") && (pmu->capabilities & TALLY_PMU_GENERIC)))
 			return (int)pmu->type;
 	return -ENOENT;
 }
@@ -574,7 +607,8 @@ static int sim_op_set_sysctl(struct surface *surface, const char *name, long val
 static int sim_op_read_counter(struct surface *surface, unsigned index, uint64_t *value)
 {
 	const struct sim_pmu_model *model = machine_of(surface)->model;
-	return model->user_counter ? model->user_counter(machine_of(surface), index, value) : -EOPNOTSUPP;
+	return model->user_counter ? model->user_counter(machine_of(surface), index, value)
+				   : -EOPNOTSUPP;
 }
 
 static int sim_op_counter_selector(struct surface *surface, const uint64_t *set, uint64_t *value)
@@ -600,8 +634,8 @@ static int sim_op_level(struct surface *surface)
 	}
 }
 
-/* Entry and exit as KVM has them: a hypervisor of its own at EL2 runs before and behind the switch of the counters; the
- * VHE host's kernel is at EL2 itself. */
+/* Entry and exit as KVM has them: a hypervisor of its own at EL2 runs before and behind the switch
+ * of the counters; the VHE host's kernel is at EL2 itself. */
 static void switch_guest(struct surface *surface, bool entering)
 {
 	bool vhe = sim_of(surface)->config.virtualisation == SIM_VHE;
@@ -611,7 +645,8 @@ static void switch_guest(struct surface *surface, bool entering)
 	work(surface, mode, CALL_INSTRUCTIONS, 200);
 }
 
-static int sim_op_run_guest(struct surface *surface, uint64_t kernel_iterations, uint64_t user_iterations)
+static int sim_op_run_guest(struct surface *surface, uint64_t kernel_iterations,
+			    uint64_t user_iterations)
 {
 	enter(surface);
 	switch_guest(surface, true);
@@ -626,7 +661,8 @@ static int sim_op_set_online(struct surface *surface, int cpu, bool online)
 {
 	struct sim_task *self = sim_current(machine_of(surface));
 	enter(surface);
-	if (!online && (int)sim_task_cpu(self) == cpu && self->pinned < 0) { /* who takes a CPU away moves elsewhere first */
+	/* who takes a CPU away moves elsewhere first */
+	if (!online && (int)sim_task_cpu(self) == cpu && self->pinned < 0) {
 		sim_op_pin(surface, cpu ? 0 : 1);
 		sim_op_pin(surface, -1);
 	}
@@ -693,8 +729,9 @@ static const struct surface_ops ops = {
 
 static unsigned features_of(const char *model)
 {
-	unsigned features = SURFACE_BREAKPOINTS | SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED | SURFACE_TWO_CPUS |
-			    SURFACE_MAY_SET_SYSCTLS | SURFACE_HOTPLUG | SURFACE_EXACT_TIME | SURFACE_AUX;
+	unsigned features = SURFACE_BREAKPOINTS | SURFACE_TRACEPOINTS | SURFACE_PRIVILEGED |
+			    SURFACE_TWO_CPUS | SURFACE_MAY_SET_SYSCTLS | SURFACE_HOTPLUG |
+			    SURFACE_EXACT_TIME | SURFACE_AUX;
 	if (strcmp(model, "none"))
 		features |= SURFACE_HARDWARE;
 	if (!strncmp(model, "x86", 3))
@@ -709,9 +746,14 @@ static unsigned features_of(const char *model)
 /* "arm64", or on a host that enters guests: "arm64-vhe", "arm64-non-vhe". */
 static const char *split_model(const char *model, enum sim_virtualisation *virtualisation)
 {
-	static const struct { const char *name, *model; enum sim_virtualisation virtualisation; } hosts[] = {
-		{ "arm64-vhe", "arm64", SIM_VHE }, { "arm64-non-vhe", "arm64", SIM_NON_VHE },
-		{ "arm64-32-vhe", "arm64-32", SIM_VHE }, { "arm64-32-non-vhe", "arm64-32", SIM_NON_VHE },
+	static const struct {
+		const char *name, *model;
+		enum sim_virtualisation virtualisation;
+	} hosts[] = {
+		{ "arm64-vhe", "arm64", SIM_VHE },
+		{ "arm64-non-vhe", "arm64", SIM_NON_VHE },
+		{ "arm64-32-vhe", "arm64-32", SIM_VHE },
+		{ "arm64-32-non-vhe", "arm64-32", SIM_NON_VHE },
 	};
 	*virtualisation = strncmp(model, "arm64", 5) ? SIM_NOT_VIRTUAL : SIM_IN_GUEST;
 	for (unsigned i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
@@ -729,7 +771,9 @@ struct surface *surface_sim(const char *model)
 	struct surface_sim *sim = calloc(1, sizeof(*sim));
 	if (!sim)
 		return NULL;
-	sim->surface = (struct surface){ .ops = &ops, .features = features_of(model), .page_size = 4096 };
+	sim->surface = (struct surface){ .ops = &ops,
+					 .features = features_of(model),
+					 .page_size = 4096 };
 	if (virtualisation == SIM_VHE || virtualisation == SIM_NON_VHE)
 		sim->surface.features |= SURFACE_VIRTUALISATION;
 	const struct sim_pmu_model *pmu = sim_pmu_model(model);
@@ -761,7 +805,8 @@ static int run_machine(struct surface_sim *sim, surface_body *body, void *argume
 	int code = -ETIMEDOUT;
 	sim_exited(sim->machine, tid, &code);
 	if (left)
-		printf("# %u tasks were left at %.3f s\n", left, (double)sim_now(sim->machine) / 1e9);
+		printf("# %u tasks were left at %.3f s\n", left,
+		       (double)sim_now(sim->machine) / 1e9);
 	sim_free(sim->machine);
 	for (unsigned i = 0; i < sim->memory_count; i++)
 		free(sim->memory[i]);
@@ -784,5 +829,6 @@ int surface_sim_run(struct surface *surface, surface_body *body, void *argument,
 	while (waitpid(child, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	return WIFEXITED(status) ? (WEXITSTATUS(status) == 127 ? -ETIMEDOUT : WEXITSTATUS(status)) : 128 + WTERMSIG(status);
+	return WIFEXITED(status) ? (WEXITSTATUS(status) == 127 ? -ETIMEDOUT : WEXITSTATUS(status))
+				 : 128 + WTERMSIG(status);
 }

@@ -1,4 +1,5 @@
-/* Lines on `--control`'s descriptor: any bytes give commands that end within the line's room, and all of them are taken. */
+/* Lines on `--control`'s descriptor: any bytes give commands that end within the line's room, and
+ * all of them are taken. */
 #include "session/control_fifo.h"
 
 #include <stdint.h>
@@ -15,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int ends[2];
 	char spec[32];
-	struct tally_control *control = malloc(sizeof(*control)); /* for the sanitizer to see the line's end */
+	/* for the sanitizer to see the line's end */
+	struct tally_control *control = malloc(sizeof(*control));
 	struct tally_control_command command;
 	size_t taken = 0, lines = 0;
 	if (size > PIPE_BYTES)

@@ -1,4 +1,5 @@
-/* Event expressions: whatever is typed, the parser gives events that are whole or an error that points into it. */
+/* Event expressions: whatever is typed, the parser gives events that are whole or an error that
+ * points into it. */
 #include "../event_fixture.h"
 
 #include <stdlib.h>
@@ -6,7 +7,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const char *text, const struct tally_event_list *list, int code, const struct tally_error *err)
+static void check(const char *text, const struct tally_event_list *list, int code,
+		  const struct tally_error *err)
 {
 	if (code < 0 && (list->count || list->group_count || !err->message[0]))
 		abort();
@@ -14,7 +16,8 @@ static void check(const char *text, const struct tally_event_list *list, int cod
 	    (err->position < 0 || (size_t)err->position > strlen(text)))
 		abort();
 	for (size_t i = 0; i < list->count; i++)
-		if (!list->items[i].name || !list->items[i].unit || list->items[i].group >= list->group_count)
+		if (!list->items[i].name || !list->items[i].unit ||
+		    list->items[i].group >= list->group_count)
 			abort();
 }
 

@@ -1,7 +1,8 @@
-/* What stands behind script's -F and --time: whatever is typed, it is taken or refused with words, and what was taken is shown of
- * every kind of event without a field that its samples don't have.
+/* What stands behind script's -F and --time: whatever is typed, it is taken or refused with words,
+ * and what was taken is shown of every kind of event without a field that its samples don't have.
  *
- * Lists a line each; the first byte is the layout, and a line that begins with 'T' is a slice of time. */
+ * Lists a line each; the first byte is the layout, and a line that begins with 'T' is a slice of
+ * time. */
 #include "base/vector.h"
 #include "command/filter_options.h"
 #include "output/script_fields.h"
@@ -22,14 +23,16 @@ static void check_events(const struct tally_script_fields *fields)
 {
 	for (uint32_t type = 0; type < 9; type++) {
 		struct tally_recorded_event event = {
-			.name = "event", .attr = { .type = type, .sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID }
+			.name = "event",
+			.attr = { .type = type, .sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID }
 		};
 		struct tally_error err = TALLY_ERROR_NONE;
 		uint32_t shown = 0;
 		int result = tally_script_fields_of(fields, &event, &shown, &err);
 		must(result == 0 || (result < 0 && err.message[0]));
-		must(result < 0 || !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_ADDR |
-					      TALLY_FIELD_WEIGHT | TALLY_FIELD_WALL_TIME)));
+		must(result < 0 ||
+		     !(shown & (TALLY_FIELD_TIME | TALLY_FIELD_CPU | TALLY_FIELD_ADDR |
+				TALLY_FIELD_WEIGHT | TALLY_FIELD_WALL_TIME)));
 		must(fields->layout == TALLY_SCRIPT_CSV || !(shown & TALLY_FIELD_STACK));
 	}
 }
@@ -43,8 +46,10 @@ static void check_ranges(const char *text)
 	for (size_t i = 0; i < ranges.count; i++) {
 		const struct tally_range *range = &ranges.items[i];
 		must(range->first <= range->last && (!i || range[-1].last + 1 < range->first));
-		must(!tally_time_is_share(text) || (range->first >= 5 && range->last <= UINT64_MAX - 5));
-		must(tally_ranges_have(&ranges, range->first) && tally_ranges_have(&ranges, range->last));
+		must(!tally_time_is_share(text) ||
+		     (range->first >= 5 && range->last <= UINT64_MAX - 5));
+		must(tally_ranges_have(&ranges, range->first) &&
+		     tally_ranges_have(&ranges, range->last));
 	}
 	tally_vector_release(&ranges);
 }
@@ -64,7 +69,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tally_script_fields fields;
 	char *text = strndup((const char *)data, size), *rest = text;
 	must(text);
-	tally_script_fields_init(&fields, *text ? (enum tally_script_layout)((unsigned char)*rest++ % 3) : TALLY_SCRIPT_TEXT);
+	tally_script_fields_init(&fields,
+				 *text ? (enum tally_script_layout)((unsigned char)*rest++ % 3)
+				       : TALLY_SCRIPT_TEXT);
 	while (rest) {
 		char *line = strsep(&rest, "\n");
 		struct tally_error err = TALLY_ERROR_NONE;

@@ -1,5 +1,5 @@
-/* A filter, then (behind the first NUL) a record: whatever is typed is a program that reads only the record, or an error
- * that points into the text. */
+/* A filter, then (behind the first NUL) a record: whatever is typed is a program that reads only
+ * the record, or an error that points into the text. */
 #include "filter/filter.h"
 
 #include <stdlib.h>
@@ -8,15 +8,21 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 static const struct tally_filter_field filter_fields[] = {
-	{ "pid", 4, 4, true, TALLY_FILTER_NUMBER },          { "flags", 8, 8, false, TALLY_FILTER_NUMBER },
-	{ "b", 16, 1, false, TALLY_FILTER_NUMBER },          { "s", 18, 2, true, TALLY_FILTER_NUMBER },
-	{ "comm", 20, 8, false, TALLY_FILTER_STRING },       { "name", 28, 4, false, TALLY_FILTER_DYNAMIC_STRING },
-	{ "mask", 32, 4, false, TALLY_FILTER_CPUMASK },      { "list", 36, 12, false, TALLY_FILTER_OTHER },
+	{ "pid", 4, 4, true, TALLY_FILTER_NUMBER },
+	{ "flags", 8, 8, false, TALLY_FILTER_NUMBER },
+	{ "b", 16, 1, false, TALLY_FILTER_NUMBER },
+	{ "s", 18, 2, true, TALLY_FILTER_NUMBER },
+	{ "comm", 20, 8, false, TALLY_FILTER_STRING },
+	{ "name", 28, 4, false, TALLY_FILTER_DYNAMIC_STRING },
+	{ "mask", 32, 4, false, TALLY_FILTER_CPUMASK },
+	{ "list", 36, 12, false, TALLY_FILTER_OTHER },
 };
 
 static void run(const char *text, const uint8_t *record, size_t size)
 {
-	const struct tally_filter_fields fields = { filter_fields, sizeof(filter_fields) / sizeof(filter_fields[0]), 70 };
+	const struct tally_filter_fields fields = {
+		filter_fields, sizeof(filter_fields) / sizeof(filter_fields[0]), 70
+	};
 	const struct tally_filter_context context = { .cpu = 65, .comm = "fuzz" };
 	struct tally_filter_error error;
 	long needed = tally_filter_compile(text, &fields, NULL, 0, &error);
@@ -25,7 +31,8 @@ static void run(const char *text, const uint8_t *record, size_t size)
 			abort();
 		return;
 	}
-	struct tally_filter *filter = malloc((size_t)needed); /* of its exact size, for the sanitizer to see its end */
+	/* of its exact size, for the sanitizer to see its end */
+	struct tally_filter *filter = malloc((size_t)needed);
 	if (!filter)
 		return;
 	if (tally_filter_compile(text, &fields, filter, (size_t)needed, NULL) != needed)
@@ -37,7 +44,8 @@ static void run(const char *text, const uint8_t *record, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
 	const uint8_t *nul = size ? memchr(bytes, 0, size) : NULL;
-	size_t length = nul ? (size_t)(nul - bytes) : size, record_size = nul ? size - length - 1 : 0;
+	size_t length = nul ? (size_t)(nul - bytes) : size,
+	       record_size = nul ? size - length - 1 : 0;
 	char *text = strndup((const char *)bytes, length);
 	uint8_t *record = malloc(record_size ? record_size : 1);
 	if (text && record) {

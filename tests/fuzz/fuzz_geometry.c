@@ -1,5 +1,5 @@
-/* A simulated CPU's text: whatever is typed, it is a geometry without a problem, whose text says the same again, or an error
- * on one of its lines. */
+/* A simulated CPU's text: whatever is typed, it is a geometry without a problem, whose text says
+ * the same again, or an error on one of its lines. */
 #include "valgrind/vsim_geometry.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct vsim_geometry geometry, again;
 	struct vsim_geometry_error error;
 	char text[VSIM_GEOMETRY_TEXT];
-	char *exact = malloc(size ? size : 1); /* of its exact size, for the sanitizer to see its end */
+	/* of its exact size, for the sanitizer to see its end */
+	char *exact = malloc(size ? size : 1);
 	if (!exact)
 		return 0;
 	memcpy(exact, data, size);
@@ -25,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		size_t length = vsim_geometry_format(&geometry, text, sizeof(text));
 		if (vsim_geometry_problem(&geometry) || length >= sizeof(text) ||
-		    vsim_geometry_parse(text, length, &again, &error) || memcmp(&geometry, &again, sizeof(geometry)))
+		    vsim_geometry_parse(text, length, &again, &error) ||
+		    memcmp(&geometry, &again, sizeof(geometry)))
 			abort();
 	}
 	free(exact);

@@ -1,4 +1,5 @@
-/* A JIT's dump, and an index of places that agrees with itself; the rules in it are unwound by fuzz_unwind. */
+/* A JIT's dump, and an index of places that agrees with itself; the rules in it are unwound by
+ * fuzz_unwind. */
 #include "symbol/jit_dump.h"
 #include "symbol/symbol.h"
 
@@ -8,7 +9,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The latest of the first `limit` places that holds the address. */
-static const struct tally_jit_place *look_at_all(const struct tally_jit_dump *dump, uint64_t address, size_t limit)
+static const struct tally_jit_place *look_at_all(const struct tally_jit_dump *dump,
+						 uint64_t address, size_t limit)
 {
 	for (size_t i = limit; i-- > 0;) {
 		const struct tally_jit_place *place = &dump->places.items[i];
@@ -24,7 +26,8 @@ static void check_place(const struct tally_jit_dump *dump, size_t at)
 	const struct tally_jit_function *function = &dump->functions.items[place->function];
 	if (at && place->time_ns < place[-1].time_ns)
 		abort();
-	const uint64_t addresses[] = { place->address, place->address + function->size - 1, place->address - 1 };
+	const uint64_t addresses[] = { place->address, place->address + function->size - 1,
+				       place->address - 1 };
 	const size_t limits[] = { at, at + 1, dump->places.count };
 	for (unsigned i = 0; i < 9; i++)
 		if (tally_jit_dump_find(dump, addresses[i / 3], limits[i % 3]) !=
@@ -32,14 +35,16 @@ static void check_place(const struct tally_jit_dump *dump, size_t at)
 			abort();
 }
 
-static void check_function(const struct tally_jit_dump *dump, const struct tally_jit_function *function)
+static void check_function(const struct tally_jit_dump *dump,
+			   const struct tally_jit_function *function)
 {
 	volatile uint8_t sum = 0;
 	for (uint64_t i = 0; i < function->size; i += 64)
 		sum = (uint8_t)(sum + function->bytes[i]);
 	for (size_t i = 0; i < function->eh_frame_size; i += 64)
 		sum = (uint8_t)(sum + function->eh_frame[i]);
-	const struct tally_jit_line *line = tally_jit_dump_line(dump, function->base + function->size - 1);
+	const struct tally_jit_line *line = tally_jit_dump_line(dump, function->base +
+									      function->size - 1);
 	if (!strlen(function->name) || tally_jit_dump_function(dump, function->base) != function ||
 	    tally_jit_dump_function(dump, function->base + function->size - 1) != function ||
 	    (line && line->file && !*line->file))

@@ -1,7 +1,8 @@
-/* What the cache on the disk may hold: a blob of symbols, and a blob's whole file under the name that is looked for.
+/* What the cache on the disk may hold: a blob of symbols, and a blob's whole file under the name
+ * that is looked for.
  *
- * Byte 0 even: the rest is a blob of symbols, whose table must be one that finds what is in it, and packs to a blob
- * that reads back the same.  Odd: the rest is a file. */
+ * Byte 0 even: the rest is a blob of symbols, whose table must be one that finds what is in it, and
+ * packs to a blob that reads back the same.  Odd: the rest is a file. */
 #include "base/buffer.h"
 #include "object/cache.h"
 #include "symbol/symbol.h"
@@ -19,7 +20,8 @@ static void check(const struct tally_symbols *symbols)
 	size_t count;
 	const struct tally_symbol *list = tally_symbols_list(symbols, &count);
 	for (size_t i = 0; i < count; i++)
-		if (list[i].start > list[i].end || (i && list[i].start < list[i - 1].start) || strlen(list[i].name) == SIZE_MAX)
+		if (list[i].start > list[i].end || (i && list[i].start < list[i - 1].start) ||
+		    strlen(list[i].name) == SIZE_MAX)
 			abort();
 	if (count)
 		tally_symbols_find(symbols, list[count - 1].start);
@@ -65,14 +67,16 @@ static const char *folder(void)
 static int see_entry(void *context, const struct tally_cache_entry *entry)
 {
 	(void)context;
-	if (strlen(entry->kind) > TALLY_CACHE_KIND_MAX || strlen(entry->object_path) >= TALLY_CACHE_PATH_MAX)
+	if (strlen(entry->kind) > TALLY_CACHE_KIND_MAX ||
+	    strlen(entry->object_path) >= TALLY_CACHE_PATH_MAX)
 		abort();
 	return 0;
 }
 
 static void look_at_file(const uint8_t *data, size_t size)
 {
-	const struct tally_cache_key key = { .id = { .size = 4, .bytes = { 0xde, 0xad, 0xbe, 0xef } },
+	const struct tally_cache_key key = { .id = { .size = 4,
+						     .bytes = { 0xde, 0xad, 0xbe, 0xef } },
 					     .kind = "symbols",
 					     .version = 1 };
 	struct tally_disk_cache *cache = tally_cache_open_at(folder(), 1 << 20);

@@ -1,7 +1,8 @@
 /* Bytes as the sections of DWARF, or as a cache of what was read from them.
  *
- * Byte 0: bit 0 a cache, bit 1 the other byte order.  Of sections: eight lengths of 16 bits follow, in the order of
- * SECTIONS, then their bytes; the last one has the rest.  Code is everywhere below 4 GiB.
+ * Byte 0: bit 0 a cache, bit 1 the other byte order.  Of sections: eight lengths of 16 bits follow,
+ * in the order of SECTIONS, then their bytes; the last one has the rest.  Code is everywhere below
+ * 4 GiB.
  */
 #include "symbol/lines_cache.h"
 #include "symbol/lines_unit.h"
@@ -11,8 +12,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const enum tally_dwarf_section SECTIONS[] = {
-	TALLY_DWARF_ABBREV, TALLY_DWARF_STR,	TALLY_DWARF_LINE_STR, TALLY_DWARF_STR_OFFSETS, TALLY_DWARF_ADDR,
-	TALLY_DWARF_RANGES, TALLY_DWARF_RNGLISTS, TALLY_DWARF_LINE,	TALLY_DWARF_INFO,
+	TALLY_DWARF_ABBREV,      TALLY_DWARF_STR,  TALLY_DWARF_LINE_STR,
+	TALLY_DWARF_STR_OFFSETS, TALLY_DWARF_ADDR, TALLY_DWARF_RANGES,
+	TALLY_DWARF_RNGLISTS,    TALLY_DWARF_LINE, TALLY_DWARF_INFO,
 };
 enum { LENGTHS = sizeof(SECTIONS) / sizeof(SECTIONS[0]) - 1 };
 
@@ -23,7 +25,8 @@ static void check_text(const char *text)
 }
 
 /* Everything that an answer could be made from. */
-static void look(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob, bool is_ours)
+static void look(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
+		 bool is_ours)
 {
 	for (uint32_t i = 0; i < unit->row_count; i++) {
 		if (is_ours && i && unit->row_starts[i] <= unit->row_starts[i - 1])
@@ -33,7 +36,8 @@ static void look(const struct tally_lines_unit *unit, const struct tally_lines_b
 	for (uint32_t i = 0; i < unit->range_count; i++) {
 		if (is_ours && i && unit->range_starts[i] <= unit->range_starts[i - 1])
 			abort();
-		if (is_ours && unit->range_nodes[i] != TALLY_LINES_NONE && unit->range_nodes[i] >= unit->node_count)
+		if (is_ours && unit->range_nodes[i] != TALLY_LINES_NONE &&
+		    unit->range_nodes[i] >= unit->node_count)
 			abort();
 	}
 	for (uint32_t i = 0; i < unit->node_count; i++) {
@@ -44,7 +48,8 @@ static void look(const struct tally_lines_unit *unit, const struct tally_lines_b
 		check_text(tally_lines_unit_file(unit, blob, node->call_file));
 	}
 	if (unit->row_count)
-		tally_lines_last_at(unit->row_starts, unit->row_count, unit->row_starts[unit->row_count / 2]);
+		tally_lines_last_at(unit->row_starts, unit->row_count,
+				    unit->row_starts[unit->row_count / 2]);
 }
 
 static void look_at_blob(const void *bytes, size_t size, const struct tally_lines_unit *from)
@@ -77,7 +82,8 @@ static void round_trip(const struct tally_lines_unit *unit)
 static void compile_all(struct tally_dwarf_file *file, struct tally_lines_scratch *scratch)
 {
 	struct tally_lines_program program = { .path = "fuzz" };
-	if (tally_vector_push(&program.code.ranges, (struct tally_dwarf_range){ 0, (uint64_t)1 << 32 }) < 0)
+	if (tally_vector_push(&program.code.ranges,
+			      (struct tally_dwarf_range){ 0, (uint64_t)1 << 32 }) < 0)
 		abort();
 	if (tally_dwarf_read_units(file, &scratch->dwarf, NULL) < 0)
 		abort();
@@ -108,7 +114,8 @@ static void read_sections(const uint8_t *data, size_t size, bool swap)
 	data += (size_t)2 * LENGTHS;
 	size -= (size_t)2 * LENGTHS;
 	for (unsigned i = 0; i <= LENGTHS; i++) {
-		size_t length = i < LENGTHS ? (size_t)(lengths[2 * i] | lengths[2 * i + 1] << 8) : size;
+		size_t length = i < LENGTHS ? (size_t)(lengths[2 * i] | lengths[2 * i + 1] << 8)
+					    : size;
 		if (length > size)
 			length = size;
 		/* An allocation for each: a byte too far must be seen. */
@@ -121,7 +128,8 @@ static void read_sections(const uint8_t *data, size_t size, bool swap)
 		uint64_t terminated = length;
 		while (terminated && copies[i][terminated])
 			terminated--;
-		file.sections[SECTIONS[i]] = (struct tally_dwarf_bytes){ copies[i] + 1, length, terminated };
+		file.sections[SECTIONS[i]] = (struct tally_dwarf_bytes){ copies[i] + 1, length,
+									 terminated };
 	}
 	struct tally_lines_scratch *scratch = calloc(1, sizeof(*scratch));
 	if (!scratch)

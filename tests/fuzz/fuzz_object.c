@@ -14,8 +14,9 @@ static volatile uint8_t sink;
 
 static void read_sections(const struct tally_object *object)
 {
-	static const char *const NAMES[] = { ".text", ".symtab", ".strtab", ".eh_frame", ".eh_frame_hdr",
-					     ".debug_frame", ".debug_info", ".gnu_debuglink" };
+	static const char *const NAMES[] = { ".text",       ".symtab",       ".strtab",
+					     ".eh_frame",   ".eh_frame_hdr", ".debug_frame",
+					     ".debug_info", ".gnu_debuglink" };
 	struct tally_section section;
 	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
 		if (tally_object_section(object, NAMES[i], &section) && section.bytes)
@@ -85,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_segments(object, size);
 	read_symbols(object);
 	link_module(object);
-	struct tally_object *mini = tally_search_debug(NULL, object, NULL); /* .gnu_debugdata, and links to what isn't there */
+	/* .gnu_debugdata, and links to what isn't there */
+	struct tally_object *mini = tally_search_debug(NULL, object, NULL);
 	if (mini)
 		read_symbols(mini);
 	tally_object_unref(mini);

@@ -1,8 +1,9 @@
 /* Bytes as tally's own section: names of places, stacks of samples.
  *
- * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the parts 1 to 4, the
- * last of which has the rest, and is parts 5 and 6, too; they are packed first, since a checksum keeps out what isn't.
- * What is read is looked up, and what is read of stacks is written and read again: the same must come out.
+ * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the
+ * parts 1 to 4, the last of which has the rest, and is parts 5 and 6, too; they are packed first,
+ * since a checksum keeps out what isn't.  What is read is looked up, and what is read of stacks is
+ * written and read again: the same must come out.
  */
 #include "base/reader.h"
 #include "perfdata/own_feature.h"
@@ -36,12 +37,14 @@ static void look_at_codes(const void *section, size_t size, const struct tally_p
 		const struct tally_packed_code *code = &codes->codes.items[i];
 		check(tally_packed_code_find(codes, code->function) == code);
 		for (size_t at = 0; at < code->size; at++) {
-			const struct tally_packed_code_row *row = tally_packed_code_row(codes, code, at);
+			const struct tally_packed_code_row *row = tally_packed_code_row(codes, code,
+											at);
 			check(!row || row->offset <= at);
 			sum += code->bytes[at];
 		}
 		for (size_t at = 0; at < code->target_count; at++) {
-			const struct tally_packed_code_target *target = &codes->targets.items[code->first_target + at];
+			const struct tally_packed_code_target *target =
+				&codes->targets.items[code->first_target + at];
 			check(tally_packed_code_target(codes, code, target->address) == target);
 		}
 	}
@@ -67,13 +70,15 @@ static void look_at_names(const void *section, size_t size)
 		const struct tally_packed_place *place = &packed->places.items[i];
 		check(place->count && place->first + (size_t)place->count <= packed->frames.count);
 		for (uint32_t frame = 0; frame < place->count; frame++)
-			check(packed->frames.items[place->first + frame].function < packed->functions.count);
+			check(packed->frames.items[place->first + frame].function <
+			      packed->functions.count);
 	}
 	const struct tally_packed_object *kernel =
 		packed->kernel == UINT32_MAX ? NULL : &packed->objects.items[packed->kernel];
 	for (uint32_t i = 0; kernel && i < kernel->count; i++) {
 		const struct tally_packed_place *place = &packed->places.items[kernel->first + i];
-		const struct tally_place asked = { TALLY_FILE_KERNEL, place->before, place->address };
+		const struct tally_place asked = { TALLY_FILE_KERNEL, place->before,
+						   place->address };
 		check(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &asked) == place);
 	}
 	look_at_codes(section, size, packed);
@@ -86,14 +91,19 @@ static void write_again(const struct tally_packed_stacks *stacks)
 	struct tally_packed_stacks *again = NULL;
 	tally_own_feature_begin(&section);
 	tally_packed_stacks_write(stacks, &section);
-	if (!section.failed && tally_packed_stacks_read(section.bytes, section.length, &again) > 0) {
-		check(again->chains.count == stacks->chains.count && again->samples.count == stacks->samples.count);
+	if (!section.failed &&
+	    tally_packed_stacks_read(section.bytes, section.length, &again) > 0) {
+		check(again->chains.count == stacks->chains.count &&
+		      again->samples.count == stacks->samples.count);
 		for (uint64_t i = 0; i < stacks->samples.count; i++) {
 			struct tally_unwound_stack a, b;
 			struct tally_packed_need need_a, need_b;
-			check(tally_packed_stacks_at(stacks, i, &a, &need_a) && tally_packed_stacks_at(again, i, &b, &need_b));
-			check(a.count == b.count && a.is_cut == b.is_cut && need_a.is_at_most == need_b.is_at_most);
-			check(!a.count || !memcmp(a.addresses, b.addresses, a.count * sizeof(*a.addresses)));
+			check(tally_packed_stacks_at(stacks, i, &a, &need_a) &&
+			      tally_packed_stacks_at(again, i, &b, &need_b));
+			check(a.count == b.count && a.is_cut == b.is_cut &&
+			      need_a.is_at_most == need_b.is_at_most);
+			check(!a.count ||
+			      !memcmp(a.addresses, b.addresses, a.count * sizeof(*a.addresses)));
 		}
 	}
 	tally_packed_stacks_free(again);
@@ -115,14 +125,20 @@ static void look_at_jits(const void *section, size_t size)
 	struct tally_jit_dump *dump;
 	struct tally_record record = {
 		.header = { .type = TALLY_RECORD_MMAP2 },
-		.mmap = { .pid = 1, .tid = 1, .start = 4096, .length = 4096, .has_inode = true, .inode = 7,
+		.mmap = { .pid = 1,
+			  .tid = 1,
+			  .start = 4096,
+			  .length = 4096,
+			  .has_inode = true,
+			  .inode = 7,
 			  .filename = "/tmp/jit-1.dump" },
 	};
 	if (!tally_tasks_record(&tasks, &record) && tasks.files.count &&
 	    tally_packed_jits_read(section, size, &tasks, 0, &dump) > 0) {
 		for (size_t i = 0; i < dump->places.count; i++) {
 			const struct tally_jit_place *place = &dump->places.items[i];
-			const struct tally_jit_place *found = tally_jit_dump_find(dump, place->address, i + 1);
+			const struct tally_jit_place *found = tally_jit_dump_find(
+				dump, place->address, i + 1);
 			check(place->function < dump->functions.count && found == place);
 		}
 		tally_jit_dump_free(dump);
@@ -145,12 +161,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (unsigned i = 0; i < 3; i++)
 			lengths[i] = tally_reader_u16(&reader);
 		for (unsigned i = 0; i < 4; i++) {
-			size_t left = tally_reader_left(&reader), length = i < 3 && lengths[i] < left ? lengths[i] : left;
+			size_t left = tally_reader_left(&reader),
+			       length = i < 3 && lengths[i] < left ? lengths[i] : left;
 			const void *bytes = tally_reader_bytes(&reader, length);
-			tally_own_feature_add(&section, TALLY_OWN_STRINGS + i, bytes ? bytes : "", bytes ? length : 0);
+			tally_own_feature_add(&section, TALLY_OWN_STRINGS + i, bytes ? bytes : "",
+					      bytes ? length : 0);
 			for (enum tally_own_part type = TALLY_OWN_JITS;
 			     i == 3 && type <= TALLY_OWN_SOURCES; type++)
-				tally_own_feature_add(&section, type, bytes ? bytes : "", bytes ? length : 0);
+				tally_own_feature_add(&section, type, bytes ? bytes : "",
+						      bytes ? length : 0);
 		}
 	}
 	look_at_names(tally_buffer_string(&section), section.length);

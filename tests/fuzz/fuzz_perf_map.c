@@ -15,7 +15,8 @@ static void check(struct tally_symbols *symbols, size_t size, bool may_overlap)
 		if (list[i].start >= list[i].end || !list[i].name[0] ||
 		    tally_symbols_find(symbols, list[i].start) != &list[i])
 			abort();
-		if (i > 0 && list[i].start < (may_overlap ? list[i - 1].start + 1 : list[i - 1].end))
+		if (i > 0 &&
+		    list[i].start < (may_overlap ? list[i - 1].start + 1 : list[i - 1].end))
 			abort();
 		const char *module = tally_symbol_module(symbols, &list[i]);
 		if (module && strlen(module) > size)

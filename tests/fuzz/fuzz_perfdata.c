@@ -1,4 +1,5 @@
-/* A recording: any bytes, read in the file's order and by time, each record decoded, each feature touched.
+/* A recording: any bytes, read in the file's order and by time, each record decoded, each feature
+ * touched.
  *
  * clang -fsanitize=fuzzer,address,undefined …; seeds in tests/corpus/perfdata. */
 #include "../unit/perfdata_walk.h"

@@ -16,7 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (tally_printk_parse(&printk, text, size) == 0) {
 		for (size_t i = 0; i < printk.count; i++) {
 			const char *found = tally_printk_find(&printk, printk.strings[i].address);
-			if (!found || strlen(found) > size || (i && printk.strings[i - 1].address > printk.strings[i].address))
+			if (!found || strlen(found) > size ||
+			    (i && printk.strings[i - 1].address > printk.strings[i].address))
 				abort();
 		}
 		tally_printk_release(&printk);

@@ -8,7 +8,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t *exact = malloc(size ? size : 1); /* of its exact size, for the sanitizer to see its end */
+	/* of its exact size, for the sanitizer to see its end */
+	uint8_t *exact = malloc(size ? size : 1);
 	if (!exact)
 		return 0;
 	memcpy(exact, data, size);

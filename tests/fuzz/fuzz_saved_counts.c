@@ -1,5 +1,5 @@
-/* Saved counts are read or refused with words; what was read can be compared with itself, and is the same; a comment behind
- * them, which nothing ends, changes nothing. */
+/* Saved counts are read or refused with words; what was read can be compared with itself, and is
+ * the same; a comment behind them, which nothing ends, changes nothing. */
 #include "base/arena.h"
 #include "counts/saved_comparison.h"
 
@@ -24,7 +24,8 @@ static void check(const struct tally_saved_counts *counts, struct tally_arena *a
 	for (size_t i = 0; i < comparison.rows.count; i++) {
 		const struct tally_compared_row *row = &comparison.rows.items[i];
 		require(row->new == &counts->rows.items[i] && row->old == row->new);
-		require(!row->has_change || row->change.difference == 0 || !isfinite(row->new->figure.mean));
+		require(!row->has_change || row->change.difference == 0 ||
+			!isfinite(row->new->figure.mean));
 		struct tally_condition condition;
 		if (tally_condition_parse(row->name, &condition, NULL) == 0)
 			tally_saved_compare_judge(&comparison, &condition, false, NULL);
@@ -32,7 +33,8 @@ static void check(const struct tally_saved_counts *counts, struct tally_arena *a
 	tally_saved_comparison_release(&comparison);
 }
 
-static void check_commented(const uint8_t *bytes, size_t size, const struct tally_saved_counts *plain)
+static void check_commented(const uint8_t *bytes, size_t size,
+			    const struct tally_saved_counts *plain)
 {
 	static const char comment[] = "\n# ended";
 	struct tally_arena arena = TALLY_ARENA_INIT;
@@ -42,8 +44,10 @@ static void check_commented(const uint8_t *bytes, size_t size, const struct tall
 	if (size)
 		memcpy(text, bytes, size);
 	memcpy(text + size, comment, sizeof(comment));
-	int result = tally_saved_counts_read("input", text, size + sizeof(comment) - 1, &arena, &counts, NULL);
-	require((result == 0) == (plain != NULL) && (!plain || counts.rows.count == plain->rows.count));
+	int result = tally_saved_counts_read("input", text, size + sizeof(comment) - 1, &arena,
+					     &counts, NULL);
+	require((result == 0) == (plain != NULL) &&
+		(!plain || counts.rows.count == plain->rows.count));
 	if (!result)
 		tally_saved_counts_release(&counts);
 	tally_arena_release(&arena);
@@ -55,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	struct tally_saved_counts counts;
 	struct tally_error err = TALLY_ERROR_NONE;
-	int result = tally_saved_counts_read("input", (const char *)bytes, size, &arena, &counts, &err);
+	int result = tally_saved_counts_read("input", (const char *)bytes, size, &arena, &counts,
+					     &err);
 	require(result == 0 || (result == err.code && err.message[0]));
 	check_commented(bytes, size, result ? NULL : &counts);
 	if (!result) {

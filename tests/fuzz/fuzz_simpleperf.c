@@ -11,7 +11,8 @@ static void check(const struct tally_symbols *symbols)
 	size_t count;
 	const struct tally_symbol *list = tally_symbols_list(symbols, &count);
 	for (size_t i = 0; i < count; i++)
-		if (list[i].start >= list[i].end || !list[i].name[0] || (i && list[i].start <= list[i - 1].start))
+		if (list[i].start >= list[i].end || !list[i].name[0] ||
+		    (i && list[i].start <= list[i - 1].start))
 			abort();
 }
 

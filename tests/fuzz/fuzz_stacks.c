@@ -1,5 +1,5 @@
-/* Stacks' text, folded or perf's: what was read adds up, folds to text that reads back to the same weight, and draws to
- * markup that no name can leave. */
+/* Stacks' text, folded or perf's: what was read adds up, folds to text that reads back to the same
+ * weight, and draws to markup that no name can leave. */
 #include "base/vector.h"
 #include "output/flamegraph.h"
 #include "output/folded.h"
@@ -18,7 +18,8 @@ static void check_sums(const struct tally_stacks *stacks)
 		const struct tally_row *stack = &stacks->rows.rows.items[i];
 		if (__builtin_add_overflow(weight, stack->period, &weight))
 			weight = UINT64_MAX;
-		if (stack->class >= stacks->threads.count || tally_stacks_frames(stacks, i, &frames) < 0)
+		if (stack->class >= stacks->threads.count ||
+		    tally_stacks_frames(stacks, i, &frames) < 0)
 			abort();
 		for (size_t f = 0; f < frames.count; f++)
 			if (frames.items[f] >= stacks->frames.count)
@@ -60,12 +61,13 @@ static void check_drawing(const struct tally_stacks *stacks, bool html)
 {
 	const struct tally_flamegraph_options options = { .nodes_max = 500 };
 	struct tally_buffer file = { 0 };
-	int status = (html ? tally_flamegraph_html : tally_flamegraph_svg)(stacks, &options, &file, NULL);
+	int status = (html ? tally_flamegraph_html : tally_flamegraph_svg)(stacks, &options, &file,
+									   NULL);
 	if (status && stacks->total_weight)
 		abort();
 	const char *text = tally_buffer_string(&file);
-	if (!status && (strlen(text) != file.length || count_of(text, "<script") != 2 || count_of(text, "</script") != 2 ||
-			count_of(text, "]]>") != (html ? 0 : 2)))
+	if (!status && (strlen(text) != file.length || count_of(text, "<script") != 2 ||
+			count_of(text, "</script") != 2 || count_of(text, "]]>") != (html ? 0 : 2)))
 		abort();
 	tally_buffer_release(&file);
 }

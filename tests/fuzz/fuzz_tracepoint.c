@@ -1,4 +1,5 @@
-/* A format file, then (behind the first NUL) an event's raw bytes; without a NUL the text serves as the event. */
+/* A format file, then (behind the first NUL) an event's raw bytes; without a NUL the text serves as
+ * the event. */
 #include "tracepoint/print_program.h"
 
 #include <stdlib.h>
@@ -22,8 +23,8 @@ static void read_fields(const struct tally_tracepoint *tracepoint, const uint8_t
 }
 
 /* What a program prints before it is made shorter is what it prints afterwards. */
-static void compare_fused(const struct tally_tracepoint *tracepoint, const uint8_t *raw, size_t size,
-			  const struct tally_buffer *printed)
+static void compare_fused(const struct tally_tracepoint *tracepoint, const uint8_t *raw,
+			  size_t size, const struct tally_buffer *printed)
 {
 	struct tally_arena arena = { 0 };
 	struct tally_print_source source;
@@ -33,8 +34,8 @@ static void compare_fused(const struct tally_tracepoint *tracepoint, const uint8
 	    !tally_print_generate(tracepoint, &source, &arena, &program, NULL)) {
 		tally_print_run(tracepoint, &program, raw, size, NULL, &out);
 		if (!out.failed && !printed->failed &&
-		    (out.length != printed->length || memcmp(tally_buffer_string(&out), tally_buffer_string(printed),
-							     out.length)))
+		    (out.length != printed->length ||
+		     memcmp(tally_buffer_string(&out), tally_buffer_string(printed), out.length)))
 			abort();
 	}
 	tally_buffer_release(&out);
@@ -46,14 +47,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	const uint8_t *nul = size ? memchr(bytes, 0, size) : NULL;
 	size_t text_length = nul ? (size_t)(nul - bytes) : size;
 	size_t raw_size = nul ? size - text_length - 1 : size;
-	uint8_t *raw = malloc(raw_size ? raw_size : 1); /* of its exact size, for the sanitizer to see its end */
+	/* of its exact size, for the sanitizer to see its end */
+	uint8_t *raw = malloc(raw_size ? raw_size : 1);
 	if (!raw)
 		return 0;
 	if (raw_size)
 		memcpy(raw, nul ? nul + 1 : bytes, raw_size);
-	struct tally_tracepoint_machine machine = { .swap = raw_size & 1, .long_bytes = raw_size & 2 ? 4 : 8 };
+	struct tally_tracepoint_machine machine = { .swap = raw_size & 1,
+						    .long_bytes = raw_size & 2 ? 4 : 8 };
 	struct tally_tracepoint *tracepoint;
-	if (tally_tracepoint_parse((const char *)bytes, text_length, &machine, &tracepoint, NULL) == 0) {
+	if (tally_tracepoint_parse((const char *)bytes, text_length, &machine, &tracepoint, NULL) ==
+	    0) {
 		struct tally_print *print;
 		struct tally_buffer out = { .maximum = 1 << 20 };
 		read_fields(tracepoint, raw, raw_size);

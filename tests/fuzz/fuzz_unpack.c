@@ -1,4 +1,5 @@
-/* Whole files that come compressed (.gnu_debugdata, modules): xz, zstd, gzip; never more than is allowed. */
+/* Whole files that come compressed (.gnu_debugdata, modules): xz, zstd, gzip; never more than is
+ * allowed. */
 #include "object/unpack.h"
 
 #include <stdlib.h>

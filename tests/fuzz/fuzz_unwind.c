@@ -1,9 +1,9 @@
 /* Bytes as unwind rules, and as the stack that they are followed through.
  *
- * Byte 0: bit 0 .debug_frame, bit 1 a section that ends at its end mark.  Byte 1: 8-byte words of stack that follow.
- * Bit 2: arm64's registers.  Bit 3: the section's first eight bytes and what follows them are a linker's table, too.
- * The rest is the section.  Whatever the rules say, the walk must end, within the bytes given, and compiled rules must
- * lead where the interpreter goes.
+ * Byte 0: bit 0 .debug_frame, bit 1 a section that ends at its end mark.  Byte 1: 8-byte words of
+ * stack that follow.  Bit 2: arm64's registers.  Bit 3: the section's first eight bytes and what
+ * follows them are a linker's table, too.  The rest is the section.  Whatever the rules say, the
+ * walk must end, within the bytes given, and compiled rules must lead where the interpreter goes.
  */
 #include "unwind/unwind.h"
 #include "unwind/unwind_machine.h"
@@ -20,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static bool find(void *context, uint64_t address, struct tally_unwind_place *place)
 {
-	*place = (struct tally_unwind_place){ .table = address % 64 ? context : NULL, .address = address };
+	*place = (struct tally_unwind_place){ .table = address % 64 ? context : NULL,
+					      .address = address };
 	return address != 0x1234;
 }
 
@@ -45,17 +46,20 @@ static void walk(struct tally_unwind_table *table, const struct tally_unwind_fun
 		for (unsigned reg = 0; reg < TALLY_UNWIND_REGISTERS; reg++)
 			request.registers[reg] = STACK + reg * 8;
 		request.registers[layout->sp] = STACK;
-		request.registers[layout->pc] =
-			function->start + (part == 0 ? 0 : part == 1 ? function->size / 2 : function->size - 1);
+		request.registers[layout->pc] = function->start + (part == 0 ? 0
+								   : part == 1
+									   ? function->size / 2
+									   : function->size - 1);
 		struct unwind_way way;
-		if (!unwind_every_way(&request, cache, FRAMES, &way) || way.count == 0 || way.count > FRAMES ||
-		    !tally_unwind_end_text(way.end)[0])
+		if (!unwind_every_way(&request, cache, FRAMES, &way) || way.count == 0 ||
+		    way.count > FRAMES || !tally_unwind_end_text(way.end)[0])
 			abort();
 	}
 }
 
 /* The linker's table may prove wrong on the way, and be given up. */
-static void walk_functions(struct tally_unwind_table *table, const uint8_t *stack, size_t stack_size)
+static void walk_functions(struct tally_unwind_table *table, const uint8_t *stack,
+			   size_t stack_size)
 {
 	struct tally_unwind_function function;
 	for (size_t i = 0; table->index_count && i < table->indexes[0].count && i < FUNCTIONS; i++)
@@ -79,14 +83,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint8_t *stack_at = stack + 1, *bytes_at = bytes + 1;
 		memcpy(stack_at, data + 2, stack_size);
 		memcpy(bytes_at, data + 2 + stack_size, section_size);
-		struct tally_cfi_section section = { .bytes = bytes_at, .size = section_size, .address = SECTION,
-						     .text_address = 0x1000, .data_address = 0x2000,
-						     .is_debug_frame = data[0] & 1, .ends_at_zero = data[0] & 2,
-						     .machine = data[0] & 4 ? TALLY_UNWIND_ARM64 :
-									      TALLY_UNWIND_X86_64 };
+		struct tally_cfi_section section = { .bytes = bytes_at,
+						     .size = section_size,
+						     .address = SECTION,
+						     .text_address = 0x1000,
+						     .data_address = 0x2000,
+						     .is_debug_frame = data[0] & 1,
+						     .ends_at_zero = data[0] & 2,
+						     .machine = data[0] & 4 ? TALLY_UNWIND_ARM64
+									    : TALLY_UNWIND_X86_64 };
 		struct tally_cfi_section linker = section;
 		linker.data_address = linker.address;
-		if (tally_unwind_table_new_from_bytes(&section, data[0] & 8 ? &linker : NULL, &table, NULL) == 0)
+		if (tally_unwind_table_new_from_bytes(&section, data[0] & 8 ? &linker : NULL,
+						      &table, NULL) == 0)
 			walk_functions(table, stack_at, stack_size);
 	}
 	tally_unwind_table_free(table);

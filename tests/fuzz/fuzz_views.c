@@ -1,5 +1,6 @@
-/* A recording: any bytes, through the views that look at samples one by one or at a function's code: timeline, exports,
- * annotate, diff with itself, and a report that is browsed with the bytes for keys.
+/* A recording: any bytes, through the views that look at samples one by one or at a function's
+ * code: timeline, exports, annotate, diff with itself, and a report that is browsed with the bytes
+ * for keys.
  *
  * As in fuzz_recording.c the paths that the bytes name are opened. */
 #include "../unit/recording_walk.h"
@@ -35,7 +36,9 @@ static struct tally_recording *open_recording(const uint8_t *bytes, size_t size)
 static void timeline(struct tally_recording *recording)
 {
 	const struct tally_activity_options options = { 0 };
-	const struct tally_timeline_view view = { .columns = 80, .tasks = 10, .cpus_wanted = true, .tasks_wanted = true };
+	const struct tally_timeline_view view = {
+		.columns = 80, .tasks = 10, .cpus_wanted = true, .tasks_wanted = true
+	};
 	struct tally_activity *activity;
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer out = { 0 };
@@ -60,7 +63,8 @@ static void export(struct tally_recording *recording)
 		return;
 	}
 	tally_perfdata_events(samples->recording->data, &events);
-	for (const struct tally_export_format *format = tally_export_formats; format->name; format++) {
+	for (const struct tally_export_format *format = tally_export_formats; format->name;
+	     format++) {
 		struct tally_buffer out = { 0 };
 		require(format->write(samples, events > 1 ? 1 : 0, &out) == 0);
 		tally_buffer_release(&out);
@@ -68,12 +72,15 @@ static void export(struct tally_recording *recording)
 	tally_samples_free(samples);
 }
 
-/* ---- annotate ------------------------------------------------------------------------------------------ */
+/* ---- annotate ------------------------------------------------------------ */
 
 static void show_annotation(const struct tally_annotation *annotation)
 {
 	struct tally_source_files sources = { 0 };
-	struct tally_annotate_view view = { .columns = 80, .with_source = true, .with_numbers = true, .with_samples = true,
+	struct tally_annotate_view view = { .columns = 80,
+					    .with_source = true,
+					    .with_numbers = true,
+					    .with_samples = true,
 					    .sources = &sources };
 	struct tally_buffer out = { 0 };
 	struct tally_json json = { .out = &out };
@@ -89,18 +96,20 @@ static void show_annotation(const struct tally_annotation *annotation)
 static void annotate(struct tally_profile *profile, uint32_t event)
 {
 	struct tally_hot_functions functions = { 0 };
-	if (tally_hot_functions_find(profile, event, &(struct tally_function_choice){ 0 }, &functions, NULL) == 0)
+	if (tally_hot_functions_find(profile, event, &(struct tally_function_choice){ 0 },
+				     &functions, NULL) == 0)
 		for (size_t i = 0; i < functions.count && i < FUNCTIONS_MAX; i++) {
 			const struct tally_annotation_options options = { .is_intel = i & 1 };
 			struct tally_annotation annotation = { 0 };
-			if (tally_annotation_make(profile, event, &functions.items[i], &options, &annotation, NULL) == 0)
+			if (tally_annotation_make(profile, event, &functions.items[i], &options,
+						  &annotation, NULL) == 0)
 				show_annotation(&annotation);
 			tally_annotation_release(&annotation);
 		}
 	tally_vector_release(&functions);
 }
 
-/* ---- browsing ------------------------------------------------------------------------------------------ */
+/* ---- browsing ------------------------------------------------------------ */
 
 static void screen_size(struct tally_screen *screen, int *rows, int *columns)
 {
@@ -114,7 +123,8 @@ static void screen_nothing(struct tally_screen *screen)
 	(void)screen;
 }
 
-static void screen_put(struct tally_screen *screen, int row, int column, unsigned style, const char *text)
+static void screen_put(struct tally_screen *screen, int row, int column, unsigned style,
+		       const char *text)
 {
 	(void)screen;
 	(void)style;
@@ -130,7 +140,8 @@ static const struct tally_screen_ops screen_ops = {
 	.size = screen_size, .clear = screen_nothing, .put = screen_put, .show = screen_nothing,
 };
 
-static int build(const struct tally_profile *profile, struct tally_browser *browser, struct tally_report *report)
+static int build(const struct tally_profile *profile, struct tally_browser *browser,
+		 struct tally_report *report)
 {
 	struct tally_report old = *report;
 	if (tally_report_build(profile, browser->options, report) < 0)
@@ -140,15 +151,23 @@ static int build(const struct tally_profile *profile, struct tally_browser *brow
 	return result;
 }
 
-static void browse(const struct tally_profile *profile, uint32_t event, unsigned facts, const uint8_t *keys, size_t count)
+static void browse(const struct tally_profile *profile, uint32_t event, unsigned facts,
+		   const uint8_t *keys, size_t count)
 {
 	struct tally_screen screen = { .ops = &screen_ops };
 	struct tally_report report = { 0 };
-	struct tally_report_options options = { .by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true }, .event = event,
-						.children = true, .tree = TALLY_TREE_CALLER };
-	struct tally_browser browser = { .screen = &screen, .options = &options, .has_stacks = true, .has_threads = true };
+	struct tally_report_options options = {
+		.by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true },
+		.event = event,
+		.children = true,
+		.tree = TALLY_TREE_CALLER
+	};
+	struct tally_browser browser = {
+		.screen = &screen, .options = &options, .has_stacks = true, .has_threads = true
+	};
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
-		options.by[key] |= tally_sort_key_words(key)->facts && !(tally_sort_key_words(key)->facts & ~facts);
+		options.by[key] |= tally_sort_key_words(key)->facts &&
+				   !(tally_sort_key_words(key)->facts & ~facts);
 	tally_browse_init(&browser.browse, &profile->recording->names);
 	require(build(profile, &browser, &report) == 0);
 	tally_browser_draw(&browser);
@@ -162,7 +181,7 @@ static void browse(const struct tally_profile *profile, uint32_t event, unsigned
 	tally_report_release(&report);
 }
 
-/* ---- diff ---------------------------------------------------------------------------------------------- */
+/* ---- diff ---------------------------------------------------------------- */
 
 /* With itself: nothing has changed. */
 static void diff(struct tally_profile *profile, uint32_t event)
@@ -172,8 +191,13 @@ static void diff(struct tally_profile *profile, uint32_t event)
 	struct tally_diff diff = { 0 };
 	struct tally_buffer out = { 0 };
 	const char *paths[] = { "a" };
-	const struct tally_diff_options options = { .by_object = true, .by_symbol = true, .by_comm = true };
-	const struct tally_diff_view view = { .match = &match, .options = &options, .old_paths = paths, .new_paths = paths,
+	const struct tally_diff_options options = { .by_object = true,
+						    .by_symbol = true,
+						    .by_comm = true };
+	const struct tally_diff_view view = { .match = &match,
+					      .options = &options,
+					      .old_paths = paths,
+					      .new_paths = paths,
 					      .columns = 80 };
 	if (tally_profile_stacks(profile, event, true, false, &stacks) < 0)
 		return;
@@ -201,7 +225,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		export(recording);
 	recording = open_recording(bytes, size);
 	/* Rows by everything that samples say, where the data is of an odd size. */
-	const struct tally_profile_options options = { .facts = size % 2 ? ~(unsigned)TALLY_FACT_BRANCH : 0 };
+	const struct tally_profile_options options = {
+		.facts = size % 2 ? ~(unsigned)TALLY_FACT_BRANCH : 0
+	};
 	if (!recording || tally_profile_new(recording, &options, &profile, NULL) < 0)
 		return 0;
 	if (tally_profile_event(profile, NULL, &event, NULL) == 0) {

@@ -1,6 +1,7 @@
-/* Call chains that are known when this is written: each function below is called from one place alone (but for
- * `descend`, which calls itself), and its name says the way to it: a_b_c is called by a_b, which is called by a.
- * Compiled as distributions do, without frame pointers; prologues save registers, bodies load, store and jump. */
+/* Call chains that are known when this is written: each function below is called from one place
+ * alone (but for `descend`, which calls itself), and its name says the way to it: a_b_c is called
+ * by a_b, which is called by a.  Compiled as distributions do, without frame pointers; prologues
+ * save registers, bodies load, store and jump. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -30,9 +31,17 @@ static inline long work(long n)
 }
 
 KEPT static long one_two_three_four(long n) { return work(n) * 3; }
-KEPT static long one_two_three(long n) { long kept = work(n); return one_two_three_four(n + 1) + kept; }
+KEPT static long one_two_three(long n)
+{
+	long kept = work(n);
+	return one_two_three_four(n + 1) + kept;
+}
 KEPT static long one_two_leaf(long n) { return n * 5 + cells[n & 63]; }
-KEPT static long one_two(long n) { long kept = work(n); return one_two_three(n) + one_two_leaf(kept) + kept; }
+KEPT static long one_two(long n)
+{
+	long kept = work(n);
+	return one_two_three(n) + one_two_leaf(kept) + kept;
+}
 KEPT static long one_alloca(long n)
 {
 	volatile long *own = __builtin_alloca((size_t)(n % 5 + 1) * sizeof(long) * 8);

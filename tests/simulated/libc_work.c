@@ -1,10 +1,15 @@
-/* What libc does by the CPU that it finds: string functions over lengths and alignments, sorting, numbers to text and back.
- * All in work(); buffers have fixed addresses, since copies go by where the two lie to one another. */
+/* What libc does by the CPU that it finds: string functions over lengths and alignments, sorting,
+ * numbers to text and back.  All in work(); buffers have fixed addresses, since copies go by where
+ * the two lie to one another. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SIZE = 3000, NUMBERS = 60 /* beyond 256 bytes qsort's copy on the stack is moved by where the stack lies */ };
+enum {
+	SIZE = 3000,
+	NUMBERS =
+		60 /* beyond 256 bytes qsort's copy on the stack is moved by where the stack lies */
+};
 
 static char from[SIZE], to[SIZE], text[200];
 static int numbers[NUMBERS];
@@ -23,8 +28,10 @@ static size_t strings(size_t size)
 	from[size] = '\0';
 	memcpy(to, from, size + 1);
 	memmove(to + 1, to, size);
-	size_t sum = strlen(from) + (size_t)(strchr(from, '\0') - from) + (strrchr(to, 'a') != NULL);
-	return sum + (memchr(to, 'b', size) != NULL) + (memcmp(from, to, size) != 0) + (strcmp(from + size / 2, to) != 0);
+	size_t sum = strlen(from) + (size_t)(strchr(from, '\0') - from) +
+		     (strrchr(to, 'a') != NULL);
+	return sum + (memchr(to, 'b', size) != NULL) + (memcmp(from, to, size) != 0) +
+	       (strcmp(from + size / 2, to) != 0);
 }
 
 __attribute__((noinline)) void work(void)
@@ -35,7 +42,8 @@ __attribute__((noinline)) void work(void)
 	for (int i = 0; i < NUMBERS; i++)
 		numbers[i] = i * 7919 % 211;
 	qsort(numbers, NUMBERS, sizeof(*numbers), by_size);
-	sum += (size_t)snprintf(text, sizeof(text), "%d %s %zu %8.3f %c %x", numbers[7], "text", sum, 3.14159, 'c', 77u);
+	sum += (size_t)snprintf(text, sizeof(text), "%d %s %zu %8.3f %c %x", numbers[7], "text",
+				sum, 3.14159, 'c', 77u);
 	sink = sum + strtoul(text, NULL, 10);
 }
 

@@ -1,5 +1,6 @@
-/* Patterns whose misses can be reckoned by hand: `patterns NAME PASSES`.  Without a libc, and each access is one that is
- * written here: what a pass adds is the difference of two runs divided by their passes.  patterns.py has the reckoning. */
+/* Patterns whose misses can be reckoned by hand: `patterns NAME PASSES`.  Without a libc, and each
+ * access is one that is written here: what a pass adds is the difference of two runs divided by
+ * their passes.  patterns.py has the reckoning. */
 typedef unsigned long u64;
 typedef unsigned char u8;
 
@@ -8,9 +9,17 @@ enum { KIB = 1024, LINE = 64, PAGE = 4096 };
 static u8 memory[9 << 20] __attribute__((aligned(1 << 20)));
 static u64 next[(8 << 20) / LINE]; /* a chase's order, by line */
 
-static inline void load(const void *at) { u64 v; __asm__ volatile("mov (%1), %0" : "=r"(v) : "r"(at) : "memory"); }
+static inline void load(const void *at)
+{
+	u64 v;
+	__asm__ volatile("mov (%1), %0" : "=r"(v) : "r"(at) : "memory");
+}
 static inline void store(void *at) { __asm__ volatile("movq $1, (%0)" : : "r"(at) : "memory"); }
-static inline void *follow(void *at) { __asm__ volatile("mov (%0), %0" : "+r"(at) : : "memory"); return at; }
+static inline void *follow(void *at)
+{
+	__asm__ volatile("mov (%0), %0" : "+r"(at) : : "memory");
+	return at;
+}
 
 static void loads(u64 bytes, u64 stride, u64 offset)
 {
@@ -24,7 +33,8 @@ static void stores(u64 bytes, u64 stride)
 		store(memory + at);
 }
 
-/* One cycle through all lines in an order by chance (Sattolo): made once, followed from its beginning in each pass. */
+/* One cycle through all lines in an order by chance (Sattolo): made once, followed from its
+ * beginning in each pass. */
 static void make_chase(u64 bytes)
 {
 	u64 lines = bytes / LINE, seed = 1;
@@ -51,7 +61,10 @@ static void chase(u64 bytes)
 static void branches(u64 bits)
 {
 	u64 count = 64;
-	__asm__ volatile("1: shr $1, %0\n jc 2f\n nop\n2: dec %1\n jnz 1b" : "+r"(bits), "+r"(count) : : "cc");
+	__asm__ volatile("1: shr $1, %0\n jc 2f\n nop\n2: dec %1\n jnz 1b"
+			 : "+r"(bits), "+r"(count)
+			 :
+			 : "cc");
 }
 
 static u64 random_bits;
@@ -64,7 +77,8 @@ static void random_branches(void)
 	}
 }
 
-/* Three functions in turn: what a return stack of 16 has kept of another depth is another return address. */
+/* Three functions in turn: what a return stack of 16 has kept of another depth is another return
+ * address. */
 #define DESCEND(name, next) \
 	static __attribute__((noinline)) void name(u64 depth) \
 	{ \
@@ -119,13 +133,27 @@ static const struct pattern {
 	void (*pass)(void);
 	u64 chased; /* bytes */
 } patterns[] = {
-	{ "within-l1", within_l1, 0 },     { "beyond-l1", beyond_l1, 0 },         { "beyond-l2", beyond_l2, 0 },
-	{ "beyond-llc", beyond_llc, 0 },   { "stride-8", stride_8, 0 },           { "stride-128", stride_128, 0 },
-	{ "straddling", straddling, 0 },   { "stores", all_stores, 0 },           { "ways-full", ways_full, 0 },
-	{ "ways-twice", ways_twice, 0 }, { "chase-l1", chase_l1, 64 * KIB },  { "chase-l2", chase_l2, 512 * KIB },
-	{ "chase-llc", chase_llc, 8192 * KIB }, { "pages-tlb", pages_tlb, 0 },    { "pages-stlb", pages_stlb, 0 },
-	{ "pages-walk", pages_walk, 0 },   { "branch-same", branch_same, 0 },     { "branch-alternating", branch_alternating, 0 },
-	{ "branch-random", random_branches, 0 }, { "return-shallow", return_shallow, 0 }, { "return-deep", return_deep, 0 },
+	{ "within-l1", within_l1, 0 },
+	{ "beyond-l1", beyond_l1, 0 },
+	{ "beyond-l2", beyond_l2, 0 },
+	{ "beyond-llc", beyond_llc, 0 },
+	{ "stride-8", stride_8, 0 },
+	{ "stride-128", stride_128, 0 },
+	{ "straddling", straddling, 0 },
+	{ "stores", all_stores, 0 },
+	{ "ways-full", ways_full, 0 },
+	{ "ways-twice", ways_twice, 0 },
+	{ "chase-l1", chase_l1, 64 * KIB },
+	{ "chase-l2", chase_l2, 512 * KIB },
+	{ "chase-llc", chase_llc, 8192 * KIB },
+	{ "pages-tlb", pages_tlb, 0 },
+	{ "pages-stlb", pages_stlb, 0 },
+	{ "pages-walk", pages_walk, 0 },
+	{ "branch-same", branch_same, 0 },
+	{ "branch-alternating", branch_alternating, 0 },
+	{ "branch-random", random_branches, 0 },
+	{ "return-shallow", return_shallow, 0 },
+	{ "return-deep", return_deep, 0 },
 	{ "indirect-one", indirect_one, 0 },
 };
 

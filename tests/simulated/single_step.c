@@ -1,8 +1,10 @@
-/* Which instructions a program executes, as the CPU itself tells: `single_step OUT PROGRAM [ARGUMENT…]`.
+/* Which instructions a program executes, as the CPU itself tells: `single_step OUT PROGRAM
+ * [ARGUMENT…]`.
  *
- * PTRACE_SINGLESTEP stops before each instruction; their addresses go to OUT as 64-bit numbers in order.  A string
- * instruction with a repeat prefix stops once for each turn, and is written once.  The loader is not told of the
- * vdso, which the simulated CPU has not.  For single-threaded programs; exit status: the program's. */
+ * PTRACE_SINGLESTEP stops before each instruction; their addresses go to OUT as 64-bit numbers in
+ * order.  A string instruction with a repeat prefix stops once for each turn, and is written once.
+ * The loader is not told of the vdso, which the simulated CPU has not.  For single-threaded
+ * programs; exit status: the program's. */
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -38,20 +40,25 @@ static bool is_repeated_string(pid_t pid, uint64_t ip)
 		if (byte == 0xf2 || byte == 0xf3)
 			has_repeat = true;
 		else if (byte != 0x66 && byte != 0x67 && (byte & 0xf0) != 0x40)
-			return has_repeat && ((byte >= 0xa4 && byte <= 0xa7) || (byte >= 0xaa && byte <= 0xaf));
+			return has_repeat &&
+			       ((byte >= 0xa4 && byte <= 0xa7) || (byte >= 0xaa && byte <= 0xaf));
 	}
 	return false;
 }
 
-/* At its first stop, where the stack is as the kernel made it: the loader is not told where the vdso is. */
+/* At its first stop, where the stack is as the kernel made it: the loader is not told where the
+ * vdso is. */
 static int hide_vdso(pid_t pid)
 {
-	uint64_t at = (uint64_t)ptrace(PTRACE_PEEKUSER, pid, (void *)offsetof(struct user_regs_struct, rsp), NULL), type;
+	uint64_t at = (uint64_t)ptrace(PTRACE_PEEKUSER, pid,
+				       (void *)offsetof(struct user_regs_struct, rsp), NULL),
+		 type;
 	at += 8 * (1 + peek(pid, at) + 1); /* the number of arguments, and these */
 	while (peek(pid, at)) /* the environment */
 		at += 8;
 	for (at += 8; (type = peek(pid, at)) != AT_NULL; at += 16)
-		if (type == AT_SYSINFO_EHDR && ptrace(PTRACE_POKEDATA, pid, (void *)(uintptr_t)at, (void *)AT_IGNORE))
+		if (type == AT_SYSINFO_EHDR &&
+		    ptrace(PTRACE_POKEDATA, pid, (void *)(uintptr_t)at, (void *)AT_IGNORE))
 			return fail("PTRACE_POKEDATA");
 	return 0;
 }

@@ -65,7 +65,8 @@ int main(int argc, char **argv)
 	truth_begin();
 	if (pthread_create(&thread, NULL, worker, &rest))
 		return 1;
-	pthread_join(thread, NULL); /* beside each other they would trade parts of a sampling period */
+	/* beside each other they would trade parts of a sampling period */
+	pthread_join(thread, NULL);
 	value = drive(stage_of_half, value);
 	truth_print(parts, PARTS);
 	return value + rest == 42; /* keeps the work */

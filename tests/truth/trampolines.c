@@ -1,7 +1,7 @@
 /* Code that a program makes while it runs, exactly as CPython's perf trampolines do
  * (Python/asm_trampoline.S): one copy of a few instructions for each function of the interpreted
- * program, which calls the interpreter, and a line of /tmp/perf-PID.map for each.  The argument says
- * what unwinding information the copies have:
+ * program, which calls the interpreter, and a line of /tmp/perf-PID.map for each.  The argument
+ * says what unwinding information the copies have:
  *
  *   plain    none; a copy moves the stack pointer by 8 (CPython 3.12)
  *   frames   a frame pointer (later versions, built with frame pointers)

@@ -49,8 +49,8 @@ static inline void finish(struct cfi *cfi, size_t at)
 }
 
 /* Version 1, code × 1, data × −8, rip is column 16. */
-static inline size_t put_cie(struct cfi *cfi, const char *augmentation, const uint8_t *data, size_t data_size,
-		      const uint8_t *instructions, size_t size)
+static inline size_t put_cie(struct cfi *cfi, const char *augmentation, const uint8_t *data,
+			     size_t data_size, const uint8_t *instructions, size_t size)
 {
 	size_t at = begin(cfi, 0);
 	put(cfi, BYTES(1));
@@ -70,8 +70,8 @@ static inline size_t put_usual_cie(struct cfi *cfi)
 	return put_cie(cfi, "", NULL, 0, BYTES(0x0c, 7, 8, 0x90, 1));
 }
 
-static inline void put_fde(struct cfi *cfi, size_t cie, uint64_t start, uint64_t size, const uint8_t *instructions,
-		    size_t count)
+static inline void put_fde(struct cfi *cfi, size_t cie, uint64_t start, uint64_t size,
+			   const uint8_t *instructions, size_t count)
 {
 	size_t at = begin(cfi, (uint32_t)(cfi->size + 4 - cie));
 	put_u64(cfi, start);
@@ -80,11 +80,16 @@ static inline void put_fde(struct cfi *cfi, size_t cie, uint64_t start, uint64_t
 	finish(cfi, at);
 }
 
-static inline struct tally_unwind_table *table_of(const void *bytes, size_t size, bool is_debug_frame)
+static inline struct tally_unwind_table *table_of(const void *bytes, size_t size,
+						  bool is_debug_frame)
 {
 	struct tally_unwind_table *table;
-	struct tally_cfi_section section = { .bytes = bytes, .size = size, .address = SECTION, .machine = TALLY_UNWIND_X86_64,
-					     .text_address = CODE, .data_address = 2 * CODE,
+	struct tally_cfi_section section = { .bytes = bytes,
+					     .size = size,
+					     .address = SECTION,
+					     .machine = TALLY_UNWIND_X86_64,
+					     .text_address = CODE,
+					     .data_address = 2 * CODE,
 					     .is_debug_frame = is_debug_frame };
 	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &table, NULL), 0);
 	return table;

@@ -1,5 +1,5 @@
-/* elfutils' libdwfl over a recording's samples: the same maps, registers and bytes of stack that tally gets to see.
- * x86-64. */
+/* elfutils' libdwfl over a recording's samples: the same maps, registers and bytes of stack that
+ * tally gets to see. x86-64. */
 #ifndef TALLY_TESTS_DWFL_ORACLE_H
 #define TALLY_TESTS_DWFL_ORACLE_H
 
@@ -66,7 +66,8 @@ static inline pid_t dwfl_oracle_thread(Dwfl *dwfl, void *argument, void **thread
 	return oracle->pid;
 }
 
-static inline bool dwfl_oracle_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void *argument)
+static inline bool dwfl_oracle_read(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result,
+				    void *argument)
 {
 	(void)dwfl;
 	const struct dwfl_oracle *oracle = argument;
@@ -83,10 +84,12 @@ static inline bool dwfl_oracle_registers(Dwfl_Thread *thread, void *argument)
 	return dwfl_thread_state_registers(thread, 0, TALLY_UNWIND_RIP + 1, oracle->registers);
 }
 
-static inline int dwfl_oracle_no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
-					    const char *file, const char *link, GElf_Word crc, char **found)
+static inline int dwfl_oracle_no_debug_file(Dwfl_Module *module, void **data, const char *name,
+					    Dwarf_Addr base, const char *file, const char *link,
+					    GElf_Word crc, char **found)
 {
-	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
+	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc,
+		(void)found;
 	return -1;
 }
 
@@ -100,25 +103,31 @@ static inline void dwfl_oracle_report(struct dwfl_oracle *oracle, const struct t
 		uint64_t address;
 		if (!strcmp(path, "[vdso]"))
 			path = oracle->vdso;
-		if (!mapping->executable || path[0] != '/' || tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
+		if (!mapping->executable || path[0] != '/' ||
+		    tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
 			continue;
 		/* The first page's beginning may be the end of another segment. */
 		const uint64_t in_segment = 4095;
-		if (tally_object_address_of_offset(object, mapping->file_offset + in_segment, &address))
-			dwfl_report_elf(dwfl, path, path, -1, mapping->start + in_segment - address, true);
+		if (tally_object_address_of_offset(object, mapping->file_offset + in_segment,
+						   &address))
+			dwfl_report_elf(dwfl, path, path, -1, mapping->start + in_segment - address,
+					true);
 		else if (tally_object_address_of_offset(object, mapping->file_offset, &address))
 			dwfl_report_elf(dwfl, path, path, -1, mapping->start - address, true);
 		tally_object_unref(object);
 	}
 }
 
-static inline Dwfl *dwfl_oracle_process(struct dwfl_oracle *oracle, const struct tally_tasks *tasks, uint32_t pid)
+static inline Dwfl *dwfl_oracle_process(struct dwfl_oracle *oracle, const struct tally_tasks *tasks,
+					uint32_t pid)
 {
 	static const Dwfl_Callbacks CALLBACKS = { .find_elf = dwfl_linux_proc_find_elf,
 						  .find_debuginfo = dwfl_oracle_no_debug_file };
-	static const Dwfl_Thread_Callbacks THREADS = { .next_thread = dwfl_oracle_thread,
-						       .memory_read = dwfl_oracle_read,
-						       .set_initial_registers = dwfl_oracle_registers };
+	static const Dwfl_Thread_Callbacks THREADS = {
+		.next_thread = dwfl_oracle_thread,
+		.memory_read = dwfl_oracle_read,
+		.set_initial_registers = dwfl_oracle_registers
+	};
 	struct dwfl_oracle_process *slot = &oracle->processes[pid % DWFL_ORACLE_PROCESSES];
 	uint64_t generation = tally_tasks_generation(tasks, pid);
 	if (slot->dwfl && slot->pid == pid && slot->generation == generation)
@@ -147,13 +156,15 @@ static inline int dwfl_oracle_frame(Dwfl_Frame *frame, void *argument)
 	return DWARF_CB_OK;
 }
 
-/* Unwinds a sample; the frames are in oracle->addresses.  False when libdwfl knows nothing of the process. */
+/* Unwinds a sample; the frames are in oracle->addresses.  False when libdwfl knows nothing of the
+ * process. */
 static inline bool dwfl_oracle_unwind(struct dwfl_oracle *oracle, const struct tally_tasks *tasks,
-				      const struct tally_attr *attr, const struct tally_sample *sample)
+				      const struct tally_attr *attr,
+				      const struct tally_sample *sample)
 {
 	Dwfl *dwfl = dwfl_oracle_process(oracle, tasks, sample->pid);
-	if (!dwfl || !tally_unwind_registers(TALLY_UNWIND_X86_64, sample->regs_user.words, attr->sample_regs_user,
-					     oracle->registers))
+	if (!dwfl || !tally_unwind_registers(TALLY_UNWIND_X86_64, sample->regs_user.words,
+					     attr->sample_regs_user, oracle->registers))
 		return false;
 	oracle->pid = (pid_t)sample->pid;
 	oracle->stack = sample->stack;

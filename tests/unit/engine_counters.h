@@ -1,5 +1,6 @@
-/* Tests of the engine's scheduling: a PMU whose counters are scarce, a machine with two of them, and a look at each move
- * of an event's state (H1), for which the program is linked with -Wl,--wrap=engine_event_set_state. */
+/* Tests of the engine's scheduling: a PMU whose counters are scarce, a machine with two of them,
+ * and a look at each move of an event's state (H1), for which the program is linked with
+ * -Wl,--wrap=engine_event_set_state. */
 #ifndef TALLY_TESTS_ENGINE_COUNTERS_H
 #define TALLY_TESTS_ENGINE_COUNTERS_H
 
@@ -12,30 +13,34 @@ enum { OFF = ENGINE_EVENT_OFF, INACTIVE = ENGINE_EVENT_INACTIVE, ACTIVE = ENGINE
        ERROR = ENGINE_EVENT_ERROR, EXIT = ENGINE_EVENT_EXIT };
 enum { TIMES = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING };
 
-/* --- H1: every move of every event of every test ------------------------------------------------------------------------- */
+/* --- H1: every move of every event of every test -------------------------- */
 
 void __real_engine_event_set_state(struct engine_event *event, enum engine_event_state state);
 void __wrap_engine_event_set_state(struct engine_event *event, enum engine_event_state state);
 
 void __wrap_engine_event_set_state(struct engine_event *event, enum engine_event_state state)
 {
-	static const struct { int from, to; } legal[] = {
-		{ OFF, INACTIVE }, { INACTIVE, OFF }, { INACTIVE, ACTIVE }, { ACTIVE, INACTIVE }, { INACTIVE, ERROR },
-		{ ERROR, INACTIVE }, { OFF, EXIT }, { INACTIVE, EXIT }, { ERROR, EXIT },
+	static const struct { int from, to;
+	} legal[] = {
+		{ OFF, INACTIVE },    { INACTIVE, OFF },   { INACTIVE, ACTIVE },
+		{ ACTIVE, INACTIVE }, { INACTIVE, ERROR }, { ERROR, INACTIVE },
+		{ OFF, EXIT },        { INACTIVE, EXIT },  { ERROR, EXIT },
 	};
 	bool allowed = event->state == state;
 	for (size_t i = 0; i < sizeof(legal) / sizeof(legal[0]); i++)
 		allowed |= legal[i].from == (int)event->state && legal[i].to == (int)state;
 	if (!allowed)
-		fail_msg("event %llu moved from %d to %d", (unsigned long long)event->id, event->state, state);
+		fail_msg("event %llu moved from %d to %d", (unsigned long long)event->id,
+			 event->state, state);
 	__real_engine_event_set_state(event, state);
 }
 
-/* --- a PMU of n counters ---------------------------------------------------------------------------------------------------- */
+/* --- a PMU of n counters -------------------------------------------------- */
 
 enum { COUNTERS_MAX = 16 };
 
-/* attr.config: the counters that an event may be on, a bit each; 0: any.  What its counters see, work() says. */
+/* attr.config: the counters that an event may be on, a bit each; 0: any.  What its counters see,
+ * work() says. */
 struct counters {
 	struct tally_engine_pmu pmu;
 	struct tally_engine_pmu_ops ops;
@@ -175,22 +180,31 @@ static inline void fake_group_cancel(struct tally_engine_pmu *pmu)
 	counters->batching = false;
 }
 
-static inline void fake_switched(struct tally_engine_pmu *pmu, struct tally_engine_task *task, bool in)
+static inline void fake_switched(struct tally_engine_pmu *pmu, struct tally_engine_task *task,
+				 bool in)
 {
 	(void)task;
 	(void)in;
 	counters_of(pmu)->switches++;
 }
 
-static inline void counters_init(struct counters *counters, struct engine_fixture *fixture, const char *name, unsigned count,
-			  bool together)
+static inline void counters_init(struct counters *counters, struct engine_fixture *fixture,
+				 const char *name, unsigned count, bool together)
 {
 	*counters = (struct counters){
 		.pmu = { .name = name, .scope = TALLY_SCOPE_HARDWARE },
-		.ops = { .event_init = fake_init, .add = fake_add, .del = fake_del, .start = fake_start,
-			 .stop = fake_stop, .read = fake_read, .disable = fake_disable, .enable = fake_enable,
+		.ops = { .event_init = fake_init,
+			 .add = fake_add,
+			 .del = fake_del,
+			 .start = fake_start,
+			 .stop = fake_stop,
+			 .read = fake_read,
+			 .disable = fake_disable,
+			 .enable = fake_enable,
 			 .switched = fake_switched },
-		.fixture = fixture, .count = count, .together = together,
+		.fixture = fixture,
+		.count = count,
+		.together = together,
 	};
 	if (together) {
 		counters->ops.group_start = fake_group_start;
@@ -210,7 +224,7 @@ static inline void work(struct counters *counters, uint64_t n)
 			counters->on[cpu][i]->words[WORD_PENDING] += n;
 }
 
-/* --- the tests' machine ------------------------------------------------------------------------------------------------------ */
+/* --- the tests' machine --------------------------------------------------- */
 
 struct machine {
 	struct engine_fixture fixture;
@@ -245,7 +259,8 @@ static inline int state_of(struct machine *machine, int fd)
 	return event_of(machine, fd)->state;
 }
 
-static inline struct tally_attr attr_of(const struct counters *counters, uint64_t config, uint64_t flags)
+static inline struct tally_attr attr_of(const struct counters *counters, uint64_t config,
+					uint64_t flags)
 {
 	struct tally_attr attr = fixture_attr(counters->pmu.type, config);
 	attr.flags = flags;
@@ -254,14 +269,15 @@ static inline struct tally_attr attr_of(const struct counters *counters, uint64_
 }
 
 /* On the calling task. */
-static inline int open_on(struct machine *machine, const struct counters *counters, uint64_t config, uint64_t flags, int group)
+static inline int open_on(struct machine *machine, const struct counters *counters, uint64_t config,
+			  uint64_t flags, int group)
 {
 	struct tally_attr attr = attr_of(counters, config, flags);
 	return fixture_open(&machine->fixture, &attr, group);
 }
 
-static inline int open_at(struct machine *machine, const struct counters *counters, uint64_t flags, int32_t pid, int cpu,
-		   int group)
+static inline int open_at(struct machine *machine, const struct counters *counters, uint64_t flags,
+			  int32_t pid, int cpu, int group)
 {
 	struct tally_attr attr = attr_of(counters, 0, flags);
 	return tally_engine_open(machine->fixture.engine, &attr, pid, cpu, group, 0);
@@ -274,7 +290,8 @@ struct reading {
 static inline struct reading read_of(struct machine *machine, int fd)
 {
 	struct reading reading = { 0 };
-	assert_int_equal(tally_engine_read(machine->fixture.engine, fd, &reading, sizeof(reading)), sizeof(reading));
+	assert_int_equal(tally_engine_read(machine->fixture.engine, fd, &reading, sizeof(reading)),
+			 sizeof(reading));
 	return reading;
 }
 

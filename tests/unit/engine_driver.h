@@ -1,4 +1,5 @@
-/* What tests of the engine's samples share: a PMU whose counters the test drives, records decoded as they come. */
+/* What tests of the engine's samples share: a PMU whose counters the test drives, records decoded
+ * as they come. */
 #ifndef TALLY_TESTS_ENGINE_DRIVER_H
 #define TALLY_TESTS_ENGINE_DRIVER_H
 
@@ -73,15 +74,18 @@ static const struct tally_engine_pmu_ops driver_ops = {
 /* After fixture_start(). */
 static inline void driver_register(struct driver_pmu *driver, struct engine_fixture *fixture)
 {
-	*driver = (struct driver_pmu){ .pmu = { .name = "driver", .scope = TALLY_SCOPE_HARDWARE,
-						.capabilities = TALLY_PMU_BRANCH_STACK, .ops = &driver_ops } };
+	*driver = (struct driver_pmu){ .pmu = { .name = "driver",
+						.scope = TALLY_SCOPE_HARDWARE,
+						.capabilities = TALLY_PMU_BRANCH_STACK,
+						.ops = &driver_ops } };
 	driver->pmu.driver = driver;
 	assert(!tally_engine_pmu_register(fixture->engine, &driver->pmu));
 }
 
 /* The event counts `more`; when its period is over, `hit` overflows it. */
-static inline void driver_count(struct engine_fixture *fixture, struct tally_pmu_event *event, uint64_t more,
-				struct tally_engine_hit hit, const struct tally_engine_regs *regs)
+static inline void driver_count(struct engine_fixture *fixture, struct tally_pmu_event *event,
+				uint64_t more, struct tally_engine_hit hit,
+				const struct tally_engine_regs *regs)
 {
 	if (!event || event->state & TALLY_HES_STOPPED)
 		return;
@@ -96,7 +100,7 @@ static inline void driver_count(struct engine_fixture *fixture, struct tally_pmu
 		fixture_run_pending(fixture);
 }
 
-/* --- records ----------------------------------------------------------------------------------------------------------- */
+/* --- records -------------------------------------------------------------- */
 
 struct driver_ring {
 	struct tally_user_page *page;
@@ -108,7 +112,8 @@ static inline void driver_map(struct engine_fixture *fixture, int fd, const stru
 			      struct driver_ring *ring)
 {
 	void *address = NULL;
-	assert(!tally_engine_mmap(fixture->engine, fd, (1 + DRIVER_RING_PAGES) * (size_t)FIXTURE_PAGE, true, true, 0,
+	assert(!tally_engine_mmap(fixture->engine, fd,
+				  (1 + DRIVER_RING_PAGES) * (size_t)FIXTURE_PAGE, true, true, 0,
 				  &address));
 	ring->page = address;
 	ring->attr = *attr;
@@ -126,7 +131,8 @@ static inline bool driver_take(struct driver_ring *ring, struct tally_record *re
 	for (size_t i = 0; i < sizeof(header); i++)
 		ring->bytes[i] = data[(tail + i) % size];
 	memcpy(&header, ring->bytes, sizeof(header));
-	assert(header.size >= sizeof(header) && !(header.size % 8) && tail + header.size <= ring->page->data_head);
+	assert(header.size >= sizeof(header) && !(header.size % 8) &&
+	       tail + header.size <= ring->page->data_head);
 	for (size_t i = 0; i < header.size; i++)
 		ring->bytes[i] = data[(tail + i) % size];
 	ring->page->data_tail = tail + header.size;

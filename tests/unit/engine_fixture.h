@@ -1,10 +1,10 @@
-/* A host for tests of the engine: as many CPUs as asked for, all in this one thread, and a clock that stands until it
- * is told to move.
+/* A host for tests of the engine: as many CPUs as asked for, all in this one thread, and a clock
+ * that stands until it is told to move.
  *
- * One CPU at a time is "this CPU" (fixture_on()); run_on() goes to another for the time of the call.  Whatever the
- * engine asks of its host is counted and checked against the host's contract here: a lock taken twice, memory asked
- * for with interrupts off or where an event hits, a timer cancelled on a foreign CPU fail the test at once.
- * Allocations can be made to fail, each in turn.
+ * One CPU at a time is "this CPU" (fixture_on()); run_on() goes to another for the time of the
+ * call.  Whatever the engine asks of its host is counted and checked against the host's contract
+ * here: a lock taken twice, memory asked for with interrupts off or where an event hits, a timer
+ * cancelled on a foreign CPU fail the test at once.  Allocations can be made to fail, each in turn.
  */
 #ifndef TALLY_TESTS_ENGINE_FIXTURE_H
 #define TALLY_TESTS_ENGINE_FIXTURE_H
@@ -16,7 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIXTURE_CPUS = 8, FIXTURE_TASKS = 64, FIXTURE_TIMERS = 64, FIXTURE_SIGNALS = 1024, FIXTURE_PAGE = 4096 };
+enum {
+	FIXTURE_CPUS = 8,
+	FIXTURE_TASKS = 64,
+	FIXTURE_TIMERS = 64,
+	FIXTURE_SIGNALS = 1024,
+	FIXTURE_PAGE = 4096
+};
 
 #define FIXTURE_BAD_POINTER ((void *)16) /* copy_in and copy_out refuse the first page */
 
@@ -43,7 +49,8 @@ struct engine_fixture {
 	unsigned task_count;
 	int32_t next_tid;
 
-	/* Allocations of any kind: how many were asked for, which fails (0: none; 1: the next), what is held. */
+	/* Allocations of any kind: how many were asked for, which fails (0: none; 1: the next),
+	 * what is held. */
 	unsigned allocations, fail_at;
 	size_t held_bytes, held_blocks;
 	size_t locked_pages, locked_budget; /* charge_locked(); -EPERM above the budget */
@@ -54,7 +61,7 @@ struct engine_fixture {
 	unsigned signal_count;
 };
 
-/* --- the host's functions ------------------------------------------------------------------------------------------ */
+/* --- the host's functions ------------------------------------------------- */
 
 static inline uint64_t fixture_clock_ns(void *host)
 {
@@ -298,11 +305,13 @@ static inline void fixture_timer_cancel(void *host, struct tally_engine_timer *t
 		}
 }
 
-/* --- what tests do with it -------------------------------------------------------------------------------------------- */
+/* --- what tests do with it ------------------------------------------------ */
 
 static inline struct tally_engine_regs fixture_user_regs(uint64_t ip)
 {
-	return (struct tally_engine_regs){ .ip = ip, .sp = 0x7fff0000, .fp = 0x7fff0010, .mode = TALLY_MODE_USER };
+	return (struct tally_engine_regs){
+		.ip = ip, .sp = 0x7fff0000, .fp = 0x7fff0010, .mode = TALLY_MODE_USER
+	};
 }
 
 static inline struct tally_engine_regs fixture_kernel_regs(uint64_t ip)
@@ -330,12 +339,14 @@ static inline void fixture_on(struct engine_fixture *fixture, unsigned cpu)
 }
 
 /* The timer that is due first, up to `end`. */
-static inline struct tally_engine_timer **fixture_next_timer(struct engine_fixture *fixture, uint64_t end)
+static inline struct tally_engine_timer **fixture_next_timer(struct engine_fixture *fixture,
+							     uint64_t end)
 {
 	struct tally_engine_timer **first = NULL;
 	for (unsigned i = 0; i < FIXTURE_TIMERS; i++) {
 		struct tally_engine_timer *timer = fixture->timers[i];
-		if (timer && timer->deadline_ns <= end && (!first || timer->deadline_ns < (*first)->deadline_ns))
+		if (timer && timer->deadline_ns <= end &&
+		    (!first || timer->deadline_ns < (*first)->deadline_ns))
 			first = &fixture->timers[i];
 	}
 	return first;
@@ -390,7 +401,8 @@ static inline void fixture_ticks(struct engine_fixture *fixture, unsigned count)
 }
 
 /* Switches this CPU to `next` (NULL: idle).  The task that was there is preempted, or sleeps. */
-static inline void fixture_switch_from(struct engine_fixture *fixture, struct tally_engine_task *next, bool preempted)
+static inline void fixture_switch_from(struct engine_fixture *fixture,
+				       struct tally_engine_task *next, bool preempted)
 {
 	struct tally_engine_task *previous = fixture->current[fixture->cpu];
 	uintptr_t state = fixture_irq_save(fixture);
@@ -415,11 +427,12 @@ static inline void fixture_hit(struct engine_fixture *fixture, enum tally_sw eve
 }
 
 static inline struct tally_engine_task *fixture_add_task(struct engine_fixture *fixture,
-							 struct tally_engine_process *process, int32_t pid,
-							 const char *comm)
+							 struct tally_engine_process *process,
+							 int32_t pid, const char *comm)
 {
-	struct tally_engine_identity identity = { .pid = pid, .tid = fixture->next_tid++, .parent_pid = 1,
-						  .parent_tid = 1 };
+	struct tally_engine_identity identity = {
+		.pid = pid, .tid = fixture->next_tid++, .parent_pid = 1, .parent_tid = 1
+	};
 	snprintf(identity.comm, sizeof(identity.comm), "%s", comm);
 	assert(fixture->task_count < FIXTURE_TASKS);
 	struct tally_engine_task *task = tally_engine_task_new(process, &identity, fixture);
@@ -429,13 +442,16 @@ static inline struct tally_engine_task *fixture_add_task(struct engine_fixture *
 }
 
 /* A task of a process of its own, of nobody's: not running. */
-static inline struct tally_engine_task *fixture_stranger(struct engine_fixture *fixture, const char *comm)
+static inline struct tally_engine_task *fixture_stranger(struct engine_fixture *fixture,
+							 const char *comm)
 {
-	struct tally_engine_process *process = tally_engine_process_new(fixture->engine, fixture->next_tid);
+	struct tally_engine_process *process = tally_engine_process_new(fixture->engine,
+									fixture->next_tid);
 	return process ? fixture_add_task(fixture, process, fixture->next_tid, comm) : NULL;
 }
 
-/* fork(2) or pthread_create by the current task of this CPU: the child does not run yet.  NULL: -ENOMEM. */
+/* fork(2) or pthread_create by the current task of this CPU: the child does not run yet.  NULL:
+ * -ENOMEM. */
 static inline struct tally_engine_task *fixture_fork(struct engine_fixture *fixture, bool thread)
 {
 	struct tally_engine_task *parent = fixture->current[fixture->cpu];
@@ -459,7 +475,8 @@ static inline struct tally_engine_task *fixture_fork(struct engine_fixture *fixt
 	return NULL;
 }
 
-/* exit of the current task of this CPU, which goes idle; with `process` its process exits with it. */
+/* exit of the current task of this CPU, which goes idle; with `process` its process exits with
+ * it. */
 static inline void fixture_exit(struct engine_fixture *fixture, bool process)
 {
 	struct tally_engine_task *task = fixture->current[fixture->cpu];
@@ -492,11 +509,14 @@ static inline uint64_t fixture_events(struct engine_fixture *fixture)
 /* An attr of today's size. */
 static inline struct tally_attr fixture_attr(uint32_t type, uint64_t config)
 {
-	return (struct tally_attr){ .type = type, .size = sizeof(struct tally_attr), .config = config };
+	return (struct tally_attr){ .type = type,
+				    .size = sizeof(struct tally_attr),
+				    .config = config };
 }
 
 /* perf_event_open on the calling task, on any CPU. */
-static inline int fixture_open(struct engine_fixture *fixture, const struct tally_attr *attr, int group)
+static inline int fixture_open(struct engine_fixture *fixture, const struct tally_attr *attr,
+			       int group)
 {
 	return tally_engine_open(fixture->engine, attr, 0, -1, group, 0);
 }
@@ -505,10 +525,12 @@ static inline int fixture_open(struct engine_fixture *fixture, const struct tall
 static inline uint64_t fixture_value(struct engine_fixture *fixture, int fd)
 {
 	uint64_t value = 0;
-	return tally_engine_read(fixture->engine, fd, &value, sizeof(value)) == sizeof(value) ? value : UINT64_MAX;
+	return tally_engine_read(fixture->engine, fd, &value, sizeof(value)) == sizeof(value)
+		       ? value
+		       : UINT64_MAX;
 }
 
-/* --- life ----------------------------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------- */
 
 /* Fills the table; `fixture` is the caller's, any content. */
 static inline void fixture_init(struct engine_fixture *fixture, unsigned cpus)
@@ -534,7 +556,8 @@ static inline void fixture_init(struct engine_fixture *fixture, unsigned cpus)
 	};
 }
 
-/* The engine with one process of one task, "first", which runs on CPU 0; the other CPUs are idle.  False: no memory. */
+/* The engine with one process of one task, "first", which runs on CPU 0; the other CPUs are idle.
+ * False: no memory. */
 static inline bool fixture_start(struct engine_fixture *fixture)
 {
 	fixture->engine = tally_engine_new(&fixture->host);
@@ -542,7 +565,8 @@ static inline bool fixture_start(struct engine_fixture *fixture)
 		return false;
 	fixture->process = tally_engine_process_new(fixture->engine, fixture->next_tid);
 	if (fixture->process)
-		fixture->task = fixture_add_task(fixture, fixture->process, fixture->next_tid, "first");
+		fixture->task = fixture_add_task(fixture, fixture->process, fixture->next_tid,
+						 "first");
 	if (fixture->task) {
 		fixture_switch(fixture, fixture->task);
 		return true;
@@ -581,7 +605,8 @@ static inline void fixture_end(struct engine_fixture *fixture)
 	for (unsigned i = 0; i < process_count; i++)
 		tally_engine_process_exit(processes[i]);
 	tally_engine_free(fixture->engine);
-	assert(!fixture->held_blocks && !fixture->held_bytes && !fixture->locked_pages && !fixture->locked);
+	assert(!fixture->held_blocks && !fixture->held_bytes && !fixture->locked_pages &&
+	       !fixture->locked);
 	for (unsigned i = 0; i < FIXTURE_TIMERS; i++)
 		assert(!fixture->timers[i]);
 }

@@ -1,5 +1,5 @@
-/* Events of the engine with rings: opened, mapped, hit and read, on the fixture's machine.  The errnos are those that
- * Linux 6.18 gives. */
+/* Events of the engine with rings: opened, mapped, hit and read, on the fixture's machine.  The
+ * errnos are those that Linux 6.18 gives. */
 #ifndef TALLY_TEST_ENGINE_RING_FIXTURE_H
 #define TALLY_TEST_ENGINE_RING_FIXTURE_H
 
@@ -10,7 +10,16 @@
 #include "engine_fixture.h"
 #include "fixture_pmu.h"
 
-enum { EPERM_ = 1, ENOMEM_ = 12, EBUSY_ = 16, EINVAL_ = 22, ENOSPC_ = 28, EOPNOTSUPP_ = 95, POLLIN_ = 1, POLLHUP_ = 16 };
+enum {
+	EPERM_ = 1,
+	ENOMEM_ = 12,
+	EBUSY_ = 16,
+	EINVAL_ = 22,
+	ENOSPC_ = 28,
+	EOPNOTSUPP_ = 95,
+	POLLIN_ = 1,
+	POLLHUP_ = 16
+};
 
 struct world {
 	struct engine_fixture fixture;
@@ -60,10 +69,13 @@ static inline struct tally_user_page *map(struct engine_fixture *fixture, int fd
 	return address;
 }
 
-static inline struct tally_user_page *map_read_only(struct engine_fixture *fixture, int fd, size_t pages)
+static inline struct tally_user_page *map_read_only(struct engine_fixture *fixture, int fd,
+						    size_t pages)
 {
 	void *address = NULL;
-	assert_int_equal(tally_engine_mmap(fixture->engine, fd, pages * FIXTURE_PAGE, false, true, 0, &address), 0);
+	assert_int_equal(tally_engine_mmap(fixture->engine, fd, pages * FIXTURE_PAGE, false, true,
+					   0, &address),
+			 0);
 	return address;
 }
 
@@ -72,7 +84,8 @@ static inline int unmap_pages(struct engine_fixture *fixture, void *address, siz
 	return tally_engine_munmap(fixture->engine, address, pages * FIXTURE_PAGE);
 }
 
-static inline long control(struct engine_fixture *fixture, int fd, unsigned long request, intptr_t argument)
+static inline long control(struct engine_fixture *fixture, int fd, unsigned long request,
+			   intptr_t argument)
 {
 	return tally_engine_ioctl(fixture->engine, fd, request, (uintptr_t)argument);
 }
@@ -93,7 +106,7 @@ static inline struct engine_event *event_of(struct engine_fixture *fixture, int 
 	return engine_file(fixture->engine, fd)->event;
 }
 
-/* --- reading ------------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------- */
 
 struct record {
 	struct tally_record_header header;
@@ -108,7 +121,8 @@ static inline void copy_out(const struct tally_user_page *page, uint64_t at, voi
 }
 
 /* The record at `at`; its size. */
-static inline size_t record_at(const struct tally_user_page *page, uint64_t at, struct record *record)
+static inline size_t record_at(const struct tally_user_page *page, uint64_t at,
+			       struct record *record)
 {
 	copy_out(page, at, &record->header, sizeof(record->header));
 	assert_in_range(record->header.size, 8, 8 + sizeof(record->words));

@@ -1,5 +1,5 @@
-/* A hardware PMU for the fixture's machine: so many counters on each CPU, every event counts the same thing, which
- * happens when fixture_pmu_happen() says so. */
+/* A hardware PMU for the fixture's machine: so many counters on each CPU, every event counts the
+ * same thing, which happens when fixture_pmu_happen() says so. */
 #ifndef TALLY_TESTS_FIXTURE_PMU_H
 #define TALLY_TESTS_FIXTURE_PMU_H
 
@@ -22,10 +22,12 @@ static inline struct fixture_pmu *fixture_pmu_of(const struct tally_pmu_event *e
 	return event->pmu->driver;
 }
 
-static inline int fixture_pmu_init_event(struct tally_engine_pmu *pmu, struct tally_pmu_event *event)
+static inline int fixture_pmu_init_event(struct tally_engine_pmu *pmu,
+					 struct tally_pmu_event *event)
 {
 	struct fixture_pmu *self = pmu->driver;
-	bool generic = event->attr->type == TALLY_TYPE_HARDWARE && event->attr->config < TALLY_HW_MAX;
+	bool generic = event->attr->type == TALLY_TYPE_HARDWARE &&
+		       event->attr->config < TALLY_HW_MAX;
 	if (event->attr->type != pmu->type && !generic)
 		return -2;
 	if (self->init_error)
@@ -126,13 +128,18 @@ static inline void fixture_pmu_happen(struct fixture_pmu *self, uint64_t count)
 }
 
 /* Registers it as `name`, of a type of its own, with so many counters. */
-static inline int fixture_pmu_register(struct fixture_pmu *self, struct engine_fixture *fixture, const char *name,
-				       unsigned counters)
+static inline int fixture_pmu_register(struct fixture_pmu *self, struct engine_fixture *fixture,
+				       const char *name, unsigned counters)
 {
 	static const struct tally_engine_pmu_ops ops = {
-		.event_init = fixture_pmu_init_event, .event_release = fixture_pmu_release_event,
-		.add = fixture_pmu_add, .del = fixture_pmu_del, .start = fixture_pmu_start, .stop = fixture_pmu_stop,
-		.read = fixture_pmu_read, .user_index = fixture_pmu_user_index,
+		.event_init = fixture_pmu_init_event,
+		.event_release = fixture_pmu_release_event,
+		.add = fixture_pmu_add,
+		.del = fixture_pmu_del,
+		.start = fixture_pmu_start,
+		.stop = fixture_pmu_stop,
+		.read = fixture_pmu_read,
+		.user_index = fixture_pmu_user_index,
 	};
 	assert(counters <= FIXTURE_COUNTERS);
 	self->fixture = fixture;

@@ -1,18 +1,21 @@
 /* Walks through every interleaving of a small program, on a machine that reorders.
  *
- * The program is real code whose accesses to shared memory are the functions at the end of this file: they take the
- * place of those in engine/ring_access.h.  Before each access the walk chooses what happens next: the access itself, an
- * interrupt of this CPU, another CPU's turn.  A run follows a list of choices; the next run takes the last choice that
- * had something left, until none has.  Where a run comes into a state that was seen before it is given up.
+ * The program is real code whose accesses to shared memory are the functions at the end of this
+ * file: they take the place of those in engine/ring_access.h.  Before each access the walk chooses
+ * what happens next: the access itself, an interrupt of this CPU, another CPU's turn.  A run
+ * follows a list of choices; the next run takes the last choice that had something left, until none
+ * has.  Where a run comes into a state that was seen before it is given up.
  *
- * Memory is modelled as C11 has it for acquire, release and relaxed accesses (without loads that read the future): a
- * location is the list of all stores to it, a CPU's view says how far into each list it must have seen, a load takes any
- * store from there on, a release store carries its CPU's view, which who acquires it takes over.  Thus a store may
- * become visible after later ones, or a load be served an old value, unless the orders forbid it: all that arm64 and
- * riscv64 do to stores, and more.  Not modelled: a store before an earlier load (what control dependencies hold back).
+ * Memory is modelled as C11 has it for acquire, release and relaxed accesses (without loads that
+ * read the future): a location is the list of all stores to it, a CPU's view says how far into each
+ * list it must have seen, a load takes any store from there on, a release store carries its CPU's
+ * view, which who acquires it takes over.  Thus a store may become visible after later ones, or a
+ * load be served an old value, unless the orders forbid it: all that arm64 and riscv64 do to
+ * stores, and more.  Not modelled: a store before an earlier load (what control dependencies hold
+ * back).
  *
- * A CPU's local state is the hash of what it loaded; interrupts end before what they interrupted goes on, and change
- * nothing of it, so each level has its own. */
+ * A CPU's local state is the hash of what it loaded; interrupts end before what they interrupted
+ * goes on, and change nothing of it, so each level has its own. */
 #ifndef TALLY_TESTS_INTERLEAVE_H
 #define TALLY_TESTS_INTERLEAVE_H
 
@@ -41,7 +44,8 @@ struct walk_location {
 
 struct walk_cpu {
 	struct walk_view view;    /* must have seen */
-	struct walk_view fenced;  /* what relaxed stores carry: the view at the last release fence */
+	/* what relaxed stores carry: the view at the last release fence */
+	struct walk_view fenced;
 	struct walk_view relaxed; /* what relaxed loads would give to an acquire fence */
 	uint64_t local[WALK_LEVELS];
 	unsigned level;
@@ -49,12 +53,15 @@ struct walk_cpu {
 };
 
 struct walk {
-	/* The program: what else may happen at a point, as bits of enum walk_option; what it does. */
+	/* The program: what else may happen at a point, as bits of enum walk_option; what it
+	 * does. */
 	unsigned (*options)(void *program, unsigned cpu, bool shared);
 	void (*interrupt)(void *program, unsigned cpu);
 	void (*other)(void *program, unsigned cpu);
-	uint64_t (*state)(void *program); /* what decides about the rest of the run and is not in memory */
-	void (*leave)(void *program);     /* NULL: all runs on one stack; else goes to the first one, and gives up there */
+	/* what decides about the rest of the run and is not in memory */
+	uint64_t (*state)(void *program);
+	/* NULL: all runs on one stack; else goes to the first one, and gives up there */
+	void (*leave)(void *program);
 	void *program;
 
 	struct walk_location locations[WALK_LOCATIONS];
@@ -96,7 +103,7 @@ static inline void walk_fail(struct walk *walk, const char *what)
 	walk_give_up(walk);
 }
 
-/* --- states ---------------------------------------------------------------------------------------------------------- */
+/* --- states --------------------------------------------------------------- */
 
 /* Stores that no CPU can read any more do not count, nor does how many there were. */
 static inline unsigned walk_oldest(const struct walk *walk, unsigned location)
@@ -108,8 +115,8 @@ static inline unsigned walk_oldest(const struct walk *walk, unsigned location)
 	return oldest;
 }
 
-static inline uint64_t walk_mix_view(const struct walk *walk, uint64_t hash, const struct walk_view *view,
-				     const uint8_t *oldest)
+static inline uint64_t walk_mix_view(const struct walk *walk, uint64_t hash,
+				     const struct walk_view *view, const uint8_t *oldest)
 {
 	for (unsigned i = 0; i < walk->location_count; i++)
 		hash = walk_mix(hash, view->seen[i] > oldest[i] ? view->seen[i] - oldest[i] : 0);
@@ -186,7 +193,8 @@ static inline unsigned walk_choose(struct walk *walk, unsigned of, uint64_t wher
 }
 
 /* Runs `run` with every list of choices: NULL, or what failed first. */
-static inline const char *walk_all(struct walk *walk, void (*start)(struct walk *), void (*run)(struct walk *))
+static inline const char *walk_all(struct walk *walk, void (*start)(struct walk *),
+				   void (*run)(struct walk *))
 {
 	walk->known = 0;
 	for (;;) {
@@ -200,7 +208,8 @@ static inline const char *walk_all(struct walk *walk, void (*start)(struct walk 
 			run(walk);
 		if (walk->failure)
 			return walk->failure;
-		while (walk->known && walk->choices[walk->known - 1].taken + 1 == walk->choices[walk->known - 1].of)
+		while (walk->known && walk->choices[walk->known - 1].taken + 1 ==
+					      walk->choices[walk->known - 1].of)
 			walk->known--;
 		if (!walk->known)
 			return NULL;
@@ -214,7 +223,7 @@ static inline void walk_release(struct walk *walk)
 	walk->visited = NULL;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------------------ */
+/* --- memory --------------------------------------------------------------- */
 
 static inline void walk_location(struct walk *walk, const void *at, uint64_t value)
 {
@@ -258,7 +267,8 @@ static inline void walk_saw(struct walk *walk, uint64_t value)
 static inline void walk_point(struct walk *walk, bool shared)
 {
 	struct walk_cpu *cpu = &walk->cpus[walk->cpu];
-	cpu->local[cpu->level] = walk_mix(cpu->local[cpu->level], 1); /* another point than the one before */
+	/* another point than the one before */
+	cpu->local[cpu->level] = walk_mix(cpu->local[cpu->level], 1);
 	for (;;) {
 		unsigned options = walk->options(walk->program, walk->cpu, shared);
 		unsigned of = 1 + !!(options & WALK_INTERRUPT) + !!(options & WALK_OTHER);
@@ -321,8 +331,8 @@ static inline void walk_change(struct walk *walk, const void *address, uint64_t 
 	walk_join(&walk->locations[at].stores[last + 1].view, &carried);
 }
 
-static inline bool walk_compare_exchange(struct walk *walk, const void *address, uint64_t *expected, uint64_t value,
-					 bool acquire)
+static inline bool walk_compare_exchange(struct walk *walk, const void *address, uint64_t *expected,
+					 uint64_t value, bool acquire)
 {
 	unsigned at = walk_find(walk, address), last = walk->locations[at].count - 1;
 	unsigned first = walk->cpus[walk->cpu].view.seen[at], olds[WALK_STORES], count = 0;

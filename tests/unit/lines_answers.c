@@ -2,8 +2,9 @@
  *
  *     lines_answers tally|libdw PROGRAM [STEP [CACHE]]
  *
- * libdw's answers are made from its plainest functions: all functions of a unit are listed, and for each address the
- * list is gone through from its start.  (dwarf_getscopes() doesn't find a function inside of one that has no code.)
+ * libdw's answers are made from its plainest functions: all functions of a unit are listed, and for
+ * each address the list is gone through from its start.  (dwarf_getscopes() doesn't find a function
+ * inside of one that has no code.)
  */
 #include "object/cache.h"
 #include "object/object.h"
@@ -42,10 +43,13 @@ static struct addresses read_addresses(const struct tally_object *object, uint64
 	return addresses;
 }
 
-static void print_ours(struct tally_object *object, const struct addresses *addresses, const char *cache_folder)
+static void print_ours(struct tally_object *object, const struct addresses *addresses,
+		       const char *cache_folder)
 {
 	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
-	struct tally_disk_cache *cache = cache_folder ? tally_cache_open_at(cache_folder, (uint64_t)1 << 30) : NULL;
+	struct tally_disk_cache *cache = cache_folder ? tally_cache_open_at(cache_folder,
+									    (uint64_t)1 << 30)
+						      : NULL;
 	struct tally_lines *lines;
 	struct tally_line_answer *answers = calloc(addresses->count + 1, sizeof(*answers));
 	if (!answers || tally_lines_new(object, debug, &lines, NULL) < 0)
@@ -83,7 +87,9 @@ static unsigned number_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word value;
-	return dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, &value) == 0 ? (unsigned)value : 0;
+	return dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, &value) == 0
+		       ? (unsigned)value
+		       : 0;
 }
 
 /* A function or an inlined copy, in the order of the file: what contains it comes before. */
@@ -108,7 +114,8 @@ static void list(struct tree *tree, Dwarf_Die *die, size_t parent)
 			if (!tree->items)
 				exit(2);
 		}
-		tree->items[tree->count++] = (struct function){ *die, parent, tag == DW_TAG_inlined_subroutine };
+		tree->items[tree->count++] = (struct function){ *die, parent,
+								tag == DW_TAG_inlined_subroutine };
 		parent = tree->count;
 	}
 	Dwarf_Die child;
@@ -123,7 +130,9 @@ static void list(struct tree *tree, Dwarf_Die *die, size_t parent)
 static const char *whole(char path[8192], Dwarf_Die *unit, const char *file)
 {
 	Dwarf_Attribute attribute;
-	const char *directory = dwarf_attr(unit, DW_AT_comp_dir, &attribute) ? dwarf_formstring(&attribute) : NULL;
+	const char *directory = dwarf_attr(unit, DW_AT_comp_dir, &attribute)
+					? dwarf_formstring(&attribute)
+					: NULL;
 	if (!file || file[0] == '/' || !directory)
 		return file;
 	snprintf(path, 8192, "%s/%s", directory, file);
@@ -152,7 +161,8 @@ static void print_theirs_in(Dwarf_Die *unit, const struct tree *tree, Dwarf_Addr
 		print_frame(NULL, whole(path, unit, file), (unsigned)line, (unsigned)column);
 	while (at > 0) {
 		Dwarf_Die *die = &tree->items[at - 1].die;
-		print_frame(name_of(die), whole(path, unit, file), (unsigned)line, (unsigned)column);
+		print_frame(name_of(die), whole(path, unit, file), (unsigned)line,
+			    (unsigned)column);
 		Dwarf_Attribute attribute;
 		Dwarf_Word call_file;
 		file = files && dwarf_attr(die, DW_AT_call_file, &attribute) &&
@@ -179,7 +189,8 @@ static void print_theirs(const char *path, const struct addresses *addresses)
 		Dwarf_Die die, split;
 		uint8_t type;
 		while (dwarf_get_units(dwarf, unit, &unit, NULL, &type, &die, &split) == 0) {
-			if (dwarf_tag(&die) == DW_TAG_partial_unit || dwarf_haspc(&die, addresses->items[i]) != 1)
+			if (dwarf_tag(&die) == DW_TAG_partial_unit ||
+			    dwarf_haspc(&die, addresses->items[i]) != 1)
 				continue;
 			if (listed != dwarf_dieoffset(&die)) {
 				tree.count = 0;
@@ -201,7 +212,8 @@ int main(int argc, char **argv)
 	struct tally_object *object;
 	if (argc < 3 || tally_object_open(AT_FDCWD, argv[2], &object, NULL) < 0)
 		return 2;
-	struct addresses addresses = read_addresses(object, argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
+	struct addresses addresses = read_addresses(object,
+						    argc > 3 ? strtoull(argv[3], NULL, 10) : 1);
 	if (strcmp(argv[1], "tally") == 0)
 		print_ours(object, &addresses, argc > 4 ? argv[4] : NULL);
 	else

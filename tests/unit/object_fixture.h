@@ -1,4 +1,5 @@
-/* A directory of its own for each test, commands of binutils run in it, and the objects that they make. */
+/* A directory of its own for each test, commands of binutils run in it, and the objects that they
+ * make. */
 #ifndef TALLY_TEST_OBJECT_FIXTURE_H
 #define TALLY_TEST_OBJECT_FIXTURE_H
 

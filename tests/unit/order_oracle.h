@@ -1,7 +1,9 @@
-/* Records in order of time by a merge sort of each round: what order.c did before it merged the file's own runs.
+/* Records in order of time by a merge sort of each round: what order.c did before it merged the
+ * file's own runs.
  *
- * A record is an entry, copied; a round's entries are sorted (stably, by time and side-band first), merged with what
- * the round before has left over, and given up to the latest time of all rounds but the last.
+ * A record is an entry, copied; a round's entries are sorted (stably, by time and side-band first),
+ * merged with what the round before has left over, and given up to the latest time of all rounds
+ * but the last.
  */
 #ifndef TALLY_TEST_ORDER_ORACLE_H
 #define TALLY_TEST_ORDER_ORACLE_H
@@ -46,7 +48,8 @@ static bool entry_before(const struct entry *a, const struct entry *b)
 }
 
 /* Merges a[0..n) with b[0..m) into out; of equals, those of `a` come first. */
-static void merge(struct entry *out, const struct entry *a, size_t n, const struct entry *b, size_t m)
+static void merge(struct entry *out, const struct entry *a, size_t n, const struct entry *b,
+		  size_t m)
 {
 	while (n && m) {
 		if (entry_before(b, a))
@@ -129,7 +132,8 @@ static int end_round(struct order_oracle *order, uint64_t limit)
 	if (result)
 		return result;
 	if (total)
-		merge(scratch->items, left ? held->items + order->given : NULL, left, fresh->items, fresh->count);
+		merge(scratch->items, left ? held->items + order->given : NULL, left, fresh->items,
+		      fresh->count);
 	scratch->count = total;
 	swap(held, scratch);
 	order->given = fresh->count = 0;
@@ -138,7 +142,8 @@ static int end_round(struct order_oracle *order, uint64_t limit)
 	return 0;
 }
 
-static bool time_of_sample(const struct tally_attr *attr, const struct tally_raw_record *raw, uint64_t *time)
+static bool time_of_sample(const struct tally_attr *attr, const struct tally_raw_record *raw,
+			   uint64_t *time)
 {
 	const uint64_t before = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID;
 	size_t at = sizeof(struct tally_record_header) +
@@ -149,10 +154,12 @@ static bool time_of_sample(const struct tally_attr *attr, const struct tally_raw
 	return true;
 }
 
-static bool time_of_trailer(const struct tally_attr *attr, const struct tally_raw_record *raw, uint64_t *time)
+static bool time_of_trailer(const struct tally_attr *attr, const struct tally_raw_record *raw,
+			    uint64_t *time)
 {
 	size_t behind = tally_sample_id_size(attr) - (attr->sample_type & TALLY_SAMPLE_TID ? 8 : 0);
-	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL) || sizeof(struct tally_record_header) + behind > raw->size)
+	if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL) ||
+	    sizeof(struct tally_record_header) + behind > raw->size)
 		return false;
 	memcpy(time, (const uint8_t *)raw->bytes + raw->size - behind, sizeof(*time));
 	return true;
@@ -161,14 +168,16 @@ static bool time_of_trailer(const struct tally_attr *attr, const struct tally_ra
 /* False for records that have no place in time. */
 static bool time_of(const struct tally_raw_record *raw, uint32_t type, uint64_t *time)
 {
-	if (type >= TALLY_RECORD_USER_START || !raw->event || !(raw->event->attr.sample_type & TALLY_SAMPLE_TIME))
+	if (type >= TALLY_RECORD_USER_START || !raw->event ||
+	    !(raw->event->attr.sample_type & TALLY_SAMPLE_TIME))
 		return false;
 	bool found = type == TALLY_RECORD_SAMPLE ? time_of_sample(&raw->event->attr, raw, time)
 						 : time_of_trailer(&raw->event->attr, raw, time);
 	return found && *time && *time != UINT64_MAX;
 }
 
-static int hold(struct order_oracle *order, const struct tally_raw_record *raw, uint32_t type, uint64_t time)
+static int hold(struct order_oracle *order, const struct tally_raw_record *raw, uint32_t type,
+		uint64_t time)
 {
 	size_t count;
 	void *copy = tally_arena_alloc(&order->arena, raw->size);

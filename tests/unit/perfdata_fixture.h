@@ -9,8 +9,8 @@
 #include <errno.h>
 
 #define FIXTURE_SAMPLE_TYPE \
-	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU | \
-	 TALLY_SAMPLE_PERIOD)
+	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | \
+	 TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD)
 
 static const uint64_t fixture_ids[2][2] = { { 11, 12 }, { 21, 22 } };
 
@@ -23,15 +23,16 @@ static inline void fixture_events(struct tally_recorded_event events[2])
 				  .sample_period = 1000,
 				  .sample_type = FIXTURE_SAMPLE_TYPE,
 				  .read_format = TALLY_FORMAT_ID,
-				  .flags = TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 |
-					   TALLY_ATTR_COMM | TALLY_ATTR_TASK },
+				  .flags = TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_MMAP |
+					   TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM | TALLY_ATTR_TASK },
 			.name = i ? "faults-of-mine" : "clock-of-mine",
 			.ids = fixture_ids[i],
 			.id_count = 2,
 		};
 }
 
-static inline void fixture_put(struct tally_buffer *out, uint32_t type, uint16_t misc, const void *body, size_t size)
+static inline void fixture_put(struct tally_buffer *out, uint32_t type, uint16_t misc,
+			       const void *body, size_t size)
 {
 	struct tally_record_header header = { type, misc, (uint16_t)(sizeof(header) + size) };
 	tally_buffer_append(out, &header, sizeof(header));
@@ -39,8 +40,8 @@ static inline void fixture_put(struct tally_buffer *out, uint32_t type, uint16_t
 }
 
 /* A record of pid 100 with the trailer of FIXTURE_SAMPLE_TYPE. */
-static inline void fixture_put_sideband(struct tally_buffer *out, uint32_t type, const void *body, size_t size,
-					uint64_t time_ns)
+static inline void fixture_put_sideband(struct tally_buffer *out, uint32_t type, const void *body,
+					size_t size, uint64_t time_ns)
 {
 	struct tally_buffer all = { 0 };
 	uint64_t trailer[4] = { 100ull << 32 | 100, time_ns, 0, 11 };
@@ -69,7 +70,8 @@ static inline void fixture_put_mmap(struct tally_buffer *out, uint64_t time_ns)
 	fixture_put_sideband(out, TALLY_RECORD_MMAP, &mmap, sizeof(mmap), time_ns);
 }
 
-static inline void fixture_put_sample(struct tally_buffer *out, uint64_t id, uint64_t ip, uint64_t time_ns)
+static inline void fixture_put_sample(struct tally_buffer *out, uint64_t id, uint64_t ip,
+				      uint64_t time_ns)
 {
 	uint64_t words[] = { id, ip, 100ull << 32 | 100, time_ns, 1, 1000 };
 	fixture_put(out, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, sizeof(words));
@@ -80,7 +82,8 @@ static inline void fixture_put_round(struct tally_buffer *out)
 	fixture_put(out, TALLY_RECORD_FINISHED_ROUND, 0, NULL, 0);
 }
 
-/* COMM, MMAP, then `samples` samples in rounds of 100, each round's in two runs as from two CPUs. */
+/* COMM, MMAP, then `samples` samples in rounds of 100, each round's in two runs as from two
+ * CPUs. */
 static inline void fixture_records(struct tally_buffer *out, unsigned samples)
 {
 	uint64_t noise = 88172645463325252ull;
@@ -97,31 +100,37 @@ static inline void fixture_records(struct tally_buffer *out, unsigned samples)
 	}
 }
 
-static inline void fixture_write_text(struct tally_perfdata_writer *writer, unsigned feature, const char *text)
+static inline void fixture_write_text(struct tally_perfdata_writer *writer, unsigned feature,
+				      const char *text)
 {
 	struct tally_buffer out = { 0 };
 	tally_feature_string(&out, text);
-	assert_int_equal(tally_perfdata_write_feature(writer, feature, out.bytes, out.length, NULL), 0);
+	assert_int_equal(tally_perfdata_write_feature(writer, feature, out.bytes, out.length, NULL),
+			 0);
 	tally_buffer_release(&out);
 }
 
-static const char fixture_format[] = "name: tick\nID: 4242\nformat:\n"
-				     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-				     "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-				     "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-				     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
-				     "\n\tfield:int n;\toffset:8;\tsize:4;\tsigned:1;\n"
-				     "\nprint fmt: \"n=%d\", REC->n\n";
-static const char fixture_header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
-					  "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
-					  "\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
-					  "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+static const char fixture_format[] =
+	"name: tick\nID: 4242\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+	"\n\tfield:int n;\toffset:8;\tsize:4;\tsigned:1;\n"
+	"\nprint fmt: \"n=%d\", REC->n\n";
+static const char fixture_header_page[] =
+	"\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
+	"\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
+	"\tfield: int overwrite;\toffset:8;\tsize:1;\tsigned:1;\n"
+	"\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
 
 static inline void fixture_write_bytes(struct tally_perfdata_writer *writer, unsigned feature,
 				       struct tally_buffer *bytes)
 {
 	assert_false(bytes->failed);
-	assert_int_equal(tally_perfdata_write_feature(writer, feature, bytes->bytes, bytes->length, NULL), 0);
+	assert_int_equal(
+		tally_perfdata_write_feature(writer, feature, bytes->bytes, bytes->length, NULL),
+		0);
 	tally_buffer_clear(bytes);
 }
 
@@ -155,16 +164,21 @@ static inline void fixture_features(struct tally_perfdata_writer *writer,
 	fixture_write_bytes(writer, TALLY_FEATURE_PMU_MAPPINGS, &out);
 	const char *const packages[] = { "0-1" }, *const threads[] = { "0", "1" };
 	const struct tally_feature_cpu cpus[] = { { 0, 0, 0 }, { 1, 0, 0 } };
-	const struct tally_feature_topology topology = { packages, 1, threads, 2, packages, 1, cpus, 2 };
+	const struct tally_feature_topology topology = { packages, 1, threads, 2,
+							 packages, 1, cpus,    2 };
 	tally_feature_cpu_topology(&out, &topology);
 	fixture_write_bytes(writer, TALLY_FEATURE_CPU_TOPOLOGY, &out);
-	const struct tally_recorded_build_id build_id = { .pid = UINT32_MAX, .misc = TALLY_MISC_USER, .size = 20,
+	const struct tally_recorded_build_id build_id = { .pid = UINT32_MAX,
+							  .misc = TALLY_MISC_USER,
+							  .size = 20,
 							  .bytes = { 0xde, 0xad, 0xbe, 0xef },
 							  .filename = "/bin/fixture" };
 	tally_feature_build_id(&out, &build_id);
 	fixture_write_bytes(writer, TALLY_FEATURE_BUILD_ID, &out);
-	const struct tally_tracing_format format = { "tally", fixture_format, sizeof(fixture_format) - 1 };
-	const struct tally_tracing_data tracing = { .header_page = fixture_header_page, .formats = &format,
+	const struct tally_tracing_format format = { "tally", fixture_format,
+						     sizeof(fixture_format) - 1 };
+	const struct tally_tracing_data tracing = { .header_page = fixture_header_page,
+						    .formats = &format,
 						    .format_count = 1 };
 	tally_feature_tracing_data(&out, &tracing);
 	fixture_write_bytes(writer, TALLY_FEATURE_TRACING_DATA, &out);
@@ -189,7 +203,8 @@ static inline void fixture_record(int fd, bool pipe, int level, unsigned samples
 		assert_int_equal(tally_perfdata_write(writer, records.bytes + at, size, NULL), 0);
 	}
 	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
-	assert_int_equal(tally_perfdata_add_own(writer, "tally's own", 11, NULL), pipe ? -EINVAL : 0);
+	assert_int_equal(tally_perfdata_add_own(writer, "tally's own", 11, NULL),
+			 pipe ? -EINVAL : 0);
 	tally_perfdata_writer_free(writer);
 	tally_buffer_release(&records);
 }

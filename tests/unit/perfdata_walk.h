@@ -15,7 +15,8 @@ struct perfdata_walk {
 	unsigned backwards; /* samples earlier than one before */
 };
 
-static inline void perfdata_walk_record(struct perfdata_walk *walk, const struct tally_raw_record *raw)
+static inline void perfdata_walk_record(struct perfdata_walk *walk,
+					const struct tally_raw_record *raw)
 {
 	struct tally_record_header header;
 	struct tally_record record;
@@ -54,7 +55,8 @@ static inline size_t perfdata_walk_features(const struct tally_perfdata *data)
 		touched += strlen(events[i].name);
 		for (size_t j = 0; j < events[i].id_count; j++)
 			touched += events[i].ids[j];
-		if (tally_perfdata_tracepoint_format(data, events[i].attr.config, &text, &length) && length)
+		if (tally_perfdata_tracepoint_format(data, events[i].attr.config, &text, &length) &&
+		    length)
 			touched += (size_t)text[length - 1];
 	}
 	const struct tally_recorded_build_id *build_ids = tally_perfdata_build_ids(data, &count);
@@ -71,7 +73,8 @@ static inline struct perfdata_walk perfdata_walk(struct tally_perfdata *data, bo
 	struct tally_order *order = NULL;
 	if (ordered && tally_order_new(data, &order, NULL) < 0)
 		abort();
-	while ((ordered ? tally_order_next(order, &raw, NULL) : tally_perfdata_next(data, &raw, NULL)) == 1)
+	while ((ordered ? tally_order_next(order, &raw, NULL)
+			: tally_perfdata_next(data, &raw, NULL)) == 1)
 		perfdata_walk_record(&walk, &raw);
 	walk.touched += perfdata_walk_features(data);
 	tally_order_free(order);

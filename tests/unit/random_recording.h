@@ -1,5 +1,5 @@
-/* A recording of nobody's programs: processes that fork, map and rename themselves, two events, kernel and user
- * stacks with recursion, garbage and empty ones, each stack several times. */
+/* A recording of nobody's programs: processes that fork, map and rename themselves, two events,
+ * kernel and user stacks with recursion, garbage and empty ones, each stack several times. */
 #ifndef TALLY_TEST_RANDOM_RECORDING_H
 #define TALLY_TEST_RANDOM_RECORDING_H
 
@@ -48,7 +48,8 @@ static inline uint64_t random_ids(unsigned process, unsigned thread)
 	return fixture_ids_of(fixture_pid() + process, fixture_pid() + process + 100 * thread);
 }
 
-static inline void random_comm(struct random_recording *recording, unsigned process, unsigned thread)
+static inline void random_comm(struct random_recording *recording, unsigned process,
+			       unsigned thread)
 {
 	static const char *const names[] = { "alpha", "beta", "gamma" };
 	uint64_t words[7] = { random_ids(process, thread), 0, 0, random_ids(process, thread),
@@ -57,11 +58,21 @@ static inline void random_comm(struct random_recording *recording, unsigned proc
 	fixture_put_words(&recording->fixture, TALLY_RECORD_COMM, 0, words, 7);
 }
 
-static inline void random_map(struct random_recording *recording, unsigned process, const char *path, uint64_t start,
-			      uint64_t offset)
+static inline void random_map(struct random_recording *recording, unsigned process,
+			      const char *path, uint64_t start, uint64_t offset)
 {
-	uint64_t words[12] = { random_ids(process, 0), start, 0x2000, offset, 0, 0, 0, 0, random_ids(process, 0),
-			       ++recording->fixture.time_ns, 0, 1 };
+	uint64_t words[12] = { random_ids(process, 0),
+			       start,
+			       0x2000,
+			       offset,
+			       0,
+			       0,
+			       0,
+			       0,
+			       random_ids(process, 0),
+			       ++recording->fixture.time_ns,
+			       0,
+			       1 };
 	strcpy((char *)&words[4], path);
 	fixture_put_words(&recording->fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER, words, 12);
 }
@@ -69,7 +80,8 @@ static inline void random_map(struct random_recording *recording, unsigned proce
 static inline void random_map_library(struct random_recording *recording, unsigned process)
 {
 	recording->library[process] = RANDOM_LIBRARY + random_next(recording, 3) * 0x1000;
-	random_map(recording, process, random_next(recording, 2) ? "/nowhere/libone.so" : "/nowhere/two",
+	random_map(recording, process,
+		   random_next(recording, 2) ? "/nowhere/libone.so" : "/nowhere/two",
 		   recording->library[process], random_next(recording, 2) * 0x1000);
 }
 
@@ -102,15 +114,19 @@ static inline void random_chain(struct random_recording *recording, size_t numbe
 		else if (kind < 8)
 			*at++ = RANDOM_LIBRARY + random_next(recording, 40) * 0x100;
 		else
-			*at++ = CODE + random_next(recording, random_next(recording, 2) ? 4 : RANDOM_FUNCTIONS) * 0x80 + 1 +
-				random_next(recording, 3);
+			*at++ = CODE +
+				random_next(recording,
+					    random_next(recording, 2) ? 4 : RANDOM_FUNCTIONS) *
+					0x80 +
+				1 + random_next(recording, 3);
 	}
 	recording->depths[number] = (size_t)(at - chain);
 	/* Stacks of programs begin alike. */
-	for (size_t i = 0; number && i < 6 && i < recording->depths[number] && random_next(recording, 3); i++)
+	for (size_t i = 0;
+	     number && i < 6 && i < recording->depths[number] && random_next(recording, 3); i++)
 		if (recording->depths[number - 1] > i)
-			at[-1 - (long)i] =
-				recording->chains[number - 1][recording->depths[number - 1] - 1 - i];
+			at[-1 - (long)i] = recording->chains[number - 1]
+							    [recording->depths[number - 1] - 1 - i];
 }
 
 static inline void random_sample(struct random_recording *recording)
@@ -119,13 +135,18 @@ static inline void random_sample(struct random_recording *recording)
 	size_t number = random_next(recording, random_next(recording, 2) ? 10 : RANDOM_CHAINS);
 	size_t depth = recording->depths[number];
 	uint64_t words[7 + RANDOM_DEPTH] = {
-		1 + random_next(recording, 2), depth ? recording->chains[number][depth / 2] : LOOP,
-		random_ids(process, (unsigned)random_next(recording, 2)), ++recording->fixture.time_ns,
-		random_next(recording, 3), 1 + random_next(recording, 100), depth,
+		1 + random_next(recording, 2),
+		depth ? recording->chains[number][depth / 2] : LOOP,
+		random_ids(process, (unsigned)random_next(recording, 2)),
+		++recording->fixture.time_ns,
+		random_next(recording, 3),
+		1 + random_next(recording, 100),
+		depth,
 	};
 	memcpy(&words[7], recording->chains[number], depth * 8);
 	fixture_put_words(&recording->fixture, TALLY_RECORD_SAMPLE,
-			  random_next(recording, 2) ? TALLY_MISC_USER : TALLY_MISC_KERNEL, words, 7 + depth);
+			  random_next(recording, 2) ? TALLY_MISC_USER : TALLY_MISC_KERNEL, words,
+			  7 + depth);
 }
 
 /* What is there before the first sample. */
@@ -139,13 +160,17 @@ static inline void random_recording_begin(struct random_recording *recording, ui
 		random_map_library(recording, i);
 }
 
-static inline void random_recording_make(struct random_recording *recording, uint64_t seed, size_t samples)
+static inline void random_recording_make(struct random_recording *recording, uint64_t seed,
+					 size_t samples)
 {
 	random_recording_begin(recording, seed);
 	for (size_t i = 0; i < samples; i++) {
 		switch (random_next(recording, 60)) {
 		case 0: random_fork(recording); break;
-		case 1: random_map_library(recording, (unsigned)random_next(recording, RANDOM_PROCESSES)); break;
+		case 1:
+			random_map_library(recording,
+					   (unsigned)random_next(recording, RANDOM_PROCESSES));
+			break;
 		case 2: random_comm(recording, (unsigned)random_next(recording, RANDOM_PROCESSES),
 				    (unsigned)random_next(recording, 2)); break;
 		}

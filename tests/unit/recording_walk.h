@@ -21,8 +21,8 @@ struct recording_walk {
 	uint64_t reported; /* samples in the reports */
 };
 
-/* The kernel's 200,000 symbols, and libraries' debug information (tested by itself), would be read anew for each of
- * thousands of damaged copies, and take longer than all the rest. */
+/* The kernel's 200,000 symbols, and libraries' debug information (tested by itself), would be read
+ * anew for each of thousands of damaged copies, and take longer than all the rest. */
 static inline void recording_walk_spare_names(struct tally_recording *recording)
 {
 	recording->names.kernel_tried = true;
@@ -30,7 +30,8 @@ static inline void recording_walk_spare_names(struct tally_recording *recording)
 }
 
 /* `tally script`, or `tally script --records`. */
-static inline int recording_walk_script(const void *bytes, size_t size, bool records, struct recording_walk *walk)
+static inline int recording_walk_script(const void *bytes, size_t size, bool records,
+					struct recording_walk *walk)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_recording *recording;
@@ -61,7 +62,8 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 			abort();
 		if (records)
 			tally_record_dump(recording, &raw, &record, &out);
-		else if (record.header.type == TALLY_RECORD_SAMPLE && tally_script_sample(script, &raw, &record, &out, NULL))
+		else if (record.header.type == TALLY_RECORD_SAMPLE &&
+			 tally_script_sample(script, &raw, &record, &out, NULL))
 			abort();
 		walk->samples += record.header.type == TALLY_RECORD_SAMPLE;
 		walk->bytes += out.length;
@@ -122,7 +124,8 @@ static inline int recording_walk_report(const void *bytes, size_t size, struct r
 	}
 	tally_perfdata_events(profile->recording->data, &count);
 	for (uint32_t event = 0; event < count && event < 4; event++)
-		for (enum tally_tree_order tree = TALLY_TREE_NONE; tree <= TALLY_TREE_CALLEE; tree++)
+		for (enum tally_tree_order tree = TALLY_TREE_NONE; tree <= TALLY_TREE_CALLEE;
+		     tree++)
 			recording_walk_event(profile, event, tree, walk);
 	tally_profile_free(profile);
 	return 0;

@@ -1,5 +1,5 @@
-/* A report the plain way: each stack of the profile is walked for each sum and each tree that it belongs to.  What
- * profile/report_*.c must come to. */
+/* A report the plain way: each stack of the profile is walked for each sum and each tree that it
+ * belongs to.  What profile/report_*.c must come to. */
 #ifndef TALLY_TEST_REFERENCE_REPORT_H
 #define TALLY_TEST_REFERENCE_REPORT_H
 
@@ -27,7 +27,8 @@ struct reference_report {
 	const struct tally_profile *profile;
 	const struct tally_report_options *options;
 	struct { struct reference_entry *items; size_t count, capacity; } entries;
-	struct { uint32_t *items; size_t count, capacity; } path; /* functions of a stack, leaf first */
+	/* functions of a stack, leaf first */
+	struct { uint32_t *items; size_t count, capacity; } path;
 	struct { uint32_t *items; size_t count, capacity; } places; /* by frame of the path */
 	uint64_t period, samples;
 	size_t first_of[1024]; /* by the keys' hash: entry + 1 */
@@ -42,15 +43,19 @@ static inline size_t reference_hash(const uint32_t key[TALLY_SORT_KEYS])
 }
 
 /* NULL: none has these keys. */
-static inline struct reference_entry *reference_find(const struct reference_report *report, const uint32_t key[TALLY_SORT_KEYS])
+static inline struct reference_entry *reference_find(const struct reference_report *report,
+						     const uint32_t key[TALLY_SORT_KEYS])
 {
-	for (size_t i = report->first_of[reference_hash(key)]; i; i = report->entries.items[i - 1].next)
-		if (!memcmp(report->entries.items[i - 1].key, key, sizeof(report->entries.items[i - 1].key)))
+	for (size_t i = report->first_of[reference_hash(key)]; i;
+	     i = report->entries.items[i - 1].next)
+		if (!memcmp(report->entries.items[i - 1].key, key,
+			    sizeof(report->entries.items[i - 1].key)))
 			return &report->entries.items[i - 1];
 	return NULL;
 }
 
-static inline const struct tally_function *reference_function(const struct reference_report *report, uint32_t function)
+static inline const struct tally_function *reference_function(const struct reference_report *report,
+							      uint32_t function)
 {
 	return &report->profile->recording->names.functions.items[function];
 }
@@ -68,7 +73,8 @@ static inline bool reference_is_inlined(const struct reference_report *report, u
 
 static inline bool reference_same(const struct reference_report *report, uint32_t a, uint32_t b)
 {
-	const struct tally_function *x = reference_function(report, a), *y = reference_function(report, b);
+	const struct tally_function *x = reference_function(report, a),
+				    *y = reference_function(report, b);
 	return reference_name(x) == reference_name(y) && x->object == y->object &&
 	       (x->kind == TALLY_FRAME_INLINED) == (y->kind == TALLY_FRAME_INLINED);
 }
@@ -81,15 +87,18 @@ static inline void reference_path(struct reference_report *report, size_t row)
 		uint32_t place = tally_stack_next_place(&at);
 		const struct tally_place_name *name = &report->profile->names[place];
 		for (uint32_t i = 0; i < name->count; i++) {
-			assert_int_equal(tally_vector_push(&report->path, report->profile->recording->names.frames
-								   .items[name->first + i].function), 0);
+			assert_int_equal(tally_vector_push(&report->path,
+							   report->profile->recording->names.frames
+								   .items[name->first + i]
+								   .function),
+					 0);
 			assert_int_equal(tally_vector_push(&report->places, place), 0);
 		}
 	}
 }
 
-static inline struct reference_entry *reference_entry(struct reference_report *report, const struct tally_row *row,
-						      size_t frame)
+static inline struct reference_entry *reference_entry(struct reference_report *report,
+						      const struct tally_row *row, size_t frame)
 {
 	const struct tally_profile *profile = report->profile;
 	bool known = frame < report->path.count;
@@ -99,21 +108,30 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 	struct reference_entry fresh = { 0 };
 	fresh.key[TALLY_SORT_COMM] = by[TALLY_SORT_COMM] ? class->comm : 0;
 	if (by[TALLY_SORT_PID])
-		fresh.key[TALLY_SORT_PID] = profile->recording->tasks.threads.items[class->thread].pid;
+		fresh.key[TALLY_SORT_PID] =
+			profile->recording->tasks.threads.items[class->thread].pid;
 	if (by[TALLY_SORT_TID])
-		fresh.key[TALLY_SORT_TID] = profile->recording->tasks.threads.items[class->thread].tid;
+		fresh.key[TALLY_SORT_TID] =
+			profile->recording->tasks.threads.items[class->thread].tid;
 	fresh.key[TALLY_SORT_CPU] = by[TALLY_SORT_CPU] ? class->cpu : 0;
 	fresh.key[TALLY_SORT_CGROUP] = by[TALLY_SORT_CGROUP] ? class->cgroup : 0;
 	if (by[TALLY_SORT_OBJECT])
-		fresh.key[TALLY_SORT_OBJECT] = known ? reference_function(report, function)->object : UINT32_MAX - 1;
+		fresh.key[TALLY_SORT_OBJECT] = known ? reference_function(report, function)->object
+						     : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SYMBOL])
-		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_name(reference_function(report, function)) : UINT32_MAX - 1;
+		fresh.key[TALLY_SORT_SYMBOL] = known ? reference_name(
+							       reference_function(report, function))
+						     : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SOURCE_FILE])
-		fresh.key[TALLY_SORT_SOURCE_FILE] =
-			known ? tally_report_source_file(profile, report->places.items[frame]) : UINT32_MAX - 1;
+		fresh.key[TALLY_SORT_SOURCE_FILE] = known ? tally_report_source_file(
+								    profile,
+								    report->places.items[frame])
+							  : UINT32_MAX - 1;
 	if (by[TALLY_SORT_SOURCE_LINE])
-		fresh.key[TALLY_SORT_SOURCE_LINE] =
-			known ? tally_report_source_line(profile, report->places.items[frame]) : UINT32_MAX - 1;
+		fresh.key[TALLY_SORT_SOURCE_LINE] = known ? tally_report_source_line(
+								    profile,
+								    report->places.items[frame])
+							  : UINT32_MAX - 1;
 	struct reference_entry *there = reference_find(report, fresh.key);
 	if (there)
 		return there;
@@ -125,7 +143,8 @@ static inline struct reference_entry *reference_entry(struct reference_report *r
 }
 
 static inline struct reference_branch *reference_branch(const struct reference_report *report,
-							struct reference_branch **list, uint32_t function)
+							struct reference_branch **list,
+							uint32_t function)
 {
 	while (*list && !reference_same(report, (*list)->function, function))
 		list = &(*list)->sibling;
@@ -138,12 +157,14 @@ static inline struct reference_branch *reference_branch(const struct reference_r
 }
 
 /* Frames [from, to] of the path below an entry, in either direction. */
-static inline void reference_add_path(const struct reference_report *report, struct reference_entry *entry, long from,
-				      long to, uint64_t weight)
+static inline void reference_add_path(const struct reference_report *report,
+				      struct reference_entry *entry, long from, long to,
+				      uint64_t weight)
 {
 	struct reference_branch **list = &entry->tree;
 	for (long i = from, step = from <= to ? 1 : -1;; i += step) {
-		struct reference_branch *branch = reference_branch(report, list, report->path.items[i]);
+		struct reference_branch *branch = reference_branch(report, list,
+								   report->path.items[i]);
 		branch->weight += weight;
 		list = &branch->child;
 		if (i == to)
@@ -159,7 +180,8 @@ static inline long reference_leaf(const struct reference_report *report)
 	return leaf;
 }
 
-static inline void reference_add_trees(struct reference_report *report, const struct tally_row *row, size_t stamp)
+static inline void reference_add_trees(struct reference_report *report, const struct tally_row *row,
+				       size_t stamp)
 {
 	long depth = (long)report->path.count;
 	bool down = report->options->tree == TALLY_TREE_CALLER;
@@ -181,7 +203,8 @@ static inline void reference_add_trees(struct reference_report *report, const st
 	}
 }
 
-static inline void reference_sum(struct reference_report *report, const struct tally_row *row, size_t stamp)
+static inline void reference_sum(struct reference_report *report, const struct tally_row *row,
+				 size_t stamp)
 {
 	bool is_leaf = true;
 	report->samples += row->samples;
@@ -207,7 +230,8 @@ static inline void reference_sum(struct reference_report *report, const struct t
 	}
 }
 
-static inline void reference_build(struct reference_report *report, const struct tally_profile *profile,
+static inline void reference_build(struct reference_report *report,
+				   const struct tally_profile *profile,
 				   const struct tally_report_options *options)
 {
 	size_t count = profile->rows.rows.count;

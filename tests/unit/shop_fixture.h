@@ -61,7 +61,8 @@ struct sampled {
 };
 
 /* Samples each hit with these fields; pid 0 on any CPU. */
-static inline struct sampled sample(struct shop *shop, const struct tally_trace_event *event, uint64_t sample_type)
+static inline struct sampled sample(struct shop *shop, const struct tally_trace_event *event,
+				    uint64_t sample_type)
 {
 	struct tally_attr attr = attr_of(event);
 	struct sampled sampled = { 0 };
@@ -70,7 +71,8 @@ static inline struct sampled sample(struct shop *shop, const struct tally_trace_
 	attr.sample_type = sample_type;
 	sampled.fd = fixture_open(&shop->fixture, &attr, -1);
 	assert_true(sampled.fd >= 0);
-	assert_int_equal(tally_engine_mmap(shop->engine, sampled.fd, RING_SIZE, true, true, 0, &memory), 0);
+	assert_int_equal(
+		tally_engine_mmap(shop->engine, sampled.fd, RING_SIZE, true, true, 0, &memory), 0);
 	sampled.page = memory;
 	return sampled;
 }
@@ -116,7 +118,7 @@ static __attribute__((noinline, unused)) void place_order(uint64_t id)
 	TALLY_TRACE(order_placed, id, -5, "blue pen", parts, 3);
 }
 
-/* --- text listeners ------------------------------------------------------------------------------------------------------ */
+/* --- text listeners ------------------------------------------------------- */
 
 struct lines {
 	char text[64][512];

@@ -1,4 +1,5 @@
-/* The tool's part of a plan, played by the test: a process that maps the plan by its path, counts and writes records. */
+/* The tool's part of a plan, played by the test: a process that maps the plan by its path, counts
+ * and writes records. */
 #ifndef TALLY_SIMULATED_FIXTURE_H
 #define TALLY_SIMULATED_FIXTURE_H
 
@@ -36,7 +37,8 @@ static inline void fake_tool_open(struct fake_tool *tool, const char *path)
 	tool->plan = map;
 	tool->ring = -1;
 	tool->page = NULL;
-	assert_true(tool->plan->magic == VSIM_PLAN_MAGIC && tool->plan->version == VSIM_PLAN_VERSION);
+	assert_true(tool->plan->magic == VSIM_PLAN_MAGIC &&
+		    tool->plan->version == VSIM_PLAN_VERSION);
 	assert_int_equal(tool->plan->size, tool->bytes);
 	__atomic_fetch_add(&tool->plan->processes, 1, __ATOMIC_SEQ_CST);
 }
@@ -56,11 +58,12 @@ static inline bool fake_tool_take_ring(struct fake_tool *tool)
 {
 	for (int i = 0; i < VSIM_RINGS; i++) {
 		uint32_t is = VSIM_RING_FREE;
-		if (!__atomic_compare_exchange_n(&tool->plan->rings[i].state, &is, VSIM_RING_TAKEN, false, __ATOMIC_SEQ_CST,
-						 __ATOMIC_SEQ_CST))
+		if (!__atomic_compare_exchange_n(&tool->plan->rings[i].state, &is, VSIM_RING_TAKEN,
+						 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		tool->ring = i;
-		tool->page = (void *)((char *)tool->plan + vsim_ring_offset(tool->plan, (unsigned)i));
+		tool->page = (void *)((char *)tool->plan +
+				      vsim_ring_offset(tool->plan, (unsigned)i));
 		tool->plan->rings[i].pid = getpid();
 		return true;
 	}
@@ -73,11 +76,15 @@ static inline bool fake_tool_write(struct fake_tool *tool, const void *record, s
 	struct vsim_ring *ring = &tool->plan->rings[tool->ring];
 	size_t whole = (size_t)tool->plan->ring_pages * VSIM_PAGE, at;
 	uint8_t *data = (uint8_t *)tool->page + VSIM_PAGE;
-	while (tool->page->data_head + size - __atomic_load_n(&tool->page->data_tail, __ATOMIC_ACQUIRE) > whole) {
+	while (tool->page->data_head + size -
+		       __atomic_load_n(&tool->page->data_tail, __ATOMIC_ACQUIRE) >
+	       whole) {
 		if (__atomic_load_n(&tool->plan->closed, __ATOMIC_SEQ_CST))
 			return false;
 		__atomic_store_n(&ring->room_wanted, 1, __ATOMIC_SEQ_CST);
-		if (tool->page->data_head + size - __atomic_load_n(&tool->page->data_tail, __ATOMIC_ACQUIRE) <= whole)
+		if (tool->page->data_head + size -
+			    __atomic_load_n(&tool->page->data_tail, __ATOMIC_ACQUIRE) <=
+		    whole)
 			break;
 		fake_tool_news(tool);
 		syscall(SYS_futex, &ring->room_wanted, FUTEX_WAIT, 1, NULL, NULL, 0);
@@ -91,7 +98,8 @@ static inline bool fake_tool_write(struct fake_tool *tool, const void *record, s
 
 static inline void fake_tool_finish(struct fake_tool *tool)
 {
-	__atomic_store_n(&tool->plan->rings[tool->ring].state, VSIM_RING_FINISHED, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&tool->plan->rings[tool->ring].state, VSIM_RING_FINISHED,
+			 __ATOMIC_SEQ_CST);
 	fake_tool_news(tool);
 }
 
@@ -103,7 +111,9 @@ struct fake_sample {
 
 static inline struct fake_sample fake_sample(uint64_t id, uint64_t number, unsigned words)
 {
-	return (struct fake_sample){ .header = { TALLY_RECORD_SAMPLE, 0, (uint16_t)(24 + 8 * words) }, .id = id,
+	return (struct fake_sample){ .header = { TALLY_RECORD_SAMPLE, 0,
+						 (uint16_t)(24 + 8 * words) },
+				     .id = id,
 				     .number = number };
 }
 

@@ -1,5 +1,5 @@
-/* Sets of what any recording's report can be sorted by, as numbers: a bit a key.  Keys of facts are left out: rows
- * of branches are another report's, and values are few recordings'. */
+/* Sets of what any recording's report can be sorted by, as numbers: a bit a key.  Keys of facts are
+ * left out: rows of branches are another report's, and values are few recordings'. */
 #ifndef TALLY_TEST_SORT_KEY_SETS_H
 #define TALLY_TEST_SORT_KEY_SETS_H
 

@@ -22,11 +22,21 @@ static size_t put(uint64_t *words, uint32_t type, uint16_t misc, size_t count)
 static void sample_fields_are_in_order(void **state)
 {
 	(void)state;
-	struct tally_attr attr =
-		sampling_attr(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
-			      TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_RAW);
-	uint64_t words[] = { 0, 77, 0x1234, 5ull << 32 | 4, 999, 3, 1000, 2, TALLY_CONTEXT_USER, 0x1234,
-			     /* RAW: u32 size 12, 12 bytes */ 0xaaaaaaaa0000000cull, 0xbbbbbbbbccccccccull };
+	struct tally_attr attr = sampling_attr(
+		TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+		TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_RAW);
+	uint64_t words[] = { 0,
+			     77,
+			     0x1234,
+			     5ull << 32 | 4,
+			     999,
+			     3,
+			     1000,
+			     2,
+			     TALLY_CONTEXT_USER,
+			     0x1234,
+			     /* RAW: u32 size 12, 12 bytes */ 0xaaaaaaaa0000000cull,
+			     0xbbbbbbbbccccccccull };
 	size_t size = put(words, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, 12);
 	struct tally_record record;
 	assert_int_equal(tally_record_decode(&attr, words, size, &record), 0);
@@ -48,8 +58,9 @@ static void sample_fields_are_in_order(void **state)
 static void aux_is_a_samples_last_field(void **state)
 {
 	(void)state;
-	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_AUX | TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_DATA_SRC |
-					       TALLY_SAMPLE_TRANSACTION | TALLY_SAMPLE_CODE_PAGE_SIZE);
+	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_AUX | TALLY_SAMPLE_WEIGHT |
+					       TALLY_SAMPLE_DATA_SRC | TALLY_SAMPLE_TRANSACTION |
+					       TALLY_SAMPLE_CODE_PAGE_SIZE);
 	uint64_t words[] = { 0, 7, 8, 9, 4096, 16, 10, 11 };
 	struct tally_record record;
 	size_t size = put(words, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, 8);
@@ -88,7 +99,8 @@ static void no_field_reaches_past_its_record(void **state)
 	size_t size = put(words, TALLY_RECORD_SAMPLE, 0, 4);
 	assert_int_equal(tally_record_decode(&attr, words, size, &record), -EBADMSG);
 	for (size_t short_by = 1; short_by < size; short_by++)
-		assert_int_equal(tally_record_decode(&attr, words, size - short_by, &record), -EBADMSG);
+		assert_int_equal(tally_record_decode(&attr, words, size - short_by, &record),
+				 -EBADMSG);
 	words[2] = 1;
 	assert_int_equal(tally_record_decode(&attr, words, size, &record), 0);
 	put(words, 4000, 0, 4);
@@ -102,8 +114,8 @@ static uint64_t next_random(uint64_t *state)
 }
 
 /* Both decoders on one record; 1 when it is sound. */
-static unsigned decode_both_ways(const struct tally_sample_layout *layout, const struct tally_attr *attr,
-				 const uint64_t *words, size_t size)
+static unsigned decode_both_ways(const struct tally_sample_layout *layout,
+				 const struct tally_attr *attr, const uint64_t *words, size_t size)
 {
 	struct tally_record quick, slow;
 	memset(&quick, 0, sizeof(quick)); /* padding is compared too */
@@ -142,14 +154,16 @@ static void samples_without_a_period_have_their_attributes(void **state)
 	assert_int_equal(tally_attr_period(&attr), 1);
 }
 
-/* By every sample_type that is plain, on records whose length, chain and raw data are as they should be, or any. */
+/* By every sample_type that is plain, on records whose length, chain and raw data are as they
+ * should be, or any. */
 static void plain_samples_are_decoded_alike(void **state)
 {
 	enum { WORDS = 40, TIMES = 60 };
 	static const uint64_t fields[] = {
-		TALLY_SAMPLE_IDENTIFIER, TALLY_SAMPLE_IP, TALLY_SAMPLE_TID, TALLY_SAMPLE_TIME, TALLY_SAMPLE_ADDR,
-		TALLY_SAMPLE_ID, TALLY_SAMPLE_STREAM_ID, TALLY_SAMPLE_CPU, TALLY_SAMPLE_PERIOD, TALLY_SAMPLE_CALLCHAIN,
-		TALLY_SAMPLE_RAW,
+		TALLY_SAMPLE_IDENTIFIER, TALLY_SAMPLE_IP,   TALLY_SAMPLE_TID,
+		TALLY_SAMPLE_TIME,       TALLY_SAMPLE_ADDR, TALLY_SAMPLE_ID,
+		TALLY_SAMPLE_STREAM_ID,  TALLY_SAMPLE_CPU,  TALLY_SAMPLE_PERIOD,
+		TALLY_SAMPLE_CALLCHAIN,  TALLY_SAMPLE_RAW,
 	};
 	enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 	uint64_t random = 88172645463325252ull;
@@ -172,9 +186,12 @@ static void plain_samples_are_decoded_alike(void **state)
 			if (has_chain && i % 4)
 				words[fixed] = chain;
 			if (i % 4)
-				words[fixed + (has_chain ? 1 + chain : 0)] %= 70; /* where RAW has its size */
-			struct tally_record_header header = { TALLY_RECORD_SAMPLE, (uint16_t)i,
-							      (uint16_t)(i % 3 ? 8 * WORDS : random % (8 * WORDS)) };
+				/* where RAW has its size */
+				words[fixed + (has_chain ? 1 + chain : 0)] %= 70;
+			struct tally_record_header header = {
+				TALLY_RECORD_SAMPLE, (uint16_t)i,
+				(uint16_t)(i % 3 ? 8 * WORDS : random % (8 * WORDS))
+			};
 			memcpy(words, &header, sizeof(header));
 			size_t size = i % 5 ? 8 * WORDS : random % (8 * WORDS);
 			unsigned passed = decode_both_ways(&layout, &attr, words, size);
@@ -191,8 +208,8 @@ static void plain_samples_are_decoded_alike(void **state)
 static void trailer_is_read_as_it_was_written(void **state)
 {
 	(void)state;
-	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
-					       TALLY_SAMPLE_CPU);
+	struct tally_attr attr = sampling_attr(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID |
+					       TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU);
 	uint64_t words[8] = { 0, 2ull << 32 | 1 };
 	memcpy(&words[2], "comm", 5);
 	size_t size = put(words, TALLY_RECORD_COMM, TALLY_MISC_COMM_EXEC, 7);
@@ -223,7 +240,8 @@ static void group_values_have_a_stride(void **state)
 	assert_int_equal(values.stride, 2);
 	assert_int_equal(values.values[values.stride], 8);
 	assert_int_equal(values.time_running, 50);
-	assert_int_equal(tally_read_values_parse(format, words, sizeof(words) - 8, &values), -EBADMSG);
+	assert_int_equal(tally_read_values_parse(format, words, sizeof(words) - 8, &values),
+			 -EBADMSG);
 }
 
 static void attr_is_written_no_larger_than_needed(void **state)
@@ -237,7 +255,8 @@ static void attr_is_written_no_larger_than_needed(void **state)
 	assert_int_equal(tally_attr_size_needed(&attr), TALLY_ATTR_SIZE_VER8);
 }
 
-/* linux/perf_event.h declares these bit-fields once: a compiler for big-endian machines begins at the highest bit. */
+/* linux/perf_event.h declares these bit-fields once: a compiler for big-endian machines begins at
+ * the highest bit. */
 static void bit_fields_of_the_other_order_are_mirrored(void **state)
 {
 	(void)state;
@@ -250,7 +269,8 @@ static void bit_fields_of_the_other_order_are_mirrored(void **state)
 	assert_int_equal(attr.size, sizeof(attr));
 	assert_int_equal(attr.config, 7);
 	assert_int_equal(attr.sample_max_stack, 1);
-	assert_int_equal(attr.flags, TALLY_ATTR_DISABLED | TALLY_ATTR_MMAP2 | 1ull << TALLY_ATTR_PRECISE_IP_SHIFT);
+	assert_int_equal(attr.flags, TALLY_ATTR_DISABLED | TALLY_ATTR_MMAP2 |
+					     1ull << TALLY_ATTR_PRECISE_IP_SHIFT);
 	/* predicted, 5 cycles, type 3, spec 2, new_type 9, privilege 4 */
 	uint64_t big = 1ull << 62 | 5ull << 44 | 3ull << 40 | 2ull << 38 | 9ull << 34 | 4ull << 31;
 	assert_int_equal(tally_branch_flags_mirror(big),
@@ -272,13 +292,15 @@ static void swapping_stays_in_the_record(void **state)
 		attr.read_format = noise >> 32 & 31;
 		attr.sample_regs_user = attr.sample_regs_intr = noise >> 40;
 		attr.flags = noise & 4 ? TALLY_ATTR_SAMPLE_ID_ALL : 0;
-		struct tally_record_header header = { round % TALLY_RECORD_KERNEL_MAX, (uint16_t)noise,
+		struct tally_record_header header = { round % TALLY_RECORD_KERNEL_MAX,
+						      (uint16_t)noise,
 						      (uint16_t)(8 + round % 250) };
 		memcpy(words, &header, sizeof(header));
 		uint8_t before[sizeof(words)];
 		memcpy(before, words, sizeof(words));
 		tally_record_swap(&attr, words);
-		assert_memory_equal((uint8_t *)words + header.size, before + header.size, sizeof(words) - header.size);
+		assert_memory_equal((uint8_t *)words + header.size, before + header.size,
+				    sizeof(words) - header.size);
 		assert_memory_equal(words, before, sizeof(header));
 	}
 }

@@ -9,7 +9,7 @@
 
 enum { RECORDINGS = 12, SAMPLES = 900, INLINED = 3 };
 
-/* ---- rows ---------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------- */
 
 struct plain_row {
 	uint32_t event, thread, comm, cpu;
@@ -26,8 +26,9 @@ struct plain_rows {
 
 static bool same_row(const struct plain_row *a, const struct plain_row *b)
 {
-	return a->event == b->event && a->thread == b->thread && a->comm == b->comm && a->cpu == b->cpu &&
-	       a->depth == b->depth && !memcmp(a->places, b->places, a->depth * sizeof(*a->places));
+	return a->event == b->event && a->thread == b->thread && a->comm == b->comm &&
+	       a->cpu == b->cpu && a->depth == b->depth &&
+	       !memcmp(a->places, b->places, a->depth * sizeof(*a->places));
 }
 
 static struct plain_row *find_row(struct plain_rows *rows, const struct plain_row *wanted)
@@ -47,7 +48,8 @@ static struct plain_rows read_plainly(const struct profile_fixture *fixture,
 	struct tally_raw_record raw;
 	struct tally_record record;
 	size_t events;
-	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
+	assert_int_equal(
+		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
 	recording->marks_cut = true;
 	while (tally_recording_next(recording, &raw, &record, NULL) > 0) {
 		char buffer[16];
@@ -56,16 +58,22 @@ static struct plain_rows read_plainly(const struct profile_fixture *fixture,
 		const struct tally_sample *sample = &record.sample;
 		assert_int_equal(tally_recording_chain(recording, &raw, &record), 0);
 		struct plain_row row = {
-			.event = (uint32_t)(raw.event - tally_perfdata_events(recording->data, &events)),
-			.thread = options->merge_threads ? UINT32_MAX :
-							   tally_tasks_thread(&recording->tasks, sample->pid, sample->tid),
+			.event = (uint32_t)(raw.event -
+					    tally_perfdata_events(recording->data, &events)),
+			.thread = options->merge_threads
+					  ? UINT32_MAX
+					  : tally_tasks_thread(&recording->tasks, sample->pid,
+							       sample->tid),
 			.comm = tally_strings_intern(&recording->tasks.strings,
-						     tally_tasks_comm(&recording->tasks, sample->pid, sample->tid, buffer)),
+						     tally_tasks_comm(&recording->tasks,
+								      sample->pid, sample->tid,
+								      buffer)),
 			.cpu = options->merge_cpus ? UINT32_MAX : sample->cpu,
 			.depth = recording->chain.count,
 		};
 		for (size_t i = 0; i < row.depth; i++)
-			row.places[i] = tally_place_table_intern(&rows.places, &recording->chain.items[i].place);
+			row.places[i] = tally_place_table_intern(&rows.places,
+								 &recording->chain.items[i].place);
 		struct plain_row *there = find_row(&rows, &row);
 		if (!there) {
 			assert_int_equal(tally_vector_push(&rows, row), 0);
@@ -79,10 +87,15 @@ static struct plain_rows read_plainly(const struct profile_fixture *fixture,
 }
 
 /* A row with its texts and places as the plain rows have them. */
-static struct plain_row row_of(const struct tally_profile *profile, size_t row, struct plain_rows *rows)
+static struct plain_row row_of(const struct tally_profile *profile, size_t row,
+			       struct plain_rows *rows)
 {
-	const struct tally_class *class = &profile->classes.items[profile->rows.rows.items[row].class];
-	struct plain_row plain = { .event = class->event, .thread = class->thread, .comm = class->comm, .cpu = class->cpu };
+	const struct tally_class *class =
+		&profile->classes.items[profile->rows.rows.items[row].class];
+	struct plain_row plain = { .event = class->event,
+				   .thread = class->thread,
+				   .comm = class->comm,
+				   .cpu = class->cpu };
 	const uint8_t *end, *at = tally_row_stack(&profile->rows, row, &end);
 	while (at < end)
 		plain.places[plain.depth++] = tally_place_table_intern(
@@ -95,13 +108,16 @@ static void rows_are_those_of_a_plain_walk(void **state)
 	(void)state;
 	for (unsigned seed = 0; seed < RECORDINGS; seed++) {
 		struct random_recording *recording = malloc(sizeof(*recording));
-		struct tally_profile_options options = { .merge_threads = seed & 1, .merge_cpus = seed & 2 };
+		struct tally_profile_options options = { .merge_threads = seed & 1,
+							 .merge_cpus = seed & 2 };
 		struct tally_recording *opened;
 		struct tally_profile *profile;
 		random_recording_make(recording, seed + 1, SAMPLES);
 		struct plain_rows rows = read_plainly(&recording->fixture, &options);
-		assert_int_equal(tally_recording_open_memory(recording->fixture.bytes, recording->fixture.size, &opened,
-							     NULL), 0);
+		assert_int_equal(tally_recording_open_memory(recording->fixture.bytes,
+							     recording->fixture.size, &opened,
+							     NULL),
+				 0);
 		assert_int_equal(tally_profile_new(opened, &options, &profile, NULL), 0);
 		assert_int_equal(profile->rows.rows.count, rows.count);
 		for (size_t i = 0; i < rows.count; i++) {
@@ -118,7 +134,7 @@ static void rows_are_those_of_a_plain_walk(void **state)
 	}
 }
 
-/* ---- reports ------------------------------------------------------------------------------------------- */
+/* ---- reports ------------------------------------------------------------- */
 
 static const char *text_of(const struct tally_strings *strings, uint32_t string)
 {
@@ -132,7 +148,8 @@ static void inline_some(struct tally_profile *profile, uint64_t seed)
 	uint32_t first = (uint32_t)names->functions.count;
 	for (unsigned i = 0; i < INLINED; i++) {
 		struct tally_function function = names->functions.items[0];
-		function.name = function.plain = tally_strings_intern(&names->strings, i ? "function_1" : "inlined");
+		function.name = function.plain = tally_strings_intern(&names->strings,
+								      i ? "function_1" : "inlined");
 		function.start = i;
 		function.kind = TALLY_FRAME_INLINED;
 		assert_int_equal(tally_vector_push(&names->functions, function), 0);
@@ -147,7 +164,8 @@ static void inline_some(struct tally_profile *profile, uint64_t seed)
 		name->count = 2 + chance / 3 % 2;
 		for (uint32_t n = 0; n + 1 < name->count; n++) {
 			frame.function = first + (uint32_t)(chance / 7 + n) % INLINED;
-			frame.file = tally_strings_intern(&names->strings, chance & 64 ? "/a/one.c" : "/b/two.c");
+			frame.file = tally_strings_intern(&names->strings,
+							  chance & 64 ? "/a/one.c" : "/b/two.c");
 			frame.line = chance >> 8 & 3;
 			assert_int_equal(tally_vector_push(&names->frames, frame), 0);
 		}
@@ -155,13 +173,15 @@ static void inline_some(struct tally_profile *profile, uint64_t seed)
 	}
 }
 
-/* ---- stacks by name ------------------------------------------------------------------------------------- */
+/* ---- stacks by name ------------------------------------------------------ */
 
-static struct tally_profile *read_profile(const struct profile_fixture *fixture, const struct tally_profile_options *options)
+static struct tally_profile *read_profile(const struct profile_fixture *fixture,
+					  const struct tally_profile_options *options)
 {
 	struct tally_recording *opened;
 	struct tally_profile *profile;
-	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &opened, NULL), 0);
+	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &opened, NULL),
+			 0);
 	assert_int_equal(tally_profile_new(opened, options, &profile, NULL), 0);
 	return profile;
 }
@@ -177,12 +197,15 @@ static void name_plainly(const struct tally_profile *profile, size_t row, struct
 		const struct tally_place_name *name = &profile->names[tally_stack_next_place(&at)];
 		for (uint32_t i = 0; i < name->count; i++) {
 			const struct tally_function *function =
-				&from->functions.items[from->frames.items[name->first + i].function];
+				&from->functions
+					 .items[from->frames.items[name->first + i].function];
 			names[count++] = text_of(&from->strings, function->name);
 		}
 	}
 	while (count--)
-		tally_buffer_printf(text, ";%s", *names[count] && *names[count] != '[' ? names[count] : "?"); /* [truncated] */
+		/* [truncated] */
+		tally_buffer_printf(text, ";%s",
+				    *names[count] && *names[count] != '[' ? names[count] : "?");
 }
 
 static void stacks_are_the_rows_of_an_event(void **state)
@@ -210,14 +233,17 @@ static void stacks_are_the_rows_of_an_event(void **state)
 			if (plain->classes.items[wanted->class].event != event)
 				continue;
 			assert_int_equal(stacks.rows.rows.items[at].samples, wanted->samples);
-			assert_int_equal(stacks.rows.rows.items[at].period, by_period ? wanted->period : wanted->samples);
+			assert_int_equal(stacks.rows.rows.items[at].period,
+					 by_period ? wanted->period : wanted->samples);
 			assert_int_equal(tally_stacks_frames(&stacks, at, &frames), 0);
 			name_plainly(plain, row, &names[0]);
 			for (size_t i = 0; i < frames.count; i++) {
-				const char *name = text_of(&stacks.strings, stacks.frames.items[frames.items[i]].name);
+				const char *name = text_of(
+					&stacks.strings, stacks.frames.items[frames.items[i]].name);
 				tally_buffer_printf(&names[1], ";%s", *name == '[' ? "?" : name);
 			}
-			assert_string_equal(tally_buffer_string(&names[0]), tally_buffer_string(&names[1]));
+			assert_string_equal(tally_buffer_string(&names[0]),
+					    tally_buffer_string(&names[1]));
 			weight += stacks.rows.rows.items[at++].period;
 			tally_buffer_release(&names[0]);
 			tally_buffer_release(&names[1]);
@@ -236,7 +262,8 @@ static void stacks_are_the_rows_of_an_event(void **state)
 static int compare_functions(const struct reference_report *reference, uint32_t a, uint32_t b)
 {
 	const struct tally_strings *strings = &reference->profile->recording->names.strings;
-	const struct tally_function *x = reference_function(reference, a), *y = reference_function(reference, b);
+	const struct tally_function *x = reference_function(reference, a),
+				    *y = reference_function(reference, b);
 	int order = strcmp(text_of(strings, x->name), text_of(strings, y->name));
 	if (!order && x->name == TALLY_STRING_NONE)
 		order = strcmp(text_of(strings, x->plain), text_of(strings, y->plain));
@@ -246,13 +273,15 @@ static int compare_functions(const struct reference_report *reference, uint32_t 
 }
 
 /* The branches that weigh enough are there, in their order, and no others. */
-static void check_branches(const struct reference_report *reference, const struct reference_branch *wanted,
+static void check_branches(const struct reference_report *reference,
+			   const struct reference_branch *wanted,
 			   const struct tally_branch_node *first, uint64_t least)
 {
 	size_t heavy = 0, there = 0;
 	for (const struct reference_branch *branch = wanted; branch; branch = branch->sibling)
 		heavy += branch->weight >= least;
-	for (const struct tally_branch_node *branch = first; branch; branch = branch->sibling, there++) {
+	for (const struct tally_branch_node *branch = first; branch;
+	     branch = branch->sibling, there++) {
 		const struct reference_branch *same = wanted;
 		while (same && !reference_same(reference, same->function, branch->function))
 			same = same->sibling;
@@ -262,13 +291,15 @@ static void check_branches(const struct reference_report *reference, const struc
 		if (branch->sibling)
 			assert_true(branch->weight > branch->sibling->weight ||
 				    (branch->weight == branch->sibling->weight &&
-				     compare_functions(reference, branch->function, branch->sibling->function) < 0));
+				     compare_functions(reference, branch->function,
+						       branch->sibling->function) < 0));
 		check_branches(reference, same->child, branch->child, least);
 	}
 	assert_int_equal(there, heavy);
 }
 
-static void check_report(const struct tally_profile *profile, const struct tally_report_options *options)
+static void check_report(const struct tally_profile *profile,
+			 const struct tally_report_options *options)
 {
 	struct reference_report reference;
 	struct tally_report report;
@@ -281,9 +312,11 @@ static void check_report(const struct tally_profile *profile, const struct tally
 	double least_entry = options->percent_min / 100 * (double)report.period;
 	size_t shown = 0;
 	for (size_t i = 0; i < reference.entries.count; i++)
-		shown += (double)(!options->children ? reference.entries.items[i].self :
-						     reference.entries.items[i].total) >= least_entry;
-	assert_int_equal(report.entries.count, options->limit && shown > options->limit ? options->limit : shown);
+		shown += (double)(!options->children
+					  ? reference.entries.items[i].self
+					  : reference.entries.items[i].total) >= least_entry;
+	assert_int_equal(report.entries.count,
+			 options->limit && shown > options->limit ? options->limit : shown);
 	for (size_t i = 0; i < report.entries.count; i++) {
 		const struct tally_report_entry *entry = &report.entries.items[i];
 		const struct reference_entry *wanted = reference_find(&reference, entry->key);
@@ -315,9 +348,13 @@ static void reports_are_those_of_the_plain_way(void **state)
 		for (unsigned keys = 1 + seed * 7; keys < SORT_KEY_SETS; keys += 101)
 			for (unsigned mode = 0; mode < 6; mode++) {
 				struct tally_report_options options = {
-					.children = mode & 1, .tree = (enum tally_tree_order)(mode / 2),
-					.event = keys & 1, .by_self = keys & 2, .limit = keys % 5 ? 0 : 7,
-					.percent_min = percents[(keys + mode) % 3], .tree_percent_min = percents[keys / 3 % 3],
+					.children = mode & 1,
+					.tree = (enum tally_tree_order)(mode / 2),
+					.event = keys & 1,
+					.by_self = keys & 2,
+					.limit = keys % 5 ? 0 : 7,
+					.percent_min = percents[(keys + mode) % 3],
+					.tree_percent_min = percents[keys / 3 % 3],
 				};
 				choose_sort_keys(keys, options.by);
 				check_report(profile, &options);
@@ -327,7 +364,7 @@ static void reports_are_those_of_the_plain_way(void **state)
 	}
 }
 
-/* ---- sorted stacks ------------------------------------------------------------------------------------- */
+/* ---- sorted stacks ------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *random)
 {
@@ -342,17 +379,19 @@ struct random_stack {
 };
 
 /* What begins with the first `depth` frames of a stack. */
-static uint64_t weight_below(const struct random_stack *stacks, size_t count, const uint32_t *codes, uint32_t depth)
+static uint64_t weight_below(const struct random_stack *stacks, size_t count, const uint32_t *codes,
+			     uint32_t depth)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < count; i++)
-		if (stacks[i].count >= depth && !memcmp(stacks[i].codes, codes, depth * sizeof(*codes)))
+		if (stacks[i].count >= depth &&
+		    !memcmp(stacks[i].codes, codes, depth * sizeof(*codes)))
 			sum += stacks[i].weight;
 	return sum;
 }
 
-static void check_call_tree(const struct tally_call_tree *tree, const struct random_stack *stacks, size_t count,
-			    uint64_t least)
+static void check_call_tree(const struct tally_call_tree *tree, const struct random_stack *stacks,
+			    size_t count, uint64_t least)
 {
 	const struct tally_call_node *nodes = tree->nodes.items;
 	uint32_t path[201], ends[201], depth = 0;
@@ -367,7 +406,8 @@ static void check_call_tree(const struct tally_call_tree *tree, const struct ran
 		assert_true(depth <= 200);
 		assert_int_equal(nodes[i].total, weight_below(stacks, count, path, depth));
 		assert_true(nodes[i].total >= least);
-		if (nodes[i].end < tree->nodes.count && (depth == 1 || nodes[i].end < ends[depth - 2]))
+		if (nodes[i].end < tree->nodes.count &&
+		    (depth == 1 || nodes[i].end < ends[depth - 2]))
 			assert_true(nodes[i].code < nodes[nodes[i].end].code);
 	}
 }
@@ -381,17 +421,22 @@ static size_t count_nodes(const struct random_stack *stacks, size_t count, uint6
 			bool is_first = true;
 			for (size_t j = 0; is_first && j < i; j++)
 				is_first = stacks[j].count < depth ||
-					   memcmp(stacks[j].codes, stacks[i].codes, depth * sizeof(*stacks[i].codes)) != 0;
-			nodes += is_first && weight_below(stacks, count, stacks[i].codes, depth) >= least;
+					   memcmp(stacks[j].codes, stacks[i].codes,
+						  depth * sizeof(*stacks[i].codes)) != 0;
+			nodes += is_first &&
+				 weight_below(stacks, count, stacks[i].codes, depth) >= least;
 		}
 	return nodes;
 }
 
 static void sorted_stacks_are_a_tree(void **state)
 {
-	static const struct { size_t count; uint32_t code_max, depth; uint64_t least; } cases[] = {
-		{ 1, 1, 1, 0 }, { 30, 1, 150, 0 }, { 30, 2, 199, 0 }, { 400, 3, 8, 0 }, { 400, 63, 12, 0 },
-		{ 700, 5, 20, 0 }, { 700, 5, 20, 100 }, { 300, 100000, 6, 0 }, { 60, UINT32_MAX, 9, 0 }, { 500, 4, 40, 300 },
+	static const struct { size_t count; uint32_t code_max, depth; uint64_t least;
+	} cases[] = {
+		{ 1, 1, 1, 0 },      { 30, 1, 150, 0 },     { 30, 2, 199, 0 },
+		{ 400, 3, 8, 0 },    { 400, 63, 12, 0 },    { 700, 5, 20, 0 },
+		{ 700, 5, 20, 100 }, { 300, 100000, 6, 0 }, { 60, UINT32_MAX, 9, 0 },
+		{ 500, 4, 40, 300 },
 	};
 	uint64_t random = 1;
 	(void)state;
@@ -405,30 +450,38 @@ static void sorted_stacks_are_a_tree(void **state)
 			stacks[n].count = (uint32_t)(next_random(&random) % (cases[i].depth + 1));
 			stacks[n].weight = 1 + next_random(&random) % 9;
 			for (uint32_t at = 0; at < stacks[n].count; at++)
-				stacks[n].codes[at] = 1 + (uint32_t)(next_random(&random) % cases[i].code_max) /
-							  (uint32_t)(1 + next_random(&random) % 3);
+				stacks[n].codes[at] =
+					1 + (uint32_t)(next_random(&random) % cases[i].code_max) /
+						    (uint32_t)(1 + next_random(&random) % 3);
 			/* Most begin as the one before. */
-			uint32_t common = n ? (uint32_t)(next_random(&random) % (2 * cases[i].depth)) : 0;
-			for (uint32_t at = 0; at < common && at < stacks[n].count && at < stacks[n - 1].count; at++)
+			uint32_t common = n ? (uint32_t)(next_random(&random) %
+							 (2 * cases[i].depth))
+					    : 0;
+			for (uint32_t at = 0;
+			     at < common && at < stacks[n].count && at < stacks[n - 1].count; at++)
 				stacks[n].codes[at] = stacks[n - 1].codes[at];
 			struct tally_stack_packer packer;
-			assert_int_equal(tally_call_tree_begin(&sort, &packer, stacks[n].count, stacks[n].weight), 0);
+			assert_int_equal(tally_call_tree_begin(&sort, &packer, stacks[n].count,
+							       stacks[n].weight),
+					 0);
 			for (uint32_t at = 0; at < stacks[n].count; at++)
 				tally_stack_sort_put(&sort, &packer, stacks[n].codes[at]);
 			assert_int_equal(tally_stack_sort_end(&sort, &packer, (uint32_t)n), 0);
 		}
 		assert_int_equal(tally_call_tree_build(&tree, &sort, cases[i].least), 0);
 		check_call_tree(&tree, stacks, cases[i].count, cases[i].least);
-		assert_int_equal(tree.nodes.count, count_nodes(stacks, cases[i].count, cases[i].least));
+		assert_int_equal(tree.nodes.count,
+				 count_nodes(stacks, cases[i].count, cases[i].least));
 		tally_call_tree_release(&tree);
 		tally_stack_sort_release(&sort);
 		free(stacks);
 	}
 }
 
-/* ---- chains -------------------------------------------------------------------------------------------- */
+/* ---- chains -------------------------------------------------------------- */
 
-/* Lengths around the block that is hashed at a time, chains that differ in one word, and in what they mean. */
+/* Lengths around the block that is hashed at a time, chains that differ in one word, and in what
+ * they mean. */
 static void different_chains_have_different_rows(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 2, 3, 62, 63, 64, 65, 66, 127, 128, 129, 1000 };
@@ -444,23 +497,37 @@ static void different_chains_have_different_rows(void **state)
 				size_t at = change && lengths[i] ? (change * 37) % lengths[i] : 0;
 				if (change && lengths[i])
 					words[at] += change;
-				uint64_t meaning = change && !lengths[i] ? change : 0, more = change & 1 ? meaning : 0;
-				struct tally_chain_hash hash =
-					tally_chain_table_hash(&table, words, lengths[i], meaning - more, more);
-				assert_int_equal(tally_chain_table_find(&table, hash), pass ? rows : UINT32_MAX);
+				uint64_t meaning = change && !lengths[i] ? change : 0,
+					 more = change & 1 ? meaning : 0;
+				struct tally_chain_hash hash = tally_chain_table_hash(
+					&table, words, lengths[i], meaning - more, more);
+				assert_int_equal(tally_chain_table_find(&table, hash),
+						 pass ? rows : UINT32_MAX);
 				if (!pass)
-					assert_int_equal(tally_chain_table_add(&table, hash, rows), 0);
+					assert_int_equal(tally_chain_table_add(&table, hash, rows),
+							 0);
 				rows++;
 				words[at] = 0;
 			}
 	tally_chain_table_clear(&table);
-	assert_int_equal(tally_chain_table_find(&table, tally_chain_table_hash(&table, words, 0, 0, 0)), UINT32_MAX);
+	assert_int_equal(
+		tally_chain_table_find(&table, tally_chain_table_hash(&table, words, 0, 0, 0)),
+		UINT32_MAX);
 	tally_chain_table_release(&table);
 }
 
 static void places_of_any_number_are_read_back(void **state)
 {
-	static const uint32_t places[] = { 0, 1, 127, 128, 129, 16383, 16384, 1u << 21, (1u << 28) - 1, 1u << 28,
+	static const uint32_t places[] = { 0,
+					   1,
+					   127,
+					   128,
+					   129,
+					   16383,
+					   16384,
+					   1u << 21,
+					   (1u << 28) - 1,
+					   1u << 28,
 					   UINT32_MAX - 2 };
 	enum { PLACES = sizeof(places) / sizeof(places[0]) };
 	uint8_t bytes[PLACES * TALLY_PLACE_BYTES_MAX], *end = bytes;
@@ -483,5 +550,6 @@ int main(void)
 		cmocka_unit_test(different_chains_have_different_rows),
 		cmocka_unit_test(places_of_any_number_are_read_back),
 	};
-	return cmocka_run_group_tests_name("aggregate", tests, random_set_up_map, fixture_tear_down_map);
+	return cmocka_run_group_tests_name("aggregate", tests, random_set_up_map,
+					   fixture_tear_down_map);
 }

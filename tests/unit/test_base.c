@@ -16,9 +16,17 @@
 
 static void sizes_never_reach_1024_of_a_unit(void **state)
 {
-	static const struct { uint64_t bytes; const char *text; } sizes[] = {
-		{ 0, "0 B" }, { 1023, "1023 B" }, { 1024, "1.0 KiB" }, { 10188, "9.9 KiB" }, { 10189, "10 KiB" }, { 46 << 10, "46 KiB" },
-		{ (1 << 20) - 513, "1023 KiB" }, { (1 << 20) - 512, "1.0 MiB" }, { UINT64_C(5) << 40, "5.0 TiB" },
+	static const struct { uint64_t bytes; const char *text;
+	} sizes[] = {
+		{ 0, "0 B" },
+		{ 1023, "1023 B" },
+		{ 1024, "1.0 KiB" },
+		{ 10188, "9.9 KiB" },
+		{ 10189, "10 KiB" },
+		{ 46 << 10, "46 KiB" },
+		{ (1 << 20) - 513, "1023 KiB" },
+		{ (1 << 20) - 512, "1.0 MiB" },
+		{ UINT64_C(5) << 40, "5.0 TiB" },
 		{ UINT64_MAX, "16777216 TiB" },
 	};
 	char text[TALLY_SIZE_TEXT];
@@ -124,7 +132,8 @@ static void buffer_refuses_beyond_its_maximum(void **state)
 	assert_true(buffer.failed);
 	assert_string_equal(tally_buffer_string(&buffer), "12345");
 	tally_buffer_clear(&buffer);
-	tally_buffer_printf(&buffer, "%d", 123456789); /* nine digits fit, a try with more room does not */
+	/* nine digits fit, a try with more room does not */
+	tally_buffer_printf(&buffer, "%d", 123456789);
 	assert_false(buffer.failed);
 	assert_string_equal(tally_buffer_string(&buffer), "123456789");
 	tally_buffer_printf(&buffer, "%d", 0);
@@ -136,10 +145,15 @@ static void buffer_refuses_beyond_its_maximum(void **state)
 
 static void a_word_is_hinted_at_by_its_letters_then_by_its_beginning(void **state)
 {
-	static const struct { const char *typed, *hint; } cases[] = {
-		{ "cmm", "did you mean 'comm'?" }, { "CMOM", "did you mean 'comm'?" }, { "symbl", "did you mean 'symbol'?" },
-		{ "symbiosis", "did you mean 'sym'?" }, { "sym_fromage", "did you mean 'sym_from'?" },
-		{ "foo", "there are comm, sym, sym_from" }, { "", "there are comm, sym, sym_from" },
+	static const struct { const char *typed, *hint;
+	} cases[] = {
+		{ "cmm", "did you mean 'comm'?" },
+		{ "CMOM", "did you mean 'comm'?" },
+		{ "symbl", "did you mean 'symbol'?" },
+		{ "symbiosis", "did you mean 'sym'?" },
+		{ "sym_fromage", "did you mean 'sym_from'?" },
+		{ "foo", "there are comm, sym, sym_from" },
+		{ "", "there are comm, sym, sym_from" },
 	};
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -165,20 +179,28 @@ static void terminal_escapes_are_neutralised(void **state)
 	char out[32];
 	tally_terminal_clean("a\x1b[2J\xc2\x9b!\n", out, sizeof(out));
 	assert_string_equal(out, "a?[2J?!\n");
-	tally_terminal_clean("\x9b" "5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b", out, sizeof(out)); /* no UTF-8, and UTF-8 */
+	/* no UTF-8, and UTF-8 */
+	tally_terminal_clean("\x9b" "5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b", out, sizeof(out));
 	assert_string_equal(out, "?5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b");
 }
 
 static void numbers_have_their_digits_in_threes(void **state)
 {
 	(void)state;
-	static const struct { uint64_t number; const char *text; } numbers[] = {
-		{ 0, "0" }, { 999, "999" }, { 1000, "1,000" }, { 123456, "123,456" }, { 1234567, "1,234,567" },
+	static const struct { uint64_t number; const char *text;
+	} numbers[] = {
+		{ 0, "0" },
+		{ 999, "999" },
+		{ 1000, "1,000" },
+		{ 123456, "123,456" },
+		{ 1234567, "1,234,567" },
 		{ UINT64_MAX, "18,446,744,073,709,551,615" },
 	};
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		assert_string_equal(tally_number(numbers[i].number), numbers[i].text);
-	static const char *const digits[][2] = { { "-1234.5678", "-1,234.5678" }, { "-123", "-123" }, { "1234.5", "1,234.5" } };
+	static const char *const digits[][2] = { { "-1234.5678", "-1,234.5678" },
+						 { "-123", "-123" },
+						 { "1234.5", "1,234.5" } };
 	for (size_t i = 0; i < sizeof(digits) / sizeof(digits[0]); i++) {
 		char out[16];
 		tally_number_group(digits[i][0], out, sizeof(out));
@@ -197,7 +219,8 @@ static void vector_keeps_its_items(void **state)
 	assert_null(numbers.items);
 }
 
-/* A number near 0, near the largest, or near the middle, so that ranges meet and touch both ends. */
+/* A number near 0, near the largest, or near the middle, so that ranges meet and touch both
+ * ends. */
 static uint64_t some_number(uint64_t *random)
 {
 	static const uint64_t bases[] = { 0, UINT64_MAX - 15, UINT64_C(1) << 63 };
@@ -229,7 +252,9 @@ static void expect_ranges_of(const struct tally_range *asked, size_t count, uint
 
 static void joined_ranges_have_the_numbers_of_those_added(void **state)
 {
-	const struct tally_range all[] = { { 1, UINT64_MAX }, { 0, 0 }, { UINT64_MAX, UINT64_MAX } };
+	const struct tally_range all[] = { { 1, UINT64_MAX },
+					   { 0, 0 },
+					   { UINT64_MAX, UINT64_MAX } };
 	uint64_t random = 1;
 	(void)state;
 	expect_ranges_of(all, 3, &random);
@@ -237,7 +262,8 @@ static void joined_ranges_have_the_numbers_of_those_added(void **state)
 		struct tally_range asked[12];
 		size_t count = round % 13;
 		for (size_t i = 0; i < count; i++) {
-			uint64_t a = some_number(&random), b = round % 2 ? a + (a < UINT64_MAX - 1) : some_number(&random);
+			uint64_t a = some_number(&random),
+				 b = round % 2 ? a + (a < UINT64_MAX - 1) : some_number(&random);
 			asked[i] = (struct tally_range){ a < b ? a : b, a < b ? b : a };
 		}
 		expect_ranges_of(asked, count, &random);

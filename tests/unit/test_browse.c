@@ -1,4 +1,5 @@
-/* A report that is browsed: its model, what keys do to it, and what is drawn on a screen that is none. */
+/* A report that is browsed: its model, what keys do to it, and what is drawn on a screen that is
+ * none. */
 #include "test.h"
 
 #include "output/browse.h"
@@ -29,15 +30,16 @@ static void paper_clear(struct tally_screen *screen)
 	memset(paper->styles, 0, sizeof(paper->styles));
 }
 
-static void paper_put(struct tally_screen *screen, int row, int column, unsigned style, const char *text)
+static void paper_put(struct tally_screen *screen, int row, int column, unsigned style,
+		      const char *text)
 {
 	struct paper *paper = (struct paper *)screen;
 	for (; *text; column++) {
 		int length = 1;
 		while (((unsigned char)text[length] & 0xc0) == 0x80)
 			length++;
-		if (row < 0 || row >= paper->rows || column < 0 || column >= paper->columns || length > CELL_BYTES ||
-		    (unsigned char)*text < ' ') {
+		if (row < 0 || row >= paper->rows || column < 0 || column >= paper->columns ||
+		    length > CELL_BYTES || (unsigned char)*text < ' ') {
 			paper->overrun = true;
 			return;
 		}
@@ -79,11 +81,19 @@ static void rebuild(struct view *view)
 static void open_view(struct view *view, int rows, int columns)
 {
 	memset(view, 0, sizeof(*view));
-	view->options = (struct tally_report_options){ .by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true },
-						       .children = true, .tree = TALLY_TREE_CALLER };
-	view->paper = (struct paper){ .screen = { .ops = &paper_ops }, .rows = rows, .columns = columns };
-	view->browser = (struct tally_browser){ .screen = &view->paper.screen, .options = &view->options,
-						.has_stacks = true, .has_threads = true, .title = "75 of clock" };
+	view->options = (struct tally_report_options){
+		.by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true },
+		.children = true,
+		.tree = TALLY_TREE_CALLER
+	};
+	view->paper = (struct paper){ .screen = { .ops = &paper_ops },
+				      .rows = rows,
+				      .columns = columns };
+	view->browser = (struct tally_browser){ .screen = &view->paper.screen,
+						.options = &view->options,
+						.has_stacks = true,
+						.has_threads = true,
+						.title = "75 of clock" };
 	tally_browse_init(&view->browser.browse, &profile->recording->names);
 	rebuild(view);
 	tally_browser_draw(&view->browser);
@@ -113,7 +123,8 @@ static const char *row_text(struct view *view, int row)
 {
 	view->line[0] = '\0';
 	for (int column = 0; column < view->paper.columns; column++)
-		strcat(view->line, view->paper.cells[row][column][0] ? view->paper.cells[row][column] : " ");
+		strcat(view->line,
+		       view->paper.cells[row][column][0] ? view->paper.cells[row][column] : " ");
 	return view->line;
 }
 
@@ -125,7 +136,8 @@ static bool row_has(struct view *view, int row, const char *text)
 static const char *current_name(const struct view *view)
 {
 	const struct tally_browse *browse = &view->browser.browse;
-	return tally_names_text(browse->names, tally_browse_function(browse, tally_browse_current(browse)));
+	return tally_names_text(browse->names,
+				tally_browse_function(browse, tally_browse_current(browse)));
 }
 
 static size_t line_count(const struct view *view)
@@ -148,7 +160,8 @@ static void a_tree_opens_and_closes_where_the_cursor_is(void **state)
 	press(&view, "j+"); /* loop called loop (40) */
 	assert_int_equal(line_count(&view), 7);
 	assert_true(row_has(&view, 4, "│ └▸ 53.33% loop"));
-	press(&view, "j-"); /* from loop's loop, which is closed, to what is above, and that is closed */
+	/* from loop's loop, which is closed, to what is above, and that is closed */
+	press(&view, "j-");
 	assert_int_equal(line_count(&view), 7);
 	press(&view, "-");
 	assert_int_equal(line_count(&view), 6);
@@ -167,7 +180,8 @@ static void frames_that_take_all_stand_straight(void **state)
 	rebuild(&view);
 	press(&view, "/work\n\n"); /* work (30) was called by main alone */
 	assert_true(view.browser.browse.lines.count > 4);
-	press(&view, "E/leaf\nej"); /* leaf: by loop (40), by work (30), that by main, without a joint */
+	/* leaf: by loop (40), by work (30), that by main, without a joint */
+	press(&view, "E/leaf\nej");
 	const struct tally_browse *browse = &view.browser.browse;
 	bool straight = false;
 	for (size_t i = 0; i < browse->lines.count; i++)
@@ -327,7 +341,8 @@ static void low_screens_show_what_is_chosen(void **state)
 
 static void nothing_is_drawn_outside_of_any_screen(void **state)
 {
-	static const char *const keys[] = { "", "e", "?", "qs", "\x1b/lo", "\n", "fleaf\n", "\x1b", "cet" };
+	static const char *const keys[] = { "",   "e",       "?",    "qs", "\x1b/lo",
+					    "\n", "fleaf\n", "\x1b", "cet" };
 	struct view view;
 	(void)state;
 	for (int ascii = 0; ascii < 2; ascii++)
@@ -356,7 +371,8 @@ static void the_cursor_is_always_in_sight(void **state)
 	for (size_t i = 0; i < count + 3; i++) {
 		const struct tally_browse *browse = &view.browser.browse;
 		assert_in_range(browse->cursor, browse->top, browse->top + browse->height - 1);
-		assert_true(view.paper.styles[2 + browse->cursor - browse->top][0] & TALLY_STYLE_CURSOR);
+		assert_true(view.paper.styles[2 + browse->cursor - browse->top][0] &
+			    TALLY_STYLE_CURSOR);
 		press(&view, "j");
 	}
 	assert_int_equal(view.browser.browse.cursor, count - 1);
@@ -426,7 +442,8 @@ static void what_is_open_stays_so_in_the_next_report(void **state)
 	assert_int_equal(line_count(&view), lines);
 	assert_string_equal(current_name(&view), "loop");
 	assert_non_null(tally_browse_current(&view.browser.browse)->branch);
-	press(&view, "G"); /* the last entry, which stays the one of the cursor when others go before it */
+	/* the last entry, which stays the one of the cursor when others go before it */
+	press(&view, "G");
 	char name[64];
 	snprintf(name, sizeof(name), "%s", current_name(&view));
 	view.options.by_self = true;

@@ -15,7 +15,8 @@
 enum { MANY = 40, WRITERS = 4, NOBODY = 65534 };
 
 static const struct tally_cache_key SYMBOLS = {
-	.id = { .size = 20, .bytes = { 0xde, 0xad, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18 } },
+	.id = { .size = 20, .bytes = { 0xde, 0xad, 1,  2,  3,  4,  5,  6,  7,  8,
+				       9,    10,   11, 12, 13, 14, 15, 16, 17, 18 } },
 	.kind = "symbols",
 	.version = 3,
 };
@@ -32,7 +33,8 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
 	char command[256];
-	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s", (char *)*state, (char *)*state);
+	snprintf(command, sizeof(command), "chmod -R u+rwX %s; rm -rf %s", (char *)*state,
+		 (char *)*state);
 	int status = system(command);
 	free(*state);
 	return status;
@@ -52,7 +54,8 @@ static void fill(uint8_t *bytes, size_t size, uint64_t part)
 		bytes[i] = (uint8_t)(part * 7 + i * 13 + (i >> 8));
 }
 
-static bool holds(struct tally_disk_cache *cache, const struct tally_cache_key *key, const void *bytes, size_t size)
+static bool holds(struct tally_disk_cache *cache, const struct tally_cache_key *key,
+		  const void *bytes, size_t size)
 {
 	struct tally_cache_blob blob;
 	if (!tally_cache_get(cache, key, &blob))
@@ -100,7 +103,8 @@ static void what_was_stored_is_read_again(void **state)
 	const size_t sizes[] = { 0, 1, 7, 8, 31, 32, 33, 4096, sizeof(bytes) };
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, bytes, sizes[i]), 0);
-		assert_true(holds(cache, &SYMBOLS, bytes, sizes[i])); /* the new one in the old one's place */
+		/* the new one in the old one's place */
+		assert_true(holds(cache, &SYMBOLS, bytes, sizes[i]));
 	}
 	assert_int_equal(files_in(*state), 1);
 	tally_cache_close(cache);
@@ -150,7 +154,9 @@ static void keys_that_can_be_none_are_refused(void **state)
 {
 	struct tally_disk_cache *cache = open_cache(state);
 	struct tally_cache_key key = SYMBOLS;
-	const char *const kinds[] = { "", "../../etc", "Symbols", "a kind", "sixteen-letters-", NULL };
+	const char *const kinds[] = {
+		"", "../../etc", "Symbols", "a kind", "sixteen-letters-", NULL
+	};
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		key.kind = kinds[i];
 		assert_int_equal(tally_cache_put(cache, &key, OBJECT, "", 0), -EINVAL);
@@ -209,7 +215,8 @@ static void a_renamed_file_is_no_other_blob(void **state)
 	other.part = 0x1f;
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "blob", 4), 0);
 	only_file(state, from);
-	snprintf(to, sizeof(to), "%s/%.40s.symbols.1f.blob", (char *)*state, strrchr(from, '/') + 1);
+	snprintf(to, sizeof(to), "%s/%.40s.symbols.1f.blob", (char *)*state,
+		 strrchr(from, '/') + 1);
 	assert_int_equal(rename(from, to), 0);
 	assert_true(misses(cache, &SYMBOLS));
 	assert_true(misses(cache, &other));
@@ -256,13 +263,15 @@ static void what_others_could_have_written_is_not_believed(void **state)
 	tally_cache_close(cache);
 }
 
-/* ---- bounded --------------------------------------------------------------------------------------------------- */
+/* ---- bounded ------------------------------------------------------------- */
 
 static void use_at(void **state, uint64_t part, int64_t seconds_ago)
 {
 	char path[600];
-	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_sec = time(NULL) - seconds_ago } };
-	snprintf(path, sizeof(path), "%s/dead0102030405060708090a0b0c0d0e0f101112.symbols.%llx.blob", (char *)*state,
+	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT },
+					   { .tv_sec = time(NULL) - seconds_ago } };
+	snprintf(path, sizeof(path),
+		 "%s/dead0102030405060708090a0b0c0d0e0f101112.symbols.%llx.blob", (char *)*state,
 		 (unsigned long long)part);
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
@@ -281,7 +290,8 @@ static void what_was_not_used_for_longest_goes(void **state)
 	for (key.part = 9; key.part < 11; key.part++)
 		assert_int_equal(tally_cache_put(cache, &key, OBJECT, bytes, sizeof(bytes)), 0);
 	for (key.part = 0; key.part < 11; key.part++)
-		assert_int_equal(misses(cache, &key), key.part == 1 || key.part == 2); /* down to 7/8 of 100,000 */
+		/* down to 7/8 of 100,000 */
+		assert_int_equal(misses(cache, &key), key.part == 1 || key.part == 2);
 	assert_int_equal(tally_cache_put(cache, &key, OBJECT, bytes, 10000), 0);
 	static uint8_t large[25001];
 	assert_int_equal(tally_cache_put(cache, &key, OBJECT, large, sizeof(large)), -EFBIG);
@@ -319,7 +329,7 @@ static void what_writers_left_is_removed_later(void **state)
 	tally_cache_close(cache);
 }
 
-/* ---- several at once ------------------------------------------------------------------------------------------- */
+/* ---- several at once ----------------------------------------------------- */
 
 /* Stores and reads the same few keys as the others, each blob of a size of its own. */
 static void *store_and_read(void *folder)
@@ -390,7 +400,7 @@ static void a_blob_outlives_its_file(void **state)
 	tally_cache_close(cache);
 }
 
-/* ---- no room, no right ----------------------------------------------------------------------------------------- */
+/* ---- no room, no right --------------------------------------------------- */
 
 /* In a child: what is left of a failed write is nothing. */
 static void a_full_disk_leaves_nothing_behind(void **state)
@@ -401,8 +411,10 @@ static void a_full_disk_leaves_nothing_behind(void **state)
 		struct rlimit limit = { 50000, 50000 };
 		struct tally_disk_cache *cache = tally_cache_open_at(*state, 64 << 20);
 		signal(SIGXFSZ, SIG_IGN);
-		bool right = tally_cache_put(cache, &SYMBOLS, OBJECT, "old", 3) == 0 && !setrlimit(RLIMIT_FSIZE, &limit) &&
-			     tally_cache_put(cache, &SYMBOLS, OBJECT, bytes, sizeof(bytes)) == -EFBIG &&
+		bool right = tally_cache_put(cache, &SYMBOLS, OBJECT, "old", 3) == 0 &&
+			     !setrlimit(RLIMIT_FSIZE, &limit) &&
+			     tally_cache_put(cache, &SYMBOLS, OBJECT, bytes, sizeof(bytes)) ==
+				     -EFBIG &&
 			     holds(cache, &SYMBOLS, "old", 3);
 		_exit(right ? 0 : 1);
 	}
@@ -439,7 +451,7 @@ static void a_folder_that_can_only_be_read_is_read(void **state)
 		assert_int_equal(chown(*state, 0, 0), 0);
 }
 
-/* ---- where it is ----------------------------------------------------------------------------------------------- */
+/* ---- where it is --------------------------------------------------------- */
 
 static void expect_folder(const char *expected, uint64_t bytes_max)
 {

@@ -52,20 +52,32 @@ static void file(const char *path, const char *text)
 static void format_gives_field_and_mask(void **state)
 {
 	(void)state;
-	static const struct { const char *text; bool good; uint8_t field; uint64_t mask; } rows[] = {
+	static const struct {
+		const char *text;
+		bool good;
+		uint8_t field;
+		uint64_t mask;
+	} rows[] = {
 		{ "config:0-7\n", true, 0, 0xff },
 		{ "config:0-7,32-35", true, 0, 0xf000000ff },
 		{ "config1:18", true, 1, 1 << 18 },
 		{ "config2:0-63\n", true, 2, UINT64_MAX },
 		{ "config3:63", true, 3, 1ull << 63 },
-		{ "config4:0", false }, { "config:64", false }, { "config:3-1", false }, { "config:", false },
-		{ "config:1,", false }, { "config:-1", false }, { "umask:1", false }, { "", false },
+		{ "config4:0", false },
+		{ "config:64", false },
+		{ "config:3-1", false },
+		{ "config:", false },
+		{ "config:1,", false },
+		{ "config:-1", false },
+		{ "umask:1", false },
+		{ "", false },
 		{ "config:0-7 x", false },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint8_t field;
 		uint64_t mask;
-		assert_int_equal(tally_sysfs_format_parse(rows[i].text, &field, &mask), rows[i].good);
+		assert_int_equal(tally_sysfs_format_parse(rows[i].text, &field, &mask),
+				 rows[i].good);
 		if (rows[i].good) {
 			assert_int_equal(field, rows[i].field);
 			assert_true(mask == rows[i].mask);
@@ -206,20 +218,26 @@ static void machine_events_are_named(void **state)
 	struct tally_event_list list = { 0 };
 	struct tally_error err = TALLY_ERROR_NONE;
 	assert_int_equal(tally_kernel_catalogue(&catalogue, &err), 0);
-	assert_int_equal(catalogue.pmu_count + catalogue.tracepoint_count, 0); /* nothing is read before it's named */
+	/* nothing is read before it's named */
+	assert_int_equal(catalogue.pmu_count + catalogue.tracepoint_count, 0);
 	assert_int_equal(tally_event_parse("cycles,cpu-clock", &catalogue, &arena, &list, &err), 0);
 	assert_int_equal(catalogue.pmu_count + catalogue.tracepoint_count, 0);
 	if (access(TALLY_SYSFS_PMUS "/software", F_OK) == 0) {
-		assert_int_equal(tally_event_parse("software/config=2/", &catalogue, &arena, &list, &err), 0);
+		assert_int_equal(
+			tally_event_parse("software/config=2/", &catalogue, &arena, &list, &err),
+			0);
 		assert_int_equal(catalogue.pmu_count, 1);
 		assert_int_equal(list.items[2].attr.type, TALLY_TYPE_SOFTWARE);
-		assert_int_equal(tally_event_parse("nosuch/config=2/", &catalogue, &arena, &list, &err), -ENOENT);
+		assert_int_equal(
+			tally_event_parse("nosuch/config=2/", &catalogue, &arena, &list, &err),
+			-ENOENT);
 		size_t all = catalogue.pmu_count;
 		assert_true(all > 1);
 		assert_int_equal(tally_kernel_catalogue_load(&catalogue, &err), 0);
 		assert_int_equal(catalogue.pmu_count, all); /* none twice */
 	}
-	assert_true((catalogue.tracepoint_count == 0) == (catalogue.tracepoints_unavailable != NULL));
+	assert_true((catalogue.tracepoint_count == 0) ==
+		    (catalogue.tracepoints_unavailable != NULL));
 	tally_event_list_release(&list);
 	tally_arena_release(&arena);
 	tally_catalogue_release(&catalogue);
@@ -228,8 +246,11 @@ static void machine_events_are_named(void **state)
 static void refusal_names_a_cure(void **state)
 {
 	(void)state;
-	const struct tally_event hardware = { .kind = TALLY_EVENT_HARDWARE, .name = "cycles:pp", .group = -1 };
-	struct tally_event precise = hardware, frequent = hardware, clock = hardware, chains = hardware;
+	const struct tally_event hardware = { .kind = TALLY_EVENT_HARDWARE,
+					      .name = "cycles:pp",
+					      .group = -1 };
+	struct tally_event precise = hardware, frequent = hardware, clock = hardware,
+			   chains = hardware;
 	precise.attr.flags = 2ull << TALLY_ATTR_PRECISE_IP_SHIFT;
 	frequent.attr.flags = TALLY_ATTR_FREQ;
 	frequent.attr.sample_period = 1u << 30;
@@ -249,8 +270,10 @@ static void refusal_names_a_cure(void **state)
 		{ &clock, EMFILE, 0, "descriptors", "ulimit -n" },
 		{ &clock, ESRCH, 99, "no task 99", "" },
 		{ &clock, ENODEV, -1, "offline", "online" },
-		{ &clock, EACCES, -1, "no permission to count 'cpu-clock' of every task on CPU 1", "" },
-		{ &clock, EACCES, getpid(), "no permission to count 'cpu-clock' of 'xz'", "", "xz" },
+		{ &clock, EACCES, -1, "no permission to count 'cpu-clock' of every task on CPU 1",
+		  "" },
+		{ &clock, EACCES, getpid(), "no permission to count 'cpu-clock' of 'xz'", "",
+		  "xz" },
 		{ &hardware, EBUSY, 0, "taken", "" },
 		{ &clock, ENOSYS, 0, "no perf events", "doctor" },
 		{ &chains, EOVERFLOW, 0, "1000 frames", "perf_event_max_stack=1000" },
@@ -258,7 +281,8 @@ static void refusal_names_a_cure(void **state)
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tally_error err = TALLY_ERROR_NONE;
-		tally_provider_open_error(rows[i].event, rows[i].code, rows[i].pid, 1, rows[i].command, &err);
+		tally_provider_open_error(rows[i].event, rows[i].code, rows[i].pid, 1,
+					  rows[i].command, &err);
 		assert_int_equal(err.code, rows[i].code < 0 ? rows[i].code : -rows[i].code);
 		assert_non_null(strstr(err.message, rows[i].message));
 		assert_non_null(strstr(err.hint, rows[i].hint));
@@ -269,9 +293,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(format_gives_field_and_mask),
-		cmocka_unit_test_setup_teardown(pmu_is_read_with_aliases_units_and_scales, make_root, remove_root),
-		cmocka_unit_test_setup_teardown(no_name_leads_out_of_the_directory, make_root, remove_root),
-		cmocka_unit_test_setup_teardown(tracepoints_are_found_by_name_and_by_walk, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(pmu_is_read_with_aliases_units_and_scales,
+						make_root, remove_root),
+		cmocka_unit_test_setup_teardown(no_name_leads_out_of_the_directory, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(tracepoints_are_found_by_name_and_by_walk,
+						make_root, remove_root),
 		cmocka_unit_test(tracefs_opens_without_a_mount_and_leaves_none),
 		cmocka_unit_test(machine_events_are_named),
 		cmocka_unit_test(refusal_names_a_cure),

@@ -1,7 +1,8 @@
 #include "cfi_fixture.h"
 
 /* The row at CODE + offset of a function with these instructions; false when they are refused. */
-static bool row_at(const uint8_t *instructions, size_t size, uint64_t offset, struct tally_cfi_row *row)
+static bool row_at(const uint8_t *instructions, size_t size, uint64_t offset,
+		   struct tally_cfi_row *row)
 {
 	struct cfi cfi = { 0 };
 	put_fde(&cfi, put_usual_cie(&cfi), CODE, 0x100000, instructions, size);
@@ -61,7 +62,8 @@ static void expressions_are_kept_in_place(void **state)
 {
 	(void)state;
 	struct tally_cfi_row row;
-	assert_true(row_at(BYTES(0x10, 3, 2, 0x76, 0, 0x16, 6, 1, 0x30, 0x0f, 3, 0x77, 8, 0x06), 0, &row));
+	assert_true(row_at(BYTES(0x10, 3, 2, 0x76, 0, 0x16, 6, 1, 0x30, 0x0f, 3, 0x77, 8, 0x06), 0,
+			   &row));
 	assert_int_equal(row.registers[RBX].kind, TALLY_CFI_EXPRESSION);
 	assert_int_equal(row.registers[RBX].size, 2);
 	assert_int_equal(row.registers[6].kind, TALLY_CFI_VAL_EXPRESSION);
@@ -100,17 +102,17 @@ static void a_row_begins_where_its_location_does(void **state)
 	(void)state;
 	/* Each advance, then a CFA of another offset: 16 at 3, 24 at 3 + 0x80, and so on. */
 	struct cfi program = { 0 };
-	put(&program, BYTES(0x43, 0x0e, 16, 0x02, 0x80, 0x0e, 24, 0x03, 0x00, 0x10, 0x0e, 32, 0x04, 0, 0, 1, 0, 0x0e,
-			    40, 0x1d, 0, 0, 2, 0, 0, 0, 0, 0, 0x0e, 48, 0x01));
+	put(&program, BYTES(0x43, 0x0e, 16, 0x02, 0x80, 0x0e, 24, 0x03, 0x00, 0x10, 0x0e, 32, 0x04,
+			    0, 0, 1, 0, 0x0e, 40, 0x1d, 0, 0, 2, 0, 0, 0, 0, 0, 0x0e, 48, 0x01));
 	put_u64(&program, CODE + 0x80000);
 	put(&program, BYTES(0x0e, 56));
 	static const struct {
 		uint64_t offset;
 		int64_t cfa;
 	} cases[] = {
-		{ 0, 8 }, { 2, 8 }, { 3, 16 }, { 0x82, 16 }, { 0x83, 24 }, { 0x1082, 24 }, { 0x1083, 32 },
-		{ 0x11082, 32 }, { 0x11083, 40 }, { 0x31082, 40 }, { 0x31083, 48 }, { 0x7ffff, 48 },
-		{ 0x80000, 56 }, { 0xfffff, 56 },
+		{ 0, 8 },        { 2, 8 },        { 3, 16 },       { 0x82, 16 },    { 0x83, 24 },
+		{ 0x1082, 24 },  { 0x1083, 32 },  { 0x11082, 32 }, { 0x11083, 40 }, { 0x31082, 40 },
+		{ 0x31083, 48 }, { 0x7ffff, 48 }, { 0x80000, 56 }, { 0xfffff, 56 },
 	};
 	struct tally_cfi_row row;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -125,8 +127,8 @@ static void remembered_states_nest(void **state)
 	(void)state;
 	struct tally_cfi_row row;
 	/* 16 remembered, 24 remembered, 32; back to 24, back to 16. */
-	static const uint8_t program[] = { 0x0e, 16, 0x0a, 0x41, 0x0e, 24, 0x83, 3, 0x0a, 0x41, 0x0e, 32, 0x41,
-					   0x0b, 0x41, 0x0b };
+	static const uint8_t program[] = { 0x0e, 16,   0x0a, 0x41, 0x0e, 24,   0x83, 3,
+					   0x0a, 0x41, 0x0e, 32,   0x41, 0x0b, 0x41, 0x0b };
 	static const int64_t cfa[] = { 16, 24, 32, 24, 16 };
 	for (size_t i = 0; i < 5; i++) {
 		assert_true(row_at(program, sizeof(program), i, &row));
@@ -145,9 +147,12 @@ static void senseless_instructions_are_refused(void **state)
 	assert_false(row_at(remember, sizeof(remember), 0, &row));
 	assert_false(row_at(BYTES(0x0b), 0, &row));                     /* nothing remembered */
 	assert_false(row_at(BYTES(0x3f), 0, &row));                     /* no such instruction */
-	assert_false(row_at(BYTES(0x0c, 40, 8), 0, &row));              /* CFA in a register we lack */
-	assert_false(row_at(BYTES(0x0f, 1, 0x30, 0x0e, 8), 0, &row));   /* offset of an expression */
-	assert_false(row_at(BYTES(0x0f, 9, 0x30), 0, &row));            /* expression past the end */
+	/* CFA in a register we lack */
+	assert_false(row_at(BYTES(0x0c, 40, 8), 0, &row));
+	/* offset of an expression */
+	assert_false(row_at(BYTES(0x0f, 1, 0x30, 0x0e, 8), 0, &row));
+	/* expression past the end */
+	assert_false(row_at(BYTES(0x0f, 9, 0x30), 0, &row));
 	assert_false(row_at(BYTES(0x0e), 0, &row));                     /* operand past the end */
 	assert_false(row_at(BYTES(0x04, 1, 0), 0, &row));
 	assert_false(row_at(BYTES(0x44, 0x01, 1, 0, 0, 0, 0, 0, 0, 0), 8, &row)); /* backwards */
@@ -166,8 +171,8 @@ static bool covers(const struct cfi *cfi, bool is_debug_frame, uint64_t address)
 static void each_pointer_encoding_is_read(void **state)
 {
 	(void)state;
-	/* Behind length, id, version, "zR", alignments, column, data: the encoded start of `CODE + 0x40`, and of
-	 * a range of 0x10. */
+	/* Behind length, id, version, "zR", alignments, column, data: the encoded start of `CODE +
+	 * 0x40`, and of a range of 0x10. */
 	enum { ENTRY = 8 };
 	static const struct {
 		uint8_t encoding, size;
@@ -210,7 +215,8 @@ static void what_lies_behind_a_pointer_is_not_guessed(void **state)
 	static const uint8_t encodings[] = { 0x9b, 0x80, 0x4b, 0x0d, 0x60, 0xff };
 	for (size_t i = 0; i < sizeof(encodings); i++) {
 		struct cfi cfi = { 0 };
-		put_fde(&cfi, put_cie(&cfi, "zR", &encodings[i], 1, BYTES(0x0c, 7, 8)), CODE, 0x10, BYTES(0));
+		put_fde(&cfi, put_cie(&cfi, "zR", &encodings[i], 1, BYTES(0x0c, 7, 8)), CODE, 0x10,
+			BYTES(0));
 		struct tally_unwind_table *table = table_of(cfi.bytes, cfi.size, false);
 		assert_int_equal(table->indexes[0].functions.count, 0);
 		tally_unwind_table_free(table);
@@ -233,7 +239,8 @@ static void augmentations_are_understood_or_refused(void **state)
 		{ "zPLR", { 0x1b, 1, 2, 3, 4, 0x1b, 0 }, 7, true, false },
 		{ "zPLR", { 0x9c, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b, 0 }, 11, true, false },
 		{ "zPLR", { 0xff, 0xff, 0 }, 3, true, false },
-		{ "zPLRS", { 0x03, 1, 2, 3, 4, 0x1b, 0, 9, 9 }, 9, true, true }, /* data beyond the letters' */
+		/* data beyond the letters' */
+		{ "zPLRS", { 0x03, 1, 2, 3, 4, 0x1b, 0, 9, 9 }, 9, true, true },
 		{ "zPLR", { 0x1b, 1, 2, 3, 4, 0x1b }, 6, false, false },
 		{ "zQ", { 0 }, 1, false, false },
 		{ "B", { 0 }, 0, false, false },
@@ -245,10 +252,13 @@ static void augmentations_are_understood_or_refused(void **state)
 		if (cases[i].letters[0] == 'e') { /* its data stands before the alignments */
 			cfi.size = cie;
 			cie = begin(&cfi, 0);
-			put(&cfi, BYTES(1, 'e', 'h', 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1));
+			put(&cfi, BYTES(1, 'e', 'h', 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x78, 16, 0x0c,
+					7, 8, 0x90, 1));
 			finish(&cfi, cie);
 		}
-		struct tally_cfi_section section = { .bytes = cfi.bytes, .size = cfi.size, .address = SECTION };
+		struct tally_cfi_section section = { .bytes = cfi.bytes,
+						     .size = cfi.size,
+						     .address = SECTION };
 		struct tally_cfi_entry entry;
 		struct tally_cfi_cie read;
 		assert_true(tally_cfi_entry_read(&section, cie, &entry));
@@ -266,7 +276,8 @@ static void augmentations_are_understood_or_refused(void **state)
 static void both_kinds_of_section_and_of_length_are_read(void **state)
 {
 	(void)state;
-	static const uint8_t body[] = { 4, 0, 8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1 }; /* DWARF 4's CIE */
+	/* DWARF 4's CIE */
+	static const uint8_t body[] = { 4, 0, 8, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1 };
 	struct cfi narrow = { 0 }, wide = { 0 }, wide_eh = { 0 };
 
 	size_t at = begin(&narrow, UINT32_MAX);
@@ -311,7 +322,9 @@ static void an_end_mark_ends_only_a_section_of_unknown_size(void **state)
 	put_u32(&cfi, 0);
 	put_fde(&cfi, cie, CODE + 0x10, 0x10, BYTES(0));
 	assert_true(covers(&cfi, false, CODE + 0x10));
-	struct tally_cfi_section section = { .bytes = cfi.bytes, .size = cfi.size, .ends_at_zero = true };
+	struct tally_cfi_section section = { .bytes = cfi.bytes,
+					     .size = cfi.size,
+					     .ends_at_zero = true };
 	struct tally_unwind_table *table;
 	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &table, NULL), 0);
 	assert_int_equal(table->indexes[0].functions.count, 1);
@@ -324,28 +337,34 @@ static void functions_are_found_in_any_order_of_entries(void **state)
 	struct cfi cfi = { 0 };
 	size_t cie = put_usual_cie(&cfi);
 	for (uint64_t i = 0; i < 64; i++)
-		put_fde(&cfi, cie, CODE + (i * 37 % 64) * 0x20, 0x10, BYTES(0x0e, (uint8_t)(i * 37 % 64)));
+		put_fde(&cfi, cie, CODE + (i * 37 % 64) * 0x20, 0x10,
+			BYTES(0x0e, (uint8_t)(i * 37 % 64)));
 	put_fde(&cfi, cie, CODE, 0x10, BYTES(0x0e, 99)); /* a second account of the same function */
 	put_fde(&cfi, cie, 0, 0x10000, BYTES(0x0e, 99)); /* dropped by the linker */
 	struct tally_unwind_table *table = table_of(cfi.bytes, cfi.size, false);
 	struct tally_cfi_program program;
 	for (uint64_t i = 0; i < 64; i++) {
-		assert_int_equal(tally_unwind_table_lookup(table, CODE + i * 0x20 + 15, &program), TALLY_UNWIND_FOUND);
+		assert_int_equal(tally_unwind_table_lookup(table, CODE + i * 0x20 + 15, &program),
+				 TALLY_UNWIND_FOUND);
 		assert_int_equal(program.row.cfa.value, i);
 		assert_int_equal(tally_unwind_table_lookup(table, CODE + i * 0x20 + 16, &program),
 				 TALLY_UNWIND_NOT_FOUND);
 	}
-	assert_int_equal(tally_unwind_table_lookup(table, CODE - 1, &program), TALLY_UNWIND_NOT_FOUND);
+	assert_int_equal(tally_unwind_table_lookup(table, CODE - 1, &program),
+			 TALLY_UNWIND_NOT_FOUND);
 	tally_unwind_table_free(table);
 }
 
-/* Expressions: rsp = 0x7000 with words 0x1111…, 0x2222…; rbx = −5; r12 is not known; the object is at 0x400000. */
-static enum tally_expression_result evaluate(const uint8_t *bytes, size_t size, const uint64_t *initial,
-					     uint64_t *value)
+/* Expressions: rsp = 0x7000 with words 0x1111…, 0x2222…; rbx = −5; r12 is not known; the object is
+ * at 0x400000. */
+static enum tally_expression_result evaluate(const uint8_t *bytes, size_t size,
+					     const uint64_t *initial, uint64_t *value)
 {
 	static const uint64_t stack[] = { 0x1111111111111181, 0x2222222222222222 };
-	struct tally_unwind_frame frame = { .known = 0x1ffff & ~(1u << R12), .bias = 0x400000,
-					    .stack = (const uint8_t *)stack, .stack_size = sizeof(stack),
+	struct tally_unwind_frame frame = { .known = 0x1ffff & ~(1u << R12),
+					    .bias = 0x400000,
+					    .stack = (const uint8_t *)stack,
+					    .stack_size = sizeof(stack),
 					    .stack_address = 0x7000 };
 	frame.registers[TALLY_UNWIND_RSP] = 0x7000;
 	frame.registers[RBX] = (uint64_t)-5;
@@ -359,13 +378,15 @@ static void each_expression_operation_gives_its_value(void **state)
 		uint8_t bytes[24], size;
 		uint64_t value;
 	} cases[] = {
-		{ { 0x03, 0x34, 0x12, 0, 0, 0, 0, 0, 0 }, 9, 0x401234 },           /* addr */
-		{ { 0x77, 0, 0x06 }, 3, 0x1111111111111181 },                      /* breg7 0, deref */
+		{ { 0x03, 0x34, 0x12, 0, 0, 0, 0, 0, 0 }, 9, 0x401234 }, /* addr */
+		/* breg7 0, deref */
+		{ { 0x77, 0, 0x06 }, 3, 0x1111111111111181 },
 		{ { 0x77, 8, 0x06 }, 3, 0x2222222222222222 },
-		{ { 0x77, 0, 0x94, 1 }, 4, 0x81 },                                 /* deref_size */
+		{ { 0x77, 0, 0x94, 1 }, 4, 0x81 }, /* deref_size */
 		{ { 0x77, 0, 0x94, 2 }, 4, 0x1181 },
 		{ { 0x77, 0, 0x94, 4 }, 4, 0x11111181 },
-		{ { 0x08, 0xff }, 2, 0xff },                                       /* const1u, 1s, … */
+		/* const1u, 1s, … */
+		{ { 0x08, 0xff }, 2, 0xff },
 		{ { 0x09, 0xff }, 2, UINT64_MAX },
 		{ { 0x0a, 0xfe, 0xff }, 3, 0xfffe },
 		{ { 0x0b, 0xfe, 0xff }, 3, (uint64_t)-2 },
@@ -373,60 +394,72 @@ static void each_expression_operation_gives_its_value(void **state)
 		{ { 0x0d, 0xfe, 0xff, 0xff, 0xff }, 5, (uint64_t)-2 },
 		{ { 0x0e, 1, 0, 0, 0, 0, 0, 0, 0x80 }, 9, 0x8000000000000001 },
 		{ { 0x0f, 1, 0, 0, 0, 0, 0, 0, 0x80 }, 9, 0x8000000000000001 },
-		{ { 0x10, 0x80, 0x01 }, 3, 128 },                                  /* constu, consts */
+		/* constu, consts */
+		{ { 0x10, 0x80, 0x01 }, 3, 128 },
 		{ { 0x11, 0x7f }, 2, UINT64_MAX },
-		{ { 0x33, 0x12, 0x22 }, 3, 6 },                                    /* lit3 dup plus */
-		{ { 0x33, 0x34, 0x13 }, 3, 3 },                                    /* drop */
-		{ { 0x33, 0x34, 0x14 }, 3, 3 },                                    /* over */
-		{ { 0x31, 0x32, 0x33, 0x15, 2 }, 5, 1 },                           /* pick 2 */
-		{ { 0x33, 0x39, 0x16, 0x1c }, 4, 6 },                              /* swap minus: 9 − 3 */
-		{ { 0x31, 0x32, 0x33, 0x17 }, 4, 2 },                              /* rot: 3 1 2 */
+		/* lit3 dup plus */
+		{ { 0x33, 0x12, 0x22 }, 3, 6 },
+		{ { 0x33, 0x34, 0x13 }, 3, 3 },          /* drop */
+		{ { 0x33, 0x34, 0x14 }, 3, 3 },          /* over */
+		{ { 0x31, 0x32, 0x33, 0x15, 2 }, 5, 1 }, /* pick 2 */
+		/* swap minus: 9 − 3 */
+		{ { 0x33, 0x39, 0x16, 0x1c }, 4, 6 },
+		{ { 0x31, 0x32, 0x33, 0x17 }, 4, 2 }, /* rot: 3 1 2 */
 		{ { 0x31, 0x32, 0x33, 0x17, 0x13 }, 5, 1 },
 		{ { 0x31, 0x32, 0x33, 0x17, 0x13, 0x13 }, 6, 3 },
-		{ { 0x73, 0, 0x19 }, 3, 5 },                                       /* abs −5 */
-		{ { 0x3f, 0x36, 0x1a }, 3, 6 },                                    /* and */
-		{ { 0x73, 0, 0x32, 0x1b }, 4, (uint64_t)-2 },                      /* −5 / 2 */
+		{ { 0x73, 0, 0x19 }, 3, 5 },                  /* abs −5 */
+		{ { 0x3f, 0x36, 0x1a }, 3, 6 },               /* and */
+		{ { 0x73, 0, 0x32, 0x1b }, 4, (uint64_t)-2 }, /* −5 / 2 */
 		{ { 0x0f, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x09, 0xff, 0x1b }, 12, 0x8000000000000000 },
-		{ { 0x39, 0x34, 0x1c }, 3, 5 },                                    /* minus */
-		{ { 0x39, 0x34, 0x1d }, 3, 1 },                                    /* mod */
-		{ { 0x39, 0x34, 0x1e }, 3, 36 },                                   /* mul */
-		{ { 0x39, 0x1f }, 2, (uint64_t)-9 },                               /* neg */
-		{ { 0x39, 0x20 }, 2, ~(uint64_t)9 },                               /* not */
-		{ { 0x39, 0x34, 0x21 }, 3, 13 },                                   /* or */
-		{ { 0x39, 0x34, 0x22 }, 3, 13 },                                   /* plus */
-		{ { 0x39, 0x23, 0x80, 0x01 }, 4, 137 },                            /* plus_uconst */
-		{ { 0x33, 0x34, 0x24 }, 3, 48 },                                   /* shl */
+		{ { 0x39, 0x34, 0x1c }, 3, 5 },         /* minus */
+		{ { 0x39, 0x34, 0x1d }, 3, 1 },         /* mod */
+		{ { 0x39, 0x34, 0x1e }, 3, 36 },        /* mul */
+		{ { 0x39, 0x1f }, 2, (uint64_t)-9 },    /* neg */
+		{ { 0x39, 0x20 }, 2, ~(uint64_t)9 },    /* not */
+		{ { 0x39, 0x34, 0x21 }, 3, 13 },        /* or */
+		{ { 0x39, 0x34, 0x22 }, 3, 13 },        /* plus */
+		{ { 0x39, 0x23, 0x80, 0x01 }, 4, 137 }, /* plus_uconst */
+		{ { 0x33, 0x34, 0x24 }, 3, 48 },        /* shl */
 		{ { 0x33, 0x08, 64, 0x24 }, 4, 0 },
-		{ { 0x73, 0, 0x08, 60, 0x25 }, 5, 15 },                            /* shr */
-		{ { 0x73, 0, 0x31, 0x26 }, 4, (uint64_t)-3 },                      /* shra */
+		{ { 0x73, 0, 0x08, 60, 0x25 }, 5, 15 },       /* shr */
+		{ { 0x73, 0, 0x31, 0x26 }, 4, (uint64_t)-3 }, /* shra */
 		{ { 0x73, 0, 0x08, 200, 0x26 }, 5, UINT64_MAX },
-		{ { 0x39, 0x33, 0x27 }, 3, 10 },                                   /* xor */
-		{ { 0x35, 0x31, 0x28, 1, 0, 0x13, 0x96 }, 7, 5 },                  /* bra over the drop */
-		{ { 0x35, 0x36, 0x30, 0x28, 1, 0, 0x13 }, 7, 5 },                  /* bra not taken */
-		{ { 0x35, 0x2f, 1, 0, 0x13 }, 5, 5 },                              /* skip */
-		{ { 0x33, 0x33, 0x29 }, 3, 1 },                                    /* eq ge gt le lt ne */
-		{ { 0x73, 0, 0x33, 0x2a }, 4, 0 },                                 /* −5 ≥ 3: signed */
+		{ { 0x39, 0x33, 0x27 }, 3, 10 }, /* xor */
+		/* bra over the drop */
+		{ { 0x35, 0x31, 0x28, 1, 0, 0x13, 0x96 }, 7, 5 },
+		/* bra not taken */
+		{ { 0x35, 0x36, 0x30, 0x28, 1, 0, 0x13 }, 7, 5 },
+		{ { 0x35, 0x2f, 1, 0, 0x13 }, 5, 5 }, /* skip */
+		/* eq ge gt le lt ne */
+		{ { 0x33, 0x33, 0x29 }, 3, 1 },
+		/* −5 ≥ 3: signed */
+		{ { 0x73, 0, 0x33, 0x2a }, 4, 0 },
 		{ { 0x33, 0x33, 0x2a }, 3, 1 },
 		{ { 0x33, 0x33, 0x2b }, 3, 0 },
 		{ { 0x73, 0, 0x33, 0x2c }, 4, 1 },
 		{ { 0x73, 0, 0x33, 0x2d }, 4, 1 },
 		{ { 0x33, 0x34, 0x2e }, 3, 1 },
 		{ { 0x30 }, 1, 0 },
-		{ { 0x4f }, 1, 31 },                                               /* lit31 */
-		{ { 0x53 }, 1, (uint64_t)-5 },                                     /* reg3, as a value */
-		{ { 0x90, 3 }, 2, (uint64_t)-5 },                                  /* regx */
-		{ { 0x73, 0x7f }, 2, (uint64_t)-6 },                               /* breg3 −1 */
-		{ { 0x92, 3, 6 }, 3, 1 },                                          /* bregx */
-		{ { 0x33, 0x96 }, 2, 3 },                                          /* nop */
-		/* The PLT's, at ip & 15 = 0: breg7 8, breg16 0, lit15 and lit11 ge, lit3 shl, plus. */
+		{ { 0x4f }, 1, 31 }, /* lit31 */
+		/* reg3, as a value */
+		{ { 0x53 }, 1, (uint64_t)-5 },
+		{ { 0x90, 3 }, 2, (uint64_t)-5 },    /* regx */
+		{ { 0x73, 0x7f }, 2, (uint64_t)-6 }, /* breg3 −1 */
+		{ { 0x92, 3, 6 }, 3, 1 },            /* bregx */
+		{ { 0x33, 0x96 }, 2, 3 },            /* nop */
+		/* The PLT's, at ip & 15 = 0: breg7 8, breg16 0, lit15 and lit11 ge, lit3 shl,
+		 * plus. */
 		{ { 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 }, 11, 0x7008 },
 		{ { 0x77, 8, 0x80, 11, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 }, 11, 0x7010 },
 		/* A loop: 5 + 4 + 3 + 2 + 1 by counting down. */
-		{ { 0x30, 0x35, 0x12, 0x17, 0x22, 0x16, 0x31, 0x1c, 0x12, 0x28, 0xf6, 0xff, 0x13 }, 13, 15 },
+		{ { 0x30, 0x35, 0x12, 0x17, 0x22, 0x16, 0x31, 0x1c, 0x12, 0x28, 0xf6, 0xff, 0x13 },
+		  13,
+		  15 },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		uint64_t value;
-		assert_int_equal(evaluate(cases[i].bytes, cases[i].size, NULL, &value), TALLY_EXPRESSION_OK);
+		assert_int_equal(evaluate(cases[i].bytes, cases[i].size, NULL, &value),
+				 TALLY_EXPRESSION_OK);
 		if (value != cases[i].value)
 			fail_msg("case %zu: %#lx, not %#lx", i, value, cases[i].value);
 	}
@@ -465,7 +498,8 @@ static void senseless_expressions_are_refused(void **state)
 			fail_msg("case %zu is not refused", i);
 	assert_int_equal(evaluate(BYTES(0x30, 0x06), NULL, &value), TALLY_EXPRESSION_UNREADABLE);
 	assert_int_equal(evaluate(BYTES(0x77, 9, 0x06), NULL, &value), TALLY_EXPRESSION_UNREADABLE);
-	assert_int_equal(evaluate(BYTES(0x77, 0x7f, 0x06), NULL, &value), TALLY_EXPRESSION_UNREADABLE);
+	assert_int_equal(evaluate(BYTES(0x77, 0x7f, 0x06), NULL, &value),
+			 TALLY_EXPRESSION_UNREADABLE);
 }
 
 int main(void)

@@ -1,4 +1,5 @@
-/* What tally compare says of two series: the arithmetic against published tables, conditions, saved files. */
+/* What tally compare says of two series: the arithmetic against published tables, conditions, saved
+ * files. */
 #include "base/arena.h"
 #include "counts/saved_comparison.h"
 
@@ -21,10 +22,12 @@ static void near(double value, double expected, double tolerance)
 /* Two-sided quantiles as every statistics book's table has them. */
 static void student_s_quantiles_are_those_of_the_tables(void **state)
 {
-	static const struct { double freedom, p05, p01; } table[] = {
-		{ 1, 12.706, 63.657 }, { 2, 4.303, 9.925 },  { 3, 3.182, 5.841 },   { 4, 2.776, 4.604 },  { 5, 2.571, 4.032 },
-		{ 9, 2.262, 3.250 },   { 10, 2.228, 3.169 }, { 30, 2.042, 2.750 }, { 60, 2.000, 2.660 }, { 120, 1.980, 2.617 },
-		{ 1e9, 1.960, 2.576 },
+	static const struct { double freedom, p05, p01;
+	} table[] = {
+		{ 1, 12.706, 63.657 }, { 2, 4.303, 9.925 },   { 3, 3.182, 5.841 },
+		{ 4, 2.776, 4.604 },   { 5, 2.571, 4.032 },   { 9, 2.262, 3.250 },
+		{ 10, 2.228, 3.169 },  { 30, 2.042, 2.750 },  { 60, 2.000, 2.660 },
+		{ 120, 1.980, 2.617 }, { 1e9, 1.960, 2.576 },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -38,7 +41,8 @@ static double p_by_integration(double t, double freedom)
 {
 	enum { STEPS = 20000 };
 	double sum = 0, h = fabs(t) / STEPS;
-	double front = exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) / sqrt(freedom * acos(-1));
+	double front = exp(lgamma((freedom + 1) / 2) - lgamma(freedom / 2)) /
+		       sqrt(freedom * acos(-1));
 	for (int i = 0; i <= STEPS; i++) {
 		double x = i * h, density = front * pow(1 + x * x / freedom, -(freedom + 1) / 2);
 		sum += density * (i == 0 || i == STEPS ? 1 : i % 2 ? 4 : 2);
@@ -48,12 +52,14 @@ static double p_by_integration(double t, double freedom)
 
 static void student_s_p_equals_the_integral_of_the_density(void **state)
 {
-	static const double t[] = { 0.01, 0.3, 1, 1.96, 2.5, 4, 12 }, whole[] = { 1, 2, 3, 4, 7, 12, 33, 250 },
+	static const double t[] = { 0.01, 0.3, 1, 1.96, 2.5, 4, 12 },
+			    whole[] = { 1, 2, 3, 4, 7, 12, 33, 250 },
 			    broken[] = { 2.1, 2.5, 3.9, 6.5, 17.3 };
 	(void)state;
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
 		for (size_t j = 0; j < sizeof(whole) / sizeof(whole[0]); j++)
-			near(tally_student_p(t[i], whole[j]), p_by_integration(t[i], whole[j]), 1e-9);
+			near(tally_student_p(t[i], whole[j]), p_by_integration(t[i], whole[j]),
+			     1e-9);
 		for (size_t j = 0; j < sizeof(broken) / sizeof(broken[0]); j++) {
 			double p = p_by_integration(t[i], broken[j]);
 			near(tally_student_p(t[i], broken[j]), p, (t[i] > 4 ? 0.25 : 0.02) * p);
@@ -61,32 +67,37 @@ static void student_s_p_equals_the_integral_of_the_density(void **state)
 	}
 }
 
-/* Welch's test by hand: n 10 and 20, variances 4 and 9: t = 1 / √(0.4 + 0.45), ν = 0.85² / (0.4²/9 + 0.45²/19). */
+/* Welch's test by hand: n 10 and 20, variances 4 and 9: t = 1 / √(0.4 + 0.45), ν = 0.85² / (0.4²/9
+ * + 0.45²/19). */
 static void a_change_is_judged_by_welch_s_test(void **state)
 {
-	const struct tally_figure old = { .mean = 20, .sigma = 2, .runs = 10 }, new = { .mean = 21, .sigma = 3, .runs = 20 };
+	const struct tally_figure old = { .mean = 20, .sigma = 2, .runs = 10 },
+				  new = { .mean = 21, .sigma = 3, .runs = 20 };
 	struct tally_change change;
 	(void)state;
 	tally_change_of(&old, &new, &change);
 	near(change.difference, 1, 0);
 	near(change.relative, 0.05, 1e-12);
-	near(change.p, p_by_integration(1 / sqrt(0.85), 0.85 * 0.85 / (0.16 / 9 + 0.2025 / 19)), 0.003);
+	near(change.p, p_by_integration(1 / sqrt(0.85), 0.85 * 0.85 / (0.16 / 9 + 0.2025 / 19)),
+	     0.003);
 	assert_int_equal(change.significance, TALLY_CHANGE_NOISE);
 	assert_true(change.has_interval && change.low < 0 && change.high > 0.05);
 }
 
-/* Fieller's by hand, t = 2.776 for 4 degrees of freedom: old 100, new 50, errors of the mean 10 and 0:
- * 100·50 / (100² − 27.76²) ± 27.76·50 / (100² − 27.76²). */
+/* Fieller's by hand, t = 2.776 for 4 degrees of freedom: old 100, new 50, errors of the mean 10 and
+ * 0: 100·50 / (100² − 27.76²) ± 27.76·50 / (100² − 27.76²). */
 static void an_interval_has_both_means_errors(void **state)
 {
-	const struct tally_figure old = { .mean = 100, .sigma = sqrt(500), .runs = 5 }, new = { .mean = 50, .runs = 5 };
+	const struct tally_figure old = { .mean = 100, .sigma = sqrt(500), .runs = 5 },
+				  new = { .mean = 50, .runs = 5 };
 	struct tally_change change;
 	(void)state;
 	tally_change_of(&old, &new, &change);
 	assert_true(change.has_interval);
 	near(change.low, (5000 - 1388) / (10000 - 770.6) - 1, 0.001);
 	near(change.high, (5000 + 1388) / (10000 - 770.6) - 1, 0.001);
-	const struct tally_figure unsure = { .mean = 1, .sigma = 2, .runs = 5 }, none = { .mean = 0, .runs = 5 };
+	const struct tally_figure unsure = { .mean = 1, .sigma = 2, .runs = 5 },
+				  none = { .mean = 0, .runs = 5 };
 	tally_change_of(&unsure, &none, &change);
 	assert_int_equal(change.significance, TALLY_CHANGE_NOISE);
 	assert_true(!change.has_interval && change.p > 0.05);
@@ -100,22 +111,28 @@ static void an_interval_holds_0_where_the_change_is_noise_and_only_there(void **
 		for (int sign = -1; sign <= 1; sign += 2)
 			for (int mean = -40; mean <= 300; mean += 20)
 				for (int sigma = 0; sigma < 5; sigma++) {
-					const struct tally_figure old = { .mean = sign * 100, .sigma = 10 * sigma, .runs = (unsigned)n },
-								  new = { .mean = sign * mean, .sigma = 30 - 6 * sigma, .runs = 5 };
+					const struct tally_figure old = { .mean = sign * 100,
+									  .sigma = 10 * sigma,
+									  .runs = (unsigned)n },
+								  new = { .mean = sign * mean,
+									  .sigma = 30 - 6 * sigma,
+									  .runs = 5 };
 					struct tally_change change;
 					tally_change_of(&old, &new, &change);
 					if (!change.has_interval)
 						continue;
-					assert_true(change.low <= change.relative && change.relative <= change.high);
-					assert_int_equal(change.low <= 0 && change.high >= 0, change.significance == TALLY_CHANGE_NOISE);
+					assert_true(change.low <= change.relative &&
+						    change.relative <= change.high);
+					assert_int_equal(change.low <= 0 && change.high >= 0,
+							 change.significance == TALLY_CHANGE_NOISE);
 					noise += change.significance == TALLY_CHANGE_NOISE;
 					real += change.significance == TALLY_CHANGE_REAL;
 				}
 	assert_true(noise > 50 && real > 50);
 }
 
-/* Drawn by a fixed generator: of series without a difference about one in twenty is called real, of those a sigma apart
- * nearly all. */
+/* Drawn by a fixed generator: of series without a difference about one in twenty is called real, of
+ * those a sigma apart nearly all. */
 static double draw(uint64_t *seed)
 {
 	double sum = 0;
@@ -133,9 +150,12 @@ static double share_called_real(double shift, uint64_t seed)
 	for (unsigned trial = 0; trial < TRIALS; trial++) {
 		struct tally_figure figures[2];
 		for (int side = 0; side < 2; side++) {
-			figures[side] = (struct tally_figure){ .mean = 100 + draw(&seed), .runs = 1 };
+			figures[side] = (struct tally_figure){ .mean = 100 + draw(&seed),
+							       .runs = 1 };
 			for (int run = 1; run < RUNS; run++) {
-				const struct tally_figure more = { .mean = 100 + draw(&seed) + side * shift, .runs = 1 };
+				const struct tally_figure more = {
+					.mean = 100 + draw(&seed) + side * shift, .runs = 1
+				};
 				if (run == 1 && side)
 					figures[side].mean += shift;
 				tally_figure_join(&figures[side], &more);
@@ -193,7 +213,7 @@ static void what_repeats_has_no_noise_and_one_run_no_verdict(void **state)
 	assert_true(isinf(change.relative));
 }
 
-/* --- conditions --------------------------------------------------------------------------------------------- */
+/* --- conditions ----------------------------------------------------------- */
 
 static void conditions_are_read(void **state)
 {
@@ -204,9 +224,11 @@ static void conditions_are_read(void **state)
 		double limit;
 	} cases[] = {
 		{ "instructions > +1%", "instructions", true, false, TALLY_LIMIT_RELATIVE, 0.01 },
-		{ "vsim/branch-misses/>=-2.5%", "vsim/branch-misses/", true, true, TALLY_LIMIT_RELATIVE, -0.025 },
+		{ "vsim/branch-misses/>=-2.5%", "vsim/branch-misses/", true, true,
+		  TALLY_LIMIT_RELATIVE, -0.025 },
 		{ " elapsed < 2.5 ", "elapsed", false, false, TALLY_LIMIT_VALUE, 2.5 },
-		{ "sched:sched_switch <= -10", "sched:sched_switch", false, true, TALLY_LIMIT_DIFFERENCE, -10 },
+		{ "sched:sched_switch <= -10", "sched:sched_switch", false, true,
+		  TALLY_LIMIT_DIFFERENCE, -10 },
 		{ "page-faults > 3K", "page-faults", true, false, TALLY_LIMIT_VALUE, 3000 },
 		{ "instructions > 1%", "instructions", true, false, TALLY_LIMIT_RELATIVE, 0.01 },
 	};
@@ -224,9 +246,14 @@ static void conditions_are_read(void **state)
 
 static void wrong_conditions_are_refused_with_a_place(void **state)
 {
-	static const struct { const char *text; int position; } cases[] = {
-		{ "", 0 }, { "instructions", 0 }, { "> 5", 0 }, { "a > ", 4 }, { "a > +", 5 }, { "a > 1 2", 6 },
-		{ "a > 1%%", 6 }, { "a > 1x", 5 }, { "a > .", 4 }, { "a > 1234567890123456789", 4 }, { "a == 5", 0 },
+	static const struct { const char *text; int position;
+	} cases[] = {
+		{ "", 0 },        { "instructions", 0 },
+		{ "> 5", 0 },     { "a > ", 4 },
+		{ "a > +", 5 },   { "a > 1 2", 6 },
+		{ "a > 1%%", 6 }, { "a > 1x", 5 },
+		{ "a > .", 4 },   { "a > 1234567890123456789", 4 },
+		{ "a == 5", 0 },
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -238,11 +265,13 @@ static void wrong_conditions_are_refused_with_a_place(void **state)
 	}
 }
 
-/* --- files ---------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------- */
 
-#define HEAD(runs) "{\"schema\":\"tally-stat\",\"version\":1,\"command\":[\"a\",\"b c\"],\"provider\":\"simulated\",\"runs\":" #runs \
+#define HEAD(runs) \
+	"{\"schema\":\"tally-stat\",\"version\":1,\"command\":[\"a\",\"b c\"],\"provider\":\"simulated\",\"runs\":" #runs \
 	",\"interval_end_ns\":null,\"elapsed_ns\":2e9,\"elapsed_sigma_ns\":null,\"user_ns\":1e9,\"events\":["
-#define EVENT(name, value, more) "{\"name\":\"" name "\",\"state\":\"counted\",\"value\":" #value more "}"
+#define EVENT(name, value, more) \
+	"{\"name\":\"" name "\",\"state\":\"counted\",\"value\":" #value more "}"
 #define END "]}\n"
 
 static int read_text(const char *text, struct tally_arena *arena, struct tally_saved_counts *out)
@@ -261,8 +290,10 @@ static void appended_documents_are_runs_of_one_series(void **state)
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	struct tally_saved_counts counts;
 	(void)state;
-	assert_int_equal(read_text(HEAD(1) EVENT("x:u", 10, ",\"quality\":\"exact\"") END
-				   HEAD(1) EVENT("x:u", 14, ",\"quality\":\"exact\"") END, &arena, &counts), 0);
+	assert_int_equal(read_text(HEAD(1) EVENT("x:u", 10, ",\"quality\":\"exact\"") END HEAD(1)
+					   EVENT("x:u", 14, ",\"quality\":\"exact\"") END,
+				   &arena, &counts),
+			 0);
 	assert_int_equal(counts.runs, 2);
 	assert_string_equal(counts.command, "a b c");
 	const struct tally_saved_row *row = tally_saved_counts_find(&counts, "x");
@@ -300,8 +331,17 @@ static void perf_s_lines_are_read(void **state)
 static void other_files_are_refused(void **state)
 {
 	static const char *const texts[] = {
-		"", "  \n", "# nothing\n", "{", "[]", "{}", "12", "{\"schema\":\"tally-stat\",\"version\":2}",
-		"{\"schema\":\"tally-stat\",\"version\":1,\"interval_end_ns\":5}", "\177ELF", "event,1,2\n",
+		"",
+		"  \n",
+		"# nothing\n",
+		"{",
+		"[]",
+		"{}",
+		"12",
+		"{\"schema\":\"tally-stat\",\"version\":2}",
+		"{\"schema\":\"tally-stat\",\"version\":1,\"interval_end_ns\":5}",
+		"\177ELF",
+		"event,1,2\n",
 		"{\"counter-value\":\"1\",\"event\":\"a\"}\n{\"counter-value\":\"1\",\"event\":\"a\"}",
 	};
 	(void)state;
@@ -318,8 +358,13 @@ static void an_event_is_found_by_its_bare_name_when_it_is_the_only_one(void **st
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	struct tally_saved_counts counts;
 	(void)state;
-	assert_int_equal(read_text(HEAD(1) EVENT("vsim/instructions,counters=4/u", 1, "") "," EVENT("cycles:u", 2, "") ","
-				   EVENT("cycles:k", 3, "") "," EVENT("sched:sched_switch", 4, "") END, &arena, &counts), 0);
+	assert_int_equal(read_text(HEAD(1) EVENT("vsim/instructions,counters=4/u", 1, "") "," EVENT(
+					   "cycles:u", 2,
+					   "") "," EVENT("cycles:k", 3,
+							 "") "," EVENT("sched:sched_switch", 4, "")
+					   END,
+				   &arena, &counts),
+			 0);
 	assert_non_null(tally_saved_counts_find(&counts, "instructions"));
 	assert_non_null(tally_saved_counts_find(&counts, "instructions:u"));
 	assert_null(tally_saved_counts_find(&counts, "cycles"));
@@ -330,7 +375,8 @@ static void an_event_is_found_by_its_bare_name_when_it_is_the_only_one(void **st
 	tally_arena_release(&arena);
 }
 
-static int judge(const char *old_text, const char *new_text, const char *condition_text, bool past_noise)
+static int judge(const char *old_text, const char *new_text, const char *condition_text,
+		 bool past_noise)
 {
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	struct tally_saved_counts old, new;
@@ -350,11 +396,12 @@ static int judge(const char *old_text, const char *new_text, const char *conditi
 
 static void a_gate_fails_for_what_got_worse_alone(void **state)
 {
-	static const char old[] = HEAD(1) EVENT("i", 1000000, ",\"quality\":\"exact\"") "," EVENT("gone", 5, "") END;
-	static const char new[] = HEAD(1)
-		EVENT("i", 1010001,
-		      ",\"quality\":\"exact\"") ","
-						"{\"name\":\"gone\",\"state\":\"not-counted\",\"value\":null}" END;
+	static const char old[] = HEAD(1)
+		EVENT("i", 1000000, ",\"quality\":\"exact\"") "," EVENT("gone", 5, "") END;
+	static const char new[] = HEAD(1) EVENT(
+		"i", 1010001,
+		",\"quality\":\"exact\"") ","
+					  "{\"name\":\"gone\",\"state\":\"not-counted\",\"value\":null}" END;
 	static const char noisy[] = HEAD(3) EVENT("t", 100, ",\"sigma\":10") END,
 			  noisier[] = HEAD(3) EVENT("t", 105, ",\"sigma\":10") END;
 	(void)state;

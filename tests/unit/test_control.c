@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void expect(struct tally_control *control, enum tally_control_verb verb, const char *argument)
+static void expect(struct tally_control *control, enum tally_control_verb verb,
+		   const char *argument)
 {
 	struct tally_control_command command;
 	assert_int_equal(tally_control_next(control, &command), 1);
@@ -32,7 +33,8 @@ static void lines_on_a_descriptor_are_commands(void **state)
 	snprintf(spec, sizeof(spec), "fd:%d,%d", orders[0], answers[1]);
 	assert_int_equal(tally_control_open(&control, spec, NULL), 0);
 	assert_int_equal(tally_control_next(&control, &command), 0);
-	static const char text[] = "enable\ndisable cycles:u \nping\0\nsnapshot\r\nstop\n\n\nevlist -v\nstop now\nenab";
+	static const char text[] =
+		"enable\ndisable cycles:u \nping\0\nsnapshot\r\nstop\n\n\nevlist -v\nstop now\nenab";
 	assert_int_equal(write(orders[1], text, sizeof(text) - 1), sizeof(text) - 1);
 	expect(&control, TALLY_CONTROL_ENABLE, "");
 	expect(&control, TALLY_CONTROL_DISABLE, "cycles:u");
@@ -44,7 +46,8 @@ static void lines_on_a_descriptor_are_commands(void **state)
 	assert_int_equal(tally_control_next(&control, &command), 0); /* not complete yet */
 	assert_int_equal(write(orders[1], "le\n", 3), 3);
 	expect(&control, TALLY_CONTROL_ENABLE, "");
-	const struct tally_control_command unknown = { TALLY_CONTROL_UNKNOWN, "stop now" }, ping = { TALLY_CONTROL_PING, "" };
+	const struct tally_control_command unknown = { TALLY_CONTROL_UNKNOWN, "stop now" },
+					   ping = { TALLY_CONTROL_PING, "" };
 	tally_control_acknowledge(&control, &unknown);
 	struct pollfd answered = { .fd = answers[0], .events = POLLIN };
 	assert_int_equal(poll(&answered, 1, 0), 0);
@@ -122,8 +125,9 @@ static void senders_of_a_fifo_come_and_go(void **state)
 static void what_is_no_place_is_refused(void **state)
 {
 	(void)state;
-	static const char *const bad[] = { "", "fifo", "fifo:", "fifo:,a", "fd:", "fd:x", "fd:0,", "fd:-1", "fd:1x",
-					   "file:/tmp/x", "fd:99999" };
+	static const char *const bad[] = { "",      "fifo",        "fifo:",   "fifo:,a",
+					   "fd:",   "fd:x",        "fd:0,",   "fd:-1",
+					   "fd:1x", "file:/tmp/x", "fd:99999" };
 	struct tally_control control = TALLY_CONTROL_INIT;
 	struct tally_error err = TALLY_ERROR_NONE;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -167,9 +171,10 @@ static void version_1_of_cgroups_has_the_controller_where_it_is_mounted(void **s
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/a b/mine", folder);
 	assert_int_equal(mkdir(path, 0700), 0);
-	snprintf(mounts, sizeof(mounts),
-		 "cgroup2 %s/v2 cgroup2 rw 0 0\ncgroup %s/cpu cgroup rw,cpu 0 0\ncgroup %s/a\\040b cgroup rw,perf_event 0 0\n",
-		 folder, folder, folder);
+	snprintf(
+		mounts, sizeof(mounts),
+		"cgroup2 %s/v2 cgroup2 rw 0 0\ncgroup %s/cpu cgroup rw,cpu 0 0\ncgroup %s/a\\040b cgroup rw,perf_event 0 0\n",
+		folder, folder, folder);
 	int fd = tally_cgroup_open_among(mounts, "mine", &err);
 	assert_true(fd >= 0);
 	assert_int_equal(fstat(fd, &found), 0);
@@ -178,7 +183,8 @@ static void version_1_of_cgroups_has_the_controller_where_it_is_mounted(void **s
 	close(fd);
 	assert_int_equal(tally_cgroup_open_among(mounts, "yours", &err), -ENOENT);
 	assert_non_null(strstr(err.message, "yours"));
-	assert_int_equal(tally_cgroup_open_among("proc /proc proc rw 0 0\n", "mine", &err), -ENOENT);
+	assert_int_equal(tally_cgroup_open_among("proc /proc proc rw 0 0\n", "mine", &err),
+			 -ENOENT);
 	assert_non_null(strstr(err.hint, "mount"));
 	rmdir(path);
 	*strrchr(path, '/') = 0;

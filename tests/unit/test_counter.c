@@ -30,11 +30,13 @@ static struct tally_count read_count(struct tally_counter *counter)
 	return count;
 }
 
-/* Writes to so many pages that nobody has touched: as many faults, where a page is not given in bulk. */
+/* Writes to so many pages that nobody has touched: as many faults, where a page is not given in
+ * bulk. */
 static void fault(size_t pages)
 {
 	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
-	char *memory = mmap(NULL, pages * page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = mmap(NULL, pages * page_size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	madvise(memory, pages * page_size, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < pages; i++)

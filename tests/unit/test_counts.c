@@ -5,14 +5,23 @@
 #include <math.h>
 
 #define HW(name_, value_, ...) \
-	{ .name = #name_, .unit = "", .scale = 1, .type = TALLY_TYPE_HARDWARE, .config = TALLY_HW_##name_, .group = -1, \
-	  .value = (value_), .source = "kernel", __VA_ARGS__ }
+	{ \
+		.name = #name_, .unit = "", .scale = 1, .type = TALLY_TYPE_HARDWARE, \
+		.config = TALLY_HW_##name_, .group = -1, .value = (value_), .source = "kernel", \
+		__VA_ARGS__ \
+	}
 #define CACHE(level, result, value_) \
-	{ .name = #level, .unit = "", .scale = 1, .type = TALLY_TYPE_HW_CACHE, .group = -1, .value = (value_), \
-	  .config = TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_RESULT_##result << 16, .source = "kernel" }
+	{ \
+		.name = #level, .unit = "", .scale = 1, .type = TALLY_TYPE_HW_CACHE, .group = -1, \
+		.value = (value_), \
+		.config = TALLY_CACHE_##level | (uint64_t)TALLY_CACHE_RESULT_##result << 16, \
+		.source = "kernel" \
+	}
 #define CLOCK(ns) \
-	{ .name = "task-clock", .unit = "ns", .scale = 1, .type = TALLY_TYPE_SOFTWARE, .config = TALLY_SW_TASK_CLOCK, \
-	  .group = -1, .value = (ns), .source = "kernel" }
+	{ \
+		.name = "task-clock", .unit = "ns", .scale = 1, .type = TALLY_TYPE_SOFTWARE, \
+		.config = TALLY_SW_TASK_CLOCK, .group = -1, .value = (ns), .source = "kernel" \
+	}
 
 static struct tally_count_table table_of(struct tally_count *rows, size_t count)
 {
@@ -39,7 +48,8 @@ static void unscaled_sums_are_exact(void **state)
 	struct tally_total total = { 0 };
 	double value;
 	tally_total_add(&total, (struct tally_reading){ (1ull << 52) + 1, 1000, 1000 });
-	tally_total_add(&total, (struct tally_reading){ 2, 50, 51 }); /* running read a moment later */
+	/* running read a moment later */
+	tally_total_add(&total, (struct tally_reading){ 2, 50, 51 });
 	assert_true(tally_total_value(&total, &value));
 	assert_true(value == (double)((1ull << 52) + 3));
 	assert_false(total.was_scaled);
@@ -80,7 +90,8 @@ static void never_running_has_no_value(void **state)
 static void differences_never_go_below_zero(void **state)
 {
 	(void)state;
-	struct tally_reading d = tally_reading_since((struct tally_reading){ 5, 10, 10 }, (struct tally_reading){ 7, 4, 4 });
+	struct tally_reading d = tally_reading_since((struct tally_reading){ 5, 10, 10 },
+						     (struct tally_reading){ 7, 4, 4 });
 	assert_int_equal(d.value, 0);
 	assert_int_equal(d.enabled_ns, 6);
 }
@@ -124,8 +135,9 @@ static void instructions_show_ipc_and_cpi(void **state)
 static void misses_show_their_share_of_accesses(void **state)
 {
 	(void)state;
-	struct tally_count rows[] = { CACHE(L1D, ACCESS, 1000), CACHE(L1D, MISS, 50), HW(INSTRUCTIONS, 4000),
-				      CACHE(LL, ACCESS, 50), CACHE(LL, MISS, 10) };
+	struct tally_count rows[] = { CACHE(L1D, ACCESS, 1000), CACHE(L1D, MISS, 50),
+				      HW(INSTRUCTIONS, 4000), CACHE(LL, ACCESS, 50),
+				      CACHE(LL, MISS, 10) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
 	assert_int_equal(tally_metrics_of(&table, 1, m), 2);
@@ -140,19 +152,21 @@ static void misses_show_their_share_of_accesses(void **state)
 static void user_cycles_are_not_compared_with_all_instructions(void **state)
 {
 	(void)state;
-	struct tally_count rows[] = { HW(CPU_CYCLES, 1000, .excludes = TALLY_ATTR_EXCLUDE_KERNEL), HW(INSTRUCTIONS, 2310),
-				      CLOCK(1e6) };
+	struct tally_count rows[] = { HW(CPU_CYCLES, 1000, .excludes = TALLY_ATTR_EXCLUDE_KERNEL),
+				      HW(INSTRUCTIONS, 2310), CLOCK(1e6) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
 	assert_int_equal(tally_metrics_of(&table, 1, m), 1);
 	assert_string_equal(m[0].unit, "M/sec");
-	assert_int_equal(tally_metrics_of(&table, 0, m), 0); /* user cycles over all time is no frequency */
+	/* user cycles over all time is no frequency */
+	assert_int_equal(tally_metrics_of(&table, 0, m), 0);
 }
 
 static void ratios_prefer_the_same_group(void **state)
 {
 	(void)state;
-	struct tally_count rows[] = { HW(CPU_CYCLES, 1), HW(CPU_CYCLES, 1000), HW(INSTRUCTIONS, 2000) };
+	struct tally_count rows[] = { HW(CPU_CYCLES, 1), HW(CPU_CYCLES, 1000),
+				      HW(INSTRUCTIONS, 2000) };
 	rows[1].group = rows[2].group = 3;
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
@@ -163,7 +177,8 @@ static void ratios_prefer_the_same_group(void **state)
 static void an_uncounted_event_is_no_denominator(void **state)
 {
 	(void)state;
-	struct tally_count rows[] = { HW(CPU_CYCLES, 1000, .state = TALLY_COUNT_NOT_COUNTED), HW(INSTRUCTIONS, 2000) };
+	struct tally_count rows[] = { HW(CPU_CYCLES, 1000, .state = TALLY_COUNT_NOT_COUNTED),
+				      HW(INSTRUCTIONS, 2000) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
 	assert_int_equal(tally_metrics_of(&table, 1, m), 0);
@@ -187,7 +202,8 @@ static void clocks_show_utilization_of_tasks_but_not_of_cpus(void **state)
 static void cycles_show_gigahertz(void **state)
 {
 	(void)state;
-	struct tally_count rows[] = { CLOCK(1e6), HW(CPU_CYCLES, 3.2e6), HW(BRANCH_INSTRUCTIONS, 5e5) };
+	struct tally_count rows[] = { CLOCK(1e6), HW(CPU_CYCLES, 3.2e6),
+				      HW(BRANCH_INSTRUCTIONS, 5e5) };
 	struct tally_count_table table = TABLE(rows);
 	struct tally_metric m[TALLY_METRICS_MAX];
 	tally_metrics_of(&table, 1, m);
@@ -209,7 +225,8 @@ static void verdict_is(struct tally_count_table table, const char *beginning)
 static void low_ipc_with_many_llc_misses_reads_as_memory_bound(void **state)
 {
 	(void)state;
-	struct tally_count rows[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 1e9), CACHE(LL, MISS, 2e7) };
+	struct tally_count rows[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 1e9),
+				      CACHE(LL, MISS, 2e7) };
 	verdict_is(TABLE(rows), "memory bound: 0.33 insn per cycle with 20.0 last-level");
 	rows[3].value = 0;
 	rows[3].config = TALLY_CACHE_DTLB | TALLY_CACHE_RESULT_MISS << 16;
@@ -217,7 +234,8 @@ static void low_ipc_with_many_llc_misses_reads_as_memory_bound(void **state)
 	verdict_is(TABLE(rows), "address translation");
 	struct tally_count bare[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 1e9) };
 	verdict_is(TABLE(bare), "the pipeline mostly waits: 0.33 insn per cycle; -d shows");
-	struct tally_count branchy[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 3e9), HW(BRANCH_MISSES, 6e7) };
+	struct tally_count branchy[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 3e9),
+					 HW(BRANCH_MISSES, 6e7) };
 	verdict_is(TABLE(branchy), "bad speculation: 20.0");
 	struct tally_count busy[] = { CLOCK(1e9), HW(CPU_CYCLES, 3e9), HW(INSTRUCTIONS, 9e9) };
 	verdict_is(TABLE(busy), "the pipeline is well used: 3.00");
@@ -252,8 +270,9 @@ static void simulated_counts_are_read_by_their_misses(void **state)
 {
 	(void)state;
 	char text[256];
-	struct tally_count rows[] = { HW(INSTRUCTIONS, 100e6), HW(BRANCH_MISSES, 9e5), CACHE(L1D, MISS, 4e6),
-				      CACHE(LL, MISS, 6e5), CACHE(DTLB, MISS, 0) };
+	struct tally_count rows[] = { HW(INSTRUCTIONS, 100e6), HW(BRANCH_MISSES, 9e5),
+				      CACHE(L1D, MISS, 4e6), CACHE(LL, MISS, 6e5),
+				      CACHE(DTLB, MISS, 0) };
 	struct tally_count_table table = TABLE(rows);
 	table.is_simulated = true;
 	verdict_is(table, "memory bound: 6.0 accesses per 1000 instructions go to memory");

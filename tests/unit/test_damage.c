@@ -1,5 +1,6 @@
-/* Recordings cut short and with bits flipped, through all that script and report do: nothing crashes or hangs, what
- * stands before the damage is used, and a file of which nothing can be used is an error with words. */
+/* Recordings cut short and with bits flipped, through all that script and report do: nothing
+ * crashes or hangs, what stands before the damage is used, and a file of which nothing can be used
+ * is an error with words. */
 #include "test.h"
 
 #include "perfdata_fixture.h"
@@ -53,9 +54,11 @@ static struct bytes perfs(const char *arguments, bool pipe)
 	char command[512], path[64];
 	snprintf(path, sizeof(path), "%s/perfs", directory);
 	if (pipe)
-		snprintf(command, sizeof(command), "perf record -q -o - %s 2>/dev/null >%s", arguments, path);
+		snprintf(command, sizeof(command), "perf record -q -o - %s 2>/dev/null >%s",
+			 arguments, path);
 	else
-		snprintf(command, sizeof(command), "perf record -q -o %s %s >/dev/null 2>&1", path, arguments);
+		snprintf(command, sizeof(command), "perf record -q -o %s %s >/dev/null 2>&1", path,
+			 arguments);
 	int fd = system(command) ? -1 : open(path, O_RDONLY);
 	struct bytes bytes = { 0 };
 	if (fd >= 0) {
@@ -92,7 +95,8 @@ static void damage(struct bytes whole, unsigned cuts, unsigned flips)
 	for (unsigned i = 0; i < cuts; i++) {
 		struct recording_walk walk = walk_copy(whole.at, whole.size * i / cuts);
 		assert_true(walk.samples <= intact.samples);
-		assert_true(!walk.opened || walk.damaged || walk.samples == intact.samples || walk.samples >= most);
+		assert_true(!walk.opened || walk.damaged || walk.samples == intact.samples ||
+			    walk.samples >= most);
 		most = walk.samples > most ? walk.samples : most;
 	}
 	for (unsigned i = 0; i < flips; i++) {
@@ -137,26 +141,33 @@ static void damage_perfs(const char *arguments, bool pipe, unsigned times)
 static void perfs_stacks_survive_damage(void **state)
 {
 	(void)state;
-	damage_perfs("-e cpu-clock -g -c 250000 -- sh -c 'for i in 1 2 3; do ls / >/dev/null; done'", false, CUTS / 4);
+	damage_perfs(
+		"-e cpu-clock -g -c 250000 -- sh -c 'for i in 1 2 3; do ls / >/dev/null; done'",
+		false, CUTS / 4);
 }
 
 static void perfs_stack_copies_survive_damage(void **state)
 {
 	(void)state;
-	damage_perfs("-e cpu-clock --call-graph dwarf,2048 -c 250000 -- sh -c 'ls / >/dev/null; ls /'", false, CUTS / 4);
+	damage_perfs(
+		"-e cpu-clock --call-graph dwarf,2048 -c 250000 -- sh -c 'ls / >/dev/null; ls /'",
+		false, CUTS / 4);
 }
 
 static void perfs_compressed_tracepoints_survive_damage(void **state)
 {
 	(void)state;
-	damage_perfs("-z -e sched:sched_switch,sched:sched_wakeup -g -- sh -c 'ls / >/dev/null; sleep 0.01'", false, CUTS / 4);
+	damage_perfs(
+		"-z -e sched:sched_switch,sched:sched_wakeup -g -- sh -c 'ls / >/dev/null; sleep 0.01'",
+		false, CUTS / 4);
 }
 
 static void perfs_pipes_survive_damage(void **state)
 {
 	(void)state;
-	damage_perfs("-e '{cpu-clock,page-faults}:S' -c 250000 -- sh -c 'ls / >/dev/null; ls / >/dev/null'",
-		     true, CUTS / 4);
+	damage_perfs(
+		"-e '{cpu-clock,page-faults}:S' -c 250000 -- sh -c 'ls / >/dev/null; ls / >/dev/null'",
+		true, CUTS / 4);
 }
 
 static int make_directory(void **state)

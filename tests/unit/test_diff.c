@@ -1,4 +1,5 @@
-/* What tally diff says of two sides: intervals against simulated truth, what chance is called, and what is matched. */
+/* What tally diff says of two sides: intervals against simulated truth, what chance is called, and
+ * what is matched. */
 #include "profile/diff_model.h"
 
 #include <math.h>
@@ -18,7 +19,8 @@ static double draw(uint64_t *seed)
 	return (double)(tally_hash64(*seed += 0x9e3779b97f4a7c15ull) >> 11) * 0x1p-53;
 }
 
-/* A recording of `samples` samples with a part of true share p; each sample weighs 1, or 1 to 3 where `uneven`. */
+/* A recording of `samples` samples with a part of true share p; each sample weighs 1, or 1 to 3
+ * where `uneven`. */
 static struct tally_share record(uint64_t *seed, unsigned samples, double p, bool uneven)
 {
 	struct tally_share share = { .samples = samples };
@@ -37,23 +39,32 @@ static struct tally_share record(uint64_t *seed, unsigned samples, double p, boo
 
 static void intervals_hold_the_true_change_in_93_of_100_trials(void **state)
 {
-	static const struct { unsigned old_samples, new_samples; double old, new; bool uneven; } cases[] = {
-		{ 1000, 1000, 0.10, 0.20, false }, { 1000, 3000, 0.30, 0.25, false }, { 500, 500, 0.01, 0.03, false },
-		{ 400, 400, 0.002, 0.02, false },  { 2000, 300, 0.95, 0.90, false },  { 1000, 1000, 0.05, 0.05, false },
-		{ 1000, 1000, 0.10, 0.20, true },  { 300, 300, 0.02, 0.05, true },    { 200, 200, 0, 0.03, false },
+	static const struct {
+		unsigned old_samples, new_samples;
+		double old, new;
+		bool uneven;
+	} cases[] = {
+		{ 1000, 1000, 0.10, 0.20, false }, { 1000, 3000, 0.30, 0.25, false },
+		{ 500, 500, 0.01, 0.03, false },   { 400, 400, 0.002, 0.02, false },
+		{ 2000, 300, 0.95, 0.90, false },  { 1000, 1000, 0.05, 0.05, false },
+		{ 1000, 1000, 0.10, 0.20, true },  { 300, 300, 0.02, 0.05, true },
+		{ 200, 200, 0, 0.03, false },
 	};
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		uint64_t seed = 1000 + c;
 		unsigned held = 0, agreed = 0;
 		for (int i = 0; i < TRIALS; i++) {
-			struct tally_share old = record(&seed, cases[c].old_samples, cases[c].old, cases[c].uneven);
-			struct tally_share new = record(&seed, cases[c].new_samples, cases[c].new, cases[c].uneven);
+			struct tally_share old = record(&seed, cases[c].old_samples, cases[c].old,
+							cases[c].uneven);
+			struct tally_share new = record(&seed, cases[c].new_samples, cases[c].new,
+							cases[c].uneven);
 			struct tally_share_difference difference;
 			double truth = 100 * (cases[c].new - cases[c].old);
 			tally_share_difference(&old, 1, &new, 1, TALLY_MEASURE_SHARE, &difference);
 			held += difference.low <= truth && truth <= difference.high;
-			agreed += (difference.p < 0.05) == (difference.low > 0 || difference.high < 0);
+			agreed += (difference.p < 0.05) ==
+				  (difference.low > 0 || difference.high < 0);
 		}
 		if (held < TRIALS * 93 / 100 || held > TRIALS * 995 / 1000)
 			fail_msg("case %zu: %u of %d intervals hold the truth", c, held, TRIALS);
@@ -99,19 +110,25 @@ static void intervals_of_shares_end_at_100_points(void **state)
 	struct tally_share_difference change;
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		none[i] = (struct tally_share){ .part = 40.0 * i, .whole = 100, .part_samples = 40 * (unsigned)i, .samples = 100 };
-		all[i] = (struct tally_share){ .part = 100 - 40.0 * i, .whole = 100, .part_samples = 100 - 40 * (unsigned)i,
+		none[i] = (struct tally_share){ .part = 40.0 * i,
+						.whole = 100,
+						.part_samples = 40 * (unsigned)i,
+						.samples = 100 };
+		all[i] = (struct tally_share){ .part = 100 - 40.0 * i,
+					       .whole = 100,
+					       .part_samples = 100 - 40 * (unsigned)i,
 					       .samples = 100 };
 	}
 	tally_share_difference(none, 2, all, 2, TALLY_MEASURE_SHARE, &change);
-	assert_true(change.difference == 60 && change.low < 0 && change.low >= -100 && change.high == 100);
+	assert_true(change.difference == 60 && change.low < 0 && change.low >= -100 &&
+		    change.high == 100);
 	tally_share_difference(all, 2, none, 2, TALLY_MEASURE_SHARE, &change);
 	assert_true(change.difference == -60 && change.low == -100 && change.high <= 100);
 	tally_share_difference(none, 1, all, 1, TALLY_MEASURE_SHARE, &change);
 	assert_true(change.difference == 100 && change.low > 90 && change.high <= 100);
 }
 
-/* --- of stacks ------------------------------------------------------------------------------------------ */
+/* --- of stacks ------------------------------------------------------------ */
 
 static void read(struct tally_stacks *stacks, const char *text)
 {
@@ -119,24 +136,30 @@ static void read(struct tally_stacks *stacks, const char *text)
 	assert_int_equal(tally_stacks_read_text(stacks, text, strlen(text), &err), 0);
 }
 
-static void add(struct tally_stacks *stacks, const char *comm, const char *name, const char *object, uint64_t weight)
+static void add(struct tally_stacks *stacks, const char *comm, const char *name, const char *object,
+		uint64_t weight)
 {
 	uint32_t frame = tally_stacks_frame(stacks, name, object, TALLY_FRAME_PROGRAM);
-	assert_int_equal(tally_stacks_add(stacks, tally_stacks_thread(stacks, comm, 1, 1), &frame, 1, weight, weight), 0);
+	assert_int_equal(tally_stacks_add(stacks, tally_stacks_thread(stacks, comm, 1, 1), &frame,
+					  1, weight, weight),
+			 0);
 }
 
-static void diff_of(struct tally_stacks *old, struct tally_stacks *new, const struct tally_diff_options *options,
-		    struct tally_match *match, struct tally_diff *diff)
+static void diff_of(struct tally_stacks *old, struct tally_stacks *new,
+		    const struct tally_diff_options *options, struct tally_match *match,
+		    struct tally_diff *diff)
 {
 	assert_int_equal(tally_match_stacks(old, 1, new, 1, match), 0);
 	assert_int_equal(tally_diff_build(match, options, diff), 0);
 }
 
-static const struct tally_diff_entry *entry_named(const struct tally_match *match, const struct tally_diff *diff,
-						  const char *name)
+static const struct tally_diff_entry *entry_named(const struct tally_match *match,
+						  const struct tally_diff *diff, const char *name)
 {
 	for (size_t i = 0; i < diff->entries.count; i++)
-		if (!strcmp(tally_strings_text(&match->names.strings, diff->entries.items[i].symbol), name))
+		if (!strcmp(tally_strings_text(&match->names.strings,
+					       diff->entries.items[i].symbol),
+			    name))
 			return &diff->entries.items[i];
 	return NULL;
 }
@@ -146,7 +169,9 @@ static const char *text_of(const struct tally_match *match, uint32_t string)
 	return string == TALLY_STRING_NONE ? "" : tally_strings_text(&match->names.strings, string);
 }
 
-static const struct tally_diff_options by_function = { .by_object = true, .by_symbol = true, .noise_limit = SIZE_MAX };
+static const struct tally_diff_options by_function = { .by_object = true,
+						       .by_symbol = true,
+						       .noise_limit = SIZE_MAX };
 
 /* Sixty functions from 10 % down, and a few hundred that are seen once or twice. */
 static void synthetic(struct tally_stacks *stacks, uint64_t *seed, unsigned samples)
@@ -236,7 +261,8 @@ static void what_has_another_name_is_matched_and_told(void **state)
 	assert_string_equal(text_of(&match, entry->was_symbol), "parse(int)");
 	assert_int_equal(entry_named(&match, &diff, "gone")->presence, TALLY_DIFF_ONLY_OLD);
 	assert_int_equal(entry_named(&match, &diff, "come")->presence, TALLY_DIFF_ONLY_NEW);
-	assert_int_equal(entry_named(&match, &diff, "operator()(long)")->presence, TALLY_DIFF_ONLY_NEW);
+	assert_int_equal(entry_named(&match, &diff, "operator()(long)")->presence,
+			 TALLY_DIFF_ONLY_NEW);
 	assert_int_equal(diff.entries.count, 8);
 	tally_diff_release(&diff);
 	tally_match_release(&match);
@@ -255,7 +281,8 @@ static void recursion_counts_once_in_totals(void **state)
 	read(&old, "p;a;b;a 60\np;c 40\n");
 	read(&new, "p;a;b;a 30\np;c 70\n");
 	diff_of(&old, &new, &options, &match, &diff);
-	const struct tally_diff_entry *a = entry_named(&match, &diff, "a"), *b = entry_named(&match, &diff, "b");
+	const struct tally_diff_entry *a = entry_named(&match, &diff, "a"),
+				      *b = entry_named(&match, &diff, "b");
 	assert_int_equal(a->old_samples, 60);
 	assert_int_equal(b->new_samples, 30);
 	assert_true(fabs(a->change.difference + 30) < 1e-9);

@@ -1,4 +1,5 @@
-/* Code of several machines → text and targets (symbol/disassembler.h); reading the kernel's memory (object/kcore.h). */
+/* Code of several machines → text and targets (symbol/disassembler.h); reading the kernel's memory
+ * (object/kcore.h). */
 #include "object/kcore.h"
 #include "symbol/disassembler.h"
 
@@ -22,12 +23,14 @@ struct sample {
 static const struct sample samples[] = {
 	{ EM_X86_64, false, false, "48ffc075fbe8000000000f0b488d0510000000c3",
 	  "incq %rax|plain\njne |jump 1000\ncallq |call 100a\nud2|plain\nleaq 0x10(%rip), %rax|plain 1023\nretq|plain\n" },
-	{ EM_X86_64, false, true, "488d0510000000eb00", "lea rax, [rip + 0x10]|plain 1017\njmp |jump 1009\n" },
+	{ EM_X86_64, false, true, "488d0510000000eb00",
+	  "lea rax, [rip + 0x10]|plain 1017\njmp |jump 1009\n" },
 	{ EM_X86_64, false, false, "06", ".byte 0x06|data\n" },
 	{ EM_386, false, false, "e8fbefffff", "calll |call 0\n" },
 	{ EM_AARCH64, false, false, "0000009401000054e0ffff34c0035fd6",
 	  "bl |call 1000\nb.ne |jump 1004\ncbz w0, |jump 1004\nret|plain\n" },
-	{ EM_RISCV, false, false, "6f004000630800000100", "j |jump 1004\nbeqz zero, |jump 1014\nnop|plain\n" },
+	{ EM_RISCV, false, false, "6f004000630800000100",
+	  "j |jump 1004\nbeqz zero, |jump 1014\nnop|plain\n" },
 	{ EM_PPC64, false, false, "08000048", "b |jump 1008\n" },
 	{ EM_S390, true, false, "a7f40008c0e500000010", "j |jump 1010\nbrasl %r14, |call 1024\n" },
 };
@@ -46,8 +49,8 @@ static size_t bytes_of(const char *hex, uint8_t *out)
 static int open_for(const struct sample *sample, struct tally_disassembler **out)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	int result = tally_disassembler_open(sample->machine, sample->machine != EM_386, sample->is_big_endian, sample->is_intel,
-					     out, &err);
+	int result = tally_disassembler_open(sample->machine, sample->machine != EM_386,
+					     sample->is_big_endian, sample->is_intel, out, &err);
 	if (result == -ENOENT)
 		skip(); /* no libLLVM */
 	return result;
@@ -67,11 +70,13 @@ static void code_of_each_machine_is_read(void **state)
 		for (size_t at = 0; at < size; at += one.size) {
 			tally_disassemble(disassembler, bytes + at, size - at, 0x1000 + at, &one);
 			assert_in_range(one.size, 1, size - at);
-			bool goes = one.kind == TALLY_INSTRUCTION_JUMP || one.kind == TALLY_INSTRUCTION_CALL;
+			bool goes = one.kind == TALLY_INSTRUCTION_JUMP ||
+				    one.kind == TALLY_INSTRUCTION_CALL;
 			uint64_t shown = goes ? one.target : one.reference;
 			size_t length = strlen(text);
-			snprintf(text + length, sizeof(text) - length, goes || shown ? "%.*s|%s %llx\n" : "%.*s|%s\n",
-				 (int)one.operand, one.text, KINDS[one.kind], (unsigned long long)shown);
+			snprintf(text + length, sizeof(text) - length,
+				 goes || shown ? "%.*s|%s %llx\n" : "%.*s|%s\n", (int)one.operand,
+				 one.text, KINDS[one.kind], (unsigned long long)shown);
 		}
 		tally_disassembler_close(disassembler);
 		assert_string_equal(text, samples[i].text);
@@ -80,8 +85,11 @@ static void code_of_each_machine_is_read(void **state)
 
 static void any_bytes_end(void **state)
 {
-	static const struct sample machines[] = { { .machine = EM_X86_64 }, { .machine = EM_AARCH64 }, { .machine = EM_RISCV },
-						  { .machine = EM_ARM }, { .machine = EM_386, .is_intel = true } };
+	static const struct sample machines[] = { { .machine = EM_X86_64 },
+						  { .machine = EM_AARCH64 },
+						  { .machine = EM_RISCV },
+						  { .machine = EM_ARM },
+						  { .machine = EM_386, .is_intel = true } };
 	(void)state;
 	srandom(1);
 	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
@@ -110,7 +118,8 @@ static void other_machines_are_refused(void **state)
 	struct tally_disassembler *disassembler;
 	struct tally_error err = TALLY_ERROR_NONE;
 	(void)state;
-	assert_int_equal(tally_disassembler_open(EM_SPARC, true, true, false, &disassembler, &err), -ENOTSUP);
+	assert_int_equal(tally_disassembler_open(EM_SPARC, true, true, false, &disassembler, &err),
+			 -ENOTSUP);
 	assert_non_null(strstr(err.message, "2"));
 }
 
@@ -120,7 +129,9 @@ static void without_the_library_its_package_is_named(void **state)
 	struct tally_error err = TALLY_ERROR_NONE;
 	(void)state;
 	setenv("TALLY_LIBLLVM", "/nonexistent.so", 1);
-	assert_int_equal(tally_disassembler_open(EM_X86_64, true, false, false, &disassembler, &err), -ENOENT);
+	assert_int_equal(
+		tally_disassembler_open(EM_X86_64, true, false, false, &disassembler, &err),
+		-ENOENT);
 	unsetenv("TALLY_LIBLLVM");
 	assert_non_null(strstr(err.hint, "libllvm14"));
 }
@@ -140,12 +151,14 @@ static void memory_is_found_by_segments(void **state)
 	}
 	fclose(file);
 	assert_int_equal(segment.p_offset, 0);
-	assert_int_equal(tally_kcore_read("/proc/self/exe", segment.p_vaddr, &again, sizeof(again)), 0);
+	assert_int_equal(tally_kcore_read("/proc/self/exe", segment.p_vaddr, &again, sizeof(again)),
+			 0);
 	assert_memory_equal(&header, &again, sizeof(header));
-	assert_int_equal(
-		tally_kcore_read("/proc/self/exe", segment.p_vaddr + segment.p_filesz - 1, &again, sizeof(again)),
-		-ENXIO);
-	assert_int_equal(tally_kcore_read("/proc/self/exe", UINT64_MAX - 8, &again, sizeof(again)), -ENXIO);
+	assert_int_equal(tally_kcore_read("/proc/self/exe", segment.p_vaddr + segment.p_filesz - 1,
+					  &again, sizeof(again)),
+			 -ENXIO);
+	assert_int_equal(tally_kcore_read("/proc/self/exe", UINT64_MAX - 8, &again, sizeof(again)),
+			 -ENXIO);
 	assert_int_equal(tally_kcore_read("/proc/self/comm", 0, &again, sizeof(again)), -ENOEXEC);
 	assert_int_equal(tally_kcore_read("/nonexistent", 0, &again, sizeof(again)), -ENOENT);
 }

@@ -1,4 +1,5 @@
-/* A recorder's memory of tasks: what has ended is forgotten, but not too early, and not who came after. */
+/* A recorder's memory of tasks: what has ended is forgotten, but not too early, and not who came
+ * after. */
 #include "task/endings.h"
 #include "task/jit.h"
 #include "test.h"
@@ -16,7 +17,8 @@ static void tell(struct fixture *fixture, const struct tally_record *record)
 	assert_int_equal(tally_endings_record(&fixture->endings, record), 0);
 }
 
-static void task_record(struct fixture *fixture, uint32_t type, uint32_t pid, uint32_t tid, uint32_t parent)
+static void task_record(struct fixture *fixture, uint32_t type, uint32_t pid, uint32_t tid,
+			uint32_t parent)
 {
 	struct tally_record record = { .header.type = type };
 	record.task.pid = pid;
@@ -132,8 +134,10 @@ static void memory_is_that_of_the_living(void **state)
 	}
 	assert_true(fixture.tasks.threads.capacity < 2000);
 	assert_true(fixture.tasks.processes.capacity < 2000);
-	assert_true(fixture.tasks.thread_index.capacity < 4000 && fixture.tasks.process_index.capacity < 4000);
-	assert_true(fixture.endings.queue.capacity < 4000 && fixture.endings.pending.capacity < 4000);
+	assert_true(fixture.tasks.thread_index.capacity < 4000 &&
+		    fixture.tasks.process_index.capacity < 4000);
+	assert_true(fixture.endings.queue.capacity < 4000 &&
+		    fixture.endings.pending.capacity < 4000);
 	assert_true(fixture.endings.living.capacity < 4000);
 	release(&fixture);
 }
@@ -190,13 +194,15 @@ static void threads_that_nobody_told_of_do_not_end_a_process(void **state)
 static void a_thread_that_executes_a_program_is_the_leader_then(void **state)
 {
 	struct fixture fixture = { 0 };
-	struct tally_record exec = { .header = { .type = TALLY_RECORD_COMM, .misc = TALLY_MISC_COMM_EXEC } };
+	struct tally_record exec = { .header = { .type = TALLY_RECORD_COMM,
+						 .misc = TALLY_MISC_COMM_EXEC } };
 	(void)state;
 	exec.comm.pid = exec.comm.tid = 7;
 	exec.comm.comm = "other";
 	start(&fixture, 7, "seven");
 	task_record(&fixture, TALLY_RECORD_FORK, 7, 9, 7);
-	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7); /* the leader; the thread 9 is 7 from now on */
+	/* the leader; the thread 9 is 7 from now on */
+	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
 	tell(&fixture, &exec);
 	pass_thrice(&fixture);
 	assert_true(is_mapped(&fixture, 7));

@@ -34,7 +34,8 @@ static void aux_stop(struct tally_pmu_event *event, unsigned flags)
 
 static struct tally_engine_pmu_ops aux_ops;
 
-/* An event of a PMU that traces, mapped with 2 pages of data, and where its 4 pages of AUX are to be. */
+/* An event of a PMU that traces, mapped with 2 pages of data, and where its 4 pages of AUX are to
+ * be. */
 static int open_tracer(struct world *world, uint32_t watermark, struct tally_user_page **page)
 {
 	struct tally_attr attr;
@@ -59,7 +60,8 @@ static int open_tracer(struct world *world, uint32_t watermark, struct tally_use
 	return fd;
 }
 
-static int map_area(struct world *world, int fd, size_t pages, bool writable, size_t offset_pages, void **area)
+static int map_area(struct world *world, int fd, size_t pages, bool writable, size_t offset_pages,
+		    void **area)
 {
 	return tally_engine_mmap(world->fixture.engine, fd, pages * FIXTURE_PAGE, writable, true,
 				 offset_pages * FIXTURE_PAGE, area);
@@ -94,7 +96,8 @@ static void d4_area_is_where_the_page_says(void **state)
 	assert_int_equal(aux_calls.pages, 4);
 	assert_false(aux_calls.overwrite);
 	page->aux_offset = 7 * FIXTURE_PAGE;
-	assert_int_equal(map_area(world, fd, 4, true, 7, &again), -EINVAL_); /* it is elsewhere already */
+	/* it is elsewhere already */
+	assert_int_equal(map_area(world, fd, 4, true, 7, &again), -EINVAL_);
 
 	assert_int_equal(unmap_pages(&world->fixture, area, 4), 0);
 	assert_int_equal(aux_calls.frees, 0);
@@ -118,7 +121,8 @@ static void d4_the_area_outlives_the_mapping_of_the_ring(void **state)
 	tally_engine_aux_end(&event_of(&world->fixture, fd)->hw, &aux, 8, 0);
 	assert_int_equal(unmap_pages(&world->fixture, area, 4), 0);
 	assert_int_equal(aux_calls.frees, 1);
-	assert_int_equal(tally_engine_aux_begin(&event_of(&world->fixture, fd)->hw, &aux), -EINVAL_);
+	assert_int_equal(tally_engine_aux_begin(&event_of(&world->fixture, fd)->hw, &aux),
+			 -EINVAL_);
 }
 
 static void d4_setup_may_fail(void **state)
@@ -141,7 +145,8 @@ static void d4_setup_may_fail(void **state)
 	world->fixture.locked_budget = 1 << 20;
 }
 
-static void aux_record(const struct tally_user_page *page, uint64_t at, uint64_t offset, uint64_t size, uint64_t flags)
+static void aux_record(const struct tally_user_page *page, uint64_t at, uint64_t offset,
+		       uint64_t size, uint64_t flags)
 {
 	struct record record;
 	assert_int_equal(record_at(page, at, &record), 32);

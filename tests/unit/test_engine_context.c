@@ -1,16 +1,18 @@
 /* Where events are on, and how what is asked of them gets there: SPEC.md A5, H3, F4. */
 #include "engine_counters.h"
 
-/* --- where ----------------------------------------------------------------------------------------------------------------------------- */
+/* --- where ---------------------------------------------------------------- */
 
-/* A5, and what Linux does (measured): such an event is enabled while its task runs anywhere, and runs on its CPU. */
+/* A5, and what Linux does (measured): such an event is enabled while its task runs anywhere, and
+ * runs on its CPU. */
 static void task_event_of_one_cpu_runs_there_alone(void **state)
 {
 	(void)state;
 	struct machine machine;
 	start(&machine, 2, 4);
 	struct engine_fixture *fixture = &machine.fixture;
-	int here = open_at(&machine, &machine.cpu, 0, 0, 0, -1), there = open_at(&machine, &machine.cpu, 0, 0, 1, -1);
+	int here = open_at(&machine, &machine.cpu, 0, 0, 0, -1),
+	    there = open_at(&machine, &machine.cpu, 0, 0, 1, -1);
 	pass(&machine, 100);
 	assert_int_equal(state_of(&machine, there), INACTIVE);
 	fixture_switch(fixture, NULL);
@@ -40,7 +42,8 @@ static void pmu_of_some_cpus_counts_there_alone(void **state)
 	machine.cpu.pmu.cpus = machine.cpu.mask;
 	machine.cpu.pmu.cpu_words = 1;
 	machine.cpu.pmu.capabilities = TALLY_PMU_HETEROGENEOUS;
-	int little = open_on(&machine, &machine.cpu, 0, 0, -1), also = open_on(&machine, &machine.other, 0, 0, -1);
+	int little = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    also = open_on(&machine, &machine.other, 0, 0, -1);
 	tick(&machine);
 	assert_int_equal(state_of(&machine, little), INACTIVE);
 	assert_int_equal(state_of(&machine, also), ACTIVE);
@@ -52,7 +55,8 @@ static void pmu_of_some_cpus_counts_there_alone(void **state)
 	end(&machine);
 }
 
-/* H3; and what is enabled, disabled, opened or closed on a running task of another CPU is so at once. */
+/* H3; and what is enabled, disabled, opened or closed on a running task of another CPU is so at
+ * once. */
 static void changes_go_to_the_events_cpu(void **state)
 {
 	(void)state;
@@ -64,14 +68,16 @@ static void changes_go_to_the_events_cpu(void **state)
 	fixture_on(fixture, 1);
 	fixture_switch(fixture, other);
 	fixture_on(fixture, 0);
-	int fd = open_at(&machine, &machine.cpu, 0, tid, -1, -1), cpu = open_at(&machine, &machine.cpu, 0, -1, 1, -1);
+	int fd = open_at(&machine, &machine.cpu, 0, tid, -1, -1),
+	    cpu = open_at(&machine, &machine.cpu, 0, -1, 1, -1);
 	assert_int_equal(event_of(&machine, fd)->on_cpu, 1);
 	assert_int_equal(event_of(&machine, cpu)->on_cpu, 1);
 	pass(&machine, 10);
 	unsigned reads = machine.cpu.reads;
 	assert_int_equal(read_of(&machine, fd).value, 10);
 	assert_int_equal(read_of(&machine, cpu).value, 10);
-	assert_int_equal(machine.cpu.reads, reads + 2); /* the PMU was asked, there: fake_read() looks where */
+	/* the PMU was asked, there: fake_read() looks where */
+	assert_int_equal(machine.cpu.reads, reads + 2);
 	control(&machine, fd, TALLY_IOC_DISABLE);
 	reads = machine.cpu.reads;
 	assert_int_equal(read_of(&machine, fd).value, 10);
@@ -195,7 +201,8 @@ static void a_task_that_comes_to_run_is_met_there(void **state)
 	end(&machine);
 }
 
-/* REFRESH's last overflow comes with the switch itself: the event is off before it could come in elsewhere. */
+/* REFRESH's last overflow comes with the switch itself: the event is off before it could come in
+ * elsewhere. */
 static void what_a_hit_wants_off_goes_off_at_the_switch(void **state)
 {
 	(void)state;
@@ -243,7 +250,8 @@ static void unplugged_cpu_keeps_its_events_counts(void **state)
 	struct machine machine;
 	start(&machine, 2, 1);
 	struct engine_fixture *fixture = &machine.fixture;
-	int fd = open_at(&machine, &machine.cpu, 0, -1, 1, -1), waiting = open_at(&machine, &machine.cpu, 0, -1, 1, -1);
+	int fd = open_at(&machine, &machine.cpu, 0, -1, 1, -1),
+	    waiting = open_at(&machine, &machine.cpu, 0, -1, 1, -1);
 	pass(&machine, 10);
 	fixture_on(fixture, 1);
 	tally_engine_cpu_down(fixture->engine, 1);
@@ -353,8 +361,10 @@ static void unregistered_pmu_is_forgotten(void **state)
 	struct machine machine;
 	start(&machine, 1, 4);
 	struct engine_fixture *fixture = &machine.fixture;
-	int kept = open_on(&machine, &machine.cpu, 0, 0, -1), gone = open_on(&machine, &machine.other, 0, 0, -1);
-	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &machine.other.pmu), -ENGINE_EBUSY);
+	int kept = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    gone = open_on(&machine, &machine.other, 0, 0, -1);
+	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &machine.other.pmu),
+			 -ENGINE_EBUSY);
 	close_fd(&machine, gone);
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &machine.other.pmu), 0);
 	counters_init(&machine.other, fixture, "another", 2, false);
@@ -398,9 +408,10 @@ static void pmus_without_number_count_too(void **state)
 	end(&machine);
 }
 
-/* --- queues ---------------------------------------------------------------------------------------------------------------------------------- */
+/* --- queues --------------------------------------------------------------- */
 
-/* A task with a group for each of a thousand CPUs: a CPU sees those that it may run, in the order of their turns. */
+/* A task with a group for each of a thousand CPUs: a CPU sees those that it may run, in the order
+ * of their turns. */
 static void a_cpu_walks_its_own_groups_in_order(void **state)
 {
 	(void)state;
@@ -417,7 +428,9 @@ static void a_cpu_walks_its_own_groups_in_order(void **state)
 	uint64_t seed = 5;
 	for (unsigned i = 0; i < GROUPS; i++) {
 		struct engine_event *event = &events[i];
-		*event = (struct engine_event){ .engine = &engine, .context = &context, .leader = event };
+		*event = (struct engine_event){ .engine = &engine,
+						.context = &context,
+						.leader = event };
 		event->cpu = i % 100 ? (int)random_below(&seed, CPUS) : -1;
 		struct engine_queue_table table;
 		fixture.fail_at = i % 50 == 0; /* goes on with the table that it has */

@@ -1,6 +1,7 @@
-/* Contexts under real concurrency: CPUs that are threads, tasks that move between them while others open, read, switch
- * on and off and close events on them (the rules in context.c).  Nothing is lost: what tasks did is what their inherited
- * events counted.  To be run under ThreadSanitizer too, which sees whether a CPU's things are touched there alone. */
+/* Contexts under real concurrency: CPUs that are threads, tasks that move between them while others
+ * open, read, switch on and off and close events on them (the rules in context.c).  Nothing is
+ * lost: what tasks did is what their inherited events counted.  To be run under ThreadSanitizer
+ * too, which sees whether a CPU's things are touched there alone. */
 #include "test.h"
 
 #include "engine/engine_state.h"
@@ -41,7 +42,8 @@ static struct world {
 	pthread_mutex_t engine_lock, pool_lock;
 	struct tally_engine_task *pool[TASKS_MAX]; /* ready to run */
 	unsigned pooled;
-	struct tally_engine_task *tasks[TASKS_MAX]; /* all that ever were, never reused; engine's lock */
+	/* all that ever were, never reused; engine's lock */
+	struct tally_engine_task *tasks[TASKS_MAX];
 	atomic_uint task_count;
 	struct slot slots[SLOTS];
 	int roots[TASKS]; /* groups of two */
@@ -53,7 +55,7 @@ static struct world {
 
 static _Thread_local struct cpu *here;
 
-/* --- the host ---------------------------------------------------------------------------------------------------- */
+/* --- the host ------------------------------------------------------------- */
 
 static void serve(void)
 {
@@ -186,7 +188,7 @@ static void wake(void *host, struct tally_engine_file *file)
 	(void)file;
 }
 
-/* --- a PMU: counters of each CPU, touched on that CPU alone ------------------------------------------------------- */
+/* --- a PMU: counters of each CPU, touched on that CPU alone --------------- */
 
 static int event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *event)
 {
@@ -234,10 +236,15 @@ static void del(struct tally_pmu_event *event, unsigned flags)
 }
 
 static const struct tally_engine_pmu_ops pmu_ops = {
-	.event_init = event_init, .add = add, .del = del, .start = begin, .stop = stop, .read = read_event,
+	.event_init = event_init,
+	.add = add,
+	.del = del,
+	.start = begin,
+	.stop = stop,
+	.read = read_event,
 };
 
-/* --- what a CPU does ------------------------------------------------------------------------------------------------ */
+/* --- what a CPU does ------------------------------------------------------ */
 
 static unsigned below(unsigned limit)
 {
@@ -343,7 +350,9 @@ static void call(void)
 	if (pthread_mutex_trylock(&slot->mutex))
 		return;
 	if (slot->fd < 0) {
-		struct tally_attr attr = { .type = world.pmu.type, .size = sizeof(attr), .read_format = 3 };
+		struct tally_attr attr = { .type = world.pmu.type,
+					   .size = sizeof(attr),
+					   .read_format = 3 };
 		attr.flags = below(2) ? TALLY_ATTR_INHERIT : below(2) ? TALLY_ATTR_DISABLED : 0;
 		int32_t tid = 1 + (int32_t)below(atomic_load(&world.task_count));
 		int cpu = below(4) ? -1 : (int)below(CPUS);
@@ -358,23 +367,28 @@ static void call(void)
 			slot->fd = -1;
 			break;
 		case 1:
-			assert(tally_engine_ioctl(world.engine, slot->fd, TALLY_IOC_ENABLE, 0) == 0);
+			assert(tally_engine_ioctl(world.engine, slot->fd, TALLY_IOC_ENABLE, 0) ==
+			       0);
 			break;
 		case 2:
-			assert(tally_engine_ioctl(world.engine, slot->fd, TALLY_IOC_DISABLE, 0) == 0);
+			assert(tally_engine_ioctl(world.engine, slot->fd, TALLY_IOC_DISABLE, 0) ==
+			       0);
 			break;
 		default:
-			assert(tally_engine_read(world.engine, slot->fd, words, sizeof(words)) == (long)sizeof(words));
+			assert(tally_engine_read(world.engine, slot->fd, words, sizeof(words)) ==
+			       (long)sizeof(words));
 			assert(words[1] >= words[2]);
 		}
 	pthread_mutex_unlock(&slot->mutex);
 }
 
-/* A tree's group, which counts on other CPUs meanwhile: its members' sums are of one moment for each task. */
+/* A tree's group, which counts on other CPUs meanwhile: its members' sums are of one moment for
+ * each task. */
 static void read_tree(void)
 {
 	uint64_t words[3];
-	long size = tally_engine_read(world.engine, world.roots[below(TASKS)], words, sizeof(words));
+	long size = tally_engine_read(world.engine, world.roots[below(TASKS)], words,
+				      sizeof(words));
 	assert(size == (long)sizeof(words));
 	assert(words[0] == 2 && words[1] == words[2]);
 }
@@ -413,20 +427,35 @@ static void *cpu_main(void *argument)
 	for (unsigned i = 0; i < TURNS; i++)
 		turn();
 	switch_to(NULL, true); /* but there for the others' calls */
-	for (atomic_fetch_add(&world.finished, 1); atomic_load(&world.finished) < CPUS; sched_yield())
+	for (atomic_fetch_add(&world.finished, 1); atomic_load(&world.finished) < CPUS;
+	     sched_yield())
 		serve();
 	return NULL;
 }
 
-/* --- the test --------------------------------------------------------------------------------------------------------- */
+/* --- the test ------------------------------------------------------------- */
 
 static void make_world(void)
 {
 	struct tally_engine_host host = {
-		.cpus = CPUS, .page_size = 4096, .tick_ns = 1000000, .clock_ns = clock_ns, .this_cpu = this_cpu,
-		.level = level, .current_task = current_task, .irq_save = irq_save, .irq_restore = irq_restore,
-		.lock = lock, .unlock = unlock, .run_on = run_on, .relax = relax, .allocate = allocate,
-		.release = release, .find_task = find_task, .pend = pend, .wake = wake,
+		.cpus = CPUS,
+		.page_size = 4096,
+		.tick_ns = 1000000,
+		.clock_ns = clock_ns,
+		.this_cpu = this_cpu,
+		.level = level,
+		.current_task = current_task,
+		.irq_save = irq_save,
+		.irq_restore = irq_restore,
+		.lock = lock,
+		.unlock = unlock,
+		.run_on = run_on,
+		.relax = relax,
+		.allocate = allocate,
+		.release = release,
+		.find_task = find_task,
+		.pend = pend,
+		.wake = wake,
 	};
 	pthread_mutex_init(&world.engine_lock, NULL);
 	pthread_mutex_init(&world.pool_lock, NULL);
@@ -455,7 +484,8 @@ static void make_world(void)
 		world.roots[i] = tally_engine_open(world.engine, &attr, (int32_t)i + 1, -1, -1, 0);
 		assert_true(world.roots[i] >= 0);
 		attr.flags = TALLY_ATTR_INHERIT;
-		assert_true(tally_engine_open(world.engine, &attr, (int32_t)i + 1, -1, world.roots[i], 0) >= 0);
+		assert_true(tally_engine_open(world.engine, &attr, (int32_t)i + 1, -1,
+					      world.roots[i], 0) >= 0);
 	}
 }
 
@@ -488,7 +518,8 @@ static void nothing_is_lost_between_cpus(void **state)
 	make_world();
 	world.alone = false;
 	for (unsigned i = 1; i < CPUS; i++)
-		assert_int_equal(pthread_create(&world.cpus[i].thread, NULL, cpu_main, &world.cpus[i]), 0);
+		assert_int_equal(
+			pthread_create(&world.cpus[i].thread, NULL, cpu_main, &world.cpus[i]), 0);
 	cpu_main(&world.cpus[0]);
 	for (unsigned i = 1; i < CPUS; i++)
 		pthread_join(world.cpus[i].thread, NULL);
@@ -496,7 +527,9 @@ static void nothing_is_lost_between_cpus(void **state)
 	switch_to(world.tasks[0], false);
 	uint64_t sum = 0, words[3];
 	for (unsigned i = 0; i < TASKS; i++) {
-		assert_int_equal(tally_engine_read(world.engine, world.roots[i], words, sizeof(words)), sizeof(words));
+		assert_int_equal(
+			tally_engine_read(world.engine, world.roots[i], words, sizeof(words)),
+			sizeof(words));
 		assert_int_equal(words[1], words[2]);
 		sum += words[1];
 	}

@@ -1,4 +1,5 @@
-/* SPEC part E in the engine: its format texts, and records as our parser and libtraceevent read them by these. */
+/* SPEC part E in the engine: its format texts, and records as our parser and libtraceevent read
+ * them by these. */
 #include "shop_fixture.h"
 
 #include "base/buffer.h"
@@ -15,7 +16,7 @@ const char *__lsan_default_suppressions(void)
 
 void shop_order_from_cpp(uint64_t id); /* targets/shop_use.cpp */
 
-/* --- the format ----------------------------------------------------------------------------------------------------- */
+/* --- the format ----------------------------------------------------------- */
 
 static char *format_of(const struct tally_trace_event *event)
 {
@@ -44,7 +45,8 @@ static void format_is_that_of_tracefs(void **state)
 	struct shop shop;
 	start(&shop, 1);
 	char *text = format_of(&tally_trace_event_order_placed);
-	assert_string_equal(text,
+	assert_string_equal(
+		text,
 		"name: order_placed\nID: 1\nformat:\n"
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
 		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
@@ -61,7 +63,8 @@ static void format_is_that_of_tracefs(void **state)
 		"REC->customer, __get_str(article), __get_dynamic_array_len(parts)\n");
 	free(text);
 	text = format_of(&tally_trace_event_every_kind);
-	assert_non_null(strstr(text, "__print_symbolic(REC->state, { 0, \"open\" }, { 7, \"closed\" })"));
+	assert_non_null(
+		strstr(text, "__print_symbolic(REC->state, { 0, \"open\" }, { 7, \"closed\" })"));
 	assert_non_null(strstr(text, "{ 4, \"urgent\" }"));
 	assert_non_null(strstr(text, "\tfield:char who[8];\toffset:56;\tsize:8;\tsigned:1;\n"));
 	assert_non_null(strstr(text, "\tfield:int16_t three[3];"));
@@ -109,13 +112,15 @@ static void e1_dynamic_fields_are_offset_and_size(void **state)
 	size_t length;
 	uint64_t number;
 	const struct tally_tracepoint_field *list = tally_tracepoint_field(parsed, "parts");
-	assert_true(tally_tracepoint_u64(parsed, tally_tracepoint_field(parsed, "id"), raw, size, &number));
+	assert_true(tally_tracepoint_u64(parsed, tally_tracepoint_field(parsed, "id"), raw, size,
+					 &number));
 	assert_int_equal(number, 77);
-	assert_true(tally_tracepoint_string(parsed, tally_tracepoint_field(parsed, "article"), raw, size, &text,
-					    &length));
+	assert_true(tally_tracepoint_string(parsed, tally_tracepoint_field(parsed, "article"), raw,
+					    size, &text, &length));
 	assert_int_equal(length, 8);
 	assert_memory_equal(text, "blue pen", 8);
-	assert_true(tally_tracepoint_string(parsed, tally_tracepoint_field(parsed, "same"), raw, size, &text, &length));
+	assert_true(tally_tracepoint_string(parsed, tally_tracepoint_field(parsed, "same"), raw,
+					    size, &text, &length));
 	assert_memory_equal(text, "blue pen", 9);
 	assert_true(tally_tracepoint_bytes(parsed, list, raw, size, &bytes, &length));
 	assert_int_equal(length, sizeof(parts));
@@ -124,8 +129,8 @@ static void e1_dynamic_fields_are_offset_and_size(void **state)
 	assert_int_equal(((const uint8_t *)bytes - (const uint8_t *)raw) % 8, 0);
 
 	raw = next_raw(&sampled, &size);
-	assert_true(tally_tracepoint_string(parsed, tally_tracepoint_field(parsed, "article"), raw, size, &text,
-					    &length));
+	assert_true(tally_tracepoint_string(parsed, tally_tracepoint_field(parsed, "article"), raw,
+					    size, &text, &length));
 	assert_int_equal(length, 6);
 	assert_memory_equal(text, "(null)", 6);
 	assert_int_equal(tally_tracepoint_elements(parsed, list, raw, size), 0);
@@ -134,9 +139,10 @@ static void e1_dynamic_fields_are_offset_and_size(void **state)
 	end(&shop);
 }
 
-/* --- text: the listener's line, our printer's and libtraceevent's are the same ----------------------------------------------- */
+/* --- text: the listener's line, our printer's and libtraceevent's are the same ---- */
 
-static void by_library(struct tep_handle *tep, const void *raw, uint32_t size, char *text, size_t room)
+static void by_library(struct tep_handle *tep, const void *raw, uint32_t size, char *text,
+		       size_t room)
 {
 	struct trace_seq sequence;
 	struct tep_record record = { .size = (int)size, .data = (void *)(uintptr_t)raw };
@@ -171,10 +177,11 @@ static void check_text(struct shop *shop, struct tally_trace_event *event, void 
 		tally_print_event(print, raw, size, NULL, &ours);
 		by_library(tep, raw, size, library, sizeof(library));
 		assert_true(count < lines.count);
-		if (ours.length != strlen(lines.text[count]) || memcmp(ours.bytes, lines.text[count], ours.length) ||
+		if (ours.length != strlen(lines.text[count]) ||
+		    memcmp(ours.bytes, lines.text[count], ours.length) ||
 		    strcmp(library, lines.text[count]))
-			fail_msg("line: %s\n tool: %.*s\n library: %s", lines.text[count], (int)ours.length,
-				 (const char *)ours.bytes, library);
+			fail_msg("line: %s\n tool: %.*s\n library: %s", lines.text[count],
+				 (int)ours.length, (const char *)ours.bytes, library);
 	}
 	assert_int_equal(count, lines.count);
 	assert_true(count > 0);
@@ -196,10 +203,12 @@ static void hit_orders(void)
 
 static void hit_every_kind(void)
 {
-	static const int64_t numbers[] = { 0, 1, -1, 5, 127, 128, 255, 32768, INT32_MIN, INT64_MIN, INT64_MAX };
+	static const int64_t numbers[] = { 0,   1,     -1,        5,         127,      128,
+					   255, 32768, INT32_MIN, INT64_MIN, INT64_MAX };
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		TALLY_TRACE(every_kind, numbers[i], i & 1 ? SHOP_CLOSED : SHOP_OPEN, &numbers[i],
-			    i & 1 ? "whole---" : "part\0xx"); /* an array without NUL ends at its end */
+			    /* an array without NUL ends at its end */
+			    i & 1 ? "whole---" : "part\0xx");
 	TALLY_TRACE(every_kind, 9, (enum shop_state)3, NULL, "12345678");
 }
 
@@ -220,14 +229,17 @@ static void lines_have_the_declared_text(void **state)
 	struct lines lines = { .count = 0 };
 	struct tally_trace_listener *listener;
 	start(&shop, 1);
-	assert_int_equal(tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener), 0);
+	assert_int_equal(
+		tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener),
+		0);
 	place_order(12);
 	tally_trace_unlisten(listener);
 	place_order(13);
 	assert_int_equal(lines.count, 1);
 	assert_string_equal(lines.text[0], "id=12 customer=-5 article=blue pen bytes=24");
 	/* Arrays are as the kernel prints them; tools differ among each other. */
-	assert_int_equal(tally_trace_listen(&tally_trace_event_bulk_sent, keep_line, &lines, &listener), 0);
+	assert_int_equal(
+		tally_trace_listen(&tally_trace_event_bulk_sent, keep_line, &lines, &listener), 0);
 	TALLY_TRACE(bulk_sent, 3);
 	tally_trace_unlisten(listener);
 	assert_string_equal(lines.text[1], "size=3 bytes={0x78,0x78,0x78}");
@@ -251,7 +263,9 @@ static void a_line_too_long_is_cut(void **state)
 	char *long_name = malloc(8000);
 	memset(long_name, 'n', 8000);
 	long_name[3990] = '\0';
-	assert_int_equal(tally_trace_listen(&tally_trace_event_order_placed, count_line, &length, &listener), 0);
+	assert_int_equal(
+		tally_trace_listen(&tally_trace_event_order_placed, count_line, &length, &listener),
+		0);
 	TALLY_TRACE(order_placed, 1, 1, long_name, parts, 3); /* cut in what follows the name */
 	assert_in_range(length, 4000, TALLY_TRACE_LINE_MAX - 1);
 	tally_trace_unlisten(listener);

@@ -1,7 +1,7 @@
 /* Events of tasks that are created, execute another program and exit: SPEC.md B9, B11. */
 #include "engine_counters.h"
 
-/* --- inheritance -------------------------------------------------------------------------------------------------------------------------- */
+/* --- inheritance ---------------------------------------------------------- */
 
 static struct engine_event *only_child(struct machine *machine, int fd)
 {
@@ -33,8 +33,10 @@ static void whole_groups_are_inherited(void **state)
 	pass(&machine, 10);
 	/* A child's child's event is the original's child. */
 	struct tally_engine_task *grandchild = fixture_fork(fixture, true);
-	assert_ptr_equal(ENGINE_CONTAINER(event_of(&machine, leader)->children.previous, struct engine_event,
-					  child_link)->parent, event_of(&machine, leader));
+	assert_ptr_equal(ENGINE_CONTAINER(event_of(&machine, leader)->children.previous,
+					  struct engine_event, child_link)
+				 ->parent,
+			 event_of(&machine, leader));
 	fixture_switch(fixture, grandchild);
 	pass(&machine, 1);
 	fixture_exit(fixture, false);
@@ -92,7 +94,8 @@ static void inherit_thread_spares_processes(void **state)
 	(void)state;
 	struct machine machine;
 	start(&machine, 1, 4);
-	int fd = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_INHERIT | TALLY_ATTR_INHERIT_THREAD, -1);
+	int fd = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_INHERIT | TALLY_ATTR_INHERIT_THREAD,
+			 -1);
 	assert_non_null(fixture_fork(&machine.fixture, false));
 	assert_true(engine_list_empty(&event_of(&machine, fd)->children));
 	assert_non_null(fixture_fork(&machine.fixture, true));
@@ -157,9 +160,11 @@ static void exec_enables_and_removes(void **state)
 	struct machine machine;
 	start(&machine, 1, 4);
 	struct engine_fixture *fixture = &machine.fixture;
-	int enabled = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC, -1);
-	int pinned = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC |
-			     TALLY_ATTR_PINNED, -1);
+	int enabled = open_on(&machine, &machine.cpu, 0,
+			      TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC, -1);
+	int pinned = open_on(&machine, &machine.cpu, 0,
+			     TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC | TALLY_ATTR_PINNED,
+			     -1);
 	int leader = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_REMOVE_ON_EXEC, -1),
 	    member = open_on(&machine, &machine.cpu, 0, 0, leader);
 	pass(&machine, 10);
@@ -242,7 +247,8 @@ static void sum_of_a_tree_is_exact(void **state)
 			else if (what == 3 && current && current != fixture->task)
 				fixture_exit(fixture, is_last(fixture, current));
 			else if (what < 8) {
-				struct tally_engine_task *next = fixture->tasks[random_below(&seed, fixture->task_count)];
+				struct tally_engine_task *next =
+					fixture->tasks[random_below(&seed, fixture->task_count)];
 				for (unsigned cpu = 0; cpu < 4; cpu++)
 					if (fixture->current[cpu] == next)
 						next = current;

@@ -1,9 +1,9 @@
-/* The ring's and the user page's protocols, in every interleaving (interleave.h): the real ring_buffer.c and userpage.c,
- * with their accesses to shared memory replaced.
+/* The ring's and the user page's protocols, in every interleaving (interleave.h): the real
+ * ring_buffer.c and userpage.c, with their accesses to shared memory replaced.
  *
- * A writer at task level, interrupted at any access by up to two interrupts that write to the same ring, one within the
- * other or one after the other; a reader on another CPU that comes at any time, as slowly as it likes, and sees stores
- * as late as the memory model lets it. */
+ * A writer at task level, interrupted at any access by up to two interrupts that write to the same
+ * ring, one within the other or one after the other; a reader on another CPU that comes at any
+ * time, as slowly as it likes, and sees stores as late as the memory model lets it. */
 #include "test.h"
 
 #include "interleave.h"
@@ -21,7 +21,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(at, size) ((void)(at), (void)(size))
 #endif
 
-/* --- the accesses, in place of engine/ring_access.h ------------------------------------------------------------------------ */
+/* --- the accesses, in place of engine/ring_access.h ----------------------- */
 
 #define TALLY_ENGINE_RING_ACCESS_H
 
@@ -49,13 +49,15 @@ static inline void engine_shared_store(uintptr_t *at, uintptr_t value)
 	walk_store(walk, at, value, false);
 }
 
-static inline bool engine_shared_compare_exchange(uintptr_t *at, uintptr_t *expected, uintptr_t value)
+static inline bool engine_shared_compare_exchange(uintptr_t *at, uintptr_t *expected,
+						  uintptr_t value)
 {
 	private_point();
 	return walk_compare_exchange(walk, at, expected, value, false);
 }
 
-static inline bool engine_shared_compare_exchange_acquire(uintptr_t *at, uintptr_t *expected, uintptr_t value)
+static inline bool engine_shared_compare_exchange_acquire(uintptr_t *at, uintptr_t *expected,
+							  uintptr_t value)
 {
 	private_point();
 	return walk_compare_exchange(walk, at, expected, value, true);
@@ -131,7 +133,8 @@ static inline uint32_t engine_shared_load32(const uint32_t *at)
 	return (uint32_t)walk_load(walk, at, false);
 }
 
-static inline bool engine_shared_compare_exchange32(uint32_t *at, uint32_t *expected, uint32_t value)
+static inline bool engine_shared_compare_exchange32(uint32_t *at, uint32_t *expected,
+						    uint32_t value)
 {
 	private_point();
 	uint64_t was = *expected;
@@ -164,9 +167,16 @@ static inline void engine_ring_zero(uint8_t *to, size_t size)
 #include "engine/userpage.c"
 /* NOLINTEND */
 
-/* --- a ring, its writers and its reader --------------------------------------------------------------------------------------- */
+/* --- a ring, its writers and its reader ----------------------------------- */
 
-enum { RING_BYTES = 64, RECORD_BYTES = 16, LOST_BYTES = 24, POSITIONS = 64, INTERRUPT_ID = 0x100, STACK = 256 * 1024 };
+enum {
+	RING_BYTES = 64,
+	RECORD_BYTES = 16,
+	LOST_BYTES = 24,
+	POSITIONS = 64,
+	INTERRUPT_ID = 0x100,
+	STACK = 256 * 1024
+};
 
 struct scenario {
 	const char *name;
@@ -271,7 +281,8 @@ static void check_record(struct program *program)
 
 	memcpy(&header, &reader->header, sizeof(header));
 	if (header.type == TALLY_RECORD_LOST) {
-		reader->lost += walk_value(walk, &program->data[(reader->at + 16) % RING_BYTES / 8]);
+		reader->lost += walk_value(walk,
+					   &program->data[(reader->at + 16) % RING_BYTES / 8]);
 		return;
 	}
 	if (program->placed[distance(program, reader->at) / 8] != id + 1)
@@ -291,8 +302,9 @@ static void read_word(struct program *program)
 	if (!reader->word)
 		reader->header = value;
 	memcpy(&header, &reader->header, sizeof(header));
-	if (header.type == TALLY_RECORD_SAMPLE ? header.size != RECORD_BYTES
-					       : header.type != TALLY_RECORD_LOST || header.size != LOST_BYTES)
+	if (header.type == TALLY_RECORD_SAMPLE
+		    ? header.size != RECORD_BYTES
+		    : header.type != TALLY_RECORD_LOST || header.size != LOST_BYTES)
 		walk_fail(walk, "what lies before the head is no record");
 	if (reader->head - reader->at < header.size)
 		walk_fail(walk, "a record reaches over the head");
@@ -356,7 +368,8 @@ static unsigned ring_options(void *context, unsigned cpu, bool shared)
 
 	if (program->interrupts_left && cpu == 0)
 		options |= WALK_INTERRUPT;
-	if (program->scenario->writers == 2 ? !program->done[!cpu] : shared && program->reader.rounds)
+	if (program->scenario->writers == 2 ? !program->done[!cpu]
+					    : shared && program->reader.rounds)
 		options |= WALK_OTHER;
 	return options;
 }
@@ -379,7 +392,8 @@ static uint64_t ring_state(void *context)
 	hash = walk_mix(hash, reader->lost);
 	hash = walk_mix(hash, reader->received);
 	for (unsigned i = 0; i < POSITIONS; i++)
-		hash = program->placed[i] ? walk_mix(hash, (uint64_t)i << 32 | program->placed[i]) : hash;
+		hash = program->placed[i] ? walk_mix(hash, (uint64_t)i << 32 | program->placed[i])
+					  : hash;
 	return hash;
 }
 
@@ -388,15 +402,22 @@ static void ring_start(struct walk *started)
 	struct program *program = started->program;
 	const struct scenario *scenario = program->scenario;
 	struct engine_ring *ring = &program->ring;
-	uintptr_t *words[] = { &ring->paused, &ring->nest, &ring->owner, &ring->samples, &ring->lost, &ring->poll };
+	uintptr_t *words[] = { &ring->paused,  &ring->nest, &ring->owner,
+			       &ring->samples, &ring->lost, &ring->poll };
 
 	program->engine.host.this_cpu = this_cpu;
 	program->engine.host.cpus = 2;
-	*ring = (struct engine_ring){ .engine = &program->engine, .page = &program->page,
-				      .data = (uint8_t *)program->data, .size = RING_BYTES,
-				      .cpu = scenario->writers == 2 ? -1 : 0, .overwrite = scenario->overwrite,
-				      .backward = scenario->backward, .watermark = RING_BYTES / 2 };
-	program->event = (struct engine_event){ .engine = &program->engine, .ring = ring, .id = 77 };
+	*ring = (struct engine_ring){ .engine = &program->engine,
+				      .page = &program->page,
+				      .data = (uint8_t *)program->data,
+				      .size = RING_BYTES,
+				      .cpu = scenario->writers == 2 ? -1 : 0,
+				      .overwrite = scenario->overwrite,
+				      .backward = scenario->backward,
+				      .watermark = RING_BYTES / 2 };
+	program->event = (struct engine_event){ .engine = &program->engine,
+						.ring = ring,
+						.id = 77 };
 	program->event.attr.wakeup_events = scenario->wakeup_events;
 	program->attempts = program->written = program->pended = 0;
 	program->pend_seen = scenario->position;
@@ -429,13 +450,16 @@ static void write_all(struct program *program, unsigned cpu)
 	walk->cpus[cpu].running = false;
 }
 
-/* ring.wakeup moves by the watermark as bytes are written, never past them, and by 1 for each so many samples. */
+/* ring.wakeup moves by the watermark as bytes are written, never past them, and by 1 for each so
+ * many samples. */
 static void check_wakeups(struct program *program)
 {
 	struct engine_ring *ring = &program->ring;
 	uint64_t bytes = distance(program, walk_value(walk, &ring->head));
 	uint64_t moved = walk_value(walk, &ring->wakeup) - program->scenario->position;
-	uint64_t by_samples = program->scenario->wakeup_events ? program->written / program->scenario->wakeup_events : 0;
+	uint64_t by_samples = program->scenario->wakeup_events
+				      ? program->written / program->scenario->wakeup_events
+				      : 0;
 
 	if (moved - by_samples > bytes || (moved - by_samples) % ring->watermark)
 		walk_fail(walk, "wake-ups that are not due");
@@ -478,7 +502,8 @@ static void ring_finish(struct program *program)
 
 	program->totals[2] += program->pended;
 	for (unsigned i = 0; i < walk->location_count; i++)
-		walk->cpus[walk->cpu_count - 1].view.seen[i] = (uint8_t)(walk->locations[i].count - 1);
+		walk->cpus[walk->cpu_count - 1].view.seen[i] = (uint8_t)(walk->locations[i].count -
+									 1);
 	if (program->scenario->backward)
 		read_backward(program);
 	if (program->scenario->overwrite)
@@ -501,7 +526,8 @@ static void ring_run(struct walk *running)
 	ring_finish(program);
 }
 
-/* --- two CPUs: each on a stack of its own, under a scheduler that goes back and forth as they choose ----------------------- */
+/* --- two CPUs: each on a stack of its own, under a scheduler that goes back and forth as they
+ * choose ---- */
 
 static void cpu_main(int number)
 {
@@ -560,20 +586,26 @@ static const char *walk_scenario(const struct scenario *scenario)
 	const char *failure;
 
 	program->scenario = scenario;
-	program->walk = (struct walk){ .options = ring_options, .interrupt = interrupt,
-				       .other = scenario->writers == 2 ? other_cpu : reader_step, .state = ring_state,
-				       .program = program, .cpu_count = scenario->writers + 1 };
+	program->walk = (struct walk){ .options = ring_options,
+				       .interrupt = interrupt,
+				       .other = scenario->writers == 2 ? other_cpu : reader_step,
+				       .state = ring_state,
+				       .program = program,
+				       .cpu_count = scenario->writers + 1 };
 	walk = &program->walk;
 	if (scenario->writers == 2) {
 		program->walk.leave = leave_cpu;
 		program->stacks[0] = malloc(STACK);
 		program->stacks[1] = malloc(STACK);
 	}
-	failure = walk_all(&program->walk, ring_start, scenario->writers == 2 ? two_cpus_run : ring_run);
-	print_message("# %s: %llu states, %llu runs; to their ends: %llu records read, %llu lost, %llu wake-ups%s%s\n",
-		      scenario->name, (unsigned long long)walk->states, (unsigned long long)walk->runs,
-		      (unsigned long long)program->totals[0], (unsigned long long)program->totals[1],
-		      (unsigned long long)program->totals[2], failure ? ": " : "", failure ? failure : "");
+	failure = walk_all(&program->walk, ring_start,
+			   scenario->writers == 2 ? two_cpus_run : ring_run);
+	print_message(
+		"# %s: %llu states, %llu runs; to their ends: %llu records read, %llu lost, %llu wake-ups%s%s\n",
+		scenario->name, (unsigned long long)walk->states, (unsigned long long)walk->runs,
+		(unsigned long long)program->totals[0], (unsigned long long)program->totals[1],
+		(unsigned long long)program->totals[2], failure ? ": " : "",
+		failure ? failure : "");
 	free(program->stacks[0]);
 	free(program->stacks[1]);
 	walk_release(walk);
@@ -581,27 +613,32 @@ static const char *walk_scenario(const struct scenario *scenario)
 	return failure;
 }
 
-/* Position 56 puts a record's header into the ring's last word; -24 lets the free-running positions wrap. */
+/* Position 56 puts a record's header into the ring's last word; -24 lets the free-running positions
+ * wrap. */
 static const struct scenario scenarios[] = {
 	{ "one writer, a reader", .records = 6, .writers = 1, .rounds = 3 },
 	{ "an interrupt, a reader", .records = 4, .interrupts = 1, .writers = 1, .rounds = 2 },
-	{ "two interrupts, room for all", .records = 1, .interrupts = 2, .writers = 1, .rounds = 1 },
+	{ "two interrupts, room for all", .records = 1, .interrupts = 2, .writers = 1,
+	  .rounds = 1 },
 	{ "two interrupts, a reader", .records = 2, .interrupts = 2, .writers = 1, .rounds = 2 },
-	{ "two interrupts, a reader that looks once", .records = 3, .interrupts = 2, .writers = 1, .rounds = 1 },
-	{ "an interrupt, a reader, wrapping", .records = 4, .interrupts = 1, .writers = 1, .rounds = 2, .position = 56 },
-	{ "an interrupt, a reader, over 2^64", .records = 4, .interrupts = 1, .writers = 1, .rounds = 2,
-	  .position = 0 - (uint64_t)24 },
+	{ "two interrupts, a reader that looks once", .records = 3, .interrupts = 2, .writers = 1,
+	  .rounds = 1 },
+	{ "an interrupt, a reader, wrapping", .records = 4, .interrupts = 1, .writers = 1,
+	  .rounds = 2, .position = 56 },
+	{ "an interrupt, a reader, over 2^64", .records = 4, .interrupts = 1, .writers = 1,
+	  .rounds = 2, .position = 0 - (uint64_t)24 },
 	{ "three interrupts, full", .records = 5, .interrupts = 3, .writers = 1 },
 	{ "two interrupts, wake-up each second record", .records = 4, .interrupts = 2, .writers = 1,
 	  .wakeup_events = 2, .overwrite = true },
-	{ "two interrupts, overwriting", .records = 6, .interrupts = 2, .writers = 1, .overwrite = true },
-	{ "two interrupts, overwriting backward", .records = 6, .interrupts = 2, .writers = 1, .overwrite = true,
-	  .backward = true },
+	{ "two interrupts, overwriting", .records = 6, .interrupts = 2, .writers = 1,
+	  .overwrite = true },
+	{ "two interrupts, overwriting backward", .records = 6, .interrupts = 2, .writers = 1,
+	  .overwrite = true, .backward = true },
 	{ "two CPUs", .records = 2, .writers = 2 },
 	{ "two CPUs, an interrupt on one", .records = 1, .interrupts = 1, .writers = 2 },
 };
 
-/* --- the user page: writers that interrupt one another, and a reader on another CPU -------------------------------------------- */
+/* --- the user page: writers that interrupt one another, and a reader on another CPU ---- */
 
 struct page_program {
 	struct walk walk;
@@ -627,7 +664,8 @@ static uint64_t generation(void)
 	return program->generation;
 }
 
-void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled, uint64_t *running)
+void engine_event_times(struct engine_event *event, uint64_t *now, uint64_t *enabled,
+			uint64_t *running)
 {
 	(void)event;
 	*now = *enabled = generation();
@@ -660,11 +698,13 @@ static void page_reader_step(void *context, unsigned cpu)
 {
 	struct page_program *program = context;
 	const struct tally_user_page *page = &program->page;
-	const void *fields[] = { &page->lock, &page->index, &page->offset, &page->time_enabled, &page->time_running };
+	const void *fields[] = { &page->lock, &page->index, &page->offset, &page->time_enabled,
+				 &page->time_running };
 
 	walk->cpu = 1;
 	if (program->step < 5) {
-		program->read[program->step] = walk_load(walk, fields[program->step], program->step == 0);
+		program->read[program->step] = walk_load(walk, fields[program->step],
+							 program->step == 0);
 		program->step++;
 		if (program->read[0] & 1) { /* being written: another round */
 			program->step = 0;
@@ -680,7 +720,8 @@ static void page_reader_step(void *context, unsigned cpu)
 			program->retries++;
 		} else if (lock) {
 			program->snapshots++;
-			if (program->read[1] != at + 1 || program->read[2] != 1000 + at || program->read[4] != at)
+			if (program->read[1] != at + 1 || program->read[2] != 1000 + at ||
+			    program->read[4] != at)
 				walk_fail(walk, "a page that is of two times");
 		}
 	}
@@ -688,8 +729,8 @@ static void page_reader_step(void *context, unsigned cpu)
 	walk->cpu = cpu;
 }
 
-/* No turn of the reader's: nothing that it does matters to the writers, and when it comes after them it may still see any
- * store that it could have seen earlier. */
+/* No turn of the reader's: nothing that it does matters to the writers, and when it comes after
+ * them it may still see any store that it could have seen earlier. */
 static unsigned page_options(void *context, unsigned cpu, bool shared)
 {
 	struct page_program *program = context;
@@ -717,8 +758,11 @@ static void page_start(struct walk *started)
 	program->ops.user_index = page_index;
 	program->pmu.ops = &program->ops;
 	program->ring = (struct engine_ring){ .page = &program->page, .engine = &program->engine };
-	program->event = (struct engine_event){ .engine = &program->engine, .ring = &program->ring, .mapped = 1,
-						.state = ENGINE_EVENT_ACTIVE, .hw.pmu = &program->pmu };
+	program->event = (struct engine_event){ .engine = &program->engine,
+						.ring = &program->ring,
+						.mapped = 1,
+						.state = ENGINE_EVENT_ACTIVE,
+						.hw.pmu = &program->pmu };
 	program->interrupts_left = program->interrupts;
 	program->rounds = 1;
 	program->generation = 0;
@@ -742,8 +786,10 @@ static void page_run(struct walk *running)
 	}
 	private_point();
 	uint64_t last = program->generation;
-	if (walk_value(walk, &page->index) != last + 1 || walk_value(walk, &page->offset) != 1000 + last ||
-	    walk_value(walk, &page->time_enabled) != last || walk_value(walk, &page->time_running) != last)
+	if (walk_value(walk, &page->index) != last + 1 ||
+	    walk_value(walk, &page->offset) != 1000 + last ||
+	    walk_value(walk, &page->time_enabled) != last ||
+	    walk_value(walk, &page->time_running) != last)
 		walk_fail(walk, "what stays on the page is not the newest");
 	running->cpus[0].running = false;
 	while (program->rounds)
@@ -757,14 +803,18 @@ static const char *walk_page(unsigned updates, unsigned interrupts)
 
 	program->updates = updates;
 	program->interrupts = interrupts;
-	program->walk = (struct walk){ .options = page_options, .interrupt = page_interrupt, .state = page_state,
-				       .program = program, .cpu_count = 2 };
+	program->walk = (struct walk){ .options = page_options,
+				       .interrupt = page_interrupt,
+				       .state = page_state,
+				       .program = program,
+				       .cpu_count = 2 };
 	walk = &program->walk;
 	failure = walk_all(walk, page_start, page_run);
-	print_message("# user page, %u updates, %u interrupts: %llu states, %llu runs, %llu snapshots, %llu retries%s%s\n",
-		      updates, interrupts, (unsigned long long)walk->states, (unsigned long long)walk->runs,
-		      (unsigned long long)program->snapshots, (unsigned long long)program->retries,
-		      failure ? ": " : "", failure ? failure : "");
+	print_message(
+		"# user page, %u updates, %u interrupts: %llu states, %llu runs, %llu snapshots, %llu retries%s%s\n",
+		updates, interrupts, (unsigned long long)walk->states,
+		(unsigned long long)walk->runs, (unsigned long long)program->snapshots,
+		(unsigned long long)program->retries, failure ? ": " : "", failure ? failure : "");
 	walk_release(walk);
 	free(program);
 	return failure;

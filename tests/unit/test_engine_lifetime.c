@@ -1,5 +1,6 @@
-/* What ends in which order: events, files, rings, tasks, processes and CPUs go while others still lean on them (the rules
- * of engine.c and ring_map.c).  Most of it shows under AddressSanitizer alone; that all memory comes back shows always. */
+/* What ends in which order: events, files, rings, tasks, processes and CPUs go while others still
+ * lean on them (the rules of engine.c and ring_map.c).  Most of it shows under AddressSanitizer
+ * alone; that all memory comes back shows always. */
 #include "fixture_pmu.h"
 
 #include "engine/engine_state.h"
@@ -28,7 +29,7 @@ static struct engine_event *event_of(const struct engine_fixture *fixture, int f
 	return fixture->process->files[fd]->event;
 }
 
-/* --- one by one ---------------------------------------------------------------------------------------------------------- */
+/* --- one by one ----------------------------------------------------------- */
 
 static const void *released[64];
 static unsigned releases;
@@ -59,7 +60,8 @@ static void an_inherited_event_is_freed_before_its_original(void **state)
 	int fd = open_at(&fixture, 0, -1, -1, TALLY_ATTR_INHERIT);
 	assert_non_null(fixture_fork(&fixture, true));
 	const struct engine_event *event = event_of(&fixture, fd);
-	const struct engine_event *child = ENGINE_CONTAINER(event->children.next, struct engine_event, child_link);
+	const struct engine_event *child = ENGINE_CONTAINER(event->children.next,
+							    struct engine_event, child_link);
 	const struct tally_engine_file *file = fixture.process->files[fd];
 	releases = 0;
 	tally_engine_close(fixture.engine, fd);
@@ -108,10 +110,12 @@ static void a_member_whose_cpu_goes_as_it_is_opened_is_alone(void **state)
 	fixture.offline[2] = true; /* from here on */
 	int member = open_at(&fixture, -1, 1, leader, 0);
 	assert_true(fixture.offline[1]);
-	assert_int_equal(tally_engine_read(fixture.engine, member, words, sizeof(words)), sizeof(words));
+	assert_int_equal(tally_engine_read(fixture.engine, member, words, sizeof(words)),
+			 sizeof(words));
 	assert_int_equal(words[0], 1);
 	assert_int_equal(tally_engine_close(fixture.engine, member), 0);
-	assert_int_equal(tally_engine_read(fixture.engine, leader, words, sizeof(words)), sizeof(words));
+	assert_int_equal(tally_engine_read(fixture.engine, leader, words, sizeof(words)),
+			 sizeof(words));
 	assert_int_equal(words[0], 1);
 	assert_int_equal(tally_engine_close(fixture.engine, leader), 0);
 	fixture_end(&fixture);
@@ -123,7 +127,8 @@ static void a_cpu_that_goes_does_what_it_was_asked_for(void **state)
 	struct tally_engine_regs regs = fixture_user_regs(0x401000);
 	void *map;
 	int fd = open_at(fixture, -1, 1, -1, 0);
-	assert_int_equal(tally_engine_mmap(fixture->engine, fd, 2 * FIXTURE_PAGE, true, true, 0, &map), 0);
+	assert_int_equal(
+		tally_engine_mmap(fixture->engine, fd, 2 * FIXTURE_PAGE, true, true, 0, &map), 0);
 	fixture_on(fixture, 1);
 	tally_engine_software(fixture->engine, TALLY_SW_PAGE_FAULTS, 1, &regs, 0);
 	assert_int_equal(fixture->wakes, 0);
@@ -141,7 +146,8 @@ static void no_limit_makes_a_descriptor_too_large(void **state)
 	tally_engine_process_limit(fixture->process, UINT32_MAX);
 	assert_int_equal(tally_engine_fcntl(fixture->engine, fd, DUPFD, 0x80000001u), -EINVAL);
 	assert_int_equal(tally_engine_fcntl(fixture->engine, fd, DUPFD, 1 << 20), -EINVAL);
-	assert_int_equal(tally_engine_fcntl(fixture->engine, fd, DUPFD, (1 << 20) - 1), (1 << 20) - 1);
+	assert_int_equal(tally_engine_fcntl(fixture->engine, fd, DUPFD, (1 << 20) - 1),
+			 (1 << 20) - 1);
 	assert_int_equal(tally_engine_fcntl(fixture->engine, fd, DUPFD, (1 << 20) - 1), -EMFILE);
 }
 
@@ -155,11 +161,13 @@ static void a_host_without_pages_maps_nothing(void **state)
 	fixture.host.cpu_online = NULL; /* all are */
 	assert_true(fixture_start(&fixture));
 	int fd = open_at(&fixture, -1, 0, -1, 0);
-	assert_int_equal(tally_engine_mmap(fixture.engine, fd, 2 * FIXTURE_PAGE, true, true, 0, &map), -ENOMEM);
+	assert_int_equal(
+		tally_engine_mmap(fixture.engine, fd, 2 * FIXTURE_PAGE, true, true, 0, &map),
+		-ENOMEM);
 	fixture_end(&fixture);
 }
 
-/* --- any order ------------------------------------------------------------------------------------------------------------- */
+/* --- any order ------------------------------------------------------------ */
 
 enum { SEEDS = 60, STEPS = 1500, CPUS = 3, MAPPINGS = 64, DESCRIPTORS = 24 };
 
@@ -189,22 +197,34 @@ static struct tally_engine_task *any_task(struct walk *walk)
 static void walk_open(struct walk *walk)
 {
 	static const uint64_t flags[] = {
-		0, 0, TALLY_ATTR_INHERIT, TALLY_ATTR_INHERIT, TALLY_ATTR_INHERIT | TALLY_ATTR_INHERIT_STAT, TALLY_ATTR_PINNED,
-		TALLY_ATTR_REMOVE_ON_EXEC, TALLY_ATTR_REMOVE_ON_EXEC | TALLY_ATTR_SIGTRAP,
-		TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC, TALLY_ATTR_TASK | TALLY_ATTR_COMM,
-		TALLY_ATTR_CONTEXT_SWITCH | TALLY_ATTR_SAMPLE_ID_ALL, TALLY_ATTR_WRITE_BACKWARD,
+		0,
+		0,
+		TALLY_ATTR_INHERIT,
+		TALLY_ATTR_INHERIT,
+		TALLY_ATTR_INHERIT | TALLY_ATTR_INHERIT_STAT,
+		TALLY_ATTR_PINNED,
+		TALLY_ATTR_REMOVE_ON_EXEC,
+		TALLY_ATTR_REMOVE_ON_EXEC | TALLY_ATTR_SIGTRAP,
+		TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC,
+		TALLY_ATTR_TASK | TALLY_ATTR_COMM,
+		TALLY_ATTR_CONTEXT_SWITCH | TALLY_ATTR_SAMPLE_ID_ALL,
+		TALLY_ATTR_WRITE_BACKWARD,
 	};
-	static const uint64_t configs[] = { TALLY_SW_PAGE_FAULTS, TALLY_SW_PAGE_FAULTS, TALLY_SW_CONTEXT_SWITCHES,
-					    TALLY_SW_TASK_CLOCK, TALLY_SW_CPU_CLOCK, TALLY_SW_DUMMY };
+	static const uint64_t configs[] = { TALLY_SW_PAGE_FAULTS,      TALLY_SW_PAGE_FAULTS,
+					    TALLY_SW_CONTEXT_SWITCHES, TALLY_SW_TASK_CLOCK,
+					    TALLY_SW_CPU_CLOCK,        TALLY_SW_DUMMY };
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, configs[below(walk, 6)]);
 	struct tally_engine_task *task = any_task(walk);
 	bool whole_cpu = !below(walk, 4);
 	attr.flags = flags[below(walk, sizeof(flags) / sizeof(flags[0]))];
 	attr.sample_period = below(walk, 2) ? 0 : attr.config == TALLY_SW_PAGE_FAULTS ? 1 : 20000;
 	attr.wakeup_events = below(walk, 2);
-	attr.sample_type = TALLY_SAMPLE_TID | TALLY_SAMPLE_IP | (below(walk, 4) ? 0 : TALLY_SAMPLE_CALLCHAIN);
+	attr.sample_type = TALLY_SAMPLE_TID | TALLY_SAMPLE_IP |
+			   (below(walk, 4) ? 0 : TALLY_SAMPLE_CALLCHAIN);
 	attr.read_format = below(walk, 2) ? TALLY_FORMAT_GROUP : 0;
-	int pid = whole_cpu ? -1 : task && below(walk, 2) ? tally_engine_task_identity(task)->tid : 0;
+	int pid = whole_cpu                ? -1
+		  : task && below(walk, 2) ? tally_engine_task_identity(task)->tid
+					   : 0;
 	int cpu = whole_cpu || !below(walk, 3) ? (int)below(walk, CPUS) : -1;
 	tally_engine_open(walk->fixture.engine, &attr, pid, cpu, below(walk, 2) ? any_fd(walk) : -1,
 			  below(walk, 4) ? 0 : TALLY_FLAG_FD_OUTPUT);
@@ -215,8 +235,10 @@ static void walk_map(struct walk *walk)
 	size_t size = (size_t)FIXTURE_PAGE << below(walk, 3);
 	void *address = NULL;
 	size += below(walk, 8) ? FIXTURE_PAGE : 0;
-	if (!tally_engine_mmap(walk->fixture.engine, any_fd(walk), size, below(walk, 4), true, 0, &address)) {
-		unsigned at = walk->mapping_count < MAPPINGS ? walk->mapping_count++ : below(walk, MAPPINGS);
+	if (!tally_engine_mmap(walk->fixture.engine, any_fd(walk), size, below(walk, 4), true, 0,
+			       &address)) {
+		unsigned at = walk->mapping_count < MAPPINGS ? walk->mapping_count++
+							     : below(walk, MAPPINGS);
 		walk->mappings[at].address = address;
 		walk->mappings[at].size = size;
 	}
@@ -237,7 +259,10 @@ static void walk_control(struct walk *walk)
 		tally_engine_ioctl(engine, fd, TALLY_IOC_SET_OUTPUT,
 				   below(walk, 4) ? (uintptr_t)any_fd(walk) : (uintptr_t)-1);
 		break;
-	case 6: tally_engine_fcntl(engine, fd, SETFL, ASYNC); tally_engine_fcntl(engine, fd, SETOWN, 1000); break;
+	case 6:
+		tally_engine_fcntl(engine, fd, SETFL, ASYNC);
+		tally_engine_fcntl(engine, fd, SETOWN, 1000);
+		break;
 	case 7: tally_engine_read(engine, fd, words, sizeof(words)); break;
 	default:
 		tally_engine_prctl(engine, below(walk, 2) ? TALLY_PR_TASK_PERF_EVENTS_DISABLE
@@ -249,8 +274,8 @@ static bool is_last(const struct engine_fixture *fixture, struct tally_engine_ta
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < fixture->task_count; i++)
-		count += fixture->tasks[i] &&
-			 tally_engine_task_process(fixture->tasks[i]) == tally_engine_task_process(task);
+		count += fixture->tasks[i] && tally_engine_task_process(fixture->tasks[i]) ==
+						      tally_engine_task_process(task);
 	return count == 1;
 }
 
@@ -258,7 +283,8 @@ static bool is_last(const struct engine_fixture *fixture, struct tally_engine_ta
 static void walk_hit(struct walk *walk)
 {
 	struct tally_engine_regs regs = fixture_user_regs(0x401000);
-	tally_engine_software(walk->fixture.engine, TALLY_SW_PAGE_FAULTS, 1 + below(walk, 2), &regs, 0);
+	tally_engine_software(walk->fixture.engine, TALLY_SW_PAGE_FAULTS, 1 + below(walk, 2), &regs,
+			      0);
 	if (below(walk, 2))
 		fixture_run_pending(&walk->fixture);
 }
@@ -310,7 +336,8 @@ static void walk_as_task(struct walk *walk, unsigned what)
 		tally_engine_fcntl(fixture->engine, any_fd(walk), DUPFD, 0);
 	else if (what < 26 && walk->mapping_count) {
 		unsigned at = below(walk, walk->mapping_count);
-		tally_engine_munmap(fixture->engine, walk->mappings[at].address, walk->mappings[at].size);
+		tally_engine_munmap(fixture->engine, walk->mappings[at].address,
+				    walk->mappings[at].size);
 	} else if (what < 28 && fixture->task_count < FIXTURE_TASKS)
 		fixture_fork(fixture, below(walk, 2));
 	else if (what < 29)

@@ -1,7 +1,8 @@
-/* Random openings, switches, ticks and controls against a slow model: SPEC.md B4, B5, B7, H1, H3, times, counts. */
+/* Random openings, switches, ticks and controls against a slow model: SPEC.md B4, B5, B7, H1, H3,
+ * times, counts. */
 #include "engine_counters.h"
 
-/* --- random schedules against a model ------------------------------------------------------------------------------------------------------------ */
+/* --- random schedules against a model ------------------------------------- */
 
 enum { MODEL_EVENTS = 40, MODEL_TASKS = 6, MODEL_CPUS = 3 };
 
@@ -40,7 +41,8 @@ static int cpu_of(struct model *model, const struct expected *expected)
 static void check(struct model *model)
 {
 	for (unsigned i = 0; i < MODEL_EVENTS; i++) {
-		struct expected *expected = &model->events[i], *leader = &model->events[expected->leader];
+		struct expected *expected = &model->events[i],
+				*leader = &model->events[expected->leader];
 		if (expected->fd < 0)
 			continue;
 		struct engine_event *event = event_of(&model->machine, expected->fd);
@@ -63,7 +65,8 @@ static void model_pass(struct model *model)
 {
 	uint64_t ns = 1 + random_below(&model->seed, 1000);
 	for (unsigned i = 0; i < MODEL_EVENTS; i++) {
-		struct expected *expected = &model->events[i], *leader = &model->events[expected->leader];
+		struct expected *expected = &model->events[i],
+				*leader = &model->events[expected->leader];
 		if (expected->fd < 0)
 			continue;
 		bool error = event_of(&model->machine, leader->fd)->state == ENGINE_EVENT_ERROR;
@@ -101,12 +104,16 @@ static void model_open(struct model *model)
 		expected->pinned = !random_below(&model->seed, 5);
 	}
 	expected->enabled = random_below(&model->seed, 3);
-	uint64_t flags = (expected->enabled ? 0 : TALLY_ATTR_DISABLED) | (expected->pinned ? TALLY_ATTR_PINNED : 0);
-	struct counters *pmu = joins ? ENGINE_CONTAINER(event_of(&model->machine, model->events[other].fd)->hw.pmu,
-							struct counters, pmu)
-			       : random_below(&model->seed, 3) ? &model->machine.cpu
-							       : &model->machine.other;
-	int32_t pid = expected->task < 0 ? -1 : tally_engine_task_identity(model->tasks[expected->task])->tid;
+	uint64_t flags = (expected->enabled ? 0 : TALLY_ATTR_DISABLED) |
+			 (expected->pinned ? TALLY_ATTR_PINNED : 0);
+	struct counters *pmu =
+		joins ? ENGINE_CONTAINER(event_of(&model->machine, model->events[other].fd)->hw.pmu,
+					 struct counters, pmu)
+		: random_below(&model->seed, 3) ? &model->machine.cpu
+						: &model->machine.other;
+	int32_t pid = expected->task < 0
+			      ? -1
+			      : tally_engine_task_identity(model->tasks[expected->task])->tid;
 	expected->fd = open_at(&model->machine, pmu, flags, pid, expected->cpu,
 			       joins ? model->events[other].fd : -1);
 	assert_true(expected->fd >= 0);
@@ -154,7 +161,9 @@ static void model_read(struct model *model, unsigned i)
 	struct expected *expected = &model->events[i];
 	if (event_of(&model->machine, expected->fd)->state == ENGINE_EVENT_ERROR) {
 		uint64_t words[3];
-		assert_int_equal(tally_engine_read(model->machine.fixture.engine, expected->fd, words, sizeof(words)), 0);
+		assert_int_equal(tally_engine_read(model->machine.fixture.engine, expected->fd,
+						   words, sizeof(words)),
+				 0);
 		return;
 	}
 	struct reading reading = read_of(&model->machine, expected->fd);
@@ -165,7 +174,8 @@ static void model_read(struct model *model, unsigned i)
 
 static void model_step(struct model *model)
 {
-	unsigned what = random_below(&model->seed, 100), i = random_below(&model->seed, MODEL_EVENTS);
+	unsigned what = random_below(&model->seed, 100),
+		 i = random_below(&model->seed, MODEL_EVENTS);
 	bool open = model->events[i].fd >= 0;
 	model_as_owner(model);
 	if (what < 20)
@@ -184,7 +194,8 @@ static void model_step(struct model *model)
 	else if (what < 90 && open) {
 		control(&model->machine, model->events[i].fd, TALLY_IOC_ENABLE);
 		model->events[i].enabled = true;
-	} else if (open && event_of(&model->machine, model->events[i].fd)->state != ENGINE_EVENT_ERROR) {
+	} else if (open &&
+		   event_of(&model->machine, model->events[i].fd)->state != ENGINE_EVENT_ERROR) {
 		control(&model->machine, model->events[i].fd, TALLY_IOC_DISABLE);
 		model->events[i].enabled = false;
 	}
@@ -205,7 +216,8 @@ static void random_schedules_agree_with_a_model(void **state)
 		for (unsigned i = 0; i < MODEL_EVENTS; i++)
 			model.events[i].fd = -1;
 		for (unsigned i = 0; i < MODEL_TASKS; i++)
-			model.tasks[i] = i ? fixture_stranger(&model.machine.fixture, "task") : model.machine.fixture.task;
+			model.tasks[i] = i ? fixture_stranger(&model.machine.fixture, "task")
+					   : model.machine.fixture.task;
 		for (unsigned step = 0; step < 3000; step++)
 			model_step(&model);
 		for (unsigned i = 0; i < MODEL_EVENTS; i++)

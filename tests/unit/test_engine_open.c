@@ -1,4 +1,5 @@
-/* perf_event_open(2) of the engine: SPEC A1 to A7, H2.  The errnos are the kernel's, seen on 6.18. */
+/* perf_event_open(2) of the engine: SPEC A1 to A7, H2.  The errnos are the kernel's, seen on
+ * 6.18. */
 #include "fixture_pmu.h"
 
 #include "engine/engine_state.h"
@@ -33,8 +34,8 @@ static int start_two(void **state)
 }
 
 /* Opens, closes when that succeeded: 0 or -errno. */
-static int try_open(struct engine_fixture *fixture, const struct tally_attr *attr, int pid, int cpu, int group,
-		    unsigned long flags)
+static int try_open(struct engine_fixture *fixture, const struct tally_attr *attr, int pid, int cpu,
+		    int group, unsigned long flags)
 {
 	int fd = tally_engine_open(fixture->engine, attr, pid, cpu, group, flags);
 	if (fd < 0)
@@ -48,11 +49,12 @@ static int try_attr(struct engine_fixture *fixture, const struct tally_attr *att
 	return try_open(fixture, attr, 0, -1, -1, 0);
 }
 
-/* --- A2: the attribute's size and what is reserved ------------------------------------------------------------------- */
+/* --- A2: the attribute's size and what is reserved ------------------------ */
 
 static void sizes_of_all_kernels_are_taken(void **state)
 {
-	static const uint32_t sizes[] = { 0, 64, 65, 72, 80, 96, 104, 112, 120, 128, 136, 137, 200, 4095, 4096 };
+	static const uint32_t sizes[] = { 0,   64,  65,  72,  80,  96,   104, 112,
+					  120, 128, 136, 137, 200, 4095, 4096 };
 	union {
 		struct tally_attr attr;
 		uint8_t bytes[4096];
@@ -126,7 +128,7 @@ static void a_bad_pointer_is_efault(void **state)
 	assert_int_equal(try_open(*state, FIXTURE_BAD_POINTER, 0, -1, -1, 0), -EFAULT);
 }
 
-/* --- the rules of perf_copy_attr() ---------------------------------------------------------------------------------------- */
+/* --- the rules of perf_copy_attr() ---------------------------------------- */
 
 struct attr_case {
 	uint64_t sample_type, flags, branches, regs_user, regs_intr;
@@ -139,14 +141,18 @@ static void attributes_that_contradict_themselves_are_refused(void **state)
 {
 	static const struct attr_case cases[] = {
 		{ .sample_type = TALLY_SAMPLE_WEIGHT, .error = 0 },
-		{ .sample_type = TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, .error = -EINVAL },
+		{ .sample_type = TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT,
+		  .error = -EINVAL },
 		{ .flags = TALLY_ATTR_INHERIT_THREAD, .error = -EINVAL },
 		{ .flags = TALLY_ATTR_INHERIT_THREAD | TALLY_ATTR_INHERIT, .error = 0 },
-		{ .flags = TALLY_ATTR_REMOVE_ON_EXEC | TALLY_ATTR_ENABLE_ON_EXEC, .error = -EINVAL },
+		{ .flags = TALLY_ATTR_REMOVE_ON_EXEC | TALLY_ATTR_ENABLE_ON_EXEC,
+		  .error = -EINVAL },
 		{ .flags = TALLY_ATTR_SIGTRAP, .error = -EINVAL },
 		{ .flags = TALLY_ATTR_SIGTRAP | TALLY_ATTR_REMOVE_ON_EXEC, .error = 0 },
 		{ .flags = TALLY_ATTR_INHERIT, .sample_type = TALLY_SAMPLE_READ, .error = -EINVAL },
-		{ .flags = TALLY_ATTR_INHERIT, .sample_type = TALLY_SAMPLE_READ | TALLY_SAMPLE_TID, .error = 0 },
+		{ .flags = TALLY_ATTR_INHERIT,
+		  .sample_type = TALLY_SAMPLE_READ | TALLY_SAMPLE_TID,
+		  .error = 0 },
 		{ .sample_type = TALLY_SAMPLE_STACK_USER, .stack = 8, .error = 0 },
 		{ .sample_type = TALLY_SAMPLE_STACK_USER, .stack = 0, .error = 0 },
 		{ .sample_type = TALLY_SAMPLE_STACK_USER, .stack = 4, .error = -EINVAL },
@@ -162,10 +168,16 @@ static void attributes_that_contradict_themselves_are_refused(void **state)
 		{ .sample_type = TALLY_SAMPLE_CALLCHAIN, .max_stack = 127, .error = 0 },
 		{ .sample_type = TALLY_SAMPLE_CALLCHAIN, .max_stack = 128, .error = -EOVERFLOW },
 		{ .max_stack = 128, .error = 0 },
-		{ .sample_type = TALLY_SAMPLE_BRANCH_STACK, .branches = 1u << 3, .error = -EOPNOTSUPP },
+		{ .sample_type = TALLY_SAMPLE_BRANCH_STACK,
+		  .branches = 1u << 3,
+		  .error = -EOPNOTSUPP },
 		{ .sample_type = TALLY_SAMPLE_BRANCH_STACK, .branches = 7, .error = -EINVAL },
-		{ .sample_type = TALLY_SAMPLE_BRANCH_STACK, .branches = 1u << 19, .error = -EOPNOTSUPP },
-		{ .sample_type = TALLY_SAMPLE_BRANCH_STACK, .branches = 1u << 20, .error = -EINVAL },
+		{ .sample_type = TALLY_SAMPLE_BRANCH_STACK,
+		  .branches = 1u << 19,
+		  .error = -EOPNOTSUPP },
+		{ .sample_type = TALLY_SAMPLE_BRANCH_STACK,
+		  .branches = 1u << 20,
+		  .error = -EINVAL },
 		{ .branches = 1u << 20, .error = 0 },
 		{ .flags = TALLY_ATTR_AUX_OUTPUT, .error = -EOPNOTSUPP },
 		{ .aux_sample_size = 4096, .error = -EINVAL },
@@ -192,7 +204,8 @@ static void attributes_that_contradict_themselves_are_refused(void **state)
 	}
 }
 
-static size_t no_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
+static size_t no_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to,
+		       size_t size)
 {
 	(void)host, (void)regs, (void)offset, (void)to, (void)size;
 	return 0;
@@ -234,7 +247,8 @@ static void periods_and_rates_have_bounds(void **state)
 	assert_int_equal(try_attr(fixture, &attr), -EINVAL);
 	attr.sample_period--;
 	assert_int_equal(try_attr(fixture, &attr), 0);
-	assert_int_equal(tally_engine_sysctl_set(fixture->engine, "perf_event_max_sample_rate", 99999), 0);
+	assert_int_equal(
+		tally_engine_sysctl_set(fixture->engine, "perf_event_max_sample_rate", 99999), 0);
 	assert_int_equal(try_attr(fixture, &attr), -EINVAL);
 }
 
@@ -258,13 +272,18 @@ static void clocks_are_those_that_the_host_keeps(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &pmu.pmu), 0);
 }
 
-/* --- A4: who counts it ------------------------------------------------------------------------------------------------------ */
+/* --- A4: who counts it ---------------------------------------------------- */
 
 static void what_nobody_counts_is_enoent(void **state)
 {
-	static const struct { uint32_t type; uint64_t config; } cases[] = {
-		{ TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES }, { TALLY_TYPE_HARDWARE, 99 }, { TALLY_TYPE_RAW, 1 },
-		{ TALLY_TYPE_HW_CACHE, 0 }, { TALLY_TYPE_SOFTWARE, TALLY_SW_MAX }, { TALLY_TYPE_SOFTWARE, 1ull << 32 },
+	static const struct { uint32_t type; uint64_t config;
+	} cases[] = {
+		{ TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES },
+		{ TALLY_TYPE_HARDWARE, 99 },
+		{ TALLY_TYPE_RAW, 1 },
+		{ TALLY_TYPE_HW_CACHE, 0 },
+		{ TALLY_TYPE_SOFTWARE, TALLY_SW_MAX },
+		{ TALLY_TYPE_SOFTWARE, 1ull << 32 },
 		{ 77, 0 },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -345,7 +364,8 @@ int tally_engine_hardware_init(struct tally_engine *engine)
 	if (!of_the_hardware)
 		return 0;
 	of_the_hardware->fixture->engine = engine; /* fixture_start() has yet to know it */
-	assert_int_equal(fixture_pmu_register(of_the_hardware, of_the_hardware->fixture, "cpu", 2), 0);
+	assert_int_equal(fixture_pmu_register(of_the_hardware, of_the_hardware->fixture, "cpu", 2),
+			 0);
 	return hardware_error;
 }
 
@@ -355,7 +375,8 @@ static void an_architecture_registers_its_pmus_at_the_beginning(void **state)
 	static const int errors[] = { 0, -ENODEV };
 	for (unsigned i = 0; i < 2; i++) {
 		struct engine_fixture fixture;
-		struct fixture_pmu pmu = { .fixture = &fixture, .pmu.capabilities = TALLY_PMU_GENERIC };
+		struct fixture_pmu pmu = { .fixture = &fixture,
+					   .pmu.capabilities = TALLY_PMU_GENERIC };
 		struct tally_attr attr = fixture_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES);
 		of_the_hardware = &pmu;
 		hardware_error = errors[i]; /* is nobody's concern */
@@ -373,9 +394,11 @@ static void what_a_pmu_can_not_do_is_refused(void **state)
 {
 	struct engine_fixture *fixture = *state;
 	static const uint64_t second_cpu[] = { 2 };
-	struct fixture_pmu pmu = { .pmu.capabilities = TALLY_PMU_NO_INTERRUPT | TALLY_PMU_NO_EXCLUDE |
+	struct fixture_pmu pmu = { .pmu.capabilities = TALLY_PMU_NO_INTERRUPT |
+						       TALLY_PMU_NO_EXCLUDE |
 						       TALLY_PMU_HETEROGENEOUS,
-				   .pmu.cpus = second_cpu, .pmu.cpu_words = 1 };
+				   .pmu.cpus = second_cpu,
+				   .pmu.cpu_words = 1 };
 	assert_int_equal(fixture_pmu_register(&pmu, fixture, "little", 4), 0);
 	struct tally_attr attr = fixture_attr(pmu.pmu.type, 0);
 	assert_int_equal(try_attr(fixture, &attr), 0);
@@ -402,7 +425,7 @@ static void what_a_pmu_can_not_do_is_refused(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &uncore.pmu), 0);
 }
 
-/* --- A5, A6: whom, where, with whom --------------------------------------------------------------------------------------------- */
+/* --- A5, A6: whom, where, with whom --------------------------------------- */
 
 static void targets_are_tasks_and_cpus_that_are_there(void **state)
 {
@@ -439,7 +462,9 @@ static void a_task_that_has_exited_is_esrch(void **state)
 	fixture_switch(fixture, child);
 	tally_engine_task_exit(child);
 	fixture_switch(fixture, fixture->task);
-	assert_int_equal(try_open(fixture, &attr, tally_engine_task_identity(child)->tid, -1, -1, 0), -ESRCH);
+	assert_int_equal(
+		try_open(fixture, &attr, tally_engine_task_identity(child)->tid, -1, -1, 0),
+		-ESRCH);
 	tally_engine_task_free(child);
 	fixture->tasks[--fixture->task_count] = NULL;
 }
@@ -447,7 +472,8 @@ static void a_task_that_has_exited_is_esrch(void **state)
 static void paranoia_decides_who_may(void **state)
 {
 	struct engine_fixture *fixture = *state;
-	struct tally_attr both = dummy(), user = dummy(), physical = dummy(), namespaces = dummy(), branches = dummy();
+	struct tally_attr both = dummy(), user = dummy(), physical = dummy(), namespaces = dummy(),
+			  branches = dummy();
 	int tid = tally_engine_task_identity(fixture_stranger(fixture, "other"))->tid;
 	user.flags = TALLY_ATTR_EXCLUDE_KERNEL;
 	physical.flags = namespaces.flags = branches.flags = user.flags;
@@ -458,13 +484,15 @@ static void paranoia_decides_who_may(void **state)
 	fixture->perfmon = false;
 	for (long level = 2; level >= -1; level--) {
 		fixture->perfmon = true;
-		assert_int_equal(tally_engine_sysctl_set(fixture->engine, "perf_event_paranoid", level), 0);
+		assert_int_equal(
+			tally_engine_sysctl_set(fixture->engine, "perf_event_paranoid", level), 0);
 		fixture->perfmon = false;
 		assert_int_equal(try_attr(fixture, &user), 0);
 		assert_int_equal(try_attr(fixture, &both), level > 1 ? -EACCES : 0);
 		assert_int_equal(try_attr(fixture, &physical), level > 1 ? -EACCES : 0);
 		assert_int_equal(try_attr(fixture, &namespaces), -EACCES);
-		/* Without a level of its own a branch stack has the hypervisor's, unless that is excluded. */
+		/* Without a level of its own a branch stack has the hypervisor's, unless that is
+		 * excluded. */
 		assert_int_equal(try_attr(fixture, &branches), level > 1 ? -EACCES : -EOPNOTSUPP);
 		branches.flags |= TALLY_ATTR_EXCLUDE_HV;
 		assert_int_equal(try_attr(fixture, &branches), -EOPNOTSUPP);
@@ -495,7 +523,8 @@ static void flags_and_groups_are_checked(void **state)
 	assert_int_equal(try_open(fixture, &attr, 0, 0, leader, 0), -EINVAL);
 	assert_int_equal(try_open(fixture, &attr, tid, -1, leader, 0), -EINVAL);
 	assert_int_equal(try_open(fixture, &attr, -1, 0, leader, 0), -EINVAL);
-	static const uint64_t refused[] = { TALLY_ATTR_PINNED, TALLY_ATTR_EXCLUSIVE, TALLY_ATTR_INHERIT };
+	static const uint64_t refused[] = { TALLY_ATTR_PINNED, TALLY_ATTR_EXCLUSIVE,
+					    TALLY_ATTR_INHERIT };
 	for (unsigned i = 0; i < 3; i++) {
 		changed = attr;
 		changed.flags = refused[i];
@@ -506,11 +535,15 @@ static void flags_and_groups_are_checked(void **state)
 	changed.flags = TALLY_ATTR_USE_CLOCKID;
 	changed.clockid = 1;
 	assert_int_equal(try_open(fixture, &changed, 0, -1, leader, 0), -EINVAL);
-	assert_int_equal(try_open(fixture, &attr, 0, -1, leader, TALLY_FLAG_FD_OUTPUT), -EINVAL); /* not mapped */
+	/* not mapped */
+	assert_int_equal(try_open(fixture, &attr, 0, -1, leader, TALLY_FLAG_FD_OUTPUT), -EINVAL);
 	void *map;
-	assert_int_equal(tally_engine_mmap(engine, leader, 2 * FIXTURE_PAGE, true, true, 0, &map), 0);
+	assert_int_equal(tally_engine_mmap(engine, leader, 2 * FIXTURE_PAGE, true, true, 0, &map),
+			 0);
 	assert_int_equal(try_open(fixture, &attr, 0, -1, leader, TALLY_FLAG_FD_OUTPUT), 0);
-	assert_int_equal(try_open(fixture, &attr, 0, -1, leader, TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP), 0);
+	assert_int_equal(try_open(fixture, &attr, 0, -1, leader,
+				  TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP),
+			 0);
 	assert_int_equal(tally_engine_munmap(engine, map, 2 * FIXTURE_PAGE), 0);
 	/* A leader whose close made its members leaders: the member may lead then. */
 	assert_int_equal(tally_engine_close(engine, leader), 0);
@@ -518,7 +551,8 @@ static void flags_and_groups_are_checked(void **state)
 	assert_int_equal(tally_engine_close(engine, member), 0);
 }
 
-/* B5, with two PMUs: software events join any group, hardware ones their PMU's or one of software alone. */
+/* B5, with two PMUs: software events join any group, hardware ones their PMU's or one of software
+ * alone. */
 static void groups_keep_to_one_hardware_pmu(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -526,7 +560,8 @@ static void groups_keep_to_one_hardware_pmu(void **state)
 	struct fixture_pmu one = { 0 }, two = { 0 };
 	assert_int_equal(fixture_pmu_register(&one, fixture, "one", 4), 0);
 	assert_int_equal(fixture_pmu_register(&two, fixture, "two", 4), 0);
-	struct tally_attr soft = dummy(), first = fixture_attr(one.pmu.type, 0), second = fixture_attr(two.pmu.type, 0);
+	struct tally_attr soft = dummy(), first = fixture_attr(one.pmu.type, 0),
+			  second = fixture_attr(two.pmu.type, 0);
 
 	int leader = fixture_open(fixture, &first, -1);
 	assert_int_equal(try_open(fixture, &second, 0, -1, leader, 0), -EINVAL);
@@ -592,7 +627,7 @@ static void a_host_without_cgroups_says_einval(void **state)
 	assert_int_equal(try_open(*state, &attr, 1, 0, -1, TALLY_FLAG_PID_CGROUP), -EINVAL);
 }
 
-/* --- A7: limits ------------------------------------------------------------------------------------------------------------------- */
+/* --- A7: limits ----------------------------------------------------------- */
 
 static void descriptors_run_out(void **state)
 {
@@ -646,7 +681,7 @@ static void a_group_may_grow_to_what_a_read_holds(void **state)
 		assert_true(fixture_open(fixture, &plain, leader) >= 0);
 }
 
-/* --- H2: every step is undone ------------------------------------------------------------------------------------------------------- */
+/* --- H2: every step is undone --------------------------------------------- */
 
 /* Something that is opened beside what is there already: a descriptor or -errno. */
 typedef int opening(struct engine_fixture *fixture, int group);
@@ -672,7 +707,8 @@ static int open_member_with_output(struct engine_fixture *fixture, int group)
 {
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
 	attr.read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_ID;
-	return tally_engine_open(fixture->engine, &attr, 0, -1, group, TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_CLOEXEC);
+	return tally_engine_open(fixture->engine, &attr, 0, -1, group,
+				 TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_CLOEXEC);
 }
 
 static int open_inherited_of_a_new_task(struct engine_fixture *fixture, int group)
@@ -680,10 +716,12 @@ static int open_inherited_of_a_new_task(struct engine_fixture *fixture, int grou
 	(void)group;
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES);
 	attr.flags = TALLY_ATTR_INHERIT | TALLY_ATTR_ENABLE_ON_EXEC | TALLY_ATTR_DISABLED;
-	return tally_engine_open(fixture->engine, &attr, tally_engine_task_identity(fixture->tasks[1])->tid, 0, -1, 0);
+	return tally_engine_open(fixture->engine, &attr,
+				 tally_engine_task_identity(fixture->tasks[1])->tid, 0, -1, 0);
 }
 
-static void check_undone(struct engine_fixture *fixture, opening *open, int group, struct fixture_pmu *pmu)
+static void check_undone(struct engine_fixture *fixture, opening *open, int group,
+			 struct fixture_pmu *pmu)
 {
 	/* Once, so that tables and contexts, which stay, are there. */
 	int fd = open(fixture, group);
@@ -713,7 +751,8 @@ static void check_undone(struct engine_fixture *fixture, opening *open, int grou
 
 static void a_failed_open_leaves_nothing(void **state)
 {
-	static opening *const openings[] = { open_plain, open_call_chains_on_a_cpu, open_member_with_output,
+	static opening *const openings[] = { open_plain, open_call_chains_on_a_cpu,
+					     open_member_with_output,
 					     open_inherited_of_a_new_task };
 	struct engine_fixture *fixture = *state;
 	struct fixture_pmu pmu = { .pmu.capabilities = TALLY_PMU_GENERIC };
@@ -722,7 +761,9 @@ static void a_failed_open_leaves_nothing(void **state)
 	assert_int_equal(fixture_pmu_register(&pmu, fixture, "cpu", 2), 0);
 	assert_non_null(fixture_stranger(fixture, "other"));
 	int group = fixture_open(fixture, &attr, -1);
-	assert_int_equal(tally_engine_mmap(fixture->engine, group, 2 * FIXTURE_PAGE, true, true, 0, &map), 0);
+	assert_int_equal(
+		tally_engine_mmap(fixture->engine, group, 2 * FIXTURE_PAGE, true, true, 0, &map),
+		0);
 	for (unsigned i = 0; i < sizeof(openings) / sizeof(openings[0]); i++)
 		check_undone(fixture, openings[i], group, &pmu);
 	assert_int_equal(tally_engine_munmap(fixture->engine, map, 2 * FIXTURE_PAGE), 0);
@@ -731,14 +772,16 @@ static void a_failed_open_leaves_nothing(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &pmu.pmu), 0);
 }
 
-/* The first open makes the table of descriptors and the task's context: these may stay, but can be missing. */
+/* The first open makes the table of descriptors and the task's context: these may stay, but can be
+ * missing. */
 static void the_first_open_survives_any_lack_of_memory(void **state)
 {
 	struct engine_fixture *fixture = *state;
 	struct tally_attr attr = dummy();
 	unsigned failures = 0;
 	int fd;
-	for (fixture->fail_at = 1; (fd = fixture_open(fixture, &attr, -1)) < 0; fixture->fail_at = failures + 1) {
+	for (fixture->fail_at = 1; (fd = fixture_open(fixture, &attr, -1)) < 0;
+	     fixture->fail_at = failures + 1) {
 		assert_int_equal(fd, -ENOMEM);
 		assert_int_equal(fixture_events(fixture), 0);
 		failures++;
@@ -814,8 +857,8 @@ int main(void)
 		ON_ONE(what_a_short_attribute_leaves_out_is_zero),
 		ON_ONE(reserved_bits_are_refused),
 		ON_ONE(a_bad_pointer_is_efault),
-		cmocka_unit_test_setup_teardown(attributes_that_contradict_themselves_are_refused, start_with_registers,
-						fixture_tear_down),
+		cmocka_unit_test_setup_teardown(attributes_that_contradict_themselves_are_refused,
+						start_with_registers, fixture_tear_down),
 		ON_ONE(a_host_without_registers_or_stack_says_enosys),
 		ON_ONE(periods_and_rates_have_bounds),
 		ON_ONE(clocks_are_those_that_the_host_keeps),
@@ -829,7 +872,8 @@ int main(void)
 		ON_TWO(paranoia_decides_who_may),
 		ON_TWO(flags_and_groups_are_checked),
 		ON_ONE(groups_keep_to_one_hardware_pmu),
-		cmocka_unit_test_setup_teardown(cgroups_are_watched_on_a_cpu, start_with_cgroups, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(cgroups_are_watched_on_a_cpu, start_with_cgroups,
+						fixture_tear_down),
 		ON_ONE(a_host_without_cgroups_says_einval),
 		ON_ONE(descriptors_run_out),
 		ON_ONE(a_group_may_grow_to_what_a_read_holds),

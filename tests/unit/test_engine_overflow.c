@@ -1,4 +1,5 @@
-/* SPEC C1, C5, C6, C7, H4: periods, frequencies, limits, throttling, signals; what hits of nested levels leave behind. */
+/* SPEC C1, C5, C6, C7, H4: periods, frequencies, limits, throttling, signals; what hits of nested
+ * levels leave behind. */
 #include "test.h"
 
 #include "engine_driver.h"
@@ -20,8 +21,8 @@ struct bench {
 };
 
 static tally_engine_overflow_handler count_overflow;
-static unsigned chain_with_interrupt(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses,
-				     unsigned max);
+static unsigned chain_with_interrupt(void *host, const struct tally_engine_regs *regs, bool user,
+				     uint64_t *addresses, unsigned max);
 static void signal_with_interrupt(void *host, const struct tally_engine_signal *signal);
 
 static int set_up(void **state)
@@ -64,7 +65,8 @@ static void fault(struct bench *bench, uint64_t weight)
 }
 
 /* Each fault by itself; at which counts samples came: `at`, ended by 0. */
-static void expect_samples_at(struct bench *bench, uint64_t *count, uint64_t until, const uint64_t *at)
+static void expect_samples_at(struct bench *bench, uint64_t *count, uint64_t until,
+			      const uint64_t *at)
 {
 	while (*count < until) {
 		fault(bench, 1);
@@ -86,7 +88,7 @@ static void set_period(struct bench *bench, int fd, uint64_t period)
 	assert_int_equal(control(bench, fd, TALLY_IOC_PERIOD, (uintptr_t)&period), 0);
 }
 
-/* --- C1: periods -------------------------------------------------------------------------------------------------------- */
+/* --- C1: periods ---------------------------------------------------------- */
 
 /* The numbers are those of Linux 6.18's page faults. */
 static void ioc_period_begins_anew_as_in_the_kernel(void **state)
@@ -109,9 +111,11 @@ static void ioc_period_begins_anew_as_in_the_kernel(void **state)
 static void bad_periods_are_einval(void **state)
 {
 	struct bench *bench = *state;
-	struct tally_attr attr = faults_attr(100, 0), counting = faults_attr(0, 0), often = faults_attr(1000, 0);
+	struct tally_attr attr = faults_attr(100, 0), counting = faults_attr(0, 0),
+			  often = faults_attr(1000, 0);
 	uint64_t zero = 0, huge = 1ull << 63, good = 5, too_often = 100001;
-	int fd = fixture_open(&bench->fixture, &attr, -1), counter = fixture_open(&bench->fixture, &counting, -1);
+	int fd = fixture_open(&bench->fixture, &attr, -1),
+	    counter = fixture_open(&bench->fixture, &counting, -1);
 	often.flags = TALLY_ATTR_FREQ;
 	int adapting = fixture_open(&bench->fixture, &often, -1);
 	assert_int_equal(control(bench, fd, TALLY_IOC_PERIOD, (uintptr_t)&zero), -22);
@@ -142,19 +146,22 @@ static unsigned overflows_of(struct bench *bench, uint64_t more)
 {
 	struct tally_engine_regs regs = fixture_user_regs(0x401000);
 	bench->overflows = 0;
-	driver_count(&bench->fixture, bench->driver.active[0], more, (struct tally_engine_hit){ 0 }, &regs);
+	driver_count(&bench->fixture, bench->driver.active[0], more, (struct tally_engine_hit){ 0 },
+		     &regs);
 	return bench->overflows;
 }
 
-/* A hardware counter is past its period when its interrupt is heard: what it is past belongs to the next, unless that is
- * a period itself. */
+/* A hardware counter is past its period when its interrupt is heard: what it is past belongs to the
+ * next, unless that is a period itself. */
 static void what_a_counter_is_past_belongs_to_the_next_period(void **state)
 {
 	struct bench *bench = *state;
 	struct tally_attr attr = fixture_attr(bench->driver.pmu.type, 0);
 	attr.sample_period = 100;
 	int fd = fixture_open(&bench->fixture, &attr, -1);
-	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, fd, count_overflow, bench), 0);
+	assert_int_equal(
+		tally_engine_set_overflow_handler(bench->fixture.engine, fd, count_overflow, bench),
+		0);
 	const struct { unsigned more, overflows; } steps[] = {
 		{ 99, 0 }, { 4, 1 }, { 96, 0 }, { 1, 1 }, { 950, 1 }, { 99, 0 }, { 1, 1 },
 	};
@@ -163,7 +170,7 @@ static void what_a_counter_is_past_belongs_to_the_next_period(void **state)
 	assert_int_equal(fixture_value(&bench->fixture, fd), 1250);
 }
 
-/* --- C7: weights ---------------------------------------------------------------------------------------------------------- */
+/* --- C7: weights ---------------------------------------------------------- */
 
 static void with_sample_period_each_hit_is_a_sample_of_its_weight(void **state)
 {
@@ -194,7 +201,7 @@ static void a_heavy_hit_is_a_sample_per_period(void **state)
 	}
 }
 
-/* --- C1: frequency ------------------------------------------------------------------------------------------------------------- */
+/* --- C1: frequency -------------------------------------------------------- */
 
 static void count_overflow(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 			   const struct tally_engine_regs *regs, void *data)
@@ -225,7 +232,8 @@ static double logarithm(double x)
 	return sum + 2 * series;
 }
 
-/* Counts at `rate` per second for `ns`: evenly, or (`random`) each event after a waiting time of its own. */
+/* Counts at `rate` per second for `ns`: evenly, or (`random`) each event after a waiting time of
+ * its own. */
 static void run_at(struct bench *bench, double rate, uint64_t ns, bool random)
 {
 	struct engine_fixture *fixture = &bench->fixture;
@@ -237,13 +245,17 @@ static void run_at(struct bench *bench, double rate, uint64_t ns, bool random)
 	while (fixture->now_ns < end) {
 		uint64_t next_tick = (fixture->now_ns / tick + 1) * tick;
 		uint64_t left = random || event->state ? 1 : (uint64_t)event->period_left;
-		at = random ? at - logarithm(1 - uniform(bench)) * 1e9 / rate : start + (double)(done + left) * 1e9 / rate;
+		at = random ? at - logarithm(1 - uniform(bench)) * 1e9 / rate
+			    : start + (double)(done + left) * 1e9 / rate;
 		while (next_tick <= (uint64_t)at && next_tick <= end) {
 			fixture->now_ns = next_tick;
-			if (!random) { /* what was counted since the last overflow: the tick's look finds it */
-				uint64_t counted = (uint64_t)(((double)next_tick - start) * rate / 1e9);
+			/* what was counted since the last overflow: the tick's look finds it */
+			if (!random) {
+				uint64_t counted = (uint64_t)(((double)next_tick - start) * rate /
+							      1e9);
 				uint64_t more = counted > done ? counted - done : 0;
-				driver_count(fixture, event, more, (struct tally_engine_hit){ 0 }, &regs);
+				driver_count(fixture, event, more, (struct tally_engine_hit){ 0 },
+					     &regs);
 				done += more;
 			}
 			fixture_tick(fixture);
@@ -269,7 +281,9 @@ static int open_adapting(struct bench *bench, uint64_t frequency)
 	attr.flags = TALLY_ATTR_FREQ;
 	int fd = fixture_open(&bench->fixture, &attr, -1);
 	assert_true(fd >= 0);
-	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, fd, count_overflow, bench), 0);
+	assert_int_equal(
+		tally_engine_set_overflow_handler(bench->fixture.engine, fd, count_overflow, bench),
+		0);
 	return fd;
 }
 
@@ -279,7 +293,8 @@ static void expect_frequency(struct bench *bench, double rate, uint64_t frequenc
 	bench->overflows = 0;
 	run_at(bench, rate, 1000000000, random);
 	if (bench->overflows < frequency * 95 / 100 || bench->overflows > frequency * 105 / 100)
-		fail_msg("%.0f events a second, %u samples instead of %u", rate, bench->overflows, (unsigned)frequency);
+		fail_msg("%.0f events a second, %u samples instead of %u", rate, bench->overflows,
+			 (unsigned)frequency);
 }
 
 static void frequency_holds_over_six_orders_of_magnitude(void **state)
@@ -309,7 +324,8 @@ static void frequency_follows_the_rate(void **state)
 	}
 }
 
-/* A period that is a hundred thousand times too long is believed to be at the first look, not waited out. */
+/* A period that is a hundred thousand times too long is believed to be at the first look, not
+ * waited out. */
 static void a_rate_that_falls_is_seen_at_the_tick(void **state)
 {
 	struct bench *bench = *state;
@@ -338,7 +354,7 @@ static void a_burst_is_caught_between_ticks(void **state)
 	assert_true(bench->overflows < 200);
 }
 
-/* --- C6: throttling ------------------------------------------------------------------------------------------------------------------ */
+/* --- C6: throttling ------------------------------------------------------- */
 
 static void expect_throttled(struct bench *bench, unsigned expected_samples)
 {
@@ -364,7 +380,8 @@ static void hardware_is_throttled_until_the_tick(void **state)
 	int fd = open_mapped(bench, &attr);
 	for (unsigned tick = 0; tick < 3; tick++) {
 		for (unsigned i = 0; i < 1000; i++)
-			driver_count(fixture, bench->driver.active[0], 1, (struct tally_engine_hit){ 0 }, &regs);
+			driver_count(fixture, bench->driver.active[0], 1,
+				     (struct tally_engine_hit){ 0 }, &regs);
 		expect_throttled(bench, PER_TICK);
 		fixture_tick(fixture);
 		assert_true(driver_take(&bench->ring, &record));
@@ -375,11 +392,13 @@ static void hardware_is_throttled_until_the_tick(void **state)
 	assert_int_equal(fixture_value(fixture, fd), 3 * PER_TICK);
 }
 
-/* Measured on 6.18, with and without PERF_SAMPLE_PERIOD: only the second overflow of one hit throttles. */
+/* Measured on 6.18, with and without PERF_SAMPLE_PERIOD: only the second overflow of one hit
+ * throttles. */
 static void plain_hits_are_never_throttled(void **state)
 {
 	struct bench *bench = *state;
-	const struct tally_attr attrs[] = { faults_attr(1, 0), faults_attr(10, 0), faults_attr(1, TALLY_SAMPLE_PERIOD) };
+	const struct tally_attr attrs[] = { faults_attr(1, 0), faults_attr(10, 0),
+					    faults_attr(1, TALLY_SAMPLE_PERIOD) };
 	for (unsigned k = 0; k < 3; k++) {
 		int fd = open_mapped(bench, &attrs[k]);
 		unsigned seen = 0;
@@ -440,7 +459,7 @@ static void a_switch_unthrottles(void **state)
 	assert_int_equal(fixture_value(&bench->fixture, fd), 40001);
 }
 
-/* --- C5: REFRESH, signals ------------------------------------------------------------------------------------------------------------ */
+/* --- C5: REFRESH, signals ------------------------------------------------- */
 
 static void make_async(struct bench *bench, int fd)
 {
@@ -550,7 +569,7 @@ static void sigtrap_tells_who_and_where(void **state)
 	assert_ptr_equal(signal->task, bench->fixture.task);
 }
 
-/* --- H4 ------------------------------------------------------------------------------------------------------------------------------ */
+/* --- H4 ------------------------------------------------------------------- */
 
 static void a_handler_of_ones_own_replaces_the_ring(void **state)
 {
@@ -558,22 +577,27 @@ static void a_handler_of_ones_own_replaces_the_ring(void **state)
 	struct tally_attr attr = faults_attr(10, 0);
 	attr.flags = TALLY_ATTR_DISABLED;
 	int fd = open_mapped(bench, &attr);
-	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, 99, count_overflow, bench), -9);
-	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, fd, count_overflow, bench), 0);
+	assert_int_equal(
+		tally_engine_set_overflow_handler(bench->fixture.engine, 99, count_overflow, bench),
+		-9);
+	assert_int_equal(
+		tally_engine_set_overflow_handler(bench->fixture.engine, fd, count_overflow, bench),
+		0);
 	assert_int_equal(control(bench, fd, TALLY_IOC_ENABLE, 0), 0);
 	for (unsigned i = 0; i < 55; i++)
 		fault(bench, 1);
 	assert_int_equal(bench->overflows, 5);
 	assert_int_equal(bench->periods, 50);
 	assert_int_equal(samples(bench), 0);
-	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, fd, NULL, NULL), 0);
+	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, fd, NULL, NULL),
+			 0);
 	for (unsigned i = 0; i < 5; i++)
 		fault(bench, 1);
 	assert_int_equal(bench->overflows, 5);
 	assert_int_equal(samples(bench), 1);
 }
 
-/* --- hits within hits --------------------------------------------------------------------------------------------------------------------- */
+/* --- hits within hits ----------------------------------------------------- */
 
 /* An interrupt one level up from here, in which the event is hit. */
 static void interrupt(struct bench *bench)
@@ -590,8 +614,8 @@ static void interrupt(struct bench *bench)
 }
 
 /* The host is the bench's first member. */
-static unsigned chain_with_interrupt(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses,
-				     unsigned max)
+static unsigned chain_with_interrupt(void *host, const struct tally_engine_regs *regs, bool user,
+				     uint64_t *addresses, unsigned max)
 {
 	struct bench *bench = host;
 	(void)max;
@@ -608,7 +632,8 @@ static void signal_with_interrupt(void *host, const struct tally_engine_signal *
 	interrupt(host);
 }
 
-/* Four levels deep in one event: each has its sample, its call chain is its own, the count is all. */
+/* Four levels deep in one event: each has its sample, its call chain is its own, the count is
+ * all. */
 static void each_level_has_its_sample(void **state)
 {
 	struct bench *bench = *state;
@@ -643,7 +668,8 @@ static void a_hit_in_a_hit_of_its_level_is_dropped(void **state)
 	struct tally_engine_statistics statistics;
 	struct tally_attr attr = faults_attr(1, 0);
 	int fd = fixture_open(&bench->fixture, &attr, -1);
-	assert_int_equal(tally_engine_set_overflow_handler(bench->fixture.engine, fd, hit_again, bench), 0);
+	assert_int_equal(
+		tally_engine_set_overflow_handler(bench->fixture.engine, fd, hit_again, bench), 0);
 	for (unsigned i = 0; i < 5; i++)
 		fault(bench, 1);
 	assert_int_equal(bench->overflows, 5);
@@ -652,14 +678,16 @@ static void a_hit_in_a_hit_of_its_level_is_dropped(void **state)
 	assert_int_equal(statistics.hits_dropped[TALLY_LEVEL_TASK], 5);
 }
 
-/* Each signal that the drain delivers is interrupted by a hit that pends again: an event that is just handled, and
- * others that the drain has still to come to.  No overflow goes unsignalled, and the drain ends. */
+/* Each signal that the drain delivers is interrupted by a hit that pends again: an event that is
+ * just handled, and others that the drain has still to come to.  No overflow goes unsignalled, and
+ * the drain ends. */
 static void pending_while_the_list_is_drained(void **state)
 {
 	struct bench *bench = *state;
 	struct engine_fixture *fixture = &bench->fixture;
 	struct tally_engine_regs regs = fixture_user_regs(0x401000);
-	const enum tally_sw kinds[] = { TALLY_SW_PAGE_FAULTS, TALLY_SW_ALIGNMENT_FAULTS, TALLY_SW_EMULATION_FAULTS };
+	const enum tally_sw kinds[] = { TALLY_SW_PAGE_FAULTS, TALLY_SW_ALIGNMENT_FAULTS,
+					TALLY_SW_EMULATION_FAULTS };
 	int fds[3];
 	for (unsigned i = 0; i < 3; i++) {
 		struct tally_attr attr = faults_attr(1, 0);

@@ -1,16 +1,19 @@
-/* SPEC part E in the engine: classes, probe lists, the first and the last listener (E3), registration (E8). */
+/* SPEC part E in the engine: classes, probe lists, the first and the last listener (E3),
+ * registration (E8). */
 #include "shop_fixture.h"
 
-/* --- registration: E8 -------------------------------------------------------------------------------------------------- */
+/* --- registration: E8 ----------------------------------------------------- */
 
 static void e8_registered_events_are_listed_and_found(void **state)
 {
 	(void)state;
 	struct shop shop;
 	start(&shop, 1);
-	static const char *const names[] = { "order_placed", "order_paid", "every_kind", "work_done", "bulk_sent" };
+	static const char *const names[] = { "order_placed", "order_paid", "every_kind",
+					     "work_done", "bulk_sent" };
 	size_t count = 0;
-	for (struct tally_trace_event *event = NULL; (event = tally_trace_next(shop.engine, event)); count++) {
+	for (struct tally_trace_event *event = NULL; (event = tally_trace_next(shop.engine, event));
+	     count++) {
 		assert_true(count < 5);
 		assert_string_equal(event->name, names[count]);
 		assert_string_equal(event->group, "shop");
@@ -47,7 +50,7 @@ static void freeing_the_engine_unregisters(void **state)
 	end(&shop);
 }
 
-/* --- probes: E3 -------------------------------------------------------------------------------------------------------------- */
+/* --- probes: E3 ----------------------------------------------------------- */
 
 struct calls {
 	char order[32];
@@ -60,7 +63,8 @@ struct probe_data {
 	char name;
 };
 
-static void probe(void *data, uint64_t id, int32_t customer, const char *article, const uint64_t *list, unsigned count)
+static void probe(void *data, uint64_t id, int32_t customer, const char *article,
+		  const uint64_t *list, unsigned count)
 {
 	struct probe_data *mine = data;
 	(void)customer;
@@ -99,15 +103,16 @@ static void e3_probes_are_called_in_order_with_their_data(void **state)
 	end(&shop);
 }
 
-/* A probe that takes itself off while the list is walked; the list that is walked stays as it was. */
+/* A probe that takes itself off while the list is walked; the list that is walked stays as it
+ * was. */
 struct leaver {
 	struct shop *shop;
 	unsigned calls;
 	bool quiet;
 };
 
-static void leave_list(void *data, uint64_t id, int32_t customer, const char *article, const uint64_t *list,
-		       unsigned count)
+static void leave_list(void *data, uint64_t id, int32_t customer, const char *article,
+		       const uint64_t *list, unsigned count)
 {
 	struct leaver *leaver = data;
 	(void)id, (void)customer, (void)article, (void)list, (void)count;
@@ -141,7 +146,9 @@ static void e3_removing_never_fails_for_want_of_memory(void **state)
 	(void)state;
 	struct shop shop;
 	struct calls calls = { .count = 0 };
-	struct probe_data data[5] = { { &calls, '0' }, { &calls, '1' }, { &calls, '2' }, { &calls, '3' }, { &calls, '4' } };
+	struct probe_data data[5] = {
+		{ &calls, '0' }, { &calls, '1' }, { &calls, '2' }, { &calls, '3' }, { &calls, '4' }
+	};
 	start(&shop, 1);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(tally_trace_add_order_placed(probe, &data[i]), 0);
@@ -159,13 +166,14 @@ static void probes_need_a_registered_event(void **state)
 	assert_int_equal(tally_trace_remove_order_placed(probe, NULL), -ENODEV);
 }
 
-/* --- operations, first and last listener: E3 ------------------------------------------------------------------------------------ */
+/* --- operations, first and last listener: E3 ------------------------------ */
 
 static char operations[64];
 static enum tally_trace_operation fails;
 static bool failing;
 
-static int note_operation(struct tally_trace_event *event, enum tally_trace_operation operation, void *data)
+static int note_operation(struct tally_trace_event *event, enum tally_trace_operation operation,
+			  void *data)
 {
 	size_t length = strlen(operations);
 	if (length + 1 < sizeof(operations))
@@ -197,7 +205,9 @@ static void e3_a_class_is_asked_for_its_operations(void **state)
 	assert_string_equal(operations, "roaoadc"); /* PERF_DEL, PERF_CLOSE */
 	close_fd(&shop, second);
 	assert_string_equal(operations, "roaoadcdcu");
-	assert_int_equal(tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener), 0);
+	assert_int_equal(
+		tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener),
+		0);
 	tally_trace_unlisten(listener);
 	assert_string_equal(operations, "roaoadcdcuRU");
 	note_operations(false);
@@ -212,7 +222,8 @@ static void e3_a_class_that_refuses_unwinds(void **state)
 	struct tally_trace_listener *listener;
 	start(&shop, 2);
 	struct tally_attr attr = attr_of(&tally_trace_event_order_placed);
-	close_fd(&shop, open_on(&shop, &tally_trace_event_order_paid)); /* the task's context stays from here on */
+	/* the task's context stays from here on */
+	close_fd(&shop, open_on(&shop, &tally_trace_event_order_paid));
 	note_operations(true);
 	size_t bytes = shop.fixture.held_bytes;
 	failing = true;
@@ -225,7 +236,9 @@ static void e3_a_class_that_refuses_unwinds(void **state)
 	assert_string_equal(operations, "rrou");
 	assert_int_equal(shop.fixture.held_bytes, bytes);
 	fails = TALLY_TRACE_REGISTER;
-	assert_int_equal(tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener), -EIO);
+	assert_int_equal(
+		tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener),
+		-EIO);
 	assert_int_equal(shop.fixture.held_bytes, bytes);
 	assert_false(TALLY_TRACE_ENABLED(order_placed));
 	note_operations(false);
@@ -233,7 +246,8 @@ static void e3_a_class_that_refuses_unwinds(void **state)
 }
 
 /* 1 says that the class has put the event where it belongs. */
-static int keep_from_list(struct tally_trace_event *event, enum tally_trace_operation operation, void *data)
+static int keep_from_list(struct tally_trace_event *event, enum tally_trace_operation operation,
+			  void *data)
 {
 	if (operation == TALLY_TRACE_PERF_ADD || operation == TALLY_TRACE_PERF_DEL)
 		return 1;
@@ -273,7 +287,8 @@ static void e3_the_first_listener_allocates_and_the_last_frees(void **state)
 	int second = open_on(&shop, &tally_trace_event_order_placed);
 	size_t event = shop.fixture.held_bytes - one;
 	assert_true(event < 8192);
-	int other = open_on(&shop, &tally_trace_event_order_paid); /* lists of its own, the same scratch */
+	/* lists of its own, the same scratch */
+	int other = open_on(&shop, &tally_trace_event_order_paid);
 	assert_true(shop.fixture.held_bytes - one - event < scratch);
 	close_fd(&shop, first);
 	close_fd(&shop, other);
@@ -313,7 +328,8 @@ static void e3_any_failure_half_way_unwinds(void **state)
 	int error = -ENOMEM;
 	for (failures = 0; error && failures < 50; failures++) {
 		shop.fixture.fail_at = failures + 1;
-		error = tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener);
+		error = tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines,
+					   &listener);
 		shop.fixture.fail_at = 0;
 		if (error) {
 			assert_int_equal(error, -ENOMEM);
@@ -335,7 +351,9 @@ static void many_openings_leave_nothing_behind(void **state)
 	size_t bytes = shop.fixture.held_bytes;
 	for (int i = 0; i < 1000; i++) {
 		int fd = open_on(&shop, &tally_trace_event_order_placed);
-		assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)"id == 3"), 0);
+		assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER,
+						    (uintptr_t) "id == 3"),
+				 0);
 		place_order(3);
 		close_fd(&shop, fd);
 	}

@@ -1,7 +1,7 @@
 /* Rings of the engine: SPEC D1 to D3, C5's wake-ups. */
 #include "engine_ring_fixture.h"
 
-/* --- D1: mapping ---------------------------------------------------------------------------------------------------- */
+/* --- D1: mapping ---------------------------------------------------------- */
 
 static void d1_sizes(void **state)
 {
@@ -18,7 +18,9 @@ static void d1_sizes(void **state)
 	}
 	assert_int_equal(try_map(fixture, fd, 0, &address), -EINVAL_);
 	/* mmap(2) takes whole pages. */
-	assert_int_equal(tally_engine_mmap(fixture->engine, fd, FIXTURE_PAGE + 1, true, true, 0, &address), 0);
+	assert_int_equal(
+		tally_engine_mmap(fixture->engine, fd, FIXTURE_PAGE + 1, true, true, 0, &address),
+		0);
 	assert_int_equal(tally_engine_munmap(fixture->engine, address, FIXTURE_PAGE + 1), 0);
 	close_fd(fixture, fd);
 }
@@ -30,15 +32,20 @@ static void d1_private_and_inherited_are_refused(void **state)
 	int fd = open_faults(fixture), inherited, bound;
 	void *address;
 
-	assert_int_equal(tally_engine_mmap(fixture->engine, fd, 2 * FIXTURE_PAGE, true, false, 0, &address), -EINVAL_);
+	assert_int_equal(
+		tally_engine_mmap(fixture->engine, fd, 2 * FIXTURE_PAGE, true, false, 0, &address),
+		-EINVAL_);
 	attr.flags |= TALLY_ATTR_INHERIT;
 	inherited = open_on(fixture, &attr, -1);
 	bound = open_on(fixture, &attr, 0);
 	assert_int_equal(try_map(fixture, inherited, 2, &address), -EINVAL_);
 	assert_int_equal(try_map(fixture, bound, 2, &address), 0);
-	assert_int_equal(tally_engine_mmap(fixture->engine, 99, 2 * FIXTURE_PAGE, true, true, 0, &address), -9);
+	assert_int_equal(
+		tally_engine_mmap(fixture->engine, 99, 2 * FIXTURE_PAGE, true, true, 0, &address),
+		-9);
 	/* An AUX area without a ring. */
-	assert_int_equal(tally_engine_mmap(fixture->engine, fd, 2 * FIXTURE_PAGE, true, true, 3 * FIXTURE_PAGE, &address),
+	assert_int_equal(tally_engine_mmap(fixture->engine, fd, 2 * FIXTURE_PAGE, true, true,
+					   3 * FIXTURE_PAGE, &address),
 			 -EINVAL_);
 }
 
@@ -110,7 +117,8 @@ static void d1_budget(void **state)
 	assert_int_equal(unmap_pages(fixture, address, 129), 0);
 
 	fixture->locked_budget = 128;
-	assert_int_equal(try_map(fixture, second, 257, &address), 0); /* 129 of the engine's, 128 of the host's */
+	/* 129 of the engine's, 128 of the host's */
+	assert_int_equal(try_map(fixture, second, 257, &address), 0);
 	assert_int_equal(fixture->locked_pages, 128);
 	assert_int_equal(unmap_pages(fixture, address, 257), 0);
 	assert_int_equal(fixture->locked_pages, 0);
@@ -188,7 +196,7 @@ static void d1_exec_unmaps(void **state)
 	assert_int_equal(unmap_pages(fixture, page, 2), -EINVAL_);
 }
 
-/* --- D2: records ------------------------------------------------------------------------------------------------------ */
+/* --- D2: records ---------------------------------------------------------- */
 
 static void d2_full_by_a_word_then_lost_is_exact(void **state)
 {
@@ -250,7 +258,8 @@ static void d2_records_wrap(void **state)
 	uint64_t samples = 0;
 	int fd;
 
-	attr.sample_type |= TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_IP; /* 40 bytes: no divisor of 4096 */
+	/* 40 bytes: no divisor of 4096 */
+	attr.sample_type |= TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_IP;
 	fd = open_on(fixture, &attr, -1);
 	page = map(fixture, fd, 2);
 	for (unsigned i = 0; i < 1000; i++) {
@@ -285,7 +294,7 @@ static void d2_the_tail_is_not_trusted(void **state)
 	}
 }
 
-/* --- D2 as a property: random sizes, nesting, reader's speeds --------------------------------------------------------------- */
+/* --- D2 as a property: random sizes, nesting, reader's speeds ------------- */
 
 struct stream {
 	struct engine_event *event;
@@ -303,7 +312,8 @@ static unsigned random_below(struct stream *stream, unsigned limit)
 	return (unsigned)((stream->random >> 11) % limit);
 }
 
-/* Header, id, then so many words that count up from it; at any word interrupts may write records of their own. */
+/* Header, id, then so many words that count up from it; at any word interrupts may write records of
+ * their own. */
 static void write_nested(struct stream *stream, unsigned level)
 {
 	struct engine_output output;
@@ -334,7 +344,8 @@ static void write_nested(struct stream *stream, unsigned level)
 static void read_one(struct stream *stream)
 {
 	struct record record;
-	uint64_t at = stream->page->data_tail, size = record_at(stream->page, at, &record), id = record.words[0];
+	uint64_t at = stream->page->data_tail, size = record_at(stream->page, at, &record),
+		 id = record.words[0];
 
 	assert_true(stream->page->data_head - at >= size);
 	stream->page->data_tail += size;
@@ -357,8 +368,10 @@ static void d2_streams_are_legal_and_losses_exact(void **state)
 	for (unsigned turn = 0; turn < 60; turn++) {
 		int fd = open_faults(fixture);
 		size_t pages = 1 + ((size_t)1 << turn % 3);
-		struct stream stream = { .event = event_of(fixture, fd), .page = map(fixture, fd, pages),
-					 .random = 88172645463325252u + turn, .order_size = 1 << 20 };
+		struct stream stream = { .event = event_of(fixture, fd),
+					 .page = map(fixture, fd, pages),
+					 .random = 88172645463325252u + turn,
+					 .order_size = 1 << 20 };
 		unsigned greed = 1 + turn % 7, patience = 1 + turn / 7;
 		stream.order = calloc(stream.order_size, sizeof(*stream.order));
 		for (unsigned i = 0; i < 3000; i++) {
@@ -371,7 +384,8 @@ static void d2_streams_are_legal_and_losses_exact(void **state)
 		while (stream.page->data_tail != stream.page->data_head)
 			read_one(&stream);
 		assert_int_equal(stream.read, stream.written);
-		assert_int_equal(stream.read + stream.told_lost + stream.event->ring->lost, stream.next_id);
+		assert_int_equal(stream.read + stream.told_lost + stream.event->ring->lost,
+				 stream.next_id);
 		assert_int_equal(stream.event->lost_samples, stream.dropped);
 		free(stream.order);
 		assert_int_equal(unmap_pages(fixture, stream.page, pages), 0);
@@ -379,7 +393,7 @@ static void d2_streams_are_legal_and_losses_exact(void **state)
 	}
 }
 
-/* --- D3: overwriting, backward, paused, redirected ---------------------------------------------------------------------------- */
+/* --- D3: overwriting, backward, paused, redirected ------------------------ */
 
 static void d3_read_only_overwrites(void **state)
 {
@@ -405,7 +419,8 @@ static void d3_a_record_larger_than_the_ring_is_lost(void **state)
 
 	map_read_only(fixture, fd, 2);
 	assert_int_equal(engine_output_begin(&output, event_of(fixture, fd), 4104), -ENOSPC_);
-	assert_int_equal(engine_output_begin(&output, event_of(fixture, fd), 4064), 0); /* and LOST, 24 */
+	/* and LOST, 24 */
+	assert_int_equal(engine_output_begin(&output, event_of(fixture, fd), 4064), 0);
 	engine_output_skip(&output, 4064);
 	engine_output_end(&output);
 }
@@ -475,21 +490,25 @@ static void d3_paused_loses(void **state)
 static void d3_set_output(void **state)
 {
 	struct engine_fixture *fixture = *state;
-	int owner = open_faults(fixture), guest = open_faults(fixture), third = open_faults(fixture);
+	int owner = open_faults(fixture), guest = open_faults(fixture),
+	    third = open_faults(fixture);
 	struct tally_user_page *page = map(fixture, owner, 3);
 	void *address;
 
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, guest), -EINVAL_);
-	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, third), -EINVAL_); /* not mapped */
+	/* not mapped */
+	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, third), -EINVAL_);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, 99), -9);
-	assert_int_equal(control(fixture, owner, TALLY_IOC_SET_OUTPUT, -1), -EINVAL_); /* while it is mapped */
+	/* while it is mapped */
+	assert_int_equal(control(fixture, owner, TALLY_IOC_SET_OUTPUT, -1), -EINVAL_);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, -1), 0);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, owner), 0);
 	fault(fixture, 1);
 	assert_int_equal(page->data_head, 32);
 	assert_int_equal(try_map(fixture, guest, 3, &address), -EBUSY_);
 	assert_int_equal(try_map(fixture, guest, 2, &address), -EINVAL_);
-	assert_int_equal(control(fixture, third, TALLY_IOC_SET_OUTPUT, guest), 0); /* where that one writes */
+	/* where that one writes */
+	assert_int_equal(control(fixture, third, TALLY_IOC_SET_OUTPUT, guest), 0);
 	fault(fixture, 1);
 	assert_int_equal(page->data_head, 80);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, -1), 0);
@@ -497,7 +516,8 @@ static void d3_set_output(void **state)
 	assert_int_equal(page->data_head, 112);
 
 	assert_int_equal(unmap_pages(fixture, page, 3), 0);
-	assert_int_equal(control(fixture, third, TALLY_IOC_PAUSE_OUTPUT, 0), -EINVAL_); /* no ring any more */
+	/* no ring any more */
+	assert_int_equal(control(fixture, third, TALLY_IOC_PAUSE_OUTPUT, 0), -EINVAL_);
 	assert_int_equal(try_map(fixture, third, 2, &address), 0);
 }
 
@@ -518,7 +538,8 @@ static void d3_set_output_refuses_what_cannot_share(void **state)
 	assert_int_equal(control(fixture, other, TALLY_IOC_SET_OUTPUT, owner), -EINVAL_);
 	attr = faults();
 	struct tally_engine_task *stranger = fixture_stranger(fixture, "stranger");
-	other = tally_engine_open(fixture->engine, &attr, tally_engine_task_identity(stranger)->tid, -1, -1, 0);
+	other = tally_engine_open(fixture->engine, &attr, tally_engine_task_identity(stranger)->tid,
+				  -1, -1, 0);
 	assert_true(other >= 0);
 	assert_int_equal(control(fixture, other, TALLY_IOC_SET_OUTPUT, owner), -EINVAL_);
 }
@@ -530,10 +551,12 @@ static void d3_fd_output_at_open(void **state)
 	int owner = open_faults(fixture), guest;
 	struct tally_user_page *page;
 
-	guest = tally_engine_open(fixture->engine, &attr, 0, -1, owner, TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP);
+	guest = tally_engine_open(fixture->engine, &attr, 0, -1, owner,
+				  TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP);
 	assert_int_equal(guest, -EINVAL_); /* not mapped */
 	page = map(fixture, owner, 2);
-	guest = tally_engine_open(fixture->engine, &attr, 0, -1, owner, TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP);
+	guest = tally_engine_open(fixture->engine, &attr, 0, -1, owner,
+				  TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP);
 	assert_true(guest >= 0);
 	fault(fixture, 1);
 	assert_int_equal(page->data_head, 32);
@@ -561,7 +584,8 @@ static void d3_children_write_to_their_parents_ring(void **state)
 	assert_int_equal(record.words[0] >> 32, tally_engine_task_identity(child)->tid);
 }
 
-/* The kernel lets an inherited event be redirected to a ring without a CPU: then several CPUs come. */
+/* The kernel lets an inherited event be redirected to a ring without a CPU: then several CPUs
+ * come. */
 static void d3_two_cpus_do_not_write_at_once(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -580,7 +604,8 @@ static void d3_two_cpus_do_not_write_at_once(void **state)
 	engine_output_skip(&here, 16);
 	engine_output_end(&here);
 	fixture_on(fixture, 1);
-	assert_int_equal(engine_output_begin(&there, event, 16), 0); /* after the LOST that tells of the other */
+	/* after the LOST that tells of the other */
+	assert_int_equal(engine_output_begin(&there, event, 16), 0);
 	engine_output_skip(&there, 16);
 	engine_output_end(&there);
 	fixture_on(fixture, 0);
@@ -588,7 +613,7 @@ static void d3_two_cpus_do_not_write_at_once(void **state)
 	assert_int_equal(event->lost_samples, 1);
 }
 
-/* --- C5: wake-ups ----------------------------------------------------------------------------------------------------------- */
+/* --- C5: wake-ups --------------------------------------------------------- */
 
 /* How many records it takes until poll has something to tell, which it tells once. */
 static unsigned until_woken(struct engine_fixture *fixture, int fd)
@@ -634,7 +659,8 @@ static void c5_wakes_by_watermark(void **state)
 	int fd;
 
 	attr.flags |= TALLY_ATTR_WATERMARK;
-	attr.wakeup_events = 100; /* bytes: passed by the 7th record, 200 by the 13th, 300 by the 19th */
+	/* bytes: passed by the 7th record, 200 by the 13th, 300 by the 19th */
+	attr.wakeup_events = 100;
 	fd = open_on(fixture, &attr, -1);
 	map_read_only(fixture, fd, 3);
 	assert_int_equal(until_woken(fixture, fd), 7);

@@ -1,23 +1,31 @@
-/* SPEC C2, C3: a sample holds what it should, in the order that the kernel has, by the decoder that reads the kernel's. */
+/* SPEC C2, C3: a sample holds what it should, in the order that the kernel has, by the decoder that
+ * reads the kernel's. */
 #include "test.h"
 
 #include "engine_driver.h"
 
-enum { TID = 1000, CHAIN_KERNEL = 40, CHAIN_USER = 90, STACK_THERE = 5000, SIBLINGS = 3, RANDOM_SAMPLES = 1000 };
+enum {
+	TID = 1000,
+	CHAIN_KERNEL = 40,
+	CHAIN_USER = 90,
+	STACK_THERE = 5000,
+	SIBLINGS = 3,
+	RANDOM_SAMPLES = 1000
+};
 
 #define REGISTERS 0xff0fffull
 #define DATA_SOURCE_NONE 0x1e05080021ull
 #define HW_INDEX (1ull << 17)
 
-/* --- the truth, as the host tells it -------------------------------------------------------------------------------------- */
+/* --- the truth, as the host tells it -------------------------------------- */
 
 static uint64_t chain_address(bool user, unsigned at)
 {
 	return (user ? 0x400000 : 0xffffffff81000000) + 16 * at;
 }
 
-static unsigned truth_chain(void *host, const struct tally_engine_regs *regs, bool user, uint64_t *addresses,
-			    unsigned max)
+static unsigned truth_chain(void *host, const struct tally_engine_regs *regs, bool user,
+			    uint64_t *addresses, unsigned max)
 {
 	unsigned count = user ? CHAIN_USER : CHAIN_KERNEL;
 	(void)host, (void)regs;
@@ -27,15 +35,16 @@ static unsigned truth_chain(void *host, const struct tally_engine_regs *regs, bo
 	return count;
 }
 
-static uint64_t truth_user_register(void *host, const struct tally_engine_regs *regs, unsigned number, uint64_t *abi)
+static uint64_t truth_user_register(void *host, const struct tally_engine_regs *regs,
+				    unsigned number, uint64_t *abi)
 {
 	(void)host, (void)regs;
 	*abi = 2;
 	return 0x1000 + number;
 }
 
-static uint64_t truth_interrupted_register(void *host, const struct tally_engine_regs *regs, unsigned number,
-					   uint64_t *abi)
+static uint64_t truth_interrupted_register(void *host, const struct tally_engine_regs *regs,
+					   unsigned number, uint64_t *abi)
 {
 	(void)host;
 	*abi = 1;
@@ -47,10 +56,12 @@ static uint8_t stack_byte(size_t at)
 	return (uint8_t)(at * 7 + at / 256);
 }
 
-static size_t truth_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
+static size_t truth_stack(void *host, const struct tally_engine_regs *regs, size_t offset, void *to,
+			  size_t size)
 {
 	(void)host, (void)regs;
-	size_t left = offset < STACK_THERE ? STACK_THERE - offset : 0, count = size < left ? size : left;
+	size_t left = offset < STACK_THERE ? STACK_THERE - offset : 0,
+	       count = size < left ? size : left;
 	for (size_t i = 0; i < count; i++)
 		((uint8_t *)to)[i] = stack_byte(offset + i);
 	return count;
@@ -116,7 +127,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* --- one sample ---------------------------------------------------------------------------------------------------------------- */
+/* --- one sample ----------------------------------------------------------- */
 
 /* What one sample is made from, and what it should hold. */
 struct trial {
@@ -189,9 +200,11 @@ static void close_trial(struct bench *bench, struct trial *trial)
 		assert_int_equal(tally_engine_close(fixture->engine, trial->fds[i]), 0);
 }
 
-static void expect_read(const struct bench *bench, const struct trial *trial, const struct tally_read_values *read)
+static void expect_read(const struct bench *bench, const struct trial *trial,
+			const struct tally_read_values *read)
 {
-	uint64_t format = trial->attr.read_format, passed = bench->fixture.now_ns - trial->opened_ns;
+	uint64_t format = trial->attr.read_format,
+		 passed = bench->fixture.now_ns - trial->opened_ns;
 	unsigned members = format & TALLY_FORMAT_GROUP ? 1 + trial->siblings : 1;
 
 	assert_int_equal(read->count, members);
@@ -215,12 +228,14 @@ static void expect_chain(const struct trial *trial, const struct tally_sample *s
 	unsigned left = trial->attr.sample_max_stack ? trial->attr.sample_max_stack : 127, at = 0;
 
 	for (int user = 0; user < 2; user++) {
-		if (flags & (user ? TALLY_ATTR_EXCLUDE_CALLCHAIN_USER : TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL))
+		if (flags & (user ? TALLY_ATTR_EXCLUDE_CALLCHAIN_USER
+				  : TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL))
 			continue;
 		if (!user && trial->regs.mode == TALLY_MODE_USER)
 			continue;
 		assert_true(at < sample->chain_length);
-		assert_int_equal(sample->chain[at++], user ? TALLY_CONTEXT_USER : TALLY_CONTEXT_KERNEL);
+		assert_int_equal(sample->chain[at++],
+				 user ? TALLY_CONTEXT_USER : TALLY_CONTEXT_KERNEL);
 		for (unsigned i = 0; i < (user ? CHAIN_USER : CHAIN_KERNEL) && left; i++, left--) {
 			assert_true(at < sample->chain_length);
 			assert_int_equal(sample->chain[at++], chain_address(user, i));
@@ -229,7 +244,8 @@ static void expect_chain(const struct trial *trial, const struct tally_sample *s
 	assert_int_equal(sample->chain_length, at);
 }
 
-static void expect_registers(const struct trial *trial, const struct tally_sample_regs *regs, uint64_t mask, bool user)
+static void expect_registers(const struct trial *trial, const struct tally_sample_regs *regs,
+			     uint64_t mask, bool user)
 {
 	unsigned at = 0;
 	assert_int_equal(regs->abi, user ? 2 : 1);
@@ -242,7 +258,8 @@ static void expect_registers(const struct trial *trial, const struct tally_sampl
 
 static void expect_raw(const struct trial *trial, const struct tally_sample *sample)
 {
-	uint32_t given = trial->hit.raw ? trial->hit.raw_size : 0, padded = (given + 4 + 7) / 8 * 8 - 4;
+	uint32_t given = trial->hit.raw ? trial->hit.raw_size : 0,
+		 padded = (given + 4 + 7) / 8 * 8 - 4;
 	assert_int_equal(sample->raw_size, padded);
 	for (unsigned i = 0; i < padded; i++)
 		assert_int_equal(((const uint8_t *)sample->raw)[i], i < given ? trial->raw[i] : 0);
@@ -258,21 +275,26 @@ static void expect_branches(const struct trial *trial, const struct tally_sample
 	}
 }
 
-static void expect_stack(const struct trial *trial, const struct tally_sample *sample, unsigned record_size)
+static void expect_stack(const struct trial *trial, const struct tally_sample *sample,
+			 unsigned record_size)
 {
-	size_t asked = trial->attr.sample_stack_user, there = asked < STACK_THERE ? asked : STACK_THERE;
+	size_t asked = trial->attr.sample_stack_user,
+	       there = asked < STACK_THERE ? asked : STACK_THERE;
 	if (sample->stack_size != asked) { /* cut, so that the record is as large as one can be */
 		assert_true(sample->stack_size < asked);
 		assert_int_equal(record_size, 65528);
 	}
 	assert_int_equal(sample->stack_dynamic_size, asked ? there : 0);
 	for (size_t i = 0; i < sample->stack_size; i++)
-		assert_int_equal(((const uint8_t *)sample->stack)[i], i < there ? stack_byte(i) : 0);
+		assert_int_equal(((const uint8_t *)sample->stack)[i],
+				 i < there ? stack_byte(i) : 0);
 }
 
-static void expect_where(const struct bench *bench, const struct trial *trial, const struct tally_sample *sample)
+static void expect_where(const struct bench *bench, const struct trial *trial,
+			 const struct tally_sample *sample)
 {
-	uint64_t type = sample->type, ip = trial->hit.has_exact_ip ? trial->hit.exact_ip : trial->regs.ip;
+	uint64_t type = sample->type,
+		 ip = trial->hit.has_exact_ip ? trial->hit.exact_ip : trial->regs.ip;
 
 	if (type & (TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER))
 		assert_int_equal(sample->id, trial->ids[0]);
@@ -303,7 +325,8 @@ static void expect_access(const struct trial *trial, const struct tally_sample *
 	if (type & (TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT))
 		assert_int_equal(sample->weight, trial->hit.weight);
 	if (type & TALLY_SAMPLE_DATA_SRC)
-		assert_int_equal(sample->data_src, trial->hit.data_src ? trial->hit.data_src : DATA_SOURCE_NONE);
+		assert_int_equal(sample->data_src,
+				 trial->hit.data_src ? trial->hit.data_src : DATA_SOURCE_NONE);
 	if (type & TALLY_SAMPLE_TRANSACTION)
 		assert_int_equal(sample->transaction, trial->hit.transaction);
 	if (type & TALLY_SAMPLE_PHYS_ADDR)
@@ -311,12 +334,14 @@ static void expect_access(const struct trial *trial, const struct tally_sample *
 	if (type & TALLY_SAMPLE_CGROUP)
 		assert_int_equal(sample->cgroup, 77);
 	if (type & TALLY_SAMPLE_DATA_PAGE_SIZE)
-		assert_int_equal(sample->data_page_size, address ? truth_page_size(NULL, address) : 0);
+		assert_int_equal(sample->data_page_size,
+				 address ? truth_page_size(NULL, address) : 0);
 	if (type & TALLY_SAMPLE_AUX)
 		assert_int_equal(sample->aux_size, 0);
 }
 
-static void expect_sample(const struct bench *bench, const struct trial *trial, const struct tally_record *record)
+static void expect_sample(const struct bench *bench, const struct trial *trial,
+			  const struct tally_record *record)
 {
 	const struct tally_sample *sample = &record->sample;
 	uint64_t type = trial->attr.sample_type;
@@ -348,22 +373,24 @@ static size_t expected_size(const struct trial *trial, const struct tally_sample
 {
 	uint64_t type = trial->attr.sample_type, format = trial->attr.read_format;
 	const uint64_t other = TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_RAW |
-			       TALLY_SAMPLE_BRANCH_STACK | TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_REGS_INTR |
-			       TALLY_SAMPLE_STACK_USER;
+			       TALLY_SAMPLE_BRANCH_STACK | TALLY_SAMPLE_REGS_USER |
+			       TALLY_SAMPLE_REGS_INTR | TALLY_SAMPLE_STACK_USER;
 	size_t size = 8 + 8 * (size_t)__builtin_popcountll(type & ~other);
 
 	if (type & TALLY_SAMPLE_READ) {
 		bool group = format & TALLY_FORMAT_GROUP;
 		size_t member = 1 + !!(format & TALLY_FORMAT_ID) + !!(format & TALLY_FORMAT_LOST);
 		size += 8 * (group + !!(format & TALLY_FORMAT_TOTAL_TIME_ENABLED) +
-			     !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING) + member * sample->read.count);
+			     !!(format & TALLY_FORMAT_TOTAL_TIME_RUNNING) +
+			     member * sample->read.count);
 	}
 	if (type & TALLY_SAMPLE_CALLCHAIN)
 		size += 8 + 8 * sample->chain_length;
 	if (type & TALLY_SAMPLE_RAW)
 		size += 4 + sample->raw_size;
 	if (type & TALLY_SAMPLE_BRANCH_STACK)
-		size += 8 + (trial->attr.branch_sample_type & HW_INDEX ? 8 : 0) + 24 * sample->branch_count;
+		size += 8 + (trial->attr.branch_sample_type & HW_INDEX ? 8 : 0) +
+			24 * sample->branch_count;
 	if (type & TALLY_SAMPLE_REGS_USER)
 		size += 8 + 8 * sample->regs_user.count;
 	if (type & TALLY_SAMPLE_REGS_INTR)
@@ -389,7 +416,7 @@ static void try_sample(struct bench *bench, struct trial *trial)
 	close_trial(bench, trial);
 }
 
-/* --- tests ---------------------------------------------------------------------------------------------------------------------- */
+/* --- tests ---------------------------------------------------------------- */
 
 static void each_field_alone(void **state)
 {
@@ -417,7 +444,8 @@ static void randomize(struct bench *bench, struct trial *trial)
 	trial->attr = plain_attr(bench, type);
 	trial->attr.read_format = next_random(bench) % TALLY_FORMAT_MAX;
 	trial->siblings = next_random(bench) % (SIBLINGS + 1);
-	trial->attr.sample_max_stack = next_random(bench) % 4 ? (uint16_t)(next_random(bench) % 128) : 0;
+	trial->attr.sample_max_stack = next_random(bench) % 4 ? (uint16_t)(next_random(bench) % 128)
+							      : 0;
 	if (!(next_random(bench) % 4))
 		trial->attr.flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 	if (!(next_random(bench) % 4))
@@ -453,13 +481,16 @@ static void random_combinations(void **state)
 	}
 }
 
-/* Samples of these alone are written in place where they fit, field by field where the ring's end cuts them in two. */
+/* Samples of these alone are written in place where they fit, field by field where the ring's end
+ * cuts them in two. */
 static void common_fields_at_every_place_in_the_ring(void **state)
 {
 	enum { RING = 2 * FIXTURE_PAGE, SAMPLES = 400, PER_TICK = 50 };
-	static const uint64_t bits[] = { TALLY_SAMPLE_IDENTIFIER, TALLY_SAMPLE_IP, TALLY_SAMPLE_TID, TALLY_SAMPLE_TIME,
-					 TALLY_SAMPLE_ADDR, TALLY_SAMPLE_ID, TALLY_SAMPLE_STREAM_ID, TALLY_SAMPLE_CPU,
-					 TALLY_SAMPLE_PERIOD, TALLY_SAMPLE_RAW };
+	static const uint64_t bits[] = { TALLY_SAMPLE_IDENTIFIER, TALLY_SAMPLE_IP,
+					 TALLY_SAMPLE_TID,        TALLY_SAMPLE_TIME,
+					 TALLY_SAMPLE_ADDR,       TALLY_SAMPLE_ID,
+					 TALLY_SAMPLE_STREAM_ID,  TALLY_SAMPLE_CPU,
+					 TALLY_SAMPLE_PERIOD,     TALLY_SAMPLE_RAW };
 	struct bench *bench = *state;
 	struct engine_fixture *fixture = &bench->fixture;
 	for (unsigned set = 0; set < 1u << (sizeof(bits) / sizeof(bits[0])); set += 1 + set % 3) {
@@ -472,7 +503,9 @@ static void common_fields_at_every_place_in_the_ring(void **state)
 		trial.attr = plain_attr(bench, type);
 		trial.fds[0] = fixture_open(fixture, &trial.attr, -1);
 		trial.ids[0] = driver_id(fixture, trial.fds[0]);
-		assert_int_equal(tally_engine_mmap(fixture->engine, trial.fds[0], RING, true, true, 0, &address), 0);
+		assert_int_equal(tally_engine_mmap(fixture->engine, trial.fds[0], RING, true, true,
+						   0, &address),
+				 0);
 		bench->ring.page = address;
 		bench->ring.attr = trial.attr;
 		for (unsigned i = 0; i < SAMPLES; i++) {
@@ -481,7 +514,8 @@ static void common_fields_at_every_place_in_the_ring(void **state)
 			trial.hit.raw = next_random(bench) % 8 ? trial.raw : NULL;
 			if (i % PER_TICK == 0)
 				fixture_tick(fixture);
-			driver_count(fixture, bench->driver.active[0], 1000, trial.hit, &trial.regs);
+			driver_count(fixture, bench->driver.active[0], 1000, trial.hit,
+				     &trial.regs);
 			assert_true(driver_take(&bench->ring, &record));
 			expect_sample(bench, &trial, &record);
 			assert_int_equal(record.header.size, expected_size(&trial, &record.sample));
@@ -496,8 +530,10 @@ static void common_fields_at_every_place_in_the_ring(void **state)
 static void a_stack_is_cut_so_that_the_record_fits(void **state)
 {
 	struct bench *bench = *state;
-	const uint64_t before = TALLY_SAMPLE_IP | TALLY_SAMPLE_CALLCHAIN, after = TALLY_SAMPLE_REGS_INTR;
-	struct trial trial = { .attr = plain_attr(bench, TALLY_SAMPLE_STACK_USER | before | after) };
+	const uint64_t before = TALLY_SAMPLE_IP | TALLY_SAMPLE_CALLCHAIN,
+		       after = TALLY_SAMPLE_REGS_INTR;
+	struct trial trial = { .attr = plain_attr(bench,
+						  TALLY_SAMPLE_STACK_USER | before | after) };
 	fill_hit(&trial);
 	trial.attr.sample_stack_user = 65520;
 	try_sample(bench, &trial);
@@ -520,7 +556,8 @@ static void without_registers_the_mode_is_the_kernels(void **state)
 	assert_int_equal(record.sample.ip, 0);
 }
 
-/* An inherited event writes under its parent's id, and tells its own as STREAM_ID; as do its trailers. */
+/* An inherited event writes under its parent's id, and tells its own as STREAM_ID; as do its
+ * trailers. */
 static void a_child_has_its_parents_id_and_a_stream_of_its_own(void **state)
 {
 	struct bench *bench = *state;
@@ -528,7 +565,8 @@ static void a_child_has_its_parents_id_and_a_stream_of_its_own(void **state)
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
 	struct tally_record record;
 	attr.sample_period = 1;
-	attr.sample_type = TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_TID;
+	attr.sample_type = TALLY_SAMPLE_ID | TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_STREAM_ID |
+			   TALLY_SAMPLE_TID;
 	attr.flags = TALLY_ATTR_INHERIT | TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_COMM;
 	int fd = tally_engine_open(fixture->engine, &attr, 0, 0, -1, 0);
 	assert_true(fd >= 0);
@@ -540,7 +578,8 @@ static void a_child_has_its_parents_id_and_a_stream_of_its_own(void **state)
 	fixture_hit(fixture, TALLY_SW_PAGE_FAULTS, 1);
 	assert_true(driver_take(&bench->ring, &record));
 	assert_int_equal(record.sample.id, id);
-	assert_memory_equal(bench->ring.bytes + sizeof(record.header), &id, sizeof(id)); /* IDENTIFIER, before ID */
+	/* IDENTIFIER, before ID */
+	assert_memory_equal(bench->ring.bytes + sizeof(record.header), &id, sizeof(id));
 	assert_int_not_equal(record.sample.stream_id, id);
 	assert_int_equal(record.sample.tid, tally_engine_task_identity(child)->tid);
 	uint64_t stream = record.sample.stream_id;
@@ -605,7 +644,9 @@ static void markers_have_a_limit_of_their_own(void **state)
 	struct tally_attr attr = plain_attr(bench, TALLY_SAMPLE_CALLCHAIN);
 	struct tally_engine_regs regs = fixture_kernel_regs(0xffffffff81001000);
 	struct tally_record record;
-	assert_int_equal(tally_engine_sysctl_set(fixture->engine, "perf_event_max_contexts_per_stack", 1), 0);
+	assert_int_equal(
+		tally_engine_sysctl_set(fixture->engine, "perf_event_max_contexts_per_stack", 1),
+		0);
 	int fd = fixture_open(fixture, &attr, -1);
 	driver_map(fixture, fd, &attr, &bench->ring);
 	driver_count(fixture, bench->driver.active[0], 1000, (struct tally_engine_hit){ 0 }, &regs);
@@ -628,7 +669,8 @@ static void what_no_record_can_hold_is_lost(void **state)
 	driver_map(fixture, fd, &attr, &bench->ring);
 	driver_count(fixture, bench->driver.active[0], 1000, hit, &regs);
 	assert_int_equal(driver_count_records(&bench->ring, TALLY_RECORD_SAMPLE), 0);
-	assert_int_equal(tally_engine_read(fixture->engine, fd, words, sizeof(words)), sizeof(words));
+	assert_int_equal(tally_engine_read(fixture->engine, fd, words, sizeof(words)),
+			 sizeof(words));
 	assert_int_equal(words[1], 1);
 }
 
@@ -636,16 +678,25 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_field_alone, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(without_anything_a_sample_is_its_header, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(without_anything_a_sample_is_its_header, set_up,
+						fixture_tear_down),
 		cmocka_unit_test_setup_teardown(random_combinations, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(common_fields_at_every_place_in_the_ring, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(a_stack_is_cut_so_that_the_record_fits, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(without_registers_the_mode_is_the_kernels, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(a_child_has_its_parents_id_and_a_stream_of_its_own, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(an_idle_cpu_has_no_user_side, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(a_cpus_event_has_the_current_tasks_chain, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(markers_have_a_limit_of_their_own, set_up, fixture_tear_down),
-		cmocka_unit_test_setup_teardown(what_no_record_can_hold_is_lost, set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(common_fields_at_every_place_in_the_ring, set_up,
+						fixture_tear_down),
+		cmocka_unit_test_setup_teardown(a_stack_is_cut_so_that_the_record_fits, set_up,
+						fixture_tear_down),
+		cmocka_unit_test_setup_teardown(without_registers_the_mode_is_the_kernels, set_up,
+						fixture_tear_down),
+		cmocka_unit_test_setup_teardown(a_child_has_its_parents_id_and_a_stream_of_its_own,
+						set_up, fixture_tear_down),
+		cmocka_unit_test_setup_teardown(an_idle_cpu_has_no_user_side, set_up,
+						fixture_tear_down),
+		cmocka_unit_test_setup_teardown(a_cpus_event_has_the_current_tasks_chain, set_up,
+						fixture_tear_down),
+		cmocka_unit_test_setup_teardown(markers_have_a_limit_of_their_own, set_up,
+						fixture_tear_down),
+		cmocka_unit_test_setup_teardown(what_no_record_can_hold_is_lost, set_up,
+						fixture_tear_down),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

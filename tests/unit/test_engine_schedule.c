@@ -1,7 +1,7 @@
 /* Which events are on, and which wait: SPEC.md B4 to B7. */
 #include "engine_counters.h"
 
-/* --- groups --------------------------------------------------------------------------------------------------------------------- */
+/* --- groups --------------------------------------------------------------- */
 
 /* B5 */
 static void group_is_all_or_nothing(void **state)
@@ -9,7 +9,8 @@ static void group_is_all_or_nothing(void **state)
 	(void)state;
 	struct machine machine;
 	start(&machine, 1, 2);
-	int leader = open_on(&machine, &machine.cpu, 0, 0, -1), second = open_on(&machine, &machine.cpu, 0, 0, leader);
+	int leader = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    second = open_on(&machine, &machine.cpu, 0, 0, leader);
 	assert_int_equal(state_of(&machine, leader), ACTIVE);
 	assert_int_equal(state_of(&machine, second), ACTIVE);
 	int third = open_on(&machine, &machine.cpu, 0, 0, leader);
@@ -60,7 +61,8 @@ static void disabled_leader_stops_the_group(void **state)
 	(void)state;
 	struct machine machine;
 	start(&machine, 1, 4);
-	int leader = open_on(&machine, &machine.cpu, 0, 0, -1), member = open_on(&machine, &machine.cpu, 0, 0, leader);
+	int leader = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    member = open_on(&machine, &machine.cpu, 0, 0, leader);
 	pass(&machine, 100);
 	control(&machine, leader, TALLY_IOC_DISABLE);
 	pass(&machine, 1000);
@@ -84,7 +86,8 @@ static void disabled_member_stops_alone(void **state)
 	(void)state;
 	struct machine machine;
 	start(&machine, 1, 4);
-	int leader = open_on(&machine, &machine.cpu, 0, 0, -1), member = open_on(&machine, &machine.cpu, 0, 0, leader);
+	int leader = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    member = open_on(&machine, &machine.cpu, 0, 0, leader);
 	pass(&machine, 100);
 	control(&machine, member, TALLY_IOC_DISABLE);
 	pass(&machine, 10);
@@ -107,7 +110,8 @@ static void members_of_a_closed_leader_count_on_alone(void **state)
 	(void)state;
 	struct machine machine;
 	start(&machine, 1, 4);
-	int leader = open_on(&machine, &machine.cpu, 0, 0, -1), a = open_on(&machine, &machine.cpu, 0, 0, leader),
+	int leader = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    a = open_on(&machine, &machine.cpu, 0, 0, leader),
 	    b = open_on(&machine, &machine.other, 0, TALLY_ATTR_DISABLED, -1);
 	pass(&machine, 10);
 	close_fd(&machine, leader);
@@ -118,8 +122,8 @@ static void members_of_a_closed_leader_count_on_alone(void **state)
 	control(&machine, a, TALLY_IOC_ENABLE);
 	pass(&machine, 10);
 	assert_int_equal(read_of(&machine, a).value, 30);
-	/* Measured on Linux: the time of a disabled leader's member begins when it is let go, the count when it is next
-	 * scheduled. */
+	/* Measured on Linux: the time of a disabled leader's member begins when it is let go, the
+	 * count when it is next scheduled. */
 	int member = open_on(&machine, &machine.other, 0, 0, b);
 	pass(&machine, 10);
 	assert_int_equal(read_of(&machine, member).enabled, 0);
@@ -139,9 +143,11 @@ static void group_is_placed_whole_by_constraint(void **state)
 	(void)state;
 	struct machine machine;
 	start(&machine, 1, 2);
-	int first = open_on(&machine, &machine.cpu, 1, 0, -1), fits = open_on(&machine, &machine.cpu, 2, 0, first);
+	int first = open_on(&machine, &machine.cpu, 1, 0, -1),
+	    fits = open_on(&machine, &machine.cpu, 2, 0, first);
 	assert_int_equal(state_of(&machine, fits), ACTIVE);
-	int leader = open_on(&machine, &machine.cpu, 1, 0, -1), clash = open_on(&machine, &machine.cpu, 1, 0, leader);
+	int leader = open_on(&machine, &machine.cpu, 1, 0, -1),
+	    clash = open_on(&machine, &machine.cpu, 1, 0, leader);
 	close_fd(&machine, first);
 	close_fd(&machine, fits);
 	tick(&machine);
@@ -153,7 +159,7 @@ static void group_is_placed_whole_by_constraint(void **state)
 	end(&machine);
 }
 
-/* --- scarcity ---------------------------------------------------------------------------------------------------------------------- */
+/* --- scarcity ------------------------------------------------------------- */
 
 /* B6 */
 static void rotation_is_fair(void **state)
@@ -165,11 +171,13 @@ static void rotation_is_fair(void **state)
 		start(&machine, 1, COUNTERS);
 		int fd[EVENTS];
 		for (unsigned i = 0; i < EVENTS; i++)
-			fd[i] = open_at(&machine, &machine.cpu, 0, of_cpu ? -1 : 0, of_cpu ? 0 : -1, -1);
+			fd[i] = open_at(&machine, &machine.cpu, 0, of_cpu ? -1 : 0, of_cpu ? 0 : -1,
+					-1);
 		uint64_t begin = machine.fixture.now_ns;
 		for (unsigned i = 0; i < TICKS; i++)
 			tick(&machine);
-		uint64_t passed = machine.fixture.now_ns - begin, turn = machine.fixture.host.tick_ns;
+		uint64_t passed = machine.fixture.now_ns - begin,
+			 turn = machine.fixture.host.tick_ns;
 		for (unsigned i = 0; i < EVENTS; i++) {
 			struct reading reading = read_of(&machine, fd[i]);
 			assert_int_equal(reading.enabled, passed);
@@ -225,7 +233,8 @@ static void large_group_is_not_starved(void **state)
 	}
 	for (unsigned i = 0; i < 60; i++)
 		tick(&machine);
-	assert_in_range(read_of(&machine, large).running, 60 / 6 * machine.fixture.host.tick_ns / 2, UINT64_MAX);
+	assert_in_range(read_of(&machine, large).running, 60 / 6 * machine.fixture.host.tick_ns / 2,
+			UINT64_MAX);
 	assert_true(read_of(&machine, small[4]).running > 0);
 	end(&machine);
 }
@@ -242,7 +251,8 @@ static void nobody_overtakes_who_waits(void **state)
 	int last = open_on(&machine, &machine.cpu, 0, 0, -1);
 	assert_int_equal(state_of(&machine, first), ACTIVE);
 	assert_int_equal(state_of(&machine, leader), INACTIVE);
-	assert_int_equal(state_of(&machine, last), INACTIVE); /* there is a counter, but not its turn */
+	/* there is a counter, but not its turn */
+	assert_int_equal(state_of(&machine, last), INACTIVE);
 	end(&machine);
 }
 
@@ -264,7 +274,8 @@ static void what_fits_is_left_alone(void **state)
 	end(&machine);
 }
 
-/* A group of software and hardware that loses its hardware is software's again: nobody's room is its concern. */
+/* A group of software and hardware that loses its hardware is software's again: nobody's room is
+ * its concern. */
 static void group_without_hardware_always_fits(void **state)
 {
 	(void)state;
@@ -272,7 +283,8 @@ static void group_without_hardware_always_fits(void **state)
 	start(&machine, 1, 1);
 	struct tally_attr software = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
 	open_on(&machine, &machine.cpu, 0, TALLY_ATTR_PINNED, -1);
-	int waits = open_on(&machine, &machine.cpu, 0, 0, -1), leader = fixture_open(&machine.fixture, &software, -1);
+	int waits = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    leader = fixture_open(&machine.fixture, &software, -1);
 	int hardware = open_on(&machine, &machine.cpu, 0, 0, leader);
 	assert_int_equal(state_of(&machine, leader), INACTIVE);
 	close_fd(&machine, hardware);
@@ -299,7 +311,8 @@ static void scaled_counts_converge(void **state)
 			int leader = -1;
 			for (unsigned i = random_below(&seed, machine.cpu.count) + 1; i; i--) {
 				bool of_cpu = group & 1;
-				int member = open_at(&machine, &machine.cpu, 0, of_cpu ? -1 : 0, of_cpu ? 0 : -1, leader);
+				int member = open_at(&machine, &machine.cpu, 0, of_cpu ? -1 : 0,
+						     of_cpu ? 0 : -1, leader);
 				leader = leader < 0 ? member : leader;
 				fd[events++] = member;
 			}
@@ -320,10 +333,12 @@ static void scaled_counts_converge(void **state)
 			assert_int_equal(first[i].value, 0);
 			if (!reading.running) /* a task's group that the CPU's leave no room ever */
 				continue;
-			double scaled = (double)reading.value * (double)reading.enabled / (double)reading.running;
+			double scaled = (double)reading.value * (double)reading.enabled /
+					(double)reading.running;
 			double share = (double)reading.running / (double)reading.enabled;
 			double tolerance = share > 0.05 ? 0.1 : 0.5;
-			assert_true(scaled > (1 - tolerance) * (double)truth && scaled < (1 + tolerance) * (double)truth);
+			assert_true(scaled > (1 - tolerance) * (double)truth &&
+				    scaled < (1 + tolerance) * (double)truth);
 		}
 		end(&machine);
 	}
@@ -349,7 +364,8 @@ static void pinned_is_on_or_in_error(void **state)
 	struct tally_engine_file *file;
 	assert_int_equal(tally_engine_read(fixture->engine, second, &reading, sizeof(reading)), 0);
 	assert_int_equal(tally_engine_poll(fixture->engine, second, &file) & 16, 16);
-	/* DISABLE does not leave ERROR, ENABLE does: into ERROR again as long as there is no room. */
+	/* DISABLE does not leave ERROR, ENABLE does: into ERROR again as long as there is no
+	 * room. */
 	control(&machine, second, TALLY_IOC_DISABLE);
 	assert_int_equal(state_of(&machine, second), ERROR);
 	control(&machine, second, TALLY_IOC_ENABLE);
@@ -402,8 +418,8 @@ static void exclusive_is_alone_on_its_pmu(void **state)
 	(void)state;
 	struct machine machine;
 	start(&machine, 1, 4);
-	int ordinary = open_on(&machine, &machine.cpu, 0, 0, -1), exclusive = open_on(&machine, &machine.cpu, 0,
-										      TALLY_ATTR_EXCLUSIVE, -1);
+	int ordinary = open_on(&machine, &machine.cpu, 0, 0, -1),
+	    exclusive = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_EXCLUSIVE, -1);
 	int elsewhere = open_on(&machine, &machine.other, 0, 0, -1);
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
 	int software = fixture_open(&machine.fixture, &attr, -1);

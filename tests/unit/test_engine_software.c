@@ -46,7 +46,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static int open_on(struct bench *bench, const struct tally_attr *attr, int32_t pid, int cpu, unsigned ring)
+static int open_on(struct bench *bench, const struct tally_attr *attr, int32_t pid, int cpu,
+		   unsigned ring)
 {
 	int fd = tally_engine_open(bench->fixture.engine, attr, pid, cpu, -1, 0);
 	assert_true(fd >= 0);
@@ -69,7 +70,7 @@ static void hit_in(struct bench *bench, enum tally_engine_mode mode, enum tally_
 	tally_engine_software(bench->fixture.engine, which, 1, &regs, 0);
 }
 
-/* --- counting ------------------------------------------------------------------------------------------------------------- */
+/* --- counting ------------------------------------------------------------- */
 
 static void each_event_counts_its_own_hits(void **state)
 {
@@ -105,7 +106,8 @@ static void the_mode_says_who_counts(void **state)
 	int all = open_software(bench, TALLY_SW_PAGE_FAULTS, 0);
 	int user = open_software(bench, TALLY_SW_PAGE_FAULTS, TALLY_ATTR_EXCLUDE_KERNEL);
 	int kernel = open_software(bench, TALLY_SW_PAGE_FAULTS, TALLY_ATTR_EXCLUDE_USER);
-	int none = open_software(bench, TALLY_SW_PAGE_FAULTS, TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL);
+	int none = open_software(bench, TALLY_SW_PAGE_FAULTS,
+				 TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL);
 	for (unsigned i = 0; i < 7; i++)
 		hit_in(bench, i < 4 ? TALLY_MODE_USER : TALLY_MODE_KERNEL, TALLY_SW_PAGE_FAULTS);
 	assert_int_equal(fixture_value(&bench->fixture, all), 7);
@@ -144,13 +146,14 @@ static void migrations_count_where_the_task_comes_in(void **state)
 	assert_int_equal(fixture_value(fixture, fd), 3);
 }
 
-/* --- clocks ------------------------------------------------------------------------------------------------------------------- */
+/* --- clocks --------------------------------------------------------------- */
 
 static void clocks_count_while_the_task_runs(void **state)
 {
 	struct bench *bench = *state;
 	struct engine_fixture *fixture = &bench->fixture;
-	int task = open_software(bench, TALLY_SW_TASK_CLOCK, 0), cpu = open_software(bench, TALLY_SW_CPU_CLOCK, 0);
+	int task = open_software(bench, TALLY_SW_TASK_CLOCK, 0),
+	    cpu = open_software(bench, TALLY_SW_CPU_CLOCK, 0);
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_CPU_CLOCK);
 	int wide = tally_engine_open(fixture->engine, &attr, -1, 0, -1, 0);
 	for (unsigned i = 0; i < 10; i++) {
@@ -246,7 +249,8 @@ static void clocks_are_throttled_at_the_first(void **state)
 	struct engine_fixture *fixture = &bench->fixture;
 	struct tally_attr attr = clock_attr(10000);
 	struct tally_record record;
-	assert_int_equal(tally_engine_sysctl_set(fixture->engine, "perf_event_max_sample_rate", 10000), 0);
+	assert_int_equal(
+		tally_engine_sysctl_set(fixture->engine, "perf_event_max_sample_rate", 10000), 0);
 	open_on(bench, &attr, 0, -1, 0);
 	for (unsigned tick = 0; tick < 5; tick++) { /* 40 a tick, of 400 */
 		unsigned samples = 0, throttles = 0, unthrottles = 0;
@@ -284,7 +288,7 @@ static void clocks_sample_what_is_not_excluded(void **state)
 	assert_int_equal(fixture_value(fixture, kernel), 10 * MS); /* clocks count in either mode */
 }
 
-/* --- breakpoints ----------------------------------------------------------------------------------------------------------------- */
+/* --- breakpoints ---------------------------------------------------------- */
 
 static struct tally_attr breakpoint_attr(uint32_t type, uint64_t address, uint64_t length)
 {
@@ -304,14 +308,17 @@ static void breakpoints_are_checked_as_the_kernel_does(void **state)
 		uint64_t address, length;
 		int error;
 	} rows[] = {
-		{ 0, 0x1000, 8, -22 },      { 1, 0x1000, 8, -22 },   { 2, 0x1000, 8, 0 },    { 3, 0x1000, 8, 0 },
-		{ 4, 0x1000, 8, 0 },        { 4, 0x1000, 4, -22 },   { 4, 0x1000, 1, -22 },  { 6, 0x1000, 8, -22 },
-		{ 7, 0x1000, 8, -22 },      { 8, 0x1000, 8, -22 },   { 2, 0x1001, 8, -22 },  { 2, 0x1001, 1, 0 },
-		{ 2, 0x1002, 4, -22 },      { 2, 0x1000, 3, -22 },   { 2, 0x1000, 5, -22 },  { 2, 0x1000, 0, -22 },
-		{ 2, 0x1000, 16, -95 },     { 2, 0x1008, 16, -22 },  { 4, 0x1001, 8, 0 },    { 2, KERNEL_ADDRESS, 8, 0 },
+		{ 0, 0x1000, 8, -22 }, { 1, 0x1000, 8, -22 },       { 2, 0x1000, 8, 0 },
+		{ 3, 0x1000, 8, 0 },   { 4, 0x1000, 8, 0 },         { 4, 0x1000, 4, -22 },
+		{ 4, 0x1000, 1, -22 }, { 6, 0x1000, 8, -22 },       { 7, 0x1000, 8, -22 },
+		{ 8, 0x1000, 8, -22 }, { 2, 0x1001, 8, -22 },       { 2, 0x1001, 1, 0 },
+		{ 2, 0x1002, 4, -22 }, { 2, 0x1000, 3, -22 },       { 2, 0x1000, 5, -22 },
+		{ 2, 0x1000, 0, -22 }, { 2, 0x1000, 16, -95 },      { 2, 0x1008, 16, -22 },
+		{ 4, 0x1001, 8, 0 },   { 2, KERNEL_ADDRESS, 8, 0 },
 	};
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct tally_attr attr = breakpoint_attr(rows[i].type, rows[i].address, rows[i].length);
+		struct tally_attr attr = breakpoint_attr(rows[i].type, rows[i].address,
+							 rows[i].length);
 		int fd = fixture_open(&bench->fixture, &attr, -1);
 		if (rows[i].error || fd < 0)
 			assert_int_equal(fd, rows[i].error);
@@ -378,7 +385,8 @@ static void breakpoints_hit_where_their_task_runs(void **state)
 	hit_slot(bench, 0x1000);
 	fixture_switch(fixture, NULL);
 	hit_slot(bench, 0x1000);
-	tally_engine_breakpoint_hit(fixture->engine, 0, &(struct tally_engine_regs){ .mode = TALLY_MODE_USER }, 0x1000);
+	tally_engine_breakpoint_hit(fixture->engine, 0,
+				    &(struct tally_engine_regs){ .mode = TALLY_MODE_USER }, 0x1000);
 	fixture_on(fixture, 1);
 	fixture_switch(fixture, fixture->task);
 	hit_slot(bench, 0x1000);
@@ -398,42 +406,60 @@ static void attributes_of_a_breakpoint_can_be_modified(void **state)
 	int fd = fixture_open(fixture, &attr, -1);
 	hit_slot(bench, 0x1000);
 	changed.config1 = 0x2000;
-	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&changed), 0);
+	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES,
+					    (uintptr_t)&changed),
+			 0);
 	hit_slot(bench, 0x1000);
 	hit_slot(bench, 0x2000);
 	assert_int_equal(fixture_value(fixture, fd), 2);
 	changed.config2 = 3;
-	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&changed), -22);
+	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES,
+					    (uintptr_t)&changed),
+			 -22);
 	hit_slot(bench, 0x2000); /* it goes on as it was */
 	assert_int_equal(fixture_value(fixture, fd), 3);
 	changed.config2 = 4;
 	changed.sample_period = 2;
-	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&changed), -22);
+	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES,
+					    (uintptr_t)&changed),
+			 -22);
 	changed.sample_period = 0;
 	changed.flags = TALLY_ATTR_DISABLED;
-	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&changed), 0);
+	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES,
+					    (uintptr_t)&changed),
+			 0);
 	hit_slot(bench, 0x2000);
 	assert_int_equal(fixture_value(fixture, fd), 3);
 }
 
-/* --- side-band -------------------------------------------------------------------------------------------------------------------- */
+/* --- side-band ------------------------------------------------------------ */
 
-#define EVERY_KIND                                                                                            \
-	(TALLY_ATTR_MMAP | TALLY_ATTR_COMM | TALLY_ATTR_TASK | TALLY_ATTR_MMAP_DATA | TALLY_ATTR_MMAP2 |       \
-	 TALLY_ATTR_CONTEXT_SWITCH | TALLY_ATTR_NAMESPACES | TALLY_ATTR_KSYMBOL | TALLY_ATTR_CGROUP |          \
-	 TALLY_ATTR_TEXT_POKE)
+#define EVERY_KIND \
+	(TALLY_ATTR_MMAP | TALLY_ATTR_COMM | TALLY_ATTR_TASK | TALLY_ATTR_MMAP_DATA | \
+	 TALLY_ATTR_MMAP2 | TALLY_ATTR_CONTEXT_SWITCH | TALLY_ATTR_NAMESPACES | \
+	 TALLY_ATTR_KSYMBOL | TALLY_ATTR_CGROUP | TALLY_ATTR_TEXT_POKE)
 
 static struct tally_attr dummy_attr(uint64_t flags)
 {
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_DUMMY);
 	attr.flags = flags | TALLY_ATTR_SAMPLE_ID_ALL;
-	attr.sample_type = TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU | TALLY_SAMPLE_ID;
+	attr.sample_type = TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU |
+			   TALLY_SAMPLE_ID;
 	return attr;
 }
 
 static const struct tally_engine_mapping code = {
-	.address = 0x400000, .length = 0x2000, .file_offset = 0x1000, .major = 8, .minor = 1, .inode = 77,
-	.inode_generation = 5, .protection = 5, .flags = 2, .path = "/bin/true", .build_id = { 0xab, 0xcd },
+	.address = 0x400000,
+	.length = 0x2000,
+	.file_offset = 0x1000,
+	.major = 8,
+	.minor = 1,
+	.inode = 77,
+	.inode_generation = 5,
+	.protection = 5,
+	.flags = 2,
+	.path = "/bin/true",
+	.build_id = { 0xab, 0xcd },
 	.build_id_size = 20,
 };
 
@@ -452,7 +478,8 @@ static void tell_everything(struct bench *bench)
 	tally_engine_namespaces(task, namespaces, 2);
 	tally_engine_cgroup_made(engine, 42, "/slice");
 	tally_engine_ksymbol(engine, KERNEL_ADDRESS, 64, 1, true, "bpf_prog");
-	tally_engine_text_poke(engine, KERNEL_ADDRESS, "\x90\x90\x90", 3, "\xe9\x01\x02\x03\x04", 5);
+	tally_engine_text_poke(engine, KERNEL_ADDRESS, "\x90\x90\x90", 3, "\xe9\x01\x02\x03\x04",
+			       5);
 }
 
 static void expect_types(struct driver_ring *ring, const uint32_t *types)
@@ -477,7 +504,8 @@ static void each_kind_goes_to_who_asked_for_it(void **state)
 		{ TALLY_ATTR_MMAP2, { TALLY_RECORD_MMAP2 } },
 		{ TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2, { TALLY_RECORD_MMAP2 } },
 		{ TALLY_ATTR_MMAP_DATA, { TALLY_RECORD_MMAP } },
-		{ TALLY_ATTR_MMAP_DATA | TALLY_ATTR_MMAP2, { TALLY_RECORD_MMAP2, TALLY_RECORD_MMAP2 } },
+		{ TALLY_ATTR_MMAP_DATA | TALLY_ATTR_MMAP2,
+		  { TALLY_RECORD_MMAP2, TALLY_RECORD_MMAP2 } },
 		{ TALLY_ATTR_COMM, { TALLY_RECORD_COMM } },
 		{ TALLY_ATTR_TASK, { 0 } },
 		{ TALLY_ATTR_NAMESPACES, { TALLY_RECORD_NAMESPACES } },
@@ -485,21 +513,25 @@ static void each_kind_goes_to_who_asked_for_it(void **state)
 		{ TALLY_ATTR_KSYMBOL, { TALLY_RECORD_KSYMBOL } },
 		{ TALLY_ATTR_TEXT_POKE, { TALLY_RECORD_TEXT_POKE } },
 		{ EVERY_KIND,
-		  { TALLY_RECORD_MMAP2, TALLY_RECORD_MMAP2, TALLY_RECORD_COMM, TALLY_RECORD_NAMESPACES,
-		    TALLY_RECORD_CGROUP, TALLY_RECORD_KSYMBOL, TALLY_RECORD_TEXT_POKE } },
+		  { TALLY_RECORD_MMAP2, TALLY_RECORD_MMAP2, TALLY_RECORD_COMM,
+		    TALLY_RECORD_NAMESPACES, TALLY_RECORD_CGROUP, TALLY_RECORD_KSYMBOL,
+		    TALLY_RECORD_TEXT_POKE } },
 	};
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tally_attr attr = dummy_attr(rows[i].flags);
 		int fd = open_on(bench, &attr, 0, -1, 0);
 		tell_everything(bench);
 		expect_types(&bench->ring[0], rows[i].types);
-		assert_int_equal(tally_engine_munmap(bench->fixture.engine, bench->ring[0].page,
-						     (1 + DRIVER_RING_PAGES) * (size_t)FIXTURE_PAGE), 0);
+		assert_int_equal(
+			tally_engine_munmap(bench->fixture.engine, bench->ring[0].page,
+					    (1 + DRIVER_RING_PAGES) * (size_t)FIXTURE_PAGE),
+			0);
 		assert_int_equal(tally_engine_close(bench->fixture.engine, fd), 0);
 	}
 }
 
-static void expect_mapping(const struct tally_record *record, const struct tally_engine_mapping *mapping, uint16_t misc)
+static void expect_mapping(const struct tally_record *record,
+			   const struct tally_engine_mapping *mapping, uint16_t misc)
 {
 	assert_int_equal(record->header.misc, TALLY_MISC_USER | misc);
 	assert_int_equal(record->mmap.pid, 1000);
@@ -569,8 +601,9 @@ static void mappings_tell_of_their_file(void **state)
 static void records_of_the_machine_say_what(void **state)
 {
 	struct bench *bench = *state;
-	struct tally_attr attr = dummy_attr(TALLY_ATTR_NAMESPACES | TALLY_ATTR_CGROUP | TALLY_ATTR_KSYMBOL |
-					    TALLY_ATTR_TEXT_POKE | TALLY_ATTR_COMM);
+	struct tally_attr attr = dummy_attr(TALLY_ATTR_NAMESPACES | TALLY_ATTR_CGROUP |
+					    TALLY_ATTR_KSYMBOL | TALLY_ATTR_TEXT_POKE |
+					    TALLY_ATTR_COMM);
 	struct tally_record record;
 	open_on(bench, &attr, 0, -1, 0);
 	bench->fixture.now_ns += 5;

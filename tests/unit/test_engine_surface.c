@@ -1,5 +1,5 @@
-/* The file layer of the engine: read, ioctl, poll, fcntl, close, fork, exec, prctl (SPEC H6; B1 to B3, B10, B11), and
- * what is freed late. */
+/* The file layer of the engine: read, ioctl, poll, fcntl, close, fork, exec, prctl (SPEC H6; B1 to
+ * B3, B10, B11), and what is freed late. */
 #include "fixture_pmu.h"
 
 #include "engine/engine_state.h"
@@ -10,10 +10,26 @@
 
 #include <cmocka.h>
 
-enum { GETFD = 1, SETFD, GETFL, SETFL, SETOWN = 8, GETOWN, SETSIG, GETSIG, SETOWN_EX = 15, GETOWN_EX,
-       DUPFD = 0, DUPFD_CLOEXEC = 1030, ASYNC = 020000, NONBLOCK = 04000, DIRECT = 040000 };
+enum {
+	GETFD = 1,
+	SETFD,
+	GETFL,
+	SETFL,
+	SETOWN = 8,
+	GETOWN,
+	SETSIG,
+	GETSIG,
+	SETOWN_EX = 15,
+	GETOWN_EX,
+	DUPFD = 0,
+	DUPFD_CLOEXEC = 1030,
+	ASYNC = 020000,
+	NONBLOCK = 04000,
+	DIRECT = 040000
+};
 
-static int open_faults(struct engine_fixture *fixture, uint64_t flags, uint64_t read_format, int group)
+static int open_faults(struct engine_fixture *fixture, uint64_t flags, uint64_t read_format,
+		       int group)
 {
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
 	attr.flags = flags;
@@ -35,7 +51,7 @@ static uint64_t id_of(struct engine_fixture *fixture, int fd)
 	return id;
 }
 
-/* --- read ------------------------------------------------------------------------------------------------------------------ */
+/* --- read ----------------------------------------------------------------- */
 
 /* B2: each of the 32 formats, of a leader with one member, in the defined order. */
 static void every_format_has_its_words_in_order(void **state)
@@ -64,10 +80,14 @@ static void every_format_has_its_words_in_order(void **state)
 			if (format & TALLY_FORMAT_LOST)
 				want[n++] = 0;
 		}
-		assert_int_equal(tally_engine_read(fixture->engine, fds[0], got, n * 8 - 1), -ENOSPC);
-		assert_int_equal(tally_engine_read(fixture->engine, fds[0], got, sizeof(got)), n * 8);
+		assert_int_equal(tally_engine_read(fixture->engine, fds[0], got, n * 8 - 1),
+				 -ENOSPC);
+		assert_int_equal(tally_engine_read(fixture->engine, fds[0], got, sizeof(got)),
+				 n * 8);
 		assert_memory_equal(got, want, n * 8);
-		assert_int_equal(tally_engine_read(fixture->engine, fds[0], FIXTURE_BAD_POINTER, n * 8), -EFAULT);
+		assert_int_equal(
+			tally_engine_read(fixture->engine, fds[0], FIXTURE_BAD_POINTER, n * 8),
+			-EFAULT);
 		tally_engine_close(fixture->engine, fds[1]);
 		tally_engine_close(fixture->engine, fds[0]);
 	}
@@ -83,7 +103,8 @@ static void reads_sum_the_tree(void **state)
 	uint64_t words[4];
 	fixture_advance(fixture, 100);
 	faults(fixture, 1);
-	struct tally_engine_task *gone = fixture_fork(fixture, true), *lives = fixture_fork(fixture, false);
+	struct tally_engine_task *gone = fixture_fork(fixture, true),
+				 *lives = fixture_fork(fixture, false);
 	fixture_switch(fixture, gone);
 	fixture_advance(fixture, 10);
 	faults(fixture, 20);
@@ -92,7 +113,8 @@ static void reads_sum_the_tree(void **state)
 	fixture_advance(fixture, 1000);
 	faults(fixture, 300);
 	fixture_switch(fixture, fixture->task);
-	assert_int_equal(tally_engine_read(fixture->engine, leader, words, sizeof(words)), sizeof(words));
+	assert_int_equal(tally_engine_read(fixture->engine, leader, words, sizeof(words)),
+			 sizeof(words));
 	assert_int_equal(words[0], 2);
 	assert_int_equal(words[1], 1110);
 	assert_int_equal(words[2], 321);
@@ -102,7 +124,8 @@ static void reads_sum_the_tree(void **state)
 	/* A group that changed since it was inherited can't be summed. */
 	assert_int_equal(tally_engine_close(fixture->engine, member), 0);
 	int other = open_faults(fixture, TALLY_ATTR_INHERIT, 0, leader);
-	fixture_switch(fixture, lives); /* whose copy of the descriptors holds the first member open */
+	/* whose copy of the descriptors holds the first member open */
+	fixture_switch(fixture, lives);
 	assert_int_equal(tally_engine_close(fixture->engine, member), 0);
 	fixture_switch(fixture, fixture->task);
 	assert_int_equal(tally_engine_read(fixture->engine, leader, words, sizeof(words)), -ECHILD);
@@ -129,12 +152,13 @@ static void a_pinned_event_without_room_reads_as_nothing(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &pmu.pmu), 0);
 }
 
-/* --- ioctl ------------------------------------------------------------------------------------------------------------------- */
+/* --- ioctl ---------------------------------------------------------------- */
 
 static void requests_have_the_kernels_errnos(void **state)
 {
 	struct engine_fixture *fixture = *state;
-	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS), trace = attr;
+	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS),
+			  trace = attr;
 	uint32_t query[3] = { 1, 7, 7 };
 	int fd = fixture_open(fixture, &attr, -1);
 	trace.type = TALLY_TYPE_TRACEPOINT;
@@ -158,17 +182,22 @@ static void requests_have_the_kernels_errnos(void **state)
 		{ TALLY_IOC_REFRESH, 1, -EINVAL },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		long result = tally_engine_ioctl(fixture->engine, fd, cases[i].request, cases[i].argument);
+		long result = tally_engine_ioctl(fixture->engine, fd, cases[i].request,
+						 cases[i].argument);
 		if (result != cases[i].error)
 			print_error("request %u: %ld, not %d\n", i, result, cases[i].error);
 		assert_int_equal(result, cases[i].error);
-		assert_int_equal(tally_engine_ioctl(fixture->engine, 99, cases[i].request, cases[i].argument), -EBADF);
+		assert_int_equal(tally_engine_ioctl(fixture->engine, 99, cases[i].request,
+						    cases[i].argument),
+				 -EBADF);
 	}
 	/* A filter's text has at most a page. */
 	char *text = malloc(FIXTURE_PAGE + 1);
 	memset(text, 'x', FIXTURE_PAGE);
 	text[FIXTURE_PAGE] = '\0';
-	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)text), -EINVAL);
+	assert_int_equal(
+		tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)text),
+		-EINVAL);
 	free(text);
 }
 
@@ -177,22 +206,25 @@ static void the_group_flag_means_the_group_from_any_member(void **state)
 {
 	struct engine_fixture *fixture = *state;
 	struct tally_engine *engine = fixture->engine;
-	int leader = open_faults(fixture, TALLY_ATTR_DISABLED, 0, -1), member = open_faults(fixture, TALLY_ATTR_DISABLED,
-											   0, leader);
-	assert_int_equal(tally_engine_ioctl(engine, member, TALLY_IOC_ENABLE, TALLY_IOC_FLAG_GROUP), 0);
+	int leader = open_faults(fixture, TALLY_ATTR_DISABLED, 0, -1),
+	    member = open_faults(fixture, TALLY_ATTR_DISABLED, 0, leader);
+	assert_int_equal(tally_engine_ioctl(engine, member, TALLY_IOC_ENABLE, TALLY_IOC_FLAG_GROUP),
+			 0);
 	faults(fixture, 5);
 	assert_int_equal(fixture_value(fixture, leader), 5);
 	assert_int_equal(fixture_value(fixture, member), 5);
 	assert_int_equal(tally_engine_ioctl(engine, member, TALLY_IOC_RESET, 0), 0);
 	assert_int_equal(fixture_value(fixture, leader), 5);
 	assert_int_equal(fixture_value(fixture, member), 0);
-	assert_int_equal(tally_engine_ioctl(engine, member, TALLY_IOC_RESET, TALLY_IOC_FLAG_GROUP), 0);
+	assert_int_equal(tally_engine_ioctl(engine, member, TALLY_IOC_RESET, TALLY_IOC_FLAG_GROUP),
+			 0);
 	assert_int_equal(fixture_value(fixture, leader), 0);
 	assert_int_equal(tally_engine_ioctl(engine, member, TALLY_IOC_DISABLE, 0), 0);
 	faults(fixture, 2);
 	assert_int_equal(fixture_value(fixture, leader), 2);
 	assert_int_equal(fixture_value(fixture, member), 0);
-	assert_int_equal(tally_engine_ioctl(engine, member, TALLY_IOC_DISABLE, TALLY_IOC_FLAG_GROUP), 0);
+	assert_int_equal(
+		tally_engine_ioctl(engine, member, TALLY_IOC_DISABLE, TALLY_IOC_FLAG_GROUP), 0);
 	faults(fixture, 2);
 	assert_int_equal(fixture_value(fixture, leader), 2);
 }
@@ -202,7 +234,8 @@ static void reset_is_of_values_that_live(void **state)
 {
 	struct engine_fixture *fixture = *state;
 	int fd = open_faults(fixture, TALLY_ATTR_INHERIT, TALLY_FORMAT_TOTAL_TIME_ENABLED, -1);
-	struct tally_engine_task *gone = fixture_fork(fixture, true), *lives = fixture_fork(fixture, true);
+	struct tally_engine_task *gone = fixture_fork(fixture, true),
+				 *lives = fixture_fork(fixture, true);
 	uint64_t words[2];
 	fixture_switch(fixture, gone);
 	faults(fixture, 1);
@@ -213,7 +246,8 @@ static void reset_is_of_values_that_live(void **state)
 	faults(fixture, 300);
 	fixture_advance(fixture, 50);
 	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_RESET, 0), 0);
-	assert_int_equal(tally_engine_read(fixture->engine, fd, words, sizeof(words)), sizeof(words));
+	assert_int_equal(tally_engine_read(fixture->engine, fd, words, sizeof(words)),
+			 sizeof(words));
 	assert_int_equal(words[0], 1);
 	assert_true(words[1] >= 50); /* times stay */
 }
@@ -224,7 +258,8 @@ static void prctl_acts_on_what_the_caller_opened(void **state)
 	struct engine_fixture *fixture = *state;
 	struct tally_engine *engine = fixture->engine;
 	struct tally_engine_task *other = fixture_stranger(fixture, "other");
-	int32_t self = tally_engine_task_identity(fixture->task)->tid, tid = tally_engine_task_identity(other)->tid;
+	int32_t self = tally_engine_task_identity(fixture->task)->tid,
+		tid = tally_engine_task_identity(other)->tid;
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
 	int mine = fixture_open(fixture, &attr, -1), member = fixture_open(fixture, &attr, mine);
 	int on_other = tally_engine_open(engine, &attr, tid, -1, -1, 0);
@@ -251,7 +286,7 @@ static void prctl_acts_on_what_the_caller_opened(void **state)
 	assert_int_equal(fixture_value(fixture, on_other), 10);
 }
 
-/* --- descriptors ---------------------------------------------------------------------------------------------------------------- */
+/* --- descriptors ---------------------------------------------------------- */
 
 static void a_file_closes_with_its_last_descriptor(void **state)
 {
@@ -290,8 +325,10 @@ static void a_mapping_keeps_its_event(void **state)
 	struct engine_fixture *fixture = *state;
 	void *map;
 	int fd = open_faults(fixture, 0, 0, -1);
-	assert_int_equal(tally_engine_mmap(fixture->engine, 99, FIXTURE_PAGE, true, true, 0, &map), -EBADF);
-	assert_int_equal(tally_engine_mmap(fixture->engine, fd, FIXTURE_PAGE, true, true, 0, &map), 0);
+	assert_int_equal(tally_engine_mmap(fixture->engine, 99, FIXTURE_PAGE, true, true, 0, &map),
+			 -EBADF);
+	assert_int_equal(tally_engine_mmap(fixture->engine, fd, FIXTURE_PAGE, true, true, 0, &map),
+			 0);
 	assert_int_equal(tally_engine_close(fixture->engine, fd), 0);
 	assert_int_equal(fixture_events(fixture), 1);
 	assert_int_equal(tally_engine_munmap(fixture->engine, map, FIXTURE_PAGE), 0);
@@ -303,19 +340,38 @@ static void flags_and_owners_are_kept(void **state)
 	struct engine_fixture *fixture = *state;
 	struct tally_engine *engine = fixture->engine;
 	struct { int32_t type, pid; } owner = { 7, 1 };
-	int tid = tally_engine_task_identity(fixture->task)->tid, fd = open_faults(fixture, 0, 0, -1);
-	const struct { int command; uintptr_t argument; int result; } cases[] = {
-		{ GETFL, 0, 2 }, { SETFL, ASYNC | NONBLOCK, 0 }, { GETFL, 0, 2 | ASYNC | NONBLOCK },
-		{ SETFL, DIRECT, -EINVAL }, { SETFL, 0, 0 }, { GETFL, 0, 2 },
-		{ GETFD, 0, 0 }, { SETFD, 1, 0 }, { GETFD, 0, 1 },
-		{ GETSIG, 0, 0 }, { SETSIG, 65, -EINVAL }, { SETSIG, 64, 0 }, { GETSIG, 0, 64 },
-		{ GETOWN, 0, 0 }, { SETOWN, 999999, -ESRCH }, { SETOWN, (uintptr_t)INT32_MIN, -EINVAL },
-		{ SETOWN, (uintptr_t)tid, 0 }, { GETOWN, 0, tid }, { SETOWN, (uintptr_t)-tid, 0 }, { GETOWN, 0, -tid },
-		{ SETOWN_EX, (uintptr_t)&owner, -EINVAL }, { SETOWN_EX, (uintptr_t)FIXTURE_BAD_POINTER, -EFAULT },
+	int tid = tally_engine_task_identity(fixture->task)->tid,
+	    fd = open_faults(fixture, 0, 0, -1);
+	const struct { int command; uintptr_t argument; int result;
+	} cases[] = {
+		{ GETFL, 0, 2 },
+		{ SETFL, ASYNC | NONBLOCK, 0 },
+		{ GETFL, 0, 2 | ASYNC | NONBLOCK },
+		{ SETFL, DIRECT, -EINVAL },
+		{ SETFL, 0, 0 },
+		{ GETFL, 0, 2 },
+		{ GETFD, 0, 0 },
+		{ SETFD, 1, 0 },
+		{ GETFD, 0, 1 },
+		{ GETSIG, 0, 0 },
+		{ SETSIG, 65, -EINVAL },
+		{ SETSIG, 64, 0 },
+		{ GETSIG, 0, 64 },
+		{ GETOWN, 0, 0 },
+		{ SETOWN, 999999, -ESRCH },
+		{ SETOWN, (uintptr_t)INT32_MIN, -EINVAL },
+		{ SETOWN, (uintptr_t)tid, 0 },
+		{ GETOWN, 0, tid },
+		{ SETOWN, (uintptr_t)-tid, 0 },
+		{ GETOWN, 0, -tid },
+		{ SETOWN_EX, (uintptr_t)&owner, -EINVAL },
+		{ SETOWN_EX, (uintptr_t)FIXTURE_BAD_POINTER, -EFAULT },
 		{ 1234, 0, -EINVAL },
 	};
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(tally_engine_fcntl(engine, fd, cases[i].command, cases[i].argument), cases[i].result);
+		assert_int_equal(
+			tally_engine_fcntl(engine, fd, cases[i].command, cases[i].argument),
+			cases[i].result);
 	assert_int_equal(tally_engine_fcntl(engine, fd, GETOWN_EX, (uintptr_t)&owner), 0);
 	assert_int_equal(owner.type, 2); /* the group, positive */
 	assert_int_equal(owner.pid, tid);
@@ -338,7 +394,8 @@ static void poll_tells_of_data_once_and_of_the_end(void **state)
 	void *map;
 	attr.sample_period = attr.wakeup_events = 1;
 	attr.sample_type = TALLY_SAMPLE_IP;
-	int fd = tally_engine_open(engine, &attr, tally_engine_task_identity(other)->tid, -1, -1, 0);
+	int fd = tally_engine_open(engine, &attr, tally_engine_task_identity(other)->tid, -1, -1,
+				   0);
 	assert_int_equal(tally_engine_poll(engine, 99, NULL), -EBADF);
 	assert_int_equal(tally_engine_poll(engine, fd, &file), 16); /* no ring */
 	assert_int_equal(tally_engine_mmap(engine, fd, 2 * FIXTURE_PAGE, true, true, 0, &map), 0);
@@ -358,7 +415,7 @@ static void poll_tells_of_data_once_and_of_the_end(void **state)
 	assert_int_equal(tally_engine_munmap(engine, map, 2 * FIXTURE_PAGE), 0);
 }
 
-/* --- what is freed late ------------------------------------------------------------------------------------------------------------ */
+/* --- what is freed late --------------------------------------------------- */
 
 struct late {
 	struct engine_fixture *fixture;
@@ -366,7 +423,8 @@ struct late {
 	uint64_t bytes;
 };
 
-/* In the middle of a hit on CPU 1, the first task closes the event on CPU 0: it must not vanish from under the hit. */
+/* In the middle of a hit on CPU 1, the first task closes the event on CPU 0: it must not vanish
+ * from under the hit. */
 static void close_meanwhile(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 			    const struct tally_engine_regs *regs, void *data)
 {
@@ -376,7 +434,8 @@ static void close_meanwhile(struct tally_pmu_event *event, const struct tally_en
 	late->bytes = fixture_bytes(late->fixture);
 	assert_int_equal(tally_engine_close(late->fixture->engine, late->fd), 0);
 	assert_int_equal(fixture_events(late->fixture), 0);
-	assert_int_equal(fixture_bytes(late->fixture), late->bytes); /* nor its file: whom to signal */
+	/* nor its file: whom to signal */
+	assert_int_equal(fixture_bytes(late->fixture), late->bytes);
 	fixture_on(late->fixture, 1);
 	assert_int_equal(event->attr->config, TALLY_SW_PAGE_FAULTS); /* still there */
 }
@@ -389,7 +448,8 @@ static void an_event_outlives_the_hits_on_it(void **state)
 	struct late late = { .fixture = fixture };
 	attr.sample_period = 1;
 	late.fd = tally_engine_open(engine, &attr, -1, 1, -1, 0);
-	assert_int_equal(tally_engine_set_overflow_handler(engine, late.fd, close_meanwhile, &late), 0);
+	assert_int_equal(tally_engine_set_overflow_handler(engine, late.fd, close_meanwhile, &late),
+			 0);
 	fixture_on(fixture, 1);
 	faults(fixture, 1);
 	fixture_on(fixture, 0);
@@ -398,7 +458,8 @@ static void an_event_outlives_the_hits_on_it(void **state)
 	assert_true(fixture_bytes(fixture) + sizeof(struct engine_event) <= late.bytes);
 }
 
-/* Of a machine of many CPUs only the first are there to be asked: questions to the others are counted. */
+/* Of a machine of many CPUs only the first are there to be asked: questions to the others are
+ * counted. */
 enum { MANY_CPUS = 300, MOST_AT_ONCE = 64, CLOSED = 5000 };
 static unsigned questions;
 
@@ -440,7 +501,8 @@ static void freeing_asks_few_cpus_however_many_there_are(void **state)
 	assert_int_equal(fixture.held_bytes, 0);
 }
 
-/* Retired when the others of the lot have been asked for on its CPU already: it goes with the next. */
+/* Retired when the others of the lot have been asked for on its CPU already: it goes with the
+ * next. */
 static void close_late(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 		       const struct tally_engine_regs *regs, void *data)
 {
@@ -470,7 +532,8 @@ static void what_retires_while_cpus_are_asked_is_of_the_next_lot(void **state)
 	assert_true(fixture_start(&fixture));
 	attr.sample_period = 1;
 	late.fd = tally_engine_open(fixture.engine, &attr, -1, 1, -1, 0);
-	assert_int_equal(tally_engine_set_overflow_handler(fixture.engine, late.fd, close_late, &late), 0);
+	assert_int_equal(
+		tally_engine_set_overflow_handler(fixture.engine, late.fd, close_late, &late), 0);
 	while (!fixture.engine->departing)
 		tally_engine_close(fixture.engine, open_faults(&fixture, 0, 0, -1));
 	fixture_on(&fixture, 1);
@@ -491,9 +554,11 @@ static void descriptors_are_the_lowest_that_are_free(void **state)
 	for (unsigned step = 0; step < 4000; step++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		unsigned fd = (unsigned)(random >> 33) % 120, from = fd / 2, lowest = 0;
-		bool closes = (random >> 60) % 8 < (step / 500 % 2 ? 7 : 5), duplicates = fd % 3 == 0;
+		bool closes = (random >> 60) % 8 < (step / 500 % 2 ? 7 : 5),
+		     duplicates = fd % 3 == 0;
 		if (closes) {
-			assert_int_equal(tally_engine_close(engine, fd > 2 ? (int)fd : 99999), fd > 2 && used[fd] ? 0 : -EBADF);
+			assert_int_equal(tally_engine_close(engine, fd > 2 ? (int)fd : 99999),
+					 fd > 2 && used[fd] ? 0 : -EBADF);
 			used[fd] = fd < 3;
 			continue;
 		}
@@ -502,7 +567,8 @@ static void descriptors_are_the_lowest_that_are_free(void **state)
 		while (used[lowest] || (duplicates && lowest < from))
 			lowest++;
 		assert_true(lowest < sizeof(used) / sizeof(used[0]) - 1);
-		int made = duplicates ? tally_engine_fcntl(engine, (int)fd, DUPFD, from) : open_faults(fixture, 0, 0, -1);
+		int made = duplicates ? tally_engine_fcntl(engine, (int)fd, DUPFD, from)
+				      : open_faults(fixture, 0, 0, -1);
 		assert_int_equal(made, lowest);
 		used[lowest] = true;
 	}
@@ -511,26 +577,37 @@ static void descriptors_are_the_lowest_that_are_free(void **state)
 static void settings_have_the_kernels_bounds(void **state)
 {
 	struct engine_fixture *fixture = *state;
-	static const struct { const char *name; long value; int error; } cases[] = {
-		{ "perf_event_paranoid", -1, 0 }, { "perf_event_paranoid", 4, 0 }, { "nonsense", 0, -ENOENT },
-		{ "perf_event_max_sample_rate", 0, -EINVAL }, { "perf_event_max_sample_rate", 1, 0 },
-		{ "perf_user_access", 2, -EINVAL }, { "perf_user_access", 1, 0 },
-		{ "perf_event_max_stack", -1, -EINVAL }, { "perf_event_max_stack", 64, 0 },
-		{ "perf_event_max_contexts_per_stack", 1001, -EINVAL }, { "perf_event_mlock_kb", 0, 0 },
+	static const struct { const char *name; long value; int error;
+	} cases[] = {
+		{ "perf_event_paranoid", -1, 0 },
+		{ "perf_event_paranoid", 4, 0 },
+		{ "nonsense", 0, -ENOENT },
+		{ "perf_event_max_sample_rate", 0, -EINVAL },
+		{ "perf_event_max_sample_rate", 1, 0 },
+		{ "perf_user_access", 2, -EINVAL },
+		{ "perf_user_access", 1, 0 },
+		{ "perf_event_max_stack", -1, -EINVAL },
+		{ "perf_event_max_stack", 64, 0 },
+		{ "perf_event_max_contexts_per_stack", 1001, -EINVAL },
+		{ "perf_event_mlock_kb", 0, 0 },
 	};
 	long value;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(tally_engine_sysctl_set(fixture->engine, cases[i].name, cases[i].value), cases[i].error);
+		assert_int_equal(
+			tally_engine_sysctl_set(fixture->engine, cases[i].name, cases[i].value),
+			cases[i].error);
 		if (cases[i].error)
 			continue;
-		assert_int_equal(tally_engine_sysctl_get(fixture->engine, cases[i].name, &value), 0);
+		assert_int_equal(tally_engine_sysctl_get(fixture->engine, cases[i].name, &value),
+				 0);
 		assert_int_equal(value, cases[i].value);
 	}
 	assert_int_equal(tally_engine_sysctl_get(fixture->engine, "nonsense", &value), -ENOENT);
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_DUMMY);
 	attr.sample_type = TALLY_SAMPLE_CALLCHAIN;
 	int fd = fixture_open(fixture, &attr, -1);
-	assert_int_equal(tally_engine_sysctl_set(fixture->engine, "perf_event_max_stack", 32), -EBUSY);
+	assert_int_equal(tally_engine_sysctl_set(fixture->engine, "perf_event_max_stack", 32),
+			 -EBUSY);
 	tally_engine_close(fixture->engine, fd);
 	assert_int_equal(tally_engine_sysctl_set(fixture->engine, "perf_event_max_stack", 32), 0);
 }

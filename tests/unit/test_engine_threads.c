@@ -1,6 +1,7 @@
-/* The ring between real threads: a writer whom signals interrupt, also within one another, as interrupts do a CPU; a
- * reader on another CPU.  Half a second of it; also built with ThreadSanitizer (scripts/check), which knows of every
- * access whether an order stands behind it. */
+/* The ring between real threads: a writer whom signals interrupt, also within one another, as
+ * interrupts do a CPU; a reader on another CPU.  Half a second of it; also built with
+ * ThreadSanitizer (scripts/check), which knows of every access whether an order stands behind
+ * it. */
 #include "test.h"
 
 #include "engine/ring_buffer.c"
@@ -45,7 +46,8 @@ static void write_one(unsigned source)
 {
 	uint64_t number = shared.attempts[source]++, words[2 + WORDS_MAX] = { source, number };
 	unsigned more = (unsigned)(number % (WORDS_MAX + 1));
-	struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE, .size = (uint16_t)(24 + more * 8) };
+	struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE,
+					      .size = (uint16_t)(24 + more * 8) };
 	struct engine_output output;
 
 	for (unsigned i = 0; i < more; i++)
@@ -108,7 +110,8 @@ static uint64_t word_at(uint64_t at)
 
 static void read_one(struct reader *reader, uint64_t head)
 {
-	uint64_t first = word_at(reader->tail), source = word_at(reader->tail + 8), number = word_at(reader->tail + 16);
+	uint64_t first = word_at(reader->tail), source = word_at(reader->tail + 8),
+		 number = word_at(reader->tail + 16);
 	struct tally_record_header header;
 
 	memcpy(&header, &first, sizeof(header));
@@ -119,14 +122,16 @@ static void read_one(struct reader *reader, uint64_t head)
 	}
 	if (header.type == TALLY_RECORD_LOST) {
 		reader->lost += number;
-	} else if (header.type != TALLY_RECORD_SAMPLE || source >= SOURCES || number < reader->last[source]) {
+	} else if (header.type != TALLY_RECORD_SAMPLE || source >= SOURCES ||
+		   number < reader->last[source]) {
 		reader->complaints++;
 	} else {
 		reader->received++;
 		reader->last[source] = number + 1;
 		reader->complaints += header.size != 24 + number % (WORDS_MAX + 1) * 8;
 		for (unsigned i = 0; i < number % (WORDS_MAX + 1); i++)
-			reader->complaints += word_at(reader->tail + 24 + i * 8) != number * 31 + source + i;
+			reader->complaints += word_at(reader->tail + 24 + i * 8) !=
+					      number * 31 + source + i;
 	}
 	reader->tail += header.size;
 }
@@ -135,7 +140,8 @@ static void *read_all(void *context)
 {
 	struct reader *reader = context;
 	for (unsigned turn = 0;; turn++) {
-		struct timespec slow = { .tv_nsec = turn / 64 % 4 * 20000 }; /* at times so slow that the ring is full */
+		/* at times so slow that the ring is full */
+		struct timespec slow = { .tv_nsec = turn / 64 % 4 * 20000 };
 		bool last = atomic_load_explicit(&shared.written, memory_order_acquire);
 		uint64_t head = __atomic_load_n(&shared.page->data_head, __ATOMIC_ACQUIRE); /* C */
 		while (reader->tail != head)
@@ -159,8 +165,11 @@ static void records_and_losses_are_exact_between_threads(void **state)
 	(void)state;
 	shared.page = aligned_alloc(4096, 4096 + RING_SIZE);
 	memset(shared.page, 0, 4096 + RING_SIZE);
-	*ring = (struct engine_ring){ .engine = &shared.engine, .page = shared.page, .size = RING_SIZE,
-				      .data = (uint8_t *)shared.page + 4096, .watermark = RING_SIZE / 2 };
+	*ring = (struct engine_ring){ .engine = &shared.engine,
+				      .page = shared.page,
+				      .size = RING_SIZE,
+				      .data = (uint8_t *)shared.page + 4096,
+				      .watermark = RING_SIZE / 2 };
 	shared.event = (struct engine_event){ .engine = &shared.engine, .ring = ring };
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGUSR2, &action, NULL);
@@ -175,7 +184,8 @@ static void records_and_losses_are_exact_between_threads(void **state)
 
 	for (unsigned i = 0; i < SOURCES; i++)
 		attempts += shared.attempts[i];
-	print_message("# %llu records, %llu of them in signals; %llu lost; %u wake-ups\n", (unsigned long long)attempts,
+	print_message("# %llu records, %llu of them in signals; %llu lost; %u wake-ups\n",
+		      (unsigned long long)attempts,
 		      (unsigned long long)(attempts - shared.attempts[0]),
 		      (unsigned long long)(reader.lost + ring->lost), atomic_load(&shared.pended));
 	assert_int_equal(reader.complaints, 0);
@@ -183,7 +193,8 @@ static void records_and_losses_are_exact_between_threads(void **state)
 	assert_int_equal(shared.page->data_head, ring->head);
 	assert_int_equal(reader.received + reader.lost + ring->lost, attempts);
 	assert_true(reader.received && shared.attempts[1] && shared.attempts[2]);
-	/* Each half a ring one; told by the writer that found it, and by those that it interrupted. */
+	/* Each half a ring one; told by the writer that found it, and by those that it
+	 * interrupted. */
 	assert_in_range(atomic_load(&shared.pended), 1, SOURCES * (ring->head / ring->watermark));
 	free(shared.page);
 }

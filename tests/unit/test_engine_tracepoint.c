@@ -1,14 +1,15 @@
 /* SPEC part E in the engine: what a hit counts, records and samples. */
 #include "shop_fixture.h"
 
-/* --- counting: E2, E4 ---------------------------------------------------------------------------------------------------- */
+/* --- counting: E2, E4 ----------------------------------------------------- */
 
 static void e2_a_hit_adds_one(void **state)
 {
 	(void)state;
 	struct shop shop;
 	start(&shop, 1);
-	int fd = open_on(&shop, &tally_trace_event_order_placed), other = open_on(&shop, &tally_trace_event_order_paid);
+	int fd = open_on(&shop, &tally_trace_event_order_placed),
+	    other = open_on(&shop, &tally_trace_event_order_paid);
 	for (int i = 0; i < 10; i++)
 		place_order(1);
 	assert_int_equal(value(&shop, fd), 10);
@@ -38,7 +39,8 @@ static void e2_the_declared_address_is_sampled(void **state)
 	uint64_t words[2];
 	uint16_t size = 0;
 	start(&shop, 1);
-	struct sampled sampled = sample(&shop, &tally_trace_event_work_done, TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD);
+	struct sampled sampled = sample(&shop, &tally_trace_event_work_done,
+					TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD);
 	TALLY_TRACE(work_done, 3, &shop, NULL);
 	const uint8_t *payload = next(&sampled, &size);
 	assert_non_null(payload);
@@ -55,7 +57,8 @@ static int open_task(struct shop *shop, struct tally_engine_task *task, int cpu,
 {
 	struct tally_attr attr = attr_of(&tally_trace_event_work_done);
 	attr.flags = flags;
-	int fd = tally_engine_open(shop->engine, &attr, tally_engine_task_identity(task)->tid, cpu, -1, 0);
+	int fd = tally_engine_open(shop->engine, &attr, tally_engine_task_identity(task)->tid, cpu,
+				   -1, 0);
 	assert_true(fd >= 0);
 	return fd;
 }
@@ -68,7 +71,8 @@ static void e2_a_declared_task_gets_it_too(void **state)
 	struct tally_engine_task *worker = fixture_stranger(&shop.fixture, "worker");
 	int mine = open_on(&shop, &tally_trace_event_work_done);
 	int any = open_task(&shop, worker, -1, 0), here = open_task(&shop, worker, 0, 0);
-	int elsewhere = open_task(&shop, worker, 1, 0), disabled = open_task(&shop, worker, 0, TALLY_ATTR_DISABLED);
+	int elsewhere = open_task(&shop, worker, 1, 0),
+	    disabled = open_task(&shop, worker, 0, TALLY_ATTR_DISABLED);
 	TALLY_TRACE(work_done, 5, NULL, worker);
 	assert_int_equal(value(&shop, mine), 5);
 	assert_int_equal(value(&shop, any), 0); /* who is bound to the hit's CPU, as in Linux */
@@ -166,8 +170,10 @@ static void inherited_events_count_the_childs_hits(void **state)
 	struct tally_attr attr = attr_of(&tally_trace_event_order_placed);
 	attr.flags = TALLY_ATTR_INHERIT;
 	int fd = fixture_open(&shop.fixture, &attr, -1);
-	assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)"id > 1"), 0);
-	struct tally_engine_task *parent = shop.fixture.task, *child = fixture_fork(&shop.fixture, false);
+	assert_int_equal(
+		tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t) "id > 1"), 0);
+	struct tally_engine_task *parent = shop.fixture.task,
+				 *child = fixture_fork(&shop.fixture, false);
 	assert_non_null(child);
 	fixture_switch(&shop.fixture, child);
 	place_order(1); /* the filter holds for children */
@@ -179,7 +185,7 @@ static void inherited_events_count_the_childs_hits(void **state)
 	end(&shop);
 }
 
-/* --- nested hits: E4 ------------------------------------------------------------------------------------------------------- */
+/* --- nested hits: E4 ------------------------------------------------------ */
 
 struct nested {
 	struct shop *shop;
@@ -210,7 +216,9 @@ static void e4_a_hit_inside_a_hit_of_its_level_is_dropped_and_counted(void **sta
 	struct tally_trace_listener *listener;
 	start(&shop, 1);
 	struct nested nested = { .shop = &shop, .limit = 100 };
-	assert_int_equal(tally_trace_listen(&tally_trace_event_order_placed, hit_again, &nested, &listener), 0);
+	assert_int_equal(
+		tally_trace_listen(&tally_trace_event_order_placed, hit_again, &nested, &listener),
+		0);
 	place_order(0);
 	/* One line for each level, each of which lost the one inside it. */
 	assert_int_equal(nested.lines, TALLY_LEVELS);
@@ -241,7 +249,9 @@ static void e4_a_hit_that_is_counted_alone_is_dropped_inside_another_too(void **
 	start(&shop, 1);
 	int counts = open_on(&shop, &tally_trace_event_order_paid);
 	struct sampled sampled = sample(&shop, &tally_trace_event_order_placed, TALLY_SAMPLE_IP);
-	assert_int_equal(tally_engine_set_overflow_handler(shop.engine, sampled.fd, pay_meanwhile, &shop.fixture), 0);
+	assert_int_equal(tally_engine_set_overflow_handler(shop.engine, sampled.fd, pay_meanwhile,
+							   &shop.fixture),
+			 0);
 	assert_int_equal(tally_trace_event_order_paid.perf_alone, TALLY_TRACE_COUNTED);
 	place_order(1);
 	assert_int_equal(value(&shop, counts), 1);
@@ -253,13 +263,15 @@ static void e4_a_hit_that_is_counted_alone_is_dropped_inside_another_too(void **
 	end(&shop);
 }
 
-static void count_call(void *data, uint64_t id, int32_t customer, const char *article, const uint64_t *list, unsigned count)
+static void count_call(void *data, uint64_t id, int32_t customer, const char *article,
+		       const uint64_t *list, unsigned count)
 {
 	(void)id, (void)customer, (void)article, (void)list, (void)count;
 	++*(unsigned *)data;
 }
 
-/* A tracepoint whose events but count has a way of its own, which ends when anybody comes that wants more. */
+/* A tracepoint whose events but count has a way of its own, which ends when anybody comes that
+ * wants more. */
 static void counting_is_the_same_alone_and_in_company(void **state)
 {
 	(void)state;
@@ -284,7 +296,9 @@ static void counting_is_the_same_alone_and_in_company(void **state)
 	assert_int_equal(tally_trace_remove_order_placed(count_call, &called), 0);
 	assert_int_equal(event->perf_alone, TALLY_TRACE_COUNTED);
 	place_order(5);
-	assert_int_equal(tally_engine_ioctl(shop.engine, second, TALLY_IOC_SET_FILTER, (uintptr_t)"id == 7"), 0);
+	assert_int_equal(tally_engine_ioctl(shop.engine, second, TALLY_IOC_SET_FILTER,
+					    (uintptr_t) "id == 7"),
+			 0);
 	assert_int_equal(event->perf_alone, TALLY_TRACE_ALONE);
 	place_order(6);
 	place_order(7);
@@ -299,7 +313,7 @@ static void counting_is_the_same_alone_and_in_company(void **state)
 	end(&shop);
 }
 
-/* --- raw records: E1, E5 ----------------------------------------------------------------------------------------------------- */
+/* --- raw records: E1, E5 -------------------------------------------------- */
 
 static void e5_a_record_begins_with_the_common_fields(void **state)
 {
@@ -318,7 +332,8 @@ static void e5_a_record_begins_with_the_common_fields(void **state)
 		assert_int_equal(common.common_type, tally_trace_event_order_paid.id);
 		assert_int_equal(common.common_flags, flags[level]);
 		assert_int_equal(common.common_preempt_count, 0);
-		assert_int_equal(common.common_pid, tally_engine_task_identity(shop.fixture.task)->tid);
+		assert_int_equal(common.common_pid,
+				 tally_engine_task_identity(shop.fixture.task)->tid);
 	}
 	finish(&shop, &sampled);
 	end(&shop);
@@ -394,7 +409,7 @@ static void records_hold_nothing_of_what_was_before(void **state)
 	end(&shop);
 }
 
-/* --- opening: E6 --------------------------------------------------------------------------------------------------------------------- */
+/* --- opening: E6 ---------------------------------------------------------- */
 
 static void e6_an_unknown_id_is_einval(void **state)
 {
@@ -425,8 +440,8 @@ static void e6_a_branch_stack_is_eopnotsupp(void **state)
 	end(&shop);
 }
 
-/* Measured on 6.18, as nobody: with exclude_kernel counting and sampling are allowed, RAW is EPERM even without a
- * period; at paranoid -1 it is allowed. */
+/* Measured on 6.18, as nobody: with exclude_kernel counting and sampling are allowed, RAW is EPERM
+ * even without a period; at paranoid -1 it is allowed. */
 static void e6_raw_needs_privilege(void **state)
 {
 	(void)state;
@@ -449,7 +464,7 @@ static void e6_raw_needs_privilege(void **state)
 	end(&shop);
 }
 
-/* --- sampling and filters: E7 ------------------------------------------------------------------------------------------------------------- */
+/* --- sampling and filters: E7 --------------------------------------------- */
 
 static unsigned samples_of(struct sampled *sampled)
 {
@@ -471,7 +486,8 @@ static void e7_a_period_samples_every_nth_hit(void **state)
 	attr.sample_period = 10;
 	attr.sample_type = TALLY_SAMPLE_IP;
 	sampled.fd = fixture_open(&shop.fixture, &attr, -1);
-	assert_int_equal(tally_engine_mmap(shop.engine, sampled.fd, RING_SIZE, true, true, 0, &memory), 0);
+	assert_int_equal(
+		tally_engine_mmap(shop.engine, sampled.fd, RING_SIZE, true, true, 0, &memory), 0);
 	sampled.page = memory;
 	for (int i = 0; i < 105; i++)
 		place_order(1);
@@ -493,7 +509,9 @@ static void samples_name_the_code_that_hit(void **state)
 	struct tally_trace_listener *listener;
 	place_order(1);
 	/* With another probe on the list perf's is called in another way. */
-	assert_int_equal(tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener), 0);
+	assert_int_equal(
+		tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener),
+		0);
 	place_order(1);
 	memcpy(&ip[0], next(&sampled, &size), 8);
 	memcpy(&ip[1], next(&sampled, &size), 8);
@@ -554,7 +572,9 @@ static void e7_filters_decide_what_counts(void **state)
 	start(&shop, 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int fd = open_on(&shop, &tally_trace_event_order_placed);
-		assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)cases[i].filter), 0);
+		assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER,
+						    (uintptr_t)cases[i].filter),
+				 0);
 		for (uint64_t id = 1; id <= 6; id++)
 			place_order(id);
 		if (value(&shop, fd) != cases[i].counts)
@@ -573,13 +593,23 @@ static void e7_a_bad_filter_is_einval_with_the_reason(void **state)
 	size_t position;
 	start(&shop, 1);
 	int fd = open_on(&shop, &tally_trace_event_order_placed);
-	assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)"id = 3"), -EINVAL);
-	assert_int_equal(tally_trace_check_filter(&tally_trace_event_order_placed, "id = 3", &position, &reason), -EINVAL);
+	assert_int_equal(
+		tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t) "id = 3"),
+		-EINVAL);
+	assert_int_equal(tally_trace_check_filter(&tally_trace_event_order_placed, "id = 3",
+						  &position, &reason),
+			 -EINVAL);
 	assert_int_equal(position, 3);
 	assert_non_null(strstr(reason, "operator"));
-	assert_int_equal(tally_trace_check_filter(&tally_trace_event_order_placed, "id == 3", &position, &reason), 0);
-	assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)"id == 3"), 0);
-	assert_int_equal(tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t)"id == 4"), -EEXIST);
+	assert_int_equal(tally_trace_check_filter(&tally_trace_event_order_placed, "id == 3",
+						  &position, &reason),
+			 0);
+	assert_int_equal(
+		tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t) "id == 3"),
+		0);
+	assert_int_equal(
+		tally_engine_ioctl(shop.engine, fd, TALLY_IOC_SET_FILTER, (uintptr_t) "id == 4"),
+		-EEXIST);
 	place_order(3);
 	place_order(4);
 	assert_int_equal(value(&shop, fd), 1);

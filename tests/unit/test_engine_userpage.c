@@ -95,10 +95,12 @@ static void d5_clock_of_the_page(void **state)
 	assert_true(fixture_start(fixture));
 	page = map(fixture, open_faults(fixture), 1);
 	fixture->now_ns += 4000;
-	/* cycles × mult >> shift + time_zero is now; with time_offset, the time since the page was written. */
+	/* cycles × mult >> shift + time_zero is now; with time_offset, the time since the page was
+	 * written. */
 	uint64_t cycles = (fixture->now_ns - 500) * 2 / 3;
 	assert_in_range(cycles * 3 / 2 + page->time_offset, 3998, 4000);
-	assert_int_equal(page->capabilities, TALLY_CAP_BIT0_IS_DEPRECATED | TALLY_CAP_USER_TIME | TALLY_CAP_USER_TIME_ZERO);
+	assert_int_equal(page->capabilities, TALLY_CAP_BIT0_IS_DEPRECATED | TALLY_CAP_USER_TIME |
+						     TALLY_CAP_USER_TIME_ZERO);
 	fixture_end(fixture);
 	free(fixture);
 }

@@ -5,10 +5,17 @@
 #include <errno.h>
 
 enum {
-	U = TALLY_ATTR_EXCLUDE_USER, K = TALLY_ATTR_EXCLUDE_KERNEL, HV = TALLY_ATTR_EXCLUDE_HV,
-	IDLE = TALLY_ATTR_EXCLUDE_IDLE, HOST = TALLY_ATTR_EXCLUDE_HOST, GUEST = TALLY_ATTR_EXCLUDE_GUEST,
-	PIN = TALLY_ATTR_PINNED, EXCL = TALLY_ATTR_EXCLUSIVE, FREQ = TALLY_ATTR_FREQ,
-	P1 = 1 << TALLY_ATTR_PRECISE_IP_SHIFT, P2 = 2 << TALLY_ATTR_PRECISE_IP_SHIFT,
+	U = TALLY_ATTR_EXCLUDE_USER,
+	K = TALLY_ATTR_EXCLUDE_KERNEL,
+	HV = TALLY_ATTR_EXCLUDE_HV,
+	IDLE = TALLY_ATTR_EXCLUDE_IDLE,
+	HOST = TALLY_ATTR_EXCLUDE_HOST,
+	GUEST = TALLY_ATTR_EXCLUDE_GUEST,
+	PIN = TALLY_ATTR_PINNED,
+	EXCL = TALLY_ATTR_EXCLUSIVE,
+	FREQ = TALLY_ATTR_FREQ,
+	P1 = 1 << TALLY_ATTR_PRECISE_IP_SHIFT,
+	P2 = 2 << TALLY_ATTR_PRECISE_IP_SHIFT,
 	P3 = 3 << TALLY_ATTR_PRECISE_IP_SHIFT,
 };
 
@@ -112,7 +119,8 @@ static const struct {
 	{ "sched_switch", 2, 100, 0, 0, GUEST, "sched:sched_switch" },
 	{ "sched_switch:u", 2, 100, 0, 0, K | HV | GUEST, "sched:sched_switch:u" },
 	{ " cycles : u ", 0, 0, 0, 0, K | HV | GUEST, "cycles:u" },
-	{ "cpu / event = 0x3c , umask=1 / u", 4, 0x13c, 0, 0, K | HV | GUEST, "cpu/event=0x3c,umask=1/u" },
+	{ "cpu / event = 0x3c , umask=1 / u", 4, 0x13c, 0, 0, K | HV | GUEST,
+	  "cpu/event=0x3c,umask=1/u" },
 	{ "cycles/name=foo,freq=99/", 0, 0, 0, 0, FREQ | GUEST, "foo" },
 };
 
@@ -122,14 +130,15 @@ static void expression_gives_perfs_attributes(void **state)
 	for (size_t i = 0; i < FIXTURE_COUNT(single); i++) {
 		struct parsed p = parse(single[i].text);
 		if (p.code || p.list.count != 1)
-			fail_msg("%s: %d, %zu events: %s", single[i].text, p.code, p.list.count, p.err.message);
+			fail_msg("%s: %d, %zu events: %s", single[i].text, p.code, p.list.count,
+				 p.err.message);
 		const struct tally_event *e = &p.list.items[0];
 		if (e->attr.type != single[i].type || e->attr.config != single[i].config ||
 		    e->attr.config1 != single[i].config1 || e->attr.config2 != single[i].config2 ||
 		    e->attr.flags != single[i].flags)
-			fail_msg("%s: type %u config %#lx %#lx %#lx flags %#lx, expected %#lx", single[i].text,
-				 e->attr.type, e->attr.config, e->attr.config1, e->attr.config2, e->attr.flags,
-				 single[i].flags);
+			fail_msg("%s: type %u config %#lx %#lx %#lx flags %#lx, expected %#lx",
+				 single[i].text, e->attr.type, e->attr.config, e->attr.config1,
+				 e->attr.config2, e->attr.flags, single[i].flags);
 		assert_string_equal(e->name, single[i].name ? single[i].name : single[i].text);
 		assert_int_equal(e->group, TALLY_EVENT_NO_GROUP);
 		release(&p);
@@ -150,7 +159,8 @@ static void breakpoint_access_is_what_was_typed(void **state)
 static void terms_give_period_frequency_unit_and_scale(void **state)
 {
 	(void)state;
-	struct parsed p = parse("cpu/event=1,period=1000/,cycles/freq=99/,power/energy-pkg/,cpu-clock");
+	struct parsed p = parse(
+		"cpu/event=1,period=1000/,cycles/freq=99/,power/energy-pkg/,cpu-clock");
 	assert_int_equal(p.list.count, 4);
 	struct tally_event *e = p.list.items;
 	assert_true(e[0].has_period && !e[0].has_frequency && e[0].attr.sample_period == 1000);
@@ -166,7 +176,8 @@ static void terms_give_period_frequency_unit_and_scale(void **state)
 static void group_members_are_adjacent_and_numbered(void **state)
 {
 	(void)state;
-	struct parsed p = parse("cs,{cycles,instructions:k}:S,foo { faults }:uW,{cpu-clock,task-clock}:De");
+	struct parsed p = parse(
+		"cs,{cycles,instructions:k}:S,foo { faults }:uW,{cpu-clock,task-clock}:De");
 	assert_int_equal(p.code, 0);
 	const int groups[] = { -1, 0, 0, 1, 2, 2 };
 	assert_int_equal(p.list.count, 6);
@@ -176,7 +187,8 @@ static void group_members_are_adjacent_and_numbered(void **state)
 		assert_int_equal(e[i].group, groups[i]);
 	assert_true(e[1].group_read && e[2].group_read && !e[0].group_read);
 	assert_int_equal(e[2].attr.flags, U | HV);
-	assert_true(e[2].attr.flags & TALLY_ATTR_EXCLUDE_USER && !(e[1].attr.flags & TALLY_ATTR_EXCLUDE_USER));
+	assert_true(e[2].attr.flags & TALLY_ATTR_EXCLUDE_USER &&
+		    !(e[1].attr.flags & TALLY_ATTR_EXCLUDE_USER));
 	assert_true(e[3].weak_group && e[3].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL);
 	assert_int_equal(e[4].attr.flags, PIN | EXCL | GUEST);
 	assert_int_equal(e[5].attr.flags, GUEST);
@@ -187,8 +199,11 @@ static void lists_grow_over_several_expressions(void **state)
 {
 	(void)state;
 	struct parsed p = parse("{cs,faults}");
-	assert_int_equal(tally_event_parse("{cycles,branches}", &p.catalogue, &p.arena, &p.list, &p.err), 0);
-	assert_int_equal(tally_event_parse("cs,{cs,nonsense}", &p.catalogue, &p.arena, &p.list, &p.err), -ENOENT);
+	assert_int_equal(
+		tally_event_parse("{cycles,branches}", &p.catalogue, &p.arena, &p.list, &p.err), 0);
+	assert_int_equal(
+		tally_event_parse("cs,{cs,nonsense}", &p.catalogue, &p.arena, &p.list, &p.err),
+		-ENOENT);
 	assert_int_equal(p.list.count, 4); /* a failed expression adds nothing */
 	assert_int_equal(p.list.group_count, 2);
 	assert_int_equal(p.list.items[3].group, 1);
@@ -198,12 +213,14 @@ static void lists_grow_over_several_expressions(void **state)
 static void globs_expand_to_every_tracepoint(void **state)
 {
 	(void)state;
-	static const struct { const char *text, *names; } globs[] = {
+	static const struct { const char *text, *names;
+	} globs[] = {
 		{ "sched:*", "sched:sched_process_exec sched:sched_switch sched:sched_wakeup " },
 		{ "sched:sched_[sw]*:u", "sched:sched_switch:u sched:sched_wakeup:u " },
 		{ "*:sys_enter_open*", "syscalls:sys_enter_open syscalls:sys_enter_openat " },
 		{ "s*:*_open", "syscalls:sys_enter_open " },
-		{ "imc/cas_count_read/", "uncore_imc_0/cas_count_read/ uncore_imc_1/cas_count_read/ " },
+		{ "imc/cas_count_read/",
+		  "uncore_imc_0/cas_count_read/ uncore_imc_1/cas_count_read/ " },
 		{ "uncore_imc*/event=4/k", "uncore_imc_0/event=4/k uncore_imc_1/event=4/k " },
 	};
 	for (size_t i = 0; i < FIXTURE_COUNT(globs); i++) {
@@ -228,10 +245,13 @@ static const struct {
 	{ "cycles,", -EINVAL, 7, "ends where an event", "" },
 	{ ",cycles", -EINVAL, 0, "unexpected ',': expected an event", "" },
 	{ "cyclse", -ENOENT, 0, "no event 'cyclse'", "did you mean 'cycles'?" },
-	{ "cs,instrucions:u", -ENOENT, 3, "no event 'instrucions'", "did you mean 'instructions'?" },
-	{ "sched_swich", -ENOENT, 0, "no event 'sched_swich'", "did you mean 'sched:sched_switch'?" },
+	{ "cs,instrucions:u", -ENOENT, 3, "no event 'instrucions'",
+	  "did you mean 'instructions'?" },
+	{ "sched_swich", -ENOENT, 0, "no event 'sched_swich'",
+	  "did you mean 'sched:sched_switch'?" },
 	{ "cs,sched_*", -ENOENT, 3, "no event 'sched_*'", "'SYSTEM:sched_*'" },
-	{ "cs,hit", -EINVAL, 3, "'hit' is a tracepoint of 2 systems", "write which: mine:hit, yours:hit" },
+	{ "cs,hit", -EINVAL, 3, "'hit' is a tracepoint of 2 systems",
+	  "write which: mine:hit, yours:hit" },
 	{ "hit:u", -EINVAL, 0, "'hit' is a tracepoint of 2 systems", "mine:hit, yours:hit" },
 	{ "xyzzy_nothing", -ENOENT, 0, "no event", "tally list" },
 	{ "cycles:z", -EINVAL, 7, "no modifier 'z'", "u user" },
@@ -251,13 +271,15 @@ static const struct {
 	{ "nosuch/event=1/", -ENOENT, 0, "no PMU 'nosuch'", "cpu, power, uncore_imc_0" },
 	{ "cpu/evnt=1/", -ENOENT, 4, "no term and no event 'evnt'", "did you mean 'event'?" },
 	{ "cpu/event=zz/", -EINVAL, 10, "'zz' is not a value for 'event'", "" },
-	{ "cpu/umask=256/", -EINVAL, 10, "256 is too much for 'umask': it has 8 bits, its maximum is 255", "" },
+	{ "cpu/umask=256/", -EINVAL, 10,
+	  "256 is too much for 'umask': it has 8 bits, its maximum is 255", "" },
 	{ "cpu/edge=2/", -EINVAL, 9, "it has 1 bit, its maximum is 1", "" },
 	{ "cpu/event=18446744073709551616/", -EINVAL, 10, "is not a value", "" },
 	{ "cpu/event=1", -EINVAL, 11, "ends where ',' or '/'", "" },
 	{ "cpu/event=/", -EINVAL, 10, "expected a value", "" },
 	{ "cpu/percore/", -EINVAL, 4, "'percore' is perf's", "--per-core" },
-	{ "cpu/needs-chip/", -EINVAL, 4, "needs a value for 'ldlat'", "cpu/needs-chip,ldlat=VALUE/" },
+	{ "cpu/needs-chip/", -EINVAL, 4, "needs a value for 'ldlat'",
+	  "cpu/needs-chip,ldlat=VALUE/" },
 	{ "cpu/broken/", -EINVAL, 4, "'nonsense'", "" },
 	{ "cpu/name='x/", -EINVAL, 9, "quote", "" },
 	{ "cycles/event=1/", -EINVAL, 7, "no term 'event' for this event", "" },
@@ -294,10 +316,12 @@ static void mistake_is_pointed_at_and_explained(void **state)
 	(void)state;
 	for (size_t i = 0; i < FIXTURE_COUNT(mistakes); i++) {
 		struct parsed p = parse(mistakes[i].text);
-		if (p.code != mistakes[i].code || p.err.code != p.code || p.err.position != mistakes[i].position ||
-		    !strstr(p.err.message, mistakes[i].message) || !strstr(p.err.hint, mistakes[i].hint))
-			fail_msg("%s: %d at %d: %s\nhint: %s", mistakes[i].text, p.code, p.err.position,
-				 p.err.message, p.err.hint);
+		if (p.code != mistakes[i].code || p.err.code != p.code ||
+		    p.err.position != mistakes[i].position ||
+		    !strstr(p.err.message, mistakes[i].message) ||
+		    !strstr(p.err.hint, mistakes[i].hint))
+			fail_msg("%s: %d at %d: %s\nhint: %s", mistakes[i].text, p.code,
+				 p.err.position, p.err.message, p.err.hint);
 		check_caret(mistakes[i].text, &p.err);
 		assert_int_equal(p.list.count, 0);
 		assert_int_equal(p.list.group_count, 0);
@@ -321,7 +345,8 @@ static void caret_stays_near_in_long_and_wide_texts(void **state)
 	assert_true(strlen(caret_line) < 80);
 	release(&p);
 
-	p = parse("cpu/name='\xc3\xa9\n'/z"); /* two bytes, one column; the line break doesn't break the line */
+	/* two bytes, one column; the line break doesn't break the line */
+	p = parse("cpu/name='\xc3\xa9\n'/z");
 	line = strchr(p.err.message, '\n') + 1;
 	caret_line = strchr(line, '\n') + 1;
 	assert_int_equal(strcspn(caret_line, "^"), 4 + 14);
@@ -341,8 +366,10 @@ static void every_listed_name_parses_to_itself(void **state)
 		assert_int_equal(one.list.items[0].kind, named->kind);
 		assert_int_equal(one.list.items[0].attr.type, named->type);
 		assert_int_equal(one.list.items[0].attr.config, named->config);
-		const char *said = tally_event_name_of(&one.list.items[0].attr, &p.catalogue, &p.arena);
-		assert_true(!strcmp(said, named->name) || (named->alias && !strcmp(said, named->alias)));
+		const char *said = tally_event_name_of(&one.list.items[0].attr, &p.catalogue,
+						       &p.arena);
+		assert_true(!strcmp(said, named->name) ||
+			    (named->alias && !strcmp(said, named->alias)));
 		release(&one);
 	}
 	release(&p);
@@ -352,18 +379,22 @@ static void attr_without_a_name_gets_a_telling_one(void **state)
 {
 	(void)state;
 	struct parsed p = parse("cs");
-	static const struct { struct tally_attr attr; const char *name; } names[] = {
+	static const struct { struct tally_attr attr; const char *name;
+	} names[] = {
 		{ { .type = TALLY_TYPE_HARDWARE, .config = TALLY_HW_CPU_CYCLES }, "cycles" },
-		{ { .type = TALLY_TYPE_HARDWARE, .config = TALLY_HW_BRANCH_INSTRUCTIONS }, "branches" },
+		{ { .type = TALLY_TYPE_HARDWARE, .config = TALLY_HW_BRANCH_INSTRUCTIONS },
+		  "branches" },
 		{ { .type = TALLY_TYPE_HW_CACHE, .config = 0 }, "L1-dcache-loads" },
 		{ { .type = TALLY_TYPE_RAW, .config = 0x1a8 }, "r1a8" },
 		{ { .type = TALLY_TYPE_TRACEPOINT, .config = 101 }, "sched:sched_wakeup" },
-		{ { .type = TALLY_TYPE_BREAKPOINT, .config1 = 16, .config2 = 4, .bp_type = 3 }, "mem:0x10/4:rw" },
+		{ { .type = TALLY_TYPE_BREAKPOINT, .config1 = 16, .config2 = 4, .bp_type = 3 },
+		  "mem:0x10/4:rw" },
 		{ { .type = 20, .config = 3 }, "power/config=0x3/" },
 		{ { .type = 9, .config = 3 }, "type 9 config 0x3" },
 	};
 	for (size_t i = 0; i < FIXTURE_COUNT(names); i++)
-		assert_string_equal(tally_event_name_of(&names[i].attr, &p.catalogue, &p.arena), names[i].name);
+		assert_string_equal(tally_event_name_of(&names[i].attr, &p.catalogue, &p.arena),
+				    names[i].name);
 	release(&p);
 }
 
@@ -386,7 +417,8 @@ static bool run_perf(const char *expression, char *output, size_t size)
 	size_t length = fread(output, 1, size - 1, pipe);
 	output[length] = '\0';
 	pclose(pipe);
-	char *first = strstr(output, "perf_event_attr:"), *second = first ? strstr(first + 1, "perf_event_attr:") : NULL;
+	char *first = strstr(output, "perf_event_attr:"),
+	     *second = first ? strstr(first + 1, "perf_event_attr:") : NULL;
 	if (second) /* where it was refused perf tries again for user mode alone */
 		*second = '\0';
 	return first != NULL;
@@ -395,15 +427,38 @@ static bool run_perf(const char *expression, char *output, size_t size)
 static void attributes_are_those_of_perf(void **state)
 {
 	(void)state;
-	static const struct { const char *name; uint64_t flag; } flags[] = {
-		{ "exclude_user", U }, { "exclude_kernel", K }, { "exclude_hv", HV }, { "exclude_idle", IDLE },
-		{ "exclude_host", HOST }, { "exclude_guest", GUEST }, { "pinned", PIN }, { "exclusive", EXCL },
+	static const struct { const char *name; uint64_t flag;
+	} flags[] = {
+		{ "exclude_user", U },    { "exclude_kernel", K },  { "exclude_hv", HV },
+		{ "exclude_idle", IDLE }, { "exclude_host", HOST }, { "exclude_guest", GUEST },
+		{ "pinned", PIN },        { "exclusive", EXCL },
 	};
 	static const char *const expressions[] = {
-		"cycles", "cycles:u", "cycles:k", "cycles:uG", "cycles:GH", "cycles:pp", "cpu-clock:u", "cycles:I",
-		"cycles:D", "cs:e", "faults:kh", "l1-d", "LLC-load-refs", "branch-loads", "node-prefetch-misses",
-		"d-tlb-loads", "L1-icache-prefetches", "r1a8:u", "1:2:u", "cpu-clock:ukh",
-		"mem:0x1000:wu", "mem:0x1000/8:rw", "btb-misses:ppp", "task-clock:HG", "bus-cycles:P",
+		"cycles",
+		"cycles:u",
+		"cycles:k",
+		"cycles:uG",
+		"cycles:GH",
+		"cycles:pp",
+		"cpu-clock:u",
+		"cycles:I",
+		"cycles:D",
+		"cs:e",
+		"faults:kh",
+		"l1-d",
+		"LLC-load-refs",
+		"branch-loads",
+		"node-prefetch-misses",
+		"d-tlb-loads",
+		"L1-icache-prefetches",
+		"r1a8:u",
+		"1:2:u",
+		"cpu-clock:ukh",
+		"mem:0x1000:wu",
+		"mem:0x1000/8:rw",
+		"btb-misses:ppp",
+		"task-clock:HG",
+		"bus-cycles:P",
 	};
 	char *output = malloc(1 << 16);
 	if (!run_perf("cs", output, 1 << 16)) {
@@ -420,9 +475,11 @@ static void attributes_are_those_of_perf(void **state)
 		for (size_t j = 0; j < FIXTURE_COUNT(flags); j++)
 			theirs |= perf_field(output, flags[j].name) ? flags[j].flag : 0;
 		theirs |= perf_field(output, "precise_ip") << TALLY_ATTR_PRECISE_IP_SHIFT;
-		if (perf_field(output, "type") != attr->type || perf_field(output, "config") != attr->config ||
-		    theirs != attr->flags || perf_field(output, "bp_type") != attr->bp_type)
-			fail_msg("%s: flags %#lx, perf's are %#lx\n%s", expressions[i], attr->flags, theirs, output);
+		if (perf_field(output, "type") != attr->type ||
+		    perf_field(output, "config") != attr->config || theirs != attr->flags ||
+		    perf_field(output, "bp_type") != attr->bp_type)
+			fail_msg("%s: flags %#lx, perf's are %#lx\n%s", expressions[i], attr->flags,
+				 theirs, output);
 		release(&p);
 	}
 	free(output);

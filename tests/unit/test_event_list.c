@@ -4,20 +4,33 @@
 #include "../event_fixture.h"
 #include "output/event_list.h"
 
-static const char format[] = "name: sched_switch\nID: 316\nformat:\n"
-			     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
-			     "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-			     "\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:1;\n"
-			     "\tfield:void * work;\toffset:32;\tsize:8;\tsigned:0;\n"
-			     "\nprint fmt: \"field:x y;\", REC->prev_comm\n";
+static const char format[] =
+	"name: sched_switch\nID: 316\nformat:\n"
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+	"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+	"\tfield:__data_loc char[] name;\toffset:24;\tsize:4;\tsigned:1;\n"
+	"\tfield:void * work;\toffset:32;\tsize:8;\tsigned:0;\n"
+	"\nprint fmt: \"field:x y;\", REC->prev_comm\n";
 
 static const struct tally_listed_event events[] = {
-	{ .kind = TALLY_EVENT_HARDWARE, .name = "branch-instructions", .alias = "branches",
-	  .description = "retired branches", .unavailable = "no PMU" },
-	{ .kind = TALLY_EVENT_HARDWARE, .name = "instructions", .description = "retired", .unavailable = "no PMU" },
-	{ .kind = TALLY_EVENT_PMU, .name = "power/energy-pkg/", .parent = "power", .pmu = &fixture_pmus[1],
+	{ .kind = TALLY_EVENT_HARDWARE,
+	  .name = "branch-instructions",
+	  .alias = "branches",
+	  .description = "retired branches",
+	  .unavailable = "no PMU" },
+	{ .kind = TALLY_EVENT_HARDWARE,
+	  .name = "instructions",
+	  .description = "retired",
+	  .unavailable = "no PMU" },
+	{ .kind = TALLY_EVENT_PMU,
+	  .name = "power/energy-pkg/",
+	  .parent = "power",
+	  .pmu = &fixture_pmus[1],
 	  .pmu_event = &fixture_power_events[0] },
-	{ .kind = TALLY_EVENT_PMU, .name = "cpu/event=VALUE,.../", .parent = "cpu", .pmu = &fixture_pmus[0],
+	{ .kind = TALLY_EVENT_PMU,
+	  .name = "cpu/event=VALUE,.../",
+	  .parent = "cpu",
+	  .pmu = &fixture_pmus[0],
 	  .is_form = true },
 	{ .kind = TALLY_EVENT_TRACEPOINT, .name = "irq:entry", .parent = "irq" },
 	{ .kind = TALLY_EVENT_TRACEPOINT, .name = "sched:\033[31mswitch", .parent = "sched" },
@@ -50,8 +63,10 @@ static void pipe_has_an_event_per_line_its_name_first(void **state)
 	assert_non_null(strstr(out, "branch-instructions OR branches "));
 	assert_non_null(strstr(out, "retired branches (not here: no PMU)\n"));
 	assert_non_null(strstr(out, "event=0x02 , in Joules"));
-	assert_non_null(strstr(out, "terms: event (config:0-7,32-35), umask (config:8-15), edge (config:18), ldlat "
-				    "(config1:0-15)"));
+	assert_non_null(strstr(
+		out,
+		"terms: event (config:0-7,32-35), umask (config:8-15), edge (config:18), ldlat "
+		"(config1:0-15)"));
 	free(out);
 }
 
@@ -59,7 +74,8 @@ static void no_form_sends_others_escapes_to_a_terminal(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		char *out = text((struct tally_event_list_style){ .terminal = i & 1, .summary = i & 2, .columns = 80 });
+		char *out = text((struct tally_event_list_style){
+			.terminal = i & 1, .summary = i & 2, .columns = 80 });
 		assert_null(strchr(out, '\033'));
 		free(out);
 	}
@@ -79,11 +95,15 @@ static void shared_reason_is_said_once_in_a_pipe_and_each_line_marked(void **sta
 {
 	(void)state;
 	const struct tally_listed_event mixed[] = {
-		{ .name = "a", .unavailable = "no PMU" }, { .name = "b", .unavailable = "no PMU" },
-		{ .name = "c", .unavailable = "too old" }, { .name = "d" }, { .name = "e", .unavailable = "too old" },
+		{ .name = "a", .unavailable = "no PMU" },
+		{ .name = "b", .unavailable = "no PMU" },
+		{ .name = "c", .unavailable = "too old" },
+		{ .name = "d" },
+		{ .name = "e", .unavailable = "too old" },
 		{ .kind = TALLY_EVENT_CACHE, .name = "f", .unavailable = "too old" },
 	};
-	const char *const ends[] = { "(not here: no PMU)", "(not here)", "(not here: too old)", "[hardware event]",
+	const char *const ends[] = { "(not here: no PMU)",  "(not here)",
+				     "(not here: too old)", "[hardware event]",
 				     "(not here: too old)", "(not here: too old)" };
 	const struct tally_event_listing some = { mixed, FIXTURE_COUNT(mixed), NULL };
 	struct tally_buffer out = { 0 };
@@ -98,17 +118,25 @@ static void shared_reason_is_said_once_in_a_pipe_and_each_line_marked(void **sta
 static void descriptions_keep_their_column_on_a_terminal(void **state)
 {
 	(void)state;
-	const struct tally_listed_event row = { .name = "short", .description = "one two three four five six seven" };
+	const struct tally_listed_event row = {
+		.name = "short", .description = "one two three four five six seven"
+	};
 	const struct tally_event_listing some = { &row, 1, NULL };
-	const struct { unsigned columns; const char *text; } cases[] = {
+	const struct { unsigned columns; const char *text;
+	} cases[] = {
 		{ 61, "  short                     one two three four five six seven\n" },
-		{ 60, "  short                     one two three four five six\n                            seven\n" },
-		{ 52, "  short                     one two three four five\n                            six seven\n" },
-		{ 51, "  short                     one two three four five six seven\n" }, /* a strip: the terminal breaks it */
+		{ 60,
+		  "  short                     one two three four five six\n                            seven\n" },
+		{ 52,
+		  "  short                     one two three four five\n                            six seven\n" },
+		/* a strip: the terminal breaks it */
+		{ 51, "  short                     one two three four five six seven\n" },
 	};
 	for (size_t i = 0; i < FIXTURE_COUNT(cases); i++) {
 		struct tally_buffer out = { 0 };
-		tally_event_list_text(&some, &(struct tally_event_list_style){ .terminal = true, .columns = cases[i].columns },
+		tally_event_list_text(&some,
+				      &(struct tally_event_list_style){
+					      .terminal = true, .columns = cases[i].columns },
 				      &out);
 		assert_string_equal(strchr(out.bytes, '\n') + 1, cases[i].text);
 		tally_buffer_release(&out);
@@ -118,13 +146,15 @@ static void descriptions_keep_their_column_on_a_terminal(void **state)
 static void summary_counts_tracepoints_by_system(void **state)
 {
 	(void)state;
-	char *out = text((struct tally_event_list_style){ .terminal = true, .summary = true, .columns = 80 });
+	char *out = text((struct tally_event_list_style){
+		.terminal = true, .summary = true, .columns = 80 });
 	assert_non_null(strstr(out, "tracepoints (3)"));
 	assert_non_null(strstr(out, "irq (1)"));
 	assert_non_null(strstr(out, "sched (2)"));
 	assert_null(strstr(out, "sched:wakeup"));
 	free(out);
-	out = text((struct tally_event_list_style){ .terminal = true, .summary = true, .columns = 1 });
+	out = text(
+		(struct tally_event_list_style){ .terminal = true, .summary = true, .columns = 1 });
 	assert_non_null(strstr(out, "sched (2)\n")); /* the narrowest terminal */
 	free(out);
 }
@@ -164,7 +194,8 @@ static void json_says_what_can_not_be_counted(void **state)
 static int list(const char *arguments)
 {
 	char command[512];
-	snprintf(command, sizeof(command), "\"${TALLY_BUILD_ROOT:-build}/tally\" list %s >/dev/null 2>&1", arguments);
+	snprintf(command, sizeof(command),
+		 "\"${TALLY_BUILD_ROOT:-build}/tally\" list %s >/dev/null 2>&1", arguments);
 	int status = system(command);
 	return status < 0 ? status : status >> 8;
 }

@@ -1,4 +1,5 @@
-/* A recorder's memory of files: what nobody has mapped any more is forgotten beyond a limit, and nothing else. */
+/* A recorder's memory of files: what nobody has mapped any more is forgotten beyond a limit, and
+ * nothing else. */
 #include "object_fixture.h"
 #include "task/endings.h"
 #include "task/objects.h"
@@ -36,7 +37,11 @@ static void exec(struct fixture *f, uint32_t pid, const char *path, uint64_t sta
 	record.comm.comm = strrchr(path, '/') + 1;
 	tell(f, &record);
 	record = (struct tally_record){ .header.type = TALLY_RECORD_MMAP2 };
-	record.mmap = (struct tally_record_mmap){ .pid = pid, .tid = pid, .start = start, .length = 0x1000, .protection = 5,
+	record.mmap = (struct tally_record_mmap){ .pid = pid,
+						  .tid = pid,
+						  .start = start,
+						  .length = 0x1000,
+						  .protection = 5,
 						  .filename = path };
 	tell(f, &record);
 }
@@ -206,7 +211,8 @@ int main(void)
 		cmocka_unit_test(who_lives_keeps_names_and_mappings),
 		cmocka_unit_test(what_was_mapped_last_is_kept),
 		cmocka_unit_test(more_living_than_the_limit_all_stay),
-		cmocka_unit_test_setup_teardown(objects_follow_their_files, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(objects_follow_their_files, make_directory,
+						remove_directory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

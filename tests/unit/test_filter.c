@@ -33,7 +33,10 @@ struct record {
 };
 
 #define FIELD(member, is_signed, kind) \
-	{ #member, offsetof(struct record, member), sizeof(((struct record *)0)->member), is_signed, kind }
+	{ \
+#member, offsetof(struct record, member), sizeof(((struct record *)0)->member), \
+			is_signed, kind \
+	}
 
 static const struct tally_filter_field record_fields[] = {
 	FIELD(common_pid, true, TALLY_FILTER_NUMBER),
@@ -47,12 +50,21 @@ static const struct tally_filter_field record_fields[] = {
 	{ "list", offsetof(struct record, cpus), 16, false, TALLY_FILTER_OTHER },
 };
 
-static const struct tally_filter_fields fields = { record_fields, sizeof(record_fields) / sizeof(record_fields[0]), 100 };
+static const struct tally_filter_fields fields = { record_fields,
+						   sizeof(record_fields) / sizeof(record_fields[0]),
+						   100 };
 
 static const struct record record = {
-	.common_pid = 77, .pid = -3, .address = 0xffffffff00000001, .small = -2, .byte = 200, .comm = "xz -9e",
-	.mask_place = offsetof(struct record, cpus) | 2 * sizeof(long) << 16, .cpus = { 0x12, 1 },
-	.name_place = offsetof(struct record, name) | 12 << 16, .name = "lib/xz.c",
+	.common_pid = 77,
+	.pid = -3,
+	.address = 0xffffffff00000001,
+	.small = -2,
+	.byte = 200,
+	.comm = "xz -9e",
+	.mask_place = offsetof(struct record, cpus) | 2 * sizeof(long) << 16,
+	.cpus = { 0x12, 1 },
+	.name_place = offsetof(struct record, name) | 12 << 16,
+	.name = "lib/xz.c",
 };
 
 static const struct tally_filter_context context = { .cpu = 3, .comm = "bash" };
@@ -87,28 +99,72 @@ static void predicates_pass_what_they_say(void **state)
 		const char *text;
 		bool passes;
 	} cases[] = {
-		{ "pid == -3", true }, { "pid==-3", true }, { "pid != -3", false }, { "pid < 0", true },
-		{ "pid <= -3", true }, { "pid > -4", true }, { "pid >= -2", false }, { "pid & 1", true },
-		{ "pid & 2", false }, { "pid == 4294967293", true /* cut to 32 bits */ }, { "pid & 0", false },
-		{ "address == 0xffffffff00000001", true }, { "address > 0x7fffffffffffffff", true },
-		{ "address == 18446744069414584321", true }, { "address & 0x8000000000000000", true },
-		{ "small == 65534", true }, { "small < 70000", true /* 4464 */ }, { "small & 65536", false },
-		{ "byte == 0310", true }, { "byte == 0xC8", true }, { "byte == 456", true }, { "byte > 127", true },
-		{ "comm == \"xz -9e\"", true }, { "comm == 'xz -9e'", true }, { "comm == \"xz\"", false },
-		{ "comm != \"xz\"", true }, { "comm ~ \"xz*\"", true }, { "comm ~ \"*9e\"", true },
-		{ "comm ~ \"*-*\"", true }, { "comm ~ \"x?*9?\"", true }, { "comm ~ \"[w-y]z*\"", true },
-		{ "comm ~ \"[!a-w]z*\"", true }, { "comm ~ \"[^x]z*\"", true /* ^ is a character */ },
-		{ "comm ~ \"[!x]z*\"", false }, { "comm ~ \"!q*\"", true }, { "comm ~ \"!xz*\"", false },
-		{ "comm ~ \"xz\"", false }, { "comm ~ \"\"", false }, { "comm ~ \"*\"", true },
-		{ "comm ~ \"x\\z*\"", true }, { "comm ~ \"x\\**\"", false }, { "comm ~ \"[x\"", false },
-		{ "comm == \"\"", false }, { "comm.ustring == \"xz -9e\"", true },
-		{ "name == \"lib/xz.c\"", true }, { "name ~ \"*.c\"", true }, { "name != \"lib/xz.c\"", false },
-		{ "mask & CPUS{1}", true }, { "mask & CPUS{0,2-3}", false }, { "mask == CPUS{1,4,64}", true },
-		{ "mask == CPUS{1,4}", false }, { "mask != CPUS{1,4}", true }, { "mask & CPUS{64-70}", true },
-		{ "cpu == 3", true }, { "CPU < 3", false }, { "cpu & CPUS{2-4}", true }, { "cpu == CPUS{3}", true },
-		{ "cpu == CPUS{3,4}", false }, { "cpu != CPUS{3,4}", true }, { "cpu & CPUS{N}", false },
-		{ "address != CPUS{3,4}", false }, { "address != CPUS{3}", true }, { "byte & CPUS{1}", false },
-		{ "cpu & CPUS{all}", true }, { "cpu & CPUS{0-99:1/3}", true }, { "cpu & CPUS{0-99:2/5}", false },
+		{ "pid == -3", true },
+		{ "pid==-3", true },
+		{ "pid != -3", false },
+		{ "pid < 0", true },
+		{ "pid <= -3", true },
+		{ "pid > -4", true },
+		{ "pid >= -2", false },
+		{ "pid & 1", true },
+		{ "pid & 2", false },
+		{ "pid == 4294967293", true /* cut to 32 bits */ },
+		{ "pid & 0", false },
+		{ "address == 0xffffffff00000001", true },
+		{ "address > 0x7fffffffffffffff", true },
+		{ "address == 18446744069414584321", true },
+		{ "address & 0x8000000000000000", true },
+		{ "small == 65534", true },
+		{ "small < 70000", true /* 4464 */ },
+		{ "small & 65536", false },
+		{ "byte == 0310", true },
+		{ "byte == 0xC8", true },
+		{ "byte == 456", true },
+		{ "byte > 127", true },
+		{ "comm == \"xz -9e\"", true },
+		{ "comm == 'xz -9e'", true },
+		{ "comm == \"xz\"", false },
+		{ "comm != \"xz\"", true },
+		{ "comm ~ \"xz*\"", true },
+		{ "comm ~ \"*9e\"", true },
+		{ "comm ~ \"*-*\"", true },
+		{ "comm ~ \"x?*9?\"", true },
+		{ "comm ~ \"[w-y]z*\"", true },
+		{ "comm ~ \"[!a-w]z*\"", true },
+		{ "comm ~ \"[^x]z*\"", true /* ^ is a character */ },
+		{ "comm ~ \"[!x]z*\"", false },
+		{ "comm ~ \"!q*\"", true },
+		{ "comm ~ \"!xz*\"", false },
+		{ "comm ~ \"xz\"", false },
+		{ "comm ~ \"\"", false },
+		{ "comm ~ \"*\"", true },
+		{ "comm ~ \"x\\z*\"", true },
+		{ "comm ~ \"x\\**\"", false },
+		{ "comm ~ \"[x\"", false },
+		{ "comm == \"\"", false },
+		{ "comm.ustring == \"xz -9e\"", true },
+		{ "name == \"lib/xz.c\"", true },
+		{ "name ~ \"*.c\"", true },
+		{ "name != \"lib/xz.c\"", false },
+		{ "mask & CPUS{1}", true },
+		{ "mask & CPUS{0,2-3}", false },
+		{ "mask == CPUS{1,4,64}", true },
+		{ "mask == CPUS{1,4}", false },
+		{ "mask != CPUS{1,4}", true },
+		{ "mask & CPUS{64-70}", true },
+		{ "cpu == 3", true },
+		{ "CPU < 3", false },
+		{ "cpu & CPUS{2-4}", true },
+		{ "cpu == CPUS{3}", true },
+		{ "cpu == CPUS{3,4}", false },
+		{ "cpu != CPUS{3,4}", true },
+		{ "cpu & CPUS{N}", false },
+		{ "address != CPUS{3,4}", false },
+		{ "address != CPUS{3}", true },
+		{ "byte & CPUS{1}", false },
+		{ "cpu & CPUS{all}", true },
+		{ "cpu & CPUS{0-99:1/3}", true },
+		{ "cpu & CPUS{0-99:2/5}", false },
 		{ "COMM == \"bash\"", true }, /* `comm` is the event's own field */
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -125,9 +181,11 @@ static void and_binds_stronger_than_or(void **state)
 		const char *term[2] = { "pid==1", "pid==-3" };
 		snprintf(text, sizeof(text), "%s||%s&&%s||!%s", term[a], term[b], term[c], term[d]);
 		assert_int_equal(matches(text), a || (b && c) || !d);
-		snprintf(text, sizeof(text), "!(%s || %s) && (%s || !(%s))", term[a], term[b], term[c], term[d]);
+		snprintf(text, sizeof(text), "!(%s || %s) && (%s || !(%s))", term[a], term[b],
+			 term[c], term[d]);
 		assert_int_equal(matches(text), !(a || b) && (c || !d));
-		snprintf(text, sizeof(text), "%s && !!%s && %s || %s", term[a], term[b], term[c], term[d]);
+		snprintf(text, sizeof(text), "%s && !!%s && %s || %s", term[a], term[b], term[c],
+			 term[d]);
 		assert_int_equal(matches(text), (a && b && c) || d);
 	}
 }
@@ -140,44 +198,67 @@ static void errors_say_where_and_why(void **state)
 		enum tally_filter_problem problem;
 		size_t position;
 	} cases[] = {
-		{ "", TALLY_FILTER_EMPTY, 0 }, { "  ", TALLY_FILTER_EMPTY, 2 }, { "()", TALLY_FILTER_EMPTY, 1 },
-		{ "!", TALLY_FILTER_EMPTY, 1 }, { "pid == 3 &&", TALLY_FILTER_EMPTY, 11 },
-		{ "|| pid == 3", TALLY_FILTER_EMPTY, 0 }, { "nosuch == 3", TALLY_FILTER_NO_FIELD, 0 },
-		{ "pi == 3", TALLY_FILTER_NO_FIELD, 0 }, { "pidd == 3", TALLY_FILTER_NO_FIELD, 0 },
-		{ "pid = 3", TALLY_FILTER_NO_OPERATOR, 4 }, { "pid", TALLY_FILTER_NO_OPERATOR, 3 },
-		{ "pid.x == 3", TALLY_FILTER_NO_OPERATOR, 3 }, { "comm < \"a\"", TALLY_FILTER_BAD_OPERATOR, 7 },
-		{ "pid ~ 3", TALLY_FILTER_BAD_OPERATOR, 6 }, { "list == 3", TALLY_FILTER_BAD_OPERATOR, 8 },
-		{ "pid == x", TALLY_FILTER_NO_VALUE, 7 }, { "pid ==", TALLY_FILTER_NO_VALUE, 6 },
-		{ "comm == bash", TALLY_FILTER_NO_VALUE, 8 }, { "pid == +3", TALLY_FILTER_NO_VALUE, 7 },
-		{ "pid == \"3\"", TALLY_FILTER_NOT_A_NUMBER, 7 }, { "comm == 3", TALLY_FILTER_NOT_A_STRING, 8 },
-		{ "pid == 3x", TALLY_FILTER_BAD_NUMBER, 7 }, { "pid == 08", TALLY_FILTER_BAD_NUMBER, 7 },
-		{ "pid == -", TALLY_FILTER_BAD_NUMBER, 7 }, { "pid == 0x", TALLY_FILTER_BAD_NUMBER, 7 },
+		{ "", TALLY_FILTER_EMPTY, 0 },
+		{ "  ", TALLY_FILTER_EMPTY, 2 },
+		{ "()", TALLY_FILTER_EMPTY, 1 },
+		{ "!", TALLY_FILTER_EMPTY, 1 },
+		{ "pid == 3 &&", TALLY_FILTER_EMPTY, 11 },
+		{ "|| pid == 3", TALLY_FILTER_EMPTY, 0 },
+		{ "nosuch == 3", TALLY_FILTER_NO_FIELD, 0 },
+		{ "pi == 3", TALLY_FILTER_NO_FIELD, 0 },
+		{ "pidd == 3", TALLY_FILTER_NO_FIELD, 0 },
+		{ "pid = 3", TALLY_FILTER_NO_OPERATOR, 4 },
+		{ "pid", TALLY_FILTER_NO_OPERATOR, 3 },
+		{ "pid.x == 3", TALLY_FILTER_NO_OPERATOR, 3 },
+		{ "comm < \"a\"", TALLY_FILTER_BAD_OPERATOR, 7 },
+		{ "pid ~ 3", TALLY_FILTER_BAD_OPERATOR, 6 },
+		{ "list == 3", TALLY_FILTER_BAD_OPERATOR, 8 },
+		{ "pid == x", TALLY_FILTER_NO_VALUE, 7 },
+		{ "pid ==", TALLY_FILTER_NO_VALUE, 6 },
+		{ "comm == bash", TALLY_FILTER_NO_VALUE, 8 },
+		{ "pid == +3", TALLY_FILTER_NO_VALUE, 7 },
+		{ "pid == \"3\"", TALLY_FILTER_NOT_A_NUMBER, 7 },
+		{ "comm == 3", TALLY_FILTER_NOT_A_STRING, 8 },
+		{ "pid == 3x", TALLY_FILTER_BAD_NUMBER, 7 },
+		{ "pid == 08", TALLY_FILTER_BAD_NUMBER, 7 },
+		{ "pid == -", TALLY_FILTER_BAD_NUMBER, 7 },
+		{ "pid == 0x", TALLY_FILTER_BAD_NUMBER, 7 },
 		{ "pid == 9223372036854775808", TALLY_FILTER_BAD_NUMBER, 7 },
 		{ "pid == -9223372036854775809", TALLY_FILTER_BAD_NUMBER, 7 },
 		{ "address == -1", TALLY_FILTER_BAD_NUMBER, 11 },
 		{ "address == 18446744073709551616", TALLY_FILTER_BAD_NUMBER, 11 },
 		{ "pid == 000000000000000000000001", TALLY_FILTER_TOO_LONG, 7 },
-		{ "comm == \"xz", TALLY_FILTER_NO_QUOTE, 8 }, { "comm == 'xz\"", TALLY_FILTER_NO_QUOTE, 8 },
-		{ "(pid == 3", TALLY_FILTER_OPEN, 0 }, { "pid == 3 && (pid == 4", TALLY_FILTER_OPEN, 12 },
-		{ "pid == 3)", TALLY_FILTER_CLOSE, 8 }, { "pid == 3 pid", TALLY_FILTER_TERMS, 9 },
-		{ "pid == 3 & pid == 4", TALLY_FILTER_TERMS, 9 }, { "(pid == 3 pid == 4)", TALLY_FILTER_TERMS, 10 },
-		{ "cpu & CPUS{", TALLY_FILTER_BAD_CPUS, 11 }, { "cpu & CPUS{}", TALLY_FILTER_BAD_CPUS, 11 },
-		{ "cpu & CPUS{100}", TALLY_FILTER_BAD_CPUS, 11 }, { "cpu & CPUS{1,3-2}", TALLY_FILTER_BAD_CPUS, 13 },
-		{ "cpu & CPUS{1;2}", TALLY_FILTER_BAD_CPUS, 12 }, { "cpu < CPUS{1}", TALLY_FILTER_BAD_OPERATOR, 11 },
+		{ "comm == \"xz", TALLY_FILTER_NO_QUOTE, 8 },
+		{ "comm == 'xz\"", TALLY_FILTER_NO_QUOTE, 8 },
+		{ "(pid == 3", TALLY_FILTER_OPEN, 0 },
+		{ "pid == 3 && (pid == 4", TALLY_FILTER_OPEN, 12 },
+		{ "pid == 3)", TALLY_FILTER_CLOSE, 8 },
+		{ "pid == 3 pid", TALLY_FILTER_TERMS, 9 },
+		{ "pid == 3 & pid == 4", TALLY_FILTER_TERMS, 9 },
+		{ "(pid == 3 pid == 4)", TALLY_FILTER_TERMS, 10 },
+		{ "cpu & CPUS{", TALLY_FILTER_BAD_CPUS, 11 },
+		{ "cpu & CPUS{}", TALLY_FILTER_BAD_CPUS, 11 },
+		{ "cpu & CPUS{100}", TALLY_FILTER_BAD_CPUS, 11 },
+		{ "cpu & CPUS{1,3-2}", TALLY_FILTER_BAD_CPUS, 13 },
+		{ "cpu & CPUS{1;2}", TALLY_FILTER_BAD_CPUS, 12 },
+		{ "cpu < CPUS{1}", TALLY_FILTER_BAD_OPERATOR, 11 },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct tally_filter_error error;
-		assert_int_equal(tally_filter_compile(cases[i].text, &fields, NULL, 0, &error), -22);
+		assert_int_equal(tally_filter_compile(cases[i].text, &fields, NULL, 0, &error),
+				 -22);
 		if (error.problem != cases[i].problem || (error.position != cases[i].position &&
 							  error.problem != TALLY_FILTER_BAD_CPUS))
-			fail_msg("%s: at %zu: %s (%d)", cases[i].text, error.position, error.reason, error.problem);
+			fail_msg("%s: at %zu: %s (%d)", cases[i].text, error.position, error.reason,
+				 error.problem);
 		assert_true(strlen(error.reason) > 5);
 	}
 }
 
 static char *repeat(const char *piece, size_t times, const char *middle, const char *last)
 {
-	char *text = calloc(1, strlen(piece) * times + strlen(middle) + strlen(last) * times + 1), *at = text;
+	char *text = calloc(1, strlen(piece) * times + strlen(middle) + strlen(last) * times + 1),
+	     *at = text;
 	for (size_t i = 0; i < times; i++)
 		at = stpcpy(at, piece);
 	at = stpcpy(at, middle);
@@ -218,12 +299,14 @@ static void limits_are_errors_not_crashes(void **state)
 static void records_are_not_read_past_their_end(void **state)
 {
 	(void)state;
-	static const char *const texts[] = { "pid == -3", "pid != -3", "address & 1", "comm ~ \"*\"", "name ~ \"*\"",
-					     "name != \"q\"", "mask & CPUS{1}", "mask != CPUS{1}" };
+	static const char *const texts[] = { "pid == -3",      "pid != -3",      "address & 1",
+					     "comm ~ \"*\"",   "name ~ \"*\"",   "name != \"q\"",
+					     "mask & CPUS{1}", "mask != CPUS{1}" };
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct tally_filter *filter = compile(texts[i], &fields, NULL);
 		for (size_t size = 0; size <= sizeof(record); size++) {
-			uint8_t *exact = malloc(size ? size : 1); /* of its exact size, for the sanitizer */
+			/* of its exact size, for the sanitizer */
+			uint8_t *exact = malloc(size ? size : 1);
 			memcpy(exact, &record, size);
 			bool match = tally_filter_match(filter, exact, size, &context);
 			if (size < 8)
@@ -234,7 +317,7 @@ static void records_are_not_read_past_their_end(void **state)
 	}
 }
 
-/* --- the kernel agrees --------------------------------------------------------------------------------------------------- */
+/* --- the kernel agrees ---------------------------------------------------- */
 
 struct kernel {
 	struct tally_tracepoint *tracepoint;
@@ -247,7 +330,9 @@ struct kernel {
 
 static int open_event(const struct tally_tracepoint *tracepoint)
 {
-	struct tally_attr attr = { .type = TALLY_TYPE_TRACEPOINT, .size = sizeof(attr), .config = tracepoint->id };
+	struct tally_attr attr = { .type = TALLY_TYPE_TRACEPOINT,
+				   .size = sizeof(attr),
+				   .config = tracepoint->id };
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0ul);
 }
 
@@ -260,14 +345,20 @@ static bool load(const char *name, struct kernel *kernel)
 	snprintf(path, sizeof(path), "/sys/kernel/tracing/events/%s/format", name);
 	if (tally_buffer_read_file(&text, AT_FDCWD, path, 1 << 16) < 0)
 		return false;
-	assert_int_equal(tally_tracepoint_parse(text.bytes, text.length, NULL, &kernel->tracepoint, &err), 0);
+	assert_int_equal(
+		tally_tracepoint_parse(text.bytes, text.length, NULL, &kernel->tracepoint, &err),
+		0);
 	tally_buffer_release(&text);
 	for (size_t i = 0; i < kernel->tracepoint->field_count && i < 16; i++) {
 		const struct tally_tracepoint_field *field = &kernel->tracepoint->fields[i];
 		kernel->fields[i] = (struct tally_filter_field){
-			field->name, (uint16_t)field->offset, (uint16_t)field->size_bytes, field->is_signed,
-			!field->is_string                       ? TALLY_FILTER_NUMBER :
-			field->place == TALLY_FIELD_DATA_LOC ? TALLY_FILTER_DYNAMIC_STRING : TALLY_FILTER_STRING,
+			field->name,
+			(uint16_t)field->offset,
+			(uint16_t)field->size_bytes,
+			field->is_signed,
+			!field->is_string                      ? TALLY_FILTER_NUMBER
+			: field->place == TALLY_FIELD_DATA_LOC ? TALLY_FILTER_DYNAMIC_STRING
+							       : TALLY_FILTER_STRING,
 		};
 		kernel->all.count++;
 	}
@@ -294,10 +385,12 @@ static unsigned choose(struct kernel *kernel, unsigned below)
 
 static void set(struct kernel *kernel, const char *name, const void *bytes, size_t size)
 {
-	const struct tally_tracepoint_field *field = tally_tracepoint_field(kernel->tracepoint, name);
+	const struct tally_tracepoint_field *field = tally_tracepoint_field(kernel->tracepoint,
+									    name);
 	assert_non_null(field);
 	memset(kernel->raw + field->offset, 0, field->size_bytes);
-	memcpy(kernel->raw + field->offset, bytes, size < field->size_bytes ? size : field->size_bytes);
+	memcpy(kernel->raw + field->offset, bytes,
+	       size < field->size_bytes ? size : field->size_bytes);
 }
 
 enum { OPTION = 70000 };
@@ -331,28 +424,50 @@ static void random_space(struct kernel *kernel, struct tally_buffer *text)
 
 static void random_predicate(struct kernel *kernel, struct tally_buffer *text)
 {
-	static const char *const names[] = { "option", "arg2", "arg3", "arg4", "arg5", "cpu", "common_pid", "common_type",
-					     "CPU", "nosuch" };
+	static const char *const names[] = {
+		"option", "arg2",       "arg3",        "arg4", "arg5",
+		"cpu",    "common_pid", "common_type", "CPU",  "nosuch"
+	};
 	static const char *const operators[] = { "==", "!=", "<", "<=", ">", ">=", "&", "~", "=" };
-	static const char *const numbers[] = { "70000", "5", "0", "-1", "0x11170", "0xffffffffffffffff", "2147483648",
-					       "4294967295", "4295037296", "011", "18446744073709551615",
-					       "9223372036854775807", "-70000", "1x", "0x80000000", "\"5\"", "" };
-	static const char *const patterns[] = { "test_filter", "test*", "*filte?", "*_f*", "t?st_[d-g]ilter", "", "*",
-						"!test*", "!zap", "[!t]*", "t\\est*", "te[st", "test_filter1", "**r" };
+	static const char *const numbers[] = { "70000",
+					       "5",
+					       "0",
+					       "-1",
+					       "0x11170",
+					       "0xffffffffffffffff",
+					       "2147483648",
+					       "4294967295",
+					       "4295037296",
+					       "011",
+					       "18446744073709551615",
+					       "9223372036854775807",
+					       "-70000",
+					       "1x",
+					       "0x80000000",
+					       "\"5\"",
+					       "" };
+	static const char *const patterns[] = {
+		"test_filter", "test*", "*filte?", "*_f*",  "t?st_[d-g]ilter", "",   "*", "!test*",
+		"!zap",        "[!t]*", "t\\est*", "te[st", "test_filter1",    "**r"
+	};
 	bool string = choose(kernel, 4) == 0;
 	random_space(kernel, text);
 	for (unsigned i = choose(kernel, 6); i > 4; i--)
 		tally_buffer_append(text, "!", 1);
-	tally_buffer_printf(text, "%s", string ? choose(kernel, 2) ? "comm" : "COMM" : names[choose(kernel, 39) / 4]);
+	tally_buffer_printf(text, "%s",
+			    string ? choose(kernel, 2) ? "comm" : "COMM"
+				   : names[choose(kernel, 39) / 4]);
 	random_space(kernel, text);
-	tally_buffer_printf(text, "%s", operators[string ? (unsigned[]){ 0, 1, 7, 7, 2 }[choose(kernel, 33) / 8]
-						       : choose(kernel, 60) / 7]);
+	tally_buffer_printf(text, "%s",
+			    operators[string ? (unsigned[]){ 0, 1, 7, 7, 2 }[choose(kernel, 33) / 8]
+					     : choose(kernel, 60) / 7]);
 	random_space(kernel, text);
 	if (string)
 		tally_buffer_printf(text, "\"%s\"", patterns[choose(kernel, 14)]);
 	else if (choose(kernel, 12) == 0)
 		tally_buffer_printf(text, "CPUS{%s}",
-				    (const char *[]){ "0", "0,1", "0-1", "1", "all", "x", "" }[choose(kernel, 7)]);
+				    (const char *[]){ "0", "0,1", "0-1", "1", "all", "x",
+						      "" }[choose(kernel, 7)]);
 	else
 		tally_buffer_printf(text, "%s", numbers[choose(kernel, 62) / 4 % 17]);
 	random_space(kernel, text);
@@ -395,22 +510,25 @@ static void damage(struct kernel *kernel, char *text)
 	}
 }
 
-/* What 6.18 takes for a filter and we don't: an operator without its right side at the end, which it overlooks. */
+/* What 6.18 takes for a filter and we don't: an operator without its right side at the end, which
+ * it overlooks. */
 static bool overlooked(const char *text, const struct tally_filter_error *error)
 {
-	return error->problem == TALLY_FILTER_EMPTY && text[error->position + strspn(text + error->position, " \t")] == '\0' &&
+	return error->problem == TALLY_FILTER_EMPTY &&
+	       text[error->position + strspn(text + error->position, " \t")] == '\0' &&
 	       strpbrk(text, "&|!");
 }
 
-/* Patterns that 6.18 matches otherwise than it says: "*end" is looked for at the end of the array, not of the string in
- * it; a pattern that begins with a digit is none, but a string. */
+/* Patterns that 6.18 matches otherwise than it says: "*end" is looked for at the end of the array,
+ * not of the string in it; a pattern that begins with a digit is none, but a string. */
 static bool odd_pattern(const char *text)
 {
 	for (const char *at = text; (at = strpbrk(at, "\"'")); at++) {
 		const char *pattern = at + 1 + (at[1] == '!');
 		size_t length = strcspn(pattern, (char[]){ *at, '\0' });
 		size_t plain = strcspn(pattern + 1, "*?[\\") + 1;
-		if (length && ((*pattern == '*' && plain >= length) || (*pattern >= '0' && *pattern <= '9')))
+		if (length &&
+		    ((*pattern == '*' && plain >= length) || (*pattern >= '0' && *pattern <= '9')))
 			return true;
 	}
 	return false;
@@ -423,7 +541,8 @@ static bool odd_cpu(const char *text)
 		if (strncasecmp(at, "cpu", 3) != 0)
 			continue;
 		const char *sign = at + 3 + strspn(at + 3, " \t");
-		if (*sign == '&' && sign[1] != '&' && strncmp(sign + 1 + strspn(sign + 1, " \t"), "CPUS", 4) != 0)
+		if (*sign == '&' && sign[1] != '&' &&
+		    strncmp(sign + 1 + strspn(sign + 1, " \t"), "CPUS", 4) != 0)
 			return true;
 	}
 	return false;
@@ -445,7 +564,8 @@ static int kernel_counts(struct kernel *kernel, const char *text, void (*hit)(vo
 	return counts;
 }
 
-static unsigned compare(struct kernel *kernel, const char *text, void (*hit)(void), const char *comm)
+static unsigned compare(struct kernel *kernel, const char *text, void (*hit)(void),
+			const char *comm)
 {
 	struct tally_filter_error error;
 	const struct tally_filter_context now = { (unsigned)sched_getcpu(), comm };
@@ -453,7 +573,8 @@ static unsigned compare(struct kernel *kernel, const char *text, void (*hit)(voi
 	int theirs = kernel_counts(kernel, text, hit);
 	if (!filter) {
 		if (theirs >= 0 && !overlooked(text, &error))
-			fail_msg("the kernel takes '%s'; here at %zu: %s", text, error.position, error.reason);
+			fail_msg("the kernel takes '%s'; here at %zu: %s", text, error.position,
+				 error.reason);
 		return 0;
 	}
 	if (theirs < 0)
@@ -512,11 +633,26 @@ static void e7_the_kernel_compares_strings_and_shorts_alike(void **state)
 {
 	(void)state;
 	static const char *const filters[] = {
-		"newcomm == \"renamed to it\"", "newcomm != \"renamed to it\"", "newcomm ~ \"re*\"", "newcomm ~ \"*i?\"",
-		"newcomm ~ \"*it?\"", "newcomm ~ \"renamed[ ]to*\"", "newcomm == \"re*\"", "newcomm == \"\"",
-		"newcomm ~ \"*d to*\"", "!newcomm ~ \"!re*\"", "oom_score_adj == 65536", "oom_score_adj < 70000",
-		"oom_score_adj & 65536", "oom_score_adj >= -32768", "oom_score_adj > -65537", "oom_score_adj == -65536",
-		"newcomm & \"x\"", "newcomm == re", "pid == 1 || newcomm ~ \"renamed*\"", "newcomm.ustring ~ \"re*\"",
+		"newcomm == \"renamed to it\"",
+		"newcomm != \"renamed to it\"",
+		"newcomm ~ \"re*\"",
+		"newcomm ~ \"*i?\"",
+		"newcomm ~ \"*it?\"",
+		"newcomm ~ \"renamed[ ]to*\"",
+		"newcomm == \"re*\"",
+		"newcomm == \"\"",
+		"newcomm ~ \"*d to*\"",
+		"!newcomm ~ \"!re*\"",
+		"oom_score_adj == 65536",
+		"oom_score_adj < 70000",
+		"oom_score_adj & 65536",
+		"oom_score_adj >= -32768",
+		"oom_score_adj > -65537",
+		"oom_score_adj == -65536",
+		"newcomm & \"x\"",
+		"newcomm == re",
+		"pid == 1 || newcomm ~ \"renamed*\"",
+		"newcomm.ustring ~ \"re*\"",
 	};
 	struct kernel kernel;
 	if (!load("task/task_rename", &kernel))

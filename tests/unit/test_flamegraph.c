@@ -19,8 +19,8 @@ static void read_text(struct tally_stacks *stacks, const char *text)
 	assert_int_equal(tally_stacks_read_text(stacks, text, strlen(text), NULL), 0);
 }
 
-typedef int draw_function(const struct tally_stacks *, const struct tally_flamegraph_options *, struct tally_buffer *,
-			  struct tally_error *);
+typedef int draw_function(const struct tally_stacks *, const struct tally_flamegraph_options *,
+			  struct tally_buffer *, struct tally_error *);
 
 static struct tally_buffer draw_text(draw_function *draw, const char *text,
 				     const struct tally_flamegraph_options *options)
@@ -48,10 +48,16 @@ static void totals_are_self_plus_children(void **state)
 	struct tally_flame_tree tree = { 0 }, by_thread = { 0 };
 	read_text(&stacks, "b;x;y 6\na;x 2\nb;x;y;z 4\nb;x 8\nb 2\na;w;v;u 10\n");
 	assert_int_equal(tally_flame_trees_build(&by_thread, &tree, &stacks, &whole_trees), 0);
-	static const struct { const char *name; uint32_t depth; uint64_t self, total; size_t end; } expected[] = {
-		{ "all", 0, 0, 16, 10 }, { "a", 1, 0, 6, 6 }, { "w", 2, 0, 5, 5 }, { "v", 3, 0, 5, 5 },
-		{ "u", 4, 5, 5, 5 }, { "x", 2, 1, 1, 6 }, { "b", 1, 1, 10, 10 }, { "x", 2, 4, 9, 10 },
-		{ "y", 3, 3, 5, 10 }, { "z", 4, 2, 2, 10 },
+	static const struct {
+		const char *name;
+		uint32_t depth;
+		uint64_t self, total;
+		size_t end;
+	} expected[] = {
+		{ "all", 0, 0, 16, 10 }, { "a", 1, 0, 6, 6 },  { "w", 2, 0, 5, 5 },
+		{ "v", 3, 0, 5, 5 },     { "u", 4, 5, 5, 5 },  { "x", 2, 1, 1, 6 },
+		{ "b", 1, 1, 10, 10 },   { "x", 2, 4, 9, 10 }, { "y", 3, 3, 5, 10 },
+		{ "z", 4, 2, 2, 10 },
 	};
 	assert_int_equal(tree.unit, 2);
 	assert_int_equal(tree.nodes.count, 10);
@@ -76,8 +82,8 @@ static unsigned boxes_of(const char *svg, double (*boxes)[3], unsigned room)
 	unsigned count = 0;
 	const char *at = strstr(svg, "picture-frames\">");
 	for (; count < room && (at = strstr(at, "<rect")); at++, count++)
-		if (sscanf(at, "<rect class=\"%*[^\"]\" x=\"%lf\" y=\"%lf\" width=\"%lf\"", &boxes[count][0],
-			   &boxes[count][1], &boxes[count][2]) != 3)
+		if (sscanf(at, "<rect class=\"%*[^\"]\" x=\"%lf\" y=\"%lf\" width=\"%lf\"",
+			   &boxes[count][0], &boxes[count][1], &boxes[count][2]) != 3)
 			break;
 	return count;
 }
@@ -86,11 +92,13 @@ static void widths_are_weights_and_boxes_never_overlap(void **state)
 {
 	(void)state;
 	double boxes[16][3];
-	struct tally_buffer svg = draw_text(tally_flamegraph_svg, "a;f;g 30\na;f;h 10\na;k 20\nb;f 40\n", &plain);
+	struct tally_buffer svg = draw_text(tally_flamegraph_svg,
+					    "a;f;g 30\na;f;h 10\na;k 20\nb;f 40\n", &plain);
 	unsigned count = boxes_of(tally_buffer_string(&svg), boxes, 16);
-	static const struct { double x, width; int row; } expected[] = {
-		{ 0, 100, 0 }, { 0, 60, 1 }, { 0, 40, 2 }, { 0, 30, 3 }, { 30, 10, 3 }, { 40, 20, 2 }, { 60, 40, 1 },
-		{ 60, 40, 2 },
+	static const struct { double x, width; int row;
+	} expected[] = {
+		{ 0, 100, 0 }, { 0, 60, 1 },  { 0, 40, 2 },  { 0, 30, 3 },
+		{ 30, 10, 3 }, { 40, 20, 2 }, { 60, 40, 1 }, { 60, 40, 2 },
 	};
 	assert_int_equal(count, 8);
 	for (unsigned i = 0; i < count; i++) {
@@ -111,8 +119,10 @@ static void the_same_stacks_give_the_same_bytes(void **state)
 	(void)state;
 	draw_function *const draws[] = { tally_flamegraph_svg, tally_flamegraph_html };
 	for (unsigned i = 0; i < 2; i++) {
-		struct tally_buffer one = draw_text(draws[i], "a;f;g 3\nb;f_[k];[libc.so.6] 1\na;f 2\n", &plain);
-		struct tally_buffer two = draw_text(draws[i], "b;f_[k];[libc.so.6] 1\na;f 2\na;f;g 3\n", &plain);
+		struct tally_buffer one = draw_text(
+			draws[i], "a;f;g 3\nb;f_[k];[libc.so.6] 1\na;f 2\n", &plain);
+		struct tally_buffer two = draw_text(
+			draws[i], "b;f_[k];[libc.so.6] 1\na;f 2\na;f;g 3\n", &plain);
 		assert_string_equal(tally_buffer_string(&one), tally_buffer_string(&two));
 		tally_buffer_release(&one);
 		tally_buffer_release(&two);
@@ -122,9 +132,11 @@ static void the_same_stacks_give_the_same_bytes(void **state)
 static void names_cannot_leave_their_place(void **state)
 {
 	(void)state;
-	const char *text = "</script><script>alert(1)</script>;]]><b>\"'&;\x01\x1b[31m\xff\xfe\xc3;"
-			   "\xe2\x80\xa8\xe2\x80\xae\xef\xbf\xbf;</title></noscript><img src=x onerror=alert(1)> 5\n";
-	const struct tally_flamegraph_options options = { .title = "</title><script>t", .subtitle = "\"]]>\x02" };
+	const char *text =
+		"</script><script>alert(1)</script>;]]><b>\"'&;\x01\x1b[31m\xff\xfe\xc3;"
+		"\xe2\x80\xa8\xe2\x80\xae\xef\xbf\xbf;</title></noscript><img src=x onerror=alert(1)> 5\n";
+	const struct tally_flamegraph_options options = { .title = "</title><script>t",
+							  .subtitle = "\"]]>\x02" };
 	draw_function *const draws[] = { tally_flamegraph_svg, tally_flamegraph_html };
 	for (unsigned i = 0; i < 2; i++) {
 		struct tally_buffer file = draw_text(draws[i], text, &options);
@@ -168,13 +180,17 @@ static void what_is_left_out_is_counted(void **state)
 	for (unsigned i = 0; i < 3000; i++)
 		tally_buffer_printf(&text, "a;f%u;g%u %u\n", i % 30, i, i < 10 ? 100000 : 1);
 	const struct tally_flamegraph_options options = { .nodes_max = 100 };
-	struct tally_buffer svg = draw_text(tally_flamegraph_svg, tally_buffer_string(&text), &options);
+	struct tally_buffer svg = draw_text(tally_flamegraph_svg, tally_buffer_string(&text),
+					    &options);
 	const char *out = tally_buffer_string(&svg);
 	/* 10 of f and 10 of g are heavy. */
 	assert_non_null(strstr(out, "\"left\":{\"frames\":2990,\"weight\":2990,"));
-	assert_non_null(strstr(out, ">3,010 frames are too narrow or too deep to be drawn here: 0.30\u00a0% of the weight<"));
+	assert_non_null(strstr(
+		out,
+		">3,010 frames are too narrow or too deep to be drawn here: 0.30\u00a0% of the weight<"));
 	double boxes[64][3];
-	assert_int_equal(boxes_of(out, boxes, 64), 22 + 2); /* and the narrow f's between f1 and f2, f2 and f3 */
+	/* and the narrow f's between f1 and f2, f2 and f3 */
+	assert_int_equal(boxes_of(out, boxes, 64), 22 + 2);
 	tally_buffer_release(&svg);
 	tally_buffer_release(&text);
 }
@@ -187,7 +203,8 @@ static void deep_stacks_are_drawn_to_a_limit(void **state)
 	for (unsigned i = 0; i < 100000; i++)
 		tally_buffer_text(&text, ";f");
 	tally_buffer_text(&text, " 1\n");
-	struct tally_buffer svg = draw_text(tally_flamegraph_svg, tally_buffer_string(&text), &plain);
+	struct tally_buffer svg = draw_text(tally_flamegraph_svg, tally_buffer_string(&text),
+					    &plain);
 	double (*boxes)[3] = calloc(1000, sizeof(*boxes));
 	assert_int_equal(boxes_of(tally_buffer_string(&svg), boxes, 1000), 400);
 	free(boxes);
@@ -202,7 +219,9 @@ static void many_threads_share_a_box_by_command(void **state)
 	struct tally_flame_tree tree = { 0 }, by_comm = { 0 };
 	uint32_t frame = tally_stacks_frame(&stacks, "f", NULL, TALLY_FRAME_PROGRAM);
 	for (uint32_t i = 1; i <= 1000; i++)
-		tally_stacks_add(&stacks, tally_stacks_thread(&stacks, i % 2 ? "odd" : "even", i, i), &frame, 1, i, 1);
+		tally_stacks_add(&stacks,
+				 tally_stacks_thread(&stacks, i % 2 ? "odd" : "even", i, i), &frame,
+				 1, i, 1);
 	assert_int_equal(tally_flame_trees_build(&tree, &by_comm, &stacks, &whole_trees), 0);
 	assert_int_equal(tree.slots.count, TALLY_FLAME_THREADS_MAX + 2);
 	assert_int_equal(tree.nodes.items[0].total, 500500);
@@ -229,8 +248,10 @@ static void a_thread_that_calls_exec_is_counted_once(void **state)
 	};
 	uint32_t frame = tally_stacks_frame(&stacks, "f", NULL, TALLY_FRAME_PROGRAM);
 	for (size_t i = 0; i < 5; i++)
-		tally_stacks_add(&stacks, tally_stacks_thread(&stacks, threads[i].comm, threads[i].tid, threads[i].tid), &frame, 1,
-				 1, 1);
+		tally_stacks_add(&stacks,
+				 tally_stacks_thread(&stacks, threads[i].comm, threads[i].tid,
+						     threads[i].tid),
+				 &frame, 1, 1, 1);
 	assert_int_equal(tally_flamegraph_svg(&stacks, &plain, &svg, &err), 0);
 	assert_non_null(strstr(tally_buffer_string(&svg), "\u00b7 3 threads"));
 	tally_buffer_release(&svg);
@@ -238,7 +259,8 @@ static void a_thread_that_calls_exec_is_counted_once(void **state)
 }
 
 /* Of all stacks that begin with the path: path[1] is the slot. */
-static uint64_t weight_of_path(const struct tally_stacks *stacks, const struct tally_flame_tree *tree, bool by_thread,
+static uint64_t weight_of_path(const struct tally_stacks *stacks,
+			       const struct tally_flame_tree *tree, bool by_thread,
 			       const uint32_t *path, uint32_t depth)
 {
 	uint64_t weight = 0;
@@ -248,7 +270,8 @@ static uint64_t weight_of_path(const struct tally_stacks *stacks, const struct t
 		const struct tally_thread_label *thread = &stacks->threads.items[stack->class];
 		const struct tally_flame_slot *slot = &tree->slots.items[path[1]];
 		assert_int_equal(tally_stacks_frames(stacks, i, &frames), 0);
-		if (thread->comm == slot->comm && (!by_thread || thread->tid == slot->tid) && frames.count + 1 >= depth &&
+		if (thread->comm == slot->comm && (!by_thread || thread->tid == slot->tid) &&
+		    frames.count + 1 >= depth &&
 		    (depth < 2 || !memcmp(frames.items, path + 2, (depth - 1) * sizeof(*path))))
 			weight += stack->period;
 	}
@@ -256,13 +279,15 @@ static uint64_t weight_of_path(const struct tally_stacks *stacks, const struct t
 	return weight / tree->unit;
 }
 
-static void check_weights(const struct tally_stacks *stacks, const struct tally_flame_tree *tree, bool by_thread)
+static void check_weights(const struct tally_stacks *stacks, const struct tally_flame_tree *tree,
+			  bool by_thread)
 {
 	uint32_t path[64] = { 0 };
 	for (size_t i = 1; i < tree->nodes.count; i++) {
 		const struct tally_flame_node *node = &tree->nodes.items[i];
 		path[node->depth] = node->id;
-		assert_int_equal(node->total, weight_of_path(stacks, tree, by_thread, path, node->depth));
+		assert_int_equal(node->total,
+				 weight_of_path(stacks, tree, by_thread, path, node->depth));
 		uint64_t below = node->self;
 		for (size_t child = i + 1; child < node->end; child = tree->nodes.items[child].end)
 			below += tree->nodes.items[child].total;
@@ -271,7 +296,8 @@ static void check_weights(const struct tally_stacks *stacks, const struct tally_
 }
 
 /* What is in runs is what is missing, where it is missing. */
-static void check_pruned(const struct tally_flame_tree *pruned, const struct tally_flame_tree *whole)
+static void check_pruned(const struct tally_flame_tree *pruned,
+			 const struct tally_flame_tree *whole)
 {
 	size_t at = 0;
 	assert_int_equal(pruned->depth_max, whole->depth_max);
@@ -302,29 +328,36 @@ static void check_pruned(const struct tally_flame_tree *pruned, const struct tal
 }
 
 /* Of frames; or of steps, some of which have several frames, some the same, one none. */
-static void random_stacks(struct tally_stacks *stacks, uint64_t *random, uint64_t weight_max, bool has_steps)
+static void random_stacks(struct tally_stacks *stacks, uint64_t *random, uint64_t weight_max,
+			  bool has_steps)
 {
 	static const char *const names[] = { "a", "b", "c", "d", "e" };
-	static const struct { unsigned count, frames[3]; } steps[] = {
-		{ 1, { 3 } }, { 1, { 0 } }, { 2, { 1, 2 } }, { 3, { 4, 4, 0 } }, { 1, { 3 } }, { 0, { 0 } }, { 1, { 2 } },
+	static const struct { unsigned count, frames[3];
+	} steps[] = {
+		{ 1, { 3 } }, { 1, { 0 } }, { 2, { 1, 2 } }, { 3, { 4, 4, 0 } },
+		{ 1, { 3 } }, { 0, { 0 } }, { 1, { 2 } },
 	};
 	uint32_t frames[5], threads[6], codes[12];
 	for (unsigned i = 0; i < 5; i++)
-		frames[i] = tally_stacks_frame(stacks, names[4 - i], NULL, i & 1 ? TALLY_FRAME_KERNEL : TALLY_FRAME_LIBRARY);
+		frames[i] = tally_stacks_frame(stacks, names[4 - i], NULL,
+					       i & 1 ? TALLY_FRAME_KERNEL : TALLY_FRAME_LIBRARY);
 	for (uint32_t i = 0; i < 6; i++)
 		threads[i] = tally_stacks_thread(stacks, i % 3 ? "x" : "w", i / 2, i);
 	for (unsigned i = 0; has_steps && i < 7; i++) {
 		struct tally_step step = { (uint32_t)stacks->step_frames.count, steps[i].count };
 		assert_int_equal(tally_vector_push(&stacks->steps, step), 0);
 		for (unsigned frame = 0; frame < step.count; frame++)
-			assert_int_equal(tally_vector_push(&stacks->step_frames, frames[steps[i].frames[frame]]), 0);
+			assert_int_equal(tally_vector_push(&stacks->step_frames,
+							   frames[steps[i].frames[frame]]),
+					 0);
 	}
 	for (unsigned i = 0; i < 400; i++) {
 		*random = *random * 6364136223846793005u + 1442695040888963407u;
 		uint64_t bits = *random >> 20;
 		unsigned count = (unsigned)(bits % 12);
 		for (unsigned at = 0; at < count; at++)
-			codes[at] = has_steps ? (bits >> (at * 3) & 7) % 7 : frames[(bits >> (at * 3) & 7) % 5];
+			codes[at] = has_steps ? (bits >> (at * 3) & 7) % 7
+					      : frames[(bits >> (at * 3) & 7) % 5];
 		assert_int_equal(tally_stacks_add(stacks, threads[(bits >> 36) % 6], codes, count,
 						  1 + (bits >> 8) % weight_max, 1), 0);
 	}
@@ -339,7 +372,8 @@ static void light_nodes_are_left_out_exactly(void **state)
 		struct tally_stacks stacks = { 0 };
 		struct tally_flame_tree whole[2] = { 0 };
 		random_stacks(&stacks, &random, round % 3 ? round % 3 * 3 : 1000000, round & 1);
-		assert_int_equal(tally_flame_trees_build(&whole[0], &whole[1], &stacks, &whole_trees), 0);
+		assert_int_equal(
+			tally_flame_trees_build(&whole[0], &whole[1], &stacks, &whole_trees), 0);
 		check_weights(&stacks, &whole[0], true);
 		check_weights(&stacks, &whole[1], false);
 		for (unsigned i = 0; i < sizeof(nodes_max) / sizeof(nodes_max[0]); i++) {
@@ -348,12 +382,15 @@ static void light_nodes_are_left_out_exactly(void **state)
 				.nodes_max = { nodes_max[i], nodes_max[(i + round) % 6] },
 				.threads_from = round & 2 ? 1 : SIZE_MAX,
 			};
-			assert_int_equal(tally_flame_trees_build(&pruned[0], &pruned[1], &stacks, &options), 0);
+			assert_int_equal(
+				tally_flame_trees_build(&pruned[0], &pruned[1], &stacks, &options),
+				0);
 			for (unsigned tree = 0; tree < 2; tree++) {
 				check_pruned(&pruned[tree], &whole[tree]);
 				for (size_t asked = options.nodes_max[tree]; asked; asked /= 2)
-					assert_int_equal(tally_flame_tree_threshold(&pruned[tree], asked),
-							 tally_flame_tree_threshold(&whole[tree], asked));
+					assert_int_equal(
+						tally_flame_tree_threshold(&pruned[tree], asked),
+						tally_flame_tree_threshold(&whole[tree], asked));
 				assert_true(options.nodes_max[tree] != 30 ||
 					    pruned[tree].nodes.count < whole[tree].nodes.count / 2);
 				tally_flame_tree_release(&pruned[tree]);
@@ -379,12 +416,25 @@ static void nothing_to_draw_is_an_error(void **state)
 static void labels_fit_or_are_cut(void **state)
 {
 	(void)state;
-	static const struct { const char *name; unsigned columns; const char *label; } labels[] = {
-		{ "main", 4, "main" }, { "main", 3, "ma\u2026" }, { "main", 2, "" }, { "f(int, char)", 12, "f(int, char)" },
-		{ "f(int, char)", 5, "f" }, { "(anonymous namespace)::f()", 12, "f()" },
-		{ "engine::Sorter<std::pair<int, long>>::bubble", 20, "Sorter&lt;\u2026&gt;::bubble" },
-		{ "T::operator()(int)", 13, "T::operator()" }, { "\u6f22\u5b57", 4, "\u6f22\u5b57" },
-		{ "\u6f22\u5b57", 3, "\u6f22\u2026" }, { "a<b>", 4, "a&lt;b&gt;" }, { "a\xff" "b", 3, "a\ufffd" "b" },
+	static const struct { const char *name; unsigned columns; const char *label;
+	} labels[] = {
+		{ "main", 4, "main" },
+		{ "main", 3, "ma\u2026" },
+		{ "main", 2, "" },
+		{ "f(int, char)", 12, "f(int, char)" },
+		{ "f(int, char)", 5, "f" },
+		{ "(anonymous namespace)::f()", 12, "f()" },
+		{ "engine::Sorter<std::pair<int, long>>::bubble", 20,
+		  "Sorter&lt;\u2026&gt;::bubble" },
+		{ "T::operator()(int)", 13, "T::operator()" },
+		{ "\u6f22\u5b57", 4, "\u6f22\u5b57" },
+		{ "\u6f22\u5b57", 3, "\u6f22\u2026" },
+		{ "a<b>", 4, "a&lt;b&gt;" },
+		{ "a\xff"
+		  "b",
+		  3,
+		  "a\ufffd"
+		  "b" },
 	};
 	for (unsigned i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
 		struct tally_buffer out = { 0 };
@@ -432,11 +482,18 @@ static void parameters_begin_behind_the_whole_name(void **state)
 static void weights_are_told_in_their_unit(void **state)
 {
 	(void)state;
-	static const struct { double weight; const char *unit, *event, *text; } weights[] = {
-		{ 1, "samples", "", "1 sample" }, { 1234567, "samples", "x", "1,234,567 samples" },
-		{ 999, "ns", "", "999 ns" }, { 1500, "ns", "", "1.50 \u00b5s" }, { 12345678, "ns", "", "12.3 ms" },
-		{ 999.9e6, "ns", "", "1.00 s" }, { 90e9, "ns", "", "1.50 min" }, { 2.5e9, "events", "cycles", "2.50 G cycles" },
-		{ 12, "events", "<x>", "12 &lt;x&gt;" }, { 12, "events", "", "12 events" },
+	static const struct { double weight; const char *unit, *event, *text;
+	} weights[] = {
+		{ 1, "samples", "", "1 sample" },
+		{ 1234567, "samples", "x", "1,234,567 samples" },
+		{ 999, "ns", "", "999 ns" },
+		{ 1500, "ns", "", "1.50 \u00b5s" },
+		{ 12345678, "ns", "", "12.3 ms" },
+		{ 999.9e6, "ns", "", "1.00 s" },
+		{ 90e9, "ns", "", "1.50 min" },
+		{ 2.5e9, "events", "cycles", "2.50 G cycles" },
+		{ 12, "events", "<x>", "12 &lt;x&gt;" },
+		{ 12, "events", "", "12 events" },
 		{ 123456, "cycles", "", "123 k cycles" },
 	};
 	for (unsigned i = 0; i < sizeof(weights) / sizeof(weights[0]); i++) {
@@ -468,7 +525,8 @@ static void text_has_the_contrast_that_wcag_wants(void **state)
 	for (unsigned t = 0; t < 2; t++) {
 		for (unsigned kind = 0; kind < TALLY_FLAME_KINDS; kind++)
 			for (unsigned shade = 0; shade < TALLY_FLAME_SHADES; shade++)
-				assert_true(contrast(themes[t]->fills[kind][shade], themes[t]->ink) >= 4.5);
+				assert_true(contrast(themes[t]->fills[kind][shade],
+						     themes[t]->ink) >= 4.5);
 		assert_true(contrast(themes[t]->text, themes[t]->background) >= 7);
 		assert_true(contrast(themes[t]->muted, themes[t]->background) >= 4.5);
 	}
@@ -486,8 +544,10 @@ static void changes_are_told_apart_and_leave_names_legible(void **state)
 	for (unsigned t = 0; t < 2; t++) {
 		const char *at = strstr(tally_buffer_string(&json), names[t]) + strlen(names[t]);
 		uint32_t before = UINT32_MAX;
-		for (int step = -TALLY_FLAME_STEPS; step <= TALLY_FLAME_STEPS; step++, at += strlen("\"#000000\",")) {
-			uint32_t colour = (uint32_t)strtoul(at + 2, NULL, 16), red = colour >> 16, blue = colour & 255;
+		for (int step = -TALLY_FLAME_STEPS; step <= TALLY_FLAME_STEPS;
+		     step++, at += strlen("\"#000000\",")) {
+			uint32_t colour = (uint32_t)strtoul(at + 2, NULL, 16), red = colour >> 16,
+				 blue = colour & 255;
 			assert_true(contrast(colour, themes[t]->ink) >= 4.5);
 			assert_true(colour != before);
 			assert_true(step < -1 ? blue > red : step > 1 ? red > blue : true);

@@ -1,4 +1,5 @@
-/* A JIT's dump: what an address holds at a time, in either byte order, of what JITs write and of what is damaged. */
+/* A JIT's dump: what an address holds at a time, in either byte order, of what JITs write and of
+ * what is damaged. */
 #include "base/buffer.h"
 #include "symbol/jit_dump.h"
 #include "symbol/symbol.h"
@@ -65,7 +66,8 @@ static void end(struct maker *maker)
 	memcpy(maker->bytes.bytes + maker->record + 4, &size, sizeof(size));
 }
 
-static void load(struct maker *maker, uint64_t time, uint64_t address, uint64_t size, uint64_t number, const char *name)
+static void load(struct maker *maker, uint64_t time, uint64_t address, uint64_t size,
+		 uint64_t number, const char *name)
 {
 	begin(maker, LOAD, time);
 	u32(maker, 4711);
@@ -96,17 +98,20 @@ static void move(struct maker *maker, uint64_t time, uint64_t from, uint64_t to,
 static struct tally_jit_dump *read_dump(const struct maker *maker)
 {
 	struct tally_jit_dump *dump;
-	assert_int_equal(tally_jit_dump_read(maker->bytes.bytes, maker->bytes.length, &dump, NULL), 0);
+	assert_int_equal(tally_jit_dump_read(maker->bytes.bytes, maker->bytes.length, &dump, NULL),
+			 0);
 	return dump;
 }
 
 static const char *name_at(const struct tally_jit_dump *dump, uint64_t address, uint64_t time)
 {
-	const struct tally_jit_place *place = tally_jit_dump_find(dump, address, tally_jit_dump_places_at(dump, time));
+	const struct tally_jit_place *place = tally_jit_dump_find(
+		dump, address, tally_jit_dump_places_at(dump, time));
 	if (!place)
 		return "nothing";
 	const struct tally_jit_function *function = &dump->functions.items[place->function];
-	assert_ptr_equal(tally_jit_dump_function(dump, function->base + (address - place->address)), function);
+	assert_ptr_equal(tally_jit_dump_function(dump, function->base + (address - place->address)),
+			 function);
 	assert_int_equal(function->bytes[0], function->name[0]);
 	return function->name;
 }
@@ -155,7 +160,8 @@ static void many_places_are_found_like_by_looking_at_all(void **state)
 	enum { PLACES = 700 };
 	for (unsigned i = 0; i < PLACES; i++) {
 		random = random * 6364136223846793005ull + 1442695040888963407ull;
-		load(&maker, i / 3 * 10, 0x10000 + (random >> 40) % 4096, 1 + (random >> 20) % (i % 7 ? 40 : 900), i, "f");
+		load(&maker, i / 3 * 10, 0x10000 + (random >> 40) % 4096,
+		     1 + (random >> 20) % (i % 7 ? 40 : 900), i, "f");
 	}
 	struct tally_jit_dump *dump = read_dump(&maker);
 	assert_int_equal(dump->places.count, PLACES);
@@ -164,7 +170,8 @@ static void many_places_are_found_like_by_looking_at_all(void **state)
 			const struct tally_jit_place *right = NULL;
 			for (size_t i = 0; i < limit; i++) {
 				const struct tally_jit_place *place = &dump->places.items[i];
-				if (address - place->address < dump->functions.items[place->function].size)
+				if (address - place->address <
+				    dump->functions.items[place->function].size)
 					right = place;
 			}
 			assert_ptr_equal(tally_jit_dump_find(dump, address, limit), right);
@@ -181,7 +188,8 @@ static void line(struct maker *maker, uint64_t address, uint32_t number, const c
 	text(maker, file);
 }
 
-static void assert_line(const struct tally_jit_dump *dump, uint64_t address, uint32_t number, const char *file)
+static void assert_line(const struct tally_jit_dump *dump, uint64_t address, uint32_t number,
+			const char *file)
 {
 	const struct tally_jit_line *found = tally_jit_dump_line(dump, address);
 	if (!number) {
@@ -225,7 +233,8 @@ static void lines_belong_to_the_code_behind_them(void **state)
 	tally_buffer_release(&maker.bytes);
 }
 
-/* A name of which malloc has overwritten the first 16 bytes: with a pointer and a number, as in a dump of Node.js 20's. */
+/* A name of which malloc has overwritten the first 16 bytes: with a pointer and a number, as in a
+ * dump of Node.js 20's. */
 static void freed_line(struct maker *maker, uint64_t address, uint32_t number, const char *file)
 {
 	static const char pointer[] = "A]-\0\0\0\0\0\xb3W\x8a\x02S9\x16\x19";
@@ -246,7 +255,8 @@ static void lines_of_v8_are_mended(void **state)
 	begin(&maker, DEBUG_INFO, 10);
 	u64(&maker, 0x1000);
 	u64(&maker, 3);
-	freed_line(&maker, 0x1040, 3, "/home/me/src/a shape.js"); /* "A]-" can be read, and is no name */
+	freed_line(&maker, 0x1040, 3,
+		   "/home/me/src/a shape.js"); /* "A]-" can be read, and is no name */
 	line(&maker, 0x1048, 5, "node:internal/util");
 	freed_line(&maker, 0x1050, 4, "/home/me/src/a shape.js");
 	tally_buffer_append(&maker.bytes, "\0\0\0\0", 4); /* to whole words */
@@ -256,7 +266,8 @@ static void lines_of_v8_are_mended(void **state)
 	u64(&maker, 0x2000);
 	u64(&maker, 3);
 	freed_line(&maker, 0x2040, 1, "/home/me/src/shapes.js"); /* of another length */
-	line(&maker, 0x2044, 2, "\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd");
+	line(&maker, 0x2044, 2,
+	     "\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd");
 	freed_line(&maker, 0x2048, 3, "/home/me/src/a shape.js");
 	end(&maker);
 	load(&maker, 10, 0x2000, 0x10, 2, "JS:^area /home/me/src/a shape.js:9:1");

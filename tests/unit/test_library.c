@@ -24,13 +24,14 @@ static bool refused(const void *opened, const char *error)
 	return true;
 }
 
-/* ---- groups -------------------------------------------------------------------------------------------- */
+/* ---- groups -------------------------------------------------------------- */
 
 static void group_counts_in_the_order_of_the_expression(void **state)
 {
 	char error[256] = "";
 	struct tally_count counts[3] = { { 0 } };
-	struct tally_group *group = tally_group_open("page-faults:u,task-clock:u,context-switches:u", error, sizeof(error));
+	struct tally_group *group = tally_group_open(
+		"page-faults:u,task-clock:u,context-switches:u", error, sizeof(error));
 	(void)state;
 	if (refused(group, error))
 		skip();
@@ -59,7 +60,8 @@ static void group_stops_and_starts_over_as_one(void **state)
 {
 	char error[256] = "";
 	struct tally_count before[2], after[2];
-	struct tally_group *group = tally_group_open("task-clock:u,page-faults:u", error, sizeof(error));
+	struct tally_group *group = tally_group_open("task-clock:u,page-faults:u", error,
+						     sizeof(error));
 	(void)state;
 	if (refused(group, error))
 		skip();
@@ -91,13 +93,14 @@ static void group_that_cannot_be_says_why(void **state)
 	tally_group_close(NULL);
 }
 
-/* ---- rings --------------------------------------------------------------------------------------------- */
+/* ---- rings --------------------------------------------------------------- */
 
 static void ring_gives_samples_of_this_thread(void **state)
 {
 	char error[256] = "";
 	struct tally_event_ring_options options = { .period = 200000 };
-	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error, sizeof(error));
+	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error,
+							      sizeof(error));
 	(void)state;
 	if (refused(ring, error))
 		skip();
@@ -128,7 +131,8 @@ static void ring_tells_what_found_no_room(void **state)
 {
 	char error[256] = "";
 	struct tally_event_ring_options options = { .period = 1, .pages = 1 };
-	struct tally_event_ring *ring = tally_event_ring_open("page-faults:u", &options, error, sizeof(error));
+	struct tally_event_ring *ring = tally_event_ring_open("page-faults:u", &options, error,
+							      sizeof(error));
 	(void)state;
 	if (refused(ring, error))
 		skip();
@@ -160,7 +164,8 @@ static void *worker(void *context)
 	const struct gates *gates = context;
 	pid_t tid = gettid();
 	char byte;
-	if (write(gates->tid[1], &tid, sizeof(tid)) == sizeof(tid) && read(gates->go[0], &byte, 1) == 1)
+	if (write(gates->tid[1], &tid, sizeof(tid)) == sizeof(tid) &&
+	    read(gates->go[0], &byte, 1) == 1)
 		burn(10000000);
 	return NULL;
 }
@@ -186,7 +191,8 @@ static void ring_of_another_thread_ends_with_it(void **state)
 	assert_int_equal(pthread_create(&thread, NULL, worker, &gates), 0);
 	assert_int_equal(read(gates.tid[0], &tid, sizeof(tid)), sizeof(tid));
 	options = (struct tally_event_ring_options){ .pid = tid, .frequency = 4000 };
-	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error, sizeof(error));
+	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error,
+							      sizeof(error));
 	bool none = refused(ring, error);
 	assert_int_equal(write(gates.go[1], "x", 1), 1);
 	if (ring) {
@@ -212,7 +218,7 @@ static void ring_of_another_thread_ends_with_it(void **state)
 		skip();
 }
 
-/* ---- recordings ---------------------------------------------------------------------------------------- */
+/* ---- recordings ---------------------------------------------------------- */
 
 static void recording_gives_samples_and_records(void **state)
 {

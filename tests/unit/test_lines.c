@@ -14,7 +14,8 @@
 
 /* ---- ranges inside ranges ---- */
 
-/* The slow way: of all ranges that hold the address the one that comes last in the order of the contract. */
+/* The slow way: of all ranges that hold the address the one that comes last in the order of the
+ * contract. */
 static uint32_t innermost(const struct tally_nested_range *ranges, size_t count, uint64_t address)
 {
 	const struct tally_nested_range *best = NULL;
@@ -22,7 +23,8 @@ static uint32_t innermost(const struct tally_nested_range *ranges, size_t count,
 		const struct tally_nested_range *range = &ranges[i];
 		if (address < range->start || address >= range->end)
 			continue;
-		if (!best || range->start > best->start || (range->start == best->start && range->end <= best->end))
+		if (!best || range->start > best->start ||
+		    (range->start == best->start && range->end <= best->end))
 			best = range;
 	}
 	return best ? best->id : (uint32_t)TALLY_NESTED_NONE;
@@ -40,8 +42,9 @@ static void innermost_ranges_are_those_of_a_search_through_all(void **state)
 		for (size_t i = 0; i < count; i++) {
 			uint64_t start = (uint64_t)rand() % SPACE;
 			uint64_t longest = round % 2 ? 8 : SPACE;
-			ranges[i] = (struct tally_nested_range){ start, start + 1 + (uint64_t)rand() % longest,
-								 (uint32_t)i };
+			ranges[i] = (struct tally_nested_range){
+				start, start + 1 + (uint64_t)rand() % longest, (uint32_t)i
+			};
 			assert_int_equal(tally_vector_push(&nested.ranges, ranges[i]), 0);
 		}
 		assert_int_equal(tally_nested_flatten(&nested), 0);
@@ -49,7 +52,8 @@ static void innermost_ranges_are_those_of_a_search_through_all(void **state)
 		for (uint64_t address = 0; address < 2 * SPACE + 2; address++) {
 			while (at < nested.items.count && nested.items.items[at].start <= address)
 				at++;
-			uint32_t id = at ? nested.items.items[at - 1].id : (uint32_t)TALLY_NESTED_NONE;
+			uint32_t id = at ? nested.items.items[at - 1].id
+					 : (uint32_t)TALLY_NESTED_NONE;
 			assert_int_equal(id, innermost(ranges, count, address));
 		}
 		tally_nested_release(&nested);
@@ -98,10 +102,12 @@ static void put_extent(struct made *made, uint64_t start, uint32_t size)
 
 static void begin(struct made *made, size_t capacity)
 {
-	*made = (struct made){ .info = calloc(1, capacity), .scratch = calloc(1, sizeof(*made->scratch)) };
+	*made = (struct made){ .info = calloc(1, capacity),
+			       .scratch = calloc(1, sizeof(*made->scratch)) };
 	assert_non_null(made->info);
 	assert_non_null(made->scratch);
-	const uint8_t header[] = { 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8 }; /* version 4, addresses of 8 bytes */
+	/* version 4, addresses of 8 bytes */
+	const uint8_t header[] = { 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 8 };
 	put(made, header, sizeof(header));
 	put_code(made, 1);
 	put_extent(made, CODE, CODE_SIZE);
@@ -111,15 +117,19 @@ static void compile(struct made *made)
 {
 	uint32_t length = (uint32_t)made->size - 4;
 	memcpy(made->info, &length, sizeof(length));
-	made->file.sections[TALLY_DWARF_INFO] = (struct tally_dwarf_bytes){ made->info, made->size, 0 };
-	made->file.sections[TALLY_DWARF_ABBREV] = (struct tally_dwarf_bytes){ ABBREVS, sizeof(ABBREVS), 0 };
+	made->file.sections[TALLY_DWARF_INFO] = (struct tally_dwarf_bytes){ made->info, made->size,
+									    0 };
+	made->file.sections[TALLY_DWARF_ABBREV] = (struct tally_dwarf_bytes){ ABBREVS,
+									      sizeof(ABBREVS), 0 };
 	made->program.path = "made";
 	assert_int_equal(tally_vector_push(&made->program.code.ranges,
-					   (struct tally_dwarf_range){ CODE, CODE + CODE_SIZE }), 0);
+					   (struct tally_dwarf_range){ CODE, CODE + CODE_SIZE }),
+			 0);
 	assert_int_equal(tally_dwarf_read_units(&made->file, &made->scratch->dwarf, NULL), 0);
 	assert_int_equal(made->file.units.count, 1);
-	assert_int_equal(tally_lines_compile(made->scratch, &made->file.units.items[0], &made->program,
-					     &made->compiled), 0);
+	assert_int_equal(tally_lines_compile(made->scratch, &made->file.units.items[0],
+					     &made->program, &made->compiled),
+			 0);
 }
 
 static void release(struct made *made)
@@ -152,7 +162,8 @@ static void a_loop_of_references_is_a_function_without_a_name(void **state)
 	compile(&made);
 	assert_int_equal(made.compiled.node_count, 3);
 	for (uint32_t i = 0; i < made.compiled.node_count; i++)
-		assert_null(tally_lines_unit_name(&made.compiled, NULL, made.compiled.nodes[i].name));
+		assert_null(
+			tally_lines_unit_name(&made.compiled, NULL, made.compiled.nodes[i].name));
 	assert_int_equal(made.compiled.range_count, 4);
 	release(&made);
 }
@@ -170,7 +181,8 @@ static void depth_has_an_end(void **state)
 	release(&made);
 }
 
-/* A long list that each of many functions claims as its own: the sum is bounded by the unit's size. */
+/* A long list that each of many functions claims as its own: the sum is bounded by the unit's
+ * size. */
 static void ranges_are_no_more_than_a_unit_can_have(void **state)
 {
 	(void)state;
@@ -218,7 +230,8 @@ static void ask_about_program(struct asked *asked, const char *path, struct tall
 {
 	struct tally_section text;
 	if (!path || tally_object_open(AT_FDCWD, path, &asked->object, NULL) < 0)
-		assert_int_equal(tally_object_open(AT_FDCWD, "/proc/self/exe", &asked->object, NULL), 0);
+		assert_int_equal(
+			tally_object_open(AT_FDCWD, "/proc/self/exe", &asked->object, NULL), 0);
 	assert_true(tally_object_section(asked->object, ".text", &text));
 	asked->count = text.size / STEP;
 	asked->addresses = calloc(asked->count + 1, sizeof(*asked->addresses));
@@ -229,7 +242,8 @@ static void ask_about_program(struct asked *asked, const char *path, struct tall
 		asked->addresses[i] = text.address + i * STEP;
 	assert_int_equal(tally_lines_new(asked->object, NULL, &asked->lines, NULL), 0);
 	tally_lines_use_cache(asked->lines, cache);
-	assert_int_equal(tally_lines_find(asked->lines, asked->addresses, asked->count, asked->answers), 0);
+	assert_int_equal(
+		tally_lines_find(asked->lines, asked->addresses, asked->count, asked->answers), 0);
 }
 
 static void forget(struct asked *asked)
@@ -286,7 +300,8 @@ static void this_function_is_found_with_its_line(void **state)
 	(void)state;
 	struct asked asked;
 	ask_about_program(&asked, NULL, NULL);
-	/* Where it is in memory, moved to where the file has it: by another symbol's distance from the code. */
+	/* Where it is in memory, moved to where the file has it: by another symbol's distance from
+	 * the code. */
 	extern const char __executable_start[] __attribute__((weak));
 	struct tally_line_answer answer;
 	uint64_t address = (uint64_t)(uintptr_t)innermost_line_here;
@@ -294,7 +309,8 @@ static void this_function_is_found_with_its_line(void **state)
 		address -= (uint64_t)(uintptr_t)__executable_start;
 	assert_int_equal(tally_lines_find(asked.lines, &address, 1, &answer), 0);
 	if (answer.count > 0) {
-		assert_string_equal(answer.frames[answer.count - 1].function, "innermost_line_here");
+		assert_string_equal(answer.frames[answer.count - 1].function,
+				    "innermost_line_here");
 		assert_non_null(strstr(answer.frames[0].file, "test_lines.c"));
 		assert_in_range(answer.frames[0].line, (uint32_t)innermost_line_here() - 3,
 				(uint32_t)innermost_line_here() + 1);
@@ -328,7 +344,8 @@ static void cached_answers_are_the_same_and_need_no_file(void **state)
 		assert_false(tally_lines_blob_open(&opened, blob.bytes, blob.size, size + 1));
 		/* The strings come last: cut anywhere, it is none. */
 		for (size_t cut = 0; cut < 128; cut++)
-			assert_false(tally_lines_blob_open(&opened, blob.bytes, cut * blob.size / 128, size));
+			assert_false(tally_lines_blob_open(&opened, blob.bytes,
+							   cut * blob.size / 128, size));
 		tally_cache_blob_release(&blob);
 	}
 	ask_about_program(&second, NULL, cache);
@@ -349,10 +366,14 @@ static void an_object_without_debug_information_has_no_answers(void **state)
 {
 	(void)state;
 	struct tally_object *object;
-	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			      .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
+	Elf64_Ehdr header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					   ELFDATA2LSB, EV_CURRENT },
+			      .e_type = ET_DYN,
+			      .e_machine = EM_X86_64,
+			      .e_version = EV_CURRENT,
 			      .e_ehsize = sizeof(header) };
-	assert_int_equal(tally_object_open_memory("bare", &header, sizeof(header), &object, NULL), 0);
+	assert_int_equal(tally_object_open_memory("bare", &header, sizeof(header), &object, NULL),
+			 0);
 	struct tally_lines *lines;
 	assert_int_equal(tally_lines_new(object, NULL, &lines, NULL), 0);
 	uint64_t addresses[] = { 0, 0x1000, UINT64_MAX };

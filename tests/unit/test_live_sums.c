@@ -29,7 +29,8 @@ static int tear_down(void **state)
 /* Of a place that nothing is mapped at: "[unknown]", in user mode. */
 static void take(uint32_t event, uint32_t tid, uint64_t period)
 {
-	struct tally_record record = { .header = { .type = TALLY_RECORD_SAMPLE, .misc = TALLY_MISC_USER } };
+	struct tally_record record = { .header = { .type = TALLY_RECORD_SAMPLE,
+						   .misc = TALLY_MISC_USER } };
 	record.sample.pid = 10;
 	record.sample.tid = tid;
 	record.sample.ip = 0x1000;
@@ -39,7 +40,9 @@ static void take(uint32_t event, uint32_t tid, uint64_t period)
 
 static struct tally_report report_by(enum tally_sort_key key, double percent_min, uint32_t event)
 {
-	struct tally_report_options options = { .by_self = true, .percent_min = percent_min, .event = event };
+	struct tally_report_options options = { .by_self = true,
+						.percent_min = percent_min,
+						.event = event };
 	struct tally_report report;
 	options.by[key] = true;
 	assert_int_equal(tally_live_sums_report(&sums, &options, &report), 0);
@@ -124,7 +127,8 @@ static void name_functions(void)
 	for (uint64_t n = 1; n <= 3; n++) {
 		char name[8];
 		snprintf(name, sizeof(name), "f%u", (unsigned)n);
-		struct tally_record record = { .header = { .type = TALLY_RECORD_KSYMBOL, .misc = TALLY_MISC_KERNEL } };
+		struct tally_record record = { .header = { .type = TALLY_RECORD_KSYMBOL,
+							   .misc = TALLY_MISC_KERNEL } };
 		record.ksymbol.address = 0xffffffff81000000 + 0x1000 * n;
 		record.ksymbol.length = 0x1000;
 		record.ksymbol.type = 1;
@@ -135,7 +139,8 @@ static void name_functions(void)
 
 static void take_stack(uint64_t period, const char *functions)
 {
-	struct tally_record record = { .header = { .type = TALLY_RECORD_SAMPLE, .misc = TALLY_MISC_KERNEL } };
+	struct tally_record record = { .header = { .type = TALLY_RECORD_SAMPLE,
+						   .misc = TALLY_MISC_KERNEL } };
 	uint64_t chain[8] = { TALLY_CONTEXT_KERNEL };
 	size_t count = 1;
 	for (; *functions; functions++)
@@ -180,7 +185,8 @@ static void stacks_make_totals_and_trees(void **state)
 	assert_int_equal(sums.sums.count, 3);
 	struct tally_report report = tree_report(TALLY_TREE_CALLEE);
 	assert_int_equal(report.entries.count, 3);
-	const struct tally_report_entry *f3 = &report.entries.items[0], *f1 = &report.entries.items[1], *f2 = f1 + 1;
+	const struct tally_report_entry *f3 = &report.entries.items[0],
+					*f1 = &report.entries.items[1], *f2 = f1 + 1;
 	if (!strcmp(name_of(f1->function), "f2")) {
 		f2 = f1;
 		f1 = f2 + 1;
@@ -235,11 +241,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(shares_are_of_what_weighs, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_old_fades_and_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_old_fades_and_is_forgotten, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(what_is_light_is_counted_alone, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(many_threads_are_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(stacks_make_totals_and_trees, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(stacks_are_no_deeper_than_was_asked_for, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(stacks_are_no_deeper_than_was_asked_for, set_up,
+						tear_down),
 	};
 	return cmocka_run_group_tests_name("live_sums", tests, NULL, NULL);
 }

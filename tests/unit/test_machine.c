@@ -45,9 +45,19 @@ static void cpu_lists_are_what_the_kernel_writes(void **state)
 static void bad_cpu_lists_name_the_place(void **state)
 {
 	(void)state;
-	static const struct { const char *text; int position; } rows[] = {
-		{ "0-", 2 }, { "a", 0 }, { "1,,2", 2 }, { "3-1", 0 }, { "1;2", 1 }, { "65536", 0 },
-		{ "1,99999999999999999999", 2 }, { "0-65536", 2 }, { ",1", 0 }, { "1,,", 2 }, { "-1", 0 },
+	static const struct { const char *text; int position;
+	} rows[] = {
+		{ "0-", 2 },
+		{ "a", 0 },
+		{ "1,,2", 2 },
+		{ "3-1", 0 },
+		{ "1;2", 1 },
+		{ "65536", 0 },
+		{ "1,99999999999999999999", 2 },
+		{ "0-65536", 2 },
+		{ ",1", 0 },
+		{ "1,,", 2 },
+		{ "-1", 0 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct tally_cpu_list list;
@@ -74,14 +84,18 @@ static void cpu_id_is_as_perf_writes_it(void **state)
 {
 	(void)state;
 	struct tally_cpu_model model;
-	tally_cpu_model_parse("processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
-			      "model name\t: AMD EPYC\nstepping\t: 1\nflags\t\t: fpu hypervisor lm\n"
-			      "processor\t: 1\nmodel name\t: other\n", &model);
+	tally_cpu_model_parse(
+		"processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
+		"model name\t: AMD EPYC\nstepping\t: 1\nflags\t\t: fpu hypervisor lm\n"
+		"processor\t: 1\nmodel name\t: other\n",
+		&model);
 	assert_string_equal(model.id, "AuthenticAMD,25,17,1");
 	assert_string_equal(model.name, "AMD EPYC");
 	assert_int_equal(model.hypervisor, 1);
-	tally_cpu_model_parse("processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 142\n"
-			      "stepping\t: unknown\nflags\t\t: hypervisorless no_hypervisor", &model);
+	tally_cpu_model_parse(
+		"processor\t: 0\nvendor_id\t: GenuineIntel\ncpu family\t: 6\nmodel\t\t: 142\n"
+		"stepping\t: unknown\nflags\t\t: hypervisorless no_hypervisor",
+		&model);
 	assert_string_equal(model.id, "GenuineIntel,6,142,0");
 	assert_int_equal(model.hypervisor, 0);
 	tally_cpu_model_parse("", &model);
@@ -113,7 +127,8 @@ static void topology_lists_what_is_shared_once(void **state)
 		const char *pair = cpu < 2 ? "0-1\n" : "2-3\n";
 		char name[64], text[8];
 		snprintf(text, sizeof(text), "%d\n", cpu / 2);
-#define PUT(file, content) (snprintf(name, sizeof(name), "cpu%d/" file, cpu), write_file(root, name, content))
+#define PUT(file, content) \
+	(snprintf(name, sizeof(name), "cpu%d/" file, cpu), write_file(root, name, content))
 		PUT("topology/core_id", text);
 		PUT("topology/physical_package_id", "0\n");
 		PUT("topology/core_siblings_list", "0-3\n");
@@ -194,12 +209,14 @@ static void maps_cut_anywhere_are_harmless(void **state)
 	(void)state;
 	static const char text[] = "7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1026 /memfd:x\n";
 	for (size_t length = 0; length < sizeof(text); length++) {
-		char *copy = malloc(length + 1); /* for the sanitizer: nothing behind `length` is read */
+		/* for the sanitizer: nothing behind `length` is read */
+		char *copy = malloc(length + 1);
 		memcpy(copy, text, length);
 		const char *at = copy;
 		struct tally_proc_map map;
 		bool whole = tally_proc_maps_next(&at, copy + length, &map);
-		assert_int_equal(whole, length >= strlen("7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1"));
+		assert_int_equal(
+			whole, length >= strlen("7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1"));
 		free(copy);
 	}
 }
@@ -222,9 +239,11 @@ static void status_is_read_field_by_field(void **state)
 {
 	(void)state;
 	struct tally_proc_status status;
-	tally_proc_status_parse("Name:\ta\\nPid:\\\\b\nTgid:\t17\nPid:\t18\nPPid:\t1\nTracerPid:\t0\n"
-				"Uid:\t1000\t1001\t1002\t1003\nCapEff:\t000001fffeffffff\nNoNewPrivs:\t1\n"
-				"Seccomp:\t2\nSeccomp_filters:\t3\n", &status);
+	tally_proc_status_parse(
+		"Name:\ta\\nPid:\\\\b\nTgid:\t17\nPid:\t18\nPPid:\t1\nTracerPid:\t0\n"
+		"Uid:\t1000\t1001\t1002\t1003\nCapEff:\t000001fffeffffff\nNoNewPrivs:\t1\n"
+		"Seccomp:\t2\nSeccomp_filters:\t3\n",
+		&status);
 	assert_string_equal(status.name, "a\nPid:\\b");
 	assert_int_equal(status.tgid, 17);
 	assert_int_equal(status.pid, 18);
@@ -277,11 +296,13 @@ static void a_task_that_is_gone_is_esrch(void **state)
 	assert_int_equal(tally_proc_maps(NO_SUCH_PID, find_code, NULL), -ESRCH);
 }
 
-static struct tally_ring_budget budget_of(int mlock_kb, int paranoid, bool ipc_lock, bool initial_namespace,
-					  uint64_t memlock_bytes, size_t cpus)
+static struct tally_ring_budget budget_of(int mlock_kb, int paranoid, bool ipc_lock,
+					  bool initial_namespace, uint64_t memlock_bytes,
+					  size_t cpus)
 {
 	struct tally_sysctls sysctls = { .mlock_kb = mlock_kb, .paranoid = paranoid };
-	struct tally_capabilities capabilities = { .ipc_lock = ipc_lock, .initial_namespace = initial_namespace };
+	struct tally_capabilities capabilities = { .ipc_lock = ipc_lock,
+						   .initial_namespace = initial_namespace };
 	struct tally_limits limits = { .memlock_bytes = memlock_bytes };
 	return tally_ring_budget_make(&sysctls, &capabilities, &limits, cpus, 4096);
 }
@@ -293,7 +314,8 @@ static void rings_fit_the_mlock_budget(void **state)
 	struct tally_ring_budget budget = budget_of(516, 2, false, true, 0, 8);
 	assert_false(budget.unlimited);
 	assert_int_equal(budget.bytes, 8 * 516 * 1024);
-	assert_int_equal(tally_machine_ring_pages(&budget, 8, 4096), 128); /* 129 pages each: to the last one */
+	/* 129 pages each: to the last one */
+	assert_int_equal(tally_machine_ring_pages(&budget, 8, 4096), 128);
 	assert_int_equal(tally_machine_ring_pages(&budget, 9, 4096), 64);
 	assert_int_equal(tally_machine_ring_pages(&budget, 8, 100), 64);
 	assert_int_equal(tally_machine_ring_pages(&budget, 8 * 129, 128), 0);
@@ -306,7 +328,8 @@ static void rings_fit_the_mlock_budget(void **state)
 	budget = budget_of(516, 2, false, true, 8 << 20, 2);
 	assert_int_equal(tally_machine_ring_pages(&budget, 2, 1 << 20), 1024);
 	assert_true(budget_of(516, 2, true, true, 0, 8).unlimited);
-	assert_false(budget_of(516, 2, true, false, 0, 8).unlimited); /* a bit of another namespace doesn't count */
+	/* a bit of another namespace doesn't count */
+	assert_false(budget_of(516, 2, true, false, 0, 8).unlimited);
 	assert_true(budget_of(516, -1, false, true, 0, 8).unlimited);
 	assert_true(budget_of(516, 2, false, true, TALLY_LIMIT_NONE, 8).unlimited);
 	budget = budget_of(516, -1, false, true, 0, 8);
@@ -330,18 +353,28 @@ static void descriptors_go_up_to_the_hard_limit(void **state)
 	setrlimit(RLIMIT_NOFILE, &files);
 }
 
-/* ---- findings: each row over facts that were made up --------------------------------------------------- */
+/* ---- findings: each row over facts that were made up --------------------- */
 
 /* A bare machine where everything works, for an ordinary user. */
 static struct tally_machine_facts good_facts(void)
 {
 	return (struct tally_machine_facts){
-		.kernel = "6.18.0", .arch = "x86_64", .user = 1000, .online_cpus = 8, .page_bytes = 4096,
-		.cpu = { .name = "Some CPU" }, .pmus = "cpu",
-		.sysctls = { .paranoid = -1, .mlock_kb = 516, .max_sample_rate = 100000, .max_stack = 127,
+		.kernel = "6.18.0",
+		.arch = "x86_64",
+		.user = 1000,
+		.online_cpus = 8,
+		.page_bytes = 4096,
+		.cpu = { .name = "Some CPU" },
+		.pmus = "cpu",
+		.sysctls = { .paranoid = -1,
+			     .mlock_kb = 516,
+			     .max_sample_rate = 100000,
+			     .max_stack = 127,
 			     .cpu_time_max_percent = 25 },
 		.capabilities = { .initial_namespace = true },
-		.limits = { .memlock_bytes = 8 << 20, .memlock_bytes_max = 8 << 20, .descriptors = 1024,
+		.limits = { .memlock_bytes = 8 << 20,
+			    .memlock_bytes_max = 8 << 20,
+			    .descriptors = 1024,
 			    .descriptors_max = 524288 },
 		.reach = EINVAL,
 		.clock_overflow = { .samples = 3 },
@@ -381,7 +414,8 @@ struct expectation {
 	const char *cause, *cure; /* parts of the text, or NULL */
 };
 
-static void expect(const struct tally_machine_facts *facts, const struct expectation *rows, size_t count)
+static void expect(const struct tally_machine_facts *facts, const struct expectation *rows,
+		   size_t count)
 {
 	struct tally_findings *findings = calloc(1, sizeof(*findings));
 	tally_findings_make(facts, findings);
@@ -438,7 +472,8 @@ static void each_paranoid_level_closes_what_it_closes(void **state)
 	       { "kallsyms", OK });
 	facts = facts_at_level(2);
 	EXPECT(facts, { "stat", LIMITED, "the kernel's side", "perf_event_paranoid=1" },
-	       { "record", LIMITED, "the kernel's side", "setcap cap_perfmon" }, { "system-wide", MISSING },
+	       { "record", LIMITED, "the kernel's side", "setcap cap_perfmon" },
+	       { "system-wide", MISSING },
 	       { "tracepoints", MISSING, "perf_event_paranoid is 2", NULL },
 	       { "capabilities", LIMITED, "CAP_PERFMON", "setcap" },
 	       { "kallsyms", LIMITED, "perf_event_paranoid is 2", "perf_event_paranoid=1" });
@@ -449,7 +484,9 @@ static void a_distribution_that_closes_all_is_named(void **state)
 	(void)state;
 	struct tally_machine_facts facts = closed_facts(EACCES, EACCES);
 	facts.sysctls.paranoid = 4;
-	EXPECT(facts, { "stat", MISSING, "perf_event_paranoid is 4", "sudo sysctl kernel.perf_event_paranoid=1" },
+	EXPECT(facts,
+	       { "stat", MISSING, "perf_event_paranoid is 4",
+		 "sudo sysctl kernel.perf_event_paranoid=1" },
 	       { "perf-event-open", OK }, { "paranoid", MISSING, "everything" },
 	       { "hardware", MISSING, "perf_event_paranoid is 4", NULL });
 }
@@ -462,7 +499,8 @@ static void seccomp_is_told_from_the_setting(void **state)
 		struct tally_machine_facts facts = closed_facts(codes[i], codes[i]);
 		facts.seccomp = 2;
 		facts.container = TALLY_CONTAINER_DOCKER;
-		EXPECT(facts, { "stat", MISSING, "seccomp filter", "--security-opt seccomp=unconfined" },
+		EXPECT(facts,
+		       { "stat", MISSING, "seccomp filter", "--security-opt seccomp=unconfined" },
 		       { "perf-event-open", MISSING, "seccomp filter", "--security-opt" },
 		       { "pmu", MISSING, "not tried", NULL });
 	}
@@ -496,7 +534,8 @@ static void capabilities_of_a_namespace_do_not_count(void **state)
 	       { "system-wide", MISSING, "perf_event_paranoid", NULL });
 	facts = good_facts();
 	facts.sysctls.paranoid = 4;
-	facts.capabilities = (struct tally_capabilities){ .perfmon = true, .initial_namespace = true };
+	facts.capabilities = (struct tally_capabilities){ .perfmon = true,
+							  .initial_namespace = true };
 	EXPECT(facts, { "capabilities", OK }, { "paranoid", OK }, { "system-wide", OK });
 }
 
@@ -514,7 +553,8 @@ static void counters_and_overflows_are_told_apart(void **state)
 	EXPECT(facts, { "overflow", MISSING, "no interrupt", NULL });
 	facts.hardware = ENOENT;
 	facts.pmus[0] = 0;
-	EXPECT(facts, { "pmu", MISSING, "hypervisor", "pmu=on" }, { "hardware", MISSING, "hypervisor" });
+	EXPECT(facts, { "pmu", MISSING, "hypervisor", "pmu=on" },
+	       { "hardware", MISSING, "hypervisor" });
 	facts = good_facts();
 	facts.sysctls.nmi_watchdog = 1;
 	EXPECT(facts, { "nmi-watchdog", LIMITED, "one hardware counter", "kernel.nmi_watchdog=0" });
@@ -556,7 +596,8 @@ static void tracefs_lacks_have_their_own_cures(void **state)
 	(void)state;
 	struct tally_machine_facts facts = good_facts();
 	facts.tracefs = (struct tally_trace_probe){ .in_kernel = true, .read_errno = ENOENT };
-	EXPECT(facts, { "tracefs", MISSING, "not mounted", "sudo mount -t tracefs" }, { "tracepoints", MISSING });
+	EXPECT(facts, { "tracefs", MISSING, "not mounted", "sudo mount -t tracefs" },
+	       { "tracepoints", MISSING });
 	facts.container = TALLY_CONTAINER_DOCKER;
 	EXPECT(facts, { "tracefs", MISSING, "in this container", "-v /sys/kernel/tracing" });
 	facts = good_facts();
@@ -582,7 +623,9 @@ static void a_refusal_has_one_cause(void **state)
 		{ { .errno_code = -EACCES, .kernel_included = true }, 2, "paranoid" },
 		{ { .errno_code = EACCES, .kernel_included = true }, 1, "security-module" },
 		{ { .errno_code = EACCES, .other_task = true }, 2, "other-task" },
-		{ { .errno_code = EACCES, .other_task = true, .kernel_included = true }, 2, "paranoid" },
+		{ { .errno_code = EACCES, .other_task = true, .kernel_included = true },
+		  2,
+		  "paranoid" },
 		{ { .errno_code = EPERM, .tracepoint_data = true }, 0, "paranoid" },
 		{ { .errno_code = EACCES }, 2, "security-module" },
 		{ { .errno_code = EACCES }, 3, "paranoid" },
@@ -597,7 +640,8 @@ static void a_refusal_has_one_cause(void **state)
 		struct tally_machine_facts facts = facts_at_level(rows[i].level);
 		struct tally_finding finding;
 		bool explained = tally_refusal_explain(&rows[i].refusal, &facts, &finding);
-		if (explained != (rows[i].id != NULL) || (explained && strcmp(finding.id, rows[i].id)))
+		if (explained != (rows[i].id != NULL) ||
+		    (explained && strcmp(finding.id, rows[i].id)))
 			fail_msg("row %zu: %s", i, explained ? finding.id : "not explained");
 		if (explained)
 			assert_true(finding.cause[0] && finding.cure[0]);
@@ -605,20 +649,24 @@ static void a_refusal_has_one_cause(void **state)
 	struct tally_machine_facts virtual = facts_at_level(2);
 	struct tally_finding finding;
 	virtual.pmus[0] = 0;
-	assert_true(tally_refusal_explain(&(struct tally_refusal){ .errno_code = ENOENT, .hardware = true },
-					  &virtual, &finding));
+	assert_true(tally_refusal_explain(
+		&(struct tally_refusal){ .errno_code = ENOENT, .hardware = true }, &virtual,
+		&finding));
 	assert_string_equal(finding.id, "pmu");
 	virtual.lockdown = true;
-	assert_true(tally_refusal_explain(&(struct tally_refusal){ .errno_code = EPERM }, &virtual, &finding));
+	assert_true(tally_refusal_explain(&(struct tally_refusal){ .errno_code = EPERM }, &virtual,
+					  &finding));
 	assert_non_null(strstr(finding.cause, "locked down"));
 }
 
 static void cures_fit_the_container(void **state)
 {
 	(void)state;
-	static const struct { enum tally_container_kind kind; const char *cure; } rows[] = {
+	static const struct { enum tally_container_kind kind; const char *cure;
+	} rows[] = {
 		{ TALLY_CONTAINER_DOCKER, "docker run --cap-add PERFMON" },
-		{ TALLY_CONTAINER_PODMAN, "podman run --cap-add PERFMON --security-opt seccomp=unconfined" },
+		{ TALLY_CONTAINER_PODMAN,
+		  "podman run --cap-add PERFMON --security-opt seccomp=unconfined" },
 		{ TALLY_CONTAINER_KUBERNETES, "securityContext: {capabilities: {add: [PERFMON]}" },
 		{ TALLY_CONTAINER_NSPAWN, "--capability=CAP_PERFMON" },
 		{ TALLY_CONTAINER_LXC, "on the host: sudo sysctl" },
@@ -633,36 +681,49 @@ static void cures_fit_the_container(void **state)
 static void a_container_is_known_by_its_marks(void **state)
 {
 	(void)state;
-	static const struct { struct tally_container_marks marks; enum tally_container_kind kind; } rows[] = {
+	static const struct {
+		struct tally_container_marks marks;
+		enum tally_container_kind kind;
+	} rows[] = {
 		{ { .cgroup = "0::/init.scope" }, TALLY_CONTAINER_NONE },
-		{ { .dockerenv = true, .cgroup = "0::/" }, TALLY_CONTAINER_NONE }, /* left in an image */
+		/* left in an image */
+		{ { .dockerenv = true, .cgroup = "0::/" }, TALLY_CONTAINER_NONE },
 		{ { .cgroup = "0::/system.slice/docker.service" }, TALLY_CONTAINER_NONE },
 		{ { .cgroup = "4:cpu:/docker/0123abcd" }, TALLY_CONTAINER_DOCKER },
-		{ { .foreign_pid_namespace = true, .dockerenv = true, .cgroup = "0::/" }, TALLY_CONTAINER_DOCKER },
+		{ { .foreign_pid_namespace = true, .dockerenv = true, .cgroup = "0::/" },
+		  TALLY_CONTAINER_DOCKER },
 		{ { .foreign_pid_namespace = true, .containerenv = true }, TALLY_CONTAINER_PODMAN },
-		{ { .foreign_pid_namespace = true, .manager = "systemd-nspawn" }, TALLY_CONTAINER_NSPAWN },
-		{ { .foreign_pid_namespace = true, .kubernetes_environment = true, .dockerenv = true },
+		{ { .foreign_pid_namespace = true, .manager = "systemd-nspawn" },
+		  TALLY_CONTAINER_NSPAWN },
+		{ { .foreign_pid_namespace = true,
+		    .kubernetes_environment = true,
+		    .dockerenv = true },
 		  TALLY_CONTAINER_KUBERNETES },
-		{ { .cgroup = "0::/kubepods.slice/kubepods-burstable.slice" }, TALLY_CONTAINER_KUBERNETES },
+		{ { .cgroup = "0::/kubepods.slice/kubepods-burstable.slice" },
+		  TALLY_CONTAINER_KUBERNETES },
 		{ { .foreign_pid_namespace = true, .cgroup = "0::/" }, TALLY_CONTAINER_OTHER },
-		{ { .foreign_user_namespace = true, .cgroup = "0::/" }, TALLY_CONTAINER_NONE }, /* unshare -r */
+		/* unshare -r */
+		{ { .foreign_user_namespace = true, .cgroup = "0::/" }, TALLY_CONTAINER_NONE },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (tally_container_kind_of(&rows[i].marks) != rows[i].kind)
-			fail_msg("row %zu: %s", i, tally_container_kind_text(tally_container_kind_of(&rows[i].marks)));
+			fail_msg(
+				"row %zu: %s", i,
+				tally_container_kind_text(tally_container_kind_of(&rows[i].marks)));
 }
 
 /* Their memory lies in several pieces since Linux 6.4, whose sizes are told as one. */
 static void loaded_modules_are_read(void **state)
 {
 	(void)state;
-	static const char text[] = "nf_tables 303104 3 nft_ct,nft_chain_nat, Live 0xffffffffc0a5d000 (E)\n"
-				   "no words here\n"
-				   "\n"
-				   "md4 16384 0 - Unloading 0xffffffffc0a00000\n"
-				   "hidden 4096 0 - Live 0x0000000000000000\n"
-				   "wraps 18446744073709551615 0 - Live 0xffffffffc0a00000\n"
-				   "spread 8388608 1 - Loading 0xffffffffc0a10000 (OE)";
+	static const char text[] =
+		"nf_tables 303104 3 nft_ct,nft_chain_nat, Live 0xffffffffc0a5d000 (E)\n"
+		"no words here\n"
+		"\n"
+		"md4 16384 0 - Unloading 0xffffffffc0a00000\n"
+		"hidden 4096 0 - Live 0x0000000000000000\n"
+		"wraps 18446744073709551615 0 - Live 0xffffffffc0a00000\n"
+		"spread 8388608 1 - Loading 0xffffffffc0a10000 (OE)";
 	struct tally_loaded_modules modules = { 0 };
 	assert_int_equal(tally_loaded_modules_parse(text, &modules), 0);
 	assert_int_equal(modules.count, 3);
@@ -709,7 +770,8 @@ static void types_tell_what_bpf_functions_are_called(void **state)
 	(void)state;
 	static const char text[] = "\0int\0s\0outer\0inner";
 	uint32_t words[] = {
-		0x0001eb9f, 24, 0, 0, 0, sizeof(text), /* the header; 3 and 4: the types' size, the names' place */
+		/* the header; 3 and 4: the types' size, the names' place */
+		0x0001eb9f, 24, 0, 0, 0, sizeof(text),
 		1, 1u << 24, 4, 32,                    /* 1: int */
 		5, 4u << 24 | 2, 8, 0, 1, 0, 0, 1, 32, /* 2: a struct of two */
 		0, 13u << 24 | 1, 1, 0, 1,             /* 3: a prototype */
@@ -726,7 +788,8 @@ static void types_tell_what_bpf_functions_are_called(void **state)
 	assert_string_equal(names[1], "outer");
 	for (int i = 2; i < 5; i++)
 		assert_null(names[i]);
-	for (size_t size = 0; size < sizeof(bytes); size++) { /* each copy is as large as it is, for the sanitizer */
+	/* each copy is as large as it is, for the sanitizer */
+	for (size_t size = 0; size < sizeof(bytes); size++) {
 		uint8_t *cut = malloc(size + 1);
 		memcpy(cut, bytes, size);
 		tally_bpf_type_names(cut, size, ids, 5, names);

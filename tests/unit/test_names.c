@@ -11,22 +11,30 @@
 
 enum { PLACES = 20000 };
 
-static void feed_mmap(struct tally_tasks *tasks, uint32_t pid, uint64_t start, uint64_t length, uint64_t offset,
-		      const char *path)
+static void feed_mmap(struct tally_tasks *tasks, uint32_t pid, uint64_t start, uint64_t length,
+		      uint64_t offset, const char *path)
 {
 	struct tally_record record = {
 		.header = { .type = TALLY_RECORD_MMAP2 },
-		.mmap = { .pid = pid, .tid = pid, .start = start, .length = length, .file_offset = offset,
-			  .protection = PROT_EXEC, .filename = path },
+		.mmap = { .pid = pid,
+			  .tid = pid,
+			  .start = start,
+			  .length = length,
+			  .file_offset = offset,
+			  .protection = PROT_EXEC,
+			  .filename = path },
 	};
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
 }
 
-static void feed_ksymbol(struct tally_tasks *tasks, uint64_t start, uint32_t length, bool unregister, const char *name)
+static void feed_ksymbol(struct tally_tasks *tasks, uint64_t start, uint32_t length,
+			 bool unregister, const char *name)
 {
 	struct tally_record record = {
 		.header = { .type = TALLY_RECORD_KSYMBOL },
-		.ksymbol = { .address = start, .length = length, .flags = unregister ? TALLY_KSYMBOL_UNREGISTER : 0,
+		.ksymbol = { .address = start,
+			     .length = length,
+			     .flags = unregister ? TALLY_KSYMBOL_UNREGISTER : 0,
 			     .name = name },
 	};
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
@@ -40,8 +48,9 @@ static void feed_own_maps(struct tally_tasks *tasks)
 	assert_non_null(maps);
 	while (fgets(line, sizeof(line), maps)) {
 		uint64_t start, end, offset;
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511s", &start, &end, protection, &offset,
-			   path) == 5 && protection[2] == 'x')
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511s", &start,
+			   &end, protection, &offset, path) == 5 &&
+		    protection[2] == 'x')
 			feed_mmap(tasks, 7, start, end - start, offset, path);
 	}
 	fclose(maps);
@@ -58,11 +67,14 @@ static void choose_places(const struct tally_tasks *tasks, struct tally_place *p
 	const struct tally_process *process = &tasks->processes.items[0];
 	assert_true(process->count > 3);
 	for (size_t i = 0; i < PLACES; i++) {
-		const struct tally_mapping *mapping = &process->mappings[(size_t)rand() % process->count];
+		const struct tally_mapping *mapping =
+			&process->mappings[(size_t)rand() % process->count];
 		bool kernel = i % 16 == 1;
-		uint64_t address = kernel     ? 0xffffffff81000000u + random_word() % (16 << 20) :
-				   i % 64 == 2 ? random_word() :
-						 mapping->start + random_word() % (mapping->end - mapping->start);
+		uint64_t address = kernel ? 0xffffffff81000000u + random_word() % (16 << 20)
+				   : i % 64 == 2
+					   ? random_word()
+					   : mapping->start + random_word() % (mapping->end -
+									       mapping->start);
 		if (kernel && i % 3 == 0)
 			address = 0xffffffffc0001000u + random_word() % 0x300;
 		places[i] = tally_place_of(tasks, 7, kernel, address);
@@ -72,7 +84,8 @@ static void choose_places(const struct tally_tasks *tasks, struct tally_place *p
 	}
 }
 
-static void expect_same_function(const struct tally_names *a, uint32_t in_a, const struct tally_names *b, uint32_t in_b)
+static void expect_same_function(const struct tally_names *a, uint32_t in_a,
+				 const struct tally_names *b, uint32_t in_b)
 {
 	assert_string_equal(tally_names_text(a, in_a), tally_names_text(b, in_b));
 	assert_string_equal(tally_names_plain_text(a, in_a), tally_names_plain_text(b, in_b));
@@ -89,11 +102,15 @@ static struct tally_line_answer answer_of(struct tally_names *names, struct tall
 	uint64_t address;
 	if (place->file >= names->tasks->files.count)
 		return answer;
-	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, place->file);
-	if (!entry->object || !tally_object_address_of_offset(entry->object, place->address, &address))
+	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,
+							     place->file);
+	if (!entry->object ||
+	    !tally_object_address_of_offset(entry->object, place->address, &address))
 		return answer;
 	if (!lines[place->file])
-		assert_int_equal(tally_lines_new(entry->object, tally_objects_debug(entry), &lines[place->file], NULL), 0);
+		assert_int_equal(tally_lines_new(entry->object, tally_objects_debug(entry),
+						 &lines[place->file], NULL),
+				 0);
 	assert_int_equal(tally_lines_find(lines[place->file], &address, 1, &answer), 0);
 	return answer;
 }
@@ -121,7 +138,8 @@ static void expect_frames(const struct tally_names *names, const struct tally_pl
 		assert_string_equal(tally_names_text(names, frames[i].function),
 				    readable ? readable : mangled ? mangled : "[unknown]");
 		assert_string_equal(tally_names_object(names, frames[i].function), object);
-		assert_int_equal(names->functions.items[frames[i].function].kind, TALLY_FRAME_INLINED);
+		assert_int_equal(names->functions.items[frames[i].function].kind,
+				 TALLY_FRAME_INLINED);
 		free(readable);
 	}
 }
@@ -133,7 +151,8 @@ static void places_by_the_lot_are_named_as_one_by_one(void **state)
 	struct tally_tasks tasks = { 0 };
 	struct tally_names single, batch, pieces;
 	struct tally_place *places = calloc(PLACES, sizeof(*places));
-	struct tally_place_name *out = calloc(PLACES, sizeof(*out)), *out_pieces = calloc(PLACES, sizeof(*out));
+	struct tally_place_name *out = calloc(PLACES, sizeof(*out)),
+				*out_pieces = calloc(PLACES, sizeof(*out));
 	size_t named = 0, inlined = 0;
 	srand(4);
 	feed_own_maps(&tasks);
@@ -145,9 +164,11 @@ static void places_by_the_lot_are_named_as_one_by_one(void **state)
 	tally_names_init(&pieces, &tasks);
 	assert_int_equal(tally_names_resolve(&batch, places, PLACES, out), 0);
 	for (size_t i = 0, piece; i < PLACES; i += piece) {
-		piece = rand() % 32 ? 1 : 1 + (size_t)rand() % 2000; /* one alone takes a way of its own */
+		/* one alone takes a way of its own */
+		piece = rand() % 32 ? 1 : 1 + (size_t)rand() % 2000;
 		piece = piece < PLACES - i ? piece : PLACES - i;
-		assert_int_equal(tally_names_resolve(&pieces, places + i, piece, out_pieces + i), 0);
+		assert_int_equal(tally_names_resolve(&pieces, places + i, piece, out_pieces + i),
+				 0);
 	}
 	for (size_t i = 0; i < PLACES; i++) {
 		uint64_t offset;
@@ -163,12 +184,14 @@ static void places_by_the_lot_are_named_as_one_by_one(void **state)
 		inlined += out[i].count > 1;
 		assert_int_equal(out_pieces[i].count, out[i].count);
 		for (uint32_t frame = 0; frame < out[i].count; frame++)
-			expect_same_function(&pieces, pieces.frames.items[out_pieces[i].first + frame].function, &batch,
-					     batch.frames.items[out[i].first + frame].function);
+			expect_same_function(
+				&pieces, pieces.frames.items[out_pieces[i].first + frame].function,
+				&batch, batch.frames.items[out[i].first + frame].function);
 	}
 	assert_int_equal(batch.functions.count, pieces.functions.count);
 	assert_true(named > PLACES / 4);
-	print_message("# %zu of %d places are named, %zu have inlined functions\n", named, PLACES, inlined);
+	print_message("# %zu of %d places are named, %zu have inlined functions\n", named, PLACES,
+		      inlined);
 	for (size_t i = 0; i < tasks.files.count; i++)
 		tally_lines_free(lines[i]);
 	free(lines);
@@ -201,7 +224,8 @@ static void ids_do_not_depend_on_the_threads(void **state)
 			    names[0].frames.count * sizeof(*names[0].frames.items));
 	assert_int_equal(names[0].strings.count, names[1].strings.count);
 	for (uint32_t i = 0; i < names[0].strings.count; i++)
-		assert_string_equal(tally_strings_text(&names[0].strings, i), tally_strings_text(&names[1].strings, i));
+		assert_string_equal(tally_strings_text(&names[0].strings, i),
+				    tally_strings_text(&names[1].strings, i));
 	for (size_t i = 0; i < 2; i++) {
 		tally_names_release(&names[i]);
 		free(out[i]);
@@ -216,7 +240,8 @@ static uint64_t kernel_text(void)
 	char line[512], name[256];
 	uint64_t address = 0;
 	while (kallsyms && fgets(line, sizeof(line), kallsyms))
-		if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 && !strcmp(name, "_text"))
+		if (sscanf(line, "%" SCNx64 " %*c %255s", &address, name) == 2 &&
+		    !strcmp(name, "_text"))
 			break;
 	if (kallsyms)
 		fclose(kallsyms);
@@ -251,9 +276,12 @@ static void names_from_the_cache_are_the_same(void **state)
 			assert_int_equal(out[other][i].count, out[0][i].count);
 			assert_int_equal(out[other][i].offset, out[0][i].offset);
 			for (uint32_t frame = 0; frame < out[0][i].count; frame++) {
-				const struct tally_place_frame *a = &names[0].frames.items[out[0][i].first + frame];
-				const struct tally_place_frame *b = &names[other].frames.items[out[other][i].first + frame];
-				expect_same_function(&names[other], b->function, &names[0], a->function);
+				const struct tally_place_frame *a =
+					&names[0].frames.items[out[0][i].first + frame];
+				const struct tally_place_frame *b =
+					&names[other].frames.items[out[other][i].first + frame];
+				expect_same_function(&names[other], b->function, &names[0],
+						     a->function);
 				assert_int_equal(a->line, b->line);
 			}
 		}
@@ -282,18 +310,23 @@ static void code_that_the_kernel_announces_has_its_name_while_it_is_there(void *
 	tally_names_init(&names, &tasks);
 	names.kernel_tried = true;
 	struct tally_place place = tally_place_of(&tasks, 7, true, 0xffffffffc0001024u), outside;
-	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &place, &offset)), "bpf_prog_1");
-	assert_string_equal(tally_names_object(&names, tally_names_function(&names, &place, NULL)), "bpf_prog_1");
+	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &place, &offset)),
+			    "bpf_prog_1");
+	assert_string_equal(tally_names_object(&names, tally_names_function(&names, &place, NULL)),
+			    "bpf_prog_1");
 	assert_int_equal(offset, 0x24);
 	outside = tally_place_of(&tasks, 7, true, 0xffffffffc0001080u);
-	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &outside, NULL)), "[unknown]");
+	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &outside, NULL)),
+			    "[unknown]");
 
 	feed_ksymbol(&tasks, 0xffffffffc0001000u, 0x80, true, "bpf_prog_1");
 	feed_ksymbol(&tasks, 0xffffffffc0001020u, 0x20, false, "bpf_prog_2");
 	struct tally_place later = tally_place_of(&tasks, 7, true, 0xffffffffc0001024u);
-	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &later, &offset)), "bpf_prog_2");
+	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &later, &offset)),
+			    "bpf_prog_2");
 	assert_int_equal(offset, 4);
-	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &place, NULL)), "bpf_prog_1");
+	assert_string_equal(tally_names_text(&names, tally_names_function(&names, &place, NULL)),
+			    "bpf_prog_1");
 	feed_ksymbol(&tasks, UINT64_MAX - 4, 0x20, false, "beyond all memory");
 	feed_ksymbol(&tasks, 0xffffffffc0002000u, 0, false, "empty");
 	tally_names_release(&names);
@@ -311,7 +344,8 @@ static void no_places_are_named_at_once(void **state)
 	assert_int_equal(tally_names_resolve(&names, NULL, 0, NULL), 0);
 	assert_int_equal(tally_names_resolve(&names, &nowhere, 1, &out), 0);
 	assert_int_equal(out.count, 1);
-	assert_string_equal(tally_names_text(&names, names.frames.items[out.first].function), "[unknown]");
+	assert_string_equal(tally_names_text(&names, names.frames.items[out.first].function),
+			    "[unknown]");
 	tally_names_release(&names);
 	tally_tasks_release(&tasks);
 }
@@ -319,8 +353,10 @@ static void no_places_are_named_at_once(void **state)
 static void poke(struct tally_text_pokes *pokes, uint64_t address, const char *old, const char *new)
 {
 	uint8_t bytes[32];
-	struct tally_record_text_poke record = { .address = address, .old_length = (uint16_t)strlen(old),
-						 .new_length = (uint16_t)strlen(new), .bytes = bytes };
+	struct tally_record_text_poke record = { .address = address,
+						 .old_length = (uint16_t)strlen(old),
+						 .new_length = (uint16_t)strlen(new),
+						 .bytes = bytes };
 	memcpy(bytes, old, strlen(old));
 	memcpy(bytes + strlen(old), new, strlen(new));
 	assert_int_equal(tally_text_pokes_add(pokes, &record), 0);
@@ -353,7 +389,9 @@ static void so_many_bytes_are_kept_of_written_code(void **state)
 	struct tally_text_pokes pokes = { 0 };
 	uint8_t *bytes = calloc(1, LENGTH);
 	for (unsigned i = 0; i < TIMES; i++) {
-		struct tally_record_text_poke record = { .address = (uint64_t)i * LENGTH, .new_length = LENGTH, .bytes = bytes };
+		struct tally_record_text_poke record = { .address = (uint64_t)i * LENGTH,
+							 .new_length = LENGTH,
+							 .bytes = bytes };
 		assert_int_equal(tally_text_pokes_add(&pokes, &record), 0);
 	}
 	assert_int_equal(tally_text_pokes_apply(&pokes, 0, NULL, (size_t)LENGTH * TIMES), MAX);

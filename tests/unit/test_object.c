@@ -51,8 +51,9 @@ static int note_build_id(struct dl_phdr_info *info, size_t size, void *context)
 	notes->base = info->dlpi_addr;
 	for (int i = 0; i < info->dlpi_phnum; i++)
 		if (info->dlpi_phdr[i].p_type == PT_NOTE &&
-		    tally_build_id_from_notes((const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
-					      info->dlpi_phdr[i].p_memsz, &notes->id))
+		    tally_build_id_from_notes(
+			    (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+			    info->dlpi_phdr[i].p_memsz, &notes->id))
 			break;
 	return 1; /* the first is the program */
 }
@@ -80,7 +81,8 @@ static void file_and_memory_agree(void **state)
 	assert_true(address >= text.address && address < text.address + text.size);
 	assert_ptr_equal(text.bytes + (address - text.address), bytes);
 	uint64_t again;
-	assert_true(tally_object_address_of_offset(object, address - text.address + text.file_offset, &again));
+	assert_true(tally_object_address_of_offset(
+		object, address - text.address + text.file_offset, &again));
 	assert_int_equal(again, address);
 
 	size_t size;
@@ -132,7 +134,9 @@ static void what_is_no_elf_file_says_so(void **state)
 	assert_int_equal(tally_object_open(AT_FDCWD, "/etc/passwd", &object, &err), -ENOEXEC);
 	assert_int_equal(tally_object_open(AT_FDCWD, "/tmp", &object, &err), -ENOEXEC);
 	assert_int_equal(tally_object_open_memory("empty", "", 0, &object, &err), -ENOEXEC);
-	assert_int_equal(tally_object_open_memory("ar", "!<arch>\n                    ", 28, &object, &err), -ENOEXEC);
+	assert_int_equal(
+		tally_object_open_memory("ar", "!<arch>\n                    ", 28, &object, &err),
+		-ENOEXEC);
 	char path[256];
 	snprintf(path, sizeof(path), "%s/pipe", (const char *)*state);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -141,8 +145,9 @@ static void what_is_no_elf_file_says_so(void **state)
 
 static void links_do_not_lead_out_of_a_root(void **state)
 {
-	make_fixture(state, "mkdir -p root/bin && mv prog root/bin/inside && cp /etc/passwd outside && "
-			    "ln -s /bin/inside root/link && ln -s ../../../outside root/escape");
+	make_fixture(state,
+		     "mkdir -p root/bin && mv prog root/bin/inside && cp /etc/passwd outside && "
+		     "ln -s /bin/inside root/link && ln -s ../../../outside root/escape");
 	int root = openat(AT_FDCWD, *state, O_PATH | O_DIRECTORY);
 	assert_true(root >= 0);
 	int inside = openat(root, "root", O_PATH | O_DIRECTORY);
@@ -163,7 +168,8 @@ static void a_build_id_is_equal_to_itself_with_zeros_behind(void **state)
 	const struct tally_build_id none = { 0 }, eight = { 8, { 1, 2, 3, 4, 5, 6, 7, 8 } },
 				    padded = { 20, { 1, 2, 3, 4, 5, 6, 7, 8 } },
 				    longer = { 16, { 1, 2, 3, 4, 5, 6, 7, 8, 0, 9 } },
-				    other = { 8, { 1, 2, 3, 4, 5, 6, 7, 9 } }, zeros = { 20, { 0 } };
+				    other = { 8, { 1, 2, 3, 4, 5, 6, 7, 9 } },
+				    zeros = { 20, { 0 } };
 	assert_true(tally_build_id_equal(&eight, &padded));
 	assert_true(tally_build_id_equal(&padded, &eight));
 	assert_true(tally_build_id_equal(&none, &none));
@@ -177,8 +183,9 @@ static void a_build_id_is_equal_to_itself_with_zeros_behind(void **state)
 static void build_ids_are_read_in_either_byte_order(void **state)
 {
 	(void)state;
-	const uint8_t big[] = { 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 1, 'G', 'N', 'U', 0, 1, 2, 3, 4,
-				0, 0, 0, 4, 0, 0, 0, 3, 0, 0, 0, 3, 'G', 'N', 'U', 0, 0xca, 0xfe, 0x01 };
+	const uint8_t big[] = { 0,   0,   0, 4, 0, 0, 0,   4,   0,   0, 0,    1,    'G',
+				'N', 'U', 0, 1, 2, 3, 4,   0,   0,   0, 4,    0,    0,
+				0,   3,   0, 0, 0, 3, 'G', 'N', 'U', 0, 0xca, 0xfe, 0x01 };
 	struct tally_build_id id;
 	assert_true(tally_build_id_from_notes(big, sizeof(big), &id));
 	char text[2 * TALLY_BUILD_ID_MAX + 1];
@@ -193,9 +200,11 @@ static void build_ids_are_read_in_either_byte_order(void **state)
 static void debuglink_is_followed_when_the_checksum_fits(void **state)
 {
 	/* Without a build-id the checksum alone decides. */
-	make_fixture(state, "objcopy -R .note.gnu.build-id prog && objcopy --only-keep-debug prog prog.debug && "
-			    "objcopy --strip-all --add-gnu-debuglink=prog.debug prog stripped && "
-			    "ln -s stripped link");
+	make_fixture(
+		state,
+		"objcopy -R .note.gnu.build-id prog && objcopy --only-keep-debug prog prog.debug && "
+		"objcopy --strip-all --add-gnu-debuglink=prog.debug prog stripped && "
+		"ln -s stripped link");
 	struct tally_object *object = open_fixture(state, "link");
 	assert_int_equal(tally_object_build_id(object)->size, 0);
 	struct tally_section section;
@@ -216,7 +225,8 @@ static void debuglink_is_followed_when_the_checksum_fits(void **state)
 	int rc = tally_object_open_in_root(root, "/stripped", &in_root, NULL);
 	if (rc != -ENOSYS) {
 		assert_int_equal(rc, 0);
-		debug = tally_search_debug(&(struct tally_object_search){ .root = *state }, in_root, NULL);
+		debug = tally_search_debug(&(struct tally_object_search){ .root = *state }, in_root,
+					   NULL);
 		assert_non_null(debug);
 		tally_object_unref(debug);
 		tally_object_unref(in_root);
@@ -231,9 +241,11 @@ static void debuglink_is_followed_when_the_checksum_fits(void **state)
 static void debug_file_of_another_build_is_refused(void **state)
 {
 	/* The checksum is right, but the build-id tells another story. */
-	make_fixture(state, "for n in 1 2; do printf \"int main(void){return $n;}\" | "
-			    "gcc -Wl,--build-id=0x0$n -g -x c - -o p$n; done; objcopy --only-keep-debug p1 p1.debug && "
-			    "objcopy --add-gnu-debuglink=p1.debug p1 && objcopy --add-gnu-debuglink=p1.debug p2");
+	make_fixture(
+		state,
+		"for n in 1 2; do printf \"int main(void){return $n;}\" | "
+		"gcc -Wl,--build-id=0x0$n -g -x c - -o p$n; done; objcopy --only-keep-debug p1 p1.debug && "
+		"objcopy --add-gnu-debuglink=p1.debug p1 && objcopy --add-gnu-debuglink=p1.debug p2");
 	struct tally_object *object = open_fixture(state, "p1");
 	struct tally_object *debug = tally_search_debug(NULL, object, NULL);
 	assert_non_null(debug);
@@ -251,7 +263,8 @@ static void compressed_sections_are_inflated(void **state, const char *how)
 	make_fixture(state, command);
 	struct tally_object *plain = open_fixture(state, "prog");
 	struct tally_object *small = open_fixture(state, "small");
-	static const char *const NAMES[] = { ".debug_info", ".debug_str", ".debug_line", ".debug_abbrev" };
+	static const char *const NAMES[] = { ".debug_info", ".debug_str", ".debug_line",
+					     ".debug_abbrev" };
 	for (int pass = 0; pass < 2; pass++)
 		for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {
 			struct tally_section want, got;
@@ -288,7 +301,8 @@ static unsigned exercise(const void *bytes, size_t size)
 		return 0;
 	unsigned sum = 0;
 	struct tally_section section;
-	static const char *const NAMES[] = { ".text", ".symtab", ".debug_info", ".eh_frame_hdr", ".gnu_debuglink" };
+	static const char *const NAMES[] = { ".text", ".symtab", ".debug_info", ".eh_frame_hdr",
+					     ".gnu_debuglink" };
 	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
 		if (tally_object_section(object, NAMES[i], &section) && section.bytes)
 			for (size_t j = 0; j < section.size; j += 61)
@@ -320,8 +334,10 @@ static uint32_t next_random(uint32_t *seed)
 
 static void mutants_do_no_harm(void **state)
 {
-	make_fixture(state, "printf 'int main(void){return 0;}' | gcc -g -gz -O1 -x c - -o tiny && "
-			    "objcopy --only-keep-debug tiny tiny.debug && objcopy --add-gnu-debuglink=tiny.debug tiny");
+	make_fixture(
+		state,
+		"printf 'int main(void){return 0;}' | gcc -g -gz -O1 -x c - -o tiny && "
+		"objcopy --only-keep-debug tiny tiny.debug && objcopy --add-gnu-debuglink=tiny.debug tiny");
 	char path[256];
 	snprintf(path, sizeof(path), "%s/tiny", (const char *)*state);
 	struct tally_buffer file = { 0 };
@@ -331,7 +347,8 @@ static void mutants_do_no_harm(void **state)
 	/* Bits of the headers, where everything else is found by. */
 	Elf64_Ehdr header;
 	memcpy(&header, file.bytes, sizeof(header));
-	size_t section_headers = header.e_shoff, section_end = section_headers + header.e_shnum * sizeof(Elf64_Shdr);
+	size_t section_headers = header.e_shoff,
+	       section_end = section_headers + header.e_shnum * sizeof(Elf64_Shdr);
 	assert_true(section_end <= file.length);
 	uint32_t seed = 20240607;
 	char *mutant = malloc(file.length);
@@ -339,10 +356,14 @@ static void mutants_do_no_harm(void **state)
 		memcpy(mutant, file.bytes, file.length);
 		for (unsigned flips = 1 + next_random(&seed) % 4; flips > 0; flips--) {
 			uint32_t where = next_random(&seed);
-			size_t at = where & 1 ? where / 2 % 1024 : where & 2 ? where / 4 % file.length :
-				section_headers + where / 4 % (section_end - section_headers);
+			size_t at = where & 1 ? where / 2 % 1024
+				    : where & 2
+					    ? where / 4 % file.length
+					    : section_headers +
+						      where / 4 % (section_end - section_headers);
 			uint32_t what = next_random(&seed);
-			mutant[at] = (char)(what & 1 ? what >> 8 : (unsigned)mutant[at] ^ 1u << what / 2 % 8);
+			mutant[at] = (char)(what & 1 ? what >> 8
+						     : (unsigned)mutant[at] ^ 1u << what / 2 % 8);
 		}
 		exercise(mutant, file.length);
 	}
@@ -371,19 +392,27 @@ static void packed_bytes_are_the_same_when_unpacked(void **state)
 		tally_buffer_clear(&packed);
 		assert_int_equal(tally_buffer_read_file(&packed, AT_FDCWD, path, 1 << 24), 0);
 		assert_true(tally_is_packed(packed.bytes, packed.length));
-		assert_int_equal(tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size), 0);
+		assert_int_equal(tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size),
+				 0);
 		assert_int_equal(size, plain.length);
 		assert_memory_equal(out, plain.bytes, size);
 		free(out);
-		assert_int_equal(tally_unpack(packed.bytes, packed.length, plain.length - 1, &out, &size), -EBADMSG);
-		assert_int_equal(tally_unpack(packed.bytes, packed.length - 9, 1 << 24, &out, &size), -EBADMSG);
+		assert_int_equal(
+			tally_unpack(packed.bytes, packed.length, plain.length - 1, &out, &size),
+			-EBADMSG);
+		assert_int_equal(
+			tally_unpack(packed.bytes, packed.length - 9, 1 << 24, &out, &size),
+			-EBADMSG);
 		memset(packed.bytes + packed.length / 2, 0, 8);
 		int rc = tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size);
-		assert_true(rc == -EBADMSG || rc == 0); /* without a checksum it may pass for something else */
+		/* without a checksum it may pass for something else */
+		assert_true(rc == -EBADMSG || rc == 0);
 		if (!rc)
 			free(out);
 	}
-	assert_int_equal(tally_unpack(plain.bytes, plain.length, 1 << 24, (uint8_t *[]){ NULL }, (size_t[]){ 0 }), -EBADMSG);
+	assert_int_equal(tally_unpack(plain.bytes, plain.length, 1 << 24, (uint8_t *[]){ NULL },
+				      (size_t[]){ 0 }),
+			 -EBADMSG);
 	tally_buffer_release(&plain);
 	tally_buffer_release(&packed);
 }
@@ -391,10 +420,19 @@ static void packed_bytes_are_the_same_when_unpacked(void **state)
 static void module_names_are_the_kernels(void **state)
 {
 	(void)state;
-	static const struct { const char *path, *name; } CASES[] = {
-		{ "/lib/modules/6.1.0/kernel/net/nf-tables.ko.xz", "nf_tables" }, { "md4.ko", "md4" }, { "[snd-pcm]", "snd_pcm" },
-		{ "", NULL }, { "[]", NULL }, { "[", NULL }, { "/a/.ko", NULL }, { "/a/b.kot", NULL }, { "/a/b.so", NULL },
-		{ "[kernel.kallsyms]_text", NULL }, { "[guest.kernel.kallsyms]", NULL },
+	static const struct { const char *path, *name;
+	} CASES[] = {
+		{ "/lib/modules/6.1.0/kernel/net/nf-tables.ko.xz", "nf_tables" },
+		{ "md4.ko", "md4" },
+		{ "[snd-pcm]", "snd_pcm" },
+		{ "", NULL },
+		{ "[]", NULL },
+		{ "[", NULL },
+		{ "/a/.ko", NULL },
+		{ "/a/b.kot", NULL },
+		{ "/a/b.so", NULL },
+		{ "[kernel.kallsyms]_text", NULL },
+		{ "[guest.kernel.kallsyms]", NULL },
 	};
 	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
 		char name[TALLY_MODULE_NAME_BYTES];
@@ -407,8 +445,9 @@ static void module_names_are_the_kernels(void **state)
 static void modules_dep_is_walked(void **state)
 {
 	(void)state;
-	const char *text = "kernel/a/first.ko: kernel/b/of-two.ko.xz\n\nno line of ours\nbelow.ko:\n../kernel/out.ko:\n"
-			   "kernel/b/of-two.ko.xz:";
+	const char *text =
+		"kernel/a/first.ko: kernel/b/of-two.ko.xz\n\nno line of ours\nbelow.ko:\n../kernel/out.ko:\n"
+		"kernel/b/of-two.ko.xz:";
 	struct tally_module_dependency line;
 	assert_true(tally_module_dependency_next(&text, &line));
 	assert_string_equal(line.name, "first");

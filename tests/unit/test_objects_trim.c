@@ -1,4 +1,5 @@
-/* Files of a long recording: what was not used for longest is closed, and opened again when it is needed. */
+/* Files of a long recording: what was not used for longest is closed, and opened again when it is
+ * needed. */
 #include "object_fixture.h"
 #include "task/objects.h"
 
@@ -126,8 +127,10 @@ static void build_ids_of_removed_files_stay_known(void **state)
 	assert_true(id.size > 0);
 	tally_objects_trim(&f.objects, &(struct tally_objects_budget){ .objects = 1 });
 	assert_true(run(f.directory, "rm 5; cp /bin/ls 4"));
-	assert_true(tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 5), &id));
-	assert_true(tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 4), &id));
+	assert_true(
+		tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 5), &id));
+	assert_true(
+		tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 4), &id));
 	assert_int_equal(f.objects.open.count, 0); /* and nothing was opened for it */
 	const struct tally_object_entry *entry = use(&f, 5);
 	assert_null(entry->object);
@@ -138,11 +141,16 @@ static void build_ids_of_removed_files_stay_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_was_not_used_for_longest_is_closed, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(it_is_opened_again_with_its_rules, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(rules_beyond_the_bytes_are_freed, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(files_beyond_the_mapped_bytes_are_closed, make_directory, remove_directory),
-		cmocka_unit_test_setup_teardown(build_ids_of_removed_files_stay_known, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(what_was_not_used_for_longest_is_closed,
+						make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(it_is_opened_again_with_its_rules, make_directory,
+						remove_directory),
+		cmocka_unit_test_setup_teardown(rules_beyond_the_bytes_are_freed, make_directory,
+						remove_directory),
+		cmocka_unit_test_setup_teardown(files_beyond_the_mapped_bytes_are_closed,
+						make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(build_ids_of_removed_files_stay_known,
+						make_directory, remove_directory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
-/* Order against its oracle, on random recordings: seekable and piped, plain and compressed, mapped and read, with rounds
- * and without, events that agree on where their times are and others, records that lie misaligned. */
+/* Order against its oracle, on random recordings: seekable and piped, plain and compressed, mapped
+ * and read, with rounds and without, events that agree on where their times are and others, records
+ * that lie misaligned. */
 #include "test.h"
 
 #include "base/buffer.h"
@@ -12,7 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define TYPE (TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU)
+#define TYPE \
+	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | \
+	 TALLY_SAMPLE_CPU)
 
 enum { IDS = 3, CPUS_MAX = 9 };
 
@@ -36,16 +39,19 @@ static uint64_t next_random(uint64_t *state)
 
 static void put(struct tally_buffer *out, uint32_t type, const void *body, size_t size)
 {
-	struct tally_record_header header = { type, TALLY_MISC_USER, (uint16_t)(sizeof(header) + size) };
+	struct tally_record_header header = { type, TALLY_MISC_USER,
+					      (uint16_t)(sizeof(header) + size) };
 	tally_buffer_append(out, &header, sizeof(header));
 	tally_buffer_append(out, body, size);
 }
 
 /* A sample, or now and then something else, of a CPU at a time. */
-static void put_record(struct tally_buffer *out, const struct kind *kind, unsigned cpu, uint64_t time, uint64_t *random)
+static void put_record(struct tally_buffer *out, const struct kind *kind, unsigned cpu,
+		       uint64_t time, uint64_t *random)
 {
 	uint64_t words[64] = { 0 }, dice = next_random(random);
-	unsigned count = 0, event = dice >> 8 & 1, filler = kind->filler ? (unsigned)(dice >> 16) % kind->filler : 0;
+	unsigned count = 0, event = dice >> 8 & 1,
+		 filler = kind->filler ? (unsigned)(dice >> 16) % kind->filler : 0;
 	uint64_t id = 10 * (event + 1) + cpu % IDS;
 	if (dice % 16 == 0) /* without a time: given at once */
 		time = dice & 16 ? 0 : UINT64_MAX;
@@ -92,17 +98,24 @@ static void put_passes(struct tally_buffer *out, const struct kind *kind, uint64
 }
 
 /* A writer of a recording of two events, which must live as long. */
-static struct tally_perfdata_writer *new_writer(int fd, const struct kind *kind, struct tally_recorded_event events[2])
+static struct tally_perfdata_writer *new_writer(int fd, const struct kind *kind,
+						struct tally_recorded_event events[2])
 {
 	static const uint64_t ids[2][IDS] = { { 10, 11, 12 }, { 20, 21, 22 } };
-	struct tally_perfdata_options options = { .pipe = kind->pipe, .compression_level = kind->level };
+	struct tally_perfdata_options options = { .pipe = kind->pipe,
+						  .compression_level = kind->level };
 	struct tally_perfdata_writer *writer;
 	for (unsigned i = 0; i < 2; i++)
 		events[i] = (struct tally_recorded_event){
-			.attr = { .type = TALLY_TYPE_SOFTWARE, .sample_period = 1, .flags = TALLY_ATTR_SAMPLE_ID_ALL,
+			.attr = { .type = TALLY_TYPE_SOFTWARE,
+				  .sample_period = 1,
+				  .flags = TALLY_ATTR_SAMPLE_ID_ALL,
 				  .config = i && kind->dummy ? TALLY_SW_DUMMY : TALLY_SW_CPU_CLOCK,
-				  .sample_type = i && kind->dummy ? TYPE & ~(uint64_t)TALLY_SAMPLE_IP :
-						 TYPE | (i && !kind->agree ? TALLY_SAMPLE_STREAM_ID : 0) },
+				  .sample_type = i && kind->dummy
+							 ? TYPE & ~(uint64_t)TALLY_SAMPLE_IP
+							 : TYPE | (i && !kind->agree
+									   ? TALLY_SAMPLE_STREAM_ID
+									   : 0) },
 			.name = i ? "second" : "first",
 			.ids = ids[i],
 			.id_count = IDS,
@@ -128,7 +141,8 @@ static void write_recording(const char *path, const struct kind *kind, uint64_t 
 			memcpy(&header, records.bytes + end, sizeof(header));
 			end += header.size;
 		} while (end < limit && end < records.length);
-		assert_int_equal(tally_perfdata_write(writer, records.bytes + at, end - at, NULL), 0);
+		assert_int_equal(tally_perfdata_write(writer, records.bytes + at, end - at, NULL),
+				 0);
 		if (kind->level && next_random(random) % 2)
 			assert_int_equal(tally_perfdata_flush(writer, NULL), 0);
 	}
@@ -148,7 +162,8 @@ static struct tally_perfdata *open_path(const char *path)
 }
 
 /* How many records both give. */
-static size_t compare(const char *name, struct tally_perfdata *data, struct tally_perfdata *oracle_data)
+static size_t compare(const char *name, struct tally_perfdata *data,
+		      struct tally_perfdata *oracle_data)
 {
 	struct order_oracle oracle = { .data = oracle_data };
 	struct tally_order *order;
@@ -156,19 +171,22 @@ static size_t compare(const char *name, struct tally_perfdata *data, struct tall
 	size_t count = 0, unused;
 	assert_int_equal(tally_order_new(data, &order, NULL), 0);
 	for (;; count++) {
-		int result = tally_order_next(order, &given, NULL), expected = order_oracle_next(&oracle, &wanted);
+		int result = tally_order_next(order, &given, NULL),
+		    expected = order_oracle_next(&oracle, &wanted);
 		if (result != expected)
 			fail_msg("%s: record %zu: %d instead of %d", name, count, result, expected);
 		if (result <= 0)
 			break;
 		const struct tally_recorded_event *events = tally_perfdata_events(data, &unused);
-		const struct tally_recorded_event *wanted_events = tally_perfdata_events(oracle_data, &unused);
+		const struct tally_recorded_event *wanted_events = tally_perfdata_events(
+			oracle_data, &unused);
 		if (given.size != wanted.size || given.file_offset != wanted.file_offset ||
 		    memcmp(given.bytes, wanted.bytes, given.size) || (uintptr_t)given.bytes % 8 ||
 		    given.event - events != wanted.event - wanted_events)
-			fail_msg("%s: record %zu is another: of %zu bytes at %llu, not of %zu at %llu", name, count, given.size,
-				 (unsigned long long)given.file_offset, wanted.size,
-				 (unsigned long long)wanted.file_offset);
+			fail_msg(
+				"%s: record %zu is another: of %zu bytes at %llu, not of %zu at %llu",
+				name, count, given.size, (unsigned long long)given.file_offset,
+				wanted.size, (unsigned long long)wanted.file_offset);
 	}
 	tally_order_free(order);
 	order_oracle_release(&oracle);
@@ -208,7 +226,8 @@ static void compare_all_ways(const struct kind *kind, uint64_t *random)
 	unlink(path);
 	assert_true(count > kind->passes * kind->cpus);
 	assert_int_equal(tally_perfdata_open_memory(bytes, (size_t)status.st_size, &data, NULL), 0);
-	assert_int_equal(tally_perfdata_open_memory(bytes, (size_t)status.st_size, &oracle, NULL), 0);
+	assert_int_equal(tally_perfdata_open_memory(bytes, (size_t)status.st_size, &oracle, NULL),
+			 0);
 	assert_int_equal(compare(kind->name, data, oracle), count);
 	data = open_fifo(path, bytes, (size_t)status.st_size);
 	oracle = open_fifo(path, bytes, (size_t)status.st_size);
@@ -221,26 +240,99 @@ static void compare_all_ways(const struct kind *kind, uint64_t *random)
 static void it_is_that_of_a_sort(void **state)
 {
 	static const struct kind kinds[] = {
-		{ .name = "a CPU", .rounds = true, .agree = true, .cpus = 1, .passes = 20, .in_pass = 300 },
-		{ .name = "CPUs", .rounds = true, .agree = true, .cpus = 4, .passes = 30, .in_pass = 300 },
-		{ .name = "small rounds", .rounds = true, .agree = true, .cpus = 3, .passes = 400, .in_pass = 5 },
+		{ .name = "a CPU",
+		  .rounds = true,
+		  .agree = true,
+		  .cpus = 1,
+		  .passes = 20,
+		  .in_pass = 300 },
+		{ .name = "CPUs",
+		  .rounds = true,
+		  .agree = true,
+		  .cpus = 4,
+		  .passes = 30,
+		  .in_pass = 300 },
+		{ .name = "small rounds",
+		  .rounds = true,
+		  .agree = true,
+		  .cpus = 3,
+		  .passes = 400,
+		  .in_pass = 5 },
 		{ .name = "other times", .rounds = true, .cpus = 5, .passes = 20, .in_pass = 200 },
-		{ .name = "a dummy", .rounds = true, .agree = true, .cpus = 3, .passes = 20, .in_pass = 200, .dummy = true },
+		{ .name = "a dummy",
+		  .rounds = true,
+		  .agree = true,
+		  .cpus = 3,
+		  .passes = 20,
+		  .in_pass = 200,
+		  .dummy = true },
 		{ .name = "no rounds", .agree = true, .cpus = 3, .passes = 20, .in_pass = 300 },
-		{ .name = "disorder", .rounds = true, .agree = true, .cpus = 2, .passes = 15, .in_pass = 300,
+		{ .name = "disorder",
+		  .rounds = true,
+		  .agree = true,
+		  .cpus = 2,
+		  .passes = 15,
+		  .in_pass = 300,
 		  .disorder = true },
-		{ .name = "disorder, no rounds", .cpus = 2, .passes = 8, .in_pass = 300, .disorder = true },
-		{ .name = "misaligned", .rounds = true, .cpus = 3, .passes = 20, .in_pass = 300, .odd = true },
-		{ .name = "compressed", .rounds = true, .agree = true, .level = 1, .cpus = 4, .passes = 30, .in_pass = 300 },
-		{ .name = "compressed, misaligned", .rounds = true, .level = 1, .cpus = 3, .passes = 20, .in_pass = 300,
+		{ .name = "disorder, no rounds",
+		  .cpus = 2,
+		  .passes = 8,
+		  .in_pass = 300,
+		  .disorder = true },
+		{ .name = "misaligned",
+		  .rounds = true,
+		  .cpus = 3,
+		  .passes = 20,
+		  .in_pass = 300,
 		  .odd = true },
-		{ .name = "pipe", .pipe = true, .rounds = true, .agree = true, .cpus = 4, .passes = 30, .in_pass = 300 },
-		{ .name = "pipe, misaligned", .pipe = true, .rounds = true, .cpus = 2, .passes = 20, .in_pass = 300,
+		{ .name = "compressed",
+		  .rounds = true,
+		  .agree = true,
+		  .level = 1,
+		  .cpus = 4,
+		  .passes = 30,
+		  .in_pass = 300 },
+		{ .name = "compressed, misaligned",
+		  .rounds = true,
+		  .level = 1,
+		  .cpus = 3,
+		  .passes = 20,
+		  .in_pass = 300,
 		  .odd = true },
-		{ .name = "large", .rounds = true, .agree = true, .cpus = 4, .passes = 12, .in_pass = 250, .filler = 50 },
-		{ .name = "large, compressed", .rounds = true, .level = 1, .cpus = 9, .passes = 8, .in_pass = 120,
+		{ .name = "pipe",
+		  .pipe = true,
+		  .rounds = true,
+		  .agree = true,
+		  .cpus = 4,
+		  .passes = 30,
+		  .in_pass = 300 },
+		{ .name = "pipe, misaligned",
+		  .pipe = true,
+		  .rounds = true,
+		  .cpus = 2,
+		  .passes = 20,
+		  .in_pass = 300,
+		  .odd = true },
+		{ .name = "large",
+		  .rounds = true,
+		  .agree = true,
+		  .cpus = 4,
+		  .passes = 12,
+		  .in_pass = 250,
 		  .filler = 50 },
-		{ .name = "large, misaligned", .rounds = true, .cpus = 2, .passes = 8, .in_pass = 800, .filler = 50,
+		{ .name = "large, compressed",
+		  .rounds = true,
+		  .level = 1,
+		  .cpus = 9,
+		  .passes = 8,
+		  .in_pass = 120,
+		  .filler = 50 },
+		{ .name = "large, misaligned",
+		  .rounds = true,
+		  .cpus = 2,
+		  .passes = 8,
+		  .in_pass = 800,
+		  .filler = 50,
 		  .odd = true },
 	};
 	uint64_t random = 88172645463325252ull;
@@ -252,41 +344,68 @@ static void it_is_that_of_a_sort(void **state)
 
 static void add_event(struct tally_perfdata *data, uint64_t config, uint64_t sample_type)
 {
-	const struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .config = config, .sample_type = sample_type,
+	const struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+					 .config = config,
+					 .sample_type = sample_type,
 					 .flags = TALLY_ATTR_SAMPLE_ID_ALL };
 	uint64_t id = 100 + data->event_count;
 	assert_int_equal(tally_perfdata_add_event(data, &attr, sizeof(attr), &id, 1), 0);
 }
 
-/* Whether times are found without asking for the event: not where the dummy comes first, nor where its trailer is another. */
+/* Whether times are found without asking for the event: not where the dummy comes first, nor where
+ * its trailer is another. */
 static void a_dummy_s_samples_keep_no_times_from_agreeing(void **state)
 {
-	const uint64_t type = TYPE, without_ip = TYPE & ~(uint64_t)TALLY_SAMPLE_IP, other = TYPE | TALLY_SAMPLE_STREAM_ID;
-	const struct { struct { uint64_t config, type; } events[3]; bool agree; } cases[] = {
-		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_DUMMY, type } }, true },
-		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_CPU_CLOCK, type } }, true },
-		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_CPU_CLOCK, without_ip } }, false },
-		{ { { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, other }, { TALLY_SW_CPU_CLOCK, type } }, false },
-		{ { { TALLY_SW_DUMMY, without_ip }, { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_CPU_CLOCK, type } }, false },
-		{ { { TALLY_SW_DUMMY, type }, { TALLY_SW_CPU_CLOCK, type }, { TALLY_SW_DUMMY, without_ip } }, true },
+	const uint64_t type = TYPE, without_ip = TYPE & ~(uint64_t)TALLY_SAMPLE_IP,
+		       other = TYPE | TALLY_SAMPLE_STREAM_ID;
+	const struct { struct { uint64_t config, type; } events[3]; bool agree;
+	} cases[] = {
+		{ { { TALLY_SW_CPU_CLOCK, type },
+		    { TALLY_SW_DUMMY, without_ip },
+		    { TALLY_SW_DUMMY, type } },
+		  true },
+		{ { { TALLY_SW_CPU_CLOCK, type },
+		    { TALLY_SW_DUMMY, without_ip },
+		    { TALLY_SW_CPU_CLOCK, type } },
+		  true },
+		{ { { TALLY_SW_CPU_CLOCK, type },
+		    { TALLY_SW_DUMMY, without_ip },
+		    { TALLY_SW_CPU_CLOCK, without_ip } },
+		  false },
+		{ { { TALLY_SW_CPU_CLOCK, type },
+		    { TALLY_SW_DUMMY, other },
+		    { TALLY_SW_CPU_CLOCK, type } },
+		  false },
+		{ { { TALLY_SW_DUMMY, without_ip },
+		    { TALLY_SW_CPU_CLOCK, type },
+		    { TALLY_SW_CPU_CLOCK, type } },
+		  false },
+		{ { { TALLY_SW_DUMMY, type },
+		    { TALLY_SW_CPU_CLOCK, type },
+		    { TALLY_SW_DUMMY, without_ip } },
+		  true },
 	};
 	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct tally_perfdata data = { 0 };
 		for (unsigned event = 0; event < 3; event++)
-			add_event(&data, cases[i].events[event].config, cases[i].events[event].type);
+			add_event(&data, cases[i].events[event].config,
+				  cases[i].events[event].type);
 		assert_int_equal(data.times_agree, cases[i].agree);
 		tally_map_release(&data.event_by_id);
 		tally_arena_release(&data.arena);
 	}
 }
 
-/* The kernel makes none.  Where a file has some all the same, their times are looked for where those of the first event
- * are, each is given once, and the others keep their order. */
+/* The kernel makes none.  Where a file has some all the same, their times are looked for where
+ * those of the first event are, each is given once, and the others keep their order. */
 static void samples_that_claim_to_be_a_dummy_s_disturb_no_others(void **state)
 {
 	static const uint64_t id_of[2] = { 10, 20 };
-	static const struct { unsigned event; uint64_t time; } samples[] = { { 0, 30 }, { 1, 20 }, { 0, 10 }, { 1, 40 } };
+	static const struct {
+		unsigned event;
+		uint64_t time;
+	} samples[] = { { 0, 30 }, { 1, 20 }, { 0, 10 }, { 1, 40 } };
 	static const uint64_t wanted[] = { 10, 20, 30, 40 };
 	const struct kind kind = { .dummy = true };
 	char path[] = "/tmp/tally-order-XXXXXX";
@@ -296,8 +415,10 @@ static void samples_that_claim_to_be_a_dummy_s_disturb_no_others(void **state)
 	uint64_t time;
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
-		/* IDENTIFIER, IP, TID, TIME, CPU.  A dummy's layout here has no IP: its time would be where CPU is. */
-		const uint64_t words[] = { id_of[samples[i].event], 1, 2, samples[i].time, 100 - samples[i].time };
+		/* IDENTIFIER, IP, TID, TIME, CPU.  A dummy's layout here has no IP: its time would
+		 * be where CPU is. */
+		const uint64_t words[] = { id_of[samples[i].event], 1, 2, samples[i].time,
+					   100 - samples[i].time };
 		put(&records, TALLY_RECORD_SAMPLE, words, sizeof(words));
 	}
 	int fd = mkstemp(path);
@@ -321,15 +442,33 @@ static void samples_that_claim_to_be_a_dummy_s_disturb_no_others(void **state)
 	tally_buffer_release(&records);
 }
 
-/* Enough of it to be unpacked ahead, in a thread; ThreadSanitizer looks on in a build of its own. */
+/* Enough of it to be unpacked ahead, in a thread; ThreadSanitizer looks on in a build of its
+ * own. */
 static void compressed_recordings_are_unpacked_ahead(void **state)
 {
 	static const struct kind kinds[] = {
-		{ .name = "ahead", .rounds = true, .agree = true, .level = 1, .cpus = 4, .passes = 40, .in_pass = 600,
+		{ .name = "ahead",
+		  .rounds = true,
+		  .agree = true,
+		  .level = 1,
+		  .cpus = 4,
+		  .passes = 40,
+		  .in_pass = 600,
 		  .filler = 20 },
-		{ .name = "ahead, misaligned", .rounds = true, .level = 1, .cpus = 2, .passes = 40, .in_pass = 1600,
-		  .odd = true, .filler = 8 },
-		{ .name = "ahead, no rounds", .agree = true, .level = 1, .cpus = 3, .passes = 40, .in_pass = 900 },
+		{ .name = "ahead, misaligned",
+		  .rounds = true,
+		  .level = 1,
+		  .cpus = 2,
+		  .passes = 40,
+		  .in_pass = 1600,
+		  .odd = true,
+		  .filler = 8 },
+		{ .name = "ahead, no rounds",
+		  .agree = true,
+		  .level = 1,
+		  .cpus = 3,
+		  .passes = 40,
+		  .in_pass = 900 },
 	};
 	uint64_t random = 1234567;
 	unsigned threads = 0;
@@ -362,8 +501,12 @@ static void compressed_recordings_are_unpacked_ahead(void **state)
 /* More than is kept in blocks: the rest is given from the mapping. */
 static void a_round_of_many_megabytes_is_held(void **state)
 {
-	static const struct kind kind = { .name = "a round of many megabytes", .agree = true, .cpus = 8, .passes = 8,
-					  .in_pass = 250, .filler = 55 };
+	static const struct kind kind = { .name = "a round of many megabytes",
+					  .agree = true,
+					  .cpus = 8,
+					  .passes = 8,
+					  .in_pass = 250,
+					  .filler = 55 };
 	uint64_t random = 4711;
 	(void)state;
 	compare_all_ways(&kind, &random);

@@ -22,7 +22,9 @@ static void put_words(struct tally_buffer *out, const uint64_t *words, size_t co
 		tally_own_put_number(out, words[i]);
 }
 
-#define PUT(out, ...) put_words(out, (const uint64_t[]){ __VA_ARGS__ }, sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
+#define PUT(out, ...) \
+	put_words(out, (const uint64_t[]){ __VA_ARGS__ }, \
+		  sizeof((const uint64_t[]){ __VA_ARGS__ }) / 8)
 
 static void parts_are_found_and_unknown_ones_skipped(void **state)
 {
@@ -32,11 +34,13 @@ static void parts_are_found_and_unknown_ones_skipped(void **state)
 	tally_own_feature_add(&section, (enum tally_own_part)99, "of the future", 13);
 	tally_own_feature_add(&section, TALLY_OWN_STRINGS, "a\0b", 4);
 	assert_false(section.failed);
-	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part), 1);
+	assert_int_equal(
+		tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part), 1);
 	assert_int_equal(part.length, 4);
 	assert_memory_equal(part.bytes, "a\0b", 4);
 	tally_buffer_clear(&part);
-	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_PLACES, &part), 0);
+	assert_int_equal(
+		tally_own_feature_get(section.bytes, section.length, TALLY_OWN_PLACES, &part), 0);
 	for (size_t size = 0; size < section.length; size++) {
 		tally_buffer_clear(&part);
 		int result = tally_own_feature_get(section.bytes, size, TALLY_OWN_STRINGS, &part);
@@ -44,9 +48,13 @@ static void parts_are_found_and_unknown_ones_skipped(void **state)
 	}
 	section.bytes[section.length - 5] ^= 1; /* in the frame: its checksum tells */
 	tally_buffer_clear(&part);
-	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part), -EBADMSG);
+	assert_int_equal(
+		tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part),
+		-EBADMSG);
 	section.bytes[8]++;
-	assert_int_equal(tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part), -ENOTSUP);
+	assert_int_equal(
+		tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part),
+		-ENOTSUP);
 	tally_buffer_release(&section);
 	tally_buffer_release(&part);
 }
@@ -69,8 +77,8 @@ static void make_names(struct tally_buffer *section, bool sorted)
 	tally_buffer_release(&places);
 }
 
-/* Six bytes of main at 0x1000: a row without a file, one of a.c, one of what was inlined; two addresses; then four
- * bytes of inner. */
+/* Six bytes of main at 0x1000: a row without a file, one of a.c, one of what was inlined; two
+ * addresses; then four bytes of inner. */
 static void make_code(struct tally_buffer *code, bool sorted)
 {
 	PUT(code, sorted ? 0 : 1, 0x1000, 6, 1 /* shown: -1 */, 62, 1);
@@ -82,7 +90,8 @@ static void make_code(struct tally_buffer *code, bool sorted)
 	PUT(code, 0, 0, 0);
 }
 
-static int read_code(const struct tally_buffer *code, struct tally_packed_names **names, struct tally_packed_codes **codes)
+static int read_code(const struct tally_buffer *code, struct tally_packed_names **names,
+		     struct tally_packed_codes **codes)
 {
 	struct tally_buffer section = { 0 };
 	make_names(&section, true);
@@ -133,7 +142,8 @@ static void code_is_found_by_its_function(void **state)
 	struct tally_packed_codes *codes;
 	make_code(&code, true);
 	assert_int_equal(read_code(&code, &names, &codes), 1);
-	const struct tally_packed_code *main_ = tally_packed_code_find(codes, 0), *inner = tally_packed_code_find(codes, 1);
+	const struct tally_packed_code *main_ = tally_packed_code_find(codes, 0),
+				       *inner = tally_packed_code_find(codes, 1);
 	assert_non_null(main_);
 	assert_non_null(inner);
 	assert_null(tally_packed_code_find(codes, 2));
@@ -171,7 +181,8 @@ static void code_that_is_cut_or_out_of_order_is_damage(void **state)
 	for (size_t size = 1; size < code.length; size++) {
 		tally_buffer_clear(&part);
 		tally_buffer_append(&part, code.bytes, size);
-		int result = read_code(&part, &names, &codes); /* behind the first function nothing is missing */
+		/* behind the first function nothing is missing */
+		int result = read_code(&part, &names, &codes);
 		assert_true(result == -EBADMSG || (result == 1 && codes->codes.count == 1));
 		tally_packed_codes_free(codes);
 		tally_packed_names_free(names);
@@ -189,8 +200,16 @@ static uint32_t map_file(struct tally_tasks *tasks, uint64_t inode)
 {
 	struct tally_record record = {
 		.header = { .type = TALLY_RECORD_MMAP2 },
-		.mmap = { .pid = 1, .tid = 1, .start = 0x400000, .length = 0x1000, .protection = 5, .major = 8, .minor = 1,
-			  .has_inode = true, .inode = inode, .filename = "/bin/prog" },
+		.mmap = { .pid = 1,
+			  .tid = 1,
+			  .start = 0x400000,
+			  .length = 0x1000,
+			  .protection = 5,
+			  .major = 8,
+			  .minor = 1,
+			  .has_inode = true,
+			  .inode = inode,
+			  .filename = "/bin/prog" },
 	};
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
 	return tally_tasks_find(tasks, 1, false, 0x400000)->file;
@@ -206,18 +225,21 @@ static void places_are_found_by_file_address_and_kind(void **state)
 	make_names(&section, true);
 	assert_int_equal(tally_packed_names_read(section.bytes, section.length, &packed), 1);
 	struct tally_place place = { .file = file, .before = 1, .address = 0x10 };
-	const struct tally_packed_place *found = tally_packed_names_find(packed, &tasks, file, &place);
+	const struct tally_packed_place *found = tally_packed_names_find(packed, &tasks, file,
+									 &place);
 	assert_non_null(found);
 	assert_int_equal(found->count, 2);
 	assert_int_equal(found->offset, 0x10);
-	assert_string_equal(packed->functions.items[packed->frames.items[found->first].function].name, "inner");
+	assert_string_equal(
+		packed->functions.items[packed->frames.items[found->first].function].name, "inner");
 	assert_string_equal(packed->frames.items[found->first].file, "a.c");
 	assert_int_equal(packed->frames.items[found->first].line, 7);
 	place.before = 0;
 	assert_null(tally_packed_names_find(packed, &tasks, file, &place));
 	place.address = 0x20;
 	assert_non_null(tally_packed_names_find(packed, &tasks, file, &place));
-	assert_null(tally_packed_names_find(packed, &tasks, other, &place)); /* the same path, another file */
+	/* the same path, another file */
+	assert_null(tally_packed_names_find(packed, &tasks, other, &place));
 	assert_null(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &place));
 	tally_packed_names_free(packed);
 	tally_buffer_clear(&section);
@@ -228,7 +250,8 @@ static void places_are_found_by_file_address_and_kind(void **state)
 	tally_tasks_release(&tasks);
 }
 
-static void expect_called(struct tally_names *names, uint32_t file, uint64_t address, const char *plain)
+static void expect_called(struct tally_names *names, uint32_t file, uint64_t address,
+			  const char *plain)
 {
 	struct tally_place place = { .file = file, .address = address };
 	struct tally_place_name name;
@@ -283,13 +306,16 @@ static void stacks_come_back_as_they_were(void **state)
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		uint64_t addresses[8];
 		bool exact[8] = { true };
-		struct tally_unwound_stack stack = { addresses, exact, (uint32_t)(rand() % 8), rand() % 5 == 0, 0 };
+		struct tally_unwound_stack stack = { addresses, exact, (uint32_t)(rand() % 8),
+						     rand() % 5 == 0, 0 };
 		stack.is_complete = !stack.is_cut;
 		for (unsigned k = 0; k < 8; k++)
-			addresses[k] = k % 3 ? 0x7f0000000000 + (uint64_t)(rand() % 4) : UINT64_MAX - (uint64_t)(rand() % 3);
+			addresses[k] = k % 3 ? 0x7f0000000000 + (uint64_t)(rand() % 4)
+					     : UINT64_MAX - (uint64_t)(rand() % 3);
 		if (i % 7)
-			assert_int_equal(tally_packed_stacks_note(noted, i, &stack,
-								  (struct tally_packed_need){ (uint32_t)i, i % 2 }),
+			assert_int_equal(tally_packed_stacks_note(
+						 noted, i, &stack,
+						 (struct tally_packed_need){ (uint32_t)i, i % 2 }),
 					 0);
 	}
 	tally_own_feature_begin(&section);
@@ -299,20 +325,23 @@ static void stacks_come_back_as_they_were(void **state)
 	for (uint64_t i = 0; i < noted->samples.count; i++) {
 		struct tally_unwound_stack a, b;
 		struct tally_packed_need need_a, need_b;
-		assert_true(tally_packed_stacks_at(noted, i, &a, &need_a) && tally_packed_stacks_at(read, i, &b, &need_b));
+		assert_true(tally_packed_stacks_at(noted, i, &a, &need_a) &&
+			    tally_packed_stacks_at(read, i, &b, &need_b));
 		assert_int_equal(a.count, b.count);
 		assert_true(a.is_cut == b.is_cut && a.is_complete == b.is_complete);
 		for (uint32_t k = 0; k < a.count; k++)
-			assert_true(a.addresses[k] == b.addresses[k] && a.is_exact[k] == b.is_exact[k]);
+			assert_true(a.addresses[k] == b.addresses[k] &&
+				    a.is_exact[k] == b.is_exact[k]);
 		if (a.count && a.is_cut)
-			assert_true(need_a.bytes == need_b.bytes && need_a.is_at_most == need_b.is_at_most);
+			assert_true(need_a.bytes == need_b.bytes &&
+				    need_a.is_at_most == need_b.is_at_most);
 	}
 	tally_packed_stacks_free(read);
 	tally_buffer_release(&section);
 	tally_packed_stacks_free(noted);
 }
 
-/* ---- in a file ----------------------------------------------------------------------------------------- */
+/* ---- in a file ----------------------------------------------------------- */
 
 static int temporary(void)
 {
@@ -334,11 +363,14 @@ static void write_recording(int fd, const char *own)
 	fixture_put_comm(&records, 5);
 	assert_int_equal(tally_perfdata_write(writer, records.bytes, records.length, NULL), 0);
 	tally_feature_string(&feature, "here");
-	assert_int_equal(tally_perfdata_write_feature(writer, TALLY_FEATURE_HOSTNAME, feature.bytes, feature.length, NULL), 0);
+	assert_int_equal(tally_perfdata_write_feature(writer, TALLY_FEATURE_HOSTNAME, feature.bytes,
+						      feature.length, NULL),
+			 0);
 	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
 	if (own) {
 		assert_int_equal(tally_perfdata_add_own(writer, own, strlen(own), NULL), 0);
-		assert_int_equal(tally_perfdata_add_own(writer, own, strlen(own), NULL), -EINVAL); /* once */
+		/* once */
+		assert_int_equal(tally_perfdata_add_own(writer, own, strlen(own), NULL), -EINVAL);
 	}
 	tally_perfdata_writer_free(writer);
 	tally_buffer_release(&records);
@@ -404,7 +436,8 @@ static void what_is_no_finished_file_is_not_copied(void **state)
 	write_recording(fd, NULL);
 	struct stat file;
 	assert_int_equal(fstat(fd, &file), 0);
-	for (off_t size = file.st_size; size-- > 0;) { /* cut anywhere: refused, or what is left is copied */
+	/* cut anywhere: refused, or what is left is copied */
+	for (off_t size = file.st_size; size-- > 0;) {
 		assert_int_equal(ftruncate(fd, size), 0);
 		assert_int_equal(ftruncate(copy, 0), 0);
 		int result = tally_perfdata_graft(fd, copy, "x", 1, NULL);

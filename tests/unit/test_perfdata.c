@@ -59,7 +59,8 @@ static void every_container_gives_the_same_records(void **state)
 		while (tally_perfdata_next(data, &raw, NULL) == 1) {
 			struct tally_record_header header;
 			memcpy(&header, raw.bytes, sizeof(header));
-			if (header.type >= TALLY_RECORD_USER_START && header.type != TALLY_RECORD_FINISHED_ROUND)
+			if (header.type >= TALLY_RECORD_USER_START &&
+			    header.type != TALLY_RECORD_FINISHED_ROUND)
 				continue;
 			assert_true(at + raw.size <= wanted.length);
 			assert_memory_equal(raw.bytes, wanted.bytes + at, raw.size);
@@ -97,10 +98,13 @@ static void features_come_back(void **state)
 		perfdata_walk(data, false);
 		assert_undamaged(data);
 		assert_events(data);
-		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME), "fixture-host");
-		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_CPUID), "OursCPU,1,2,3");
+		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME),
+				    "fixture-host");
+		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_CPUID),
+				    "OursCPU,1,2,3");
 		assert_null(tally_perfdata_feature_text(data, TALLY_FEATURE_NUMA_TOPOLOGY));
-		const struct tally_recorded_build_id *build_ids = tally_perfdata_build_ids(data, &count);
+		const struct tally_recorded_build_id *build_ids = tally_perfdata_build_ids(data,
+											   &count);
 		assert_int_equal(count, 1);
 		assert_string_equal(build_ids->filename, "/bin/fixture");
 		assert_int_equal(build_ids->size, 20);
@@ -157,7 +161,8 @@ static void samples_come_in_order_of_time(void **state)
 }
 
 /* Writes `records` as a plain recording of the fixture's events, changed by `sample_type`. */
-static struct tally_buffer recording_of(const struct tally_buffer *records, uint64_t sample_type, int level)
+static struct tally_buffer recording_of(const struct tally_buffer *records, uint64_t sample_type,
+					int level)
 {
 	struct tally_recorded_event events[2];
 	struct tally_perfdata_options options = { .compression_level = level };
@@ -189,10 +194,12 @@ static void ordered_text(const struct tally_buffer *bytes, char *text, size_t si
 	*text = '\0';
 	while (tally_order_next(order, &raw, NULL) == 1) {
 		struct tally_record record;
-		assert_int_equal(tally_record_decode(&raw.event->attr, raw.bytes, raw.size, &record), 0);
+		assert_int_equal(
+			tally_record_decode(&raw.event->attr, raw.bytes, raw.size, &record), 0);
 		bool is_sample = record.header.type == TALLY_RECORD_SAMPLE;
 		at += (size_t)snprintf(text + at, size - at, "%c%llu.%llx ", is_sample ? 's' : 'm',
-				       (unsigned long long)(is_sample ? record.sample.time : record.sample_id.time),
+				       (unsigned long long)(is_sample ? record.sample.time
+								      : record.sample_id.time),
 				       (unsigned long long)(is_sample ? record.sample.ip : 0));
 	}
 	tally_order_free(order);
@@ -210,9 +217,11 @@ static void a_map_comes_before_samples_of_its_time(void **state)
 		fixture_put_mmap(&records, 7);
 		fixture_put_sample(&records, 21, 3, 5);
 		fixture_put_round(&records);
-		fixture_put_mmap(&records, 0); /* of no time: given where it stands, nothing was released yet */
+		/* of no time: given where it stands, nothing was released yet */
+		fixture_put_mmap(&records, 0);
 		fixture_put_sample(&records, 11, 4, 9);
-		fixture_put_sample(&records, 21, 5, 6); /* later than the round's end allows: still in order */
+		/* later than the round's end allows: still in order */
+		fixture_put_sample(&records, 21, 5, 6);
 		fixture_put_round(&records);
 		fixture_put_sample(&records, 11, 6, 8);
 		struct tally_buffer bytes = recording_of(&records, FIXTURE_SAMPLE_TYPE, level);
@@ -282,7 +291,8 @@ static void a_stream_over_many_compressed_records_is_read(void **state)
 	struct tally_buffer records = { 0 }, packed = { 0 }, stream = { 0 };
 	fixture_records(&records, 3000);
 	char *room = tally_buffer_room(&stream, ZSTD_compressBound(records.length));
-	stream.length = ZSTD_compress(room, ZSTD_compressBound(records.length), records.bytes, records.length, 1);
+	stream.length = ZSTD_compress(room, ZSTD_compressBound(records.length), records.bytes,
+				      records.length, 1);
 	assert_false(ZSTD_isError(stream.length));
 	for (size_t at = 0, part; at < stream.length; at += part) {
 		part = stream.length - at < 777 ? stream.length - at : 777;
@@ -293,8 +303,8 @@ static void a_stream_over_many_compressed_records_is_read(void **state)
 		tally_buffer_append(&body, &meant, is_new ? 8 : 0);
 		tally_buffer_append(&body, stream.bytes + at, part);
 		tally_buffer_append(&body, "\1\2\3\4\5\6\7", padding);
-		fixture_put(&packed, is_new ? TALLY_RECORD_COMPRESSED2 : TALLY_RECORD_COMPRESSED, 0, body.bytes,
-			    body.length);
+		fixture_put(&packed, is_new ? TALLY_RECORD_COMPRESSED2 : TALLY_RECORD_COMPRESSED, 0,
+			    body.bytes, body.length);
 		tally_buffer_release(&body);
 		fixture_put_round(&packed);
 	}
@@ -342,7 +352,8 @@ static void auxtrace_payload_is_skipped(void **state)
 	fixture_put_sample(&records, 11, 1, 1);
 	uint64_t auxtrace[5] = { 64 };
 	fixture_put(&records, TALLY_RECORD_AUXTRACE, 0, auxtrace, sizeof(auxtrace));
-	fixture_put(&records, TALLY_RECORD_FINISHED_ROUND, 0, (uint64_t[7]){ 0 }, 56); /* the payload: 64 bytes */
+	/* the payload: 64 bytes */
+	fixture_put(&records, TALLY_RECORD_FINISHED_ROUND, 0, (uint64_t[7]){ 0 }, 56);
 	fixture_put_sample(&records, 11, 2, 2);
 	struct tally_buffer bytes = recording_of(&records, FIXTURE_SAMPLE_TYPE, 0);
 	struct tally_perfdata *data = open_bytes(bytes.bytes, bytes.length);
@@ -427,9 +438,15 @@ static void put_build_id(struct tally_buffer *out, uint16_t misc, uint8_t size, 
 static void build_ids_without_a_size_lose_their_zeros(void **state)
 {
 	(void)state;
-	static const struct { uint16_t misc; uint8_t size, length, expected; } cases[] = {
-		{ 0, 0, 20, 20 }, { 0, 0, 16, 16 }, { 0, 0, 8, 8 }, { 0, 0, 19, 20 }, { 0, 0, 0, 0 },
-		{ TALLY_MISC_BUILD_ID_SIZE, 16, 16, 16 }, { TALLY_MISC_BUILD_ID_SIZE, 20, 16, 20 },
+	static const struct { uint16_t misc; uint8_t size, length, expected;
+	} cases[] = {
+		{ 0, 0, 20, 20 },
+		{ 0, 0, 16, 16 },
+		{ 0, 0, 8, 8 },
+		{ 0, 0, 19, 20 },
+		{ 0, 0, 0, 0 },
+		{ TALLY_MISC_BUILD_ID_SIZE, 16, 16, 16 },
+		{ TALLY_MISC_BUILD_ID_SIZE, 20, 16, 20 },
 	};
 	const size_t count = sizeof(cases) / sizeof(cases[0]);
 	struct tally_buffer records = { 0 };
@@ -461,7 +478,8 @@ static void records_of_more_than_64_kib_are_passed_over(void **state)
 	for (size_t i = 0; i < inside; i += 8)
 		tally_buffer_append(&records, &(uint64_t){ TALLY_RECORD_SAMPLE }, 8);
 	fixture_put_sample(&records, 11, 2, 2);
-	/* The writer takes none that is larger than its header can tell: it gets two samples, and its file the rest. */
+	/* The writer takes none that is larger than its header can tell: it gets two samples, and
+	 * its file the rest. */
 	struct tally_buffer few = { 0 };
 	fixture_put_sample(&few, 11, 1, 1);
 	struct tally_buffer bytes = recording_of(&few, FIXTURE_SAMPLE_TYPE, 0);
@@ -502,7 +520,8 @@ static void no_truncation_and_no_flipped_bit_hurts(void **state)
 			noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
 			size_t at = noise % bytes.length;
 			read_hurt(bytes.bytes, at, i & 1);
-			/* half of the flips in the first 1 KiB: header, attributes, first records */
+			/* half of the flips in the first 1 KiB: header, attributes, first
+			 * records */
 			at = i & 2 ? at : at % 1024;
 			bytes.bytes[at] ^= 1 << (noise >> 40) % 8;
 			read_hurt(bytes.bytes, bytes.length, i & 1);
@@ -534,7 +553,8 @@ static void what_is_no_recording_is_refused_with_a_reason(void **state)
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct tally_perfdata *data;
 		struct tally_error err = TALLY_ERROR_NONE;
-		assert_true(tally_perfdata_open_memory(cases[i].bytes, cases[i].size, &data, &err) < 0);
+		assert_true(tally_perfdata_open_memory(cases[i].bytes, cases[i].size, &data, &err) <
+			    0);
 		assert_null(data);
 		assert_non_null(strstr(err.message, cases[i].reason));
 	}
@@ -552,8 +572,11 @@ static void attributes_of_any_size_are_read(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct tally_buffer file = { 0 };
-		uint64_t attr[25], ids[2] = { 0, 0 }, room = sizes[i] ? sizes[i] : 64, sample = room + 16 + 104;
-		uint64_t header[13] = { 0x32454c4946524550ull, 104, room + 16, 104, room + 16, sample, 56 };
+		uint64_t attr[25], ids[2] = { 0, 0 }, room = sizes[i] ? sizes[i] : 64,
+				   sample = room + 16 + 104;
+		uint64_t header[13] = {
+			0x32454c4946524550ull, 104, room + 16, 104, room + 16, sample, 56
+		};
 		memset(attr, 0x5a, sizeof(attr));
 		memcpy(attr, (uint32_t[]){ TALLY_TYPE_HARDWARE, sizes[i] }, 8);
 		attr[1] = TALLY_HW_INSTRUCTIONS;
@@ -569,7 +592,8 @@ static void attributes_of_any_size_are_read(void **state)
 		assert_string_equal(events->name, "instructions:k"); /* as 0x5a5a… says */
 		assert_int_equal(events->attr.size, room < 136 ? room : 136);
 		assert_int_equal(events->attr.config3, room < 136 ? 0 : 0x5a5a5a5a5a5a5a5aull);
-		assert_int_equal(events->attr.branch_sample_type, room < 80 ? 0 : 0x5a5a5a5a5a5a5a5aull);
+		assert_int_equal(events->attr.branch_sample_type,
+				 room < 80 ? 0 : 0x5a5a5a5a5a5a5a5aull);
 		assert_int_equal(perfdata_walk(data, true).samples, 1);
 		assert_undamaged(data);
 		tally_perfdata_close(data);
@@ -596,7 +620,8 @@ static void a_full_disk_keeps_what_was_written(void **state)
 		limit = before;
 		limit.rlim_cur = 200001;
 		assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-		assert_int_equal(tally_perfdata_writer_new(fd, events, 2, &options, &writer, NULL), 0);
+		assert_int_equal(tally_perfdata_writer_new(fd, events, 2, &options, &writer, NULL),
+				 0);
 		fixture_features(writer, events);
 		int result = 0;
 		for (unsigned i = 0; i < 4 && !result; i++)
@@ -604,7 +629,8 @@ static void a_full_disk_keeps_what_was_written(void **state)
 		if (!result)
 			result = tally_perfdata_finish(writer, &err);
 		assert_int_equal(result, -EFBIG);
-		assert_int_equal(tally_perfdata_write(writer, records.bytes, records.length, &err), -EFBIG);
+		assert_int_equal(tally_perfdata_write(writer, records.bytes, records.length, &err),
+				 -EFBIG);
 		assert_true(err.hint[0]);
 		assert_int_equal(tally_perfdata_finish(writer, &err), -EFBIG);
 		tally_perfdata_writer_free(writer);
@@ -616,7 +642,8 @@ static void a_full_disk_keeps_what_was_written(void **state)
 		assert_true(walk.samples > 1000);
 		assert_undamaged(data);
 		assert_events(data); /* their names are in a feature */
-		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME), "fixture-host");
+		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME),
+				    "fixture-host");
 		tally_perfdata_close(data);
 		munmap(bytes, (size_t)size);
 		close(fd);
@@ -657,7 +684,8 @@ static void a_file_can_not_be_written_to_a_pipe(void **state)
 	int ends[2];
 	assert_int_equal(pipe(ends), 0);
 	fixture_events(events);
-	assert_int_equal(tally_perfdata_writer_new(ends[1], events, 2, &options, &writer, &err), -ESPIPE);
+	assert_int_equal(tally_perfdata_writer_new(ends[1], events, 2, &options, &writer, &err),
+			 -ESPIPE);
 	assert_true(err.hint[0]);
 	close(ends[0]);
 	close(ends[1]);

@@ -49,7 +49,8 @@ static void write_fixture(const char *path, bool pipe, int level, unsigned sampl
 static void assert_perf_counts(const char *path, unsigned samples)
 {
 	char command[1024];
-	snprintf(command, sizeof(command), "perf script -F event,ip,time -i %s 2>%s | grep -c of-mine", path,
+	snprintf(command, sizeof(command),
+		 "perf script -F event,ip,time -i %s 2>%s | grep -c of-mine", path,
 		 path_in("stderr"));
 	assert_int_equal(atoi(output_of(command)), samples);
 	snprintf(command, sizeof(command), "cat %s", path_in("stderr"));
@@ -80,32 +81,49 @@ static void perf_reads_our_pipe(void **state)
 	(void)state;
 	need_perf();
 	write_fixture(path_in("pipe"), true, 1, 5000, false);
-	snprintf(command, sizeof(command), "perf script -i - <%s 2>&1 | grep -c of-mine", path_in("pipe"));
+	snprintf(command, sizeof(command), "perf script -i - <%s 2>&1 | grep -c of-mine",
+		 path_in("pipe"));
 	assert_int_equal(atoi(output_of(command)), 5000);
 }
 
 static void perf_shows_our_features(void **state)
 {
 	static const char *const expected[] = {
-		"hostname : fixture-host", "os release : 6.99.0", "perf version : tally 0.1", "arch : x86_64",
-		"nrcpus online : 2", "nrcpus avail : 2", "cpudesc : A CPU of Ours", "cpuid : OursCPU,1,2,3",
-		"total memory : 123456 kB", "cmdline : tally record -o x", "event : name = clock-of-mine, ",
-		"event : name = faults-of-mine, ", "id = { 21, 22 }", "sibling sockets : 0-1",
-		"sibling threads : 1", "CPU 1: Core ID 1, Die ID 0, Socket ID 0",
-		"pmu mappings: software = 1, tracepoint = 2", "time of first sample : 0.000002",
-		"clockid frequency: 1000 MHz", "clockid: monotonic (1)", "compressed : Zstd, level = 3, ratio = ",
+		"hostname : fixture-host",
+		"os release : 6.99.0",
+		"perf version : tally 0.1",
+		"arch : x86_64",
+		"nrcpus online : 2",
+		"nrcpus avail : 2",
+		"cpudesc : A CPU of Ours",
+		"cpuid : OursCPU,1,2,3",
+		"total memory : 123456 kB",
+		"cmdline : tally record -o x",
+		"event : name = clock-of-mine, ",
+		"event : name = faults-of-mine, ",
+		"id = { 21, 22 }",
+		"sibling sockets : 0-1",
+		"sibling threads : 1",
+		"CPU 1: Core ID 1, Die ID 0, Socket ID 0",
+		"pmu mappings: software = 1, tracepoint = 2",
+		"time of first sample : 0.000002",
+		"clockid frequency: 1000 MHz",
+		"clockid: monotonic (1)",
+		"compressed : Zstd, level = 3, ratio = ",
 	};
 	char command[512];
 	(void)state;
 	need_perf();
 	write_fixture(path_in("features"), false, 3, 1000, true);
-	snprintf(command, sizeof(command), "perf report --header-only -I -i %s 2>&1", path_in("features"));
+	snprintf(command, sizeof(command), "perf report --header-only -I -i %s 2>&1",
+		 path_in("features"));
 	char *out = output_of(command);
 	for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 		if (!strstr(out, expected[i]))
 			fail_msg("perf doesn't show \"%s\" in:\n%s", expected[i], out);
 	snprintf(command, sizeof(command), "perf buildid-list -i %s 2>&1", path_in("features"));
-	assert_string_equal(output_of(command), "deadbeef00000000000000000000000000000000 /bin/fixture\n");
+	assert_string_equal(output_of(command),
+			    "deadbeef00000000000000000000000000000000 /bin/fixture\n");
 }
 
 /* A recording of the tracepoint that fixture_format describes. */
@@ -119,8 +137,10 @@ static void write_tracepoints(const char *path, bool as_pipe)
 		.name = "tally:tick", .ids = ids, .id_count = 1,
 	};
 	const struct tally_perfdata_options options = { .pipe = as_pipe, .compression_level = 1 };
-	const struct tally_tracing_format format = { "tally", fixture_format, sizeof(fixture_format) - 1 };
-	const struct tally_tracing_data tracing = { .header_page = fixture_header_page, .formats = &format,
+	const struct tally_tracing_format format = { "tally", fixture_format,
+						     sizeof(fixture_format) - 1 };
+	const struct tally_tracing_data tracing = { .header_page = fixture_header_page,
+						    .formats = &format,
 						    .format_count = 1 };
 	struct tally_perfdata_writer *writer;
 	struct tally_buffer records = { 0 }, feature = { 0 };
@@ -132,8 +152,8 @@ static void write_tracepoints(const char *path, bool as_pipe)
 	fixture_write_bytes(writer, TALLY_FEATURE_TRACING_DATA, &feature);
 	for (uint64_t i = 0; i < 100; i++) {
 		/* RAW: u32 size 12, then type 4242, flags, preempt count, pid 100, n */
-		uint64_t words[] = { 31, 0x401000, 100ull << 32 | 100, 5000 + i, 1, 1, 4242ull << 32 | 12,
-				     i << 32 | 100 };
+		uint64_t words[] = { 31, 0x401000, 100ull << 32 | 100, 5000 + i,
+				     1,  1,        4242ull << 32 | 12, i << 32 | 100 };
 		fixture_put(&records, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, sizeof(words));
 	}
 	assert_int_equal(tally_perfdata_write(writer, records.bytes, records.length, NULL), 0);
@@ -152,7 +172,8 @@ static void perf_decodes_our_tracepoints(void **state)
 	need_perf();
 	for (int as_pipe = 0; as_pipe < 2; as_pipe++) {
 		write_tracepoints(path_in("traced"), as_pipe);
-		snprintf(command, sizeof(command), "perf script -i %s 2>&1 | grep -c 'tally:tick: n=[0-9]'",
+		snprintf(command, sizeof(command),
+			 "perf script -i %s 2>&1 | grep -c 'tally:tick: n=[0-9]'",
 			 path_in("traced"));
 		assert_int_equal(atoi(output_of(command)), 100);
 	}
@@ -167,8 +188,9 @@ static const char *record(const char *name, const char *options)
 	char command[1024];
 	snprintf(path, sizeof(path), "%s", path_in(name));
 	bool as_pipe = strstr(options, "-o -");
-	snprintf(command, sizeof(command), "perf record %s %s %s -- %s %s%s 2>%s", options, as_pipe ? "" : "-o",
-		 as_pipe ? "" : path, workload, as_pipe ? ">" : "", as_pipe ? path : "", path_in("stderr"));
+	snprintf(command, sizeof(command), "perf record %s %s %s -- %s %s%s 2>%s", options,
+		 as_pipe ? "" : "-o", as_pipe ? "" : path, workload, as_pipe ? ">" : "",
+		 as_pipe ? path : "", path_in("stderr"));
 	if (system(command) != 0) {
 		print_message("SKIP: perf can't record here: %s\n", command);
 		skip();
@@ -180,7 +202,8 @@ static unsigned perf_counts(const char *path)
 {
 	char command[1024];
 	/* a sample's line alone has the event's name and a colon */
-	snprintf(command, sizeof(command), "perf script -G -F event -i %s 2>/dev/null | grep -c :", path);
+	snprintf(command, sizeof(command),
+		 "perf script -G -F event -i %s 2>/dev/null | grep -c :", path);
 	return (unsigned)atoi(output_of(command));
 }
 
@@ -261,7 +284,8 @@ static void we_read_perfs_names_and_build_ids(void **state)
 
 static void nothing_that_befalls_perfs_files_hurts(void **state)
 {
-	static const char *const options[] = { "-z -e cpu-clock,page-faults", "-e cpu-clock,page-faults",
+	static const char *const options[] = { "-z -e cpu-clock,page-faults",
+					       "-e cpu-clock,page-faults",
 					       "-o - -e cpu-clock,page-faults" };
 	uint64_t noise = 0x9e3779b97f4a7c15ull;
 	(void)state;
@@ -269,7 +293,8 @@ static void nothing_that_befalls_perfs_files_hurts(void **state)
 	for (unsigned variant = 0; variant < 3; variant++) {
 		struct tally_buffer bytes = { 0 };
 		const char *path = record("perf-hurt", options[variant]);
-		assert_int_equal(tally_buffer_read_file(&bytes, AT_FDCWD, path, (size_t)1 << 30), 0);
+		assert_int_equal(tally_buffer_read_file(&bytes, AT_FDCWD, path, (size_t)1 << 30),
+				 0);
 		for (unsigned i = 0; i < 1000; i++) {
 			struct tally_perfdata *data;
 			noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
@@ -317,5 +342,6 @@ int main(void)
 		cmocka_unit_test(we_read_perfs_names_and_build_ids),
 		cmocka_unit_test(nothing_that_befalls_perfs_files_hurts),
 	};
-	return cmocka_run_group_tests_name("perfdata_perf", tests, make_directory, remove_directory);
+	return cmocka_run_group_tests_name("perfdata_perf", tests, make_directory,
+					   remove_directory);
 }

@@ -91,7 +91,8 @@ static const char *times_of(const char *asked, struct tally_buffer *out)
 	if (!is_sound)
 		tally_buffer_text(out, "none");
 	for (size_t i = 0; is_sound && i < ranges.count; i++)
-		tally_buffer_printf(out, "%s%" PRIu64 "-%" PRIu64, i ? " " : "", ranges.items[i].first, ranges.items[i].last);
+		tally_buffer_printf(out, "%s%" PRIu64 "-%" PRIu64, i ? " " : "",
+				    ranges.items[i].first, ranges.items[i].last);
 	tally_vector_release(&ranges);
 	return tally_buffer_string(out);
 }
@@ -99,16 +100,41 @@ static const char *times_of(const char *asked, struct tally_buffer *out)
 static void shares_of_the_time_meet_and_do_not_overlap(void **state)
 {
 	const char *const cases[][2] = {
-		{ "10%", "1000-1099" }, { "10%/2", "1100-1199" }, { "10%/10", "1900-2000" }, { "100%", "1000-2000" },
-		{ "0%-10%", "1000-1099" }, { "90%-100%", "1900-2000" }, { "33.3%-66.6%", "1333-1665" },
-		{ "10%/3,10%", "1000-1099 1200-1299" }, { "20%-30%,10%-20%", "1100-1299" },
-		{ "10%-30%,20%-40%", "1100-1399" }, { "5%,", "1000-1049" },
-		{ "10%/0", "none" }, { "10%/11", "none" }, { "10%/1.5", "none" }, { "110%", "none" }, { "20%-10%", "none" },
-		{ "0%", "none" }, { "0%/1", "none" }, { "10%-", "none" }, { "-10%", "none" }, { "10% 20%", "none" }, { "%", "none" },
-		{ "10%/99999999999999999999", "none" }, { ",10%", "none" }, { "10%,1,2", "none" },
-		{ "1,2", "1000000000-2000000000" }, { "0.000000005,", "5-18446744073709551615" }, { ",0.5", "0-500000000" },
-		{ "3,4 1,2", "1000000000-2000000000 3000000000-4000000000" }, { ",", "0-18446744073709551615" },
-		{ "2,1", "none" }, { "1", "none" }, { "1,2,3", "none" }, { "", "none" }, { "18446744079,", "none" },
+		{ "10%", "1000-1099" },
+		{ "10%/2", "1100-1199" },
+		{ "10%/10", "1900-2000" },
+		{ "100%", "1000-2000" },
+		{ "0%-10%", "1000-1099" },
+		{ "90%-100%", "1900-2000" },
+		{ "33.3%-66.6%", "1333-1665" },
+		{ "10%/3,10%", "1000-1099 1200-1299" },
+		{ "20%-30%,10%-20%", "1100-1299" },
+		{ "10%-30%,20%-40%", "1100-1399" },
+		{ "5%,", "1000-1049" },
+		{ "10%/0", "none" },
+		{ "10%/11", "none" },
+		{ "10%/1.5", "none" },
+		{ "110%", "none" },
+		{ "20%-10%", "none" },
+		{ "0%", "none" },
+		{ "0%/1", "none" },
+		{ "10%-", "none" },
+		{ "-10%", "none" },
+		{ "10% 20%", "none" },
+		{ "%", "none" },
+		{ "10%/99999999999999999999", "none" },
+		{ ",10%", "none" },
+		{ "10%,1,2", "none" },
+		{ "1,2", "1000000000-2000000000" },
+		{ "0.000000005,", "5-18446744073709551615" },
+		{ ",0.5", "0-500000000" },
+		{ "3,4 1,2", "1000000000-2000000000 3000000000-4000000000" },
+		{ ",", "0-18446744073709551615" },
+		{ "2,1", "none" },
+		{ "1", "none" },
+		{ "1,2,3", "none" },
+		{ "", "none" },
+		{ "18446744079,", "none" },
 	};
 	struct tally_buffer out = { 0 };
 	(void)state;
@@ -142,7 +168,8 @@ static void expect_meant(const char *typed, const char *const *candidates, const
 
 static void a_name_s_end_or_part_or_letters_tell_what_was_meant(void **state)
 {
-	static const char *const names[] = { "runner", "ns::holder<int>::walk", "ns::holder<int>::run", "A<B::C>::rum", NULL };
+	static const char *const names[] = { "runner", "ns::holder<int>::walk",
+					     "ns::holder<int>::run", "A<B::C>::rum", NULL };
 	(void)state;
 	expect_meant("run", names, "ns::holder<int>::run");
 	expect_meant("RUN", names, "runner");
@@ -157,10 +184,18 @@ static void a_name_s_end_or_part_or_letters_tell_what_was_meant(void **state)
 
 enum { CHAIN_LIMIT = 127, CHAIN_MOST = CHAIN_LIMIT + 73 };
 
-/* `frames` of them, loop calling itself, `outermost` last; where `branches` are wanted, one that is no call's stands behind. */
-static void put_chain(struct profile_fixture *fixture, size_t frames, uint64_t outermost, bool branches)
+/* `frames` of them, loop calling itself, `outermost` last; where `branches` are wanted, one that is
+ * no call's stands behind. */
+static void put_chain(struct profile_fixture *fixture, size_t frames, uint64_t outermost,
+		      bool branches)
 {
-	uint64_t words[8 + CHAIN_MOST + 4] = { 1, LOOP, fixture_ids_of(fixture_pid(), 101), ++fixture->time_ns, 0, 1, frames + 1,
+	uint64_t words[8 + CHAIN_MOST + 4] = { 1,
+					       LOOP,
+					       fixture_ids_of(fixture_pid(), 101),
+					       ++fixture->time_ns,
+					       0,
+					       1,
+					       frames + 1,
 					       TALLY_CONTEXT_USER };
 	size_t count = 8;
 	for (size_t i = 0; i < frames; i++)
@@ -213,10 +248,15 @@ static void expect_marks(const struct chain_case *cases, size_t count, bool bran
 static void a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do(void **state)
 {
 	static const struct chain_case cases[] = {
-		{ CHAIN_LIMIT - 1, LOOP, false }, { CHAIN_LIMIT, LOOP, true }, { CHAIN_LIMIT, WORK, true },
-		{ CHAIN_LIMIT, MAIN, false }, { CHAIN_LIMIT + 1, LOOP, true }, { CHAIN_LIMIT + 1, MAIN, false },
+		{ CHAIN_LIMIT - 1, LOOP, false },
+		{ CHAIN_LIMIT, LOOP, true },
+		{ CHAIN_LIMIT, WORK, true },
+		{ CHAIN_LIMIT, MAIN, false },
+		{ CHAIN_LIMIT + 1, LOOP, true },
+		{ CHAIN_LIMIT + 1, MAIN, false },
 		/* The limit was another one, as is known from here on. */
-		{ CHAIN_LIMIT + 2, LOOP, false }, { CHAIN_LIMIT, LEAF, false },
+		{ CHAIN_LIMIT + 2, LOOP, false },
+		{ CHAIN_LIMIT, LEAF, false },
 	};
 	const size_t count = sizeof(cases) / sizeof(cases[0]);
 	(void)state;
@@ -224,11 +264,16 @@ static void a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do(
 	expect_marks(cases, count, true);
 }
 
-/* ---- what lies at addresses of data ------------------------------------------------------------------------- */
+/* ---- what lies at addresses of data -------------------------------------- */
 
 volatile int data_twin[32] __attribute__((aligned(64))) = { 1 };
 
-enum { TWIN_HEAP = 0x20000000, TWIN_ONE = 0x40000000, TWIN_TWO = 0x60000000, TWIN_BYTES = 0x10000000 };
+enum {
+	TWIN_HEAP = 0x20000000,
+	TWIN_ONE = 0x40000000,
+	TWIN_TWO = 0x60000000,
+	TWIN_BYTES = 0x10000000
+};
 
 /* Where the running program's file has a variable. */
 static int find_in_file(struct dl_phdr_info *info, size_t size, void *context)
@@ -237,14 +282,16 @@ static int find_in_file(struct dl_phdr_info *info, size_t size, void *context)
 	(void)size;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr && address - segment->p_vaddr < segment->p_filesz)
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+		    address - segment->p_vaddr < segment->p_filesz)
 			*place = address - segment->p_vaddr + segment->p_offset;
 	}
 	return 1; /* the program is the first */
 }
 
 /* The program's file from its beginning, or memory of nobody's (NULL). */
-static void put_data_map(struct profile_fixture *fixture, uint32_t pid, uint64_t start, const char *path)
+static void put_data_map(struct profile_fixture *fixture, uint32_t pid, uint64_t start,
+			 const char *path)
 {
 	uint64_t words[5 + 32] = { fixture_ids_of(pid, pid), start, TWIN_BYTES };
 	size_t room = (path ? strlen(path) / 8 : 0) + 1;
@@ -256,22 +303,34 @@ static void put_data_map(struct profile_fixture *fixture, uint32_t pid, uint64_t
 	id[0] = fixture_ids_of(pid, pid);
 	id[1] = ++fixture->time_ns;
 	id[3] = 1;
-	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER | TALLY_MISC_MMAP_DATA, words, 8 + room);
+	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER | TALLY_MISC_MMAP_DATA, words,
+			  8 + room);
 }
 
 static void put_access(struct profile_fixture *fixture, uint32_t pid, uint64_t address)
 {
-	uint64_t words[] = { 1, LEAF, fixture_ids_of(pid, pid), ++fixture->time_ns, address, 0, 1, 2, TALLY_CONTEXT_USER, LEAF };
+	uint64_t words[] = { 1,
+			     LEAF,
+			     fixture_ids_of(pid, pid),
+			     ++fixture->time_ns,
+			     address,
+			     0,
+			     1,
+			     2,
+			     TALLY_CONTEXT_USER,
+			     LEAF };
 	fixture_put_words(fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, sizeof(words) / 8);
 }
 
 /* How many of the facts have such a text. */
-static unsigned count_texts(const struct tally_profile *profile, enum tally_sample_value value, const char *wanted)
+static unsigned count_texts(const struct tally_profile *profile, enum tally_sample_value value,
+			    const char *wanted)
 {
 	unsigned count = 0;
 	for (size_t i = 0; i < profile->facts.facts.count; i++) {
 		uint32_t text = profile->facts.facts.items[i].values[value];
-		count += !strcmp(tally_strings_text(&profile->recording->names.strings, text), wanted);
+		count += !strcmp(tally_strings_text(&profile->recording->names.strings, text),
+				 wanted);
 	}
 	return count;
 }
@@ -286,11 +345,13 @@ static void link_to_self(char *folder, const char *name, char path[96])
 	assert_int_equal(symlink(self, path), 0);
 }
 
-static struct tally_profile *twins(struct profile_fixture *fixture, const char *one, const char *two, uint64_t place)
+static struct tally_profile *twins(struct profile_fixture *fixture, const char *one,
+				   const char *two, uint64_t place)
 {
 	const uint32_t pids[] = { fixture_pid(), fixture_pid() + 1 };
 	const struct tally_profile_options options = {
-		.facts = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) | TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE),
+		.facts = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) |
+			 TALLY_FACT_VALUE(TALLY_VALUE_CACHELINE),
 	};
 	struct tally_recording *recording;
 	struct tally_profile *profile;
@@ -305,7 +366,8 @@ static struct tally_profile *twins(struct profile_fixture *fixture, const char *
 	}
 	put_access(fixture, pids[1], TWIN_HEAP + 1032);
 	fixture_finish(fixture, TALLY_SAMPLE_ADDR, 0);
-	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
+	assert_int_equal(
+		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
 	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
 	return profile;
 }
@@ -328,14 +390,18 @@ static void expect_twins(const char *first, const char *second, bool is_called_a
 		if (is_called_alike)
 			snprintf(text[i], sizeof(text[i]), "data_twin+0x4 (%s at 0x", paths[i]);
 		else
-			snprintf(text[i], sizeof(text[i]), "data_twin+0x4 (%s)", i ? second : first);
+			snprintf(text[i], sizeof(text[i]), "data_twin+0x4 (%s)",
+				 i ? second : first);
 		unsigned found = 0;
 		for (size_t j = 0; j < profile->facts.facts.count; j++) {
 			uint32_t id = profile->facts.facts.items[j].values[TALLY_VALUE_DATA_SYMBOL];
-			found += !strncmp(tally_strings_text(&profile->recording->names.strings, id), text[i], strlen(text[i]));
+			found += !strncmp(
+				tally_strings_text(&profile->recording->names.strings, id), text[i],
+				strlen(text[i]));
 		}
 		assert_int_equal(found, 1);
-		snprintf(text[2], sizeof(text[2]), "0x%016" PRIx64 " (pid %" PRIu32 ")", (uint64_t)TWIN_HEAP, fixture_pid() + i);
+		snprintf(text[2], sizeof(text[2]), "0x%016" PRIx64 " (pid %" PRIu32 ")",
+			 (uint64_t)TWIN_HEAP, fixture_pid() + i);
 		assert_int_equal(count_texts(profile, TALLY_VALUE_CACHELINE, text[2]), 1);
 		unlink(paths[i]);
 		rmdir(folders[i]);
@@ -371,12 +437,18 @@ static void expect_hint(const struct tally_profile_filter *filter, const char *w
 static void a_filter_that_no_function_passes_tells_which_was_meant(void **state)
 {
 	(void)state;
-	expect_hint(&(struct tally_profile_filter){ .symbols = "laef" }, "did you mean --symbol 'leaf'?");
-	expect_hint(&(struct tally_profile_filter){ .symbols = "oop" }, "did you mean --symbol 'loop'?");
-	expect_hint(&(struct tally_profile_filter){ .symbols = "leaf", .objects = "perf" }, "did you mean --dso 'perf-");
-	expect_hint(&(struct tally_profile_filter){ .symbols = "mian" }, "--percent-limit 0"); /* has no samples itself */
-	expect_hint(&(struct tally_profile_filter){ .symbols = "nothing like it" }, "--percent-limit 0");
-	expect_hint(&(struct tally_profile_filter){ .symbols = "laef", .comms = "nobody" }, "its commands are");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "laef" },
+		    "did you mean --symbol 'leaf'?");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "oop" },
+		    "did you mean --symbol 'loop'?");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "leaf", .objects = "perf" },
+		    "did you mean --dso 'perf-");
+	/* has no samples itself */
+	expect_hint(&(struct tally_profile_filter){ .symbols = "mian" }, "--percent-limit 0");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "nothing like it" },
+		    "--percent-limit 0");
+	expect_hint(&(struct tally_profile_filter){ .symbols = "laef", .comms = "nobody" },
+		    "its commands are");
 }
 
 static void an_event_is_found_by_name_and_number(void **state)
@@ -400,10 +472,13 @@ static void an_event_is_found_by_name_and_number(void **state)
 
 static void a_tracepoint_is_found_without_its_system(void **state)
 {
-	const struct tally_attr tracepoint = { .type = TALLY_TYPE_TRACEPOINT }, clock = { .type = TALLY_TYPE_SOFTWARE };
+	const struct tally_attr tracepoint = { .type = TALLY_TYPE_TRACEPOINT },
+				clock = { .type = TALLY_TYPE_SOFTWARE };
 	const struct tally_recorded_event events[] = {
-		{ .name = "sched:sched_switch", .attr = tracepoint }, { .name = "mine:hit:u", .attr = tracepoint },
-		{ .name = "yours:hit", .attr = tracepoint }, { .name = "cpu-clock:u", .attr = clock },
+		{ .name = "sched:sched_switch", .attr = tracepoint },
+		{ .name = "mine:hit:u", .attr = tracepoint },
+		{ .name = "yours:hit", .attr = tracepoint },
+		{ .name = "cpu-clock:u", .attr = clock },
 	};
 	(void)state;
 	assert_int_equal(tally_event_find(events, 4, "sched_switch"), 0);
@@ -458,7 +533,9 @@ static void a_map_that_is_a_link_is_not_followed(void **state)
 	assert_int_equal(symlink(moved, path), 0);
 	fixture_usual(&fixture);
 	struct tally_profile *profile = fixture_profile(&fixture, NULL);
-	assert_string_equal(tally_names_text(&profile->recording->names, tally_profile_function(profile, 0)), "[unknown]");
+	assert_string_equal(
+		tally_names_text(&profile->recording->names, tally_profile_function(profile, 0)),
+		"[unknown]");
 	fixture_release(&fixture, profile);
 	assert_int_equal(rename(moved, path), 0);
 }
@@ -473,8 +550,21 @@ static void a_group_gives_each_event_what_it_counted(void **state)
 	fixture_map(&fixture);
 	for (uint64_t i = 1; i <= 3; i++) {
 		/* IDENTIFIER IP TID TIME CPU PERIOD, READ: nr {value, id}…, CALLCHAIN: nr */
-		uint64_t words[] = { 1, LEAF, fixture_ids_of(fixture_pid(), fixture_pid()), ++fixture.time_ns, 0, 999,
-				     3, 100 * i, 1, i == 2 ? 7 : 7 * i, 2, 5, 77, 1, TALLY_CONTEXT_USER };
+		uint64_t words[] = { 1,
+				     LEAF,
+				     fixture_ids_of(fixture_pid(), fixture_pid()),
+				     ++fixture.time_ns,
+				     0,
+				     999,
+				     3,
+				     100 * i,
+				     1,
+				     i == 2 ? 7 : 7 * i,
+				     2,
+				     5,
+				     77,
+				     1,
+				     TALLY_CONTEXT_USER };
 		words[9] = i == 1 ? 7 : i == 2 ? 7 : 20;
 		fixture_put_words(&fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, 15);
 	}
@@ -527,26 +617,36 @@ static void kernel_mmap(struct profile_fixture *fixture, uint64_t start)
 		uint64_t trailer[4];
 	} mmap = { UINT32_MAX, start, 0x1000000, start, "[kernel.kallsyms]_text",
 		   { 0, ++fixture->time_ns, 0, 1 } };
-	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, (const uint64_t *)&mmap, sizeof(mmap) / 8);
+	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, (const uint64_t *)&mmap,
+			  sizeof(mmap) / 8);
 }
 
 /* A recording of before the machine was booted again, its kernel elsewhere by KASLR. */
 static void a_kernel_that_has_moved_is_named_all_the_same(void **state)
 {
 	struct profile_fixture fixture = { 0 };
-	const uint64_t shift = 0x5600000, text = kernel_address("_text"), function = kernel_address("vfs_read");
+	const uint64_t shift = 0x5600000, text = kernel_address("_text"),
+		       function = kernel_address("vfs_read");
 	(void)state;
 	if (!text || !function) {
 		print_message("SKIP: kallsyms hides its addresses\n");
 		skip();
 	}
-	const uint64_t words[] = { 1, function + shift + 4, fixture_ids_of(fixture_pid(), fixture_pid()),
-				   5, 0, 1, 2, TALLY_CONTEXT_KERNEL, function + shift + 4 };
+	const uint64_t words[] = { 1,
+				   function + shift + 4,
+				   fixture_ids_of(fixture_pid(), fixture_pid()),
+				   5,
+				   0,
+				   1,
+				   2,
+				   TALLY_CONTEXT_KERNEL,
+				   function + shift + 4 };
 	kernel_mmap(&fixture, text + shift);
 	fixture_put_words(&fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_KERNEL, words, 9);
 	fixture_finish(&fixture, 0, 0);
 	struct tally_profile *profile = fixture_profile(&fixture, NULL);
-	const char *name = tally_names_text(&profile->recording->names, tally_profile_function(profile, 0));
+	const char *name = tally_names_text(&profile->recording->names,
+					    tally_profile_function(profile, 0));
 	assert_non_null(strstr(name, "vfs_read"));
 	fixture_release(&fixture, profile);
 }
@@ -562,8 +662,10 @@ int main(void)
 
 		cmocka_unit_test(a_name_s_end_or_part_or_letters_tell_what_was_meant),
 		cmocka_unit_test(a_filter_that_no_function_passes_tells_which_was_meant),
-		cmocka_unit_test(what_objects_call_alike_and_processes_have_at_one_address_is_told_apart),
-		cmocka_unit_test(a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do),
+		cmocka_unit_test(
+			what_objects_call_alike_and_processes_have_at_one_address_is_told_apart),
+		cmocka_unit_test(
+			a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do),
 		cmocka_unit_test(an_event_is_found_by_name_and_number),
 		cmocka_unit_test(a_tracepoint_is_found_without_its_system),
 		cmocka_unit_test(what_is_amiss_is_told_and_counted),
@@ -573,5 +675,6 @@ int main(void)
 		cmocka_unit_test(a_kernel_that_has_moved_is_named_all_the_same),
 		cmocka_unit_test(a_marker_that_nobody_defined_is_no_context),
 	};
-	return cmocka_run_group_tests_name("profile", tests, fixture_set_up_map, fixture_tear_down_map);
+	return cmocka_run_group_tests_name("profile", tests, fixture_set_up_map,
+					   fixture_tear_down_map);
 }

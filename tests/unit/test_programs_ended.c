@@ -1,5 +1,5 @@
-/* A recording of many short programs: what is known of them while it is read follows those that live, and what it says is what
- * it would say if nobody were forgotten.
+/* A recording of many short programs: what is known of them while it is read follows those that
+ * live, and what it says is what it would say if nobody were forgotten.
  */
 #include "test.h"
 
@@ -18,39 +18,56 @@ struct storm {
 	bool no_times; /* of EXIT records */
 };
 
-static void put_task(struct storm *storm, uint32_t type, uint32_t pid, uint32_t tid, uint32_t parent)
+static void put_task(struct storm *storm, uint32_t type, uint32_t pid, uint32_t tid,
+		     uint32_t parent)
 {
-	uint64_t time = ++storm->fixture.time_ns, told = storm->no_times && type == TALLY_RECORD_EXIT ? 0 : time;
-	const uint64_t words[] = { fixture_ids_of(pid, parent), fixture_ids_of(tid, parent), time, fixture_ids_of(pid, tid), told,
-				   0, 1 };
+	uint64_t time = ++storm->fixture.time_ns,
+		 told = storm->no_times && type == TALLY_RECORD_EXIT ? 0 : time;
+	const uint64_t words[] = { fixture_ids_of(pid, parent),
+				   fixture_ids_of(tid, parent),
+				   time,
+				   fixture_ids_of(pid, tid),
+				   told,
+				   0,
+				   1 };
 	fixture_put_words(&storm->fixture, type, 0, words, 7);
 }
 
 static void put_comm(struct storm *storm, uint32_t pid, const char *comm)
 {
-	uint64_t words[7] = { fixture_ids_of(pid, pid), 0, 0, fixture_ids_of(pid, pid), ++storm->fixture.time_ns, 0, 1 };
+	uint64_t words[7] = { fixture_ids_of(pid, pid), 0, 0, fixture_ids_of(pid, pid),
+			      ++storm->fixture.time_ns, 0, 1 };
 	strncpy((char *)&words[1], comm, 15);
 	fixture_put_words(&storm->fixture, TALLY_RECORD_COMM, TALLY_MISC_COMM_EXEC, words, 7);
 }
 
 static void put_map(struct storm *storm, uint32_t pid, uint64_t start, const char *path)
 {
-	uint64_t words[10] = { fixture_ids_of(pid, pid), start, SIZE, 0, 0, 0, fixture_ids_of(pid, pid), ++storm->fixture.time_ns,
-			       0, 1 };
+	uint64_t words[10] = {
+		fixture_ids_of(pid, pid), start, SIZE, 0, 0, 0, fixture_ids_of(pid, pid),
+		++storm->fixture.time_ns, 0,     1
+	};
 	strncpy((char *)&words[4], path, 15);
 	fixture_put_words(&storm->fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER, words, 10);
 }
 
 static void put_sample(struct storm *storm, uint32_t pid, uint32_t tid, uint64_t address)
 {
-	const uint64_t words[] = { 1, address, fixture_ids_of(pid, tid), ++storm->fixture.time_ns, 0, 1, 2, TALLY_CONTEXT_USER,
+	const uint64_t words[] = { 1,
+				   address,
+				   fixture_ids_of(pid, tid),
+				   ++storm->fixture.time_ns,
+				   0,
+				   1,
+				   2,
+				   TALLY_CONTEXT_USER,
 				   address };
 	fixture_put_words(&storm->fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, 9);
 	storm->samples++;
 }
 
-/* The leader of a server ends at the start, its thread at the end: all between starts a program, is sampled, ends, and is sampled
- * once more. */
+/* The leader of a server ends at the start, its thread at the end: all between starts a program, is
+ * sampled, ends, and is sampled once more. */
 static void make(struct storm *storm)
 {
 	const uint32_t thread = SERVER + 0x10000000;
@@ -77,15 +94,19 @@ static void make(struct storm *storm)
 
 static struct tally_profile *read_storm(const struct storm *storm, bool names_alone)
 {
-	struct tally_profile_options options = { .only_places = names_alone, .merge_threads = names_alone };
+	struct tally_profile_options options = { .only_places = names_alone,
+						 .merge_threads = names_alone };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	uint64_t samples, period;
-	assert_int_equal(tally_recording_open_memory(storm->fixture.bytes, storm->fixture.size, &recording, NULL), 0);
+	assert_int_equal(tally_recording_open_memory(storm->fixture.bytes, storm->fixture.size,
+						     &recording, NULL),
+			 0);
 	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
 	tally_profile_totals(profile, 0, &samples, &period);
 	assert_int_equal(samples, storm->samples);
-	/* Each address is where it was mapped: one of the shell's, two of the program's, one of the server's. */
+	/* Each address is where it was mapped: one of the shell's, two of the program's, one of the
+	 * server's. */
 	assert_int_equal(profile->places.places.count, 4);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_not_equal(profile->places.places.items[i].file, TALLY_FILE_NONE);

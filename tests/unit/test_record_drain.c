@@ -1,5 +1,6 @@
-/* Side-band records of several CPUs are applied in the order in which they happened, and all that stands in the sample
- * rings reaches the file once, in stretches or one by one (session/record_drain.c). */
+/* Side-band records of several CPUs are applied in the order in which they happened, and all that
+ * stands in the sample rings reaches the file once, in stretches or one by one
+ * (session/record_drain.c). */
 #include "test.h"
 
 #include "session/recorder_state.h"
@@ -13,26 +14,32 @@ enum { CPUS = 2 };
 /* A provider whose rings are ordinary memory: handle N is CPU N's, CPUS + N its samples'. */
 struct fake {
 	struct tally_provider provider;
-	struct tally_user_page *pages[2 * CPUS]; /* the sample rings' behind those of the side-band */
+	/* the sample rings' behind those of the side-band */
+	struct tally_user_page *pages[2 * CPUS];
 };
 
-static struct tally_user_page *fake_map(struct tally_provider *provider, int handle, size_t data_pages, int overwrite)
+static struct tally_user_page *fake_map(struct tally_provider *provider, int handle,
+					size_t data_pages, int overwrite)
 {
 	struct fake *fake = (struct fake *)provider;
 	size_t bytes = (data_pages + 1) * (size_t)sysconf(_SC_PAGESIZE);
 	(void)overwrite;
-	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			    0);
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	return fake->pages[handle] = memory;
 }
 
-static void fake_unmap(struct tally_provider *provider, struct tally_user_page *page, size_t data_pages)
+static void fake_unmap(struct tally_provider *provider, struct tally_user_page *page,
+		       size_t data_pages)
 {
 	(void)provider;
 	munmap(page, (data_pages + 1) * (size_t)sysconf(_SC_PAGESIZE));
 }
 
-static const struct tally_provider_ops fake_ops = { .name = "fake", .map = fake_map, .unmap = fake_unmap };
+static const struct tally_provider_ops fake_ops = { .name = "fake",
+						    .map = fake_map,
+						    .unmap = fake_unmap };
 
 struct fixture {
 	struct fake fake;
@@ -42,15 +49,18 @@ struct fixture {
 	int fd;
 };
 
-static const uint64_t TRAILER = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU;
+static const uint64_t TRAILER = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
+				TALLY_SAMPLE_CPU;
 
 static void start(struct fixture *f)
 {
 	struct tally_recorder *recorder = &f->recorder;
 	const struct tally_perfdata_options plain = { 0 };
 	*f = (struct fixture){ .fake.provider.ops = &fake_ops };
-	f->source.attr = (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE, .size = sizeof(struct tally_attr),
-					      .config = TALLY_SW_DUMMY, .sample_type = TRAILER,
+	f->source.attr = (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
+					      .size = sizeof(struct tally_attr),
+					      .config = TALLY_SW_DUMMY,
+					      .sample_type = TRAILER,
 					      .flags = TALLY_ATTR_SAMPLE_ID_ALL };
 	recorder->sources = &f->source;
 	recorder->source_count = 1;
@@ -58,12 +68,14 @@ static void start(struct fixture *f)
 	recorder->side_rings = f->side_rings;
 	recorder->ring_count = CPUS;
 	for (int cpu = 0; cpu < CPUS; cpu++)
-		assert_int_equal(tally_ring_open(&f->side_rings[cpu], &f->fake.provider, cpu, cpu, 1), 0);
+		assert_int_equal(
+			tally_ring_open(&f->side_rings[cpu], &f->fake.provider, cpu, cpu, 1), 0);
 	static struct tally_recorded_event event;
 	event = (struct tally_recorded_event){ .attr = f->source.attr, .name = "dummy" };
 	event.attr.size = tally_attr_size_needed(&event.attr);
 	f->fd = memfd_create("recording", MFD_CLOEXEC);
-	assert_int_equal(tally_perfdata_writer_new(f->fd, &event, 1, &plain, &recorder->writer, NULL), 0);
+	assert_int_equal(
+		tally_perfdata_writer_new(f->fd, &event, 1, &plain, &recorder->writer, NULL), 0);
 }
 
 static void end(struct fixture *f)
@@ -80,7 +92,8 @@ static void end(struct fixture *f)
 }
 
 /* As the kernel: the words behind the header and the trailer, then the head. */
-static void put(struct fixture *f, int cpu, uint32_t type, uint64_t time, const void *body, size_t size)
+static void put(struct fixture *f, int cpu, uint32_t type, uint64_t time, const void *body,
+		size_t size)
 {
 	struct tally_user_page *page = f->fake.pages[cpu];
 	uint8_t *at = (uint8_t *)page + (size_t)sysconf(_SC_PAGESIZE) + page->data_head;
@@ -95,7 +108,10 @@ static void put(struct fixture *f, int cpu, uint32_t type, uint64_t time, const 
 
 static void put_fork(struct fixture *f, int cpu, uint64_t time, uint32_t parent, uint32_t pid)
 {
-	const struct { uint32_t ids[4]; uint64_t time; } body = { { pid, parent, pid, parent }, time };
+	const struct {
+		uint32_t ids[4];
+		uint64_t time;
+	} body = { { pid, parent, pid, parent }, time };
 	put(f, cpu, TALLY_RECORD_FORK, time, &body, sizeof(body));
 }
 
@@ -110,7 +126,8 @@ static void put_map(struct fixture *f, int cpu, uint64_t time, uint32_t pid, con
 
 static const char *mapped(struct fixture *f, uint32_t pid)
 {
-	const struct tally_mapping *mapping = tally_tasks_find(&f->recorder.tasks, pid, false, 0x1800);
+	const struct tally_mapping *mapping = tally_tasks_find(&f->recorder.tasks, pid, false,
+							       0x1800);
 	return mapping ? tally_tasks_path(&f->recorder.tasks, mapping->file) : "nothing";
 }
 
@@ -140,13 +157,15 @@ static void younger_records_wait_for_the_next_pass(void **state)
 	put_map(&f, 0, later, 101, "/bin/new");
 	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/old");
-	assert_int_equal(tally_record_drain(&f.recorder, true, NULL), 0); /* the last pass takes what there is */
+	/* the last pass takes what there is */
+	assert_int_equal(tally_record_drain(&f.recorder, true, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/new");
 	assert_int_equal(f.fake.pages[0]->data_tail, f.fake.pages[0]->data_head);
 	end(&f);
 }
 
-static void put_too_long(struct fixture *f, uint32_t type, uint64_t time, const void *body, size_t size)
+static void put_too_long(struct fixture *f, uint32_t type, uint64_t time, const void *body,
+			 size_t size)
 {
 	enum { BEFORE_BYTES = 32 };
 	struct tally_user_page *page = f->fake.pages[0];
@@ -158,14 +177,22 @@ static void put_too_long(struct fixture *f, uint32_t type, uint64_t time, const 
 	page->data_head += BEFORE_BYTES;
 }
 
-/* Linux tells of BPF programs in records that are longer than they are, with what the ring held before at their end: there a
- * time was read that never came, and nothing behind was taken any more. */
+/* Linux tells of BPF programs in records that are longer than they are, with what the ring held
+ * before at their end: there a time was read that never came, and nothing behind was taken any
+ * more. */
 static void what_linux_writes_too_long_is_cut(void **state)
 {
-	const struct { uint16_t type, flags; uint32_t id; uint8_t tag[8]; } loaded = { 1, 0, 7, "program" };
-	const struct { uint64_t address; uint32_t length; uint16_t type, flags; char name[16]; } symbol = {
-		0xffffffffc0000000, 64, 1, 0, "bpf_prog_p"
-	};
+	const struct {
+		uint16_t type, flags;
+		uint32_t id;
+		uint8_t tag[8];
+	} loaded = { 1, 0, 7, "program" };
+	const struct {
+		uint64_t address;
+		uint32_t length;
+		uint16_t type, flags;
+		char name[16];
+	} symbol = { 0xffffffffc0000000, 64, 1, 0, "bpf_prog_p" };
 	struct tally_raw_record raw;
 	struct tally_record record;
 	struct tally_perfdata *data;
@@ -211,7 +238,7 @@ static void a_time_far_ahead_holds_up_nothing(void **state)
 	end(&f);
 }
 
-/* ---- samples --------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------- */
 
 enum { RING_PAGES = 16 };
 
@@ -245,12 +272,15 @@ static bool put_in_ring(struct fixture *f, int cpu, const void *bytes, size_t si
 	return true;
 }
 
-/* A sample of 40 to 4,000 bytes (now and then 64,000), or another record with the trailer of the samples' event. */
+/* A sample of 40 to 4,000 bytes (now and then 64,000), or another record with the trailer of the
+ * samples' event. */
 static size_t random_record(struct fixture *f, uint64_t *state, uint64_t time, uint64_t words[8192])
 {
-	static const uint32_t others[] = { TALLY_RECORD_LOST, TALLY_RECORD_THROTTLE, TALLY_RECORD_UNTHROTTLE };
+	static const uint32_t others[] = { TALLY_RECORD_LOST, TALLY_RECORD_THROTTLE,
+					   TALLY_RECORD_UNTHROTTLE };
 	struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE };
-	size_t longest = random_below(state, 50) ? 500 : 8000, count = 5 + random_below(state, longest - 5);
+	size_t longest = random_below(state, 50) ? 500 : 8000,
+	       count = 5 + random_below(state, longest - 5);
 	bool is_other = !random_below(state, 8);
 	for (size_t i = 0; i < count; i++)
 		words[i] = random_below(state, UINT32_MAX);
@@ -258,7 +288,8 @@ static size_t random_record(struct fixture *f, uint64_t *state, uint64_t time, u
 	if (is_other) {
 		const struct tally_sample_id id = { .pid = 1, .tid = 1, .time = time };
 		header.type = others[random_below(state, 3)];
-		count = (header.type == TALLY_RECORD_LOST ? 3 : 4) + tally_sample_id_size(&f->source.attr) / 8;
+		count = (header.type == TALLY_RECORD_LOST ? 3 : 4) +
+			tally_sample_id_size(&f->source.attr) / 8;
 		words[2] = 1 + words[2] % 100;
 		tally_sample_id_encode(&f->source.attr, &id,
 				       words + count - tally_sample_id_size(&f->source.attr) / 8);
@@ -280,14 +311,17 @@ static void expect(struct expected *expected, const uint64_t *words, size_t size
 	if (header.type != TALLY_RECORD_SAMPLE)
 		return;
 	expected->samples++;
-	expected->first_ns = !expected->first_ns || words[4] < expected->first_ns ? words[4] : expected->first_ns;
+	expected->first_ns = !expected->first_ns || words[4] < expected->first_ns
+				     ? words[4]
+				     : expected->first_ns;
 	expected->last_ns = words[4] > expected->last_ns ? words[4] : expected->last_ns;
 }
 
 static void open_sample_rings(struct fixture *f)
 {
 	for (int cpu = 0; cpu < CPUS; cpu++)
-		assert_int_equal(tally_ring_open(&f->sample_rings[cpu], &f->fake.provider, CPUS + cpu, cpu, RING_PAGES),
+		assert_int_equal(tally_ring_open(&f->sample_rings[cpu], &f->fake.provider,
+						 CPUS + cpu, cpu, RING_PAGES),
 				 0);
 }
 
@@ -305,7 +339,8 @@ static void assert_written(struct fixture *f, const struct expected *expected)
 
 static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **state)
 {
-	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
+						   .size = sizeof(round) };
 	static uint64_t words[8192];
 	static struct expected expected;
 	uint64_t random = 1, time = 1000;
@@ -317,7 +352,8 @@ static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **sta
 		uint64_t fill = random_below(&random, 300);
 		for (int cpu = 0; cpu < CPUS; cpu++)
 			for (uint64_t i = 0; i < fill; i++) {
-				size_t size = random_record(&f, &random, time += random_below(&random, 9), words);
+				size_t size = random_record(
+					&f, &random, time += random_below(&random, 9), words);
 				if (!put_in_ring(&f, cpu, words, size))
 					break;
 				expect(&expected, words, size);
@@ -326,7 +362,8 @@ static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **sta
 			expect(&expected, (const uint64_t *)&round, sizeof(round));
 		assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
 		for (int cpu = 0; cpu < CPUS; cpu++)
-			assert_int_equal(f.fake.pages[CPUS + cpu]->data_tail, f.fake.pages[CPUS + cpu]->data_head);
+			assert_int_equal(f.fake.pages[CPUS + cpu]->data_tail,
+					 f.fake.pages[CPUS + cpu]->data_head);
 	}
 	assert_true(f.fake.pages[CPUS]->data_head > 3 * ring_bytes()); /* it wrapped */
 	assert_written(&f, &expected);
@@ -344,9 +381,12 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 {
 	enum { HITS = 500, SAMPLE_WORDS = 7 };
 	const struct tally_attr sampled = {
-		.sample_type = TRAILER | TALLY_SAMPLE_IP | TALLY_SAMPLE_PERIOD, .flags = TALLY_ATTR_SAMPLE_ID_ALL,
+		.sample_type = TRAILER | TALLY_SAMPLE_IP | TALLY_SAMPLE_PERIOD,
+		.flags = TALLY_ATTR_SAMPLE_ID_ALL,
 	};
-	const struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE, .misc = TALLY_MISC_USER, .size = 8 * SAMPLE_WORDS };
+	const struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE,
+						    .misc = TALLY_MISC_USER,
+						    .size = 8 * SAMPLE_WORDS };
 	struct tally_map event_of_id = { 0 };
 	struct tally_buffer records;
 	struct fixture f;
@@ -354,7 +394,8 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 	start(&f);
 	open_sample_rings(&f);
 	*tally_map_put(&event_of_id, 1, NULL) = 0;
-	f.recorder.excerpt = tally_record_excerpt_new((const struct tally_attr *[]){ &sampled, &f.source.attr }, 2, &event_of_id);
+	f.recorder.excerpt = tally_record_excerpt_new(
+		(const struct tally_attr *[]){ &sampled, &f.source.attr }, 2, &event_of_id);
 	assert_non_null(f.recorder.excerpt);
 	put_map(&f, 0, 5, 1, "/bin/program");
 	size_t map_bytes = f.fake.pages[0]->data_head;
@@ -366,14 +407,16 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
 	assert_int_equal(f.recorder.status.samples, 2 * HITS);
 	assert_true(tally_record_excerpt_take(f.recorder.excerpt, &records));
-	assert_int_equal(records.length, map_bytes + 2 * sizeof(uint64_t[SAMPLE_WORDS]) + sizeof(header));
+	assert_int_equal(records.length,
+			 map_bytes + 2 * sizeof(uint64_t[SAMPLE_WORDS]) + sizeof(header));
 	tally_buffer_release(&records);
 	tally_record_excerpt_free(f.recorder.excerpt);
 	tally_map_release(&event_of_id);
 	end(&f);
 }
 
-/* No kernel writes such a record: what stands before it is kept, and nothing beyond the noted head is read. */
+/* No kernel writes such a record: what stands before it is kept, and nothing beyond the noted head
+ * is read. */
 static void a_record_of_no_size_ends_what_is_read(void **state)
 {
 	static uint64_t words[8192];
@@ -382,7 +425,8 @@ static void a_record_of_no_size_ends_what_is_read(void **state)
 	struct fixture f;
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-		const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+		const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
+							   .size = sizeof(round) };
 		uint64_t random = i;
 		expected = (struct expected){ 0 };
 		start(&f);

@@ -1,5 +1,5 @@
-/* An excerpt names what the whole recording names (session/record_excerpt.h): the whole, read as a report reads it, is the
- * referee. */
+/* An excerpt names what the whole recording names (session/record_excerpt.h): the whole, read as a
+ * report reads it, is the referee. */
 #include "test.h"
 
 #include "profile_fixture.h"
@@ -33,7 +33,8 @@ static void excerpt_open(struct excerpt_fixture *fixture, const struct tally_att
 
 static bool excerpt_close(struct excerpt_fixture *fixture)
 {
-	bool is_whole = fixture->excerpt && tally_record_excerpt_take(fixture->excerpt, &fixture->records);
+	bool is_whole = fixture->excerpt &&
+			tally_record_excerpt_take(fixture->excerpt, &fixture->records);
 	tally_record_excerpt_free(fixture->excerpt);
 	tally_map_release(&fixture->events);
 	return is_whole;
@@ -46,30 +47,34 @@ static struct tally_record_header header_at(const void *bytes)
 	return header;
 }
 
-/* ---- as a recorder does -------------------------------------------------------------------------------- */
+/* ---- as a recorder does -------------------------------------------------- */
 
 /* A pass over the rings: what tells of tasks first, then each CPU's samples. */
 static void one_pass(struct tally_record_excerpt *excerpt, const char *at, const char *end)
 {
-	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
+						   .size = sizeof(round) };
 	for (const char *record = at; record < end; record += header_at(record).size)
 		if (header_at(record).type != TALLY_RECORD_SAMPLE)
 			tally_record_excerpt_add(excerpt, record, header_at(record).size);
 	for (uint32_t cpu = 3; cpu-- > 0;)
 		for (const char *record = at; record < end; record += header_at(record).size)
-			if (header_at(record).type == TALLY_RECORD_SAMPLE && ((const uint32_t *)(const void *)record)[10] == cpu)
+			if (header_at(record).type == TALLY_RECORD_SAMPLE &&
+			    ((const uint32_t *)(const void *)record)[10] == cpu)
 				tally_record_excerpt_add_sample(excerpt, record);
 	tally_record_excerpt_add(excerpt, &round, sizeof(round));
 }
 
-static void record_all(struct tally_record_excerpt *excerpt, const struct profile_fixture *fixture, uint64_t seed)
+static void record_all(struct tally_record_excerpt *excerpt, const struct profile_fixture *fixture,
+		       uint64_t seed)
 {
 	uint64_t place[2], passes = 0;
 	memcpy(place, fixture->bytes + 40, sizeof(place)); /* of the data, in the header */
 	const char *at = fixture->bytes + place[0], *end = at + place[1];
 	while (at < end) {
 		const char *begin = at;
-		for (uint64_t records = 1 + tally_hash64(seed * 1000 + ++passes) % 200; at < end && records--;)
+		for (uint64_t records = 1 + tally_hash64(seed * 1000 + ++passes) % 200;
+		     at < end && records--;)
 			at += header_at(at).size;
 		one_pass(excerpt, begin, at);
 	}
@@ -78,8 +83,14 @@ static void record_all(struct tally_record_excerpt *excerpt, const struct profil
 static void put_kernel_symbol(struct random_recording *recording)
 {
 	const bool is_gone = random_next(recording, 2);
-	uint64_t words[8] = { 0xffffffff81000010, 0x20 | (1ull | (uint64_t)is_gone << 16) << 32, 0, 0, 0,
-			      ++recording->fixture.time_ns, 0, 1 };
+	uint64_t words[8] = { 0xffffffff81000010,
+			      0x20 | (1ull | (uint64_t)is_gone << 16) << 32,
+			      0,
+			      0,
+			      0,
+			      ++recording->fixture.time_ns,
+			      0,
+			      1 };
 	memcpy(&words[2], random_next(recording, 2) ? "bpf_prog_one" : "bpf_prog_two", 13);
 	fixture_put_words(&recording->fixture, TALLY_RECORD_KSYMBOL, 0, words, 8);
 }
@@ -87,7 +98,17 @@ static void put_kernel_symbol(struct random_recording *recording)
 static void put_kernel_map(struct random_recording *recording)
 {
 	bool is_one = random_next(recording, 2);
-	uint64_t words[11] = { UINT32_MAX, 0xffffffff81000000, KERNEL_CODE_MAPS, 0, 0, 0, 0, 0, ++recording->fixture.time_ns, 0, 1 };
+	uint64_t words[11] = { UINT32_MAX,
+			       0xffffffff81000000,
+			       KERNEL_CODE_MAPS,
+			       0,
+			       0,
+			       0,
+			       0,
+			       0,
+			       ++recording->fixture.time_ns,
+			       0,
+			       1 };
 	memcpy(&words[4], is_one ? "/nowhere/one.ko" : "/nowhere/two.ko", 15);
 	fixture_put_words(&recording->fixture, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, words, 11);
 }
@@ -98,7 +119,10 @@ static void make_recording(struct random_recording *recording, uint64_t seed)
 	for (size_t i = 0; i < SAMPLES; i++) {
 		switch (random_next(recording, 100)) {
 		case 0: random_fork(recording); break;
-		case 1: random_map_library(recording, (unsigned)random_next(recording, RANDOM_PROCESSES)); break;
+		case 1:
+			random_map_library(recording,
+					   (unsigned)random_next(recording, RANDOM_PROCESSES));
+			break;
 		case 2: put_kernel_map(recording); break;
 		case 3: put_kernel_symbol(recording); break;
 		}
@@ -107,13 +131,15 @@ static void make_recording(struct random_recording *recording, uint64_t seed)
 	fixture_finish(&recording->fixture, 0, 0);
 }
 
-/* Stacks that grow and shrink, with addresses that were rarely there before, and markers between them: each place is in few
- * samples. */
+/* Stacks that grow and shrink, with addresses that were rarely there before, and markers between
+ * them: each place is in few samples. */
 static void make_related(struct profile_fixture *fixture, uint64_t seed)
 {
 	enum { DEPTH = 16, CHAINS = 1500 };
-	static const uint64_t markers[] = { TALLY_CONTEXT_KERNEL, TALLY_CONTEXT_USER, (uint64_t)-56 };
-	const uint64_t kernel = 0xffffffff81000000; /* most lie there: programs' beyond the map are one place */
+	static const uint64_t markers[] = { TALLY_CONTEXT_KERNEL, TALLY_CONTEXT_USER,
+					    (uint64_t)-56 };
+	/* most lie there: programs' beyond the map are one place */
+	const uint64_t kernel = 0xffffffff81000000;
 	uint64_t stack[DEPTH], fresh = 0;
 	size_t depth = 0; /* the innermost is stack[depth - 1] */
 	*fixture = (struct profile_fixture){ 0 };
@@ -124,29 +150,42 @@ static void make_related(struct profile_fixture *fixture, uint64_t seed)
 		next = next > DEPTH ? DEPTH : next;
 		for (depth = kept; depth < next; depth++) {
 			uint64_t kind = tally_hash64(chance + depth) % 16;
-			stack[depth] = kind < 3 ? markers[kind] : kind < 6 ? stack[depth / 2 * (depth > 0)] :
-					  (kind == 6 ? CODE : kernel) + fresh++;
+			stack[depth] = kind < 3   ? markers[kind]
+				       : kind < 6 ? stack[depth / 2 * (depth > 0)]
+						  : (kind == 6 ? CODE : kernel) + fresh++;
 			if (!depth && kind >= 3)
 				stack[depth] = CODE + fresh++;
 		}
-		uint64_t words[7 + DEPTH] = { 1 + (chance >> 40 & 1), LOOP, fixture_ids_of(fixture_pid() + (chance >> 50 & 1), 1),
-					      ++fixture->time_ns, 0, 1 + i, depth };
+		uint64_t words[7 + DEPTH] = { 1 + (chance >> 40 & 1),
+					      LOOP,
+					      fixture_ids_of(fixture_pid() + (chance >> 50 & 1), 1),
+					      ++fixture->time_ns,
+					      0,
+					      1 + i,
+					      depth };
 		for (size_t at = 0; at < depth; at++)
 			words[7 + at] = stack[depth - 1 - at];
-		fixture_put_words(fixture, TALLY_RECORD_SAMPLE, chance >> 45 & 1 ? TALLY_MISC_USER : TALLY_MISC_KERNEL, words, 7 + depth);
+		fixture_put_words(fixture, TALLY_RECORD_SAMPLE,
+				  chance >> 45 & 1 ? TALLY_MISC_USER : TALLY_MISC_KERNEL, words,
+				  7 + depth);
 	}
 	fixture_finish(fixture, 0, 0);
 }
 
-/* ---- what is read of it -------------------------------------------------------------------------------- */
+/* ---- what is read of it -------------------------------------------------- */
 
-static struct tally_profile *read_places(const struct profile_fixture *fixture, const struct tally_buffer *records)
+static struct tally_profile *read_places(const struct profile_fixture *fixture,
+					 const struct tally_buffer *records)
 {
-	struct tally_profile_options options = { .only_places = true, .merge_unknown = true, .merge_threads = true };
+	struct tally_profile_options options = { .only_places = true,
+						 .merge_unknown = true,
+						 .merge_threads = true };
 	struct tally_recording *recording;
 	struct tally_profile *profile;
-	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
-	recording->names.foreign_machine = true; /* names don't matter: the kernel's need not be read */
+	assert_int_equal(
+		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
+	/* names don't matter: the kernel's need not be read */
+	recording->names.foreign_machine = true;
 	if (records)
 		tally_perfdata_replace_data(recording->data, records->bytes, records->length);
 	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
@@ -154,30 +193,34 @@ static struct tally_profile *read_places(const struct profile_fixture *fixture, 
 }
 
 /* The file by name: numbers may differ. */
-static bool is_same_place(const struct tally_profile *a, const struct tally_place *x, const struct tally_profile *b,
-			  const struct tally_place *y)
+static bool is_same_place(const struct tally_profile *a, const struct tally_place *x,
+			  const struct tally_profile *b, const struct tally_place *y)
 {
 	if (x->address != y->address || x->before != y->before)
 		return false;
 	bool x_is_none = x->file == TALLY_FILE_NONE, y_is_none = y->file == TALLY_FILE_NONE;
 	if (x_is_none || y_is_none)
 		return x_is_none && y_is_none;
-	return !strcmp(tally_tasks_path(&a->recording->tasks, x->file), tally_tasks_path(&b->recording->tasks, y->file));
+	return !strcmp(tally_tasks_path(&a->recording->tasks, x->file),
+		       tally_tasks_path(&b->recording->tasks, y->file));
 }
 
 struct weight {
 	uint64_t samples, period;
 };
 
-static struct weight weight_of(const struct tally_profile *profile, uint32_t event, const struct tally_profile *other,
-			       const struct tally_place *leaf)
+static struct weight weight_of(const struct tally_profile *profile, uint32_t event,
+			       const struct tally_profile *other, const struct tally_place *leaf)
 {
 	struct weight weight = { 0 };
 	for (size_t i = 0; i < profile->rows.rows.count; i++) {
 		const struct tally_row *row = &profile->rows.rows.items[i];
 		const uint8_t *end, *at = tally_row_stack(&profile->rows, i, &end);
 		if (profile->classes.items[row->class].event != event || (at == end) != !leaf ||
-		    (leaf && !is_same_place(profile, &profile->places.places.items[tally_stack_next_place(&at)], other, leaf)))
+		    (leaf &&
+		     !is_same_place(profile,
+				    &profile->places.places.items[tally_stack_next_place(&at)],
+				    other, leaf)))
 			continue;
 		weight.samples += row->samples;
 		weight.period += row->period;
@@ -185,7 +228,8 @@ static struct weight weight_of(const struct tally_profile *profile, uint32_t eve
 	return weight;
 }
 
-static void assert_has(const struct tally_profile *profile, const struct tally_profile *other, const struct tally_place *place)
+static void assert_has(const struct tally_profile *profile, const struct tally_profile *other,
+		       const struct tally_place *place)
 {
 	for (size_t i = 0; i < profile->places.places.count; i++)
 		if (is_same_place(profile, &profile->places.places.items[i], other, place))
@@ -201,14 +245,16 @@ static void assert_same(const struct tally_profile *whole, const struct tally_pr
 		if (place)
 			assert_has(excerpt, whole, place);
 		for (uint32_t event = 0; event < 2; event++) {
-			struct weight all = weight_of(whole, event, whole, place), kept = weight_of(excerpt, event, whole, place);
+			struct weight all = weight_of(whole, event, whole, place),
+				      kept = weight_of(excerpt, event, whole, place);
 			assert_int_equal(all.period, kept.period);
-			assert_true(kept.samples <= all.samples && kept.samples >= (all.samples < 2 ? all.samples : 2));
+			assert_true(kept.samples <= all.samples &&
+				    kept.samples >= (all.samples < 2 ? all.samples : 2));
 		}
 	}
 }
 
-/* ---- what must hold ------------------------------------------------------------------------------------ */
+/* ---- what must hold ------------------------------------------------------ */
 
 static void an_excerpt_has_all_places_and_periods(void **state)
 {
@@ -242,7 +288,8 @@ static void chains_that_end_alike_have_all_their_places(void **state)
 		excerpt_open(&fixture, &usual_attr);
 		record_all(fixture.excerpt, &recording, seed);
 		assert_true(excerpt_close(&fixture));
-		struct tally_profile *whole = read_places(&recording, NULL), *excerpt = read_places(&recording, &fixture.records);
+		struct tally_profile *whole = read_places(&recording, NULL),
+				     *excerpt = read_places(&recording, &fixture.records);
 		assert_true(whole->places.places.count > 1000);
 		assert_same(whole, excerpt);
 		tally_profile_free(excerpt);
@@ -251,13 +298,15 @@ static void chains_that_end_alike_have_all_their_places(void **state)
 	}
 }
 
-static void put_sample(struct tally_record_excerpt *excerpt, uint64_t id, uint64_t time_ns, uint64_t leaf)
+static void put_sample(struct tally_record_excerpt *excerpt, uint64_t id, uint64_t time_ns,
+		       uint64_t leaf)
 {
 	const struct {
 		struct tally_record_header header;
 		uint64_t words[9];
 	} sample = { { TALLY_RECORD_SAMPLE, TALLY_MISC_USER, sizeof(sample) },
-		     { id, leaf, fixture_ids_of(7, 7), time_ns, 0, 1, 2, TALLY_CONTEXT_USER, leaf } };
+		     { id, leaf, fixture_ids_of(7, 7), time_ns, 0, 1, 2, TALLY_CONTEXT_USER,
+		       leaf } };
 	tally_record_excerpt_add_sample(excerpt, &sample);
 }
 
@@ -312,7 +361,10 @@ static void a_beginning_may_be_all_new(void **state)
 	struct excerpt_fixture fixture;
 	excerpt_open(&fixture, &usual_attr);
 	for (uint64_t i = 1; i <= 30000; i++)
-		put_sample(fixture.excerpt, 1, i, i <= 4000 ? CODE + 0x1000 + i : i % 2 ? LEAF : WORK);
+		put_sample(fixture.excerpt, 1, i,
+			   i <= 4000 ? CODE + 0x1000 + i
+			   : i % 2   ? LEAF
+				     : WORK);
 	assert_true(excerpt_close(&fixture));
 	tally_buffer_release(&fixture.records);
 }
@@ -320,7 +372,8 @@ static void a_beginning_may_be_all_new(void **state)
 static void what_it_cannot_tell_is_given_up(void **state)
 {
 	(void)state;
-	static const uint64_t foreign[] = { TALLY_SAMPLE_READ, TALLY_SAMPLE_BRANCH_STACK, TALLY_SAMPLE_STACK_USER };
+	static const uint64_t foreign[] = { TALLY_SAMPLE_READ, TALLY_SAMPLE_BRANCH_STACK,
+					    TALLY_SAMPLE_STACK_USER };
 	struct excerpt_fixture fixture;
 	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
 		struct tally_attr attr = usual_attr;
@@ -345,7 +398,8 @@ static void a_jit_dump_is_given_up(void **state)
 	(void)state;
 	struct profile_fixture records = { 0 };
 	struct excerpt_fixture fixture;
-	uint64_t words[12] = { fixture_ids_of(7, 7), CODE, 0x1000, 0, 0, 0, 0, 0, fixture_ids_of(7, 7), 1, 0, 1 };
+	uint64_t words[12] = { fixture_ids_of(7, 7), CODE, 0x1000, 0, 0, 0, 0, 0,
+			       fixture_ids_of(7, 7), 1,    0,      1 };
 	strcpy((char *)&words[4], "/tmp/jit-7.dump");
 	fixture_put_words(&records, TALLY_RECORD_MMAP, TALLY_MISC_USER, words, 12);
 	excerpt_open(&fixture, &usual_attr);
@@ -362,7 +416,8 @@ static void a_change_behind_younger_samples_is_given_up(void **state)
 	for (uint64_t map_time = 3; map_time <= 4; map_time++) {
 		struct profile_fixture map = { 0 };
 		struct excerpt_fixture fixture;
-		uint64_t words[11] = { UINT32_MAX, 0xffffffff81000000, 0x1000, 0, 0, 0, 0, 0, map_time, 0, 1 };
+		uint64_t words[11] = { UINT32_MAX, 0xffffffff81000000, 0x1000, 0, 0, 0, 0,
+				       0,          map_time,           0,      1 };
 		fixture_put_words(&map, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, words, 11);
 		excerpt_open(&fixture, &usual_attr);
 		for (uint64_t i = 1; i <= 4; i++)
@@ -386,9 +441,11 @@ static void what_a_sample_does_not_hold_is_given_up(void **state)
 {
 	(void)state;
 	const uint64_t ids = fixture_ids_of(7, 7);
-	const uint64_t too_long[] = { 1, LEAF, ids, 1, 0, 1, 2, LEAF }, huge[] = { 1, LEAF, ids, 1, 0, 1, UINT64_MAX / 8, LEAF };
+	const uint64_t too_long[] = { 1, LEAF, ids, 1, 0, 1, 2, LEAF },
+		       huge[] = { 1, LEAF, ids, 1, 0, 1, UINT64_MAX / 8, LEAF };
 	const uint64_t short_one[] = { 1, LEAF, ids, 1, 0, 1 };
-	const uint64_t continued[] = { 1, LEAF, ids, 1, 0, 1, 3, LEAF, TALLY_CONTEXT_USER_DEFERRED, 5 };
+	const uint64_t continued[] = { 1, LEAF, ids, 1, 0, 1, 3, LEAF, TALLY_CONTEXT_USER_DEFERRED,
+				       5 };
 	const struct { const uint64_t *words; size_t count; } samples[] = {
 		{ too_long, 8 }, { huge, 8 }, { short_one, 6 }, { continued, 10 },
 	};
@@ -410,7 +467,9 @@ static void a_sample_s_own_address_is_a_place(void **state)
 		struct excerpt_fixture fixture;
 		excerpt_open(&fixture, has_chain ? &usual_attr : &without_chains);
 		for (uint64_t i = 0; i < 1000; i++) {
-			const uint64_t words[] = { 1, LEAF + i / 100, fixture_ids_of(7, 7), 1 + i, 0, 1, 0 };
+			const uint64_t words[] = {
+				1, LEAF + i / 100, fixture_ids_of(7, 7), 1 + i, 0, 1, 0
+			};
 			put_words(fixture.excerpt, words, 6 + has_chain);
 		}
 		assert_true(excerpt_close(&fixture));
@@ -419,7 +478,8 @@ static void a_sample_s_own_address_is_a_place(void **state)
 	}
 }
 
-/* A tracepoint's fields stand behind the chain: they stay, byte by byte, though the chain is cut. */
+/* A tracepoint's fields stand behind the chain: they stay, byte by byte, though the chain is
+ * cut. */
 static void what_stands_behind_a_chain_stays(void **state)
 {
 	(void)state;
@@ -428,8 +488,19 @@ static void what_stands_behind_a_chain_stays(void **state)
 	raw.sample_type |= TALLY_SAMPLE_RAW;
 	excerpt_open(&fixture, &raw);
 	for (uint64_t i = 0; i < 2; i++) {
-		const uint64_t words[] = { 1, LEAF, fixture_ids_of(7, 7), 1 + i, 0, 1, 4, TALLY_CONTEXT_USER, LEAF, WORK, MAIN,
-					   12 | (0xabcd0000 + i) << 32, 0x1122334455667788 + i };
+		const uint64_t words[] = { 1,
+					   LEAF,
+					   fixture_ids_of(7, 7),
+					   1 + i,
+					   0,
+					   1,
+					   4,
+					   TALLY_CONTEXT_USER,
+					   LEAF,
+					   WORK,
+					   MAIN,
+					   12 | (0xabcd0000 + i) << 32,
+					   0x1122334455667788 + i };
 		put_words(fixture.excerpt, words, 13);
 	}
 	assert_true(excerpt_close(&fixture));
@@ -446,7 +517,8 @@ static void what_stands_behind_a_chain_stays(void **state)
 static void each_pass_s_end_is_there_once(void **state)
 {
 	(void)state;
-	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND, .size = sizeof(round) };
+	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
+						   .size = sizeof(round) };
 	struct excerpt_fixture fixture;
 	excerpt_open(&fixture, &usual_attr);
 	for (uint64_t pass = 0; pass < 100; pass++) {

@@ -1,5 +1,5 @@
-/* What a recorder keeps when it runs for hours: of tens of thousands of programs no more than of some, and of tasks whose end
- * nobody told nothing. */
+/* What a recorder keeps when it runs for hours: of tens of thousands of programs no more than of
+ * some, and of tasks whose end nobody told nothing. */
 #include "object_fixture.h"
 #include "session/recorder_state.h"
 
@@ -28,7 +28,11 @@ static void task(struct tally_recorder *recorder, uint32_t type, uint32_t pid, u
 static void map(struct tally_recorder *recorder, uint32_t pid, const char *path)
 {
 	struct tally_record record = { .header.type = TALLY_RECORD_MMAP2 };
-	record.mmap = (struct tally_record_mmap){ .pid = pid, .tid = pid, .start = 0x1000, .length = 0x1000, .protection = 5,
+	record.mmap = (struct tally_record_mmap){ .pid = pid,
+						  .tid = pid,
+						  .start = 0x1000,
+						  .length = 0x1000,
+						  .protection = 5,
 						  .filename = path };
 	tell(recorder, &record);
 }
@@ -143,8 +147,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_many_programs_no_more_is_kept_than_of_some),
-		cmocka_unit_test_setup_teardown(build_ids_of_what_was_forgotten_are_in_the_list, make_directory,
-						remove_directory),
+		cmocka_unit_test_setup_teardown(build_ids_of_what_was_forgotten_are_in_the_list,
+						make_directory, remove_directory),
 		cmocka_unit_test(who_ended_untold_is_found_within_a_minute),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

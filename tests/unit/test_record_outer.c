@@ -1,5 +1,5 @@
-/* Stacks that were cut are completed with what is certain, and never wrongly (session/record_outer.c); how much is
- * copied follows what is needed (session/record_copy.c). */
+/* Stacks that were cut are completed with what is certain, and never wrongly
+ * (session/record_outer.c); how much is copied follows what is needed (session/record_copy.c). */
 #include "test.h"
 
 #include "session/recorder_state.h"
@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum {
-	FRAMES = 40,      /* in the task's stack, each of 64 bytes: rbp at 16, the return address behind */
+	/* in the task's stack, each of 64 bytes: rbp at 16, the return address behind */
+	FRAMES = 40,
 	FRAME_BYTES = 64,
 	COPIED = 3,       /* frames in a copy */
 	REGISTER_COUNT = 20,
@@ -45,9 +46,14 @@ static void start(struct task *task)
 {
 	struct tally_record map = { .header = { .type = TALLY_RECORD_MMAP2 } };
 	*task = (struct task){ .next_address = CODE, .time = 1000, .random = 1 };
-	task->attr = (struct tally_attr){ .size = sizeof(task->attr), .sample_regs_user = TALLY_UNWIND_REGS_MASK };
-	map.mmap = (struct tally_record_mmap){ .pid = 42, .tid = 42, .start = CODE, .length = CODE_BYTES,
-					       .protection = 5, .filename = "//anon" };
+	task->attr = (struct tally_attr){ .size = sizeof(task->attr),
+					  .sample_regs_user = TALLY_UNWIND_REGS_MASK };
+	map.mmap = (struct tally_record_mmap){ .pid = 42,
+					       .tid = 42,
+					       .start = CODE,
+					       .length = CODE_BYTES,
+					       .protection = 5,
+					       .filename = "//anon" };
 	assert_int_equal(tally_tasks_record(&task->tasks, &map), 0);
 	for (unsigned i = 0; i < FRAMES; i++) {
 		task->memory[i * FRAME_BYTES / 8 + 2] = STACK + (i + 1) * FRAME_BYTES + 16;
@@ -111,21 +117,28 @@ static void take(struct task *task, struct taken *taken)
 }
 
 static enum tally_record_outer_result complete(struct tally_record_outer *outer, struct task *task,
-					       const struct taken *taken, struct tally_record_frames *frames)
+					       const struct taken *taken,
+					       struct tally_record_frames *frames)
 {
-	struct tally_sample sample = { .pid = 42, .tid = 43, .time = taken->time, .stack = taken->copy,
-				       .stack_size = sizeof(taken->copy), .stack_dynamic_size = sizeof(taken->copy) };
+	struct tally_sample sample = { .pid = 42,
+				       .tid = 43,
+				       .time = taken->time,
+				       .stack = taken->copy,
+				       .stack_size = sizeof(taken->copy),
+				       .stack_dynamic_size = sizeof(taken->copy) };
 	sample.regs_user.abi = 2;
 	sample.regs_user.words = taken->registers;
 	sample.regs_user.count = REGISTER_COUNT;
 	enum tally_unwind_end end;
 	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers };
-	frames->count = tally_user_stack_walk(&task->tasks, &task->objects, &task->attr, &sample, &walk,
-					      frames->addresses, TALLY_USER_FRAMES_MAX, &end);
+	frames->count = tally_user_stack_walk(&task->tasks, &task->objects, &task->attr, &sample,
+					      &walk, frames->addresses, TALLY_USER_FRAMES_MAX,
+					      &end);
 	assert_int_equal(frames->count, COPIED + 1);
-	enum tally_record_outer_result result =
-		tally_record_outer_complete(outer, &task->tasks, &task->objects, &task->attr, &sample, frames);
-	assert_int_equal(frames->count, result == TALLY_RECORD_OUTER_COMPLETED ? FRAMES : COPIED + 1);
+	enum tally_record_outer_result result = tally_record_outer_complete(
+		outer, &task->tasks, &task->objects, &task->attr, &sample, frames);
+	assert_int_equal(frames->count,
+			 result == TALLY_RECORD_OUTER_COMPLETED ? FRAMES : COPIED + 1);
 	assert_memory_equal(frames->addresses, taken->truth, frames->count * sizeof(*taken->truth));
 	return result;
 }
@@ -146,7 +159,8 @@ static void what_stands_there_before_and_after_is_the_sample_s(void **state)
 	take(&task, &taken);
 	tally_record_outer_pass(outer);
 	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_COMPLETED);
-	assert_int_equal(complete(outer, &task, &older, &frames), TALLY_RECORD_OUTER_NEW); /* older than the first look */
+	/* older than the first look */
+	assert_int_equal(complete(outer, &task, &older, &frames), TALLY_RECORD_OUTER_NEW);
 	assert_int_equal(task.reads, 2); /* once in a pass */
 
 	take(&task, &taken);
@@ -192,20 +206,21 @@ static void a_task_that_runs_on_is_never_completed_wrongly(void **state)
 		for (unsigned i = 0; i < count; i++)
 			results[complete(outer, &task, &taken[i], &frames)]++;
 	}
-	assert_true(results[TALLY_RECORD_OUTER_COMPLETED] > 1000 && results[TALLY_RECORD_OUTER_UNCERTAIN] > 1000);
+	assert_true(results[TALLY_RECORD_OUTER_COMPLETED] > 1000 &&
+		    results[TALLY_RECORD_OUTER_UNCERTAIN] > 1000);
 	tally_record_outer_free(outer);
 	end(&task);
 }
 
-/* ---- how much is copied ----------------------------------------------------------------------------------- */
+/* ---- how much is copied -------------------------------------------------- */
 
 struct switches {
 	struct tally_provider provider;
 	bool is_on[TALLY_RECORD_COPY_SIZES];
 };
 
-static int switch_event(struct tally_provider *provider, int handle, enum tally_ioctl request, void *argument,
-			int whole_group)
+static int switch_event(struct tally_provider *provider, int handle, enum tally_ioctl request,
+			void *argument, int whole_group)
 {
 	struct switches *switches = (struct switches *)provider;
 	(void)argument;
@@ -214,9 +229,12 @@ static int switch_event(struct tally_provider *provider, int handle, enum tally_
 	return 0;
 }
 
-static void note(struct tally_recorder *recorder, unsigned times, enum tally_record_stack_fate fate, uint64_t needed)
+static void note(struct tally_recorder *recorder, unsigned times, enum tally_record_stack_fate fate,
+		 uint64_t needed)
 {
-	const struct tally_sample sample = { .stack_size = recorder->copies.sizes[recorder->copies.now] };
+	const struct tally_sample sample = {
+		.stack_size = recorder->copies.sizes[recorder->copies.now]
+	};
 	for (unsigned i = 0; i < times; i++)
 		tally_record_copies_note(recorder, &sample, fate, needed);
 	assert_int_equal(tally_record_copies_adapt(recorder, NULL), 0);
@@ -232,7 +250,9 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	struct switches switches = { .provider = { &ops } };
 	const uint64_t small = 1000;
 	(void)state;
-	recorder = (struct tally_recorder){ .provider = &switches.provider, .sources = sources, .source_count = 2,
+	recorder = (struct tally_recorder){ .provider = &switches.provider,
+					    .sources = sources,
+					    .source_count = 2,
 					    .unwinds = true };
 	sources[0].attr.flags = TALLY_ATTR_FREQ;
 	sources[0].attr.sample_period = 999;
@@ -246,23 +266,27 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	assert_int_equal(recorder.copies.count, TALLY_RECORD_COPY_SIZES);
 	assert_int_equal(sources[0].attr.sample_stack_user, 16 << 10);
 	for (int i = 0; i < TALLY_RECORD_COPY_SIZES; i++)
-		handles[i] = (struct tally_record_handle){ .handle = i, .copy_bytes = recorder.copies.sizes[i] };
+		handles[i] = (struct tally_record_handle){ .handle = i,
+							   .copy_bytes = recorder.copies.sizes[i] };
 	recorder.handles.items = handles;
 	recorder.handles.count = TALLY_RECORD_COPY_SIZES;
 	assert_int_equal(tally_record_enable(&recorder, true, NULL), 0);
-	assert_true(switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] && !switches.is_on[3]);
+	assert_true(switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
+		    !switches.is_on[3]);
 
 	note(&recorder, 900, TALLY_RECORD_STACK_WHOLE, small);
 	note(&recorder, 9, TALLY_RECORD_STACK_CUT, UINT64_MAX); /* less than a hundredth */
 	assert_true(switches.is_on[0]);
 	note(&recorder, 1, TALLY_RECORD_STACK_CUT, UINT64_MAX);
 	assert_true(!switches.is_on[0] && switches.is_on[1]);
-	note(&recorder, 1000, TALLY_RECORD_STACK_NEW, UINT64_MAX); /* tasks too short-lived to be completed */
+	/* tasks too short-lived to be completed */
+	note(&recorder, 1000, TALLY_RECORD_STACK_NEW, UINT64_MAX);
 	assert_true(!switches.is_on[1] && switches.is_on[2]);
 	note(&recorder, 8000, TALLY_RECORD_STACK_WHOLE, 40 << 10); /* needed as it is */
 	assert_true(switches.is_on[2]);
 	for (int i = 0; i < 50; i++) /* for long, less would have done */
-		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORD_STACK_WHOLE, small);
+		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORD_STACK_WHOLE,
+		     small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
 	note(&recorder, 100, TALLY_RECORD_STACK_CUT, UINT64_MAX);
 	assert_true(switches.is_on[2]);
@@ -275,7 +299,8 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	note(&recorder, 100, TALLY_RECORD_STACK_CUT, UINT64_MAX);
 	assert_true(switches.is_on[1]); /* better cut than lost */
 	assert_int_equal(tally_record_enable(&recorder, false, NULL), 0);
-	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] && !switches.is_on[3]);
+	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
+		    !switches.is_on[3]);
 
 	recorder.options.stack_bytes = 8 << 10; /* as asked for */
 	tally_record_copies_init(&recorder, 4 << 20);
@@ -287,7 +312,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_stands_there_before_and_after_is_the_sample_s),
 		cmocka_unit_test(a_task_that_runs_on_is_never_completed_wrongly),
-		cmocka_unit_test(copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large),
+		cmocka_unit_test(
+			copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large),
 	};
 	return cmocka_run_group_tests_name("record_outer", tests, NULL, NULL);
 }

@@ -19,7 +19,8 @@ static void add(struct words *words, uint64_t word)
 	words->words[words->count++] = word;
 }
 
-/* In a function that keeps a frame pointer and has no rules: the chain leads through two frames of the copy. */
+/* In a function that keeps a frame pointer and has no rules: the chain leads through two frames of
+ * the copy. */
 static void add_stack(struct words *words, uint64_t sp, uint64_t size, uint64_t valid)
 {
 	uint64_t stack[STACK / 8] = { 0 };
@@ -38,13 +39,14 @@ static void add_registers(struct words *words, uint64_t abi, uint64_t ip, uint64
 {
 	add(words, abi);
 	for (unsigned i = 0; abi && i < REGISTER_COUNT; i++)
-		add(words, i == 6 ? sp + 16 : i == 7 ? sp : i == 8 ? ip : 0x100 + i); /* the kernel's order: BP SP IP */
+		/* the kernel's order: BP SP IP */
+		add(words, i == 6 ? sp + 16 : i == 7 ? sp : i == 8 ? ip : 0x100 + i);
 }
 
-static const uint64_t TYPE = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
-			     TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_RAW |
-			     TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER | TALLY_SAMPLE_WEIGHT |
-			     TALLY_SAMPLE_PHYS_ADDR;
+static const uint64_t TYPE = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+			     TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD |
+			     TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_RAW | TALLY_SAMPLE_REGS_USER |
+			     TALLY_SAMPLE_STACK_USER | TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_PHYS_ADDR;
 
 struct fixture {
 	struct tally_recorder recorder;
@@ -57,11 +59,14 @@ struct fixture {
 
 static void set_header(struct words *in, uint16_t misc, size_t words)
 {
-	struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE, .misc = misc, .size = (uint16_t)(8 * words) };
+	struct tally_record_header header = { .type = TALLY_RECORD_SAMPLE,
+					      .misc = misc,
+					      .size = (uint16_t)(8 * words) };
 	memcpy(in->words, &header, sizeof(header));
 }
 
-static void make_sample(struct fixture *f, const uint64_t *kernel, size_t kernels, uint64_t abi, uint64_t stack_size)
+static void make_sample(struct fixture *f, const uint64_t *kernel, size_t kernels, uint64_t abi,
+			uint64_t stack_size)
 {
 	struct words *in = &f->in;
 	const uint64_t sp = 0x7fff0000;
@@ -87,7 +92,11 @@ static void make_sample(struct fixture *f, const uint64_t *kernel, size_t kernel
 static void map_code(struct fixture *f)
 {
 	struct tally_record map = { .header = { .type = TALLY_RECORD_MMAP2 } };
-	map.mmap = (struct tally_record_mmap){ .pid = 42, .tid = 42, .start = 0x4000, .length = 0x4000, .protection = 5,
+	map.mmap = (struct tally_record_mmap){ .pid = 42,
+					       .tid = 42,
+					       .start = 0x4000,
+					       .length = 0x4000,
+					       .protection = 5,
 					       .filename = "//anon" };
 	assert_int_equal(tally_tasks_record(&f->recorder.tasks, &map), 0);
 }
@@ -119,9 +128,11 @@ static void free_fixture(struct fixture *f)
 
 static const struct tally_sample *rewrite(struct fixture *f)
 {
-	f->size = tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words, 8 * f->in.count, f->out);
+	f->size = tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words,
+					      8 * f->in.count, f->out);
 	assert_true(f->size > 0);
-	assert_int_equal(tally_record_decode(&f->source.written, f->out, (size_t)f->size, &f->record), 0);
+	assert_int_equal(
+		tally_record_decode(&f->source.written, f->out, (size_t)f->size, &f->record), 0);
 	assert_int_equal(f->record.header.size, f->size);
 	assert_int_equal(f->size % 8, 0);
 	return &f->record.sample;
@@ -209,7 +220,8 @@ static void a_torn_sample_is_refused(void **state)
 	make_sample(f, NULL, 0, 2, STACK);
 	for (size_t words = 1; words < f->in.count; words++) {
 		set_header(&f->in, TALLY_MISC_USER, words);
-		assert_true(tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words, 8 * words, f->out) < 0);
+		assert_true(tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words,
+							8 * words, f->out) < 0);
 	}
 	free_fixture(f);
 }

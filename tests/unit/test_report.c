@@ -12,13 +12,17 @@ static struct tally_profile *profile;
 
 static struct tally_report_options by_symbol(void)
 {
-	return (struct tally_report_options){ .by = { [TALLY_SORT_SYMBOL] = true }, .children = true };
+	return (struct tally_report_options){ .by = { [TALLY_SORT_SYMBOL] = true },
+					      .children = true };
 }
 
-static const struct tally_report_entry *entry_named(const struct tally_report *report, const char *name)
+static const struct tally_report_entry *entry_named(const struct tally_report *report,
+						    const char *name)
 {
 	for (size_t i = 0; i < report->entries.count; i++)
-		if (!strcmp(tally_names_text(&profile->recording->names, report->entries.items[i].function), name))
+		if (!strcmp(tally_names_text(&profile->recording->names,
+					     report->entries.items[i].function),
+			    name))
 			return &report->entries.items[i];
 	return NULL;
 }
@@ -67,9 +71,10 @@ static void selves_add_up_to_the_event(void **state)
 
 static void keys_keep_apart_what_they_name(void **state)
 {
-	static const struct { enum tally_sort_key key; size_t entries; } expected[] = {
-		{ TALLY_SORT_COMM, 2 }, { TALLY_SORT_PID, 1 }, { TALLY_SORT_TID, 2 }, { TALLY_SORT_CPU, 2 },
-		{ TALLY_SORT_OBJECT, 1 }, { TALLY_SORT_SYMBOL, 2 },
+	static const struct { enum tally_sort_key key; size_t entries;
+	} expected[] = {
+		{ TALLY_SORT_COMM, 2 }, { TALLY_SORT_PID, 1 },    { TALLY_SORT_TID, 2 },
+		{ TALLY_SORT_CPU, 2 },  { TALLY_SORT_OBJECT, 1 }, { TALLY_SORT_SYMBOL, 2 },
 	};
 	(void)state;
 	for (unsigned i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
@@ -104,11 +109,13 @@ static void trees_add_up(void **state)
 	(void)state;
 	struct tally_report_options options = by_symbol();
 	for (unsigned children = 0; children < 2; children++)
-		for (options.tree = TALLY_TREE_CALLER; options.tree <= TALLY_TREE_CALLEE; options.tree++) {
+		for (options.tree = TALLY_TREE_CALLER; options.tree <= TALLY_TREE_CALLEE;
+		     options.tree++) {
 			options.children = children;
 			struct tally_report report = build(&options);
 			for (size_t i = 0; i < report.entries.count; i++)
-				check_tree(report.entries.items[i].tree, report.entries.items[i].total);
+				check_tree(report.entries.items[i].tree,
+					   report.entries.items[i].total);
 			tally_report_release(&report);
 		}
 }
@@ -172,7 +179,8 @@ static void text_fits_its_columns(void **state)
 {
 	(void)state;
 	struct tally_report_options options = by_symbol();
-	for (unsigned key = TALLY_SORT_COMM; key <= TALLY_SORT_CPU; key++) /* 80 columns have room for six keys */
+	/* 80 columns have room for six keys */
+	for (unsigned key = TALLY_SORT_COMM; key <= TALLY_SORT_CPU; key++)
 		options.by[key] = true;
 	options.by[TALLY_SORT_OBJECT] = true;
 	options.tree = TALLY_TREE_CALLER;
@@ -193,8 +201,14 @@ static void text_fits_its_columns(void **state)
 
 static void long_names_lose_template_arguments_first(void **state)
 {
-	static const struct { const char *text; int width; bool ascii; const char *fitted; } cases[] = {
-		{ "std::vector<std::basic_string<char>>::push_back", 24, false, "vector<…>::push_back" },
+	static const struct {
+		const char *text;
+		int width;
+		bool ascii;
+		const char *fitted;
+	} cases[] = {
+		{ "std::vector<std::basic_string<char>>::push_back", 24, false,
+		  "vector<…>::push_back" },
 		{ "std::vector<std::basic_string<char>>::push_back", 19, false, "push_back" },
 		{ "std::vector<std::basic_string<char>>::push_back", 8, false, "push…ack" },
 		/* Instances of a template, told apart by as many arguments as there is room for. */
@@ -202,15 +216,20 @@ static void long_names_lose_template_arguments_first(void **state)
 		  "engine::Sorter<std::pair<int, …>::bubble" },
 		{ "engine::Sorter<std::pair<long, std::basic_string<char>>>::bubble", 40, false,
 		  "engine::Sorter<std::pair<long,…>::bubble" },
-		{ "engine::Sorter<std::pair<int, std::basic_string<char>>>::bubble", 24, false, "Sorter<…>::bubble" },
-		{ "engine::calc(std::pair<int, int> const&, double)", 24, false, "calc(std::pa…t&, double)" },
+		{ "engine::Sorter<std::pair<int, std::basic_string<char>>>::bubble", 24, false,
+		  "Sorter<…>::bubble" },
+		{ "engine::calc(std::pair<int, int> const&, double)", 24, false,
+		  "calc(std::pa…t&, double)" },
 		{ "<alloc::string::String as core::clone::Clone>::clone", 16, false, "<…>::clone" },
 		{ "r::work::run::{{closure}}", 20, false, "run::{{closure}}" },
 		{ "core::fmt::write::h0123456789abcdef", 26, false, "write::h0123456789abcdef" },
-		{ "ns::call::operator()(int, std::string)", 30, false, "call::operator(…, std::string)" },
+		{ "ns::call::operator()(int, std::string)", 30, false,
+		  "call::operator(…, std::string)" },
 		{ "(anonymous namespace)::some_function", 20, false, "some_function" },
-		{ "std::vector<std::basic_string<char>>::push_back", 25, false, "std::vector<…>::push_back" },
-		{ "std::vector<std::basic_string<char>>::push_back", 26, true, "std::vector<..>::push_back" },
+		{ "std::vector<std::basic_string<char>>::push_back", 25, false,
+		  "std::vector<…>::push_back" },
+		{ "std::vector<std::basic_string<char>>::push_back", 26, true,
+		  "std::vector<..>::push_back" },
 		{ "std::vector<std::basic_string<char>>::push_back", 60, false,
 		  "std::vector<std::basic_string<char>>::push_back" },
 		{ "a<int, long>::operator<< <char>", 24, false, "a<…>::operator<< <…>" },

@@ -17,7 +17,8 @@ struct fake {
 	unsigned unmapped;
 };
 
-static struct tally_user_page *fake_map(struct tally_provider *provider, int handle, size_t data_pages, int overwrite)
+static struct tally_user_page *fake_map(struct tally_provider *provider, int handle,
+					size_t data_pages, int overwrite)
 {
 	struct fake *fake = (struct fake *)provider;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -28,13 +29,15 @@ static struct tally_user_page *fake_map(struct tally_provider *provider, int han
 		return NULL;
 	}
 	fake->bytes = data_pages * page;
-	fake->page = mmap(NULL, page + fake->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fake->page = mmap(NULL, page + fake->bytes, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(fake->page, MAP_FAILED);
 	fake->data = (uint8_t *)fake->page + page;
 	return fake->page;
 }
 
-static void fake_unmap(struct tally_provider *provider, struct tally_user_page *user_page, size_t data_pages)
+static void fake_unmap(struct tally_provider *provider, struct tally_user_page *user_page,
+		       size_t data_pages)
 {
 	struct fake *fake = (struct fake *)provider;
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -44,7 +47,9 @@ static void fake_unmap(struct tally_provider *provider, struct tally_user_page *
 	fake->unmapped++;
 }
 
-static const struct tally_provider_ops fake_ops = { .name = "fake", .map = fake_map, .unmap = fake_unmap };
+static const struct tally_provider_ops fake_ops = { .name = "fake",
+						    .map = fake_map,
+						    .unmap = fake_unmap };
 
 static void open_fake(struct fake *fake, struct tally_ring *ring)
 {
@@ -54,7 +59,8 @@ static void open_fake(struct fake *fake, struct tally_ring *ring)
 	assert_int_equal(ring->cpu, 1);
 }
 
-/* As the kernel: bytes of a record, each its number plus its place in it, behind the head; the head last. */
+/* As the kernel: bytes of a record, each its number plus its place in it, behind the head; the head
+ * last. */
 static void write_record(struct fake *fake, uint8_t number, uint16_t size)
 {
 	uint8_t bytes[UINT16_MAX];
@@ -178,7 +184,8 @@ static void a_size_that_makes_no_sense_empties_the_ring(void **state)
 		open_fake(&fake, &ring);
 		write_record(&fake, 1, 16);
 		write_record(&fake, 2, 40);
-		memcpy(fake.data + 16 + offsetof(struct tally_record_header, size), &sizes[i], sizeof(sizes[i]));
+		memcpy(fake.data + 16 + offsetof(struct tally_record_header, size), &sizes[i],
+		       sizeof(sizes[i]));
 		tally_ring_note(&ring);
 		assert_record(&ring, 1, 16);
 		assert_null(tally_ring_next(&ring, &size));

@@ -1,5 +1,5 @@
-/* Scenarios: what the parser makes of a text, where it says a mistake is, what the player makes of the machine; and an
- * engine's PMUs and tracepoints in event expressions. */
+/* Scenarios: what the parser makes of a text, where it says a mistake is, what the player makes of
+ * the machine; and an engine's PMUs and tracepoints in event expressions. */
 #include "test.h"
 
 #include "event/event.h"
@@ -9,7 +9,8 @@
 
 #include <errno.h>
 
-#define HEAD "machine x86, 2 cpus\nmix m has ipc 2, 200 branches\nfunction f\nfunction g called by f\n"
+#define HEAD \
+	"machine x86, 2 cpus\nmix m has ipc 2, 200 branches\nfunction f\nfunction g called by f\n"
 
 static struct scenario *good(const char *text)
 {
@@ -25,13 +26,14 @@ static struct scenario *good(const char *text)
 static void numbers_times_and_names_are_as_written(void **state)
 {
 	(void)state;
-	struct scenario *s = good("machine arm64 with 3 cpus, 1_500 MHz, tick 250us, slice 1.5 ms, seed 9, balanced # comment\n"
-				  "mix a has ipc 1.25, 7 dTLB-load-misses\n"
-				  "function main of 2K bytes\nfunction leaf called by main\nkernel function entry\n"
-				  "task t on cpu 2 unprivileged:\n"
-				  "  run 1.5M instructions of a in leaf\n  run 20us of a in leaf from main\n"
-				  "  touch 0x602000 to-write 3 times\nend\n"
-				  "stop after 2 s\n");
+	struct scenario *s = good(
+		"machine arm64 with 3 cpus, 1_500 MHz, tick 250us, slice 1.5 ms, seed 9, balanced # comment\n"
+		"mix a has ipc 1.25, 7 dTLB-load-misses\n"
+		"function main of 2K bytes\nfunction leaf called by main\nkernel function entry\n"
+		"task t on cpu 2 unprivileged:\n"
+		"  run 1.5M instructions of a in leaf\n  run 20us of a in leaf from main\n"
+		"  touch 0x602000 to-write 3 times\nend\n"
+		"stop after 2 s\n");
 	assert_string_equal(s->machine.model, "arm64");
 	assert_int_equal(s->machine.cpus, 3);
 	assert_int_equal(s->machine.megahertz, 1500);
@@ -57,7 +59,8 @@ static void numbers_times_and_names_are_as_written(void **state)
 static void repeats_know_their_ends(void **state)
 {
 	(void)state;
-	struct scenario *s = good(HEAD "task t\nrepeat 2 times\nyield\nrepeat 3 times\nyield\nend\nend\nend\n");
+	struct scenario *s = good(
+		HEAD "task t\nrepeat 2 times\nyield\nrepeat 3 times\nyield\nend\nend\nend\n");
 	const struct scenario_program *t = &s->programs[0];
 	assert_int_equal(t->step_count, 6);
 	assert_int_equal(t->steps[0].other, 5);
@@ -69,8 +72,9 @@ static void repeats_know_their_ends(void **state)
 static void a_program_may_be_named_before_it_stands(void **state)
 {
 	(void)state;
-	struct scenario *s = good(HEAD "count cycles of t with children pinned\ntask t\nfork p 4 times\nend\n"
-				       "task u like t on cpu 1\nprogram p\nyield\nend\n");
+	struct scenario *s = good(
+		HEAD "count cycles of t with children pinned\ntask t\nfork p 4 times\nend\n"
+		     "task u like t on cpu 1\nprogram p\nyield\nend\n");
 	assert_int_equal(s->parts[0].program, 0);
 	assert_true(s->parts[0].is_inherited && s->parts[0].is_pinned && !s->parts[0].is_exclusive);
 	assert_int_equal(s->programs[0].steps[0].program, 2);
@@ -83,21 +87,30 @@ static void a_program_may_be_named_before_it_stands(void **state)
 static void sampling_is_told_in_its_own_words(void **state)
 {
 	(void)state;
-	struct scenario *s = good(HEAD "task t\nyield\nend\nsample {cycles,branches}:S of t every 10K with stacks into 8 pages\n"
-				       "sample cpu-clock of cpu 1 99 times a second, read at the end\n"
-				       "sample scenario:mark of everything each hit, read every 3ms\n");
+	struct scenario *s = good(
+		HEAD
+		"task t\nyield\nend\nsample {cycles,branches}:S of t every 10K with stacks into 8 pages\n"
+		"sample cpu-clock of cpu 1 99 times a second, read at the end\n"
+		"sample scenario:mark of everything each hit, read every 3ms\n");
 	assert_string_equal(s->parts[0].text, "{cycles,branches}:S");
-	assert_true(s->parts[0].rate == 10000 && !s->parts[0].is_frequency && s->parts[0].has_stacks && s->parts[0].pages == 8);
-	assert_true(s->parts[1].cpu == 1 && s->parts[1].program < 0 && s->parts[1].is_frequency && s->parts[1].rate == 99);
+	assert_true(s->parts[0].rate == 10000 && !s->parts[0].is_frequency &&
+		    s->parts[0].has_stacks && s->parts[0].pages == 8);
+	assert_true(s->parts[1].cpu == 1 && s->parts[1].program < 0 && s->parts[1].is_frequency &&
+		    s->parts[1].rate == 99);
 	assert_true(s->parts[1].read_every_ns == UINT64_MAX);
-	assert_true(s->parts[2].cpu < 0 && s->parts[2].rate == 1 && s->parts[2].read_every_ns == 3000000);
+	assert_true(s->parts[2].cpu < 0 && s->parts[2].rate == 1 &&
+		    s->parts[2].read_every_ns == 3000000);
 	scenario_free(s);
 }
 
 static void a_mistake_has_its_place(void **state)
 {
 	(void)state;
-	static const struct { const char *text; unsigned line, column; const char *message; } rows[] = {
+	static const struct {
+		const char *text;
+		unsigned line, column;
+		const char *message;
+	} rows[] = {
 		{ "", 1, 1, "expected 'machine MODEL" },
 		{ "mix", 1, 1, "first of all" },
 		{ "machine x87", 1, 9, "expected a model" },
@@ -112,7 +125,8 @@ static void a_mistake_has_its_place(void **state)
 		{ HEAD "kernel function h called by f", 5, 30, "called by the kernel's" },
 		{ HEAD "task t on cpu 2", 5, 15, "from 0 to 1" },
 		{ HEAD "task t\nrun 5 of m in f", 6, 7, "expected 'instructions', not 'of'" },
-		{ HEAD "task t\nrun 99999999999999999999 instructions of m in f", 6, 5, "expected how much" },
+		{ HEAD "task t\nrun 99999999999999999999 instructions of m in f", 6, 5,
+		  "expected how much" },
 		{ HEAD "task t\nsleep 5", 6, 7, "a time like 5ms" },
 		{ HEAD "task t\nsleep 0ms", 6, 7, "more than nothing" },
 		{ HEAD "task t\nsleep 2000000 s", 6, 7, "at most an hour" },
@@ -125,15 +139,18 @@ static void a_mistake_has_its_place(void **state)
 		{ HEAD "say hello", 5, 5, "in quotation marks" },
 		{ HEAD "say \"hello", 5, 5, "has no other on this line" },
 		{ HEAD "task t\nend\nsample cycles of t", 7, 19, "'every N', 'each hit'" },
-		{ HEAD "task t\nend\nsample cycles of t every 5 into 3 pages", 7, 33, "a power of two" },
+		{ HEAD "task t\nend\nsample cycles of t every 5 into 3 pages", 7, 33,
+		  "a power of two" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct scenario *scenario;
 		struct scenario_error error = { 0 };
-		assert_int_equal(scenario_parse(rows[i].text, strlen(rows[i].text), &scenario, &error), -22);
+		assert_int_equal(
+			scenario_parse(rows[i].text, strlen(rows[i].text), &scenario, &error), -22);
 		if (error.place.line != rows[i].line || error.place.column != rows[i].column ||
 		    !strstr(error.message, rows[i].message))
-			print_message("# %s\n# %u:%u %s\n", rows[i].text, error.place.line, error.place.column, error.message);
+			print_message("# %s\n# %u:%u %s\n", rows[i].text, error.place.line,
+				      error.place.column, error.message);
 		assert_null(scenario);
 		assert_non_null(strstr(error.message, rows[i].message));
 		assert_int_equal(error.place.line, rows[i].line);
@@ -141,7 +158,7 @@ static void a_mistake_has_its_place(void **state)
 	}
 }
 
-/* --- an engine's names in event expressions ------------------------------------------------------------------------------ */
+/* --- an engine's names in event expressions ------------------------------- */
 
 struct fixture {
 	struct sim_machine *machine;
@@ -156,7 +173,8 @@ static void set_up(struct fixture *f, const char *model)
 	const struct sim_config config = { .cpus = 4, .model = model };
 	*f = (struct fixture){ .machine = sim_new(&config) };
 	assert_non_null(f->machine);
-	assert_int_equal(tally_engine_catalogue(&f->catalogue, sim_engine(f->machine), &f->error), 0);
+	assert_int_equal(tally_engine_catalogue(&f->catalogue, sim_engine(f->machine), &f->error),
+			 0);
 }
 
 static void tear_down(struct fixture *f)
@@ -187,7 +205,9 @@ static void a_registered_pmu_is_found_as_the_kernels(void **state)
 	assert_int_equal(raw->attr.config, 0x4412e);
 	assert_int_equal(parsed(&f, "cpu/cache-references/")->attr.config, 0x4f2e);
 	assert_int_equal(parsed(&f, "cpu/cpu-cycles,cmask=2/u")->attr.config, 0x200003c);
-	assert_int_equal(tally_event_parse("cpu/nonsense=1/", &f.catalogue, &f.arena, &f.list, &f.error), -ENOENT);
+	assert_int_equal(
+		tally_event_parse("cpu/nonsense=1/", &f.catalogue, &f.arena, &f.list, &f.error),
+		-ENOENT);
 	tear_down(&f);
 }
 
@@ -199,7 +219,8 @@ static void one_core_types_pmu_names_its_cpus(void **state)
 	unsigned seen = 0;
 	for (size_t i = 0; i < f.catalogue.pmu_count; i++) {
 		const struct tally_pmu *pmu = &f.catalogue.pmus[i];
-		bool is_big = !strcmp(pmu->name, "armv8_cortex_a72"), is_little = !strcmp(pmu->name, "armv8_cortex_a53");
+		bool is_big = !strcmp(pmu->name, "armv8_cortex_a72"),
+		     is_little = !strcmp(pmu->name, "armv8_cortex_a53");
 		assert_string_equal(pmu->cpus, is_big ? "0-1" : is_little ? "2-3" : "");
 		seen += is_big + is_little;
 	}
@@ -217,7 +238,8 @@ static void registered_tracepoints_are_sorted_and_found(void **state)
 	set_up(&f, "none");
 	assert_true(f.catalogue.tracepoint_count >= 5);
 	for (size_t i = 1; i < f.catalogue.tracepoint_count; i++) {
-		const struct tally_tracepoint_name *a = &f.catalogue.tracepoints[i - 1], *b = &f.catalogue.tracepoints[i];
+		const struct tally_tracepoint_name *a = &f.catalogue.tracepoints[i - 1],
+						   *b = &f.catalogue.tracepoints[i];
 		int order = strcmp(a->system, b->system);
 		assert_true(order < 0 || (!order && strcmp(a->name, b->name) < 0));
 	}
@@ -227,11 +249,13 @@ static void registered_tracepoints_are_sorted_and_found(void **state)
 	size_t before = f.list.count;
 	parsed(&f, "sched:*");
 	assert_int_equal(f.list.count, before + 4);
-	assert_int_equal(tally_event_parse("cpu/event=1/", &f.catalogue, &f.arena, &f.list, &f.error), -ENOENT);
+	assert_int_equal(
+		tally_event_parse("cpu/event=1/", &f.catalogue, &f.arena, &f.list, &f.error),
+		-ENOENT);
 	tear_down(&f);
 }
 
-/* --- what comes of it ---------------------------------------------------------------------------------------------------- */
+/* --- what comes of it ----------------------------------------------------- */
 
 struct results {
 	struct tally_count rows[8];
@@ -263,8 +287,11 @@ static struct results simulate(const char *text, bool explains)
 	struct scenario *scenario = good(text);
 	struct tally_simulation_summary summary;
 	struct tally_error error = TALLY_ERROR_NONE;
-	const struct tally_simulation_options options = { .scenario = scenario, .scenario_name = "test", .result = take,
-							  .tell = explains ? hear : NULL, .context = &results };
+	const struct tally_simulation_options options = { .scenario = scenario,
+							  .scenario_name = "test",
+							  .result = take,
+							  .tell = explains ? hear : NULL,
+							  .context = &results };
 	int code = tally_simulation_run(&options, &summary, &error);
 	if (code)
 		print_message("# %s\n", error.message);
@@ -276,8 +303,11 @@ static struct results simulate(const char *text, bool explains)
 static void counts_are_what_the_scenario_says(void **state)
 {
 	(void)state;
-	struct results r = simulate(HEAD "task t\nrun 1M instructions of m in g\nfault 3 pages\nsleep 1 ms\nend\n"
-					 "count {cycles:u,instructions:u,branches:u},page-faults,context-switches of t\n", false);
+	struct results r = simulate(
+		HEAD
+		"task t\nrun 1M instructions of m in g\nfault 3 pages\nsleep 1 ms\nend\n"
+		"count {cycles:u,instructions:u,branches:u},page-faults,context-switches of t\n",
+		false);
 	assert_int_equal(r.count, 5);
 	assert_int_equal(r.rows[0].raw, 500000);
 	assert_int_equal(r.rows[1].raw, 1000000);
@@ -292,9 +322,13 @@ static void kept_and_lost_are_all(void **state)
 	(void)state;
 	for (unsigned every = 1; every <= 64; every *= 4) {
 		char text[600];
-		snprintf(text, sizeof(text), HEAD "task t on cpu 0\nrepeat 3K times\nmark \"x\"\nrun 1 us of m in f\nend\nend\n"
-					     "sample scenario:mark of t each hit into 1 page, read every %u00us\n"
-					     "count scenario:mark of t\n", every);
+		snprintf(
+			text, sizeof(text),
+			HEAD
+			"task t on cpu 0\nrepeat 3K times\nmark \"x\"\nrun 1 us of m in f\nend\nend\n"
+			"sample scenario:mark of t each hit into 1 page, read every %u00us\n"
+			"count scenario:mark of t\n",
+			every);
 		struct results r = simulate(text, false);
 		assert_int_equal(r.rows[0].raw, 3000);
 		assert_int_equal(r.samples + r.lost, 3000);
@@ -305,9 +339,11 @@ static void kept_and_lost_are_all(void **state)
 static void a_pinned_event_without_a_counter_is_no_zero(void **state)
 {
 	(void)state;
-	struct results r = simulate(HEAD "task t\nrun 1M instructions of m in g\nend\n"
-					 "count branches,branch-misses,cache-misses,cache-references of t pinned\n"
-					 "count L1-dcache-loads of t pinned\n", true);
+	struct results r = simulate(
+		HEAD "task t\nrun 1M instructions of m in g\nend\n"
+		     "count branches,branch-misses,cache-misses,cache-references of t pinned\n"
+		     "count L1-dcache-loads of t pinned\n",
+		true);
 	assert_int_equal(r.count, 5);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(r.rows[i].state, TALLY_COUNT_OK);
@@ -318,11 +354,13 @@ static void a_pinned_event_without_a_counter_is_no_zero(void **state)
 static void a_cpu_that_goes_takes_no_task_along(void **state)
 {
 	(void)state;
-	struct results r = simulate("machine x86, 3 cpus, balanced\nmix m has ipc 1\nfunction f\n"
-				    "program w\nrun 2M instructions of m in f\nend\n"
-				    "task t\nfork w 6 times\nwait\nend\n"
-				    "at 1 ms cpu 2 goes offline\nat 2 ms cpu 0 goes offline\nat 3 ms cpu 2 goes online\n"
-				    "at 3 ms cpu 1 goes offline\ncount instructions:u of t with children\n", false);
+	struct results r = simulate(
+		"machine x86, 3 cpus, balanced\nmix m has ipc 1\nfunction f\n"
+		"program w\nrun 2M instructions of m in f\nend\n"
+		"task t\nfork w 6 times\nwait\nend\n"
+		"at 1 ms cpu 2 goes offline\nat 2 ms cpu 0 goes offline\nat 3 ms cpu 2 goes online\n"
+		"at 3 ms cpu 1 goes offline\ncount instructions:u of t with children\n",
+		false);
 	assert_int_equal(r.rows[0].raw, 12000000);
 	assert_false(r.rows[0].was_scaled);
 }
@@ -334,11 +372,13 @@ static void a_guest_that_is_preempted_counts_for_its_task_alone(void **state)
 	static const char *const hosts[] = { "vhe", "non-vhe" };
 	for (unsigned i = 0; i < 2; i++) {
 		char text[600];
-		snprintf(text, sizeof(text), "machine arm64 with 1 cpus, tick 1 ms, %s\nmix m has ipc 1\nfunction f\n"
-					     "task virtual on cpu 0\nguest 20M instructions of m in f\nend\n"
-					     "task plain on cpu 0\nrun 20M instructions of m in f\nend\n"
-					     "count instructions:G,instructions:H,context-switches of virtual\n"
-					     "count instructions:G,instructions:H,context-switches of plain\n", hosts[i]);
+		snprintf(text, sizeof(text),
+			 "machine arm64 with 1 cpus, tick 1 ms, %s\nmix m has ipc 1\nfunction f\n"
+			 "task virtual on cpu 0\nguest 20M instructions of m in f\nend\n"
+			 "task plain on cpu 0\nrun 20M instructions of m in f\nend\n"
+			 "count instructions:G,instructions:H,context-switches of virtual\n"
+			 "count instructions:G,instructions:H,context-switches of plain\n",
+			 hosts[i]);
 		struct results r = simulate(text, false);
 		assert_int_equal(r.rows[0].raw, 20000000);
 		assert_int_equal(r.rows[1].raw, 0);

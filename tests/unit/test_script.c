@@ -1,5 +1,5 @@
-/* `script`'s text against a plain printer, which formats each field of each sample with printf and looks each address
- * up anew. */
+/* `script`'s text against a plain printer, which formats each field of each sample with printf and
+ * looks each address up anew. */
 #include "test.h"
 
 #include "base/digits.h"
@@ -16,10 +16,10 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed ^= *seed << 17;
 }
 
-/* ---- the plain printer ---------------------------------------------------------------------------------- */
+/* ---- the plain printer --------------------------------------------------- */
 
-static void plain_head(struct tally_recording *recording, const struct tally_recorded_event *event, int width,
-		       const struct tally_sample *sample, struct tally_buffer *out)
+static void plain_head(struct tally_recording *recording, const struct tally_recorded_event *event,
+		       int width, const struct tally_sample *sample, struct tally_buffer *out)
 {
 	char buffer[16];
 	const char *comm = tally_tasks_comm(&recording->tasks, sample->pid, sample->tid, buffer);
@@ -32,19 +32,21 @@ static void plain_head(struct tally_recording *recording, const struct tally_rec
 		tally_buffer_printf(out, "%5" PRIu64 ".%06" PRIu64 ": ", sample->time / 1000000000,
 				    sample->time % 1000000000 / 1000);
 	bool has_period = sample->type & TALLY_SAMPLE_PERIOD;
-	tally_buffer_printf(out, "%10" PRIu64 " ", has_period ? sample->period : event->attr.sample_period);
+	tally_buffer_printf(out, "%10" PRIu64 " ",
+			    has_period ? sample->period : event->attr.sample_period);
 	tally_buffer_printf(out, "%*s: ", width, event->name);
 }
 
-static void plain_symbol(struct tally_names *names, const struct tally_place *place, unsigned beyond,
-			 struct tally_buffer *out)
+static void plain_symbol(struct tally_names *names, const struct tally_place *place,
+			 unsigned beyond, struct tally_buffer *out)
 {
 	uint64_t offset;
 	uint32_t function = tally_names_function(names, place, &offset);
 	if (function == UINT32_MAX || names->functions.items[function].name == TALLY_STRING_NONE)
 		tally_buffer_text(out, " [unknown]");
 	else
-		tally_buffer_printf(out, " %s+0x%" PRIx64, tally_names_text(names, function), offset + beyond);
+		tally_buffer_printf(out, " %s+0x%" PRIx64, tally_names_text(names, function),
+				    offset + beyond);
 	tally_buffer_printf(out, " (%s)", tally_names_object(names, function));
 }
 
@@ -62,8 +64,9 @@ static void plain_chain(struct tally_recording *recording, struct tally_buffer *
 	}
 }
 
-static void plain_sample(struct tally_recording *recording, int width, const struct tally_raw_record *raw,
-			 const struct tally_record *record, struct tally_buffer *out)
+static void plain_sample(struct tally_recording *recording, int width,
+			 const struct tally_raw_record *raw, const struct tally_record *record,
+			 struct tally_buffer *out)
 {
 	assert_int_equal(tally_recording_chain(recording, raw, record), 0);
 	plain_head(recording, raw->event, width, &record->sample, out);
@@ -77,7 +80,7 @@ static void plain_sample(struct tally_recording *recording, int width, const str
 	tally_buffer_char(out, '\n');
 }
 
-/* ---- random recordings ---------------------------------------------------------------------------------- */
+/* ---- random recordings --------------------------------------------------- */
 
 static uint64_t random_address(uint64_t *seed)
 {
@@ -93,25 +96,40 @@ static uint64_t random_address(uint64_t *seed)
 }
 
 /* Memory of `pid`: of the process whose perf map names its code, or of another one. */
-static void put_map(struct profile_fixture *fixture, uint32_t pid, uint64_t start, uint64_t length, const char *path)
+static void put_map(struct profile_fixture *fixture, uint32_t pid, uint64_t start, uint64_t length,
+		    const char *path)
 {
-	uint64_t words[10] = { fixture_ids_of(pid, pid), start, length, 0x3000, 0, 0, fixture_ids_of(pid, pid),
-			       ++fixture->time_ns, 0, 1 };
+	uint64_t words[10] = {
+		fixture_ids_of(pid, pid), start, length, 0x3000, 0, 0, fixture_ids_of(pid, pid),
+		++fixture->time_ns,       0,     1
+	};
 	strncpy((char *)&words[4], path, 15);
 	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER, words, 10);
 }
 
 static void put_fork(struct profile_fixture *fixture, uint32_t parent, uint32_t child)
 {
-	uint64_t words[7] = { (uint64_t)parent << 32 | child, (uint64_t)parent << 32 | child, ++fixture->time_ns,
-			      fixture_ids_of(parent, parent), fixture->time_ns, 0, 1 };
+	uint64_t words[7] = { (uint64_t)parent << 32 | child,
+			      (uint64_t)parent << 32 | child,
+			      ++fixture->time_ns,
+			      fixture_ids_of(parent, parent),
+			      fixture->time_ns,
+			      0,
+			      1 };
 	fixture_put_words(fixture, TALLY_RECORD_FORK, 0, words, 7);
 }
 
-static void put_ksymbol(struct profile_fixture *fixture, uint64_t address, bool gone, const char *name)
+static void put_ksymbol(struct profile_fixture *fixture, uint64_t address, bool gone,
+			const char *name)
 {
-	uint64_t words[8] = { address, 0x8000 | 1ull << 32 | (uint64_t)gone << 48, 0, 0, fixture_ids_of(UINT32_MAX, 0),
-			      ++fixture->time_ns, 0, 1 };
+	uint64_t words[8] = { address,
+			      0x8000 | 1ull << 32 | (uint64_t)gone << 48,
+			      0,
+			      0,
+			      fixture_ids_of(UINT32_MAX, 0),
+			      ++fixture->time_ns,
+			      0,
+			      1 };
 	strncpy((char *)&words[2], name, 15);
 	fixture_put_words(fixture, TALLY_RECORD_KSYMBOL, 0, words, 8);
 }
@@ -133,8 +151,8 @@ static void put_sample(struct profile_fixture *fixture, uint64_t *seed, uint32_t
 		for (uint64_t i = 0; i < depth; i++)
 			words[count++] = random_address(seed);
 	}
-	fixture_put_words(fixture, TALLY_RECORD_SAMPLE, any >> 60 & 1 ? TALLY_MISC_USER : TALLY_MISC_KERNEL, words,
-			  count);
+	fixture_put_words(fixture, TALLY_RECORD_SAMPLE,
+			  any >> 60 & 1 ? TALLY_MISC_USER : TALLY_MISC_KERNEL, words, count);
 }
 
 static void make_random(struct profile_fixture *fixture, uint64_t *seed, bool stacks)
@@ -148,10 +166,15 @@ static void make_random(struct profile_fixture *fixture, uint64_t *seed, bool st
 		uint32_t pid = fixture_pid() + 16 * (any >> 16 & 3);
 		switch (any & 63) {
 		case 0: fixture_comm(fixture, pid, names[any >> 32 & 3]); break;
-		case 1: put_map(fixture, pid, CODE + (any >> 40 & 0xf00), 0x800, paths[any >> 32 & 3]); break;
+		case 1:
+			put_map(fixture, pid, CODE + (any >> 40 & 0xf00), 0x800,
+				paths[any >> 32 & 3]);
+			break;
 		case 2: put_map(fixture, pid, CODE, 0x2000, "//anon"); break;
 		case 3: put_fork(fixture, pid, pid + 16); break;
-		case 4: put_ksymbol(fixture, 0xffffffff81000000u + (any >> 48 & 0xf0000), any >> 40 & 1, names[any >> 32 & 3]);
+		case 4:
+			put_ksymbol(fixture, 0xffffffff81000000u + (any >> 48 & 0xf0000),
+				    any >> 40 & 1, names[any >> 32 & 3]);
 			break;
 		default: put_sample(fixture, seed, pid, stacks);
 		}
@@ -184,7 +207,8 @@ static size_t compare(const struct profile_fixture *fixture)
 	struct tally_record record;
 	struct tally_buffer fast = { 0 }, plain = { 0 };
 	size_t samples = 0, bytes = 0;
-	assert_int_equal(tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
+	assert_int_equal(
+		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
 	assert_int_equal(tally_script_new(recording, NULL, &script, NULL), 0);
 	while (tally_recording_next(recording, &raw, &record, NULL) > 0) {
 		if (record.header.type != TALLY_RECORD_SAMPLE)
@@ -236,9 +260,11 @@ static void lines_are_bounded(void **state)
 	lines.bytes_max = 1 << 20;
 	for (uint64_t address = 1; address < 100000; address++) {
 		char expected[64];
-		const struct tally_frame_line *line = tally_frame_line(&lines, 1, 0, address * 4099);
+		const struct tally_frame_line *line = tally_frame_line(&lines, 1, 0,
+								       address * 4099);
 		assert_non_null(line);
-		snprintf(expected, sizeof(expected), "\t%16" PRIx64 " [unknown] ([unknown])\n", address * 4099);
+		snprintf(expected, sizeof(expected), "\t%16" PRIx64 " [unknown] ([unknown])\n",
+			 address * 4099);
 		assert_int_equal(line->length, strlen(expected));
 		assert_memory_equal(line->text, expected, line->length);
 		assert_in_range(lines.bytes, 1, (1 << 20) + 1000);

@@ -16,7 +16,8 @@ static void lists_of_tasks_are_numbers(void **state)
 	assert_int_equal(tally_target_add_pids(&target, "5", &err), 0);
 	assert_int_equal(target.pids.count, 3);
 	assert_int_equal(target.pids.items[1], 34);
-	static const char *const bad[] = { "", "x", "0", "-3", "1,", "1,,2", "1;2", "99999999999", "1 2" };
+	static const char *const bad[] = { "",     "x",   "0",           "-3", "1,",
+					   "1,,2", "1;2", "99999999999", "1 2" };
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if (strcmp(bad[i], "1,")) /* a comma at the end is forgiven */
 			assert_int_equal(tally_target_add_threads(&target, bad[i], &err), -EINVAL);
@@ -82,7 +83,8 @@ static void tasks_and_cpus_exclude_each_other(void **state)
 	tally_target_release(&target);
 }
 
-static int spawn(char **command, const sigset_t *mask, struct tally_spawn *child, struct tally_error *err)
+static int spawn(char **command, const sigset_t *mask, struct tally_spawn *child,
+		 struct tally_error *err)
 {
 	sigset_t now;
 	sigprocmask(SIG_SETMASK, NULL, &now);
@@ -95,7 +97,8 @@ static void exec_failures_carry_errno(void **state)
 	(void)state;
 	struct tally_spawn child;
 	struct tally_error err = TALLY_ERROR_NONE;
-	char *missing[] = { (char[]){ "/no/such/program" }, NULL }, *directory[] = { (char[]){ "/" }, NULL };
+	char *missing[] = { (char[]){ "/no/such/program" }, NULL },
+	     *directory[] = { (char[]){ "/" }, NULL };
 	assert_int_equal(spawn(missing, NULL, &child, &err), -ENOENT);
 	assert_int_equal(tally_spawn_failure_status(-ENOENT), 127);
 	assert_int_equal(child.pid, 0); /* reaped */
@@ -141,7 +144,8 @@ static void the_command_gets_the_mask_that_it_should(void **state)
 	struct tally_error err = TALLY_ERROR_NONE;
 	sigset_t empty, blocked, before;
 	int status;
-	char *command[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "kill -TERM $$; exit 3" }, NULL };
+	char *command[] = { (char[]){ "sh" }, (char[]){ "-c" }, (char[]){ "kill -TERM $$; exit 3" },
+			    NULL };
 	sigemptyset(&empty);
 	sigemptyset(&blocked);
 	sigaddset(&blocked, SIGTERM);

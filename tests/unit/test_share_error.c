@@ -37,7 +37,8 @@ static const double mean_of[][2] = { /* by weights; outside, inside of the part 
 	{ 250000, 250000 }, { 5.5, 5.5 }, { 1.5, 6 }, { 6, 1.5 }, { 1.95, 1.95 },
 };
 
-static struct tally_share draw_share(enum weights weights, double chance, uint64_t samples, uint64_t *seed)
+static struct tally_share draw_share(enum weights weights, double chance, uint64_t samples,
+				     uint64_t *seed)
 {
 	struct tally_share share = { .samples = samples };
 	double squares = 0;
@@ -76,7 +77,8 @@ static void truth_is_within_the_error_in_95_of_100_recordings(void **state)
 		for (unsigned k = 0; k < 3; k++) {
 			double covered = coverage(EQUAL, chances[i], samples[k]);
 			if (covered < 93)
-				fail_msg("%.1f %% of trials, share %g, %u samples", covered, chances[i], (unsigned)samples[k]);
+				fail_msg("%.1f %% of trials, share %g, %u samples", covered,
+					 chances[i], (unsigned)samples[k]);
 		}
 }
 
@@ -90,8 +92,9 @@ static void truth_is_within_the_error_where_weights_differ(void **state)
 			for (unsigned k = 0; k < 2; k++) {
 				double covered = coverage(weights, chances[i], samples[k]);
 				if (covered < 93)
-					fail_msg("%.1f %% of trials, weights %u, share %g, %u samples", covered, weights,
-						 chances[i], (unsigned)samples[k]);
+					fail_msg(
+						"%.1f %% of trials, weights %u, share %g, %u samples",
+						covered, weights, chances[i], (unsigned)samples[k]);
 			}
 }
 
@@ -121,20 +124,28 @@ static void what_was_never_sampled_may_still_be_there(void **state)
 {
 	(void)state;
 	struct tally_share none = { .whole = 1000, .samples = 1000 };
-	struct tally_share all = { .part = 1000, .whole = 1000, .part_samples = 1000, .samples = 1000 };
+	struct tally_share all = {
+		.part = 1000, .whole = 1000, .part_samples = 1000, .samples = 1000
+	};
 	struct tally_share nothing = { 0 };
-	assert_true(tally_share_interval(&none).low == 0 && fabs(tally_share_interval(&none).high - 0.3827) < 0.001);
-	assert_true(tally_share_interval(&all).high == 100 && fabs(tally_share_error(&all) - 0.3827) < 0.001);
+	assert_true(tally_share_interval(&none).low == 0 &&
+		    fabs(tally_share_interval(&none).high - 0.3827) < 0.001);
+	assert_true(tally_share_interval(&all).high == 100 &&
+		    fabs(tally_share_error(&all) - 0.3827) < 0.001);
 	assert_true(tally_share_error(&nothing) == 100);
 }
 
 static void spread_weights_tell_less(void **state)
 {
 	(void)state;
-	struct tally_share share = { .part = 100, .whole = 1000, .part_samples = 100, .samples = 1000, .spread = 4 };
+	struct tally_share share = {
+		.part = 100, .whole = 1000, .part_samples = 100, .samples = 1000, .spread = 4
+	};
 	assert_true(fabs(tally_share_effective_samples(&share) - 250) < 1e-6);
 	/* One heavy sample is half of all that was sampled: that is all but nothing to know. */
-	share = (struct tally_share){ .part = 999, .whole = 1998, .part_samples = 1, .samples = 1000 };
+	share = (struct tally_share){
+		.part = 999, .whole = 1998, .part_samples = 1, .samples = 1000
+	};
 	assert_true(tally_share_effective_samples(&share) < 5 && tally_share_error(&share) > 30);
 }
 

@@ -34,7 +34,8 @@ static int search(const struct clock *clock)
 	int first = -1;
 	for (int i = 0; i < ALARMS; i++) {
 		bool earlier = first < 0 || clock->at[i] < clock->at[first] ||
-			       (clock->at[i] == clock->at[first] && clock->order[i] < clock->order[first]);
+			       (clock->at[i] == clock->at[first] &&
+				clock->order[i] < clock->order[first]);
 		if (clock->at[i] != SIM_NEVER && earlier)
 			first = i;
 	}
@@ -59,7 +60,8 @@ static void ring(struct clock *clock, uint64_t span)
 	if (clock->all[first].is_tick)
 		set(clock, (unsigned)first, clock->now + (draw(clock, 50) ? 40 : 10));
 	for (uint64_t more = draw(clock, 4); more; more--)
-		set(clock, (unsigned)draw(clock, ALARMS), draw(clock, 5) ? clock->now + draw(clock, span) : SIM_NEVER);
+		set(clock, (unsigned)draw(clock, ALARMS),
+		    draw(clock, 5) ? clock->now + draw(clock, span) : SIM_NEVER);
 }
 
 static void alarms_ring_in_order(void **state)

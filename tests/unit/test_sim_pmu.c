@@ -1,19 +1,33 @@
-/* SPEC H5 and part F's counters: the simulated machine's PMU models. Constraints, fixed counters, what an interrupt
- * finds, chains of 32-bit counters, widths. */
+/* SPEC H5 and part F's counters: the simulated machine's PMU models. Constraints, fixed counters,
+ * what an interrupt finds, chains of 32-bit counters, widths. */
 #include "test.h"
 
 #include "abi/record.h"
 #include "sim/sim.h"
 #include "sim/sim_state.h"
 
-enum { RAW_CYCLES = 0x3c, RAW_INSTRUCTIONS = 0xc0, RAW_BRANCHES = 0xc4, RAW_STALLED_BACKEND = 0x1a2,
-       RAW_L1D_MISSES = 0x151, RAW_DTLB = 0x108, RAW_ITLB = 0x185, RAW_L1I = 0x283, RAW_REFERENCE = 0x300 };
+enum {
+	RAW_CYCLES = 0x3c,
+	RAW_INSTRUCTIONS = 0xc0,
+	RAW_BRANCHES = 0xc4,
+	RAW_STALLED_BACKEND = 0x1a2,
+	RAW_L1D_MISSES = 0x151,
+	RAW_DTLB = 0x108,
+	RAW_ITLB = 0x185,
+	RAW_L1I = 0x283,
+	RAW_REFERENCE = 0x300
+};
 
-static int opened(struct sim_machine *machine, uint32_t type, uint64_t config, uint64_t config1, int group, uint64_t flags)
+static int opened(struct sim_machine *machine, uint32_t type, uint64_t config, uint64_t config1,
+		  int group, uint64_t flags)
 {
-	const struct tally_attr attr = { .type = type, .size = sizeof(attr), .config = config, .config1 = config1,
+	const struct tally_attr attr = { .type = type,
+					 .size = sizeof(attr),
+					 .config = config,
+					 .config1 = config1,
 					 .flags = flags | TALLY_ATTR_EXCLUDE_KERNEL,
-					 .read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING };
+					 .read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED |
+							TALLY_FORMAT_TOTAL_TIME_RUNNING };
 	return tally_engine_open(sim_engine(machine), &attr, 0, -1, group, 0);
 }
 
@@ -26,10 +40,18 @@ static void work(struct sim_machine *machine, uint64_t instructions)
 {
 	struct sim_phase phase = {
 		.kind = SIM_WORK,
-		.work = { .instructions = instructions, .mode = TALLY_MODE_USER, .address = 0x400000, .code_size = 1 << 20,
-			  .per_kilo = { [SIM_CYCLES] = 2000, [SIM_BRANCHES] = 100, [SIM_STALLED_BACKEND] = 30,
-					[SIM_L1D_LOAD_MISSES] = 7, [SIM_DTLB_LOAD_MISSES] = 3, [SIM_ITLB_LOAD_MISSES] = 2,
-					[SIM_L1I_LOAD_MISSES] = 5, [SIM_L1D_LOADS] = 300 } },
+		.work = { .instructions = instructions,
+			  .mode = TALLY_MODE_USER,
+			  .address = 0x400000,
+			  .code_size = 1 << 20,
+			  .per_kilo = { [SIM_CYCLES] = 2000,
+					[SIM_BRANCHES] = 100,
+					[SIM_STALLED_BACKEND] = 30,
+					[SIM_L1D_LOAD_MISSES] = 7,
+					[SIM_DTLB_LOAD_MISSES] = 3,
+					[SIM_ITLB_LOAD_MISSES] = 2,
+					[SIM_L1I_LOAD_MISSES] = 5,
+					[SIM_L1D_LOADS] = 300 } },
 	};
 	sim_do(machine, &phase);
 }
@@ -45,7 +67,8 @@ static uint64_t counted(struct sim_machine *machine, int fd)
 static struct tally_user_page *page_of(struct sim_machine *machine, int fd)
 {
 	void *address = NULL;
-	assert_int_equal(tally_engine_mmap(sim_engine(machine), fd, 4096, true, true, 0, &address), 0);
+	assert_int_equal(tally_engine_mmap(sim_engine(machine), fd, 4096, true, true, 0, &address),
+			 0);
 	return address;
 }
 
@@ -55,18 +78,27 @@ static void run(const char *model, sim_body_function *body)
 	struct sim_config config = { .cpus = 1, .model = model, .tick_ns = 1ull << 36 };
 	struct sim_machine *machine = sim_new(&config);
 	assert_non_null(machine);
-	struct sim_task_spec spec = { .comm = "body", .program = sim_body_program, .data = sim_body_new(body, NULL),
-				      .release = sim_body_release, .cpu = 0 };
+	struct sim_task_spec spec = { .comm = "body",
+				      .program = sim_body_program,
+				      .data = sim_body_new(body, NULL),
+				      .release = sim_body_release,
+				      .cpu = 0 };
 	assert_non_null(sim_spawn(machine, NULL, &spec));
 	assert_int_equal(sim_run(machine, UINT64_MAX), 0);
 	sim_free(machine);
 }
 
-/* --- x86: constraints ------------------------------------------------------------------------------------------------------- */
+/* --- x86: constraints ----------------------------------------------------- */
 
-/* Counters that each of these may be on, of the four: by hand from the model's table; fixed ones left out. */
-static const struct { uint64_t config; unsigned counters; } constrained[] = {
-	{ RAW_STALLED_BACKEND, 0x4 }, { RAW_L1D_MISSES, 0x3 }, { RAW_DTLB, 0x6 }, { RAW_ITLB, 0xa }, { RAW_L1I, 0xc },
+/* Counters that each of these may be on, of the four: by hand from the model's table; fixed ones
+ * left out. */
+static const struct { uint64_t config; unsigned counters;
+} constrained[] = {
+	{ RAW_STALLED_BACKEND, 0x4 },
+	{ RAW_L1D_MISSES, 0x3 },
+	{ RAW_DTLB, 0x6 },
+	{ RAW_ITLB, 0xa },
+	{ RAW_L1I, 0xc },
 	{ RAW_BRANCHES, 0xf },
 };
 enum { CONSTRAINED = sizeof(constrained) / sizeof(constrained[0]) };
@@ -88,7 +120,8 @@ static int every_group_of_up_to_four(struct sim_machine *machine, void *unused)
 {
 	(void)unused;
 	unsigned accepted = 0, refused = 0;
-	for (unsigned code = 0; code < CONSTRAINED * CONSTRAINED * CONSTRAINED * CONSTRAINED; code++) {
+	for (unsigned code = 0; code < CONSTRAINED * CONSTRAINED * CONSTRAINED * CONSTRAINED;
+	     code++) {
 		unsigned which[4], rest = code, open_now = 0;
 		int fds[4];
 		for (unsigned i = 0; i < 4; i++, rest /= CONSTRAINED)
@@ -111,7 +144,8 @@ static int every_group_of_up_to_four(struct sim_machine *machine, void *unused)
 		accepted += all;
 		refused += !all;
 		while (open_now)
-			assert_int_equal(tally_engine_close(sim_engine(machine), fds[--open_now]), 0);
+			assert_int_equal(tally_engine_close(sim_engine(machine), fds[--open_now]),
+					 0);
 	}
 	assert_true(accepted > 100 && refused > 100);
 	return 0;
@@ -145,7 +179,7 @@ static void h5_placing_one_may_move_others(void **state)
 	run("x86", late_ones_move_others);
 }
 
-/* --- x86: fixed counters and the user page's index ------------------------------------------------------------------------------ */
+/* --- x86: fixed counters and the user page's index ------------------------ */
 
 static int fixed_counters(struct sim_machine *machine, void *unused)
 {
@@ -172,7 +206,8 @@ static int fixed_counters(struct sim_machine *machine, void *unused)
 	assert_true(second >= 0);
 	work(machine, 100000);
 	uint64_t values[3];
-	assert_int_equal(tally_engine_read(sim_engine(machine), second, values, sizeof(values)), 24);
+	assert_int_equal(tally_engine_read(sim_engine(machine), second, values, sizeof(values)),
+			 24);
 	assert_true(values[2] < values[1]);
 	return 0;
 }
@@ -183,7 +218,7 @@ static void h5_fixed_counters_have_their_index(void **state)
 	run("x86", fixed_counters);
 }
 
-/* --- x86: the interrupt ------------------------------------------------------------------------------------------------------------ */
+/* --- x86: the interrupt --------------------------------------------------- */
 
 struct overflows {
 	unsigned count;
@@ -202,26 +237,34 @@ static void on_overflow(struct tally_pmu_event *event, const struct tally_engine
 	overflows->exact = hit->has_exact_ip;
 }
 
-static int sampled(struct sim_machine *machine, uint64_t config, uint64_t period, unsigned precise, struct overflows *overflows)
+static int sampled(struct sim_machine *machine, uint64_t config, uint64_t period, unsigned precise,
+		   struct overflows *overflows)
 {
-	struct tally_attr attr = { .type = TALLY_TYPE_RAW, .size = sizeof(attr), .config = config, .sample_period = period,
+	struct tally_attr attr = { .type = TALLY_TYPE_RAW,
+				   .size = sizeof(attr),
+				   .config = config,
+				   .sample_period = period,
 				   .flags = TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_DISABLED |
 					    (uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT };
 	int fd = tally_engine_open(sim_engine(machine), &attr, 0, -1, -1, 0);
 	assert_true(fd >= 0);
-	assert_int_equal(tally_engine_set_overflow_handler(sim_engine(machine), fd, on_overflow, overflows), 0);
+	assert_int_equal(
+		tally_engine_set_overflow_handler(sim_engine(machine), fd, on_overflow, overflows),
+		0);
 	assert_int_equal(tally_engine_ioctl(sim_engine(machine), fd, TALLY_IOC_ENABLE, 0), 0);
 	return fd;
 }
 
-/* Two counters overflow at different times, and at the same instruction: each event hears of its own. */
+/* Two counters overflow at different times, and at the same instruction: each event hears of its
+ * own. */
 static int which_overflowed(struct sim_machine *machine, void *unused)
 {
 	(void)unused;
 	struct overflows instructions = { 0 }, branches = { 0 }, both = { 0 };
 	sampled(machine, RAW_INSTRUCTIONS, 1000, 0, &instructions);
 	sampled(machine, RAW_BRANCHES, 130, 0, &branches);
-	sampled(machine, RAW_INSTRUCTIONS | 1 << 18, 2000, 0, &both); /* edge: a general counter, in step with the first */
+	/* edge: a general counter, in step with the first */
+	sampled(machine, RAW_INSTRUCTIONS | 1 << 18, 2000, 0, &both);
 	work(machine, 100000);
 	assert_int_equal(instructions.count, 100);
 	assert_int_equal(branches.count, 10000 / 130);
@@ -276,7 +319,7 @@ static void b1_values_are_wider_than_the_counter(void **state)
 	run("x86-8", wide_counts);
 }
 
-/* --- arm64 --------------------------------------------------------------------------------------------------------------------------- */
+/* --- arm64 ---------------------------------------------------------------- */
 
 enum { ARM_INSTRUCTIONS = 0x08, ARM_CYCLES = 0x11, ARM_LONG = 1, ARM_USER = 2 };
 

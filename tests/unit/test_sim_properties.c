@@ -1,5 +1,5 @@
-/* What must hold in the simulated machine whatever is run in it: its tasks' own truth against what was counted.
- * Random machines, tasks and events, by seed. */
+/* What must hold in the simulated machine whatever is run in it: its tasks' own truth against what
+ * was counted.  Random machines, tasks and events, by seed. */
 #include "test.h"
 
 #include "abi/record.h"
@@ -18,16 +18,24 @@ static uint64_t draw(uint64_t *state) /* splitmix64 */
 	return z ^ z >> 31;
 }
 
-static void work(struct sim_machine *machine, enum tally_engine_mode mode, uint64_t instructions, uint32_t branches,
-		 uint32_t misses)
+static void work(struct sim_machine *machine, enum tally_engine_mode mode, uint64_t instructions,
+		 uint32_t branches, uint32_t misses)
 {
 	struct sim_phase phase = {
 		.kind = SIM_WORK,
-		.work = { .instructions = instructions, .mode = mode, .address = 0x400000, .code_size = 256,
-			  .per_kilo = { [SIM_CYCLES] = 1000, [SIM_BRANCHES] = branches, [SIM_CACHE_MISSES] = misses,
-					[SIM_CACHE_REFERENCES] = 2 * misses, [SIM_BRANCH_MISSES] = branches / 10,
-					/* what arm64 has under the names of cache misses and references */
-					[SIM_L1D_LOAD_MISSES] = misses, [SIM_L1D_LOADS] = 2 * misses } },
+		.work = { .instructions = instructions,
+			  .mode = mode,
+			  .address = 0x400000,
+			  .code_size = 256,
+			  .per_kilo = { [SIM_CYCLES] = 1000,
+					[SIM_BRANCHES] = branches,
+					[SIM_CACHE_MISSES] = misses,
+					[SIM_CACHE_REFERENCES] = 2 * misses,
+					[SIM_BRANCH_MISSES] = branches / 10,
+					/* what arm64 has under the names of cache misses and
+					 * references */
+					[SIM_L1D_LOAD_MISSES] = misses,
+					[SIM_L1D_LOADS] = 2 * misses } },
 	};
 	sim_do(machine, &phase);
 }
@@ -37,10 +45,14 @@ static void do_sleep(struct sim_machine *machine, uint64_t ns)
 	sim_do(machine, &(struct sim_phase){ .kind = SIM_SLEEP, .ns = ns });
 }
 
-static struct sim_task *start(struct sim_machine *machine, struct sim_task *parent, sim_body_function *body, void *argument)
+static struct sim_task *start(struct sim_machine *machine, struct sim_task *parent,
+			      sim_body_function *body, void *argument)
 {
-	struct sim_task_spec spec = { .comm = "body", .program = sim_body_program, .data = sim_body_new(body, argument),
-				      .release = sim_body_release, .cpu = -1 };
+	struct sim_task_spec spec = { .comm = "body",
+				      .program = sim_body_program,
+				      .data = sim_body_new(body, argument),
+				      .release = sim_body_release,
+				      .cpu = -1 };
 	struct sim_task *task = sim_spawn(machine, parent, &spec);
 	assert_non_null(task);
 	return task;
@@ -62,17 +74,21 @@ static void run(struct sim_machine *machine)
 
 static struct tally_attr hardware(enum tally_hw event)
 {
-	return (struct tally_attr){ .type = TALLY_TYPE_HARDWARE, .size = sizeof(struct tally_attr), .config = event,
+	return (struct tally_attr){ .type = TALLY_TYPE_HARDWARE,
+				    .size = sizeof(struct tally_attr),
+				    .config = event,
 				    .flags = TALLY_ATTR_EXCLUDE_KERNEL,
-				    .read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING };
+				    .read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED |
+						   TALLY_FORMAT_TOTAL_TIME_RUNNING };
 }
 
-static int open_event(struct sim_machine *machine, const struct tally_attr *attr, int32_t pid, int group)
+static int open_event(struct sim_machine *machine, const struct tally_attr *attr, int32_t pid,
+		      int group)
 {
 	return tally_engine_open(sim_engine(machine), attr, pid, -1, group, 0);
 }
 
-/* --- an inherited tree's sum is what its tasks did -------------------------------------------------------------------------- */
+/* --- an inherited tree's sum is what its tasks did ------------------------ */
 
 struct tree {
 	uint64_t random, did; /* instructions in user mode, of all tasks */
@@ -119,7 +135,9 @@ static int tree_root(struct sim_machine *machine, void *argument)
 	do_sleep(machine, 20000000000u); /* all have ended by then */
 	assert_ptr_equal(sim_current(machine), self);
 	tree_run->tree.did -= before;
-	assert_int_equal(tally_engine_read(sim_engine(machine), fd, tree_run->counted, sizeof(tree_run->counted)), 24);
+	assert_int_equal(tally_engine_read(sim_engine(machine), fd, tree_run->counted,
+					   sizeof(tree_run->counted)),
+			 24);
 	return 0;
 }
 
@@ -128,18 +146,20 @@ static void an_inherited_trees_sum_is_what_its_tasks_did(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct tree_run tree_run = { .tree = { .random = seed } };
-		struct sim_machine *machine = machine_new(seed % 2 ? "x86" : "arm64", 1 + seed % 5, seed);
+		struct sim_machine *machine = machine_new(seed % 2 ? "x86" : "arm64", 1 + seed % 5,
+							  seed);
 		start(machine, NULL, tree_root, &tree_run);
 		run(machine);
 		if (tree_run.counted[0] != tree_run.tree.did)
-			print_message("# seed %llu: %llu counted, %llu done by %u tasks\n", (unsigned long long)seed,
-				      (unsigned long long)tree_run.counted[0], (unsigned long long)tree_run.tree.did,
-				      tree_run.tree.tasks);
+			print_message("# seed %llu: %llu counted, %llu done by %u tasks\n",
+				      (unsigned long long)seed,
+				      (unsigned long long)tree_run.counted[0],
+				      (unsigned long long)tree_run.tree.did, tree_run.tree.tasks);
 		assert_int_equal(tree_run.counted[0], tree_run.tree.did);
 	}
 }
 
-/* --- scaled counts converge to the truth; members of a group are on together --------------------------------------------------- */
+/* --- scaled counts converge to the truth; members of a group are on together ---- */
 
 enum { MOST_EVENTS = 24 };
 
@@ -152,10 +172,11 @@ struct multiplexed {
 
 static int multiplex(struct sim_machine *machine, void *argument)
 {
-	static const enum tally_hw events[] = { TALLY_HW_CPU_CYCLES, TALLY_HW_INSTRUCTIONS, TALLY_HW_BRANCH_INSTRUCTIONS,
-						TALLY_HW_CACHE_MISSES, TALLY_HW_CACHE_REFERENCES };
-	static const enum sim_metric metrics[] = { SIM_CYCLES, SIM_INSTRUCTIONS, SIM_BRANCHES, SIM_CACHE_MISSES,
-						   SIM_CACHE_REFERENCES };
+	static const enum tally_hw events[] = { TALLY_HW_CPU_CYCLES, TALLY_HW_INSTRUCTIONS,
+						TALLY_HW_BRANCH_INSTRUCTIONS, TALLY_HW_CACHE_MISSES,
+						TALLY_HW_CACHE_REFERENCES };
+	static const enum sim_metric metrics[] = { SIM_CYCLES, SIM_INSTRUCTIONS, SIM_BRANCHES,
+						   SIM_CACHE_MISSES, SIM_CACHE_REFERENCES };
 	struct multiplexed *m = argument;
 	int fds[MOST_EVENTS], leaders[MOST_EVENTS];
 	unsigned which[MOST_EVENTS], count = 0;
@@ -183,10 +204,15 @@ static int multiplex(struct sim_machine *machine, void *argument)
 	}
 	uint64_t values[MOST_EVENTS][3];
 	for (unsigned i = 0; i < count; i++)
-		assert_int_equal(tally_engine_read(sim_engine(machine), fds[i], values[i], sizeof(values[i])), 24);
+		assert_int_equal(tally_engine_read(sim_engine(machine), fds[i], values[i],
+						   sizeof(values[i])),
+				 24);
 	for (unsigned i = 0; i < count; i++) {
-		uint64_t truth = sim_truth(sim_current(machine), metrics[which[i]], TALLY_MODE_USER) - before[which[i]];
-		double estimate = (double)values[i][0] * (double)values[i][1] / (double)values[i][2];
+		uint64_t truth = sim_truth(sim_current(machine), metrics[which[i]],
+					   TALLY_MODE_USER) -
+				 before[which[i]];
+		double estimate = (double)values[i][0] * (double)values[i][1] /
+				  (double)values[i][2];
 		m->worst = fmax(m->worst, fabs(estimate / (double)truth - 1));
 		m->scaled += values[i][2] < values[i][1];
 		m->apart += values[i][2] != values[leaders[i]][2];
@@ -205,8 +231,9 @@ static void scaled_counts_converge_to_the_truth(void **state)
 		start(machine, NULL, multiplex, &m);
 		run(machine);
 		if (m.worst > 0.02 || m.apart)
-			print_message("# seed %llu: worst estimate off by %.2f %%, %u of a group apart\n",
-				      (unsigned long long)seed, 100 * m.worst, m.apart);
+			print_message(
+				"# seed %llu: worst estimate off by %.2f %%, %u of a group apart\n",
+				(unsigned long long)seed, 100 * m.worst, m.apart);
 		assert_true(m.worst <= 0.02);
 		assert_int_equal(m.apart, 0); /* members are never on at different times */
 		scaled += m.scaled;
@@ -214,7 +241,7 @@ static void scaled_counts_converge_to_the_truth(void **state)
 	assert_true(scaled > 100); /* it was not all for nothing: counters were short */
 }
 
-/* --- a ring's records form a legal stream, with the exact lost total at any reader's speed ------------------------------------------ */
+/* --- a ring's records form a legal stream, with the exact lost total at any reader's speed ---- */
 
 struct stream {
 	uint64_t random;
@@ -228,7 +255,8 @@ struct stream {
 
 static void drain(struct stream *stream)
 {
-	uint64_t head = __atomic_load_n(&stream->page->data_head, __ATOMIC_ACQUIRE), tail = stream->page->data_tail;
+	uint64_t head = __atomic_load_n(&stream->page->data_head, __ATOMIC_ACQUIRE),
+		 tail = stream->page->data_tail;
 	const uint8_t *data = (const uint8_t *)stream->page + stream->page->data_offset;
 	uint64_t bytes[512];
 	while (tail < head) {
@@ -269,14 +297,19 @@ static int stream_writer(struct sim_machine *machine, void *argument)
 	stream->attr = hardware(TALLY_HW_INSTRUCTIONS);
 	stream->attr.sample_period = 1000 + draw(&stream->random) % 3000;
 	stream->attr.sample_type = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
-				   (draw(&stream->random) & (TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_READ | TALLY_SAMPLE_PERIOD));
+				   (draw(&stream->random) &
+				    (TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_READ |
+				     TALLY_SAMPLE_PERIOD));
 	stream->attr.read_format = TALLY_FORMAT_LOST;
-	stream->attr.flags |= draw(&stream->random) & (TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_WATERMARK);
+	stream->attr.flags |= draw(&stream->random) &
+			      (TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_WATERMARK);
 	int fd = open_event(machine, &stream->attr, 0, -1);
 	assert_true(fd >= 0);
 	stream->size = 4096ull << draw(&stream->random) % 3;
 	void *address = NULL;
-	assert_int_equal(tally_engine_mmap(sim_engine(machine), fd, 4096 + stream->size, true, true, 0, &address), 0);
+	assert_int_equal(tally_engine_mmap(sim_engine(machine), fd, 4096 + stream->size, true, true,
+					   0, &address),
+			 0);
 	stream->page = address;
 	start(machine, sim_current(machine), stream_reader, stream);
 	for (unsigned i = 0; i < 50; i++) {
@@ -306,15 +339,20 @@ static void a_rings_records_are_a_legal_stream_with_the_exact_lost_total(void **
 	(void)state;
 	uint64_t lost = 0;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
-		struct stream stream = { .random = seed, .pause_ns = 1000ull << seed % 16, .is_legal = true };
+		struct stream stream = { .random = seed,
+					 .pause_ns = 1000ull << seed % 16,
+					 .is_legal = true };
 		struct sim_machine *machine = machine_new(seed % 2 ? "x86" : "arm64", 2, seed);
-		assert_int_equal(tally_engine_sysctl_set(sim_engine(machine), "perf_event_max_sample_rate", 100000000), 0);
+		assert_int_equal(tally_engine_sysctl_set(sim_engine(machine),
+							 "perf_event_max_sample_rate", 100000000),
+				 0);
 		start(machine, NULL, stream_writer, &stream);
 		run(machine);
 		assert_true(stream.is_legal);
 		if (stream.samples + stream.lost != stream.overflows)
-			print_message("# seed %llu: %llu read and %llu lost of %llu\n", (unsigned long long)seed,
-				      (unsigned long long)stream.samples, (unsigned long long)stream.lost,
+			print_message("# seed %llu: %llu read and %llu lost of %llu\n",
+				      (unsigned long long)seed, (unsigned long long)stream.samples,
+				      (unsigned long long)stream.lost,
 				      (unsigned long long)stream.overflows);
 		assert_int_equal(stream.samples + stream.lost, stream.overflows);
 		assert_int_equal(stream.lost, stream.read_lost);
@@ -323,7 +361,7 @@ static void a_rings_records_are_a_legal_stream_with_the_exact_lost_total(void **
 	assert_true(lost > 1000); /* readers were slow indeed */
 }
 
-/* --- frequency holds within 5 % after a second, over six orders of magnitude --------------------------------------------------------- */
+/* --- frequency holds within 5 % after a second, over six orders of magnitude ---- */
 
 struct frequency {
 	uint32_t misses_per_kilo; /* rate of the event */
@@ -345,12 +383,18 @@ static int frequency_task(struct sim_machine *machine, void *argument)
 	int fd = open_event(machine, &stream->attr, 0, -1);
 	assert_true(fd >= 0);
 	void *address = NULL;
-	assert_int_equal(tally_engine_mmap(sim_engine(machine), fd, 4096 + stream->size, true, true, 0, &address), 0);
+	assert_int_equal(tally_engine_mmap(sim_engine(machine), fd, 4096 + stream->size, true, true,
+					   0, &address),
+			 0);
 	stream->page = address;
 	struct sim_phase phase = {
 		.kind = SIM_WORK,
-		.work = { .mode = TALLY_MODE_USER, .address = 0x400000, .code_size = 64, .instructions = f->instructions,
-			  .per_kilo = { [SIM_CYCLES] = 1000, [SIM_CACHE_MISSES] = f->misses_per_kilo } },
+		.work = { .mode = TALLY_MODE_USER,
+			  .address = 0x400000,
+			  .code_size = 64,
+			  .instructions = f->instructions,
+			  .per_kilo = { [SIM_CYCLES] = 1000,
+					[SIM_CACHE_MISSES] = f->misses_per_kilo } },
 	};
 	for (unsigned second = 0; second < 3; second++) {
 		uint64_t end = sim_now(machine) + 1000000000;
@@ -369,29 +413,36 @@ static void a_frequency_holds_over_six_orders_of_magnitude(void **state)
 {
 	(void)state;
 	/* At 1 GHz: events a second = 10^6 × misses per thousand instructions. */
-	static const struct { uint32_t per_kilo, megahertz; } rates[] = {
-		{ 1, 1 }, { 1, 10 }, { 1, 100 }, { 1, 1000 }, { 10, 1000 }, { 100, 1000 }, { 1000, 1000 },
+	static const struct { uint32_t per_kilo, megahertz;
+	} rates[] = {
+		{ 1, 1 },     { 1, 10 },     { 1, 100 },     { 1, 1000 },
+		{ 10, 1000 }, { 100, 1000 }, { 1000, 1000 },
 	};
 	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
 		struct frequency f = { .misses_per_kilo = rates[i].per_kilo, .frequency = 500,
 				       .instructions = 10000ull * rates[i].megahertz, /* 10 ms */
 				       .stream = { .is_legal = true } };
-		struct sim_config config = { .cpus = 1, .model = "x86", .megahertz = rates[i].megahertz };
+		struct sim_config config = { .cpus = 1,
+					     .model = "x86",
+					     .megahertz = rates[i].megahertz };
 		struct sim_machine *machine = sim_new(&config);
 		start(machine, NULL, frequency_task, &f);
 		run(machine);
-		print_message("# %u a second: %llu samples at 500 Hz\n", rates[i].per_kilo * rates[i].megahertz * 1000,
+		print_message("# %u a second: %llu samples at 500 Hz\n",
+			      rates[i].per_kilo * rates[i].megahertz * 1000,
 			      (unsigned long long)f.samples);
 		assert_in_range(f.samples, 475, 525);
 	}
 }
 
-/* --- hits at any instruction --------------------------------------------------------------------------------------------------------- */
+/* --- hits at any instruction ---------------------------------------------- */
 
 static int interrupted(struct sim_machine *machine, void *argument)
 {
 	uint64_t *counted = argument;
-	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE, .size = sizeof(attr), .config = TALLY_SW_ALIGNMENT_FAULTS };
+	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
+				   .size = sizeof(attr),
+				   .config = TALLY_SW_ALIGNMENT_FAULTS };
 	int fd = open_event(machine, &attr, 0, -1);
 	attr = hardware(TALLY_HW_INSTRUCTIONS);
 	attr.sample_period = 5000;
@@ -403,21 +454,28 @@ static int interrupted(struct sim_machine *machine, void *argument)
 		do_sleep(machine, 1000);
 		int extra = open_event(machine, &attr, 0, -1);
 		assert_true(extra >= 0);
-		assert_int_equal(tally_engine_ioctl(sim_engine(machine), fd,
-						    i % 2 || i > 50 ? TALLY_IOC_ENABLE : TALLY_IOC_RESET, 0), 0);
+		assert_int_equal(
+			tally_engine_ioctl(sim_engine(machine), fd,
+					   i % 2 || i > 50 ? TALLY_IOC_ENABLE : TALLY_IOC_RESET, 0),
+			0);
 		assert_int_equal(tally_engine_close(sim_engine(machine), extra), 0);
 	}
 	assert_int_equal(tally_engine_read(sim_engine(machine), fd, counted, sizeof(*counted)), 8);
 	return 0;
 }
 
-/* NMIs in the middle of whatever the engine does: nothing breaks, and they are counted or told as dropped. */
+/* NMIs in the middle of whatever the engine does: nothing breaks, and they are counted or told as
+ * dropped. */
 static void an_event_may_hit_at_any_instruction(void **state)
 {
 	(void)state;
 	for (unsigned every = 1; every < 40; every += 3) {
 		uint64_t counted = 0;
-		struct sim_config config = { .cpus = 2, .model = "x86", .seed = every, .balance = true, .nmi_every = every };
+		struct sim_config config = { .cpus = 2,
+					     .model = "x86",
+					     .seed = every,
+					     .balance = true,
+					     .nmi_every = every };
 		struct sim_machine *machine = sim_new(&config);
 		start(machine, NULL, interrupted, &counted);
 		assert_int_equal(sim_run(machine, UINT64_MAX), 0);

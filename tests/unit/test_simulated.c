@@ -1,4 +1,5 @@
-/* The simulated PMU as tally's provider (provider/simulated.h), against a tool that the test plays. */
+/* The simulated PMU as tally's provider (provider/simulated.h), against a tool that the test
+ * plays. */
 #include "simulated_fixture.h"
 
 #include "event/event.h"
@@ -33,7 +34,8 @@ static void command(void)
 
 static int start(void **state)
 {
-	const struct tally_simulated_options options = { .cpu = "generic", .folder = "/the/folder" };
+	const struct tally_simulated_options options = { .cpu = "generic",
+							 .folder = "/the/folder" };
 	(void)state;
 	struct tally_error err = TALLY_ERROR_NONE;
 	int result = tally_provider_simulated_new(&options, &provider, &err);
@@ -52,7 +54,9 @@ static int end(void **state)
 
 static struct tally_attr own(uint64_t config)
 {
-	return (struct tally_attr){ .type = VSIM_PMU_TYPE, .size = sizeof(struct tally_attr), .config = config,
+	return (struct tally_attr){ .type = VSIM_PMU_TYPE,
+				    .size = sizeof(struct tally_attr),
+				    .config = config,
 				    .flags = TALLY_ATTR_DISABLED | TALLY_ATTR_INHERIT };
 }
 
@@ -81,7 +85,7 @@ static int open_event(struct tally_attr attr, int group)
 #define INSTRUCTIONS (1ull << VSIM_INSTRUCTIONS)
 #define LOADS (1ull << VSIM_LOADS)
 
-/* ---- the plan -------------------------------------------------------------------------------------------- */
+/* ---- the plan ------------------------------------------------------------ */
 
 static void plan_holds_the_events_in_the_order_of_opening(void **state)
 {
@@ -101,10 +105,13 @@ static void plan_holds_the_events_in_the_order_of_opening(void **state)
 	assert_int_equal(tool.plan->event_count, 3);
 	assert_int_equal(tool.plan->tally_pid, getpid());
 	assert_int_equal(tool.plan->ring_pages, 0);
-	assert_true(events[0].id == 1 && events[0].leader == -1 && !events[0].enabled && events[0].waits_for_exec == 1);
-	assert_true(events[1].attr.type == VSIM_PMU_TYPE && events[1].attr.config == 1ull << VSIM_BRANCHES);
+	assert_true(events[0].id == 1 && events[0].leader == -1 && !events[0].enabled &&
+		    events[0].waits_for_exec == 1);
+	assert_true(events[1].attr.type == VSIM_PMU_TYPE &&
+		    events[1].attr.config == 1ull << VSIM_BRANCHES);
 	assert_false(events[1].attr.flags & (TALLY_ATTR_EXCLUDE_GUEST | TALLY_ATTR_PRECISE_IP));
-	assert_true(events[2].id == 3 && events[2].leader == 0 && events[2].enabled == 1 && !events[2].sampled);
+	assert_true(events[2].id == 3 && events[2].leader == 0 && events[2].enabled == 1 &&
+		    !events[2].sampled);
 	fake_tool_close(&tool);
 }
 
@@ -113,8 +120,11 @@ static void regions_are_in_the_plan(void **state)
 	(void)state;
 	static char *words[] = { "true", NULL };
 	for (int i = 0; i < 3; i++) {
-		const struct tally_simulated_options options = { .cpu = "generic", .folder = "/the/folder", .region = i == 1,
-								 .functions = { "inner", "work(int)" },
+		const struct tally_simulated_options options = { .cpu = "generic",
+								 .folder = "/the/folder",
+								 .region = i == 1,
+								 .functions = { "inner",
+										"work(int)" },
 								 .function_count = i == 2 ? 2 : 0 };
 		struct tally_provider *other;
 		struct fake_tool tool;
@@ -144,7 +154,8 @@ static void closing_an_event_keeps_the_others_ids(void **state)
 	assert_int_equal(ops()->ioctl(provider, 1, TALLY_IOCTL_ID, &id, 0), -EBADF);
 	fake_tool_open(&tool, plan_path());
 	assert_int_equal(tool.plan->event_count, 3);
-	assert_true(tool.plan->events[1].attr.type == TALLY_TYPE_SOFTWARE && !tool.plan->events[1].enabled);
+	assert_true(tool.plan->events[1].attr.type == TALLY_TYPE_SOFTWARE &&
+		    !tool.plan->events[1].enabled);
 	assert_int_equal(tool.plan->events[2].id, 3);
 	fake_tool_close(&tool);
 }
@@ -174,7 +185,8 @@ static void plans_of_killed_tallys_are_removed(void **state)
 {
 	(void)state;
 	char folder[] = "/tmp/tally-simulated-XXXXXX", paths[3][96];
-	static const char *const names[] = { "tally-vsim-0000000000000001", "tally-vsim-0000000000000002", "other" };
+	static const char *const names[] = { "tally-vsim-0000000000000001",
+					     "tally-vsim-0000000000000002", "other" };
 	static char *words[] = { "true", NULL };
 	const struct timespec old[2] = { { .tv_sec = 1000000000 }, { .tv_sec = 1000000000 } };
 	assert_non_null(mkdtemp(folder));
@@ -184,7 +196,9 @@ static void plans_of_killed_tallys_are_removed(void **state)
 		assert_int_equal(futimens(fd, i == 1 ? NULL : old), 0);
 		close(fd);
 	}
-	const struct tally_simulated_options options = { .cpu = "generic", .folder = "/the/folder", .memory = folder };
+	const struct tally_simulated_options options = { .cpu = "generic",
+							 .folder = "/the/folder",
+							 .memory = folder };
 	struct tally_provider *other, *another;
 	char **argv;
 	struct stat st;
@@ -218,7 +232,8 @@ static void what_is_executed_has_the_same_options_each_time(void **state)
 	for (; executed[count]; count++) {
 		if (!strcmp(executed[count], "--") && !dashes)
 			dashes = count;
-		ignores_environment |= !dashes && !strcmp(executed[count], "--command-line-only=yes");
+		ignores_environment |= !dashes &&
+				       !strcmp(executed[count], "--command-line-only=yes");
 		follows |= !dashes && !strcmp(executed[count], "--trace-children=yes");
 	}
 	assert_true(dashes && ignores_environment && follows);
@@ -241,7 +256,8 @@ static void programs_that_cannot_be_simulated_are_told_of_before(void **state)
 	(void)state;
 	char folder[] = "/tmp/tally-simulated-XXXXXX", path[64], script[64], text[128];
 	static char *words[] = { "program", NULL };
-	Elf64_Ehdr elf = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 }, .e_machine = EM_X86_64 };
+	Elf64_Ehdr elf = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
+			   .e_machine = EM_X86_64 };
 	struct tally_error err = TALLY_ERROR_NONE;
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/program", folder);
@@ -288,15 +304,25 @@ static void programs_that_say_they_need_avx512_are_told_of_before(void **state)
 	static char *words[] = { "program", NULL };
 	struct tally_error err = TALLY_ERROR_NONE;
 	const struct noted v4 = {
-		.head = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 }, .e_machine = EM_X86_64,
-			  .e_phoff = offsetof(struct noted, part), .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 1 },
-		.part = { .p_type = PT_NOTE, .p_offset = offsetof(struct noted, note), .p_align = 8,
+		.head = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64 },
+			  .e_machine = EM_X86_64,
+			  .e_phoff = offsetof(struct noted, part),
+			  .e_phentsize = sizeof(Elf64_Phdr),
+			  .e_phnum = 1 },
+		.part = { .p_type = PT_NOTE,
+			  .p_offset = offsetof(struct noted, note),
+			  .p_align = 8,
 			  .p_filesz = sizeof(struct noted) - offsetof(struct noted, note) },
-		.note = { .n_namesz = 4, .n_type = 5,
+		.note = { .n_namesz = 4,
+			  .n_type = 5,
 			  .n_descsz = sizeof(struct noted) - offsetof(struct noted, features) },
 		.name = "GNU",
-		.features = 0xc0000002, .features_size = 4, .features_value = 3,
-		.isa = 0xc0008002, .isa_size = 4, .isa_value = 9,
+		.features = 0xc0000002,
+		.features_size = 4,
+		.features_value = 3,
+		.isa = 0xc0008002,
+		.isa_size = 4,
+		.isa_value = 9,
 	};
 	assert_non_null(mkdtemp(folder));
 	snprintf(path, sizeof(path), "%s/program", folder);
@@ -320,16 +346,24 @@ static void programs_that_say_they_need_avx512_are_told_of_before(void **state)
 	rmdir(folder);
 }
 
-/* ---- opening --------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------- */
 
 static void what_is_not_simulated_is_refused_with_a_way_out(void **state)
 {
 	(void)state;
-	const struct { uint32_t type; uint64_t config; } refused[] = {
-		{ TALLY_TYPE_SOFTWARE, TALLY_SW_TASK_CLOCK }, { TALLY_TYPE_TRACEPOINT, 1 }, { TALLY_TYPE_RAW, 0x3c },
-		{ TALLY_TYPE_BREAKPOINT, 0 }, { TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES }, { TALLY_TYPE_HARDWARE, 99 },
-		{ TALLY_TYPE_HW_CACHE, 0xffffff }, { VSIM_PMU_TYPE, 0 }, { VSIM_PMU_TYPE, 1ull << VSIM_KINDS },
-		{ VSIM_PMU_TYPE, INSTRUCTIONS | 1ull << VSIM_EST_CYCLES }, { 77, 1 },
+	const struct { uint32_t type; uint64_t config;
+	} refused[] = {
+		{ TALLY_TYPE_SOFTWARE, TALLY_SW_TASK_CLOCK },
+		{ TALLY_TYPE_TRACEPOINT, 1 },
+		{ TALLY_TYPE_RAW, 0x3c },
+		{ TALLY_TYPE_BREAKPOINT, 0 },
+		{ TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES },
+		{ TALLY_TYPE_HARDWARE, 99 },
+		{ TALLY_TYPE_HW_CACHE, 0xffffff },
+		{ VSIM_PMU_TYPE, 0 },
+		{ VSIM_PMU_TYPE, 1ull << VSIM_KINDS },
+		{ VSIM_PMU_TYPE, INSTRUCTIONS | 1ull << VSIM_EST_CYCLES },
+		{ 77, 1 },
 	};
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		struct tally_attr attr = own(refused[i].config);
@@ -350,7 +384,8 @@ static void what_is_not_simulated_is_refused_with_a_way_out(void **state)
 static void open_mirrors_the_kernels_errors(void **state)
 {
 	(void)state;
-	struct tally_attr attr = own(INSTRUCTIONS), branches = sampling(INSTRUCTIONS), nameless = sampling(INSTRUCTIONS);
+	struct tally_attr attr = own(INSTRUCTIONS), branches = sampling(INSTRUCTIONS),
+			  nameless = sampling(INSTRUCTIONS);
 	branches.sample_type |= TALLY_SAMPLE_BRANCH_STACK;
 	nameless.sample_type &= ~TALLY_SAMPLE_IDENTIFIER;
 	assert_int_equal(ops()->open(provider, &attr, -1, 0, -1, 0), -EOPNOTSUPP);
@@ -371,14 +406,14 @@ static void open_mirrors_the_kernels_errors(void **state)
 	fake_tool_close(&tool);
 }
 
-/* ---- reading and control --------------------------------------------------------------------------------- */
+/* ---- reading and control ------------------------------------------------- */
 
 static void reads_have_the_form_that_was_asked_for(void **state)
 {
 	(void)state;
 	struct tally_attr leader = own(INSTRUCTIONS), member = own(LOADS);
-	leader.read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING |
-			     TALLY_FORMAT_ID | TALLY_FORMAT_LOST;
+	leader.read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_TOTAL_TIME_ENABLED |
+			     TALLY_FORMAT_TOTAL_TIME_RUNNING | TALLY_FORMAT_ID | TALLY_FORMAT_LOST;
 	member.read_format = TALLY_FORMAT_ID | TALLY_FORMAT_LOST;
 	struct fake_tool tool;
 	uint64_t words[16];
@@ -421,7 +456,7 @@ static void control_reaches_the_processes(void **state)
 	fake_tool_close(&tool);
 }
 
-/* ---- rings ----------------------------------------------------------------------------------------------- */
+/* ---- rings --------------------------------------------------------------- */
 
 struct reader {
 	struct tally_user_page *page;
@@ -441,13 +476,15 @@ static void start_reader(struct reader *reader, int handle, size_t pages)
 static void copy_from(const struct reader *reader, uint64_t at, void *out, size_t size)
 {
 	for (size_t i = 0; i < size; i++)
-		((uint8_t *)out)[i] = ((uint8_t *)reader->page)[VSIM_PAGE + ((at + i) & (reader->bytes - 1))];
+		((uint8_t *)out)[i] =
+			((uint8_t *)reader->page)[VSIM_PAGE + ((at + i) & (reader->bytes - 1))];
 }
 
 /* All that is in it: well-formed, and each writer's numbers in order. */
 static void read_all(struct reader *reader)
 {
-	uint64_t head = __atomic_load_n(&reader->page->data_head, __ATOMIC_ACQUIRE), tail = reader->page->data_tail;
+	uint64_t head = __atomic_load_n(&reader->page->data_head, __ATOMIC_ACQUIRE),
+		 tail = reader->page->data_tail;
 	static union {
 		struct tally_record_header header;
 		struct fake_sample sample;
@@ -457,7 +494,8 @@ static void read_all(struct reader *reader)
 	assert_true(head - tail <= reader->bytes);
 	while (tail != head) {
 		copy_from(reader, tail, &record.header, sizeof(record.header));
-		assert_true(record.header.size >= 8 && record.header.size <= head - tail && !(record.header.size & 7));
+		assert_true(record.header.size >= 8 && record.header.size <= head - tail &&
+			    !(record.header.size & 7));
 		copy_from(reader, tail, record.bytes, record.header.size);
 		bool is_sample = record.header.type == TALLY_RECORD_SAMPLE;
 		uint64_t id = is_sample ? record.sample.id : record.comm.id;
@@ -489,7 +527,8 @@ static void records_go_to_the_ring_of_their_event(void **state)
 		assert_int_equal(tool.plan->events[i].sampled, 1);
 	assert_true(fake_tool_take_ring(&tool));
 	const struct fake_comm comm = fake_comm(1, 1);
-	const struct fake_sample a = fake_sample(2, 1, 3), b = fake_sample(3, 1, 0), stranger = fake_sample(9, 1, 0);
+	const struct fake_sample a = fake_sample(2, 1, 3), b = fake_sample(3, 1, 0),
+				 stranger = fake_sample(9, 1, 0);
 	fake_tool_write(&tool, &a, a.header.size);
 	fake_tool_write(&tool, &comm, comm.header.size);
 	fake_tool_write(&tool, &stranger, stranger.header.size);
@@ -525,7 +564,8 @@ static void nothing_is_lost_while_tally_reads(void **state)
 		fake_tool_open(&tool, plan_path());
 		bool works = fake_tool_take_ring(&tool);
 		for (uint64_t n = 1; n <= RECORDS && works; n++) {
-			struct fake_sample sample = fake_sample(2 + (uint64_t)i, n, (unsigned)(n * 7 % 15));
+			struct fake_sample sample = fake_sample(2 + (uint64_t)i, n,
+								(unsigned)(n * 7 % 15));
 			works = fake_tool_write(&tool, &sample, sample.header.size);
 		}
 		fake_tool_finish(&tool);
@@ -587,10 +627,14 @@ static void rings_that_make_no_sense_do_no_harm(void **state)
 		uint64_t *words = (uint64_t *)((uint8_t *)tool.page + VSIM_PAGE);
 		for (size_t i = 0; i < 64; i++) {
 			seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-			/* Headers that are nearly right, so that what is behind them is reached too. */
-			words[seed % (whole / 8)] = round & 1 ? seed : (seed & 0xff00) << 40 | TALLY_RECORD_SAMPLE;
+			/* Headers that are nearly right, so that what is behind them is reached
+			 * too. */
+			words[seed % (whole / 8)] = round & 1 ? seed
+							      : (seed & 0xff00) << 40 |
+									TALLY_RECORD_SAMPLE;
 		}
-		tool.page->data_head = round % 5 ? tool.page->data_head + (seed >> 40) % whole : seed;
+		tool.page->data_head = round % 5 ? tool.page->data_head + (seed >> 40) % whole
+						 : seed;
 		tool.plan->rings[tool.ring].state = seed >> 60; /* also none that there is */
 		ops()->gather(provider);
 		read_all(&samples);
@@ -627,7 +671,8 @@ static void who_waits_for_room_is_woken_when_nobody_listens(void **state)
 		_exit(!went_on);
 	}
 	struct tally_wait_item item = { .handle = 0 };
-	while (ops()->wait(provider, &item, 1, -1, 1000) <= 0) /* its first news come when the ring is full */
+	/* its first news come when the ring is full */
+	while (ops()->wait(provider, &item, 1, -1, 1000) <= 0)
 		;
 	ops()->unmap(provider, samples.page, 1);
 	int status = -1;
@@ -661,10 +706,10 @@ static void waiting_ends_by_news_by_the_descriptor_and_by_time(void **state)
 	fake_tool_close(&tool);
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------- */
 
-static void expect_event(struct tally_catalogue *catalogue, struct tally_arena *arena, const char *text, uint64_t config,
-			 const char *recorded_as)
+static void expect_event(struct tally_catalogue *catalogue, struct tally_arena *arena,
+			 const char *text, uint64_t config, const char *recorded_as)
 {
 	struct tally_event_list list = { 0 };
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -676,7 +721,8 @@ static void expect_event(struct tally_catalogue *catalogue, struct tally_arena *
 	tally_simulated_make_generic(&event);
 	assert_true(event.attr.flags & TALLY_ATTR_EXCLUDE_KERNEL);
 	if (event.attr.type != VSIM_PMU_TYPE)
-		assert_int_equal(vsim_generic_config(event.attr.type, event.attr.config, &generic), 0);
+		assert_int_equal(vsim_generic_config(event.attr.type, event.attr.config, &generic),
+				 0);
 	else
 		generic = event.attr.config;
 	assert_int_equal(generic, config);
@@ -696,13 +742,16 @@ static void names_mean_the_same_generic_or_own(void **state)
 	expect_event(&catalogue, &arena, "instructions", INSTRUCTIONS, "vsim/instructions/");
 	expect_event(&catalogue, &arena, "instructions:u", INSTRUCTIONS, "vsim/instructions/u");
 	expect_event(&catalogue, &arena, "vsim/instructions/", INSTRUCTIONS, "vsim/instructions/");
-	expect_event(&catalogue, &arena, "vsim/loads,period=100/u", LOADS, "vsim/loads,period=100/u");
+	expect_event(&catalogue, &arena, "vsim/loads,period=100/u", LOADS,
+		     "vsim/loads,period=100/u");
 	expect_event(&catalogue, &arena, "L1-dcache-loads:pp", LOADS, "vsim/L1-dcache-loads/pp");
 	expect_event(&catalogue, &arena, "est-cycles", 1ull << VSIM_EST_CYCLES, "vsim/est-cycles/");
 	expect_event(&catalogue, &arena, "instructions/name=work/", INSTRUCTIONS, "work");
-	expect_event(&catalogue, &arena, "L1-dcache-read-misses:u", 1ull << VSIM_L1D_LOAD_MISSES, "vsim/L1-dcache-load-misses/u");
+	expect_event(&catalogue, &arena, "L1-dcache-read-misses:u", 1ull << VSIM_L1D_LOAD_MISSES,
+		     "vsim/L1-dcache-load-misses/u");
 	expect_event(&catalogue, &arena, "branches", 1ull << VSIM_BRANCHES, "vsim/branches/");
-	expect_event(&catalogue, &arena, "LLC-load-misses", 1ull << VSIM_LLC_LOAD_MISSES, "vsim/LLC-load-misses/");
+	expect_event(&catalogue, &arena, "LLC-load-misses", 1ull << VSIM_LLC_LOAD_MISSES,
+		     "vsim/LLC-load-misses/");
 	for (const struct vsim_event_name *row = vsim_event_names; row->name; row++) {
 		char text[96];
 		snprintf(text, sizeof(text), "vsim/%s,counters=4/", row->name);
@@ -710,7 +759,8 @@ static void names_mean_the_same_generic_or_own(void **state)
 	}
 	bool cycles_marked = false;
 	for (size_t i = 0; i < catalogue.named_count; i++)
-		if (catalogue.named[i].type == TALLY_TYPE_HARDWARE && catalogue.named[i].config == TALLY_HW_CPU_CYCLES)
+		if (catalogue.named[i].type == TALLY_TYPE_HARDWARE &&
+		    catalogue.named[i].config == TALLY_HW_CPU_CYCLES)
 			cycles_marked = catalogue.named[i].unavailable != NULL;
 	assert_true(cycles_marked);
 	tally_catalogue_release(&catalogue);
@@ -730,7 +780,7 @@ static void figures_say_how_far_they_can_be_trusted(void **state)
 	assert_string_equal(ops()->quality(provider, &attr), "model");
 }
 
-/* ---- the CPU --------------------------------------------------------------------------------------------- */
+/* ---- the CPU ------------------------------------------------------------- */
 
 static void write_text(const char *root, const char *name, const char *text)
 {
@@ -750,11 +800,15 @@ static void this_machines_caches_are_simulated(void **state)
 {
 	char root[] = "/tmp/tally-simulated-XXXXXX", command_line[64], name[64];
 	static const char *const caches[4][6] = {
-		{ "1", "Data", "48K", "12", "64", "64" },      { "1", "Instruction", "32K", "8", "64", "64" },
-		{ "2", "Unified", "2048K", "16", "64", "2048" }, { "3", "Unified", "16M", "16", "64", "16384" },
+		{ "1", "Data", "48K", "12", "64", "64" },
+		{ "1", "Instruction", "32K", "8", "64", "64" },
+		{ "2", "Unified", "2048K", "16", "64", "2048" },
+		{ "3", "Unified", "16M", "16", "64", "16384" },
 	};
-	static const char *const files[] = { "level", "type", "size", "ways_of_associativity", "coherency_line_size",
-					     "number_of_sets" };
+	static const char *const files[] = {
+		"level",         "type", "size", "ways_of_associativity", "coherency_line_size",
+		"number_of_sets"
+	};
 	struct vsim_geometry geometry;
 	struct tally_error err = TALLY_ERROR_NONE;
 	(void)state;
@@ -768,7 +822,8 @@ static void this_machines_caches_are_simulated(void **state)
 		}
 	}
 	assert_int_equal(simulated_geometry_here(root, &geometry), 4);
-	assert_true(geometry.l1d.sets == 64 && geometry.l1d.ways == 12 && geometry.line_bytes == 64);
+	assert_true(geometry.l1d.sets == 64 && geometry.l1d.ways == 12 &&
+		    geometry.line_bytes == 64);
 	assert_true(geometry.l1i.sets == 64 && geometry.l1i.ways == 8);
 	assert_true(geometry.l2.sets == 2048 && geometry.l2.ways == 16);
 	assert_true(geometry.llc.sets == 16384 && geometry.llc.ways == 16);

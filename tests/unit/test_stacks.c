@@ -37,7 +37,8 @@ static void equal_stacks_are_stored_once_and_summed(void **state)
 	uint32_t a = tally_stacks_frame(&stacks, "a", NULL, TALLY_FRAME_PROGRAM);
 	uint32_t a_kernel = tally_stacks_frame(&stacks, "a", NULL, TALLY_FRAME_KERNEL);
 	uint32_t a_libc = tally_stacks_frame(&stacks, "a", "libc.so.6", TALLY_FRAME_LIBRARY);
-	uint32_t thread = tally_stacks_thread(&stacks, "x", 1, 2), other = tally_stacks_thread(&stacks, "x", 1, 3);
+	uint32_t thread = tally_stacks_thread(&stacks, "x", 1, 2),
+		 other = tally_stacks_thread(&stacks, "x", 1, 3);
 	assert_true(a != a_kernel && a != a_libc && a_kernel != a_libc && thread != other);
 	assert_int_equal(tally_stacks_frame(&stacks, "a", NULL, TALLY_FRAME_PROGRAM), a);
 	assert_int_equal(tally_stacks_thread(&stacks, "x", 1, 2), thread);
@@ -59,7 +60,8 @@ static void equal_stacks_are_stored_once_and_summed(void **state)
 static void sums_stop_at_the_largest_number(void **state)
 {
 	(void)state;
-	assert_folds("a;b 18446744073709551615\na;b 5\n", NULL, &plain, "a;b 18446744073709551615\n");
+	assert_folds("a;b 18446744073709551615\na;b 5\n", NULL, &plain,
+		     "a;b 18446744073709551615\n");
 }
 
 /* G5: what stackcollapse-perf.pl prints for the same text. */
@@ -84,36 +86,42 @@ static void perf_script_text_folds_as_stackcollapse_does(void **state)
 		     "V8_Worker;(anonymous namespace)::f;copy;native_safe_halt 50\n"
 		     "V8_Worker;[unknown];[node];std::map<int, ns::T>::find 100\n"
 		     "gcc 1\n");
-	const struct tally_folded_options all = { .with_tid = true, .suffix_kernel = true, .by_samples = true };
-	assert_folds(text, NULL, &all,
-		     "V8_Worker-24636/25607;(anonymous namespace)::f;copy_[k];native_safe_halt_[k] 1\n"
-		     "V8_Worker-24636/25607;[unknown];[node];std::map<int, ns::T>::find 1\n"
-		     "gcc-?/1336 1\n");
+	const struct tally_folded_options all = { .with_tid = true,
+						  .suffix_kernel = true,
+						  .by_samples = true };
+	assert_folds(
+		text, NULL, &all,
+		"V8_Worker-24636/25607;(anonymous namespace)::f;copy_[k];native_safe_halt_[k] 1\n"
+		"V8_Worker-24636/25607;[unknown];[node];std::map<int, ns::T>::find 1\n"
+		"gcc-?/1336 1\n");
 }
 
 static void a_sample_without_a_chain_has_its_frame_on_the_header(void **state)
 {
 	(void)state;
-	assert_folds("              xz 16650  3942.102633:    2004008 cpu-clock:ppp:  ffffffff81676365 vma_alloc+0x5 "
-		     "([kernel.kallsyms])\n"
-		     "           cc1+ 16650  3942.102634:    2004008 cpu-clock:ppp:            414000 main+0x5 (/bin/x)\n",
-		     NULL, &plain, "cc1+;main 2004008\nxz;vma_alloc 2004008\n");
+	assert_folds(
+		"              xz 16650  3942.102633:    2004008 cpu-clock:ppp:  ffffffff81676365 vma_alloc+0x5 "
+		"([kernel.kallsyms])\n"
+		"           cc1+ 16650  3942.102634:    2004008 cpu-clock:ppp:            414000 main+0x5 (/bin/x)\n",
+		NULL, &plain, "cc1+;main 2004008\nxz;vma_alloc 2004008\n");
 }
 
 static void tracepoint_text_is_not_taken_for_a_frame(void **state)
 {
 	(void)state;
-	assert_folds("bash  10 [001] 5.000001: sched:sched_switch: prev_comm=bash prev_pid=10 ==> next_pid=0\n"
-		     "\tffffffff81 __schedule+0x1 ([kernel.kallsyms])\n\n"
-		     "bash  10 [001] 5.000002: sched:sched_switch: fade 12 x\n",
-		     NULL, &plain, "bash 1\nbash;__schedule 1\n");
+	assert_folds(
+		"bash  10 [001] 5.000001: sched:sched_switch: prev_comm=bash prev_pid=10 ==> next_pid=0\n"
+		"\tffffffff81 __schedule+0x1 ([kernel.kallsyms])\n\n"
+		"bash  10 [001] 5.000002: sched:sched_switch: fade 12 x\n",
+		NULL, &plain, "bash 1\nbash;__schedule 1\n");
 }
 
 static void the_first_event_is_chosen_or_the_one_asked_for(void **state)
 {
 	(void)state;
-	const char *text = "a 1 1.0: 5 cycles:u: \n\t1 f (/x)\n\na 1 1.0: 7 cache-misses: \n\t1 f (/x)\n\n"
-			   "a 1 1.0: 6 cycles:u: \n\t1 f (/x)\n\n";
+	const char *text =
+		"a 1 1.0: 5 cycles:u: \n\t1 f (/x)\n\na 1 1.0: 7 cache-misses: \n\t1 f (/x)\n\n"
+		"a 1 1.0: 6 cycles:u: \n\t1 f (/x)\n\n";
 	assert_folds(text, NULL, &plain, "a;f 11\n");
 	assert_folds(text, "cache-misses", &plain, "a;f 7\n");
 	assert_folds(text, "cycles", &plain, "a;f 11\n");
@@ -124,8 +132,14 @@ static void fields_may_be_missing(void **state)
 {
 	(void)state;
 	static const char *const headers[] = {
-		"my prog 7", "my prog  7/8 ", "my prog 8 [003] 1.123456789: ", "my prog 8 cycles:u: ",
-		"my prog 8 U  1.5: cycles: ", "my prog -1 1.5: 9 cycles: ", "my prog 8 1.5:  1", "  my prog  8  1.5: 3 c:",
+		"my prog 7",
+		"my prog  7/8 ",
+		"my prog 8 [003] 1.123456789: ",
+		"my prog 8 cycles:u: ",
+		"my prog 8 U  1.5: cycles: ",
+		"my prog -1 1.5: 9 cycles: ",
+		"my prog 8 1.5:  1",
+		"  my prog  8  1.5: 3 c:",
 	};
 	for (unsigned i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
 		struct tally_script_header header;
@@ -139,11 +153,13 @@ static void fields_may_be_missing(void **state)
 static void frame_lines_give_symbol_and_object(void **state)
 {
 	(void)state;
-	static const struct { const char *line, *symbol, *object; bool inlined; } lines[] = {
+	static const struct { const char *line, *symbol, *object; bool inlined;
+	} lines[] = {
 		{ "\tff main+0x1 (/bin/x)", "main", "/bin/x", false },
 		{ "\tff main (/bin/x y)", "main", "/bin/x y", false },
 		{ "\tff f(int) (inlined)", "f(int)", "", true },
-		{ "\tff operator()(int (*)(char))+0x2 ([vdso])", "operator()(int (*)(char))", "[vdso]", false },
+		{ "\tff operator()(int (*)(char))+0x2 ([vdso])", "operator()(int (*)(char))",
+		  "[vdso]", false },
 		{ "\tff [unknown] ([unknown])", "", "", false },
 		{ "\tff [unknown] (//anon)", "", "//anon", false },
 		{ "\tff (/bin/x)", "", "/bin/x", false },
@@ -171,15 +187,26 @@ static void frame_lines_give_symbol_and_object(void **state)
 static void kinds_come_from_the_objects_name(void **state)
 {
 	(void)state;
-	static const struct { const char *object; enum tally_frame_kind kind; } objects[] = {
-		{ "[kernel.kallsyms]", TALLY_FRAME_KERNEL }, { "[guest.kernel.kallsyms]", TALLY_FRAME_KERNEL },
-		{ "/lib/modules/6.1/kernel/fs/ext4.ko", TALLY_FRAME_KERNEL }, { "[nf_tables]", TALLY_FRAME_KERNEL },
+	static const struct { const char *object; enum tally_frame_kind kind;
+	} objects[] = {
+		{ "[kernel.kallsyms]", TALLY_FRAME_KERNEL },
+		{ "[guest.kernel.kallsyms]", TALLY_FRAME_KERNEL },
+		{ "/lib/modules/6.1/kernel/fs/ext4.ko", TALLY_FRAME_KERNEL },
+		{ "[nf_tables]", TALLY_FRAME_KERNEL },
 		{ "/usr/lib/debug/boot/vmlinux-6.1", TALLY_FRAME_KERNEL },
-		{ "/usr/lib/libc.so.6", TALLY_FRAME_LIBRARY }, { "libx-2.3.so", TALLY_FRAME_LIBRARY },
-		{ "[vdso]", TALLY_FRAME_LIBRARY }, { "/bin/bash", TALLY_FRAME_PROGRAM }, { "", TALLY_FRAME_PROGRAM },
-		{ "/opt/x.software/bin/y", TALLY_FRAME_PROGRAM }, { "/tmp/perf-77.map", TALLY_FRAME_JIT },
-		{ "[JIT] tid 77", TALLY_FRAME_JIT }, { "/tmp/jitted-7-1.so", TALLY_FRAME_JIT }, { "//anon", TALLY_FRAME_JIT },
-		{ "[heap]", TALLY_FRAME_PROGRAM }, { "[vectors]", TALLY_FRAME_LIBRARY }, { "[vvar]", TALLY_FRAME_LIBRARY },
+		{ "/usr/lib/libc.so.6", TALLY_FRAME_LIBRARY },
+		{ "libx-2.3.so", TALLY_FRAME_LIBRARY },
+		{ "[vdso]", TALLY_FRAME_LIBRARY },
+		{ "/bin/bash", TALLY_FRAME_PROGRAM },
+		{ "", TALLY_FRAME_PROGRAM },
+		{ "/opt/x.software/bin/y", TALLY_FRAME_PROGRAM },
+		{ "/tmp/perf-77.map", TALLY_FRAME_JIT },
+		{ "[JIT] tid 77", TALLY_FRAME_JIT },
+		{ "/tmp/jitted-7-1.so", TALLY_FRAME_JIT },
+		{ "//anon", TALLY_FRAME_JIT },
+		{ "[heap]", TALLY_FRAME_PROGRAM },
+		{ "[vectors]", TALLY_FRAME_LIBRARY },
+		{ "[vvar]", TALLY_FRAME_LIBRARY },
 	};
 	for (unsigned i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
 		assert_int_equal(tally_frame_kind_of_object(objects[i].object), objects[i].kind);
@@ -198,7 +225,8 @@ static void malformed_lines_are_counted_and_skipped(void **state)
 {
 	(void)state;
 	struct tally_stacks stacks = { 0 };
-	const char *text = "nonsense\na 1 1.0: 5 cycles: \n\t1 f (/x)\n  file.c:12\n\tzz zz\n\nstray\na 1 1.0: 5 cycles: \n";
+	const char *text =
+		"nonsense\na 1 1.0: 5 cycles: \n\t1 f (/x)\n  file.c:12\n\tzz zz\n\nstray\na 1 1.0: 5 cycles: \n";
 	assert_int_equal(tally_stacks_read_text(&stacks, text, strlen(text), NULL), 0);
 	assert_int_equal(stacks.lines_skipped, 3);
 	assert_int_equal(stacks.first_line_skipped, 1);
@@ -209,9 +237,13 @@ static void malformed_lines_are_counted_and_skipped(void **state)
 static void folded_text_survives_reading_and_writing(void **state)
 {
 	(void)state;
-	const char *text = "a b-1/2;main;x::f(int, char);[libc.so.6];k_[k] 12\nbash 4\nbash;j_[j];i_[i] 7\n";
-	const struct tally_folded_options options = { .with_tid = false, .suffix_kernel = true, .suffix_jit = true,
-						      .suffix_inlined = true, .full_names = true };
+	const char *text =
+		"a b-1/2;main;x::f(int, char);[libc.so.6];k_[k] 12\nbash 4\nbash;j_[j];i_[i] 7\n";
+	const struct tally_folded_options options = { .with_tid = false,
+						      .suffix_kernel = true,
+						      .suffix_jit = true,
+						      .suffix_inlined = true,
+						      .full_names = true };
 	assert_folds(text, NULL, &options,
 		     "a b;main;x::f(int, char);[libc.so.6];k_[k] 12\nbash 4\nbash;j_[j];i_[i] 7\n");
 	assert_folds("a;b 1.5\r\na;b 2\n\n# note\na;b 0.2\n", NULL, &plain, "a;b 4\n");
@@ -225,8 +257,8 @@ static void the_vdso_is_not_the_kernels(void **state)
 	const struct tally_folded_options options = { .suffix_kernel = true };
 	assert_folds("a;[vdso]_[k];__vdso_gettimeofday_[k] 1\na;read_[k] 2\n", NULL, &options,
 		     "a;[vdso];__vdso_gettimeofday 1\na;read_[k] 2\n");
-	assert_folds("a 7 1.0: 5 cycles: \n\t1 __vdso_time+0x1 ([vdso])\n\t2 main+0x1 (/bin/a)\n\n", NULL, &options,
-		     "a;main;__vdso_time 5\n");
+	assert_folds("a 7 1.0: 5 cycles: \n\t1 __vdso_time+0x1 ([vdso])\n\t2 main+0x1 (/bin/a)\n\n",
+		     NULL, &options, "a;main;__vdso_time 5\n");
 }
 
 static void empty_names_are_unknown(void **state)
@@ -241,7 +273,8 @@ static void empty_names_are_unknown(void **state)
 static void the_last_sample_needs_no_blank_line(void **state)
 {
 	(void)state;
-	const char *text = "a 7 1.0: 5 cycles: \n\t1 f+0x1 (/bin/a)\n\na 7 1.1: 6 cycles: \n\t1 g+0x1 (/bin/a)\n";
+	const char *text =
+		"a 7 1.0: 5 cycles: \n\t1 f+0x1 (/bin/a)\n\na 7 1.1: 6 cycles: \n\t1 g+0x1 (/bin/a)\n";
 	assert_folds(text, NULL, &plain, "a;f 5\na;g 6\n");
 }
 
@@ -250,7 +283,8 @@ static void names_cannot_end_a_line_or_a_frame(void **state)
 	(void)state;
 	struct tally_stacks stacks = { 0 };
 	struct tally_buffer out = { 0 };
-	uint32_t frame = tally_stacks_frame(&stacks, "a;b\nc\x1b[31m'\"", NULL, TALLY_FRAME_PROGRAM);
+	uint32_t frame = tally_stacks_frame(&stacks, "a;b\nc\x1b[31m'\"", NULL,
+					    TALLY_FRAME_PROGRAM);
 	uint32_t thread = tally_stacks_thread(&stacks, "x;y z\n", 0, 0);
 	tally_stacks_add(&stacks, thread, &frame, 1, 1, 1);
 	assert_int_equal(tally_folded_write(&stacks, &plain, &out, NULL), 0);

@@ -68,8 +68,10 @@ static const char *run(struct stat_test *t, const char *script, const char *even
 	if (tally_event_parse(events, &t->catalogue, &t->arena, &t->events, &err) < 0)
 		fail_msg("%s", err.message);
 	assert_int_equal(tally_target_resolve(&t->target, &err), 0);
-	t->options.counting = (struct tally_counting_options){ .provider = t->provider, .events = t->events.items,
-							       .event_count = t->events.count, .target = &t->target,
+	t->options.counting = (struct tally_counting_options){ .provider = t->provider,
+							       .events = t->events.items,
+							       .event_count = t->events.count,
+							       .target = &t->target,
 							       .by = t->by };
 	t->options.target = &t->target;
 	t->options.on_report = keep;
@@ -94,8 +96,9 @@ static void lacks(const char *text, const char *part)
 
 static void counts_and_ratios_are_shown(void **state)
 {
-	const char *text = run(*state, "cycles 1000000\ninstructions 2310000\nL1-dcache-loads 500000\n"
-				       "L1-dcache-load-misses 12500\n",
+	const char *text = run(*state,
+			       "cycles 1000000\ninstructions 2310000\nL1-dcache-loads 500000\n"
+			       "L1-dcache-load-misses 12500\n",
 			       "cycles,instructions,L1-dcache-loads,L1-dcache-load-misses");
 	has(text, "2,310,000");
 	has(text, "2.31 insn per cycle, CPI 0.43");
@@ -103,7 +106,8 @@ static void counts_and_ratios_are_shown(void **state)
 	has(text, "(scripted)"); /* nothing is passed off as hardware's */
 }
 
-/* The state of the first of so many events that were there for 1 ms, of a command that used `used_ns`. */
+/* The state of the first of so many events that were there for 1 ms, of a command that used
+ * `used_ns`. */
 static enum tally_count_state covered(struct stat_test *t, size_t count, uint64_t used_ns)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -113,10 +117,16 @@ static enum tally_count_state covered(struct stat_test *t, size_t count, uint64_
 	for (size_t i = 0; i < count; i++)
 		tally_buffer_printf(&events, "%scycles", i ? "," : "");
 	if (!t->provider)
-		assert_int_equal(tally_provider_scripted_parse("cycles 1000000/1000000/1000000", &t->provider, &err), 0);
-	assert_int_equal(tally_event_parse(tally_buffer_string(&events), &t->catalogue, &t->arena, &t->events, &err), 0);
-	struct tally_counting_options options = { .provider = t->provider, .events = t->events.items,
-						  .event_count = t->events.count, .target = &t->target,
+		assert_int_equal(tally_provider_scripted_parse("cycles 1000000/1000000/1000000",
+							       &t->provider, &err),
+				 0);
+	assert_int_equal(tally_event_parse(tally_buffer_string(&events), &t->catalogue, &t->arena,
+					   &t->events, &err),
+			 0);
+	struct tally_counting_options options = { .provider = t->provider,
+						  .events = t->events.items,
+						  .event_count = t->events.count,
+						  .target = &t->target,
 						  .command_pid = getpid() };
 	assert_int_equal(t->events.count, count);
 	assert_int_equal(tally_counting_open(&options, &counting, &err), 0);
@@ -161,12 +171,14 @@ static void never_running_is_not_counted(void **state)
 static void an_uncountable_event_drags_no_other_down(void **state)
 {
 	struct stat_test *t = *state;
-	const char *text = run(t, "cycles 77\nLLC-loads refuse ENOENT\nbranches 5\nbus-cycles refuse EBUSY",
-			       "{LLC-loads,cycles,branches},bus-cycles");
+	const char *text = run(
+		t, "cycles 77\nLLC-loads refuse ENOENT\nbranches 5\nbus-cycles refuse EBUSY",
+		"{LLC-loads,cycles,branches},bus-cycles");
 	has(text, "<not supported>");
 	has(text, "# this CPU has no such event");
 	has(text, "# the counter is taken by another user");
-	assert_int_equal(t->rows[1].value, 77); /* leads the group now, and the group's read is put in place */
+	/* leads the group now, and the group's read is put in place */
+	assert_int_equal(t->rows[1].value, 77);
 	assert_int_equal(t->rows[2].value, 5);
 }
 
@@ -180,7 +192,8 @@ static void a_pinned_event_in_error_is_not_counted(void **state)
 static void a_strong_group_that_does_not_fit_says_so(void **state)
 {
 	struct stat_test *t = *state;
-	const char *text = run(t, "counters 2\ncycles 1\ninstructions 2\nbranches 3", "{cycles,instructions,branches}");
+	const char *text = run(t, "counters 2\ncycles 1\ninstructions 2\nbranches 3",
+			       "{cycles,instructions,branches}");
 	has(text, "# does not fit into its group");
 	assert_int_equal(t->rows[1].value, 2);
 	assert_int_equal(t->rows[2].state, TALLY_COUNT_NOT_SUPPORTED);
@@ -189,7 +202,8 @@ static void a_strong_group_that_does_not_fit_says_so(void **state)
 static void a_weak_group_that_does_not_fit_is_opened_singly(void **state)
 {
 	struct stat_test *t = *state;
-	run(t, "counters 2\ncycles 1/1000/500\ninstructions 2\nbranches 3", "{cycles,instructions,branches}:W");
+	run(t, "counters 2\ncycles 1/1000/500\ninstructions 2\nbranches 3",
+	    "{cycles,instructions,branches}:W");
 	assert_int_equal(t->rows[0].value, 2);
 	assert_int_equal(t->rows[1].value, 2);
 	assert_int_equal(t->rows[2].value, 3);
@@ -206,7 +220,8 @@ static void a_group_is_read_with_its_leaders_times(void **state)
 
 static void no_pmu_is_told_once_below_and_shortly_on_each_row(void **state)
 {
-	const char *text = run(*state, "page-faults 3\n* refuse ENOENT", "page-faults,cycles,instructions");
+	const char *text = run(*state, "page-faults 3\n* refuse ENOENT",
+			       "page-faults,cycles,instructions");
 	has(text, "cycles                # no hardware counters here");
 	has(text, "note: no hardware counters");
 }
@@ -215,7 +230,8 @@ static void notes_are_no_wider_than_the_terminal(void **state)
 {
 	struct stat_test *t = *state;
 	t->view.columns = 60;
-	const char *note = strstr(run(t, "page-faults 3\n* refuse ENOENT", "page-faults,cycles"), " note:");
+	const char *note = strstr(run(t, "page-faults 3\n* refuse ENOENT", "page-faults,cycles"),
+				  " note:");
 	assert_non_null(note);
 	for (; *note; note += strcspn(note, "\n") + 1)
 		assert_true(strcspn(note, "\n") <= 60);
@@ -259,8 +275,12 @@ static void an_empty_user_only_tracepoint_is_withheld(void **state)
 	struct stat_test *t = *state;
 	struct tally_error err = TALLY_ERROR_NONE;
 	t->target.command = true_command;
-	struct tally_event event = { .kind = TALLY_EVENT_TRACEPOINT, .name = "sched:sched_switch", .unit = "", .scale = 1,
-				     .attr = { .type = TALLY_TYPE_TRACEPOINT, .config = 42 }, .group = -1 };
+	struct tally_event event = { .kind = TALLY_EVENT_TRACEPOINT,
+				     .name = "sched:sched_switch",
+				     .unit = "",
+				     .scale = 1,
+				     .attr = { .type = TALLY_TYPE_TRACEPOINT, .config = 42 },
+				     .group = -1 };
 	t->events.items = malloc(sizeof(event));
 	t->events.items[0] = event;
 	t->events.count = t->events.capacity = 1;
@@ -274,7 +294,8 @@ static void an_empty_user_only_tracepoint_is_withheld(void **state)
 static void refusal_altogether_falls_back_to_resource_usage(void **state)
 {
 	struct stat_test *t = *state;
-	const char *text = run(t, "* refuse ENOSYS", "task-clock,page-faults,context-switches,cpu-migrations,cycles");
+	const char *text = run(t, "* refuse ENOSYS",
+			       "task-clock,page-faults,context-switches,cpu-migrations,cycles");
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(t->rows[i].state, TALLY_COUNT_OK);
 		assert_string_equal(t->rows[i].source, "wait4");
@@ -375,8 +396,10 @@ static void counts_are_taken_apart_by_cpu(void **state)
 	t->options.timeout_ms = 1;
 	t->ops = &tally_stat_view_csv;
 	t->by = TALLY_COUNT_BY_CPU;
-	const char *text = run(t, "cycles@0 10\ncycles@1 630/1000/630\ninstructions@0 20\ninstructions@1 refuse ENOENT",
-			       "cycles,instructions");
+	const char *text = run(
+		t,
+		"cycles@0 10\ncycles@1 630/1000/630\ninstructions@0 20\ninstructions@1 refuse ENOENT",
+		"cycles,instructions");
 	has(text, "# tally-stat-csv 1: cpu,value,unit,event,running-ns");
 	has(text, "\nCPU0,10,,cycles,");
 	has(text, "\nCPU1,1000,,cycles,630,63.00,");
@@ -415,7 +438,9 @@ static void what_a_cpu_counted_before_it_went_is_kept(void **state)
 	t->target.command = NULL;
 	t->target.all = true;
 	t->options.timeout_ms = 1;
-	run(t, "cycles@0 100/1 200/2 300/3 400/4\ncycles@1 1\ncycles@1 1000/1000 1700/2000\ncycles@1 5/7\ncycles@2 50", "cycles");
+	run(t,
+	    "cycles@0 100/1 200/2 300/3 400/4\ncycles@1 1\ncycles@1 1000/1000 1700/2000\ncycles@1 5/7\ncycles@2 50",
+	    "cycles");
 	t->options.counting.by = TALLY_COUNT_BY_CPU;
 	tally_cpu_list_release(&t->target.cpus);
 	assert_int_equal(tally_cpu_list_parse("0-1", &t->target.cpus, NULL), 0);
@@ -470,7 +495,8 @@ static void csv_has_perfs_columns_and_empty_for_missing(void **state)
 	t->ops = &tally_stat_view_csv;
 	const char *text = run(t, "cycles 500/1000/500\ninstructions 2000\nbranches refuse ENOENT",
 			       "cycles,instructions,branches");
-	has(text, "# tally-stat-csv 1: value,unit,event,running-ns,running-percent,metric,metric-unit,source,note\n");
+	has(text,
+	    "# tally-stat-csv 1: value,unit,event,running-ns,running-percent,metric,metric-unit,source,note\n");
 	has(text, "\n1000,,cycles,500,50.00,,,scripted,\n");
 	has(text, "\n2000,,instructions,1000000,100.00,2.000000,insn per cycle,scripted,\n");
 	has(text, "\n,,,,,0.500000,CPI,,\n");
@@ -483,7 +509,8 @@ static void json_is_versioned_and_missing_is_null(void **state)
 	t->ops = &tally_stat_view_json;
 	const char *text = run(t, "cycles 500/1000/500\nbranches refuse ENOENT", "cycles,branches");
 	has(text, "{\"schema\":\"tally-stat\",\"version\":1,");
-	has(text, "{\"name\":\"cycles\",\"state\":\"counted\",\"value\":1000,\"unit\":\"\",\"sigma\":null,");
+	has(text,
+	    "{\"name\":\"cycles\",\"state\":\"counted\",\"value\":1000,\"unit\":\"\",\"sigma\":null,");
 	has(text, "\"raw\":500,\"enabled_ns\":1000,\"running_ns\":500,\"scaled\":true,");
 	has(text, "\"source\":\"scripted\"");
 	has(text, "{\"name\":\"branches\",\"state\":\"not-supported\",\"value\":null,");
@@ -508,8 +535,10 @@ static void a_script_that_makes_no_sense_names_its_line(void **state)
 {
 	(void)state;
 	struct tally_provider *provider;
-	static const char *const bad[] = { "cycles", "cycles 1\nnosuch 3", "cycles refuse EWHAT", "cycles 1/2/x",
-					   "counters", "privilege king", "hardware:x 3", "cycles 1 2 bad" };
+	static const char *const bad[] = {
+		"cycles",   "cycles 1\nnosuch 3", "cycles refuse EWHAT", "cycles 1/2/x",
+		"counters", "privilege king",     "hardware:x 3",        "cycles 1 2 bad"
+	};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct tally_error err = TALLY_ERROR_NONE;
 		assert_true(tally_provider_scripted_parse(bad[i], &provider, &err) < 0);
@@ -522,18 +551,21 @@ static void proc_texts_are_parsed(void **state)
 	(void)state;
 	struct tally_resource_usage usage = { 0 };
 	uint64_t number;
-	assert_true(tally_proc_stat_parse("42 (a) b) (c)) S 1 2 3 4 5 6 100 10 20 2 7 8 1 1 20 0 1 0 5", 10000000, &usage));
+	assert_true(tally_proc_stat_parse(
+		"42 (a) b) (c)) S 1 2 3 4 5 6 100 10 20 2 7 8 1 1 20 0 1 0 5", 10000000, &usage));
 	assert_int_equal(usage.minor_faults, 110);
 	assert_int_equal(usage.major_faults, 22);
 	assert_int_equal(usage.user_ns, 80000000);
 	assert_int_equal(usage.system_ns, 90000000);
 	assert_false(tally_proc_stat_parse("42 (a) S 1 2", 1, &usage));
 	assert_false(tally_proc_stat_parse("", 1, &usage));
-	assert_true(tally_proc_key_number("Name:\tx\nvoluntary_ctxt_switches:\t17\n", "voluntary_ctxt_switches", &number));
+	assert_true(tally_proc_key_number("Name:\tx\nvoluntary_ctxt_switches:\t17\n",
+					  "voluntary_ctxt_switches", &number));
 	assert_int_equal(number, 17);
 	assert_true(tally_proc_key_number("ctxt 5", "ctxt", &number));
 	assert_int_equal(number, 5);
-	assert_false(tally_proc_key_number("nonvoluntary_ctxt_switches: 3", "voluntary_ctxt_switches", &number));
+	assert_false(tally_proc_key_number("nonvoluntary_ctxt_switches: 3",
+					   "voluntary_ctxt_switches", &number));
 }
 
 int main(void)

@@ -36,7 +36,8 @@ void *__wrap_realloc(void *old, size_t size)
 }
 
 /* From high to low, so that they must be sorted. */
-static const char text[] = "5000 100 fifth\n4000 100 fourth\n3000 100 third\n2000 100 second\n1000 100 first\n";
+static const char text[] =
+	"5000 100 fifth\n4000 100 fourth\n3000 100 third\n2000 100 second\n1000 100 first\n";
 enum { SYMBOLS = 5, RUNS_MAX = 100 };
 
 static void all_symbols_are_found_or_there_is_an_error(void **state)
@@ -47,7 +48,8 @@ static void all_symbols_are_found_or_there_is_an_error(void **state)
 		struct tally_symbols *symbols = NULL;
 		size_t skipped;
 		asked = 0;
-		int result = tally_symbols_from_perf_map(text, sizeof(text) - 1, &skipped, &symbols, NULL);
+		int result = tally_symbols_from_perf_map(text, sizeof(text) - 1, &skipped, &symbols,
+							 NULL);
 		bool ran_out = asked >= refused;
 		if (result < 0) {
 			assert_int_equal(result, -ENOMEM);
@@ -55,7 +57,8 @@ static void all_symbols_are_found_or_there_is_an_error(void **state)
 			continue;
 		}
 		for (uint64_t at = 1; at <= SYMBOLS; at++) {
-			const struct tally_symbol *symbol = tally_symbols_find(symbols, at * 0x1000 + 5);
+			const struct tally_symbol *symbol = tally_symbols_find(symbols,
+									       at * 0x1000 + 5);
 			assert_non_null(symbol);
 			assert_int_equal(symbol->start, at * 0x1000);
 		}
@@ -70,6 +73,7 @@ static void all_symbols_are_found_or_there_is_an_error(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(all_symbols_are_found_or_there_is_an_error) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		all_symbols_are_found_or_there_is_an_error) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

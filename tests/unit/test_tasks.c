@@ -4,13 +4,18 @@
 
 #include <sys/mman.h>
 
-static void feed_mmap(struct tally_tasks *tasks, uint32_t pid, uint64_t start, uint64_t length, uint64_t offset,
-		      const char *path)
+static void feed_mmap(struct tally_tasks *tasks, uint32_t pid, uint64_t start, uint64_t length,
+		      uint64_t offset, const char *path)
 {
 	struct tally_record record = {
 		.header = { .type = TALLY_RECORD_MMAP2 },
-		.mmap = { .pid = pid, .tid = pid, .start = start, .length = length, .file_offset = offset,
-			  .protection = PROT_EXEC, .filename = path },
+		.mmap = { .pid = pid,
+			  .tid = pid,
+			  .start = start,
+			  .length = length,
+			  .file_offset = offset,
+			  .protection = PROT_EXEC,
+			  .filename = path },
 	};
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
 }
@@ -24,7 +29,8 @@ static void feed_fork(struct tally_tasks *tasks, uint32_t parent, uint32_t pid, 
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
 }
 
-static void feed_comm(struct tally_tasks *tasks, uint32_t pid, uint32_t tid, const char *comm, bool exec)
+static void feed_comm(struct tally_tasks *tasks, uint32_t pid, uint32_t tid, const char *comm,
+		      bool exec)
 {
 	struct tally_record record = {
 		.header = { .type = TALLY_RECORD_COMM, .misc = exec ? TALLY_MISC_COMM_EXEC : 0 },
@@ -42,7 +48,8 @@ static void a_later_map_replaces_what_it_covers(void **state)
 	struct { int path; uint64_t offset; } truth[SPACE] = { 0 };
 	srand(1);
 	for (int round = 1; round < 3000; round++) {
-		uint64_t start = (uint64_t)rand() % (SPACE - 1), length = 1 + (uint64_t)rand() % (SPACE - start);
+		uint64_t start = (uint64_t)rand() % (SPACE - 1),
+			 length = 1 + (uint64_t)rand() % (SPACE - start);
 		if (length > 30 && rand() % 10)
 			length = 1 + length % 30;
 		char path[32];
@@ -53,13 +60,15 @@ static void a_later_map_replaces_what_it_covers(void **state)
 			truth[at].offset = 1000 + at - start;
 		}
 		for (uint64_t at = 0; at < SPACE; at++) {
-			const struct tally_mapping *mapping = tally_tasks_find(&tasks, 7, false, at);
+			const struct tally_mapping *mapping = tally_tasks_find(&tasks, 7, false,
+									       at);
 			assert_int_equal(!mapping, !truth[at].path);
 			if (!mapping)
 				continue;
 			snprintf(path, sizeof(path), "/lib/%d", truth[at].path - 1);
 			assert_string_equal(tally_tasks_path(&tasks, mapping->file), path);
-			assert_int_equal(at - mapping->start + mapping->file_offset, truth[at].offset);
+			assert_int_equal(at - mapping->start + mapping->file_offset,
+					 truth[at].offset);
 		}
 	}
 	assert_int_equal(tasks.files.count, 50);
@@ -91,12 +100,16 @@ static void an_exec_changes_the_comm_and_maps_until_covered(void **state)
 	char buffer[16];
 	feed_mmap(&tasks, 10, 0x1000, 0x1000, 0, "/bin/old");
 	feed_comm(&tasks, 10, 10, "new", true);
-	assert_non_null(tally_tasks_find(&tasks, 10, false, 0x1800)); /* execve(2) itself returns there */
+	/* execve(2) itself returns there */
+	assert_non_null(tally_tasks_find(&tasks, 10, false, 0x1800));
 	feed_mmap(&tasks, 10, 0x1000, 0x1000, 0, "/bin/new");
-	assert_string_equal(tally_tasks_path(&tasks, tally_tasks_find(&tasks, 10, false, 0x1800)->file), "/bin/new");
+	assert_string_equal(
+		tally_tasks_path(&tasks, tally_tasks_find(&tasks, 10, false, 0x1800)->file),
+		"/bin/new");
 	assert_string_equal(tally_tasks_comm(&tasks, 10, 10, buffer), "new");
 	assert_string_equal(tally_tasks_comm(&tasks, 99, 99, buffer), ":99");
-	feed_comm(&tasks, UINT32_MAX, UINT32_MAX, "other", false); /* a task past its exit: perf has it as :-1 */
+	/* a task past its exit: perf has it as :-1 */
+	feed_comm(&tasks, UINT32_MAX, UINT32_MAX, "other", false);
 	assert_string_equal(tally_tasks_comm(&tasks, UINT32_MAX, UINT32_MAX, buffer), ":-1");
 	tally_tasks_release(&tasks);
 }

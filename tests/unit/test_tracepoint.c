@@ -64,11 +64,12 @@ static struct tally_tracepoint *make(const char *fields, const char *print_forma
 	struct tally_buffer text = { 0 };
 	struct tally_tracepoint *tracepoint;
 	struct tally_tracepoint_machine machine = { .swap = swap };
-	tally_buffer_printf(&text,
-			    "name: made\nID: 7\nformat:\n"
-			    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n%s\n"
-			    "print fmt: %s\n",
-			    fields, print_format);
+	tally_buffer_printf(
+		&text,
+		"name: made\nID: 7\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n%s\n"
+		"print fmt: %s\n",
+		fields, print_format);
 	struct tally_error err = TALLY_ERROR_NONE;
 	if (tally_tracepoint_parse(text.bytes, text.length, &machine, &tracepoint, &err) < 0)
 		fail_msg("%s", err.message);
@@ -79,9 +80,10 @@ static struct tally_tracepoint *make(const char *fields, const char *print_forma
 #define FIELD(declaration, offset, size, is_signed) \
 	"\tfield:" declaration ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #is_signed ";\n"
 
-static const char *const usual_fields = FIELD("u64 v", 8, 8, 0) FIELD("s16 h", 16, 2, 1) FIELD("u8 b", 18, 1, 0)
-	FIELD("char text[8]", 24, 8, 0) FIELD("__data_loc u32[] list", 32, 4, 0) FIELD("int i", 36, 4, 1)
-	FIELD("__rel_loc char[] name", 40, 4, 0);
+static const char *const usual_fields = FIELD("u64 v", 8, 8, 0) FIELD("s16 h", 16, 2, 1)
+	FIELD("u8 b", 18, 1, 0) FIELD("char text[8]", 24, 8, 0)
+		FIELD("__data_loc u32[] list", 32, 4, 0) FIELD("int i", 36, 4, 1)
+			FIELD("__rel_loc char[] name", 40, 4, 0);
 
 static const char *function_name(void *context, uint64_t address, uint64_t *start)
 {
@@ -155,7 +157,8 @@ static void fields_are_as_declared(void **state)
 	assert_string_equal(tracepoint->name, "sched_switch");
 	assert_int_equal(tracepoint->common_count, 4);
 	assert_int_equal(tracepoint->field_count, 11);
-	const struct tally_tracepoint_field *field = tally_tracepoint_field(tracepoint, "prev_comm");
+	const struct tally_tracepoint_field *field = tally_tracepoint_field(tracepoint,
+									    "prev_comm");
 	assert_string_equal(field->type, "char[16]");
 	assert_int_equal(field->offset, 8);
 	assert_int_equal(field->size_bytes, 16);
@@ -185,10 +188,10 @@ static void fields_are_as_declared(void **state)
 static void attributes_and_old_formats_are_understood(void **state)
 {
 	(void)state;
-	struct tally_tracepoint *tracepoint =
-		make("\tfield:const char __attribute__((user)) * filename;\toffset:8;\tsize:8;\tsigned:0;\n"
-		     "\tfield:unsigned long old[NR];\toffset:16;\tsize:32;\n",
-		     "\"%s\", REC->filename", false);
+	struct tally_tracepoint *tracepoint = make(
+		"\tfield:const char __attribute__((user)) * filename;\toffset:8;\tsize:8;\tsigned:0;\n"
+		"\tfield:unsigned long old[NR];\toffset:16;\tsize:32;\n",
+		"\"%s\", REC->filename", false);
 	const struct tally_tracepoint_field *field = tally_tracepoint_field(tracepoint, "filename");
 	assert_true(field->is_pointer);
 	assert_string_equal(field->type, "const char __attribute__((user)) *");
@@ -216,8 +219,9 @@ static void malformed_formats_are_refused_with_their_place(void **state)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct tally_tracepoint *tracepoint;
 		struct tally_error err = TALLY_ERROR_NONE;
-		assert_int_equal(tally_tracepoint_parse(texts[i], strlen(texts[i]), NULL, &tracepoint, &err),
-				 -EBADMSG);
+		assert_int_equal(
+			tally_tracepoint_parse(texts[i], strlen(texts[i]), NULL, &tracepoint, &err),
+			-EBADMSG);
 		assert_null(tracepoint);
 		assert_in_range(err.position, 0, strlen(texts[i]));
 	}
@@ -249,8 +253,8 @@ static void values_are_read_with_their_sign_and_bounds(void **state)
 	assert_int_equal(length, 4);
 	assert_memory_equal(text, "eth0", 4);
 	assert_false(tally_tracepoint_string(tracepoint, name, raw, 60, &text, &length));
-	assert_true(tally_tracepoint_string(tracepoint, tally_tracepoint_field(tracepoint, "text"), raw, 64, &text,
-					    &length));
+	assert_true(tally_tracepoint_string(tracepoint, tally_tracepoint_field(tracepoint, "text"),
+					    raw, 64, &text, &length));
 	assert_int_equal(length, 8);
 	tally_tracepoint_free(tracepoint);
 }
@@ -283,13 +287,19 @@ static void expressions_follow_c(void **state)
 	expect_text("\"%llu\", REC->v & (1 | 4)", raw, "0");
 	expect_text("\"%llu\", 1 + REC->v * 2 << 1", raw, "42");
 	expect_text("\"%s\", REC->v == 1 ? \"a\" : REC->v == 10 ? \"b\" : \"c\"", raw, "b");
-	expect_text("\"%s%s\", !REC->v ? \"x\" : \"\", __builtin_expect(!!(REC->v), 1) ? \"y\" : \"z\"", raw, "y");
+	expect_text(
+		"\"%s%s\", !REC->v ? \"x\" : \"\", __builtin_expect(!!(REC->v), 1) ? \"y\" : \"z\"",
+		raw, "y");
 	expect_text("\"%d\", (REC->h == 3 ? 1 : 2) + 3", raw, "4");
 	expect_text("\"%c%c\", REC->b, REC->b + 1", raw, "AB");
-	expect_text("\"[%c%c%c%d]\", REC->h ? 'F' : ' ', !REC->h ? 'S' : ' ', '\\'', '\\n'", raw, "[F '10]");
-	expect_text("\"%u %zu %lu\", sizeof(u64), sizeof(REC->h), (unsigned long)sizeof(unsigned int)", raw, "8 2 4");
-	expect_text("\"%u %u\", ((u32 *)__get_dynamic_array(list))[0], ((u8 *)__get_dynamic_array(list))[0]", raw,
-		    "5 5");
+	expect_text("\"[%c%c%c%d]\", REC->h ? 'F' : ' ', !REC->h ? 'S' : ' ', '\\'', '\\n'", raw,
+		    "[F '10]");
+	expect_text(
+		"\"%u %zu %lu\", sizeof(u64), sizeof(REC->h), (unsigned long)sizeof(unsigned int)",
+		raw, "8 2 4");
+	expect_text(
+		"\"%u %u\", ((u32 *)__get_dynamic_array(list))[0], ((u8 *)__get_dynamic_array(list))[0]",
+		raw, "5 5");
 	expect_text("\"%u\", __get_dynamic_array_len(list) / sizeof(u32)", raw, "2");
 	expect_text("\"%llu %llu\", REC->v / 0, REC->v % 0", raw, "0 0");
 	expect_text("\"%x\", (u8)(REC->i) | (unsigned short)REC->i", raw, "ffff");
@@ -302,8 +312,9 @@ static void strings_and_tables_are_printed(void **state)
 	(void)state;
 	uint8_t raw[64];
 	put_usual(raw, 0x1234, 3, 5, 2);
-	expect_text("\"[%s][%10s][%-10s][%.3s]\", REC->text, __get_rel_str(name), __get_str(name), REC->text", raw,
-		    "[abcdefgh][      eth0][eth0      ][abc]");
+	expect_text(
+		"\"[%s][%10s][%-10s][%.3s]\", REC->text, __get_rel_str(name), __get_str(name), REC->text",
+		raw, "[abcdefgh][      eth0][eth0      ][abc]");
 	expect_text("\"%.*s|%*s\", 2, __get_str(name), 6, __get_str(name)", raw, "et|  eth0");
 	expect_text("\"%s\", REC->v", raw, "idle");
 	expect_text("\"%s %s\", __print_flags(REC->b, \"|\", { 1, \"A\" }, { 1 << 1, \"B\" }), "
@@ -312,12 +323,16 @@ static void strings_and_tables_are_printed(void **state)
 	expect_text("\"%s %s\", __print_symbolic(REC->i, { 1, \"one\" }, { 2, \"t\" \"wo\" }), "
 		    "__print_symbolic(REC->b, { })",
 		    raw, "two 0x5");
-	expect_text("\"%s\", REC->b > 4 ? __print_flags(REC->b, \"|\", { 4, \"four\" }) : __get_str(name)", raw,
-		    "four|0x1");
-	expect_text("\"%s|%s\", __print_hex(__get_dynamic_array(list), 5), __print_hex_str(REC->text, 2)", raw,
-		    "05 00 00 00 ff|6162");
-	expect_text("\"%s\", __print_array(__get_dynamic_array(list), 2, sizeof(u32))", raw, "5 4294967295");
-	expect_text("\"%s %s\", __get_bitmask(list), __get_cpumask(list)", raw, "ffffffff,00000005 0,2,32-63");
+	expect_text(
+		"\"%s\", REC->b > 4 ? __print_flags(REC->b, \"|\", { 4, \"four\" }) : __get_str(name)",
+		raw, "four|0x1");
+	expect_text(
+		"\"%s|%s\", __print_hex(__get_dynamic_array(list), 5), __print_hex_str(REC->text, 2)",
+		raw, "05 00 00 00 ff|6162");
+	expect_text("\"%s\", __print_array(__get_dynamic_array(list), 2, sizeof(u32))", raw,
+		    "5 4294967295");
+	expect_text("\"%s %s\", __get_bitmask(list), __get_cpumask(list)", raw,
+		    "ffffffff,00000005 0,2,32-63");
 }
 
 static void pointers_and_addresses_are_printed(void **state)
@@ -328,7 +343,8 @@ static void pointers_and_addresses_are_printed(void **state)
 	expect_text("\"%pS %ps %p %p\", (void *)REC->v, REC->v, REC->v, REC->i", raw,
 		    "do_work+0x234 do_work 0x1234 (nil)");
 	expect_text("\"%pS\", REC->b", raw, "0x5");
-	expect_text("\"%pI4 %pi4 %pI6c\", REC->i, &REC->i, REC->text", raw, "0.0.0.0 000.000.000.000 INVALIDIPv6");
+	expect_text("\"%pI4 %pi4 %pI6c\", REC->i, &REC->i, REC->text", raw,
+		    "0.0.0.0 000.000.000.000 INVALIDIPv6");
 	expect_text("\"%*ph\", 3, __get_dynamic_array(list)", raw, "05 00 00");
 	uint8_t sockets[64] = { [32] = 48, [34] = 16, [48] = 2, [50] = 0x1f, 0x90, 127, 0, 0, 1 };
 	expect_text("\"%pISpc\", __get_sockaddr(list)", sockets, "127.0.0.1:8080");
@@ -352,8 +368,9 @@ static void sched_switch_reads_as_in_perf(void **state)
 	memcpy(raw + 60, &priority, 4);
 	assert_int_equal(tally_print_compile(tracepoint, "sched", &print, NULL), 0);
 	tally_print_event(print, raw, sizeof(raw), NULL, &out);
-	assert_string_equal(tally_buffer_string(&out), "prev_comm=perf prev_pid=6303 prev_prio=120 prev_state=t ==> "
-						       "next_comm=swapper/0 next_pid=0 next_prio=120");
+	assert_string_equal(tally_buffer_string(&out),
+			    "prev_comm=perf prev_pid=6303 prev_prio=120 prev_state=t ==> "
+			    "next_comm=swapper/0 next_pid=0 next_prio=120");
 	tally_print_free(print);
 	tally_tracepoint_free(tracepoint);
 	tally_buffer_release(&text);
@@ -364,8 +381,17 @@ static void beyond_the_compiler_fields_are_printed(void **state)
 {
 	(void)state;
 	static const char *const formats[] = {
-		"\"%d\", unknown(REC->v)", "\"%d\"", "\"%d\", REC->missing", "\"%y\", REC->v", "no string", "\"open",
-		"\"%d\", ((REC->v)", "\"%s\", REC->v + 1", "\"%d\", 1 ? 2", "\"%d\", REC->v REC->v", "",
+		"\"%d\", unknown(REC->v)",
+		"\"%d\"",
+		"\"%d\", REC->missing",
+		"\"%y\", REC->v",
+		"no string",
+		"\"open",
+		"\"%d\", ((REC->v)",
+		"\"%s\", REC->v + 1",
+		"\"%d\", 1 ? 2",
+		"\"%d\", REC->v REC->v",
+		"",
 	};
 	uint8_t raw[64];
 	put_usual(raw, 10, -3, 255, -1);
@@ -391,7 +417,9 @@ static void beyond_the_compiler_fields_are_printed(void **state)
 static void depth_is_bounded(void **state)
 {
 	(void)state;
-	static const char *const pieces[] = { "(", "-", "1?", "REC->v+(", "REC->v+", "~(u8)", "!(" };
+	static const char *const pieces[] = {
+		"(", "-", "1?", "REC->v+(", "REC->v+", "~(u8)", "!("
+	};
 	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
 		struct tally_buffer format = { 0 };
 		tally_buffer_text(&format, "\"%d\", ");
@@ -420,7 +448,8 @@ static void numbers_are_printf_s(void **state)
 	(void)state;
 	static const char *const flags[] = { "", "-", "0", "#", "#0", "+", " ", "-#", "+0" };
 	static const char *const widths[] = { "", "1", "4", "17", ".0", ".5", "9.4", "3.20" };
-	static const char *const kinds[] = { "hhd", "hd", "d", "ld", "lld", "hhu", "u", "lx", "x", "X", "o", "llo", "zu" };
+	static const char *const kinds[] = { "hhd", "hd", "d", "ld", "lld", "hhu", "u",
+					     "lx",  "x",  "X", "o",  "llo", "zu" };
 	uint64_t seed = 88172645463325252u;
 	for (size_t f = 0; f < 9; f++)
 		for (size_t w = 0; w < 8; w++)
@@ -428,8 +457,10 @@ static void numbers_are_printf_s(void **state)
 				for (unsigned n = 0; n < 4; n++) {
 					char spec[32], format[64], expected[64];
 					uint8_t raw[64];
-					uint64_t value = n == 0 ? 0 : next_random(&seed) >> 8 * (n - 1);
-					snprintf(spec, sizeof(spec), "%%%s%s%s", flags[f], widths[w], kinds[k]);
+					uint64_t value = n == 0 ? 0
+								: next_random(&seed) >> 8 * (n - 1);
+					snprintf(spec, sizeof(spec), "%%%s%s%s", flags[f],
+						 widths[w], kinds[k]);
 					snprintf(format, sizeof(format), "\"%s\", REC->v", spec);
 					put_usual(raw, value, 0, 0, 0);
 #pragma GCC diagnostic push
@@ -440,8 +471,10 @@ static void numbers_are_printf_s(void **state)
 				}
 }
 
-/* Dynamic fields get data of their own behind the fixed part; some of it text, some a socket address. */
-static size_t put_dynamic(const struct tally_tracepoint_field *field, uint8_t *raw, size_t end, uint64_t *seed)
+/* Dynamic fields get data of their own behind the fixed part; some of it text, some a socket
+ * address. */
+static size_t put_dynamic(const struct tally_tracepoint_field *field, uint8_t *raw, size_t end,
+			  uint64_t *seed)
 {
 	size_t length = next_random(seed) % 40;
 	for (size_t i = 0; i < length; i++)
@@ -450,11 +483,15 @@ static size_t put_dynamic(const struct tally_tracepoint_field *field, uint8_t *r
 		raw[end] = next_random(seed) % 2 ? 2 : 10;
 		raw[end + 1] = 0;
 	} else if (next_random(seed) % 2) {
-		length = (size_t)sprintf((char *)raw + end, "a/path%u", (unsigned)next_random(seed)) + 1;
+		length = (size_t)sprintf((char *)raw + end, "a/path%u",
+					 (unsigned)next_random(seed)) +
+			 1;
 	}
 	if (length)
 		raw[end + length - 1] = 0;
-	size_t offset = end - (field->place == TALLY_FIELD_REL_LOC ? field->offset + field->size_bytes : 0);
+	size_t offset = end - (field->place == TALLY_FIELD_REL_LOC
+				       ? field->offset + field->size_bytes
+				       : 0);
 	uint32_t word = (uint32_t)(offset | length << 16);
 	memcpy(raw + field->offset, &word, 4);
 	return (end + length + 8) & ~(size_t)7;
@@ -474,7 +511,8 @@ static uint64_t interesting_number(uint64_t *seed, bool small)
 }
 
 /* An event that makes sense to a reader that trusts it: terminated strings, dynamic data within. */
-static size_t make_event(const struct tally_tracepoint *tracepoint, uint8_t *raw, uint64_t *seed, bool small)
+static size_t make_event(const struct tally_tracepoint *tracepoint, uint8_t *raw, uint64_t *seed,
+			 bool small)
 {
 	size_t end = 8;
 	memset(raw, 0, RAW_MAX);
@@ -491,7 +529,9 @@ static size_t make_event(const struct tally_tracepoint *tracepoint, uint8_t *raw
 			memcpy(raw + field->offset, &number, field->size_bytes);
 		else
 			for (size_t j = 0; j + 1 < field->size_bytes; j++)
-				raw[field->offset + j] = (uint8_t)(next_random(seed) % 4 ? next_random(seed) : 0);
+				raw[field->offset + j] = (uint8_t)(next_random(seed) % 4
+									   ? next_random(seed)
+									   : 0);
 	}
 	uint16_t id = (uint16_t)tracepoint->id;
 	memcpy(raw, &id, 2); /* by which libtraceevent finds the event */
@@ -506,14 +546,15 @@ static bool is_among(const char *name, const char *const *names, size_t count)
 	return false;
 }
 
-static void compare_with_library(const struct tally_tracepoint *tracepoint, const struct tally_print *print,
-				 struct tep_handle *tep)
+static void compare_with_library(const struct tally_tracepoint *tracepoint,
+				 const struct tally_print *print, struct tep_handle *tep)
 {
 	static uint8_t raw[RAW_MAX];
 	uint64_t seed = 0x9e3779b97f4a7c15u + tracepoint->id;
 	const char *format = tracepoint->print_format;
 	/* Lengths out of the event are believed by libtraceevent, negative ones too. */
-	bool small = strstr(format, "__print_hex") || strstr(format, "__print_array") || strstr(format, "*");
+	bool small = strstr(format, "__print_hex") || strstr(format, "__print_array") ||
+		     strstr(format, "*");
 	struct tally_buffer out = { 0 };
 	for (unsigned i = 0; i < EVENTS_PER_FORMAT; i++) {
 		size_t size = make_event(tracepoint, raw, &seed, small);
@@ -532,7 +573,8 @@ static void compare_with_library(const struct tally_tracepoint *tracepoint, cons
 	tally_buffer_release(&out);
 }
 
-/* 1 when the library knows the format and says the same of random events, by our own means; 0 when it doesn't. */
+/* 1 when the library knows the format and says the same of random events, by our own means; 0 when
+ * it doesn't. */
 static unsigned compare_format(const char *system, const struct tally_tracepoint *tracepoint)
 {
 	struct tally_print *print;
@@ -545,7 +587,8 @@ static unsigned compare_format(const char *system, const struct tally_tracepoint
 	int error = tep_parse_event(tep, tracepoint->text, tracepoint->text_length, system);
 	struct tep_event *event = tep_find_event(tep, (int)tracepoint->id);
 	if (error == 0 && event && !(event->flags & TEP_EVENT_FL_FAILED) &&
-	    !is_among(name, better_than_library, sizeof(better_than_library) / sizeof(better_than_library[0]))) {
+	    !is_among(name, better_than_library,
+		      sizeof(better_than_library) / sizeof(better_than_library[0]))) {
 		if (tally_print_means(print) != TALLY_PRINT_COMPILED)
 			fail_msg("%s is not compiled", name);
 		compare_with_library(tracepoint, print, tep);
@@ -556,7 +599,8 @@ static unsigned compare_format(const char *system, const struct tally_tracepoint
 	return compared;
 }
 
-/* Each format that libtraceevent (so perf) understands prints the same text here, by our own means. */
+/* Each format that libtraceevent (so perf) understands prints the same text here, by our own
+ * means. */
 static void text_is_libtraceevent_s(void **state)
 {
 	(void)state;
@@ -570,7 +614,8 @@ static void text_is_libtraceevent_s(void **state)
 			continue;
 		struct tally_tracepoint *tracepoint = load(entry->d_name, &text);
 		char system[64];
-		snprintf(system, sizeof(system), "%.*s", (int)strcspn(entry->d_name, "."), entry->d_name);
+		snprintf(system, sizeof(system), "%.*s", (int)strcspn(entry->d_name, "."),
+			 entry->d_name);
 		compared += compare_format(system, tracepoint);
 		tally_tracepoint_free(tracepoint);
 	}
@@ -579,13 +624,15 @@ static void text_is_libtraceevent_s(void **state)
 	assert_in_range(compared, 40, 1000);
 }
 
-/* ---- all tracepoints of the kernel that runs -------------------------------------------------------------- */
+/* ---- all tracepoints of the kernel that runs ----------------------------- */
 
-static void for_each_of_this_kernel(void (*function)(const char *system, const struct tally_tracepoint *tracepoint,
+static void for_each_of_this_kernel(void (*function)(const char *system,
+						     const struct tally_tracepoint *tracepoint,
 						     unsigned *count),
 				    unsigned *count)
 {
-	static const char *const roots[] = { "/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events" };
+	static const char *const roots[] = { "/sys/kernel/tracing/events",
+					     "/sys/kernel/debug/tracing/events" };
 	struct tally_buffer text = { 0 };
 	glob_t found = { 0 };
 	for (unsigned i = 0; i < 2 && !found.gl_pathc; i++) {
@@ -611,7 +658,8 @@ static void for_each_of_this_kernel(void (*function)(const char *system, const s
 	tally_buffer_release(&text);
 }
 
-static void compare_one(const char *system, const struct tally_tracepoint *tracepoint, unsigned *compared)
+static void compare_one(const char *system, const struct tally_tracepoint *tracepoint,
+			unsigned *compared)
 {
 	*compared += compare_format(system, tracepoint);
 }
@@ -629,7 +677,8 @@ static void text_of_this_kernel_is_libtraceevent_s(void **state)
 }
 
 /* What the program prints before and after it was made shorter. */
-static void compare_fused(const char *system, const struct tally_tracepoint *tracepoint, unsigned *shorter)
+static void compare_fused(const char *system, const struct tally_tracepoint *tracepoint,
+			  unsigned *shorter)
 {
 	static uint8_t raw[RAW_MAX];
 	struct tally_arena arena = { 0 };
@@ -652,7 +701,8 @@ static void compare_fused(const char *system, const struct tally_tracepoint *tra
 			tally_buffer_clear(&got);
 			tally_print_run(tracepoint, &plain, raw, size, NULL, &expected);
 			tally_print_run(tracepoint, &fused, raw, size, NULL, &got);
-			assert_string_equal(tally_buffer_string(&got), tally_buffer_string(&expected));
+			assert_string_equal(tally_buffer_string(&got),
+					    tally_buffer_string(&expected));
 			assert_int_equal(got.length, expected.length);
 		}
 	}
@@ -685,22 +735,29 @@ static void shorter_programs_print_the_same(void **state)
 static void fused_numbers_are_printf_s(void **state)
 {
 	(void)state;
-	static const char *const specs[] = { "x", "lx", "08x", "016lx", "8x", "16lx", "hhx", "hx", "d", "ld", "lld", "5d", "16d",
-					     "hhd", "hd", "u", "lu", "05u", "016lu", "16lu", "3hhu", "7hu" };
+	static const char *const specs[] = { "x",     "lx",   "08x",  "016lx", "8x",  "16lx",
+					     "hhx",   "hx",   "d",    "ld",    "lld", "5d",
+					     "16d",   "hhd",  "hd",   "u",     "lu",  "05u",
+					     "016lu", "16lu", "3hhu", "7hu" };
 	uint64_t seed = 88172645463325252u;
 	for (size_t k = 0; k < sizeof(specs) / sizeof(specs[0]); k++)
 		for (unsigned n = 0; n < 200; n++) {
 			char spec[64], format[128], expected[64];
 			uint8_t raw[64];
-			uint64_t value = n < 64 ? 1ull << n : n < 128 ? (1ull << (n - 64)) - 1 : next_random(&seed) >> n % 64;
+			uint64_t value = n < 64    ? 1ull << n
+					 : n < 128 ? (1ull << (n - 64)) - 1
+						   : next_random(&seed) >> n % 64;
 			if (n % 2)
 				value = -value;
-			snprintf(spec, sizeof(spec), "a prefix of thirty-two letters: %%%s", specs[k]);
-			snprintf(format, sizeof(format), "\"%s|%s\", REC->v", spec + (n % 3 ? 0 : 30), "");
+			snprintf(spec, sizeof(spec), "a prefix of thirty-two letters: %%%s",
+				 specs[k]);
+			snprintf(format, sizeof(format), "\"%s|%s\", REC->v",
+				 spec + (n % 3 ? 0 : 30), "");
 			put_usual(raw, value, 0, 0, 0);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-			int length = snprintf(expected, sizeof(expected), spec + (n % 3 ? 0 : 30), value);
+			int length = snprintf(expected, sizeof(expected), spec + (n % 3 ? 0 : 30),
+					      value);
 #pragma GCC diagnostic pop
 			snprintf(expected + length, sizeof(expected) - (size_t)length, "|");
 			expect_text(format, raw, expected);
@@ -719,8 +776,9 @@ static void where_libtraceevent_errs_c_holds(void **state)
 	memcpy(raw + flags->offset, &value, 4);
 	assert_int_equal(tally_print_compile(tracepoint, "timer", &print, NULL), 0);
 	tally_print_event(print, raw, sizeof(raw), NULL, &out);
-	assert_string_equal(tally_buffer_string(&out), "timer=(nil) function=0x0 expires=0 [timeout=0] bucket_expiry=0 "
-						       "cpu=3 idx=0 flags=D");
+	assert_string_equal(tally_buffer_string(&out),
+			    "timer=(nil) function=0x0 expires=0 [timeout=0] bucket_expiry=0 "
+			    "cpu=3 idx=0 flags=D");
 	tally_print_free(print);
 	tally_tracepoint_free(tracepoint);
 	tally_buffer_release(&text);
@@ -770,7 +828,9 @@ static void any_bytes_are_safe(void **state)
 			uint8_t *raw = malloc(size ? size : 1);
 			struct tally_buffer out = { .maximum = 1 << 16 };
 			for (size_t i = 0; i < size; i++)
-				raw[i] = (uint8_t)(next_random(&seed) % 3 ? next_random(&seed) % size : 0xff);
+				raw[i] = (uint8_t)(next_random(&seed) % 3
+							   ? next_random(&seed) % size
+							   : 0xff);
 			tally_print_event(print, raw, size, NULL, &out);
 			tally_print_fields(tracepoint, raw, size, &out);
 			tally_buffer_release(&out);

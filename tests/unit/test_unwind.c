@@ -7,8 +7,8 @@
 
 #include <fcntl.h>
 
-/* A process: one object, loaded at BIAS, with rules for [CODE, CODE + 0x1000), code without rules at BIAS + 0x10000
- * and up to 0x20000; nothing else is mapped. */
+/* A process: one object, loaded at BIAS, with rules for [CODE, CODE + 0x1000), code without rules
+ * at BIAS + 0x10000 and up to 0x20000; nothing else is mapped. */
 enum { BIAS = 0x400000, JIT = BIAS + 0x10000 };
 
 static bool find(void *context, uint64_t address, struct tally_unwind_place *place)
@@ -48,9 +48,9 @@ static void run(struct walk *walk, size_t words, size_t limit)
 
 #define F(offset) ((uint64_t)BIAS + CODE + (offset))
 
-/* f at 0x00 pushes rbx and 16 bytes; g at 0x40 keeps its CFA in rbx + 16; h at 0x80 is the outermost; s at 0xc0 is
- * the trampoline of signals (its registers: rip at rsp, rsp at rsp + 8, rbx at rsp + 16); r at 0x100 has bad
- * rules; v at 0x140 has its return address in rsi. */
+/* f at 0x00 pushes rbx and 16 bytes; g at 0x40 keeps its CFA in rbx + 16; h at 0x80 is the
+ * outermost; s at 0xc0 is the trampoline of signals (its registers: rip at rsp, rsp at rsp + 8, rbx
+ * at rsp + 16); r at 0x100 has bad rules; v at 0x140 has its return address in rsi. */
 static void setup_walk(struct walk *walk, struct cfi *cfi)
 {
 	memset(walk, 0, sizeof(*walk));
@@ -60,8 +60,9 @@ static void setup_walk(struct walk *walk, struct cfi *cfi)
 		BYTES(0x41, 0x0e, 16, 0x83, 2, 0x44, 0x0e, 32, 0x60, 0x0e, 16, 0x41, 0x0e, 8));
 	put_fde(cfi, cie, CODE + 0x40, 0x40, BYTES(0x0c, RBX, 16));
 	put_fde(cfi, cie, CODE + 0x80, 0x40, BYTES(0x07, 16));
-	size_t signal = put_cie(cfi, "zRS", BYTES(0), BYTES(0x0f, 3, 0x77, 8, 0x06, 0x10, 16, 2, 0x77, 0, 0x10, 7, 2,
-							     0x77, 8, 0x10, 3, 2, 0x77, 16));
+	size_t signal = put_cie(cfi, "zRS", BYTES(0),
+				BYTES(0x0f, 3, 0x77, 8, 0x06, 0x10, 16, 2, 0x77, 0, 0x10, 7, 2,
+				      0x77, 8, 0x10, 3, 2, 0x77, 16));
 	size_t at = begin(cfi, (uint32_t)(cfi->size + 4 - signal));
 	put_u64(cfi, CODE + 0xbf);
 	put_u64(cfi, 0x41);
@@ -72,7 +73,8 @@ static void setup_walk(struct walk *walk, struct cfi *cfi)
 	walk->table = table_of(cfi->bytes, cfi->size, false);
 }
 
-static void check(const struct walk *walk, enum tally_unwind_end end, const uint64_t *expected, size_t count)
+static void check(const struct walk *walk, enum tally_unwind_end end, const uint64_t *expected,
+		  size_t count)
 {
 	assert_string_equal(tally_unwind_end_text(walk->end), tally_unwind_end_text(end));
 	assert_int_equal(walk->count, count);
@@ -81,7 +83,8 @@ static void check(const struct walk *walk, enum tally_unwind_end end, const uint
 }
 
 #define CHECK(walk, end, ...) \
-	check((walk), (end), (const uint64_t[]){ __VA_ARGS__ }, sizeof((uint64_t[]){ __VA_ARGS__ }) / 8)
+	check((walk), (end), (const uint64_t[]){ __VA_ARGS__ }, \
+	      sizeof((uint64_t[]){ __VA_ARGS__ }) / 8)
 
 static void a_chain_is_followed_to_the_outermost_frame(void **state)
 {
@@ -118,8 +121,8 @@ static void rules_of_a_caller_are_those_of_its_call(void **state)
 	struct cfi cfi;
 	struct walk walk;
 	setup_walk(&walk, &cfi);
-	/* The leaf is at f's first instruction: f's rules.  The return address 0x80 is h's first byte, but the call
-	 * was g's last instruction: g's rules. */
+	/* The leaf is at f's first instruction: f's rules.  The return address 0x80 is h's first
+	 * byte, but the call was g's last instruction: g's rules. */
 	walk.request.registers[TALLY_UNWIND_RIP] = F(0);
 	walk.request.registers[RBX] = STACK + 3 * 8;
 	walk.stack[0] = F(0x80);
@@ -135,8 +138,8 @@ static void an_interrupted_frame_is_looked_up_at_its_ip(void **state)
 	struct cfi cfi;
 	struct walk walk;
 	setup_walk(&walk, &cfi);
-	/* A handler (f at its entry) returns to the trampoline's first byte; the signal hit f's first byte, whose
-	 * rules at ip − 1 would be nobody's. */
+	/* A handler (f at its entry) returns to the trampoline's first byte; the signal hit f's
+	 * first byte, whose rules at ip − 1 would be nobody's. */
 	walk.request.registers[TALLY_UNWIND_RIP] = F(0);
 	walk.stack[0] = F(0xc0);
 	walk.stack[1] = F(0);
@@ -233,15 +236,18 @@ static void code_tells_where_it_stands(void **state)
 		{ { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 9, 0, TALLY_CODE_SIGRETURN },
 		{ { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f }, 8, 0, TALLY_CODE_OTHER },
 		{ { 0x48, 0xc7, 0xc0, 0x0e, 0, 0, 0, 0x0f, 0x05 }, 9, 0, TALLY_CODE_OTHER },
-		{ { 0xff, 0x25, 1, 2, 3, 4 }, 6, 0, TALLY_CODE_EDGE },             /* jmp *x(%rip) */
+		/* jmp *x(%rip) */
+		{ { 0xff, 0x25, 1, 2, 3, 4 }, 6, 0, TALLY_CODE_EDGE },
 		{ { 0xf2, 0xff, 0x25, 1, 2, 3, 4 }, 7, 0, TALLY_CODE_EDGE },       /* bnd jmp */
 		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25 }, 6, 0, TALLY_CODE_EDGE }, /* endbr64 */
 		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5 }, 8, 0, TALLY_CODE_EDGE },
-		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x53 }, 5, 0, TALLY_CODE_OTHER }, /* behind setjmp, too */
+		/* behind setjmp, too */
+		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x53 }, 5, 0, TALLY_CODE_OTHER },
 		{ { 0xc3 }, 1, 0, TALLY_CODE_EDGE },                               /* ret */
 		{ { 0xf3, 0xc3 }, 2, 0, TALLY_CODE_EDGE },
 		{ { 0xc2, 8, 0 }, 3, 0, TALLY_CODE_OTHER },
-		{ { 0x55, 0x48, 0x89, 0xe5 }, 4, 0, TALLY_CODE_EDGE },             /* push %rbp; mov %rsp,%rbp */
+		/* push %rbp; mov %rsp,%rbp */
+		{ { 0x55, 0x48, 0x89, 0xe5 }, 4, 0, TALLY_CODE_EDGE },
 		{ { 0x55, 0x48, 0x8b, 0xec }, 4, 0, TALLY_CODE_EDGE },
 		{ { 0x48, 0x89, 0xe5 }, 3, 0x55, TALLY_CODE_PUSHED_RBP },
 		{ { 0x48, 0x89, 0xe5 }, 3, 0x53, TALLY_CODE_OTHER },
@@ -249,20 +255,27 @@ static void code_tells_where_it_stands(void **state)
 		{ { 0 }, 0, 0x55, TALLY_CODE_OTHER },
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-		assert_int_equal(tally_code_recognise(cases[i].bytes, cases[i].size, cases[i].previous),
-				 cases[i].spot);
+		assert_int_equal(
+			tally_code_recognise(cases[i].bytes, cases[i].size, cases[i].previous),
+			cases[i].spot);
 }
 
-/* An executable of one segment without rules; sigreturn at 0x80, PLT at 0x90, a prologue at 0xa0. */
+/* An executable of one segment without rules; sigreturn at 0x80, PLT at 0x90, a prologue at
+ * 0xa0. */
 static struct tally_object *object_without_rules(void)
 {
 	uint8_t image[0x100] = { 0 };
 	static const uint8_t sigreturn[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 	static const uint8_t plt[] = { 0xff, 0x25, 0, 1, 0, 0 };
 	static const uint8_t prologue[] = { 0x55, 0x48, 0x89, 0xe5 };
-	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			      .e_type = ET_DYN, .e_machine = EM_X86_64, .e_version = EV_CURRENT,
-			      .e_phoff = sizeof(header), .e_ehsize = sizeof(header), .e_phnum = 1,
+	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
+					   EV_CURRENT },
+			      .e_type = ET_DYN,
+			      .e_machine = EM_X86_64,
+			      .e_version = EV_CURRENT,
+			      .e_phoff = sizeof(header),
+			      .e_ehsize = sizeof(header),
+			      .e_phnum = 1,
 			      .e_phentsize = sizeof(Elf64_Phdr) };
 	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(image),
 			       .p_memsz = sizeof(image) };
@@ -284,10 +297,12 @@ static void code_without_rules_is_stepped_through_by_what_it_is(void **state)
 	assert_int_equal(tally_unwind_table_new(object, NULL, &walk.table, NULL), 0);
 	tally_object_unref(object);
 	assert_int_equal(walk.table->index_count, 0);
-	/* A handler, in a PLT stub; the signal's context; a function that has pushed rbp; its caller. */
+	/* A handler, in a PLT stub; the signal's context; a function that has pushed rbp; its
+	 * caller. */
 	walk.request.registers[TALLY_UNWIND_RIP] = BIAS + 0x90;
 	walk.stack[0] = BIAS + 0x80;
-	walk.stack[6 + 15] = STACK + 30 * 8; /* rsp, rip: behind r8–r15 rdi rsi rbp rbx rdx rax rcx */
+	/* rsp, rip: behind r8–r15 rdi rsi rbp rbx rdx rax rcx */
+	walk.stack[6 + 15] = STACK + 30 * 8;
 	walk.stack[6 + 16] = BIAS + 0xa1;
 	walk.stack[30] = STACK + 40 * 8;
 	walk.stack[31] = BIAS + 0xb0;
@@ -344,7 +359,8 @@ static void each_end_is_told(void **state)
 	tally_unwind_table_free(walk.table);
 }
 
-/* arm64: rules of sp and x30, signed return addresses, and frame records where there are no rules. */
+/* arm64: rules of sp and x30, signed return addresses, and frame records where there are no
+ * rules. */
 static void arm64_s_signed_returns_are_stripped(void **state)
 {
 	(void)state;
@@ -356,10 +372,14 @@ static void arm64_s_signed_returns_are_stripped(void **state)
 	/* paciasp; stp x29,x30,[sp,#-32]!; … */
 	put_fde(&cfi, at, CODE, 0x40, BYTES(0x41, 0x2d, 0x41, 0x0e, 32, 0x9d, 4, 0x9e, 3));
 	put_fde(&cfi, at, CODE + 0x80, 0x40, BYTES(0x07, 30));
-	struct tally_cfi_section section = { .bytes = cfi.bytes, .size = cfi.size, .address = SECTION,
+	struct tally_cfi_section section = { .bytes = cfi.bytes,
+					     .size = cfi.size,
+					     .address = SECTION,
 					     .machine = TALLY_UNWIND_ARM64 };
-	struct walk walk = { .request = { .machine = TALLY_UNWIND_ARM64, .stack = (const uint8_t *)walk.stack,
-					  .stack_size = sizeof(walk.stack), .find = find } };
+	struct walk walk = { .request = { .machine = TALLY_UNWIND_ARM64,
+					  .stack = (const uint8_t *)walk.stack,
+					  .stack_size = sizeof(walk.stack),
+					  .find = find } };
 	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &walk.table, NULL), 0);
 	walk.request.context = walk.table;
 	walk.request.registers[TALLY_UNWIND_ARM64_SP] = STACK;
@@ -384,9 +404,13 @@ static void arm64_s_signed_returns_are_stripped(void **state)
 	tally_unwind_table_free(walk.table);
 }
 
-/* What arm64's kernel pushes: 128 bytes of siginfo, 176 of the ucontext, the fault's address, x0–x30 sp pc pstate, and
- * records, of which that of the vector registers comes first. */
-enum { CONTEXT_WORD = (128 + 176 + 8) / 8, RECORDS_WORD = (128 + 176 + 288) / 8, SIGNAL_FRAME_WORDS = 4688 / 8 };
+/* What arm64's kernel pushes: 128 bytes of siginfo, 176 of the ucontext, the fault's address,
+ * x0–x30 sp pc pstate, and records, of which that of the vector registers comes first. */
+enum {
+	CONTEXT_WORD = (128 + 176 + 8) / 8,
+	RECORDS_WORD = (128 + 176 + 288) / 8,
+	SIGNAL_FRAME_WORDS = 4688 / 8
+};
 
 static void push_signal_frame(uint64_t *stack, uint64_t sp, uint64_t pc, uint64_t x30)
 {
@@ -401,9 +425,14 @@ static struct tally_unwind_table *table_of_trampoline(void)
 {
 	static const uint8_t sigreturn[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
 	uint8_t image[0x100] = { 0 };
-	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			      .e_type = ET_DYN, .e_machine = EM_AARCH64, .e_version = EV_CURRENT,
-			      .e_phoff = sizeof(header), .e_ehsize = sizeof(header), .e_phnum = 1,
+	Elf64_Ehdr header = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
+					   EV_CURRENT },
+			      .e_type = ET_DYN,
+			      .e_machine = EM_AARCH64,
+			      .e_version = EV_CURRENT,
+			      .e_phoff = sizeof(header),
+			      .e_ehsize = sizeof(header),
+			      .e_phnum = 1,
 			      .e_phentsize = sizeof(Elf64_Phdr) };
 	Elf64_Phdr segment = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sizeof(image),
 			       .p_memsz = sizeof(image) };
@@ -419,11 +448,15 @@ static struct tally_unwind_table *table_of_trampoline(void)
 }
 
 /* From pc, at sp: what was interrupted at JIT + 0x40 is found, or it isn't. */
-static bool finds_interrupted(struct tally_unwind_table *table, const uint64_t *stack, size_t words, uint64_t pc)
+static bool finds_interrupted(struct tally_unwind_table *table, const uint64_t *stack, size_t words,
+			      uint64_t pc)
 {
 	struct unwind_way way;
-	struct tally_unwind_request request = { .machine = TALLY_UNWIND_ARM64, .stack = (const uint8_t *)stack,
-						.stack_size = words * 8, .find = find, .context = table };
+	struct tally_unwind_request request = { .machine = TALLY_UNWIND_ARM64,
+						.stack = (const uint8_t *)stack,
+						.stack_size = words * 8,
+						.find = find,
+						.context = table };
 	request.registers[TALLY_UNWIND_ARM64_SP] = STACK;
 	request.registers[TALLY_UNWIND_ARM64_PC] = pc;
 	assert_true(unwind_every_way(&request, NULL, 16, &way));
@@ -447,7 +480,8 @@ static void arm64_s_signal_frames_are_stepped_over(void **state)
 	assert_true(finds_interrupted(table, stack, words, JIT + 0x80));
 	stack[RECORDS_WORD]++;
 	assert_false(finds_interrupted(table, stack, words, JIT + 0x80));
-	assert_false(finds_interrupted(table, stack, words, BIAS + 0x88)); /* a function behind the trampoline */
+	/* a function behind the trampoline */
+	assert_false(finds_interrupted(table, stack, words, BIAS + 0x88));
 	assert_true(finds_interrupted(table, stack, words, BIAS + 0x80));
 	tally_unwind_table_free(table);
 }
@@ -459,16 +493,19 @@ static void sample_registers_come_in_dwarf_s_order(void **state)
 	uint64_t words[20], registers[TALLY_UNWIND_REGISTERS];
 	for (size_t i = 0; i < 20; i++)
 		words[i] = 100 + i;
-	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words, TALLY_UNWIND_REGS_MASK, registers));
+	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words, TALLY_UNWIND_REGS_MASK,
+					   registers));
 	static const uint64_t expected[] = { 100, 103, 102, 101, 104, 105, 106, 107, 112,
 					     113, 114, 115, 116, 117, 118, 119, 108 };
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		assert_int_equal(registers[i], expected[i]);
-	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 6 | 1 << 7 | 1 << 8, registers));
+	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 6 | 1 << 7 | 1 << 8,
+					   registers));
 	assert_int_equal(registers[TALLY_UNWIND_RBP], 100);
 	assert_int_equal(registers[TALLY_UNWIND_RSP], 101);
 	assert_int_equal(registers[TALLY_UNWIND_RIP], 102);
-	assert_false(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 6 | 1 << 7, registers));
+	assert_false(
+		tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 6 | 1 << 7, registers));
 	assert_false(tally_unwind_registers(TALLY_UNWIND_X86_64, words, 1 << 8, registers));
 }
 
@@ -479,7 +516,8 @@ static bool find_everywhere(void *context, uint64_t address, struct tally_unwind
 }
 
 /* Everything that reads a section, on bytes that are exactly as long as they are said to be. */
-static void exercise(const uint8_t *bytes, size_t size, uint64_t address, struct tally_unwind_cache *cache)
+static void exercise(const uint8_t *bytes, size_t size, uint64_t address,
+		     struct tally_unwind_cache *cache)
 {
 	static uint64_t spaces;
 	uint8_t *copy = malloc(size ? size : 1);
@@ -491,11 +529,14 @@ static void exercise(const uint8_t *bytes, size_t size, uint64_t address, struct
 	assert_int_equal(tally_unwind_table_new_from_bytes(&section, NULL, &walk.table, NULL), 0);
 	for (size_t i = 0; i < 64; i++)
 		walk.stack[i] = i % 2 ? F(i * 16) : STACK + i * 24;
-	for (size_t i = 0; walk.table->index_count && i < walk.table->indexes[0].functions.count; i += 7) {
-		const struct tally_unwind_function *function = &walk.table->indexes[0].functions.items[i];
+	for (size_t i = 0; walk.table->index_count && i < walk.table->indexes[0].functions.count;
+	     i += 7) {
+		const struct tally_unwind_function *function =
+			&walk.table->indexes[0].functions.items[i];
 		for (size_t reg = 0; reg < TALLY_UNWIND_REGISTERS; reg++)
 			walk.request.registers[reg] = STACK + reg * 8;
-		walk.request.registers[TALLY_UNWIND_RIP] = BIAS + function->start + function->size / 2;
+		walk.request.registers[TALLY_UNWIND_RIP] = BIAS + function->start +
+							   function->size / 2;
 		walk.request.registers[TALLY_UNWIND_RSP] = STACK;
 		walk.request.stack = (const uint8_t *)walk.stack;
 		walk.request.stack_size = sizeof(walk.stack);

@@ -1,8 +1,10 @@
-/* Stacks that were recorded on arm64 (arm64/walk.c tells how), unwound wherever this runs: with pointer authentication
- * and without, from inside of signal handlers and of what the handlers return to.
+/* Stacks that were recorded on arm64 (arm64/walk.c tells how), unwound wherever this runs: with
+ * pointer authentication and without, from inside of signal handlers and of what the handlers
+ * return to.
  *
- * The oracle is the program: each frame must be of a function that its source lets call the one before, up to _start.
- * The kernel's vdso is not here, as on any other machine; the programs are found by build-id, as perf keeps them. */
+ * The oracle is the program: each frame must be of a function that its source lets call the one
+ * before, up to _start.  The kernel's vdso is not here, as on any other machine; the programs are
+ * found by build-id, as perf keeps them. */
 #include "test.h"
 
 #include "object/object.h"
@@ -17,7 +19,8 @@ enum { FRAMES = 128, HIGH_BITS = 48 };
 static const char VDSO[] = "[vdso]";
 #define ANY "*"
 
-/* Which function may be called by which: by the source, and by what the compiler makes of last calls. */
+/* Which function may be called by which: by the source, and by what the compiler makes of last
+ * calls. */
 static const struct {
 	const char *callee, *callers[8];
 } CALLS[] = {
@@ -42,15 +45,18 @@ struct counts {
 static bool may_call(const char *caller, const char *callee)
 {
 	for (size_t i = 0; i < sizeof(CALLS) / sizeof(*CALLS); i++)
-		for (size_t j = 0; !strcmp(CALLS[i].callee, callee) && j < 8 && CALLS[i].callers[j]; j++)
-			if (!strcmp(CALLS[i].callers[j], caller) || !strcmp(CALLS[i].callers[j], ANY))
+		for (size_t j = 0; !strcmp(CALLS[i].callee, callee) && j < 8 && CALLS[i].callers[j];
+		     j++)
+			if (!strcmp(CALLS[i].callers[j], caller) ||
+			    !strcmp(CALLS[i].callers[j], ANY))
 				return true;
 	return false;
 }
 
 static void path_of(char path[512], const char *program, const char *suffix)
 {
-	snprintf(path, 512, "%s/tests/unit/arm64/%s%s", getenv("TALLY_SOURCE_ROOT"), program, suffix);
+	snprintf(path, 512, "%s/tests/unit/arm64/%s%s", getenv("TALLY_SOURCE_ROOT"), program,
+		 suffix);
 }
 
 /* ~/.debug/.build-id/ab/cdef…/elf, in a home of its own. */
@@ -84,7 +90,10 @@ static size_t name_frames(struct tally_recording *recording, const char *functio
 		assert_true(function != UINT32_MAX && count < FRAMES);
 		const char *object = tally_names_object(&recording->names, function);
 		if (!frame->kernel)
-			functions[count++] = !strcmp(object, VDSO) ? VDSO : tally_names_text(&recording->names, function);
+			functions[count++] = !strcmp(object, VDSO)
+						     ? VDSO
+						     : tally_names_text(&recording->names,
+									function);
 	}
 	return count;
 }
@@ -108,7 +117,8 @@ static void check_stack(struct tally_recording *recording, struct counts *counts
 	size_t count = name_frames(recording, functions);
 	counts->samples++;
 	if (count == 1 && !strcmp(functions[0], "[unknown]")) {
-		counts->unmapped++; /* of execve(2): the mappings are the new program's, the registers the old one's */
+		/* of execve(2): the mappings are the new program's, the registers the old one's */
+		counts->unmapped++;
 		return;
 	}
 	assert_true(count > 0);

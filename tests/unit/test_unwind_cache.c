@@ -1,5 +1,5 @@
-/* What the cache of rules gives is the rule of that very address (unwind/unwind_cache.h), whatever was put in and
- * pushed out: compared with made-up code in which each address has a known rule. */
+/* What the cache of rules gives is the rule of that very address (unwind/unwind_cache.h), whatever
+ * was put in and pushed out: compared with made-up code in which each address has a known rule. */
 #include "test.h"
 
 #include "unwind/unwind_cache.h"
@@ -29,7 +29,8 @@ static struct code *make_code(void)
 	uint64_t state = 1;
 	assert_non_null(code);
 	for (uint32_t start = 0, end; start < CODE; start = end) {
-		uint64_t size = draw(&state) % 7 ? 1 + draw(&state) % STRETCH_MAX : 1000 + draw(&state) % 2000;
+		uint64_t size = draw(&state) % 7 ? 1 + draw(&state) % STRETCH_MAX
+						 : 1000 + draw(&state) % 2000;
 		end = start + (uint32_t)size < CODE ? start + (uint32_t)size : CODE;
 		uint8_t rule = (uint8_t)(draw(&state) % RULES);
 		for (uint32_t at = start; at < end; at++) {
@@ -41,7 +42,8 @@ static struct code *make_code(void)
 	return code;
 }
 
-/* Each space has the code in another place, so that neither address nor rule tells which one is meant. */
+/* Each space has the code in another place, so that neither address nor rule tells which one is
+ * meant. */
 static const struct tally_unwind_rule *rule_of(const struct code *code, uint64_t at, uint64_t space)
 {
 	return &code->rules[(code->rule[at] + space) % RULES];
@@ -59,14 +61,17 @@ static void a_rule_is_remembered_for_its_stretch_alone(void **state)
 	assert_null(tally_unwind_cache_get(cache, base, 1));
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		/* Half of them in a small part, which is met again and again. */
-		uint64_t at = draw(&random) % (i & 1 ? CODE : CODE / 64), space = 1 + draw(&random) % SPACES;
+		uint64_t at = draw(&random) % (i & 1 ? CODE : CODE / 64),
+			 space = 1 + draw(&random) % SPACES;
 		const struct tally_unwind_rule *rule = rule_of(code, at, space);
-		const struct tally_unwind_rule *known = tally_unwind_cache_get(cache, base + at, space);
+		const struct tally_unwind_rule *known = tally_unwind_cache_get(cache, base + at,
+									       space);
 		hits += !!known;
 		if (known)
 			assert_ptr_equal(known, rule);
 		else
-			tally_unwind_cache_put(cache, base + at, space, rule, at - code->start[at], code->end[at] - 1 - at);
+			tally_unwind_cache_put(cache, base + at, space, rule, at - code->start[at],
+					       code->end[at] - 1 - at);
 		assert_ptr_equal(tally_unwind_cache_get(cache, base + at, space), rule);
 		assert_null(tally_unwind_cache_get(cache, base + at, SPACES + 1));
 	}
@@ -95,11 +100,13 @@ static void an_address_may_stand_alone(void **state)
 	tally_unwind_cache_free(cache);
 }
 
-/* A region's stretch has no room for all bits of a rule's address: one that doesn't fit is looked for each time. */
+/* A region's stretch has no room for all bits of a rule's address: one that doesn't fit is looked
+ * for each time. */
 static void a_rule_elsewhere_is_not_remembered(void **state)
 {
 	const uint64_t largest = ((UINT64_C(1) << 46) - 1) * TALLY_UNWIND_RULE_ALIGN;
-	const uint64_t others[] = { largest + TALLY_UNWIND_RULE_ALIGN, UINT64_C(1) << 63 | 0x1000, UINT64_C(0x1004) };
+	const uint64_t others[] = { largest + TALLY_UNWIND_RULE_ALIGN, UINT64_C(1) << 63 | 0x1000,
+				    UINT64_C(0x1004) };
 	struct tally_unwind_cache *cache = tally_unwind_cache_new();
 	(void)state;
 	assert_non_null(cache);
@@ -115,7 +122,8 @@ static void a_rule_elsewhere_is_not_remembered(void **state)
 	tally_unwind_cache_free(cache);
 }
 
-/* The flags that the kernel has of the memory at an address: VmFlags of /proc/self/smaps (proc(5)). */
+/* The flags that the kernel has of the memory at an address: VmFlags of /proc/self/smaps
+ * (proc(5)). */
 static bool is_asked_to_be_huge(const void *memory)
 {
 	char line[512];

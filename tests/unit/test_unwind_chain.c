@@ -1,14 +1,25 @@
-/* Walks that end where they meet the stack before give what whole walks give: on random stacks, each made from the one
- * before by calls, returns, and words that change for no reason. */
+/* Walks that end where they meet the stack before give what whole walks give: on random stacks,
+ * each made from the one before by calls, returns, and words that change for no reason. */
 #include "test.h"
 
 #include "unwind/unwind.h"
 #include "unwind/unwind_table.h"
 
-enum { SECTION = 0x100000, CODE = 0x1000, FUNCTION = 64, JIT = 0x80000, STACK = 0x700000, WORDS = 2048, FRAMES = 400,
-       LIMIT = 512, RBX = 3, SIZES = 6 };
+enum {
+	SECTION = 0x100000,
+	CODE = 0x1000,
+	FUNCTION = 64,
+	JIT = 0x80000,
+	STACK = 0x700000,
+	WORDS = 2048,
+	FRAMES = 400,
+	LIMIT = 512,
+	RBX = 3,
+	SIZES = 6
+};
 
-/* How a function keeps what it must give back.  Each but the last two with frames of several sizes. */
+/* How a function keeps what it must give back.  Each but the last two with frames of several
+ * sizes. */
 enum kind {
 	BY_SP,        /* CFA = rsp + n */
 	BY_SP_SAVES,  /* … rbp at CFA − 16 */
@@ -52,7 +63,8 @@ static void finish(struct section *section, size_t at)
 static size_t put_cie(struct section *section, bool is_signal)
 {
 	static const uint8_t usual[] = { 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1 };
-	static const uint8_t signal[] = { 1, 'z', 'R', 'S', 0, 1, 0x78, 16, 1, 0, 0x0c, 7, 8, 0x90, 1 };
+	static const uint8_t signal[] = { 1, 'z', 'R',  'S', 0, 1,    0x78, 16,
+					  1, 0,   0x0c, 7,   8, 0x90, 1 };
 	size_t at = begin(section, 0);
 	put(section, is_signal ? signal : usual, is_signal ? sizeof(signal) : sizeof(usual));
 	finish(section, at);
@@ -83,7 +95,8 @@ static void put_function(struct section *section, size_t cie, enum kind kind, un
 	};
 	size_t at = begin(section, (uint32_t)(section->size + 4 - cie));
 	const uint64_t range[] = { function_of(kind, size), FUNCTION };
-	const uint8_t sized[] = { 0, 0x0e, (uint8_t)(8 * frame_words(size)) }; /* no augmentation data */
+	/* no augmentation data */
+	const uint8_t sized[] = { 0, 0x0e, (uint8_t)(8 * frame_words(size)) };
 	put(section, range, sizeof(range));
 	put(section, sized, sizeof(sized));
 	put(section, rules[kind].bytes, rules[kind].size);
@@ -97,8 +110,11 @@ static struct tally_unwind_table *make_table(struct section *section)
 	for (unsigned kind = 0; kind < KINDS; kind++)
 		for (unsigned size = 0; size < SIZES; size++)
 			put_function(section, kind == INTERRUPTED ? signal : usual, kind, size);
-	const struct tally_cfi_section frame = { .bytes = section->bytes, .size = section->size, .address = SECTION,
-						 .machine = TALLY_UNWIND_X86_64, .text_address = CODE,
+	const struct tally_cfi_section frame = { .bytes = section->bytes,
+						 .size = section->size,
+						 .address = SECTION,
+						 .machine = TALLY_UNWIND_X86_64,
+						 .text_address = CODE,
 						 .data_address = CODE };
 	assert_int_equal(tally_unwind_table_new_from_bytes(&frame, NULL, &table, NULL), 0);
 	return table;
@@ -138,8 +154,8 @@ static enum kind any_kind(struct thread *thread)
 {
 	static const enum kind usual[] = { BY_SP, BY_SP, BY_SP_SAVES, BY_FP, REALIGNED, NO_RULES };
 	static const enum kind rare[] = { BY_RBX, INTERRUPTED, LOSES_FP };
-	return chance(thread, thread->rare) ? usual[chance(thread, sizeof(usual) / sizeof(*usual))] :
-					      rare[chance(thread, 3)];
+	return chance(thread, thread->rare) ? usual[chance(thread, sizeof(usual) / sizeof(*usual))]
+					    : rare[chance(thread, 3)];
 }
 
 static uint64_t any_value(struct thread *thread)
@@ -147,7 +163,9 @@ static uint64_t any_value(struct thread *thread)
 	switch (chance(thread, 4)) {
 	case 0: return 0;
 	case 1: return chance(thread, UINT32_MAX);
-	case 2: return function_of(any_kind(thread), (unsigned)chance(thread, SIZES)) + 1 + chance(thread, FUNCTION - 1);
+	case 2:
+		return function_of(any_kind(thread), (unsigned)chance(thread, SIZES)) + 1 +
+		       chance(thread, FUNCTION - 1);
 	default: return STACK + chance(thread, WORDS) * 8;
 	}
 }
@@ -157,8 +175,10 @@ static void push_call(struct thread *thread, enum kind kind)
 	const struct caller *caller = &thread->callers[thread->depth - 1];
 	unsigned size = (unsigned)chance(thread, SIZES), words = frame_words(size);
 	uint64_t cfa = caller->sp;
-	struct caller callee = { .pc = function_of(kind, size) + !!chance(thread, 500), .sp = cfa - 8 * words,
-				 .fp = caller->fp, .rbx = caller->rbx };
+	struct caller callee = { .pc = function_of(kind, size) + !!chance(thread, 500),
+				 .sp = cfa - 8 * words,
+				 .fp = caller->fp,
+				 .rbx = caller->rbx };
 	if (kind == REALIGNED)
 		callee.sp = cfa - 8 * (words + 4);
 	if (thread->depth == FRAMES || callee.sp < STACK + 64)
@@ -186,7 +206,9 @@ static void start(struct thread *thread)
 		thread->stack[i] = any_value(thread);
 	uint64_t top = STACK + sizeof(thread->stack) - 256;
 	bool is_by_zero = chance(thread, 2);
-	thread->callers[0] = (struct caller){ .pc = function_of(is_by_zero ? BY_SP : OUTERMOST, 1) + 1, .sp = top };
+	thread->callers[0] = (struct caller){
+		.pc = function_of(is_by_zero ? BY_SP : OUTERMOST, 1) + 1, .sp = top
+	};
 	*word_at(thread, top + 8 * frame_words(1) - 8) = 0;
 	thread->depth = 1;
 }
@@ -224,7 +246,8 @@ struct answer {
 	struct tally_unwind_extent extent;
 };
 
-static void walk(struct thread *thread, struct tally_unwind_request request, size_t limit, struct answer *answer)
+static void walk(struct thread *thread, struct tally_unwind_request request, size_t limit,
+		 struct answer *answer)
 {
 	request.is_exact = answer->is_exact;
 	request.stack_pointers = answer->stack_pointers;
@@ -241,14 +264,17 @@ static void assert_equal(const struct answer *a, const struct answer *b)
 	assert_int_equal(a->extent.reached, b->extent.reached);
 	assert_int_equal(a->extent.missed, b->extent.missed);
 	assert_memory_equal(a->addresses, b->addresses, a->count * sizeof(*a->addresses));
-	assert_memory_equal(a->stack_pointers, b->stack_pointers, a->count * sizeof(*a->stack_pointers));
+	assert_memory_equal(a->stack_pointers, b->stack_pointers,
+			    a->count * sizeof(*a->stack_pointers));
 	assert_memory_equal(a->is_exact, b->is_exact, a->count * sizeof(*a->is_exact));
 }
 
 static struct tally_unwind_request request_of(struct thread *thread)
 {
 	const struct caller *at = &thread->callers[thread->depth - 1];
-	struct tally_unwind_request request = { .machine = TALLY_UNWIND_X86_64, .find = find, .context = thread };
+	struct tally_unwind_request request = { .machine = TALLY_UNWIND_X86_64,
+						.find = find,
+						.context = thread };
 	request.registers[TALLY_UNWIND_RIP] = at->pc;
 	request.registers[TALLY_UNWIND_RSP] = at->sp;
 	request.registers[TALLY_UNWIND_RBP] = chance(thread, 20) ? at->fp : any_value(thread);
@@ -260,7 +286,8 @@ static struct tally_unwind_request request_of(struct thread *thread)
 	return request;
 }
 
-/* `rare`: how seldom frames are that end a chain.  Returns the share of steps that were saved, in per cent. */
+/* `rare`: how seldom frames are that end a chain.  Returns the share of steps that were saved, in
+ * per cent. */
 static unsigned compare(uint8_t rare, uint64_t seed, struct tally_unwind_cache *cache)
 {
 	struct section section = { 0 };

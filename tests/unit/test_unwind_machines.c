@@ -1,6 +1,6 @@
-/* Whole objects, of this machine and of others: at every address where a row of the rules begins, and at its last, the
- * compiled rule takes the step that the interpreter takes, and says what libdw says; and what the linker's index says of
- * functions is what the section says.
+/* Whole objects, of this machine and of others: at every address where a row of the rules begins,
+ * and at its last, the compiled rule takes the step that the interpreter takes, and says what libdw
+ * says; and what the linker's index says of functions is what the section says.
  *
  * Arguments: ELF files; "-" for one that isn't there. */
 #include "test.h"
@@ -61,7 +61,8 @@ static void check_function(struct subject *subject, const struct tally_function_
 	}
 }
 
-/* Each word of the stack is another, and the registers point into it: a wrong offset gives a wrong answer. */
+/* Each word of the stack is another, and the registers point into it: a wrong offset gives a wrong
+ * answer. */
 static void set_up(struct subject *subject)
 {
 	subject->layout = tally_unwind_layout(subject->table->machine);
@@ -96,8 +97,8 @@ static void compiled_rules_step_as_the_interpreter_does(void **state)
 				if (tally_function_index_at(index, k, &function))
 					check_function(&subject, index, &function);
 		}
-		print_message("# %s: %zu addresses, a caller at %zu\n", files->paths[i], subject.checked,
-			      subject.stepped);
+		print_message("# %s: %zu addresses, a caller at %zu\n", files->paths[i],
+			      subject.checked, subject.stepped);
 		assert_true(subject.checked > 100);
 		assert_true(subject.stepped * 2 > subject.checked);
 		tally_unwind_cache_free(subject.cache);
@@ -116,23 +117,29 @@ static bool is_saved_at(Dwarf_Frame *frame, int reg, int64_t offset)
 		return false;
 	if (count == 1)
 		return offset == 0;
-	return count == 2 && operations[1].atom == DW_OP_plus_uconst && (int64_t)operations[1].number == offset;
+	return count == 2 && operations[1].atom == DW_OP_plus_uconst &&
+	       (int64_t)operations[1].number == offset;
 }
 
 /* 1 when the rule is one of register and offset, and libdw has another. */
-static unsigned differs_from_libdw(Dwarf_CFI *cfi, const struct tally_unwind_layout *layout, uint64_t address,
-				   const struct tally_unwind_rule *rule, size_t *compared)
+static unsigned differs_from_libdw(Dwarf_CFI *cfi, const struct tally_unwind_layout *layout,
+				   uint64_t address, const struct tally_unwind_rule *rule,
+				   size_t *compared)
 {
 	Dwarf_Frame *frame;
 	Dwarf_Op *cfa;
 	size_t count;
-	if (rule->kind != TALLY_RULE_SAVED || rule->cfa_is_loaded || rule->base_register != TALLY_RULE_BASE_IS_CFA)
+	if (rule->kind != TALLY_RULE_SAVED || rule->cfa_is_loaded ||
+	    rule->base_register != TALLY_RULE_BASE_IS_CFA)
 		return 0;
 	if (dwarf_cfi_addrframe(cfi, address, &frame) != 0)
 		return 1;
 	bool is_equal = dwarf_frame_cfa(frame, &cfa, &count) == 0 && count == 1 &&
-			cfa[0].atom == (cfa[0].atom == DW_OP_bregx ? DW_OP_bregx : DW_OP_breg0 + rule->cfa_register) &&
-			(int64_t)(cfa[0].atom == DW_OP_bregx ? cfa[0].number2 : cfa[0].number) == rule->cfa_offset;
+			cfa[0].atom == (cfa[0].atom == DW_OP_bregx
+						? DW_OP_bregx
+						: DW_OP_breg0 + rule->cfa_register) &&
+			(int64_t)(cfa[0].atom == DW_OP_bregx ? cfa[0].number2 : cfa[0].number) ==
+				rule->cfa_offset;
 	if (rule->return_word != TALLY_RULE_RETURN_IN_REGISTER)
 		is_equal &= is_saved_at(frame, layout->return_register, rule->return_word * 8);
 	for (unsigned i = 0; i < rule->saved_count; i++)
@@ -161,10 +168,13 @@ static void compiled_rules_are_libdw_s(void **state)
 		const struct tally_function_index *index = &table->indexes[0];
 		for (size_t j = 0; j < index->count; j++)
 			/* 13 bytes on: some row or other */
-			for (uint64_t at = 0; tally_function_index_at(index, j, &function) && at < function.size; at += 13)
-				differing += differs_from_libdw(cfi, layout, function.start + at,
-								tally_unwind_table_rule(table, function.start + at, &range),
-								&compared);
+			for (uint64_t at = 0;
+			     tally_function_index_at(index, j, &function) && at < function.size;
+			     at += 13)
+				differing += differs_from_libdw(
+					cfi, layout, function.start + at,
+					tally_unwind_table_rule(table, function.start + at, &range),
+					&compared);
 		print_message("# %s: %zu addresses beside libdw\n", files->paths[i], compared);
 		assert_true(compared > 100);
 		assert_int_equal(differing, 0);
@@ -196,8 +206,9 @@ static void the_linker_s_index_says_what_the_section_says(void **state)
 			assert_memory_equal(&function, &own.functions.items[j], sizeof(function));
 			size_t position;
 			bool is_anew;
-			assert_true(tally_function_index_find(index, function.start + function.size - 1, &position,
-							      &function, &is_anew));
+			assert_true(tally_function_index_find(index,
+							      function.start + function.size - 1,
+							      &position, &function, &is_anew));
 			assert_int_equal(position, j);
 		}
 		tally_function_index_release(&own);

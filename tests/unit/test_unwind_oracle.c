@@ -1,5 +1,6 @@
-/* Real processes, led through real stacks one instruction at a time; at each, tally and elfutils' libdwfl unwind the
- * same registers and the same copy of the stack.  Both must find the same chain. */
+/* Real processes, led through real stacks one instruction at a time; at each, tally and elfutils'
+ * libdwfl unwind the same registers and the same copy of the stack.  Both must find the same
+ * chain. */
 #include "test.h"
 
 #include "object/object.h"
@@ -22,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a function has popped lies below rsp still; libdwfl looks for it there.  Tally's copy begins at rsp, as the
- * kernel's does, and it must know without. */
+/* What a function has popped lies below rsp still; libdwfl looks for it there.  Tally's copy begins
+ * at rsp, as the kernel's does, and it must know without. */
 enum { BELOW = 2048 };
 
 enum { MAPPINGS_MAX = 128, CHAIN_MAX = 256, STACK_MAX = 96 * 1024, STEPS_MAX = 2000000 };
@@ -85,8 +86,9 @@ static void read_mappings(struct target *target)
 		struct mapping *mapping = &target->mappings[target->mapping_count];
 		memset(mapping, 0, sizeof(*mapping));
 		char access[8];
-		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255[^\n]", &mapping->start, &mapping->end, access,
-			   &mapping->offset, mapping->path) < 4 || access[2] != 'x')
+		if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %255[^\n]", &mapping->start,
+			   &mapping->end, access, &mapping->offset, mapping->path) < 4 ||
+		    access[2] != 'x')
 			continue;
 		target->mapping_count++;
 		if (mapping->path[0] == '/')
@@ -94,7 +96,9 @@ static void read_mappings(struct target *target)
 		else if (strcmp(mapping->path, "[vdso]") == 0)
 			mapping->object = open_vdso(target, mapping);
 		if (mapping->object)
-			assert_int_equal(tally_unwind_table_new(mapping->object, NULL, &mapping->table, NULL), 0);
+			assert_int_equal(tally_unwind_table_new(mapping->object, NULL,
+								&mapping->table, NULL),
+					 0);
 	}
 	fclose(file);
 }
@@ -115,8 +119,8 @@ static bool find_place(void *context, uint64_t address, struct tally_unwind_plac
 		return false;
 	place->table = mapping->table;
 	if (mapping->object &&
-	    !tally_object_address_of_offset(mapping->object, address - mapping->start + mapping->offset,
-					    &place->address))
+	    !tally_object_address_of_offset(
+		    mapping->object, address - mapping->start + mapping->offset, &place->address))
 		place->table = NULL;
 	return true;
 }
@@ -140,25 +144,30 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr address, Dwarf_Word *result, void
 	size_t size = BELOW + target->request.stack_size;
 	if (offset > size || size - offset < sizeof(*result))
 		return false;
-	memcpy(result, (const uint8_t *)target + offsetof(struct target, below) + offset, sizeof(*result));
+	memcpy(result, (const uint8_t *)target + offsetof(struct target, below) + offset,
+	       sizeof(*result));
 	return true;
 }
 
 static bool set_registers(Dwfl_Thread *thread, void *argument)
 {
 	struct target *target = argument;
-	return dwfl_thread_state_registers(thread, 0, TALLY_UNWIND_RIP + 1, target->request.registers);
+	return dwfl_thread_state_registers(thread, 0, TALLY_UNWIND_RIP + 1,
+					   target->request.registers);
 }
 
-static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base, const char *file,
-			 const char *link, GElf_Word crc, char **found)
+static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr base,
+			 const char *file, const char *link, GElf_Word crc, char **found)
 {
-	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc, (void)found;
+	(void)module, (void)data, (void)name, (void)base, (void)file, (void)link, (void)crc,
+		(void)found;
 	return -1;
 }
 
-static const Dwfl_Callbacks CALLBACKS = { .find_elf = dwfl_linux_proc_find_elf, .find_debuginfo = no_debug_file };
-static const Dwfl_Thread_Callbacks THREAD_CALLBACKS = { .next_thread = next_thread, .memory_read = read_memory,
+static const Dwfl_Callbacks CALLBACKS = { .find_elf = dwfl_linux_proc_find_elf,
+					  .find_debuginfo = no_debug_file };
+static const Dwfl_Thread_Callbacks THREAD_CALLBACKS = { .next_thread = next_thread,
+							.memory_read = read_memory,
 							.set_initial_registers = set_registers };
 
 static void attach_oracle(struct target *target)
@@ -185,17 +194,20 @@ static void print_chain(struct target *target, const char *title, const struct c
 	fprintf(stderr, "%s:\n", title);
 	for (size_t i = 0; i < chain->count; i++) {
 		struct mapping *mapping = find_mapping(target, chain->addresses[i]);
-		fprintf(stderr, "  %#lx %s+%#lx\n", chain->addresses[i], mapping ? mapping->path : "?",
+		fprintf(stderr, "  %#lx %s+%#lx\n", chain->addresses[i],
+			mapping ? mapping->path : "?",
 			mapping ? chain->addresses[i] - mapping->start + mapping->offset : 0);
 	}
 }
 
 static void copy_stack(struct target *target, const struct user_regs_struct *r)
 {
-	const uint64_t registers[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
-				       r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip };
+	const uint64_t registers[] = { r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+				       r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
+				       r->r12, r->r13, r->r14, r->r15, r->rip };
 	memcpy(target->request.registers, registers, sizeof(registers));
-	struct iovec below = { target->below, BELOW }, remote_below = { (void *)(r->rsp - BELOW), BELOW };
+	struct iovec below = { target->below, BELOW },
+		     remote_below = { (void *)(r->rsp - BELOW), BELOW };
 	if (process_vm_readv(target->pid, &below, 1, &remote_below, 1, 0) != BELOW)
 		memset(target->below, 0, BELOW);
 	/* As the kernel does it: as much as there is. */
@@ -235,7 +247,8 @@ static void check(struct target *target, const struct user_regs_struct *register
 	if (ours.count > target->deepest)
 		target->deepest = ours.count;
 	size_t same = 0;
-	while (same < ours.count && same < theirs.count && ours.addresses[same] == theirs.addresses[same])
+	while (same < ours.count && same < theirs.count &&
+	       ours.addresses[same] == theirs.addresses[same])
 		same++;
 	/* Tally doesn't write the address that nothing is mapped at. */
 	if (end == TALLY_UNWIND_NO_MAP && theirs.count > 0 &&
@@ -243,9 +256,11 @@ static void check(struct target *target, const struct user_regs_struct *register
 		theirs.count--;
 	if (same == ours.count && same == theirs.count)
 		return;
-	/* elfutils 0.188 forgets rbx where no rule names it (its x86-64 defaults list rax instead), and stops early in
-	 * what _dl_runtime_resolve calls; from a static program's PLT, which has no rules, it loses the caller. */
-	if (is_part_of(&theirs, &ours) && end == TALLY_UNWIND_COMPLETE && ours.addresses[ours.count - 1] == target->root) {
+	/* elfutils 0.188 forgets rbx where no rule names it (its x86-64 defaults list rax instead),
+	 * and stops early in what _dl_runtime_resolve calls; from a static program's PLT, which has
+	 * no rules, it loses the caller. */
+	if (is_part_of(&theirs, &ours) && end == TALLY_UNWIND_COMPLETE &&
+	    ours.addresses[ours.count - 1] == target->root) {
 		target->beyond_oracle++;
 		return;
 	}
@@ -307,11 +322,13 @@ static pid_t start(const char *path)
 	int status = wait_for(pid);
 	if (!WIFSTOPPED(status))
 		return -1;
-	assert_int_equal(ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL), 0);
+	assert_int_equal(
+		ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACECLONE | PTRACE_O_EXITKILL), 0);
 	return pid;
 }
 
-/* Runs on to the next int3 of any thread; returns whose it was.  Steps over one that it stands at. */
+/* Runs on to the next int3 of any thread; returns whose it was.  Steps over one that it stands
+ * at. */
 static pid_t run_to_break(pid_t pid)
 {
 	assert_int_equal(ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
@@ -323,7 +340,8 @@ static pid_t run_to_break(pid_t pid)
 		bool is_clone = status >> 8 == (SIGTRAP | PTRACE_EVENT_CLONE << 8);
 		if (WSTOPSIG(status) == SIGTRAP && !is_clone)
 			return stopped;
-		ptrace(PTRACE_CONT, stopped, NULL, WSTOPSIG(status) == SIGSTOP || is_clone ? 0 : WSTOPSIG(status));
+		ptrace(PTRACE_CONT, stopped, NULL,
+		       WSTOPSIG(status) == SIGSTOP || is_clone ? 0 : WSTOPSIG(status));
 	}
 }
 
@@ -340,8 +358,8 @@ static void check_program(const char *path, unsigned stride, bool has_thread)
 	attach_oracle(&target);
 	step_through(&target, stride);
 	const size_t *ends = target.ends;
-	print_message("# %s: %zu chains, %zu longer than libdwfl's, deepest %zu\n", path, target.checks,
-		      target.beyond_oracle, target.deepest);
+	print_message("# %s: %zu chains, %zu longer than libdwfl's, deepest %zu\n", path,
+		      target.checks, target.beyond_oracle, target.deepest);
 	for (unsigned end = 0; end <= TALLY_UNWIND_LIMIT; end++)
 		print_message("# %8zu: %s\n", ends[end], tally_unwind_end_text(end));
 	assert_true(target.checks > 500);
@@ -350,10 +368,12 @@ static void check_program(const char *path, unsigned stride, bool has_thread)
 	/* A handler on its own stack: the other one isn't copied. */
 	assert_true(ends[TALLY_UNWIND_TRUNCATED] * 100 < target.checks * 5);
 	/* Where an exception lands, the unwinder of C++ has moved rsp, and no rules say so. */
-	assert_true((ends[TALLY_UNWIND_BAD_RULES] + ends[TALLY_UNWIND_NO_MAP]) * 200 < target.checks);
+	assert_true((ends[TALLY_UNWIND_BAD_RULES] + ends[TALLY_UNWIND_NO_MAP]) * 200 <
+		    target.checks);
 	assert_int_equal(ends[TALLY_UNWIND_NO_RULES] + ends[TALLY_UNWIND_LIMIT], 0);
 	if (has_thread) {
-		assert_int_equal(run_to_break(leader), leader); /* the int3 that ended the stretch */
+		/* the int3 that ended the stretch */
+		assert_int_equal(run_to_break(leader), leader);
 		pid_t thread = run_to_break(leader);
 		assert_true(thread > 0 && thread != leader);
 		dwfl_end(target.dwfl);
@@ -447,17 +467,25 @@ __attribute__((noinline)) static void descend(struct sampling *sampling, int dep
 static int open_faults(void)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr), .config = PERF_COUNT_SW_PAGE_FAULTS,
-		.sample_period = 1, .sample_type = PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-		.sample_regs_user = TALLY_UNWIND_REGS_MASK, .sample_stack_user = 32768, .exclude_kernel = 1, .disabled = 1,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS,
+		.sample_period = 1,
+		.sample_type = PERF_SAMPLE_ADDR | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+		.sample_regs_user = TALLY_UNWIND_REGS_MASK,
+		.sample_stack_user = 32768,
+		.exclude_kernel = 1,
+		.disabled = 1,
 	};
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 }
 
 /* The sample whose fault was at `address`: its words from REGS_USER on. */
-static const uint64_t *find_sample(const struct sampling *sampling, size_t ring_size, uint64_t address)
+static const uint64_t *find_sample(const struct sampling *sampling, size_t ring_size,
+				   uint64_t address)
 {
-	uint64_t head = atomic_load_explicit((_Atomic uint64_t *)&sampling->ring->data_head, memory_order_acquire);
+	uint64_t head = atomic_load_explicit((_Atomic uint64_t *)&sampling->ring->data_head,
+					     memory_order_acquire);
 	const uint8_t *data = (const uint8_t *)sampling->ring + sysconf(_SC_PAGESIZE);
 	for (uint64_t at = 0; at < head && at < ring_size;) {
 		const struct perf_event_header *header = (const void *)(data + at);
@@ -478,7 +506,8 @@ static void a_kernel_sample_unwinds(void **state)
 	if (fd < 0)
 		skip();
 	sampling.ring = mmap(NULL, page + ring_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	sampling.page = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	sampling.page = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
 	assert_true(sampling.page != MAP_FAILED);
 	if (sampling.ring == MAP_FAILED)
 		skip(); /* no locked memory to be had */
@@ -487,13 +516,15 @@ static void a_kernel_sample_unwinds(void **state)
 	const uint64_t *words = find_sample(&sampling, ring_size, (uint64_t)sampling.page);
 	assert_non_null(words);
 	assert_int_equal(words[0], PERF_SAMPLE_REGS_ABI_64);
-	struct target *target = calloc(1, sizeof(*target)); /* too large for a stack that is copied */
+	/* too large for a stack that is copied */
+	struct target *target = calloc(1, sizeof(*target));
 	assert_non_null(target);
 	target->pid = getpid();
 	read_mappings(target);
 	target->request.find = find_place;
 	target->request.context = target;
-	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words + 1, TALLY_UNWIND_REGS_MASK, target->request.registers));
+	assert_true(tally_unwind_registers(TALLY_UNWIND_X86_64, words + 1, TALLY_UNWIND_REGS_MASK,
+					   target->request.registers));
 	const uint64_t *stack = words + 1 + 20;
 	target->request.stack = (const uint8_t *)(stack + 1);
 	target->request.stack_size = stack[1 + stack[0] / 8]; /* dyn_size */
@@ -522,8 +553,8 @@ static void chains_by_debug_frame_equal_libdwfl_s(void **state)
 	check_program(*state, 5, false);
 }
 
-/* Arguments: the C program, the same with frame pointers, the same static, with .debug_frame instead of .eh_frame, and
- * the C++ one; "-" for none. */
+/* Arguments: the C program, the same with frame pointers, the same static, with .debug_frame
+ * instead of .eh_frame, and the C++ one; "-" for none. */
 int main(int argc, char **argv)
 {
 	if (argc != 6)

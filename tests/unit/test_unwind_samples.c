@@ -1,5 +1,6 @@
-/* Real samples: the stack copies of recordings, unwound by tally and by elfutils' libdwfl, which get the same maps,
- * registers and bytes.  Where the chains differ the cause must be on a list; a thousandth may differ at most.
+/* Real samples: the stack copies of recordings, unwound by tally and by elfutils' libdwfl, which
+ * get the same maps, registers and bytes.  Where the chains differ the cause must be on a list; a
+ * thousandth may differ at most.
  *
  * Arguments: how many samples there must be, and the recordings.  Prints TAP. */
 #include "object/object.h"
@@ -9,14 +10,18 @@
 
 enum { FRAMES = DWFL_ORACLE_FRAMES, SHOWN = 5, THREADS = 16 };
 
-/* Why the two may differ.  The list is closed: what is none of these is a fault of one or the other. */
+/* Why the two may differ.  The list is closed: what is none of these is a fault of one or the
+ * other. */
 enum cause {
 	CAUSE_NONE,
 	CAUSE_STOPPED,  /* theirs is ours up to where it stops: libdwfl wants what was
-			 * popped, which a sample doesn't have; loses rbx where no rule names it; knows no code */
-	CAUSE_UNMAPPED, /* theirs has an address more, which no mapping holds: tally doesn't write it */
+			 * popped, which a sample doesn't have; loses rbx where no rule names it;
+			 * knows no code */
+	/* theirs has an address more, which no mapping holds: tally doesn't write it */
+	CAUSE_UNMAPPED,
 	CAUSE_NO_RULES, /* they part in code without rules: tally reads the code, or both guess */
-	CAUSE_CUT,      /* both end where the copy does; libdwfl tries a frame pointer there, and strays */
+	/* both end where the copy does; libdwfl tries a frame pointer there, and strays */
+	CAUSE_CUT,
 	CAUSE_UNKNOWN,
 	CAUSES
 };
@@ -42,7 +47,8 @@ struct chains {
 };
 
 /* Walked again, to where the thread's last stack is met: unlike the whole walk?  Counts. */
-static void compare_met(struct chains *chains, const struct tally_attr *attr, const struct tally_sample *sample)
+static void compare_met(struct chains *chains, const struct tally_attr *attr,
+			const struct tally_sample *sample)
 {
 	uint64_t addresses[FRAMES];
 	bool is_exact[FRAMES];
@@ -51,8 +57,9 @@ static void compare_met(struct chains *chains, const struct tally_attr *attr, co
 	if (!*last)
 		*last = tally_unwind_chain_new();
 	const struct tally_user_stack_walk walk = { .is_exact = is_exact, .chain = *last };
-	size_t count = tally_user_stack_walk(&chains->recording->tasks, &chains->recording->names.objects, attr, sample,
-					     &walk, addresses, FRAMES, &end);
+	size_t count = tally_user_stack_walk(&chains->recording->tasks,
+					     &chains->recording->names.objects, attr, sample, &walk,
+					     addresses, FRAMES, &end);
 	chains->unlike += !*last || count != chains->count || end != chains->end ||
 			  memcmp(addresses, chains->addresses, count * sizeof(*addresses)) != 0 ||
 			  memcmp(is_exact, chains->is_exact, count * sizeof(*is_exact)) != 0;
@@ -78,12 +85,17 @@ static bool has_rules(const struct chains *chains, const struct tally_sample *sa
 {
 	struct tally_recording *recording = chains->recording;
 	uint64_t address = chains->addresses[at] - !chains->is_exact[at], start, end;
-	const struct tally_mapping *mapping = tally_tasks_find(&recording->tasks, sample->pid, false, address);
-	struct tally_object_entry *entry =
-		mapping ? tally_objects_get(&recording->names.objects, &recording->tasks, mapping->file) : NULL;
-	struct tally_unwind_table *table = entry && entry->object ? tally_objects_unwind(entry) : NULL;
+	const struct tally_mapping *mapping = tally_tasks_find(&recording->tasks, sample->pid,
+							       false, address);
+	struct tally_object_entry *entry = mapping ? tally_objects_get(&recording->names.objects,
+								       &recording->tasks,
+								       mapping->file)
+						   : NULL;
+	struct tally_unwind_table *table = entry && entry->object ? tally_objects_unwind(entry)
+								  : NULL;
 	return table &&
-	       tally_object_address_of_offset(entry->object, address - mapping->start + mapping->file_offset, &address) &&
+	       tally_object_address_of_offset(
+		       entry->object, address - mapping->start + mapping->file_offset, &address) &&
 	       tally_unwind_table_function(table, address, &start, &end);
 }
 
@@ -91,18 +103,23 @@ static enum cause compare(const struct chains *chains, const struct tally_sample
 {
 	const struct dwfl_oracle *theirs = chains->theirs;
 	size_t same = 0;
-	while (same < chains->count && same < theirs->count && chains->addresses[same] == theirs->addresses[same])
+	while (same < chains->count && same < theirs->count &&
+	       chains->addresses[same] == theirs->addresses[same])
 		same++;
 	if (same == chains->count && same == theirs->count)
 		return CAUSE_NONE;
-	if (same == theirs->count && (chains->end == TALLY_UNWIND_COMPLETE || chains->end == TALLY_UNWIND_TRUNCATED))
+	if (same == theirs->count &&
+	    (chains->end == TALLY_UNWIND_COMPLETE || chains->end == TALLY_UNWIND_TRUNCATED))
 		return CAUSE_STOPPED;
 	if (same == chains->count && same + 1 == theirs->count &&
-	    !tally_tasks_find(&chains->recording->tasks, sample->pid, false, theirs->addresses[same] - 1))
+	    !tally_tasks_find(&chains->recording->tasks, sample->pid, false,
+			      theirs->addresses[same] - 1))
 		return CAUSE_UNMAPPED;
-	if (same > 0 && (chains->end == TALLY_UNWIND_NO_RULES || !has_rules(chains, sample, same - 1)))
+	if (same > 0 &&
+	    (chains->end == TALLY_UNWIND_NO_RULES || !has_rules(chains, sample, same - 1)))
 		return CAUSE_NO_RULES;
-	return same == chains->count && chains->end == TALLY_UNWIND_TRUNCATED ? CAUSE_CUT : CAUSE_UNKNOWN;
+	return same == chains->count && chains->end == TALLY_UNWIND_TRUNCATED ? CAUSE_CUT
+									      : CAUSE_UNKNOWN;
 }
 
 static bool check(const char *path, size_t causes[CAUSES], size_t *unlike)
@@ -122,13 +139,15 @@ static bool check(const char *path, size_t causes[CAUSES], size_t *unlike)
 		if (record.header.type != TALLY_RECORD_SAMPLE || !sample->stack)
 			continue;
 		const struct tally_attr *attr = &raw.event->attr;
-		chains->count = tally_user_stack_frames(tasks, &chains->recording->names.objects, attr, sample,
-							chains->addresses, chains->is_exact, FRAMES, &chains->end, NULL);
+		chains->count = tally_user_stack_frames(
+			tasks, &chains->recording->names.objects, attr, sample, chains->addresses,
+			chains->is_exact, FRAMES, &chains->end, NULL);
 		compare_met(chains, attr, sample);
 		if (!chains->count || !dwfl_oracle_unwind(chains->theirs, tasks, attr, sample))
 			continue;
 		enum cause cause = compare(chains, sample);
-		if (causes[cause]++ < SHOWN && (cause == CAUSE_UNKNOWN || getenv("VERBOSE")) && cause != CAUSE_NONE)
+		if (causes[cause]++ < SHOWN && (cause == CAUSE_UNKNOWN || getenv("VERBOSE")) &&
+		    cause != CAUSE_NONE)
 			show(chains, sample);
 	}
 	tally_recording_close(chains->recording);
@@ -156,7 +175,9 @@ int main(int argc, char **argv)
 	bool is_equal = samples > 0 && causes[CAUSE_NONE] * 1000 >= samples * 999;
 	printf("%sok 1 - recordings_have_enough_samples\n", is_enough ? "" : "not ");
 	printf("%sok 2 - chains_equal_libdwfl_s_in_999_of_1000\n", is_equal ? "" : "not ");
-	printf("%sok 3 - every_difference_has_a_known_cause\n", causes[CAUSE_UNKNOWN] ? "not " : "");
-	printf("%sok 4 - walks_that_meet_the_last_stack_equal_whole_ones\n1..4\n", unlike ? "not " : "");
+	printf("%sok 3 - every_difference_has_a_known_cause\n",
+	       causes[CAUSE_UNKNOWN] ? "not " : "");
+	printf("%sok 4 - walks_that_meet_the_last_stack_equal_whole_ones\n1..4\n",
+	       unlike ? "not " : "");
 	return !(is_enough && is_equal && !causes[CAUSE_UNKNOWN] && !unlike);
 }

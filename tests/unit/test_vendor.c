@@ -1,4 +1,5 @@
-/* Vendors' names of events: what tally makes of them is what a program gets that calls libpfm itself. */
+/* Vendors' names of events: what tally makes of them is what a program gets that calls libpfm
+ * itself. */
 #include "test.h"
 
 #include "event/event.h"
@@ -46,7 +47,8 @@ static void expect(const struct tally_event *event, const char *name)
 	struct perf_event_attr attr = { .size = sizeof(attr) };
 	pfm_perf_encode_arg_t argument = { .attr = &attr, .size = sizeof(argument) };
 	assert_string_equal(event->name, name);
-	if (pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument) != PFM_SUCCESS)
+	if (pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT,
+				      &argument) != PFM_SUCCESS)
 		fail_msg("libpfm refuses '%s'", name);
 	assert_int_equal(event->attr.type, attr.type);
 	assert_int_equal(event->attr.config, attr.config);
@@ -61,12 +63,16 @@ static void expect(const struct tally_event *event, const char *name)
 static void a_list_of_names_has_libpfms_encodings(void **state)
 {
 	struct vendor_test *t = *state;
-	static const char *const names[] = { "MEM_LOAD_RETIRED:L3_MISS", "inst_retired.any_p", "skl::UOPS_ISSUED:ANY:c=1:i=1:u",
-					     "BR_MISP_RETIRED:ALL_BRANCHES:k", "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=4:precise=2",
+	static const char *const names[] = { "MEM_LOAD_RETIRED:L3_MISS",
+					     "inst_retired.any_p",
+					     "skl::UOPS_ISSUED:ANY:c=1:i=1:u",
+					     "BR_MISP_RETIRED:ALL_BRANCHES:k",
+					     "MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=4:precise=2",
 					     "OFFCORE_RESPONSE_0:DMND_DATA_RD:L3_MISS:SNP_ANY" };
-	if (parse(t, "MEM_LOAD_RETIRED:L3_MISS,inst_retired.any_p,skl::UOPS_ISSUED:ANY:c=1:i=1:u,"
-		     "{BR_MISP_RETIRED:ALL_BRANCHES:k, MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=4:precise=2},"
-		     "OFFCORE_RESPONSE_0:DMND_DATA_RD:L3_MISS:SNP_ANY,cycles:u") < 0)
+	if (parse(t,
+		  "MEM_LOAD_RETIRED:L3_MISS,inst_retired.any_p,skl::UOPS_ISSUED:ANY:c=1:i=1:u,"
+		  "{BR_MISP_RETIRED:ALL_BRANCHES:k, MEM_TRANS_RETIRED:LOAD_LATENCY:ldlat=4:precise=2},"
+		  "OFFCORE_RESPONSE_0:DMND_DATA_RD:L3_MISS:SNP_ANY,cycles:u") < 0)
 		fail_msg("%s", t->err.message);
 	assert_int_equal(t->events.count, 7);
 	for (size_t i = 0; i < 6; i++) {
@@ -74,10 +80,13 @@ static void a_list_of_names_has_libpfms_encodings(void **state)
 		assert_int_equal(t->events.items[i].kind, TALLY_EVENT_VENDOR);
 		assert_int_equal(t->events.items[i].attr.type, TALLY_TYPE_RAW);
 	}
-	assert_int_equal(t->events.items[0].attr.config & 0xffff, 0x20d1); /* Intel's manual, vol. 3: D1H, 20H */
-	assert_int_equal(t->events.items[2].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL, TALLY_ATTR_EXCLUDE_KERNEL);
+	/* Intel's manual, vol. 3: D1H, 20H */
+	assert_int_equal(t->events.items[0].attr.config & 0xffff, 0x20d1);
+	assert_int_equal(t->events.items[2].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL,
+			 TALLY_ATTR_EXCLUDE_KERNEL);
 	assert_int_equal(t->events.items[3].group, t->events.items[4].group);
-	assert_int_equal(t->events.items[6].attr.type, TALLY_TYPE_HARDWARE); /* the kernel's names are the kernel's */
+	/* the kernel's names are the kernel's */
+	assert_int_equal(t->events.items[6].attr.type, TALLY_TYPE_HARDWARE);
 }
 
 static void every_listed_name_can_be_counted(void **state)
@@ -105,7 +114,8 @@ static void what_nobody_knows_is_refused_as_ever(void **state)
 	assert_non_null(strstr(t->err.message, "there is no event 'no_such_event_anywhere'"));
 	assert_int_equal(parse(t, "MEM_LOAD_RETIRED:NO_SUCH_MASK"), -EINVAL);
 	assert_non_null(strstr(t->err.message, "libpfm"));
-	int code = parse(t, "MEM_LOAD_RETIRED:L3_MISS/foo/"); /* like a tracepoint's, which not every user may look up */
+	/* like a tracepoint's, which not every user may look up */
+	int code = parse(t, "MEM_LOAD_RETIRED:L3_MISS/foo/");
 	assert_true(code == -ENOENT || (code == -EACCES && geteuid()));
 	assert_true(parse(t, "MEM_LOAD_*:L3_MISS") < 0);
 	t->catalogue.vendor_event = NULL; /* as with providers of other PMUs */

@@ -32,7 +32,12 @@ static const struct sample samples[] = {
 	{ "vmovdqu (%rdi),%ymm0", 4, { 0xc5, 0xfe, 0x6f, 0x07 }, VSIM_FLOW_ON, 0, 1 },
 	{ "vmovdqu %ymm0,(%rdi)", 4, { 0xc5, 0xfe, 0x7f, 0x07 }, VSIM_FLOW_ON, 0, 0 },
 	{ "vpshufb (%rdi),%xmm1,%xmm0", 5, { 0xc4, 0xe2, 0x71, 0x00, 0x07 }, VSIM_FLOW_ON, 0, 1 },
-	{ "vextracti128 $1,%ymm0,(%rdi)", 6, { 0xc4, 0xe3, 0x7d, 0x39, 0x07, 0x01 }, VSIM_FLOW_ON, 0, 0 },
+	{ "vextracti128 $1,%ymm0,(%rdi)",
+	  6,
+	  { 0xc4, 0xe3, 0x7d, 0x39, 0x07, 0x01 },
+	  VSIM_FLOW_ON,
+	  0,
+	  0 },
 	{ "prefetcht0 (%rbx)", 3, { 0x0f, 0x18, 0x0b }, VSIM_FLOW_ON, 0, 0 },
 	{ "nopw 0(%rax,%rax,1)", 6, { 0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00 }, VSIM_FLOW_ON, 0, 0 },
 	{ "endbr64", 4, { 0xf3, 0x0f, 0x1e, 0xfa }, VSIM_FLOW_ON, 0, 0 },
@@ -68,7 +73,8 @@ static void branches_and_their_targets_are_known_by_opcode(void **state)
 	for (unsigned i = 0; i < SAMPLES; i++) {
 		const uint64_t at = 0x401000;
 		uint64_t target;
-		assert_int_equal(vsim_decode_flow(samples[i].bytes, samples[i].length, at, &target), samples[i].flow);
+		assert_int_equal(vsim_decode_flow(samples[i].bytes, samples[i].length, at, &target),
+				 samples[i].flow);
 		assert_int_equal(target, samples[i].target ? at + (uint64_t)samples[i].target : 0);
 	}
 }
@@ -77,14 +83,16 @@ static void reads_are_known_by_opcode(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < SAMPLES; i++)
-		assert_int_equal(vsim_decode_loads(samples[i].bytes, samples[i].length), samples[i].loads);
+		assert_int_equal(vsim_decode_loads(samples[i].bytes, samples[i].length),
+				 samples[i].loads);
 }
 
 static void states_of_the_fpu_are_known(void **state)
 {
 	(void)state;
-	static const uint8_t fxsave[] = { 0x0f, 0xae, 0x83, 0x00, 0x04, 0x00, 0x00 }, xrstor[] = { 0x0f, 0xae, 0x2b },
-			     ldmxcsr[] = { 0x0f, 0xae, 0x13 }, lfence[] = { 0x0f, 0xae, 0xe8 }, xsavec[] = { 0x0f, 0xc7, 0x23 };
+	static const uint8_t fxsave[] = { 0x0f, 0xae, 0x83, 0x00, 0x04, 0x00, 0x00 },
+			     xrstor[] = { 0x0f, 0xae, 0x2b }, ldmxcsr[] = { 0x0f, 0xae, 0x13 },
+			     lfence[] = { 0x0f, 0xae, 0xe8 }, xsavec[] = { 0x0f, 0xc7, 0x23 };
 	assert_true(vsim_decode_is_state(fxsave, sizeof(fxsave)));
 	assert_true(vsim_decode_is_state(xrstor, sizeof(xrstor)));
 	assert_true(vsim_decode_is_state(xsavec, sizeof(xsavec)));

@@ -56,8 +56,9 @@ static void presets_are_sound_and_survive_their_text(void **state)
 static void a_file_changes_what_it_says_and_no_more(void **state)
 {
 	(void)state;
-	struct vsim_geometry geometry = parsed("# mine\r\n\n base=skylake # as before\nl1d = 48K\t12-way\n  stlb = none\n"
-					       "name = my own  \ncost-walk = 12.5\ncost-stlb = 0.05\ndtlb = 64 64\n");
+	struct vsim_geometry geometry = parsed(
+		"# mine\r\n\n base=skylake # as before\nl1d = 48K\t12-way\n  stlb = none\n"
+		"name = my own  \ncost-walk = 12.5\ncost-stlb = 0.05\ndtlb = 64 64\n");
 	struct vsim_geometry expected = *vsim_geometry_preset("skylake");
 	memset(expected.name, 0, sizeof(expected.name));
 	strcpy(expected.name, "my own");
@@ -77,7 +78,8 @@ static void a_file_changes_what_it_says_and_no_more(void **state)
 static void sizes_stay_when_lines_change(void **state)
 {
 	(void)state;
-	struct vsim_geometry a = parsed("line = 128\nl1d = 64K 4-way"), b = parsed("l1d = 64K 4-way\nline = 128");
+	struct vsim_geometry a = parsed("line = 128\nl1d = 64K 4-way"),
+			     b = parsed("l1d = 64K 4-way\nline = 128");
 	same_geometry(&a, &b);
 	assert_int_equal(a.l1d.sets, 128);
 	assert_int_equal(a.l1i.sets, 32);
@@ -123,7 +125,8 @@ static void errors_name_the_line_and_what_is_allowed(void **state)
 	refused("cost-l2 = 60", 0, "must not fall");
 	refused("cost-instruction = 0", 1, "time would stand still");
 	refused("name =", 1, "1 to 63");
-	refused("name = 0123456789012345678901234567890123456789012345678901234567890123", 1, "1 to 63");
+	refused("name = 0123456789012345678901234567890123456789012345678901234567890123", 1,
+		"1 to 63");
 	refused("name = \033[31mred", 1, "printable");
 }
 
@@ -133,22 +136,25 @@ static void text_that_has_no_room_is_cut_and_measured(void **state)
 	char text[VSIM_GEOMETRY_TEXT], cut[40];
 	size_t length = vsim_geometry_format(vsim_geometry_preset("zen3"), text, sizeof(text));
 	assert_int_equal(strlen(text), length);
-	assert_int_equal(vsim_geometry_format(vsim_geometry_preset("zen3"), cut, sizeof(cut)), length);
+	assert_int_equal(vsim_geometry_format(vsim_geometry_preset("zen3"), cut, sizeof(cut)),
+			 length);
 	assert_memory_equal(cut, text, sizeof(cut) - 1);
 	assert_int_equal(cut[sizeof(cut) - 1], 0);
 	assert_int_equal(vsim_geometry_format(vsim_geometry_preset("zen3"), NULL, 0), length);
 	/* The longest that there can be. */
 	struct vsim_geometry geometry = *vsim_geometry_preset("generic");
 	memset(geometry.name, 'm', VSIM_CPU_NAME - 1);
-	geometry.cost_branch_miss = geometry.cost_l2 = geometry.cost_llc = geometry.cost_memory = VSIM_COST_MAX;
+	geometry.cost_branch_miss = geometry.cost_l2 = geometry.cost_llc = geometry.cost_memory =
+		VSIM_COST_MAX;
 	geometry.cost_instruction = geometry.cost_stlb = geometry.cost_walk = VSIM_COST_MAX;
 	geometry.mhz = 100000;
 	assert_in_range(vsim_geometry_format(&geometry, text, sizeof(text)), 1, sizeof(text) - 64);
 }
 
-/* --- A machine's caches ------------------------------------------------------------------------------------------ */
+/* --- A machine's caches --------------------------------------------------- */
 
-static struct vsim_geometry machine(const struct vsim_cache_described *caches, size_t count, int as_they_are)
+static struct vsim_geometry machine(const struct vsim_cache_described *caches, size_t count,
+				    int as_they_are)
 {
 	struct vsim_geometry geometry;
 	assert_int_equal(vsim_geometry_of_caches(caches, count, NULL, &geometry), as_they_are);
@@ -166,9 +172,12 @@ static uint64_t bytes(const struct vsim_geometry *geometry, const struct vsim_ca
 static void a_machine_is_taken_as_it_is_described(void **state)
 {
 	(void)state;
-	const struct vsim_cache_described caches[] = { { 1, 'D', 48 << 10, 12, 64 }, { 1, 'I', 32 << 10, 8, 64 },
-						       { 2, 'U', 2 << 20, 16, 64 }, { 3, 'U', 32 << 20, 16, 64 } };
-	struct vsim_geometry geometry = machine(caches, 4, 4), generic = *vsim_geometry_preset("generic");
+	const struct vsim_cache_described caches[] = { { 1, 'D', 48 << 10, 12, 64 },
+						       { 1, 'I', 32 << 10, 8, 64 },
+						       { 2, 'U', 2 << 20, 16, 64 },
+						       { 3, 'U', 32 << 20, 16, 64 } };
+	struct vsim_geometry geometry = machine(caches, 4, 4),
+			     generic = *vsim_geometry_preset("generic");
 	assert_int_equal(geometry.l1d.sets, 64);
 	assert_int_equal(geometry.l1d.ways, 12);
 	assert_int_equal(bytes(&geometry, &geometry.l2), 2 << 20);
@@ -184,14 +193,17 @@ static void a_machine_is_taken_as_it_is_described(void **state)
 	assert_memory_equal(&geometry.llc, &generic.llc, sizeof(generic.llc));
 }
 
-/* 11 and 20 ways of slices, an eDRAM, a virtual machine that doesn't tell ways: the size stays about what it was. */
+/* 11 and 20 ways of slices, an eDRAM, a virtual machine that doesn't tell ways: the size stays
+ * about what it was. */
 static void caches_that_the_model_can_t_have_are_rounded(void **state)
 {
 	(void)state;
-	const struct vsim_cache_described odd[] = { { 1, 'D', 33 << 10, 8, 64 },  { 3, 'U', 36608 << 10, 11, 64 },
-						    { 3, 'U', 28 << 20, 20, 64 }, { 3, 'U', 54 << 20, 12, 64 },
-						    { 4, 'U', 128 << 20, 16, 64 }, { 3, 'U', 16 << 20, 0, 64 },
-						    { 2, 'U', 256 << 20, 1, 64 },  { 1, 'D', 1 << 20, 64, 64 } };
+	const struct vsim_cache_described odd[] = {
+		{ 1, 'D', 33 << 10, 8, 64 },   { 3, 'U', 36608 << 10, 11, 64 },
+		{ 3, 'U', 28 << 20, 20, 64 },  { 3, 'U', 54 << 20, 12, 64 },
+		{ 4, 'U', 128 << 20, 16, 64 }, { 3, 'U', 16 << 20, 0, 64 },
+		{ 2, 'U', 256 << 20, 1, 64 },  { 1, 'D', 1 << 20, 64, 64 }
+	};
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		struct vsim_geometry geometry;
 		vsim_geometry_of_caches(&odd[i], 1, NULL, &geometry);
@@ -205,17 +217,20 @@ static void no_description_breaks_it(void **state)
 {
 	(void)state;
 	const uint64_t sizes[] = { 0, 1, 63, 64, 65, 4096, 12345678, 1ull << 40, UINT64_MAX };
-	const unsigned ways[] = { 0, 1, 3, 64, 65, 1000000, UINT32_MAX }, lines[] = { 0, 1, 16, 48, 64, 256, 512, 1u << 31 };
+	const unsigned ways[] = { 0, 1, 3, 64, 65, 1000000, UINT32_MAX },
+		       lines[] = { 0, 1, 16, 48, 64, 256, 512, 1u << 31 };
 	for (size_t i = 0; i < 9 * 7 * 8; i++)
 		for (unsigned level = 0; level < 5; level++) {
 			const struct vsim_cache_described caches[] = {
-				{ level, "DIUX"[i % 4], sizes[i % 9], ways[i / 9 % 7], lines[i / 63] },
+				{ level, "DIUX"[i % 4], sizes[i % 9], ways[i / 9 % 7],
+				  lines[i / 63] },
 				{ 1, 'U', sizes[(i + 4) % 9], ways[i / 9 % 7], lines[i / 63] },
 			};
 			struct vsim_geometry geometry;
 			vsim_geometry_of_caches(caches, 2, NULL, &geometry);
 			if (vsim_geometry_problem(&geometry))
-				fail_msg("%zu, level %u: %s", i, level, vsim_geometry_problem(&geometry));
+				fail_msg("%zu, level %u: %s", i, level,
+					 vsim_geometry_problem(&geometry));
 			assert_in_range(vsim_model_bytes(&geometry), 1, VSIM_MODEL_BYTES_MAX);
 		}
 }
@@ -247,9 +262,12 @@ static void weights_add_up_to_an_access_s_cost(void **state)
 	uint32_t weight[VSIM_KINDS];
 	struct vsim_geometry geometry = *vsim_geometry_preset("generic");
 	vsim_model_weights(&geometry, weight);
-	assert_int_equal(weight[VSIM_L2_LOADS] + weight[VSIM_LLC_LOADS] + weight[VSIM_LLC_LOAD_MISSES], geometry.cost_memory);
+	assert_int_equal(weight[VSIM_L2_LOADS] + weight[VSIM_LLC_LOADS] +
+				 weight[VSIM_LLC_LOAD_MISSES],
+			 geometry.cost_memory);
 	assert_int_equal(weight[VSIM_L2_LOADS] + weight[VSIM_LLC_LOADS], geometry.cost_llc);
-	assert_int_equal(weight[VSIM_DTLB_LOAD_MISSES] + weight[VSIM_DTLB_LOAD_WALKS], geometry.cost_walk);
+	assert_int_equal(weight[VSIM_DTLB_LOAD_MISSES] + weight[VSIM_DTLB_LOAD_WALKS],
+			 geometry.cost_walk);
 	assert_int_equal(weight[VSIM_LLC_STORE_MISSES], weight[VSIM_LLC_LOAD_MISSES] / 4);
 	assert_int_equal(weight[VSIM_EST_CYCLES], 0);
 	geometry.llc.ways = 0;

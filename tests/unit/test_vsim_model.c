@@ -1,4 +1,5 @@
-/* The simulated CPU against a textbook's one (vsim_oracle.h), on random and on recorded accesses. */
+/* The simulated CPU against a textbook's one (vsim_oracle.h), on random and on recorded
+ * accesses. */
 #include "vsim_fixture.h"
 
 #include "base/buffer.h"
@@ -6,10 +7,10 @@
 #include <fcntl.h>
 #include <zstd.h>
 
-/* --- Against the textbook -------------------------------------------------------------------------------------- */
+/* --- Against the textbook ------------------------------------------------- */
 
-/* Tight enough that each level evicts, and of each shape: one set, one way, no L2, no second TLB, large lines, small pages' worth
- * of sets. */
+/* Tight enough that each level evicts, and of each shape: one set, one way, no L2, no second TLB,
+ * large lines, small pages' worth of sets. */
 static struct vsim_geometry odd_geometry(unsigned which)
 {
 	static const struct {
@@ -39,16 +40,19 @@ static struct vsim_geometry odd_geometry(unsigned which)
 	return geometry;
 }
 
-/* Accesses that stay around where they were, and sometimes don't; code that runs on, jumps, calls and comes back. */
+/* Accesses that stay around where they were, and sometimes don't; code that runs on, jumps, calls
+ * and comes back. */
 static void run_randomly(struct bench *bench, uint64_t seed, unsigned steps)
 {
-	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1, near = 0x7ffff000, code = 0x400000, range = 1ull << (10 + seed % 24);
+	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1, near = 0x7ffff000, code = 0x400000,
+		 range = 1ull << (10 + seed % 24);
 	for (unsigned i = 0; i < steps; i++) {
 		uint64_t dice = random_number(&state), ip = 0x400000 + (dice >> 8 & 0x3f) * 5;
 		if (!(dice & 0xff))
 			near = random_number(&state) << (dice >> 9 & 7);
 		uint64_t address = near + random_number(&state) % range;
-		unsigned size = (dice & 0x700) ? 1u << (dice >> 12 & 5) : 1 + (unsigned)(dice >> 12 & 0x1ff);
+		unsigned size = (dice & 0x700) ? 1u << (dice >> 12 & 5)
+					       : 1 + (unsigned)(dice >> 12 & 0x1ff);
 		switch (dice >> 24 & 7) {
 		case 0: fetch(bench, code += 60); break;
 		case 1: fetch(bench, code = 0x400000 + random_number(&state) % range); break;
@@ -111,8 +115,8 @@ static void edges_of_the_address_space_are_no_special_case(void **state)
 	free(memory);
 }
 
-/* 2^38 bytes apart lines of 64 bytes have the lower 32 bits in common, which the first level looks at first; the outer ones of
- * skylake know addresses up to 2^47. */
+/* 2^38 bytes apart lines of 64 bytes have the lower 32 bits in common, which the first level looks
+ * at first; the outer ones of skylake know addresses up to 2^47. */
 static void lines_far_apart_are_told_apart(void **state)
 {
 	(void)state;
@@ -122,18 +126,20 @@ static void lines_far_apart_are_told_apart(void **state)
 		for (uint64_t far = 0; far < 9; far++)
 			data(&bench, 0x12345678 + (far << 38), 4, far & 1);
 	/* Nine lines of a set of eight, in turn. */
-	assert_int_equal(bench.count[VSIM_L1D_LOAD_MISSES] + bench.count[VSIM_L1D_STORE_MISSES], 180);
+	assert_int_equal(bench.count[VSIM_L1D_LOAD_MISSES] + bench.count[VSIM_L1D_STORE_MISSES],
+			 180);
 	for (int round = 0; round < 20; round++)
 		for (uint64_t far = 0; far < 3; far++)
 			data(&bench, 0x40 + (far << 47), 4, false);
 	bench_end(&bench);
 }
 
-/* --- Recorded accesses ------------------------------------------------------------------------------------------- */
+/* --- Recorded accesses ---------------------------------------------------- */
 
-/* 40,000 to 60,000 accesses from the midst of a run, as a Valgrind tool saw them: for each a byte (0 load, 1 store, 2
- * straight run of code, 3 conditional branch, 4 indirect one, 5 call, 6 return), its address less the last one of its
- * sort, zigzag, and size, outcome, or target less address, zigzag; numbers are LEB128; compressed. */
+/* 40,000 to 60,000 accesses from the midst of a run, as a Valgrind tool saw them: for each a byte
+ * (0 load, 1 store, 2 straight run of code, 3 conditional branch, 4 indirect one, 5 call, 6
+ * return), its address less the last one of its sort, zigzag, and size, outcome, or target less
+ * address, zigzag; numbers are LEB128; compressed. */
 struct recorded {
 	const uint8_t *at, *end;
 	uint64_t last[7];
@@ -166,7 +172,8 @@ static void replay_access(struct bench *bench, struct recorded *recorded)
 	case 0:
 	case 1: data(bench, address, (unsigned)argument, sort); break;
 	case 2:
-		for (uint64_t line = address / line_bytes; line <= (address + argument - 1) / line_bytes; line++)
+		for (uint64_t line = address / line_bytes;
+		     line <= (address + argument - 1) / line_bytes; line++)
 			fetch(bench, line * line_bytes);
 		break;
 	case 3: conditional(bench, address, argument); break;
@@ -181,7 +188,8 @@ static void replay(const char *name, const struct vsim_geometry *geometry, struc
 	static uint8_t bytes[1 << 20];
 	char path[512];
 	struct tally_buffer file = { 0 };
-	snprintf(path, sizeof(path), "%s/tests/unit/accesses/%s.zst", getenv("TALLY_SOURCE_ROOT"), name);
+	snprintf(path, sizeof(path), "%s/tests/unit/accesses/%s.zst", getenv("TALLY_SOURCE_ROOT"),
+		 name);
 	assert_int_equal(tally_buffer_read_file(&file, AT_FDCWD, path, 1 << 20), 0);
 	size_t size = ZSTD_decompress(bytes, sizeof(bytes), file.bytes, file.length);
 	assert_false(ZSTD_isError(size));
@@ -201,7 +209,8 @@ static void recorded_accesses_count_what_a_textbook_counts(void **state)
 	for (size_t i = 0; i < sizeof(recorded_names) / sizeof(recorded_names[0]); i++)
 		for (size_t preset = 0; vsim_geometry_preset_name(preset); preset++) {
 			struct bench bench;
-			replay(recorded_names[i], vsim_geometry_preset(vsim_geometry_preset_name(preset)), &bench);
+			replay(recorded_names[i],
+			       vsim_geometry_preset(vsim_geometry_preset_name(preset)), &bench);
 			/* What the questions are for, and most of these are caches still empty. */
 			if (strcmp(vsim_geometry_preset_name(preset), "small"))
 				assert_true(bench.told < bench.accesses / 4);

@@ -40,7 +40,8 @@ static void the_least_certain_kind_says_how_good_a_figure_is(void **state)
 {
 	(void)state;
 	assert_int_equal(vsim_config_quality(1ull << VSIM_STORES | 1ull << VSIM_LOADS), VSIM_EXACT);
-	assert_int_equal(vsim_config_quality(1ull << VSIM_LOADS | 1ull << VSIM_L1D_LOAD_MISSES), VSIM_MODEL);
+	assert_int_equal(vsim_config_quality(1ull << VSIM_LOADS | 1ull << VSIM_L1D_LOAD_MISSES),
+			 VSIM_MODEL);
 	assert_int_equal(vsim_config_quality(1ull << VSIM_EST_CYCLES), VSIM_ESTIMATE);
 	assert_false(vsim_config_needs_model(1ull << VSIM_BRANCHES));
 	assert_true(vsim_config_needs_model(1ull << VSIM_CONDITIONAL_MISSES));
@@ -50,18 +51,25 @@ static void the_least_certain_kind_says_how_good_a_figure_is(void **state)
 static void generic_events_have_the_config_of_their_name(void **state)
 {
 	(void)state;
-	static const struct { uint32_t type; uint64_t generic; const char *name; } rows[] = {
+	static const struct { uint32_t type; uint64_t generic; const char *name;
+	} rows[] = {
 		{ TALLY_TYPE_HARDWARE, TALLY_HW_INSTRUCTIONS, "instructions" },
 		{ TALLY_TYPE_HARDWARE, TALLY_HW_CACHE_REFERENCES, "cache-references" },
 		{ TALLY_TYPE_HARDWARE, TALLY_HW_CACHE_MISSES, "cache-misses" },
 		{ TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_INSTRUCTIONS, "branch-instructions" },
 		{ TALLY_TYPE_HARDWARE, TALLY_HW_BRANCH_MISSES, "branch-misses" },
-		{ TALLY_TYPE_HW_CACHE, 0x000, "L1-dcache-loads" }, { TALLY_TYPE_HW_CACHE, 0x10000, "L1-dcache-load-misses" },
-		{ TALLY_TYPE_HW_CACHE, 0x100, "L1-dcache-stores" }, { TALLY_TYPE_HW_CACHE, 0x10100, "L1-dcache-store-misses" },
-		{ TALLY_TYPE_HW_CACHE, 0x001, "L1-icache-loads" }, { TALLY_TYPE_HW_CACHE, 0x10001, "L1-icache-load-misses" },
-		{ TALLY_TYPE_HW_CACHE, 0x002, "LLC-loads" }, { TALLY_TYPE_HW_CACHE, 0x10102, "LLC-store-misses" },
-		{ TALLY_TYPE_HW_CACHE, 0x10003, "dTLB-load-misses" }, { TALLY_TYPE_HW_CACHE, 0x10103, "dTLB-store-misses" },
-		{ TALLY_TYPE_HW_CACHE, 0x10004, "iTLB-load-misses" }, { TALLY_TYPE_HW_CACHE, 0x10005, "branch-load-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x000, "L1-dcache-loads" },
+		{ TALLY_TYPE_HW_CACHE, 0x10000, "L1-dcache-load-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x100, "L1-dcache-stores" },
+		{ TALLY_TYPE_HW_CACHE, 0x10100, "L1-dcache-store-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x001, "L1-icache-loads" },
+		{ TALLY_TYPE_HW_CACHE, 0x10001, "L1-icache-load-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x002, "LLC-loads" },
+		{ TALLY_TYPE_HW_CACHE, 0x10102, "LLC-store-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x10003, "dTLB-load-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x10103, "dTLB-store-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x10004, "iTLB-load-misses" },
+		{ TALLY_TYPE_HW_CACHE, 0x10005, "branch-load-misses" },
 	};
 	uint64_t config;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -74,12 +82,17 @@ static void what_is_not_simulated_is_refused(void **state)
 {
 	(void)state;
 	uint64_t config;
-	assert_int_equal(vsim_generic_config(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, &config), -ENOENT);
-	assert_int_equal(vsim_generic_config(TALLY_TYPE_HARDWARE, TALLY_HW_REF_CPU_CYCLES, &config), -ENOENT);
+	assert_int_equal(vsim_generic_config(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, &config),
+			 -ENOENT);
+	assert_int_equal(vsim_generic_config(TALLY_TYPE_HARDWARE, TALLY_HW_REF_CPU_CYCLES, &config),
+			 -ENOENT);
 	assert_int_equal(vsim_generic_config(TALLY_TYPE_HARDWARE, TALLY_HW_MAX, &config), -EINVAL);
-	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x006, &config), -ENOENT);     /* node */
-	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x200, &config), -ENOENT);     /* prefetches */
-	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x101, &config), -ENOENT);     /* stores to code */
+	/* node */
+	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x006, &config), -ENOENT);
+	/* prefetches */
+	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x200, &config), -ENOENT);
+	/* stores to code */
+	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x101, &config), -ENOENT);
 	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x007, &config), -EINVAL);
 	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x300, &config), -EINVAL);
 	assert_int_equal(vsim_generic_config(TALLY_TYPE_HW_CACHE, 0x20000, &config), -EINVAL);

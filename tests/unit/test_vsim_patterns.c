@@ -1,6 +1,7 @@
-/* The simulated CPU on patterns whose misses were worked out by hand (each access is checked against the textbook's model
- * too).  Most run on "skylake": L1 32 KiB in 64 sets of 8, L2 256 KiB in 1024 of 4, LLC 8 MiB in 8192 of 16, lines of 64
- * bytes; first TLB 16 sets of 4 pages, second 128 of 12. */
+/* The simulated CPU on patterns whose misses were worked out by hand (each access is checked
+ * against the textbook's model too).  Most run on "skylake": L1 32 KiB in 64 sets of 8, L2 256 KiB
+ * in 1024 of 4, LLC 8 MiB in 8192 of 16, lines of 64 bytes; first TLB 16 sets of 4 pages, second
+ * 128 of 12. */
 #include "vsim_fixture.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024, LINE = 64, PAGE = 4096 };
@@ -36,15 +37,18 @@ static void begin(struct bench *bench, const char *preset)
 	bench_begin(bench, vsim_geometry_preset(preset));
 }
 
-/* --- Caches ---------------------------------------------------------------------------------------------------- */
+/* --- Caches --------------------------------------------------------------- */
 
 static void a_walk_misses_once_a_line(void **state)
 {
 	(void)state;
-	/* By stride: accesses that come to a line first. 24 bytes: every third line's last access straddles, and brings the next
-	 * line, so each line is brought by one access all the same; 1 MiB / 24 accesses end within the last line. */
-	const struct { uint64_t stride, misses; } strides[] = {
-		{ 8, MIB / LINE }, { 24, MIB / LINE }, { 64, MIB / LINE }, { 128, MIB / 128 }, { 4096, MIB / PAGE },
+	/* By stride: accesses that come to a line first. 24 bytes: every third line's last access
+	 * straddles, and brings the next line, so each line is brought by one access all the same;
+	 * 1 MiB / 24 accesses end within the last line. */
+	const struct { uint64_t stride, misses;
+	} strides[] = {
+		{ 8, MIB / LINE },  { 24, MIB / LINE },   { 64, MIB / LINE },
+		{ 128, MIB / 128 }, { 4096, MIB / PAGE },
 	};
 	for (size_t i = 0; i < sizeof(strides) / sizeof(strides[0]); i++) {
 		struct bench bench;
@@ -77,9 +81,10 @@ static void what_straddles_misses_once(void **state)
 static void an_array_misses_from_where_it_no_longer_fits(void **state)
 {
 	(void)state;
-	/* Bytes walked again and again; misses of a walk by level.  Where a set has one line more than ways, it misses
-	 * always: 9 of L1's 8, 5 of L2's 4, 17 of LLC's 16.  By twice the size all do.  So for LRU; for marks too,
-	 * since lines that all miss come to the ways in turn. */
+	/* Bytes walked again and again; misses of a walk by level.  Where a set has one line more
+	 * than ways, it misses always: 9 of L1's 8, 5 of L2's 4, 17 of LLC's 16.  By twice the size
+	 * all do.  So for LRU; for marks too, since lines that all miss come to the ways in
+	 * turn. */
 	const struct { uint64_t bytes, l1, l2, llc; } arrays[] = {
 		{ 32 * KIB, 0, 0, 0 },
 		{ 32 * KIB + LINE, 9, 0, 0 },
@@ -138,8 +143,9 @@ static void a_chase_misses_beyond_each_level(void **state)
 	}
 }
 
-/* 512 × 512 doubles: by rows a miss a line; by columns the 512 lines of a column share one set of L1 and 16 of L2, so
- * that each access misses both; they have room in 128 sets of LLC, where each line is missed once. */
+/* 512 × 512 doubles: by rows a miss a line; by columns the 512 lines of a column share one set of
+ * L1 and 16 of L2, so that each access misses both; they have room in 128 sets of LLC, where each
+ * line is missed once. */
 static void columns_miss_at_each_element_and_rows_once_a_line(void **state)
 {
 	(void)state;
@@ -149,7 +155,8 @@ static void columns_miss_at_each_element_and_rows_once_a_line(void **state)
 		begin(&bench, "skylake");
 		for (uint64_t i = 0; i < N; i++)
 			for (uint64_t j = 0; j < N; j++)
-				data(&bench, BASE + (by_columns ? j * N + i : i * N + j) * 8, 8, false);
+				data(&bench, BASE + (by_columns ? j * N + i : i * N + j) * 8, 8,
+				     false);
 		assert_int_equal(l1_misses(&bench), by_columns ? N * N : LINES);
 		assert_int_equal(bench.count[VSIM_L2_LOAD_MISSES], by_columns ? N * N : LINES);
 		assert_int_equal(bench.count[VSIM_LLC_LOAD_MISSES], LINES);
@@ -160,19 +167,23 @@ static void columns_miss_at_each_element_and_rows_once_a_line(void **state)
 	}
 }
 
-/* "small" has 2 ways in L1, 4 in L2: one line more in turn, and each is gone before it is used again. */
+/* "small" has 2 ways in L1, 4 in L2: one line more in turn, and each is gone before it is used
+ * again. */
 static void lines_of_one_set_push_each_other_out(void **state)
 {
 	(void)state;
 	for (unsigned lines = 1; lines <= 5; lines++) {
 		struct bench bench;
 		begin(&bench, "small");
-		const uint64_t way = vsim_geometry_preset("small")->l2.sets * LINE; /* the same set of L1 and of L2 (4 ways) */
+		/* the same set of L1 and of L2 (4 ways) */
+		const uint64_t way = vsim_geometry_preset("small")->l2.sets * LINE;
 		for (int round = 0; round < 100; round++)
 			for (unsigned line = 0; line < lines; line++)
 				data(&bench, BASE + line * way, 8, true);
-		assert_int_equal(bench.count[VSIM_L1D_STORE_MISSES], lines <= 2 ? lines : 100 * lines);
-		assert_int_equal(bench.count[VSIM_L2_STORE_MISSES], lines <= 4 ? lines : 100 * lines);
+		assert_int_equal(bench.count[VSIM_L1D_STORE_MISSES],
+				 lines <= 2 ? lines : 100 * lines);
+		assert_int_equal(bench.count[VSIM_L2_STORE_MISSES],
+				 lines <= 4 ? lines : 100 * lines);
 		assert_int_equal(bench.count[VSIM_LLC_STORE_MISSES], lines);
 		assert_int_equal(bench.count[VSIM_L1D_LOAD_MISSES] | bench.count[VSIM_L2_LOADS], 0);
 		bench_end(&bench);
@@ -182,10 +193,12 @@ static void lines_of_one_set_push_each_other_out(void **state)
 static void pages_miss_from_where_the_tlbs_end(void **state)
 {
 	(void)state;
-	/* Pages walked again and again: the first TLB's set 0 has 4 ways, the second one's 12. A line apart besides, so
-	 * that lines don't push each other out. */
-	const struct { uint64_t pages, misses, walks; } reaches[] = {
-		{ 64, 0, 0 }, { 65, 5, 0 }, { 128, 128, 0 }, { 1536, 1536, 0 }, { 1537, 1537, 13 }, { 3072, 3072, 3072 },
+	/* Pages walked again and again: the first TLB's set 0 has 4 ways, the second one's 12. A
+	 * line apart besides, so that lines don't push each other out. */
+	const struct { uint64_t pages, misses, walks;
+	} reaches[] = {
+		{ 64, 0, 0 },      { 65, 5, 0 },       { 128, 128, 0 },
+		{ 1536, 1536, 0 }, { 1537, 1537, 13 }, { 3072, 3072, 3072 },
 	};
 	for (size_t i = 0; i < sizeof(reaches) / sizeof(reaches[0]); i++) {
 		struct bench bench;
@@ -216,7 +229,8 @@ static void code_has_a_first_level_of_its_own_and_shares_the_others(void **state
 	assert_int_equal(bench.count[VSIM_LLC_LOAD_MISSES], 32 * KIB / LINE);
 	assert_int_equal(bench.count[VSIM_ITLB_WALKS], 8);
 	forget(&bench);
-	walk(&bench, 32 * KIB, LINE); /* the code read as data: in L2 already, its pages in the second TLB */
+	/* the code read as data: in L2 already, its pages in the second TLB */
+	walk(&bench, 32 * KIB, LINE);
 	assert_int_equal(l1_misses(&bench), 32 * KIB / LINE);
 	assert_int_equal(bench.count[VSIM_L2_LOAD_MISSES], 0);
 	assert_int_equal(bench.count[VSIM_DTLB_LOAD_MISSES], 8);
@@ -228,7 +242,7 @@ static void code_has_a_first_level_of_its_own_and_shares_the_others(void **state
 	bench_end(&bench);
 }
 
-/* --- Branches -------------------------------------------------------------------------------------------------- */
+/* --- Branches ------------------------------------------------------------- */
 
 enum { TURNS = 20000 };
 #define JUMP 0x401234ull
@@ -252,8 +266,8 @@ static void a_branch_that_goes_one_way_is_missed_once_at_most(void **state)
 	}
 }
 
-/* Patterns that the history holds are learnt: nothing is missed later.  A loop that is longer than it is missed once, at
- * its end. */
+/* Patterns that the history holds are learnt: nothing is missed later.  A loop that is longer than
+ * it is missed once, at its end. */
 static void loops_are_learnt_as_far_as_history_reaches(void **state)
 {
 	(void)state;
@@ -268,7 +282,8 @@ static void loops_are_learnt_as_far_as_history_reaches(void **state)
 			conditional(&bench, JUMP, turn % loops[i].period != loops[i].period - 1);
 		forget(&bench);
 		for (int turn = 0; turn < 50 * loops[i].period; turn++)
-			conditional(&bench, JUMP, (TURNS + turn) % loops[i].period != loops[i].period - 1);
+			conditional(&bench, JUMP,
+				    (TURNS + turn) % loops[i].period != loops[i].period - 1);
 		assert_int_equal(wrong_guesses(&bench), 50 * loops[i].misses);
 		bench_end(&bench);
 	}
@@ -286,7 +301,8 @@ static void a_coin_is_missed_half_the_time(void **state)
 	bench_end(&bench);
 }
 
-/* 64 branches in turn, each of which always goes one way: with 16 counters they have not one each. */
+/* 64 branches in turn, each of which always goes one way: with 16 counters they have not one
+ * each. */
 static void branches_alias_where_counters_are_few(void **state)
 {
 	(void)state;
@@ -320,7 +336,8 @@ static void targets_are_foreseen_where_they_follow_a_pattern(void **state)
 				forget(&bench);
 			indirect(&bench, JUMP, 0x500000 + i % targets * 0x40);
 		}
-		assert_int_equal(bench.count[VSIM_INDIRECT_MISSES], targets == 1); /* one: the first time */
+		/* one: the first time */
+		assert_int_equal(bench.count[VSIM_INDIRECT_MISSES], targets == 1);
 		bench_end(&bench);
 	}
 	struct bench bench;
@@ -332,7 +349,8 @@ static void targets_are_foreseen_where_they_follow_a_pattern(void **state)
 	bench_end(&bench);
 }
 
-/* skylake's return stack has 16: of calls deeper than that, from as many places, the outer ones are forgotten. */
+/* skylake's return stack has 16: of calls deeper than that, from as many places, the outer ones are
+ * forgotten. */
 static void returns_are_foreseen_as_deep_as_the_stack_is(void **state)
 {
 	(void)state;
@@ -345,7 +363,8 @@ static void returns_are_foreseen_as_deep_as_the_stack_is(void **state)
 			for (unsigned i = depth; i-- > 0;)
 				returns(&bench, JUMP + i * 32);
 		}
-		assert_int_equal(bench.count[VSIM_RETURN_MISSES], depth > 16 ? 100 * (depth - 16) : 0);
+		assert_int_equal(bench.count[VSIM_RETURN_MISSES],
+				 depth > 16 ? 100 * (depth - 16) : 0);
 		/* A recursion from one place: what is left on the stack is that place. */
 		forget(&bench);
 		for (unsigned i = 0; i < depth; i++)

@@ -1,5 +1,6 @@
-/* The same stack unwound in each way that there is: by the interpreter (the reference), by compiled rules, by what the
- * cache learns and by what it knows, and with the stack itself as the one before.  All must say the same. */
+/* The same stack unwound in each way that there is: by the interpreter (the reference), by compiled
+ * rules, by what the cache learns and by what it knows, and with the stack itself as the one
+ * before.  All must say the same. */
 #ifndef TALLY_TESTS_UNWIND_WAYS_H
 #define TALLY_TESTS_UNWIND_WAYS_H
 
@@ -18,7 +19,8 @@ struct unwind_way {
 	struct tally_unwind_extent extent;
 };
 
-static inline void unwind_one_way(struct tally_unwind_request request, size_t limit, struct unwind_way *way)
+static inline void unwind_one_way(struct tally_unwind_request request, size_t limit,
+				  struct unwind_way *way)
 {
 	request.is_exact = way->is_exact;
 	request.extent = &way->extent;
@@ -33,10 +35,12 @@ static inline bool unwind_ways_are_equal(const struct unwind_way *a, const struc
 	       memcmp(a->is_exact, b->is_exact, a->count * sizeof(*a->is_exact)) == 0;
 }
 
-/* tally_unwind(), and whether all ways agree.  `limit` is at most UNWIND_WAYS_FRAMES; `cache` is any, or NULL for one
- * that lives as long as the call; `space` must tell the cache's spaces apart. */
-static inline bool unwind_every_way(const struct tally_unwind_request *asked, struct tally_unwind_cache *cache,
-				    size_t limit, struct unwind_way *interpreted)
+/* tally_unwind(), and whether all ways agree.  `limit` is at most UNWIND_WAYS_FRAMES; `cache` is
+ * any, or NULL for one that lives as long as the call; `space` must tell the cache's spaces
+ * apart. */
+static inline bool unwind_every_way(const struct tally_unwind_request *asked,
+				    struct tally_unwind_cache *cache, size_t limit,
+				    struct unwind_way *interpreted)
 {
 	struct tally_unwind_request request = *asked;
 	struct tally_unwind_cache *own = cache ? NULL : tally_unwind_cache_new();

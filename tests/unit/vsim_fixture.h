@@ -1,5 +1,5 @@
-/* A simulated CPU and its oracle, driven side by side: told of everything, and told only of what generated code's
- * questions (vsim_model.h) let through.  Each access is checked. */
+/* A simulated CPU and its oracle, driven side by side: told of everything, and told only of what
+ * generated code's questions (vsim_model.h) let through.  Each access is checked. */
 #ifndef TALLY_TEST_VSIM_FIXTURE_H
 #define TALLY_TEST_VSIM_FIXTURE_H
 
@@ -8,7 +8,8 @@
 
 struct bench {
 	struct vsim_geometry geometry;
-	struct vsim_model *all, *asked; /* told of everything; only of what generated code's questions let through */
+	/* told of everything; only of what generated code's questions let through */
+	struct vsim_model *all, *asked;
 	struct oracle *oracle;
 	void *memory[2];
 	uint64_t count[VSIM_KINDS];
@@ -36,13 +37,14 @@ static void bench_end(struct bench *bench)
 	oracle_free(bench->oracle);
 }
 
-static void bench_count(struct bench *bench, unsigned expected, unsigned all, unsigned asked, const char *what,
-			uint64_t address)
+static void bench_count(struct bench *bench, unsigned expected, unsigned all, unsigned asked,
+			const char *what, uint64_t address)
 {
 	bench->accesses++;
 	if (all != expected || asked != expected)
 		fail_msg("access %llu, %s of %#llx: %#x, the model %#x, behind its questions %#x",
-			 (unsigned long long)bench->accesses, what, (unsigned long long)address, expected, all, asked);
+			 (unsigned long long)bench->accesses, what, (unsigned long long)address,
+			 expected, all, asked);
 	for (unsigned kind = 0; kind < VSIM_KINDS; kind++)
 		bench->count[kind] += expected >> kind & 1;
 }
@@ -53,7 +55,8 @@ static unsigned ask_data(struct bench *bench, uint64_t address, unsigned size, b
 {
 	const struct vsim_recent *recent = vsim_model_recent_data(bench->asked);
 	if (size <= recent->size_max &&
-	    recent->recent[(address >> recent->line_shift) & recent->mask] == (address + size - 1) >> recent->line_shift)
+	    recent->recent[(address >> recent->line_shift) & recent->mask] ==
+		    (address + size - 1) >> recent->line_shift)
 		return 0;
 	bench->told++;
 	return vsim_model_data(bench->asked, address, size, store);
@@ -62,7 +65,8 @@ static unsigned ask_data(struct bench *bench, uint64_t address, unsigned size, b
 static unsigned ask_fetch(struct bench *bench, uint64_t address)
 {
 	const struct vsim_recent *recent = vsim_model_recent_code(bench->asked);
-	if (recent->recent[(address >> recent->line_shift) & recent->mask] == address >> recent->line_shift)
+	if (recent->recent[(address >> recent->line_shift) & recent->mask] ==
+	    address >> recent->line_shift)
 		return 0;
 	bench->told++;
 	return vsim_model_fetch(bench->asked, address);
@@ -73,7 +77,8 @@ static unsigned ask_conditional(struct bench *bench, uint64_t ip, bool taken)
 	struct vsim_conditional *conditional = vsim_model_conditionals(bench->asked);
 	uint64_t outcomes = conditional->history << 1 | taken;
 	conditional->history = outcomes;
-	if (!conditional->counters[(outcomes & conditional->history_mask) ^ vsim_model_branch(bench->asked, ip)])
+	if (!conditional->counters[(outcomes & conditional->history_mask) ^
+				   vsim_model_branch(bench->asked, ip)])
 		return 0;
 	bench->told++;
 	return vsim_model_unsure(bench->asked, ip, taken);
@@ -97,26 +102,29 @@ static unsigned ask_return(struct bench *bench, uint64_t target)
 static void data(struct bench *bench, uint64_t address, unsigned size, bool store)
 {
 	bench_count(bench, oracle_data(bench->oracle, address, size, store),
-		    vsim_model_data(bench->all, address, size, store), ask_data(bench, address, size, store),
-		    store ? "store" : "load", address);
+		    vsim_model_data(bench->all, address, size, store),
+		    ask_data(bench, address, size, store), store ? "store" : "load", address);
 }
 
 static void fetch(struct bench *bench, uint64_t address)
 {
-	bench_count(bench, oracle_fetch(bench->oracle, address), vsim_model_fetch(bench->all, address),
-		    ask_fetch(bench, address), "fetch", address);
+	bench_count(bench, oracle_fetch(bench->oracle, address),
+		    vsim_model_fetch(bench->all, address), ask_fetch(bench, address), "fetch",
+		    address);
 }
 
 static void conditional(struct bench *bench, uint64_t ip, bool taken)
 {
-	bench_count(bench, oracle_conditional(bench->oracle, ip, taken), vsim_model_conditional(bench->all, ip, taken),
+	bench_count(bench, oracle_conditional(bench->oracle, ip, taken),
+		    vsim_model_conditional(bench->all, ip, taken),
 		    ask_conditional(bench, ip, taken), "branch", ip);
 }
 
 static void indirect(struct bench *bench, uint64_t ip, uint64_t target)
 {
-	bench_count(bench, oracle_indirect(bench->oracle, ip, target), vsim_model_indirect(bench->all, ip, target),
-		    ask_indirect(bench, ip, target), "indirect jump", ip);
+	bench_count(bench, oracle_indirect(bench->oracle, ip, target),
+		    vsim_model_indirect(bench->all, ip, target), ask_indirect(bench, ip, target),
+		    "indirect jump", ip);
 }
 
 static void call(struct bench *bench, uint64_t return_address)
@@ -130,8 +138,9 @@ static void call(struct bench *bench, uint64_t return_address)
 
 static void returns(struct bench *bench, uint64_t target)
 {
-	bench_count(bench, oracle_return(bench->oracle, target), vsim_model_return(bench->all, target),
-		    ask_return(bench, target), "return", target);
+	bench_count(bench, oracle_return(bench->oracle, target),
+		    vsim_model_return(bench->all, target), ask_return(bench, target), "return",
+		    target);
 }
 
 static uint64_t random_number(uint64_t *state)

@@ -1,6 +1,6 @@
-/* The simulated CPU as a textbook has it: sets of lines with the times of their last use, or marks, TLBs with the times of
- * their pages' coming, counters of two bits; no filter, no order kept, everything looked at each time.  What the fast one
- * must agree with. */
+/* The simulated CPU as a textbook has it: sets of lines with the times of their last use, or marks,
+ * TLBs with the times of their pages' coming, counters of two bits; no filter, no order kept,
+ * everything looked at each time.  What the fast one must agree with. */
 #ifndef TALLY_TEST_VSIM_ORACLE_H
 #define TALLY_TEST_VSIM_ORACLE_H
 
@@ -13,7 +13,8 @@ struct oracle_line {
 	bool marked;
 };
 
-/* Which line of a set gives way: the least recently used one, the first that came, the first not used recently. */
+/* Which line of a set gives way: the least recently used one, the first that came, the first not
+ * used recently. */
 enum oracle_policy { ORACLE_LRU, ORACLE_FIFO, ORACLE_NRU };
 
 struct oracle_cache {
@@ -40,10 +41,12 @@ struct oracle {
 	unsigned return_count;
 };
 
-static struct oracle_cache oracle_cache(struct vsim_cache_geometry geometry, enum oracle_policy policy)
+static struct oracle_cache oracle_cache(struct vsim_cache_geometry geometry,
+					enum oracle_policy policy)
 {
-	return (struct oracle_cache){ calloc((size_t)geometry.sets * geometry.ways + 1, sizeof(struct oracle_line)), geometry,
-				      policy };
+	return (struct oracle_cache){ calloc((size_t)geometry.sets * geometry.ways + 1,
+					     sizeof(struct oracle_line)),
+				      geometry, policy };
 }
 
 static int *oracle_numbers(size_t count, int value)
@@ -57,7 +60,8 @@ static int *oracle_numbers(size_t count, int value)
 static struct oracle *oracle_new(const struct vsim_geometry *geometry)
 {
 	struct oracle *oracle = calloc(1, sizeof(*oracle));
-	size_t counters = (size_t)1 << geometry->history_bits, targets = (size_t)1 << geometry->target_bits;
+	size_t counters = (size_t)1 << geometry->history_bits,
+	       targets = (size_t)1 << geometry->target_bits;
 	oracle->geometry = *geometry;
 	oracle->l1d = oracle_cache(geometry->l1d, ORACLE_NRU);
 	oracle->l1i = oracle_cache(geometry->l1i, ORACLE_NRU);
@@ -83,11 +87,12 @@ static struct oracle *oracle_new(const struct vsim_geometry *geometry)
 
 static void oracle_free(struct oracle *oracle)
 {
-	struct oracle_cache *caches[] = { &oracle->l1d, &oracle->l1i, &oracle->l2, &oracle->llc, &oracle->dtlb,
-					  &oracle->itlb, &oracle->stlb };
+	struct oracle_cache *caches[] = { &oracle->l1d,  &oracle->l1i,  &oracle->l2,  &oracle->llc,
+					  &oracle->dtlb, &oracle->itlb, &oracle->stlb };
 	for (size_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++)
 		free(caches[i]->lines);
-	free(oracle->counters), free(oracle->by_long_history), free(oracle->by_branch), free(oracle->targets);
+	free(oracle->counters), free(oracle->by_long_history), free(oracle->by_branch),
+		free(oracle->targets);
 	free(oracle);
 }
 
@@ -119,7 +124,8 @@ static bool oracle_use(struct oracle *oracle, struct oracle_cache *cache, uint64
 	unsigned ways = cache->geometry.ways;
 	if (cache->policy == ORACLE_LRU)
 		number %= cache->geometry.sets * (1ull << 31);
-	struct oracle_line *set = cache->lines + number % cache->geometry.sets * ways, *found = NULL;
+	struct oracle_line *set = cache->lines + number % cache->geometry.sets * ways,
+			   *found = NULL;
 	oracle->now++;
 	for (struct oracle_line *line = set; line < set + ways && !found; line++)
 		if (line->used && line->number == number)
@@ -162,12 +168,14 @@ static unsigned oracle_data(struct oracle *oracle, uint64_t address, unsigned si
 {
 	uint64_t line_bytes = oracle->geometry.line_bytes, page_bytes = oracle->geometry.page_bytes;
 	unsigned happened = 0;
-	for (uint64_t line = address / line_bytes; line <= (address + size - 1) / line_bytes; line++) {
+	for (uint64_t line = address / line_bytes; line <= (address + size - 1) / line_bytes;
+	     line++) {
 		uint64_t page = line * line_bytes / page_bytes;
 		if (!oracle_use(oracle, &oracle->dtlb, page)) {
 			happened |= 1u << (store ? VSIM_DTLB_STORE_MISSES : VSIM_DTLB_LOAD_MISSES);
 			if (oracle_walks(oracle, page))
-				happened |= 1u << (store ? VSIM_DTLB_STORE_WALKS : VSIM_DTLB_LOAD_WALKS);
+				happened |= 1u << (store ? VSIM_DTLB_STORE_WALKS
+							 : VSIM_DTLB_LOAD_WALKS);
 		}
 		if (!oracle_use(oracle, &oracle->l1d, line))
 			happened |= 1u << (store ? VSIM_L1D_STORE_MISSES : VSIM_L1D_LOAD_MISSES) |
@@ -178,10 +186,12 @@ static unsigned oracle_data(struct oracle *oracle, uint64_t address, unsigned si
 
 static unsigned oracle_fetch(struct oracle *oracle, uint64_t address)
 {
-	uint64_t line = address / oracle->geometry.line_bytes, page = address / oracle->geometry.page_bytes;
+	uint64_t line = address / oracle->geometry.line_bytes,
+		 page = address / oracle->geometry.page_bytes;
 	unsigned happened = 0;
 	if (!oracle_use(oracle, &oracle->itlb, page))
-		happened |= 1u << VSIM_ITLB_MISSES | (oracle_walks(oracle, page) ? 1u << VSIM_ITLB_WALKS : 0);
+		happened |= 1u << VSIM_ITLB_MISSES |
+			    (oracle_walks(oracle, page) ? 1u << VSIM_ITLB_WALKS : 0);
 	if (!oracle_use(oracle, &oracle->l1i, line))
 		happened |= 1u << VSIM_L1I_MISSES | oracle_outer(oracle, line, false);
 	return happened;
@@ -232,8 +242,9 @@ static unsigned oracle_conditional(struct oracle *oracle, uint64_t ip, bool take
 static unsigned oracle_indirect(struct oracle *oracle, uint64_t ip, uint64_t target)
 {
 	struct oracle_slot *slot = &oracle->slots[vsim_hash(ip, VSIM_TARGET_SLOT_BITS)];
-	uint64_t *learnt = &oracle->targets[vsim_hash(oracle_context(ip, oracle->path, VSIM_TARGET_HISTORY),
-						      oracle->geometry.target_bits)];
+	uint64_t *learnt =
+		&oracle->targets[vsim_hash(oracle_context(ip, oracle->path, VSIM_TARGET_HISTORY),
+					   oracle->geometry.target_bits)];
 	uint64_t guess = slot->sure != VSIM_NONE ? slot->sure : *learnt;
 	if (slot->sure != target) {
 		*learnt = target;
@@ -245,7 +256,8 @@ static unsigned oracle_indirect(struct oracle *oracle, uint64_t ip, uint64_t tar
 	return guess == target ? 0 : 1u << VSIM_INDIRECT_MISSES;
 }
 
-/* The latest is at the end; what has no room at the beginning is lost, and what was never pushed is what is still there. */
+/* The latest is at the end; what has no room at the beginning is lost, and what was never pushed is
+ * what is still there. */
 static void oracle_call(struct oracle *oracle, uint64_t return_address)
 {
 	oracle->returns[oracle->return_count++ % oracle->geometry.return_depth] = return_address;

@@ -1,7 +1,8 @@
 /* PID 1 of the guest machine: runs one program and powers off.
  *
- * The initrd holds this as /init, the program as /program and its arguments in /arguments, each ended by a NUL.  What
- * is printed between "guest: begin" and "guest: end STATUS" is the program's; `run` cuts it out of the console.
+ * The initrd holds this as /init, the program as /program and its arguments in /arguments, each
+ * ended by a NUL.  What is printed between "guest: begin" and "guest: end STATUS" is the program's;
+ * `run` cuts it out of the console.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +32,10 @@ static void mount_all(void)
 {
 	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]); i++) {
 		mkdir(mounts[i].path, 0755);
-		if (mount(mounts[i].kind, mounts[i].path, mounts[i].kind, 0, NULL) < 0 && errno != EBUSY)
-			fprintf(stderr, "guest: cannot mount %s: %s\n", mounts[i].path, strerror(errno));
+		if (mount(mounts[i].kind, mounts[i].path, mounts[i].kind, 0, NULL) < 0 &&
+		    errno != EBUSY)
+			fprintf(stderr, "guest: cannot mount %s: %s\n", mounts[i].path,
+				strerror(errno));
 	}
 	chmod("/tmp", 01777);
 }
@@ -54,7 +57,8 @@ static void take_console(void)
 		close(fd);
 }
 
-/* Debian's kernel starts at level 3, which no other kernel knows and which refuses everything; 2 is the kernel's own. */
+/* Debian's kernel starts at level 3, which no other kernel knows and which refuses everything; 2 is
+ * the kernel's own. */
 static void set_paranoid(void)
 {
 	int fd = open("/proc/sys/kernel/perf_event_paranoid", O_WRONLY | O_CLOEXEC);

@@ -7,11 +7,14 @@
 
 int main(int argc, char **argv)
 {
-	static const struct sockaddr_alg address = { .salg_family = AF_ALG, .salg_type = "hash", .salg_name = "md4" };
+	static const struct sockaddr_alg address = { .salg_family = AF_ALG,
+						     .salg_type = "hash",
+						     .salg_name = "md4" };
 	static char piece[65536];
 	unsigned char sum[16];
 	int pieces = argc > 1 ? atoi(argv[1]) : 1, fd = socket(AF_ALG, SOCK_SEQPACKET, 0);
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || (fd = accept(fd, NULL, NULL)) < 0) {
+	if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+	    (fd = accept(fd, NULL, NULL)) < 0) {
 		perror("md4");
 		return 1;
 	}

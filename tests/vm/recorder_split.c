@@ -1,4 +1,5 @@
-/* Half of its time is spent below half(), 30 % below third(), and a fifth below fifth(); mix() is inlined. */
+/* Half of its time is spent below half(), 30 % below third(), and a fifth below fifth(); mix() is
+ * inlined. */
 #include <stdlib.h>
 
 static volatile unsigned long sink;

@@ -19,7 +19,13 @@ __attribute__((noinline)) static void down(unsigned depth, unsigned long n)
 		spin(n);
 	sink++;
 }
-__attribute__((noinline)) static void work(unsigned long n) { half(n); third(n); fifth(n); down(3, n); }
+__attribute__((noinline)) static void work(unsigned long n)
+{
+	half(n);
+	third(n);
+	fifth(n);
+	down(3, n);
+}
 void _start(void)
 {
 	for (int i = 0; i < 4; i++)

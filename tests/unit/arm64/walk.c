@@ -1,5 +1,5 @@
-/* Stacks of many kinds on arm64, without a libc: what walk-plain.perfdata and walk-pac.perfdata are recordings of, made by
- * perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1), which has /prog:
+/* Stacks of many kinds on arm64, without a libc: what walk-plain.perfdata and walk-pac.perfdata are
+ * recordings of, made by perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1), which has /prog:
  *
  *     aarch64-linux-gnu-gcc -O2 -ffreestanding -nostdlib -static -fno-stack-protector -fasynchronous-unwind-tables
  *         -fomit-frame-pointer -Wl,--build-id -Wl,--eh-frame-hdr -Wl,-z,max-page-size=4096 walk.c -o walk-plain
@@ -12,7 +12,14 @@
 typedef unsigned long word;
 typedef void visit(word);
 
-enum { ROUNDS = 3000, SIGPROF = 27, ITIMER_PROF = 2, SYS_SETITIMER = 103, SYS_RT_SIGACTION = 134, SYS_EXIT_GROUP = 94 };
+enum {
+	ROUNDS = 3000,
+	SIGPROF = 27,
+	ITIMER_PROF = 2,
+	SYS_SETITIMER = 103,
+	SYS_RT_SIGACTION = 134,
+	SYS_EXIT_GROUP = 94
+};
 
 struct action {
 	void (*handler)(int);
@@ -31,8 +38,8 @@ static word seed = 88172645463325252ul;
 
 static long call_kernel(long number, long a, long b, long c, long d)
 {
-	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c,
-		      x3 __asm__("x3") = d;
+	register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b,
+			 x2 __asm__("x2") = c, x3 __asm__("x3") = d;
 	__asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
 	return x0;
 }

@@ -1,4 +1,5 @@
-/* A unit in C, with a function that is split in a hot and a cold part, and one inlined at several places. */
+/* A unit in C, with a function that is split in a hot and a cold part, and one inlined at several
+ * places. */
 #include <stdio.h>
 #include <stdlib.h>
 

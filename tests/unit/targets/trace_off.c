@@ -1,4 +1,5 @@
-/* What a hit costs while nobody listens: off_hit() is compared with bare(), instruction by instruction. */
+/* What a hit costs while nobody listens: off_hit() is compared with bare(), instruction by
+ * instruction. */
 #include "shop_tracepoints.h"
 
 void off_hit(uint64_t id);

@@ -1,5 +1,5 @@
-/* Call stacks of every kind that C makes, for an unwinder to be led through one instruction at a time.
- * Each `int3` begins or ends a stretch that the test steps through. */
+/* Call stacks of every kind that C makes, for an unwinder to be led through one instruction at a
+ * time.  Each `int3` begins or ends a stretch that the test steps through. */
 #include <alloca.h>
 #include <pthread.h>
 #include <setjmp.h>

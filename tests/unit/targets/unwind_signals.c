@@ -1,5 +1,5 @@
-/* Work, and signals that interrupt it wherever it is; their handlers work too, one of them on a stack of its own.
- * Runs for as many seconds of CPU time as the argument says. */
+/* Work, and signals that interrupt it wherever it is; their handlers work too, one of them on a
+ * stack of its own.  Runs for as many seconds of CPU time as the argument says. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,9 @@ static volatile unsigned sink;
 
 static int compare(const void *a, const void *b)
 {
-	return *(const unsigned *)a < *(const unsigned *)b ? -1 : *(const unsigned *)a > *(const unsigned *)b;
+	return *(const unsigned *)a < *(const unsigned *)b
+		       ? -1
+		       : *(const unsigned *)a > *(const unsigned *)b;
 }
 
 __attribute__((noinline)) static void sort_some(unsigned seed)
@@ -49,7 +51,8 @@ int main(int argc, char **argv)
 	sigaction(SIGPROF, &action, NULL);
 	action.sa_flags = SA_ONSTACK;
 	sigaction(SIGALRM, &action, NULL);
-	struct itimerval often = { { 0, 3000 }, { 0, 3000 } }, seldom = { { 0, 20000 }, { 0, 20000 } };
+	struct itimerval often = { { 0, 3000 }, { 0, 3000 } },
+			 seldom = { { 0, 20000 }, { 0, 20000 } };
 	setitimer(ITIMER_PROF, &often, NULL);
 	setitimer(ITIMER_REAL, &seldom, NULL);
 	for (unsigned i = 0; (double)clock() / CLOCKS_PER_SEC < seconds; i++)
