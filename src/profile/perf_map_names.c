@@ -16,7 +16,7 @@ enum { PERF_MAP_BYTES_MAX = 1 << 30 };
 static int read_where_it_lies(struct tally_names *names, uint32_t pid, struct tally_buffer *text)
 {
 	char path[32];
-	int fd = tally_perf_map_open(pid);
+	int fd = tally_perf_map_open(pid, names->perf_maps ? names->perf_maps->began_ns : 0);
 	names->gaps.distrusted_maps += fd == -EPERM;
 	if (fd < 0)
 		return 0;

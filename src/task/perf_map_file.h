@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-/* The map, open to be read; -ENOENT, or -EPERM when there is one that must not be believed. */
-int tally_perf_map_open(uint32_t pid);
+/* Opens the map.  Returns a descriptor; -ENOENT, also when the map was last written before the
+ * process began; -EPERM when the map must not be believed.  When the process has ended, its start is
+ * unknown: then the map must be younger than not_before_ns (CLOCK_REALTIME; 0: any age). */
+int tally_perf_map_open(uint32_t pid, uint64_t not_before_ns);
 
 #endif

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { HELD_MAX = 256 };
@@ -26,7 +27,7 @@ static bool is_same(int a, int b)
 static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch)
 {
 	bool is_full = watch->count == TALLY_PERF_MAPS_OF_PROCESS || maps->held == HELD_MAX;
-	int fd = is_full ? -1 : tally_perf_map_open(watch->pid);
+	int fd = is_full ? -1 : tally_perf_map_open(watch->pid, maps->began_ns);
 	if (fd < 0)
 		return false;
 	if (watch->count && is_same(fd, watch->fds[watch->count - 1])) {
@@ -126,6 +127,9 @@ static void see_end(struct tally_perf_maps *maps, uint32_t pid)
 int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_tasks *tasks,
 			   const struct tally_record *record)
 {
+	struct timespec now;
+	if (!maps->began_ns && !clock_gettime(CLOCK_REALTIME, &now))
+		maps->began_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 	switch (record->header.type) {
 	case TALLY_RECORD_MMAP:
 	case TALLY_RECORD_MMAP2:

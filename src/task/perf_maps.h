@@ -37,7 +37,8 @@ struct tally_perf_maps {
 	struct { struct tally_perf_map_watch *items; size_t count, capacity; } watches;
 	struct tally_map of_process; /* pid → watch */
 	size_t held;
-	uint64_t next_ns; /* no watch is due before */
+	uint64_t next_ns;  /* no watch is due before */
+	uint64_t began_ns; /* when the first record was taken, CLOCK_REALTIME */
 };
 
 /* Takes MMAP and EXIT, after the tasks have.  0 or -ENOMEM. */
