@@ -20,24 +20,24 @@ struct ran_list {
 	size_t count, capacity;
 };
 
-/* Who is on a CPU. */
+/* What runs on a CPU. */
 struct on_cpu {
 	uint64_t since;
 	uint32_t thread;
-	bool known, busy; /* not known: before the first switch anything may have run */
+	bool known, busy; /* before the first switch, `known` is false: anything may have run */
 };
 
 struct activity_reader {
 	struct tally_activity *activity;
 	const struct tally_activity_options *options;
-	struct tally_sample_filter shown; /* tasks, CPUs, times */
-	struct tally_sample_filter event; /* of marks and samples, alone */
-	uint64_t left_out; /* samples that nothing but the filters kept from being shown */
-	/* the idle task, which is not drawn, is one of those asked for, and was there */
+	struct tally_sample_filter shown; /* filters by task, CPU and time */
+	struct tally_sample_filter event; /* filters marks and samples by event */
+	uint64_t left_out; /* samples that only the filters kept from being shown */
+	/* The filters select the idle task, and it ran.  A timeline does not draw it. */
 	bool idle_passes;
 	struct ran_list by_source[TALLY_ACTIVITY_SAMPLES + 1];
 	struct { struct on_cpu *items; size_t count, capacity; } cpus[TALLY_ACTIVITY_SAMPLES];
-	struct tally_map thread_of; /* tid → thread: switches don't tell processes */
+	struct tally_map thread_of; /* tid → thread, because switches don't tell the process */
 	struct tally_tracepoint *format; /* of sched:sched_switch */
 	const struct tally_tracepoint_field *prev_state, *next_pid, *prev_pid;
 	bool format_tried;
@@ -74,8 +74,8 @@ const char *tally_activity_comm(const struct tally_activity *activity, uint32_t 
 
 /* ---- what is shown ------------------------------------------------------- */
 
-/* Filters are of who is shown, not of who is read: a switch is recorded as its predecessor's, and
- * says who runs next. */
+/* Filters apply to the tasks that are shown, not to the records that are read: a switch record
+ * belongs to the task that leaves its CPU, and also tells which one runs next. */
 static int parse_filter(struct activity_reader *reader, struct tally_error *err)
 {
 	const struct tally_profile_filter *asked = &reader->options->filter,
@@ -101,14 +101,14 @@ static bool is_shown(const struct activity_reader *reader, uint32_t thread, uint
 	       tally_ranges_pass(&shown->tids, task->tid);
 }
 
-/* By the name that the task's row has: its last. */
+/* Matches the name that the task's row shows: its last one. */
 static bool is_named(const struct activity_reader *reader, uint32_t thread)
 {
 	const char *comms = reader->shown.comms;
 	return !comms || tally_list_has(comms, tally_activity_comm(reader->activity, thread));
 }
 
-/* Its name is the same all the time. */
+/* The idle task's name never changes, so the filter can be applied at once. */
 static void see_idle(struct activity_reader *reader, uint32_t thread, uint32_t cpu, uint64_t time)
 {
 	reader->idle_passes |= tally_ranges_pass(&reader->shown.times, time) &&
@@ -135,7 +135,8 @@ static int add_ran(struct activity_reader *reader, enum tally_activity_source so
 	return ran->end > ran->start ? tally_vector_push(&reader->by_source[source], *ran) : 0;
 }
 
-/* Somebody left a CPU: who was seen to begin there, or, at first, who says so. */
+/* A task left a CPU: adds the interval since it was switched in.  At a CPU's first switch the
+ * interval begins with the recording, and `thread` is the task that leaves. */
 static int leave(struct activity_reader *reader, enum tally_activity_source source, uint32_t cpu,
 		 uint32_t thread, uint64_t time, bool preempted)
 {
@@ -183,8 +184,8 @@ static int take_switch(struct activity_reader *reader, const struct tally_record
 	return enter(reader, TALLY_ACTIVITY_SWITCHES, id->cpu, thread, id->time);
 }
 
-/* Who ends leaves its CPU without a switch of its own being recorded: its events go before it
- * does. */
+/* A task that exits leaves its CPU without a SWITCH record: the kernel closes its events before it
+ * switches. */
 static int take_exit(struct activity_reader *reader, const struct tally_record *record)
 {
 	const struct tally_record_task *task = &record->task;
@@ -254,7 +255,8 @@ static int take_sched_switch(struct activity_reader *reader,
 
 /* ---- samples ------------------------------------------------------------- */
 
-/* What happens rather than goes on, and isn't shown already: worth a mark each. */
+/* True for events that happen at a moment, so that each sample becomes a mark.  Off-CPU samples are
+ * shown by other means. */
 static bool is_happening(const struct tally_recorded_event *event)
 {
 	const struct tally_attr *attr = &event->attr;
@@ -265,7 +267,7 @@ static bool is_happening(const struct tally_recorded_event *event)
 	       attr->type >= TALLY_TYPE_MAX;
 }
 
-/* For how long a sample stands, ns; 0: it does not say. */
+/* Returns how long a sample stands for, ns; 0: its event does not say. */
 static uint64_t span_of(const struct tally_attr *attr, const struct tally_sample *sample)
 {
 	if (tally_attr_is_clock(attr))
@@ -398,7 +400,7 @@ static int read_all(struct activity_reader *reader, struct tally_error *err)
 	return result;
 }
 
-/* Who is still on a CPU at the end stays to the end. */
+/* A task that is still on its CPU at the end of the recording ran until then. */
 static int close_open(struct activity_reader *reader, enum tally_activity_source source)
 {
 	for (uint32_t cpu = 0; cpu < reader->cpus[source].count; cpu++) {
@@ -414,7 +416,7 @@ static int close_open(struct activity_reader *reader, enum tally_activity_source
 	return 0;
 }
 
-/* Cut to the times asked for; 0 or -ENOMEM. */
+/* Keeps the parts of an interval that are within the selected times.  Returns 0 or -ENOMEM. */
 static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 {
 	const struct tally_range any = { 0, UINT64_MAX };
@@ -439,8 +441,8 @@ static int keep_ran(struct activity_reader *reader, const struct tally_ran *ran)
 	return 0;
 }
 
-/* A sample that does not say for how long it stands, and is alone of its kind, is a mark.  0 or
- * -ENOMEM. */
+/* A sample that stands for no known time, since it is the only one of its kind, becomes a mark.
+ * Returns 0 or -ENOMEM. */
 static int keep_point(struct activity_reader *reader, const struct tally_ran *ran)
 {
 	struct tally_mark mark = { .time = ran->end,
@@ -455,7 +457,8 @@ static int keep_point(struct activity_reader *reader, const struct tally_ran *ra
 	return 0;
 }
 
-/* The first that tells anything, of whoever it is. */
+/* Takes the first source that has any intervals at all, even if the filters then leave all of them
+ * out. */
 static int choose_source(struct activity_reader *reader)
 {
 	struct ran_list *samples = &reader->by_source[TALLY_ACTIVITY_SAMPLES];

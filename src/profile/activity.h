@@ -1,10 +1,12 @@
 /* What ran when, and what happened: the intervals in which tasks were on CPUs, and events as marks
  * in time.
  *
- * Where tasks ran is told exactly by context switches: SWITCH records (`record --switch-events`),
- * else the tracepoint sched:sched_switch.  Without either a sample of a clock stands for the period
- * before it, and one of a counter for as long as its samples are meant to be apart, or are
- * (activity_spans.h): `source` says which.  All of it is kept, 32 bytes each.  Not thread-safe.
+ * Context switches tell exactly where tasks ran: SWITCH records (`record --switch-events`), else
+ * the tracepoint sched:sched_switch.  Without either, samples stand for intervals.  A clock's
+ * sample stands for the period before it.  A counter's sample stands for the distance at which
+ * samples are meant to come (record -F), or do come (record -c, activity_spans.h).  `source` says
+ * which of these was used.  All intervals and marks are kept in memory, 32 bytes each.  Not
+ * thread-safe.
  */
 #ifndef TALLY_PROFILE_ACTIVITY_H
 #define TALLY_PROFILE_ACTIVITY_H
@@ -15,18 +17,19 @@
 
 struct tally_ran {
 	uint64_t start, end; /* ns of the recording's clock */
-	uint32_t thread;     /* of the recording's tasks.threads */
+	uint32_t thread;     /* index into the recording's tasks.threads */
 	uint32_t cpu;        /* UINT32_MAX: not recorded */
-	/* of the recording's events, of whose sample it is; UINT32_MAX: of a switch */
+	/* index into the recording's events: the sample's event; UINT32_MAX: a context switch */
 	uint32_t event;
-	bool preempted;      /* it was taken from the CPU, rather than gave it up */
+	bool preempted;      /* the kernel took the CPU away; false: the task gave it up */
 };
 
 struct tally_mark {
 	uint64_t time;
 	uint32_t thread, cpu; /* as above */
-	uint32_t event;       /* of the recording's events */
-	uint32_t text;        /* what `describe` said: an offset in `texts`; UINT32_MAX: nothing */
+	uint32_t event;       /* index into the recording's events */
+	/* text from `describe`, as an offset into `texts`; UINT32_MAX: none */
+	uint32_t text;
 };
 
 enum tally_activity_source {
@@ -36,10 +39,10 @@ enum tally_activity_source {
 };
 
 struct tally_activity_options {
-	/* Of the tasks, CPUs and times shown, once all is read; `comms` by tasks' last names,
-	 * `event` of marks and of samples, not of switches. */
+	/* Applied to what is shown, after everything is read: tasks, CPUs and times.  `comms`
+	 * matches the tasks' last names.  `event` selects marks and samples, but never switches. */
 	struct tally_profile_filter filter;
-	/* Appends what a tracepoint's sample says; NULL: nobody asks. */
+	/* Appends the text of a tracepoint's sample.  NULL: marks get no texts. */
 	void (*describe)(void *context, const struct tally_recorded_event *event, size_t index,
 			 const struct tally_sample *sample, struct tally_buffer *out);
 	void *context;
@@ -50,22 +53,23 @@ struct tally_activity_options {
 struct tally_activity {
 	struct tally_recording *recording;
 	enum tally_activity_source source;
-	/* in order of their ends */
+	/* sorted by end */
 	struct { struct tally_ran *items; size_t count, capacity; } ran;
 	struct { struct tally_mark *items; size_t count, capacity; } marks;
-	struct tally_buffer texts; /* NUL behind each */
-	uint64_t first, last; /* ns: of everything kept */
-	uint32_t cpu_count;   /* highest CPU seen, + 1 */
+	struct tally_buffer texts; /* each text ends in NUL */
+	uint64_t first, last; /* ns: the span of everything kept */
+	uint32_t cpu_count;   /* highest CPU number seen, + 1 */
 };
 
-/* Reads the whole recording.  Takes it over: released with the activity.  -ENOENT where it tells of
- * no time. */
+/* Reads the whole recording.  Takes ownership of `recording`, also when it fails; it is closed with
+ * the activity.  Returns 0, -ENOENT when the recording has no times to show, or another -errno;
+ * `err` has the message. */
 int tally_activity_new(struct tally_recording *recording,
 		       const struct tally_activity_options *options, struct tally_activity **out,
 		       struct tally_error *err);
 void tally_activity_free(struct tally_activity *activity);
 
-/* The thread's command, as it was called last. */
+/* Returns the last name of the thread's command. */
 const char *tally_activity_comm(const struct tally_activity *activity, uint32_t thread);
 
 #endif

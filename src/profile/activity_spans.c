@@ -1,9 +1,11 @@
 /* A period of cycles or of cache misses says how much happened since the last sample, not how long
- * it took.  How far apart samples are tells: a task that stays on its CPU has the next one after
- * about as long as the last.  So a sample stands for the time since the one before, of the same
- * event, thread and CPU; but at most for twice what is usual between two, the median, for longer
- * than that the thread waited, or did something else; then, and where there is none before, for
- * the median. */
+ * that took.  The distance between samples tells: for a task that stays on its CPU, the next sample
+ * comes after about as long as the last one did.
+ *
+ * So a sample stands for the time since the previous sample of the same event, thread and CPU.  If
+ * that is more than twice the median distance, the thread waited or did something else meanwhile;
+ * then the sample stands for the median.  So does a sample without a previous one.
+ */
 #include "profile/activity_spans.h"
 
 #include "base/vector.h"
@@ -13,7 +15,7 @@
 
 struct gaps {
 	TALLY_VECTOR(uint64_t) items;
-	struct tally_map last; /* thread and CPU → time of the sample before */
+	struct tally_map last; /* thread and CPU → time of the previous sample */
 };
 
 static bool is_open(const struct tally_ran *ran, uint32_t event)
@@ -27,7 +29,8 @@ static int by_length(const void *a, const void *b)
 	return *x > *y ? 1 : *x < *y ? -1 : 0;
 }
 
-/* Notes a sample, and gives how long after the one before it is; 0: there is none.  -ENOMEM. */
+/* Notes a sample and sets `gap` to its distance from the previous one; 0: there is none.  Returns 0
+ * or -ENOMEM. */
 static int step(struct gaps *gaps, const struct tally_ran *ran, uint64_t *gap)
 {
 	bool is_first = false;
@@ -40,7 +43,8 @@ static int step(struct gaps *gaps, const struct tally_ran *ran, uint64_t *gap)
 	return 0;
 }
 
-/* 0 without two samples of a thread on one CPU; -ENOMEM. */
+/* Sets `usual` to the median distance; 0 when no thread has two samples on one CPU.  Returns 0 or
+ * -ENOMEM. */
 static int find_usual(struct gaps *gaps, const struct tally_ran *ran, size_t count, uint32_t event,
 		      uint64_t *usual)
 {

@@ -1,13 +1,13 @@
-/* For how long samples of counters stand that were taken each so many events (record -c).  Not
+/* How long a counter's sample stands for when one was taken every so many events (record -c).  Not
  * thread-safe. */
 #ifndef TALLY_PROFILE_ACTIVITY_SPANS_H
 #define TALLY_PROFILE_ACTIVITY_SPANS_H
 
 #include "profile/activity.h"
 
-/* Gives those of `ran`, in order of their ends, a start whose start is their end and whose `event`
- * is set.  An event whose samples are never two of one thread on one CPU keeps them as they are.  0
- * or -ENOMEM. */
+/* Sets `start` of each sample in `ran` (sorted by end) that has start == end and an `event`.  The
+ * samples of an event stay as they are if no thread has two of them on one CPU.  Returns 0 or
+ * -ENOMEM. */
 int tally_spans_fill(struct tally_ran *ran, size_t count);
 
 #endif

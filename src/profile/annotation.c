@@ -1,12 +1,13 @@
 /* From a profile's rows to one function's instructions.
  *
- * The samples are summed up by place already: a function's are the leaves of rows whose symbol is
- * it.  Its whole code is disassembled, not the sampled instructions alone: where jumps go and what
- * lies between is what one looks for.  Instructions of x86 have no alignment, so they are taken one
- * behind the other from the function's start, as it is laid out.
+ * The profile has its samples summed up by place: the samples in a function are the leaves of rows
+ * whose symbol is that function.  The whole function is disassembled, not just the sampled
+ * instructions, because a reader looks for where jumps go and what lies between.  Instructions of
+ * x86 have no alignment, so they are decoded one after the other from the function's start.
  *
- * Two kinds of addresses: as the symbols have them, by which names and lines are asked for, and as
- * they are shown, which are others for JITs and the kernel (function_code.h, `shown`). */
+ * There are two kinds of addresses: the symbols' own, by which names and lines are looked up, and
+ * the shown ones.  They differ for JIT code and the kernel (function_code.h, `shown`).
+ */
 #include "profile/annotation.h"
 
 #include "abi/attr.h"
@@ -35,8 +36,8 @@ struct maker {
 	struct tally_annotation *out;
 	struct tally_function_code code;
 	struct { struct spot *items; size_t count, capacity; } spots;
-	struct tally_map line_index; /* file, line → number of lines */
-	const struct tally_place *place; /* one of the function's */
+	struct tally_map line_index; /* file and line → index into `lines` */
+	const struct tally_place *place; /* one place of the function */
 };
 
 static double error_of(const struct tally_annotation_weight *part,
@@ -134,8 +135,8 @@ static uint32_t line_of(struct maker *maker, const char *file, uint32_t number)
 	return (uint32_t)*slot;
 }
 
-/* Samples by line: as the profile's places are named, which a recording may tell whose binary isn't
- * here. */
+/* Sums samples by line, using the names of the profile's places.  A recording may carry these even
+ * if the binary is not here. */
 static void weigh_lines(struct maker *maker)
 {
 	for (size_t i = 0; i < maker->spots.count; i++) {
@@ -201,8 +202,8 @@ static int find_lines(struct maker *maker)
 
 /* ---- instructions -------------------------------------------------------- */
 
-/* What an address is called, and how far behind its start it is.  A text to be freed; NULL: not
- * known. */
+/* Finds the name of an address and the offset from its start.  Returns a text that the caller
+ * frees, or NULL when not known. */
 static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 {
 	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place,
@@ -211,8 +212,9 @@ static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
 	return readable ? readable : name ? strdup(name) : NULL;
 }
 
-/* "memcpy" or "main+0x12" as a string id.  What is referred to is named where a function begins
- * there: there are no symbols of data here, and what lies far behind a function is none of it. */
+/* Returns "memcpy" or "main+0x12" as a string id.  An address that is not jumped to or called gets
+ * a name only if a function begins there: the table has no symbols of data, and what lies far
+ * behind a function is not part of it. */
 static uint32_t name_address(struct maker *maker, uint64_t address, bool goes)
 {
 	uint64_t offset = 0;
@@ -259,7 +261,7 @@ static int disassemble(struct maker *maker, struct tally_disassembler *disassemb
 	return 0;
 }
 
-/* The instruction that an address is in; UINT32_MAX: none. */
+/* Returns the index of the instruction that holds an address; UINT32_MAX: none. */
 static uint32_t instruction_at(const struct tally_annotation *annotation, uint64_t address)
 {
 	size_t low = 0, high = annotation->instructions.count;
@@ -285,7 +287,7 @@ static void link_jumps(struct tally_annotation *out)
 			continue;
 		uint32_t to = instruction_at(out, from->target);
 		if (to == UINT32_MAX || out->instructions.items[to].address != from->target)
-			continue; /* into another function, or into the middle of something */
+			continue; /* into another function, or into the middle of an instruction */
 		from->destination = to;
 		out->instructions.items[to].label = 1;
 	}

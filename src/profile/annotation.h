@@ -1,7 +1,7 @@
-/* One function of a profile, instruction by instruction: what annotate shows.
+/* One function of a profile, instruction by instruction: the data behind `tally annotate`.
  *
- * A sample counts for the instruction that its address is in; of clocks and other software events
- * that is the one that was next when the interrupt came.  Not thread-safe.
+ * A sample counts for the instruction that its address is in.  With a clock event, that is the next
+ * instruction to run when the interrupt came.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_ANNOTATION_H
 #define TALLY_PROFILE_ANNOTATION_H
@@ -11,76 +11,89 @@
 #include "profile/profile.h"
 #include "symbol/disassembler.h"
 
-/* Which instruction a sample names. */
+/* Which instruction a sample's address names. */
 enum tally_sample_aim {
-	TALLY_AIM_EXACT, /* the one that did it: tracepoints, faults, precise hardware events */
-	TALLY_AIM_NEXT,  /* the one that was next when a clock's interrupt came */
-	TALLY_AIM_SKID,  /* one some way behind it */
+	/* the instruction that caused it: tracepoints, faults, precise hardware events */
+	TALLY_AIM_EXACT,
+	TALLY_AIM_NEXT,  /* the next instruction when a clock's interrupt came */
+	TALLY_AIM_SKID,  /* an instruction some way behind the cause */
 };
 
 struct tally_annotated_line {
 	uint32_t file; /* string id */
 	uint32_t line; /* never 0 */
 	struct tally_annotation_weight weight;
-	uint32_t instructions; /* how many are its own; 0 without a disassembly */
+	/* number of instructions that belong to the line; 0 without a disassembly */
+	uint32_t instructions;
 };
 
 struct tally_annotated_instruction {
-	uint64_t address; /* where the code lies in its file; of JITs and kernels: where it lay */
+	/* address as linked, as in the file's symbol table; for JIT code and kernels: as in
+	 * memory */
+	uint64_t address;
 	uint32_t size;
-	/* string id; of jumps and calls that tell where they go: without that operand */
+	/* string id; for jumps and calls with a known target: without that operand */
 	uint32_t text;
 	enum tally_instruction_kind kind;
-	uint64_t target;      /* of jumps and calls */
-	/* the instruction that `target` is; UINT32_MAX: none of this function */
+	/* where a jump or call goes, or the address that another operand refers to; 0: none */
+	uint64_t target;
+	/* index of the instruction at `target`; UINT32_MAX: not in this function */
 	uint32_t destination;
-	uint32_t
-		target_name; /* string id, "memcpy" or "main+0x12"; NONE: not known.  Also of what `text` refers to. */
-	uint32_t label;       /* of what is jumped to: 1 …; 0: nobody does */
-	uint32_t line;        /* of lines; UINT32_MAX: not known */
-	/* string id of the function that was inlined there; NONE: it is the function's own */
+	/* string id of the name of `target`, such as "memcpy" or "main+0x12"; TALLY_STRING_NONE:
+	 * not known */
+	uint32_t target_name;
+	uint32_t label;       /* number of a jump's target, from 1; 0: no jump leads here */
+	uint32_t line;        /* index into `lines`; UINT32_MAX: not known */
+	/* string id of the function that was inlined here; TALLY_STRING_NONE: the function's own
+	 * code */
 	uint32_t inlined;
 	struct tally_annotation_weight weight;
 };
 
 struct tally_annotation {
-	const char *function, *object, *event; /* the latter two are the profile's */
-	struct tally_annotation_weight weight, total; /* the function's, and all of the event */
-	uint64_t start, end;    /* as shown */
+	const char *function, *object, *event; /* `object` and `event` belong to the profile */
+	struct tally_annotation_weight weight, total; /* the function's, and the whole event's */
+	uint64_t start, end;    /* addresses as shown */
 	enum tally_sample_aim aim;
-	char missing[768], hint[512]; /* why there are no instructions; "" when there are */
-	/* by address */
+	/* why there are no instructions, and what to do; "" when there are some */
+	char missing[768], hint[512];
+	/* sorted by address */
 	struct { struct tally_annotated_instruction *items; size_t count, capacity; } instructions;
-	/* by file, line */
+	/* sorted by file and line */
 	struct { struct tally_annotated_line *items; size_t count, capacity; } lines;
-	uint32_t main_file;     /* that of the function itself; NONE: not known */
-	int64_t object_time_s;  /* when its file was changed last; 0: not known */
-	bool is_rebuilt;        /* that file is another build than the recorded one */
-	/* bytes of its code that the kernel wrote over meanwhile: as they were in the end */
+	/* string id of the function's own source file; TALLY_STRING_NONE: not known */
+	uint32_t main_file;
+	/* last change of the object's file, seconds since the epoch; 0: not known */
+	int64_t object_time_s;
+	bool is_rebuilt;        /* the object's file is another build than the recorded one */
+	/* bytes of the code that the kernel changed while it was recorded; shown as they were at
+	 * the end */
 	size_t poked;
-	const char *no_lines;   /* why there may be no lines; NULL: for want of debug information */
+	const char *no_lines;   /* why there may be no lines; NULL: debug information is missing */
 	uint32_t labels;
 	struct tally_strings strings;
 };
 
 struct tally_annotation_options {
-	bool is_intel;      /* x86's other syntax */
-	bool no_code;       /* lines alone */
+	bool is_intel;      /* Intel's syntax for x86 instead of AT&T's */
+	bool no_code;       /* source lines only */
 };
 
-/* Where the code or libLLVM isn't to be had there are lines alone, and `missing` says why. */
+/* Annotates one function.  If the code or libLLVM is not available, `out` has only lines, and
+ * `missing` says why.  Returns 0 or -ENOMEM with a message.  Release `out` in both cases. */
 int tally_annotation_make(struct tally_profile *profile, uint32_t event,
 			  const struct tally_hot_function *hot,
 			  const struct tally_annotation_options *options,
 			  struct tally_annotation *out, struct tally_error *err);
 void tally_annotation_release(struct tally_annotation *annotation);
 
-/* Of the function, 0…100: by period where samples have one. */
+/* Shares in percent, 0…100: of `weight` in the function, and of the function in the event.  By
+ * period where samples have periods, else by number of samples. */
 double tally_annotation_percent(const struct tally_annotation *annotation,
 				const struct tally_annotation_weight *weight);
 double tally_annotation_total_percent(const struct tally_annotation *annotation);
 
-/* How far these may be off, with 95 % confidence, in percentage points (share_error.h). */
+/* The 95 % confidence error of these shares in percentage points (share_error.h). */
 double tally_annotation_error(const struct tally_annotation *annotation,
 			      const struct tally_annotation_weight *weight);
 double tally_annotation_total_error(const struct tally_annotation *annotation);

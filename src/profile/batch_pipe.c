@@ -64,7 +64,7 @@ static void wake(struct tally_batch_pipe *pipe, unsigned enough)
 		pthread_cond_signal(&pipe->work_there);
 }
 
-/* Waits until at most `left` batches are not done. */
+/* Waits until at most `left` batches are unfinished. */
 static int wait_for(struct tally_batch_pipe *pipe, unsigned left)
 {
 	if (waiting(pipe) > left)

@@ -1,6 +1,6 @@
-/* Each stack opens the nodes of those of its frames that the stack before it has not in common.
- * What all stacks so far weigh is noted when a node opens and subtracted when it closes: nothing is
- * summed from node to node. */
+/* Each stack opens nodes for those of its frames that it doesn't share with the stack before it.
+ * An opening node notes the weight of all stacks so far, and subtracts it from the weight when it
+ * closes: nothing is summed from node to node. */
 #include "profile/call_tree.h"
 
 #include "base/vector.h"
@@ -27,11 +27,11 @@ struct writer {
 	struct tally_call_tree *tree;
 	const struct tally_stack_sort *sort;
 	uint64_t least;
-	uint64_t sum; /* of the stacks so far */
-	struct { uint32_t *items; size_t count, capacity; } path; /* open nodes: the root's first */
+	uint64_t sum; /* weight of the stacks so far */
+	struct { uint32_t *items; size_t count, capacity; } path; /* open nodes, the root's first */
 };
 
-/* Ends the open nodes but for the first `left`. */
+/* Closes all open nodes except the first `left`. */
 static inline void close_nodes(struct writer *writer, size_t left)
 {
 	struct tally_call_node *nodes = writer->tree->nodes.items;
@@ -50,7 +50,7 @@ static inline void close_nodes(struct writer *writer, size_t left)
 	writer->path.count = depth;
 }
 
-/* Room for so many nodes more, open ones. */
+/* Makes room for `count` more nodes, all of them open. */
 static inline int reserve_nodes(struct writer *writer, size_t count)
 {
 	struct tally_call_tree *tree = writer->tree;
@@ -70,7 +70,7 @@ static inline int open_root(struct writer *writer, uint32_t root)
 	return 0;
 }
 
-/* Opens a stack's nodes from frame `from` on. */
+/* Opens a stack's nodes, beginning with frame `from`. */
 static inline int open_nodes(struct writer *writer, const struct tally_packed_stack *stack,
 			     uint32_t from)
 {
@@ -79,7 +79,7 @@ static inline int open_nodes(struct writer *writer, const struct tally_packed_st
 		return -ENOMEM;
 	const uint64_t *words = &sort->words.items[stack->at + from / sort->per_word];
 	const unsigned bits = sort->bits, down = 64 - bits;
-	unsigned left = sort->per_word - from % sort->per_word; /* in this word */
+	unsigned left = sort->per_word - from % sort->per_word; /* codes left in this word */
 	uint64_t word = *words << (from % sort->per_word * bits), sum = writer->sum;
 	uint32_t *path = writer->path.items + writer->path.count,
 		 at = (uint32_t)writer->tree->nodes.count;
@@ -109,8 +109,8 @@ static inline int add_stack(struct writer *writer, const struct tally_packed_sta
 	return result;
 }
 
-/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops
- * its calls. */
+/* Must be inlined: gcc takes a function that only prefetches for one without effect, and drops the
+ * calls. */
 __attribute__((always_inline)) static inline void prefetch(const struct writer *writer, size_t at,
 							   size_t count)
 {
@@ -140,8 +140,8 @@ static int add_root(struct writer *writer, uint32_t root, size_t count)
 	return result;
 }
 
-/* Room for a node a frame, of which memory is only taken up as far as it is written: growing copies
- * what is there.  Where so much is refused, it grows. */
+/* Reserves a node for each frame, to save the copies that growing makes.  Memory is only used as
+ * far as nodes are written.  If the reservation fails, the vector grows as needed. */
 static void reserve_most(struct writer *writer)
 {
 	const struct tally_stack_sort *sort = writer->sort;

@@ -1,8 +1,8 @@
-/* The hash: pairs of words, each added to a random word, are multiplied and summed up in 128 bits
- * ("NH"); two such sums with other random words, folded into 64 bits each.  For any two chains the
- * chance that one sum is equal is 2^-64 over the random words.  Unlike hashes that feed each
- * product into the next it has no chain of dependent multiplications: about a cycle a word.
- */
+/* The hash ("NH"): pairs of words, each added to a random word, are multiplied and summed in 128
+ * bits.  Two such sums with different random words are folded into 64 bits each.  For any two
+ * chains, one of the sums is equal with a chance of 2^-64 over the random words.  Other hashes feed
+ * each product into the next multiplication; this one has no such dependency and needs about a
+ * cycle a word. */
 #include "profile/chain_table.h"
 
 #include "base/huge.h"
@@ -31,7 +31,7 @@ int tally_chain_table_init(struct tally_chain_table *table)
 		return -ENOMEM;
 	if (getrandom(table->random, sizeof(table->random), GRND_NONBLOCK) !=
 	    sizeof(table->random)) {
-		/* A machine that has just started has no randomness yet: the time will do. */
+		/* A machine that has just started has no randomness yet; the time has to do. */
 		struct timespec now;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		uint64_t seed = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)table->slots;

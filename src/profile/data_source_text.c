@@ -1,13 +1,13 @@
-/* perf_event_open(2), PERF_SAMPLE_DATA_SRC: fields of a few bits each.  Most are sets, of which
- * older kernels tell in one field and newer ones in another as well: where the data was found
- * stands in `level` (a set), `level_number` and `hops`. */
+/* perf_event_open(2), PERF_SAMPLE_DATA_SRC: fields of a few bits each.  Most of them are sets.
+ * Newer kernels tell some facts in a second field as well: the level at which the data was found is
+ * in `level` (a set), and in `level_number` and `hops`. */
 #include "profile/data_source_text.h"
 
 #include <stdbool.h>
 
 enum { HIT = 2, MISS = 4, NAMES_MAX = 14 };
 
-/* Where its fields begin, and how many bits they have. */
+/* Returns the field of `bits` bits that begins at bit `at`. */
 static unsigned field(uint64_t data_src, unsigned at, unsigned bits)
 {
 	return (unsigned)(data_src >> at & ((1u << bits) - 1));
@@ -19,7 +19,7 @@ static void put_or(bool *is_first, const char *name, struct tally_buffer *out)
 	*is_first = false;
 }
 
-/* Names of bits from the lowest up; NULL: not one of the set. */
+/* Appends the names of the set bits, lowest first.  A bit whose name is NULL is skipped. */
 static bool put_set(unsigned set, const char *const *names, unsigned count, bool is_first,
 		    struct tally_buffer *out)
 {
@@ -67,7 +67,7 @@ void tally_data_level_text(uint64_t data_src, struct tally_buffer *out)
 	bool is_remote = field(data_src, 37, 1), is_first = true,
 	     is_empty = !is_remote && !hops && !number;
 	tally_buffer_text(out, is_remote ? "Remote " : "");
-	if (hops) /* it says more than the set does */
+	if (hops) /* `hops` says more than the set does */
 		tally_buffer_printf(out, "%s ", distances[hops]);
 	else
 		is_first = put_set(level, levels, NAMES_MAX, true, out);
@@ -123,6 +123,6 @@ void tally_data_source_text(uint64_t data_src, struct tally_buffer *out)
 	tally_data_tlb_text(data_src, out);
 	tally_buffer_text(out, "|LCK ");
 	tally_data_lock_text(data_src, out);
-	tally_buffer_text(out, "|BLK  "); /* as perf has it */
+	tally_buffer_text(out, "|BLK  "); /* two blanks, as perf prints it */
 	tally_data_block_text(data_src, out);
 }

@@ -1,13 +1,13 @@
-/* The kernel may put off walking a user's stack until it goes back to user mode, once for all
- * samples since it was entered: each sample's chain ends in CONTEXT_USER_DEFERRED and a cookie, and
- * the record that comes later has the cookie and the addresses.  So such a sample is not given when
- * it is read but when its thread's next CALLCHAIN_DEFERRED record is, as perf does it: a little
- * late beside other threads' samples.  Its record is copied, for those that are read lie where they
- * will not stay.
+/* The kernel may put off walking a user stack until the task returns to user mode, and walk it once
+ * for all samples since the task entered the kernel.  Then each of these samples has a chain that
+ * ends in CONTEXT_USER_DEFERRED and a cookie, and a later record has the cookie and the addresses.
+ * Such a sample is given when its thread's next CALLCHAIN_DEFERRED record is read, as in perf.
+ * This makes it a little late relative to other threads' samples.  Its record is copied, because
+ * the reader's bytes are not valid that long.
  *
- * A thread that never goes back (it sleeps till the recording's end, or the record was lost) has
- * its samples given at the end, or when there are HELD_MAX, which bounds what a damaged recording
- * can cost.
+ * A thread may never return to user mode: it sleeps until the recording ends, or the record was
+ * lost.  Its samples are given at the end, or when HELD_MAX samples are held.  This limit also
+ * bounds what a damaged recording can cost.
  */
 #include "profile/deferred_chains.h"
 
@@ -47,7 +47,7 @@ int tally_deferred_hold(struct tally_deferred_chains *deferred, const struct tal
 	if (!copy)
 		return -ENOMEM;
 	held.raw.bytes = memcpy(copy, raw->bytes, raw->size);
-	/* What the chain has before the marker, to be gone on from. */
+	/* the part of the chain before the marker, to be continued by the user part */
 	held.chain_length = sample->chain_length - 2;
 	held.chain = malloc((held.chain_length + 1) * sizeof(*held.chain));
 	if (held.chain && held.chain_length)
@@ -75,7 +75,7 @@ static int append(struct tally_held_sample *sample, const uint64_t *words, uint6
 	return 0;
 }
 
-/* All that were given before are of no use any more. */
+/* Frees the ready samples once all of them were given. */
 static void forget_given(struct tally_deferred_chains *deferred)
 {
 	if (deferred->given < deferred->ready.count)
@@ -98,7 +98,7 @@ int tally_deferred_complete(struct tally_deferred_chains *deferred,
 		if (sample->tid == record->sample_id.tid &&
 		    sample->cookie == record->deferred.cookie &&
 		    append(sample, record->deferred.chain, record->deferred.chain_length) < 0) {
-			/* Those before it have their places already. */
+			/* the samples before this one have moved already */
 			memmove(&deferred->held.items[kept], sample,
 				(deferred->held.count - i) * sizeof(*sample));
 			deferred->held.count -= i - kept;

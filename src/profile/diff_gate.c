@@ -16,7 +16,8 @@ static const char *name_of(const struct tally_match *match,
 					   : tally_strings_text(&match->names.strings, string);
 }
 
-/* True for the typed name, also with what tells it from others: "calc(int)", "helper (a.c)". */
+/* True if `name` is the typed name, or that name with what tells it from others: "calc(int)",
+ * "helper (a.c)". */
 static bool begins_with(const char *name, const char *typed)
 {
 	size_t length = strlen(typed);
@@ -26,8 +27,8 @@ static bool begins_with(const char *name, const char *typed)
 		!strncmp(behind, " [", 2));
 }
 
-/* A gate must not depend on which other functions happened to be sampled: a function may be named
- * without parameters though it is shown with them, and the other way round. */
+/* A gate must not depend on which other functions happened to be sampled.  So a function may be
+ * typed without its parameters even if it is shown with them, and the other way round. */
 static bool is_called(const struct tally_match *match, const struct tally_diff_entry *entry,
 		      const char *name, const char *typed)
 {
@@ -51,8 +52,8 @@ static enum tally_condition_result judge_entry(const struct tally_condition *con
 	return tally_condition_judge(condition, &new, &change, 1);
 }
 
-/* The first row that fails decides, else the first that only chance excuses: rows are in the order
- * of their change. */
+/* Rows are in the order of their change.  The first row that fails decides, else the first row that
+ * fails but for chance. */
 static void judge(const struct tally_match *match, const struct tally_diff_options *options,
 		  const struct tally_diff *diff, struct tally_diff_verdict *verdict)
 {

@@ -1,8 +1,9 @@
-/* Whether a script is to stop for what changed between two sides' stacks: `FUNCTION > +2`, the
- * conditions of counts/condition.h.
+/* Conditions on the change between two sides' stacks, by which a script can fail: `FUNCTION > +2`,
+ * in the syntax of counts/condition.h.
  *
- * The name is a function's (with other keys than functions: an object's, a command's), or * for
- * any; the figure is what is compared: percent, with differences in points, or times, or samples.
+ * The name is that of a function (or of an object or command where rows are by these), or * for
+ * any.  The figure is the compared measure: percent, with differences in points, or times, or
+ * samples.
  */
 #ifndef TALLY_PROFILE_DIFF_GATE_H
 #define TALLY_PROFILE_DIFF_GATE_H
@@ -14,15 +15,16 @@
 struct tally_diff_verdict {
 	struct tally_condition condition;
 	enum tally_condition_result result;
-	/* of the row that decided, the match's; NULL: no row has the name, or no row passes the
-	 * limit */
+	/* the name of the row that decided, owned by the match; NULL: no row has the typed name, or
+	 * no row passes the limit */
 	const char *name;
-	double old, new;  /* its figures */
+	double old, new;  /* that row's figures */
 };
 
-/* Judges each verdict's condition over all rows, whatever of them is shown.  `past_noise`: what
- * chance may have done fails, too. 0, -ENOMEM, what tally_diff_build() gives, or -ENOENT with
- * words: no row has a name that is asked for, UNKNOWN. */
+/* Judges each verdict's condition over all rows, including those that the options hide.  With
+ * `past_noise`, a change that chance may have made fails as well.  Returns 0, an error of
+ * tally_diff_build(), or -ENOENT with a message when no row has a condition's name; that verdict is
+ * TALLY_CONDITION_UNKNOWN. */
 int tally_diff_judge(const struct tally_match *match, const struct tally_diff_options *options,
 		     bool past_noise, struct tally_diff_verdict *verdicts, size_t count,
 		     struct tally_error *err);

@@ -1,7 +1,7 @@
-/* One walk over the rows of each run: of a row, each distinct entry of its frames (or its leaf's)
- * takes the weight, in the run's column.  Entries are found by command and place, a place being the
- * (object, symbol) that frames have where these are keys; what is asked of a frame is asked
- * once. */
+/* One walk over the rows of each run.  In each row, every distinct entry of its frames (or only its
+ * leaf's entry) gets the row's weight, in the column of the run.  Entries are found by command and
+ * place; a place is the (object, symbol) of a frame, as far as these are keys.  The place of each
+ * frame is computed once. */
 #include "profile/diff_model.h"
 
 #include "base/vector.h"
@@ -20,23 +20,23 @@ struct maker {
 	const struct tally_match *match;
 	const struct tally_diff_options *options;
 	struct tally_diff *diff;
-	uint32_t *places;      /* by frame; one more for stacks without frames */
-	/* by place: the first frame that has it */
+	uint32_t *places;      /* by frame: its place; one more for stacks without frames */
+	/* by place: the first frame with it */
 	struct { uint32_t *items; size_t count, capacity; } place_frames;
-	/* by place: 1 seen on the old side, 2 on the new */
+	/* by place: bit 0: seen on the old side; bit 1: on the new */
 	struct { uint8_t *items; size_t count, capacity; } sides;
 	struct tally_map place_index, entry_index;
 	struct { struct sums *items; size_t count, capacity; } sums; /* by entry × runs + run */
-	/* by entry: the row that it took last, + 1 */
+	/* by entry: the last row that counted for it, + 1 */
 	struct { size_t *items; size_t count, capacity; } last_row;
 	struct { uint32_t *items; size_t count, capacity; } entry_places;
-	struct tally_share *totals; /* by run: whole, samples, spread */
+	struct tally_share *totals; /* by run: whole, samples and spread */
 	size_t row_number;
 };
 
 static uint64_t samples_of(const struct tally_stacks *stacks, const struct tally_row *row)
 {
-	/* of text that says one number, that is samples */
+	/* text with a single number per stack: it counts samples */
 	return stacks->total_samples ? row->samples : row->period;
 }
 
@@ -67,7 +67,8 @@ static int make_places(struct maker *maker)
 	return 0;
 }
 
-/* The entry of a command (a thread of names) and a place; UINT32_MAX when memory is out. */
+/* Returns the entry of a command (a thread of `names`) and a place; UINT32_MAX when memory is
+ * out. */
 static uint32_t entry_of(struct maker *maker, uint32_t comm, uint32_t place)
 {
 	bool added;
@@ -129,7 +130,7 @@ static int take_row(struct maker *maker, size_t r, size_t index, struct tally_fr
 	return 0;
 }
 
-/* How far weights spread is known by the mean weights of the stacks. */
+/* The spread of weights is estimated from the stacks' mean weights. */
 static int take_run(struct maker *maker, size_t r)
 {
 	const struct tally_stacks *stacks = maker->match->runs[r].stacks;

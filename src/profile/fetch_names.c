@@ -1,6 +1,6 @@
-/* Debug files are tens of megabytes, and a system's profile has code of hundreds of objects: those
- * are asked for that a hundredth of the samples have in their stacks, the hottest first, so that
- * who loses patience has the best of it. */
+/* Debug files have tens of megabytes, and a system-wide profile has hundreds of objects.  So only
+ * objects are fetched that are in the stacks of at least 1 % of the samples.  The hottest come
+ * first: a user who interrupts the fetching has the most useful files by then. */
 #include "profile/fetch_names.h"
 
 #include "object/debuginfod.h"
@@ -14,14 +14,14 @@
 enum { HOT_PER_CENT = 1, FILES_MAX = 32 };
 
 struct hot_file {
-	uint64_t samples; /* with the file in their stack */
+	uint64_t samples; /* samples that have the file in their stack */
 	uint32_t file;
-	uint32_t last_row; /* + 1: in which it was counted */
+	uint32_t last_row; /* last row that was counted for it, + 1 */
 };
 
 struct fetching {
 	struct tally_names *names;
-	const char *object; /* whose file is coming */
+	const char *object; /* name of the object whose file is being fetched */
 };
 
 static uint64_t count_samples(const struct tally_names *names, const struct tally_row_table *rows,
@@ -36,7 +36,7 @@ static uint64_t count_samples(const struct tally_names *names, const struct tall
 		while (at && at < end) {
 			uint32_t place = tally_stack_next_place(&at);
 			uint32_t file = tally_names_file(names, &places->places.items[place]);
-			/* the last slot */
+			/* the kernel has the last slot */
 			file = file == TALLY_FILE_KERNEL ? (uint32_t)files : file;
 			if (file > files || hot[file].last_row == i + 1)
 				continue;
@@ -69,8 +69,8 @@ static bool has_lines(const struct tally_object *object)
 	return object && tally_object_section(object, ".debug_info", &section);
 }
 
-/* dwz's common file, which the debug file's own units refer to: the library's folder has it beside
- * the other, where it is looked for. */
+/* Fetches dwz's common file, which the debug file's units refer to.  The library's folder then has
+ * both files side by side, where the reader looks for it. */
 static void fetch_common(struct tally_debuginfod *server, const struct tally_object *debug)
 {
 	struct tally_section link;
@@ -87,13 +87,13 @@ static void fetch_common(struct tally_debuginfod *server, const struct tally_obj
 		tally_object_unref(common);
 }
 
-/* Of all fetching, not of one file's. */
+/* True for errors that end all fetching, not just one file's. */
 static bool is_end(int result)
 {
 	return result == -EINTR || result == -ENOMEM;
 }
 
-/* -EINTR: enough.  -ENOMEM. */
+/* Returns 0, -EINTR when the user wants no more, or -ENOMEM. */
 static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *server)
 {
 	struct tally_names *names = fetching->names;
@@ -115,7 +115,8 @@ static int fetch_kernel(struct fetching *fetching, struct tally_debuginfod *serv
 	return is_end(result) ? result : 0;
 }
 
-/* What of an opened file's is not there: 0, -EINTR: enough, or -ENOMEM. */
+/* Fetches the debug file of an opened file.  Returns 0, -EINTR when the user wants no more, or
+ * -ENOMEM. */
 static int fetch_debug(struct tally_names *names, struct tally_debuginfod *server,
 		       struct tally_object_entry *entry, const struct tally_build_id *id,
 		       bool is_object_fetched)
@@ -137,7 +138,7 @@ static int fetch_debug(struct tally_names *names, struct tally_debuginfod *serve
 	return is_end(result) ? result : 0;
 }
 
-/* -EINTR: enough.  -ENOMEM. */
+/* Fetches what a file lacks.  Returns 0, -EINTR when the user wants no more, or -ENOMEM. */
 static int fetch(struct fetching *fetching, struct tally_debuginfod *server, uint32_t file)
 {
 	struct tally_names *names = fetching->names;
@@ -179,7 +180,7 @@ int tally_fetch_names(struct tally_names *names, const struct tally_row_table *r
 		return -ENOMEM;
 	int result = tally_debuginfod_open(names->sources.debuginfod_urls, on_progress, &fetching,
 					   &server, NULL);
-	if (result < 0) { /* who took the option has told */
+	if (result < 0) { /* the command that took the option has reported it */
 		free(hot);
 		return result == -ENOMEM ? result : 0;
 	}
