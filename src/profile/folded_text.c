@@ -2,10 +2,10 @@
  *
  *     bash;main;execute_command;fork_[k] 12
  *
- * The weight is what stands behind the last blank; a fraction is rounded.  The first name is the
- * thread's command ("name-PID/TID" where `fold --tid` wrote it); the others are frames, whose
- * suffix tells the kind.  stackcollapse-perf.pl marks the vdso as the kernel's: its code runs in
- * user mode.  An empty name is "[unknown]", so that views can show it.
+ * The number after the last blank is the weight; a fraction is rounded.  The first name is the
+ * thread's command ("name-PID/TID" from `fold --tid`).  The other names are frames; a suffix gives
+ * their kind. stackcollapse-perf.pl marks the vdso as kernel code, although it runs in user mode;
+ * this is corrected.  An empty name becomes "[unknown]", so that views can show it.
  */
 #include "profile/stacks.h"
 
@@ -18,7 +18,7 @@
 
 struct folded_reader {
 	struct tally_stacks *stacks;
-	struct tally_buffer name; /* of the frame at hand, with a NUL behind it */
+	struct tally_buffer name; /* of the current frame, with a NUL after it */
 	struct { uint32_t *items; size_t count, capacity; } frames;
 };
 
@@ -27,8 +27,8 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* "WEIGHT" at the end of [line, end), behind a blank: its value, and where the stack before it
- * ends. */
+/* Parses the "WEIGHT" at the end of [line, end), after a blank.  Sets the weight and the end of the
+ * stack before it. */
 static bool take_weight(const char *line, const char *end, const char **stack_end, uint64_t *weight)
 {
 	const char *at = end, *point = NULL;
@@ -54,7 +54,7 @@ static bool take_weight(const char *line, const char *end, const char **stack_en
 	return at > line;
 }
 
-/* Copies a name, without NULs and not empty, to reader->name. */
+/* Copies a name to reader->name; replaces NULs and an empty name. */
 static const char *copy_name(struct folded_reader *reader, const char *text, size_t length)
 {
 	tally_buffer_clear(&reader->name);
@@ -65,10 +65,11 @@ static const char *copy_name(struct folded_reader *reader, const char *text, siz
 	return reader->name.failed ? NULL : tally_buffer_string(&reader->name);
 }
 
-/* "name-PID/TID": cuts the suffix off and gives the ids. */
+/* Splits "name-PID/TID": sets the ids and returns the length of the name.  Without ids returns
+ * `length`. */
 static size_t take_ids(const char *text, size_t length, uint32_t *pid, uint32_t *tid)
 {
-	uint32_t value[2] = { 0, 0 }; /* tid, pid: read backwards */
+	uint32_t value[2] = { 0, 0 }; /* tid, pid: read from the end */
 	size_t at = length;
 	*pid = *tid = 0;
 	for (unsigned i = 0; i < 2; i++) {
@@ -92,7 +93,7 @@ static enum tally_frame_kind kind_of(const char *name, size_t length, enum tally
 	bool is_vdso = tally_object_is_user_page(name) || !strncmp(name, "__vdso_", 7);
 	if (is_vdso && (told == TALLY_FRAME_KERNEL || *name == '['))
 		return TALLY_FRAME_LIBRARY;
-	/* "[libc.so.6]": what a frame without a symbol is called. */
+	/* "[libc.so.6]" is the name of a frame without a symbol */
 	bool is_object = length > 2 && name[0] == '[' && name[length - 1] == ']';
 	return is_object && strstr(name, ".so") ? TALLY_FRAME_LIBRARY : told;
 }

@@ -19,7 +19,7 @@
 
 enum { CODE_BYTES_MAX = 4 << 20 };
 
-/* What is known of a place's file: read on first use. */
+/* What is known of a place's file; read on first use. */
 struct known {
 	uint32_t file;
 	struct tally_name_table *table;
@@ -70,7 +70,7 @@ static const struct tally_symbol *symbol_at(struct tally_names *names, const str
 		       : symbol;
 }
 
-/* Of code that a JIT made: whatever its process had mapped there in the end. */
+/* For JIT code: names whatever its process had mapped at the address at the end. */
 static const char *symbol_of_process(struct tally_names *names, uint32_t pid, uint64_t address,
 				     uint64_t *offset)
 {
@@ -263,7 +263,7 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 			code->shown = dump->places.items[i].address - function->base;
 }
 
-/* Code that the kernel made: records may have told all of its bytes. */
+/* Code that the kernel made itself (BPF): the recording may have all of its bytes. */
 static int find_made(struct tally_names *names, const struct tally_place *place,
 		     struct tally_function_code *out)
 {
@@ -352,7 +352,7 @@ static void find_packed(struct tally_names *names, const struct tally_place *pla
 	};
 }
 
-/* The kernel's, as it was in the end. */
+/* Writes what the kernel changed into its code, so that it is as it was at the end. */
 static int write_pokes(const struct tally_names *names, struct tally_function_code *code)
 {
 	uint64_t address = code->start + code->shown;

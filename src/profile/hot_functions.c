@@ -29,7 +29,7 @@ static bool has_symbol(const struct tally_profile *profile, const struct tally_h
 	return profile->recording->names.functions.items[hot->function].name != TALLY_STRING_NONE;
 }
 
-/* "[libz.so.1]": any function of it that has no symbol. */
+/* True for "[libz.so.1]", which stands for any function of libz.so.1 without a symbol. */
 static bool is_nameless(const struct tally_profile *profile, const struct tally_hot_function *hot,
 			const char *name)
 {
@@ -73,7 +73,8 @@ static int hotter_first(const void *a_, const void *b_)
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* The number of the function that a place is in, made when it is new; SIZE_MAX: no memory. */
+/* Returns the index of the place's function in `out`, added when new; SIZE_MAX when memory is
+ * out. */
 static size_t function_of(const struct tally_profile *profile, uint32_t place,
 			  struct tally_map *index, struct tally_hot_functions *out)
 {
@@ -117,7 +118,7 @@ static bool ends_in(const struct tally_profile *profile, const struct tally_hot_
 				  typed);
 }
 
-/* The only one whose name ends in what was typed; SIZE_MAX: none, or several. */
+/* Returns the only function whose name ends in the typed one; SIZE_MAX: none, or several. */
 static size_t only_end(const struct tally_profile *profile, const struct tally_hot_functions *all,
 		       const struct tally_function_choice *choice)
 {
@@ -134,7 +135,7 @@ static size_t only_end(const struct tally_profile *profile, const struct tally_h
 	return found;
 }
 
-/* A long name's middle is left out: the ends tell templates' instances apart. */
+/* Shortens a long name in the middle, because the ends tell instances of templates apart. */
 static void put_short(const char *name, char *list, size_t size)
 {
 	enum { HEAD = 30, TAIL = 31 };
@@ -144,7 +145,7 @@ static void put_short(const char *name, char *list, size_t size)
 		snprintf(list + used, size - used, "%s%s", comma, name);
 		return;
 	}
-	while (head && (name[head] & 0xc0) == 0x80) /* not within a letter of UTF-8 */
+	while (head && (name[head] & 0xc0) == 0x80) /* not inside a UTF-8 character */
 		head--;
 	while ((name[tail] & 0xc0) == 0x80)
 		tail++;
@@ -189,7 +190,8 @@ int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event
 		struct tally_hot_function hot = out->items[i];
 		if (!is_chosen(profile, &hot, choice))
 			continue;
-		out->items[chosen++] = hot; /* while there is none, all are there for a hint */
+		/* as long as none is chosen, `out` keeps all of them for the hint */
+		out->items[chosen++] = hot;
 	}
 	size_t end = result || chosen ? SIZE_MAX : only_end(profile, out, choice);
 	if (end != SIZE_MAX) {

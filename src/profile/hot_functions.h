@@ -1,4 +1,4 @@
-/* The functions of a profile by the samples in themselves. */
+/* The functions of a profile, by the samples in themselves (not in what they called). */
 #ifndef TALLY_PROFILE_HOT_FUNCTIONS_H
 #define TALLY_PROFILE_HOT_FUNCTIONS_H
 
@@ -15,10 +15,10 @@ static inline void tally_annotation_add(struct tally_annotation_weight *sum,
 	sum->period += part->period;
 }
 
-/* A machine's programs have hundreds of thousands. */
+/* Keep it small: a machine's programs have hundreds of thousands of functions. */
 struct tally_hot_function {
-	uint32_t function; /* id of names->functions */
-	uint32_t place;    /* one of its places */
+	uint32_t function; /* index into names->functions */
+	uint32_t place;    /* one place of the function */
 	struct tally_annotation_weight weight;
 };
 
@@ -27,25 +27,28 @@ struct tally_hot_functions {
 	size_t count, capacity;
 };
 
-/* What is looked for. */
+/* Which function to find. */
 struct tally_function_choice {
-	const char *
-		name; /* with or without version or parameters, or the end of one alone, behind "::"; NULL: any */
-	const char *object; /* whose, a path or its last part; NULL: whosever */
+	/* with or without version or parameters, or the end of a qualified name after "::", if only
+	 * one function has it; NULL: any */
+	const char *name;
+	const char *object; /* its object, as a path or the path's last part; NULL: any */
 };
 
-/* The hottest first.  -ENOENT with a hint where there is none.  `out` is to be released as a
- * vector. */
+/* Lists the chosen functions, hottest first.  Returns 0, -ENOMEM, or -ENOENT with a hint when there
+ * is none.  The caller releases `out` as a vector. */
 int tally_hot_functions_find(const struct tally_profile *profile, uint32_t event,
 			     const struct tally_function_choice *choice,
 			     struct tally_hot_functions *out, struct tally_error *err);
 
-/* Samples whose stacks have such a function; `choice` has a name.  0 or -ENOMEM. */
+/* Sums the samples whose stacks have such a function; `choice` has a name.  Returns 0 or
+ * -ENOMEM. */
 int tally_hot_functions_above(const struct tally_profile *profile, uint32_t event,
 			      const struct tally_function_choice *choice,
 			      struct tally_annotation_weight *out);
 
-/* By place: its weight as the leaf of the event's samples; to be freed.  NULL: no memory. */
+/* Returns an array by place: the weight of the event's samples whose leaf it is.  The caller frees
+ * it.  NULL: out of memory. */
 struct tally_annotation_weight *tally_leaf_weights(const struct tally_profile *profile,
 						   uint32_t event);
 

@@ -1,9 +1,10 @@
-/* Code whose functions have no names though a way to get them exists: what a JIT made, and what an
- * interpreter runs.
+/* Finds code whose functions have no names although there is a way to get them: code that a JIT
+ * made, and code that an interpreter runs.
  *
- * A runtime tells names of what it made where it is asked to, mostly when it is started.  An
- * interpreter's functions are nowhere in the stack; what it spends its time in shows that they are
- * missed. */
+ * A runtime tells the names of its code only if it is asked to, mostly when it is started.  An
+ * interpreter's functions don't appear in the stack at all; time spent in the interpreter's loop
+ * shows that they are missing.
+ */
 #include "profile/jit_hint.h"
 
 #include "machine/procfs.h"
@@ -13,14 +14,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORTH_A_LINE = 20 }; /* one of so many samples */
+enum { WORTH_A_LINE = 20 }; /* one in so many samples */
 
 static const struct runtime {
 	const char *comm, *start;
-	const char *needs;  /* "": any version that runs these days */
-	const char *live;   /* a command for one that runs, before its pid; NULL: there is none */
-	const char *behind; /* … and behind it */
-	const char *frame_pointers; /* what else it needs where stacks follow them; NULL: nothing */
+	const char *needs;  /* the version it needs; "": all current versions do */
+	/* a command that names the code of a running process, up to its pid; NULL: there is none */
+	const char *live;
+	const char *behind; /* the part of that command after the pid */
+	/* another option that it needs if stacks follow frame pointers; NULL: none */
+	const char *frame_pointers;
 } RUNTIMES[] = {
 	{ "node", "node --perf-basic-prof --interpreted-frames-native-stack", "", NULL, NULL,
 	  NULL },
@@ -33,12 +36,12 @@ static const struct runtime {
 	{ "beam.smp", "erl +JPperf true", "", NULL, NULL, NULL },
 };
 
-/* By the function that an interpreter's loop is. */
+/* Interpreters, known by the function that is their main loop. */
 static const struct interpreter {
 	const char *loop, *language, *start, *needs;
-	const char *named;   /* how the names begin that it gives */
-	const char *library; /* its object's name, up to the version's minor number; NULL: any */
-	unsigned from_minor; /* it can from this one of version 3 on */
+	const char *named;   /* prefix of the names that the interpreter gives */
+	const char *library; /* its object's name up to the version's minor number; NULL: any */
+	unsigned from_minor; /* the minor number of version 3 that first has the option */
 } INTERPRETERS[] = {
 	{ "_PyEval_EvalFrameDefault", "Python", "python3 -X perf", " (Python 3.12)",
 	  "py::", "python3.", 12 },
@@ -61,7 +64,8 @@ static bool is_unnamed(const struct tally_profile *profile, uint32_t place)
 				   tally_profile_function(profile, place));
 }
 
-/* A file in memory, which a program can be run from: it went with its process. */
+/* Returns the path of a file in memory (memfd) that holds the place's code; NULL: it is another
+ * file.  Such a file is gone with its process. */
 static const char *memory_file(const struct tally_profile *profile, uint32_t place)
 {
 	const struct tally_names *names = &profile->recording->names;
@@ -71,8 +75,8 @@ static const char *memory_file(const struct tally_profile *profile, uint32_t pla
 	return strncmp(path, "/memfd:", 7) != 0 ? NULL : path;
 }
 
-/* By function: 1 + the interpreter whose loop it is; 0: none's, or one that names its functions.
- * NULL: no memory. */
+/* Returns an array by function: 1 + index of the interpreter whose loop it is; 0: no loop, or that
+ * of an interpreter that names its functions.  NULL: out of memory. */
 static uint8_t *find_loops(const struct tally_names *names)
 {
 	uint8_t *loops = calloc(names->functions.count + 1, sizeof(*loops));
@@ -96,14 +100,16 @@ static uint8_t *find_loops(const struct tally_names *names)
 /* ---- samples -------------------------------------------------------------------------------- */
 
 struct sums {
-	struct tally_map by_comm;                    /* in unnamed code, or in what it called */
+	/* comm → samples in unnamed code or in what it called */
+	struct tally_map by_comm;
 	uint64_t total, in_memory, most;
-	/* in unnamed code or what it called; of these, in what it called */
+	/* samples in unnamed code or in what it called; those of them in what it called */
 	uint64_t unnamed, below;
-	uint32_t comm, pid;                          /* that has most; pid 0: not known */
+	/* of the task with most of these samples; pid 0: not known */
+	uint32_t comm, pid;
 	const char *memory;
 	uint64_t interpreted[INTERPRETER_COUNT];
-	uint32_t loop[INTERPRETER_COUNT]; /* one of its functions */
+	uint32_t loop[INTERPRETER_COUNT]; /* one function that is the loop */
 };
 
 static int count_unnamed(struct sums *sums, uint32_t comm, uint32_t pid, bool is_leaf,
@@ -130,8 +136,9 @@ static void count_loop(struct sums *sums, const uint8_t *loops, uint32_t functio
 	sums->loop[which] = function;
 }
 
-/* Who made the code: memory without a file has an owner.  Rows may be of several threads, and say
- * less. */
+/* Finds the process that made the code: the owner of memory without a file.  This is more precise
+ * than the row's task, since a row may hold several threads.  Returns the comm and sets `pid`, 0 if
+ * not known. */
 static uint32_t maker_of(const struct tally_profile *profile, uint32_t place, uint32_t comm,
 			 uint32_t *pid)
 {
@@ -180,7 +187,7 @@ static int count_row(const struct tally_profile *profile, const uint8_t *loops, 
 static int count_live(const struct tally_live_sums *live, const uint8_t *loops,
 		      const struct tally_live_sum *sum, struct sums *sums)
 {
-	const double parts = 1024; /* of a sample, which fades */
+	const double parts = 1024; /* parts of a sample, because samples fade */
 	const uint32_t *frames = sum->count ? live->frames.items + sum->first : &sum->function;
 	uint64_t samples = (uint64_t)(sum->samples * parts);
 	sums->total += samples;
@@ -203,7 +210,7 @@ static bool is_worth_a_line(const struct sums *sums, uint64_t samples)
 	return samples && samples >= sums->total / WORTH_A_LINE;
 }
 
-/* Whether the process that was recorded is there to be asked. */
+/* True if the recorded process still runs here and so can be told to write its names. */
 static bool runs_on(const struct tally_names *names, uint32_t pid, const char *comm)
 {
 	char now[32];
@@ -241,7 +248,7 @@ static void put_way(const struct tally_names *names, const char *comm, uint32_t 
 				    runtime->behind);
 }
 
-/* "…/libpython3.11.so.1.0" → 11; 0: it doesn't say. */
+/* Returns 11 for "…/libpython3.11.so.1.0"; 0: the name has no version. */
 static unsigned minor_version(const char *object, const char *library)
 {
 	const char *at = strstr(object, library);
@@ -321,7 +328,7 @@ static void put_interpreted(const struct wording *wording, const struct sums *su
 	tally_buffer_char(out, '\n');
 }
 
-/* The most that is missed: several lines would not be read. */
+/* Writes one line, about the largest gap.  Several lines would not be read. */
 static void put(const struct wording *wording, const struct sums *sums, struct tally_buffer *out)
 {
 	size_t which = 0;

@@ -1,7 +1,7 @@
-/* The running kernel's memory comes first: what ran is what lies there, with its alternatives and
- * tracers patched in.  It is root's alone, many machines don't have it (CONFIG_PROC_KCORE), and it
- * has to be the recorded kernel's.  Otherwise there are files as a compiler left them: vmlinux, and
- * for a module its own. */
+/* The running kernel's memory is the first choice: it holds the code that ran, with its
+ * alternatives and tracers patched in.  But only root can read it, many machines don't have it
+ * (CONFIG_PROC_KCORE), and the running kernel has to be the recorded one.  The second choice are
+ * files as the compiler left them: vmlinux, or a module's own file. */
 #include "profile/kernel_code.h"
 
 #include "abi/arch.h"
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By how much the running kernel's addresses are above those of its symbols here; false: it is
- * another kernel. */
+/* Sets `above` to the distance of the running kernel's addresses above those of its symbols here.
+ * Returns false if another kernel runs. */
 static bool running_kernel(const struct tally_names *names, uint64_t *above)
 {
 	struct tally_build_id running;
@@ -28,7 +28,7 @@ static bool running_kernel(const struct tally_names *names, uint64_t *above)
 					!tally_build_id_equal(&running, &names->kernel_build_id))))
 		return false;
 	*above = (uint64_t)names->kernel_shift;
-	if (reference) /* it may have been started again, elsewhere */
+	if (reference) /* after a reboot it may be at another address */
 		*above += tally_kernel_running_address(symbol) - reference->file_offset;
 	return true;
 }
@@ -42,8 +42,8 @@ static bool is_loaded(const struct tally_name_table *table, const char *module, 
 	return name && !strcmp(name, module);
 }
 
-/* `module`: of that one, which lies where it was as long as the kernel wasn't started again and
- * kallsyms has it there. */
+/* With `module`, reads the code of that module.  It is at its recorded address only if the kernel
+ * was not restarted and kallsyms has the module there. */
 static int read_memory(const struct tally_names *names, const struct tally_name_table *table,
 		       const char *module, struct tally_function_code *code)
 {

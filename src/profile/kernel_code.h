@@ -1,4 +1,4 @@
-/* The machine code of a kernel's function.  For function_code.c. */
+/* The machine code of a kernel function.  Only function_code.c uses this. */
 #ifndef TALLY_PROFILE_KERNEL_CODE_H
 #define TALLY_PROFILE_KERNEL_CODE_H
 
@@ -9,19 +9,19 @@ struct tally_name_table;
 struct tally_object;
 struct tally_symbol;
 
-/* Of the symbol (NULL: there is none, and no code), which is the kernel's table's, or a module's
- * own.  0 or -ENOMEM. */
+/* Finds the code of a symbol of the kernel's table, or of a module's own.  `symbol` NULL: there is
+ * no symbol, and so no code.  Returns 0 or -ENOMEM. */
 int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *table,
 			   const struct tally_symbol *symbol, struct tally_function_code *code);
 
-/* What machine the recorded kernel's code is for. */
+/* Sets the machine that the recorded kernel's code is for. */
 void tally_kernel_code_machine(const struct tally_names *names, struct tally_function_code *code);
 
-/* function_code.c: why there is no code. */
+/* In function_code.c: sets `missing`, why there is no code. */
 void tally_code_because(struct tally_function_code *code, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Whose code it is, and `size` bytes of it at an address of the object's. */
+/* Sets `code` to at most `size` bytes at an address of the object, with the object's machine. */
 void tally_code_of_object(struct tally_function_code *code, const struct tally_object *object,
 			  uint64_t address, uint64_t size);
 

@@ -1,7 +1,8 @@
-/* Whether the recorded kernel may be the one that runs here, where a recording has neither its
- * build-id nor its release: of old recorders, and of killed ones.  The records of its maps tell:
- * modules lie below /lib/modules/RELEASE, and KASLR moves a kernel by whole steps only, so that a
- * symbol that is elsewhere within a step is another build's. */
+/* Tells whether the recorded kernel may be the running one when a recording has neither its
+ * build-id nor its release.  Old recorders, and recorders that were killed, leave such recordings.
+ * The records of the kernel's maps help: modules lie below /lib/modules/RELEASE, and KASLR moves a
+ * kernel only by whole steps.  So a symbol at another offset within a step belongs to another
+ * build. */
 #include "profile/kernel_identity.h"
 
 #include "abi/arch.h"
@@ -10,10 +11,11 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* Where x86-64 has its kernel (arch/x86/include/asm/page_64_types.h), and CONFIG_PHYSICAL_ALIGN. */
+/* The address range of the x86-64 kernel (arch/x86/include/asm/page_64_types.h), and
+ * CONFIG_PHYSICAL_ALIGN. */
 static const uint64_t X86_64_START = 0xffffffff80000000, X86_64_END = 0xffffffffc0000000,
 		      X86_64_STEP = 2 << 20;
-enum { STEP_MIN = 4096 /* elsewhere */ };
+enum { STEP_MIN = 4096 /* other architectures */ };
 
 static const char kernel_prefix[] = "[kernel.kallsyms]";
 
@@ -30,7 +32,7 @@ uint64_t tally_kernel_running_address(const char *symbol)
 	return found;
 }
 
-/* The release of "/lib/modules/RELEASE/…"; false: it is no such path. */
+/* Copies the release from "/lib/modules/RELEASE/…".  Returns false for any other path. */
 static bool take_release(const char *path, char release[TALLY_KERNEL_RELEASE_BYTES])
 {
 	static const char modules[] = "/lib/modules/";

@@ -1,4 +1,4 @@
-/* Which kernel was recorded, by the records of its maps. */
+/* Which kernel was recorded, judged by the records of its maps. */
 #ifndef TALLY_PROFILE_KERNEL_IDENTITY_H
 #define TALLY_PROFILE_KERNEL_IDENTITY_H
 
@@ -10,19 +10,20 @@
 
 enum { TALLY_KERNEL_RELEASE_BYTES = 65 };
 
-/* Whether a MMAP or MMAP2 record is of another release's module than the running kernel's;
- * `release` gets it then. */
+/* True if a MMAP or MMAP2 record is of a module of another release than the running kernel's; sets
+ * `release` to it. */
 bool tally_kernel_module_is_anothers(const struct tally_record *record,
 				     char release[TALLY_KERNEL_RELEASE_BYTES]);
 
-/* The symbol whose address a record of the kernel's map tells: "_text" or "_stext"; NULL: none. */
+/* Returns the symbol whose address a record of the kernel's map tells, "_text" or "_stext"; NULL:
+ * none. */
 const char *tally_kernel_map_symbol(const struct tally_record *record);
 
-/* Whether the kernel of such a machine that has a symbol at `now` (0: not known) may have had it
- * at `recorded`. */
+/* True if a kernel of this architecture with a symbol at `now` (0: not known) may have had it at
+ * `recorded`. */
 bool tally_kernel_may_be_at(uint64_t recorded, uint64_t now, enum tally_arch arch);
 
-/* Where the running kernel has a symbol; 0: nowhere, or it may not be known. */
+/* Returns the address of a symbol in the running kernel; 0: there is none, or it is hidden. */
 uint64_t tally_kernel_running_address(const char *symbol);
 
 #endif

@@ -1,11 +1,12 @@
-/* Modules are found as the kernel's own file is (kernel_object.c): by build-id, which perf's
- * recordings tell for each and /sys/module for those that are loaded; else by path, which is the
- * recorded one, or what modules.dep of the release says.  Distributions put a copy with debug
+/* Module files are found like the kernel's own file (kernel_object.c).  First by build-id: perf's
+ * recordings have one for each module, and /sys/module has those of loaded modules.  Then by path:
+ * the recorded one, or that in modules.dep of the release.  Distributions put a copy with debug
  * information below /usr/lib/debug.
  *
- * The file isn't linked (object/module.h): where its sections were is told by /sys/module as long
- * as the same kernel runs, and is reckoned from the recorded start of the module otherwise.  All is
- * in the kernel's table's terms, that is less names->kernel_shift. */
+ * A module's file isn't linked (object/module.h). /sys/module tells where its sections are, as long
+ * as the same kernel runs; otherwise that is computed from the recorded start of the module.  All
+ * addresses are in the terms of the kernel's table: names->kernel_shift is subtracted.
+ */
 #include "profile/kernel_modules.h"
 
 #include "base/buffer.h"
@@ -24,7 +25,7 @@ enum { NAME_MAX_BYTES = TALLY_MODULE_NAME_BYTES };
 
 struct module {
 	char name[NAME_MAX_BYTES]; /* "nf_tables" */
-	uint64_t start; /* recorded; 0: not told */
+	uint64_t start; /* recorded; 0: not known */
 	struct tally_object *object, *debug; /* linked; NULL: none */
 	struct tally_symbols *symbols;
 	struct tally_lines *lines; /* NULL: none, or not tried */
@@ -54,7 +55,7 @@ void tally_kernel_modules_free(struct tally_kernel_modules *modules)
 struct wanted {
 	char name[NAME_MAX_BYTES];
 	uint64_t start;
-	const struct tally_mapped_file *file; /* NULL: no record told of it */
+	const struct tally_mapped_file *file; /* NULL: no record has it */
 	const char *path;
 };
 
@@ -143,8 +144,8 @@ static struct tally_object *open_if(const struct tally_names *names, const char 
 	return NULL;
 }
 
-/* NULL when there is no file at all; `*debug` is a copy with debug information, which may be all
- * there is of that one. */
+/* Returns the module's file, or NULL.  `*debug` is a separate copy with debug information, or NULL.
+ * If only that copy exists, it is returned. */
 static struct tally_object *open_module(const struct tally_names *names,
 					const struct wanted *wanted, struct tally_object **debug)
 {
@@ -155,7 +156,7 @@ static struct tally_object *open_module(const struct tally_names *names,
 	bool has_path = !found && find_path(names, wanted, path, sizeof(path));
 	*debug = NULL;
 	if (has_path) {
-		/* a copy with debug information isn't packed */
+		/* the copy with debug information is not compressed */
 		char *packed = strstr(path, ".ko") + 3;
 		snprintf(copy, sizeof(copy), "/usr/lib/debug%.*s", (int)(packed - path), path);
 		*debug = open_if(names, copy, &id);
@@ -218,7 +219,7 @@ static void open_linked(const struct tally_names *names, const struct wanted *wa
 		module->symbols = NULL;
 }
 
-/* NULL: the address is in no module, or its file is not there. */
+/* Returns the module at an address; NULL: none, or its file is not there. */
 static struct module *module_of(const struct tally_names *names, struct tally_name_table *table,
 				uint64_t raw, const char *name)
 {
@@ -261,7 +262,8 @@ const char *tally_kernel_module_name(const struct tally_kernel_modules *modules,
 	return NULL;
 }
 
-/* The module by kallsyms; *is_kernel: it is of the kernel itself. */
+/* Returns the name of the symbol's module by kallsyms, or NULL.  `*is_kernel`: the symbol belongs
+ * to the kernel itself. */
 static const char *told_module(const struct tally_names *names,
 			       const struct tally_name_table *table,
 			       const struct tally_symbol *symbol, bool *is_kernel)
@@ -269,7 +271,7 @@ static const char *told_module(const struct tally_names *names,
 	const char *own = symbol ? tally_kernel_module_name(table->modules, symbol) : NULL;
 	const char *name = symbol && !own ? tally_symbol_module(table->symbols, symbol) : own;
 	*is_kernel = symbol && !name;
-	return names->kernel_shift ? NULL : name; /* it has moved since */
+	return names->kernel_shift ? NULL : name; /* the module has moved since */
 }
 
 const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *names,

@@ -1,5 +1,5 @@
-/* The kernel's modules by their own files: lines and what is inlined, and names where kallsyms
- * can't tell them.  Of this room alone; one thread at a time uses the modules of a table. */
+/* Kernel modules, read from their own files: lines, inlined functions, and names that kallsyms
+ * doesn't have.  Used in this room only.  One thread at a time may use the modules of a table. */
 #ifndef TALLY_PROFILE_KERNEL_MODULES_H
 #define TALLY_PROFILE_KERNEL_MODULES_H
 
@@ -9,34 +9,35 @@
 struct tally_kernel_modules;
 struct tally_line_answer;
 
-/* The symbol of a place in a module, whose symbol by kallsyms is given (NULL: none), by the
- * module's file where kallsyms doesn't know it, or where files are asked for; else as given. */
+/* Returns the symbol of a place.  `symbol` is the one by kallsyms (NULL: none).  If the place is in
+ * a module, the module's file is used when kallsyms has no symbol, or when names->sources.modules
+ * asks for files; otherwise returns `symbol`. */
 const struct tally_symbol *tally_kernel_module_symbol(const struct tally_names *names,
 						      struct tally_name_table *table,
 						      const struct tally_place *place,
 						      const struct tally_symbol *symbol);
 
-/* The file that has the code of a module's symbol, linked where the module lay; NULL: it is not
- * here, or the symbol is the kernel's own. */
+/* Returns the file with the code of a module's symbol, linked to the module's address; NULL: it is
+ * not here, or the symbol is the kernel's own. */
 const struct tally_object *tally_kernel_module_object(const struct tally_names *names,
 						      struct tally_name_table *table,
 						      const struct tally_symbol *symbol);
 
-/* The module that lies at an address by the recording's own records; false: none that they tell
- * of. */
+/* Finds the module at an address by the recording's own records.  Returns false if they have none
+ * there. */
 bool tally_kernel_module_recorded(const struct tally_names *names, uint64_t address,
 				  char name[TALLY_MODULE_NAME_BYTES]);
 
-/* Answers for those of the places that are in modules whose files have lines.  `addresses` are the
- * table's, rising; `symbols` may be NULL in places.  0 or -ENOMEM. */
+/* Fills in the answers for places in modules whose files have lines.  `addresses` are in the
+ * table's terms and ascending; `symbols` may have NULLs.  Returns 0 or -ENOMEM. */
 int tally_kernel_module_lines(const struct tally_names *names, struct tally_name_table *table,
 			      const uint64_t *addresses, const struct tally_symbol *const *symbols,
 			      size_t count, struct tally_line_answer *answers);
 
-/* The module that has the symbol; NULL: none of those whose files were read. */
+/* Returns the name of the module with the symbol; NULL: no module whose file was read has it. */
 const char *tally_kernel_module_name(const struct tally_kernel_modules *modules,
 				     const struct tally_symbol *symbol);
 
-void tally_kernel_modules_free(struct tally_kernel_modules *modules); /* NULL is fine */
+void tally_kernel_modules_free(struct tally_kernel_modules *modules); /* NULL is allowed */
 
 #endif

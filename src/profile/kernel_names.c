@@ -1,13 +1,14 @@
 /* The kernel's symbols.
  *
- * Printing /proc/kallsyms takes the kernel 40 ms, most of what a short report takes in all.  So
- * what it says of the kernel itself is kept by build-id, relative to the symbol that recordings
- * tell the address of ("[kernel.kallsyms]_text"): it serves whatever kernel runs by now, wherever
- * it lies, and whoever may read its addresses.  Modules come and go and move, so addresses outside
- * of the kernel still ask kallsyms.
+ * The kernel needs 40 ms to print /proc/kallsyms, most of the time of a short report.  So the
+ * kernel's own symbols are cached by build-id, relative to the symbol whose address recordings have
+ * ("[kernel.kallsyms]_text").  The cache then works whichever kernel runs, wherever KASLR puts it,
+ * and for users who may not read its addresses.  Modules come, go and move, so addresses outside of
+ * the kernel still need kallsyms.
  *
- * Where another kernel runs, a copy of kallsyms does (given, or in perf's cache), and where there
- * is none, vmlinux. */
+ * If another kernel runs, a copy of kallsyms is used (one that the user gives, or one in perf's
+ * cache); without a copy, vmlinux.
+ */
 #include "base/buffer.h"
 #include "profile/name_tables.h"
 
@@ -26,8 +27,8 @@ static bool running_kernel_is(const struct tally_build_id *recorded)
 	       tally_build_id_equal(recorded, &running);
 }
 
-/* The address of a symbol in kallsyms' text.  Not from the table of symbols, which keeps one for
- * each address: the first byte of the kernel has several. */
+/* Finds the address of a symbol in kallsyms' text.  The table of symbols won't do: it keeps one
+ * symbol per address, and the first byte of the kernel has several. */
 static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, uint64_t *address)
 {
 	size_t length = strlen(name);
@@ -42,7 +43,7 @@ static bool find_in_kallsyms(const struct tally_buffer *text, const char *name, 
 	return false;
 }
 
-/* False when nothing is kept of such a kernel. */
+/* Returns false if the cache can't hold such a kernel. */
 static bool make_key(const struct tally_names *names, const char *reference,
 		     struct tally_cache_key *key)
 {
@@ -70,8 +71,8 @@ static bool read_kept(struct tally_names *names, struct tally_name_table *table)
 	return false;
 }
 
-/* Notes by how much KASLR moved the kernel since the recording, and keeps what was read.  Modules
- * move by themselves: theirs stay unnamed then. */
+/* Notes how far KASLR moved the kernel since the recording, and caches what was read.  Modules move
+ * independently, so theirs stay unnamed in that case. */
 static void see_reference(struct tally_names *names, const struct tally_name_table *table,
 			  const struct tally_buffer *kallsyms)
 {
@@ -90,8 +91,8 @@ static void see_reference(struct tally_names *names, const struct tally_name_tab
 	tally_buffer_release(&packed);
 }
 
-/* The file that has the recorded kernel's symbols: a copy, or what the running kernel prints; NULL:
- * it is another one. */
+/* Returns the file with the recorded kernel's symbols: a copy, or the running kernel's kallsyms.
+ * NULL: another kernel runs, and there is no copy. */
 static const char *kallsyms_path(const struct tally_names *names, char *path)
 {
 	if (names->sources.kallsyms)
@@ -129,7 +130,7 @@ static int read_kallsyms(struct tally_names *names, struct tally_name_table *tab
 	return result == -ENOMEM ? result : 0;
 }
 
-/* 1: it has the names; 0, or -ENOMEM. */
+/* Returns 1 if vmlinux has the names, 0 if not, or -ENOMEM. */
 static int read_vmlinux(struct tally_names *names, struct tally_name_table *table)
 {
 	size_t count = 0;

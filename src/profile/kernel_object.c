@@ -1,10 +1,11 @@
-/* The kernel's own file, vmlinux: for the lines of its functions, and for their names where
- * kallsyms can't tell.
+/* The kernel's own file, vmlinux.  It has the lines of its functions, and their names if kallsyms
+ * doesn't.
  *
- * Where it lies is each distribution's own affair, and it is large and often absent.  By build-id
- * it is certain; where the recording has none, the release in its name must do.  The kernel runs
- * elsewhere than it was linked for (KASLR): recordings tell the address of one symbol, and by how
- * much that is off all others are. */
+ * Each distribution puts it elsewhere; it is large and often absent.  A build-id finds it reliably;
+ * without one in the recording, the release in the file's name has to do.  KASLR runs the kernel at
+ * another address than it was linked for: recordings have the address of one symbol, and all others
+ * are off by the same distance.
+ */
 #include "base/buffer.h"
 #include "profile/name_tables.h"
 

@@ -1,6 +1,7 @@
-/* simpleperf keeps the symbols of what it sampled in the recording, for the files are on a phone.
- * Their addresses are as linked: the file's first executable segment has min_vaddr, and its offset
- * in the file, or before 2018 in the mapping, is less. */
+/* simpleperf stores the symbols of sampled files in the recording, because the files are on a
+ * phone.  The addresses are as linked.  The file's first executable segment is at min_vaddr.  Its
+ * offset in the file is listed too; recordings from before 2018 lack it, so there the mapping's
+ * offset is used. */
 #include "profile/listed_names.h"
 
 #include "symbol/simpleperf_symbols.h"
@@ -29,7 +30,7 @@ static bool find_mapped_in(const struct tally_process *process, uint32_t file,
 	return false;
 }
 
-/* Where the mapped code of a file begins in it. */
+/* Finds the file offset at which a file's code is mapped. */
 static bool find_mapped(const struct tally_tasks *tasks, uint32_t file, uint64_t *file_offset)
 {
 	for (size_t i = 0; i < tasks->processes.count; i++)

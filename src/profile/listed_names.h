@@ -1,11 +1,11 @@
-/* Symbols that a recording lists by file, as simpleperf's do. */
+/* Symbols that a recording lists by file, as simpleperf's recordings do. */
 #ifndef TALLY_PROFILE_LISTED_NAMES_H
 #define TALLY_PROFILE_LISTED_NAMES_H
 
 #include "profile/name_tables.h"
 
-/* Fills the table of a mapped file, or of the kernel (TALLY_FILE_KERNEL), where the recording
- * lists its symbols: then no file of this machine is asked.  0 or -ENOMEM. */
+/* If the recording lists the symbols of a mapped file or of the kernel (TALLY_FILE_KERNEL), fills
+ * the table with them.  Files of this machine are not used then.  Returns 0 or -ENOMEM. */
 int tally_listed_names_fill(struct tally_names *names, struct tally_name_table *table,
 			    uint32_t file);
 

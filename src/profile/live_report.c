@@ -1,9 +1,10 @@
-/* What is shown of samples that fade: entries, and with stacks their totals and call trees.
+/* Entries of samples that fade; with stacks, also their totals and call trees.
  *
- * A stack counts once for each entry that one of its frames is in.  Trees down to callees begin at
- * the outermost of these frames, trees up to callers at the innermost, as those of recordings do
- * (report_trees.c).  There are few stacks here, and they are looked at twice a second at most: what
- * is done for each frame needs no index. */
+ * A stack counts once for each entry that has one of its frames.  Trees down to callees begin at
+ * the outermost of these frames, trees up to callers at the innermost, as in reports of recordings
+ * (report_trees.c).  There are few stacks, and they are drawn at most twice a second, so that work
+ * per frame needs no index.
+ */
 #include "profile/live_sums.h"
 
 #include "base/vector.h"
@@ -14,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry with what is lost where weights are whole numbers. */
+/* An entry, with the fractions that whole numbers would lose. */
 struct part {
 	struct tally_report_entry entry;
 	double self, total, self_samples, total_samples;
-	size_t shown; /* where it stands in the report; SIZE_MAX: nowhere */
+	size_t shown; /* its index in the report; SIZE_MAX: not shown */
 };
 
 struct parts {
@@ -30,8 +31,8 @@ struct live_report {
 	const struct tally_live_sums *sums;
 	const struct tally_report_options *options;
 	struct tally_report *report;
-	struct parts parts; /* by key, once they are merged */
-	/* of weights: what has faded weighs less than one, and trees are of whole numbers */
+	struct parts parts; /* sorted by key once they are merged */
+	/* factor of weights: a faded weight may be below one, and trees have whole numbers */
 	double scale;
 };
 
@@ -68,7 +69,7 @@ static bool is_left_out(const struct live_report *self, const struct tally_live_
 
 /* ---- entries ------------------------------------------------------------- */
 
-/* Whether frames nearer to the leaf are in the same entry. */
+/* True if a frame nearer to the leaf is in the same entry. */
 static bool was_met(const struct live_report *self, const struct tally_live_sum *sum,
 		    uint32_t frame)
 {
@@ -126,7 +127,7 @@ static int add_sums(struct live_report *self)
 	return result;
 }
 
-/* Equal ones become one. */
+/* Merges parts with equal keys. */
 static void merge_parts(struct parts *parts)
 {
 	size_t kept = 0;
@@ -157,7 +158,7 @@ static int compare_weights(const void *a_, const void *b_, void *by_self)
 	return x == y ? compare_keys(a, b) : x < y ? 1 : -1;
 }
 
-/* Those that weigh enough, into the report. */
+/* Copies the parts that weigh enough to the report. */
 static int keep_heaviest(struct live_report *self)
 {
 	const struct tally_report_options *options = self->options;
@@ -221,7 +222,7 @@ static struct tally_branch_node *branch_of(struct live_report *self,
 	return branch;
 }
 
-/* What is above the frame, or below it, to the entry's tree. */
+/* Adds the frames above the frame, or below it, to the entry's tree. */
 static int add_to_tree(struct live_report *self, const struct tally_live_sum *sum, uint32_t frame,
 		       size_t entry)
 {
@@ -251,7 +252,9 @@ static int add_stack(struct live_report *self, const struct tally_live_sum *sum)
 		make_key(self, sum, frames[i], key.entry.key);
 		const struct part *part = bsearch(&key, self->parts.items, self->parts.count,
 						  sizeof(key), compare_keys);
-		uint32_t from = i; /* the innermost; downwards, the outermost of the entry */
+		/* the innermost frame; for trees down to callees, the outermost frame of the
+		 * entry */
+		uint32_t from = i;
 		for (uint32_t k = sum->count; !up && self->options->children && k-- > i + 1;) {
 			struct part other;
 			make_key(self, sum, frames[k], other.entry.key);

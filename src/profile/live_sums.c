@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const double FADED = 1.0 / 16; /* of a sample: what is lighter is forgotten */
+static const double FADED = 1.0 / 16; /* part of a sample; lighter sums are dropped */
 
 /* ---- samples ------------------------------------------------------------- */
 
@@ -28,8 +28,8 @@ static bool is_same(const struct tally_live_sums *sums, const struct tally_live_
 		!memcmp(frames + a->first, frames + b->first, a->count * sizeof(*frames)));
 }
 
-/* The sum of a thread and a function, made when it is new; NULL when memory is out.  The key's
- * frames are the last ones: they stay where the sum is new. */
+/* Returns the sum of a thread and a function or stack, added when new; NULL when memory is out.
+ * The frames of `key` are the last ones in `frames`: they are kept only for a new sum. */
 static struct tally_live_sum *sum_of(struct tally_live_sums *sums, const struct tally_live_sum *key)
 {
 	for (uint64_t hash = hash_of(sums, key);; hash++) {
@@ -114,7 +114,7 @@ int tally_live_sums_add(struct tally_live_sums *sums, uint32_t event,
 	return 0;
 }
 
-/* Moves the frames of the sums that are left, which stand in their order, together. */
+/* Moves the frames of the remaining sums together; they are in the order of the sums. */
 static void pack_frames(struct tally_live_sums *sums)
 {
 	uint32_t used = 0;

@@ -15,7 +15,7 @@ bool tally_name_ends_in(const char *name, const char *typed)
 	       !strcmp(name + length - end, typed);
 }
 
-/* "run" of "std::holder<std::byte>::run" */
+/* "run" for "std::holder<std::byte>::run" */
 static const char *last_part(const char *name)
 {
 	const char *part = name, *at = name;

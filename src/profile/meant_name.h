@@ -1,4 +1,5 @@
-/* What may have been meant by a name that nothing has: candidates come in, the best one stays. */
+/* Finds what was probably meant by a name that doesn't exist: it is shown all candidates and keeps
+ * the nearest. */
 #ifndef TALLY_PROFILE_MEANT_NAME_H
 #define TALLY_PROFILE_MEANT_NAME_H
 
@@ -13,21 +14,22 @@ struct tally_profile_filter;
 enum tally_nearness { TALLY_NEAR_NOT, TALLY_NEAR_LETTERS, TALLY_NEAR_PART, TALLY_NEAR_END };
 
 struct tally_meant_name {
-	const char *typed; /* to be set */
+	const char *typed; /* set by the caller */
 	enum tally_nearness nearness;
-	unsigned distance; /* in letters, of TALLY_NEAR_LETTERS */
-	char name[256]; /* longer ones are nobody's hint */
+	unsigned distance; /* number of different letters, with TALLY_NEAR_LETTERS */
+	char name[256]; /* the nearest candidate; longer names are never suggested */
 };
 
-/* Whether the end of a qualified name is meant: "alpha" is that of "L<long>::alpha". */
+/* True if `typed` is the end of a qualified name: "alpha" is the end of "L<long>::alpha". */
 bool tally_name_ends_in(const char *name, const char *typed);
 
-/* A name whose end it is goes before one that holds it, in either case, and that before one, or its
- * last part, with few other letters; of equals the first stays. */
+/* Compares a candidate with the best one so far.  A name that ends in the typed one (after "::") is
+ * better than one that contains it, ignoring case.  That is better than a name, or the last part of
+ * one, with few different letters.  Among equals the first one stays. */
 void tally_meant_name_see(struct tally_meant_name *meant, const char *candidate);
 
-/* For a filter by which no leaf's object or function passed: the hint names what was meant, if
- * anything is near.  `left_out`: the leaves' functions, a set. */
+/* Sets a hint when a filter matched no leaf's object or function: the nearest existing name, if any
+ * is near.  `left_out` is the set of the leaves' functions. */
 void tally_hint_meant(const struct tally_names *names, const struct tally_map *left_out,
 		      const struct tally_profile_filter *filter, struct tally_error *err);
 

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Objects from this size on have their symbols kept: node's 150,000 take 25 ms to read and sort,
- * and 3 from the cache. */
+/* The symbols of objects from this size on are cached: node's 150,000 take 25 ms to read and sort,
+ * and 3 ms from the cache. */
 enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 3 };
 
 static struct tally_name_table *kernel_table(struct tally_names *names)
@@ -53,7 +53,7 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 		     const char *path)
 {
 	if (names->packed)
-		return; /* what is missed has no name in the recording either */
+		return; /* the recording's own names lack it as well */
 	if (entry->state == TALLY_OBJECT_CHANGED) {
 		if (!names->gaps.changed_files++)
 			snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s",
@@ -63,9 +63,10 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 	}
 }
 
-/* One program by several names, as of redis or busybox: the path that processes were started by,
- * beside the file and the same file; NULL where that is its own, or they differ.  A name that the
- * file's own has in it says less ("cc", "python3"). */
+/* For a program with several names, such as redis or busybox: returns the path by which it was
+ * started, if that is in the file's folder and leads to the same file.  NULL: it is the file's own
+ * path, or another file.  A name that is part of the file's own name says less ("cc", "python3"),
+ * so it is not used. */
 static const char *started_path(const struct tally_mapped_file *file, const char *path, char *out,
 				size_t size)
 {
@@ -99,7 +100,8 @@ static int open_table(struct tally_names *names, struct tally_name_table *table,
 		table->symbols = tally_perf_map_load(names, file->pid);
 		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
 		if (table->symbols || strncmp(path, "/memfd:", 7))
-			path = jit_path; /* else a file in memory, which has a name to show */
+			/* otherwise it is a file in memory that has a name of its own */
+			path = jit_path;
 	} else if (!file->pid && tally_listed_names_fill(names, table, file_id) < 0) {
 		return -ENOMEM;
 	} else if (!file->pid && !table->is_listed) {
@@ -245,10 +247,15 @@ uint64_t tally_name_table_start(const struct tally_name_table *table,
 	return tally_name_table_bounds(table, entry, address, &start, &end) ? start : UINT64_MAX;
 }
 
-/* What no function holds may lie before one that is only ever returned to: a signal's trampoline,
- * whose rules begin there.  But a call that doesn't return is a function's last, though no symbol
- * names it.  And nobody calls from the padding before the kernel's functions: where an interrupt
- * hit a function's first instruction, the stack goes on there. */
+/* `address` is `before` bytes before a return address, so that it lies in the call.  In two cases
+ * the function at the return address is the right one instead.  A signal trampoline is only ever
+ * returned to: nothing calls from before its start, and no symbol is there.  And the padding before
+ * the kernel's functions (__pfx_) makes no calls: an interrupt hit the function's first
+ * instruction.
+ *
+ * But if the unwind rules say that another function ends at the return address, that function ended
+ * in a call that doesn't return, and just has no symbol.
+ */
 const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table,
 						   struct tally_object_entry *entry,
 						   uint64_t address, uint32_t before,

@@ -10,8 +10,7 @@
 
 enum { WORTH_PER_CENT = 5, LISTED_PER_CENT = 2, LISTED_MAX = 3 };
 
-/* The file that a row's samples are in, when nobody knows its function there; else
- * TALLY_FILE_NONE. */
+/* Returns the file of the row's leaf if its function has no name; else TALLY_FILE_NONE. */
 static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 {
 	const struct tally_names *names = &profile->recording->names;
@@ -28,11 +27,11 @@ static uint32_t nameless_file(const struct tally_profile *profile, uint32_t row)
 	return is_file && function->name == TALLY_STRING_NONE ? file : TALLY_FILE_NONE;
 }
 
-/* Where a file belongs; NULL: what is missed of it is told otherwise. */
+/* Returns the list that the file belongs to; NULL: another message reports what it lacks. */
 static struct tally_nameless *list_of(struct tally_names *names, uint32_t file)
 {
-	/* A recording that carries its names is shown alike wherever it is: it says something of
-	 * each file that was there. */
+	/* A recording that carries its names gives the same report on every machine: it knows the
+	 * object of each file that was there when the names were packed. */
 	if (names->packed)
 		return tally_packed_names_object(names->packed, names->tasks, file)
 			       ? &names->gaps.nameless

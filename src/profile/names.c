@@ -61,7 +61,7 @@ struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid,
 	    tally_jits_find(tasks, pid, address, &jit, &code))
 		return (struct tally_place){ .file = tasks->jits->items.items[jit].file,
 					     .address = code };
-	/* Simulated kernels tell of their functions wherever these are. */
+	/* Simulated kernels have functions at any address, told by records. */
 	bool is_programs = kernel && address < tasks->kernel_start &&
 			   (!mapping || !tasks->files.items[mapping->file].is_symbol);
 	if (is_programs)
@@ -78,8 +78,8 @@ struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid,
 
 /* ---- functions ----------------------------------------------------------- */
 
-/* In brackets, which no symbol is in: by its object and, where rules tell that, by where it
- * begins. */
+/* A name in brackets, which symbols don't have: the object, and the function's start if unwind
+ * rules tell it. */
 static uint32_t name_of_nameless(struct tally_names *names, const struct tally_function *function)
 {
 	const char *object = tally_object_short(
@@ -126,8 +126,8 @@ uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *te
 	return (uint32_t)*slot;
 }
 
-/* By kind and symbol for what is inlined, which has no place of its own; by file and start for the
- * others. */
+/* Inlined functions have no address of their own, so they are found by object and symbol; all
+ * others by file and start. */
 static uint64_t function_key(const struct tally_function *function, uint32_t file)
 {
 	if (function->kind == TALLY_FRAME_INLINED)
@@ -138,7 +138,8 @@ static uint64_t function_key(const struct tally_function *function, uint32_t fil
 uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file,
 				     struct tally_function function)
 {
-	if (names->strings.failed) /* this function's name may be what there was no memory for */
+	/* the string that memory was out for may be this function's name */
+	if (names->strings.failed)
 		return UINT32_MAX;
 	for (uint64_t key = function_key(&function, file);; key++) {
 		bool added;

@@ -1,12 +1,11 @@
-/* Names of what samples' addresses are of.  Few recordings have them, so the symbols of data stand
- * apart from those of functions, which stay as small as they were, and are read when the first is
- * asked for. */
+/* Names of data addresses.  Few recordings have such addresses.  So symbols of data are kept apart
+ * from those of functions, whose tables stay small, and are read on first use. */
 #include "profile/name_functions.h"
 #include "profile/name_tables.h"
 
 #include <errno.h>
 
-/* An object's variable at a place; NULL: none is known, or memory is out. */
+/* Returns the object's variable at a place; NULL: not known, or memory is out. */
 static const struct tally_symbol *find_variable(struct tally_names *names,
 						const struct tally_place *place,
 						struct tally_name_table *table, uint64_t *offset)
@@ -25,7 +24,8 @@ static const struct tally_symbol *find_variable(struct tally_names *names,
 	return symbol;
 }
 
-/* Other processes have other memory at the address; the kernel's is everybody's. */
+/* Returns the process whose private memory it is: other processes have other memory at this
+ * address.  0: a file's memory, or the kernel's. */
 static uint32_t owner_of(const struct tally_tasks *tasks, uint32_t pid,
 			 const struct tally_place *place)
 {
@@ -42,7 +42,8 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
 	struct tally_place place = tally_place_of(names->tasks, pid, address >> 63, address);
 	*out = (struct tally_data_name){ .start = place.address,
 					 .pid = owner_of(names->tasks, pid, &place) };
-	/* What is nobody's file and no code is called what the kernel calls it, not a JIT's. */
+	/* Memory without a file that is not executable gets the kernel's name for it, not that of a
+	 * JIT. */
 	if (mapping && !mapping->executable && names->tasks->files.items[mapping->file].pid) {
 		out->object = tally_tasks_path(names->tasks, mapping->file);
 		return 0;
@@ -56,7 +57,7 @@ int tally_names_data(struct tally_names *names, uint32_t pid, uint64_t address,
 		out->start = names->functions.items[function].start;
 		return 0;
 	}
-	out->offset = 0; /* of code without a symbol: `start` is the place itself */
+	out->offset = 0; /* code without a symbol: `start` is the place itself */
 	if (tally_names_file(names, &place) == TALLY_FILE_NONE || place.file == TALLY_FILE_KERNEL)
 		return 0;
 	struct tally_name_table *table = tally_name_table_of(names, place.file);

@@ -1,5 +1,5 @@
-/* Places named by what the recording carries, and by the machine's files where it says nothing of
- * them. */
+/* Names places from what the recording carries, and from the machine's files where the recording
+ * has no names. */
 #include "base/radix_sort.h"
 #include "base/vector.h"
 #include "profile/name_functions.h"
@@ -16,7 +16,7 @@ void tally_names_use_packed(struct tally_names *names, const void *section, size
 	names->packed_section.size = size;
 }
 
-/* Read when the first place is asked for. */
+/* Reads the names when the first place is looked up. */
 static struct tally_packed_names *packed_of(struct tally_names *names)
 {
 	const void *section = names->packed_section.bytes;
@@ -35,8 +35,8 @@ static bool is_fetched(const struct tally_names *names, const struct tally_objec
 	       tally_objects_fetched(&names->objects, tally_object_build_id(entry->object));
 }
 
-/* Who says where to look wants to see what is there; where nothing is, or nothing came, what the
- * recording says holds. */
+/* True if the user said where to look for files, and the file was found there or fetched.  If not,
+ * the recording's own names stand. */
 static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 {
 	const struct tally_name_sources *sources = &names->sources;
@@ -52,8 +52,8 @@ static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 	return has_places ? entry != NULL : is_fetched(names, entry);
 }
 
-/* What had no name then may have one by now, of a debug file that was installed since: the file is
- * asked where it is here. */
+/* True if the file is here.  A place without a name in the recording may have one now, from a debug
+ * file that was installed since. */
 static bool has_file(struct tally_names *names, uint32_t file)
 {
 	return file != TALLY_FILE_KERNEL && tally_name_table_of(names, file) &&
@@ -129,8 +129,8 @@ static uint32_t intern_name(struct tally_names *names, const char *text)
 	return id;
 }
 
-/* The recording says under which name a program was started; whoever wants the file's own has it of
- * the mapping. */
+/* The recording has the name under which a program was started.  With real_paths, the file's own
+ * path is taken from the mapping. */
 static const char *object_of(const struct tally_names *names, uint32_t file,
 			     const struct tally_packed_function *packed)
 {
@@ -190,10 +190,11 @@ static int name_place(struct tally_names *names, const struct tally_place *place
 	return 0;
 }
 
-/* What is known, and what is left to the files. */
+/* Places that the recording names, and places that are left to the files. */
 struct split {
 	const struct tally_packed_place **known; /* by place; NULL: left */
-	struct tally_sort_key *keys;             /* of the known, with as many spare */
+	/* of the known places, and as many spare ones for sorting */
+	struct tally_sort_key *keys;
 	size_t known_count, left_count;
 	uint32_t *left;
 	struct tally_place *left_places;
@@ -227,7 +228,7 @@ static int split_places(struct tally_names *names, const struct tally_place *pla
 	return 0;
 }
 
-/* In the packed order, which is that of files and addresses: functions get their numbers as without
+/* Works in the packed order, by file and address, so that functions get the same numbers as without
  * packed names. */
 static int name_known(struct tally_names *names, const struct tally_place *places,
 		      const struct split *split, struct tally_place_name *out)

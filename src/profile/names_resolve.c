@@ -1,16 +1,17 @@
-/* Many places named at once.
+/* Names many places at once.
  *
- * One place after the other, each lookup starts anew: a binary search in a table of 100,000
- * symbols, a search for the compile unit, a walk through its tree for what is inlined, a demangled
- * name.  All at once, the places of a file are sorted by address and both searches become a merge;
- * a compile unit is read once; a name is demangled when it comes up first.
+ * One by one, each lookup would start anew: a binary search in a table of 100,000 symbols, a search
+ * for the compile unit, a walk through its tree for inlined functions, a name to demangle.  For
+ * many places at once, the places of a file are sorted by address.  Both searches become a merge,
+ * each compile unit is read once, and a name is demangled when it first occurs.
  *
- * Files have nothing to do with one another until their names are interned, and reading them is
- * what takes time: node's symbols 25 ms, kallsyms 45 ms (the kernel prints it), debug information
- * more.  So a file is a job, and jobs run on as many threads as there are CPUs, large ones first.
- * A job touches the file's table and object and nothing else of `names`; what it finds stays in the
- * table's terms.  The caller's thread then goes through the jobs by file and address and interns,
- * so that ids are the same however the threads were scheduled. */
+ * Files are independent until their names are interned, and reading them takes most of the time:
+ * node's symbols 25 ms, kallsyms 45 ms (the kernel prints it), debug information more.  So each
+ * file is a job, and jobs run on as many threads as there are CPUs, large ones first.  A job
+ * touches only the file's table and object; its results stay in the table's terms.  Then the
+ * caller's thread goes through the jobs by file and address and interns the names, so that ids
+ * don't depend on how threads were scheduled.
+ */
 #include "profile/names.h"
 
 #include "base/radix_sort.h"
@@ -29,32 +30,33 @@
 
 enum { THREADS_MAX = 16, COUNT_WORTH_KEEPING = 64 };
 
-/* What a job must be worth for a thread to be started, in bytes of a file that is read first: about
- * a millisecond. */
+/* The cost from which a thread is worth starting, in bytes of a file that is read for the first
+ * time: about a millisecond. */
 static const uint64_t COST_OF_THREAD = 2 << 20, COST_OF_KALLSYMS = 100 << 20, COST_OF_PLACE = 4096;
 
-/* A readable name that no string id stands for yet. */
+/* A readable name that has no string id yet. */
 struct fresh_text {
 	const char *text;
-	char *readable; /* NULL: as it is */
+	char *readable; /* NULL: `text` is readable */
 };
 
 struct job {
-	struct tally_names *names; /* to be looked at alone, but for what belongs to the file */
+	struct tally_names *names; /* read only, except for the file's own table and object */
 	uint32_t file;
 	struct tally_name_table *table;
 	struct tally_object_entry *entry;
 	const struct tally_place *places;
-	const uint32_t *members; /* the file's, as indices into places */
+	const uint32_t *members; /* the file's places, as indices into `places` */
 	size_t count;
 	uint64_t cost;
 
-	/* By order of addresses. */
+	/* The following are in order of addresses. */
 	struct tally_sort_key *keys, *sorted; /* `sorted` points into `keys` */
 	uint64_t *addresses;
 	const struct tally_symbol **symbols;
 	struct tally_line_answer *answers;
-	struct tally_line_frame *jit_frames; /* what answers of a JIT's dump point to; NULL: none */
+	/* frames of the answers from a JIT's dump; NULL: none */
+	struct tally_line_frame *jit_frames;
 	struct { struct fresh_text *items; size_t count, capacity; } fresh;
 	int result;
 };
@@ -76,7 +78,7 @@ static int allocate(struct job *job)
 	return job->keys && job->addresses && job->symbols && job->answers ? 0 : -ENOMEM;
 }
 
-/* Places that are nowhere in the object come last, by an address that is no symbol's. */
+/* Places that are nowhere in the object come last, with an address that no symbol has. */
 static void sort_members(struct job *job)
 {
 	for (size_t i = 0; i < job->count; i++) {
@@ -119,7 +121,7 @@ static int see_names(struct job *job)
 	return result;
 }
 
-/* The kernel's lines are those of its file, whose addresses may be others than its table's. */
+/* The kernel's lines come from its file, whose addresses may differ from those of its table. */
 static int find_lines(struct job *job)
 {
 	const struct tally_names *names = job->names;
@@ -134,7 +136,7 @@ static int find_lines(struct job *job)
 	return result;
 }
 
-/* A JIT tells of lines alone, not of what it inlined. */
+/* A JIT's dump has lines, but not what was inlined. */
 static int find_jit_lines(struct job *job)
 {
 	job->jit_frames = calloc(job->count, sizeof(*job->jit_frames));
@@ -184,7 +186,7 @@ static int run(struct job *job)
 				      job->count, job->answers) < 0)
 		return -ENOMEM;
 	if (lines && job->table->lines && job->count >= COUNT_WORTH_KEEPING)
-		/* what little comes later is kept when the table is released */
+		/* the few lines that come later are kept when the table is released */
 		tally_lines_keep(job->table->lines);
 	return see_names(job);
 }
@@ -218,7 +220,8 @@ static size_t wanted_threads(const struct crew *crew)
 	return worth < most ? worth : most;
 }
 
-/* The caller's thread works too; threads that can't be started leave it their share. */
+/* The caller's thread works as well; it also does the share of threads that could not be
+ * started. */
 static int run_all(struct job *jobs, size_t count)
 {
 	pthread_t threads[THREADS_MAX];
@@ -277,7 +280,7 @@ static uint32_t intern_path(struct job *job, const char *path)
 	return path ? tally_strings_intern(&job->names->strings, path) : TALLY_STRING_NONE;
 }
 
-/* The frame of what is inlined there. */
+/* Appends the frame of an inlined function. */
 static int push_inlined(struct job *job, const struct tally_line_frame *inlined, uint32_t object)
 {
 	struct tally_names *names = job->names;
@@ -359,12 +362,12 @@ static void release_job(struct job *job)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-/* Places by file: members[starts[f]] … members[starts[f + 1]), where f is the file or, behind them,
- * the kernel. */
+/* Places by file: members[starts[f]] … members[starts[f + 1]).  The kernel comes after the last
+ * file. */
 struct shares {
 	size_t *starts;
 	uint32_t *members;
-	size_t files; /* the kernel's slot */
+	size_t files; /* number of files, which is the kernel's slot */
 };
 
 static size_t slot_of(const struct shares *shares, uint32_t file)
@@ -395,7 +398,8 @@ static int share_places(const struct tally_names *names, const struct tally_plac
 	return 0;
 }
 
-/* Tables and objects first: they move while there are more to come. */
+/* Makes all tables and objects before jobs point to them, because they move while others are
+ * added. */
 static int make_jobs(struct tally_names *names, const struct tally_place *places,
 		     const struct shares *shares, struct job **jobs, size_t *count)
 {
@@ -425,7 +429,7 @@ static int make_jobs(struct tally_names *names, const struct tally_place *places
 	return 0;
 }
 
-/* Those without a table. */
+/* Names the places without a table. */
 static int name_plainly(struct tally_names *names, const struct tally_place *places, size_t count,
 			struct tally_place_name *out)
 {
@@ -442,7 +446,7 @@ static int name_plainly(struct tally_names *names, const struct tally_place *pla
 	return 0;
 }
 
-/* One place alone: what is done for all files would take longer than it. */
+/* Names a single place: setting up the jobs of all files would take longer. */
 static int resolve_one(struct tally_names *names, const struct tally_place *place,
 		       struct tally_place_name *out)
 {

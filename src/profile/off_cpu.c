@@ -9,17 +9,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* a task that leaves its CPU once more, not to come back */
+/* the task has exited: it leaves its CPU once more and doesn't come back */
 static const uint64_t ENDED = UINT64_MAX;
 
-static const uint32_t NO_MORE_TASK = UINT32_MAX; /* what the kernel calls one on its last way out */
+/* the tid that the kernel reports at the very end of a task's exit */
+static const uint32_t NO_MORE_TASK = UINT32_MAX;
 
 struct measuring {
 	struct tally_off_cpu *off_cpu;
 	struct tally_waking_reader wakings;
-	/* tid → its sample's number, where `waits` has when it began so far; or ENDED */
+	/* tid → number of its sample, or ENDED; until the wait ends, `waits` has the time when it
+	 * began */
 	struct tally_map waiting;
-	uint64_t last;            /* ns: the latest time seen */
+	uint64_t last;            /* ns: latest time seen */
 };
 
 static bool is_file(const char *path)
@@ -95,8 +97,8 @@ static void set_waker(struct measuring *measuring, uint32_t tid, uint32_t waker)
 		measuring->off_cpu->wakers.items[*number] = waker;
 }
 
-/* From now on the task waits since its next sample, or has ended; if it was thought to wait, when
- * it came back isn't known. */
+/* The task now waits since sample number `state`, or has ended.  If it was still waiting, the end
+ * of that wait is unknown, so the wait is dropped. */
 static int set_state(struct measuring *measuring, uint32_t tid, uint64_t state)
 {
 	bool is_new;
@@ -109,8 +111,7 @@ static int set_state(struct measuring *measuring, uint32_t tid, uint64_t state)
 	return 0;
 }
 
-/* A thread that executes a program takes its process's first thread's number, which has ended by
- * then. */
+/* A thread that calls exec takes the tid of its process's first thread, which has ended by then. */
 static void revive(struct measuring *measuring, uint32_t tid)
 {
 	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
@@ -135,7 +136,7 @@ static int begin_wait(struct measuring *measuring, const struct tally_sample *sa
 	return tally_vector_push(&off_cpu->waits, waits ? sample->time : 0);
 }
 
-/* A task that is woken more than once is so by the last one before it runs. */
+/* If a task is woken several times, the last waking before it runs counts. */
 static int see_waking(struct measuring *measuring, const struct tally_raw_record *raw,
 		      const struct tally_sample *sample)
 {
@@ -188,7 +189,7 @@ static int measure_record(struct measuring *measuring, const struct tally_raw_re
 			revive(measuring, record->comm.tid);
 		return 0;
 	case TALLY_RECORD_FORK:
-		/* a number that had another task */
+		/* the number belonged to another task before */
 		tally_map_remove(&measuring->waiting, record->task.tid);
 		return 0;
 	default:
@@ -231,7 +232,7 @@ int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error 
 	int result = tally_recording_open(recording->path, &again, err);
 	if (result < 0)
 		return result;
-	/* the same samples in the same order, as they were written */
+	/* gives the same samples in the same order, as they were written */
 	again->off_cpu.is_due = false;
 	measuring.wakings.recording = again;
 	result = measure(&measuring, again, err);

@@ -1,10 +1,11 @@
-/* The code of the functions that most samples are in, as tally's own section has it.
+/* Writes the code of the functions with most samples to tally's own section.
  *
- * Who annotates them elsewhere needs the bytes, the source lines of these and the names of what
- * they call.  Nothing is disassembled for it, which would need libLLVM wherever something is
- * recorded: lines are asked for byte by byte, of which those of an instruction agree, and every
- * four bytes that could be a distance to a symbol are taken for one.  What was none of a call names
- * a place that nothing refers to, and is never looked at. */
+ * To annotate them on another machine takes the bytes, their source lines and the names of what
+ * they call.  Nothing is disassembled here, since that would need libLLVM on every machine that
+ * records.  Instead, lines are looked up for each byte; the bytes of an instruction agree.  And
+ * every four bytes that could be the distance to a symbol are taken for one.  If they are not part
+ * of a call, this names a target that nothing refers to, which does no harm.
+ */
 #include "profile/pack_parts.h"
 
 #include "base/vector.h"
@@ -23,8 +24,8 @@ enum { CODE_BYTES_MAX = 256 << 10, HOT_PER_MILLE = 5, SAMPLES_MIN = 2 };
 
 struct hot_code {
 	struct tally_hot_function hot;
-	uint32_t id; /* of the packed functions */
-	double share; /* of the event that it has most of */
+	uint32_t id; /* index of the packed function */
+	double share; /* its largest share of an event */
 	struct tally_function_code code;
 };
 
@@ -74,7 +75,8 @@ static int add_event(struct code_packer *self, struct tally_map *index, uint32_t
 		}
 	}
 	tally_vector_release(&all);
-	return result == -ENOMEM ? result : 0; /* samples without addresses have no functions */
+	/* no error: samples without addresses have no functions */
+	return result == -ENOMEM ? result : 0;
 }
 
 static int hotter_first(const void *a_, const void *b_)
@@ -85,7 +87,8 @@ static int hotter_first(const void *a_, const void *b_)
 	return a->hot.place < b->hot.place ? -1 : a->hot.place > b->hot.place;
 }
 
-/* What a reader takes for the address of a place has to be the file's. */
+/* A reader computes a place's address from the function's start and the packed offset.  True if
+ * this is the address in the file. */
 static bool is_sound(const struct code_packer *self, const struct hot_code *hot)
 {
 	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
@@ -126,7 +129,7 @@ static void put_string(struct code_packer *self, const char *text, struct tally_
 	tally_own_put_number(out, id);
 }
 
-/* Texts that are equal are so by address: the same tables' answers. */
+/* Equal texts have equal addresses here, since all answers come from the same tables. */
 static bool is_same_row(const struct tally_line_answer *a, const struct tally_line_answer *b)
 {
 	const struct tally_line_frame *x = a->frames, *y = b->frames;
@@ -192,8 +195,8 @@ struct targets {
 	size_t count, capacity;
 };
 
-/* What the bytes at `at` refer to, if it is a distance; `goes`: it may lie anywhere in a function,
- * else it is where one begins. */
+/* Decodes the four bytes at `at` as a distance.  `goes`: it is a jump or call, whose target may be
+ * anywhere in a function; otherwise only the start of a function is a target. */
 static bool target_of(const struct tally_function_code *code, size_t at, uint64_t *address,
 		      bool *goes)
 {
@@ -224,7 +227,7 @@ static int find_targets(const struct code_packer *self, const struct hot_code *h
 {
 	const struct tally_function_code *code = &hot->code;
 	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
-	/* which has no functions to begin with */
+	/* in JIT code only jumps and calls are looked at */
 	bool is_jit = tally_jits_of_file(self->packer->names->tasks, place->file);
 	size_t kept = 0;
 	for (size_t at = 0; at < code->size; at++) {

@@ -1,11 +1,11 @@
-/* What tally's own section is put together from.  For pack_*.c. */
+/* Common parts of the writer of tally's own section.  For pack_*.c only. */
 #ifndef TALLY_PROFILE_PACK_PARTS_H
 #define TALLY_PROFILE_PACK_PARTS_H
 
 #include "profile/profile.h"
 
 struct tally_known_place {
-	uint32_t file; /* as tally_names_file() has it */
+	uint32_t file; /* from tally_names_file() */
 	const struct tally_place *place;
 	const struct tally_place_name *name;
 };
@@ -15,20 +15,21 @@ struct tally_packer {
 	struct tally_place_name *other_names;
 	struct tally_known_place *known;
 	size_t count, asked;
-	struct tally_map string_ids; /* the text's address → id + 1: interned texts have one */
+	struct tally_map string_ids; /* address of an interned text → id + 1 */
 	uint32_t string_count;
-	uint32_t *function_ids; /* by the names' function: id + 1 */
+	uint32_t *function_ids; /* by index of the names' function: id + 1 */
 	uint32_t function_count;
 	struct tally_buffer strings, functions, places, sources;
 };
 
-/* The id + 1 of a text that lives as long as the packer, by its address; 0: no memory. */
+/* Returns the id + 1 of a text, found by its address; the text must live as long as the packer.  0:
+ * out of memory. */
 uint64_t tally_pack_string(struct tally_packer *packer, const char *text);
-/* The id of a function of the names. */
+/* Returns the id of a function of the names. */
 uint32_t tally_pack_function(struct tally_packer *packer, uint32_t number);
 
-/* Part 6: the code of the functions that most samples are in, as far as it is to be had here.  0 or
- * -ENOMEM. */
+/* Writes part 6: the code of the functions with most samples, as far as it is found here.  Returns
+ * 0 or -ENOMEM. */
 int tally_pack_code(struct tally_packer *packer, struct tally_profile *profile,
 		    struct tally_buffer *out);
 
