@@ -169,7 +169,7 @@ struct tally_names {
 	size_t told_apart; /* number of `functions` when they were told apart last */
 	/* changes to the kernel's code, applied when it is read; NULL: none */
 	const struct tally_text_pokes *text_pokes;
-	/* perf maps held while recording; NULL: read them from /tmp */
+	/* perf maps held while recording; NULL: none, they are read where they are now */
 	const struct tally_perf_maps *perf_maps;
 	struct tally_disk_cache *cache; /* NULL: nothing is cached for the next run */
 	/* symbols by file, from simpleperf's recordings; NULL: none */

@@ -1,4 +1,4 @@
-/* A profile's places with their names, as tally's own section has them. */
+/* Writes a profile's places with their names to tally's own section. */
 #include "profile/pack_parts.h"
 
 #include "perfdata/own_feature.h"
@@ -32,7 +32,7 @@ static void put_string(struct tally_packer *packer, const char *text)
 	tally_own_put_number(&packer->places, id - 1);
 }
 
-/* Part 7. */
+/* Part 7: source files that tell functions of one name apart. */
 static void put_source(struct tally_packer *packer, const struct tally_function *function,
 		       uint32_t id)
 {
@@ -91,7 +91,7 @@ static void put_build_id(struct tally_packer *packer, uint32_t id)
 	tally_buffer_append(&packer->places, build_id.bytes, build_id.size);
 }
 
-/* What the places up to `count` have in common. */
+/* Writes the object that the first `count` places are in, and these places. */
 static void put_object(struct tally_packer *packer, const struct tally_known_place *first,
 		       size_t count)
 {
@@ -133,8 +133,8 @@ static int by_file_and_address(const void *a_, const void *b_)
 	return (int)a->place->before - (int)b->place->before;
 }
 
-/* Where symbols could be looked at, or named the place.  What couldn't be looked at is left to who
- * reads: the file may be there then. */
+/* True if the place has a name, or its file's symbols could be searched for one.  Other places are
+ * left out: a reader may have the file, and can name them. */
 static bool is_known(struct tally_packer *packer, uint32_t file,
 		     const struct tally_place_name *name, const struct tally_place *place)
 {
@@ -147,8 +147,8 @@ static bool is_known(struct tally_packer *packer, uint32_t file,
 	return table && table->symbols;
 }
 
-/* The kernel's places may have been in several of its mappings, or in none: they are one
- * object's. */
+/* Places of the kernel may come from several of its mappings, or from none.  They all belong to one
+ * object, so equal ones are dropped. */
 static void drop_doubles(struct tally_packer *packer)
 {
 	size_t kept = 0;

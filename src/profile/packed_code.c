@@ -150,7 +150,7 @@ const struct tally_packed_code_row *tally_packed_code_row(const struct tally_pac
 							  const struct tally_packed_code *code,
 							  uint64_t offset)
 {
-	size_t low = 0, high = code->row_count; /* the first behind it */
+	size_t low = 0, high = code->row_count; /* `low` becomes the first row after the offset */
 	const struct tally_packed_code_row *rows = high ? codes->rows.items + code->first_row
 							: NULL;
 	while (low < high) {

@@ -99,7 +99,7 @@ static int read_places(struct tally_reader *reader, struct tally_jit_dump *dump)
 	return 0;
 }
 
-/* The next dump of the part; *is_wanted: it is the file's. */
+/* Reads the next dump of the part. *is_wanted: it is the file's. */
 static int read_dump(struct tally_reader *reader, const struct tally_mapped_file *file,
 		     const char *path, struct tally_jit_dump **out, bool *is_wanted)
 {

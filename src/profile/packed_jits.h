@@ -1,6 +1,6 @@
-/* Where JITs' code lay from when on, as the recording has it (docs/file-format.md): what is needed
- * of dumps (symbol/jit_dump.h) to tell which code an address is.  Its names are among the packed
- * names; the code itself is not there.
+/* Where JIT code was, and from what time on, as the recording has it (docs/file-format.md).  This
+ * is the part of JIT dumps (symbol/jit_dump.h) that tells which code an address belongs to.  The
+ * names are among the packed names; the code itself is not here.
  *
  * The bytes are untrusted.  Not thread-safe.
  */
@@ -14,15 +14,15 @@
 
 struct tally_jit_dump;
 
-/* Adds what the tasks' dumps say to a section, which has been begun; nothing where there are none.
- * Failure sticks in it. */
+/* Adds a part with the tasks' dumps to a section that was begun; nothing if there are no dumps.  A
+ * failure is kept in `section`. */
 void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffer *section);
 
-/* Does the tasks' recording tell of any dump? */
+/* True if the tasks' recording has any dump. */
 bool tally_packed_jits_has(const struct tally_tasks *tasks);
 
-/* The dump that a file of the tasks was, made from tally's own section: 1 and `out` the caller's to
- * free; 0 where nothing is said of it; -EBADMSG, -ENOTSUP, -ENOMEM. */
+/* Makes the dump for a file of the tasks from tally's own section.  Returns 1 (the caller frees
+ * `out`), 0 if the section doesn't have it, -EBADMSG, -ENOTSUP or -ENOMEM. */
 int tally_packed_jits_read(const void *section, size_t size, const struct tally_tasks *tasks,
 			   uint32_t file, struct tally_jit_dump **out);
 

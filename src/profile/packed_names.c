@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Objects that hash alike, beyond which they are given up: what somebody made so must not take
- * forever. */
+/* Maximum number of objects with equal hashes; further ones are ignored.  This bounds the time that
+ * a crafted recording can cost. */
 enum { ALIKE_MAX = 64 };
 
 /* ---- reading ------------------------------------------------------------- */
@@ -37,7 +37,7 @@ static const char *take_string(const struct tally_packed_names *packed, struct t
 	return "";
 }
 
-/* 0 stands for none. */
+/* Takes an id + 1; 0 is no string. */
 static const char *take_optional_string(const struct tally_packed_names *packed,
 					struct tally_reader *reader)
 {
@@ -88,7 +88,8 @@ static int read_frames(struct tally_packed_names *packed, struct tally_reader *r
 	return packed->frames.count < UINT32_MAX ? 0 : -EBADMSG;
 }
 
-/* Places are in order of address and `before`, none twice: what is looked for by halves must be. */
+/* Places must be sorted by address and `before`, without duplicates, because they are found by
+ * binary search. */
 static int read_places(struct tally_packed_names *packed, struct tally_reader *reader,
 		       uint64_t count)
 {
@@ -122,7 +123,7 @@ static uint64_t hash_text(const char *text)
 	return hash;
 }
 
-/* Objects that agree in this are told apart by the rest. */
+/* Hashes the path and ids; objects with equal hashes are compared in full. */
 static uint64_t object_key(const char *path, uint32_t pid, uint64_t inode,
 			   uint64_t inode_generation)
 {
@@ -176,7 +177,7 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	return result ? result : index_object(packed, (uint32_t)packed->objects.count - 1);
 }
 
-/* Recordings of before, and those that need none, have no such part. */
+/* Older recordings don't have this part, nor do recordings that don't need it. */
 static int read_sources(struct tally_packed_names *packed, const void *section, size_t size)
 {
 	struct tally_reader reader;
@@ -265,7 +266,7 @@ static bool is_object_of(const struct tally_packed_object *object,
 	       !strcmp(object->path, path);
 }
 
-/* Its number, or UINT32_MAX. */
+/* Returns the object's number, or UINT32_MAX. */
 static uint32_t find_object(const struct tally_packed_names *packed,
 			    const struct tally_tasks *tasks, uint32_t id)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAMES_MAX = 1 << 16 }; /* of a chain */
+enum { FRAMES_MAX = 1 << 16 }; /* in a chain */
 
 bool tally_packed_stacks_at(const struct tally_packed_stacks *stacks, uint64_t sample,
 			    struct tally_unwound_stack *out, struct tally_packed_need *need)
@@ -67,7 +67,7 @@ static int add_chain(struct tally_packed_stacks *stacks, const struct tally_unwo
 	return tally_vector_push(&stacks->chains, chain);
 }
 
-/* Its number + 1; 0 when memory is out. */
+/* Returns the chain's number + 1; 0 when memory is out. */
 static uint32_t intern(struct tally_packed_stacks *stacks, const struct tally_unwound_stack *stack)
 {
 	for (uint64_t key = hash_stack(stack);; key++) {

@@ -1,8 +1,8 @@
-/* The chains of samples that carry a copy of their stack, as the recording has them
- * (docs/file-format.md): unwound where the programs were, so that they need not be there again.
+/* Call chains of samples with a stack copy, as the recording has them (docs/file-format.md).  They
+ * were unwound where the programs were, so that a reader doesn't need the programs.
  *
- * Samples with a copy are counted from 0 in the order of time.  Made while a recording is read, or
- * read from one.  The bytes are untrusted.  Not thread-safe.
+ * Samples with a copy are numbered from 0 in the order of time.  The chains are collected while a
+ * recording is read, or read from its section.  The bytes are untrusted.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PACKED_STACKS_H
 #define TALLY_PROFILE_PACKED_STACKS_H
@@ -17,10 +17,10 @@
 /* A user stack, leaf first. */
 struct tally_unwound_stack {
 	const uint64_t *addresses;
-	const bool *is_exact; /* false: something returns there */
+	const bool *is_exact; /* by address; false: it is a return address */
 	uint32_t count;
 	bool is_cut;      /* the copy ended before the stack did */
-	bool is_complete; /* all of it was walked through */
+	bool is_complete; /* it was unwound to its end */
 };
 
 struct tally_packed_chain {
@@ -31,7 +31,7 @@ struct tally_packed_chain {
 
 /* What a cut stack would have needed; see tally_user_stack_needed(). */
 struct tally_packed_need {
-	uint32_t bytes; /* UINT32_MAX: as many or more */
+	uint32_t bytes; /* UINT32_MAX: that many or more */
 	bool is_at_most;
 };
 
@@ -39,27 +39,30 @@ struct tally_packed_stacks {
 	struct { uint64_t *items; size_t count, capacity; } addresses;
 	struct { bool *items; size_t count, capacity; } is_exact;
 	struct { struct tally_packed_chain *items; size_t count, capacity; } chains;
-	struct { uint32_t *items; size_t count, capacity; } samples; /* chain + 1; 0: none */
-	/* by sample, where any is cut */
+	/* by sample: chain + 1; 0: none */
+	struct { uint32_t *items; size_t count, capacity; } samples;
+	/* by sample; only as far as any is cut */
 	struct { struct tally_packed_need *items; size_t count, capacity; } needs;
 	struct tally_map index; /* hash of a chain → its number */
 };
 
-/* Reads them from tally's own section.  1; 0 where there are none; -EBADMSG, -ENOTSUP, -ENOMEM.
- * `out` is to be freed where it isn't NULL. */
+/* Reads the chains from tally's own section.  Returns 1, 0 if it has none, -EBADMSG, -ENOTSUP or
+ * -ENOMEM.  If `out` isn't NULL, the caller frees it. */
 int tally_packed_stacks_read(const void *section, size_t size, struct tally_packed_stacks **out);
-void tally_packed_stacks_free(struct tally_packed_stacks *stacks); /* NULL is fine */
+void tally_packed_stacks_free(struct tally_packed_stacks *stacks); /* NULL is allowed */
 
-/* The stack of a sample; false where nothing is said of it.  Valid until another is noted. */
+/* Gets the stack of a sample.  Returns false if the recording doesn't have it.  `out` is valid
+ * until the next _note. */
 bool tally_packed_stacks_at(const struct tally_packed_stacks *stacks, uint64_t sample,
 			    struct tally_unwound_stack *out, struct tally_packed_need *need);
 
-/* Notes the stack of a sample; those before it that were not noted have none.  0 or -ENOMEM. */
+/* Notes the stack of a sample.  Earlier samples that were not noted have none.  Returns 0 or
+ * -ENOMEM. */
 int tally_packed_stacks_note(struct tally_packed_stacks *stacks, uint64_t sample,
 			     const struct tally_unwound_stack *stack,
 			     struct tally_packed_need need);
 
-/* Adds them to a section; failure sticks in it. */
+/* Adds the chains to a section.  A failure is kept in `section`. */
 void tally_packed_stacks_write(const struct tally_packed_stacks *stacks,
 			       struct tally_buffer *section);
 

@@ -12,7 +12,7 @@
 
 enum { PERF_MAP_BYTES_MAX = 1 << 30 };
 
-/* 1, or 0: none. */
+/* Reads the map's file.  Returns 1, or 0 if there is none to read. */
 static int read_where_it_lies(struct tally_names *names, uint32_t pid, struct tally_buffer *text)
 {
 	char path[32];

@@ -1,13 +1,14 @@
 /* Lines of `perf script` are made for the eye:
  *
- *     V8 Worker 24636/25607 [000] 94564.109216:     100 cycles:u: <frames, or one frame, or a tracepoint's text>
- *     	    7f32bb36c1f8 std::map<int, (anonymous namespace)::T>::find(int const&)+0x18 (/usr/lib/libx.so.1)
+ *     V8 Worker 24636/25607 [000] 94564.109216:     100 cycles:u: …
+ *     	    7f32bb36c1f8 std::map<int, (anonymous namespace)::T>::find(int)+0x18 (/usr/libx.so)
  *
- * Which fields are there depends on `-F`, nothing is quoted, and commands, symbols and paths hold
- * blanks, digits, colons and parentheses.  So a header is found by its least ambiguous part: the
- * leftmost number that is followed by "[cpu]" and a time "digits.digits:"; only where no place in
- * the line has that, the leftmost number followed by "[period] event:" or by nothing.  A frame is
- * read from its end: the object is what the last fitting parenthesis holds.
+ * The header's line may go on with one frame or a tracepoint's text.  `-F` chooses the fields,
+ * nothing is quoted, and commands, symbols and paths may contain blanks, digits, colons and
+ * parentheses.  So a header is found by its least ambiguous part: the leftmost number that is
+ * followed by "[cpu]" and a time "digits.digits:".  Only if there is none in the line, it is the
+ * leftmost number followed by "[period] event:" or by nothing.  A frame is parsed from its end: the
+ * last matching parentheses hold the object.
  */
 #include "profile/perf_script_line.h"
 
@@ -64,7 +65,7 @@ static bool at_blank_or_end(const struct cursor *cursor)
 	return cursor->at == cursor->end || is_blank(*cursor->at);
 }
 
-/* "1336", "1336/1337", "-1": behind it a blank. */
+/* "1336", "1336/1337" or "-1", then a blank. */
 static bool take_ids(struct cursor *cursor, struct tally_script_header *header)
 {
 	uint64_t first = 0, second = 0;
@@ -84,7 +85,7 @@ static bool take_ids(struct cursor *cursor, struct tally_script_header *header)
 	return true;
 }
 
-/* "[003]" and the letters of `-F misc`, either of which may be missing. */
+/* Skips "[003]" and the letters of `-F misc`; both are optional. */
 static void skip_cpu_and_misc(struct cursor *cursor)
 {
 	uint64_t cpu;
@@ -114,7 +115,7 @@ static bool take_time(struct cursor *cursor)
 	return true;
 }
 
-/* A word that ends in a colon. */
+/* Takes a word that ends in a colon. */
 static bool take_event(struct cursor *cursor, struct tally_text_piece *event)
 {
 	const char *at = cursor->at;
@@ -134,8 +135,8 @@ static void take_period(struct cursor *cursor, struct tally_script_header *heade
 	if (!take_number(&ahead, &period) || !at_blank_or_end(&ahead))
 		return;
 	skip_blanks(&ahead);
-	/* "3595.1: 4004 main": an address, as no event follows; but "-F period" alone ends the
-	 * line. */
+	/* In "3595.1: 4004 main", 4004 is an address, because no event follows.  But with "-F
+	 * period" alone the period ends the line. */
 	struct tally_text_piece event;
 	struct cursor behind = ahead;
 	if (ahead.at < ahead.end && !take_event(&behind, &event))
@@ -145,7 +146,7 @@ static void take_period(struct cursor *cursor, struct tally_script_header *heade
 	*cursor = ahead;
 }
 
-/* The header's fields from `at` on, where the ids begin. */
+/* Parses a header whose ids begin at `at`. */
 static bool parse_from(const char *line, const char *at, const char *end, bool want_time,
 		       struct tally_script_header *header)
 {
@@ -162,7 +163,8 @@ static bool parse_from(const char *line, const char *at, const char *end, bool w
 	take_period(&cursor, header);
 	bool has_event = take_event(&cursor, &header->event);
 	skip_blanks(&cursor);
-	/* "gcc 1336" and no more: `-F comm,tid,ip,sym`. */
+	/* Without time and event, only "gcc 1336" and nothing more is a header, as with `-F
+	 * comm,tid,ip,sym`. */
 	if (!has_event && !want_time && (cursor.at < end || at == line))
 		return false;
 	while (at > line && is_blank(at[-1]))
@@ -175,7 +177,7 @@ static bool parse_from(const char *line, const char *at, const char *end, bool w
 bool tally_script_header_parse(const char *line, size_t length, struct tally_script_header *header)
 {
 	const char *end = line + length;
-	/* Commands have 15 bytes, but those of merged or foreign text may be longer. */
+	/* The kernel's commands have 15 bytes, but merged or foreign text may have longer ones. */
 	enum { COMM_MAX = 256 };
 	while (line < end && is_blank(*line))
 		line++;
@@ -192,7 +194,7 @@ static bool is_hex(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* "+0x1f" at the end of [start, end): where it begins, else `end`. */
+/* Returns the start of "+0x1f" at the end of [start, end), or `end` if there is none. */
 static const char *offset_start(const char *start, const char *end)
 {
 	const char *at = end;
@@ -209,8 +211,8 @@ static bool is_balanced(const char *at, const char *end)
 	return depth == 0;
 }
 
-/* The " (" before the object's name in "symbol+0x12 (object)": behind an offset; else before a path
- * or a bracket; else the last one that leaves balanced parentheses. */
+/* Returns the "(" before the object in "symbol+0x12 (object)": the one after an offset; else the
+ * one before a path or a bracket; else the last one that leaves the parentheses balanced. */
 static const char *object_start(const char *start, const char *end)
 {
 	const char *by_path = NULL, *by_balance = NULL;
@@ -224,7 +226,7 @@ static const char *object_start(const char *start, const char *end)
 		if (!by_balance && is_balanced(at + 1, end - 1))
 			by_balance = at;
 		if (end - at > 8192)
-			break; /* no path is longer; keeps hostile lines linear */
+			break; /* no path is longer; this keeps crafted lines in linear time */
 	}
 	return by_path ? by_path : by_balance;
 }
@@ -256,8 +258,8 @@ bool tally_script_frame_parse(const char *line, size_t length, struct tally_scri
 	skip_blanks(&cursor);
 	const char *start = cursor.at, *end = cursor.end;
 	if (end > start && end[-1] == ')') {
-		/* One back, so that an object without a symbol, "ip (object)", has its blank
-		 * too. */
+		/* Begin one byte earlier: in "ip (object)", an object without a symbol, the blank
+		 * is there. */
 		const char *open = object_start(start > line ? start - 1 : start, end);
 		if (open) {
 			frame->object = piece_of(open + 1, end - 1);

@@ -1,6 +1,5 @@
-/* `perf script` text → stacks: headers open a sample, frames below it (leaf first) fill it, a blank
- * line or the next header ends it.  perf_script_line.c takes the lines apart.
- */
+/* `perf script` text → stacks.  A header opens a sample, the frames below it (leaf first) belong to
+ * it, and a blank line or the next header ends it. perf_script_line.c parses the lines. */
 #include "profile/perf_script_line.h"
 #include "profile/stacks.h"
 
@@ -17,14 +16,14 @@ struct script_reader {
 	struct { uint32_t *items; size_t count, capacity; } frames; /* leaf first */
 	struct tally_buffer name, object, comm;
 	bool is_open;   /* a header was read, and its sample is kept */
-	bool is_left_out; /* a header was read, of another event: its frames are passed over */
+	bool is_left_out; /* a header of another event was read: its frames are skipped */
 	uint32_t thread;
 	uint64_t weight;
 	uint64_t samples_read;
 	bool has_periods;
 };
 
-/* The piece as a string, NULs replaced; NULL when memory is out. */
+/* Returns the piece as a string, with NULs replaced; NULL when memory is out. */
 static const char *text_of(struct tally_buffer *buffer, struct tally_text_piece piece)
 {
 	tally_buffer_clear(buffer);
@@ -57,7 +56,7 @@ static int push_frame(struct script_reader *reader, const char *name, const char
 	return id == UINT32_MAX ? -ENOMEM : tally_vector_push(&reader->frames, id);
 }
 
-/* Java agents name inlined code in the one symbol, "outer->inner->innermost"; C++'s "operator->" is
+/* Java agents name inlined code in one symbol, "outer->inner->innermost".  C++'s "operator->" is
  * not that. */
 static int push_jit_frames(struct script_reader *reader, char *name, const char *object)
 {
@@ -93,8 +92,7 @@ static int add_frame(struct script_reader *reader, const struct tally_script_fra
 	return push_frame(reader, name, object, kind);
 }
 
-/* Whether the event's name is the one asked for: "cycles" also stands for "cycles:u", not for
- * "cycles:foo". */
+/* True if the event has the wanted name: "cycles" also means "cycles:u", but not "cycles:foo". */
 static bool is_event(const char *wanted, struct tally_text_piece event)
 {
 	size_t length = strlen(wanted);
@@ -145,7 +143,7 @@ static int begin_sample(struct script_reader *reader, const struct tally_script_
 {
 	struct tally_script_frame frame;
 	int status = end_sample(reader);
-	/* perf script --show-mmap-events and its like. */
+	/* `perf script --show-mmap-events` and similar options print other records */
 	if (status < 0 || begins(header->rest, "PERF_RECORD_") ||
 	    begins(header->event, "PERF_RECORD_"))
 		return status;
@@ -163,8 +161,8 @@ static int begin_sample(struct script_reader *reader, const struct tally_script_
 	reader->has_periods |= header->has_period;
 	reader->weight = header->has_period && header->period ? header->period : 1;
 	reader->frames.count = 0;
-	/* Without a call chain the one address stands on the header's line; a tracepoint's text may
-	 * look like anything, and is told from an address by its missing object. */
+	/* Without a call chain, the only address is on the header's line.  A tracepoint's text may
+	 * look like an address and a name, but it has no object. */
 	if (header->rest.length &&
 	    tally_script_frame_parse(header->rest.at, header->rest.length, &frame) &&
 	    (frame.object.length || !is_tracepoint(header->event)))
@@ -172,7 +170,8 @@ static int begin_sample(struct script_reader *reader, const struct tally_script_
 	return 0;
 }
 
-/* "  hashtab.c:123", "  libc.so.6[27b25]", "  ??:0": what `-F srcline` puts below a frame. */
+/* True for what `-F srcline` puts below a frame: "  hashtab.c:123", "  libc.so.6[27b25]", "
+ * ??:0". */
 static bool is_source_line(const char *line, size_t length)
 {
 	if (length < 3 || line[0] != ' ' || line[1] != ' ')
@@ -188,7 +187,7 @@ static int read_line(struct script_reader *reader, const char *line, size_t leng
 	if (!length)
 		return end_sample(reader);
 	if (line[0] != '\t' && tally_script_header_parse(line, length, &header)) {
-		/* "  414000 Function: f (/tmp/perf-7.map)" is a frame, though it reads as "TID
+		/* "  414000 Function: f (/tmp/perf-7.map)" is a frame, although it looks like "TID
 		 * EVENT:". */
 		bool is_frame = in_sample && line[0] == ' ' && !header.has_time &&
 				!header.comm.length;
@@ -280,8 +279,8 @@ bool tally_text_is_perf_script(const char *text, size_t length)
 		if (*line == '\t' &&
 		    tally_script_frame_parse(line, (size_t)(line_end - line), &frame))
 			return true;
-		/* "comm;f(int) 12 x: 3": a folded line may hold what looks like a header, but none
-		 * has a semicolon before its ids. */
+		/* A folded line may contain what looks like a header, as in "comm;f(int) 12 x: 3".
+		 * But a header has no semicolon before its ids. */
 		if (tally_script_header_parse(line, (size_t)(line_end - line), &header) &&
 		    (header.has_time ||
 		     (header.event.length &&

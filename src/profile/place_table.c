@@ -37,8 +37,8 @@ uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct
 				   uint32_t before)
 {
 	uint64_t era = maps >> TALLY_PLACE_STATE_BITS;
-	/* `meaning` has no room for more states of maps: with the next one all that is remembered
-	 * is void. */
+	/* `meaning` has no room for the high bits of the generation: when they change, all
+	 * remembered results are void. */
 	if (!table->memory || table->era != era) {
 		free(table->memory);
 		table->memory = calloc((size_t)1 << TALLY_PLACE_MEMORY_BITS,

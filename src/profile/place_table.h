@@ -1,7 +1,7 @@
 /* Addresses → places, and places → small numbers.
  *
- * What an address means is looked up in its task's maps once, and remembered as long as those maps
- * stay.  Not thread-safe.
+ * An address is looked up in its task's maps once; the result is remembered as long as the maps
+ * stay the same.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PLACE_TABLE_H
 #define TALLY_PROFILE_PLACE_TABLE_H
@@ -12,25 +12,27 @@
 /* 16 bytes, so that a cache line has four. */
 struct tally_place_memory {
 	uint64_t address;
-	uint32_t meaning; /* of the maps, kernel or not, `before`; + 1: zero is free */
+	/* generation of the maps, kernel flag and `before`, + 1; 0: the slot is free */
+	uint32_t meaning;
 	uint32_t place;
 };
 
-enum { TALLY_PLACE_MEMORY_BITS = 14, TALLY_PLACE_STATE_BITS = 29 /* of maps, in `meaning` */ };
+enum { TALLY_PLACE_MEMORY_BITS = 14, TALLY_PLACE_STATE_BITS = 29 /* in `meaning` */ };
 
 struct tally_place_table {
 	struct { struct tally_place *items; size_t count, capacity; } places;
 	struct tally_map index;
-	struct tally_place_memory *memory; /* what the last addresses were, by a hash of theirs */
-	uint64_t era; /* of `memory` */
-	/* set by who wants names alone: addresses in no file are one place, of address 0 */
+	struct tally_place_memory *memory; /* the last results, by a hash of address and meaning */
+	uint64_t era; /* the high bits of the generation that `memory` belongs to */
+	/* set by callers that only need names: all addresses in no file are one place, with address
+	 * 0 */
 	bool merges_unknown;
 };
 
-/* The number of a place; UINT32_MAX when memory is out. */
+/* Returns the number of a place, added when new; UINT32_MAX when memory is out. */
 uint32_t tally_place_table_intern(struct tally_place_table *table, const struct tally_place *place);
 
-/* What _find has to look up. */
+/* Looks up an address that _find doesn't remember. */
 uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct tally_tasks *tasks,
 				   uint32_t pid, bool kernel, uint64_t maps, uint64_t address,
 				   uint32_t before);
@@ -48,9 +50,9 @@ static inline uint32_t tally_place_meaning(bool kernel, uint64_t maps, uint32_t 
 	return (uint32_t)(maps & (states - 1)) << 2 | (uint32_t)kernel << 1 | (before & 1);
 }
 
-/* The place of an address in the maps of a process (`kernel`: in the kernel's) as they are now;
- * `maps` is their generation.  `before`: bytes by which the address is moved to lie in the call.
- * UINT32_MAX when memory is out. */
+/* Returns the place of an address in the current maps of a process (`kernel`: of the kernel);
+ * `maps` is their generation.  `before` is subtracted from the address, so that a return address
+ * lies in the call.  UINT32_MAX when memory is out. */
 static inline uint32_t tally_place_table_find(struct tally_place_table *table,
 					      const struct tally_tasks *tasks, uint32_t pid,
 					      bool kernel, uint64_t maps, uint64_t address,

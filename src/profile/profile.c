@@ -76,7 +76,7 @@ static bool can_be_read_again(const struct tally_recording *recording)
 	       (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/* Both recordings are the same file's. */
+/* Both recordings are of the same file. */
 static int fetch_for(struct tally_names *to, struct tally_recording *recording,
 		     const struct tally_profile_options *options, struct tally_error *err)
 {
@@ -116,7 +116,7 @@ int tally_recording_fetch_names(struct tally_recording *recording,
 	int result = tally_recording_open(recording->path, &again, err);
 	if (result < 0)
 		return result;
-	/* Leaves would have to be named for these. */
+	/* These filters would need the leaves' names. */
 	chosen.filter.objects = chosen.filter.symbols = NULL;
 	chosen.merge_threads = chosen.merge_cpus = true;
 	chosen.facts = 0;
@@ -144,7 +144,7 @@ int tally_profile_new(struct tally_recording *recording,
 	profile->asked = chosen.filter;
 	recording->endings.keeps_threads &= !chosen.only_places;
 	profile->places.merges_unknown = chosen.merge_unknown;
-	/* Whose samples pass is known when their leaf is named. */
+	/* With these filters, only the name of a sample's leaf tells whether its thread counts. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
 	const unsigned naming = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) |
 				TALLY_FACT_VALUE(TALLY_VALUE_DATA_OBJECT) |
@@ -226,7 +226,7 @@ int tally_profile_count_tasks(const struct tally_profile *profile, uint32_t even
 		const struct tally_map_slot *slot = &profile->merged_threads.slots[i];
 		*threads += slot->used && slot->key >> 32 == event;
 	}
-	/* the one that stands for them */
+	/* not counting the one that stands for merged threads */
 	*threads -= profile->merged_threads.count && thread_set.count;
 	tally_map_release(&comm_set);
 	tally_map_release(&thread_set);

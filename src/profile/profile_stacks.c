@@ -1,4 +1,4 @@
-/* A profile's stacks by name: what fold prints and flame graphs draw. */
+/* A profile's stacks by name, for fold and flame graphs. */
 #include "profile/profile.h"
 
 #include "base/vector.h"
@@ -28,7 +28,7 @@ static uint32_t frame_of(const struct tally_names *names, uint32_t function,
 	return id == TALLY_STRING_NONE ? UINT32_MAX : number;
 }
 
-/* A frame by function and line; without a line it is the function's. */
+/* Returns the frame for a function and line; without a line, the function's frame. */
 static uint32_t line_frame(const struct tally_names *names, const struct tally_place_frame *frame,
 			   uint32_t function, struct tally_stacks *out)
 {
@@ -58,8 +58,8 @@ static uint32_t line_frame(const struct tally_names *names, const struct tally_p
 	return number;
 }
 
-/* What has no symbol is called by an address, which is another in another build: who compares has
- * to know. */
+/* A function without a symbol is named by an address, which differs between builds.  A comparison
+ * has to know the build. */
 static void note_build(struct tally_names *names, const struct tally_place *place,
 		       struct tally_frame *frame)
 {
@@ -72,7 +72,7 @@ static void note_build(struct tally_names *names, const struct tally_place *plac
 	frame->build = !frame->build || frame->build == build ? build : TALLY_BUILD_UNKNOWN;
 }
 
-/* By function: its frame in `out`. */
+/* Returns an array by function: its frame in `out`. */
 static uint32_t *make_frames(const struct tally_names *names, struct tally_stacks *out)
 {
 	uint32_t *frames = malloc((names->functions.count + 1) * sizeof(*frames));
@@ -86,7 +86,7 @@ static uint32_t *make_frames(const struct tally_names *names, struct tally_stack
 	return frames;
 }
 
-/* By class: its thread in `out`; UINT32_MAX for those of other events. */
+/* Returns an array by class: its thread in `out`; UINT32_MAX for other events. */
 static uint32_t *make_threads(const struct tally_profile *profile, uint32_t event, bool by_thread,
 			      struct tally_stacks *out)
 {
@@ -111,7 +111,7 @@ static uint32_t *make_threads(const struct tally_profile *profile, uint32_t even
 	return threads;
 }
 
-/* The places of the rows, as steps. */
+/* Makes a step of each place of the rows. */
 static int make_steps(const struct tally_profile *profile, struct tally_stacks *out)
 {
 	struct tally_names *names = &profile->recording->names;
@@ -145,7 +145,7 @@ static int make_steps(const struct tally_profile *profile, struct tally_stacks *
 	return result;
 }
 
-/* Takes the rows over, those of other events left out. */
+/* Moves the rows to `out`, without those of other events. */
 static void take_rows(struct tally_profile *profile, const uint32_t *threads, bool by_period,
 		      struct tally_stacks *out)
 {

@@ -14,14 +14,14 @@
 #include <time.h>
 #include <sys/utsname.h>
 
-enum { ENDED_KEPT = 512 /* tasks, and as many again at most */ };
+enum { ENDED_KEPT = 512 /* ended tasks; up to twice as many are kept */ };
 
 static bool names_kernel(const char *filename)
 {
 	return !strncmp(filename, "[kernel", 7) || !strncmp(filename, "[guest.kernel", 13);
 }
 
-/* Build-ids that the file (or the pipe so far) announced since the last look. */
+/* Applies the build-ids that the file, or the pipe so far, has announced since the last call. */
 static int apply_build_ids(struct tally_recording *recording)
 {
 	size_t count;
@@ -69,7 +69,7 @@ static void see_machine(struct tally_recording *recording)
 	names->objects.is_foreign = names->foreign_machine;
 }
 
-/* Takes over `data`. */
+/* Takes ownership of `data`. */
 static int start(struct tally_perfdata *data, struct tally_recording **out, struct tally_error *err)
 {
 	struct tally_recording *recording = calloc(1, sizeof(*recording));
@@ -106,7 +106,8 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 	return 0;
 }
 
-/* What the recording itself says of a JIT's dump, which may be gone. */
+/* Returns what the recording itself says of a JIT's dump, because the dump may be gone; NULL:
+ * nothing. */
 static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
 {
 	struct tally_recording *recording = context;
@@ -189,7 +190,7 @@ static void count_record(struct tally_recording_counts *counts, const struct tal
 int tally_recording_prepare_packing(struct tally_recording *recording)
 {
 	recording->names.keep_mangled = true;
-	/* nothing of a name depends on how long it was waited for */
+	/* names don't depend on how long tasks waited */
 	recording->off_cpu.is_due = false;
 	tally_names_use_cache(&recording->names);
 	recording->stacks.noted = calloc(1, sizeof(*recording->stacks.noted));
@@ -240,7 +241,7 @@ static bool passes(struct tally_recording *recording, const struct tally_raw_rec
 	return true;
 }
 
-/* A pipe may have ended without ever telling of the event that was asked for. */
+/* A pipe may have ended without announcing the event that the filter names. */
 static int finish(const struct tally_recording *recording, struct tally_error *err)
 {
 	size_t count;
@@ -257,7 +258,7 @@ static int before_change(struct tally_recording *recording)
 		       : 0;
 }
 
-/* AUXTRACE_INFO begins with the kind of the trace, AUXTRACE with its bytes. */
+/* AUXTRACE_INFO begins with the kind of trace, AUXTRACE with its size. */
 static void count_trace(struct tally_recording_counts *counts, const struct tally_raw_record *raw,
 			bool is_info)
 {
@@ -272,7 +273,7 @@ static void count_trace(struct tally_recording_counts *counts, const struct tall
 	}
 }
 
-/* Records of tools, not of the kernel. */
+/* Applies a record that a tool wrote, not the kernel. */
 static int apply_tools_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			      const struct tally_record_header *header)
 {
@@ -288,7 +289,7 @@ static int apply_tools_record(struct tally_recording *recording, const struct ta
 		 header->type == TALLY_RECORD_AUXTRACE_INFO)
 		count_trace(&recording->counts, raw, header->type == TALLY_RECORD_AUXTRACE_INFO);
 	else if (header->type == TALLY_RECORD_HEADER_FEATURE)
-		see_machine(recording); /* a pipe tells of its machine in the stream */
+		see_machine(recording); /* a pipe describes its machine in the stream */
 	else if (header->type == TALLY_RECORD_HEADER_BUILD_ID)
 		return apply_build_ids(recording);
 	return 0;
@@ -304,7 +305,7 @@ static int decode(const struct tally_raw_record *raw, struct tally_record *recor
 	return tally_record_decode(&event->attr, raw->bytes, raw->size, record);
 }
 
-/* Code that a JIT made before the sample is there by now: 1 or -ENOMEM. */
+/* Makes JIT code known that was made before the sample.  Returns 1 or -ENOMEM. */
 static int advance_jits(struct tally_recording *recording, const struct tally_attr *attr,
 			const struct tally_sample *sample)
 {
@@ -332,8 +333,8 @@ static int make_chain(struct tally_recording *recording, const struct tally_attr
 		       : 0;
 }
 
-/* False: the running kernel does not explain where a symbol of the recorded one is.  Asked once:
- * kallsyms is read for it. */
+/* Returns false if the running kernel can't have the recorded address of a symbol.  Compares only
+ * once, because it has to read kallsyms. */
 static bool fits_running_kernel(struct tally_recording *recording,
 				const struct tally_record *record)
 {
@@ -345,7 +346,7 @@ static bool fits_running_kernel(struct tally_recording *recording,
 				      tally_kernel_running_address(symbol), tally_arch_host());
 }
 
-/* Without build-id and release, what the kernel's maps say is all there is. */
+/* Without a build-id and release, the kernel's maps are the only evidence. */
 static void see_kernel_map(struct tally_recording *recording, const struct tally_record *record)
 {
 	const struct tally_names *names = &recording->names;
@@ -361,10 +362,10 @@ static void see_kernel_map(struct tally_recording *recording, const struct tally
 	see_machine(recording);
 }
 
-/* Of a machine that started 360,000 programs within an hour those are known that live, and of those
- * that have ended the last: their samples may stand behind their EXIT, for a task's last are of its
- * way out, and some wait for the rest of their stack.  An EXIT without a time is given before the
- * samples of its round. */
+/* A machine may start 360,000 programs within an hour.  So only the tasks that live and those that
+ * ended last are kept.  Ended tasks are needed for a while, since samples may come after their
+ * EXIT: a task's last samples are taken while it exits, and some wait for the rest of their stack.
+ * An EXIT without a time comes before the samples of its round, so it does not count here. */
 static int apply_to_tasks(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_endings *endings = &recording->endings;
@@ -389,7 +390,8 @@ static int see_text_poke(struct tally_recording *recording, const struct tally_r
 		       tally_text_pokes_add(&recording->text_pokes, &record->text_poke) : 0;
 }
 
-/* One of the kernel's, whose header is in `record`: 1, 0 when it can't be used, -ENOMEM. */
+/* Applies a record of the kernel, whose header is in `record`.  Returns 1 if it can be given, 0 if
+ * not, or -ENOMEM. */
 static int apply_record(struct tally_recording *recording, const struct tally_raw_record *raw,
 			struct tally_record *record)
 {
@@ -428,7 +430,7 @@ static int apply_record(struct tally_recording *recording, const struct tally_ra
 	return apply_to_tasks(recording, record) < 0 ? -ENOMEM : 1;
 }
 
-/* A sample whose stack has come: 1, 0 when there is none, -ENOMEM. */
+/* Takes a sample whose user stack has come.  Returns 1, 0 if there is none, or -ENOMEM. */
 static int next_deferred(struct tally_recording *recording, struct tally_raw_record *raw,
 			 struct tally_record *record)
 {
@@ -437,7 +439,7 @@ static int next_deferred(struct tally_recording *recording, struct tally_raw_rec
 		return 0;
 	*raw = held->raw;
 	memcpy(&record->header, raw->bytes, sizeof(record->header));
-	decode(raw, record); /* as it did when it was held */
+	decode(raw, record); /* succeeds, as it did when the sample was held */
 	recording->is_chain_full = false;
 	if (tally_vector_reserve(&recording->made_chain, held->chain_length) < 0)
 		return -ENOMEM;
@@ -450,7 +452,7 @@ static int next_deferred(struct tally_recording *recording, struct tally_raw_rec
 	return advance_jits(recording, &raw->event->attr, &record->sample);
 }
 
-/* The next record of the file that is to be given, or a sample that has waited: 1, 0 at the end,
+/* Reads the file's next record, or takes a held sample that is ready.  Returns 1, 0 at the end, or
  * -errno. */
 static int next_record(struct tally_recording *recording, struct tally_raw_record *raw,
 		       struct tally_record *record, struct tally_error *err)
@@ -479,7 +481,7 @@ static int next_record(struct tally_recording *recording, struct tally_raw_recor
 	}
 }
 
-/* Counts chains that do not reach the start of their thread, so that reports can warn. */
+/* Counts chains that don't reach the start of their thread, so that reports can warn. */
 static void count_chain(struct tally_recording *recording, const struct tally_attr *attr,
 			const struct tally_record *record)
 {
@@ -496,7 +498,7 @@ static void count_chain(struct tally_recording *recording, const struct tally_at
 	counts->chains_full += recording->is_chain_full;
 }
 
-/* Takes what next() is to give: false where it is left out. */
+/* Prepares a record for next() to give.  Returns false if it is left out. */
 static bool take(struct tally_recording *recording, const struct tally_raw_record *raw,
 		 struct tally_record *record)
 {

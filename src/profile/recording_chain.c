@@ -1,4 +1,5 @@
-/* A sample's stack as frames: the kernel's chain, then what is unwound from the copied stack. */
+/* Makes frames of a sample's stack: first the kernel's chain, then what is unwound from the stack
+ * copy. */
 #include "profile/recording.h"
 
 #include "abi/chain_walk.h"
@@ -7,7 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* A record has 64 KiB at most: so much of it is left for a stack, as tally's option has it. */
+/* A record has at most 64 KiB, which leaves this much for a stack, the maximum of tally's
+ * option. */
 enum { STACK_COPY_MAX = 64512 };
 
 static int push_frame(struct tally_recording *recording, uint64_t address, bool is_return,
@@ -40,7 +42,7 @@ static int push_kernel_chain(struct tally_recording *recording, const struct tal
 	return 0;
 }
 
-/* What the recording should have been made with. */
+/* Notes the stack copy size that the recording should have had. */
 static void count_cut(struct tally_recording *recording, struct tally_packed_need need)
 {
 	struct tally_recording_counts *counts = &recording->counts;
@@ -54,8 +56,9 @@ static void count_cut(struct tally_recording *recording, struct tally_packed_nee
 		counts->cut.bytes = need.bytes;
 }
 
-/* A thread's stack ends where its whole ones did; the mapping's end, with the environment above, is
- * the second best. */
+/* Estimates how large a copy a cut stack needs.  A thread's stack ends where its whole stacks
+ * ended.  Without one, the end of the mapping has to do, although the environment is above the
+ * stack. */
 static struct tally_packed_need needed(const struct tally_recording *recording,
 				       const struct tally_attr *attr,
 				       const struct tally_sample *sample,
@@ -69,7 +72,7 @@ static struct tally_packed_need needed(const struct tally_recording *recording,
 					   need.is_at_most };
 }
 
-/* Room for a stack that is unwound here. */
+/* Memory for a stack that is unwound here. */
 struct unwound {
 	uint64_t addresses[TALLY_USER_FRAMES_MAX];
 	bool is_exact[TALLY_USER_FRAMES_MAX];
@@ -117,7 +120,7 @@ bool tally_recording_find_packed(struct tally_recording *recording,
 				      stack, need);
 }
 
-/* 1: the stack does not reach the start of its thread. */
+/* Returns 1 if the stack doesn't reach the start of its thread, 0 or -ENOMEM. */
 static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
 			   const struct tally_record *record)
 {
@@ -125,7 +128,7 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	struct tally_unwound_stack stack;
 	struct tally_packed_need need = { 0 };
 	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
-	/* As perf does: counted apart from the kernel's part. */
+	/* user frames are counted separately from the kernel's, as in perf */
 	const uint32_t asked = recording->frames_max, most = asked && asked < TALLY_USER_FRAMES_MAX
 								     ? asked
 								     : TALLY_USER_FRAMES_MAX;
@@ -148,7 +151,7 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 	if (is_cut)
 		count_cut(recording, need);
 	recording->counts.stacks_lost += is_lost;
-	/* As perf does: the call is shown rather than the return. */
+	/* as in perf, show the call rather than the return address */
 	for (size_t i = 0; i < stack.count && i < most; i++)
 		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) <
 		    0)
@@ -177,7 +180,7 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 	return is_cut;
 }
 
-/* What is beyond might as well not have been recorded: nothing marks the end. */
+/* The frames beyond are dropped as if they had not been recorded: no frame marks the cut. */
 void tally_recording_shorten(struct tally_recording *recording, struct tally_record *record)
 {
 	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, false);
@@ -244,8 +247,9 @@ bool tally_is_start(const char *name)
 	return false;
 }
 
-/* The rare stack that is just as deep as the limit.  What comes down a pipe, or is fetched, has its
- * names later; who notes what is asked for is shown nothing.  1, 0 or -ENOMEM. */
+/* A stack may be exactly as deep as the limit: then its outermost function is the start of a
+ * thread.  Names come later for recordings from a pipe and for debug files to fetch, and are not
+ * shown when places are only collected.  Returns 1, 0 or -ENOMEM. */
 static int is_whole(struct tally_recording *recording, const struct tally_record *record)
 {
 	struct tally_names *names = &recording->names;
@@ -267,8 +271,8 @@ static int is_whole(struct tally_recording *recording, const struct tally_record
 				      : tally_is_start(tally_names_plain_text(names, function));
 }
 
-/* A chain that goes on in a copied stack, or in branch records of calls, ends where they do.
- * tally's recorder may have added the leaf's caller. */
+/* A chain that goes on in a stack copy, or in branch records of calls, doesn't end at the limit.
+ * tally's recorder may have added the leaf's caller, so one more frame is possible. */
 int tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
 				  const struct tally_record *record)
 {

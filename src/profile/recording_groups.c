@@ -35,7 +35,8 @@ int tally_groups_next(struct tally_recording *recording, struct tally_raw_record
 		*record = recording->group.record;
 		record->sample.id = id;
 		record->sample.period = counted;
-		record->sample.type |= TALLY_SAMPLE_PERIOD; /* of a fixed period, it had none */
+		/* with a fixed period, the sample had none */
+		record->sample.type |= TALLY_SAMPLE_PERIOD;
 		return 1;
 	}
 	return 0;

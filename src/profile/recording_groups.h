@@ -1,11 +1,11 @@
-/* Samples that carry the counts of their group (PERF_SAMPLE_READ: "{a,b}:S"): one is given for each
- * event that counted since the last.  Part of recording.c. */
+/* Samples with the counts of their group (PERF_SAMPLE_READ: "{a,b}:S"): one sample is given for
+ * each event that counted since its last one.  Part of recording.c. */
 #ifndef TALLY_PROFILE_RECORDING_GROUPS_H
 #define TALLY_PROFILE_RECORDING_GROUPS_H
 
 #include "profile/recording.h"
 
-/* Whether it is such a sample, and isn't wanted as it was written. */
+/* True if the record is such a sample, and is not to be given as it was written. */
 static inline bool tally_groups_carry(const struct tally_recording *recording,
 				      const struct tally_raw_record *raw,
 				      const struct tally_record *record)
@@ -15,7 +15,7 @@ static inline bool tally_groups_carry(const struct tally_recording *recording,
 	       raw->event->attr.read_format & TALLY_FORMAT_ID && record->sample.read.values;
 }
 
-/* From now on next() gives this one's. */
+/* Begins to give this sample's events. */
 void tally_groups_start(struct tally_recording *recording, const struct tally_raw_record *raw,
 			const struct tally_record *record);
 
@@ -24,8 +24,8 @@ static inline bool tally_groups_has_more(const struct tally_recording *recording
 	return recording->group.next < recording->group.record.sample.read.count;
 }
 
-/* The next event of the group that counted since its last sample: 1, 0 when none is left,
- * -ENOMEM. */
+/* Gives the next event of the group that counted since its last sample.  Returns 1, 0 when none is
+ * left, or -ENOMEM. */
 int tally_groups_next(struct tally_recording *recording, struct tally_raw_record *raw,
 		      struct tally_record *record);
 

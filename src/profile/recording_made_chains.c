@@ -1,18 +1,16 @@
-/* Chains that are made of what else a sample has.
+/* Chains made from other parts of a sample.
  *
- * Stacks from a CPU's branch records (LBR in its call-stack mode): what the processor has noted of
- * calls that have not returned yet, where the user's stack is without frame pointers.
+ * Branch records (LBR in its call-stack mode): the processor notes calls that have not returned
+ * yet.  This gives user stacks without frame pointers.  As in perf, the chain's user part becomes:
+ * where the last call went, then where each call was made.  These are not return addresses.  So
+ * each has a marker in front of it, because an address after a marker is taken as it is.
  *
- * They take the place of the chain's user part, as in perf: where the last call went, then where
- * each call was made.  These are no return addresses, so a marker stands in front of each: what
- * follows a marker is taken as it is.
- *
- * The caller of a leaf, where calls leave the return address in a register (arm64): the kernel
- * follows frame pointers, and a leaf makes no frame, nor has a function one before its first
- * instructions ran; what they were called from is missing in the chain.  perf, and tally where it
- * keeps samples as they are, record the register, and by the rules of the code at the innermost
- * address it is the return address or isn't.  perf shows the call rather than the return there: so
- * do we.
+ * The leaf's caller, on machines where calls leave the return address in a register (arm64): the
+ * kernel follows frame pointers, but a leaf function makes no frame, and other functions have none
+ * before their first instructions ran.  So their caller is missing in the chain. perf records the
+ * register, and so does tally if it keeps samples as they are.  The unwind rules at the innermost
+ * address tell whether the register holds the return address. perf shows the call there rather than
+ * the return address, and so does tally.
  */
 #include "profile/recording.h"
 
@@ -59,7 +57,8 @@ int tally_recording_branch_chain(struct tally_recording *recording, const struct
 	return failed ? -ENOMEM : 0;
 }
 
-/* Also where the recording says it, or is to say it. */
+/* Finds the leaf's caller by unwind rules, or in the recording's own section; notes it if stacks
+ * are packed. */
 static int leaf_caller(struct tally_recording *recording, const struct tally_attr *attr,
 		       const struct tally_sample *sample, uint64_t *at, uint64_t *caller)
 {
@@ -85,7 +84,7 @@ int tally_recording_complete_chain(struct tally_recording *recording, const stru
 				   struct tally_sample *sample)
 {
 	uint64_t at = UINT64_MAX, caller;
-	/* On x86-64 the recorder mends chains; no file asks for it. */
+	/* On x86-64 the recorder itself completes chains. */
 	if (recording->leaves_only || !tally_unwind_return_mask(recording->names.objects.machine) ||
 	    !tally_user_stack_has_inner(recording->names.objects.machine, attr))
 		return 0;

@@ -1,11 +1,11 @@
-/* Call trees of an entry that stands in many places of the tree of all calls: the branches of its
- * places are merged.
+/* Makes the call tree of an entry that is in many places of the tree of all calls: merges the
+ * branches of these places.
  *
- * A group is what one branch stands for: nodes of one function, reached from the entry's places by
- * the same way.  Its nodes' children (or callers, where the tree goes up) are sorted into groups by
- * function, and only those that weigh enough to be shown are gone into: a group weighs no more than
- * the one above, so nothing is missed.  That bounds the work where trees are large: a thousandth of
- * the weight takes one look, however many nodes it has.
+ * A group stands for one branch: the nodes of one function that are reached from the entry's places
+ * by the same path.  The children of its nodes (or their callers, if the tree goes up) are sorted
+ * into groups by function.  Only groups that weigh enough to be shown are followed: a group weighs
+ * no more than the one above it, so nothing is missed.  This bounds the work in large trees: a
+ * thousandth of the weight is looked at once, however many nodes it has.
  */
 #include "profile/report_parts.h"
 
@@ -17,8 +17,8 @@
 /* A node of a group. */
 struct member {
 	uint32_t node;
-	uint32_t end;    /* where the tree goes down: nodes[node].end */
-	uint64_t weight; /* where it goes up */
+	uint32_t end;    /* if the tree goes down: nodes[node].end */
+	uint64_t weight; /* if the tree goes up */
 };
 
 struct found {
@@ -26,19 +26,19 @@ struct found {
 	uint32_t code;
 };
 
-/* Waiting to be gone into; its members are the last of all but for those of groups that came
- * later. */
+/* A group to be followed.  Its members are the last ones, except for those of groups that were
+ * added later. */
 struct group {
-	struct tally_branch_node **list; /* where its branches go */
+	struct tally_branch_node **list; /* list that its branches are added to */
 	size_t first;
 };
 
-/* What was found of a function. */
+/* What was found for one function. */
 struct bucket {
 	uint64_t weight;
-	uint32_t count; /* of what has to be gone into */
+	uint32_t count; /* number of nodes to follow */
 	bool is_used, is_heavy;
-	size_t next;    /* where the next one goes */
+	size_t next;    /* index for the next member */
 };
 
 struct merger {
@@ -49,10 +49,11 @@ struct merger {
 	struct { struct member *items; size_t count, capacity; } members;
 	struct { struct found *items; size_t count, capacity; } found;
 	struct bucket *buckets; /* by code; zero between groups */
-	struct { uint32_t *items; size_t count, capacity; } codes; /* whose buckets are in use */
+	/* codes whose buckets are in use */
+	struct { uint32_t *items; size_t count, capacity; } codes;
 };
 
-/* `leads_on`: it has to be gone into, too. */
+/* `leads_on`: the node has to be followed. */
 static inline int find_one(struct merger *merger, struct member member, uint32_t code,
 			   uint64_t weight, bool leads_on)
 {
@@ -68,8 +69,8 @@ static inline int find_one(struct merger *merger, struct member member, uint32_t
 	return 0;
 }
 
-/* Members and their children lie all over the tree, and each tells where the next child is: many
- * members are looked at in turns, so that memory has been asked for when it is their turn again. */
+/* Members and their children are all over the tree, and each child tells where the next one is.  So
+ * many members are looked at in turns, and memory is prefetched one turn ahead. */
 static int find_children(struct merger *merger, size_t first)
 {
 	enum { TURNS = 16 };
@@ -102,11 +103,11 @@ static int find_children(struct merger *merger, size_t first)
 	return result;
 }
 
-/* Two nodes that have one caller are one from there on. */
+/* Two nodes with the same caller are merged into one member. */
 static int find_caller(struct merger *merger, const struct member *member)
 {
 	uint32_t caller = merger->callers[member->node];
-	/* a root is no frame */
+	/* a root is not a frame */
 	if (caller == TALLY_REPORT_NONE || merger->callers[caller] == TALLY_REPORT_NONE)
 		return 0;
 	struct found *last = merger->found.count ? &merger->found.items[merger->found.count - 1]
@@ -148,7 +149,7 @@ static int by_code_backwards(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Makes branches of what weighs enough, and groups of theirs that wait. */
+/* Makes branches of the functions that weigh enough, and groups to follow. */
 static int make_branches(struct merger *merger, struct tally_branch_node **list, size_t first)
 {
 	struct tally_report_builder *builder = merger->builder;
@@ -173,7 +174,7 @@ static int make_branches(struct merger *merger, struct tally_branch_node **list,
 	return tally_vector_reserve(&merger->members, next + 1) ? -ENOMEM : 0;
 }
 
-/* Moves what was found into its groups, behind the `first` members that wait already. */
+/* Moves what was found to the new groups, after the `first` members that are already waiting. */
 static void move_found(struct merger *merger, size_t first)
 {
 	merger->members.count = first;

@@ -1,9 +1,9 @@
-/* What a report is sorted by of samples' facts: their branches, and values. */
+/* Sort keys from samples' facts: branches and values. */
 #include "profile/report_parts.h"
 
 #include <errno.h>
 
-/* One of the functions that can't be told apart. */
+/* Returns one of the functions that are shown as one. */
 static uint32_t function_of(const struct tally_report_builder *builder, uint32_t place)
 {
 	return builder->function_of_code[builder->code_of_function[tally_profile_function(
@@ -15,8 +15,8 @@ static uint32_t word(const struct tally_report_builder *builder, const char *tex
 	return tally_strings_intern(&builder->profile->recording->names.strings, text);
 }
 
-/* Of a place that is an end of a branch: function, object and line of it, whichever are asked
- * for. */
+/* Sets the keys of one end of a branch: function, object and line, as far as the report is sorted
+ * by them. */
 static void set_end(const struct tally_report_builder *builder, uint32_t place,
 		    enum tally_sort_key object, enum tally_sort_key symbol,
 		    enum tally_sort_key line, uint32_t *key)
@@ -62,7 +62,7 @@ int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t 
 		if (values)
 			root->key[key] = facts->values[__builtin_ctz(values)];
 	}
-	if (facts->to == UINT32_MAX) /* no branch */
+	if (facts->to == UINT32_MAX) /* not a branch */
 		return 0;
 	if (facts->from != UINT32_MAX)
 		set_end(builder, facts->from, TALLY_SORT_OBJECT_FROM, TALLY_SORT_SYMBOL_FROM,
@@ -70,7 +70,7 @@ int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t 
 	set_end(builder, facts->to, TALLY_SORT_OBJECT_TO, TALLY_SORT_SYMBOL_TO, TALLY_SORT_LINE_TO,
 		root->key);
 	set_flags(builder, facts->branch_flags, root->key);
-	/* ids of strings that there was no memory for */
+	/* memory was out for an interned string */
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
 		if (tally_sort_key_words(key)->kind == TALLY_KEY_TEXT &&
 		    root->key[key] == TALLY_STRING_NONE)

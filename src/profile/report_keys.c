@@ -36,7 +36,7 @@ static int compare_functions(const void *a, const void *b, void *context)
 	return order ? order : (int)is_inlined(x) - (int)is_inlined(y);
 }
 
-/* Numbers functions by their names, which differ where functions do; those of one name have one
+/* Numbers functions in the order of their names.  Functions with the same name and object share one
  * code. */
 static int make_codes(struct tally_report_builder *builder)
 {
@@ -61,7 +61,7 @@ static int make_codes(struct tally_report_builder *builder)
 	return 0;
 }
 
-/* "main (cc1)": without a column of objects these tell functions of one name apart. */
+/* "main (cc1)": without a column of objects, this tells functions of one name apart. */
 static uint32_t name_with_object(struct tally_names *names, const struct tally_function *function,
 				 bool whole)
 {
@@ -76,8 +76,8 @@ static uint32_t name_with_object(struct tally_names *names, const struct tally_f
 	return id;
 }
 
-/* Of codes whose functions have one name: whether they are of several objects, and whether two of
- * these are called alike but for their folders. */
+/* For codes whose functions have one name: returns true if they are in several objects. *alike: two
+ * of these objects differ only in their folders. */
 static bool are_of_several(const struct tally_report_builder *builder, uint32_t first, uint32_t end,
 			   bool *alike)
 {
@@ -101,7 +101,7 @@ static bool are_of_several(const struct tally_report_builder *builder, uint32_t 
 	return differ;
 }
 
-/* Codes are in the order of names, then of objects. */
+/* Makes the shown names.  Codes are in the order of names, then of objects. */
 static int make_symbols(struct tally_report_builder *builder)
 {
 	struct tally_names *names = &builder->profile->recording->names;
@@ -201,7 +201,7 @@ static int add_source(const struct tally_report_builder *builder, uint32_t place
 	return key->file == TALLY_STRING_NONE || key->line == TALLY_STRING_NONE ? -ENOMEM : 0;
 }
 
-/* A code for each function and key that go together. */
+/* Makes a code for each combination of function and key. */
 static int make_source_keys(struct tally_report_builder *builder, struct tally_map *index)
 {
 	struct tally_map pairs = { 0 };

@@ -21,7 +21,7 @@ static int compare_texts(const struct tally_strings *strings, uint32_t a, uint32
 	return order ? order : (a > b) - (a < b);
 }
 
-/* Of numbers in digits. */
+/* Compares the lengths of decimal numbers in text form. */
 static int compare_lengths(const struct tally_strings *strings, uint32_t a, uint32_t b)
 {
 	size_t x = strlen(tally_strings_text(strings, a)),
@@ -51,7 +51,7 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 	}
 }
 
-/* Entries of equal weight, by what the reader sees of them. */
+/* Orders entries of equal weight by what the reader sees of them. */
 static int compare_keys(const struct tally_recording *recording, const uint32_t *a,
 			const uint32_t *b)
 {
@@ -73,7 +73,7 @@ static int compare_entries(const void *a, const void *b, void *context)
 	return order ? order : compare_keys(builder->profile->recording, x->key, y->key);
 }
 
-/* The report's entries: those worth showing, sorted. */
+/* Selects and sorts the entries to show. */
 static int keep_heaviest(struct tally_report_builder *builder)
 {
 	const struct tally_report_options *options = builder->options;
@@ -116,7 +116,7 @@ int tally_report_build(const struct tally_profile *profile,
 	tally_profile_totals(profile, options->event, &report->samples, &report->period);
 	report->idle = tally_profile_idle(profile, options->event);
 	report->spread = tally_profile_spread(profile, options->event);
-	/* What is printed is rounded; what is lighter than this is not printed. */
+	/* Printed figures are rounded; a lighter branch would not be printed. */
 	builder.least = (uint64_t)(options->tree_percent_min / 100 * (double)report->period);
 	int result = tally_profile_count_tasks(profile, options->event, &report->comms,
 					       &report->threads);

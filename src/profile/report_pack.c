@@ -1,13 +1,12 @@
-/* Stacks of the profile's rows, packed for sorting (stack_sort.h): the codes of frames go into
- * words as they come.  Going down from the outermost frame, a stack is read from its end: a place's
- * last byte is the only one below 0x80.
- */
+/* Packs the stacks of the profile's rows for sorting (stack_sort.h): the codes of frames go
+ * directly into words.  For trees that go down from the outermost frame, a stack is read from its
+ * end: only the last byte of a place is below 0x80. */
 #include "profile/report_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The code of a frame of a place. */
+/* Returns the code of a frame of a place. */
 static uint32_t frame_code(const struct tally_report_packer *packer, uint32_t place, uint32_t frame)
 {
 	const struct tally_report_builder *builder = packer->builder;
@@ -39,7 +38,7 @@ int tally_report_packer_init(struct tally_report_packer *packer,
 		if (name->count > packer->frames_max)
 			packer->frames_max = name->count;
 	}
-	/* Were all places a frame and a byte, as they mostly are. */
+	/* enough if every place is one frame and one byte, as most are */
 	return tally_call_tree_reserve(&packer->sort, profile->rows.rows.count,
 				       profile->rows.stacks.count);
 }
@@ -51,7 +50,7 @@ void tally_report_packer_release(struct tally_report_packer *packer)
 	packer->code_of_place = NULL;
 }
 
-/* The frames of a place where something was inlined. */
+/* Puts the frames of a place with inlined functions. */
 static void put_inlined(const struct tally_report_packer *packer, struct tally_stack_packer *stack,
 			uint32_t place, bool outermost_first)
 {
@@ -80,8 +79,8 @@ static inline uint32_t previous_place(const uint8_t *start, const uint8_t **end)
 	return place;
 }
 
-/* tally_stack_sort_put() of the last places that have one frame, with all in registers.  The end of
- * those left. */
+/* tally_stack_sort_put() for the last places that have one frame each, with everything in
+ * registers.  Returns the end of the places that are left. */
 static inline const uint8_t *put_simple(const struct tally_report_packer *packer,
 					struct tally_stack_packer *stack, const uint8_t *start,
 					const uint8_t *end)

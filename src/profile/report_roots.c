@@ -83,7 +83,7 @@ static int sort_rows_by_root(struct tally_report_builder *builder)
 	builder->rows = malloc((count + 1) * sizeof(*builder->rows));
 	if (!builder->root_rows || !builder->rows)
 		return -ENOMEM;
-	/* by root: where the next row goes; the end, when all are there */
+	/* by root: index for the next row; in the end, the end of its rows */
 	size_t *next = builder->root_rows + 1;
 	for (size_t i = 0; i < count; i++) {
 		uint32_t root = builder->root_of_class[profile->rows.rows.items[i].class];

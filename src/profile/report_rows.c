@@ -1,9 +1,8 @@
-/* Entries with what was sampled in them: one pass over the distinct stacks.  A key that a stack has
- * more than once counts once in a total: the last row that was counted is noted with the key.
- * Which frames are repetitions is as good as random, so the distinct keys of a stack are listed
- * without a branch, and then counted.  In small programs, where each byte of a stack is a place and
- * a word has a bit for each key, the list is a word.
- */
+/* Sums entries in one pass over the distinct stacks.  A key that a stack has several times counts
+ * once in a total: each key notes the last row that was counted for it.  Which frames are
+ * repetitions is nearly random, so the distinct keys of a stack are first listed without a branch,
+ * and then counted.  In small programs, with one byte per place and at most 64 keys, the list is a
+ * word of bits. */
 #include "profile/report_parts.h"
 
 #include "base/vector.h"
@@ -13,25 +12,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a root's rows come to. */
+/* The sums of one root's rows for a key. */
 struct key_sums {
 	uint64_t self, total, self_samples, total_samples, self_longest, total_longest;
-	uint32_t root;  /* + 1: whose sums they are */
-	uint32_t entry; /* in `met` */
+	uint32_t root;  /* number of the root that the sums are for, + 1 */
+	uint32_t entry; /* index in `met` */
 };
 
 struct summer {
 	struct tally_report_builder *builder;
 	struct key_sums *sums; /* by key */
-	uint32_t *seen;        /* by key: the last row (+ 1) that has it */
-	/* distinct ones of a row; the leaf's first */
+	uint32_t *seen;        /* by key: the last row with it, + 1 */
+	/* distinct keys of a row without the leaf's */
 	struct { uint32_t *items; size_t count, capacity; } keys;
-	uint64_t *bits_of_place; /* its key's; NULL: there are too many keys, or places */
+	/* a bit for the place's key; NULL: there are too many keys or places */
+	uint64_t *bits_of_place;
 	uint32_t root;
-	uint64_t longest; /* the longest wait of the row that is summed up */
+	uint64_t longest; /* longest wait of the current row */
 };
 
-/* The function by which a row comes to a key. */
+/* Returns the first function in the row's stack that has the key. */
 static uint32_t function_of_key(const struct tally_report_builder *builder, uint32_t row,
 				uint32_t key)
 {
@@ -77,7 +77,7 @@ static inline int count_key(struct summer *summer, const struct tally_row *row, 
 	return 0;
 }
 
-/* Counts a row in its distinct keys, but for the leaf's. */
+/* Counts a row for its distinct keys, except for the leaf's. */
 static inline int count_callers(struct summer *summer, const struct tally_row *row, uint32_t number,
 				uint32_t leaf)
 {

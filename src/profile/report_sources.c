@@ -12,7 +12,7 @@ static const char *last_part(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* The innermost frame of a place. */
+/* Returns the innermost frame of a place. */
 static const struct tally_place_frame *innermost(const struct tally_profile *profile,
 						 uint32_t place)
 {

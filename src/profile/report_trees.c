@@ -1,11 +1,12 @@
 /* Call trees of a report's entries.
  *
- * Without totals an entry has the stacks that end in it: its stacks, sorted from the outermost
- * frame or from the innermost, are its tree.  With totals it has the stacks that pass through it,
- * and so a stack is in the trees of all its functions: there the tree of all calls is made once,
- * the places of each entry in it are found (the outermost where trees go down to callees, the
- * innermost where they go up to callers: each stack counts once), and what is below or above these
- * is merged (report_branches.c).
+ * Without totals, an entry has the stacks that end in it.  These stacks, sorted from the outermost
+ * frame or from the innermost one, are its tree.
+ *
+ * With totals, an entry has the stacks that pass through it, so a stack is in the trees of all its
+ * functions.  The tree of all calls is made once, and the places of each entry in it are found: the
+ * outermost ones if trees go down to callees, the innermost ones if they go up to callers, so that
+ * each stack counts once.  What is below or above these places is merged (report_branches.c).
  */
 #include "profile/report_parts.h"
 
@@ -46,7 +47,7 @@ static struct tally_branch_node *merge(struct tally_branch_node *a, struct tally
 	return head;
 }
 
-/* Merge sort of a list of siblings. */
+/* Sorts a list of siblings by merging. */
 struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *first)
 {
 	if (!first || !first->sibling)
@@ -63,7 +64,7 @@ struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *f
 
 /* ---- without totals: each entry has the stacks that end in it ------------ */
 
-/* Places in builder->rows by the entry that shows them. */
+/* Sorts indices into builder->rows by the entry that shows them. */
 static size_t *sort_rows_by_entry(const struct tally_report_builder *builder, size_t *starts)
 {
 	size_t count = builder->root_rows[builder->roots.count], sum = 0;
@@ -104,14 +105,15 @@ static int add_leaf_rows(struct tally_report_builder *builder, struct tally_repo
 	return result;
 }
 
-/* Branches of a tree below an entry's root. */
+/* Copies the branches below an entry's root. */
 static int copy_tree(struct tally_report_builder *builder, const struct tally_call_tree *tree,
 		     uint32_t root, struct tally_branch_node **branches)
 {
 	const struct tally_call_node *nodes = tree->nodes.items;
 	struct { uint32_t *items; size_t count, capacity; } path = { 0 }; /* open nodes */
 	int result = 0;
-	/* Backwards, siblings that are put first end up in the order of their codes. */
+	/* branches are put first in their lists, which end up reversed: reverse_branches() restores
+	 * the order of codes */
 	for (uint32_t i = root + 1; !result && i < nodes[root].end; i++) {
 		while (path.count && nodes[path.items[path.count - 1]].end <= i)
 			path.count--;
@@ -187,26 +189,28 @@ struct places {
 	size_t count, capacity;
 };
 
-/* A place that is open: the nodes that are looked at are below it. */
+/* A place that contains the current node. */
 struct open_place {
 	uint32_t end, key;
 	size_t place;
-	size_t before; /* the open one of its key that it is within; SIZE_MAX: none */
+	size_t before; /* index of the open place with the same key around it; SIZE_MAX: none */
 };
 
 struct finder {
 	const struct tally_report_builder *builder;
 	const struct tally_call_node *nodes;
-	uint32_t *shown; /* by key, in this root; TALLY_REPORT_NONE: is not shown */
-	/* going down, by key: the end of its last place; UINT32_MAX: is not shown */
+	uint32_t *shown; /* by key, in this root: the entry; TALLY_REPORT_NONE: not shown */
+	/* for trees that go down, by key: the end of its last place; UINT32_MAX: not shown */
 	uint32_t *until;
-	/* going up, by key: the innermost open place's index in `path`; SIZE_MAX: none */
+	/* for trees that go up, by key: index in `path` of the innermost open place; SIZE_MAX:
+	 * none */
 	size_t *open;
 	struct { struct open_place *items; size_t count, capacity; } path;
 	struct places places;
 };
 
-/* The outermost ones: a node of the same key is within the last place, or behind it. */
+/* Finds the outermost places: another node of the same key is either within the last place or after
+ * it. */
 static int find_outermost(struct finder *finder, uint32_t root)
 {
 	const struct tally_call_node *nodes = finder->nodes;
@@ -245,7 +249,7 @@ static int add_innermost(struct finder *finder, uint32_t node, uint32_t key)
 	struct open_place open = {
 		.end = place.end, .key = key, .place = finder->places.count, .before = around
 	};
-	if (around != SIZE_MAX) /* whose innermost place this is */
+	if (around != SIZE_MAX) /* stacks through this place have it as their innermost one */
 		finder->places.items[finder->path.items[around].place].weight -= place.weight;
 	finder->open[key] = finder->path.count;
 	return tally_vector_push(&finder->path, open) < 0
@@ -275,7 +279,7 @@ static int by_root(const void *a, const void *b)
 	return (x->root > y->root) - (x->root < y->root);
 }
 
-/* The entries that are shown, by root; NULL when memory is out. */
+/* Returns the entries that are shown, by root; NULL when memory is out. */
 static const struct tally_report_met **list_shown(const struct tally_report_builder *builder)
 {
 	const struct tally_report_met **list = malloc((builder->report->entries.count + 1) *
@@ -337,7 +341,7 @@ static int find_places(struct finder *finder, const struct tally_call_tree *tree
 	return result;
 }
 
-/* By entry; those of one in their order. */
+/* Sorts places by entry; those of one entry keep their order. */
 static struct tally_report_place *sort_places(const struct places *places, size_t entries,
 					      size_t *starts)
 {
@@ -373,7 +377,7 @@ static int make_all_branches(struct tally_report_builder *builder,
 	return result;
 }
 
-/* By node: the one above; TALLY_REPORT_NONE above a root. */
+/* Returns an array by node: the node above; TALLY_REPORT_NONE for a root. */
 static uint32_t *find_callers(const struct tally_call_tree *tree)
 {
 	const struct tally_call_node *nodes = tree->nodes.items;

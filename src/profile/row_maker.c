@@ -1,18 +1,18 @@
-/* Most samples have a stack that was seen before: these cost a look into the table of chains and
- * two additions.  Only a chain that is new is taken apart: its addresses become places, its places
- * the bytes of a row's stack.
+/* Most samples have a stack that was seen before: they cost one look into the table of chains and
+ * two additions.  Only a new chain is taken apart: its addresses become places, and its places
+ * become the bytes of a row's stack.
  *
- * The tables are far larger than the caches, so samples are looked up a slice at a time: what the
- * tables will be asked for is asked of memory before.  Growing a table costs as much as filling it,
- * so how large it will be is guessed from how much of the recording is read.
+ * The tables are far larger than the CPU's caches.  So samples are looked up a slice at a time, and
+ * the memory they need is prefetched.  Growing a table costs as much as filling it, so its final
+ * size is guessed from the share of the recording that is read.
  *
- * The table of chains merely remembers; when a recording has many more chains than stacks
- * (thousands of short processes, each with its own addresses), it is emptied, and memory goes with
- * the stacks.
+ * The table of chains is only a cache.  Some recordings have many more chains than stacks:
+ * thousands of short processes, each with its own addresses.  Then the table is emptied, so that
+ * memory depends on the stacks.
  *
- * Who wants the names of places alone needs rows of the leaves only.  Then a chain is walked from
- * its leaf up to where it goes on as its process's chain before: most have nine of ten callers in
- * common.  That is less work than to know it by its hash, of all its words.
+ * In places-only mode, rows have only the leaves.  A chain is walked from its leaf up to where it
+ * joins the last chain of its process: most chains have nine of ten callers in common with it.
+ * This is less work than hashing all of the chain's words.
  */
 #include "profile/row_maker.h"
 
@@ -27,20 +27,21 @@
 
 enum {
 	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
-	GUESS_FROM = 1 << 14, GUESS_TIMES = 16, /* chains; as many again at most */
+	/* number of chains from which sizes are guessed; limit of growth */
+	GUESS_FROM = 1 << 14, GUESS_TIMES = 16,
 	LINE_WORDS = 8, LAST_CHAINS = 16, LEAVES = 4096,
 };
 static const uint32_t NO_ROW = UINT32_MAX, FILTERED = UINT32_MAX - 1;
 
-/* What becomes of a sample of the slice. */
+/* The result for a sample of the slice. */
 struct outcome {
 	uint32_t row, row_hash;
-	size_t stack, stack_bytes; /* of a chain that is new: its places, in maker->stack */
+	size_t stack, stack_bytes; /* for a new chain: its places, in maker->stack */
 	bool is_new;
 };
 
-/* The chain that was taken apart last where only places are wanted: a task's next chain has most of
- * it, too. */
+/* Places-only mode: the last chain that was taken apart.  A task's next chain has most of it in
+ * common. */
 struct last_chain {
 	struct tally_last_chain chain;
 	uint64_t user_maps, kernel_maps;
@@ -48,7 +49,7 @@ struct last_chain {
 	bool is_kernel;
 };
 
-/* Of an address that was met before; all zero: none. */
+/* The row of an address that was seen before; all zero: none. */
 struct known_leaf {
 	uint64_t ip, maps;
 	uint32_t pid, class, row; /* row: + 1 */
@@ -59,16 +60,17 @@ struct tally_row_maker {
 	struct tally_profile *profile;
 	const struct tally_profile_options *options;
 	struct tally_chain_table chains;
-	struct last_chain lasts[LAST_CHAINS]; /* by process */
+	struct last_chain lasts[LAST_CHAINS]; /* by pid */
 	struct known_leaf leaves[LEAVES]; /* by hash */
 	struct outcome outcomes[TALLY_SLICE];
-	struct { uint8_t *items; size_t count, capacity; } stack; /* bytes of those being made */
+	/* bytes of the stacks that are being made */
+	struct { uint8_t *items; size_t count, capacity; } stack;
 };
 
 /* ---- stacks -------------------------------------------------------------- */
 
-/* Where a wait's stack ends without the scheduler's frames, as it will be shown; others end at
- * their leaf. */
+/* Returns the function that the stack's leaf will show.  A wait's stack will be shown without the
+ * scheduler's frames, so they are skipped. */
 static uint32_t leaf_function(const struct tally_row_maker *maker, uint32_t class, size_t stack)
 {
 	const struct tally_profile *profile = maker->profile;
@@ -94,7 +96,7 @@ static bool leaf_passes(const struct tally_row_maker *maker, uint32_t class, siz
 	struct tally_names *names = &profile->recording->names;
 	if (!filter->objects && !filter->symbols)
 		return true;
-	/* Whoever wakes what passes is wanted. */
+	/* any task may wake one that passes */
 	if (maker->options->with_wakers && !tally_class_is_of_waits(profile, class))
 		return true;
 	if (stack == maker->stack.count)
@@ -119,7 +121,7 @@ static int push_address(struct tally_row_maker *maker, const struct tally_hashed
 	return 0;
 }
 
-/* The outermost caller of a stack that was cut. */
+/* Puts the outermost frame of a stack that was cut. */
 static uint8_t *put_cut(struct tally_row_maker *maker, uint8_t *at)
 {
 	const struct tally_place cut = { .file = TALLY_FILE_NONE, .address = TALLY_PLACE_CUT };
@@ -154,7 +156,7 @@ static int make_stack(struct tally_row_maker *maker, const struct tally_hashed_s
 	return 0;
 }
 
-/* Makes the row's hash of the stack that was made last. */
+/* Hashes the stack that was made last, unless its leaf is filtered out. */
 static void end_stack(struct tally_row_maker *maker, uint32_t class, struct outcome *outcome)
 {
 	const uint8_t *stack = maker->stack.items + outcome->stack;
@@ -203,8 +205,8 @@ static uint32_t put_row(struct tally_row_maker *maker, uint32_t class,
 					     outcome->stack_bytes);
 }
 
-/* The row of a chain that was not known when the slice was looked up; its like may have been in the
- * slice. */
+/* Returns the row of a chain that was new when the slice was looked up.  An equal chain may have
+ * come earlier in the slice. */
 static uint32_t learn_chain(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
 			    const struct outcome *outcome)
 {
@@ -228,7 +230,7 @@ static void prefetch_slice(const struct tally_row_maker *maker,
 		tally_chain_table_prefetch(&maker->chains, samples[i].hash);
 }
 
-/* Looks the chains up: which rows they have, or which are new. */
+/* Looks up the chains: finds their rows, and notes which ones are new. */
 static void look_up(struct tally_row_maker *maker, const struct tally_hashed_sample *samples,
 		    size_t count)
 {
@@ -269,7 +271,7 @@ static int add_slice(struct tally_row_maker *maker, const struct tally_hashed_sa
 
 /* ---- places alone -------------------------------------------------------- */
 
-/* Of another task, or with other maps, addresses mean something else. */
+/* In another task, or with other maps, the addresses mean something else. */
 static void forget_others(struct last_chain *last, const struct tally_hashed_sample *sample)
 {
 	if (last->pid == sample->pid && last->user_maps == sample->user_maps &&
@@ -281,8 +283,8 @@ static void forget_others(struct last_chain *last, const struct tally_hashed_sam
 	last->kernel_maps = sample->kernel_maps;
 }
 
-/* Finds the places of what is new in a chain.  The first is put behind `*leaf`; none is where there
- * is none. */
+/* Finds the places of the new part of a chain.  The leaf's place is put at `*leaf`, which then
+ * points behind it; if the chain has no address, nothing is put. */
 static int find_places(struct tally_row_maker *maker, struct last_chain *last,
 		       const struct tally_hashed_sample *sample, uint8_t **leaf)
 {
@@ -299,7 +301,7 @@ static int find_places(struct tally_row_maker *maker, struct last_chain *last,
 	return tally_last_chain_set(&last->chain, &news, sample->words, sample->count);
 }
 
-/* The row of the leaf that was put into `stack`. */
+/* Returns the row of a stack that has only the leaf. */
 static uint32_t leaf_row(struct tally_row_maker *maker, uint32_t class, const uint8_t *stack,
 			 const uint8_t *end)
 {
@@ -377,7 +379,8 @@ int tally_row_maker_add_leaf(struct tally_row_maker *maker, const struct tally_l
 
 /* ---- rows of many -------------------------------------------------------- */
 
-/* Before a table grows: to what it will have at the end, if the recording goes on as it began. */
+/* Before a table grows: reserves the size that it will have at the end, if the recording goes on as
+ * it began. */
 static void guess_sizes(struct tally_row_maker *maker, size_t more, double share)
 {
 	struct tally_row_table *rows = &maker->profile->rows;
@@ -385,7 +388,7 @@ static void guess_sizes(struct tally_row_maker *maker, size_t more, double share
 	factor = factor < GUESS_TIMES ? factor : GUESS_TIMES;
 	if (maker->chains.count < GUESS_FROM || factor <= 1)
 		return;
-	/* What there is no memory for is asked for again as it is needed. */
+	/* If this fails, the tables grow as needed. */
 	if (tally_chain_table_is_full(&maker->chains, more))
 		tally_chain_table_reserve(&maker->chains,
 					  (size_t)(factor * (double)maker->chains.count));

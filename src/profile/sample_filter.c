@@ -56,8 +56,8 @@ int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct 
 	return result;
 }
 
-/* The pattern's next letter and the word's, if they agree: `?` is any one, what a backslash stands
- * before is itself. */
+/* If the pattern's next character matches the word's, moves both past it.  `?` matches any
+ * character; a backslash makes the next character literal. */
 static bool take_letter(const char **pattern, const char *end, const char **word)
 {
 	const char *at = *pattern;
@@ -65,7 +65,7 @@ static bool take_letter(const char **pattern, const char *end, const char **word
 	at += is_quoted;
 	if (at == end || (*at != **word && (*at != '?' || is_quoted)))
 		return false;
-	if (*at == '?' && !is_quoted) /* of several bytes in UTF-8 */
+	if (*at == '?' && !is_quoted) /* it may have several bytes in UTF-8 */
 		while (((*word)[1] & 0xc0) == 0x80)
 			++*word;
 	++*word;
@@ -73,8 +73,8 @@ static bool take_letter(const char **pattern, const char *end, const char **word
 	return true;
 }
 
-/* `*` stands for any letters.  A star that led nowhere takes one more: nothing is gone over
- * twice. */
+/* `*` stands for any text.  If the rest doesn't match after a star, the star takes one more
+ * character; only the last star has to be tried again. */
 static bool fits(const char *pattern, const char *end, const char *word)
 {
 	const char *star = NULL, *taken = NULL;
@@ -96,7 +96,8 @@ static bool fits(const char *pattern, const char *end, const char *word)
 	return pattern == end;
 }
 
-/* Behind the parenthesis that the one at `list` pairs with; 1 where none does. */
+/* Returns the length up to and including the parenthesis that closes the one at `list`; 1 if none
+ * does. */
 static size_t length_of_parameters(const char *list)
 {
 	size_t depth = 0;
@@ -109,7 +110,7 @@ static size_t length_of_parameters(const char *list)
 	return 1;
 }
 
-/* Commas of parameters are a name's. */
+/* Returns the length of the first name in a list.  Commas within parameters belong to the name. */
 static size_t length_of_one(const char *list)
 {
 	size_t length = 0;
@@ -193,7 +194,7 @@ int tally_event_not_found(const struct tally_perfdata *data, const char *name,
 	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
 	struct tally_buffer known = { 0 };
 	for (size_t i = 0; i < count; i++)
-		/* has no samples */
+		/* it has no samples */
 		if (events[i].attr.type != TALLY_TYPE_SOFTWARE ||
 		    events[i].attr.config != TALLY_SW_DUMMY)
 			tally_buffer_printf(&known, "%s%s", known.length ? ", " : "",
@@ -205,7 +206,7 @@ int tally_event_not_found(const struct tally_perfdata *data, const char *name,
 	return -ENOENT;
 }
 
-/* A pipe tells of its events one by one: looked up again whenever there are more. */
+/* A pipe announces its events one by one, so the name is looked up again when there are more. */
 static bool is_event(struct tally_sample_filter *filter, const struct tally_perfdata *data,
 		     const struct tally_recorded_event *event)
 {

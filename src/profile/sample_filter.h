@@ -1,9 +1,9 @@
-/* Which samples count, told before their stacks are looked at: by event, thread, CPU, command and
- * time; and how much of a stack.
+/* Selects samples before their stacks are looked at: by event, thread, CPU, command and time.  Also
+ * limits the frames of a stack.
  *
- * What was asked for (lists as text) is parsed once into sets; a recording with a filter gives no
- * other samples (tally_recording_filter in recording.h).  Objects and symbols are of the leaf,
- * which has to be named: they are profile.h's to look at.  Not thread-safe.
+ * The lists, given as text, are parsed once into sets.  A recording with a filter gives only the
+ * selected samples (tally_recording_filter() in recording.h).  Filters by object and symbol need
+ * the leaf's name, so profile.h applies them.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_SAMPLE_FILTER_H
 #define TALLY_PROFILE_SAMPLE_FILTER_H
@@ -19,70 +19,72 @@
 
 struct tally_names;
 
-/* Zero-initialised takes all.  Lists are comma-separated, NULL for any; numbers may be ranges
- * ("0,4-7"), CPUs as cpu.h has it. */
+/* Zero-initialised, it selects all samples.  Lists are comma-separated; NULL: any.  Numbers may be
+ * ranges ("0,4-7"); CPUs are as in cpu.h. */
 struct tally_profile_filter {
-	const char *event; /* a name, or a number */
+	const char *event; /* name or number */
 	const char *comms, *pids, *tids, *cpus;
-	const char *time; /* as time_ranges.h has it */
-	bool time_since_first; /* its seconds are counted from the recording's first sample */
+	const char *time; /* as in time_ranges.h */
+	bool time_since_first; /* seconds in `time` are counted from the recording's first sample */
 	const char *objects, *symbols; /* of the leaf: see tally_profile_new() */
-	uint32_t frames_max; /* of each stack the innermost; 0: all */
+	uint32_t frames_max; /* number of innermost frames to keep of each stack; 0: all */
 };
 
 struct tally_sample_filter {
-	struct tally_ranges pids, tids, cpus, times; /* none: any; times in ns */
+	struct tally_ranges pids, tids, cpus, times; /* empty: any; times in ns */
 	const char *comms, *event;
-	/* from the first range to the last; 0 and UINT64_MAX: open */
+	/* from the first range to the last; 0 and UINT64_MAX: no limit */
 	uint64_t time_start_ns, time_end_ns;
-	/* how many events there were when `event` was looked up among them */
+	/* number of events when `event` was looked up among them */
 	size_t events_seen;
 	size_t event_index;    /* SIZE_MAX: not found yet */
 	bool takes_all;
 };
 
-/* Texts are kept by reference.  -EINVAL with a message that names what is no number; -ENODATA where
- * a share of the time or a time since its start was asked for, and the recording doesn't tell when
- * it began and ended; -ENOMEM. */
+/* Parses the lists; keeps references to the texts.  Returns 0, -EINVAL with a message that names
+ * the malformed number, -ENODATA if times are relative to the recording's start or length and these
+ * are not known, or -ENOMEM. */
 int tally_sample_filter_init(struct tally_sample_filter *filter,
 			     const struct tally_profile_filter *asked,
 			     const struct tally_perfdata *data, struct tally_error *err);
 void tally_sample_filter_release(struct tally_sample_filter *filter);
 
-/* Whether the sample counts; `tasks` as they are at its time, `event` one of `data`'s. */
+/* True if the filter selects the sample.  `tasks` must be as they are at its time; `event` is one
+ * of `data`'s. */
 bool tally_sample_filter_passes(struct tally_sample_filter *filter,
 				const struct tally_perfdata *data, const struct tally_tasks *tasks,
 				const struct tally_recorded_event *event,
 				const struct tally_sample *sample);
 
-/* Parses "0,4-7" and adds its numbers to a set.  -EINVAL, -ENOMEM. */
+/* Parses "0,4-7" and adds the numbers to a set.  Returns 0, -EINVAL or -ENOMEM. */
 int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct tally_error *err);
-/* The same of a list of CPUs. */
+/* The same for a list of CPUs. */
 int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct tally_error *err);
 
-/* Whether a comma-separated list has a word, or a pattern that it fits: `*` is anything, `?` one
- * character; these, a comma and a backslash stand for themselves behind a backslash. */
+/* True if a comma-separated list has the word, or a pattern that matches it: `*` is any text, `?`
+ * one character.  A backslash before these, a comma or a backslash makes them literal. */
 bool tally_list_has(const char *list, const char *word);
 
-/* Whether the filter's objects and symbols take a function of the names; UINT32_MAX (memory was
- * out) passes none. */
+/* True if the filter's objects and symbols select a function of the names.  UINT32_MAX (memory was
+ * out) is never selected. */
 bool tally_function_passes(const struct tally_profile_filter *filter,
 			   const struct tally_names *names, uint32_t function);
 
-/* The list that has this word alone, into twice the word's bytes and one. */
+/* Writes a list that matches only this word.  `list` has room for twice the word's bytes and a
+ * NUL. */
 void tally_list_quote(const char *word, char *list);
 
-/* The event of a name — also "page-faults" for the "page-faults:u" that it became where the
- * kernel's part was not to be had, and "sched_switch" for the one tracepoint that is called so — or
- * of a number; `count` when there is none. */
+/* Finds an event by name or number; returns `count` if there is none.  "page-faults" also means
+ * "page-faults:u", which it became if the kernel's part was not permitted.  "sched_switch" means
+ * the tracepoint of that name if there is only one. */
 size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name);
 
-/* -ENOENT with the list of the events that there are. */
+/* Sets an error with a list of the existing events.  Returns -ENOENT. */
 int tally_event_not_found(const struct tally_perfdata *data, const char *name,
 			  struct tally_error *err);
 
-/* When the first and the last sample were taken; a pipe tells nothing of it, and perf not without
- * build-ids. */
+/* Gets the times of the first and the last sample.  Returns false if the recording does not have
+ * them: from a pipe, or from perf without build-ids. */
 bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns);
 
 #endif

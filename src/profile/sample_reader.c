@@ -1,18 +1,18 @@
-/* A sample's chain is hashed whole, and row_maker.h finds its row.  What a chain means also depends
- * on the maps of its process, so that their number (see tally_tasks_generation) is part of what is
- * hashed.
+/* A sample's chain is hashed as a whole, and row_maker.h finds its row.  The meaning of a chain
+ * depends on the maps of its process, so the number of these maps (see tally_tasks_generation()) is
+ * hashed as well.
  *
- * Of a long recording one thread reads samples and hashes their chains, a second one makes rows of
- * them.  What the first changes (tasks, classes) and what the second changes (chains, places, rows)
- * are apart, down to the lines of the cache: a counter beside what the other reads costs more than
- * there is to gain.  But the second looks addresses up in the tasks' maps: before these change, or
- * anything else of tasks, the first waits until the second has nothing to do, and makes the rest of
- * the rows itself: where maps change all the time, waking somebody up for some samples costs more
- * than they do.  Samples keep their order, so that rows and places have the numbers that one thread
- * would give them.
+ * For a long recording, one thread reads samples and hashes their chains, and a second one makes
+ * rows of them.  The data that the first thread changes (tasks, classes) and the data that the
+ * second one changes (chains, places, rows) are separate, down to cache lines: sharing a line costs
+ * more than the second thread gains.  But the second thread looks up addresses in the tasks' maps.
+ * Before these or anything else of the tasks changes, the first thread waits until the second one
+ * has nothing to do, and makes the rest of the rows itself.  Waking the second thread for a few
+ * samples costs more than they do, which matters when maps change all the time.  Samples keep their
+ * order, so rows and places get the same numbers as with one thread.
  *
- * Chains are not copied on their way: the blocks that they lie in are held until their batch is
- * done.
+ * Chains are not copied for the second thread: the blocks that hold them are kept until their batch
+ * is done.
  */
 #include "profile/sample_reader.h"
 
@@ -33,24 +33,24 @@
 enum { TIME_QUANTUM_NS = 100000000 };
 
 enum {
-	BATCH = 512,         /* samples that are handed to the second thread at a time */
-	BLOCKS = 16,         /* that a batch may lie in */
-	COPIED_WORDS = 2048, /* of chains in records that don't stay */
-	TASKS = 256,         /* remembered at a time */
+	BATCH = 512,         /* samples that are handed to the second thread together */
+	BLOCKS = 16,         /* maximum number of blocks of a batch */
+	COPIED_WORDS = 2048, /* for chains in records that are not kept in blocks */
+	TASKS = 256,         /* tasks that are remembered */
 	SPLIT_SAMPLES = 1 << 17,
 };
 
 struct batch {
 	size_t count, blocks_held, copied;
-	double share; /* of the recording that is read with it */
+	double share; /* share of the recording read when it is full */
 	struct tally_block *blocks[BLOCKS];
 	struct tally_hashed_sample samples[BATCH];
 	uint64_t copies[COPIED_WORDS];
 };
 
-/* What is known of a task as long as no record tells of its like. */
+/* What is known of a task, until a record changes tasks. */
 struct known_task {
-	uint64_t era; /* of the reader */
+	uint64_t era; /* of the reader when this was learnt */
 	uint64_t maps;
 	uint64_t cgroup;
 	uint32_t event, pid, tid, cpu, class, waker;
@@ -58,7 +58,7 @@ struct known_task {
 
 struct tally_sample_reader {
 	struct tally_profile *profile;
-	/* the profile's: a profile has what the second thread writes, too */
+	/* the profile's; kept here because the second thread writes to the profile */
 	struct tally_recording *recording;
 	const struct tally_profile_options *options;
 	struct tally_row_maker *rows;
@@ -66,10 +66,10 @@ struct tally_sample_reader {
 	struct tally_map class_index; /* hash → class */
 	struct known_task tasks[TASKS];
 	uint64_t era;
-	struct batch *batch; /* being filled */
+	struct batch *batch; /* the batch being filled */
 	struct batch *batches[TALLY_PIPE_BATCHES];
-	size_t batch_samples; /* before it is handed on */
-	/* size: of the recording in bytes, 0 where it is not known */
+	size_t batch_samples; /* number of samples at which it is handed over */
+	/* size: of the recording in bytes; 0: not known */
 	uint64_t samples, split_samples, size;
 	struct tally_sample_values values;
 	char apart[64];
@@ -126,22 +126,24 @@ static int learn_task(struct tally_sample_reader *reader, struct known_task *tas
 	return task->class == UINT32_MAX ? -ENOMEM : 0;
 }
 
-/* One that its place doesn't have, or no more; NULL when memory is out. */
+/* Replaces a remembered task by another one, or by its current state.  Returns NULL when memory is
+ * out. */
 static const struct known_task *another_task(struct tally_sample_reader *reader,
 					     struct known_task *there,
 					     const struct known_task *wanted,
 					     const struct tally_recorded_event *event)
 {
 	*there = *wanted;
-	/* Tasks may get one more, while the second thread looks at their maps. */
+	/* this may add a task, while the second thread may be reading their maps */
 	if (reader->pipe.is_running && tally_batch_pipe_drain(&reader->pipe) < 0)
 		return NULL;
 	return learn_task(reader, there, event) < 0 ? NULL : there;
 }
 
-/* The sample's task; NULL when memory is out.  What is wanted is made a struct only where it must
- * be: a compiler compares two of a struct's halves as one word, and that they were just stored as
- * halves makes a CPU wait, an eighth of the time that a report without call trees takes. */
+/* Returns the sample's task; NULL when memory is out.  The wanted task is only made a struct when
+ * it is new.  A compiler compares two halves of a struct as one word, and a CPU has to wait for a
+ * word whose halves were just stored; that took an eighth of the time of a report without call
+ * trees. */
 static const struct known_task *task_of(struct tally_sample_reader *reader,
 					const struct tally_raw_record *raw,
 					const struct tally_sample *sample)
@@ -182,7 +184,7 @@ static void clear_batch(struct tally_sample_reader *reader, struct batch *batch)
 	batch->count = batch->copied = 0;
 }
 
-/* By this thread. */
+/* Makes the batch's rows in this thread. */
 static int add_batch(struct tally_sample_reader *reader)
 {
 	struct batch *batch = reader->batch;
@@ -191,7 +193,7 @@ static int add_batch(struct tally_sample_reader *reader)
 	return result;
 }
 
-/* Hands the batch on. */
+/* Hands over the batch. */
 static int submit(struct tally_sample_reader *reader, uint64_t file_offset)
 {
 	reader->batch->share = reader->size ? (double)file_offset / (double)reader->size : 0;
@@ -203,14 +205,14 @@ static int submit(struct tally_sample_reader *reader, uint64_t file_offset)
 	return result;
 }
 
-/* Empties the batch. */
+/* Makes the rows of all samples read so far. */
 static int flush(struct tally_sample_reader *reader)
 {
 	int result = reader->pipe.is_running ? tally_batch_pipe_drain(&reader->pipe) : 0;
 	return result ? result : add_batch(reader);
 }
 
-/* Without a second thread the first does it all, as it did before. */
+/* Starts the second thread.  If that fails, the first one goes on alone. */
 static int split(struct tally_sample_reader *reader)
 {
 	int result = flush(reader);
@@ -232,7 +234,7 @@ static int on_change(void *context)
 
 /* ---- samples ------------------------------------------------------------- */
 
-/* Makes the chain stay for as long as its batch needs it; false: it does not. */
+/* Keeps the chain valid until its batch is done.  Returns false if that is not possible. */
 static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_sample *sample)
 {
 	struct batch *batch = reader->batch;
@@ -256,7 +258,7 @@ static bool keep_chain(struct tally_sample_reader *reader, struct tally_hashed_s
 	return true;
 }
 
-/* A stack that is unwound here is different each time until it is unwound. */
+/* A stack copy has to be unwound first: copies differ even if their stacks are the same. */
 static int add_unwound(struct tally_sample_reader *reader, const struct tally_raw_record *raw,
 		       const struct tally_record *record, uint32_t class, uint64_t period)
 {
@@ -288,8 +290,8 @@ static int reserve_spreads(struct tally_profile *profile, uint32_t event)
 	return 0;
 }
 
-/* Of `count` rows' periods.  What one sample says is not independent: a sample's branches count as
- * one. */
+/* Notes the periods of a sample's `count` rows.  The branches of one sample are not independent, so
+ * they enter as one. */
 static inline int note_period(struct tally_profile *profile, uint32_t event, uint64_t period,
 			      uint64_t count)
 {
@@ -311,7 +313,7 @@ static void hash_chain(const struct tally_sample_reader *reader, struct tally_ha
 					      sample->user_maps);
 }
 
-/* The class of what a task's sample says; UINT32_MAX when memory is out. */
+/* Returns the class of a task's sample with these facts; UINT32_MAX when memory is out. */
 static uint32_t class_with_facts(struct tally_sample_reader *reader, uint32_t number,
 				 const struct tally_sample_facts *facts)
 {
@@ -321,7 +323,7 @@ static uint32_t class_with_facts(struct tally_sample_reader *reader, uint32_t nu
 	return class.facts ? tally_class_intern(profile, &reader->class_index, &class) : UINT32_MAX;
 }
 
-/* A branch doesn't say whose an address is: the kernel's are the upper half. */
+/* A branch doesn't say whether an address is the kernel's; the upper half of addresses is. */
 static uint32_t find_place(struct tally_sample_reader *reader, const struct known_task *task,
 			   uint64_t address)
 {
@@ -379,7 +381,7 @@ static int add_branches(struct tally_sample_reader *reader, const struct known_t
 	return result;
 }
 
-/* The class of a sample that is told apart by values; UINT32_MAX when memory is out. */
+/* Returns the class of a sample that is kept apart by values; UINT32_MAX when memory is out. */
 static uint32_t class_with_values(struct tally_sample_reader *reader, const struct known_task *task,
 				  const struct tally_raw_record *raw,
 				  const struct tally_sample *sample)
@@ -471,8 +473,8 @@ int tally_sample_reader_finish(struct tally_sample_reader *reader)
 
 /* ---- its life ------------------------------------------------------------ */
 
-/* Leaves that have to be named are looked up with what only one thread may use; where only leaves
- * or places are wanted, there is too little to do for two. */
+/* Returns the number of samples from which a second thread helps.  Leaves are named with data that
+ * only one thread may use.  For leaves or places alone there is too little work for two threads. */
 static uint64_t split_from(const struct tally_profile *profile,
 			   const struct tally_profile_options *options)
 {

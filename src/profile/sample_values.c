@@ -1,5 +1,5 @@
-/* Most values are a number of the sample's, of which there are few: its text is made once.  What
- * lies at an address of data is told by the task's maps, which change, so that it is looked up for
+/* Most values are numbers of the sample with few different ones, so that each text is made only
+ * once.  What is at a data address depends on the task's maps, which change, so it is looked up for
  * each sample. */
 #include "profile/sample_values.h"
 
@@ -123,7 +123,7 @@ static void put_value(const struct tally_sample_values *values, enum tally_sampl
 static uint32_t intern_text(struct tally_sample_values *values)
 {
 	struct tally_buffer *text = &values->text;
-	/* of a remote level that isn't told */
+	/* a blank remains after "Remote" without a level */
 	while (text->length && text->bytes[text->length - 1] == ' ')
 		text->bytes[--text->length] = '\0';
 	uint32_t id = values->text.failed
@@ -164,7 +164,8 @@ static bool count_owner(struct tally_sample_values *values, uint32_t text)
 	return owners != NULL;
 }
 
-/* What two libraries call alike, and what lies at one address of two processes, is not the same. */
+/* Makes unique texts: two libraries may have variables of one name, and two processes have
+ * different data at one address. */
 static uint32_t intern_apart(struct tally_sample_values *values, uint32_t text,
 			     const struct tally_data_name *name)
 {
@@ -196,8 +197,8 @@ static uint32_t intern_apart(struct tally_sample_values *values, uint32_t text,
 	return is_known ? longest : TALLY_STRING_NONE;
 }
 
-/* What lies at an address of data: a variable and how far in it, a function; the line that it is
- * in, from its beginning; or the object. */
+/* Returns the text for a data address.  A variable with the offset in it, or a function; the start
+ * of its cache line; or the object. */
 static uint32_t intern_data(struct tally_sample_values *values, enum tally_sample_value value,
 			    const struct tally_sample *sample)
 {
@@ -242,7 +243,7 @@ void tally_sample_values_shorten(const struct tally_sample_values *values,
 	}
 }
 
-/* What a tracepoint said, without what surrounds it. */
+/* Returns a tracepoint's text alone. */
 static uint32_t intern_trace(struct tally_sample_values *values,
 			     const struct tally_recorded_event *event,
 			     const struct tally_sample *sample)
@@ -259,7 +260,7 @@ static uint32_t intern_trace(struct tally_sample_values *values,
 	return values->trace.failed ? TALLY_STRING_NONE : intern_text(values);
 }
 
-/* What of a sample a value is told by; false: it has none of it. */
+/* Gets the number that a value is made from.  Returns false if the sample lacks it. */
 static bool number_of(const struct tally_sample_values *values, enum tally_sample_value value,
 		      const struct tally_sample *sample, uint64_t *number)
 {

@@ -8,7 +8,8 @@
 #include "profile/sample_facts.h"
 #include "profile/trace_text.h"
 
-/* PERF_SAMPLE_WEIGHT is one number, PERF_SAMPLE_WEIGHT_STRUCT three.  0 where a sample has none. */
+/* The parts of a sample's weight: PERF_SAMPLE_WEIGHT is one number, PERF_SAMPLE_WEIGHT_STRUCT
+ * three.  0: the sample has none. */
 static inline uint64_t tally_sample_cost(const struct tally_sample *sample)
 {
 	return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT ? (uint32_t)sample->weight
@@ -25,41 +26,43 @@ static inline uint64_t tally_sample_stage_cycles(const struct tally_sample *samp
 	return sample->type & TALLY_SAMPLE_WEIGHT_STRUCT ? sample->weight >> 48 : 0;
 }
 
-/* "4K", "2M", and, as perf has it, "1024M"; "N/A" of no page. */
+/* Appends "4K", "2M" or, as perf does, "1024M"; "N/A" for no page. */
 void tally_page_size_text(uint64_t bytes, struct tally_buffer *out);
 
-/* "TX CON NEITHER :2a": the flags of struct perf_event_attr's PERF_SAMPLE_TRANSACTION in perf's
- * words; "-" of none. */
+/* Appends "TX CON NEITHER :2a", the flags of PERF_SAMPLE_TRANSACTION in perf's words; "-" for
+ * none. */
 void tally_transaction_text(uint64_t flags, struct tally_buffer *out);
 
-/* Of one recording, read from its beginning.  Zero-initialised but for what is said. */
+/* The values of one recording, read from its beginning.  Zero-initialise it, except for the members
+ * to be set. */
 struct tally_sample_values {
 	struct tally_recording *recording; /* to be set */
-	uint64_t quantum_ns;               /* of times; to be set */
-	struct tally_map known[TALLY_VALUES]; /* what is told by a number: its text */
+	uint64_t quantum_ns;               /* resolution of times, ns; to be set */
+	struct tally_map known[TALLY_VALUES]; /* for values that are a number: number → text */
 	struct tally_buffer text;
-	/* of data: the text that tells all apart → a shorter one << 32 and the shortest */
+	/* for data: the text that is unique → a shorter text << 32 | the shortest */
 	struct tally_map longest;
-	struct tally_map owners;  /* shorter text → of how many longest ones it is */
+	struct tally_map owners;  /* shorter text → number of unique texts that it stands for */
 	struct tally_trace_text trace;
-	uint32_t *packages; /* by CPU, once read; NULL: the recording doesn't tell */
+	uint32_t *packages; /* by CPU, once read; NULL: the recording doesn't have them */
 	uint32_t package_count;
 	bool packages_read;
 };
 
-/* Sets `out` (TALLY_VALUES of them), for the values asked for by `facts`, to string ids of the
- * recording's names; "?" for what the sample lacks.  Maps must be as they were at the sample's
- * time.  Values of branches are left alone.  0 or -ENOMEM. */
+/* Sets the values in `out` (TALLY_VALUES of them) that `facts` needs to string ids of the
+ * recording's names; "?" if the sample lacks one.  The maps must be as they were at the sample's
+ * time.  Values of branches are not touched.  Returns 0 or -ENOMEM. */
 int tally_sample_values_read(struct tally_sample_values *values,
 			     const struct tally_recorded_event *event,
 			     const struct tally_sample *sample, unsigned facts, uint32_t *out);
 
-/* "0x7f0012345678" as such an id; TALLY_STRING_NONE when memory is out. */
+/* Returns the string id of an address, such as "0x7f0012345678"; TALLY_STRING_NONE when memory is
+ * out. */
 uint32_t tally_sample_values_address(struct tally_sample_values *values,
 				     enum tally_sample_value value, uint64_t address);
 
-/* When all have been read: what lies at addresses of data is called as shortly as tells it from all
- * else. */
+/* Call this when all samples are read: replaces the texts of data addresses by the shortest ones
+ * that are still unique. */
 void tally_sample_values_shorten(const struct tally_sample_values *values,
 				 struct tally_fact_table *facts);
 

@@ -15,7 +15,7 @@ struct bytes {
 	size_t count, capacity;
 };
 
-/* The chain that the recording just gave, as numbers of places. */
+/* Interns the chain that the recording just gave, as numbers of places. */
 static int intern_stack(struct tally_samples *samples, struct bytes *bytes, uint32_t *stack)
 {
 	const struct tally_recording *recording = samples->recording;

@@ -7,16 +7,16 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const double chance = 0.05; /* p below it is no chance */
-/* tally_student_t(chance, INFINITY), which takes its time: it is asked for each row. */
+static const double chance = 0.05; /* a smaller p is not chance */
+/* tally_student_t(chance, INFINITY), which is slow and needed for each row */
 static const double deviations = 1.9623390808264;
 
-/* A side's part of the whole, on the scale that is compared. */
+/* One side's part of the whole, on the compared scale. */
 struct side {
 	double p, n;       /* over all runs */
 	double scale;      /* of a run */
 	double mean;       /* of the runs, scaled */
-	double variance;   /* of a run, from the spread of several */
+	double variance;   /* of a run, estimated from several */
 	size_t runs;
 };
 
@@ -72,7 +72,7 @@ static void newcombe(const struct side *old, const struct side *new, double z,
 	out->high = out->difference + sqrt(up * up + old_down * old_down);
 }
 
-/* The p of the widest interval without 0. */
+/* Returns the p of the widest interval without 0, by bisection. */
 static double newcombe_p(const struct side *old, const struct side *new, double difference)
 {
 	double low = 0, high = 40;
@@ -85,7 +85,7 @@ static double newcombe_p(const struct side *old, const struct side *new, double 
 	return difference != 0 ? tally_student_p(low, INFINITY) : 1;
 }
 
-/* Of the mean of the runs; freedom is that of the spread that was used. */
+/* Returns the variance of the mean of the runs; `freedom` belongs to the spread that was used. */
 static double variance_of_mean(const struct side *side, const struct side *other, double *freedom)
 {
 	double z = deviations;
@@ -105,7 +105,7 @@ static void welch(const struct side *old, const struct side *new,
 	double f_old, f_new, v_old = variance_of_mean(old, new, &f_old),
 			     v_new = variance_of_mean(new, old, &f_new);
 	double variance = v_old + v_new;
-	if (!(variance > 0)) { /* nothing at all on both sides */
+	if (!(variance > 0)) { /* no weight at all on both sides */
 		out->low = out->high = out->difference;
 		return;
 	}
@@ -126,7 +126,7 @@ void tally_share_difference(const struct tally_share *old, size_t old_runs,
 						.difference = after.mean - before.mean, .p = 1 };
 	if (old_runs > 1 || new_runs > 1) {
 		welch(&before, &after, out);
-		/* A normal curve knows of no ends; Newcombe's interval keeps them. */
+		/* A normal curve has no limits; Newcombe's interval stays within them by itself. */
 		out->low = measure == TALLY_MEASURE_SHARE ? tally_larger(out->low, -100) : out->low;
 		out->high = measure == TALLY_MEASURE_SHARE ? tally_smaller(out->high, 100)
 							   : out->high;
@@ -139,7 +139,7 @@ void tally_share_difference(const struct tally_share *old, size_t old_runs,
 double tally_share_p_least(const struct tally_share *old, size_t old_runs,
 			   const struct tally_share *new, size_t new_runs)
 {
-	/* samples: 0.5 to this power is no chance among any number of functions */
+	/* samples: 0.5 to this power is below any limit, however many functions are compared */
 	enum { ENOUGH = 60 };
 	struct side before = side_of(old, old_runs, TALLY_MEASURE_SHARE),
 		    after = side_of(new, new_runs, TALLY_MEASURE_SHARE);

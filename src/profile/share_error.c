@@ -18,8 +18,8 @@ double tally_share_effective_samples(const struct tally_share *share)
 	double spread = share->spread > 1 ? share->spread : 1;
 	if (p <= 0 || p >= 1 || k <= 0 || k >= n)
 		return n / spread;
-	/* Sums of squares in units of W²: by the mean weights alone, and what of the spread these
-	 * leave over. */
+	/* Sums of squares in units of W²: those that the mean weights alone make, and the spread
+	 * that these leave unexplained. */
 	double inside = p * p / k, outside = (1 - p) * (1 - p) / (n - k);
 	double left_over = spread / n / (inside + outside);
 	double variance = (inside * (1 - p) * (1 - p) + outside * p * p) *
@@ -35,7 +35,7 @@ struct tally_share_interval tally_wilson_interval(double p, double n, double z)
 	double centre = (p + z2 / (2 * n)) / (1 + z2 / n);
 	double half = z / (1 + z2 / n) * sqrt(p * (1 - p) / n + z2 / (4 * n * n));
 	double low = centre - half, high = centre + half;
-	/* At the ends the interval begins at what was seen, but for rounding. */
+	/* At 0 and 1 the interval begins at the share itself, except for rounding. */
 	low = low < 0 || p <= 0 ? 0 : low;
 	high = high > 1 || p >= 1 ? 1 : high;
 	return (struct tally_share_interval){ low, high };

@@ -1,30 +1,35 @@
 /* How far a share of samples can be trusted: its sampling error.
  *
- * A profile of n samples is a draw: run it again, and a function that had 10.0 % has 9.6 %.  A
- * percentage without its error invites reading that difference as an answer.  What is needed is the
- * interval in which the share that endless sampling would show lies in 95 of 100 recordings.
+ * A profile of n samples is a random draw: in the next run, a function with 10.0 % has 9.6 %.
+ * Without its error, a percentage invites the reader to take that difference for an answer.  So
+ * each share needs the interval that holds, in 95 of 100 recordings, the share that endless
+ * sampling would show.
  *
- * The textbook's √(p(1 − p)/n) fails exactly where profiles live: at small shares of few samples.
- * A function that was sampled never would have no error at all: at 1 % and 100 samples its
- * intervals hold the truth in 63 of 100 cases, not in 95.  Wilson's interval asks the other way
- * round, which true shares could well have shown what was seen, and stays honest there.  It is not
- * symmetric: the error given as "±" is its longer side, so that "p ± e" holds no less.
+ * The textbook's √(p(1 − p)/n) fails for small shares of few samples, which profiles are full of.
+ * It gives a function without samples no error at all; at 1 % and 100 samples, its intervals hold
+ * the true share in 63 of 100 cases instead of 95.  Wilson's interval asks the other way round:
+ * which true shares could well have led to these samples?  It stays honest for small shares.  It is
+ * not symmetric: the error given as "±" is its longer side, so "p ± e" holds no less often.
  *
- * Samples need not weigh the same: a share is of summed periods, and with -F periods differ.  A few
- * heavy samples carry less than their number says.  The share is then a ratio of sums, with the
- * variance
+ * Samples need not have the same weight: a share is one of summed periods, and with -F periods
+ * differ.  A few heavy samples say less than their number suggests.  Then the share is a ratio of
+ * sums, with the variance
  *
- *     [ S_in (1 − p)² + S_out p² ] / W²        S: sums of squared periods inside and outside of the part, W: of all periods
+ *     [ S_in (1 − p)² + S_out p² ] / W²
  *
- * and the effective number of samples is that of a draw of equal ones with the same variance, p(1 −
- * p)/variance.  Squares are not kept for each entry, that would be memory in millions of rows; of
- * the part its samples and period are known, so its mean weight, and of all samples how far weights
- * spread.  What spread the two means leave unexplained is shared out evenly.  Where all weigh the
- * same that is n.
+ * S_in and S_out are the sums of squared periods inside and outside of the part, W the sum of all
+ * periods.  The effective number of samples is that of a draw of equal samples with the same
+ * variance: p(1 − p)/variance.
  *
- * What it does not say: samples that keep step with what they sample are wrong by more than their
- * number tells; samples at even distances in a steady program are often right by more.  Differences
- * of two shares of one recording are not independent; of two recordings they are.
+ * Squares are not kept for each entry, which would cost memory in millions of rows.  But the
+ * samples and the period of the part are known, and so its mean weight; for all samples together,
+ * the spread of weights is known.  The spread that the two means don't explain is divided evenly.
+ * If all samples weigh the same, the result is n.
+ *
+ * The error does not cover everything.  Samples that keep step with what they sample are wrong by
+ * more than their number suggests; samples at even distances in a steady program are often right by
+ * more.  Differences of two shares of one recording are not independent; those of two recordings
+ * are.
  *
  * Pure, thread-safe.
  */
@@ -34,29 +39,28 @@
 #include <stdint.h>
 
 struct tally_share {
-	double part, whole;             /* periods, summed: 0 ≤ part ≤ whole */
-	uint64_t part_samples, samples; /* that they are of */
-	/* Of all weights: samples × Σ weight² / (Σ weight)²; 1 where all weigh the same.  Less, as
-	 * 0, is taken for 1. */
+	double part, whole;             /* sums of periods: 0 ≤ part ≤ whole */
+	uint64_t part_samples, samples; /* numbers of samples in these */
+	/* spread of all weights: samples × Σ weight² / (Σ weight)²; 1 if all weigh the same.
+	 * Anything below 1, such as 0, counts as 1. */
 	double spread;
 };
 
 struct tally_share_interval {
-	double low, high; /* percent, where nothing else is said */
+	double low, high; /* percent, unless stated otherwise */
 };
 
-/* The samples of equal weight that would tell as much. */
+/* Returns the number of samples of equal weight that would say as much. */
 double tally_share_effective_samples(const struct tally_share *share);
 
-/* Where the true share lies, with 95 % confidence, in percent: 0 to 100 when there are no
- * samples. */
+/* Returns the 95 % confidence interval of the true share, in percent; 0 to 100 without samples. */
 struct tally_share_interval tally_share_interval(const struct tally_share *share);
 
-/* Wilson's interval of a share p of n equal samples, z standard deviations wide, as a part of 1: 0
- * to 1 without samples. */
+/* Returns Wilson's interval of a share p of n equal samples, z standard deviations wide, as a part
+ * of 1; 0 to 1 without samples. */
 struct tally_share_interval tally_wilson_interval(double p, double n, double z);
 
-/* The longer side of the interval, in percentage points: the true share is within percent ±
+/* Returns the longer side of the interval in percentage points: the true share is within percent ±
  * this. */
 double tally_share_error(const struct tally_share *share);
 

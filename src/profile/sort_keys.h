@@ -1,5 +1,5 @@
-/* What a report can be sorted by: names, titles, and what a key's number means.  Columns stand in
- * this order. */
+/* The keys that a report can be sorted by: their names and titles, and what their numbers mean.
+ * Columns are in this order. */
 #ifndef TALLY_PROFILE_SORT_KEYS_H
 #define TALLY_PROFILE_SORT_KEYS_H
 
@@ -7,14 +7,14 @@
 #include <stdint.h>
 
 enum tally_sort_key {
-	/* Of the sample: the same for all of its stack. */
+	/* Keys of the sample: the same for all frames of its stack. */
 	TALLY_SORT_COMM,
 	TALLY_SORT_PID,
 	TALLY_SORT_TID,
 	TALLY_SORT_CPU,
 	TALLY_SORT_CGROUP,
 	TALLY_SORT_CGROUP_ID, /* the cgroup namespace */
-	/* Of a branch. */
+	/* Keys of a branch. */
 	TALLY_SORT_OBJECT_FROM,
 	TALLY_SORT_SYMBOL_FROM,
 	TALLY_SORT_LINE_FROM,
@@ -27,7 +27,7 @@ enum tally_sort_key {
 	TALLY_SORT_CYCLES,
 	TALLY_SORT_ADDRESS_FROM,
 	TALLY_SORT_ADDRESS_TO,
-	/* Of the sample again, one value each. */
+	/* Keys of the sample again, with one value each. */
 	TALLY_SORT_TIME,
 	TALLY_SORT_SOCKET,
 	TALLY_SORT_WEIGHT,
@@ -50,7 +50,7 @@ enum tally_sort_key {
 	TALLY_SORT_TLB,
 	TALLY_SORT_LOCK,
 	TALLY_SORT_BLOCK,
-	/* Of each frame. */
+	/* Keys of each frame. */
 	TALLY_SORT_OBJECT,
 	TALLY_SORT_SYMBOL,
 	TALLY_SORT_SOURCE_FILE,
@@ -59,33 +59,35 @@ enum tally_sort_key {
 };
 
 enum tally_sort_kind {
-	TALLY_KEY_TASK_TEXT, /* string id of tasks */
+	TALLY_KEY_TASK_TEXT, /* string id of the tasks */
 	TALLY_KEY_NUMBER,    /* UINT32_MAX: not recorded */
-	TALLY_KEY_TEXT,      /* string id of names */
-	TALLY_KEY_DIGITS,    /* the same: a decimal number of any size, or "?" */
-	TALLY_KEY_EACH,      /* the same: what is shown is that much for each sample of the entry */
-	TALLY_KEY_OBJECT,    /* the same: a path, of which the last part is shown */
-	TALLY_KEY_FUNCTION,  /* of names */
-	/* string id of names; what is shown is the object of the entry's function */
+	TALLY_KEY_TEXT,      /* string id of the names */
+	TALLY_KEY_DIGITS,    /* string id of the names: a decimal number of any size, or "?" */
+	/* string id of the names; shown is the sum: this number for each sample of the entry */
+	TALLY_KEY_EACH,
+	TALLY_KEY_OBJECT,    /* string id of the names: a path; its last part is shown */
+	TALLY_KEY_FUNCTION,  /* index into the names' functions */
+	/* string id of the names; shown is the object of the entry's function */
 	TALLY_KEY_OWN_OBJECT,
-	TALLY_KEY_OWN_FUNCTION, /* likewise: that function */
+	TALLY_KEY_OWN_FUNCTION, /* string id of the names; shown is the entry's function */
 };
 
 struct tally_sort_key_words {
-	const char *name, *alias; /* as --sort has it; NULL: no other name */
+	const char *name, *alias; /* names in --sort; alias NULL: there is no other name */
 	const char *title;        /* "COMMAND" */
-	const char *json;         /* its field; NULL: written in another way */
+	const char *json;         /* name of its field; NULL: written in another way */
 	enum tally_sort_kind kind;
-	unsigned facts;           /* what of samples it asks for (sample_facts.h) */
+	unsigned facts;           /* facts of samples that it needs (sample_facts.h) */
 };
 
 const struct tally_sort_key_words *tally_sort_key_words(enum tally_sort_key key);
 
-/* The key that the first `length` bytes of a text name; TALLY_SORT_KEYS: none. */
+/* Returns the key that the first `length` bytes of a text name; TALLY_SORT_KEYS: none. */
 enum tally_sort_key tally_sort_key_find(const char *name, unsigned length);
 
-/* Whether the values of a set of facts need of a recording's events (PERF_SAMPLE_…) what
- * `sample_types` lack: the first such in `*fact`, with what that is and how it is recorded. */
+/* True if the values in a set of facts need something of a recording's events (PERF_SAMPLE_…) that
+ * `sample_types` lacks.  `*fact` gets the facts that lack it, `*lacks` what it is, `*hint` how to
+ * record it. */
 bool tally_sort_key_lacks(unsigned facts, uint64_t sample_types, unsigned *fact, const char **lacks,
 			  const char **hint);
 

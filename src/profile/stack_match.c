@@ -11,8 +11,8 @@
 
 enum { NONE = UINT32_MAX };
 
-/* By the frame of `names`: which side has it; and what a frame of the old side alone is the same
- * as. */
+/* is_old, is_new: by frame of `names`, the sides that have it. same_as: by frame, the new frame
+ * that an old one is the same as. */
 struct matcher {
 	struct tally_match *match;
 	bool *is_old, *is_new;
@@ -21,8 +21,8 @@ struct matcher {
 	struct tally_map objects;
 };
 
-/* What compilers add to a name behind a dot, and parameters, are no part of what a function is
- * called. */
+/* Returns the length of a function's name without parameters and what compilers add behind a
+ * dot. */
 static size_t plain_length(const char *name)
 {
 	static const char *const endings[] = { ".constprop.", ".isra.",     ".part.",
@@ -34,15 +34,15 @@ static size_t plain_length(const char *name)
 		if (at && (size_t)(at - name) < length)
 			length = (size_t)(at - name);
 	}
-	/* "operator()" and "(anonymous namespace)::f" would be nothing. */
+	/* "operator()" and "(anonymous namespace)::f" would lose their names */
 	return length && isalnum((unsigned char)name[length - 1]) &&
 			       !(length >= 8 && !strncmp(name + length - 8, "operator", 8))
 		       ? length
 		       : strlen(name);
 }
 
-/* By side, old and new, and object's name (an id of `names`): the build of it that all of the
- * side's runs are of. */
+/* By side (old, new) and object's name (an id of `names`): the build that all of the side's runs
+ * have. */
 struct builds {
 	struct tally_map sides[2];
 };
@@ -80,8 +80,8 @@ static bool is_one_build(const struct builds *builds, uint32_t object)
 	return old && new && *old == *new && *old != TALLY_BUILD_UNKNOWN;
 }
 
-/* A frame of `names`.  What has no symbol is its object's, unless both sides are of one build of
- * that. */
+/* Returns a frame of `names`.  A function without a symbol becomes one with its object, unless both
+ * sides have the same build of it. */
 static uint32_t take_frame(struct tally_match *match, const struct builds *builds,
 			   const struct tally_stacks *stacks, const struct tally_frame *frame)
 {
@@ -92,7 +92,7 @@ static uint32_t take_frame(struct tally_match *match, const struct builds *build
 	const char *name = tally_strings_text(strings,
 					      match->has_full_names ? frame->full : frame->name);
 	struct tally_buffer whole = { 0 };
-	/* perf script text has whole paths, recordings have names. */
+	/* perf script text has whole paths; recordings have the last parts */
 	if (object && object[0] == '/' && object[1] != '/')
 		object = tally_object_basename(object);
 	if (frame->build &&
@@ -132,7 +132,7 @@ static int take_names(struct tally_match *match, const struct builds *builds,
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* The text for a frame of `names`; is_full: nothing shorter tells it from the others. */
+/* The text to show for a frame of `names`; is_full: only the full name tells it from the others. */
 struct shown {
 	uint32_t text;
 	bool is_full;
@@ -155,11 +155,11 @@ static int see_names(struct tally_match *match, const struct tally_match_run *ru
 	return 0;
 }
 
-/* 1 where one was lengthened, so that others may be alike now. */
+/* Returns 1 if a name was made longer, so that others may look the same now; 0 or -ENOMEM. */
 static int tell_apart(const struct tally_match *match, struct shown *shown)
 {
 	const struct tally_frame *frames = match->names.frames.items;
-	struct tally_map alike = { 0 }; /* text → a frame that is shown so, + 1 */
+	struct tally_map alike = { 0 }; /* text → a frame that is shown with it, + 1 */
 	int result = 0;
 	for (size_t i = 0; result >= 0 && i < match->names.frames.count; i++) {
 		shown[i].text = shown[i].is_full || shown[i].text == NONE ? frames[i].name
@@ -178,8 +178,8 @@ static int tell_apart(const struct tally_match *match, struct shown *shown)
 	return result;
 }
 
-/* Frames have their whole names; from now on those that the runs show, as far as these mean the
- * same in all of them. */
+/* Frames have their whole names up to here.  Gives them the names that the runs show, as far as
+ * these mean the same in all runs. */
 static int shorten_names(struct tally_match *match)
 {
 	struct tally_frame *frames = match->names.frames.items;
@@ -199,7 +199,7 @@ static int shorten_names(struct tally_match *match)
 	return result;
 }
 
-/* Text has the names that it shows. */
+/* Text only has the names that it shows. */
 static bool have_full_names(const struct tally_match *match)
 {
 	for (size_t r = 0; r < match->count; r++)
@@ -226,7 +226,8 @@ static uint32_t object_of(const struct matcher *matcher, uint32_t frame, bool of
 	return now ? (uint32_t)*now : object;
 }
 
-/* By what frames are looked for: the name's string, or the plain name's and the object's. */
+/* Returns the key by which frames are matched: the string of the name, or of the plain name and the
+ * object. */
 static uint64_t key_of(struct matcher *matcher, uint32_t frame, bool of_new, bool by_plain_name)
 {
 	struct tally_stacks *names = &matcher->match->names;
@@ -237,7 +238,7 @@ static uint64_t key_of(struct matcher *matcher, uint32_t frame, bool of_new, boo
 	return (uint64_t)object_of(matcher, frame, of_new) << 32 | plain;
 }
 
-/* key → frame + 1 of those that are left, 0 where several have it. */
+/* Makes a map of the frames that are left: key → frame + 1; 0 if several frames have the key. */
 static int index_left(struct matcher *matcher, bool of_new, bool by_plain_name,
 		      struct tally_map *index)
 {
@@ -310,7 +311,7 @@ static int match_frames(struct matcher *matcher)
 
 /* --- commands ------------------------------------------------------------- */
 
-/* By command of `names`: its weight on a side.  Returns the side's. */
+/* Sums the weights of one side by command of `names`.  Returns their total. */
 static uint64_t weigh_comms(const struct tally_match *match, bool of_new, uint64_t *weights)
 {
 	uint64_t total = 0;
@@ -439,7 +440,7 @@ int tally_match_side(const struct tally_match *match, bool is_new, struct tally_
 	const struct tally_stacks *names = &match->names;
 	struct tally_frame_list frames = { 0 };
 	int result = 0;
-	/* In the order of `names`, so that the ids are its. */
+	/* in the order of `names`, so that the ids are the same */
 	for (size_t i = 0; i < names->frames.count; i++) {
 		const struct tally_frame *frame = &names->frames.items[i];
 		const char *object = frame->object == TALLY_STRING_NONE

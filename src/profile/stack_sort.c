@@ -1,9 +1,8 @@
-/* Codes are packed into words, as many as fit, the outermost in the highest bits: ten frames a word
- * where a program has sixty functions.  A radix sort by the first word leaves groups of equal
- * words, which are sorted by their next word, and so on; groups wait on a list, since stacks may be
- * thousands of words deep.  Zero, which is no code, fills the last word, so that a stack comes
- * before those that go on from it.
- */
+/* Codes are packed into words, as many as fit, the outermost one in the highest bits: ten frames in
+ * a word if a program has sixty functions.  A radix sort by the first word leaves groups of equal
+ * words.  These are sorted by their next word, and so on.  Groups wait in a list instead of on the
+ * stack, since stacks may have thousands of words.  Zero is no code and fills up the last word, so
+ * that a stack comes before the longer ones that begin with it. */
 #include "profile/stack_sort.h"
 
 #include "base/huge.h"
@@ -121,7 +120,7 @@ static void comparison_sort(struct tally_sorted_word *keys, size_t count)
 			keys[high] = kept;
 		}
 		size_t left = high + 1;
-		if (left < count - left) { /* the smaller part by recursion */
+		if (left < count - left) { /* recursion into the smaller part */
 			comparison_sort(keys, left);
 			keys += left;
 			count -= left;
@@ -133,7 +132,7 @@ static void comparison_sort(struct tally_sorted_word *keys, size_t count)
 	insertion_sort(keys, count);
 }
 
-/* By the digits in which keys differ, the last one first. */
+/* Sorts by the digits in which keys differ, least significant first. */
 static void radix_sort(struct tally_sorted_word *keys, struct tally_sorted_word *scratch,
 		       size_t count, uint64_t differ)
 {
@@ -165,7 +164,8 @@ struct group {
 	uint32_t first, count, word;
 };
 
-/* Loads the group's words; which bits differ among them, and whether a stack goes on behind. */
+/* Loads the group's words.  Returns the bits in which they differ; goes_on: some stack has another
+ * word. */
 static uint64_t load_words(struct tally_stack_sort *sort, const struct group *group, bool *goes_on)
 {
 	enum { AHEAD = 16 };

@@ -1,9 +1,9 @@
-/* Sorting stacks: what makes a call tree of them.
+/* Sorts stacks, so that a call tree can be made from them.
  *
  * A stack is a sequence of codes, outermost frame first; codes are 1 … code_max.  Sorted stacks
- * have their common beginnings next to each other: call_tree.h reads its nodes off in preorder,
- * siblings in the order of their codes.  Stacks come under roots (threads, commands, entries of a
- * report), whose stacks stay apart.  Not thread-safe.
+ * have their common beginnings next to each other, so that call_tree.h can read the nodes in
+ * preorder, with siblings in the order of their codes.  Stacks are grouped under roots (threads,
+ * commands, entries of a report), and only sorted within a root.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_STACK_SORT_H
 #define TALLY_PROFILE_STACK_SORT_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct tally_packed_stack {
-	uint64_t at;     /* of its first word */
+	uint64_t at;     /* index of its first word */
 	uint32_t frames;
 	uint32_t item;   /* the caller's number for it */
 };
@@ -24,37 +24,38 @@ struct tally_sorted_word {
 
 struct tally_packed_root {
 	uint32_t root;
-	uint32_t first; /* stack */
+	uint32_t first; /* index of its first stack */
 };
 
 struct tally_stack_sort {
-	unsigned bits, per_word; /* of a code; codes in a word */
+	unsigned bits, per_word; /* bits of a code; codes in a word */
 	struct { uint64_t *items; size_t count, capacity; } words;
 	struct { struct tally_packed_stack *items; size_t count, capacity; } stacks;
 	struct { struct tally_packed_root *items; size_t count, capacity; } roots;
-	struct tally_sorted_word *keys, *scratch; /* of tally_stack_sort_run */
+	struct tally_sorted_word *keys, *scratch; /* used by tally_stack_sort_run() */
 	size_t room;
 };
 
 void tally_stack_sort_init(struct tally_stack_sort *sort, uint32_t code_max);
 void tally_stack_sort_release(struct tally_stack_sort *sort);
 
-/* Makes room for so many stacks with so many frames in all: adding as many copies nothing then.  0
- * or -ENOMEM. */
+/* Makes room for this many stacks with this many frames in all, so that adding them copies nothing.
+ * Returns 0 or -ENOMEM. */
 int tally_stack_sort_reserve(struct tally_stack_sort *sort, size_t stacks, size_t frames);
 
-/* What is added from now on belongs to `root`, which may not come again.  0 or -ENOMEM. */
+/* Begins a root: stacks added from now on belong to it.  Each root may come only once.  Returns 0
+ * or -ENOMEM. */
 int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root);
 
-/* Adds a stack under the last root.  0 or -ENOMEM. */
+/* Adds a stack under the last root.  Returns 0 or -ENOMEM. */
 int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count,
 			 uint32_t item);
 
-/* The same, a code at a time: no more than `frames_max` of them between _begin (0 or -ENOMEM) and
- * _end. */
+/* The same one code at a time: at most `frames_max` calls of _put between _begin (returns 0 or
+ * -ENOMEM) and _end. */
 struct tally_stack_packer {
 	uint64_t *at, word;
-	unsigned shift; /* of the last code in `word` */
+	unsigned shift; /* bit position of the last code in `word` */
 	uint32_t frames;
 };
 
@@ -77,10 +78,10 @@ static inline void tally_stack_sort_put(const struct tally_stack_sort *sort,
 int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack_packer *packer,
 			 uint32_t item);
 
-/* Sorts the stacks [first, first + count): sort->keys has them in order.  0 or -ENOMEM. */
+/* Sorts the stacks [first, first + count): sort->keys has them in order.  Returns 0 or -ENOMEM. */
 int tally_stack_sort_run(struct tally_stack_sort *sort, size_t first, size_t count);
 
-/* How many frames two stacks begin with in common. */
+/* Returns the number of outermost frames that two stacks have in common. */
 static inline uint32_t tally_stack_sort_common(const struct tally_stack_sort *sort,
 					       const struct tally_packed_stack *a,
 					       const struct tally_packed_stack *b)

@@ -1,8 +1,8 @@
-/* Interning: equal frames and threads are found by a 64-bit hash in a map (stacks in a
- * row_table.h).
+/* Interning: equal frames and threads are found by a 64-bit hash in a map; stacks are in a
+ * row_table.h.
  *
- * A hash may be shared by unequal things, so what the map points to is compared; the next key to
- * try is the hash of the hash.
+ * Unequal things may have the same hash, so the item that the map points to is compared.  If it
+ * differs, the next key to try is the hash of the hash.
  */
 #include "profile/stacks.h"
 
@@ -39,7 +39,7 @@ uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const
 		if (added) {
 			*place = stacks->frames.count;
 			if (*place >= UINT32_MAX || tally_vector_push(&stacks->frames, frame) < 0) {
-				/* a slot can't be taken back; it matches nothing */
+				/* a slot can't be removed; this one matches nothing */
 				*place = UINT32_MAX;
 				return UINT32_MAX;
 			}
@@ -178,7 +178,7 @@ static bool is_jit(const char *object, const char *base)
 	       (starts(base, "perf-") && length > 9 && !strcmp(base + length - 4, ".map"));
 }
 
-/* ".so" at the end, or with a version or a further ending behind it: libc.so.6, libx-2.3.so,
+/* True for ".so" at the end, or before a version or another ending: libc.so.6, libx-2.3.so,
  * libx.so.debug. */
 static bool is_library(const char *base)
 {
@@ -213,7 +213,7 @@ enum tally_frame_kind tally_frame_kind_of_object(const char *object)
 	    starts(object, "/lib/modules/") || starts(object, "/usr/lib/modules/") ||
 	    (length > 3 && !strcmp(object + length - 3, ".ko")))
 		return TALLY_FRAME_KERNEL;
-	/* perf writes a kernel module that it has no file of as "[nf_conntrack]". */
+	/* perf writes a kernel module whose file it doesn't have as "[nf_conntrack]" */
 	if (object[0] == '[' && length > 2)
 		return TALLY_FRAME_KERNEL;
 	return is_library(base) ? TALLY_FRAME_LIBRARY : TALLY_FRAME_PROGRAM;

@@ -1,7 +1,7 @@
-/* Distinct stacks with their weights: what `fold` prints, what a flame graph draws, what folded
- * text and `perf script` text are read into.
+/* Distinct stacks with their weights: the data that `fold` prints, that a flame graph draws, and
+ * that folded text and `perf script` text are read into.
  *
- * Frames and threads are interned: ids index the arrays.  Not thread-safe.
+ * Frames and threads are interned; their ids are indices into the arrays.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_STACKS_H
 #define TALLY_PROFILE_STACKS_H
@@ -26,14 +26,14 @@ enum tally_frame_kind {
 };
 
 struct tally_frame {
-	uint32_t name;   /* string ids in `strings` */
-	uint32_t full; /* the name with all parameters, which is the same in recordings that have no
-			* other function of the name; TALLY_STRING_NONE: not known, of text, or not
-			* asked for */
-	uint32_t object; /* "libc.so.6", "[kernel.kallsyms]"; TALLY_STRING_NONE when not known */
+	uint32_t name;   /* string id in `strings` */
+	/* string id of the name with all parameters, which is the same in every recording of the
+	 * function; TALLY_STRING_NONE: not known, as in text, or not needed */
+	uint32_t full;
+	uint32_t object; /* "libc.so.6", "[kernel.kallsyms]"; TALLY_STRING_NONE: not known */
 	enum tally_frame_kind kind;
-	/* of what has no symbol: which build of its object it is of, or TALLY_BUILD_UNKNOWN; of the
-	 * others 0 */
+	/* for functions without a symbol: the build of their object, or TALLY_BUILD_UNKNOWN;
+	 * otherwise 0 */
 	uint64_t build;
 };
 
@@ -41,7 +41,7 @@ enum { TALLY_BUILD_UNKNOWN = 1 };
 
 struct tally_thread_label {
 	uint32_t comm; /* string id */
-	uint32_t pid, tid; /* 0 when not known (folded text) */
+	uint32_t pid, tid; /* 0: not known (folded text) */
 };
 
 struct tally_frame_list {
@@ -49,15 +49,15 @@ struct tally_frame_list {
 	size_t count, capacity;
 };
 
-/* What one number in a stack stands for: frames that were inlined in one another, the innermost
+/* The frames that one number in a stack stands for: functions inlined into one another, innermost
  * first. */
 struct tally_step {
-	uint32_t first, count; /* in step_frames */
+	uint32_t first, count; /* range in step_frames */
 };
 
-/* A stack is a row: its class is the thread, its period the weight (samples, or the sum of
- * periods), its samples are 0 when not known.  Its bytes are steps, leaf first, where `steps` has
- * any, else frames; tally_stacks_frames() gives them as frames. */
+/* Each stack is a row: its class is the thread, its period the weight (samples, or the sum of
+ * periods); `samples` is 0 if not known.  Its bytes are numbers of steps, leaf first, or numbers of
+ * frames if `steps` is empty. tally_stacks_frames() returns the frames. */
 struct tally_stacks {
 	struct tally_strings strings;
 	struct { struct tally_frame *items; size_t count, capacity; } frames;
@@ -66,60 +66,65 @@ struct tally_stacks {
 	struct { struct tally_step *items; size_t count, capacity; } steps;
 	struct tally_frame_list step_frames;
 	struct tally_map frame_index, thread_index, tids;
-	/* a thread that calls exec has a label before and one behind it, and is one */
+	/* a thread that calls exec has two labels, before and after, but counts once */
 	uint32_t thread_count;
 	uint64_t total_weight, total_samples;
-	char event[128]; /* "cpu-clock", "" when not known */
-	char unit[32];   /* of weight: "samples", "ns", "events" */
+	char event[128]; /* "cpu-clock"; "": not known */
+	char unit[32];   /* unit of weights: "samples", "ns", "events" */
 	char title[256];
-	bool with_full_names; /* set before: frames have them, so that they can be matched */
-	bool by_line; /* set before: functions' names end in the source line that was sampled, or called: "work x.c:12" */
+	/* set beforehand: give frames their full names, so that they can be matched */
+	bool with_full_names;
+	/* set beforehand: names end in the source line that was sampled, or that made the call:
+	 * "work x.c:12" */
+	bool by_line;
 
-	/* What the text readers left out; malformed lines are no error as long as something was
+	/* What the text readers left out.  Malformed lines are no error as long as something was
 	 * read. */
 	uint64_t lines_read, lines_skipped;
 	uint64_t first_line_skipped; /* counted from 1; 0: none */
-	uint64_t other_samples;      /* of events other than `event` */
-	char other_event[128];       /* the first of these */
+	uint64_t other_samples;      /* samples of events other than `event` */
+	char other_event[128];       /* the first of these events */
 };
 
-/* What an object's name tells of its frames: "[kernel.kallsyms]", "/lib/modules/…", "vmlinux" are
- * the kernel's, "libc.so.6" and "[vdso]" a library's, "perf-PID.map", "[JIT] tid 7",
- * "jitted-7-0.so" and "//anon" JIT code; all else is the program. */
+/* Returns the kind of frames by their object's name.  Kernel: "[kernel.kallsyms]",
+ * "/lib/modules/…", "vmlinux".  Library: "libc.so.6", "[vdso]".  JIT: "perf-PID.map", "[JIT] tid
+ * 7", "jitted-7-0.so", "//anon".  All else is the program. */
 enum tally_frame_kind tally_frame_kind_of_object(const char *object);
 
-/* Whether code of such an object is the kernel's, but runs in user mode: "[vdso]", 32-bit ARM's
+/* True if the kernel provides the object's code, but it runs in user mode: "[vdso]", 32-bit ARM's
  * "[vectors]". */
 bool tally_object_is_user_page(const char *object);
 
-/* The part of an object's path behind the last slash, a "(deleted)" kept. */
+/* Returns the part of an object's path after the last slash, with a "(deleted)" if it has one. */
 const char *tally_object_basename(const char *object);
 
-/* Ids, or UINT32_MAX when memory is out. */
+/* Return ids, added when new; UINT32_MAX when memory is out. */
 uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const char *object,
 			    enum tally_frame_kind kind);
 uint32_t tally_stacks_thread(struct tally_stacks *stacks, const char *comm, uint32_t pid,
 			     uint32_t tid);
 
-/* Adds weight to a stack (root first), which is made when it is new.  0 or -ENOMEM. */
+/* Adds weight to a stack (root first), which is added when new.  Returns 0 or -ENOMEM. */
 int tally_stacks_add(struct tally_stacks *stacks, uint32_t thread, const uint32_t *frames,
 		     size_t count, uint64_t weight, uint64_t samples);
 
-/* The frames of a row, root first.  0 or -ENOMEM. */
+/* Gets the frames of a row, root first.  Returns 0 or -ENOMEM. */
 int tally_stacks_frames(const struct tally_stacks *stacks, size_t row,
 			struct tally_frame_list *frames);
 
 void tally_stacks_release(struct tally_stacks *stacks);
 
-/* A text reader keeps the samples of one event: of stacks->event where the caller wrote a name
- * there ("cycles" stands for "cycles:u" too), else of the first that it meets.  A sample's period
- * is its weight where the text has one.
+/* The text readers keep the samples of one event: the one that the caller named in stacks->event
+ * ("cycles" also means "cycles:u"), or else the first one in the text.  If the text has periods,
+ * they are the weights.
  *
- * Folded text: "comm;root;…;leaf WEIGHT" a line; `_[k]` `_[j]` `_[i]` suffixes give the kind.
- * Told from `perf script` text by its first lines (tally_stacks_read_text does). */
+ * Folded text has a line "comm;root;…;leaf WEIGHT" for each stack; the suffixes `_[k]` `_[j]`
+ * `_[i]` give the kind of a frame. tally_stacks_read_text() tells it from `perf script` text by the
+ * first lines.  All return 0, or -errno with a message.
+ */
 int tally_stacks_read_folded(struct tally_stacks *stacks, const char *text, size_t length,
 			     struct tally_error *err);
-/* `perf script` text in any of perf 6.1's layouts that name comm, pid or tid, and addresses with
+/* Reads `perf script` text in any layout of perf 6.1 that has comm, pid or tid, and addresses with
  * symbols. */
 int tally_stacks_read_perf_script(struct tally_stacks *stacks, const char *text, size_t length,
 				  struct tally_error *err);
@@ -127,8 +132,8 @@ bool tally_text_is_perf_script(const char *text, size_t length);
 int tally_stacks_read_text(struct tally_stacks *stacks, const char *text, size_t length,
 			   struct tally_error *err);
 
-/* text_names.c: frames whose names are symbols get readable ones.  Nothing may be added afterwards.
- * 0 or -ENOMEM. */
+/* In text_names.c: demangles frames whose names are symbols.  Nothing may be added afterwards.
+ * Returns 0 or -ENOMEM. */
 int tally_stacks_make_readable(struct tally_stacks *stacks);
 
 #endif

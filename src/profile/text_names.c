@@ -1,7 +1,7 @@
-/* Names in text that other tools wrote: perf built without demanglers leaves symbols as they are,
- * and one without Rust's leaves the hash of its older mangling at the end,
- * "core::fmt::write::h0123456789abcdef".  Both are made readable; the hash stays where two
- * functions would have one name without it. */
+/* Names in text that other tools wrote. perf built without demanglers leaves mangled symbols. perf
+ * built without Rust's demangler leaves the hash of the older mangling at the end:
+ * "core::fmt::write::h0123456789abcdef".  Both are made readable; the hash stays if two functions
+ * would have the same name without it. */
 #include "profile/stacks.h"
 
 #include "base/buffer.h"
@@ -17,7 +17,7 @@ struct readable {
 	uint32_t whole, brief; /* string ids: with the hash, and without */
 };
 
-/* The length of a name without "::h" and 16 digits at its end. */
+/* Returns the length of a name without "::h" and 16 digits at its end. */
 static size_t brief_length(const char *name)
 {
 	size_t length = strlen(name);
@@ -52,7 +52,8 @@ int tally_stacks_make_readable(struct tally_stacks *stacks)
 {
 	enum { SEVERAL = UINT32_MAX - 1 };
 	struct readable *names = malloc((stacks->frames.count + 1) * sizeof(*names));
-	struct tally_map wholes = { 0 }; /* brief name → the only whole one, + 1; SEVERAL */
+	/* brief name → the only whole name, + 1; SEVERAL: there are several */
+	struct tally_map wholes = { 0 };
 	int result = names ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < stacks->frames.count; i++) {
 		names[i] = read_name(&stacks->strings, stacks->frames.items[i].name);

@@ -4,7 +4,8 @@
 
 enum { BYTES_MAX = 1 << 20 };
 
-/* Of code that is taken away the record has the old bytes alone: those that samples were in. */
+/* A record of removed code has only the old bytes.  They are noted, because samples ran that
+ * code. */
 int tally_text_pokes_add(struct tally_text_pokes *pokes, const struct tally_record_text_poke *poke)
 {
 	size_t length = poke->new_length ? poke->new_length : poke->old_length;

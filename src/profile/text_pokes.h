@@ -1,5 +1,5 @@
-/* What the kernel wrote over its own code while it was recorded (TEXT_POKE records): jumps of
- * tracepoints and static keys, calls of tracers, code that it made.  Of this room alone.  Not
+/* Changes that the kernel made to its own code while it was recorded (TEXT_POKE records): jumps of
+ * tracepoints and static keys, calls of tracers, generated code.  Used in this room only.  Not
  * thread-safe. */
 #ifndef TALLY_PROFILE_TEXT_POKES_H
 #define TALLY_PROFILE_TEXT_POKES_H
@@ -11,14 +11,15 @@
 #include <stdint.h>
 
 struct tally_text_pokes {
-	struct tally_map bytes; /* address → what was written there last */
+	struct tally_map bytes; /* address → the byte written last */
 };
 
-/* In order of time.  0 or -ENOMEM.  Of more than a million bytes the rest is let go. */
+/* Notes a change; changes must come in order of time.  Only the first million different addresses
+ * are kept.  Returns 0 or -ENOMEM. */
 int tally_text_pokes_add(struct tally_text_pokes *pokes, const struct tally_record_text_poke *poke);
 
-/* How many of `size` bytes at an address were written; writes them into a copy of that code (NULL:
- * they are but counted). */
+/* Writes the changed bytes into `code`, a copy of `size` bytes at an address; NULL: only counts
+ * them.  Returns the number of changed bytes. */
 size_t tally_text_pokes_apply(const struct tally_text_pokes *pokes, uint64_t address, uint8_t *code,
 			      size_t size);
 

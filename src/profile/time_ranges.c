@@ -7,11 +7,11 @@
 
 enum { DECIMALS = 9 };
 
-#define UNIT UINT64_C(1000000000) /* of a second, and of a per cent */
+#define UNIT UINT64_C(1000000000) /* in a second, and in a per cent */
 #define WHOLE (100 * UNIT)
 
-/* "12.345678" in billionths, to the last digit: a double would lose some of them after a hundred
- * days of uptime.  The end of the number, NULL where there is none. */
+/* Parses "12.345678" into billionths, exactly: a double would lose digits after a hundred days of
+ * uptime.  Returns the end of the number, or NULL if there is none. */
 static const char *parse_decimal(const char *text, uint64_t *value)
 {
 	const uint64_t most = UINT64_MAX / UNIT - 1;
@@ -33,7 +33,7 @@ static const char *parse_decimal(const char *text, uint64_t *value)
 
 /* ---- seconds ------------------------------------------------------------- */
 
-/* "12.5,13": its end, NULL where it is none. */
+/* Parses "12.5,13".  Returns its end, or NULL if it is malformed. */
 static const char *parse_seconds(const char *text, struct tally_range *range)
 {
 	*range = (struct tally_range){ 0, UINT64_MAX };
@@ -54,7 +54,7 @@ static const char *parse_percent(const char *text, uint64_t *share)
 	return text && *text == '%' && *share <= WHOLE ? text + 1 : NULL;
 }
 
-/* "10%-20%", "10%/2", "10%": its end, NULL where it is none. */
+/* Parses "10%-20%", "10%/2" or "10%".  Returns its end, or NULL if it is malformed. */
 static const char *parse_share(const char *text, uint64_t *from, uint64_t *to)
 {
 	uint64_t number = UNIT;
@@ -80,7 +80,7 @@ static uint64_t time_at(uint64_t share, uint64_t first_ns, uint64_t last_ns)
 	return first_ns + (uint64_t)((wide)(last_ns - first_ns) * share / WHOLE);
 }
 
-/* What one share ends with is the next one's, but for the last sample. */
+/* The last nanosecond of a share belongs to the next one, except at the last sample. */
 static struct tally_range range_of(uint64_t from, uint64_t to, uint64_t first_ns, uint64_t last_ns)
 {
 	struct tally_range range = { time_at(from, first_ns, last_ns),

@@ -1,8 +1,8 @@
-/* The times that are asked for: parts of a recording, as text.
+/* Time ranges of a recording, as text:
  *
  *     12.5,13.25          seconds of the recording's clock; either end may be left out
- *     12.5,13 20,         several, apart by blanks
- *     10%-20%,50%-60%     of the time from the first sample to the last
+ *     12.5,13 20,         several ranges, separated by blanks
+ *     10%-20%,50%-60%     shares of the time from the first sample to the last
  *     30%   10%/2         the first 30 %; the second tenth
  *
  * Pure.  Not thread-safe.
@@ -16,12 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether the text is of shares, which only who knows the recording's first and last time can
- * parse. */
+/* True if the text has shares, which only a caller with the times of the first and the last sample
+ * can parse. */
 bool tally_time_is_share(const char *text);
 
-/* Adds the ranges of a text, in ns, to those that there are, and joins them; the times of the first
- * and the last sample count for shares alone.  -EINVAL, -ENOMEM. */
+/* Parses ranges, in ns, adds them to `ranges` and joins them.  The times of the first and the last
+ * sample are only needed for shares.  Returns 0, -EINVAL or -ENOMEM. */
 int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns,
 			    uint64_t last_ns, struct tally_error *err);
 

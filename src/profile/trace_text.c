@@ -74,7 +74,7 @@ static const char *kernel_function(void *context, uint64_t address, uint64_t *st
 	return name->text;
 }
 
-/* The kernel's strings by address, once they have come (a pipe brings them in the stream). */
+/* Parses the kernel's strings by address once they have come: a pipe brings them in the stream. */
 static void read_printk(struct tally_trace_text *trace)
 {
 	struct tally_feature_bytes bytes =

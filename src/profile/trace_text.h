@@ -1,4 +1,4 @@
-/* What tracepoints said: the formats of a recording, compiled on the first sample of an event.  Not
+/* Texts of tracepoints.  A recording's formats are compiled at the first sample of each event.  Not
  * thread-safe. */
 #ifndef TALLY_PROFILE_TRACE_TEXT_H
 #define TALLY_PROFILE_TRACE_TEXT_H
@@ -10,15 +10,15 @@
 
 struct tally_trace_format {
 	struct tally_tracepoint *tracepoint;
-	struct tally_print *print; /* NULL: no format recorded */
+	struct tally_print *print; /* NULL: its format was not recorded */
 	bool tried;
 };
 
-/* A kernel address that was asked for by name: %pS. */
+/* The name of a kernel address, for %pS. */
 struct tally_trace_name {
 	uint64_t address, start;
 	uint64_t generation; /* of the kernel's mappings */
-	const char *text; /* NULL: unknown */
+	const char *text; /* NULL: not known */
 };
 
 enum { TALLY_TRACE_NAMES_BITS = 9 };
@@ -27,15 +27,15 @@ struct tally_trace_text {
 	struct tally_recording *recording;
 	struct { struct tally_trace_format *items; size_t count, capacity; } formats; /* by event */
 	struct tally_trace_name names[1 << TALLY_TRACE_NAMES_BITS]; /* by address; 0 is none */
-	struct tally_printk printk; /* of the tracing data at printk_source */
+	struct tally_printk printk; /* from the tracing data at printk_source */
 	const uint8_t *printk_source;
-	bool failed; /* memory was out: a string may be missing */
+	bool failed; /* memory was out, so a string may be missing */
 };
 
-/* Zeroed memory with the recording set is empty. */
+/* To begin, zero the memory and set `recording`. */
 void tally_trace_text_release(struct tally_trace_text *trace);
 
-/* Appends the text of event number `index`; failures show in `out` or in `failed`. */
+/* Appends the text of a sample of event number `index`.  Failures show in `out` or in `failed`. */
 void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event,
 			  size_t index, const struct tally_sample *sample,
 			  struct tally_buffer *out);

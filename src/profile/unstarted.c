@@ -1,15 +1,15 @@
-/* Chains that frame pointers led astray.
+/* Finds chains that lost their way along frame pointers.
  *
- * The kernel follows frame pointers for as long as they look like some, and ends a chain without a
- * word.  A stack is complete when its outermost function is one in which programs or threads begin;
- * of chains that the kernel made that is told by the function's name.
+ * The kernel follows frame pointers as long as they look valid, and doesn't tell why a chain ends.
+ * A stack is complete if its outermost function is one in which programs or threads begin.  For
+ * chains that the kernel made, this is decided by the function's name.
  */
 #include "profile/profile.h"
 
 #include "profile/name_functions.h"
 
-/* The kernel made the chains of user code.  Recorders that unwind copies keep these, or say so by a
- * limit that it hasn't. */
+/* True if the kernel made the user chains.  Recorders that unwind stack copies either keep the
+ * copies, or say so by a max_stack that the kernel doesn't have. */
 bool tally_profile_follows_frame_pointers(const struct tally_profile *profile)
 {
 	size_t count;
@@ -24,8 +24,10 @@ bool tally_profile_follows_frame_pointers(const struct tally_profile *profile)
 	return false;
 }
 
-/* A chain of the kernel alone is a kernel thread's, or of a task that has no program any more.
- * What has no name may be a start, but for an address that is in nothing that was mapped. */
+/* True if a chain that ends in this place lacks callers.  A chain that ends in the kernel belongs
+ * to a kernel thread, or to a task without a program, and lacks none.  A function without a name
+ * may be the start of a thread, so it counts as one.  An address outside of all mappings does
+ * not. */
 static bool is_unstarted(const struct tally_profile *profile, uint32_t place)
 {
 	const struct tally_names *names = &profile->recording->names;
@@ -33,7 +35,7 @@ static bool is_unstarted(const struct tally_profile *profile, uint32_t place)
 		&names->functions.items[tally_profile_function(profile, place)];
 	const struct tally_place *at = &profile->places.places.items[place];
 	if (at->file == TALLY_FILE_NONE)
-		return at->address != TALLY_PLACE_CUT; /* that one is counted already */
+		return at->address != TALLY_PLACE_CUT; /* cut stacks are counted elsewhere */
 	bool is_user = function->kind == TALLY_FRAME_PROGRAM ||
 		       function->kind == TALLY_FRAME_LIBRARY;
 	return is_user && function->name != TALLY_STRING_NONE &&

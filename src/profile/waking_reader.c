@@ -7,9 +7,9 @@
 /* common_flags of trace events: TRACE_FLAG_HARDIRQ, TRACE_FLAG_SOFTIRQ. */
 enum { IN_INTERRUPT = 0x08 | 0x10 };
 
-enum { TIME_SHIFT = 16, MOMENT = 2 /* of 65 us */ };
+enum { TIME_SHIFT = 16, MOMENT = 2 /* in units of 65 us */ };
 
-/* NULL fields: the recording doesn't tell. */
+/* Looks up the tracepoint's fields; NULL: the recording doesn't have them. */
 static void find_format(struct tally_waking_reader *reader,
 			const struct tally_recorded_event *event)
 {
@@ -29,7 +29,7 @@ static void find_format(struct tally_waking_reader *reader,
 	reader->flags = tally_tracepoint_field(reader->tracepoint, "common_flags");
 }
 
-/* What rows are told apart by, and whether it was an interrupt. */
+/* Hashes what makes rows distinct, and whether it was in an interrupt. */
 static uint64_t hash_of(const struct tally_sample *sample, bool in_interrupt)
 {
 	uint64_t hash = tally_hash64((uint64_t)sample->pid << 32 | sample->tid) ^ in_interrupt;

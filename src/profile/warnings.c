@@ -1,4 +1,4 @@
-/* What a reader of a recording should know of how far to trust it. */
+/* Warnings about what limits the trust in a recording. */
 #include "abi/chain_walk.h"
 #include "base/buffer.h"
 #include "base/number_text.h"
@@ -115,7 +115,8 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 
 /* ---- stacks -------------------------------------------------------------- */
 
-/* Why stacks don't reach the start of their thread, and of how many that is the reason. */
+/* A reason why stacks don't reach the start of their thread, and the number of stacks that it
+ * applies to. */
 struct reason {
 	uint64_t stacks;
 	void (*put)(const struct tally_recording_counts *counts, struct tally_buffer *out);
@@ -149,8 +150,8 @@ static void put_cut_when_recorded(const struct tally_recording_counts *counts,
 		"their copies ended; a lower rate, -F, or --call-graph dwarf,64512 copies more");
 }
 
-/* The kernel copies up to a page that isn't there: behind the end of a stack, never touched, or
- * gone with the program that exec replaces. */
+/* The kernel stops copying at a page that isn't there: after the end of a stack, never touched, or
+ * freed when exec replaced the program. */
 static void put_ended(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	(void)counts;
@@ -159,7 +160,7 @@ static void put_ended(const struct tally_recording_counts *counts, struct tally_
 		"the kernel had no more to copy: exec replaced the program, or memory was never touched");
 }
 
-/* By frame pointers the kernel itself makes the chain, and ends it without a word. */
+/* For frame pointers the kernel makes the chain, and doesn't tell when it leaves out callers. */
 static void put_full(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	const uint32_t usual = tally_chain_limit(&(struct tally_attr){ .sample_max_stack = 0 });
@@ -187,10 +188,10 @@ static void put_unstarted(const struct tally_recording_counts *counts, struct ta
 		out, "code without frame pointers hides callers; record with --call-graph dwarf");
 }
 
-/* Of thousands of stacks a few are always incomplete: trees show them as [truncated]. */
+/* A few of thousands of stacks are always incomplete; trees show them as [truncated] */
 static void warn_stacks(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
-	enum { WORTH_SAYING = 20 }; /* one of so many */
+	enum { WORTH_SAYING = 20 }; /* one in so many */
 	const struct reason reasons[] = {
 		{ counts->stacks_cut - counts->cut.ended, put_cut },
 		{ counts->chains_cut - counts->chains_ended, put_cut_when_recorded },
@@ -215,7 +216,7 @@ static void warn_stacks(const struct tally_recording_counts *counts, struct tall
 
 /* ---- the rest ------------------------------------------------------------ */
 
-/* Sections that some other tool, or a later perf, has added. */
+/* Feature sections that another tool or a later perf has added. */
 static void warn_features(const struct tally_perfdata *data, struct tally_buffer *out)
 {
 	unsigned unknown = 0;
@@ -231,8 +232,8 @@ static void warn_features(const struct tally_perfdata *data, struct tally_buffer
 			either(unknown, " of an unknown kind was", "s of unknown kinds were"));
 }
 
-/* What perf calls traces: its tools/perf/util/auxtrace.h.  Its decoders make samples of the first
- * four. */
+/* perf's names for kinds of traces (tools/perf/util/auxtrace.h), and whether its decoders make
+ * samples of them. */
 static const struct {
 	const char *name;
 	bool has_samples;
@@ -252,7 +253,7 @@ static void put_trace(const struct tally_recording_counts *counts, struct tally_
 			    tally_size_text(counts->trace.bytes, size), name ? name : "hardware");
 }
 
-/* Who decodes it. */
+/* Appends how the trace can be decoded. */
 static void put_decoder(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	const size_t known = sizeof(traces) / sizeof(traces[0]);
@@ -327,7 +328,7 @@ static bool is_behind(const struct tally_map_slot *slot, const struct tally_map_
 	return slot->value != other->value ? slot->value < other->value : slot->key > other->key;
 }
 
-/* The command with most, of those behind `last`. */
+/* Returns the command with the most left out, after `last` in that order. */
 static const struct tally_map_slot *next_left_out(const struct tally_map *left_out,
 						  const struct tally_map_slot *last)
 {
@@ -421,7 +422,7 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 			out, TALLY_OFF_CPU_NAME
 			" is shown by the number of waits: how long they were is told by a file alone, "
 			"made with switch events (tally record --off-cpu)\n");
-	if (counts->samples) /* else the error says so */
+	if (counts->samples) /* otherwise the error says so */
 		warn_trace(counts, out);
 	warn_features(recording->data, out);
 	if (counts->unknown)
