@@ -20,7 +20,7 @@ struct ran_list {
 	size_t count, capacity;
 };
 
-/* What runs on a CPU. */
+/* The state of a CPU. */
 struct on_cpu {
 	uint64_t since;
 	uint32_t thread;

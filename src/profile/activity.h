@@ -1,4 +1,4 @@
-/* What ran when, and what happened: the intervals in which tasks were on CPUs, and events as marks
+/* A recording's activity over time: the intervals in which tasks were on CPUs, and events as marks
  * in time.
  *
  * Context switches tell exactly where tasks ran: SWITCH records (`record --switch-events`), else
@@ -39,8 +39,8 @@ enum tally_activity_source {
 };
 
 struct tally_activity_options {
-	/* Applied to what is shown, after everything is read: tasks, CPUs and times.  `comms`
-	 * matches the tasks' last names.  `event` selects marks and samples, but never switches. */
+	/* Selects what is shown, after everything was read: by task, CPU and time.  `comms` matches
+	 * the tasks' last names.  `event` selects marks and samples, but never switches. */
 	struct tally_profile_filter filter;
 	/* Appends the text of a tracepoint's sample.  NULL: marks get no texts. */
 	void (*describe)(void *context, const struct tally_recorded_event *event, size_t index,

@@ -5,8 +5,8 @@
  * instructions, because a reader looks for where jumps go and what lies between.  Instructions of
  * x86 have no alignment, so they are decoded one after the other from the function's start.
  *
- * There are two kinds of addresses: the symbols' own, by which names and lines are looked up, and
- * the shown ones.  They differ for JIT code and the kernel (function_code.h, `shown`).
+ * There are two kinds of addresses.  Names and lines are found by the symbols' addresses.  The
+ * shown addresses differ from these for JIT code and the kernel (function_code.h, `shown`).
  */
 #include "profile/annotation.h"
 

@@ -35,7 +35,7 @@ struct tally_annotated_instruction {
 	/* string id; for jumps and calls with a known target: without that operand */
 	uint32_t text;
 	enum tally_instruction_kind kind;
-	/* where a jump or call goes, or the address that another operand refers to; 0: none */
+	/* target of a jump or call, or the address that another operand refers to; 0: none */
 	uint64_t target;
 	/* index of the instruction at `target`; UINT32_MAX: not in this function */
 	uint32_t destination;

@@ -18,9 +18,9 @@ struct tally_batch_pipe {
 	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t work_there, work_done;
 	unsigned submitted, done;
-	unsigned enough;  /* number of waiting batches at which the second thread wakes */
-	/* number of waiting batches down to which the first thread sleeps; UINT_MAX: it does not
-	 * sleep */
+	unsigned enough;  /* the second thread wakes when this many batches wait for it */
+	/* the first thread wakes when no more than this many batches wait; UINT_MAX: it is not
+	 * asleep */
 	unsigned awaited;
 	bool is_running, is_asleep, stopping;
 	int status; /* of the first batch that failed; later batches are skipped */

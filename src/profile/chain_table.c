@@ -1,8 +1,8 @@
 /* The hash ("NH"): pairs of words, each added to a random word, are multiplied and summed in 128
  * bits.  Two such sums with different random words are folded into 64 bits each.  For any two
- * chains, one of the sums is equal with a chance of 2^-64 over the random words.  Other hashes feed
- * each product into the next multiplication; this one has no such dependency and needs about a
- * cycle a word. */
+ * chains, the chance that they agree in one of the sums is 2^-64, over all choices of the random
+ * words.  Other hashes feed each product into the next multiplication; this one has no such
+ * dependency and needs about a cycle a word. */
 #include "profile/chain_table.h"
 
 #include "base/huge.h"

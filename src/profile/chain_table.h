@@ -31,7 +31,7 @@ struct tally_chain_table {
 	 * here */
 	char apart[64];
 	struct tally_chain_slot *slots;
-	size_t count, capacity; /* a power of two */
+	size_t count, capacity; /* capacity: a power of two */
 };
 
 /* Draws the seed.  Returns 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
-/* Interns classes: what samples have in common besides their stacks.  Only sample_reader.c uses
- * this.  Not thread-safe. */
+/* Interns classes, the properties that samples share besides their stacks.  Only sample_reader.c
+ * uses this.  Not thread-safe. */
 #ifndef TALLY_PROFILE_CLASS_TABLE_H
 #define TALLY_PROFILE_CLASS_TABLE_H
 

@@ -1,8 +1,8 @@
 /* The kernel may put off walking a user stack until the task returns to user mode, and walk it once
- * for all samples since the task entered the kernel.  Then each of these samples has a chain that
- * ends in CONTEXT_USER_DEFERRED and a cookie, and a later record has the cookie and the addresses.
- * Such a sample is given when its thread's next CALLCHAIN_DEFERRED record is read, as in perf.
- * This makes it a little late relative to other threads' samples.  Its record is copied, because
+ * for all samples since the task entered the kernel.  Then the chains of these samples end in
+ * CONTEXT_USER_DEFERRED and a cookie, and a later record has the cookie and the addresses.  The
+ * samples are given when their thread's next CALLCHAIN_DEFERRED record is read, as in perf.  This
+ * makes them a little late relative to other threads' samples.  Their records are copied, because
  * the reader's bytes are not valid that long.
  *
  * A thread may never return to user mode: it sleeps until the recording ends, or the record was

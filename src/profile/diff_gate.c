@@ -16,8 +16,8 @@ static const char *name_of(const struct tally_match *match,
 					   : tally_strings_text(&match->names.strings, string);
 }
 
-/* True if `name` is the typed name, or that name with what tells it from others: "calc(int)",
- * "helper (a.c)". */
+/* True if `name` is the typed name, or begins with it and goes on like "calc(int)" or "helper
+ * (a.c)". */
 static bool begins_with(const char *name, const char *typed)
 {
 	size_t length = strlen(typed);
@@ -52,8 +52,8 @@ static enum tally_condition_result judge_entry(const struct tally_condition *con
 	return tally_condition_judge(condition, &new, &change, 1);
 }
 
-/* Rows are in the order of their change.  The first row that fails decides, else the first row that
- * fails but for chance. */
+/* Rows are in the order of their change.  The first row that fails decides, else the first row
+ * whose change may be chance. */
 static void judge(const struct tally_match *match, const struct tally_diff_options *options,
 		  const struct tally_diff *diff, struct tally_diff_verdict *verdict)
 {

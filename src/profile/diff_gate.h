@@ -1,5 +1,5 @@
-/* Conditions on the change between two sides' stacks, by which a script can fail: `FUNCTION > +2`,
- * in the syntax of counts/condition.h.
+/* Conditions on the change between two sides' stacks, so that scripts can fail: `FUNCTION > +2`, in
+ * the syntax of counts/condition.h.
  *
  * The name is that of a function (or of an object or command where rows are by these), or * for
  * any.  The figure is the compared measure: percent, with differences in points, or times, or
@@ -18,13 +18,13 @@ struct tally_diff_verdict {
 	/* the name of the row that decided, owned by the match; NULL: no row has the typed name, or
 	 * no row passes the limit */
 	const char *name;
-	double old, new;  /* that row's figures */
+	double old, new;  /* figures of the row that decided */
 };
 
 /* Judges each verdict's condition over all rows, including those that the options hide.  With
  * `past_noise`, a change that chance may have made fails as well.  Returns 0, an error of
- * tally_diff_build(), or -ENOENT with a message when no row has a condition's name; that verdict is
- * TALLY_CONDITION_UNKNOWN. */
+ * tally_diff_build(), or -ENOENT with a message when no row has a condition's name; the verdict is
+ * TALLY_CONDITION_UNKNOWN then. */
 int tally_diff_judge(const struct tally_match *match, const struct tally_diff_options *options,
 		     bool past_noise, struct tally_diff_verdict *verdicts, size_t count,
 		     struct tally_error *err);

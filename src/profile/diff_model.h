@@ -1,4 +1,4 @@
-/* The rows of `tally diff`: what changed between two sides' stacks. */
+/* The rows of `tally diff`: the changes between two sides' stacks. */
 #ifndef TALLY_PROFILE_DIFF_MODEL_H
 #define TALLY_PROFILE_DIFF_MODEL_H
 
@@ -23,7 +23,7 @@ struct tally_diff_entry {
 	uint32_t comm, object, symbol;
 	/* string id of the symbol's whole name; TALLY_STRING_NONE: not known, or read from text */
 	uint32_t full;
-	/* string ids of their names on the old side, if other; else TALLY_STRING_NONE */
+	/* string ids of the names on the old side if these differ, else TALLY_STRING_NONE */
 	uint32_t was_object, was_symbol;
 	enum tally_diff_presence presence;
 	uint64_t old_weight, new_weight, old_samples, new_samples; /* sums over all runs */

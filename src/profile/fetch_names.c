@@ -69,7 +69,7 @@ static bool has_lines(const struct tally_object *object)
 	return object && tally_object_section(object, ".debug_info", &section);
 }
 
-/* Fetches dwz's common file, which the debug file's units refer to.  The library's folder then has
+/* Fetches dwz's common file, which the debug file's units refer to. libdebuginfod's folder then has
  * both files side by side, where the reader looks for it. */
 static void fetch_common(struct tally_debuginfod *server, const struct tally_object *debug)
 {

@@ -19,7 +19,7 @@
 
 enum { CODE_BYTES_MAX = 4 << 20 };
 
-/* What is known of a place's file; read on first use. */
+/* A place's file, its table and object; read on first use. */
 struct known {
 	uint32_t file;
 	struct tally_name_table *table;

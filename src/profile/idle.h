@@ -1,7 +1,7 @@
 /* Idle time of CPUs: samples whose leaf is a function that the kernel idles in.
  *
- * An interrupt runs in whatever task it meets, also in the idle task.  Such samples are work, and
- * stay.
+ * An interrupt runs in whatever task it meets, also in the idle task.  Samples in interrupts are
+ * work, and stay.
  */
 #ifndef TALLY_PROFILE_IDLE_H
 #define TALLY_PROFILE_IDLE_H

@@ -1,7 +1,7 @@
 /* Finds code whose functions have no names although there is a way to get them: code that a JIT
  * made, and code that an interpreter runs.
  *
- * A runtime tells the names of its code only if it is asked to, mostly when it is started.  An
+ * A runtime only tells the names of its code with an option, mostly one for its start.  An
  * interpreter's functions don't appear in the stack at all; time spent in the interpreter's loop
  * shows that they are missing.
  */
@@ -19,9 +19,10 @@ enum { WORTH_A_LINE = 20 }; /* one in so many samples */
 static const struct runtime {
 	const char *comm, *start;
 	const char *needs;  /* the version it needs; "": all current versions do */
-	/* a command that names the code of a running process, up to its pid; NULL: there is none */
+	/* start of a command that makes a running process name its code, up to the pid; NULL: there
+	 * is none */
 	const char *live;
-	const char *behind; /* the part of that command after the pid */
+	const char *behind; /* the rest of that command, after the pid */
 	/* another option that it needs if stacks follow frame pointers; NULL: none */
 	const char *frame_pointers;
 } RUNTIMES[] = {
@@ -64,8 +65,8 @@ static bool is_unnamed(const struct tally_profile *profile, uint32_t place)
 				   tally_profile_function(profile, place));
 }
 
-/* Returns the path of a file in memory (memfd) that holds the place's code; NULL: it is another
- * file.  Such a file is gone with its process. */
+/* Returns the path of the memfd that holds the place's code; NULL: it is another file.  A memfd is
+ * gone with its process. */
 static const char *memory_file(const struct tally_profile *profile, uint32_t place)
 {
 	const struct tally_names *names = &profile->recording->names;
@@ -103,7 +104,7 @@ struct sums {
 	/* comm → samples in unnamed code or in what it called */
 	struct tally_map by_comm;
 	uint64_t total, in_memory, most;
-	/* samples in unnamed code or in what it called; those of them in what it called */
+	/* samples in unnamed code or in its callees; in its callees only */
 	uint64_t unnamed, below;
 	/* of the task with most of these samples; pid 0: not known */
 	uint32_t comm, pid;
@@ -210,7 +211,7 @@ static bool is_worth_a_line(const struct sums *sums, uint64_t samples)
 	return samples && samples >= sums->total / WORTH_A_LINE;
 }
 
-/* True if the recorded process still runs here and so can be told to write its names. */
+/* True if the recorded process still runs here, so that a command can make it write its names. */
 static bool runs_on(const struct tally_names *names, uint32_t pid, const char *comm)
 {
 	char now[32];

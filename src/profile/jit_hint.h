@@ -1,4 +1,4 @@
-/* Hints on how to get names that runtimes don't give by default: those of JIT code and of
+/* Hints on how to get names that runtimes don't give by default: the names of JIT code and of
  * interpreted functions. */
 #ifndef TALLY_PROFILE_JIT_HINT_H
 #define TALLY_PROFILE_JIT_HINT_H

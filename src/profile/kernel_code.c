@@ -1,7 +1,7 @@
 /* The running kernel's memory is the first choice: it holds the code that ran, with its
  * alternatives and tracers patched in.  But only root can read it, many machines don't have it
- * (CONFIG_PROC_KCORE), and the running kernel has to be the recorded one.  The second choice are
- * files as the compiler left them: vmlinux, or a module's own file. */
+ * (CONFIG_PROC_KCORE), and the running kernel has to be the recorded one.  The second choice is a
+ * file as the compiler left it: vmlinux, or a module's own file. */
 #include "profile/kernel_code.h"
 
 #include "abi/arch.h"

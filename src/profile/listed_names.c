@@ -1,7 +1,7 @@
 /* simpleperf stores the symbols of sampled files in the recording, because the files are on a
- * phone.  The addresses are as linked.  The file's first executable segment is at min_vaddr.  Its
- * offset in the file is listed too; recordings from before 2018 lack it, so there the mapping's
- * offset is used. */
+ * phone.  The addresses are as linked: the file's first executable segment has the address
+ * min_vaddr, and the difference to its offset in the file is the shift.  The offset is listed too;
+ * recordings from before 2018 lack it, so there the mapping's offset is used. */
 #include "profile/listed_names.h"
 
 #include "symbol/simpleperf_symbols.h"

@@ -23,9 +23,9 @@ struct tally_meant_name {
 /* True if `typed` is the end of a qualified name: "alpha" is the end of "L<long>::alpha". */
 bool tally_name_ends_in(const char *name, const char *typed);
 
-/* Compares a candidate with the best one so far.  A name that ends in the typed one (after "::") is
- * better than one that contains it, ignoring case.  That is better than a name, or the last part of
- * one, with few different letters.  Among equals the first one stays. */
+/* Compares a candidate with the best one so far.  The best kind of name ends in the typed one
+ * (after "::").  The second best contains it, ignoring case.  The third differs from it in few
+ * letters, as a whole or in its last part.  Among equals the first one stays. */
 void tally_meant_name_see(struct tally_meant_name *meant, const char *candidate);
 
 /* Sets a hint when a filter matched no leaf's object or function: the nearest existing name, if any

@@ -34,8 +34,8 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file,
 uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts,
 				 const char *text);
 
-/* In names_packed.c: what the recording says of a place (NULL: nothing), its function's code, and
- * its function. */
+/* In names_packed.c: return the recording's own name of a place (NULL: it has none), its function's
+ * code, and its function. */
 const struct tally_packed_place *tally_names_packed_place(struct tally_names *names,
 							  const struct tally_place *place);
 struct tally_packed_code;

@@ -63,10 +63,10 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 	}
 }
 
-/* For a program with several names, such as redis or busybox: returns the path by which it was
- * started, if that is in the file's folder and leads to the same file.  NULL: it is the file's own
- * path, or another file.  A name that is part of the file's own name says less ("cc", "python3"),
- * so it is not used. */
+/* For a program with several names, such as redis or busybox: returns the path that started it, if
+ * that is in the file's folder and leads to the same file.  NULL: it is the file's own path, or
+ * another file.  A name that is part of the file's own name says less ("cc", "python3"), so it is
+ * not used. */
 static const char *started_path(const struct tally_mapped_file *file, const char *path, char *out,
 				size_t size)
 {

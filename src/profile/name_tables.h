@@ -1,5 +1,5 @@
-/* The tables behind names: a mapped file's symbols, lines and inlined functions, read when the
- * first address in the file is looked up.  Used in this room only. */
+/* The tables behind names: a mapped file's symbols, lines and inlined functions, read on the first
+ * access to the file.  Used in this room only. */
 #ifndef TALLY_PROFILE_NAME_TABLES_H
 #define TALLY_PROFILE_NAME_TABLES_H
 
@@ -18,7 +18,7 @@ struct tally_name_table {
 	struct tally_symbols *data;    /* variables, read on first use */
 	/* for the kernel: the cached symbols, when kallsyms had to be read after all */
 	struct tally_symbols *kept;
-	/* for the kernel: the modules whose files were looked for; NULL: none yet */
+	/* for the kernel: the modules whose files were searched for; NULL: none yet */
 	struct tally_kernel_modules *modules;
 	struct tally_cache_blob blob;  /* holds the names that come from the cache */
 	/* names of symbols and lines → string id of the readable name */
@@ -57,8 +57,8 @@ bool tally_name_table_address(const struct tally_names *names, const struct tall
 			      const struct tally_object_entry *entry,
 			      const struct tally_place *place, uint64_t *address);
 
-/* Returns the symbol that made a call.  `address` lies in the call, `before` bytes before the
- * return address.  NULL: none.  `entry` is the file's. */
+/* Returns the symbol of the function that made a call.  `address` lies in the call, `before` bytes
+ * before the return address.  NULL: none.  `entry` is the file's. */
 const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table,
 						   struct tally_object_entry *entry,
 						   uint64_t address, uint32_t before,
@@ -78,7 +78,7 @@ uint32_t tally_name_table_object(struct tally_names *names, const struct tally_n
 				 const struct tally_place *place,
 				 const struct tally_symbol **symbol);
 
-/* In kernel_object.c: returns the recorded kernel's vmlinux, which is looked for once, by the name
+/* In kernel_object.c: returns the recorded kernel's vmlinux.  Searches for it once: by the name
  * that the user gave, by build-id and by release.  Also sets names->vmlinux_shift.  NULL: none. */
 struct tally_object_entry *tally_kernel_object(struct tally_names *names);
 /* Sets the vmlinux after none was found; the names own it.  NULL: there is none. */
@@ -109,8 +109,8 @@ int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *
 void tally_kernel_names_reach(struct tally_names *names, struct tally_name_table *table,
 			      uint64_t address);
 
-/* Call this when a place of the table has no name: notes the gap if the kernel's symbols are
- * missing.  Modules may have been named from their own files, without a gap. */
+/* Call this when a place of the table has no name: notes why the kernel's symbols are missing, if
+ * they are.  It is not noted earlier, because the modules' own files may name all places. */
 static inline void tally_name_table_lacks(struct tally_names *names,
 					  const struct tally_name_table *table)
 {

@@ -57,7 +57,7 @@ struct tally_function {
 	/* the name without a symbol version ("@@GLIBC_2.34"); without a symbol, made from its
 	 * object: "[gzip+0x4010]" */
 	uint32_t bare;
-	/* what views show: the bare name, plus what tells it from others
+	/* the name in views: the bare name, plus its difference from others
 	 * (tally_names_tell_apart) */
 	uint32_t plain;
 	/* string id of its source file by the object's symbol table, such as "a.c";
@@ -86,7 +86,7 @@ struct tally_place_frame {
 };
 
 /* The frames of a place: frames.items[first] … [first + count), innermost first.  The last one is
- * the symbol's function; those before it have the kind TALLY_FRAME_INLINED.  `count` is never 0. */
+ * the symbol's function; the others have the kind TALLY_FRAME_INLINED.  `count` is never 0. */
 struct tally_place_name {
 	uint32_t first, count;
 	uint64_t offset; /* distance of the place from the start of its symbol */
@@ -121,8 +121,8 @@ struct tally_names_gaps {
 	bool lacks_xz;        /* some tables can't be read because liblzma is missing */
 };
 
-/* Where names come from, besides the files of the recording.  Zero-initialised is valid.  The texts
- * must outlive the names. */
+/* Sources of names, besides the files of the recording.  Zero-initialised is valid.  The texts must
+ * outlive the names. */
 struct tally_name_sources {
 	struct tally_object_search search;
 	/* path of the recorded kernel's vmlinux; NULL: search where distributions put it */
@@ -152,7 +152,8 @@ struct tally_names {
 	struct tally_name_table *kernel;
 	bool kernel_tried;
 	struct tally_name_sources sources;
-	struct tally_object_entry vmlinux; /* the recorded kernel's file, once it was looked for */
+	/* the recorded kernel's file, once it was searched for */
+	struct tally_object_entry vmlinux;
 	/* recorded kernel addresses minus those of the kernel's table */
 	int64_t kernel_shift;
 	int64_t vmlinux_shift;  /* recorded kernel addresses minus those in vmlinux */
@@ -166,7 +167,7 @@ struct tally_names {
 	bool no_inlines; /* only name the symbols' functions, without inlined ones and lines */
 	/* name objects by their files' own paths, not by those that started them */
 	bool real_paths;
-	size_t told_apart; /* number of `functions` when they were told apart last */
+	size_t told_apart; /* number of `functions` at the last tally_names_tell_apart() */
 	/* changes to the kernel's code, applied when it is read; NULL: none */
 	const struct tally_text_pokes *text_pokes;
 	/* perf maps held while recording; NULL: none, they are read where they are now */
@@ -184,7 +185,7 @@ struct tally_names {
 };
 
 void tally_names_init(struct tally_names *names, struct tally_tasks *tasks);
-/* Uses the user's cache for what is computed from objects, and fills it for the next run. */
+/* Uses the user's cache for data computed from objects, and fills it for the next run. */
 void tally_names_use_cache(struct tally_names *names);
 
 /* Uses the names that the recording carries (tally's own section).  Files and the kernel are used

@@ -1,5 +1,5 @@
-/* Names places from what the recording carries, and from the machine's files where the recording
- * has no names. */
+/* Names places by the recording's own names, and by the machine's files where the recording has
+ * none. */
 #include "base/radix_sort.h"
 #include "base/vector.h"
 #include "profile/name_functions.h"
@@ -16,7 +16,7 @@ void tally_names_use_packed(struct tally_names *names, const void *section, size
 	names->packed_section.size = size;
 }
 
-/* Reads the names when the first place is looked up. */
+/* Reads the names on first use. */
 static struct tally_packed_names *packed_of(struct tally_names *names)
 {
 	const void *section = names->packed_section.bytes;

@@ -30,8 +30,8 @@
 
 enum { THREADS_MAX = 16, COUNT_WORTH_KEEPING = 64 };
 
-/* The cost from which a thread is worth starting, in bytes of a file that is read for the first
- * time: about a millisecond. */
+/* The minimum cost of a job for which a thread is started, as bytes of a file that is read for the
+ * first time: about a millisecond. */
 static const uint64_t COST_OF_THREAD = 2 << 20, COST_OF_KALLSYMS = 100 << 20, COST_OF_PLACE = 4096;
 
 /* A readable name that has no string id yet. */

@@ -19,7 +19,7 @@
 
 struct tally_recording;
 
-/* What ended a wait: the number of a stack of the event TALLY_WAKING_NAME, or one of these. */
+/* The end of a wait: the number of a stack of the event TALLY_WAKING_NAME, or one of these. */
 enum { TALLY_WAKER_UNKNOWN = 0 };
 /* the task was preempted: it could run, and waited only for a CPU */
 #define TALLY_WAKER_NOBODY UINT32_MAX
@@ -34,14 +34,14 @@ struct tally_off_cpu {
 	bool has_wakings;  /* for files with off-CPU samples: wakings were recorded as well */
 	/* set by callers that need wakers; filters then let all wakings through */
 	bool wants_wakers;
-	/* what ended the wait, by number of the off-CPU sample, like `waits` */
+	/* the ends of the waits, like `waits` by number of the off-CPU sample */
 	struct { uint32_t *items; size_t count, capacity; } wakers;
 	/* by number of the waking's sample: the number of its stack */
 	struct { uint32_t *items; size_t count, capacity; } wakings;
 	/* by number of the stack - 1: it ran in an interrupt */
 	struct { bool *items; size_t count, capacity; } interrupts;
 	size_t next_waking;
-	/* for the sample given last: what ended its wait, or the waking's own number */
+	/* for the sample given last: the end of its wait, or the waking's own number */
 	uint32_t waker;
 };
 

@@ -1,8 +1,8 @@
 /* Writes the code of the functions with most samples to tally's own section.
  *
- * To annotate them on another machine takes the bytes, their source lines and the names of what
- * they call.  Nothing is disassembled here, since that would need libLLVM on every machine that
- * records.  Instead, lines are looked up for each byte; the bytes of an instruction agree.  And
+ * Annotating a function on another machine takes its bytes, their source lines and the names of the
+ * functions that it calls.  Nothing is disassembled here, since that would need libLLVM on every
+ * machine that records.  Instead, each byte gets its line; the bytes of an instruction agree.  And
  * every four bytes that could be the distance to a symbol are taken for one.  If they are not part
  * of a call, this names a target that nothing refers to, which does no harm.
  */
@@ -227,7 +227,7 @@ static int find_targets(const struct code_packer *self, const struct hot_code *h
 {
 	const struct tally_function_code *code = &hot->code;
 	const struct tally_place *place = &self->profile->places.places.items[hot->hot.place];
-	/* in JIT code only jumps and calls are looked at */
+	/* JIT code has only jumps and calls as targets */
 	bool is_jit = tally_jits_of_file(self->packer->names->tasks, place->file);
 	size_t kept = 0;
 	for (size_t at = 0; at < code->size; at++) {

@@ -17,7 +17,7 @@ struct tally_packed_code_row {
 	const char *inlined;
 };
 
-/* What is at an address that the code refers to. */
+/* A symbol at an address that the code refers to. */
 struct tally_packed_code_target {
 	uint64_t address;
 	uint64_t offset; /* from the start of the symbol */

@@ -1,7 +1,7 @@
 /* The names that a recording carries: its sampled places with their functions, inlined frames and
  * source lines.
  *
- * With these names a reader needs no binaries, and sees what was true when they were packed, even
+ * A reader with these names needs no binaries, and sees what was true when they were packed, even
  * if files have changed since.  Only the sampled places are there; an address between them is not
  * known. docs/file-format.md has the layout.  Pure: bytes in, tables out; the bytes are untrusted.
  * Not thread-safe.

@@ -29,9 +29,9 @@ struct tally_packed_chain {
 	bool is_cut, is_complete;
 };
 
-/* What a cut stack would have needed; see tally_user_stack_needed(). */
+/* The copy size that a cut stack would have needed; see tally_user_stack_needed(). */
 struct tally_packed_need {
-	uint32_t bytes; /* UINT32_MAX: that many or more */
+	uint32_t bytes; /* UINT32_MAX: at least that many */
 	bool is_at_most;
 };
 

@@ -65,7 +65,7 @@ static bool at_blank_or_end(const struct cursor *cursor)
 	return cursor->at == cursor->end || is_blank(*cursor->at);
 }
 
-/* "1336", "1336/1337" or "-1", then a blank. */
+/* Takes "1336", "1336/1337" or "-1", up to a blank or the end of the line. */
 static bool take_ids(struct cursor *cursor, struct tally_script_header *header)
 {
 	uint64_t first = 0, second = 0;

@@ -18,13 +18,13 @@ struct tally_script_header {
 	uint32_t pid, tid;                   /* 0: not known; a single number is the tid */
 	bool has_time, has_period;
 	uint64_t period;
-	/* what follows the event's colon: a tracepoint's text, or the only frame */
+	/* the text after the event's colon: a tracepoint's text, or the only frame */
 	struct tally_text_piece rest;
 };
 
 struct tally_script_frame {
-	struct tally_text_piece
-		symbol; /* without "+0x…"; empty for "[unknown]" and without a name */
+	/* without "+0x…"; empty for "[unknown]" and without a name */
+	struct tally_text_piece symbol;
 	struct tally_text_piece object; /* empty: not known */
 	bool inlined;
 };

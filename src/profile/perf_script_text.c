@@ -170,8 +170,8 @@ static int begin_sample(struct script_reader *reader, const struct tally_script_
 	return 0;
 }
 
-/* True for what `-F srcline` puts below a frame: "  hashtab.c:123", "  libc.so.6[27b25]", "
- * ??:0". */
+/* True for the lines that `-F srcline` puts below frames: "  hashtab.c:123", "  libc.so.6[27b25]",
+ * "  ??:0". */
 static bool is_source_line(const char *line, size_t length)
 {
 	if (length < 3 || line[0] != ' ' || line[1] != ' ')

@@ -1,7 +1,7 @@
 /* Addresses → places, and places → small numbers.
  *
- * An address is looked up in its task's maps once; the result is remembered as long as the maps
- * stay the same.  Not thread-safe.
+ * The place of an address in its task's maps is remembered as long as the maps stay the same.  Not
+ * thread-safe.
  */
 #ifndef TALLY_PROFILE_PLACE_TABLE_H
 #define TALLY_PROFILE_PLACE_TABLE_H

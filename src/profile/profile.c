@@ -144,7 +144,8 @@ int tally_profile_new(struct tally_recording *recording,
 	profile->asked = chosen.filter;
 	recording->endings.keeps_threads &= !chosen.only_places;
 	profile->places.merges_unknown = chosen.merge_unknown;
-	/* With these filters, only the name of a sample's leaf tells whether its thread counts. */
+	/* These filters need the name of a sample's leaf, so it is not known yet which threads
+	 * count. */
 	chosen.merge_threads &= !chosen.filter.objects && !chosen.filter.symbols;
 	const unsigned naming = TALLY_FACT_VALUE(TALLY_VALUE_DATA_SYMBOL) |
 				TALLY_FACT_VALUE(TALLY_VALUE_DATA_OBJECT) |

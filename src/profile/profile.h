@@ -1,8 +1,8 @@
 /* A recording, aggregated: distinct (event, thread, CPU, stack) with their samples and periods.
  *
- * A sample's chain is looked up as a whole.  Only a new chain becomes a stack of places, and only
- * the distinct places are named.  Nothing is kept per sample.  Report, fold and flame graphs all
- * use this model.  Not thread-safe.
+ * A hash of a sample's whole chain finds its row.  Only a new chain becomes a stack of places, and
+ * only the distinct places are named.  Nothing is kept per sample.  Report, fold and flame graphs
+ * all use this model.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PROFILE_H
 #define TALLY_PROFILE_PROFILE_H
@@ -14,7 +14,7 @@
 #include "profile/sample_facts.h"
 #include "profile/stacks.h"
 
-/* What samples have in common besides their stacks. */
+/* The properties that samples share besides their stacks. */
 struct tally_class {
 	uint32_t event;  /* index into the recording's events */
 	uint32_t thread; /* index into tasks.threads; UINT32_MAX: threads are merged */
@@ -22,13 +22,13 @@ struct tally_class {
 	uint32_t cpu;    /* UINT32_MAX: not known, or CPUs are merged */
 	/* string id in tasks.strings of the cgroup's path; 0: cgroups are merged */
 	uint32_t cgroup;
-	/* number in profile->facts of what else the samples say, as far as it is needed; 0:
-	 * nothing */
+	/* number of the samples' other facts in profile->facts, as far as they are needed; 0:
+	 * none */
 	uint32_t facts;
 	/* string id in tasks.strings of the cgroup's namespace as perf writes it, device and inode;
 	 * 0: merged */
 	uint32_t cgroup_id;
-	/* what ended the wait, or which waking it is (off_cpu.h); 0 in a finished profile */
+	/* the end of the wait, or the number of the waking (off_cpu.h); 0 in a finished profile */
 	uint32_t waker;
 };
 
@@ -55,7 +55,7 @@ struct tally_profile_options {
 	 * a leaf, and tasks are forgotten when they end, so that memory depends on the number of
 	 * places only. */
 	bool only_places;
-	/* number of samples from which a second thread helps; 0: for long recordings, if there are
+	/* a second thread helps after this many samples; 0: for long recordings, if there are
 	 * enough CPUs */
 	uint64_t split_samples;
 	/* Called from time to time with the share read, 0…1; may be NULL. */
@@ -93,7 +93,7 @@ struct tally_profile {
 	/* longest wait by row, ns; rows beyond `count` have none */
 	struct { uint64_t *items; size_t count, capacity; } longest;
 	bool notes_longest;
-	/* with_wakers: waited time by what ended it */
+	/* with_wakers: waited time by the kind of its end */
 	struct { uint64_t woken_ns, preempted_ns, unknown_ns; } wakers;
 	/* by event: left out as idle */
 	struct { struct tally_left_out *items; size_t count, capacity; } idle;

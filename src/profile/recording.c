@@ -106,8 +106,8 @@ static int start(struct tally_perfdata *data, struct tally_recording **out, stru
 	return 0;
 }
 
-/* Returns what the recording itself says of a JIT's dump, because the dump may be gone; NULL:
- * nothing. */
+/* Makes a JIT's dump from the recording itself, because the dump's file may be gone; NULL: the
+ * recording doesn't have it. */
 static struct tally_jit_dump *recall_jit(void *context, uint32_t file)
 {
 	struct tally_recording *recording = context;

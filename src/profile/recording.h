@@ -46,12 +46,12 @@ struct tally_recording_counts {
 	uint64_t unknown;       /* records of undefined types; skipped */
 	uint64_t unknown_ids;   /* values in groups with the id of no event; left out */
 	uint64_t stacks;        /* user stacks unwound here */
-	uint64_t stacks_cut;    /* of these: the copy ended before the stack */
-	uint64_t stacks_lost;   /* of these: ended where nothing told the caller */
+	uint64_t stacks_cut;    /* part of `stacks`: the copy ended before the stack */
+	uint64_t stacks_lost;   /* part of `stacks`: they ended where nothing told the caller */
 	struct tally_cut_stacks {
-		uint64_t too_large; /* of stacks_cut: no copy can be large enough */
-		/* of stacks_cut: the kernel copied less than it was asked for; a larger option
-		 * won't help */
+		uint64_t too_large; /* part of stacks_cut: no copy can be large enough */
+		/* part of stacks_cut: the kernel could not copy as much as requested; a larger
+		 * option won't help */
 		uint64_t ended;
 		uint64_t bytes;     /* copy size that would have sufficed for the others */
 		bool is_at_least;   /* `bytes` is only a lower bound */
@@ -59,15 +59,17 @@ struct tally_recording_counts {
 	uint64_t stacks_32bit;  /* user stacks that can't be unwound here: of 32-bit programs */
 	uint64_t stacks_foreign; /* … of machines whose unwind rules aren't known */
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
-	uint64_t chains_ended;  /* of these: the kernel copied less than it was asked for */
+	/* part of chains_cut: the kernel could not copy as much as requested */
+	uint64_t chains_ended;
 	/* samples given whose stack was unwound while recording, and ended where nothing told the
 	 * caller */
 	uint64_t chains_lost;
 	uint64_t chains_astray; /* the same for chains that the kernel made by frame pointers */
 	uint64_t chains;        /* samples given with a chain and without a stack copy */
-	/* of these: the outermost function starts no thread (tally_profile_count_unstarted) */
+	/* part of `chains`: the outermost function starts no thread
+	 * (tally_profile_count_unstarted) */
 	uint64_t chains_unstarted;
-	/* of these: as long as the kernel makes chains, with callers left out */
+	/* part of `chains`: as long as the kernel makes chains, with callers left out */
 	uint64_t chains_full;
 	uint32_t chain_limit;   /* the length of these chains */
 	uint64_t first_time, last_time; /* of the samples given, ns */
@@ -204,7 +206,8 @@ int tally_recording_ends_at_limit(struct tally_recording *recording, const struc
 void tally_recording_shorten(struct tally_recording *recording, struct tally_record *record);
 
 /* Adds the leaf's caller to a sample's chain, if a register holds it
- * (tally_user_stack_has_inner()).  Ownership and result as above. */
+ * (tally_user_stack_has_inner()).  The recording owns the chain, which is valid until the next
+ * sample.  Returns 0 or -ENOMEM. */
 int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,
 				   struct tally_sample *sample);
 
@@ -229,7 +232,7 @@ void tally_recording_command(const struct tally_recording *recording, struct tal
  * mangled.  Returns 0 or -ENOMEM. */
 int tally_recording_prepare_packing(struct tally_recording *recording);
 
-/* True if the event's periods are ns: those of a clock, or measured waits. */
+/* True if the event's periods are ns: of a clock, or of measured waits. */
 bool tally_recording_tells_time(const struct tally_recording *recording,
 				const struct tally_recorded_event *event);
 

@@ -1,9 +1,10 @@
 /* Chains made from other parts of a sample.
  *
  * Branch records (LBR in its call-stack mode): the processor notes calls that have not returned
- * yet.  This gives user stacks without frame pointers.  As in perf, the chain's user part becomes:
- * where the last call went, then where each call was made.  These are not return addresses.  So
- * each has a marker in front of it, because an address after a marker is taken as it is.
+ * yet.  This gives user stacks without frame pointers.  As in perf, the records replace the chain's
+ * user part: first the target of the last call, then the address of each call.  These are not
+ * return addresses.  So each has a marker in front of it, because an address after a marker is
+ * taken as it is.
  *
  * The leaf's caller, on machines where calls leave the return address in a register (arm64): the
  * kernel follows frame pointers, but a leaf function makes no frame, and other functions have none

@@ -5,7 +5,7 @@
  * by the same path.  The children of its nodes (or their callers, if the tree goes up) are sorted
  * into groups by function.  Only groups that weigh enough to be shown are followed: a group weighs
  * no more than the one above it, so nothing is missed.  This bounds the work in large trees: a
- * thousandth of the weight is looked at once, however many nodes it has.
+ * group that is too light is visited only once, however many nodes are below it.
  */
 #include "profile/report_parts.h"
 
@@ -33,7 +33,7 @@ struct group {
 	size_t first;
 };
 
-/* What was found for one function. */
+/* The nodes that were found for one function. */
 struct bucket {
 	uint64_t weight;
 	uint32_t count; /* number of nodes to follow */
@@ -70,7 +70,7 @@ static inline int find_one(struct merger *merger, struct member member, uint32_t
 }
 
 /* Members and their children are all over the tree, and each child tells where the next one is.  So
- * many members are looked at in turns, and memory is prefetched one turn ahead. */
+ * the loop visits many members in turns, and prefetches memory one turn ahead. */
 static int find_children(struct merger *merger, size_t first)
 {
 	enum { TURNS = 16 };

@@ -37,7 +37,7 @@ static int compare_functions(const void *a, const void *b, void *context)
 }
 
 /* Numbers functions in the order of their names.  Functions with the same name and object share one
- * code. */
+ * code; inlined functions have codes of their own. */
 static int make_codes(struct tally_report_builder *builder)
 {
 	struct tally_names *names = &builder->profile->recording->names;

@@ -51,7 +51,7 @@ static int compare_key(const struct tally_recording *recording, enum tally_sort_
 	}
 }
 
-/* Orders entries of equal weight by what the reader sees of them. */
+/* Orders entries of equal weight by their visible keys. */
 static int compare_keys(const struct tally_recording *recording, const uint32_t *a,
 			const uint32_t *b)
 {

@@ -14,8 +14,8 @@
 
 enum tally_tree_order {
 	TALLY_TREE_NONE,
-	TALLY_TREE_CALLER, /* from the caller down: what the entry called */
-	TALLY_TREE_CALLEE  /* from the callee up: what called the entry */
+	TALLY_TREE_CALLER, /* from the caller down: the callees of the entry */
+	TALLY_TREE_CALLEE  /* from the callee up: the callers of the entry */
 };
 
 struct tally_report_options {

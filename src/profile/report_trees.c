@@ -6,7 +6,8 @@
  * With totals, an entry has the stacks that pass through it, so a stack is in the trees of all its
  * functions.  The tree of all calls is made once, and the places of each entry in it are found: the
  * outermost ones if trees go down to callees, the innermost ones if they go up to callers, so that
- * each stack counts once.  What is below or above these places is merged (report_branches.c).
+ * each stack counts once.  Then the branches below or above these places are merged
+ * (report_branches.c).
  */
 #include "profile/report_parts.h"
 
@@ -341,7 +342,7 @@ static int find_places(struct finder *finder, const struct tally_call_tree *tree
 	return result;
 }
 
-/* Sorts places by entry; those of one entry keep their order. */
+/* Sorts places by entry, and keeps their order within an entry. */
 static struct tally_report_place *sort_places(const struct places *places, size_t entries,
 					      size_t *starts)
 {

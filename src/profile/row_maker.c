@@ -2,9 +2,9 @@
  * two additions.  Only a new chain is taken apart: its addresses become places, and its places
  * become the bytes of a row's stack.
  *
- * The tables are far larger than the CPU's caches.  So samples are looked up a slice at a time, and
- * the memory they need is prefetched.  Growing a table costs as much as filling it, so its final
- * size is guessed from the share of the recording that is read.
+ * The tables are far larger than the CPU's caches.  So samples are handled in slices, and the
+ * memory that a slice needs is prefetched.  Growing a table costs as much as filling it, so its
+ * final size is guessed from the share of the recording that is read.
  *
  * The table of chains is only a cache.  Some recordings have many more chains than stacks:
  * thousands of short processes, each with its own addresses.  Then the table is emptied, so that
@@ -27,7 +27,7 @@
 
 enum {
 	CHAINS_LEAST = 1 << 16, CHAINS_PER_ROW = 4,
-	/* number of chains from which sizes are guessed; limit of growth */
+	/* GUESS_FROM: chains needed for a guess of sizes; GUESS_TIMES: limit of growth */
 	GUESS_FROM = 1 << 14, GUESS_TIMES = 16,
 	LINE_WORDS = 8, LAST_CHAINS = 16, LEAVES = 4096,
 };
@@ -205,8 +205,8 @@ static uint32_t put_row(struct tally_row_maker *maker, uint32_t class,
 					     outcome->stack_bytes);
 }
 
-/* Returns the row of a chain that was new when the slice was looked up.  An equal chain may have
- * come earlier in the slice. */
+/* Returns the row of a chain that was new when the slice began.  An equal chain may have come
+ * earlier in the slice. */
 static uint32_t learn_chain(struct tally_row_maker *maker, const struct tally_hashed_sample *sample,
 			    const struct outcome *outcome)
 {

@@ -10,7 +10,7 @@
 #include "profile/chain_table.h"
 #include "profile/profile.h"
 
-enum { TALLY_SLICE = 32 /* samples that are looked up together */ };
+enum { TALLY_SLICE = 32 /* samples that are handled together */ };
 
 struct tally_hashed_sample {
 	struct tally_chain_hash hash;

@@ -1,5 +1,5 @@
-/* What samples say besides their stacks: the branches that were taken before, what an access cost,
- * and where its data was.
+/* Facts that samples have besides their stacks: the branches that were taken before, the cost of an
+ * access, and the source of its data.
  *
  * Reports may keep samples apart by these facts.  Facts that a report does not use are not read,
  * and don't keep samples apart.

@@ -206,7 +206,7 @@ int tally_event_not_found(const struct tally_perfdata *data, const char *name,
 	return -ENOENT;
 }
 
-/* A pipe announces its events one by one, so the name is looked up again when there are more. */
+/* A pipe announces its events one by one, so the search is repeated when there are more. */
 static bool is_event(struct tally_sample_filter *filter, const struct tally_perfdata *data,
 		     const struct tally_recorded_event *event)
 {

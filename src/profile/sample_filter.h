@@ -1,4 +1,4 @@
-/* Selects samples before their stacks are looked at: by event, thread, CPU, command and time.  Also
+/* Selects samples by event, thread, CPU, command and time, before their stacks are read.  Also
  * limits the frames of a stack.
  *
  * The lists, given as text, are parsed once into sets.  A recording with a filter gives only the
@@ -35,7 +35,7 @@ struct tally_sample_filter {
 	const char *comms, *event;
 	/* from the first range to the last; 0 and UINT64_MAX: no limit */
 	uint64_t time_start_ns, time_end_ns;
-	/* number of events when `event` was looked up among them */
+	/* number of events when `event` was searched among them */
 	size_t events_seen;
 	size_t event_index;    /* SIZE_MAX: not found yet */
 	bool takes_all;

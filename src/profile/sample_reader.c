@@ -48,7 +48,7 @@ struct batch {
 	uint64_t copies[COPIED_WORDS];
 };
 
-/* What is known of a task, until a record changes tasks. */
+/* A task's properties, remembered until a record changes tasks. */
 struct known_task {
 	uint64_t era; /* of the reader when this was learnt */
 	uint64_t maps;
@@ -142,7 +142,7 @@ static const struct known_task *another_task(struct tally_sample_reader *reader,
 
 /* Returns the sample's task; NULL when memory is out.  The wanted task is only made a struct when
  * it is new.  A compiler compares two halves of a struct as one word, and a CPU has to wait for a
- * word whose halves were just stored; that took an eighth of the time of a report without call
+ * word whose halves were just stored.  This took an eighth of the time of a report without call
  * trees. */
 static const struct known_task *task_of(struct tally_sample_reader *reader,
 					const struct tally_raw_record *raw,
@@ -473,7 +473,7 @@ int tally_sample_reader_finish(struct tally_sample_reader *reader)
 
 /* ---- its life ------------------------------------------------------------ */
 
-/* Returns the number of samples from which a second thread helps.  Leaves are named with data that
+/* Returns the number of samples after which a second thread helps.  Leaves are named with data that
  * only one thread may use.  For leaves or places alone there is too little work for two threads. */
 static uint64_t split_from(const struct tally_profile *profile,
 			   const struct tally_profile_options *options)

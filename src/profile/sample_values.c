@@ -1,6 +1,6 @@
 /* Most values are numbers of the sample with few different ones, so that each text is made only
- * once.  What is at a data address depends on the task's maps, which change, so it is looked up for
- * each sample. */
+ * once.  But the name of a data address depends on the task's maps, which change, so it is searched
+ * for each sample. */
 #include "profile/sample_values.h"
 
 #include "base/reader.h"

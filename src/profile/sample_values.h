@@ -1,5 +1,5 @@
-/* What a sample says besides its place, as texts that a report can be sorted by: costs, addresses,
- * pages, where data was. */
+/* A sample's values besides its place, as texts that a report can be sorted by: costs, addresses,
+ * pages, sources of data. */
 #ifndef TALLY_PROFILE_SAMPLE_VALUES_H
 #define TALLY_PROFILE_SAMPLE_VALUES_H
 

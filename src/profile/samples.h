@@ -12,7 +12,7 @@
 
 struct tally_one_sample {
 	uint64_t time;   /* ns of the recording's clock; 0: not recorded */
-	uint64_t period; /* what the sample stands for, in the unit of its event */
+	uint64_t period; /* weight of the sample, in the unit of its event */
 	uint32_t thread; /* index into the recording's tasks.threads */
 	uint32_t stack;  /* row of `stacks` */
 	uint32_t cpu;    /* UINT32_MAX: not recorded */

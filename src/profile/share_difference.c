@@ -126,7 +126,7 @@ void tally_share_difference(const struct tally_share *old, size_t old_runs,
 						.difference = after.mean - before.mean, .p = 1 };
 	if (old_runs > 1 || new_runs > 1) {
 		welch(&before, &after, out);
-		/* A normal curve has no limits; Newcombe's interval stays within them by itself. */
+		/* Welch's interval may exceed 100 points, so it is cut; Newcombe's can't. */
 		out->low = measure == TALLY_MEASURE_SHARE ? tally_larger(out->low, -100) : out->low;
 		out->high = measure == TALLY_MEASURE_SHARE ? tally_smaller(out->high, 100)
 							   : out->high;

@@ -18,8 +18,8 @@ double tally_share_effective_samples(const struct tally_share *share)
 	double spread = share->spread > 1 ? share->spread : 1;
 	if (p <= 0 || p >= 1 || k <= 0 || k >= n)
 		return n / spread;
-	/* Sums of squares in units of W²: those that the mean weights alone make, and the spread
-	 * that these leave unexplained. */
+	/* Sums of squares in units of W²: the part that the mean weights alone make, and the spread
+	 * that remains. */
 	double inside = p * p / k, outside = (1 - p) * (1 - p) / (n - k);
 	double left_over = spread / n / (inside + outside);
 	double variance = (inside * (1 - p) * (1 - p) + outside * p * p) *

@@ -26,10 +26,10 @@
  * the spread of weights is known.  The spread that the two means don't explain is divided evenly.
  * If all samples weigh the same, the result is n.
  *
- * The error does not cover everything.  Samples that keep step with what they sample are wrong by
- * more than their number suggests; samples at even distances in a steady program are often right by
- * more.  Differences of two shares of one recording are not independent; those of two recordings
- * are.
+ * The error does not cover everything.  If sampling keeps step with the program, shares are wrong
+ * by more than the number of samples suggests; if samples are at even distances in a steady
+ * program, shares are often right by more.  Differences of two shares of one recording are not
+ * independent; differences between two recordings are.
  *
  * Pure, thread-safe.
  */

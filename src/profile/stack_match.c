@@ -226,7 +226,7 @@ static uint32_t object_of(const struct matcher *matcher, uint32_t frame, bool of
 	return now ? (uint32_t)*now : object;
 }
 
-/* Returns the key by which frames are matched: the string of the name, or of the plain name and the
+/* Returns a frame's key for matching: the string of the name, or of the plain name and the
  * object. */
 static uint64_t key_of(struct matcher *matcher, uint32_t frame, bool of_new, bool by_plain_name)
 {

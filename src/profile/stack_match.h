@@ -7,8 +7,8 @@
  *
  * - the same name in another object: the program is called ./old and ./new, or a library has
  *   another version;
- * - the same name except for what the compiler adds (".constprop.0", ".isra.0", ".part.1",
- *   ".cold"), or except for its parameters.
+ * - the same name without the compiler's endings (".constprop.0", ".isra.0", ".part.1", ".cold"),
+ *   or without its parameters.
  *
  * A recording shows a function as short as its own names allow: if one side has calc(int) and the
  * other one calc(double), both show "calc".  So frames of recordings are matched by their whole

@@ -78,8 +78,8 @@ struct tally_stacks {
 	 * "work x.c:12" */
 	bool by_line;
 
-	/* What the text readers left out.  Malformed lines are no error as long as something was
-	 * read. */
+	/* Lines and samples that the text readers left out.  Malformed lines are no error as long
+	 * as something was read. */
 	uint64_t lines_read, lines_skipped;
 	uint64_t first_line_skipped; /* counted from 1; 0: none */
 	uint64_t other_samples;      /* samples of events other than `event` */

@@ -7,7 +7,7 @@
 
 enum { DECIMALS = 9 };
 
-#define UNIT UINT64_C(1000000000) /* in a second, and in a per cent */
+#define UNIT UINT64_C(1000000000) /* billionths in a second, and in a per cent */
 #define WHOLE (100 * UNIT)
 
 /* Parses "12.345678" into billionths, exactly: a double would lose digits after a hundred days of
@@ -80,7 +80,7 @@ static uint64_t time_at(uint64_t share, uint64_t first_ns, uint64_t last_ns)
 	return first_ns + (uint64_t)((wide)(last_ns - first_ns) * share / WHOLE);
 }
 
-/* The last nanosecond of a share belongs to the next one, except at the last sample. */
+/* The time at which a share ends belongs to the next share, except at the last sample. */
 static struct tally_range range_of(uint64_t from, uint64_t to, uint64_t first_ns, uint64_t last_ns)
 {
 	struct tally_range range = { time_at(from, first_ns, last_ns),

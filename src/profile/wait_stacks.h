@@ -14,7 +14,7 @@ int tally_profile_prepare_wakers(struct tally_profile *profile);
 int tally_profile_arrange_waits(struct tally_profile *profile,
 				const struct tally_profile_options *options);
 
-/* True if the function is one by which a task gives up its CPU. */
+/* True if the function is part of how a task gives up its CPU. */
 bool tally_function_is_scheduler(const struct tally_names *names, uint32_t function);
 
 static inline bool tally_class_is_of_waits(const struct tally_profile *profile, uint32_t class)

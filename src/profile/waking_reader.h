@@ -19,7 +19,7 @@ struct tally_waking_reader {
 	const struct tally_recording *recording;
 	struct tally_tracepoint *tracepoint;
 	const struct tally_tracepoint_field *pid, *flags;
-	bool was_looked_for;      /* the format was looked up */
+	bool was_looked_for;      /* for the format */
 	struct tally_map numbers; /* hash of task and stack → number */
 	/* tid → number of the last waking << 32 | its time in units of 2^16 ns */
 	struct tally_map last;

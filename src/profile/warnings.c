@@ -188,7 +188,7 @@ static void put_unstarted(const struct tally_recording_counts *counts, struct ta
 		out, "code without frame pointers hides callers; record with --call-graph dwarf");
 }
 
-/* A few of thousands of stacks are always incomplete; trees show them as [truncated] */
+/* A few of thousands of stacks are always incomplete; trees show them as [truncated]. */
 static void warn_stacks(const struct tally_recording_counts *counts, struct tally_buffer *out)
 {
 	enum { WORTH_SAYING = 20 }; /* one in so many */
