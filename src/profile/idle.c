@@ -150,7 +150,7 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 			result = leave_out(profile, event, &row);
 			continue;
 		}
-		/* A stack ends where the next row's begins: they stay together. */
+		/* a stack ends where the next row's begins, so both move together */
 		if (size)
 			memmove(table->stacks.items + bytes, stack, size);
 		row.stack = bytes & ((1ull << 40) - 1);

@@ -1,20 +1,21 @@
 /* Names as views show them: short, but never the same for two functions of one object.
  *
- * A function is what its symbol stands for.  Demangled without parameters, as perf prints names,
- * overloads read alike, and so do other things.  Functions that do each get what tells them from
- * the others, and no more, in this order:
+ * A function is identified by its symbol.  Demangled without parameters, as perf prints names,
+ * overloads look the same, and so do some other functions.  Functions that look the same get an
+ * addition that tells them apart, the first of these that suffices:
  *
- *   calc(int)           its parameters, where these differ, in whatever objects the functions are;
- *   A::~A [deleting]    which body of a constructor or destructor it is; of Rust's older mangling
+ *   calc(int)           the parameters, if these differ, also between objects;
+ *   A::~A [deleting]    which body of a constructor or destructor it is; for Rust's older mangling
  *                       the hash, drop::h0123456789abcdef; else the symbol;
- *   helper (a.c)        of local functions that share a symbol: the source file that the symbol
- *                       table says they are of;
- *   helper (0x4290)     else where it begins.
+ *   helper (a.c)        for local functions that share a symbol: the source file by the symbol
+ *                       table;
+ *   helper (0x4290)     else the address where the function begins.
  *
- * The last three only tell functions of one object apart, since views show the object beside the
- * name.  JIT code and the stubs of a procedure linkage table have names alone: a JIT compiles one
- * function to several addresses.  Two files of one path are builds of one program, and share their
- * functions of one name. */
+ * The last three only tell functions of one object apart, since views show the object next to the
+ * name.  JIT code and the stubs of a procedure linkage table only have their names: a JIT compiles
+ * one function to several addresses.  Two files with the same path are builds of one program, so
+ * their functions with the same name count as one.
+ */
 #include "profile/names.h"
 
 #include "base/buffer.h"
@@ -30,7 +31,7 @@ enum { NONE = TALLY_STRING_NONE };
 
 struct telling {
 	struct tally_names *names;
-	uint32_t *order; /* functions, in groups that read alike */
+	uint32_t *order; /* indices of functions; those that look the same are together */
 };
 
 static const char *text_of(const struct tally_names *names, uint32_t id)
@@ -38,13 +39,14 @@ static const char *text_of(const struct tally_names *names, uint32_t id)
 	return tally_strings_text(&names->strings, id);
 }
 
-/* An inlined function without a linkage name in its DWARF may be any of those that read alike. */
+/* True for an inlined function without a linkage name in its DWARF: it may be any of the functions
+ * that look the same. */
 static bool is_vague(const struct tally_function *function)
 {
 	return function->kind == TALLY_FRAME_INLINED && function->symbol == function->bare;
 }
 
-/* The offset of a symbol's version, or of the text's end. */
+/* Returns the offset of a symbol's version, or of the text's end. */
 static size_t version_at(const char *text)
 {
 	const char *version = strstr(text, "@@");
@@ -65,7 +67,7 @@ static uint32_t signature_of(struct tally_names *names, const struct tally_funct
 	return id;
 }
 
-/* Of functions of one name, sorted by symbol. */
+/* Adds parameters to functions with one name, sorted by symbol, if the parameters differ. */
 static void tell_parameters(struct telling *telling, const uint32_t *members, size_t count)
 {
 	struct tally_function *functions = telling->names->functions.items;
@@ -94,7 +96,8 @@ static bool has_hash(const struct tally_names *names, const struct tally_functio
 	       TALLY_MANGLED_RUST_HASH;
 }
 
-/* DWARF gives an inlined constructor a symbol (C4) that its copies out of line don't have. */
+/* DWARF gives an inlined constructor another symbol (C4) than its out-of-line copies, so this
+ * symbol tells nothing apart. */
 static bool has_symbol_of_its_own(const struct tally_names *names,
 				  const struct tally_function *function)
 {
@@ -128,7 +131,7 @@ static uint32_t variant_name(struct tally_names *names, const struct tally_funct
 	return id;
 }
 
-/* True when variants don't tell all symbols apart, so that symbols have to be shown. */
+/* True if variants don't tell all symbols apart, so that symbols have to be shown. */
 static bool needs_symbols(struct telling *telling, const uint32_t *members, size_t count)
 {
 	struct tally_names *names = telling->names;
@@ -151,7 +154,8 @@ static bool needs_symbols(struct telling *telling, const uint32_t *members, size
 	return needs;
 }
 
-/* Of functions of one object that read alike, sorted by symbol. */
+/* Adds the variant or the symbol to functions of one object that look the same, sorted by
+ * symbol. */
 static void tell_variants(struct telling *telling, const uint32_t *members, size_t count)
 {
 	struct tally_names *names = telling->names;
@@ -228,7 +232,8 @@ static uint32_t local_name(struct tally_names *names, const struct tally_functio
 	return id;
 }
 
-/* Functions of one file and symbol, which begin at several places. */
+/* Adds the source file or the start to functions with one file and symbol that begin at different
+ * places. */
 static void tell_sources(struct tally_names *names, const uint32_t *members, size_t count)
 {
 	struct tally_function *functions = names->functions.items;
@@ -289,7 +294,7 @@ static bool is_of_file(const struct tally_names *names, const struct tally_funct
 	       is_place_of_its_own(names, a) && is_place_of_its_own(names, b);
 }
 
-/* Functions that read alike. */
+/* Tells functions apart that look the same. */
 static void tell_group(struct telling *telling, uint32_t *members, size_t count)
 {
 	struct tally_names *names = telling->names;
@@ -387,7 +392,7 @@ static bool is_same_text(const char *a, const char *b)
 	}
 }
 
-/* Its name with parameters, to be freed; NULL: it has none. */
+/* Returns the function's name with parameters, which the caller frees; NULL: it has none. */
 static char *signature_text(const struct tally_names *names, const struct tally_function *function)
 {
 	return function->symbol == NONE

@@ -1,6 +1,6 @@
-/* Rows are made anew from the finished ones, since stacks that were different may now be the
- * same: a task that waits with a limit of time and one that waits without are both in what
- * called the scheduler. / */
+/* Rows are made anew from the finished ones, since stacks that were different may now be the same.
+ * For example, waits with and without a timeout then both end in the function that called the
+ * scheduler. */
 #include "profile/wait_stacks.h"
 
 #include "base/vector.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sorted.  By these a task gives up its CPU, and the kernel notes that; a name ends before a
- * dot. */
+/* Functions by which a task gives up its CPU, and in which the kernel notes that.  Sorted; a name
+ * ends before a dot. */
 static const char *const scheduler_functions[] = {
 	"___perf_sw_event",
 	"__cond_resched",
@@ -46,7 +46,7 @@ static const char *const scheduler_functions[] = {
 	"schedule_timeout_uninterruptible",
 };
 
-/* Sorted.  By these the kernel wakes a task that something else asked it to wake. */
+/* Functions by which the kernel wakes a task on behalf of other code.  Sorted. */
 static const char *const waking_functions[] = {
 	"__wake_up",
 	"__wake_up_common",
@@ -76,17 +76,17 @@ static const char *const waking_functions[] = {
 	"woken_wake_function",
 };
 
-/* A list of functions, and what of it is known by function of names: 0 not yet, 1 not listed, 2
- * listed. */
+/* A list of functions.  `answers`, by index of the names' functions: 0 not known yet, 1 not listed,
+ * 2 listed. */
 struct name_list {
 	const char *const *names;
 	size_t count;
 	uint8_t *answers;
 };
 
-/* Who wakes: the row of a waking, by its number. */
+/* The row of a waking, and the task that woke. */
 struct waker {
-	uint32_t row; /* + 1; 0: none */
+	uint32_t row; /* number of the row, + 1; 0: none */
 	uint32_t comm;
 };
 
@@ -95,15 +95,15 @@ struct arranger {
 	const struct tally_profile_options *options;
 	struct name_list scheduler, waking;
 	uint8_t *is_of_waits; /* by class */
-	uint32_t *class_of;   /* by class: the same without a waker */
+	uint32_t *class_of;   /* by class: the same class without a waker */
 	struct {
 		struct waker *items;
 		size_t count, capacity;
-	} wakers; /* by number - 1 */
+	} wakers; /* by number of the waking - 1 */
 	struct {
 		uint8_t *items;
 		size_t count, capacity;
-	} stack;                     /* the one that is put together */
+	} stack;                     /* the stack that is being put together */
 	struct tally_row_table rows; /* the new ones */
 	struct {
 		uint64_t *items;
@@ -149,8 +149,8 @@ static bool has_place(const struct arranger *arranger, const struct name_list *l
 	return *answer == 2;
 }
 
-/* Where the stack begins without the listed functions; one of these stays where there is nothing
- * else. */
+/* Returns the start of the stack without the listed functions at its leaf.  Keeps one of them if
+ * there is nothing else. */
 static const uint8_t *fold(const struct arranger *arranger, const struct name_list *list,
 			   const uint8_t *stack, const uint8_t *end)
 {
@@ -162,8 +162,8 @@ static const uint8_t *fold(const struct arranger *arranger, const struct name_li
 
 /* ---- who woke whom ------------------------------------------------------- */
 
-/* What an interrupt broke into has nothing to do with who is woken: the stack ends where it came
- * in. */
+/* Returns where the stack of an interrupt ends.  The code below it was only interrupted, and did
+ * not wake the task. */
 static const uint8_t *cut_interrupted(const struct arranger *arranger, const uint8_t *stack,
 				      const uint8_t *end)
 {
@@ -195,8 +195,8 @@ static int put_place(struct arranger *arranger, const struct tally_place *place)
 	return 0;
 }
 
-/* The waker's stack, its outermost caller first, since it is to lie on top of the waiter's, back
- * to front. */
+/* Appends the waker's stack, outermost frame first: it comes before the waiter's stack, in reverse
+ * order. */
 static int put_waker(struct arranger *arranger, const struct waker *waker, bool in_interrupt)
 {
 	const uint8_t *end,
@@ -217,7 +217,7 @@ static int put_waker(struct arranger *arranger, const struct waker *waker, bool 
 	return 0;
 }
 
-/* Puts what ended the wait before its stack, and counts it. */
+/* Puts what ended the wait before its stack, and adds up the time. */
 static int put_end(struct arranger *arranger, const struct tally_row *row)
 {
 	const struct tally_off_cpu *off_cpu = &arranger->profile->recording->off_cpu;
@@ -243,7 +243,8 @@ static int put_end(struct arranger *arranger, const struct tally_row *row)
 	return result ? result : put_place(arranger, &place);
 }
 
-/* The rows of wakings, by number; their stacks are the same, whichever is met. */
+/* Lists the rows of wakings by number.  All rows with one number have the same stack, so any of
+ * them will do. */
 static int list_wakers(struct arranger *arranger)
 {
 	const struct tally_profile *profile = arranger->profile;
@@ -336,7 +337,7 @@ static int put_rows(struct arranger *arranger)
 	return result;
 }
 
-/* Whether any class is. */
+/* Sets is_of_waits.  Returns true if any class is one of waits. */
 static bool find_waits(struct arranger *arranger)
 {
 	const struct tally_profile *profile = arranger->profile;
@@ -348,7 +349,7 @@ static bool find_waits(struct arranger *arranger)
 	return any;
 }
 
-/* Classes that differ in who woke alone become one.  Those that are made here stand behind the
+/* Joins classes that differ only in their wakers.  Classes that are made here come after the
  * others. */
 static int join_classes(struct arranger *arranger)
 {
@@ -443,7 +444,8 @@ uint32_t tally_profile_waits(const struct tally_profile *profile)
 	return UINT32_MAX;
 }
 
-/* Events on tasks don't see what others do, and are inherited; those on CPUs see all. */
+/* True if the waking event was recorded on tasks: it is inherited, and doesn't see other tasks.
+ * Events on CPUs see all tasks. */
 static bool is_of_tasks(const struct tally_profile *profile)
 {
 	size_t count;
