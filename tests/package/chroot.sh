@@ -109,7 +109,7 @@ cat >"$work/shell" <<SHELL
 exec chroot "$work/here" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root bash -c 'cd && exec bash'
 SHELL
 chmod +x "$work/shell"
-"$source/tests/package/tutorial.py" "$work/here/usr/share/doc/tally/tutorial.md" "$work/shell" >"$work/out"
+"$source/tests/package/document.py" "$work/here/usr/share/doc/tally/tutorial.md" "$work/shell" >"$work/out"
 check "the tutorial goes as it says"
 ! grep -q 'SKIP' "$work/out"
 check "and nothing of it is left out"
