@@ -1,6 +1,5 @@
-/* What an attribute may say, before any PMU is asked: SPEC A2 and the static rules of
- * perf_event_open(2).  The order of the checks is the kernel's, since it decides which errno a
- * caller sees. */
+/* Checks of an attribute that need no PMU: SPEC A2 and the static rules of perf_event_open(2).  The
+ * checks are in the kernel's order, since the order decides which errno a caller sees. */
 #include "engine/engine_state.h"
 
 #define BRANCH_USER 1u
@@ -9,7 +8,8 @@
 #define BRANCH_LEVELS (BRANCH_USER | BRANCH_KERNEL | BRANCH_HV)
 #define BRANCH_PRIVILEGED (BRANCH_KERNEL | BRANCH_HV)
 #define BRANCH_MAX (1u << 20)
-#define FLAGS_KNOWN (TALLY_ATTR_DEFER_CALLCHAIN - 1) /* 6.18 reserves the deferred call chains' */
+/* 6.18 reserves the flag of deferred call chains */
+#define FLAGS_KNOWN (TALLY_ATTR_DEFER_CALLCHAIN - 1)
 #define AUX_ACTIONS_KNOWN 7u
 #define STACK_USER_MAX 65535u
 
@@ -32,8 +32,8 @@ static bool attr_has(const struct tally_attr *attr, uint64_t flag)
 	return (attr->flags & flag) != 0;
 }
 
-/* Copies `size` bytes of the caller's, which may be fewer or more than this engine knows: the more
- * must be zero. */
+/* Copies the caller's attribute of `size` bytes, which may be shorter or longer than this engine's.
+ * Bytes beyond this engine's attribute must be zero: otherwise -E2BIG. */
 static int copy_sized(struct tally_engine *engine, const uint8_t *user, struct tally_attr *attr,
 		      uint32_t size)
 {
@@ -60,7 +60,7 @@ static int check_reserved(const struct tally_attr *attr)
 	return reserved || unknown ? -ENGINE_EINVAL : 0;
 }
 
-/* Without a level of its own the branch stack has the event's. */
+/* A branch stack without levels of its own takes the event's. */
 static int check_branches(struct tally_engine *engine, struct tally_attr *attr)
 {
 	uint64_t mask = attr->branch_sample_type;
@@ -80,7 +80,8 @@ static int check_branches(struct tally_engine *engine, struct tally_attr *attr)
 	return mask & BRANCH_PRIVILEGED ? engine_allow_kernel(engine) : 0;
 }
 
-/* As the architecture's perf_reg_validate(); one without registers to give has ENOSYS for any. */
+/* Like the architecture's perf_reg_validate().  A host without registers refuses any with
+ * ENOSYS. */
 static int check_registers(const struct tally_engine *engine, uint64_t mask)
 {
 	if (!engine->host.register_mask)
@@ -102,7 +103,7 @@ static int check_user_state(const struct tally_engine *engine, const struct tall
 		       : 0;
 }
 
-/* What contradicts itself. */
+/* Refuses combinations that contradict one another. */
 static int check_pairs(const struct tally_attr *attr)
 {
 	uint64_t both_weights = TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT;
@@ -130,7 +131,7 @@ int engine_attr_copy(struct tally_engine *engine, const void *user, struct tally
 	error = size < TALLY_ATTR_SIZE_VER0 || size > engine->host.page_size
 			? -ENGINE_E2BIG
 			: copy_sized(engine, bytes, attr, size);
-	if (error == -ENGINE_E2BIG) /* whether it could be told changes nothing */
+	if (error == -ENGINE_E2BIG) /* the result is -E2BIG even if the size can't be written */
 		engine_copy_out(engine,
 				(uint8_t *)(uintptr_t)bytes + offsetof(struct tally_attr, size),
 				&known, sizeof(known));

@@ -1,10 +1,10 @@
 /* AUX output: a PMU writes bulk data of its own into an area beside the ring, and AUX records in
- * the ring tell what came (SPEC D4).
+ * the ring say what was written (SPEC D4).
  *
- * One writer at a time: the PMU that owns the area, between begin and end; a nested begin is
- * refused.  Against the reader the order is the ring's: begin acquires aux_tail (A), end releases
- * aux_head (B).  In overwrite mode nobody waits for the reader; who wants the data stops the event
- * first and takes what lies before aux_head. */
+ * There is one writer at a time: the PMU that owns the area, between begin and end.  A nested begin
+ * is refused.  The order towards the reader is the ring's: begin acquires aux_tail (A), end
+ * releases aux_head (B).  In overwrite mode the writer ignores the reader: a program that wants the
+ * data stops the event first and takes what lies before aux_head. */
 #include "engine/ring_access.h"
 #include "engine/ring_buffer.h"
 #include "engine/sample_record.h"
@@ -33,7 +33,7 @@ int tally_engine_aux_begin(struct tally_pmu_event *hw, struct tally_engine_aux *
 
 	if (!aux)
 		return -ENGINE_EINVAL;
-	/* Acquires what the last to end, perhaps on another CPU, left. */
+	/* Acquires the stores of the previous writer, which may have been on another CPU. */
 	if (!engine_shared_compare_exchange_acquire(&aux->busy, &idle, 1))
 		return -ENGINE_EBUSY;
 	head = engine_shared_load(&aux->head);
@@ -57,7 +57,7 @@ int tally_engine_aux_begin(struct tally_pmu_event *hw, struct tally_engine_aux *
 	return 0;
 }
 
-/* The watermark has been passed since the last wake-up. */
+/* True if the head has passed the watermark since the last wake-up. */
 static bool wakeup_due(struct engine_aux *aux, uintptr_t head)
 {
 	if (aux->overwrite || head - aux->wakeup < aux->watermark)
@@ -82,7 +82,7 @@ void tally_engine_aux_end(struct tally_pmu_event *hw, struct tally_engine_aux *i
 	engine_shared_store(&aux->head, head);
 	/* B: before the record that points there */
 	engine_page_store_release(&ring->page->aux_head, head);
-	/* That it was overwritten alone is no news. */
+	/* No record if nothing was written and no flag but OVERWRITE is set. */
 	if (written || (flags & ~(uint64_t)FLAG_OVERWRITE))
 		engine_output_record(event, TALLY_RECORD_AUX, (uint64_t[]){ from, written, flags },
 				     3 * sizeof(uint64_t));

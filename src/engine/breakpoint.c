@@ -1,10 +1,11 @@
 /* The "breakpoint" PMU: hits of an address, by the host's debug registers.
  *
- * Slots are promised at the opening, so that an event that could be opened can be scheduled: a CPU
- * must have one for each of its own breakpoints, and beside them for those of any one task. */
+ * Slots are reserved when an event is opened, so that every opened event can be scheduled.  Each
+ * CPU must have a slot for each of its own breakpoints, and beside them enough for those of any one
+ * task. */
 #include "engine/engine_state.h"
 
-#define LENGTH_MAX 8u /* of one watched stretch */
+#define LENGTH_MAX 8u /* bytes of one watched range */
 
 /* --- validation ----------------------------------------------------------- */
 
@@ -106,7 +107,7 @@ static int breakpoint_init(struct tally_engine_pmu *pmu, struct tally_pmu_event 
 		return -ENGINE_ENOENT;
 	if (hw->attr->sample_type & TALLY_SAMPLE_BRANCH_STACK || !engine->host.watch)
 		return -ENGINE_EOPNOTSUPP;
-	/* The kernel's order: these two before the slot, the rest after it. */
+	/* The kernel's order: these two checks come before the slot, the others after it. */
 	if (hw->attr->bp_type == no_type || hw->attr->bp_type == every_type)
 		return -ENGINE_EINVAL;
 	if (!has_slot(event))
@@ -167,7 +168,7 @@ static const struct tally_engine_pmu_ops breakpoint_ops = {
 	.read = engine_swevent_read,
 };
 
-/* What was allocated goes with the CPUs, in tally_engine_free(). */
+/* tally_engine_free() releases what this allocates. */
 int engine_breakpoint_register(struct tally_engine *engine)
 {
 	size_t size = engine->host.breakpoint_slots * sizeof(*engine->cpus[0].breakpoints);
@@ -191,7 +192,7 @@ void tally_engine_breakpoint_hit(struct tally_engine *engine, unsigned slot,
 {
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 
-	(void)address; /* the kernel's samples have the address that was asked for */
+	(void)address; /* a sample has the address of attr.bp_addr, as in the kernel */
 	int level = engine_hit_enter(engine, cpu);
 	if (level < 0)
 		return;
@@ -228,8 +229,8 @@ static void change(struct engine_event *event, const struct tally_attr *attr)
 			    (attr->flags & TALLY_ATTR_DISABLED);
 }
 
-/* Also when it fails the event is then as attr.disabled says (measured), whatever ENABLE and
- * DISABLE said meanwhile. */
+/* Afterwards the event is on or off as its attr.disabled says, even if this fails (measured),
+ * whatever ENABLE and DISABLE did before. */
 int engine_breakpoint_modify(struct engine_event *event, const struct tally_attr *attr)
 {
 	engine_event_disable_alone(event);

@@ -1,15 +1,15 @@
 /* cpu-clock and task-clock: they count nanoseconds, and sample by a timer of the host.
  *
- * Both count while they are on a CPU: the one of a task while the task runs, which is where they
- * would differ, is the context's doing.  Frequency is a period here, for good: time passes
+ * Both count while they are on a CPU.  A task's clock counts only while the task runs, since its
+ * context is on a CPU only then.  With attr.freq the period is computed once: time passes
  * evenly. */
 #include "engine/clock_event.h"
 
 #define PERIOD_MIN_NS 10000u
 #define NS_PER_S 1000000000ull
 
-/* Safe against a sample that reads it on top: what each of the two adds is off, their sum is
- * not. */
+/* Safe against a sample that interrupts it and reads the event: each of the two may then add a
+ * wrong amount, but the sum is right. */
 static void update(struct engine_event *event)
 {
 	uint64_t now = engine_now(event->engine);
@@ -28,7 +28,8 @@ static bool samples(const struct engine_event *event)
 	return event->attr.sample_period && event->engine->host.timer_start;
 }
 
-/* period_left is what was left of the timer when it was stopped; 0: all. */
+/* Starts the timer for period_left, which is what was left of it when it was stopped; 0: for a
+ * whole period. */
 static void start_timer(struct engine_event *event)
 {
 	const struct tally_engine_host *host = &event->engine->host;
@@ -61,7 +62,7 @@ static bool excluded(const struct engine_event *event, const struct tally_engine
 	return engine_event_flag(event, TALLY_ATTR_EXCLUDE_IDLE) && !host->current_task(host->host);
 }
 
-/* True: stop. */
+/* Returns true if the event must stop. */
 static bool sample(struct engine_event *event, const struct tally_engine_regs *regs)
 {
 	struct tally_engine_hit hit = { .period = event->hw.last_period };
@@ -87,7 +88,7 @@ static void fired(struct tally_engine_timer *timer, const struct tally_engine_re
 		event->hw.state = TALLY_HES_STOPPED;
 		return;
 	}
-	/* Deadlines keep their raster; those that were missed are not made up for. */
+	/* Deadlines stay a whole number of periods apart.  Missed ones are not made up for. */
 	uint64_t now = engine_now(event->engine), period = timer_period(event);
 	timer->deadline_ns += period;
 	if (timer->deadline_ns <= now)

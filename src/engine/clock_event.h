@@ -1,4 +1,4 @@
-/* The clocks among the software events: software.c's. */
+/* The two clocks among the software events, for software.c. */
 #ifndef TALLY_ENGINE_CLOCK_EVENT_H
 #define TALLY_ENGINE_CLOCK_EVENT_H
 
@@ -9,7 +9,7 @@ static inline bool engine_is_clock(const struct tally_attr *attr)
 	return attr->config == TALLY_SW_CPU_CLOCK || attr->config == TALLY_SW_TASK_CLOCK;
 }
 
-void engine_clock_init(struct engine_event *event); /* at its opening */
+void engine_clock_init(struct engine_event *event); /* when it is opened */
 void engine_clock_start(struct engine_event *event);
 void engine_clock_stop(struct engine_event *event);
 void engine_clock_read(struct engine_event *event);

@@ -1,44 +1,46 @@
 /* Contexts: where events live, and how the surface changes what a CPU is working with.
  *
- * A context is a task's or a CPU's, and holds the events of all PMUs.  It is *on* a CPU while its
- * task runs there, and a CPU's is on while the CPU is up.  Four parties want to touch it:
+ * A context belongs to a task or to a CPU, and holds the events of all PMUs.  A task's context is
+ * *on* a CPU while the task runs there; a CPU's is on while the CPU is up.  Four parties access it:
  *
- *   the scheduler    switches, ticks, hotplug: on its CPU, interrupts off (context_schedule.c)
- *   run_pending()    on its CPU, interrupts off
- *   hits             on its CPU at any instruction: they read, and add to counts, but change nothing else here
- *   the surface      open, close, ioctl, read, fork, exec, exit: on any CPU, one at a time by the engine lock
+ *   the scheduler  switches, ticks, hotplug: on its CPU, interrupts off (context_schedule.c)
+ *   run_pending()  on its CPU, interrupts off
+ *   hits           on its CPU, at any instruction: they read and add to counts, but change
+ *                  nothing else here
+ *   the surface    open, close, ioctl, read, fork, exec, exit: on any CPU, one at a time, since
+ *                  the engine lock is held
  *
  * The rules:
- *   1. What is in a context, which event is in which group, and the events' states and times change
- *   under the context's
- *      lock with interrupts off; so that within one CPU scheduler, run_pending() and surface exclude one another by
- *      interrupts alone, and the lock is there for the surface that comes from another CPU.
- *   2. A context that is on a CPU is changed on that CPU alone, because PMU operations program that
- *   CPU's counters and
- *      because hits there walk listener lists without a lock.  The surface goes there with host->run_on(); a context
- *      that is on no CPU it changes where it is.  Only times and states of events that aren't ACTIVE may be brought up
- *      to date from elsewhere: nobody's counter is touched.
- *   3. Which events are in a context, and in which group, changes by the surface alone.  So it may
- *   read these lists
- *      under the engine lock without the context's.
- *   4. Lock order: engine lock, a CPU's context, its current task's context.  Whoever comes from
- *   another CPU takes one
- *      context's lock, and never asks for run_on() with it: nothing can wait in a circle.
+ *   1. The list of a context's events, their groups, states and times change under the context's
+ *      lock with interrupts off.  Within one CPU, turning interrupts off is enough to keep
+ *      scheduler, run_pending() and surface apart.  The lock is for the surface when it comes from
+ *      another CPU.
+ *   2. A context that is on a CPU is changed on that CPU only: PMU operations program that CPU's
+ *      counters, and hits there walk listener lists without a lock.  The surface goes there with
+ *      host->run_on().  A context that is on no CPU is changed wherever the surface runs.  Only the
+ *      times and states of events that aren't ACTIVE may be brought up to date from another CPU,
+ *      since that touches no counter.
+ *   3. Only the surface changes which events are in a context and in which group.  So it may read
+ *      these lists under the engine lock alone.
+ *   4. Lock order: the engine lock, a CPU's context, the context of its current task.  Code that
+ *      comes from another CPU takes the lock of one context, and never calls run_on() while it
+ *      holds it: so no cycle of waiting is possible.
  *
- * Between deciding where a context is and getting there, its task may move: call_there() looks
- * again once it has the locks, and when the task is gone nothing is done and the surface starts
- * anew; likewise call_elsewhere() when the task has come to run.  task->cpu decides; it is set by
- * tally_engine_switch_in() before it looks for a context, and cleared by _switch_out() after the
- * context left, both on the task's CPU with interrupts off.  So on CPU c with interrupts off
- * `task->cpu == c` is stable, and under the lock of a context that is on no CPU `task->cpu == -1`
- * means that a switch_in() under way has yet to take the lock, and will then find what was done.  A
- * context that is made while its task runs is published before task->cpu is read, and switch_in()
- * does it in the opposite order, with sequential consistency: one of the two sees the other, and an
- * event that is opened on a running task counts at once.  Each retry means that the task was
- * switched; it ends since the host runs function calls before it runs tasks.
+ * A task may move between the moment when the surface finds its context's CPU and the moment when
+ * it gets there.  So call_there() checks again once it has the locks, and if the task has left, it
+ * does nothing and the surface starts anew.  call_elsewhere() does the same if the task has started
+ * to run.  task->cpu decides.  tally_engine_switch_in() sets it before it looks for a context, and
+ * _switch_out() clears it after the context has left, both on the task's CPU with interrupts off.
+ * So on CPU c with interrupts off, `task->cpu == c` is stable.  Under the lock of a context that is
+ * on no CPU, `task->cpu == -1` means that a switch_in() in progress has yet to take the lock, and
+ * will then see what was done.  A context that is made while its task runs is published before
+ * task->cpu is read; switch_in() does the two in the opposite order, both with sequential
+ * consistency.  So one of the two sees the other, and an event that is opened on a running task
+ * counts at once.  Each retry means that the task was switched.  Retries end, since the host runs
+ * function calls before it runs tasks.
  *
- * Freeing: contexts count references (their task, their events) under the engine lock, and are
- * retired, since a hit may still read the time of the context that its event was in. */
+ * Freeing: contexts count references (of their task, of their events) under the engine lock.  They
+ * are retired, since a hit may still read the time of the context that its event was in. */
 #include "engine/engine_schedule.h"
 
 void engine_context_init(struct engine_context *context, struct tally_engine *engine,
@@ -47,7 +49,7 @@ void engine_context_init(struct engine_context *context, struct tally_engine *en
 	context->engine = engine;
 	context->task = task;
 	context->cpu = task ? -1 : cpu;
-	context->running = !task; /* a CPU's time is the clock's */
+	context->running = !task; /* a CPU's time is the host's clock */
 	context->references = 1;
 	engine_list_init(&context->events);
 	engine_list_init(&context->active_pinned);
@@ -107,7 +109,7 @@ struct context_call {
 	bool done;
 };
 
-/* The CPU that the context is on, or is about to be; -1: none. */
+/* Returns the CPU that the context is on, or is about to be on; -1 if there is none. */
 static int runs_on(const struct engine_context *context)
 {
 	if (context->task)
@@ -134,7 +136,8 @@ static void call_there(void *argument)
 	engine_cpu_unlock(engine, cpu, &held);
 }
 
-/* `unplugged`: the host says that the CPU is gone, whatever tally_engine_cpu_down() said yet. */
+/* `unplugged`: the host has unplugged the CPU, even if it has not called tally_engine_cpu_down()
+ * yet. */
 static void call_elsewhere(struct context_call *call, bool unplugged)
 {
 	struct engine_context *context = call->context;
@@ -193,7 +196,7 @@ static void install(struct engine_event *event, void *argument)
 	struct installation *installation = argument;
 	struct engine_context *context = installation->context;
 	struct engine_cpu *cpu = engine_context_here(context);
-	if (!cpu && !context->task) { /* unplugged since the opening looked */
+	if (!cpu && !context->task) { /* unplugged since the event was opened */
 		event->leader = event;
 		return;
 	}
@@ -215,7 +218,8 @@ static void install(struct engine_event *event, void *argument)
 	if (!cpu || event->state != ENGINE_EVENT_INACTIVE)
 		return;
 	if (event->leader->software_only && event->leader->state == ENGINE_EVENT_ACTIVE)
-		engine_event_in(event, cpu); /* there is room: the others need not go for it */
+		/* there is always room: the other groups keep running */
+		engine_event_in(event, cpu);
 	else
 		engine_context_reschedule(event->leader, cpu);
 }
@@ -281,8 +285,8 @@ static void become_single(struct engine_event *member, void *argument)
 	engine_group_release(member);
 }
 
-/* An event whose task has exited, or that an exec removed: only its group, whose others may count
- * still, is left. */
+/* For an event whose task has exited, or that an exec removed: it has no context any more, but is
+ * still in its group, whose other events may still count. */
 static void detach_removed(struct engine_event *event)
 {
 	if (event->leader != event)
@@ -321,7 +325,8 @@ static void enable(struct engine_event *event, void *argument)
 	else if (leader->state == ENGINE_EVENT_ACTIVE && leader->software_only)
 		engine_event_in(event, cpu);
 	else if (leader->state == ENGINE_EVENT_ACTIVE)
-		engine_context_reschedule(leader, cpu); /* whole with this member, or not at all */
+		/* all of the group with this member, or none of it */
+		engine_context_reschedule(leader, cpu);
 }
 
 static void disable(struct engine_event *event, void *argument)
@@ -372,7 +377,7 @@ void engine_event_disable_here(struct engine_event *event)
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 	struct engine_cpu_held held;
 	engine_cpu_lock(engine, cpu, &held);
-	/* When it went out meanwhile it went to OFF: group.c. */
+	/* If it has been scheduled out meanwhile, that has moved it to OFF: group.c. */
 	if (__atomic_load_n(&event->on_cpu, __ATOMIC_ACQUIRE) == (int)cpu->number)
 		disable(event, NULL);
 	engine_cpu_unlock(engine, cpu, &held);
@@ -388,7 +393,7 @@ struct sync {
 
 static void sync_one(struct engine_event *event)
 {
-	engine_event_update_times(event); /* without a context they are final */
+	engine_event_update_times(event); /* they are final if it has no context */
 	if (event->state == ENGINE_EVENT_ACTIVE)
 		event->hw.pmu->ops->read(&event->hw);
 }
@@ -418,8 +423,8 @@ static void sync_event(struct engine_event *event, void *argument)
 	sync->done = true;
 }
 
-/* From here, if no PMU has to be asked: a read of what doesn't count now need not interrupt another
- * CPU. */
+/* Brings the values up to date from this CPU, if no PMU must be read for it: so a read of events
+ * that don't count now interrupts no other CPU.  Returns true if that was enough. */
 static bool sync_from_memory(struct engine_event *event, struct sync *sync)
 {
 	struct engine_context *context = event->context;

@@ -1,10 +1,10 @@
 /* The order in which a context's groups are tried.
  *
- * A recorder opens an event per CPU on each task that it watches, so on a large machine a task has
- * a thousand groups of which a CPU can run one.  Groups that are bound to a CPU therefore have
- * queues by CPU, and a switch looks at one of them beside the queue of groups for any CPU.  `turn`
- * keeps the order between the two: a walk merges them, and a group that is rotated takes the next
- * turn. */
+ * A recorder opens an event per CPU on each task that it watches.  So on a large machine a task may
+ * have a thousand groups, and a given CPU can run only one of them.  Groups that are bound to a CPU
+ * therefore have queues by CPU, and a switch visits one of these besides the queue of groups for
+ * any CPU.  `turn` keeps the order between the two: a walk merges the queues by it, and a rotated
+ * group takes the next turn. */
 #include "engine/engine_schedule.h"
 
 void engine_queue_init(struct engine_queue *queue)
@@ -64,7 +64,8 @@ void engine_queue_table_new(const struct engine_context *context, const struct e
 	*table = (struct engine_queue_table){ 0 };
 	if (!is_bound(context, leader) || leader->leader != leader)
 		return;
-	/* Twice as many queues once there are two groups a queue; more than CPUs are of no use. */
+	/* Double the number of queues once there are two groups per queue; more queues than CPUs
+	 * are useless. */
 	while (size < cpus && context->bound_groups >= 2 * size)
 		size *= 2;
 	if (size == context->by_cpu_size)
@@ -75,7 +76,7 @@ void engine_queue_table_new(const struct engine_context *context, const struct e
 		engine_queue_init(&table->queues[i]);
 }
 
-/* The bound groups of one list go to where they belong now, in their order. */
+/* Moves the bound groups of one list to the queues where they belong now, and keeps their order. */
 static void move_list(struct engine_context *context, struct engine_list *list)
 {
 	ENGINE_LIST_EACH(leader, list, struct engine_event, group_link)
@@ -98,7 +99,8 @@ void engine_queue_table_place(struct engine_context *context, struct engine_queu
 	struct engine_queue_table old = { context->by_cpu, context->by_cpu_size };
 	context->by_cpu = table->queues;
 	context->by_cpu_size = table->size;
-	/* A queue is split in two or more, and was in order: so are the new ones. */
+	/* An old queue was in order and is split into two or more, so the new ones are in order as
+	 * well. */
 	if (!old.queues)
 		move_queue(context, &context->any);
 	for (unsigned i = 0; i < old.size; i++)

@@ -1,15 +1,15 @@
-/* Which groups are on a CPU, and when that changes: at switches, ticks, openings and enablings, and
- * when CPUs come and go.
+/* Decides which groups are on a CPU, at switches, ticks, openings and enablings, and when CPUs come
+ * and go.
  *
- * Groups are tried in the order CPU-pinned, task-pinned, CPU-flexible, task-flexible, each list in
- * its own order; once a flexible group of a PMU found no room the later ones of that PMU in the
- * list are not tried, else small groups would starve large ones.  Whoever comes may push out what
- * ranks behind it, of its PMUs alone: events of other PMUs, and of software, stay on undisturbed.
- * A pinned group without room goes to ERROR (B7).  A flexible one without room makes its PMU rotate
- * at each tick (B6): the first group of the PMU becomes the last, in the CPU's context and the
- * task's, and both are tried anew.
+ * Groups are tried in this order: CPU-pinned, task-pinned, CPU-flexible, task-flexible; each list
+ * in its own order.  Once a flexible group of a PMU finds no room, the later ones of that PMU in
+ * the list are not tried: otherwise small groups would starve large ones.  A new group may push out
+ * groups that rank behind it, but only those of its PMUs; events of other PMUs and software events
+ * stay on undisturbed.  A pinned group without room goes to ERROR (B7).  A flexible group without
+ * room makes its PMU rotate at each tick (B6): the first group of the PMU becomes the last, in the
+ * CPU's context and in the task's, and both are tried anew.
  *
- * Everything here runs on the CPU that it is about, with interrupts off; context.c says why that is
+ * All of this runs on the CPU that it concerns, with interrupts off; context.c says why that is
  * enough. */
 #include "engine/engine_schedule.h"
 
@@ -73,7 +73,7 @@ static void schedule_out(struct engine_context *context, struct engine_cpu *cpu,
 		list_out(&context->active_pinned, cpu, pmus);
 }
 
-/* `full`: PMUs on which an earlier group of the list found no room. */
+/* `full`: PMUs on which an earlier group of the list has found no room. */
 static bool may_go_on(const struct engine_event *leader, const struct engine_cpu *cpu,
 		      uint64_t full)
 {
@@ -154,8 +154,8 @@ void engine_context_reschedule(struct engine_event *leader, struct engine_cpu *c
 								      : FLEXIBLE;
 	uint64_t batch = batch_begin(engine, cpu, pmus);
 	if (leader->software_only) {
-		/* There is always room: nobody need give way but itself, for members that have come
-		 * to it. */
+		/* There is always room, so no other group is taken off.  It is taken off itself, so
+		 * that new members get on. */
 		engine_group_schedule_out(leader, cpu);
 		if (leader->state == ENGINE_EVENT_INACTIVE && engine_group_schedule_in(leader, cpu))
 			no_room(leader);
@@ -229,8 +229,8 @@ void engine_cgroup_look(struct engine_event *event, const struct engine_cpu *cpu
 						event->cgroup);
 }
 
-/* The current task is another one: groups of cgroups that it is not in go, those of its own
- * come. */
+/* After a switch of tasks: groups of cgroups that the current task is not in go off, those of its
+ * own come on. */
 static void switch_cgroups(struct tally_engine *engine, struct engine_cpu *cpu)
 {
 	struct engine_context *context = &cpu->context;
@@ -271,7 +271,7 @@ static void count_switch(struct tally_engine *engine, struct engine_cpu *cpu,
 		tally_engine_software(engine, TALLY_SW_CONTEXT_SWITCHES, 1, NULL, 0);
 	if (!is_heard(cpu, TALLY_SW_CGROUP_SWITCHES) || !host->cgroup)
 		return;
-	/* The idle task is in the root, whose id nobody knows here: 0. */
+	/* The idle task is in the root cgroup, whose id is not known here: 0. */
 	uint64_t from = previous ? host->cgroup(host->host, previous) : 0;
 	if (from != (next ? host->cgroup(host->host, next) : 0))
 		tally_engine_software(engine, TALLY_SW_CGROUP_SWITCHES, 1, NULL, 0);
@@ -304,8 +304,8 @@ void tally_engine_switch_in(struct tally_engine *engine, struct tally_engine_tas
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 	struct engine_context *context = NULL;
 	if (next) {
-		/* Pairs with engine_context_find() and runs_on(): whoever makes a context for a
-		 * task sees that it runs, or the task sees the context. */
+		/* Pairs with engine_context_find() and runs_on(): either the code that makes a
+		 * context for a task sees that the task runs, or this sees the context. */
 		__atomic_store_n(&next->cpu, (int)cpu->number, __ATOMIC_SEQ_CST);
 		context = __atomic_load_n(&next->context, __ATOMIC_SEQ_CST);
 	}
@@ -331,14 +331,14 @@ void tally_engine_switch_in(struct tally_engine *engine, struct tally_engine_tas
 
 void tally_engine_migrate(struct tally_engine_task *task, unsigned to_cpu)
 {
-	(void)to_cpu; /* counted where it runs next */
+	(void)to_cpu; /* counted on the CPU where it runs next */
 	task->migrated = true;
 }
 
 /* --- the tick ------------------------------------------------------------- */
 
-/* The PMU's group whose turn is over: the first that is on, or the first that waits when none
- * is. */
+/* Returns the group of the PMU whose turn is over: the first that is on, or, if none is on, the
+ * first that waits. */
 static struct engine_event *first_of(struct engine_context *context, struct engine_cpu *cpu,
 				     uint64_t pmu)
 {
@@ -359,7 +359,7 @@ static struct engine_event *take_turn(struct engine_context *context, struct eng
 {
 	if (!context || !(context->rotate & pmu))
 		return NULL;
-	context->rotate &= ~pmu; /* it is set again when there still is no room */
+	context->rotate &= ~pmu; /* set again if there still is no room */
 	return first_of(context, cpu, pmu);
 }
 
@@ -423,7 +423,7 @@ void tally_engine_cpu_down(struct tally_engine *engine, unsigned number)
 	}
 	__atomic_store_n(&cpu->up, false, __ATOMIC_RELEASE);
 	engine_cpu_unlock(engine, cpu, &held);
-	/* What stayed on its queue would be put on no other, and tell nobody until the CPU comes
-	 * back. */
+	/* Events still on this CPU's pending list can't go on another list, and their work would
+	 * wait until the CPU is back. */
 	tally_engine_run_pending(engine);
 }

@@ -1,5 +1,5 @@
-/* ioctl(2) on an event: SPEC B3.  Requests that later kernels added are refused as this one's
- * kernel refuses what it does not know, with ENOTTY. */
+/* ioctl(2) on an event: SPEC B3.  Requests of later kernels are refused with ENOTTY, as any kernel
+ * refuses those that it does not know. */
 #include "engine/clock_event.h"
 #include "engine/engine_state.h"
 
@@ -10,7 +10,8 @@ static void reset_one(struct engine_event *event, void *argument)
 	engine_user_page_update(event);
 }
 
-/* The value alone; what children that are gone have counted stays, as in the kernel. */
+/* Resets only the value of the event and of its living children: counts of children that have ended
+ * stay, as in the kernel. */
 static void reset(struct engine_event *event)
 {
 	engine_event_sync(event, false, NULL, NULL);
@@ -21,7 +22,8 @@ static void reset(struct engine_event *event)
 	}
 }
 
-/* With the flag the whole group, whichever of its members was asked. */
+/* Applies the function to the event, or with the flag to its whole group, whichever member `event`
+ * is. */
 static long each(struct engine_event *event, uintptr_t flags,
 		 void (*function)(struct engine_event *event))
 {
@@ -59,7 +61,8 @@ static long set_output(struct engine_event *event, uintptr_t argument)
 
 /* --- filters -------------------------------------------------------------- */
 
-/* How long the caller's text is, with its NUL: -EFAULT; -EINVAL when it has more than a page. */
+/* Returns the length of the caller's text with its NUL, -EFAULT, or -EINVAL if it is longer than a
+ * page. */
 static long text_length(struct tally_engine *engine, const char *text)
 {
 	for (size_t length = 0; length < engine->host.page_size; length++) {
@@ -91,7 +94,7 @@ static long set_filter(struct engine_event *event, uintptr_t argument)
 	if (!text)
 		return -ENGINE_ENOMEM;
 	int error = engine_copy_in(engine, text, (const void *)argument, (size_t)length);
-	text[length - 1] = '\0'; /* the caller may write to it meanwhile */
+	text[length - 1] = '\0'; /* the caller may have changed it since its length was taken */
 	if (!error)
 		error = apply_filter(event, text);
 	engine_release(engine, text, (size_t)length);
@@ -128,7 +131,8 @@ static long query_bpf(struct engine_event *event, uintptr_t argument)
 
 /* --- attributes ----------------------------------------------------------- */
 
-/* Of breakpoints alone: their place, and what SIGTRAP says. */
+/* MODIFY_ATTRIBUTES works for breakpoints only: it changes their address, length and type, and the
+ * data of SIGTRAP. */
 static long modify(struct engine_event *event, uintptr_t argument)
 {
 	struct tally_attr attr;
@@ -136,7 +140,7 @@ static long modify(struct engine_event *event, uintptr_t argument)
 	if (error)
 		return error;
 	bool clock = event->attr.type == TALLY_TYPE_SOFTWARE && engine_is_clock(&event->attr);
-	/* in Linux a clock has a PMU of its own, and that one's type */
+	/* in Linux each clock has a PMU of its own, with a type of its own */
 	if (attr.type != event->attr.type || clock)
 		return -ENGINE_EINVAL;
 	if (attr.type != TALLY_TYPE_BREAKPOINT)

@@ -1,23 +1,22 @@
-/* The engine's life: its memory, what is freed late, its settings.
+/* The engine's life: its memory, deferred freeing, its settings.
  *
- * Freeing late.  An event or a ring that was taken off every list may still be under the feet of a
- * hit: one that this CPU's interrupt came upon, or one on another CPU.  engine_retire() keeps it
- * until every CPU has been outside of any hit once.  Each CPU says so itself, by host->run_on():
- * the look at its hits is then in that CPU's own program order, before it every list change was
- * made, and a hit that begins later finds the list without what was retired.  No hit pays for that,
- * not even with a fence.  A CPU that is offline has no hits.
+ * Deferred freeing.  A hit may still use an event or a ring that was taken off every list: a hit
+ * that was interrupted on this CPU, or one on another CPU.  engine_retire() keeps the object until
+ * every CPU has been outside of any hit once.  host->run_on() brings the question to each CPU.  So
+ * the check for hits is in that CPU's program order: all list changes come before it, and a hit
+ * that begins later finds the lists without the retired object.  Hits pay nothing for that, not
+ * even a fence.  A CPU that is offline has no hits.
  *
- * run_pending() is no hit, but keeps interrupts off, so that run_on() doesn't find it half-way
- * either.  What it still has to do for an event that such a hit queued needs the event's task and
- * parent.  They are retired after the event: the oldest is freed first, and an event leaves the
- * queue as it is freed.
- */
+ * run_pending() is not a hit, but it keeps interrupts off, so that run_on() doesn't find it
+ * half-way either.  If a hit has queued an event, run_pending() still needs the event's task and
+ * parent.  These are retired after the event: the oldest is freed first, and freeing an event takes
+ * it off the pending list. */
 #include "engine/engine_state.h"
 
-/* Asking a CPU costs an interrupt there.  So on a machine of more than REAP_AT_ONCE CPUs as many
- * retired wait for one another as there are CPUs, and go through the asking together: each pays for
- * one question, however many CPUs.  And no call of the surface asks more than ASKS_AT_ONCE of
- * them. */
+/* Asking a CPU costs an interrupt there.  So on a machine with more than REAP_AT_ONCE CPUs, retired
+ * objects are collected until there are as many as CPUs, and then share one round of questions:
+ * each costs one question, however many CPUs there are.  One surface call asks at most ASKS_AT_ONCE
+ * CPUs. */
 #define REAP_AT_ONCE 16u
 #define ASKS_AT_ONCE 64u
 
@@ -93,8 +92,8 @@ static bool is_due(const struct tally_engine *engine)
 	return engine->retired_count >= (cpus > REAP_AT_ONCE ? cpus : 1);
 }
 
-/* The departing all retired before the first CPU was asked.  What retires meanwhile, by their being
- * freed too, is of the next lot. */
+/* All objects in `departing` were retired before the round of questions began.  Objects that are
+ * retired meanwhile, also by freeing these, are in the next round. */
 void engine_reap(struct tally_engine *engine)
 {
 	unsigned asks = ASKS_AT_ONCE;
@@ -295,7 +294,7 @@ void tally_engine_free(struct tally_engine *engine)
 	struct tally_engine_host host = engine->host;
 	if (engine->cpus)
 		engine_tracepoint_unregister(engine);
-	while (engine->departing || engine->retired) { /* nothing runs */
+	while (engine->departing || engine->retired) { /* no other code runs any more */
 		if (!engine->departing)
 			depart(engine);
 		free_departing(engine);

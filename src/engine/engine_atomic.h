@@ -1,17 +1,16 @@
-/* Counts of 64 bits that a hit may change at any instruction.
+/* 64-bit counts that a hit may change at any instruction.
  *
- * Where the machine has atomic operations on 64 bits the compiler's are used, relaxed: a count is
- * changed on one CPU at a time, and read by others through that CPU or after it let go.  A machine
- * without (armv6 and older, without libatomic) builds with -DTALLY_NO_ATOMIC64 and gives
- * engine_atomic64_enter/leave in its host: docs/porting.md.
- */
+ * On machines with 64-bit atomic operations these are the compiler's, relaxed: only one CPU changes
+ * a count at a time, and others read it through that CPU or after that CPU has let go of it.  A
+ * machine without them (armv6 and older without libatomic) builds with -DTALLY_NO_ATOMIC64, and its
+ * host provides engine_atomic64_enter() and _leave(): docs/porting.md. */
 #ifndef TALLY_ENGINE_ATOMIC_H
 #define TALLY_ENGINE_ATOMIC_H
 
 #include <stdint.h>
 
 #ifdef TALLY_NO_ATOMIC64
-/* All interrupts off, on a machine of one CPU. Given by the host. */
+/* Turn all interrupts off and on again, on a machine with one CPU.  The host provides them. */
 uintptr_t tally_engine_atomic64_enter(void);
 void tally_engine_atomic64_leave(uintptr_t state);
 
@@ -78,7 +77,7 @@ static inline uint64_t engine_exchange64(uint64_t *at, uint64_t value)
 	return __atomic_exchange_n(at, value, __ATOMIC_RELAXED);
 }
 
-/* The new value. */
+/* Returns the new value. */
 static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
 {
 	return __atomic_add_fetch(at, more, __ATOMIC_RELAXED);
@@ -93,8 +92,8 @@ static inline uint64_t engine_add64(uint64_t *at, uint64_t more)
 #endif
 #endif
 
-/* For counts that one CPU alone changes: whole towards what interrupts it, which is one instruction
- * on x86, and costs a fifth of one that is whole towards other CPUs. */
+/* For counts that only one CPU changes: atomic against interrupts on that CPU.  On x86 that is one
+ * instruction, which costs a fifth of an operation that is atomic across CPUs. */
 static inline void engine_count64(uint64_t *at, uint64_t more)
 {
 #ifdef ENGINE_CHANGES_IN_PLACE

@@ -1,4 +1,4 @@
-/* Linux's errno numbers (asm-generic), whatever the host's libc says. */
+/* Linux's errno numbers (asm-generic), independent of the host's libc. */
 #ifndef TALLY_ENGINE_ERROR_H
 #define TALLY_ENGINE_ERROR_H
 

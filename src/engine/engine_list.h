@@ -1,4 +1,4 @@
-/* Intrusive doubly-linked lists, and the singly-linked ones that hits walk. */
+/* Intrusive lists: doubly linked ones, and the singly linked ones that hits walk. */
 #ifndef TALLY_ENGINE_LIST_H
 #define TALLY_ENGINE_LIST_H
 
@@ -19,7 +19,7 @@ struct engine_list {
 	     &item->member != (head); \
 	     item = item##_next, item##_next = ENGINE_CONTAINER(item->member.next, type, member))
 
-/* From the last to the first. */
+/* Walks from the last item to the first. */
 #define ENGINE_LIST_EACH_BACK(item, head, type, member) \
 	for (type *item = ENGINE_CONTAINER((head)->previous, type, member); \
 	     &item->member != (head); \
@@ -48,7 +48,7 @@ static inline void engine_list_add_tail(struct engine_list *item, struct engine_
 	engine_list_add(item, head->previous);
 }
 
-/* The item can be removed again, or asked with engine_list_empty(). */
+/* Afterwards the item may be removed again, and engine_list_empty() of it is true. */
 static inline void engine_list_remove(struct engine_list *item)
 {
 	item->next->previous = item->previous;
@@ -56,9 +56,9 @@ static inline void engine_list_remove(struct engine_list *item)
 	engine_list_init(item);
 }
 
-/* Listeners of a hit on one CPU.  Changed on that CPU alone, with interrupts off, by single stores,
- * so that a hit that comes at any instruction walks a whole list; what was removed keeps its `next`
- * until no hit can stand on it (engine_retire()). */
+/* The listeners of a hit on one CPU.  Changed on that CPU only, with interrupts off, by single
+ * stores, so that a hit at any instruction walks a consistent list.  A removed link keeps its
+ * `next` until no hit can use it (engine_retire()). */
 struct engine_hits {
 	struct engine_hit_link *first;
 };

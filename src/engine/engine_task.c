@@ -1,7 +1,7 @@
-/* Tasks and processes: who calls, whose descriptors, whose events. */
+/* Tasks and processes: the calling task, the owners of descriptors and of events. */
 #include "engine/engine_state.h"
 
-enum { DESCRIPTORS_MAX = 1 << 20 }; /* fs.nr_open */
+enum { DESCRIPTORS_MAX = 1 << 20 }; /* the default of fs.nr_open */
 
 struct tally_engine_task *engine_current(struct tally_engine *engine)
 {
@@ -125,8 +125,8 @@ int tally_engine_task_fork(struct tally_engine_task *parent, struct tally_engine
 	return error;
 }
 
-/* Mappings and descriptors go first, as in the kernel: what they close neither sees the exec nor is
- * enabled by it. */
+/* Mappings and descriptors go first, as in the kernel: events that are closed by that don't see the
+ * exec and aren't enabled by it. */
 void tally_engine_task_exec(struct tally_engine_task *task, const char *comm)
 {
 	struct tally_engine *engine = task->engine;
@@ -176,8 +176,8 @@ void engine_task_put(struct tally_engine_task *task)
 		engine_retire(task->engine, &task->retired, task_free);
 }
 
-/* One that exited without a word, as a fork that failed, leaves its events here, and those that it
- * opened. */
+/* A task that never exited (a fork that failed) is ended here: its events and those that it opened
+ * are released. */
 void tally_engine_task_free(struct tally_engine_task *task)
 {
 	struct tally_engine *engine = task->engine;

@@ -1,13 +1,14 @@
 /* States and times of an event (SPEC.md H1).
  *
- * time_enabled grows while an event is INACTIVE or ACTIVE and its leader is neither OFF nor worse,
- * time_running while it is ACTIVE, both in the time of its context: a task's context has time only
- * while the task runs, a CPU's always.  So nothing has to be done to events when their task leaves
- * the CPU: the context's clock stands.  Times are brought up to date when a state changes, and the
- * members' when their leader's changes between on and off, since theirs depends on it.  All of one
- * operation takes one reading of the clock, context->time: members of a group have equal times.
+ * time_enabled grows while an event is INACTIVE or ACTIVE, unless its leader is OFF or in a lower
+ * state.  time_running grows while it is ACTIVE.  Both are in the time of the event's context, in
+ * ns: a task's context has time only while the task runs, a CPU's always.  So when a task leaves
+ * the CPU its events need no update: the context's clock stands still.  An event's times are
+ * brought up to date when its state changes.  The times of a group's members depend on their
+ * leader, so they are also brought up to date when it changes between on and off.  One operation
+ * reads the clock once, into context->time, so that all members of a group have equal times.
  *
- * A CPU's event of a cgroup has time only while the CPU runs the cgroup (cgroup_away). */
+ * A CPU's event with a cgroup has time only while the CPU runs that cgroup (cgroup_away). */
 #include "engine/engine_schedule.h"
 
 static enum engine_event_state effective_state(const struct engine_event *event)
@@ -36,8 +37,8 @@ void engine_event_update_times(struct engine_event *event)
 		return;
 	uint64_t enabled, running, now = engine_load64(&event->context->time);
 	times_at(event, now, &enabled, &running);
-	/* The stamp first: a hit between two of these stores sees too little time, never any
-	 * twice. */
+	/* The stamp goes first: a hit between two of these stores sees too little time, but never
+	 * counts any twice. */
 	engine_store64(&event->stamp, now);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	engine_store64(&event->time_enabled, enabled);

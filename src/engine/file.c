@@ -1,5 +1,5 @@
-/* Descriptors and files: the surface that a VFS gives in the kernel (H6).  A file is shared by dup
- * and fork, and by the mappings of its event; the event closes with its last reference. */
+/* Descriptors and files: the part that the VFS does in the kernel (H6). dup, fork and the mappings
+ * of its event share a file.  The event closes when the last reference goes. */
 #include "engine/engine_state.h"
 
 /* asm-generic/fcntl.h */
@@ -27,7 +27,7 @@ enum { SIGNAL_MAX = 64 };
 #define SETFL_FLAGS (O_APPEND_FLAG | O_NONBLOCK_FLAG | ENGINE_FILE_ASYNC | O_NOATIME_FLAG)
 enum { POLL_IN_BIT = 1, POLL_HUP_BIT = 16 };
 
-/* What stands below is a program's standard streams', never an event's. */
+/* Lower descriptors are a program's standard streams, never events. */
 enum { FIRST_DESCRIPTOR = 3, TABLE_MIN = 16 };
 
 /* --- tables --------------------------------------------------------------- */
@@ -58,7 +58,8 @@ static int grow(struct tally_engine_process *process, unsigned wanted)
 	return 0;
 }
 
-/* The lowest free descriptor from `from` on, with room in the table for it. */
+/* Returns the lowest free descriptor from `from` on, with room in the table for it; or -EMFILE,
+ * -ENOMEM. */
 static int free_descriptor(struct tally_engine_process *process, unsigned from)
 {
 	unsigned least = process->used_below > FIRST_DESCRIPTOR ? process->used_below
@@ -276,7 +277,8 @@ int tally_engine_fcntl(struct tally_engine *engine, int fd, int command, uintptr
 
 /* --- the other calls ------------------------------------------------------ */
 
-/* Its task has exited, and so have all who inherited it; or it is pinned, and found no room. */
+/* True if the event's task and all that inherited it have exited, or the event is pinned and found
+ * no room. */
 static bool hangs_up(const struct engine_event *event)
 {
 	bool over = engine_event_state(event) <= ENGINE_EVENT_EXIT &&
@@ -349,7 +351,7 @@ int tally_engine_close(struct tally_engine *engine, int fd)
 	return file ? 0 : -ENGINE_EBADF;
 }
 
-/* B10: what the caller opened, on whatever task, members too. */
+/* B10: concerns the events that the caller opened, on any task, members of groups included. */
 int tally_engine_prctl(struct tally_engine *engine, int option)
 {
 	if (option != TALLY_PR_TASK_PERF_EVENTS_ENABLE &&

@@ -1,15 +1,18 @@
-/* attr.freq: the period that gives the frequency asked for.
+/* attr.freq: finds the period that gives the wanted frequency.
  *
- * Two observers, since each is blind where the other sees:
- *   - At the tick the event's count and running time since the last look tell its rate, without bias and whatever the
- *     period is now.  A window is closed when it holds enough events, or should hold enough, to tell a rate from
- *     chance.  The period is the mean of the last windows (a low pass, from the eighth on); one that is off by more
- *     than chance explains begins a new mean.
- *   - Between ticks a period that is far too short would drown the ring: a new event starts at 1.  So a burst of
- *     overflows that come several times too often lengthens the period right there.
- * The wanted period is kept in 1/65536, and its fraction is carried from one period to the next, so
- * that a rate of one and a half times the frequency gives periods of 1 and 2 in turn instead of
- * half as many samples again. */
+ * There are two observers, since each sees what the other can't:
+ *   - At the tick, the event's count and running time since the last look tell its rate, without
+ *     bias and whatever the period is now.  A window closes when it holds enough events, or should
+ *     hold enough, to tell a rate from chance.  The period is the mean of the last windows (from
+ *     the eighth on a low pass).  A window whose rate is off by more than chance explains begins a
+ *     new mean.
+ *   - Between ticks, a period that is far too short would flood the ring: the period of a new event
+ *     is 1.  So a burst of overflows that come several times too often lengthens the period at
+ *     once.
+ *
+ * The wanted period is kept in 1/65536, and its fraction is carried from one period to the next.
+ * So a rate of one and a half times the frequency gives periods of 1 and 2 in turn instead of half
+ * as many samples again. */
 #include "engine/frequency.h"
 
 #define FRACTION_BITS 16
@@ -19,7 +22,7 @@
 #define BURST_OVERFLOWS 8u
 #define NS_PER_S 1000000000ull
 
-/* a × b / c, to the precision that fits: the product may pass 64 bits. */
+/* Returns a × b / c.  Loses low bits if the product exceeds 64 bits. */
 static uint64_t multiply_divide(uint64_t a, uint64_t b, uint64_t c)
 {
 	while (a && b > UINT64_MAX / a) {
@@ -32,7 +35,7 @@ static uint64_t multiply_divide(uint64_t a, uint64_t b, uint64_t c)
 	return c ? a * b / c : UINT64_MAX >> FRACTION_BITS;
 }
 
-/* The period, in 1/65536, at which `count` events in `ns` give the frequency. */
+/* Returns the period, in 1/65536, at which `count` events in `ns` give the frequency. */
 static uint64_t period_for(const struct engine_event *event, uint64_t count, uint64_t ns)
 {
 	uint64_t period = multiply_divide(count, NS_PER_S << FRACTION_BITS,
@@ -74,7 +77,7 @@ void engine_frequency_overflow(struct engine_event *event)
 			uint64_t old = wanted_period(event), period = 8 * old;
 			if (elapsed)
 				period = period_for(event, event->frequency.burst_count, elapsed);
-			if (period > 8 * old) /* a few overflows don't tell a rate well */
+			if (period > 8 * old) /* a few overflows are too few to tell a rate well */
 				period = 8 * old;
 			if (period > old) {
 				engine_store64(&event->frequency.period, period);
@@ -86,14 +89,15 @@ void engine_frequency_overflow(struct engine_event *event)
 	next_period(event);
 }
 
-/* What the present period expects of `ns`. */
+/* Returns the count that the present period predicts for `ns`. */
 static uint64_t expected_count(const struct engine_event *event, uint64_t ns)
 {
 	return multiply_divide(ns * event->attr.sample_period, wanted_period(event),
 			       NS_PER_S << FRACTION_BITS);
 }
 
-/* An overflow that the old period has put far ahead would keep the new one from being seen. */
+/* If the old, longer period has put the next overflow far ahead, starts a new one, so that the new
+ * period takes effect. */
 static void restart(struct engine_event *event)
 {
 	if (event->hw.period_left <= (int64_t)(8 * event->hw.sample_period))
@@ -117,7 +121,7 @@ void engine_frequency_tick(struct engine_event *event)
 	engine_event_times(event, &now, &enabled, &running);
 	uint64_t more = count - event->frequency.count, ns = running - event->frequency.running;
 	if (count < event->frequency.count || running < event->frequency.running) {
-		/* RESET: the count began anew. */
+		/* after RESET: the count began anew */
 		event->frequency.count = count;
 		event->frequency.running = running;
 		return;

@@ -1,9 +1,10 @@
-/* Groups: on their PMUs whole, or not at all (SPEC.md B5).
+/* Groups: on their PMUs completely, or not at all (SPEC.md B5).
  *
- * A PMU with group_start/commit/cancel is asked for the whole group at once, since whether events
- * fit together may only show when all are known (counters by constraint); another PMU's add()
- * decides for itself, and what was added is undone when a later member finds no room.  Members that
- * are disabled, or in ERROR, stay off and keep nobody from running (B4). */
+ * Some PMUs can only say for the whole group whether its events fit together (counters with
+ * constraints).  They have the ops group_start, group_commit and group_cancel.  For other PMUs each
+ * add() decides for itself, and if a later member finds no room, the earlier ones are taken off
+ * again.  Members that are disabled or in ERROR stay off and don't keep the others from running
+ * (B4). */
 #include "engine/engine_schedule.h"
 
 static void count_active(struct engine_event *event, struct engine_cpu *cpu, int more)
@@ -12,7 +13,8 @@ static void count_active(struct engine_event *event, struct engine_cpu *cpu, int
 	cpu->active[__builtin_ctzll(engine_pmu_bit(event->hw.pmu))] += (uint32_t)more;
 }
 
-/* A hit wanted it off and run_pending() has not come yet: it may come in on another CPU before. */
+/* Disables an event that a hit wants disabled, if run_pending() has not done so yet: otherwise the
+ * event could be scheduled in on another CPU first. */
 static void disable_if_pending(struct engine_event *event)
 {
 	if (__atomic_load_n(&event->pending, __ATOMIC_RELAXED) & ENGINE_PENDING_DISABLE) {
@@ -26,7 +28,8 @@ int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
 	if (event->state != ENGINE_EVENT_INACTIVE)
 		return 0;
 	__atomic_store_n(&event->on_cpu, (int)cpu->number, __ATOMIC_RELEASE);
-	/* ACTIVE before the PMU starts it: a hit that comes at once finds it counting. */
+	/* ACTIVE before the PMU starts it, so that a hit that comes at once finds the event
+	 * counting. */
 	engine_event_set_state(event, ENGINE_EVENT_ACTIVE);
 	if (event->interrupts == ENGINE_THROTTLED)
 		engine_event_unthrottle(event, false);
@@ -34,7 +37,7 @@ int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
 	if (event->hw.pmu->ops->add(&event->hw, TALLY_EF_START)) {
 		engine_event_set_state(event, ENGINE_EVENT_INACTIVE);
 		__atomic_store_n(&event->on_cpu, -1, __ATOMIC_RELEASE);
-		disable_if_pending(event); /* its AUX area is full */
+		disable_if_pending(event); /* as when its AUX area is full */
 		return -ENGINE_EAGAIN;
 	}
 	count_active(event, cpu, 1);
@@ -42,7 +45,7 @@ int engine_event_in(struct engine_event *event, struct engine_cpu *cpu)
 	return 0;
 }
 
-/* An event that its PMU has let go. */
+/* Updates the state of an event that its PMU has let go. */
 static void is_out(struct engine_event *event, struct engine_cpu *cpu)
 {
 	count_active(event, cpu, -1);
@@ -65,8 +68,8 @@ void engine_event_out(struct engine_event *event, struct engine_cpu *cpu)
 	is_out(event, cpu);
 }
 
-/* Undoes a group that did not fit, up to the member that found no room (NULL: the commit
- * failed). */
+/* Takes a group that did not fit off its PMUs, up to the member that found no room (NULL: the
+ * commit failed). */
 static void undo(struct engine_event *leader, struct engine_event *failed, struct engine_cpu *cpu,
 		 const struct tally_engine_pmu *together)
 {
@@ -158,8 +161,8 @@ static void find_pmus(struct engine_event *leader)
 		add_pmu(leader, member->hw.pmu);
 }
 
-/* What the context knows of its groups' PMUs only grows: that the last group of a PMU went is not
- * looked for. */
+/* The context's sets of PMUs only grow: they are not updated when the last group of a PMU
+ * leaves. */
 static void note_pmus(struct engine_event *leader)
 {
 	struct engine_context *context = leader->context;
@@ -186,7 +189,7 @@ void engine_group_attach(struct engine_event *event)
 	note_pmus(leader);
 }
 
-/* The leader whose AUX area it wrote to is gone. */
+/* Handles a member that wrote to the AUX area of its leader, which has left. */
 static void lose_area(struct engine_event *member)
 {
 	struct engine_cpu *cpu = engine_context_here(member->context);
@@ -198,7 +201,8 @@ static void lose_area(struct engine_event *member)
 void engine_group_release(struct engine_event *member)
 {
 	struct engine_context *context = member->context;
-	engine_event_update_times(member); /* by its leader's state, for the last time */
+	/* for the last time, while its leader's state still counts */
+	engine_event_update_times(member);
 	engine_list_remove(&member->sibling_link);
 	member->leader->sibling_count--;
 	member->leader->group_generation++;
@@ -215,7 +219,8 @@ void engine_group_release(struct engine_event *member)
 		engine_list_add_tail(&member->active_link, pinned ? &context->active_pinned
 								  : &context->active_flexible);
 	} else
-		/* else it would wait for a switch, which a CPU's context never has */
+		/* rotation tries it at the next tick; otherwise it would wait for a switch, and a
+		 * CPU's context has none */
 		context->rotate |= member->pmus;
 }
 

@@ -1,16 +1,17 @@
 /* Inheritance (SPEC.md B9): a task's events with attr.inherit are cloned for each task that it
  * creates.
  *
- * Clones of clones point to the original, whose file keeps all alive and whose ring all write to;
- * nobody but the original can be asked, so that a tree of tasks needs no tree of events: the
- * original's value is its own, what its children that are gone left in child_count, and its living
- * children's.  All of it changes under the engine lock, on which forks, exits and reads follow one
- * another: a child's count is in one of the three places at any reader's time. */
+ * Clones of clones point to the original as well.  Its file keeps all of them alive, and all write
+ * to its ring.  Only the original has a descriptor, so a tree of tasks needs no tree of events: the
+ * value of an original is its own count, plus child_count (the counts of children that have ended),
+ * plus the counts of its living children.  All of these change under the engine lock, which orders
+ * forks, exits and reads.  So at any read a child's count is in exactly one of the three places. */
 #include "engine/engine_schedule.h"
 
 /* --- fork ----------------------------------------------------------------- */
 
-/* A clone of `event`, as a leader or a member of `leader`, in the child's context. */
+/* Clones `event` into the child's context, as a leader if `leader` is NULL, otherwise as a member
+ * of its group. */
 static int inherit_event(struct engine_event *event, struct tally_engine_task *child,
 			 struct engine_event *leader, struct engine_event **out)
 {
@@ -19,8 +20,8 @@ static int inherit_event(struct engine_event *event, struct tally_engine_task *c
 				    original, &clone);
 	if (code)
 		return code;
-	/* What the parent is now, not what it was opened as. A pinned event in ERROR hands down
-	 * OFF, as in Linux. */
+	/* The clone takes the parent's present state, not its state when it was opened.  A pinned
+	 * event in ERROR gives OFF, as in Linux. */
 	bool on = engine_event_state(event) >= ENGINE_EVENT_INACTIVE;
 	clone->state = on ? ENGINE_EVENT_INACTIVE : ENGINE_EVENT_OFF;
 	if (engine_event_flag(original, TALLY_ATTR_FREQ)) {
@@ -64,7 +65,7 @@ static int inherit_group(struct engine_event *group, struct tally_engine_task *c
 	return 0;
 }
 
-/* A child that never ran: its events hold nothing. */
+/* Releases the events of a child that never ran: they have no counts. */
 static void undo(struct tally_engine_task *child)
 {
 	struct engine_context *context = child->context;
@@ -84,7 +85,7 @@ int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_ta
 {
 	if (!parent->context)
 		return 0;
-	/* What is in a context changes by the surface alone, which is us. */
+	/* Only the surface, which this is, changes what is in a context. */
 	ENGINE_LIST_EACH_BACK(event, &parent->context->events, struct engine_event, context_link) {
 		if (!is_inherited(event, thread))
 			continue;
@@ -99,7 +100,7 @@ int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_ta
 
 /* --- exit ----------------------------------------------------------------- */
 
-/* Who waits for an original learns that it has ended: POLLHUP. */
+/* Wakes the waiters of an original, so that they see that it has ended (POLLHUP). */
 static void tell(struct engine_event *event)
 {
 	const struct tally_engine_host *host = &event->engine->host;
@@ -114,7 +115,7 @@ void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_t
 {
 	struct engine_event *original = event->parent;
 	if (!original) {
-		/* After an exit the group stays: it is read as one. */
+		/* After an exit the group stays: it can still be read as one. */
 		engine_context_remove(event, exec, true);
 		tell(event);
 		return;
@@ -138,7 +139,7 @@ static void leave(struct engine_event *event, void *argument)
 	struct engine_cpu *cpu = engine_context_here(context);
 	if (cpu)
 		engine_context_leave(context, cpu);
-	/* it is not scheduled in again, though the task runs on for a while */
+	/* so that it is not scheduled in again, though the task still runs for a while */
 	context->dead = true;
 }
 
@@ -165,7 +166,7 @@ static void enable_on_exec(struct engine_event *unused, void *argument)
 	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link) {
 		if (!engine_event_flag(event, TALLY_ATTR_ENABLE_ON_EXEC))
 			continue;
-		event->attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC; /* the first exec alone */
+		event->attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC; /* only the first exec */
 		if (event->state >= ENGINE_EVENT_INACTIVE)
 			continue;
 		engine_event_set_state(event, ENGINE_EVENT_INACTIVE);

@@ -1,6 +1,6 @@
-/* perf_event_open(2): SPEC A1 to A7, H2.  The order of the steps is the kernel's, since the first
- * that fails gives the errno.  Everything up to install() can fail and is undone by what each step
- * left in struct opening; install() can't. */
+/* perf_event_open(2): SPEC A1 to A7, H2.  The steps are in the kernel's order, since the first that
+ * fails gives the errno.  Everything before install() can fail; struct opening says what has to be
+ * undone then.  install() can't fail. */
 #include "engine/engine_state.h"
 
 #define OPEN_FLAGS \
@@ -16,7 +16,6 @@ enum {
 	CLOCK_OF_TAI = 11
 };
 
-/* --- clocks: one function each, so that equal functions are equal clocks ---- */
 
 static uint64_t clock_by_id(struct engine_event *event, int32_t clockid)
 {
@@ -52,7 +51,7 @@ static uint64_t clock_tai(struct engine_event *event)
 	return clock_by_id(event, CLOCK_OF_TAI);
 }
 
-/* Clocks that an NMI may not read are for events without NMIs alone. */
+/* A clock that an NMI may not read is only for events that never hit in NMIs. */
 static int set_clock(struct engine_event *event)
 {
 	static const struct {
@@ -118,7 +117,8 @@ static int chains_get(struct tally_engine *engine)
 	return 0;
 }
 
-/* Inherited events use what the event of their parent's got. */
+/* True if the event holds a reference to the chain buffers.  Inherited events use their
+ * parent's. */
 static bool has_chains(const struct engine_event *event)
 {
 	return event->attr.sample_type & TALLY_SAMPLE_CALLCHAIN && !event->parent;
@@ -175,7 +175,7 @@ static void init_event(struct engine_event *event, struct engine_event *leader)
 static void free_event(struct tally_engine *engine, struct engine_retired *retired)
 {
 	struct engine_event *event = ENGINE_CONTAINER(retired, struct engine_event, retired);
-	engine_event_unpend(event); /* again: a hit that was under way may have queued it since */
+	engine_event_unpend(event); /* again, since a hit in progress may have queued it */
 	if (has_chains(event))
 		chains_put(engine);
 	engine_release(engine, event->closed_file, sizeof(*event->closed_file));
@@ -190,12 +190,13 @@ static int check_target(const struct tally_engine *engine, const struct tally_at
 			   !(type & TALLY_SAMPLE_TID);
 	if ((unsigned)cpu >= engine->host.cpus && (!task || cpu != -1))
 		return -ENGINE_EINVAL;
-	if (attr->flags & TALLY_ATTR_SIGTRAP && !task) /* whoever ran there would be hit */
+	/* the signal would hit any task that runs there */
+	if (attr->flags & TALLY_ATTR_SIGTRAP && !task)
 		return -ENGINE_EINVAL;
 	return shared_read ? -ENGINE_EINVAL : 0;
 }
 
-/* Traces that others pause and resume nobody gives here. */
+/* Pausing and resuming another event's trace is not supported. */
 static int check_aux(const struct engine_event *event)
 {
 	enum { START_PAUSED = 1, PAUSE = 2, RESUME = 4 };
@@ -282,7 +283,7 @@ void engine_event_close(struct engine_event *event)
 		engine_list_remove(&child->child_link);
 		engine_event_put(child);
 	}
-	engine_event_unpend(event); /* wakes and signals through the file */
+	engine_event_unpend(event); /* its work needs the file, which wakes and signals */
 	engine_ring_detach(event);
 	event->file = NULL;
 	engine_event_put(event);
@@ -293,16 +294,16 @@ void engine_event_close(struct engine_event *event)
 struct opening {
 	struct tally_engine *engine;
 	struct tally_attr attr;
-	struct tally_engine_task *caller, *task; /* task: counted; NULL: all of a CPU */
+	struct tally_engine_task *caller, *task; /* `task` is the counted one; NULL: a whole CPU */
 	int cpu;
 	unsigned long flags;
 	struct engine_event *leader, *output;    /* NULL: none */
-	/* What steps made: */
+	/* Results of the steps: */
 	struct engine_event *event;
 	struct engine_context *context;
 };
 
-/* Rates and permissions that the attribute alone tells. */
+/* Checks rates and permissions that depend on the attribute alone. */
 static int check_attr(struct tally_engine *engine, const struct tally_attr *attr)
 {
 	int error = attr->flags & TALLY_ATTR_EXCLUDE_KERNEL ? 0 : engine_allow_kernel(engine);
@@ -328,7 +329,7 @@ static int find_group(struct opening *opening, int group_fd)
 		opening->output = file->event;
 	if (!(opening->flags & TALLY_FLAG_FD_NO_GROUP))
 		opening->leader = file->event;
-	/* Its task has exited: nothing will count in its group any more. */
+	/* The leader's task has exited: its group will never count again. */
 	return file->event->state == ENGINE_EVENT_EXIT ? -ENGINE_ENODEV : 0;
 }
 
@@ -345,7 +346,7 @@ static int find_target(struct opening *opening, int32_t pid)
 	return 0;
 }
 
-/* A task is in one cgroup: so is a group. */
+/* Events of a group must have the same cgroup, since a task is in one cgroup. */
 static int join_cgroup(struct opening *opening, int32_t fd)
 {
 	struct tally_engine_host *host = &opening->engine->host;
@@ -362,7 +363,8 @@ static int join_cgroup(struct opening *opening, int32_t fd)
 	return error;
 }
 
-/* Who may, and where: the task's context, made when it had none, or the CPU's. */
+/* Checks the permission to count there, and finds the context: the task's, which is made if it has
+ * none, or the CPU's. */
 static int find_context(struct opening *opening)
 {
 	struct tally_engine *engine = opening->engine;
@@ -381,8 +383,8 @@ static int find_context(struct opening *opening)
 	return engine_context_find(engine, task, opening->cpu, &opening->context);
 }
 
-/* Software events may join any group; hardware ones a group of their PMU's, or one of software
- * events alone, which is a group of their PMU's from then on. */
+/* Software events may join any group.  Hardware events may join a group of their PMU, or one of
+ * software events only, which from then on is a group of that PMU. */
 static int join_group(struct opening *opening)
 {
 	struct engine_event *event = opening->event, *leader = opening->leader;
@@ -398,14 +400,14 @@ static int join_group(struct opening *opening)
 	return leader->group_pmu && leader->group_pmu != event->hw.pmu ? -ENGINE_EINVAL : 0;
 }
 
-/* What needs an AUX area needs a leader that has one, and lends it. */
+/* Checks that an event which needs an AUX area has a leader with one. */
 static int find_area(const struct opening *opening)
 {
 	enum { PAUSE_OR_RESUME = 6 };
 	const struct engine_event *event = opening->event, *leader = opening->leader;
 	const struct tally_engine_pmu_ops *ops = event->hw.pmu->ops;
 	if (event->attr.aux_sample_size || event->attr.aux_action & PAUSE_OR_RESUME)
-		return -ENGINE_EINVAL; /* no leader can be asked for snapshots */
+		return -ENGINE_EINVAL; /* snapshots are not supported */
 	if (!engine_event_flag(event, TALLY_ATTR_AUX_OUTPUT))
 		return 0;
 	bool match = leader && leader->hw.pmu->capabilities & TALLY_PMU_AUX &&
@@ -413,7 +415,7 @@ static int find_area(const struct opening *opening)
 	return match ? 0 : -ENGINE_EINVAL;
 }
 
-/* All that can fail between the event and its file. */
+/* Does all that can fail between making the event and making its file. */
 static int prepare(struct opening *opening, int32_t pid)
 {
 	struct engine_event *event = opening->event;

@@ -1,9 +1,9 @@
-/* One overflow: an event has counted a period, or a hit on it is a sample by itself.
+/* One overflow: an event has counted a period, or each hit on it is a sample.
  *
- * Throttling (SPEC C6) bounds what a mad period costs: after max_sample_rate's share of a tick the
- * event's whole group is stopped until the tick.  REFRESH bounds how often: event_limit runs down,
- * at its end the event is disabled, which has to wait for tally_engine_run_pending(), so it is
- * stopped here. */
+ * Throttling (SPEC C6) bounds the cost of a period that is too short: after max_sample_rate's share
+ * of a tick, the event's whole group is stopped until the tick.  REFRESH bounds the number of
+ * overflows: event_limit counts down, and at its end the event is disabled.  Since that has to wait
+ * for tally_engine_run_pending(), the event is stopped here. */
 #include "engine/engine_state.h"
 #include "engine/frequency.h"
 
@@ -19,7 +19,7 @@ int engine_hit_enter(struct tally_engine *engine, struct engine_cpu *cpu)
 		engine_count64(&cpu->dropped[level], 1);
 		return -1;
 	}
-	/* An interrupt in the middle of this leaves it as it found it: it need not be whole. */
+	/* Need not be atomic: an interrupt in between restores the value that it found. */
 	cpu->hits |= 1u << level;
 	__atomic_signal_fence(__ATOMIC_ACQUIRE);
 	return level;
@@ -46,7 +46,7 @@ bool tally_engine_period_elapsed(struct tally_pmu_event *hw)
 
 	if (!period || left > 0)
 		return false;
-	/* Too far past it to catch up: begin a whole one. */
+	/* Too far past it to catch up: begin a whole period. */
 	left = left <= -period ? period : left + period;
 	engine_store64((uint64_t *)&hw->period_left, (uint64_t)left);
 	hw->last_period = hw->sample_period;
@@ -62,7 +62,7 @@ void engine_throttle_rate(struct tally_engine *engine)
 					      NS_PER_S);
 }
 
-/* `hit` is the one that overflowed: who called stops it. */
+/* Throttles one event of the group.  The caller stops `hit`, the event that overflowed. */
 static void throttle(struct engine_event *event, const struct engine_event *hit)
 {
 	event->interrupts = ENGINE_THROTTLED;
@@ -73,7 +73,7 @@ static void throttle(struct engine_event *event, const struct engine_event *hit)
 		engine_output_throttle(event, true);
 }
 
-/* The walk is bounded: what it interrupted may be half-way through changing the list. */
+/* The walk is bounded, since the code that this interrupted may be changing the list. */
 static void throttle_group(struct engine_event *event, struct engine_cpu *cpu)
 {
 	struct engine_event *leader = event->leader;
@@ -95,7 +95,7 @@ void engine_event_unthrottle(struct engine_event *event, bool start)
 		engine_output_throttle(event, false);
 }
 
-/* True: too many in this tick. */
+/* Returns true if the event was throttled: it had too many overflows in this tick. */
 static bool account(struct engine_event *event, struct engine_cpu *cpu, bool may_throttle)
 {
 	bool throttled = false;
@@ -116,7 +116,8 @@ static bool account(struct engine_event *event, struct engine_cpu *cpu, bool may
 
 void engine_context_tick(struct engine_context *context, struct engine_cpu *cpu)
 {
-	/* Throttled before this tick, or just now by something that interrupted it. */
+	/* True if an event was throttled before this tick, or just now by a hit that interrupted
+	 * this. */
 	bool throttled = cpu->throttled_tick + 1 >= cpu->tick;
 
 	if (!throttled && !context->frequency_events)
@@ -138,7 +139,7 @@ static bool user_mode(const struct tally_engine_regs *regs)
 	return regs->mode == TALLY_MODE_USER;
 }
 
-/* sigtrap with exclude_kernel: an address from within the kernel is not the task's to know. */
+/* With exclude_kernel, the task must not learn an address from within the kernel. */
 static void pend_trap(struct engine_event *event, const struct tally_engine_hit *hit,
 		      const struct tally_engine_regs *regs)
 {
@@ -147,7 +148,7 @@ static void pend_trap(struct engine_event *event, const struct tally_engine_hit 
 	engine_event_pend(event, ENGINE_PENDING_SIGTRAP);
 }
 
-/* Counts REFRESH's limit down; true when this overflow was the last. */
+/* Counts down REFRESH's limit.  Returns true if this overflow was the last. */
 static bool limit_reached(struct engine_event *event)
 {
 	uint64_t *limit = (uint64_t *)&event->event_limit;
@@ -208,7 +209,7 @@ int engine_event_refresh(struct engine_event *event, uint64_t overflows)
 	return 0;
 }
 
-/* The kernel's way: a period begun is not finished, and the next event on an active one is an
+/* Like the kernel: the present period is dropped, and the next event on an active one is an
  * overflow (measured). */
 static void set_period(struct engine_event *event, void *argument)
 {
@@ -244,7 +245,7 @@ int engine_event_period(struct engine_event *event, uint64_t period)
 	} else if (period >> 63 || (ops->check_period && ops->check_period(&event->hw, period))) {
 		return -ENGINE_EINVAL;
 	}
-	/* else it keeps its period, as MODIFY_ATTRIBUTES can tell */
+	/* after an exit it keeps its period, as MODIFY_ATTRIBUTES shows */
 	if (engine_event_state(event) != ENGINE_EVENT_EXIT)
 		engine_context_call(event, set_period, &period);
 	return 0;

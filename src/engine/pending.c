@@ -1,14 +1,14 @@
-/* What a hit can't do where it is: wake-ups, signals, disabling.
+/* Work that a hit can't do itself: wake-ups, signals, disabling.
  *
- * Each CPU has a list of events that ask for something.  An event says what in its `pending` bits,
- * and who sets `pending_queued` first puts it on this CPU's list, at the head: only hits of the
- * same CPU compete for the head, each of which runs to its end within the one that it interrupts,
- * so the exchange fails at most once a level.  The drain takes the whole list at once, lets go of
- * an event (`pending_queued` off) before it looks at its bits, and reads where the list goes on
- * before that: a hit in between finds the event off the list and puts it on the new one.
+ * Each CPU has a list of events with pending work.  The `pending` bits of an event say what to do.
+ * The first that sets `pending_queued` puts the event on this CPU's list, at the head.  Only hits
+ * of the same CPU compete for the head, and each of them ends before the one that it interrupted
+ * goes on, so the exchange fails at most once per level.  The drain takes the whole list at once.
+ * For each event it reads the link to the next, clears `pending_queued`, and only then reads the
+ * bits: a hit in between finds the event off the list and puts it on the new one.
  *
- * The drain runs with interrupts off.  So where another CPU comes by run_on(), nobody is half-way,
- * and draining there is how a queued event is got off the list before it is freed. */
+ * The drain runs with interrupts off.  So when another CPU comes with run_on(), no drain is
+ * half-way, and draining there takes a queued event off the list before it is freed. */
 #include "engine/engine_state.h"
 
 #define SIGNAL_IO 29
@@ -32,7 +32,7 @@ void engine_event_pend(struct engine_event *event, uint32_t what)
 	engine->host.pend(engine->host.host);
 }
 
-/* Like the kernel's fasync: without F_SETOWN nobody is told. */
+/* Like the kernel's fasync: without F_SETOWN there is no signal. */
 static void signal_owner(struct engine_event *event)
 {
 	struct tally_engine *engine = event->engine;
@@ -72,7 +72,7 @@ static void run_one(struct engine_event *event, struct engine_cpu *cpu)
 {
 	uint32_t what = __atomic_exchange_n(&event->pending, 0, __ATOMIC_ACQ_REL);
 
-	/* Where it is not on this CPU any more, scheduling it out has disabled it. */
+	/* If it is on this CPU no more, scheduling it out has disabled it. */
 	if (what & ENGINE_PENDING_DISABLE && event->state == ENGINE_EVENT_ACTIVE &&
 	    event->on_cpu == (int)cpu->number)
 		engine_event_disable_here(event);
@@ -84,7 +84,7 @@ static void run_one(struct engine_event *event, struct engine_cpu *cpu)
 		signal_trap(event);
 }
 
-/* Interrupts are off, or the CPU is. */
+/* Interrupts are off, or the CPU is offline. */
 static void drain(struct engine_cpu *cpu)
 {
 	struct engine_event *event = __atomic_exchange_n(&cpu->pending, NULL, __ATOMIC_ACQUIRE);
@@ -114,10 +114,10 @@ void engine_event_unpend(struct engine_event *event)
 	struct tally_engine *engine = event->engine;
 
 	while (__atomic_load_n(&event->pending_queued, __ATOMIC_ACQUIRE)) {
-		/* nobody is left to be told */
+		/* nothing is left to wake or signal */
 		__atomic_store_n(&event->pending, 0, __ATOMIC_RELAXED);
 		unsigned cpu = __atomic_load_n(&event->pending_cpu, __ATOMIC_RELAXED);
-		/* Nothing runs on a CPU that went away: its list may be touched from here. */
+		/* No code runs on an offline CPU: its list may be changed from here. */
 		if (engine->host.run_on(engine->host.host, cpu, drain_here, engine) < 0)
 			drain(&engine->cpus[cpu]);
 	}

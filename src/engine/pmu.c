@@ -1,10 +1,10 @@
-/* PMUs: their registration, and who counts an event (H2). */
+/* PMUs: their registration, and which of them counts an event (H2). */
 #include "engine/engine_state.h"
 
 #define EXCLUDES (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV | \
 		  TALLY_ATTR_EXCLUDE_IDLE | TALLY_ATTR_EXCLUDE_HOST | TALLY_ATTR_EXCLUDE_GUEST)
-#define EXTENDED_TYPE_SHIFT \
-	32 /* config of types HARDWARE and HW_CACHE: which PMU's, of several core types */
+/* the upper half of config for types HARDWARE and HW_CACHE: the type of one of several core PMUs */
+#define EXTENDED_TYPE_SHIFT 32
 
 static bool same_name(const char *a, const char *b)
 {
@@ -21,7 +21,7 @@ static struct tally_engine_pmu *pmu_of_type(struct tally_engine *engine, uint32_
 	return pmu;
 }
 
-/* Type 0 is TYPE_HARDWARE's number, which is nobody's own: it asks for a new one. */
+/* Type 0 is TYPE_HARDWARE, which no PMU can have as its own: here it asks for a new number. */
 static int add_pmu(struct tally_engine *engine, struct tally_engine_pmu *pmu)
 {
 	struct tally_engine_pmu **last = &engine->pmus;
@@ -120,7 +120,8 @@ void engine_pmu_release_event(struct engine_event *event)
 	event->hw.pmu = NULL;
 }
 
-/* HARDWARE and HW_CACHE with the number of a PMU in the upper half of config: that one or none. */
+/* HARDWARE or HW_CACHE with the type of a PMU in the upper half of config: no other PMU may take
+ * it. */
 static int ask_extended(struct engine_event *event, uint32_t type)
 {
 	struct tally_engine_pmu *pmu = pmu_of_type(event->engine, type);
@@ -168,7 +169,7 @@ struct tally_pmu_event *tally_engine_group_first(struct tally_pmu_event *event)
 	return &engine_event_of(event)->leader->hw;
 }
 
-/* While it is being opened a member is not linked yet: it comes last. */
+/* A member that is just being opened is not linked yet: it comes last. */
 struct tally_pmu_event *tally_engine_group_next(struct tally_pmu_event *event,
 						struct tally_pmu_event *member)
 {

@@ -1,7 +1,7 @@
-/* Records that a PMU has written about itself: what it traced (AUX), that it began to
- * (ITRACE_START), samples that the hardware dropped (LOST_SAMPLES), what stands for an event in
- * another's trace (AUX_OUTPUT_HW_ID).  They go to the ring of the event that they are about, and to
- * no other. */
+/* Records that a PMU writes about itself: data that it has traced (AUX), the start of a trace
+ * (ITRACE_START), samples that the hardware dropped (LOST_SAMPLES), the id of an event in another
+ * event's trace (AUX_OUTPUT_HW_ID).  They go to the ring of the event that they concern, and to no
+ * other. */
 #include "engine/sample_record.h"
 
 void engine_output_record(struct engine_event *event, uint32_t type, const void *body, size_t size)

@@ -1,7 +1,7 @@
-/* Sets of PMUs as words of 64 bits, so that scheduling asks "which PMUs?" without walking them: 62
- * hardware PMUs have a bit of their own, all further ones share one (they rotate and exclude one
- * another as one PMU would: less is on than could be, nothing is wrong), and all of SCOPE_SOFTWARE
- * share another, since they always have room. */
+/* Sets of PMUs as 64-bit words, so that scheduling need not walk the PMUs. 62 hardware PMUs have a
+ * bit of their own.  All further ones share one bit: they rotate and exclude one another as if they
+ * were one PMU, so fewer events may be on than would fit, but nothing is wrong.  All PMUs of
+ * SCOPE_SOFTWARE share another bit, since they always have room. */
 #include "engine/engine_schedule.h"
 
 void engine_pmu_number(struct tally_engine *engine, struct tally_engine_pmu *pmu)
@@ -37,8 +37,8 @@ void engine_pmu_unnumber(struct tally_engine *engine, struct tally_engine_pmu *p
 	pmu->bit = 0;
 	if (!bit || bit >= ENGINE_PMU_SOFTWARE)
 		return;
-	/* Contexts don't notice that the last event of a PMU leaves; the bit's next owner must not
-	 * be taken for it. */
+	/* Contexts don't clear a PMU's bit when its last event leaves.  So clear it here, since
+	 * another PMU may get the bit. */
 	for (unsigned i = 0; i < engine->host.cpus; i++) {
 		struct forgetting forgetting = { &engine->cpus[i].context, bit };
 		engine_context_call_in(forgetting.context, NULL, forget, &forgetting);
@@ -58,8 +58,8 @@ uint64_t engine_pmu_bit(const struct tally_engine_pmu *pmu)
 	return pmu->bit ? pmu->bit : ENGINE_PMU_OTHERS;
 }
 
-/* The set's next hardware PMU; taken out of `set`, but for those that share a bit, which `shared`
- * walks. */
+/* Takes the next hardware PMU out of `set` and returns it; NULL at the end.  PMUs that share a bit
+ * stay in the set: `shared` walks them. */
 static struct tally_engine_pmu *next_pmu(struct tally_engine *engine, uint64_t *set,
 					 struct tally_engine_pmu **shared)
 {

@@ -1,8 +1,8 @@
-/* Values: read(2) by read_format, whole trees of inherited events summed.  SPEC B1, B2, B9, H3.
- * Samples have the same words of one event alone: sample.c. */
+/* Values: read(2) by read_format, with whole trees of inherited events summed.  SPEC B1, B2, B9,
+ * H3. sample.c writes the same words, of one event only, into samples. */
 #include "engine/sample_record.h"
 
-/* The original's: children count under its name. */
+/* Returns the original of an inherited event, or the event itself. */
 static const struct engine_event *primary(const struct engine_event *event)
 {
 	return event->parent ? event->parent : event;
@@ -18,7 +18,7 @@ static unsigned add_times(uint64_t *words, uint64_t read_format, uint64_t enable
 	return n;
 }
 
-/* Adds the value and sets what says whose it is. */
+/* Adds the value, and sets the id and the number of lost samples. */
 static unsigned add_entry(uint64_t *words, uint64_t read_format, const struct engine_event *event,
 			  uint64_t value)
 {
@@ -37,7 +37,7 @@ struct group_sum {
 	uint64_t read_format, *words;
 };
 
-/* Adds one group, the original or a child, of whose times the leader's stand for all. */
+/* Adds one group, the original or a child.  The leader's times stand for the whole group. */
 static void add_group(struct engine_event *leader, void *argument)
 {
 	const struct group_sum *sum = argument;
@@ -50,8 +50,8 @@ static void add_group(struct engine_event *leader, void *argument)
 		n += add_entry(&words[n], read_format, sibling, engine_event_count(sibling));
 }
 
-/* Members that came or went since the group was inherited, or went since from the child's, would
- * mix up the sums. */
+/* False if members joined or left since the group was inherited, or left the child's group: the
+ * sums would mix different members. */
 static bool same_members(const struct engine_event *leader, const struct engine_event *child)
 {
 	return leader->group_generation == child->group_generation &&

@@ -1,18 +1,18 @@
-/* Accesses to what somebody else may read or write meanwhile: an interrupt of this CPU, another
- * CPU, the task that maps the pages.  ring_buffer.c, aux.c and userpage.c use no others, so that a
- * test can put its own in their place and walk through every interleaving (it defines this header's
- * guard and brings these functions with it).
+/* Accesses to memory that others may read or write at the same time: an interrupt on this CPU,
+ * another CPU, the task that maps the pages.  ring_buffer.c, aux.c and userpage.c make no others,
+ * so that a test can replace them and walk through every interleaving (it defines this header's
+ * guard and provides these functions).
  *
  * Three strengths, weakest first:
- *   engine_shared_*          one access, whole, that the compiler neither repeats nor invents; no order
- *   engine_interrupt_fence() orders accesses against interrupts of this CPU: for the compiler
- *   alone, as a CPU sees its
- *                            own accesses in program order
- *   acquire, release         order against other CPUs
+ *   engine_shared_*           one access, whole, which the compiler neither repeats nor invents;
+ *                             no order
+ *   engine_interrupt_fence()  orders accesses against interrupts of this CPU: for the compiler
+ *                             only, since a CPU sees its own accesses in program order
+ *   acquire, release          order accesses against other CPUs
  *
- * The words of a page are 64 bits wide on every machine.  Where the machine's own are narrower, the
- * low half alone is written and read, as a 32-bit kernel does: the upper half stays 0, readers
- * reckon modulo 2^32. */
+ * The words of a page have 64 bits on every machine.  On a machine with narrower words only the low
+ * half is written and read, as in a 32-bit kernel: the upper half stays 0, and readers compute
+ * modulo 2^32. */
 #ifndef TALLY_ENGINE_RING_ACCESS_H
 #define TALLY_ENGINE_RING_ACCESS_H
 
@@ -32,8 +32,8 @@ static inline void engine_shared_store(uintptr_t *at, uintptr_t value)
 	__atomic_store_n(at, value, __ATOMIC_RELAXED);
 }
 
-/* False: *expected is what was there.  For words that one CPU at a time changes: whole towards what
- * interrupts it, which on x86 takes no lock of the bus. */
+/* If false, *expected is the value found.  For words that only one CPU at a time changes: atomic
+ * against interrupts on that CPU, which on x86 needs no bus lock. */
 static inline bool engine_shared_compare_exchange(uintptr_t *at, uintptr_t *expected,
 						  uintptr_t value)
 {
@@ -67,7 +67,7 @@ static inline uintptr_t engine_shared_exchange(uintptr_t *at, uintptr_t value)
 	return __atomic_exchange_n(at, value, __ATOMIC_RELAXED);
 }
 
-/* The new value. */
+/* Returns the new value. */
 static inline uintptr_t engine_shared_add(uintptr_t *at, uintptr_t more)
 {
 	return __atomic_add_fetch(at, more, __ATOMIC_RELAXED);
@@ -78,11 +78,11 @@ static inline void engine_interrupt_fence(void)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* Stores before it are seen before stores after it. */
+/* Stores before it become visible before stores after it. */
 static inline void engine_store_fence(void)
 {
 #ifdef __SANITIZE_THREAD__
-	/* gcc's sanitizer does not know fences, and says so by an error. */
+	/* gcc's thread sanitizer does not support fences: they are a compile error. */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 #else
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -111,8 +111,7 @@ static inline void engine_page_store_release(uint64_t *at, uintptr_t value)
 	__atomic_store_n((engine_page_word *)engine_page_low(at), value, __ATOMIC_RELEASE);
 }
 
-/* Fields of the user page that its seqlock guards: a reader may see halves, and then tries
- * again. */
+/* For fields of the user page that its seqlock guards: a reader that sees halves tries again. */
 static inline void engine_page_store64(uint64_t *at, uint64_t value)
 {
 #if UINTPTR_MAX > UINT32_MAX

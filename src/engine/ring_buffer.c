@@ -1,24 +1,26 @@
 /* The ring that records are written to: reserve, fill, commit.
  *
- * One CPU writes, one reader elsewhere reads.  The writer may be interrupted at any instruction by
- * another writer of the same ring (a hit in an interrupt, in an NMI), which must not wait for it:
- * nothing may be locked, nobody spins.
+ * One CPU writes, one reader elsewhere reads.  At any instruction another writer of the same ring
+ * may interrupt the writer (a hit in an interrupt or in an NMI), and it must not wait for it: so
+ * there are no locks, and no writer spins.
  *
- *   head   reserved up to here: moved by compare-exchange, so that writers that interrupt one another get bytes of
- *          their own
- *   nest   how many writers are under way.  Interrupts end before what they interrupted goes on, so the writer that
- *          brings it back to 0 is the first that came, and when it ends all the others have: what is reserved then is
- *          written.  It alone moves page->data_head, the end of what readers may read.
- *   tail   page->data_tail, the reader's: up to here it has read.  A record that would pass it is dropped and counted
- *          in `lost`; the next record that finds room brings a LOST record before it, and takes the count by an exchange,
- *          so that each loss is told exactly once.  The tail is a user's word: whatever it holds, the offset is masked,
- *          and all that it can spoil is its own data.
+ *   head   end of the reserved bytes. Moved by compare-exchange, so that writers that interrupt
+ *          one another get bytes of their own.
+ *   nest   number of writers in progress. An interrupt ends before the code that it interrupted
+ *          goes on. So the writer that brings nest back to 0 is the first that came, and all others
+ *          have ended by then: all that is reserved has been written. Only this writer moves
+ *          page->data_head, the end of what readers may read.
+ *   tail   page->data_tail, the reader's: it has read up to here. A record that would pass it is
+ *          dropped and counted in `lost`. The next record that finds room has a LOST record before
+ *          it, which takes the count by an exchange, so that each loss is reported exactly once.
+ *          The user may write anything into the tail: offsets are masked, so only the user's own
+ *          data can be spoilt.
  *
- * Committing takes care.  The first writer reads head, publishes it, sets nest to 0, and looks at
- * head again.  An interrupt before nest is 0 leaves publishing to us: the second look finds what it
- * reserved.  One after that is itself first, and publishes.  Were nest set to 0 before publishing,
- * an interrupt between the two would publish a newer head, and we would then take it back: a reader
- * would see data_head move backwards.
+ * Committing takes care.  The first writer reads head, publishes it, sets nest to 0, and reads head
+ * again.  An interrupt that comes before nest is 0 leaves publishing to us: the second look finds
+ * what it reserved.  An interrupt that comes later is itself a first writer, and publishes.  If
+ * nest were set to 0 before publishing, an interrupt between the two would publish a newer head,
+ * which we would then take back: a reader would see data_head move backwards.
  *
  * Order against the reader, on machines that reorder (the letters are those of the kernel's own
  * explanation):
@@ -30,47 +32,48 @@
  *           B                                       D
  *       store data_head                         store data_tail
  *
- *   A pairs with D: bytes are not overwritten before the reader is done with them.  The kernel
- *   relies on the control
- *     dependency alone (the stores happen only if the loaded tail leaves room, and no CPU makes a store visible that it
- *     speculates).  C11 does not know control dependencies and a compiler may break them, so here it is an acquire
- *     load: free on x86, ldar on arm64, one fence r,rw on riscv64.
- *   B pairs with C: who sees the head sees the bytes.  A release store; stlr on arm64, fence rw,w
- *   on riscv64.  C, D: the reader's acquire load of data_head and release store of data_tail (loads
- *   before D are loads of the record:
- *     release orders loads before it as well).
+ *   A pairs with D: bytes are not overwritten before the reader is done with them. The kernel
+ *     relies on the control dependency alone: the stores happen only if the loaded tail leaves
+ *     room, and no CPU makes a speculated store visible. C11 has no control dependencies and a
+ *     compiler may break them, so here it is an acquire load: free on x86, ldar on arm64, one
+ *     fence r,rw on riscv64.
+ *   B pairs with C: a reader that sees the head sees the bytes. A release store: stlr on arm64,
+ *     fence rw,w on riscv64.
+ *   C, D: the reader's acquire load of data_head and release store of data_tail. The loads before
+ *     D are those of the record: release orders earlier loads as well.
  *
- * Among writers of one CPU nothing but the compiler needs to be held back: a CPU sees its own
- * accesses in program order, and an interrupt is a point in that order.  Hence relaxed accesses and
- * engine_interrupt_fence().
+ * Among writers of one CPU only the compiler must be held back: a CPU sees its own accesses in
+ * program order, and an interrupt is a point in that order.  So relaxed accesses and
+ * engine_interrupt_fence() are enough.
  *
  * Several CPUs.  Events that share a ring (SET_OUTPUT, inherited children) are bound to one CPU and
- * write on that one.  A ring of an event that follows its task is written on several, one after the
- * other: switching the task from one CPU to the other orders them.  One case is left, which the
- * kernel lets pass: an inherited event redirected to a ring without a CPU, whose children then
- * write on CPUs of their own at the same time.  So a ring without a CPU is owned while it is
- * written: by the CPU that moves `owner` from 0.  Who finds it owned by another CPU does not wait:
- * its record is dropped and counted.  Taking ownership acquires what the CPU before released with
- * it.  The owner is whoever took it, not who interrupted that one: it lets go when its commit is
- * through, and an interrupt just before that still finds the ring its own CPU's.
+ * write there.  The ring of an event that follows its task is written on several CPUs, one after
+ * the other: switching the task from one CPU to the other orders the writes.  One case is left,
+ * which the kernel does not handle: an inherited event that was redirected to a ring without a CPU,
+ * whose children write on several CPUs at the same time.  So a ring without a CPU is owned while it
+ * is written, by the CPU that moves `owner` from 0.  A writer that finds another CPU as the owner
+ * does not wait: its record is dropped and counted.  Taking ownership acquires what the previous
+ * owner released.  The owner is the writer that took the ring, not one that interrupted it.  It
+ * lets go when its commit is done; an interrupt just before that still finds the ring owned by its
+ * own CPU.
  *
- * A hit does not move to another CPU half-way, and no other task comes in between: the host's part
- * ([hit] in tally/engine.h). */
+ * The host guarantees that a hit neither moves to another CPU half-way nor is preempted by another
+ * task ([hit] in tally/engine.h). */
 #include "engine/ring_buffer.h"
 
 #include "engine/ring_access.h"
 
 #define LOST_SIZE 24u
 
-/* What a LOST record of this event takes. */
+/* Returns the size of a LOST record of this event. */
 static uint32_t lost_record_size(const struct engine_event *event)
 {
 	return LOST_SIZE +
 	       (engine_event_flag(event, TALLY_ATTR_SAMPLE_ID_ALL) ? event->id_header_size : 0);
 }
 
-/* Room in bytes: all but one byte of the ring, as head == tail means that it is empty; so a ring is
- * full with 8 bytes unused, as the kernel's. */
+/* True if `size` bytes fit.  One byte always stays free, since head == tail means empty.  As
+ * records are multiples of 8, a full ring has 8 unused bytes, as in the kernel. */
 static bool has_room(const struct engine_ring *ring, uintptr_t head, uintptr_t tail, uint32_t size)
 {
 	uintptr_t room = ring->backward ? head - tail - 1 : tail - head - 1;
@@ -78,7 +81,7 @@ static bool has_room(const struct engine_ring *ring, uintptr_t head, uintptr_t t
 	return (room & (ring->size - 1)) >= size;
 }
 
-/* False: another CPU writes. */
+/* Returns false if another CPU is writing. */
 static bool ring_enter(struct engine_ring *ring, struct engine_output *output)
 {
 	output->owned = false;
@@ -90,8 +93,8 @@ static bool ring_enter(struct engine_ring *ring, struct engine_output *output)
 		if (!output->owned && owner != me)
 			return false;
 	}
-	/* Before nest: an interrupt from there on leaves it to us to wake.  (The kernel reads it
-	 * after, and forgets the wake-up of an interrupt that comes between the two.) */
+	/* Read before nest: an interrupt after nest leaves the wake-up to us.  (The kernel reads it
+	 * after nest, and loses the wake-up of an interrupt that comes between the two.) */
 	output->wakeup = engine_shared_load(&ring->wakeup);
 	engine_interrupt_fence();
 	/* Two accesses: an interrupt between them leaves nest as it found it. */
@@ -106,21 +109,22 @@ static inline __attribute__((always_inline)) void ring_commit(struct engine_ring
 	uintptr_t nest = engine_shared_load(&ring->nest);
 	uintptr_t head;
 
-	engine_interrupt_fence(); /* the record before nest */
+	engine_interrupt_fence(); /* orders the record before nest */
 	if (nest > 1) {
 		engine_shared_store(&ring->nest, nest - 1);
 		return;
 	}
 	for (;;) {
 		head = engine_shared_load(&ring->head);
-		/* B, pairs with the reader's C */
+		/* B: pairs with the reader's C */
 		engine_page_store_release(&ring->page->data_head, head);
 		engine_interrupt_fence();
 		engine_shared_store(&ring->nest, 0);
 		engine_interrupt_fence();
 		if (engine_shared_load(&ring->head) == head)
 			break;
-		/* An interrupt reserved after we looked and may have left the publishing to us. */
+		/* An interrupt reserved bytes after we looked, and may have left the publishing to
+		 * us. */
 		engine_shared_store(&ring->nest, 1);
 		engine_interrupt_fence();
 	}
@@ -148,7 +152,7 @@ static void write_lost(struct engine_output *output, struct engine_event *event,
 	} record = {
 		.header = { .type = TALLY_RECORD_LOST, .size = (uint16_t)size },
 		.id = event->id,
-		/* 0 when an interrupt since we looked told of them first. */
+		/* 0 if an interrupt has reported them since we looked */
 		.lost = engine_shared_exchange(&output->ring->lost, 0),
 	};
 	uint8_t trailer[48] = { 0 };
@@ -160,10 +164,10 @@ static void write_lost(struct engine_output *output, struct engine_event *event,
 	}
 }
 
-/* An interrupt that reserved after us may have moved `wakeup` past our position: that is why the
- * difference is signed and the move an exchange.  (The kernel's is unsigned and an addition:
- * `wakeup` may overtake the head, and from then on every record wakes.)  When it fails, the move
- * has been made. */
+/* Moves `wakeup` on when the position has passed the watermark.  An interrupt that reserved after
+ * us may have moved `wakeup` past our position: so the difference is signed, and the move is an
+ * exchange.  If it fails, the move has been made.  (The kernel's difference is unsigned and its
+ * move an addition: `wakeup` may overtake the head, and from then on every record wakes.) */
 static void wake_by_bytes(struct engine_ring *ring, uintptr_t position)
 {
 	uintptr_t wakeup = engine_shared_load(&ring->wakeup);
@@ -180,7 +184,7 @@ int engine_output_begin(struct engine_output *output, struct engine_event *event
 
 	if (event->parent)
 		event = event->parent;
-	/* pairs with ring_map.c's publishing it */
+	/* pairs with the release in ring_map.c */
 	ring = __atomic_load_n(&event->ring, __ATOMIC_ACQUIRE);
 	if (!ring || !ring->size)
 		return -ENGINE_ENOSPC;
@@ -196,7 +200,7 @@ int engine_output_begin(struct engine_output *output, struct engine_event *event
 
 	head = engine_shared_load(&ring->head);
 	do {
-		/* A, pairs with the reader's D */
+		/* A: pairs with the reader's D */
 		uintptr_t tail = engine_page_load_acquire(&ring->page->data_tail);
 
 		if (ring->overwrite ? size > ring->size : !has_room(ring, head, tail, size)) {

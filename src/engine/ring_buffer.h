@@ -1,4 +1,4 @@
-/* A ring: the user page, the data behind it, perhaps an AUX area; and who writes there. */
+/* A ring: the user page, the data behind it, perhaps an AUX area; and its writers' state. */
 #ifndef TALLY_ENGINE_RING_BUFFER_H
 #define TALLY_ENGINE_RING_BUFFER_H
 
@@ -10,62 +10,65 @@ struct engine_ring {
 	struct engine_retired retired;
 	struct tally_engine *engine;
 	struct tally_user_page *page;
-	uint8_t *data;     /* behind the page; `size` bytes */
-	size_t size;       /* a power of two, or 0: the header page alone */
-	size_t pages;      /* with the header page */
-	int cpu;           /* the only one that writes here, or -1 */
-	bool overwrite;    /* nobody reads along: the oldest goes, tail is not looked at */
-	bool backward;     /* from the end to the beginning */
+	uint8_t *data;     /* `size` bytes behind the page */
+	size_t size;       /* bytes: a power of two, or 0 if there is only the user page */
+	size_t pages;      /* number of pages with the user page */
+	int cpu;           /* the only CPU that writes here, or -1 for any */
+	bool overwrite;    /* flight recorder: the oldest data go, tail is ignored */
+	bool backward;     /* written from the end to the beginning */
 	size_t watermark;  /* bytes between wake-ups */
 
-	/* Writers', free-running positions: see ring_buffer.c. */
+	/* The writers' words.  Positions run freely: see ring_buffer.c. */
 	uintptr_t paused;
-	uintptr_t head;    /* what has been reserved up to */
-	/* writers under way on the CPU: each but the first has interrupted the one before */
+	uintptr_t head;    /* end of the reserved bytes */
+	/* number of writers in progress on the CPU; each but the first has interrupted the previous
+	 * one */
 	uintptr_t nest;
 	uintptr_t owner;   /* of a ring without a CPU: 1 + the CPU that writes now, or 0 */
-	uintptr_t wakeup;  /* moves when a wake-up is due */
-	uintptr_t samples; /* since the last wake-up by wakeup_events */
-	uintptr_t lost;    /* records since the last LOST record */
-	uintptr_t poll;    /* 1: poll has to tell of it, once */
+	uintptr_t wakeup;  /* changes when a wake-up is due */
+	uintptr_t samples; /* number of samples since the last wake-up by wakeup_events */
+	uintptr_t lost;    /* number of records lost since the last LOST record */
+	uintptr_t poll;    /* 1: poll has to report data, once */
 
 	/* The surface's. */
-	struct engine_list events;  /* that write here: ring_link. Under engine->ring_lock */
-	struct engine_event *event; /* whose mapping made it, and whose page it is */
-	size_t locked, charged;     /* pages under mlock_kb, and with the host */
+	/* events that write here, linked by ring_link; under engine->ring_lock */
+	struct engine_list events;
+	/* the event whose mapping made it, and whose user page it has */
+	struct engine_event *event;
+	size_t locked, charged;     /* pages charged to mlock_kb, and to the host */
 	struct engine_aux *aux;     /* atomic; NULL: no area */
 };
 
-/* Trace data of a PMU's own, beside the ring. */
+/* The area for a PMU's own trace data, beside the ring. */
 struct engine_aux {
 	struct engine_retired retired;
 	struct engine_ring *ring;
 	void *area;
 	size_t size, pages;
-	uint64_t offset;      /* that it was mapped at */
+	uint64_t offset;      /* file offset that it was mapped at */
 	bool overwrite;
 	size_t watermark;
-	uintptr_t head;       /* free-running; in overwrite mode as the PMU has it */
+	uintptr_t head;       /* runs freely; in overwrite mode the PMU sets it */
 	uintptr_t wakeup;     /* head at the last wake-up, rounded down to the watermark */
-	uintptr_t busy;       /* between begin and end */
-	struct engine_event *event; /* whose PMU set it up */
+	uintptr_t busy;       /* 1 between begin and end */
+	struct engine_event *event; /* the event whose PMU set it up */
 	unsigned mapped;
 	size_t locked, charged;
 };
 
-/* What has been mapped: engine->mappings, under the engine lock. */
+/* A mapping: on engine->mappings, under the engine lock. */
 struct engine_mapping {
 	struct engine_mapping *next;
 	struct tally_engine_process *process;
 	struct engine_event *event;
 	struct engine_ring *ring;
-	struct engine_aux *aux; /* NULL: the ring */
+	struct engine_aux *aux; /* NULL: a mapping of the ring */
 	void *address;
 	size_t size;
 };
 
-/* All of the record of `size` bytes that was just begun, to be written in place; NULL: the ring's
- * end is within, and it must be copied. */
+/* Returns the place for the whole record of `size` bytes that was just begun, to be written in
+ * place; or NULL if it wraps at the ring's end, so that it must be copied. */
 static inline void *engine_output_whole(struct engine_output *output, size_t size)
 {
 	const struct engine_ring *ring = output->ring;

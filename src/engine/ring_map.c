@@ -1,15 +1,16 @@
-/* Rings and AUX areas come and go: mmap, munmap, SET_OUTPUT, PAUSE_OUTPUT (SPEC D1, D3, D4).
+/* Making and releasing rings and AUX areas: mmap, munmap, SET_OUTPUT, PAUSE_OUTPUT (SPEC D1, D3,
+ * D4).
  *
- * A ring belongs to the event whose mapping made it.  Others are pointed at it by SET_OUTPUT and
- * have no mapping of their own (as of Linux 6.18, where mapping a redirected event is EBUSY: two
- * events would write one user page).  It lives until its last mapping goes; then the events that
- * were pointed at it have none.
+ * A ring belongs to the event whose mapping made it.  Other events are pointed at it by SET_OUTPUT
+ * and have no mapping of their own (as of Linux 6.18, where mapping a redirected event is EBUSY:
+ * two events would write one user page).  The ring lives until its last mapping goes; then the
+ * events that were pointed at it have none.
  *
- * Everything here happens under the engine lock.  Two others look meanwhile:
- *   - hits load event->ring and write there: a ring that was taken from its events is retired, not freed;
- *   - run_pending() walks a ring's events to wake their files: ring_lock, with interrupts off, keeps the two apart, and
- *     an event leaves the list before its file is freed.
- */
+ * All of this happens under the engine lock.  Two others read at the same time:
+ *   - Hits load event->ring and write there.  So a ring that was taken from its events is retired,
+ *     not freed.
+ *   - run_pending() walks a ring's events to wake their files.  ring_lock, taken with interrupts
+ *     off, keeps the two apart, and an event leaves the list before its file is freed. */
 #include "engine/ring_access.h"
 #include "engine/ring_buffer.h"
 
@@ -20,7 +21,7 @@ static bool is_power_of_two(size_t number)
 
 /* --- pages ---------------------------------------------------------------- */
 
-/* How many pages the budget of mlock_kb has left. */
+/* Returns the number of pages left in the budget of mlock_kb. */
 static size_t budget_left(struct tally_engine *engine)
 {
 	const struct tally_engine_host *host = &engine->host;
@@ -31,7 +32,8 @@ static size_t budget_left(struct tally_engine *engine)
 	return each * online > engine->locked_pages ? each * online - engine->locked_pages : 0;
 }
 
-/* mlock_kb first, the user's locked memory then, which the privileged may pass. */
+/* Charges mlock_kb first, then the user's locked memory, whose limit a privileged user may exceed.
+ * Returns 0 or -EPERM, and the pages charged to each. */
 static int charge(struct tally_engine *engine, size_t pages, size_t *locked, size_t *charged)
 {
 	const struct tally_engine_host *host = &engine->host;
@@ -97,7 +99,7 @@ static struct engine_ring *ring_new(struct engine_event *event, size_t pages, bo
 	ring->overwrite = !writable;
 	ring->backward = engine_event_flag(event, TALLY_ATTR_WRITE_BACKWARD);
 	if (engine_event_flag(event, TALLY_ATTR_WATERMARK))
-		ring->watermark = event->attr.wakeup_events; /* wakeup_watermark */
+		ring->watermark = event->attr.wakeup_events; /* the same word as wakeup_watermark */
 	if (!ring->watermark)
 		ring->watermark = ring->size / 2;
 	if (ring->watermark > ring->size)
@@ -116,7 +118,7 @@ static void ring_free(struct tally_engine *engine, struct engine_retired *retire
 	engine_release(engine, ring, sizeof(*ring));
 }
 
-/* Points the event's output at `ring`, or (NULL) nowhere. */
+/* Points the event's output at `ring`, or nowhere if it is NULL. */
 static void attach(struct engine_event *event, struct engine_ring *ring)
 {
 	struct tally_engine *engine = event->engine;
@@ -126,7 +128,7 @@ static void attach(struct engine_event *event, struct engine_ring *ring)
 		engine_list_remove(&event->ring_link);
 	if (ring)
 		engine_list_add_tail(&event->ring_link, &ring->events);
-	/* pairs with the hit's acquire: a whole ring */
+	/* pairs with the hit's acquire: it sees a complete ring */
 	__atomic_store_n(&event->ring, ring, __ATOMIC_RELEASE);
 	engine_unlock(engine, &engine->ring_lock, state);
 }
@@ -193,7 +195,7 @@ static void stop_if_active(struct engine_event *event, void *unused)
 		event->hw.pmu->ops->stop(&event->hw, TALLY_EF_UPDATE);
 }
 
-/* No PMU writes to the area any more. */
+/* Afterwards no PMU writes to the area. */
 static void stop_aux_writers(struct engine_ring *ring)
 {
 	ENGINE_LIST_EACH(event, &ring->events, struct engine_event, ring_link) {
@@ -238,12 +240,12 @@ static struct engine_aux *aux_new(struct engine_event *event, size_t pages, uint
 	return aux;
 }
 
-/* The last mapping of the area goes. */
+/* Releases an area after its last mapping. */
 static void aux_release(struct engine_aux *aux)
 {
 	struct engine_event *event = aux->event;
 
-	__atomic_store_n(&aux->ring->aux, NULL, __ATOMIC_RELEASE); /* nobody begins any more */
+	__atomic_store_n(&aux->ring->aux, NULL, __ATOMIC_RELEASE); /* no writer begins any more */
 	stop_aux_writers(aux->ring);
 	if (event->hw.pmu->ops->aux_free)
 		event->hw.pmu->ops->aux_free(&event->hw, aux->area);
@@ -283,7 +285,7 @@ fail:
 	return error;
 }
 
-/* The area is where the user page's words, which the caller wrote there, say that it is to be. */
+/* Maps the area at the offset and size that the caller has written into the user page. */
 static int map_aux(struct engine_event *event, size_t pages, bool writable, uint64_t offset,
 		   void **address)
 {
@@ -293,7 +295,7 @@ static int map_aux(struct engine_event *event, size_t pages, bool writable, uint
 	struct engine_aux *aux;
 	int error;
 
-	/* Not another's: the area is its owner's, as the page is. */
+	/* Only the event that owns the ring and its user page may have an area there. */
 	if (!ring || ring->event != event)
 		return -ENGINE_EINVAL;
 	aux = ring->aux;
@@ -376,7 +378,7 @@ int engine_event_map(struct engine_event *event, size_t size, bool writable, boo
 	size_t page = event->engine->host.page_size, pages = size / page + (size % page != 0);
 
 	if (!size || (offset & (page - 1)))
-		return -ENGINE_EINVAL; /* mmap(2) itself */
+		return -ENGINE_EINVAL; /* a check of mmap(2) itself */
 	if (!shared || (event->cpu == -1 && engine_event_flag(event, TALLY_ATTR_INHERIT)))
 		return -ENGINE_EINVAL;
 	if (pages > SIZE_MAX / page)
@@ -385,7 +387,7 @@ int engine_event_map(struct engine_event *event, size_t size, bool writable, boo
 		      : map_ring(event, pages, writable, address);
 }
 
-/* The last mapping of the ring and of its area goes: it belongs to nobody any more. */
+/* Releases a ring after the last mapping of it and its area: detaches its events and retires it. */
 static void ring_release(struct engine_ring *ring)
 {
 	ENGINE_LIST_EACH(event, &ring->events, struct engine_event, ring_link)
@@ -406,7 +408,7 @@ static void unmap(struct tally_engine *engine, struct engine_mapping **at)
 	if (!event->mapped)
 		ring_release(mapping->ring);
 	engine_release(engine, mapping, sizeof(*mapping));
-	engine_file_put(event->file); /* the event may go with it */
+	engine_file_put(event->file); /* this may free the event */
 }
 
 int engine_event_unmap(struct tally_engine *engine, void *address, size_t size)
@@ -445,14 +447,14 @@ void engine_mappings_release(struct tally_engine_process *process)
 
 /* --- output --------------------------------------------------------------- */
 
-/* May `event` write to the ring that `target` writes to? */
+/* True if `event` may write to the ring that `target` writes to. */
 static bool may_share(const struct engine_event *event, const struct engine_event *target)
 {
 	if (event == target || target->cpu != event->cpu)
 		return false;
 	if (target->cpu == -1 && target->task != event->task)
 		return false;
-	/* Times of two clocks in one buffer can't be ordered. */
+	/* Times of two clocks in one ring can't be ordered. */
 	if (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID) !=
 		    engine_event_flag(target, TALLY_ATTR_USE_CLOCKID) ||
 	    (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID) &&

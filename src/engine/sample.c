@@ -1,20 +1,20 @@
-/* A sample, from attr.sample_type and what the hit brought.
+/* Writes a sample: the fields of attr.sample_type, and what the hit brought.
  *
- * Its size has to be known before it is reserved in the ring, so a first pass gathers what varies
- * (call chain, registers' ABI, group size, stack), a second writes.  Between them nothing may
- * change that size: the call chain stands in this CPU's scratch of this level, which a hit of
- * another level doesn't touch; the group's size is taken once, and what the group lacks when it is
- * walked is written as zeroes.
+ * The size must be known before it is reserved in the ring.  So a first pass gathers the parts of
+ * variable size (call chain, registers' ABI, group size, stack), and a second pass writes.  Nothing
+ * may change the size in between: the call chain is in this CPU's scratch of this level, which a
+ * hit of another level doesn't touch.  The group's size is taken once; if members are missing when
+ * the group is walked, zeroes are written for them.
  *
- * Samples of the common fields alone, which is what hits on tracepoints mostly give, are written
- * where they stay in the ring, in one go; all others, and those that the ring's end cuts in two,
- * field by field. */
+ * Samples with the common fields only, as most hits on tracepoints give, are written directly into
+ * the ring in one go.  All others, and those that wrap at the ring's end, are written field by
+ * field. */
 #include "engine/ring_buffer.h"
 #include "engine/sample_record.h"
 
-#define READ_MAX (16 * 1024) /* bytes of a group's values: the kernel's limit */
+#define READ_MAX (16 * 1024) /* the kernel's limit for a group's values, in bytes */
 
-/* PERF_MEM_NA: operation, level, snoop, lock, TLB, level number all "not available". */
+/* PERF_MEM_NA: operation, level, snoop, lock, TLB and level number are all "not available". */
 #define DATA_SOURCE_NONE 0x1e05080021ull
 #define BRANCH_HW_INDEX (1ull << 17) /* PERF_SAMPLE_BRANCH_HW_INDEX */
 #define HW_INDEX_UNKNOWN UINT64_MAX
@@ -22,24 +22,24 @@
 #define BRANCH_SIZE 24u
 #define HEAD_WORDS 10u
 
-/* What samples mostly have: words, and a tracepoint's record. */
+/* The fields that most samples are limited to: words, and a tracepoint's record. */
 #define PLAIN \
 	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | \
 	 TALLY_SAMPLE_ADDR | TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU | \
 	 TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_RAW)
 
-/* What varies of a sample. */
+/* The parts of a sample that vary. */
 struct sample {
 	const struct tally_engine_hit *hit;
 	const struct tally_engine_regs *regs;
 	const struct engine_cpu *cpu;
-	struct tally_engine_task *task; /* the current one; NULL: idle */
+	struct tally_engine_task *task; /* the current task; NULL: idle */
 	uint64_t ip;
 	uint64_t *chain;
 	unsigned chain_length;
 	unsigned siblings;
 	uint64_t user_abi, interrupted_abi;
-	size_t stack_size; /* 0: none */
+	size_t stack_size; /* bytes; 0: none */
 	uint32_t raw_size;
 	size_t size;
 };
@@ -94,7 +94,7 @@ void engine_event_sizes(struct engine_event *event)
 					: 0;
 }
 
-/* A group that `new_siblings` more join must stay readable for each that is in it. */
+/* True if every event of the group stays readable when `new_siblings` more join. */
 bool engine_event_size_fits(const struct engine_event *event, unsigned new_siblings)
 {
 	const struct engine_event *leader = event->leader;
@@ -124,7 +124,7 @@ struct chain {
 	unsigned max_addresses, max_contexts;
 };
 
-/* One context's marker and addresses.  Markers have a limit of their own, past which nothing
+/* Adds one context's marker and addresses.  Markers have a limit of their own, past which nothing
  * follows. */
 static void gather_context(struct chain *chain, const struct engine_event *event,
 			   const struct sample *sample, bool user)
@@ -145,7 +145,7 @@ static void gather_context(struct chain *chain, const struct engine_event *event
 	chain->addresses += count;
 }
 
-/* SPEC C3.  Of another task than the event's the user part is not shown. */
+/* SPEC C3.  The user part of a task that is not the event's is not shown. */
 static void gather_chain(const struct engine_event *event, struct sample *sample, uint64_t *scratch)
 {
 	const struct tally_engine *engine = event->engine;
@@ -179,12 +179,14 @@ static uint64_t registers_abi(const struct engine_event *event, register_reader 
 	return abi;
 }
 
-/* Bytes of stack that fit in a record of `size` bytes without it: a record's size has 16 bits. */
+/* Returns the bytes of stack that fit into a record that has `size` bytes without them: a record's
+ * size has 16 bits. */
 static size_t stack_that_fits(const struct engine_event *event, const struct sample *sample,
 			      size_t size)
 {
 	const struct tally_engine_host *host = &event->engine->host;
-	size_t words = 2 * sizeof(uint64_t); /* size, and how much of it is there */
+	/* the requested size, and how many bytes were copied */
+	size_t words = 2 * sizeof(uint64_t);
 
 	if (!host->user_stack || !sample->task || size + words > ENGINE_RECORD_MAX)
 		return 0;
@@ -200,7 +202,7 @@ static size_t branches_size(const struct engine_event *event, const struct tally
 	return 8 * words + (hit->branches ? (size_t)hit->branch_count * BRANCH_SIZE : 0);
 }
 
-/* SPEC E5: with its size word in front the data are whole words. */
+/* SPEC E5: the data are padded so that they and their size word fill whole words. */
 static uint32_t padded_raw_size(const struct tally_engine_hit *hit)
 {
 	size_t size = hit->raw ? hit->raw_size : 0;
@@ -262,7 +264,7 @@ static uint64_t task_word(const struct tally_engine_task *task)
 	return task ? halves((uint32_t)task->identity.pid, (uint32_t)task->identity.tid) : 0;
 }
 
-/* Header and fields of one word, up to PERIOD; gives the end. */
+/* Writes the header and the fields of one word, up to PERIOD.  Returns the end. */
 static inline __attribute__((always_inline)) uint64_t *put_head(uint64_t *words,
 								struct engine_event *event,
 								const struct sample *sample)
@@ -305,7 +307,8 @@ static void write_head(struct engine_output *output, struct engine_event *event,
 			   (size_t)(put_head(words, event, sample) - words) * sizeof(words[0]));
 }
 
-/* 6.18: an inherited event that is read in samples counts for itself alone. */
+/* 6.18: if the reader has attr.inherit and READ in its samples, values are without the children's
+ * counts. */
 static uint64_t member_value(const struct engine_event *reader, struct engine_event *member)
 {
 	bool alone = engine_event_flag(reader, TALLY_ATTR_INHERIT) &&
@@ -406,7 +409,8 @@ static void write_registers(struct engine_output *output, const struct sample *s
 		put(output, reader(host, sample->regs, (unsigned)__builtin_ctzll(left), &unused));
 }
 
-/* A piece at a time: the ring may wrap within, and a whole stack is too large for this one. */
+/* Copies piece by piece: the ring may wrap within, and a whole stack is too large for this
+ * function's stack. */
 static void write_stack(struct engine_output *output, const struct sample *sample)
 {
 	const struct tally_engine_host *host = &output->event->engine->host;
@@ -537,7 +541,7 @@ static __attribute__((noinline)) void output_any(struct engine_event *event,
 	end_sample(&output);
 }
 
-/* The size word, the record, zeroes up to `end`. */
+/* Writes the size word, the record, and zeroes up to `end`. */
 static inline void put_raw(uint64_t *words, const struct tally_engine_hit *hit, const uint8_t *end)
 {
 	uint8_t *at = (uint8_t *)words + sizeof(uint32_t);
@@ -549,7 +553,7 @@ static inline void put_raw(uint64_t *words, const struct tally_engine_hit *hit, 
 		__builtin_memset(at + given, 0, size - given);
 }
 
-/* Field by field into the ring, whose end is within. */
+/* Writes a plain sample that wraps at the ring's end, field by field. */
 static __attribute__((noinline, cold)) void write_plain(
 	struct engine_output *output, struct engine_event *event, const struct engine_cpu *cpu,
 	const struct tally_engine_hit *hit, const struct tally_engine_regs *regs, size_t size)
@@ -560,7 +564,7 @@ static __attribute__((noinline, cold)) void write_plain(
 	write_sample(output, event, &sample);
 }
 
-/* A sample of nothing but PLAIN. */
+/* Writes a sample that has no fields but those of PLAIN. */
 static void output_plain(struct engine_event *event, const struct engine_cpu *cpu,
 			 const struct tally_engine_hit *hit, const struct tally_engine_regs *regs)
 {
@@ -568,7 +572,7 @@ static void output_plain(struct engine_event *event, const struct engine_cpu *cp
 	struct sample sample = sample_of(event, cpu, hit, regs);
 	bool raw = event->attr.sample_type & TALLY_SAMPLE_RAW;
 
-	/* `sample` stays in registers: it is given to nobody. */
+	/* `sample` stays in registers, since it is only passed to functions that are inlined. */
 	sample.size = event->header_size + (raw ? sizeof(uint32_t) + padded_raw_size(hit) : 0);
 	if (begin_sample(&output, event, sample.size))
 		return;

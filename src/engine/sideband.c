@@ -1,20 +1,21 @@
-/* Records about tasks and the machine that are no samples.
+/* Records about tasks and the machine, other than samples.
  *
- * One goes to each event that asked for its kind, of two contexts: the current task's and this
- * CPU's.  Enabled is enough, ACTIVE or not; an event bound to a CPU hears of that CPU alone, one of
- * a cgroup while the CPU runs it.  An EXIT, and a switch, tell the context that they are about.
+ * Each goes to the events that ask for its kind, in two contexts: the current task's and this
+ * CPU's.  An event must be enabled, but need not be ACTIVE.  An event bound to a CPU gets records
+ * of that CPU only; one of a cgroup, only while the CPU runs the cgroup.  EXIT and switches go to
+ * the context of the task that they concern.
  *
- * The walk runs with interrupts off on the CPU whose contexts these are, where alone they change;
- * and it counts as a hit, so that neither ring nor event is freed under it. */
+ * The walk runs with interrupts off on the contexts' CPU, the only one that changes them.  It
+ * counts as a hit, so that neither ring nor event is freed meanwhile. */
 #include "engine/sample_record.h"
 
-#define PATH_LIMIT 4096u /* PATH_MAX: the kernel writes "//toolong" instead */
+#define PATH_LIMIT 4096u /* PATH_MAX: from there on the kernel writes "//toolong" instead */
 #define SYMBOL_LIMIT 512u
 #define PROTECTION_EXECUTE 4u
 #define TRAILER_MAX 48u
 
-/* A record's pieces.  Written: the header, `body`, `text` with its NUL and zeroes up to a whole
- * word, the trailer. */
+/* The pieces of a record.  Written in this order: the header, `body`, `text` with its NUL and
+ * zeroes up to a whole word, the trailer. */
 struct record {
 	uint32_t type;
 	uint16_t misc;
@@ -32,7 +33,7 @@ struct hit_guard {
 	bool nested;
 };
 
-/* Unlike engine_hit_enter() it may stand within a hit, of this event's throttling for one. */
+/* Unlike engine_hit_enter(), this may run within a hit: when the hit throttles the event. */
 static void guard_enter(struct tally_engine *engine, struct hit_guard *guard)
 {
 	guard->cpu = engine_this_cpu(engine);
@@ -102,7 +103,7 @@ static void write_record(struct engine_event *event, const struct record *record
 
 /* --- finding who asked ---------------------------------------------------- */
 
-/* Whom to tell, and what: `tell` looks at the event's attr itself. */
+/* Writes the record described by `what` if the event's attr asks for it. */
 typedef void teller(struct engine_event *event, const void *what);
 
 static void tell_context(struct engine_context *context, const struct engine_cpu *cpu, teller *tell,
@@ -195,7 +196,7 @@ void engine_output_fork(struct tally_engine_task *child, struct tally_engine_tas
 		tell_all(child->engine, parent, tell_task, &about);
 }
 
-/* The parent of an exiting task is told by its process twice: that is how the kernel fills ptid. */
+/* An EXIT record has the parent's pid also as ptid, as in the kernel. */
 void engine_output_exit(struct tally_engine_task *task)
 {
 	const struct task_record about = {
@@ -283,7 +284,8 @@ static bool asks_for_mapping(const struct engine_event *event, bool executable)
 						   : TALLY_ATTR_MMAP_DATA);
 }
 
-/* MMAP2's words behind the file offset: who the file is, by device and inode or by build-id. */
+/* MMAP2's words behind the file offset: they identify the file by device and inode, or by
+ * build-id. */
 struct mmap2_words {
 	union {
 		struct {
@@ -394,18 +396,20 @@ void tally_engine_namespaces(struct tally_engine_task *task,
 						 .namespaces = namespaces,
 						 .count = count };
 	const struct tally_engine_host *host = &task->engine->host;
-	if (task->engine->wanted.namespaces) /* those of a new task are told to who made it */
+	/* a new task's namespaces are reported to the task that made it */
+	if (task->engine->wanted.namespaces)
 		tell_all(task->engine, host->current_task(host->host), tell_namespaces, &about);
 }
 
 /* --- switches ------------------------------------------------------------- */
 
 struct switch_record {
-	const struct tally_engine_task *other; /* who comes or has gone; NULL: idle */
+	/* the task that comes, or that has gone; NULL: idle */
+	const struct tally_engine_task *other;
 	uint16_t misc;
 };
 
-/* An event of a task may not learn who else runs. */
+/* A task's event does not learn which other task runs. */
 static void tell_switch(struct engine_event *event, const void *what)
 {
 	const struct switch_record *about = what;
@@ -484,7 +488,7 @@ void tally_engine_ksymbol(struct tally_engine *engine, uint64_t address, uint32_
 	if (!engine->wanted.ksymbol)
 		return;
 	set_text(&about.record, name, SIZE_MAX);
-	if (about.record.text_size >= SYMBOL_LIMIT) /* the kernel cuts names */
+	if (about.record.text_size >= SYMBOL_LIMIT) /* the kernel shortens names */
 		about.record.text_size = SYMBOL_LIMIT - 1;
 	tell_machine(engine, &about);
 }

@@ -1,5 +1,5 @@
-/* The "software" PMU: what the host tells of (faults, switches, migrations), what is never hit
- * (dummy), and clocks. */
+/* The "software" PMU: events that the host reports (faults, switches, migrations), one that never
+ * happens (dummy), and clocks. */
 #include "engine/clock_event.h"
 
 static int software_init(struct tally_engine_pmu *pmu, struct tally_pmu_event *hw)
@@ -82,7 +82,7 @@ int engine_software_register(struct tally_engine *engine)
 	return tally_engine_pmu_register(engine, &engine->software_pmu);
 }
 
-/* Nobody listening costs a look at the list. */
+/* Without listeners this costs one look at the list. */
 void tally_engine_software(struct tally_engine *engine, enum tally_sw which, uint64_t count,
 			   const struct tally_engine_regs *regs, uint64_t address)
 {

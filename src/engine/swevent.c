@@ -1,14 +1,15 @@
 /* Events that are told of each hit instead of counting in hardware: software events, tracepoints,
  * breakpoints.
  *
- * SPEC C7.  A hit has a weight.  In period mode with PERF_SAMPLE_PERIOD every hit is one sample
- * that carries its weight, whatever the period; else period_left runs down, and a hit heavier than
- * the period gives a sample per period that it passed.  Such a hit's first sample never throttles,
- * the others may (C6). */
+ * SPEC C7.  A hit has a weight.  In period mode with PERF_SAMPLE_PERIOD, every hit is one sample
+ * that carries its weight, whatever the period.  Otherwise period_left counts down, and a hit
+ * heavier than the period gives one sample for each period that it passed.  The first sample of
+ * such a hit never throttles, the others may (C6). */
 #include "engine/engine_state.h"
 
-/* How many periods ended, 0: none; the rest of the one begun stays in period_left.  A period that
- * was changed meanwhile holds from the next one on: as the kernel (measured with IOC_PERIOD). */
+/* Returns the number of periods that ended; the part of the next one that is used up stays in
+ * period_left.  A changed period takes effect with the next one, as in the kernel (measured with
+ * IOC_PERIOD). */
 static uint64_t periods_ended(struct engine_event *event)
 {
 	uint64_t *at = (uint64_t *)&event->hw.period_left, old = engine_load64(at), ended;
@@ -39,7 +40,7 @@ static void overflow(struct engine_event *event, struct engine_cpu *cpu, uint64_
 	}
 }
 
-/* exclude_user does not keep tracepoints out, exclude_kernel does (measured). */
+/* Measured: exclude_kernel keeps tracepoints out, exclude_user does not. */
 static bool excluded(const struct engine_event *event, const struct tally_engine_regs *regs)
 {
 	bool user = regs->mode == TALLY_MODE_USER;
@@ -85,8 +86,8 @@ void engine_swevent_hit(struct engine_event *event, struct engine_cpu *cpu, uint
 		overflow(event, cpu, 1, hit, regs);
 		return;
 	}
-	/* A hit that comes between the two may end the period that this one ran down: one of them
-	 * alone does. */
+	/* A hit that comes between the two may end the period that this one has run down: exactly
+	 * one of them does. */
 	engine_count64(left, 0 - weight);
 	if ((int64_t)engine_load64(left) > 0)
 		return;
@@ -125,5 +126,5 @@ void engine_swevent_stop(struct tally_pmu_event *hw, unsigned flags)
 
 void engine_swevent_read(struct tally_pmu_event *hw)
 {
-	(void)hw; /* each hit has counted already */
+	(void)hw; /* each hit has been counted already */
 }

@@ -1,12 +1,11 @@
-/* Tracepoints of a program's own (SPEC part E), and the PMU "tracepoint" that perf events on them
- * have.  A hit comes from code that tally/tracepoint.h makes.  While somebody listens it measures
- * the record, asks tally_trace_begin() where to write it, writes it, and gives it to
- * tally_trace_end(): tracepoint_hit.c.
+/* A program's own tracepoints (SPEC part E), and the PMU "tracepoint" that perf events on them
+ * have.  The code that tally/tracepoint.h generates makes a hit.  If the tracepoint has listeners,
+ * it measures the record, calls tally_trace_begin() for the place to write it, writes it, and
+ * passes it to tally_trace_end(): tracepoint_hit.c.
  *
- * An event's lists and the scratch, a record's room per CPU and level, are made by the first event
- * that is opened on it and freed after the last is closed, late (engine_retire()), as hits may
- * stand on them.
- */
+ * The first perf event opened on a tracepoint makes the tracepoint's lists and the scratch, which
+ * has room for a record per CPU and level.  Closing the last one frees them, deferred
+ * (engine_retire()), since hits may still use them. */
 #include "engine/tracepoint_state.h"
 
 /* --- what is registered --------------------------------------------------- */
@@ -68,7 +67,7 @@ int tally_trace_register(struct tally_engine *engine, struct tally_trace_group *
 	return error;
 }
 
-/* Its probes are gone. */
+/* Takes the tracepoint off the list.  It has no probes any more. */
 static void forget(struct tally_engine *engine, struct tally_trace_event *event)
 {
 	struct engine_tracepoints *all = engine->tracepoints;
@@ -165,8 +164,8 @@ static void last_listener(struct tally_trace_event *event)
 
 /* --- the PMU -------------------------------------------------------------- */
 
-/* RAW shows what the traced code is about; that it was hit shows little. Inherited events were
- * allowed with the first. */
+/* RAW data reveal what the traced code works on; a hit alone reveals little.  An inherited event
+ * was permitted with its original. */
 static int check_permission(const struct engine_event *event,
 			    const struct tally_trace_event *tracepoint)
 {
@@ -179,8 +178,8 @@ static int check_permission(const struct engine_event *event,
 	return 0;
 }
 
-/* Nobody relies on counts_only and perf_alone but for a short cut: a hit that still took it passes
- * by what does more. */
+/* Sets counts_only, which together with perf_alone only allows a shortcut: a hit that still takes
+ * the shortcut skips listeners that do more than count. */
 void trace_event_classify(struct engine_event *event)
 {
 	const struct engine_event *original = event->parent ? event->parent : event;

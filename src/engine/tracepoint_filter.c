@@ -1,7 +1,7 @@
 /* Filters of tracepoint events (SPEC E7): IOC_SET_FILTER. */
 #include "engine/tracepoint_state.h"
 
-#define FIELDS_MAX 36u /* the common ones and a class's 32 */
+#define FIELDS_MAX 36u /* 4 common fields and at most 32 of the class */
 
 static const struct tally_filter_field common_fields[] = {
 	{ "common_type", 0, 2, false, TALLY_FILTER_NUMBER },
@@ -14,7 +14,7 @@ static enum tally_filter_kind kind_of(const struct tally_trace_field *field)
 {
 	switch (field->kind) {
 	case TALLY_TRACE_DYNAMIC:
-		/* Of other arrays the word in place is what can be asked for, as in the kernel. */
+		/* Of other arrays a filter sees the word in place, as in the kernel. */
 		return trace_field_is_text(field) ? TALLY_FILTER_DYNAMIC_STRING
 						  : TALLY_FILTER_NUMBER;
 	case TALLY_TRACE_ARRAY:
@@ -98,7 +98,8 @@ void trace_filter_free(struct engine_event *event)
 bool trace_filter_match(const struct tally_filter *filter, const struct tally_trace_hit *hit,
 			const struct engine_cpu *cpu)
 {
-	if (!hit->record) /* the filter came after it was decided that nobody needs a record */
+	/* the filter was set after this hit had decided that no listener needs a record */
+	if (!hit->record)
 		return false;
 	struct tally_engine *engine = hit->event->engine;
 	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);

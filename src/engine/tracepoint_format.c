@@ -1,14 +1,14 @@
 /* The text of a tracepoint's format file (Documentation/trace/events.rst, Event formats), as trace
  * tools parse it.
  *
- * The print format is what stands in TALLY_PRINT(…), as it is written, since it is C with the trace
- * tools' words already.  Two things are done to it: neighbouring string literals become one, and
- * names of constants their values. */
+ * The print format is the text of TALLY_PRINT(…), since that is already C with the trace tools'
+ * words.  Two things are changed: adjacent string literals become one, and names of constants
+ * become their values. */
 #include "engine/tracepoint_state.h"
 
 struct format_writer {
 	char *text;
-	size_t size, length; /* length goes on past size, as snprintf()'s */
+	size_t size, length; /* length goes on past size, as snprintf()'s return value does */
 };
 
 static void put_char(struct format_writer *writer, char c)
@@ -91,7 +91,8 @@ static void put_field(struct format_writer *writer, const struct tally_trace_fie
 
 /* --- the print format ----------------------------------------------------- */
 
-/* The end of the literal that begins at `at`, past its quote; NULL: none. */
+/* Returns the end of the literal that begins at `at`, behind its closing quote; or NULL if it has
+ * none. */
 static const char *literal_end(const char *at, const char *end)
 {
 	char quote = *at++;
@@ -118,7 +119,8 @@ static bool same_name(const char *a, size_t a_length, const char *b, size_t b_le
 	return true;
 }
 
-/* The names stand in "TALLY_CONSTANTS(A, B)", the values in `constants` from 1 on. */
+/* Finds the value of a constant.  The names are in "TALLY_CONSTANTS(A, B)", the values in
+ * `constants` from index 1 on. */
 static bool find_constant(const struct tally_trace_class *of, const char *name, size_t length,
 			  int64_t *value)
 {
@@ -142,7 +144,8 @@ static bool find_constant(const struct tally_trace_class *of, const char *name, 
 	return false;
 }
 
-/* Literals from `at` on, which are one for the compiler, as one. Past them, or NULL. */
+/* Writes adjacent literals from `at` on as one, as the compiler sees them.  Returns the end behind
+ * them, or NULL. */
 static const char *put_literals(struct format_writer *writer, const char *at, const char *end)
 {
 	put_char(writer, '"');
@@ -189,13 +192,14 @@ static bool put_print(struct format_writer *writer, const struct tally_trace_cla
 		return false;
 	end--;
 	at = skip_space(at + 1, end);
-	if (at == end || *at != '"') /* a macro in the place of the text: tools could not read it */
+	if (at == end || *at != '"') /* a macro in place of the text: tools could not read it */
 		return false;
 	at = put_literals(writer, at, end);
 	if (!at)
 		return false;
 	const char *next = skip_space(at, end);
-	if (next < end && *next != ',') /* "x" PRIu64: the same */
+	/* a macro behind the text, as in "x" PRIu64: tools could not read it either */
+	if (next < end && *next != ',')
 		return false;
 	char before = ' ';
 	while (at < end) {

@@ -1,18 +1,19 @@
-/* Where tracepoints are hit: the way from tally/tracepoint.h's code to the events that listen.
+/* The way of a hit from the code of tally/tracepoint.h to the events that listen.
  *
- * Most hits are counted and no more: those of a tracepoint whose events all do nothing else,
- * tally_trace_count() does by itself, without a record.  Counting calls nothing in which something
- * of its own level could hit, so while no hit is under way on the CPU it need not know its level:
- * what protects the list is then a walk (engine_cpu.walks), which nests.  An event that begins to
- * do more in the middle of such a hit is passed by, as if it came after the hit. */
+ * Most hits are only counted.  If all perf events of a tracepoint just count, tally_trace_count()
+ * handles its hits without a record.  Counting calls nothing that could hit at its own level.  So
+ * while no hit is in progress on the CPU, it need not know its level: a walk (engine_cpu.walks),
+ * which may nest, protects the list.  An event that begins to do more in the middle of such a hit
+ * is skipped, as if it had come after the hit. */
 #include "engine/tracepoint_state.h"
 
 #define FLAG_HARDIRQ 0x08
 #define FLAG_SOFTIRQ 0x10
 #define FLAG_NMI 0x40
-#define NEAR 1024u /* bytes of code between an instruction of a hit and its call */
+/* largest distance in bytes from a hit's instruction to the return address of its call */
+#define NEAR 1024u
 #define COLD __attribute__((noinline, cold))
-#define ON_THE_WAY inline __attribute__((always_inline)) /* of every sample */
+#define ON_THE_WAY inline __attribute__((always_inline)) /* on the path of every sample */
 
 static inline struct engine_event *listener_of(struct engine_hit_link *link)
 {
@@ -46,7 +47,7 @@ static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct ta
 {
 	struct tally_trace_common *common = record;
 	const struct tally_engine_task *task = engine->host.current_task(engine->host.host);
-	/* the padding behind it is within these */
+	/* the padding behind the data is within these bytes */
 	__builtin_memset((uint8_t *)record + hit->size - 8, 0, 8);
 	common->common_type = (uint16_t)hit->event->id;
 	common->common_flags = level == TALLY_LEVEL_NMI     ? FLAG_NMI | FLAG_HARDIRQ :
@@ -55,7 +56,7 @@ static ON_THE_WAY void begin_record(const struct tally_trace_hit *hit, struct ta
 	common->common_pid = task ? task->identity.tid : 0;
 }
 
-/* Inherited events pass what their original does. */
+/* True if the hit passes the event's filter.  Inherited events have their original's filter. */
 static inline bool passes(const struct engine_event *event, const struct tally_trace_hit *hit,
 			  const struct engine_cpu *cpu)
 {
@@ -72,8 +73,8 @@ static ON_THE_WAY void hit_event(struct engine_event *event, const struct tally_
 		engine_swevent_hit(event, cpu, hit->count, sample, regs);
 }
 
-/* The events of the receiving task, if it isn't running here: those that are bound to this CPU, and
- * the count alone (measured: E2.declared_task). */
+/* Counts the hit for the receiving task, which is not running here: for those of its events that
+ * are bound to this CPU.  It is only counted, not sampled (measured: E2.declared_task). */
 static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *lists,
 					       const struct tally_trace_hit *hit,
 					       struct engine_cpu *cpu,
@@ -89,8 +90,9 @@ static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *l
 	}
 }
 
-/* Where it was hit.  If the hit's function does not return to near there, the code there jumped to
- * it, and has no frame any more: the function's own has what that would have had. */
+/* Returns the registers at the place of the hit.  If the return address of the hit's function is
+ * not near that place, the code there jumped to the function and has no frame any more: then the
+ * function's own frame pointer is the one that code would have had. */
 static ON_THE_WAY struct tally_engine_regs find_site(const struct tally_trace_hit *hit)
 {
 	struct tally_engine_regs regs = { .ip = hit->ip ? hit->ip : hit->back,
@@ -118,7 +120,8 @@ static ON_THE_WAY void deliver(const struct tally_trace_lists *lists, struct tal
 		hit_task(lists, hit, cpu, &regs);
 }
 
-/* The scratch for a record of `size` bytes; NULL: too large, or the last listener just went. */
+/* Returns the scratch for a record of `size` bytes; NULL if it is too large, or the last listener
+ * has just gone. */
 static ON_THE_WAY void *find_room(struct tally_trace_hit *hit, struct tally_engine *engine,
 				  const struct engine_cpu *cpu, int level, size_t size)
 {
@@ -138,8 +141,8 @@ static inline struct engine_hit_link *first_listener(const struct tally_trace_li
 	return lists ? __atomic_load_n(&lists->cpus[cpu->number].first, __ATOMIC_ACQUIRE) : NULL;
 }
 
-/* A hit inside one of its level is dropped, and counted if somebody would have got it.  (The outer
- * one keeps the lists.) */
+/* Drops a hit inside a hit of the same level, and counts the drop if it had a listener.  Returns
+ * true if it was dropped.  (The outer hit keeps the lists alive.) */
 static COLD bool drops_nested(const struct tally_trace_event *event,
 			      const struct tally_engine_task *task, struct engine_cpu *cpu)
 {
@@ -155,13 +158,13 @@ static COLD bool drops_nested(const struct tally_trace_event *event,
 void tally_trace_count(struct tally_trace_event *event, uint64_t count)
 {
 	struct tally_engine *engine = __atomic_load_n(&event->engine, __ATOMIC_ACQUIRE);
-	if (!engine) /* it was unregistered since `enabled` was looked at */
+	if (!engine) /* unregistered since `enabled` was read */
 		return;
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 	if (__builtin_expect(cpu->hits != 0, 0) && drops_nested(event, NULL, cpu))
 		return;
 	cpu->walks++;
-	/* the mark before what it protects: see engine.c */
+	/* the mark before the list that it protects: see engine.c */
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	const struct tally_trace_lists *lists = __atomic_load_n(&event->lists, __ATOMIC_ACQUIRE);
 	struct engine_hit_link *link = first_listener(lists, cpu);

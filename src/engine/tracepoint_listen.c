@@ -1,5 +1,5 @@
-/* Text listeners: each hit as a line.  And the scratch that hits of all kinds write their records
- * to. */
+/* Text listeners, which get each hit as a line, and the scratch that hits of all kinds write their
+ * records to. */
 #include "engine/tracepoint_state.h"
 
 /* --- scratch -------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* Probe lists: who is called where a tracepoint is hit, and with what data of its own. */
+/* Probe lists: the functions that a hit of a tracepoint calls, each with data of its own. */
 #include "engine/tracepoint_state.h"
 
 static size_t probes_size(unsigned count)
@@ -33,8 +33,8 @@ void trace_tell_alone(struct tally_trace_event *event)
 	__atomic_store_n(&event->perf_alone, told, __ATOMIC_RELEASE);
 }
 
-/* Hits see the list before they see that it is there, and a list that is only perf's before they
- * trust that. */
+/* Publishes the new list before the flag that says that there is one, and never lets hits take a
+ * list for perf's alone when it isn't. */
 static void publish(struct tally_trace_event *event, struct tally_trace_probes *probes)
 {
 	struct tally_trace_probes *old = event->probes;
@@ -164,7 +164,7 @@ const struct tally_trace_probe *tally_trace_walk(struct tally_trace_event *event
 {
 	struct tally_engine *engine = event->engine;
 	*mark = NULL;
-	if (!engine) /* it was unregistered since `enabled` was looked at */
+	if (!engine) /* unregistered since `enabled` was read */
 		return NULL;
 	struct engine_cpu *cpu = engine_this_cpu(engine);
 	cpu->walks++;
@@ -188,7 +188,7 @@ struct quiet_walks {
 	bool quiet;
 };
 
-/* On the CPU itself, so in its program order: see engine.c. */
+/* Runs on the CPU itself, so in its program order: see engine.c. */
 static void ask_walks(void *argument)
 {
 	struct quiet_walks *question = argument;

@@ -1,4 +1,4 @@
-/* What the files of tracepoints give one another. */
+/* Types and functions that the tracepoint*.c files share. */
 #ifndef TALLY_ENGINE_TRACEPOINT_STATE_H
 #define TALLY_ENGINE_TRACEPOINT_STATE_H
 
@@ -8,36 +8,37 @@
 
 #define TRACE_ID_MAX 65535u /* common_type has 16 bits */
 
-/* A buffer per CPU for each level: what a hit writes to before it is delivered. */
+/* Scratch for hits: a buffer for each CPU and level, with the record until it is delivered. */
 struct trace_scratch {
 	struct engine_retired retired;
-	size_t each; /* bytes of one */
-	uint8_t *levels[TALLY_LEVELS]; /* `each` for every CPU */
+	size_t each; /* bytes of one buffer */
+	uint8_t *levels[TALLY_LEVELS]; /* of each level: `each` bytes for every CPU */
 };
 
 struct engine_tracepoints {
-	struct tally_trace_event *first, *last; /* registered */
+	struct tally_trace_event *first, *last; /* the registered tracepoints */
 	uint32_t next_id;
-	/* listened events; the first makes the scratch, the last frees it */
+	/* number of users of each scratch; the first makes it, the last frees it */
 	unsigned record_users, line_users;
 	struct trace_scratch *records, *lines; /* atomic */
 };
 
-/* A probe list.  It is replaced, never changed, as hits may stand on it.  So that probes can always
- * be removed, each list has the lists that removals will need in reserve. */
+/* A list of probes.  It is replaced, never changed, since hits may be walking it.  Each list keeps
+ * in reserve the lists that later removals will need, so that removing a probe can't fail. */
 struct tally_trace_probes {
 	struct engine_retired retired;
-	struct tally_trace_probes *reserve; /* with room for one less; NULL: removing leaves none */
+	/* a list with room for one less; NULL: removing leaves none */
+	struct tally_trace_probes *reserve;
 	unsigned count;
-	struct tally_trace_probe list[]; /* `count` and an end */
+	struct tally_trace_probe list[]; /* `count` probes, and an end mark */
 };
 
-/* An event's perf listeners. */
+/* The perf events of a tracepoint. */
 struct tally_trace_lists {
 	struct engine_retired retired;
 	size_t size;
 	struct engine_hits of_tasks; /* all that count a task; changed under the engine lock */
-	struct engine_hits cpus[];   /* those that are scheduled in */
+	struct engine_hits cpus[];   /* by CPU: events that are scheduled in */
 };
 
 struct trace_filter {
@@ -53,8 +54,8 @@ struct tally_trace_listener {
 	void *data;
 };
 
-/* A line being written: the text grows up, pieces that its arguments are made of grow down from
- * `size`. */
+/* A line being written.  The text grows up from the start; pieces that arguments are made of grow
+ * down from `size`. */
 struct tally_trace_text {
 	char *bytes;
 	size_t length, size;
@@ -78,7 +79,7 @@ void trace_probes_free(struct tally_trace_event *event); /* [once] */
 
 /* --- tracepoint_listen.c -------------------------------------------------- */
 
-/* One more user of that scratch, the first of which makes it: -ENOMEM.  [surface] */
+/* Adds a user of that scratch; the first makes it.  Returns 0 or -ENOMEM. [surface] */
 int trace_scratch_ref(struct tally_engine *engine, struct trace_scratch **scratch, unsigned *users,
 		      size_t each);
 void trace_scratch_unref(struct tally_engine *engine, struct trace_scratch **scratch,
@@ -89,7 +90,7 @@ void trace_listener_deliver(const struct tally_trace_listener *listener,
 
 /* --- tracepoint_format.c -------------------------------------------------- */
 
-/* Type of a field as the format file has it, in pieces around the name. */
+/* True if the field is text: its type names char, and its elements have one byte. */
 bool trace_field_is_text(const struct tally_trace_field *field);
 
 /* --- tracepoint.c --------------------------------------------------------- */

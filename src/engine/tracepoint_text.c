@@ -1,14 +1,14 @@
-/* printf() for lines of tracepoints: integers, characters, strings, pointers, with flags, width and
- * precision. No floating point: where events hit its registers may be the interrupted code's.  And
- * the words of print formats. */
+/* printf() for lines of tracepoints: integers, characters, strings and pointers, with flags, width
+ * and precision.  No floating point, since at a hit its registers may hold the interrupted code's
+ * values.  Also the helper functions of print formats. */
 #include "engine/tracepoint_state.h"
 
 #include <stdarg.h>
 
 struct conversion {
 	bool left, plus, space, alternative, zero;
-	int width, precision; /* precision -1: none */
-	unsigned longs, shorts; /* l, ll, j, z, t; h, hh */
+	int width, precision; /* -1: no precision */
+	unsigned longs, shorts; /* number of l (j, z, t, q count as l or ll) and of h */
 	char kind;
 };
 
@@ -135,7 +135,7 @@ static void put_number(struct tally_trace_text *text, const struct conversion *h
 		put_many(text, ' ', padding);
 }
 
-/* How far a string may be read: an array of the record need not end with NUL. */
+/* Returns how many bytes of a string may be read: an array of the record need not end with NUL. */
 static size_t string_limit(const struct tally_trace_text *text, const char *string)
 {
 	uintptr_t start = (uintptr_t)text->record, at = (uintptr_t)string;
@@ -163,7 +163,7 @@ static void put_string(struct tally_trace_text *text, const struct conversion *h
 	put_padded(text, how, string, length);
 }
 
-struct arguments { /* passed by address on every ABI */
+struct arguments { /* a struct, so that it is passed by address on every ABI */
 	va_list list;
 };
 
@@ -189,7 +189,7 @@ static uint64_t next_unsigned(struct arguments *arguments, const struct conversi
 				: value;
 }
 
-/* False: a conversion that isn't known. */
+/* Returns false if the conversion is unknown. */
 static bool put_conversion(struct tally_trace_text *text, const struct conversion *how,
 			   struct arguments *arguments)
 {
@@ -264,7 +264,8 @@ void tally_trace_print(struct tally_trace_text *text, const char *format, ...)
 			at = kind;
 			continue;
 		}
-		while (*at) /* what follows can't be told: it stays as it is */
+		/* the types of further arguments are unknown: the text stays as it is */
+		while (*at)
 			put_char(text, *at++);
 		break;
 	}
@@ -273,7 +274,8 @@ void tally_trace_print(struct tally_trace_text *text, const char *format, ...)
 
 /* --- the words of print formats: pieces from the buffer's end ------------- */
 
-/* Pieces are written like lines, into the free room; close_piece() moves them to its end. */
+/* A piece is written like a line, into the free room; close_piece() moves it to the end of that
+ * room. */
 static struct tally_trace_text open_piece(const struct tally_trace_text *text)
 {
 	struct tally_trace_text piece = *text;
@@ -306,7 +308,7 @@ static void piece_hex(struct tally_trace_text *piece, uint64_t value)
 	put_number(piece, &how, value, false);
 }
 
-/* As the kernel has them: 0x and the number where no name fits. */
+/* As in the kernel: 0x and the number if no name fits. */
 const char *tally_trace_symbolic(struct tally_trace_text *text, int64_t value,
 				 const struct tally_trace_symbol *symbols, size_t count)
 {

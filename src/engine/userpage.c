@@ -1,4 +1,4 @@
-/* The user page: what a program needs to read its own counters without a system call (SPEC D5).
+/* The user page: all that a program needs to read its own counters without a system call (SPEC D5).
  *
  *     do {
  *             seq = page->lock;                            // acquire
@@ -6,20 +6,20 @@
  *             if (index) count += sign-extended counter index - 1
  *     } while (page->lock != seq || seq & 1);              // after the loads
  *
- * The kernel's lock is made for a reader on the CPU where the event counts, interrupted by the
- * writer.  Here others may look on as well (a thread of the same process that draws a live
- * display), so the writer orders its stores for other CPUs too: lock odd, store fence, fields,
+ * The kernel's lock is made for a reader on the CPU where the event counts, which the writer
+ * interrupts.  Here readers may be on other CPUs as well (a thread of the same process that draws a
+ * live display), so the writer orders its stores for other CPUs: lock odd, store fence, fields,
  * release of an even lock.
  *
- * The writer may be interrupted by another one: an overflow while the context puts the event on its
- * PMU.  What the first has computed may be old by then, and must not be what stays.  So the lock's
- * true value is kept in the event, out of the user's reach; an interrupting writer finds it odd,
- * moves it on by 2 (it stays odd: the page is not whole), writes the page and leaves; the first
- * sees that the lock has moved and computes again.  This is repeated once for each interrupt that
- * wrote, and by no reader's doing.
+ * Another writer may interrupt the writer: an overflow while the context puts the event on its PMU.
+ * The values that the first has computed may be old by then, and must not be those that stay.  So
+ * the lock's true value is kept in the event, out of the user's reach.  An interrupting writer
+ * finds it odd, adds 2 (it stays odd: the page is not consistent), writes the page and leaves.  The
+ * first writer sees that the lock has moved and computes again.  It repeats once for each interrupt
+ * that wrote; readers can't make it repeat.
  *
- * Writers of one event are never on two CPUs: who updates does so where the event is active, or
- * with its context locked. */
+ * Writers of one event are never on two CPUs at once: the page is updated on the CPU where the
+ * event is active, or with its context locked. */
 #include "engine/ring_access.h"
 #include "engine/ring_buffer.h"
 
@@ -32,7 +32,7 @@ void engine_user_page_init(struct engine_event *event, struct tally_user_page *p
 	page->data_size = data_size;
 }
 
-/* Where user code finds the counter: its number + 1, or 0. */
+/* Returns the number + 1 of the counter that user code may read, or 0. */
 static uint32_t user_index(const struct engine_event *event)
 {
 	const struct tally_engine_pmu_ops *ops = event->hw.pmu->ops;
@@ -45,9 +45,8 @@ static uint32_t user_index(const struct engine_event *event)
 	return index < 0 ? 0 : (uint32_t)index + 1;
 }
 
-/* The count without what the counter holds since it was folded in.  An interrupt may fold between
- * the two loads, so the count is good only between two equal ones of what the counter was at that
- * time. */
+/* Returns the count without what the counter holds since it was last folded in.  An interrupt may
+ * fold between the two loads, so the count is good only between two equal values of `previous`. */
 static uint64_t offset_of_counter(struct engine_event *event)
 {
 	uint64_t previous = engine_load64(&event->hw.previous), count;
@@ -81,11 +80,11 @@ static void write_fields(struct engine_event *event, struct tally_user_page *pag
 	page->capabilities = TALLY_CAP_BIT0_IS_DEPRECATED;
 	if (host->user_clock) {
 		host->user_clock(host->host, page);
-		/* The clock's time since the page's times were taken. */
+		/* relative to the time at which the page's times were taken */
 		if (page->capabilities & TALLY_CAP_USER_TIME)
 			page->time_offset = page->time_zero - now;
 	}
-	/* time_zero leads to the clock of samples, which is another */
+	/* time_zero leads to the clock of samples, which attr.clockid has changed */
 	if (engine_event_flag(event, TALLY_ATTR_USE_CLOCKID))
 		page->capabilities &= ~TALLY_CAP_USER_TIME_ZERO;
 	if (event->hw.pmu->ops->user_page)
@@ -123,9 +122,9 @@ void engine_user_page_update(struct engine_event *event)
 		lock = engine_shared_load32(&event->page_lock);
 	}
 	if (!first)
-		return; /* whom we interrupted writes it once more, and ends it */
-	/* An interrupt from here on still finds it odd, and what it writes is newer than ours:
-	 * nothing is lost. */
+		return; /* the writer that we interrupted writes once more, and ends the update */
+	/* An interrupt from here on still finds it odd, and writes newer values than ours: nothing
+	 * is lost. */
 	lock = (lock | 1) + 1;
 	engine_shared_store32(&event->page_lock, lock);
 	engine_shared_store32_release(&page->lock, lock);
