@@ -1,10 +1,9 @@
 /* perf_event as data: the attributes, ioctl requests, record types and user page of
  * perf_event_open(2), after include/uapi/linux/perf_event.h of Linux 6.18.
  *
- * Own definitions, so that the same code serves engine, tool and foreign recordings on any host,
- * also where there is no Linux header; src/abi/layout.c asserts them against the system's.  The
- * kernel's bit-fields are one word of flags here.  C99, C++, freestanding.
- */
+ * The definitions are tally's own, so that the same code serves engine, tool and foreign recordings
+ * on any host, even without Linux headers; src/abi/layout.c asserts them against the system's.  The
+ * kernel's bit-fields are one word of flags here.  C99, C++, freestanding. */
 #ifndef TALLY_PERF_EVENT_H
 #define TALLY_PERF_EVENT_H
 
@@ -131,7 +130,7 @@ enum tally_cache_result {
 #define TALLY_FORMAT_LOST (1ull << 4)
 #define TALLY_FORMAT_MAX (1ull << 5)
 
-/* attr.flags: the kernel's bit-fields, first bit first (little-endian order of bits). */
+/* attr.flags: the kernel's bit-fields as one word; the first bit-field is bit 0. */
 #define TALLY_ATTR_DISABLED (1ull << 0)
 #define TALLY_ATTR_INHERIT (1ull << 1)
 #define TALLY_ATTR_PINNED (1ull << 2)
@@ -174,8 +173,8 @@ enum tally_cache_result {
 #define TALLY_ATTR_DEFER_OUTPUT (1ull << 39)
 
 struct tally_attr {
-	uint32_t type; /* enum tally_type, or a PMU's number */
-	uint32_t size; /* bytes of this struct that are meant */
+	uint32_t type; /* enum tally_type, or a PMU's type */
+	uint32_t size; /* size of this struct in bytes, as the caller knows it */
 	uint64_t config;
 	uint64_t sample_period; /* or sample_freq (Hz) with ATTR_FREQ */
 	uint64_t sample_type;
@@ -199,7 +198,7 @@ struct tally_attr {
 	uint64_t config3;
 };
 
-/* Sizes that kernels have used: an attr in a file may have any of these, or a later one. */
+/* Sizes that kernels have used.  An attr in a file may have any of these, or a later one. */
 #define TALLY_ATTR_SIZE_VER0 64u
 #define TALLY_ATTR_SIZE_VER1 72u
 #define TALLY_ATTR_SIZE_VER2 80u
@@ -226,8 +225,9 @@ static inline unsigned tally_attr_precise(const struct tally_attr *attr)
 	return (attr->flags & TALLY_ATTR_PRECISE_IP) >> TALLY_ATTR_PRECISE_IP_SHIFT;
 }
 
-/* ioctl requests on an event, as linux/perf_event.h numbers them where asm-generic/ioctl.h holds
- * (x86, arm, riscv; pointers of 64 bits: the two that carry one differ on 32-bit machines). */
+/* ioctl requests on an event, numbered as in linux/perf_event.h on machines that use
+ * asm-generic/ioctl.h (x86, arm, riscv).  Requests that carry a pointer differ between 32 and 64
+ * bits. */
 #define TALLY_IOC_ENABLE 0x2400u
 #define TALLY_IOC_DISABLE 0x2401u
 #define TALLY_IOC_REFRESH 0x2402u
@@ -236,13 +236,13 @@ static inline unsigned tally_attr_precise(const struct tally_attr *attr)
 #define TALLY_IOC_SET_OUTPUT 0x2405u            /* descriptor, or -1 */
 #define TALLY_IOC_SET_FILTER (0x40002406u | (uint32_t)sizeof(char *) << 16) /* const char * */
 #define TALLY_IOC_ID (0x80002407u | (uint32_t)sizeof(uint64_t *) << 16)     /* uint64_t * */
-#define TALLY_IOC_SET_BPF 0x40042408u           /* descriptor of a program */
+#define TALLY_IOC_SET_BPF 0x40042408u           /* descriptor of a BPF program */
 #define TALLY_IOC_PAUSE_OUTPUT 0x40042409u      /* 0 or 1 */
 #define TALLY_IOC_QUERY_BPF (0xc000240au | (uint32_t)sizeof(void *) << 16)
 #define TALLY_IOC_MODIFY_ATTRIBUTES (0x4000240bu | (uint32_t)sizeof(struct tally_attr *) << 16)
-#define TALLY_IOC_FLAG_GROUP 1u /* the argument of ENABLE, DISABLE, RESET: the whole group */
+#define TALLY_IOC_FLAG_GROUP 1u /* argument of ENABLE, DISABLE, RESET: the whole group */
 
-/* prctl(2) options: all events that the caller opened. */
+/* prctl(2) options: they concern all events that the caller opened. */
 #define TALLY_PR_TASK_PERF_EVENTS_DISABLE 31
 #define TALLY_PR_TASK_PERF_EVENTS_ENABLE 32
 
@@ -271,7 +271,7 @@ enum tally_record_type {
 	TALLY_RECORD_CALLCHAIN_DEFERRED,
 	TALLY_RECORD_KERNEL_MAX,
 
-	/* From 64 on: made by tools, not by the kernel (perf's
+	/* From 64 on: written by tools, not by the kernel (perf's
 	 * tools/lib/perf/include/perf/event.h). */
 	TALLY_RECORD_USER_START = 64,
 	TALLY_RECORD_HEADER_ATTR = 64,
@@ -315,12 +315,12 @@ enum tally_record_type {
 #define TALLY_MISC_MMAP_BUILD_ID (1u << 14)        /* MMAP2 */
 #define TALLY_MISC_BUILD_ID_SIZE (1u << 15)        /* HEADER_BUILD_ID: the size byte is valid */
 
-/* KSYMBOL records: what kind of code, and their flags. */
+/* KSYMBOL records: kinds of code, and a flag. */
 #define TALLY_KSYMBOL_BPF 1u
 #define TALLY_KSYMBOL_OUT_OF_LINE 2u
 #define TALLY_KSYMBOL_UNREGISTER 1u
 
-/* Markers among a call chain's addresses: what follows was of this context. */
+/* Markers among a call chain's addresses: the addresses that follow belong to this context. */
 #define TALLY_CONTEXT_HV ((uint64_t)-32)
 #define TALLY_CONTEXT_KERNEL ((uint64_t)-128)
 #define TALLY_CONTEXT_USER ((uint64_t)-512)
@@ -328,20 +328,20 @@ enum tally_record_type {
 #define TALLY_CONTEXT_GUEST ((uint64_t)-2048)
 #define TALLY_CONTEXT_GUEST_KERNEL ((uint64_t)-2176)
 #define TALLY_CONTEXT_GUEST_USER ((uint64_t)-2560)
-#define TALLY_CONTEXT_MAX ((uint64_t)-4095) /* addresses at or above are markers */
+#define TALLY_CONTEXT_MAX ((uint64_t)-4095) /* values at or above are markers */
 
 struct tally_record_header {
 	uint32_t type;
 	uint16_t misc;
-	uint16_t size; /* of the whole record, bytes */
+	uint16_t size; /* bytes of the whole record */
 };
 
-/* The first page of a mapped ring (struct perf_event_mmap_page).  Fields that the kernel changes
- * are read with atomic loads; see perf_event_open(2) for the protocol. */
+/* The first page of a mapped ring (struct perf_event_mmap_page).  Read fields that the kernel
+ * changes with atomic loads; perf_event_open(2) describes the protocol. */
 struct tally_user_page {
 	uint32_t version, compat_version;
 	uint32_t lock;  /* seqlock */
-	uint32_t index; /* hardware counter + 1, 0: not on the PMU */
+	uint32_t index; /* hardware counter + 1; 0: not on the PMU */
 	int64_t offset;
 	uint64_t time_enabled, time_running; /* ns */
 	uint64_t capabilities;
@@ -351,8 +351,9 @@ struct tally_user_page {
 	uint32_t size, reserved_1;
 	uint64_t time_cycles, time_mask;
 	uint8_t reserved[116 * 8];
-	uint64_t data_head; /* released by the kernel, acquired by the reader */
-	uint64_t data_tail; /* released by the reader */
+	/* stored with release by the kernel, loaded with acquire by the reader */
+	uint64_t data_head;
+	uint64_t data_tail; /* stored with release by the reader */
 	uint64_t data_offset, data_size;
 	uint64_t aux_head, aux_tail, aux_offset, aux_size;
 };
@@ -360,9 +361,9 @@ struct tally_user_page {
 /* tally_user_page.capabilities */
 #define TALLY_CAP_BIT0_IS_DEPRECATED (1ull << 1) /* always set */
 #define TALLY_CAP_USER_RDPMC (1ull << 2)
-#define TALLY_CAP_USER_TIME (1ull << 3)       /* time_shift, time_mult, time_offset hold */
-#define TALLY_CAP_USER_TIME_ZERO (1ull << 4)  /* time_zero holds */
+#define TALLY_CAP_USER_TIME (1ull << 3)       /* time_shift, time_mult, time_offset are valid */
+#define TALLY_CAP_USER_TIME_ZERO (1ull << 4)  /* time_zero is valid */
 #define TALLY_CAP_USER_TIME_SHORT \
-	(1ull << 5) /* time_cycles, time_mask hold: the cycle counter wraps early */
+	(1ull << 5) /* time_cycles and time_mask are valid: the cycle counter wraps early */
 
 #endif

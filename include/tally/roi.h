@@ -1,17 +1,17 @@
-/* A region of interest: what `tally stat` and `tally record` count alone, under the simulated PMU
- * (--provider simulated) with --region.
+/* A region of interest: with --region, `tally stat` and `tally record` count only these parts of a
+ * program that runs under the simulated PMU (--provider simulated).
  *
  *     tally_roi_begin();
  *     for (…) the_part_that_matters();
  *     tally_roi_end();
  *
- * Each is one instruction that does nothing (a nop that carries a mark) and is not counted itself;
- * a program that isn't simulated runs over it, and on other machines than x86-64 there is not even
- * that.  Nothing is linked.  The compiler moves no access to memory over it, and may move
- * arithmetic.
+ * Each call is one instruction without effect (a nop that carries a mark), which itself is not
+ * counted.  A program that isn't simulated just executes it; on machines other than x86-64 there is
+ * no instruction at all.  Nothing has to be linked.  The compiler moves no memory access across a
+ * call, but may move arithmetic.
  *
- * A region is its thread's: other threads are counted in theirs.  Regions nest: the outermost
- * counts.  An end without a beginning is nothing.  C99, C++. */
+ * A region belongs to its thread: other threads are counted in their own regions.  Regions nest,
+ * and the outermost counts.  An end without a beginning is ignored.  C99, C++. */
 #ifndef TALLY_ROI_H
 #define TALLY_ROI_H
 

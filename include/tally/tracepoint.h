@@ -1,52 +1,55 @@
 /* Tracepoints of a program's own, declared in a header like the kernel's (its <linux/tracepoint.h>
  * and TRACE_EVENT()):
  *
- *	#include "tally/tracepoint.h"
+ *     #include "tally/tracepoint.h"
  *
- *	TALLY_TRACE_CLASS(order,
- *		TALLY_PROTO(uint64_t id, int32_t customer, const char *article, const uint32_t *parts, unsigned count),
- *		TALLY_ARGS(id, customer, article, parts, count),
- *		TALLY_FIELDS(TALLY_FIELD(uint64_t, id),
- *			     TALLY_FIELD(int32_t, customer),
- *			     TALLY_STRING(article, article),
- *			     TALLY_DYNAMIC(uint32_t, parts, count)),
- *		TALLY_ASSIGN(entry->id = id;
- *			     entry->customer = customer;
- *			     tally_dynamic_copy(entry, parts, parts);),
- *		TALLY_PRINT("id=%llu customer=%d article=%s", (unsigned long long)REC->id, REC->customer,
- *			    __get_str(article)))
- *	TALLY_TRACE_EVENT(order, order_placed)
- *	TALLY_TRACE_EVENT(order, order_paid)
- *	TALLY_TRACE_GROUP(shop, order_placed, order_paid)
+ *     TALLY_TRACE_CLASS(order,
+ *             TALLY_PROTO(uint64_t id, int32_t customer, const char *article,
+ *                         const uint32_t *parts, unsigned count),
+ *             TALLY_ARGS(id, customer, article, parts, count),
+ *             TALLY_FIELDS(TALLY_FIELD(uint64_t, id),
+ *                          TALLY_FIELD(int32_t, customer),
+ *                          TALLY_STRING(article, article),
+ *                          TALLY_DYNAMIC(uint32_t, parts, count)),
+ *             TALLY_ASSIGN(entry->id = id;
+ *                          entry->customer = customer;
+ *                          tally_dynamic_copy(entry, parts, parts);),
+ *             TALLY_PRINT("id=%llu customer=%d article=%s", (unsigned long long)REC->id,
+ *                         REC->customer, __get_str(article)))
+ *     TALLY_TRACE_EVENT(order, order_placed)
+ *     TALLY_TRACE_EVENT(order, order_paid)
+ *     TALLY_TRACE_GROUP(shop, order_placed, order_paid)
  *
- * Any number of C or C++ files include that header; one defines TALLY_TRACE_DEFINE before it does.
- * A hit is
+ * Any number of C or C++ files include that header; exactly one of them defines TALLY_TRACE_DEFINE
+ * first.  A hit is
  *
- *	TALLY_TRACE(order_placed, id, customer, name, parts, count);
+ *     TALLY_TRACE(order_placed, id, customer, name, parts, count);
  *
- * While nobody listens that is a load and a branch that is not taken; the arguments are not
- * evaluated.  Once tally_trace_register(engine, &tally_trace_group_shop) gave the events their ids,
- * perf events of type TRACEPOINT may be opened on them, text listeners and probes of the program's
- * own be added.
+ * Without listeners a hit is a load and a branch that is not taken, and does not evaluate its
+ * arguments.  tally_trace_register(engine, &tally_trace_group_shop) gives the events their ids.
+ * From then on, perf events of type TRACEPOINT may be opened on them, and text listeners and probes
+ * may be added.
  *
- * A class says what is stored, how, and how it reads as text; events share it.  Fields:
- *	TALLY_FIELD(type, name)          an integer of any width, a bool, an enum
- *	TALLY_POINTER(name)              an address
- *	TALLY_ARRAY(type, name, count)   in place; of char it reads as a string
- *	TALLY_STRING(name, source)       copied from `source` (an expression of the arguments) by itself
- *	TALLY_DYNAMIC(type, name, count) as many elements as the expression says; filled by tally_dynamic_copy(entry,
- *	                                 name, from), or at tally_dynamic(entry, name)
- * At least one and at most 32 of them, at least one argument.  In TALLY_ASSIGN `entry` is the
- * record; what it doesn't set is zero, but for dynamic arrays, whose bytes are the assignment's to
- * set.  In TALLY_PRINT `REC` is the record; its arguments are C, and text for tools as well, so
- * they keep to what trace tools know: REC->field, operators, casts, numbers, __get_str(),
- * __get_dynamic_array(), __get_dynamic_array_len(), __print_symbolic(value, { 0, "off" }, …),
- * __print_flags(value, "|", { 1, "read" }, …), __print_hex(bytes, length), __print_array(array, count, element size).
- * Names of constants in it are listed in TALLY_CONSTANTS of TALLY_TRACE_CLASS_WITH.
+ * A class says what is stored, how, and how it reads as text.  Events share classes.  Fields:
+ *     TALLY_FIELD(type, name)          an integer of any width, a bool, an enum
+ *     TALLY_POINTER(name)              an address
+ *     TALLY_ARRAY(type, name, count)   in place; an array of char reads as a string
+ *     TALLY_STRING(name, source)       copied automatically from `source` (an expression of the
+ *                                      arguments)
+ *     TALLY_DYNAMIC(type, name, count) as many elements as the expression `count` says; filled by
+ *                                      tally_dynamic_copy(entry, name, from), or directly at
+ *                                      tally_dynamic(entry, name)
+ * There are 1 to 32 fields, and at least one argument.  In TALLY_ASSIGN, `entry` is the record.
+ * Fields that it doesn't set are zero, except dynamic arrays, whose bytes it must set.  In
+ * TALLY_PRINT, `REC` is the record.  The arguments of TALLY_PRINT are C, but trace tools read their
+ * text as well, so they may use only what those tools know: REC->field, operators, casts, numbers,
+ * __get_str(), __get_dynamic_array(), __get_dynamic_array_len(), __print_symbolic(value, { 0, "off"
+ * }, …), __print_flags(value, "|", { 1, "read" }, …), __print_hex(bytes, length),
+ * __print_array(array, count, element size).  Constants that it names must be listed in
+ * TALLY_CONSTANTS of TALLY_TRACE_CLASS_WITH.
  *
- * Functions are of the kinds that tally/engine.h names.  Errors are -errno.  C99 and C++; gcc or
- * clang.
- */
+ * [surface], [cpu] and [hit] are explained in tally/engine.h.  Errors are -errno.  C99 and C++; gcc
+ * or clang. */
 #ifndef TALLY_TRACEPOINT_H
 #define TALLY_TRACEPOINT_H
 
@@ -59,25 +62,25 @@
 extern "C" {
 #endif
 
-/* Bytes of a record, at most: a larger one is dropped and counted
+/* The largest record in bytes.  A larger one is dropped and counted
  * (tally_engine_statistics.raw_too_large). */
 #define TALLY_TRACE_SIZE_MAX 8192
-/* Bytes of a line of text, with its NUL: what is longer is cut. */
+/* The longest line of text in bytes, with its NUL.  A longer one is cut. */
 #define TALLY_TRACE_LINE_MAX 4096
 
-/* What every record begins with. */
+/* The beginning of every record. */
 struct tally_trace_common {
 	uint16_t common_type;         /* the event's id */
 	uint8_t common_flags;         /* 0x08 in an interrupt, 0x10 in a softirq, 0x40 in an NMI */
-	uint8_t common_preempt_count; /* 0 */
+	uint8_t common_preempt_count; /* always 0 */
 	int32_t common_pid;           /* tid; 0: idle */
 };
 
 enum tally_trace_field_kind { TALLY_TRACE_NUMBER, TALLY_TRACE_ARRAY, TALLY_TRACE_DYNAMIC };
 
 struct tally_trace_field {
-	const char *type, *name; /* of an array: the element's type */
-	/* in the fixed part: dynamic ones have a word there, offset | size << 16 */
+	const char *type, *name; /* `type` of an array: the element's type */
+	/* bytes in the fixed part; a dynamic field has a word there: offset | size << 16 */
 	uint32_t offset, size;
 	uint32_t element_size;
 	int is_signed;
@@ -87,35 +90,37 @@ struct tally_trace_field {
 struct tally_trace_event;
 struct tally_trace_text; /* a line being written: tracepoint_text.c */
 
-/* a probe's or another's whose type depends on the class */
+/* a function whose true type depends on the class, such as a probe */
 typedef void tally_trace_function(void);
 
-/* What a class is asked to do; `data` is: */
+/* Requests to a class.  `data` depends on the request: */
 enum tally_trace_operation {
-	TALLY_TRACE_REGISTER,        /* a struct tally_trace_listener: its first line may come */
+	TALLY_TRACE_REGISTER,        /* a struct tally_trace_listener, which may now get lines */
 	TALLY_TRACE_UNREGISTER,
 	TALLY_TRACE_PERF_REGISTER,   /* NULL: the first perf event is being opened */
 	TALLY_TRACE_PERF_UNREGISTER, /* NULL: the last was closed */
-	TALLY_TRACE_PERF_OPEN,       /* from here on the struct tally_pmu_event */
+	TALLY_TRACE_PERF_OPEN,       /* this and those below: the struct tally_pmu_event */
 	TALLY_TRACE_PERF_CLOSE,
-	/* it is scheduled in: 1 if it is not to be put on the CPU's list. [cpu] */
+	/* 1 from the class: don't put it on the CPU's list.  It is scheduled in. [cpu] */
 	TALLY_TRACE_PERF_ADD,
-	TALLY_TRACE_PERF_DEL         /* and out: 1 if it isn't there. [cpu] */
+	/* 1 from the class: it isn't on the list.  It is scheduled out. [cpu] */
+	TALLY_TRACE_PERF_DEL
 };
 
 struct tally_trace_class {
 	const char *name;
 	const struct tally_trace_field *fields;
 	unsigned field_count;
-	uint32_t size;              /* of the fixed part, with the common fields */
-	const char *print;          /* TALLY_PRINT(…) as it is written */
-	const char *constant_names; /* TALLY_CONSTANTS(…) as it is written */
-	const int64_t *constants;   /* the values, behind a first word that is not used */
+	uint32_t size;              /* bytes of the fixed part, with the common fields */
+	const char *print;          /* TALLY_PRINT(…) as in the source */
+	const char *constant_names; /* TALLY_CONSTANTS(…) as in the source */
+	const int64_t *constants;   /* the values, behind an unused first word */
 	void (*text)(struct tally_trace_text *text, const void *record);
 	tally_trace_function *text_probe, *perf_probe; /* the built-in ones */
-	/* NULL: tally_trace_operate(), which a class's own calls for what it doesn't do itself.  0
-	 * or -errno (it counts for REGISTER, PERF_REGISTER and PERF_OPEN).  Set before the events
-	 * are registered. */
+	/* Handles a request; NULL: tally_trace_operate(), which a class's own function calls for
+	 * requests that it leaves to it.  Returns 0 or -errno.  An error fails REGISTER,
+	 * PERF_REGISTER and PERF_OPEN; for PERF_ADD and PERF_DEL see above; otherwise it is
+	 * ignored.  Must be set before the events are registered. */
 	int (*operate)(struct tally_trace_event *event, enum tally_trace_operation operation,
 		       void *data);
 };
@@ -125,9 +130,9 @@ struct tally_trace_probe {
 	void *data;
 };
 
-/* Read by its users: name, of, group, id.  The rest is the engine's. */
+/* Programs may read name, of, group and id.  The rest is the engine's. */
 struct tally_trace_event {
-	/* probes on its list: all that a hit looks at while it is 0 */
+	/* number of probes on its list; while it is 0, a hit reads nothing else */
 	uint32_t enabled;
 	uint32_t id;                   /* attr.config; 0: not registered */
 	const char *name;
@@ -135,50 +140,51 @@ struct tally_trace_event {
 	const char *group;
 	struct tally_engine *engine;   /* NULL: not registered */
 	struct tally_trace_probes *probes;
-	struct tally_trace_lists *lists; /* of perf events by CPU; NULL: none */
+	struct tally_trace_lists *lists; /* the perf events, by CPU; NULL: none */
 	struct tally_trace_event *next;
-	uint32_t perf_events, perf_more; /* of these, that do more than count */
-	uint32_t perf_alone;           /* TALLY_TRACE_ALONE …: perf's probe is the whole list */
-	int raw_for_anybody;           /* the group's */
+	/* number of perf events, and of those that do more than count */
+	uint32_t perf_events, perf_more;
+	uint32_t perf_alone; /* TALLY_TRACE_ALONE or _COUNTED: perf's probe is the whole list */
+	int raw_for_anybody;           /* copied from the group */
 };
 
 struct tally_trace_group {
 	const char *name;
 	struct tally_trace_event *const *events;
 	size_t count;
-	/* set before it is registered: RAW of a task's own hits needs no privilege, as of Linux's
-	 * syscalls */
+	/* non-zero: RAW data of a task's own hits need no privilege, as for Linux's system calls;
+	 * set before registration */
 	int raw_for_anybody;
 };
 
-/* [surface] Gives each event an id, and makes them known: all or none.  -EINVAL: a class's print
- * format that tools could not read; -EBUSY: an event that is registered; -EEXIST: an event of that
- * group and name; -ENOSPC: no id is left; -ENOMEM. The group stays the caller's, and outlives its
- * registration. */
+/* [surface] Gives each event an id and makes it known: all events of the group or none.  Returns 0;
+ * -EINVAL if tools could not read the print format of a class; -EBUSY if an event is registered
+ * already; -EEXIST if there is an event of that group and name; -ENOSPC if no id is left; -ENOMEM.
+ * The group stays the caller's, and must live until it is unregistered. */
 int tally_trace_register(struct tally_engine *engine, struct tally_trace_group *group);
-/* [surface] -EBUSY while anybody listens to one of its events.  tally_engine_free() does it as
- * well. */
+/* [surface] Returns 0, -ENOENT if an event isn't registered with this engine, or -EBUSY while one
+ * of its events has listeners.  tally_engine_free() unregisters all groups. */
 int tally_trace_unregister(struct tally_engine *engine, struct tally_trace_group *group);
 
-/* [surface] Walks the registered events: NULL starts, NULL ends. */
+/* [surface] Walks the registered events: NULL starts and ends the walk. */
 struct tally_trace_event *tally_trace_next(struct tally_engine *engine,
 					   const struct tally_trace_event *event);
-/* NULL: none has that id. */
+/* Returns the event with that id, or NULL. */
 struct tally_trace_event *tally_trace_find(struct tally_engine *engine, uint64_t id);
 
-/* The text of tracefs's events/GROUP/NAME/format, as snprintf() writes it: how long it is without
- * its NUL, whatever `size` is.  -EINVAL: see tally_trace_register(). */
+/* Writes the text of tracefs's events/GROUP/NAME/format, like snprintf(): returns its length
+ * without NUL, whatever `size` is. -EINVAL: see tally_trace_register(). */
 long tally_trace_format(const struct tally_trace_event *event, char *text, size_t size);
 
-/* Why PERF_EVENT_IOC_SET_FILTER refuses that filter: 0, or -EINVAL with *position in it and *reason
- * (static). */
+/* Checks a filter for PERF_EVENT_IOC_SET_FILTER.  Returns 0, or -EINVAL with the *position of the
+ * error in it and a *reason (static). */
 int tally_trace_check_filter(const struct tally_trace_event *event, const char *filter,
 			     size_t *position, const char **reason);
 
-/* What a listener gets of each hit. [hit] */
+/* A hit, as a listener gets it. [hit] */
 struct tally_trace_line {
 	const struct tally_trace_event *event;
-	/* by the print format, without newline; ends with NUL; gone after the call */
+	/* by the print format, without newline, NUL-terminated; valid during the call */
 	const char *text;
 	size_t length;
 	const void *record;
@@ -188,62 +194,65 @@ struct tally_trace_line {
 struct tally_trace_listener;
 typedef void tally_trace_write(void *data, const struct tally_trace_line *line);
 
-/* [surface] A line of text for each hit of the event, from here to the close; a hit while a line is
- * written on the same CPU and level is dropped and counted.  -ENOMEM, -ENODEV: not registered, or
- * what the class says. */
+/* [surface] Calls `write` with a line of text for each hit of the event until
+ * tally_trace_unlisten().  A hit while a line is written on the same CPU and level is dropped and
+ * counted.  Returns 0, -ENOMEM, -ENODEV if the event isn't registered, or an error of the class. */
 int tally_trace_listen(struct tally_trace_event *event, tally_trace_write *write, void *data,
 		       struct tally_trace_listener **out);
 void tally_trace_unlisten(struct tally_trace_listener *listener);
 
-/* What a class does by itself. */
+/* The default implementation of a class's `operate`. */
 int tally_trace_operate(struct tally_trace_event *event, enum tally_trace_operation operation,
 			void *data);
 
-/* [surface] Probes with private data; use tally_trace_add_EVENT() and tally_trace_remove_EVENT(),
- * which check the function's type.  Probes are called in the order in which they were added, on the
- * hit's CPU and level, and may hit tracepoints.  -EEXIST: the same function with the same data;
- * -ENOENT; -ENODEV: not registered; -ENOMEM. */
+/* [surface] Add and remove probes with private data.  Use tally_trace_add_EVENT() and
+ * tally_trace_remove_EVENT(), which check the function's type.  Probes are called in the order in
+ * which they were added, on the hit's CPU and level, and may hit tracepoints themselves.  Return 0;
+ * -EEXIST for the same function with the same data; -ENOENT; -ENODEV if the event isn't registered;
+ * -ENOMEM. */
 int tally_trace_probe_add(struct tally_trace_event *event, tally_trace_function *function,
 			  void *data);
 int tally_trace_probe_remove(struct tally_trace_event *event, tally_trace_function *function,
 			     void *data);
-/* [surface] Did every hit that may have seen a removed probe end?  Until then its data must
- * stay. */
+/* [surface] Returns true if every hit that may have seen a removed probe has ended.  Until then the
+ * probe's data must stay. */
 bool tally_trace_quiet(struct tally_engine *engine);
 
-/* --- for the code that the macros make ------------------------------------ */
+/* --- for the code that the macros generate -------------------------------- */
 
-/* A hit under way. Its first seven words are set before it begins, the others by the engine. */
+/* A hit in progress.  The first seven words are set before it begins, the engine sets the
+ * others. */
 struct tally_trace_hit {
 	struct tally_trace_event *event;
 	uint64_t count, address;
-	struct tally_engine_task *task; /* NULL, or who gets it too */
-	/* where it is: see TALLY_TP_HERE(); where the hit's function returns */
+	struct tally_engine_task *task; /* a task whose events get the hit as well, or NULL */
+	/* the hit's address: see TALLY_TP_HERE(); the return address of the hit's function */
 	uintptr_t ip, back;
-	const uintptr_t *frame;         /* that function's */
+	const uintptr_t *frame;         /* frame of that function */
 	void *record;
 	void *cpu;
 	uint32_t size;
 	int level;
 };
 
-#define TALLY_TRACE_ALONE 1u /* tally_trace_event.perf_alone: there is perf's probe and no other */
-#define TALLY_TRACE_COUNTED 2u /* … and its events count, and do nothing else */
+#define TALLY_TRACE_ALONE 1u /* tally_trace_event.perf_alone: perf's probe is the only one */
+#define TALLY_TRACE_COUNTED 2u /* … and its events only count */
 
 /* A hit that is only counted, of an event that is TALLY_TRACE_COUNTED. [hit] */
 void tally_trace_count(struct tally_trace_event *event, uint64_t count);
-/* Where to write the record of `size` bytes (fixed and dynamic part, in front of its padding): its
- * common fields are set, and its padding is zero.  NULL: there's nothing to write, and the hit is
- * over.  [hit] */
+/* Begins a hit.  Returns the place for its record of `size` bytes (fixed and dynamic part, without
+ * padding), whose common fields are set and whose padding is zero; or NULL if nothing is to be
+ * written: then the hit is over. [hit] */
 void *tally_trace_begin(struct tally_trace_hit *hit, size_t size);
-/* Delivers it. [hit] */
+/* Delivers the record and ends the hit. [hit] */
 void tally_trace_end(struct tally_trace_hit *hit);
-/* The same for a text listener, whose event it takes. */
+/* The same for a text listener and its event. */
 void *tally_trace_begin_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener,
 			     size_t size);
 void tally_trace_end_line(struct tally_trace_hit *hit, struct tally_trace_listener *listener);
 
-/* The list of probes, and a mark that somebody walks it. [hit] */
+/* Returns the list of probes, and sets a mark that it is being walked, which tally_trace_walked()
+ * clears. [hit] */
 const struct tally_trace_probe *tally_trace_walk(struct tally_trace_event *event, void **mark);
 void tally_trace_walked(void *mark);
 
@@ -273,8 +282,8 @@ const char *tally_trace_array(struct tally_trace_text *text, const void *array, 
 }
 #endif
 
-/* Room for `count` elements at the end of a record of *total bytes, which stays above the maximum
- * once it is: the word that says where. */
+/* Reserves room for `count` elements at the end of a record of *total bytes.  Returns the word that
+ * says where they are.  Once *total exceeds the maximum, it stays above it. */
 static inline uint32_t tally_trace_room(size_t *total, size_t count, size_t size, size_t alignment)
 {
 	size_t at = (*total + alignment - 1) & ~(alignment - 1);
@@ -291,7 +300,7 @@ static inline const char *tally_trace_source(const char *string)
 	return string ? string : "(null)";
 }
 
-/* What room there is: the string may have changed since it was measured. */
+/* Copies as much as there is room for: the string may have changed since it was measured. */
 static inline void tally_trace_copy(void *record, uint32_t word, const char *string)
 {
 	char *to = (char *)record + (word & 0xffff);
@@ -302,7 +311,7 @@ static inline void tally_trace_copy(void *record, uint32_t word, const char *str
 		to[i] = '\0';
 }
 
-/* What alignment left free. */
+/* Clears the bytes that alignment left free. */
 static inline void tally_trace_clear(void *record, size_t from, uint32_t word)
 {
 	for (; from < (word & 0xffff); from++)
@@ -323,7 +332,7 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 		__builtin_memcpy((char *)record + (word & 0xffff), from, word >> 16);
 }
 
-/* All of a dynamic array from there; where it is. */
+/* Copy all of a dynamic array from `from`; get its address. */
 #define tally_dynamic_copy(entry, name, from) \
 	tally_trace_copy_bytes(entry, (entry)->tally_loc_##name, from)
 #define tally_dynamic(entry, name) \
@@ -343,18 +352,19 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_DYNAMIC(type, name, count) (DYNAMIC, type, name, count)
 #define TALLY_STRING(name, source) (STRING, name, source)
 
-/* Of TALLY_TRACE_CLASS_WITH: statements on what a hit brings to perf events (SPEC E2). They see the
- * arguments. */
+/* For TALLY_TRACE_CLASS_WITH: statements that set what a hit brings to perf events (SPEC E2).  They
+ * can use the arguments. */
 #define TALLY_HIT(...) (__VA_ARGS__)
-#define tally_count(value) (tally_hit->count = (uint64_t)(value)) /* what it adds; by itself 1 */
+/* the number that the hit adds to counts; default 1 */
+#define tally_count(value) (tally_hit->count = (uint64_t)(value))
 #define tally_address(value) \
 	(tally_hit->address = (uint64_t)(uintptr_t)(value)) /* PERF_SAMPLE_ADDR */
-#define tally_task(value) (tally_hit->task = (value))       /* events on this task get it too */
-/* Enumerators and macros that TALLY_PRINT names. */
+#define tally_task(value) (tally_hit->task = (value)) /* events on this task get the hit as well */
+/* Enumerators and macros that TALLY_PRINT uses. */
 #define TALLY_CONSTANTS(...) (0, __VA_ARGS__)
 
-/* Where the events' objects are seen: they are hit from within one program or library, which is a
- * load shorter. */
+/* Visibility of the events' objects.  They are hit from within one program or library: hidden saves
+ * a load. */
 #ifndef TALLY_TRACE_VISIBILITY
 #define TALLY_TRACE_VISIBILITY __attribute__((visibility("hidden")))
 #endif
@@ -365,7 +375,7 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TP_EXTERN extern
 #endif
 
-/* A hit. */
+/* Hits a tracepoint. */
 #define TALLY_TRACE(event, ...) \
 	do { \
 		if (TALLY_TRACE_ENABLED(event)) { \
@@ -375,10 +385,11 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 		} \
 	} while (0)
 
-/* Where a hit is.  The call may be the function's last jump, so the return address need not be
- * there; where that can't be told the call is kept a call.  (clang makes a frame for calls that it
- * can't jump to before it looks at the branch, so in a leaf function of its making a tracepoint is
- * but a branch while its arguments fit into registers: four.) */
+/* The address of a hit.  The call may be the function's last jump (a tail call), so the return
+ * address need not be in that function.  On machines where the address can't be read,
+ * TALLY_TP_STAY() keeps the call from becoming a jump.  (clang makes a frame for calls that it
+ * can't turn into jumps before it tests the branch.  So in a leaf function compiled by clang, a
+ * tracepoint costs only a branch as long as its arguments fit into registers: up to four.) */
 #if defined(__x86_64__)
 #define TALLY_TP_HERE()                                                                   \
 	__extension__({                                                                    \
@@ -400,7 +411,7 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TP_STAY() __asm__ __volatile__("")
 #endif
 
-/* Does anybody listen?  For what is needed for the hit alone. */
+/* True if the event has listeners.  For work that only the hit needs. */
 #define TALLY_TRACE_ENABLED(event) \
 	__builtin_expect( \
 		__atomic_load_n(&tally_trace_event_##event.enabled, __ATOMIC_RELAXED) != 0, 0)
@@ -465,7 +476,7 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 #define TALLY_TP_MEMBER_DYNAMIC(c, type, name, count) uint32_t tally_loc_##name;
 #define TALLY_TP_MEMBER_STRING(c, name, source) uint32_t tally_loc_##name;
 
-/* A class's record, and what its events call. */
+/* A class's record, and the functions that its events call. */
 #define TALLY_TP_DECLARE(name, proto, fields) \
 	struct tally_trace_record_##name { \
 		struct tally_trace_common common; \
@@ -506,14 +517,14 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 
 #define TALLY_TRACE_CLASS(name, proto, args, fields, assign, print) \
 	TALLY_TP_DECLARE(name, proto, fields)
-/* With TALLY_HIT(…), which may be empty, and TALLY_CONSTANTS(…), of which there is at least one. */
+/* With TALLY_HIT(…), which may be empty, and TALLY_CONSTANTS(…) with at least one constant. */
 #define TALLY_TRACE_CLASS_WITH(name, proto, args, fields, assign, print, hit, constants) \
 	TALLY_TP_DECLARE(name, proto, fields)
 #define TALLY_TRACE_EVENT(class_name, event) TALLY_TP_DECLARE_EVENT(class_name, event)
 /* A group of at most 32 events. */
 #define TALLY_TRACE_GROUP(group, ...) TALLY_TP_DECLARE_GROUP(group)
 
-#else /* TALLY_TRACE_DEFINE: the one file */
+#else /* TALLY_TRACE_DEFINE: in exactly one file */
 
 #define TALLY_TRACE_CLASS(name, proto, args, fields, assign, print) \
 	TALLY_TP_DECLARE(name, proto, fields) \
@@ -579,7 +590,7 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 
 #define TALLY_TP_UNUSED(c, argument) (void)(argument);
 
-/* Words that say where dynamic fields are. */
+/* Words that hold the places of dynamic fields. */
 #define TALLY_TP_WORD(c, field) TALLY_TP_FIELD(TALLY_TP_WORD, c, field)
 #define TALLY_TP_WORD_NUMBER(c, type, name)
 #define TALLY_TP_WORD_POINTER(c, name)
@@ -615,7 +626,8 @@ static inline void tally_trace_copy_bytes(void *record, uint32_t word, const voi
 	entry->tally_loc_##name = tally_words->tally_loc_##name;      \
 	tally_trace_copy(entry, entry->tally_loc_##name, tally_words->tally_from_##name);
 
-/* In the text's function a dynamic field has a variable of its name, for __get_str(name). */
+/* In the function that writes the text, each dynamic field has a variable of its name, for
+ * __get_str(name). */
 #define TALLY_TP_NAME(c, field) TALLY_TP_FIELD(TALLY_TP_NAME, c, field)
 #define TALLY_TP_NAME_NUMBER(c, type, name)
 #define TALLY_TP_NAME_POINTER(c, name)
