@@ -20,14 +20,14 @@ enum {
 
 /* ---- by bpf(2) ----------------------------------------------------------- */
 
-/* One program, with room for what the kernel tells of each of its functions. */
+/* One program, with room for the kernel's data about each of its functions. */
 struct program {
 	struct bpf_prog_info info;
 	size_t count;
 	uint64_t *starts;
-	uint32_t *sizes, *types; /* types: by number, 0: none */
+	uint32_t *sizes, *types; /* types: type ids; 0: none */
 	uint8_t (*tags)[BPF_TAG_SIZE], *function_info;
-	const char **names; /* in `text` */
+	const char **names; /* they point into `text` */
 	uint8_t *text;
 };
 
@@ -56,7 +56,8 @@ static int get_info(int fd, void *info, size_t size)
 	return bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
 }
 
-/* 0, also where there are none to be had; or -ENOMEM. */
+/* Sets the functions' names from the program's types.  Returns 0, also if there are no types, or
+ * -ENOMEM. */
 static int read_types(uint32_t id, struct program *program)
 {
 	union bpf_attr attr = { .btf_id = id };
@@ -76,8 +77,8 @@ static int read_types(uint32_t id, struct program *program)
 	return has_types && !program->text ? -ENOMEM : 0;
 }
 
-/* As much of each array as there was room for: asked for the second time, the kernel may have less,
- * never more. */
+/* Reads the arrays, as far as there is room for them.  On the second call the kernel may have less
+ * data than on the first, but never more. */
 static int read_functions(int fd, struct program *program)
 {
 	const struct bpf_prog_info first = program->info;
@@ -106,7 +107,8 @@ static int read_functions(int fd, struct program *program)
 	return get_info(fd, &program->info, sizeof(program->info));
 }
 
-/* False: it is interpreted, or not told of, or in words that aren't known. */
+/* Sets program->count.  Returns false if the program is interpreted, if the kernel hides its code,
+ * or if the data have an unknown layout. */
 static bool has_code(struct program *program)
 {
 	const struct bpf_prog_info *info = &program->info;
@@ -117,12 +119,12 @@ static bool has_code(struct program *program)
 	       (!info->nr_func_info || info->func_info_rec_size >= 8);
 }
 
-/* The types know what its functions are called; else its own name will do, if it is the only
- * one. */
+/* Sets the functions' names: from the types; otherwise, if there is only one function, from the
+ * program's name. */
 static int find_names(struct program *program)
 {
 	const struct bpf_prog_info *info = &program->info;
-	/* instruction, type */
+	/* each entry is an instruction and a type */
 	for (size_t i = 0; i < program->count && i < info->nr_func_info; i++)
 		memcpy(&program->types[i],
 		       program->function_info + i * info->func_info_rec_size + 4, sizeof(uint32_t));
@@ -151,7 +153,7 @@ static int put_codes(const struct program *program, struct tally_bpf_codes *out)
 	return 0;
 }
 
-/* Its functions don't change: so many there were when room was made for them. */
+/* A program's functions don't change, so the count must still match the room. */
 static int read_program(int fd, struct tally_bpf_codes *out)
 {
 	struct program program = { 0 };
@@ -188,7 +190,8 @@ static int read_programs(struct tally_bpf_codes *out, bool *trampolines)
 		int fd = bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 		if (fd == -EPERM)
 			return fd;
-		result = fd < 0 ? 0 : read_program(fd, out); /* it may be gone since */
+		/* the program may have been unloaded since */
+		result = fd < 0 ? 0 : read_program(fd, out);
 		*trampolines |= fd >= 0 && get_info(fd, &info, sizeof(info)) >= 0 &&
 				has_trampoline(info.type);
 		if (fd >= 0)
@@ -204,12 +207,12 @@ static int read_programs(struct tally_bpf_codes *out, bool *trampolines)
 
 struct symbol {
 	uint64_t start;
-	char *name; /* NULL: of a module */
+	char *name; /* NULL: a module's symbol */
 	size_t length;
 };
 
-/* "ffffffffc002212c t bpf_prog_7b5b3fe293b4bd7e_first\t[bpf]": the kernel's own have no
- * brackets. */
+/* Parses "ffffffffc002212c t bpf_prog_7b5b3fe293b4bd7e_first\t[bpf]".  The kernel's own symbols
+ * have no brackets. */
 static bool take_symbol(const char *line, const char *end, struct symbol *out)
 {
 	char *at;
@@ -233,7 +236,7 @@ static bool begins(const struct symbol *symbol, const char *prefix)
 	return symbol->length >= strlen(prefix) && !memcmp(symbol->name, prefix, strlen(prefix));
 }
 
-/* 0: none of those that are wanted. */
+/* Returns the largest plausible size in bytes of such a symbol's code; 0 if it is not wanted. */
 static uint32_t longest(const struct symbol *symbol, bool programs)
 {
 	if (!symbol->name)

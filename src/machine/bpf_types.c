@@ -6,7 +6,7 @@
 
 enum { MAGIC = 0xeb9f };
 
-/* Bytes behind a type's three words: of all of it, and of each of its members. */
+/* Bytes that follow a type's three words, by its kind: once, and for each of its members. */
 static const struct { uint8_t once, each; } EXTRA[] = {
 	[1] = { 4, 0 },  /* INT */
 	[3] = { 12, 0 }, /* ARRAY */
@@ -19,7 +19,7 @@ static const struct { uint8_t once, each; } EXTRA[] = {
 	[17] = { 4, 0 }, /* DECL_TAG */
 	[19] = { 0, 12 }, /* ENUM64 */
 };
-enum { KINDS = 20 }; /* FLOAT, TYPE_TAG and others in between have nothing behind */
+enum { KINDS = 20 }; /* FLOAT, TYPE_TAG and the others in between have none */
 
 static const char *name_at(const char *names, size_t size, uint32_t offset)
 {
@@ -47,7 +47,7 @@ void tally_bpf_type_names(const void *types, size_t size, const uint32_t *ids, s
 	for (uint32_t id = 1; tally_reader_left(&reader); id++) {
 		uint32_t name = tally_reader_u32(&reader), info = tally_reader_u32(&reader),
 			 kind = info >> 24 & 0x1f;
-		tally_reader_u32(&reader); /* its size, or another type */
+		tally_reader_u32(&reader); /* its size, or the id of another type */
 		if (reader.failed || kind >= KINDS)
 			return;
 		tally_reader_bytes(&reader,

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { CAPABILITY_PERFMON = 38 }; /* younger than some systems' headers */
+enum { CAPABILITY_PERFMON = 38 }; /* some systems' headers are older */
 
 static bool in_initial_user_namespace(void)
 {
@@ -14,7 +14,7 @@ static bool in_initial_user_namespace(void)
 	static const ino_t initial = 0xEFFFFFFDu;
 	struct stat status;
 	if (stat("/proc/self/ns/user", &status))
-		return true; /* a kernel without user namespaces has one */
+		return true; /* a kernel without user namespaces has only the initial one */
 	return status.st_ino == initial;
 }
 

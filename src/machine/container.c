@@ -58,7 +58,7 @@ static enum tally_container_kind kind_by_name(const char *text)
 	return TALLY_CONTAINER_NONE;
 }
 
-/* A runtime's own directory in the path, not a service that is merely called so
+/* Looks for a runtime's own directory in the path, not for a service with a similar name
  * ("/system.slice/docker.service"). */
 static enum tally_container_kind kind_by_cgroup(const char *cgroup)
 {

@@ -1,9 +1,8 @@
-/* Whether this process lives in a container, and of which kind: that decides which cure helps.
+/* Finds out whether this process is in a container, and of which kind: the advice depends on it.
  *
- * There is no call for it.  Files left in an image (/.dockerenv) outlive the container, so marks
- * count only where a namespace differs from the initial one, whose inode numbers are fixed
- * (linux/proc_ns.h), or where the cgroup's path names a runtime.
- */
+ * No system call tells.  Files left in an image (/.dockerenv) outlive the container, so marks count
+ * only where a namespace differs from the initial one, whose inode numbers are fixed
+ * (linux/proc_ns.h), or where the cgroup's path names a runtime. */
 #ifndef TALLY_MACHINE_CONTAINER_H
 #define TALLY_MACHINE_CONTAINER_H
 
@@ -19,7 +18,7 @@ enum tally_container_kind {
 	TALLY_CONTAINER_OTHER
 };
 
-/* What was seen: the input of the pure part. */
+/* The marks found: the input of the pure part. */
 struct tally_container_marks {
 	bool foreign_pid_namespace, foreign_user_namespace;
 	bool dockerenv, containerenv, kubernetes_environment;

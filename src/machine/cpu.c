@@ -82,7 +82,7 @@ static int parse_bits(struct cpu_parser *parser, unsigned char *bits)
 			break;
 		if (*parser->at != ',')
 			return list_error(parser, "a comma");
-		parser->at++; /* the last one may have a comma, too */
+		parser->at++; /* a comma may also follow the last one */
 		skip_blanks(parser);
 	}
 	return 0;
@@ -183,7 +183,7 @@ int tally_cpu_list_read(enum tally_cpu_set set, struct tally_cpu_list *out, stru
 	return code;
 }
 
-/* The value of the first line "key\t: value"; false when there is none. */
+/* Finds the value of the first line "key\t: value".  Returns false if there is none. */
 static bool cpuinfo_value(const char *cpuinfo, const char *key, char *out, size_t size)
 {
 	size_t length = strlen(key);
@@ -216,8 +216,8 @@ static bool has_word(const char *words, const char *word)
 
 void tally_cpu_model_parse(const char *cpuinfo, struct tally_cpu_model *out)
 {
-	/* Where other architectures name the CPU: s390 and POWER write "cpu", arm64 nothing at
-	 * all. */
+	/* Keys for the CPU's name on other architectures: s390 and POWER write "cpu"; arm64 has no
+	 * such line. */
 	static const char *const names[] = { "model name", "cpu model", "Processor", "cpu",
 					     "uarch" };
 	char vendor[32], family[16], model[16], stepping[16], flags[8192];

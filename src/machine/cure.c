@@ -51,18 +51,18 @@ enum tally_gate tally_gate_of(const struct tally_machine_facts *facts)
 	case TALLY_PROBE_KILLED:
 		return TALLY_GATE_SECCOMP_KILLS;
 	case ENOSYS:
-		/* perf_event_open(2): the setting's file is there if and only if the kernel has
+		/* perf_event_open(2): the file of this setting exists if and only if the kernel has
 		 * perf events. */
 		if (!has_setting)
 			return TALLY_GATE_NO_PERF_EVENTS;
 		return facts->seccomp > 0 ? TALLY_GATE_SECCOMP : TALLY_GATE_SANDBOX;
 	case EPERM:
 	case EACCES:
-		/* Without a filter it was the kernel after all: a distribution's stricter levels, a
-		 * security module. */
+		/* Without a filter the kernel itself refused: by a distribution's stricter levels
+		 * or a security module. */
 		return facts->seccomp > 0 ? TALLY_GATE_SECCOMP : TALLY_GATE_KERNEL;
 	default:
-		/* gVisor says ENODEV */
+		/* gVisor returns ENODEV */
 		return facts->seccomp > 0 ? TALLY_GATE_SECCOMP : TALLY_GATE_SANDBOX;
 	}
 }
@@ -193,7 +193,7 @@ void tally_cure_memlock(struct tally_finding *finding, const struct tally_machin
 		[TALLY_CONTAINER_OTHER] = NULL,
 	};
 	tally_finding_cure(finding, "ask for smaller rings (-m)");
-	/* 2 MiB a CPU, and header pages */
+	/* 2 MiB per CPU, and header pages */
 	tally_cure_sysctl(finding, facts, "kernel.perf_event_mlock_kb", 2068);
 	if (options[facts->container])
 		tally_finding_cure(finding, "%s", options[facts->container]);

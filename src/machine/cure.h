@@ -1,17 +1,17 @@
-/* The lines that a person types or changes; which ones depends on how this process is confined.
+/* Advice: the commands to type or settings to change, which depend on how this process is confined.
  * For finding.c, finding_machine.c and refusal.c. */
 #ifndef TALLY_MACHINE_CURE_H
 #define TALLY_MACHINE_CURE_H
 
 #include "machine/finding.h"
 
-/* Who answers perf_event_open(2). */
+/* The part of the system that answers perf_event_open(2). */
 enum tally_gate {
 	TALLY_GATE_KERNEL,         /* the kernel, by its own rules */
 	TALLY_GATE_SECCOMP,        /* a filter refuses it */
-	TALLY_GATE_SECCOMP_KILLS,  /* a filter kills for it */
-	TALLY_GATE_NO_PERF_EVENTS, /* the kernel was built without */
-	TALLY_GATE_SANDBOX         /* something that imitates a kernel: gVisor, qemu-user, … */
+	TALLY_GATE_SECCOMP_KILLS,  /* a filter kills the process that calls it */
+	TALLY_GATE_NO_PERF_EVENTS, /* the kernel was built without perf events */
+	TALLY_GATE_SANDBOX         /* an imitation of a kernel: gVisor, qemu-user, … */
 };
 
 enum tally_gate tally_gate_of(const struct tally_machine_facts *facts);
@@ -20,17 +20,17 @@ void tally_finding_detail(struct tally_finding *finding, const char *format, ...
 	__attribute__((format(printf, 2, 3)));
 void tally_finding_cause(struct tally_finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Adds a line. */
+/* Adds a line to the advice. */
 void tally_finding_cure(struct tally_finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 void tally_cure_sysctl(struct tally_finding *finding, const struct tally_machine_facts *facts,
 		       const char *setting, long value);
-/* "sudo sysctl kernel.perf_event_paranoid=LEVEL  # EFFECT" */
+/* Adds "sudo sysctl kernel.perf_event_paranoid=LEVEL  # EFFECT". */
 void tally_cure_paranoid(struct tally_finding *finding, const struct tally_machine_facts *facts,
 			 int level, const char *effect);
 void tally_cure_capability(struct tally_finding *finding, const struct tally_machine_facts *facts);
-/* A level of kernel.perf_event_paranoid, or CAP_PERFMON. */
+/* Suggests a level of kernel.perf_event_paranoid, or CAP_PERFMON. */
 void tally_cure_privilege(struct tally_finding *finding, const struct tally_machine_facts *facts,
 			  int level);
 void tally_cure_seccomp(struct tally_finding *finding, const struct tally_machine_facts *facts);
@@ -38,14 +38,14 @@ void tally_cure_pmu(struct tally_finding *finding, const struct tally_machine_fa
 void tally_cure_memlock(struct tally_finding *finding, const struct tally_machine_facts *facts);
 void tally_cure_descriptors(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
-/* Cause and cure (and the id, where none is set) of a gate that isn't the kernel; false when it
- * is. */
+/* Sets cause and cure (and the id, if none is set) for a gate that isn't the kernel.  Returns false
+ * if it is the kernel. */
 bool tally_gate_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
-/* Cause and cure of tracepoints that can't be looked up; false when they can. */
+/* Sets cause and cure if tracepoints can't be looked up.  Returns false if they can. */
 bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
-/* The groups that finding_machine.c makes. */
+/* The groups of findings that finding_machine.c makes. */
 struct tally_finding *tally_findings_add(struct tally_findings *findings,
 					 enum tally_finding_group group, const char *id,
 					 const char *title);

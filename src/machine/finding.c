@@ -7,8 +7,8 @@ struct tally_finding *tally_findings_add(struct tally_findings *findings,
 					 enum tally_finding_group group, const char *id,
 					 const char *title)
 {
-	/* The table is as large as the list of findings written here; the last one would be reused,
-	 * not overrun. */
+	/* The table has room for all findings that are made here.  If it hadn't, the last one would
+	 * be overwritten, but nothing overrun. */
 	size_t index = findings->count < TALLY_FINDINGS_MAX ? findings->count++
 							    : TALLY_FINDINGS_MAX - 1;
 	struct tally_finding *finding = &findings->items[index];

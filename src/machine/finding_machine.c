@@ -153,7 +153,7 @@ static void finding_simulated(const struct tally_machine_facts *facts, struct ta
 			"misses; " TALLY_SIMULATED_COST);
 		return;
 	}
-	/* Who has counters doesn't lack it. */
+	/* On a machine with hardware counters it is no limitation. */
 	finding->state = facts->hardware ? TALLY_FINDING_LIMITED : TALLY_FINDING_OK;
 	tally_finding_detail(finding, "none");
 	tally_finding_cause(finding, "%s", facts->simulated);
@@ -171,8 +171,8 @@ void tally_findings_hardware(const struct tally_machine_facts *facts, struct tal
 
 /* ---- the kernel's symbols and tracepoints -------------------------------- */
 
-/* kallsyms_show_value() in the kernel: CAP_SYSLOG but for kptr_restrict 2; and everybody at 0 with
- * a paranoid level of at most 1. */
+/* kallsyms_show_value() in the kernel: CAP_SYSLOG, unless kptr_restrict is 2; everybody if it is 0
+ * and the paranoid level at most 1. */
 static void finding_kallsyms(const struct tally_machine_facts *facts, struct tally_findings *out)
 {
 	struct tally_finding *finding = tally_findings_add(out, TALLY_FINDING_KERNEL, "kallsyms",

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { FROM_KERNEL = 1 }; /* the group that udev listens to, too */
+enum { FROM_KERNEL = 1 }; /* the same group as udev's */
 
 int tally_hotplug_open(void)
 {
@@ -23,14 +23,15 @@ int tally_hotplug_open(void)
 	return fd;
 }
 
-/* "offline@/devices/system/cpu/cpu1" and strings of variables behind it. */
+/* A uevent is "offline@/devices/system/cpu/cpu1", followed by strings of variables. */
 bool tally_hotplug_has_news(int fd)
 {
 	char text[4096];
 	bool found = false;
 	for (;;) {
 		ssize_t got = recv(fd, text, sizeof(text) - 1, 0);
-		if (got < 0 && errno == ENOBUFS) { /* some were lost: they may have been of CPUs */
+		/* some uevents were lost: they may have been about CPUs */
+		if (got < 0 && errno == ENOBUFS) {
 			found = true;
 			continue;
 		}

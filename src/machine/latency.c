@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* sched_setattr(2), as of Linux 3.14; no C library of ours has it. */
+/* The argument of sched_setattr(2), as of Linux 3.14; the supported C libraries lack it. */
 struct scheduling {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -41,7 +41,7 @@ void tally_latency_begin(struct tally_latency *before)
 
 void tally_latency_end(const struct tally_latency *before)
 {
-	/* Whose children are reset may not take that back without the privilege. */
+	/* Without the privilege, a thread with reset-on-fork may not clear that flag. */
 	if (before->is_raised && !ask(SCHED_OTHER, before->nice, 0, 0))
 		ask(SCHED_OTHER, before->nice, 0, RESET_ON_FORK);
 }

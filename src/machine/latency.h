@@ -1,26 +1,27 @@
-/* How soon this thread is run when it wakes. */
+/* Reduces the delay before this thread runs after a wake-up. */
 #ifndef TALLY_MACHINE_LATENCY_H
 #define TALLY_MACHINE_LATENCY_H
 
 #include <stdbool.h>
 
-/* What a thread had before.  Zeroed: nothing to give back. */
+/* The thread's earlier scheduling.  Zeroed: nothing to restore. */
 struct tally_latency {
 	bool is_raised;
 	int nice;
 };
 
-/* Makes this thread one that needn't wait for its turn.  With the privilege (CAP_SYS_NICE,
- * RLIMIT_RTPRIO) it becomes the last among the real-time ones (SCHED_FIFO, priority 1; sched(7)):
- * by nice alone a thousand that want to run keep one that has run longer than its share waiting for
- * the better part of a second (Linux 6.12 and later).  Without, it asks for short slices: beside
- * tasks with longer ones it is run sooner when it wakes, and no more in all (sched_setattr(2);
- * since Linux 6.12 sched_runtime is the slice of an ordinary task, 0.1 ms at least).  A thread of
- * another policy than the ordinary one, or that can have neither, is left as it is.  Children
- * forked later are ordinary ones.  What was is left in *before, for tally_latency_end(). */
+/* Makes this thread run soon after it wakes.  With the privilege (CAP_SYS_NICE, RLIMIT_RTPRIO) it
+ * becomes a real-time thread of the lowest priority (SCHED_FIFO, priority 1; sched(7)). nice alone
+ * is not enough: a thousand runnable tasks delay a thread that has run longer than its share by the
+ * better part of a second (Linux 6.12 and later).  Without the privilege it requests short slices:
+ * beside tasks with longer slices it then runs sooner after waking, but gets no larger share in all
+ * (sched_setattr(2); since Linux 6.12 sched_runtime is the slice of an ordinary task, at least 0.1
+ * ms).  A thread with another policy than the ordinary one, or one that may have neither, stays
+ * unchanged.  Children forked later are ordinary ones.  The earlier state is stored in *before, for
+ * tally_latency_end(). */
 void tally_latency_begin(struct tally_latency *before);
 
-/* By the thread that began. */
+/* Restores the earlier state.  Called by the same thread. */
 void tally_latency_end(const struct tally_latency *before);
 
 #endif

@@ -44,7 +44,7 @@ struct tally_ring_budget tally_ring_budget_make(const struct tally_sysctls *sysc
 	uint64_t page_kb = page_bytes / 1024 ? page_bytes / 1024 : 1;
 	uint64_t pages = sysctls->mlock_kb > 0 ? (uint64_t)sysctls->mlock_kb / page_kb : 0;
 	budget.unlimited = capable || trusting || limits->memlock_bytes == TALLY_LIMIT_NONE;
-	/* Both are rounded down to pages, each for itself, as the kernel does. */
+	/* Both are rounded down to pages separately, as in the kernel. */
 	budget.bytes = pages * online_cpus * page_bytes;
 	if (!budget.unlimited)
 		budget.bytes += limits->memlock_bytes / page_bytes * page_bytes;
@@ -68,7 +68,7 @@ struct tally_ring_budget tally_machine_ring_budget(void)
 size_t tally_machine_ring_pages(const struct tally_ring_budget *budget, size_t rings,
 				size_t pages_max)
 {
-	uint64_t room = budget->bytes / budget->page_bytes; /* pages, of all rings */
+	uint64_t room = budget->bytes / budget->page_bytes; /* pages of all rings */
 	size_t pages = 1;
 	if (!pages_max)
 		return 0;

@@ -15,7 +15,7 @@ static int by_start(const void *a_, const void *b_)
 				    : strcmp(a->name, b->name);
 }
 
-/* "nf_tables 303104 3 nft_ct,nft_chain_nat, Live 0xffffffffc0a5d000 (E)" */
+/* Adds the module of "nf_tables 303104 3 nft_ct,nft_chain_nat, Live 0xffffffffc0a5d000 (E)". */
 static int take_line(const char *line, size_t length, struct tally_loaded_modules *out)
 {
 	struct tally_loaded_module module;
@@ -23,7 +23,7 @@ static int take_line(const char *line, size_t length, struct tally_loaded_module
 	uint64_t size;
 	if (sscanf(line, "%63s %" SCNu64 " %*s %*s %*s 0x%" SCNx64 "%n", module.name, &size,
 		   &module.start, &read) != 3 ||
-	    (size_t)read > length || /* it went on in the next line */
+	    (size_t)read > length || /* sscanf went on into the next line */
 	    !module.start || !size || module.start + size < module.start)
 		return 0;
 	module.end = module.start + size;

@@ -1,5 +1,5 @@
-/* The kernel modules that are loaded: proc(5), /proc/modules.  The parser takes text; nothing here
- * is kept between calls. */
+/* The loaded kernel modules: proc(5), /proc/modules.  The parser takes text; it keeps nothing
+ * between calls. */
 #ifndef TALLY_MACHINE_LOADED_MODULES_H
 #define TALLY_MACHINE_LOADED_MODULES_H
 
@@ -10,17 +10,18 @@ enum { TALLY_LOADED_MODULE_NAME_BYTES = 64 };
 
 struct tally_loaded_module {
 	char name[TALLY_LOADED_MODULE_NAME_BYTES]; /* "nf_tables" */
-	uint64_t start, end; /* end: first byte behind, or where the next one starts */
+	uint64_t start, end; /* end: the first byte behind the module, or the next module's start */
 };
 
 struct tally_loaded_modules {
-	struct tally_loaded_module *items; /* by start; to be freed with tally_vector_release() */
+	/* by start; the caller frees it with tally_vector_release() */
+	struct tally_loaded_module *items;
 	size_t count, capacity;
 };
 
-/* Adds the modules of a text, which is terminated; those whose addresses the reader may not know
- * (kptr_restrict) are not in it.  The size that the kernel tells is that of all a module's memory,
- * which need not lie in one piece: an end is cut where another begins.  0 or -ENOMEM. */
+/* Adds the modules of a NUL-terminated text, except those whose addresses the kernel hides from the
+ * reader (kptr_restrict).  The kernel gives the size of all of a module's memory, which need not be
+ * in one piece: so an end is cut where another module begins.  Returns 0 or -ENOMEM. */
 int tally_loaded_modules_parse(const char *text, struct tally_loaded_modules *out);
 
 #endif

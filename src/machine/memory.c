@@ -18,7 +18,7 @@ struct memory_reader {
 	struct tally_buffer text;
 };
 
-/* The file's text; "" when it isn't there. */
+/* Returns the file's text, or "" if the file doesn't exist. */
 static const char *read_text(struct memory_reader *reader, const char *path)
 {
 	tally_buffer_clear(&reader->text);
@@ -27,14 +27,14 @@ static const char *read_text(struct memory_reader *reader, const char *path)
 		       : tally_buffer_string(&reader->text);
 }
 
-/* "Node 0 MemTotal:       20015308 kB" */
+/* Returns the number in "Node 0 MemTotal:       20015308 kB". */
 static uint64_t kib_of(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* The number of a directory's entry "memoryN"; -1 for others. */
+/* Returns the number of a directory entry "memoryN", or -1 for other entries. */
 static long block_number(const char *name)
 {
 	char *end;
@@ -86,7 +86,7 @@ static int read_node(struct memory_reader *reader, struct tally_memory_node *nod
 static int read_all(struct memory_reader *reader, struct tally_memory *out)
 {
 	char path[PATH_SIZE];
-	struct tally_cpu_list online = { 0 }; /* nodes are listed as CPUs are */
+	struct tally_cpu_list online = { 0 }; /* lists of nodes have the syntax of lists of CPUs */
 	snprintf(path, sizeof(path), "%s/memory/block_size_bytes", reader->root);
 	out->block_bytes = strtoull(read_text(reader, path), NULL, 16);
 	snprintf(path, sizeof(path), "%s/node/online", reader->root);

@@ -124,14 +124,14 @@ static uint64_t count_samples(const struct tally_user_page *page, size_t size)
 	return samples;
 }
 
-/* Long enough for a hypervisor that delivers late, short enough not to be noticed. */
+/* Long enough for a hypervisor that delivers interrupts late, short enough to go unnoticed. */
 static void stay_busy(const struct tally_user_page *page, size_t size)
 {
 	enum { BUSY_NS_MAX = 30 * 1000 * 1000, ENOUGH_SAMPLES = 3, STEPS = 20000 };
 	uint64_t end = now_ns() + BUSY_NS_MAX;
 	while (now_ns() < end && count_samples(page, size) < ENOUGH_SAMPLES)
 		for (unsigned i = 0; i < STEPS; i++)
-			__asm__ volatile(""); /* keeps the loop */
+			__asm__ volatile(""); /* so that the compiler keeps the loop */
 }
 
 void tally_probe_overflow(bool hardware, struct tally_overflow_probe *out)

@@ -17,8 +17,8 @@ int tally_probe_kallsyms(void)
 		return -1;
 	ssize_t length = read(fd, text, sizeof(text));
 	close(fd);
-	/* x86's first symbols may be per-CPU offsets, which are zero for everybody: one other digit
-	 * is enough. */
+	/* x86's first symbols may be per-CPU offsets, which are zero for every user: one digit
+	 * other than 0 is enough. */
 	for (ssize_t i = 0; i < length;) {
 		const char *line = text + i;
 		while (i < length && text[i] != ' ' && text[i] != '\n')
@@ -39,7 +39,7 @@ static bool is_tracefs(const char *path)
 	return !statfs(path, &status) && status.f_type == TRACEFS;
 }
 
-/* Another place than the usual two, by the table of mounts. */
+/* Finds a mount at another place than the usual two, in the table of mounts. */
 static void find_mount(char *out, size_t size)
 {
 	char line[1024], path[512], type[64];

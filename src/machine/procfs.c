@@ -15,8 +15,8 @@
 
 enum { MAPS_SIZE_MAX = 256 << 20, STATUS_SIZE_MAX = 1 << 20 };
 
-/* /proc says ENOENT before a task's directory is opened and ESRCH after: both mean that it is
- * gone. */
+/* /proc returns ENOENT before a task's directory is opened and ESRCH afterwards: both mean that the
+ * task has ended. */
 static int gone(int code)
 {
 	return code == -ENOENT ? -ESRCH : code;
@@ -33,7 +33,7 @@ static int digit(char c, unsigned base)
 	return value < (int)base ? value : -1;
 }
 
-/* A number, and the one byte `behind` it (blank stands for the end of the line too). */
+/* Parses a number, and the one byte `behind` it (a blank also stands for the end of the line). */
 static uint64_t take_number(struct line *line, unsigned base, char behind)
 {
 	uint64_t number = 0;
@@ -62,7 +62,7 @@ static void take_protection(struct line *line, struct tally_proc_map *out)
 	line->at += 5;
 }
 
-/* The kernel escapes newlines, and nothing else (seq_path with "\n"). */
+/* The kernel escapes only newlines (seq_path with "\n"). */
 static void take_path(struct line *line, struct tally_proc_map *out)
 {
 	static const char mark[] = " (deleted)";
@@ -124,7 +124,7 @@ int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_pr
 	return code;
 }
 
-/* The text behind "Key:" and blanks, or NULL. */
+/* Returns the text behind "Key:" and blanks, or NULL. */
 static const char *status_field(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -141,7 +141,8 @@ static int status_number(const char *text, const char *key)
 	return field && isdigit((unsigned char)*field) ? atoi(field) : -1;
 }
 
-/* Names are escaped as by string_escape_str(ESCAPE_SPACE | ESCAPE_SPECIAL, "\n\\"): newline and backslash. */
+/* The kernel escapes newline and backslash: string_escape_str(ESCAPE_SPACE | ESCAPE_SPECIAL,
+ * "\n\\"). */
 static void status_name(const char *field, char *out, size_t size)
 {
 	size_t length = 0;
@@ -209,7 +210,7 @@ int tally_proc_exe(pid_t pid, char *out, size_t size)
 		out[length] = 0;
 		return (int)length;
 	}
-	/* A kernel thread has the link but nothing behind it; a task that is gone has no link. */
+	/* A kernel thread has the link, but no target; a task that has ended has no link. */
 	int code = -errno;
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	return code == -ENOENT && access(path, F_OK) ? -ESRCH : code;

@@ -1,9 +1,8 @@
 /* Tasks as /proc shows them: proc(5).
  *
- * Parsers take text; readers go to /proc and say -ESRCH for a task that is gone and -EACCES for one
- * that may not be looked at.  A task can end between two reads: whoever walks the list expects
- * -ESRCH.
- */
+ * Parsers take text.  Readers read /proc, and return -ESRCH for a task that has ended and -EACCES
+ * for one that may not be inspected.  A task can end between two reads: code that walks the list
+ * must expect -ESRCH. */
 #ifndef TALLY_MACHINE_PROCFS_H
 #define TALLY_MACHINE_PROCFS_H
 
@@ -14,51 +13,51 @@
 
 enum {
 	TALLY_PROC_PATH_MAX = 4096 + 16, /* PATH_MAX, and " (deleted)" behind it */
-	/* 16 but for kernel workers, whose work is named behind it */
+	/* 16, except for kernel workers: the name of their work follows */
 	TALLY_PROC_COMM_MAX = 64
 };
 
 struct tally_proc_map {
-	uint64_t start, end, offset; /* end: first byte behind */
+	uint64_t start, end, offset; /* end: the first byte behind it */
 	int protection;              /* PROT_* of mmap(2) */
 	bool shared;
 	uint32_t major, minor;
 	uint64_t inode;
-	/* As the kernel's own MMAP2 records have it: "/usr/bin/a b", "[heap]", "/memfd:x
-	 * (deleted)", "" for anonymous memory.  Newlines are as in the file's name, not escaped. */
+	/* As in the kernel's MMAP2 records: "/usr/bin/a b", "[heap]", "/memfd:x (deleted)", "" for
+	 * anonymous memory.  Newlines are those of the file's name, not escaped. */
 	char path[TALLY_PROC_PATH_MAX];
-	/* The path ends in " (deleted)"; a file that is really called so can't be told from it. */
+	/* The path ends in " (deleted)".  A file that is really named so looks the same. */
 	bool deleted;
 };
 
-/* Parses the line at *text, ending at `end` or at a newline, and moves *text behind it.  False when
- * the text is at its end; lines that are no mapping are passed over. */
+/* Parses the line at *text, which ends at `end` or at a newline, and moves *text behind it.  Skips
+ * lines that are no mapping.  Returns false at the end of the text. */
 bool tally_proc_maps_next(const char **text, const char *end, struct tally_proc_map *out);
 
-/* Calls `visit` for each mapping of `pid`, in order of address, until it gives non-zero, which is
- * returned. */
+/* Calls `visit` for each mapping of `pid`, in order of address, until it returns non-zero.  Returns
+ * that value, 0 at the end, or -errno. */
 int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_proc_map *map),
 		    void *context);
 
 struct tally_proc_status {
-	pid_t pid, tgid, parent, tracer; /* -1: the text doesn't say */
+	pid_t pid, tgid, parent, tracer; /* -1: not in the text */
 	uid_t uid;                       /* effective */
 	uint64_t capabilities;           /* effective, a bit each */
-	int seccomp;                     /* 0 off, 1 strict, 2 filter, -1 not said */
-	int seccomp_filters;             /* -1 not said (before Linux 5.9) */
+	int seccomp;                     /* 0 off, 1 strict, 2 filter, -1 not in the text */
+	int seccomp_filters;             /* -1: not in the text (before Linux 5.9) */
 	bool no_new_privileges;
-	char name[TALLY_PROC_COMM_MAX];  /* escapes undone */
+	char name[TALLY_PROC_COMM_MAX];  /* unescaped */
 };
 
 void tally_proc_status_parse(const char *text, struct tally_proc_status *out);
-/* a thread's id will do; 0 or -errno */
+/* `pid` may also be a thread's id.  Returns 0 or -errno. */
 int tally_proc_status(pid_t pid, struct tally_proc_status *out);
 
-/* The name of a task (process or thread): its length, or -errno. */
+/* Reads the name of a task (process or thread).  Returns its length, or -errno. */
 int tally_proc_comm(pid_t tid, char *out, size_t size);
 
-/* The path of the program that a process runs (as readlink of /proc/PID/exe): its length, or
- * -errno; -ENOENT for kernel threads. */
+/* Reads the path of a process's program, as readlink(2) of /proc/PID/exe.  Returns its length, or
+ * -errno: -ENOENT for kernel threads. */
 int tally_proc_exe(pid_t pid, char *out, size_t size);
 
 struct tally_pid_list {
@@ -67,7 +66,7 @@ struct tally_pid_list {
 };
 
 int tally_proc_pids(struct tally_pid_list *out);               /* all processes */
-/* the threads of one, itself among them */
+/* the threads of a process, the main one included */
 int tally_proc_threads(pid_t pid, struct tally_pid_list *out);
 void tally_pid_list_release(struct tally_pid_list *list);
 

@@ -1,4 +1,4 @@
-/* From an errno of perf_event_open(2) or of mapping a ring to cause and cure. */
+/* Explains an errno of perf_event_open(2), or of mapping a ring, by cause and cure. */
 #include "machine/cure.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static bool by_hardware(const struct tally_refusal *refusal,
 			const struct tally_machine_facts *facts, struct tally_finding *out)
 {
 	if (!refusal->hardware || facts->pmus[0])
-		return false; /* a PMU is there: this event is what it can't count */
+		return false; /* there is a PMU, but it can't count this event */
 	out->id = "pmu";
 	if (facts->cpu.hypervisor)
 		tally_finding_cause(
@@ -136,7 +136,7 @@ bool tally_machine_refusal(const struct tally_refusal *refusal, struct tally_fin
 {
 	struct tally_machine_facts facts;
 	tally_machine_facts_read_quickly(&facts);
-	/* Costs a read of all of /proc/cpuinfo: only where the answer depends on it. */
+	/* This reads all of /proc/cpuinfo, so only if the answer depends on it. */
 	if (refusal->hardware)
 		tally_cpu_model_read(&facts.cpu);
 	return tally_refusal_explain(refusal, &facts, out);

@@ -28,7 +28,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The directory's entries, sorted; names in the arena, the list on the heap.  0 or -errno. */
+/* Lists the directory's entries, sorted.  The names are in the arena, the list is on the heap.
+ * Returns 0 or -errno. */
 static int list_directory(int parent, const char *path, struct tally_arena *arena,
 			  struct names *out)
 {
@@ -54,7 +55,7 @@ static int list_directory(int parent, const char *path, struct tally_arena *aren
 	return code;
 }
 
-/* The file's text without the blanks at its end, or NULL. */
+/* Returns the file's text without trailing blanks, or NULL. */
 static char *read_text(int directory, const char *path, struct tally_arena *arena)
 {
 	struct tally_buffer text = { 0 };
@@ -119,7 +120,7 @@ static int read_formats(int pmu, struct tally_arena *arena, struct tally_sysfs_p
 	return code == -ENOENT ? 0 : code;
 }
 
-/* energy-pkg.scale and its like belong to another entry. */
+/* True for files such as energy-pkg.scale, which describe another entry. */
 static bool is_property(const char *name)
 {
 	static const char *const suffixes[] = { ".scale", ".unit", ".per-pkg", ".snapshot" };
@@ -132,7 +133,7 @@ static bool is_property(const char *name)
 	return false;
 }
 
-/* The property's file is opened only where the directory has it: most events have none. */
+/* Opens the property's file only if the directory has it, since most events have none. */
 static const char *property(int pmu, const struct names *names, const char *event,
 			    const char *suffix, struct tally_arena *arena)
 {
@@ -159,7 +160,7 @@ static int read_events(int pmu, struct tally_arena *arena, struct tally_sysfs_pm
 			continue;
 		const char *unit = property(pmu, &names, names.items[i], ".unit", arena);
 		const char *scale = property(pmu, &names, names.items[i], ".scale", arena);
-		/* LC_NUMERIC is the C locale's throughout the program. */
+		/* The program keeps LC_NUMERIC at the C locale. */
 		double factor = scale ? strtod(scale, NULL) : 1;
 		out->events[out->event_count++] = (struct tally_sysfs_event){
 			names.items[i], terms, unit ? unit : "", factor != 0 ? factor : 1,

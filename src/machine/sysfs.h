@@ -1,7 +1,6 @@
 /* PMUs as sysfs shows them: Documentation/ABI/testing/sysfs-bus-event_source-devices-*.
  *
- * All strings are in the caller's arena.  `root` is NULL for the machine's own directory.
- */
+ * All strings are in the caller's arena.  `root` NULL means the machine's own directory. */
 #ifndef TALLY_MACHINE_SYSFS_H
 #define TALLY_MACHINE_SYSFS_H
 
@@ -22,28 +21,29 @@ struct tally_sysfs_format { /* format/NAME: "config:0-7,32-35" */
 struct tally_sysfs_event { /* events/NAME, NAME.unit, NAME.scale */
 	const char *name;
 	const char *terms; /* "event=0x3c,umask=0x0", without the newline */
-	const char *unit;  /* "" where there is none */
-	double scale;      /* 1 where there is none */
+	const char *unit;  /* "" if there is none */
+	double scale;      /* 1 if there is none */
 };
 
 struct tally_sysfs_pmu {
 	const char *name;
 	uint32_t type;
 	const char *cpus; /* cpumask, or cpus (of a core type), or "" */
-	struct tally_sysfs_format *formats; /* by name, as the events are */
+	struct tally_sysfs_format *formats; /* sorted by name, like the events */
 	size_t format_count;
 	struct tally_sysfs_event *events;
 	size_t event_count;
 };
 
-/* Parses the text of a format file; false when it isn't one ("config4:0", "config:70"). */
+/* Parses the text of a format file.  Returns false if it isn't one ("config4:0", "config:70"). */
 bool tally_sysfs_format_parse(const char *text, uint8_t *field, uint64_t *mask);
 
-/* 0 or -errno; -ENOENT when there is no such PMU.  Files that can't be understood are left out. */
+/* Reads one PMU.  Leaves out files that can't be parsed.  Returns 0 or -errno: -ENOENT if there is
+ * no such PMU. */
 int tally_sysfs_pmu_read(const char *root, const char *name, struct tally_arena *arena,
 			 struct tally_sysfs_pmu *out);
 
-/* The names of all PMUs, sorted; 0 or -errno. */
+/* Returns the names of all PMUs, sorted, in *names.  Returns 0 or -errno. */
 int tally_sysfs_pmu_names(const char *root, struct tally_arena *arena, const char ***names,
 			  size_t *count);
 

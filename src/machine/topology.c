@@ -19,7 +19,7 @@ struct topology_reader {
 	struct tally_buffer text;
 };
 
-/* One file below `root`/cpuN, without its newline; NULL when it isn't there. */
+/* Returns the text of a file below `root`/cpuN without its newline; NULL if it doesn't exist. */
 static const char *read_text(struct topology_reader *reader, unsigned cpu, const char *name)
 {
 	char path[512];
@@ -37,7 +37,7 @@ static int read_number(struct topology_reader *reader, unsigned cpu, const char 
 	return text && *text ? atoi(text) : -1;
 }
 
-/* Kernels before 5.2 have only the second name. */
+/* Kernels before 5.2 have only the older name. */
 static const char *read_either(struct topology_reader *reader, unsigned cpu, const char *name,
 			       const char *older)
 {
@@ -54,7 +54,7 @@ static void add_distinct(const char **lists, size_t *count, const char *list)
 		lists[(*count)++] = list;
 }
 
-/* By level, then by the first CPU, which is where the list begins. */
+/* By level, then by the first CPU of the list. */
 static int by_level(const void *left, const void *right)
 {
 	const struct tally_cpu_cache *a = left, *b = right;
@@ -66,8 +66,8 @@ static int by_level(const void *left, const void *right)
 	return strcmp(a->type, b->type);
 }
 
-/* -ENOENT behind the last; -EEXIST when it was read with another CPU: large machines have thousands
- * of these files. */
+/* Returns 0; -ENOENT behind the last cache; -EEXIST if another CPU's caches included it: it isn't
+ * read again, since large machines have thousands of these files. */
 static int read_cache(struct topology_reader *reader, const struct tally_cpu_list *cpus,
 		      unsigned cpu, unsigned index, struct tally_cpu_cache *out)
 {
@@ -145,7 +145,7 @@ void tally_cpu_place_read(const char *root, unsigned cpu, struct tally_cpu_place
 	*out = place_of(&reader, cpu);
 	*node = -1;
 	snprintf(path, sizeof(path), "%s/cpu%u", reader.root, cpu);
-	DIR *folder = opendir(path); /* it has a link called node0 */
+	DIR *folder = opendir(path); /* it contains a link named node0 */
 	for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder))
 		if (!strncmp(entry->d_name, "node", 4) && entry->d_name[4] >= '0' &&
 		    entry->d_name[4] <= '9')

@@ -1,11 +1,10 @@
-/* Finding tracefs.
+/* Finds tracefs.
  *
- * It is mounted at /sys/kernel/tracing, or, by habit of old systems, below debugfs, or at a place
- * of the administrator's, or nowhere: containers and minimal systems often lack it.  A privileged
- * process needs no mount point: fsopen(2) and fsmount(2) give a mount that only a descriptor leads
- * to.  (Measured on 6.18: 60 us to make, open and read an id, 15 to drop it.)  Mounting over a
- * path, as perf does, would change the system for everyone.
- */
+ * It may be mounted at /sys/kernel/tracing, or, as on old systems, below debugfs, or at a place of
+ * the administrator's choice, or nowhere: containers and minimal systems often lack it.  A
+ * privileged process needs no mount point: fsopen(2) and fsmount(2) make a mount that only a
+ * descriptor leads to.  (Measured on 6.18: 60 us to make it, open it and read an id, 15 us to drop
+ * it.)  Mounting over a path, as perf does, would change the system for everyone. */
 #include "machine/tracefs.h"
 
 #include <dirent.h>
@@ -21,14 +20,14 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-/* linux/mount.h, which disagrees with libc's sys/mount.h when both are included. */
+/* From linux/mount.h, which conflicts with libc's sys/mount.h if both are included. */
 enum { FSOPEN_CLOEXEC_ = 1, FSMOUNT_CLOEXEC_ = 1, FSCONFIG_CREATE = 6 };
 enum { MOUNT_RDONLY = 1, MOUNT_NOSUID = 2, MOUNT_NODEV = 4, MOUNT_NOEXEC = 8 };
 
 enum { MOUNTS_MAX = 1 << 24, FORMAT_MAX = 1 << 20 };
 
-/* The directory when it really is tracefs: an empty /sys/kernel/tracing exists without the mount,
- * too. */
+/* Opens the directory if it really is tracefs: an empty /sys/kernel/tracing exists even without the
+ * mount. */
 static int open_mounted(const char *path)
 {
 	struct statfs fs;
@@ -39,7 +38,7 @@ static int open_mounted(const char *path)
 		close(fd);
 		return -ENOENT;
 	}
-	/* Listing needs no more than 'r' of the root; what is below may still be closed. */
+	/* Listing needs only 'r' of the root; the directories below may still be closed. */
 	if (faccessat(fd, "events", X_OK, AT_EACCESS) < 0) {
 		int code = -errno;
 		close(fd);
@@ -60,15 +59,16 @@ static int open_detached(void)
 	close((int)context);
 	if (code < 0)
 		return code;
-	/* fsmount's descriptor is O_PATH: good for openat, not for reading the directory itself. */
+	/* fsmount's descriptor is O_PATH: openat(2) may use it, but the directory itself can't be
+	 * read by it. */
 	int fd = openat(code, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int result = fd < 0 ? -errno : fd;
 	close(code);
 	return result;
 }
 
-/* /proc/self/mounts: "tracefs /mnt/t tracefs rw,… 0 0", blanks in paths as \040.  *where is the
- * last that was tried. */
+/* Searches /proc/self/mounts: "tracefs /mnt/t tracefs rw,… 0 0", with blanks in paths as \040.
+ * *where is the last path tried. */
 static int open_anywhere(char *where, size_t size)
 {
 	struct tally_buffer mounts = { 0 };
@@ -88,7 +88,7 @@ static int open_anywhere(char *where, size_t size)
 	return result;
 }
 
-/* The files below are 0440: an option mode=755 opens the directories alone, gid= opens both
+/* The files below are 0440: a mount option mode=755 opens only the directories, gid= opens both
  * (measured on 6.18). */
 static int explain(int mounted, const char *where, int detached, struct tally_error *err)
 {
@@ -128,7 +128,7 @@ int tally_tracefs_open(struct tally_error *err)
 	if (mounted == -ENOENT) {
 		snprintf(where, sizeof(where), "/sys/kernel/debug/tracing");
 		mounted = open_mounted(where);
-		if (mounted == -EACCES) /* debugfs is closed to us: tracefs need not be below it */
+		if (mounted == -EACCES) /* debugfs is closed to us, but tracefs may be elsewhere */
 			mounted = -ENOENT;
 	}
 	if (mounted >= 0)
@@ -141,7 +141,7 @@ int tally_tracefs_open(struct tally_error *err)
 	return mounted >= 0 ? mounted : explain(mounted, where, detached, err);
 }
 
-/* Names come from people: nothing that leaves events/SYSTEM/NAME. */
+/* Names come from the user: refuses those that would leave events/SYSTEM/NAME. */
 static bool is_name(const char *name)
 {
 	return *name && *name != '.' && !strchr(name, '/');
@@ -193,7 +193,7 @@ static DIR *open_directory(int parent, const char *path)
 	return directory;
 }
 
-/* The next entry that is a directory: files stand beside them ("enable", "filter"). */
+/* Returns the next entry that is a directory; there are files beside them ("enable", "filter"). */
 static const char *next_directory(DIR *directory)
 {
 	for (struct dirent *entry; (entry = readdir(directory));)
@@ -218,7 +218,7 @@ static int walk_system(int tracefs, const char *system,
 		       int (*visit)(void *context, const char *system, const char *name),
 		       void *context)
 {
-	/* mostly the formats of its own records, without an id */
+	/* mostly formats of its own records, which have no id */
 	bool tracer = !strcmp(system, "ftrace");
 	int code = 0;
 	DIR *directory = open_system(tracefs, system);
