@@ -29,7 +29,7 @@ static const char *const x86_registers[BITS] = {
 	"R13",
 	"R14",
 	"R15",
-	/* Two words each. */
+	/* two words each */
 	[32] = "XMM0",
 	"XMM0",
 	"XMM1",
@@ -140,7 +140,7 @@ enum tally_arch tally_arch_host(void)
 #endif
 }
 
-/* The larger one of two that belong together. */
+/* Returns the 64-bit machine of a related pair. */
 static enum tally_arch family(enum tally_arch arch)
 {
 	return arch == TALLY_ARCH_I386  ? TALLY_ARCH_X86_64

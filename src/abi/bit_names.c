@@ -1,7 +1,7 @@
-/* Names of bits and record types, as linux/perf_event.h spells them without its prefixes. */
+/* Names of bits and record types, as in linux/perf_event.h without its prefixes. */
 #include "abi/record.h"
 
-/* In perf's order, which is not quite that of the bits. */
+/* In perf's order, which differs from that of the bits. */
 const struct tally_bit_name tally_sample_type_names[] = {
 	{ TALLY_SAMPLE_IP, "IP" },
 	{ TALLY_SAMPLE_TID, "TID" },

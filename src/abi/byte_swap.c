@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-/* Nothing in a recording nests deeper than a PMU's capabilities within all PMUs. */
+/* The deepest nesting in a recording: the capabilities of a PMU within those of all PMUs. */
 enum { NESTING_MAX = 4 };
 
 static void *take(struct tally_swapper *swapper, uint64_t bytes)
@@ -69,7 +69,7 @@ static void swap_one(struct tally_swapper *swapper, char field)
 		tally_swap_skip(swapper, tally_swap_u32(swapper));
 }
 
-/* Behind the brace that closes what begins at `fields`. */
+/* Returns the position behind the brace that closes the one before `fields`. */
 static const char *behind_braces(const char *fields)
 {
 	unsigned depth = 1;
@@ -113,7 +113,7 @@ static uint64_t mirror(uint64_t bits)
 	return out;
 }
 
-/* A field of several bits keeps the order of its own, in either machine's. */
+/* A field of several bits keeps the order of its own bits. */
 static uint64_t mirror_flags(uint64_t flags)
 {
 	uint64_t out = mirror(flags),

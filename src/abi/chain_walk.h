@@ -1,11 +1,10 @@
-/* The words of PERF_SAMPLE_CALLCHAIN → addresses, leaf first: perf_event_open(2),
+/* Turns the words of PERF_SAMPLE_CALLCHAIN into addresses, leaf first: perf_event_open(2),
  * linux/perf_event.h's enum perf_callchain_context.
  *
  *     struct tally_chain_walk walk = tally_chain_walk_of(&sample, is_kernel_mode);
  *     while (tally_chain_walk_next(&walk, &address)) … walk.kernel, walk.is_return
  *
- * Inline: recordings hold hundreds of millions of them.
- */
+ * Inline, since recordings have hundreds of millions of these words. */
 #ifndef TALLY_ABI_CHAIN_WALK_H
 #define TALLY_ABI_CHAIN_WALK_H
 
@@ -15,12 +14,12 @@
 
 struct tally_chain_walk {
 	const uint64_t *at, *end;
-	bool kernel;         /* the address given last is the kernel's */
-	bool is_return;      /* it is one that something returns to, not where the context was */
-	bool has_innermost;  /* the context's first address was given */
+	bool kernel;         /* the last address is the kernel's */
+	bool is_return; /* the last address is a return address, not the context's own position */
+	bool has_innermost;  /* the context's first address has been given */
 };
 
-/* `kernel`: the context of what stands before the first marker, by the record's cpumode. */
+/* `kernel`: the context of addresses before the first marker, by the record's cpumode. */
 static inline struct tally_chain_walk tally_chain_walk_of(const struct tally_sample *sample,
 							  bool kernel)
 {
@@ -31,8 +30,8 @@ static inline struct tally_chain_walk tally_chain_walk_of(const struct tally_sam
 							 : NULL };
 }
 
-/* Frame pointers that lead astray leave garbage in a chain, which may look like a marker that
- * nobody defined. */
+/* True for a defined marker.  Wrong frame pointers leave garbage in a chain, which may look like an
+ * undefined marker. */
 static inline bool tally_is_context_marker(uint64_t word)
 {
 	return word == TALLY_CONTEXT_HV || word == TALLY_CONTEXT_KERNEL ||
@@ -41,8 +40,8 @@ static inline bool tally_is_context_marker(uint64_t word)
 	       word == TALLY_CONTEXT_GUEST_USER;
 }
 
-/* Markers switch the context, and the first address behind one is where the context was, not where
- * something returns to.  False at the end. */
+/* Returns false at the end.  Markers switch the context; the first address behind one is the
+ * context's position, not a return address. */
 static inline bool tally_chain_walk_next(struct tally_chain_walk *walk, uint64_t *address)
 {
 	while (walk->at < walk->end) {
@@ -58,22 +57,22 @@ static inline bool tally_chain_walk_next(struct tally_chain_walk *walk, uint64_t
 			       *address == TALLY_CONTEXT_GUEST_KERNEL ||
 			       *address == TALLY_CONTEXT_HV;
 		walk->has_innermost = false;
-		/* The word behind is a cookie; the stack itself comes in a record of its own. */
+		/* The next word is a cookie; the stack itself is in a later record. */
 		if (*address == TALLY_CONTEXT_USER_DEFERRED && walk->at < walk->end)
 			walk->at++;
 	}
 	return false;
 }
 
-/* How many frames the kernel puts into a chain: by the attribute, else as
- * kernel.perf_event_max_stack is by default. */
+/* Returns the largest number of frames that the kernel puts into a chain: the attribute's, else the
+ * default of kernel.perf_event_max_stack. */
 static inline uint32_t tally_chain_limit(const struct tally_attr *attr)
 {
 	enum { DEFAULT_MAX_STACK = 127 };
 	return attr->sample_max_stack ? attr->sample_max_stack : DEFAULT_MAX_STACK;
 }
 
-/* How many frames a chain has; markers don't count against the limit
+/* Returns the number of frames in a chain.  Markers don't count against the limit
  * (kernel/events/callchain.c). */
 static inline uint64_t tally_chain_frames(const struct tally_sample *sample)
 {

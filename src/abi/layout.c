@@ -1,5 +1,5 @@
-/* The kernel is the referee: tally's own definitions against the system's linux/perf_event.h, at
- * compile time.  Only what the oldest header we build with (6.1) has is compared. */
+/* Asserts at compile time that tally's own definitions match the system's linux/perf_event.h.
+ * Compares only what the oldest supported header (6.1) has. */
 #include "abi/attr.h"
 #include "abi/record.h"
 

@@ -1,15 +1,15 @@
-/* Decoding records: each field is taken from a cursor that can't run past the record.
+/* Decodes records.  Every field is taken from a cursor that can't run past the record.
  *
- * The order of a sample's fields is the kernel's perf_output_sample() (kernel/events/core.c), which
- * differs from the header's comment in where AUX stands: last.
- */
+ * The order of a sample's fields is that of the kernel's perf_output_sample()
+ * (kernel/events/core.c).  It differs from the comment in the kernel's header in the place of AUX,
+ * which comes last. */
 #include "abi/record.h"
 
-/* Linux's numbers, whatever libc is about: nothing but the language is needed here. */
+/* Linux's errno numbers, independent of libc: this file uses nothing but the language. */
 enum { BAD_MESSAGE = 74, NOT_SUPPORTED = 95 };
 enum { PROTECTION_READ = 1, PROTECTION_EXECUTE = 4 }; /* PROT_READ, PROT_EXEC */
 
-/* Bounded words of a record; everything in one is 8-byte aligned but the halves of a word. */
+/* The rest of a record.  Everything in a record is 8-byte aligned, except the halves of words. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool failed;
@@ -53,7 +53,7 @@ static uint16_t take_u16(struct cursor *cursor)
 	return value;
 }
 
-/* `count` items of `item` bytes each; fails where the product doesn't fit in what is left. */
+/* Takes `count` items of `item` bytes each.  Fails if their total exceeds what is left. */
 static const void *take_array(struct cursor *cursor, uint64_t count, size_t item)
 {
 	if (count > (size_t)(cursor->end - cursor->at) / item) {
@@ -92,8 +92,8 @@ static void take_read_values(struct cursor *cursor, uint64_t format, struct tall
 		out->values = take_array(cursor, out->count, 8 * out->stride);
 		return;
 	}
-	/* Without GROUP the times stand between the value and its id: one word of stride, ids are
-	 * skipped. */
+	/* Without GROUP the times are between the value and its id: the stride is one word, and ids
+	 * are skipped. */
 	const uint8_t *value = take(cursor, 8);
 	if (format & TALLY_FORMAT_TOTAL_TIME_ENABLED)
 		out->time_enabled = take_u64(cursor);
@@ -129,8 +129,8 @@ static void take_raw(struct cursor *cursor, struct tally_sample *sample)
 {
 	sample->raw_size = take_u32(cursor);
 	sample->raw = take(cursor, sample->raw_size);
-	/* The kernel pads so that size word and data together are whole words; be as lenient as
-	 * perf is. */
+	/* The kernel pads so that size word and data together are whole words; accept what perf
+	 * accepts. */
 	size_t odd = (4 + (size_t)sample->raw_size) & 7;
 	if (!cursor->failed && odd)
 		take(cursor, 8 - odd);
@@ -230,7 +230,7 @@ static void take_sample(struct cursor *cursor, const struct tally_attr *attr,
 	}
 }
 
-/* Fields of the trailer, in its order. */
+/* Fields of the trailer, in order. */
 static const uint64_t sample_id_fields[] = { TALLY_SAMPLE_TID, TALLY_SAMPLE_TIME, TALLY_SAMPLE_ID,
 					     TALLY_SAMPLE_STREAM_ID, TALLY_SAMPLE_CPU,
 					     TALLY_SAMPLE_IDENTIFIER };
@@ -418,7 +418,7 @@ static void take_other(struct cursor *cursor, const struct tally_attr *attr,
 size_t tally_record_true_size(const struct tally_record_header *header, const void *bytes,
 			      size_t trailer)
 {
-	enum { FIXED_BYTES = sizeof(*header) + 16 }; /* of both */
+	enum { FIXED_BYTES = sizeof(*header) + 16 }; /* header and fixed fields of both types */
 	if (header->type != TALLY_RECORD_KSYMBOL && header->type != TALLY_RECORD_BPF_EVENT)
 		return header->size;
 	size_t at = FIXED_BYTES;
@@ -486,7 +486,7 @@ bool tally_record_id(const struct tally_attr *attr, const void *bytes, size_t si
 	} else {
 		if (!(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL))
 			return false;
-		size_t behind = 8; /* IDENTIFIER is last; ID has STREAM_ID and CPU behind it */
+		size_t behind = 8; /* IDENTIFIER is last; STREAM_ID and CPU follow ID */
 		if (!(type & TALLY_SAMPLE_IDENTIFIER))
 			behind += 8 * (unsigned)__builtin_popcountll(
 					      type & (TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));

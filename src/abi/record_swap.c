@@ -1,10 +1,10 @@
-/* Records turned into this machine's byte order; record_decode.c has the same layouts. */
+/* Converts records to this machine's byte order.  record_decode.c has the same layouts. */
 #include "abi/byte_swap.h"
 
 uint64_t tally_branch_flags_mirror(uint64_t flags)
 {
-	/* struct perf_branch_entry, first field first: mispred predicted in_tx abort cycles type
-	 * spec new_type priv. */
+	/* The fields of struct perf_branch_entry in order: mispred predicted in_tx abort cycles
+	 * type spec new_type priv. */
 	static const uint8_t widths[] = { 1, 1, 1, 1, 16, 4, 2, 4, 3, 31 };
 	uint64_t out = 0;
 	unsigned at = 0;
@@ -129,7 +129,7 @@ static void swap_trailer(struct tally_swapper *swapper, uint64_t type)
 	tally_swap_fields(swapper, type & TALLY_SAMPLE_IDENTIFIER ? "8" : "");
 }
 
-/* Fields before a string, code or what else has no order. */
+/* The fields before a string, code, or other bytes without order. */
 static const char *fields_of(const struct tally_record_header *header)
 {
 	switch (header->type) {

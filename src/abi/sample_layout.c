@@ -27,15 +27,15 @@ void tally_sample_layout_init(struct tally_sample_layout *layout, const struct t
 	*layout = out;
 }
 
-/* In pieces that become a few wide stores: for all at once compilers choose an instruction that
- * takes its time to start. */
+/* Clears in pieces, which become a few wide stores: for the whole struct, compilers choose an
+ * instruction that is slow to start. */
 static inline void clear(struct tally_sample *sample)
 {
 	enum { PIECE = 64, ALL = sizeof(*sample) };
 	uint8_t *bytes = (uint8_t *)sample;
 	for (unsigned at = 0; at + PIECE <= ALL; at += PIECE) {
 		__builtin_memset(bytes + at, 0, PIECE);
-		__asm__("" ::: "memory"); /* or they'd be put together again */
+		__asm__("" ::: "memory"); /* so that the compiler doesn't join them again */
 	}
 	__builtin_memset(bytes + ALL / PIECE * PIECE, 0, ALL % PIECE);
 }
@@ -52,7 +52,7 @@ static inline void halves_at(const uint8_t *bytes, unsigned index, uint32_t halv
 	__builtin_memcpy(halves, bytes + 8 * index, 2 * sizeof(*halves));
 }
 
-/* Size and bytes; the padding to whole words must be there too. */
+/* Takes size and bytes.  The padding to whole words must be present as well. */
 static int take_raw(struct tally_sample *sample, const uint8_t *bytes, size_t left)
 {
 	const size_t head = sizeof(sample->raw_size);
