@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-/* Variance of the mean, and its degrees of freedom; false where nothing is known. */
+/* Computes the variance of the mean and its degrees of freedom.  Returns false if the spread is
+ * unknown. */
 static bool error_of(const struct tally_figure *figure, double *variance, double *freedom)
 {
 	*variance = 0;
@@ -24,8 +25,8 @@ static double relative_to(double difference, double old)
 	return old == 0 ? copysign(INFINITY, difference) : difference / fabs(old);
 }
 
-/* Fieller's interval of a ratio of means: it holds 0 where Welch's test sees chance, and nowhere
- * else. Where the old mean itself may be 0, any ratio may be true, and there is none. */
+/* Fieller's interval of a ratio of means: it contains 0 if and only if Welch's test sees chance.
+ * If the old mean itself may be 0, any ratio is possible, and there is no interval. */
 static void set_interval(double old, double new, double v_old, double v_new, double t,
 			 struct tally_change *out)
 {
@@ -56,7 +57,7 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 	if (!has_old || !has_new)
 		return;
 	double variance = v_old + v_new;
-	if (variance == 0) { /* every run gave the same */
+	if (variance == 0) { /* all runs gave the same value */
 		out->significance = out->difference == 0 ? TALLY_CHANGE_NOISE : TALLY_CHANGE_REAL;
 		return;
 	}
@@ -68,7 +69,8 @@ void tally_change_of(const struct tally_figure *old, const struct tally_figure *
 
 void tally_figure_join(struct tally_figure *figure, const struct tally_figure *more)
 {
-	if (!figure->runs || !more->runs) /* spreads of unknown runs: the later stands */
+	/* spreads with an unknown number of runs can't be joined: the later one stays */
+	if (!figure->runs || !more->runs)
 		return;
 	double n = (double)figure->runs, m = (double)more->runs,
 	       distance = more->mean - figure->mean;

@@ -15,7 +15,8 @@ static int complain(struct tally_error *err, const char *text, const char *at, c
 	return -EINVAL;
 }
 
-/* A decimal number in the C locale, whatever the program's; at most 18 digits count. */
+/* Parses a decimal number as in the C locale, whatever the program's is.  At most 18 digits
+ * count. */
 static const char *parse_number(const char *at, double *out)
 {
 	double value = 0, place = 1;
@@ -53,7 +54,7 @@ static const char *skip_blanks(const char *at)
 	return at + strspn(at, " \t");
 }
 
-/* The operator is the last < or >: names of C++ functions hold some, limits none. */
+/* The operator is the last < or >: names of C++ functions contain some, limits don't. */
 static const char *parse_name(const char *text, struct tally_condition *out)
 {
 	const char *begin = skip_blanks(text), *operator = NULL, *end;

@@ -1,4 +1,4 @@
-/* Ratios, by a table: which event over which, times what, called what. */
+/* Metrics by a table: two events, the factor and the unit of their ratio. */
 #include "counts/counts.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #define STORE_MISSES(level) STORES(level) | TALLY_CACHE_RESULT_MISS << 16
 
 struct ratio {
-	uint32_t type; /* of the row beside which it is shown */
+	uint32_t type; /* of the row beside which the ratio is shown */
 	uint64_t config;
 	uint32_t other_type;
 	uint64_t other_config;
@@ -98,8 +98,8 @@ static struct tally_metric rate(double events, double clock_ns)
 	return (struct tally_metric){ per_second, "/sec", 3, false };
 }
 
-/* A CPU-wide clock ticks whether or not anyone works: dividing it by the elapsed time tells how
- * many CPUs were counted, and is not called "utilized". */
+/* A CPU-wide clock runs even while the CPU is idle.  Divided by the elapsed time it gives the
+ * number of CPUs counted, which is not called "utilized". */
 static unsigned clock_metric(const struct tally_count_table *table, const struct tally_count *row,
 			     struct tally_metric *out)
 {
@@ -139,7 +139,7 @@ unsigned tally_metrics_of(const struct tally_count_table *table, size_t index,
 	}
 	if (count || clock_ns <= 0 || row->unit[0])
 		return count;
-	/* Cycles of one privilege level over the time of all would be no frequency. */
+	/* Cycles of one privilege level divided by the time of all levels are no frequency. */
 	if (row->type == TALLY_TYPE_HARDWARE && row->config == TALLY_HW_CPU_CYCLES) {
 		if (!(row->excludes & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL)))
 			out[count++] = (struct tally_metric){ row->value / clock_ns, "GHz", 3,

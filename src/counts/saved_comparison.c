@@ -17,7 +17,7 @@ static bool has_note(const struct tally_saved_counts *side, const char *note)
 	return false;
 }
 
-/* What only one side says of its counts: a region alone, what could not be simulated. */
+/* Notes remarks that only one side has: only a region counted, something not simulated. */
 static void note_remarks(struct tally_saved_comparison *out, const struct tally_saved_counts *side,
 			 const struct tally_saved_counts *other, struct tally_arena *arena,
 			 int *result)

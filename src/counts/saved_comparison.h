@@ -1,4 +1,4 @@
-/* Two saved results, event by event, and the conditions that were asked. */
+/* Compares two saved results event by event, and judges conditions on them. */
 #ifndef TALLY_COUNTS_SAVED_COMPARISON_H
 #define TALLY_COUNTS_SAVED_COMPARISON_H
 
@@ -8,34 +8,34 @@
 
 struct tally_compared_row {
 	const char *name;
-	/* one of them may be NULL: only the other has it */
+	/* one is NULL if only the other side has the row */
 	const struct tally_saved_row *old, *new;
-	bool has_change;                         /* both have a figure */
+	bool has_change;                         /* both sides have a figure */
 	struct tally_change change;
 };
 
 struct tally_judged_condition {
 	struct tally_condition condition;
-	const struct tally_compared_row *row; /* NULL: UNKNOWN, no such event */
-	double scale; /* the row's figures × scale are in the limit's unit */
+	const struct tally_compared_row *row; /* NULL: UNKNOWN, there is no such event */
+	double scale; /* the row's figures times `scale` are in the limit's unit */
 	enum tally_condition_result result;
 };
 
 struct tally_saved_comparison {
 	const struct tally_saved_counts *old, *new;
-	/* the new file's order, then what only the old one has */
+	/* in the order of the new file, then those that only the old one has */
 	TALLY_VECTOR(struct tally_compared_row) rows;
 	TALLY_VECTOR(struct tally_judged_condition) conditions;
-	TALLY_VECTOR(const char *) notes; /* in what the two are not alike; the arena's */
+	TALLY_VECTOR(const char *) notes; /* how the two sides differ; in the arena */
 	bool has_failed;                  /* a condition is TRUE */
 };
 
-/* 0 or -ENOMEM. */
+/* Compares two results.  Returns 0 or -ENOMEM. */
 int tally_saved_compare(const struct tally_saved_counts *old, const struct tally_saved_counts *new,
 			struct tally_arena *arena, struct tally_saved_comparison *out);
-/* Judges one more.  `past_noise`: NOISE counts as TRUE.  0; -ENOENT with words, and UNKNOWN in its
- * place, when either side has no figure for it or was killed: nothing may pass since it was not
- * counted; -ENOMEM. */
+/* Judges one more condition.  With `past_noise`, NOISE counts as TRUE.  Returns 0 or -ENOMEM; or
+ * -ENOENT with a message, and the result UNKNOWN, if a side has no figure for it or its command was
+ * killed: a condition must not pass because nothing was counted. */
 int tally_saved_compare_judge(struct tally_saved_comparison *comparison,
 			      const struct tally_condition *condition, bool past_noise,
 			      struct tally_error *err);

@@ -33,7 +33,7 @@ static struct tally_saved_row *row_of(struct tally_saved_counts *counts, const c
 	return NULL;
 }
 
-/* Another run's figure joins the row's; one that is missing in any run is missing. */
+/* Joins another run's figure to the row.  A row that lacks a figure in any run has none. */
 static void add_row(struct reading *reading, const struct tally_saved_row *more)
 {
 	struct tally_saved_counts *counts = reading->counts;
@@ -79,7 +79,8 @@ static bool truth_of(const struct reading *reading, const struct tally_json_valu
 
 /* --- tally's documents ---------------------------------------------------- */
 
-/* "cycles [CPU 3]": the same event of another part or cgroup is another row. */
+/* Returns the row's name: "cycles [CPU 3]" for one of several parts or cgroups, which are rows of
+ * their own. */
 static const char *row_name(const struct reading *reading, const struct tally_json_value *event,
 			    const char *name)
 {
@@ -115,7 +116,7 @@ static void add_event(struct reading *reading, const struct tally_json_value *ev
 	if (runs > 1 && !number_of(reading, event, "sigma", &row.figure.sigma))
 		row.figure.runs = 1;
 	/* The simulated PMU's counts are the same for the same program and input, unless several
-	 * runs say otherwise. */
+	 * runs show otherwise. */
 	row.figure.repeats = quality && row.figure.sigma == 0 && !row.is_scaled;
 	add_row(reading, &row);
 }
@@ -163,7 +164,7 @@ static void add_notes(struct reading *reading, const struct tally_json_value *ro
 	}
 }
 
-/* Counts of a command that was killed are those of a part of its work. */
+/* Notes how the command ended: counts of a killed command cover only a part of its work. */
 static void add_end(struct reading *reading, const struct tally_json_value *root)
 {
 	double status = 0;
@@ -229,7 +230,7 @@ static int add_perf(struct reading *reading, const struct tally_json_value *root
 	row.figure.mean = strtod(value, &end);
 	if (end == value || *end || !isfinite(row.figure.mean))
 		row.missing = value[0] ? value : "no value";
-	if (row.unit && !strcmp(row.unit, "msec")) { /* as tally has clocks */
+	if (row.unit && !strcmp(row.unit, "msec")) { /* the unit of tally's clocks */
 		row.unit = "ns";
 		row.figure.mean *= 1e6;
 	}
@@ -261,7 +262,7 @@ static int add_document(struct reading *reading, struct tally_error *err)
 		       : 0;
 }
 
-/* Blanks, and the lines of comment that perf begins its file with. */
+/* Skips blanks, and perf's comment lines at the beginning of its file. */
 static size_t skip_blanks(const char *text, size_t length, size_t at)
 {
 	while (at < length && (isspace((unsigned char)text[at]) || text[at] == '#')) {
@@ -320,8 +321,8 @@ void tally_saved_counts_release(struct tally_saved_counts *counts)
 
 /* --- names ---------------------------------------------------------------- */
 
-/* The event itself: of "vsim/instructions,counters=4/u" and of "instructions:u" it is
- * "instructions". */
+/* Returns the event's own name: "instructions" for "vsim/instructions,counters=4/u" and for
+ * "instructions:u". */
 static const char *bare(const char *name, size_t *length)
 {
 	static const char modifiers[] = "ukhIGHpPSDWeb";
@@ -330,7 +331,7 @@ static const char *bare(const char *name, size_t *length)
 		*length = strcspn(slash + 1, ",/");
 		return slash + 1;
 	}
-	/* else a tracepoint's name */
+	/* otherwise it is a tracepoint's name */
 	bool is_modified = colon && colon[1] && !colon[1 + strspn(colon + 1, modifiers)];
 	*length = is_modified ? (size_t)(colon - name) : strlen(name);
 	return name;

@@ -1,19 +1,20 @@
-/* Student's distribution for whole degrees of freedom, by the recurrence of its integral; between
- * two of them p is interpolated in 1/ν: from 2 on within 2 % of p where p is around 0.05, and a
- * quarter too large where it is tiny (tests/unit/test_compare.c).  Closed forms: libm need not be
- * loaded.
+/* Student's distribution for whole degrees of freedom ν, by the recurrence of its integral.
+ * Between two of them p is interpolated in 1/ν: from 2 on within 2 % of p if p is around 0.05, and
+ * a quarter too large if it is tiny (tests/unit/test_compare.c).  Closed forms, so that libm need
+ * not be loaded.
  *
- * With x = t/√(ν + t²), P(|T| ≤ t) is the share that J(x) = ∫₀ˣ (1 − u²)^((ν−2)/2) du has of J(1), and by parts
- * (k + 1) Jₖ = x (1 − x²)^(k/2) + k Jₖ₋₂ for the exponent k/2; J₀ = x, J₋₁ = arcsin x. */
+ * With x = t/√(ν + t²), P(|T| ≤ t) is the share that J(x) = ∫₀ˣ (1 − u²)^((ν−2)/2) du has of J(1),
+ * and by parts (k + 1) Jₖ = x (1 − x²)^(k/2) + k Jₖ₋₂ for the exponent k/2; J₀ = x, J₋₁ = arcsin
+ * x. */
 #include "counts/comparison.h"
 
 #include <math.h>
 
-enum { FREEDOM_MAX = 1000 }; /* from there on it is the normal distribution to three digits */
+enum { FREEDOM_MAX = 1000 }; /* from there on the normal distribution agrees to three digits */
 
 static const double half_pi = 1.57079632679489661923;
 
-/* arctan z, z ≥ 0: halved until the series converges fast. */
+/* Returns arctan z for z ≥ 0.  The angle is halved until the series converges fast. */
 static double arctan(double z)
 {
 	int halvings = 0;
@@ -44,7 +45,7 @@ double tally_student_p(double t, double freedom)
 	t = fabs(t);
 	if (!(t < 1e150))
 		return 0;
-	if (!(freedom >= 1)) /* or no number: a file says what it likes */
+	if (!(freedom >= 1)) /* or NaN: the input is untrusted */
 		freedom = 1;
 	if (freedom >= FREEDOM_MAX)
 		return p_of(t, FREEDOM_MAX);

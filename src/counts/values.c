@@ -22,7 +22,7 @@ void tally_total_add(struct tally_total *total, struct tally_reading reading)
 		total->was_scaled |= reading.enabled_ns > 0;
 		return;
 	}
-	/* Both times come from one clock, but not from one read of it: either may be ahead by
+	/* Both times come from one clock, but not from one reading of it: they may differ by
 	 * nanoseconds, and those of a cgroup by microseconds. */
 	double factor = 1;
 	if (reading.running_ns < reading.enabled_ns - reading.enabled_ns / 100000) {

@@ -1,12 +1,10 @@
-/* The line that reads the table.
+/* The sentence that interprets the table.
  *
- * Rules by a table, walked from the most to the least specific; the first that holds speaks.
- * Thresholds are those that the field has settled on: below one instruction per cycle a modern core
- * (4 to 8 wide) mostly waits; ten last-level misses per 1000 instructions at 200–300 cycles each
- * are 2–3 cycles per instruction, more than the work itself; a mispredicted branch costs 15–20
- * cycles, a TLB miss 20–40.  What took less than some milliseconds is all start-up, and gets no
- * verdict.
- */
+ * Rules are in a table, from the most to the least specific, and the first that holds is used.  The
+ * thresholds are widely accepted ones.  Below one instruction per cycle a modern core (4 to 8 wide)
+ * mostly waits.  Ten last-level misses per 1000 instructions at 200–300 cycles each are 2–3 cycles
+ * per instruction, more than the work itself.  A mispredicted branch costs 15–20 cycles, a TLB miss
+ * 20–40.  A run of less than some milliseconds is all start-up, and gets no verdict. */
 #include "counts/counts.h"
 
 #include <stdio.h>
@@ -15,12 +13,12 @@
 	((uint64_t)TALLY_CACHE_##level | TALLY_CACHE_OP_READ << 8 | TALLY_CACHE_RESULT_MISS << 16)
 
 struct evidence {
-	double ipc;                          /* −1: not known, here and below */
+	double ipc;                          /* −1: unknown, here and below */
 	double llc, l1d, dtlb, itlb, branch; /* misses per 1000 instructions */
 	double utilized;                     /* CPUs */
 	double kernel_share;                 /* of the CPU time, 0…1 */
 	double faults;                       /* page faults per second of CPU time */
-	/* 0: it waited of its own will, or that is not known */
+	/* 0: it waited voluntarily, or that is unknown */
 	double preemptions;
 	bool has_caches;
 };
@@ -43,8 +41,8 @@ static const struct tally_count *any_instructions(const struct tally_count_table
 	return NULL;
 }
 
-/* A task that is ready but not running is put aside every few milliseconds.  One that sleeps long
- * and was disturbed a few times beside it has waited all the same. */
+/* A task that is runnable but not running is preempted every few milliseconds.  One that sleeps
+ * long and was preempted a few times besides has mainly waited. */
 static bool was_preempted(const struct tally_count_table *table, double clock_ns)
 {
 	enum { FEWEST = 5, LONGEST_WAIT_NS = 100000000 };
@@ -165,8 +163,8 @@ static int say_system(const struct evidence *e, double elapsed_ns, char *out, si
 	return 0;
 }
 
-/* No pipeline is simulated, so there are no cycles to speak of: what one such miss costs on usual
- * machines weighs one sort against another. */
+/* The simulation has no pipeline, so there are no cycles.  The kinds of misses are weighted by
+ * their cost on usual machines. */
 static bool say_simulated(const struct tally_count_table *table, const struct evidence *e,
 			  char *out, size_t size)
 {
