@@ -1,8 +1,9 @@
-/* Event expressions → attributes: perf's grammar, over a catalogue handed in.  Pure.
+/* Parses event expressions into attributes: perf's grammar, over a catalogue that the caller passes
+ * in.  Pure.
  *
- *     cycles:u  {a,b}:S  L1-dcache-load-misses  r1a8  cpu/event=0x3c,umask=1,period=1000,name=foo/
- *     mem:0x1000/8:rw  sched:sched_switch  sched:*  sched_switch
- */
+ *     cycles:u  {a,b}:S  L1-dcache-load-misses  r1a8
+ *     cpu/event=0x3c,umask=1,period=1000,name=foo/
+ *     mem:0x1000/8:rw  sched:sched_switch  sched:*  sched_switch */
 #ifndef TALLY_EVENT_EVENT_H
 #define TALLY_EVENT_EVENT_H
 
@@ -17,17 +18,17 @@
 enum tally_event_kind {
 	TALLY_EVENT_HARDWARE,
 	TALLY_EVENT_SOFTWARE,
-	TALLY_EVENT_TOOL, /* what needs no counter: times that whoever counts takes itself */
+	TALLY_EVENT_TOOL, /* needs no counter: times that the counting program measures itself */
 	TALLY_EVENT_CACHE,
 	TALLY_EVENT_PMU,
 	TALLY_EVENT_RAW,
 	TALLY_EVENT_BREAKPOINT,
 	TALLY_EVENT_TRACEPOINT,
-	TALLY_EVENT_VENDOR, /* by a name of the CPU's vendor */
+	TALLY_EVENT_VENDOR, /* a name from the CPU's vendor */
 	TALLY_EVENT_KINDS
 };
 
-/* attr.type and attr.config of TALLY_EVENT_TOOL: no kernel knows them. */
+/* attr.type and attr.config of TALLY_EVENT_TOOL; the kernel does not know them. */
 #define TALLY_TYPE_TOOL UINT32_MAX
 enum tally_tool { TALLY_TOOL_DURATION_TIME = 1, TALLY_TOOL_USER_TIME, TALLY_TOOL_SYSTEM_TIME };
 
@@ -35,7 +36,7 @@ enum tally_tool { TALLY_TOOL_DURATION_TIME = 1, TALLY_TOOL_USER_TIME, TALLY_TOOL
 struct tally_format_term {
 	const char *name;
 	uint8_t field; /* 0 config, 1 config1, 2 config2, 3 config3 */
-	uint64_t mask; /* bits of the field; the value's bits fill them from the lowest up */
+	uint64_t mask; /* bits of the field that hold the value, from its lowest bit up */
 };
 
 /* A named event of a PMU: its expression in the PMU's terms. */
@@ -43,7 +44,7 @@ struct tally_pmu_alias {
 	const char *name;
 	const char *terms; /* "event=0x3c,umask=0x0" */
 	const char *unit;  /* "" or "Joules" … */
-	double scale;      /* 1 where there is none */
+	double scale;      /* 1 if there is none */
 };
 
 struct tally_pmu {
@@ -56,11 +57,11 @@ struct tally_pmu {
 	size_t event_count;
 };
 
-/* An event that has a fixed name: hardware, software, tool, cache. */
+/* An event with a fixed name: hardware, software, tool, cache. */
 struct tally_named_event {
 	enum tally_event_kind kind;
 	const char *name;
-	const char *alias;       /* the second name, or NULL */
+	const char *alias;       /* second name, or NULL */
 	const char *description;
 	uint32_t type;
 	uint64_t config;
@@ -69,40 +70,42 @@ struct tally_named_event {
 
 struct tally_tracepoint_name {
 	const char *system, *name;
-	uint64_t id; /* attr.config; UINT64_MAX: not known yet (looked up by `tracepoint_id`) */
+	uint64_t id; /* attr.config; UINT64_MAX: not yet known, ask `tracepoint_id` */
 };
 
-/* What can be named.  Filled by a provider; the names of hardware, software and cache events are
- * the kernel's (tally_catalogue_init fills them), the rest is the machine's. */
+/* All names that expressions may use.  A provider fills it.  The names of hardware, software and
+ * cache events are the kernel's (tally_catalogue_init() adds them), the others are the
+ * machine's. */
 struct tally_catalogue {
 	struct tally_arena arena;
 	struct tally_named_event *named;
 	size_t named_count;
-	/* set by who counts those of kind TOOL itself; else naming one is an error */
+	/* the provider's user counts events of kind TOOL itself; otherwise naming one is an
+	 * error */
 	bool has_tools;
 	struct tally_pmu *pmus;
 	size_t pmu_count;
-	struct tally_tracepoint_name *tracepoints; /* sorted by system, name */
+	struct tally_tracepoint_name *tracepoints; /* sorted by system, then name */
 	size_t tracepoint_count;
 	const char *tracepoints_unavailable;       /* why the list is empty, or NULL */
-	/* Tracepoints cost a directory walk: a provider may leave them to be filled when a name
-	 * asks for one.  NULL: all there is stands in `tracepoints`. */
+	/* Adds the tracepoints.  Listing them costs a directory walk, so a provider may do it only
+	 * when a name needs it.  NULL: `tracepoints` is complete. */
 	int (*load_tracepoints)(struct tally_catalogue *catalogue, void *context,
 				struct tally_error *err);
-	/* The id of one tracepoint without the walk; negative errno when it doesn't exist.  May be
-	 * NULL. */
+	/* Returns the id of one tracepoint without that walk, or a negative errno if it doesn't
+	 * exist.  May be NULL. */
 	int64_t (*tracepoint_id)(void *context, const char *system, const char *name);
-	/* PMUs cost file reads: a provider may leave them to be filled when an expression asks.
-	 * Adds the PMU called `name`, or all when NULL; a PMU that is there already is not added
-	 * again, one that doesn't exist is no error.  NULL: all there are stand in `pmus`. */
+	/* Adds the PMU named `name`, or all if it is NULL.  PMUs cost file reads, so a provider may
+	 * add them only when an expression needs them.  A PMU that is present is not added again;
+	 * one that doesn't exist is no error.  NULL: `pmus` is complete. */
 	int (*load_pmus)(struct tally_catalogue *catalogue, void *context, const char *name,
 			 struct tally_error *err);
-	/* A name that is none of the others', the CPU vendor's ("MEM_LOAD_RETIRED:L3_MISS:u", its
-	 * own modifiers included): fills type, config*, precise_ip and exclude flags of `attr`; 0
-	 * or -errno.  May be NULL. */
+	/* Looks up a name that is none of the others: a CPU vendor's, with its own modifiers
+	 * ("MEM_LOAD_RETIRED:L3_MISS:u").  Fills type, config*, precise_ip and the exclude flags of
+	 * `attr`.  Returns 0 or -errno.  May be NULL. */
 	int (*vendor_event)(const char *text, struct tally_attr *attr, struct tally_error *err);
-	/* Frees what `context` holds outside the arena; called by tally_catalogue_release.  May be
-	 * NULL. */
+	/* Frees the part of `context` that is outside the arena.  Called by
+	 * tally_catalogue_release().  May be NULL. */
 	void (*release)(void *context);
 	void *context;
 };
@@ -112,53 +115,54 @@ void tally_catalogue_release(struct tally_catalogue *catalogue);
 
 enum { TALLY_EVENT_NO_GROUP = -1 };
 
-/* One event that an expression names. */
+/* One event of an expression. */
 struct tally_event {
 	enum tally_event_kind kind;
-	const char *name;        /* as printed: as typed, with modifiers; a glob's are expanded */
-	/* type, config*, exclude_*, precise, pinned, exclusive; period/freq when given */
+	const char *name;        /* as printed: as typed, with modifiers; globs are expanded */
+	/* type, config*, exclude_*, precise, pinned, exclusive; period or frequency if given */
 	struct tally_attr attr;
-	/* number of its group, or TALLY_EVENT_NO_GROUP; members are adjacent, leader first */
+	/* group number, or TALLY_EVENT_NO_GROUP; members are adjacent, leader first */
 	int group;
-	/* attr.sample_period was given as a term: -c/-F don't override it */
+	/* the expression gave attr.sample_period: -c and -F don't override it */
 	bool has_period, has_frequency;
 	bool group_read;         /* :S — the leader samples, members are read */
-	bool weak_group;         /* :W — opened singly where the group doesn't fit */
-	bool from_glob;          /* one of many: may be left out where it can't be opened */
-	/* :P — the highest precise_ip that the PMU accepts; the attr says 0 */
+	bool weak_group;         /* :W — opened singly if the group doesn't fit */
+	bool from_glob;          /* one of many: left out if it can't be opened */
+	/* :P — the highest precise_ip that the PMU accepts; the attr has 0 */
 	bool precise_max;
-	bool host_guest_given;   /* H or G was typed */
+	bool host_guest_given;   /* H or G was given */
 	const char *unit;        /* "" or the PMU's */
-	/* of the fields of a tracepoint: what passes is counted; NULL: all does (not parsed
+	/* filter on a tracepoint's fields: only hits that pass are counted; NULL: all (not parsed
 	 * here) */
 	const char *filter;
 	double scale;
-	const char *cgroup;      /* counted in it alone; NULL: everywhere */
+	const char *cgroup;      /* the only cgroup counted; NULL: all */
 };
 
 struct tally_event_list {
-	struct tally_event *items; /* malloc'd; strings live in the arena passed to parse */
+	struct tally_event *items; /* malloc'd; strings are in the arena passed to the parser */
 	size_t count, capacity;
 	int group_count;
 };
 
-/* Parses and appends to `list` (several -e are one list).  Error: `position` is the column in
- * `text`, the message has the text and a caret line, what was expected, and the nearest name.
- * -EINVAL, -ENOENT (unknown name). */
+/* Parses an expression and appends its events to `list` (several -e form one list).  Returns 0,
+ * -EINVAL, or -ENOENT for an unknown name.  On error `position` is the column in `text`, and the
+ * message has the text, a caret line, what was expected, and the nearest name. */
 int tally_event_parse(const char *text, struct tally_catalogue *catalogue,
 		      struct tally_arena *arena, struct tally_event_list *list,
 		      struct tally_error *err);
 
-/* perf's -G: "foo,,bar" gives the events of the list that have had no turn yet a cgroup each, in
- * order; an empty name is a turn without one.  One name, first and alone, is for all events so far.
- * `turns` counts over all -G.  -EINVAL: no events yet, or fewer than names. */
+/* perf's -G: assigns cgroups to events.  "foo,,bar" gives one cgroup each, in order, to the events
+ * of the list that have had no turn yet; an empty name is a turn without a cgroup.  A single name
+ * in the first -G applies to all events so far.  `turns` counts over all -G. Returns 0, -ENOMEM, or
+ * -EINVAL if there are no events yet or fewer than names. */
 int tally_event_assign_cgroups(struct tally_event_list *list, const char *names,
 			       struct tally_arena *arena, size_t *turns, struct tally_error *err);
 
 void tally_event_list_release(struct tally_event_list *list);
 
-/* The name that an attr goes by ("cycles", "r1a8", "L1-dcache-loads", "type 9 config 0x3"), without
- * modifiers.  NULL for the catalogue: tracepoints and PMUs have their numbers. */
+/* Returns the name of an attr without modifiers ("cycles", "r1a8", "L1-dcache-loads", "type 9
+ * config 0x3").  `catalogue` may be NULL; then tracepoints and PMUs are given by number. */
 const char *tally_event_name_of(const struct tally_attr *attr,
 				const struct tally_catalogue *catalogue, struct tally_arena *arena);
 

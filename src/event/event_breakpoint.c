@@ -25,7 +25,7 @@ static uint32_t access_bit(char c)
 			  : 0;
 }
 
-/* Letters of r, w, x; what follows them in the same word is left to the caller. */
+/* Takes the letters r, w, x.  The caller handles what follows them in the same word. */
 static int take_access(struct tally_event_parser *parser, uint32_t *type, size_t *modifiers_start)
 {
 	struct tally_event_token word = parser->token;
@@ -79,7 +79,7 @@ int tally_event_parse_breakpoint(struct tally_event_parser *parser, size_t *modi
 		return -ENOMEM;
 	event->attr.bp_type = type;
 	event->attr.config1 = address;
-	/* Linux wants sizeof(long) where code is watched. */
+	/* Linux requires sizeof(long) for code. */
 	event->attr.config2 = length ? length : type == TALLY_BREAKPOINT_X ? sizeof(long) : 4;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* Cache events: CACHE[-OPERATION][-RESULT], in the kernel's names and perf's many spellings.
  *
- * Which operations a cache has is perf's table; the kernel's has more, but no machine counts them.
- */
+ * The operations of each cache are those of perf's table.  The kernel allows more, but no machine
+ * counts them. */
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 enum { SPELLINGS_MAX = 5, READ = 1 << TALLY_CACHE_OP_READ, WRITE = 1 << TALLY_CACHE_OP_WRITE,
        PREFETCH = 1 << TALLY_CACHE_OP_PREFETCH };
 
-/* The first spelling is the one that is printed. */
+/* The first spelling is printed. */
 static const struct {
 	const char *spellings[SPELLINGS_MAX];
 	unsigned operations;
@@ -38,7 +38,7 @@ static const char *const results[TALLY_CACHE_RESULT_MAX][SPELLINGS_MAX] = {
 	[TALLY_CACHE_RESULT_MISS] = { "misses", "miss" },
 };
 
-/* The names as listed: a row per cache, a column per operation × result. */
+/* The names as listed: a row for each cache, a column for each operation × result. */
 #define ROW(cache) \
 	{ { cache "-loads", cache "-load-misses" }, { cache "-stores", cache "-store-misses" }, \
 	  { cache "-prefetches", cache "-prefetch-misses" } }
@@ -90,8 +90,7 @@ const char *tally_cache_name_at(size_t index, uint64_t *config, const char **des
 	return NULL;
 }
 
-/* How many bytes of `text` the longest of `spellings` takes, as a whole part: up to '-' or the
- * end. */
+/* Returns the length of the longest spelling that `text` begins with, up to '-' or the end. */
 static size_t spelled(const char *text, const char *const *spellings)
 {
 	size_t longest = 0;
@@ -104,7 +103,7 @@ static size_t spelled(const char *text, const char *const *spellings)
 	return longest;
 }
 
-/* One "-part"; -ENOENT when it is neither operation nor result, or comes twice. */
+/* Takes one "-part".  Returns -ENOENT if it is neither operation nor result, or a repeated one. */
 static int take_part(const char **text, int *op, int *result)
 {
 	for (int i = 0; i < TALLY_CACHE_OP_MAX; i++) {

@@ -1,9 +1,8 @@
-/* Messages that point: one sentence, the text, a caret under the mistake.
+/* Error messages with a position: one sentence, the text, a caret under the mistake.
  *
  *     there is no event 'cyclse'
  *         instructions,cyclse:u
- *                      ^
- */
+ *                      ^ */
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@ static bool continues_character(char c)
 	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* The part of the text around `position`, on one line; *column is the caret's. */
+/* Copies the part of the text around `position`, on one line. *column is the caret's. */
 static void excerpt(const char *text, size_t position, char *out, size_t size, size_t *column)
 {
 	size_t length = strlen(text), from = 0, to = length;
@@ -32,7 +31,7 @@ static void excerpt(const char *text, size_t position, char *out, size_t size, s
 		to++;
 	int used = snprintf(out, size, "%s%.*s%s", from ? "..." : "", (int)(to - from), text + from,
 			    to < length ? "..." : "");
-	/* a line break would part text and caret */
+	/* a line break would separate text and caret */
 	for (int i = 0; i < used && (size_t)i < size; i++)
 		if ((unsigned char)out[i] < ' ' && out[i])
 			out[i] = ' ';

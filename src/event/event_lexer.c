@@ -8,7 +8,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Names of events and of tracepoints' systems, numbers, and the glob characters of fnmatch(3). */
+/* Characters of event names, of tracepoints' systems, of numbers, and of fnmatch(3)'s globs. */
 static bool is_word(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

@@ -1,11 +1,10 @@
-/* Modifiers, as perf 6.1 has them (measured with `perf stat -vv`).
+/* Modifiers, as in perf 6.1 (measured with `perf stat -vv`).
  *
- * u, k, h each say "only": the first of them excludes all three spaces, and each takes its own
- * back.  H and G do the same for host and guest.  Without any modifier guests are excluded; with
- * one that default is gone, unless u or p bring it back.  (So cycles:k counts guests' kernels too.)
- * A group's modifiers are applied on top of a member's own; pinned and exclusive belong to the
- * leader alone, since the kernel refuses them on members.
- */
+ * u, k, h each mean "only": the first of them excludes all three, and each removes its own
+ * exclusion.  H and G do the same for host and guest.  Without any modifier guests are excluded.
+ * With one, that default no longer applies, unless u or p restore it.  (So cycles:k also counts the
+ * kernels of guests.)  A group's modifiers are applied after a member's own.  Pinned and exclusive
+ * apply to the leader only, since the kernel refuses them on members. */
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -87,7 +86,7 @@ static uint64_t spaces(const struct tally_event_modifiers *m, uint64_t flags)
 	return flags;
 }
 
-/* `given`: H or G came before, from the event's own modifiers. */
+/* `given`: the event's own modifiers had H or G. */
 static uint64_t machines(const struct tally_event_modifiers *m, uint64_t flags, bool given)
 {
 	const uint64_t all = TALLY_ATTR_EXCLUDE_HOST | TALLY_ATTR_EXCLUDE_GUEST;

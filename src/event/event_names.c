@@ -1,4 +1,4 @@
-/* The names that the kernel's ABI fixes, hardware, software and cache events, and perf's tool
+/* The names that the kernel's ABI fixes (hardware, software and cache events), and perf's tool
  * events. */
 #include "event/event_parser.h"
 
@@ -106,7 +106,7 @@ const char *tally_event_kind_text(enum tally_event_kind kind)
 	return (unsigned)kind < TALLY_EVENT_KINDS ? texts[kind] : "unknown";
 }
 
-/* perf's evsel names: the second of two where that is the one people say. */
+/* perf's evsel names: the second of two names if that is the usual one. */
 static const char *said_name(const struct tally_named_event *event)
 {
 	bool second = event->kind == TALLY_EVENT_HARDWARE &&

@@ -9,10 +9,9 @@
  *                 'r' hex  |  type ':' config
  *                 'mem:' address ['/' length] [':' access]
  *
- * "name:word" is ambiguous: where the name is an event's, the word is modifiers, else name and word
- * are a tracepoint's.  Known names are asked first, then what looks raw, and PMUs' events and bare
- * tracepoints last, since finding those may mean reading all of sysfs and of tracefs.
- */
+ * "name:word" is ambiguous: if the name is an event's, the word is modifiers; otherwise both name a
+ * tracepoint.  Known names are tried first, then raw events; PMUs' events and bare tracepoints come
+ * last, since finding those may mean reading all of sysfs and tracefs. */
 #include "event/event_parser.h"
 
 #include "base/vector.h"
@@ -83,7 +82,7 @@ struct tally_event *tally_event_add(struct tally_event_parser *parser, enum tall
 	return &list->items[list->count - 1];
 }
 
-/* "r1a8", "r0x1a8" */
+/* Parses "r1a8" or "r0x1a8". */
 static bool is_raw(const char *text, uint64_t *config)
 {
 	if (text[0] != 'r')
@@ -104,7 +103,7 @@ static int cache_combination(struct tally_event_parser *parser, size_t position,
 	return -EINVAL;
 }
 
-/* A name that stands alone; 1 when it was an event, 0 when it is none. */
+/* Handles a name that stands alone.  Returns 1 if it is an event, 0 if not, or an error. */
 static int fixed_name(struct tally_event_parser *parser, size_t position, const char *name)
 {
 	const struct tally_named_event *named = tally_catalogue_named(parser->catalogue, name);
@@ -117,8 +116,8 @@ static int fixed_name(struct tally_event_parser *parser, size_t position, const 
 	int code = tally_cache_config(name, &config);
 	if (code == -EINVAL)
 		return cache_combination(parser, position, name);
-	/* perf calls the last level "L2" as well; a PMU that has an event of this very name means
-	 * its own. */
+	/* perf also calls the last level "L2".  If a PMU has an event of exactly this name, that
+	 * one is meant. */
 	int own = code ? 0 : tally_event_bare_pmu_event(parser, name);
 	if (own)
 		return own;
@@ -137,7 +136,7 @@ static bool is_modifiers(const char *text)
 	return text[strspn(text, "ukhGHIpPSDeW")] == '\0';
 }
 
-/* "type:config", both numbers. */
+/* Parses "type:config", both numbers. */
 static int numbered(struct tally_event_parser *parser, struct tally_event_token type_token,
 		    uint64_t type)
 {
@@ -162,14 +161,15 @@ static int numbered(struct tally_event_parser *parser, struct tally_event_token 
 		       : -ENOMEM;
 }
 
-/* A PMU's event or a tracepoint, without saying whose: how many were added. */
+/* Adds a PMU's event or a tracepoint given by its bare name.  Returns the number of events
+ * added. */
 static int bare_name(struct tally_event_parser *parser, size_t position, const char *name)
 {
 	int found = tally_event_bare_pmu_event(parser, name);
 	return found ? found : tally_event_bare_tracepoint(parser, position, name);
 }
 
-/* Behind "name:", where `name` is no event by itself. */
+/* Handles the part behind "name:", if `name` is not an event. */
 static int system_or_unknown(struct tally_event_parser *parser, struct tally_event_token first,
 			     const char *name)
 {
@@ -186,14 +186,15 @@ static int system_or_unknown(struct tally_event_parser *parser, struct tally_eve
 			    : bare_name(parser, first.start, name);
 	if (found < 0)
 		return found;
-	if (found) /* the word is its modifiers: give ':' back */
+	if (found) /* the word is its modifiers, so the ':' is not taken */
 		return 1;
 	if (is_modifiers(second) && !tally_event_is_glob(name))
 		return tally_event_unknown(parser, first.start, name);
 	return tally_event_add_tracepoints(parser, first, tally_event_take(parser));
 }
 
-/* The event without its modifiers.  *letters: column of modifiers that stand without a ':'. */
+/* Parses the event without its modifiers. *letters: column of modifiers that follow without a
+ * ':'. */
 static int parse_base(struct tally_event_parser *parser, size_t *letters)
 {
 	struct tally_event_token first = tally_event_take(parser);
@@ -232,7 +233,7 @@ static int parse_base(struct tally_event_parser *parser, size_t *letters)
 	return code < 0 ? code : 0;
 }
 
-/* text[start, end) without blanks: what was typed is what is printed. */
+/* Returns text[start, end) without blanks: the name is printed as it was typed. */
 static char *typed(struct tally_event_parser *parser, size_t start, size_t end)
 {
 	char *name = tally_arena_copy(parser->arena, parser->text + start, end - start);
@@ -245,8 +246,8 @@ static char *typed(struct tally_event_parser *parser, size_t start, size_t end)
 	return name;
 }
 
-/* Names the events from `from` on: `base` is what was typed, `suffix` its modifiers with their ':'
- * or "". */
+/* Names the events from `from` on: `base` is the typed name, `suffix` its modifiers with ':', or
+ * "". */
 static int name_events(struct tally_event_parser *parser, size_t from, const char *base,
 		       const char *suffix)
 {
@@ -331,7 +332,7 @@ static int parse_group_modifiers(struct tally_event_parser *parser, size_t leade
 	return code;
 }
 
-/* Behind '{'. */
+/* Parses a group, from behind '{'. */
 static int parse_group(struct tally_event_parser *parser)
 {
 	size_t leader = parser->list->count;
@@ -360,7 +361,7 @@ static int parse_item(struct tally_event_parser *parser)
 	struct tally_event_modifiers modifiers;
 	if (parser->token.kind == TALLY_EVENT_TOKEN_WORD &&
 	    tally_event_token_at(parser->text, parser->token.end).kind == TALLY_EVENT_TOKEN_OPEN)
-		tally_event_take(parser); /* a group's name: perf has it for its own metrics */
+		tally_event_take(parser); /* a group's name: perf uses it for its own metrics */
 	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_OPEN))
 		return parse_group(parser);
 	return parse_event(parser, &modifiers);

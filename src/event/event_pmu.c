@@ -1,5 +1,5 @@
-/* PMUs by name: exact, by glob, or by the name that numbered PMUs share (imc for uncore_imc_0,
- * uncore_imc_1). */
+/* Finds PMUs by name: exactly, by glob, or by the common name of numbered PMUs (imc for
+ * uncore_imc_0, uncore_imc_1). */
 #include "event/event_parser.h"
 
 #include <ctype.h>
@@ -66,7 +66,7 @@ static struct tally_event *add(struct tally_event_parser *parser, const struct t
 	return tally_event_add(parser, TALLY_EVENT_PMU, pmu->type, 0);
 }
 
-/* The terms from the '/' at hand, for one PMU. */
+/* Parses the terms from the present '/' on, for one PMU. */
 static int add_with_terms(struct tally_event_parser *parser, const struct tally_pmu *pmu)
 {
 	struct tally_event *event = add(parser, pmu);
@@ -76,7 +76,7 @@ static int add_with_terms(struct tally_event_parser *parser, const struct tally_
 	return tally_event_parse_terms(parser, pmu, event);
 }
 
-/* Every PMU that `name` matches, the same terms for each. */
+/* Adds an event for every PMU that `name` matches, with the same terms. */
 static int add_all(struct tally_event_parser *parser, struct tally_event_token token,
 		   const char *name)
 {

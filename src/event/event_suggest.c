@@ -1,5 +1,5 @@
-/* The nearest name to one that isn't there.  Runs only on failure: it may load everything that has
- * a name. */
+/* Suggests the nearest name for an unknown one.  Runs only on failure, since it may load all
+ * names. */
 #include "event/event_parser.h"
 
 #include "base/suggest.h"
@@ -18,7 +18,7 @@ void tally_event_nearest_init(struct tally_event_nearest *nearest, const char *t
 void tally_event_nearest_try(struct tally_event_nearest *nearest, const char *candidate)
 {
 	size_t a = strlen(candidate), b = strlen(nearest->typed);
-	if ((a > b ? a - b : b - a) >= nearest->distance) /* each insertion costs one */
+	if ((a > b ? a - b : b - a) >= nearest->distance) /* each insertion costs 1 */
 		return;
 	unsigned distance = tally_edit_distance(nearest->typed, candidate);
 	if (distance >= nearest->distance)
@@ -45,7 +45,7 @@ static void try_tracepoints(struct tally_event_nearest *nearest, struct tally_ev
 	for (size_t i = 0; i < catalogue->tracepoint_count; i++) {
 		const struct tally_tracepoint_name *t = &catalogue->tracepoints[i];
 		unsigned before = nearest->distance;
-		/* "sched_switch" for "sched:sched_switch" */
+		/* "sched_switch" suggests "sched:sched_switch" */
 		tally_event_nearest_try(nearest, t->name);
 		snprintf(name, sizeof(name), "%s:%s", t->system, t->name);
 		if (nearest->distance < before)

@@ -1,10 +1,9 @@
-/* The terms between slashes: a PMU's format, its named events, and those that every event has.
+/* The terms between slashes: those of a PMU's format, its named events, and general ones.
  *
  *     cpu/mem-loads,ldlat=30,period=1000,name=slow-loads/
  *
- * Terms are applied from left to right, each over what stands: a named event sets its fields, and a
- * term behind it replaces one.
- */
+ * Terms are applied from left to right, each over the result so far: a named event sets its fields,
+ * and a later term may replace one. */
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@
 enum { TERMS_MAX = 64 };
 
 struct term {
-	const char *name, *value; /* value NULL: none was given */
+	const char *name, *value; /* value NULL: none given */
 	size_t name_at, value_at;
 };
 
@@ -123,7 +122,7 @@ static int set_period(struct tally_event_parser *parser, const struct term *term
 	return 0;
 }
 
-/* Terms that perf knows and tally has elsewhere, or not at all. */
+/* Terms that perf knows, and tally has elsewhere or not at all. */
 static int refuse(struct tally_event_parser *parser, const struct term *term)
 {
 	static const struct { const char *name, *instead;
@@ -156,7 +155,7 @@ static int refuse(struct tally_event_parser *parser, const struct term *term)
 	return 0;
 }
 
-/* Terms that any event may have: 1 when it was one. */
+/* Applies a term that any event may have.  Returns 1 if it is one. */
 static int general_term(struct tally_event_parser *parser, const struct term *term,
 			struct tally_event *event)
 {
@@ -176,7 +175,7 @@ static int general_term(struct tally_event_parser *parser, const struct term *te
 	return 0;
 }
 
-/* config=, config1=, config2=, config3= and r1a8: the attr's own fields. */
+/* Applies config=, config1=, config2=, config3= and r1a8: the attr's own fields. */
 static int raw_term(struct tally_event_parser *parser, const struct term *term,
 		    struct tally_event *event)
 {
@@ -216,7 +215,7 @@ static const struct tally_pmu_alias *find_alias(const struct tally_pmu *pmu,
 	return NULL;
 }
 
-/* One "term=value" of a named event, as sysfs writes it; "?" is for the user to fill. */
+/* Applies one "term=value" of a named event, as in sysfs; the user fills in a value "?". */
 static int alias_term(struct tally_event_parser *parser, const struct tally_pmu *pmu,
 		      const char *alias, const struct term *term, const struct terms *given,
 		      struct tally_event *event)
@@ -234,7 +233,7 @@ static int alias_term(struct tally_event_parser *parser, const struct tally_pmu 
 	const struct tally_format_term *format = find_format(pmu, term->name);
 	if (format)
 		return set_format(parser, format, term, &event->attr);
-	if (!strcmp(term->name, "period")) /* a default for sampling, which -c and -F give */
+	if (!strcmp(term->name, "period")) /* a default for sampling, which -c and -F set */
 		return 0;
 	int code = raw_term(parser, term, event);
 	if (code == 0)
@@ -318,7 +317,7 @@ static int apply_term(struct tally_event_parser *parser, const struct tally_pmu 
 		const struct tally_pmu_alias *alias = find_alias(pmu, term);
 		const struct tally_format_term *format = find_format(pmu, term->name);
 		bool by_value = alias &&
-				term->value; /* "event=NAME"; a number is meant for the format */
+				term->value; /* "event=NAME"; a number belongs to the format */
 		if (alias && (by_value || !format))
 			return apply_alias(parser, pmu, alias, term->name_at, terms, event);
 		if (format)

@@ -1,8 +1,7 @@
-/* system:name, exact or by globs, and a name alone, over the catalogue's tracepoints.
+/* system:name, exact or by globs, and a bare name, over the catalogue's tracepoints.
  *
- * An exact name costs one look-up (tracepoint_id) where the provider has one; only globs, names
- * without a system, and mistakes make it walk all names.
- */
+ * An exact name costs one look-up (tracepoint_id) if the provider has one.  Only globs, names
+ * without a system, and mistakes need a walk of all names. */
 #include "event/event_parser.h"
 
 #include <errno.h>
@@ -33,7 +32,7 @@ static const struct tally_tracepoint_name *find(const struct tally_catalogue *ca
 		       : NULL;
 }
 
-/* All names, and why there are none when there are none. */
+/* Loads all names.  If there are none, the error says why. */
 static int load(struct tally_event_parser *parser, size_t position)
 {
 	struct tally_catalogue *catalogue = parser->catalogue;
@@ -88,7 +87,7 @@ static int add(struct tally_event_parser *parser, size_t position, const char *s
 	if (id == UINT64_MAX && catalogue->tracepoint_id) {
 		int64_t found = catalogue->tracepoint_id(catalogue->context, system, name);
 		if (found < 0 &&
-		    from_glob) /* "ftrace:print" and its like have no id: nobody can open them */
+		    from_glob) /* "ftrace:print" and others have no id: they can't be opened */
 			return 0;
 		if (found < 0)
 			return tally_event_fail(parser, (int)found, position,
@@ -129,7 +128,7 @@ static int add_matching(struct tally_event_parser *parser, size_t position, cons
 	return -ENOENT;
 }
 
-/* Of all that share the name, for a hint. */
+/* Lists the systems of all tracepoints with that name, for a hint. */
 static void list_systems(struct tally_event_parser *parser, const char *name)
 {
 	const struct tally_catalogue *catalogue = parser->catalogue;

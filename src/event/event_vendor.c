@@ -1,5 +1,5 @@
-/* A CPU vendor's names: a grammar of their own, with colons, dots, "::" and "name=value", so that
- * what belongs to one is everything up to the next comma or brace. */
+/* A CPU vendor's names have a grammar of their own, with colons, dots, "::" and "name=value".  So
+ * such a name extends to the next comma or brace. */
 #include "event/event_parser.h"
 
 #include <ctype.h>
@@ -12,8 +12,8 @@ static bool ends_name(enum tally_event_token_kind kind)
 	       kind == TALLY_EVENT_TOKEN_CLOSE;
 }
 
-/* Behind the last token of the name; false where a '/' or a stray sign says that it is no
- * vendor's. */
+/* Finds the end of the name's last token.  Returns false if a '/' or a stray sign shows that it
+ * isn't a vendor's. */
 static bool find_end(const struct tally_event_parser *parser, struct tally_event_token first,
 		     size_t *end, struct tally_event_token *behind)
 {
@@ -46,7 +46,8 @@ int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_eve
 	if (tally_event_is_glob(text))
 		return code;
 	int found = parser->catalogue->vendor_event(text, &attr, &why);
-	if (found == -EINVAL) { /* it is known, but not so: better than "there is no event" */
+	/* the name is known, but misused: a better message than "there is no event" */
+	if (found == -EINVAL) {
 		tally_event_fail(parser, found, first.start, "%s", why.message);
 		tally_error_hint(parser->err, "%s", why.hint);
 		return found;
@@ -64,7 +65,7 @@ int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_eve
 	event->attr.config2 = attr.config2;
 	event->attr.flags |= attr.flags;
 	event->name = text;
-	/* It has said all of its modifiers itself. */
+	/* The name includes all of its modifiers. */
 	parser->taken_end = end;
 	parser->token = behind;
 	return 1;
