@@ -1,13 +1,13 @@
-/* Text → program, by recursive descent, bounded in depth.  It is walked twice: once to count, then
- * to write. */
+/* Compiles text into a program, by recursive descent of bounded depth.  The text is parsed twice:
+ * to count, then to write. */
 #include "filter/filter_program.h"
 
 struct filter_compiler {
 	const char *text, *at, *end;
 	const struct tally_filter_fields *fields;
-	struct tally_filter *program; /* NULL: only counts */
-	size_t data_start;            /* where data begins in the program */
-	size_t count, data;           /* steps and bytes of data so far */
+	struct tally_filter *program; /* NULL: only count */
+	size_t data_start;            /* offset of the data in the program, in bytes */
+	size_t count, data;           /* number of steps, and bytes of data, so far */
 	unsigned depth;
 	struct tally_filter_error error;
 };
@@ -67,7 +67,7 @@ static bool take(struct filter_compiler *compiler, const char *word)
 	return true;
 }
 
-/* The number of the step that was added. */
+/* Returns the index of the added step. */
 static size_t add_step(struct filter_compiler *compiler, const struct filter_step *step)
 {
 	if (compiler->program)
@@ -75,7 +75,8 @@ static size_t add_step(struct filter_compiler *compiler, const struct filter_ste
 	return compiler->count++;
 }
 
-/* Bytes of data, from the program's start; NULL while counting. */
+/* Reserves bytes of data, and stores their offset from the program's start in the step.  Returns
+ * NULL while counting. */
 static void *add_data(struct filter_compiler *compiler, struct filter_step *step, size_t size)
 {
 	size_t at = compiler->data_start + compiler->data;
@@ -88,7 +89,7 @@ static bool same_name(const char *name, const char *word, size_t length)
 {
 	size_t i = 0;
 	for (; i < length; i++)
-		if (name[i] != word[i]) /* a shorter name ends with NUL, which no word holds */
+		if (name[i] != word[i]) /* a shorter name ends with NUL, which is in no word */
 			return false;
 	return name[i] == '\0';
 }
@@ -126,7 +127,7 @@ static bool read_operation(struct filter_compiler *compiler, enum filter_operati
 		const char *text;
 		enum filter_operation operation;
 	} operations[] = {
-		/* the longer ones first */
+		/* longer ones first */
 		{ "==", FILTER_EQUAL },      { "!=", FILTER_UNEQUAL },
 		{ "<=", FILTER_LESS_EQUAL }, { ">=", FILTER_GREATER_EQUAL },
 		{ "<", FILTER_LESS },        { ">", FILTER_GREATER },
@@ -151,7 +152,7 @@ static int digit_value(char c)
 	return 99;
 }
 
-/* 12, -12, 012, 0x12. False: no number, or not within 64 bits. */
+/* Parses 12, -12, 012 or 0x12.  Returns false if it is no number or exceeds 64 bits. */
 static bool parse_number(const char *p, const char *end, bool is_signed, uint64_t *value)
 {
 	bool negative = p < end && *p == '-';
@@ -169,7 +170,7 @@ static bool parse_number(const char *p, const char *end, bool is_signed, uint64_
 	uint64_t number = 0;
 	for (; p < end; p++) {
 		unsigned digit = (unsigned)digit_value(*p);
-		/* Divisions by constants: 32-bit machines have no other one without a library. */
+		/* Divisions by constants only: 32-bit machines need a library for others. */
 		uint64_t most = base == 16  ? UINT64_MAX / 16
 				: base == 8 ? UINT64_MAX / 8
 					    : UINT64_MAX / 10;
@@ -183,7 +184,7 @@ static bool parse_number(const char *p, const char *end, bool is_signed, uint64_
 	return true;
 }
 
-/* The value as the field could hold it. */
+/* Cuts the value to what the field can hold. */
 static uint64_t cut_to_field(uint64_t value, unsigned size, bool is_signed)
 {
 	unsigned unused = 64 - 8 * size;
@@ -284,8 +285,8 @@ static bool compile_predicate(struct filter_compiler *compiler)
 							    (size_t)(compiler->at - word), &source);
 	if (!field)
 		return fail(compiler, TALLY_FILTER_NO_FIELD, word);
-	/* The kernel's word for strings that a pointer leads to; where the bytes are in the record
-	 * it changes nothing. */
+	/* The kernel's suffix for strings behind a user pointer.  It changes nothing here, since
+	 * the bytes are in the record. */
 	if (field->kind == TALLY_FILTER_STRING || field->kind == TALLY_FILTER_DYNAMIC_STRING)
 		take(compiler, ".ustring");
 	skip_space(compiler);
@@ -310,7 +311,7 @@ static bool compile_predicate(struct filter_compiler *compiler)
 
 static bool compile_any(struct filter_compiler *compiler);
 
-/* A predicate or parenthesis, with any number of ! before it. */
+/* Compiles a predicate or parenthesis, with any number of ! before it. */
 static bool compile_term(struct filter_compiler *compiler)
 {
 	static const struct filter_step invert = { .kind = FILTER_INVERT };
@@ -343,7 +344,8 @@ static bool compile_term(struct filter_compiler *compiler)
 	return true;
 }
 
-/* operand (word operand)*: each operand after the first is skipped when the truth is settled. */
+/* Compiles operand (word operand)*. Each operand after the first is skipped if the truth is
+ * settled. */
 static bool compile_chain(struct filter_compiler *compiler, const char *word,
 			  enum filter_step_kind skip,
 			  bool (*operand)(struct filter_compiler *compiler))

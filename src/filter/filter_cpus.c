@@ -1,4 +1,4 @@
-/* Lists of CPUs: "0-3,7", "0-15:2/4" (2 of every 4), "all", and N for the last one. */
+/* Parses lists of CPUs: "0-3,7", "0-15:2/4" (2 of every 4), "all", and N for the last CPU. */
 #include "filter/filter_program.h"
 
 static bool is_digit(char c)

@@ -1,10 +1,10 @@
-/* Runs a program on a record.  Records come from the traced program: every access is bounded by
+/* Runs a program on a record.  Records come from the traced program, so every access is bounded by
  * their size. */
 #include "filter/filter_program.h"
 
 #define COMM_MAX 16
 
-/* The field's bytes. False: not within the record. */
+/* Finds the field's bytes.  Returns false if they are not within the record. */
 static bool find_bytes(const struct filter_step *step, const uint8_t *record, size_t size,
 		       const struct tally_filter_context *context, const uint8_t **bytes,
 		       size_t *length)
@@ -66,7 +66,7 @@ static bool find_number(const struct filter_step *step, const uint8_t *record, s
 
 static bool compare(const struct filter_step *step, uint64_t value)
 {
-	/* Signed numbers keep their order as unsigned ones when the sign is turned over. */
+	/* With the sign bit inverted, signed numbers have the order of unsigned ones. */
 	uint64_t turn = step->is_signed ? 1ull << 63 : 0;
 	uint64_t left = value ^ turn, right = step->value ^ turn;
 	switch ((enum filter_operation)step->operation) {
@@ -90,8 +90,8 @@ static bool compare(const struct filter_step *step, uint64_t value)
 	return false;
 }
 
-/* One [class] at `p`, behind the bracket, for `c`: past its end, or NULL: no closing bracket, so an
- * ordinary one. */
+/* Matches `c` against one [class] at `p`, behind its bracket.  Returns the end behind the class; or
+ * NULL if there is no closing bracket: then '[' is an ordinary character. */
 static const char *match_class(const char *p, const char *end, char c, bool *matches)
 {
 	bool inverted = p < end && *p == '!', found = false;
@@ -110,7 +110,8 @@ static const char *match_class(const char *p, const char *end, char c, bool *mat
 	return p + 1;
 }
 
-/* One element of the pattern against one character: past the element, or NULL. */
+/* Matches one element of the pattern against one character.  Returns the end behind the element, or
+ * NULL. */
 static const char *match_one(const char *p, const char *end, char c)
 {
 	bool matches;
@@ -126,7 +127,7 @@ static const char *match_one(const char *p, const char *end, char c)
 	return *p == c ? p + 1 : NULL;
 }
 
-/* Only the last * is ever tried again: what an earlier one took can't help a later one. */
+/* Only the last * is tried again: a longer match of an earlier one can't help a later one. */
 static bool match_glob(const char *p, const char *end, const char *text, size_t length)
 {
 	const char *star = NULL, *from = NULL, *text_end = text + length;
@@ -178,8 +179,8 @@ static bool is_single(const uint64_t *words, uint32_t count)
 	return any && !several;
 }
 
-/* A number that no CPU has is unlike any single CPU; towards a list of several it is nothing, as in
- * the kernel. */
+/* A number that no CPU has differs from any single CPU.  Compared with a list of several CPUs,
+ * every operation is false, as in the kernel. */
 static bool match_cpu(const struct filter_step *step, const uint64_t *words, uint64_t cpu)
 {
 	bool single = is_single(words, step->length);

@@ -1,5 +1,5 @@
-/* A compiled filter: steps that leave one truth behind, and jumps that skip what no longer
- * matters. */
+/* A compiled filter: steps that produce one truth value, and jumps that skip steps which can't
+ * change it. */
 #ifndef TALLY_FILTER_FILTER_PROGRAM_H
 #define TALLY_FILTER_FILTER_PROGRAM_H
 
@@ -17,18 +17,18 @@ enum filter_operation {
 };
 
 enum filter_step_kind {
-	FILTER_NUMBER,     /* operation on `value` */
-	FILTER_TEXT,       /* operation on the characters at `data` */
-	FILTER_CPU_NUMBER, /* the number as a CPU, in the mask at `data` */
-	FILTER_CPU_MASK,   /* a mask and the mask at `data` */
+	FILTER_NUMBER,     /* compares a number with `value` */
+	FILTER_TEXT,       /* compares characters with those at `data` */
+	FILTER_CPU_NUMBER, /* compares the number, as a CPU, with the mask at `data` */
+	FILTER_CPU_MASK,   /* compares a mask with the mask at `data` */
 	FILTER_INVERT,
-	FILTER_SKIP_FALSE, /* goes on at step `target` if the truth so far is false */
+	FILTER_SKIP_FALSE, /* continues at step `target` if the value so far is false */
 	FILTER_SKIP_TRUE
 };
 
-enum filter_source { /* where the field's bytes are */
+enum filter_source { /* place of the field's bytes */
 	FILTER_IN_PLACE,
-	FILTER_ELSEWHERE, /* where the word in place points */
+	FILTER_ELSEWHERE, /* at the place that the word in place points to */
 	FILTER_CPU,
 	FILTER_COMM
 };
@@ -36,9 +36,9 @@ enum filter_source { /* where the field's bytes are */
 struct filter_step {
 	uint8_t kind, operation, source;
 	bool is_signed;
-	uint16_t offset, size; /* of the field; size 0: empty */
-	uint32_t target;       /* of a skip */
-	/* bytes from the program's start: characters, or `length` words of a mask */
+	uint16_t offset, size; /* bytes of the field; size 0: empty */
+	uint32_t target;       /* for skips */
+	/* offset from the program's start in bytes, and length: characters, or words of a mask */
 	uint32_t data, length;
 	uint64_t value;
 };
@@ -48,8 +48,8 @@ struct tally_filter {
 	struct filter_step steps[];
 };
 
-/* Reads "0-3,7" up to `end` into `words` (64 CPUs each; NULL: only checks).  False: not a list, or
- * beyond `cpus`; *end_of_good is where it shows. */
+/* Reads "0-3,7" up to `end` into `words` (64 CPUs each; NULL: only checks).  Returns false, with
+ * the place of the error in *bad, if it isn't a list or has a CPU beyond `cpus`. */
 bool tally_filter_cpus(const char *text, const char *end, unsigned cpus, uint64_t *words,
 		       const char **bad);
 

@@ -1,4 +1,4 @@
-/* libtally's counters, over the same rooms that `tally stat` uses. */
+/* libtally's counters, built on the same parts as `tally stat`. */
 #include "tally/counter.h"
 
 #include "library/library_count.h"

@@ -9,12 +9,12 @@
 
 struct tally_group {
 	struct tally_library_events events;
-	int *handles; /* by event, the leader's first; -1: not open */
+	int *handles; /* of each event, the leader's first; -1: not open */
 	uint64_t *words;
 	size_t size;
 };
 
-enum { HEAD_WORDS = 3 /* how many there are, time enabled, time running */ };
+enum { HEAD_WORDS = 3 /* number of events, time enabled, time running */ };
 
 static int open_events(struct tally_group *group, const char *expression, struct tally_error *err)
 {
@@ -30,7 +30,7 @@ static int open_events(struct tally_group *group, const char *expression, struct
 		struct tally_attr *attr = &group->events.list.items[group->size].attr;
 		attr->read_format = TALLY_FORMAT_GROUP | TALLY_FORMAT_TOTAL_TIME_ENABLED |
 				    TALLY_FORMAT_TOTAL_TIME_RUNNING;
-		/* all begin together, with the leader */
+		/* all start together, with the leader */
 		attr->flags |= group->size ? 0 : TALLY_ATTR_DISABLED;
 		int handle = tally_library_events_open(&group->events, group->size, 0,
 						       group->size ? group->handles[0] : -1, err);
@@ -107,7 +107,7 @@ void tally_group_close(struct tally_group *group)
 {
 	if (!group)
 		return;
-	while (group->size) /* members before their leader */
+	while (group->size) /* close members before their leader */
 		group->events.provider->ops->close(group->events.provider,
 						   group->handles[--group->size]);
 	tally_library_events_release(&group->events);

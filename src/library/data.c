@@ -1,4 +1,4 @@
-/* libtally's recordings, over what report and script read. */
+/* libtally's recordings, built on the same reader as report and script. */
 #include "tally/data.h"
 
 #include "base/vector.h"
@@ -12,9 +12,9 @@
 struct tally_data {
 	struct tally_recording *recording;
 	struct tally_place_table places;
-	/* by place; count 0: not named yet */
+	/* by place; count 0: not yet named */
 	struct { struct tally_place_name *items; size_t count, capacity; } names;
-	/* of the sample */
+	/* of the present sample */
 	struct { struct tally_data_frame *items; size_t count, capacity; } frames;
 	struct tally_data_sample sample;
 	struct tally_raw_record raw;
@@ -39,7 +39,7 @@ struct tally_data *tally_data_open(const char *path, char *error, size_t error_s
 	return data;
 }
 
-/* The name of a place, looked up once. */
+/* Returns the name of a place.  Looks each place up once. */
 static const struct tally_place_name *name_of(struct tally_data *data,
 					      const struct tally_place *place)
 {
@@ -106,7 +106,7 @@ static int fill_sample(struct tally_data *data)
 	return 0;
 }
 
-/* 1, 0, -1. */
+/* Returns 1, 0 at the end, or -1. */
 static int next_record(struct tally_data *data, char *error, size_t error_size)
 {
 	struct tally_error err = TALLY_ERROR_NONE;

@@ -1,4 +1,4 @@
-/* libtally's rings, over the reader that `tally record` drains its own with. */
+/* libtally's rings, built on the ring reader of `tally record`. */
 #include "tally/ring.h"
 
 #include "library/library_events.h"
@@ -42,7 +42,8 @@ static int choose_attribute(struct tally_attr *attr, const struct tally_event_ri
 	return 0;
 }
 
-/* What is asked for, or, where nothing was, as much as the limit of locked memory leaves. */
+/* Maps a ring of the requested size, or, if none is requested, as large as the limit of locked
+ * memory permits. */
 static int map_ring(struct tally_event_ring *ring, uint32_t asked, struct tally_error *err)
 {
 	int result = -EPERM;
@@ -114,7 +115,7 @@ int tally_event_ring_wait(struct tally_event_ring *ring, int timeout_ms)
 	struct tally_provider *provider = ring->events.provider;
 	int64_t end_ms = now_ms() + timeout_ms;
 	size_t size;
-	tally_ring_release_read(&ring->ring); /* or the kernel would wait for us in turn */
+	tally_ring_release_read(&ring->ring); /* otherwise the kernel would wait for us in turn */
 	for (;;) {
 		struct tally_wait_item item = { .handle = ring->handle };
 		int64_t left = timeout_ms < 0 ? -1 : end_ms - now_ms();
@@ -125,7 +126,7 @@ int tally_event_ring_wait(struct tally_event_ring *ring, int timeout_ms)
 			return 1;
 		if (result > 0 && item.revents & (POLLHUP | POLLERR))
 			result = -EPIPE;
-		/* A wake-up may be for what was read before. */
+		/* A wake-up may belong to records that were read before. */
 		if (result < 0 || (timeout_ms >= 0 && now_ms() >= end_ms))
 			return tally_library_result(result < 0 ? result : 0);
 	}

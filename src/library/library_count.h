@@ -1,10 +1,11 @@
-/* From what the kernel read to what libtally gives. */
+/* Converts the kernel's values to libtally's. */
 #ifndef TALLY_LIBRARY_LIBRARY_COUNT_H
 #define TALLY_LIBRARY_LIBRARY_COUNT_H
 
 #include "tally/counter.h"
 
-/* `value` as counted; a counter that was not always on the CPU is scaled to the whole time. */
+/* Returns the count.  If the counter was not always on the CPU, its value is scaled to the whole
+ * time. */
 static inline struct tally_count tally_library_count(uint64_t value, uint64_t enabled_ns,
 						     uint64_t running_ns)
 {
