@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Small at first: there are hundreds of arenas of which each holds little (the rules of a file). */
+/* Small at first: there are hundreds of arenas that each hold little (the rules of a file). */
 enum { BLOCK_BYTES_MIN = 4 << 10, BLOCK_BYTES_MAX = 64 << 10 };
 
 struct tally_arena_block {
@@ -28,7 +28,7 @@ static struct tally_arena_block *block_new(size_t capacity)
 	return block;
 }
 
-/* Behind the newest block, which is as large as twice the one before. */
+/* Each new block has twice the size of the newest one, up to the maximum. */
 static size_t next_capacity(const struct tally_arena_block *newest, size_t need)
 {
 	size_t capacity = newest ? newest->capacity * 2 : BLOCK_BYTES_MIN;

@@ -1,7 +1,6 @@
-/* An arena: memory that is freed at once.
+/* An arena: memory that is freed all at once.
  *
- * One arena per session or profile.  Not thread-safe: one owner at a time.
- */
+ * One arena per session or profile.  Not thread-safe: one owner at a time. */
 #ifndef TALLY_BASE_ARENA_H
 #define TALLY_BASE_ARENA_H
 
@@ -16,17 +15,17 @@ struct tally_arena {
 
 #define TALLY_ARENA_INIT { NULL }
 
-/* What it takes from the heap. */
+/* Returns the bytes that the arena takes from the heap. */
 size_t tally_arena_bytes(const struct tally_arena *arena);
 
-/* Zeroed memory aligned for any object, or NULL when there is none.  Lives until the arena is
- * released. */
+/* Returns zeroed memory aligned for any object, or NULL if out of memory.  It lives until the arena
+ * is released. */
 void *tally_arena_alloc(struct tally_arena *arena, size_t size_bytes);
 
-/* `count` zeroed items; NULL also when the product overflows. */
+/* Returns `count` zeroed items; NULL if out of memory or if the product overflows. */
 void *tally_arena_array(struct tally_arena *arena, size_t count, size_t item_bytes);
 
-/* A copy of `length` bytes with a NUL behind it. */
+/* Returns a copy of `length` bytes with a NUL behind it; NULL if out of memory. */
 char *tally_arena_copy(struct tally_arena *arena, const char *text, size_t length);
 
 char *tally_arena_string(struct tally_arena *arena, const char *text);

@@ -53,12 +53,12 @@ void tally_buffer_char(struct tally_buffer *buffer, char c)
 
 void tally_buffer_vprintf(struct tally_buffer *buffer, const char *format, va_list args)
 {
-	enum { FIRST_TRY = 128 }; /* formatting twice is what costs: most texts fit at once */
+	enum { FIRST_TRY = 128 }; /* formatting twice is the main cost: most texts fit at once */
 	va_list again;
 	if (buffer->failed)
 		return;
 	char *room = tally_buffer_room(buffer, FIRST_TRY);
-	buffer->failed = false; /* no room for a try is no failure yet */
+	buffer->failed = false; /* no room for the first try is not yet a failure */
 	va_copy(again, args);
 	int length = vsnprintf(room, room ? FIRST_TRY : 0, format, args);
 	if (length >= 0 && (!room || length >= FIRST_TRY)) {

@@ -1,9 +1,8 @@
-/* Numbers to digits where printf(3) takes longer than all the rest: lines by the million.
+/* Converts numbers to digits where printf(3) would take most of the time: for millions of lines.
  *
- * tally_digits_…: backwards from `end`; their number is returned (at most 20 decimal, 16
- * hexadecimal, 22 octal ones). tally_put_…, tally_write_…: forwards, with room for TALLY_DIGITS_MAX
- * bytes more than are counted.  No NUL.
- */
+ * tally_digits_…: write backwards from `end`, and return the number of digits (at most 20 decimal,
+ * 16 hexadecimal, 22 octal).  tally_put_…, tally_write_…: write forwards, and need room for
+ * TALLY_DIGITS_MAX bytes more than they produce.  No NUL. */
 #ifndef TALLY_BASE_DIGITS_H
 #define TALLY_BASE_DIGITS_H
 
@@ -17,7 +16,7 @@ static const char tally_digit_pairs[] =
 	"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
 	"5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
 
-/* How many digits a number has. */
+/* Returns the number of decimal digits of a value. */
 static inline unsigned tally_decimal_length(uint64_t value)
 {
 	static const uint64_t powers[] = { 0,
@@ -72,7 +71,7 @@ static inline size_t tally_digits_decimal(char *end, uint64_t value)
 	return (size_t)(end - at);
 }
 
-/* `bits` of a digit: 4 hexadecimal, 3 octal; `digits` by value. */
+/* `bits` of one digit: 4 for hexadecimal, 3 for octal; `digits` are the digits by value. */
 static inline size_t tally_digits_binary(char *end, uint64_t value, unsigned bits,
 					 const char *digits)
 {
@@ -89,7 +88,7 @@ static inline size_t tally_digits_hexadecimal(char *end, uint64_t value)
 	return tally_digits_binary(end, value, 4, "0123456789abcdef");
 }
 
-/* Eight hexadecimal digits at once: each nibble is spread to a byte of its own. */
+/* Returns eight hexadecimal digits: each nibble is spread to a byte of its own. */
 static inline uint64_t tally_hexadecimal_word(uint32_t value)
 {
 	const uint64_t ones = 0x0101010101010101;
@@ -101,8 +100,7 @@ static inline uint64_t tally_hexadecimal_word(uint32_t value)
 	return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? word : __builtin_bswap64(word);
 }
 
-/* printf's "%lx" with `length` digits, forwards, at `out`; the first byte behind.  Writes 16
- * bytes. */
+/* printf's "%lx" with `length` digits, forwards at `out`.  Returns the end.  May write 16 bytes. */
 static inline char *tally_write_hexadecimal(char *out, uint64_t value, unsigned length)
 {
 	value <<= (64 - 4 * length) & 63;
@@ -113,7 +111,7 @@ static inline char *tally_write_hexadecimal(char *out, uint64_t value, unsigned 
 	return out + length;
 }
 
-/* printf's "%*lu" and "%*lx", forwards, at `out`; the first byte behind.  Room: the larger of
+/* printf's "%*lu" and "%*lx", forwards at `out`.  Return the end.  Room needed: the larger of
  * `width` and TALLY_DIGITS_MAX. */
 static inline char *tally_put_decimal(char *out, uint64_t value, size_t width)
 {

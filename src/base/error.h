@@ -1,19 +1,19 @@
 /* Errors that a person must act on: what went wrong, and what to do next.
  *
- * Functions return 0 or a count, or -errno.  Those whose failure needs words take a last
+ * Functions return 0 or a count, or -errno.  Functions whose failures need a message take a last
  * `struct tally_error *`, which may be NULL.  The library never prints; the command prints message
- * and hint once.
- */
+ * and hint once. */
 #ifndef TALLY_BASE_ERROR_H
 #define TALLY_BASE_ERROR_H
 
 #define TALLY_NO_POSITION (-1)
 
 struct tally_error {
-	int code;          /* -errno, 0 when nothing has failed */
+	int code;          /* -errno; 0 if nothing has failed */
 	int position;      /* byte offset into the parsed text, or TALLY_NO_POSITION */
-	char message[768]; /* one sentence without a full stop; may hold newlines (a caret line) */
-	char hint[512];    /* what to do next; empty when there is nothing to say */
+	/* one sentence without a full stop; may contain newlines (a caret line) */
+	char message[768];
+	char hint[512];    /* what to do next; empty if there is nothing to say */
 };
 
 #define TALLY_ERROR_NONE { .position = TALLY_NO_POSITION }
@@ -23,11 +23,11 @@ struct tally_error {
 int tally_error_set(struct tally_error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Adds the hint to an error that was set.  `err` may be NULL. */
+/* Adds the hint to an error that has been set.  `err` may be NULL. */
 void tally_error_hint(struct tally_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* "no such file or directory" for -ENOENT: strerror in lower case; thread-safe. */
+/* Returns strerror's text in lower case: "no such file or directory" for -ENOENT.  Thread-safe. */
 const char *tally_errno_text(int code);
 
 #endif

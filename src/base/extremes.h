@@ -1,5 +1,5 @@
-/* Of two numbers, without libm, which would be loaded at each start for fmax(3).  Neither may be
- * NaN. */
+/* The larger and smaller of two numbers, without fmax(3): libm would have to be loaded at each
+ * start.  Neither may be NaN. */
 #ifndef TALLY_BASE_EXTREMES_H
 #define TALLY_BASE_EXTREMES_H
 

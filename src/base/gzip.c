@@ -24,7 +24,7 @@ static int compress_all(const struct library *library, const void *bytes, size_t
 	if (status != Z_OK)
 		return -ENOMEM;
 	do {
-		if (!stream.avail_in) { /* what zlib counts has 32 bits */
+		if (!stream.avail_in) { /* zlib's counts have 32 bits */
 			size_t more = size < (size_t)1 << 30 ? size : (size_t)1 << 30;
 			stream.avail_in = (uInt)more;
 			size -= more;

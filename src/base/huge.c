@@ -13,7 +13,7 @@ void tally_huge_advise(void *memory, size_t size_bytes)
 		return;
 	uintptr_t start = ((uintptr_t)memory + PAGE_BYTES - 1) & ~(uintptr_t)(PAGE_BYTES - 1);
 	uintptr_t end = ((uintptr_t)memory + size_bytes) & ~(uintptr_t)(PAGE_BYTES - 1);
-	/* Pages of another size, or a kernel without huge ones: refused, and nothing is lost. */
+	/* May fail (pages of another size, a kernel without huge pages), which does no harm. */
 	madvise((void *)start, end - start, MADV_HUGEPAGE);
 }
 
@@ -41,8 +41,8 @@ void *tally_huge_grow(void *memory, size_t used_bytes, size_t size_bytes)
 {
 	if (size_bytes < WORTH_BYTES)
 		return realloc(memory, size_bytes);
-	/* realloc would touch the new memory, or move huge pages to where they have to be torn up,
-	 * before it can be asked for as it should be. */
+	/* realloc would touch the new memory, or move huge pages to where they must be split,
+	 * before the request could be made. */
 	void *grown = tally_huge_alloc(size_bytes);
 	if (!grown)
 		return NULL;

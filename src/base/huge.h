@@ -1,25 +1,26 @@
-/* Large memory in huge pages, where the kernel gives them to who asks (transparent_hugepage
+/* Large memory in huge pages, if the kernel gives them to programs that ask (transparent_hugepage
  * "madvise" or "always").
  *
- * What is looked up at random all over tens of megabytes waits for the tables of pages more than
- * for memory itself. */
+ * Random look-ups all over tens of megabytes wait more for page tables than for memory itself. */
 #ifndef TALLY_BASE_HUGE_H
 #define TALLY_BASE_HUGE_H
 
 #include <stddef.h>
 
-/* Asks for huge pages within memory that malloc gave; what is smaller than one is left as it is. */
+/* Requests huge pages for memory from malloc.  Does nothing for memory smaller than one huge
+ * page. */
 void tally_huge_advise(void *memory, size_t size_bytes);
 
-/* malloc's memory, asked for so before it is touched; free() frees it.  NULL when there is none. */
+/* malloc with that request before the memory is touched; free() frees it.  Returns NULL if out of
+ * memory. */
 void *tally_huge_alloc(size_t size_bytes);
 
-/* The same, zeroed: written to, not as calloc's, each of whose pages costs a fault when it is first
- * read and another one when it is written, as those of a hash table are. */
+/* The same, zeroed by writing.  In calloc's memory each page costs a fault when it is first read
+ * and another when it is written; pages of a hash table suffer both. */
 void *tally_huge_calloc(size_t count, size_t item_bytes);
 
-/* realloc's: the first `used_bytes` of `memory` stay what they are.  NULL when there is none, and
- * `memory` stays. */
+/* realloc with that request: the first `used_bytes` of `memory` are kept.  Returns NULL if out of
+ * memory, and `memory` stays valid. */
 void *tally_huge_grow(void *memory, size_t used_bytes, size_t size_bytes);
 
 #endif

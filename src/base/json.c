@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 sequence at `text`, 0 when it is not one (RFC 3629: no overlong forms, no
- * surrogates). */
+/* Returns the length of the UTF-8 sequence at `text`; 0 if it isn't one (RFC 3629: no overlong
+ * forms, no surrogates). */
 static unsigned utf8_length(const unsigned char *text)
 {
 	unsigned char c = text[0];
@@ -133,7 +133,7 @@ void tally_json_double(struct tally_json *json, const char *name, double value)
 		return;
 	}
 	before_value(json, name);
-	/* 15 digits where they round-trip, else the 17 that always do. */
+	/* 15 digits if they round-trip, else 17, which always do. */
 	char text[40];
 	double back;
 	snprintf(text, sizeof(text), "%.15g", value);

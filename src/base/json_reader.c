@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The header's inline functions would want the library linked; these are all that is called. */
+/* The header's inline functions would need the library linked, so only these functions are
+ * called. */
 struct library {
 	json_t *(*loadb)(const char *, size_t, size_t, json_error_t *);
 	void (*delete)(json_t *);
@@ -68,7 +69,7 @@ void tally_json_release(struct tally_json_document *document)
 	if (!document)
 		return;
 	if (document->root)
-		document->library.delete(document->root); /* nobody else has a reference */
+		document->library.delete(document->root); /* there are no other references */
 	if (document->handle)
 		dlclose(document->handle);
 	free(document);

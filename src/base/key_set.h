@@ -1,8 +1,7 @@
-/* A set of 64-bit keys that are hashes already: open addressing, a word a key, so that the most of
- * it is in a cache.
+/* A set of 64-bit keys that are hashes already: open addressing, one word per key, so that much of
+ * it fits into a cache.
  *
- * Zero-initialised is empty.  Not thread-safe.
- */
+ * Zero-initialised is empty.  Not thread-safe. */
 #ifndef TALLY_BASE_KEY_SET_H
 #define TALLY_BASE_KEY_SET_H
 
@@ -11,12 +10,12 @@
 #include <stdint.h>
 
 struct tally_key_set {
-	uint64_t *keys; /* 0: none */
+	uint64_t *keys; /* 0: free */
 	size_t count;
 	size_t capacity; /* a power of two, or 0 */
 };
 
-/* 1 when the key is new, 0, or -ENOMEM.  0 is taken for 1. */
+/* Adds a key.  Returns 1 if it is new, 0 if not, or -ENOMEM.  A key 0 is treated as 1. */
 int tally_key_set_put(struct tally_key_set *set, uint64_t key);
 
 void tally_key_set_release(struct tally_key_set *set);

@@ -49,7 +49,7 @@ uint64_t *tally_map_put(struct tally_map *map, uint64_t key, bool *added)
 	return &slot->value;
 }
 
-/* What was displaced by the key moves up: no search may meet a gap on its way. */
+/* Moves keys up that this key had displaced, so that no search meets a gap on its way. */
 bool tally_map_remove(struct tally_map *map, uint64_t key)
 {
 	if (!map->capacity)
@@ -61,7 +61,7 @@ bool tally_map_remove(struct tally_map *map, uint64_t key)
 	for (size_t at = (gap + 1) & mask; slots[at].used; at = (at + 1) & mask) {
 		size_t home = tally_hash64(slots[at].key) & mask;
 		if (((at - home) & mask) < ((at - gap) & mask))
-			continue; /* it stands between its home and the gap no more */
+			continue; /* the gap is not between its home and its place */
 		slots[gap] = slots[at];
 		gap = at;
 	}

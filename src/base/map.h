@@ -21,7 +21,7 @@ struct tally_map {
 	size_t capacity; /* a power of two, or 0 */
 };
 
-/* Mixes all bits of a key (splitmix64's finaliser); also for hashes that others build on top. */
+/* Mixes all bits of a key (splitmix64's finaliser); also used by other hashes. */
 static inline uint64_t tally_hash64(uint64_t key)
 {
 	key ^= key >> 30;
@@ -31,14 +31,14 @@ static inline uint64_t tally_hash64(uint64_t key)
 	return key ^ (key >> 31);
 }
 
-/* The value's place, or NULL when the key is not there.  Valid until the next insertion. */
+/* Returns a pointer to the value, or NULL if the key is absent.  Valid until the next insertion. */
 uint64_t *tally_map_get(const struct tally_map *map, uint64_t key);
 
-/* The value's place, made with value 0 (and *added = true) when the key is new; NULL when memory is
- * out.  `added` may be NULL. */
+/* Returns a pointer to the value, which is added as 0 (and *added set to true) if the key is new;
+ * NULL if out of memory.  `added` may be NULL. */
 uint64_t *tally_map_put(struct tally_map *map, uint64_t key, bool *added);
 
-/* Takes the key out; false when it isn't there. */
+/* Removes the key.  Returns false if it is absent. */
 bool tally_map_remove(struct tally_map *map, uint64_t key);
 
 static inline size_t tally_map_bytes(const struct tally_map *map)

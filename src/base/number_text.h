@@ -1,5 +1,5 @@
-/* Numbers as people read them: "1,234,567".  What programs read (CSV, JSON, perf script's layout)
- * has digits alone. */
+/* Numbers for people: "1,234,567".  Output for programs (CSV, JSON, perf script's layout) has only
+ * digits. */
 #ifndef TALLY_BASE_NUMBER_TEXT_H
 #define TALLY_BASE_NUMBER_TEXT_H
 
@@ -8,10 +8,10 @@
 
 enum { TALLY_NUMBER_TEXT = 32 };
 
-/* Gives `out`. */
+/* Writes the number to `out`, and returns `out`. */
 const char *tally_number_text(uint64_t number, char out[TALLY_NUMBER_TEXT]);
 
-/* The same as an argument of printf(3): holds until the block ends. */
+/* The same as an argument of printf(3).  The text is valid until the block ends. */
 #define tally_number(number) tally_number_text((number), (char[TALLY_NUMBER_TEXT]){ 0 })
 
 /* "-1234.5678" → "-1,234.5678" */

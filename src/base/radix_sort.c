@@ -1,6 +1,6 @@
 #include "base/radix_sort.h"
 
-/* By byte after byte of the key, without those that all have in common. */
+/* Sorts by one byte of the key after another, and skips bytes that are equal in all keys. */
 struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare,
 					size_t count)
 {

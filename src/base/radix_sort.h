@@ -1,4 +1,4 @@
-/* Sorting by a 64-bit key in linear time, equal keys in the order in which they came. */
+/* Sorts by a 64-bit key in linear time.  Equal keys keep their order. */
 #ifndef TALLY_BASE_RADIX_SORT_H
 #define TALLY_BASE_RADIX_SORT_H
 
@@ -7,11 +7,11 @@
 
 struct tally_sort_key {
 	uint64_t key;
-	uint32_t index; /* of what is sorted */
+	uint32_t index; /* position of the item that is sorted */
 };
 
-/* Sorts `keys` with the help of `spare`, as large; the result is in one of the two: which, is
- * returned. */
+/* Sorts `keys` with the help of `spare`, which has the same size.  The result is in one of the two
+ * arrays, which is returned. */
 struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare,
 					size_t count);
 

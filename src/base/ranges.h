@@ -6,8 +6,7 @@
  *     if (tally_ranges_have(&ranges, 5)) ...
  *     tally_vector_release(&ranges);
  *
- * May be searched by several threads at once.
- */
+ * Several threads may search it at once. */
 #ifndef TALLY_BASE_RANGES_H
 #define TALLY_BASE_RANGES_H
 
@@ -15,24 +14,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Both ends belong to it. */
+/* Includes both ends. */
 struct tally_range {
 	uint64_t first, last;
 };
 
 struct tally_ranges {
-	/* once joined in order, with numbers between them that are in none */
+	/* after joining: in order, and neither touching nor overlapping */
 	struct tally_range *items;
 	size_t count, capacity;
 };
 
-/* Sorts, and makes one of ranges that overlap or follow upon one another. */
+/* Sorts the ranges, and joins those that overlap or are adjacent. */
 void tally_ranges_join(struct tally_ranges *ranges);
 
-/* Whether one of the ranges, which are joined, has the number. */
+/* Returns true if one of the (joined) ranges has the number. */
 bool tally_ranges_have(const struct tally_ranges *ranges, uint64_t number);
 
-/* The same of what was asked for: where there is no range, any number will do. */
+/* For a choice of the user: without any range, every number passes. */
 static inline bool tally_ranges_pass(const struct tally_ranges *ranges, uint64_t number)
 {
 	return !ranges->count || tally_ranges_have(ranges, number);

@@ -1,7 +1,6 @@
-/* Reading bytes that nobody vouches for: every read is bounded, errors stick.
+/* Reads untrusted bytes: every read is bounded, errors stick.
  *
- * After a read past the end `failed` is set, and this and every later read gives 0 or NULL.
- */
+ * After a read past the end `failed` is set, and this and every later read returns 0 or NULL. */
 #ifndef TALLY_BASE_READER_H
 #define TALLY_BASE_READER_H
 
@@ -13,7 +12,7 @@ struct tally_reader {
 	const uint8_t *start;
 	const uint8_t *at;
 	const uint8_t *end;
-	bool swap; /* multi-byte values are of the other byte order */
+	bool swap; /* multi-byte values have the other byte order */
 	bool failed;
 };
 
@@ -24,14 +23,14 @@ uint16_t tally_reader_u16(struct tally_reader *reader);
 uint32_t tally_reader_u32(struct tally_reader *reader);
 uint64_t tally_reader_u64(struct tally_reader *reader);
 
-/* LEB128 of DWARF 5, 7.6; bits beyond 64 are dropped, more than 10 bytes fail. */
+/* LEB128 of DWARF 5, 7.6.  Bits beyond 64 are dropped; more than 10 bytes fail. */
 uint64_t tally_reader_uleb(struct tally_reader *reader);
 int64_t tally_reader_sleb(struct tally_reader *reader);
 
-/* `length` bytes in place, or NULL. */
+/* Returns `length` bytes in place, or NULL. */
 const void *tally_reader_bytes(struct tally_reader *reader, size_t length);
 
-/* A NUL-terminated string in place, or NULL. */
+/* Returns a NUL-terminated string in place, or NULL. */
 const char *tally_reader_string(struct tally_reader *reader);
 
 /* Moves to `offset` bytes from the start. */

@@ -1,4 +1,4 @@
-/* Bytes, as people read them. */
+/* Sizes in bytes, for people. */
 #ifndef TALLY_BASE_SIZE_TEXT_H
 #define TALLY_BASE_SIZE_TEXT_H
 
@@ -6,7 +6,7 @@
 
 enum { TALLY_SIZE_TEXT = 32 };
 
-/* "512 B", "8.4 KiB", "46 MiB"; gives `out`. */
+/* Writes "512 B", "8.4 KiB" or "46 MiB" to `out`, and returns `out`. */
 const char *tally_size_text(uint64_t bytes, char out[TALLY_SIZE_TEXT]);
 
 #endif

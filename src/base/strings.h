@@ -1,4 +1,4 @@
-/* Strings interned to small ids: equal strings have equal ids.  Zero-initialised is empty.  Not
+/* Interns strings to small ids: equal strings have equal ids.  Zero-initialised is empty.  Not
  * thread-safe. */
 #ifndef TALLY_BASE_STRINGS_H
 #define TALLY_BASE_STRINGS_H
@@ -16,18 +16,20 @@ struct tally_strings {
 	const char **texts; /* by id */
 	size_t count;
 	size_t texts_capacity;
-	uint32_t *slots; /* id + 1; 0 is free */
+	uint32_t *slots; /* id + 1; 0: free */
 	size_t slots_capacity;
-	bool failed; /* memory was out for one that is told as TALLY_STRING_NONE, which for many stands for "no name" */
+	/* some call ran out of memory and returned TALLY_STRING_NONE, which many callers take as
+	 * "no name" */
+	bool failed;
 };
 
-/* The id of `length` bytes (no NUL inside), added when new; TALLY_STRING_NONE when memory is
- * out. */
+/* Returns the id of `length` bytes (without NUL), which are added if they are new;
+ * TALLY_STRING_NONE if out of memory. */
 uint32_t tally_strings_add(struct tally_strings *strings, const char *text, size_t length);
 
 uint32_t tally_strings_intern(struct tally_strings *strings, const char *text);
 
-/* The text of an id that tally_strings_add gave; lives as long as the table. */
+/* Returns the text of an id of this table.  It lives as long as the table. */
 static inline const char *tally_strings_text(const struct tally_strings *strings, uint32_t id)
 {
 	return id < strings->count ? strings->texts[id] : "";

@@ -40,7 +40,7 @@ unsigned tally_edit_distance(const char *a, const char *b)
 
 void tally_nearest_init(struct tally_nearest *nearest, const char *typed)
 {
-	/* Of three letters, two wrong ones are another word. */
+	/* A word of three letters with two wrong ones is another word. */
 	*nearest = (struct tally_nearest){ .typed = typed, .distance = strlen(typed) < 6 ? 2 : 3 };
 }
 

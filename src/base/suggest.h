@@ -1,4 +1,4 @@
-/* The nearest name to a mistyped one. */
+/* Finds the nearest name to a mistyped one. */
 #ifndef TALLY_BASE_SUGGEST_H
 #define TALLY_BASE_SUGGEST_H
 
@@ -7,24 +7,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Damerau–Levenshtein distance (adjacent swaps count one), without regard to case; texts beyond 63
- * bytes are compared by their first 63. */
+/* Returns the Damerau–Levenshtein distance (a swap of neighbours costs one), ignoring case.  Only
+ * the first 63 bytes count. */
 unsigned tally_edit_distance(const char *a, const char *b);
 
-/* What was meant, of the candidates that are tried: one with a letter or two otherwise, else the
- * longest that the typed word begins with (--frequency).  `name` is empty where none is near. */
+/* The best of the candidates tried so far: one that differs in a letter or two, otherwise the
+ * longest one that the typed word begins with (--frequency).  `name` is empty if none is near. */
 struct tally_nearest {
 	const char *typed;
 	char name[64];
-	unsigned distance; /* of a better one than `name` */
-	bool is_near;      /* `name` is no mere beginning */
+	unsigned distance; /* a better one must have less than this distance */
+	bool is_near;      /* `name` is similar, not just the beginning of the typed word */
 };
 
 void tally_nearest_init(struct tally_nearest *nearest, const char *typed);
 void tally_nearest_try(struct tally_nearest *nearest, const char *candidate);
 
-/* The hint of an error that was set since a word is none of `words`, blank-separated: the nearest
- * of them or of `others` (words that are taken but not listed; may be NULL), else all of them. */
+/* Sets the hint of an error "none of `words`" (separated by blanks): the nearest of them or of
+ * `others` (words that are accepted but not listed; may be NULL), otherwise all of `words`. */
 void tally_hint_word(struct tally_error *err, const char *typed, size_t length, const char *words,
 		     const char *others);
 

@@ -8,12 +8,12 @@
 void tally_terminal_clean(const char *text, char *out, size_t size)
 {
 	size_t n = 0;
-	unsigned more = 0; /* bytes that the UTF-8 character begun still has */
+	unsigned more = 0; /* missing bytes of the present UTF-8 character */
 	for (; *text && n + 1 < size; text++) {
 		unsigned char c = (unsigned char)*text;
 		bool continues = more && (c & 0xc0) == 0x80;
-		/* C1 controls: 0xc2 0x80…0x9f, and for a terminal of 8 bits what is no UTF-8 at
-		 * all. */
+		/* C1 controls: 0xc2 0x80…0x9f, and, for an 8-bit terminal, such bytes outside of
+		 * valid UTF-8. */
 		bool c1 = c >= 0x80 && c < 0xa0 &&
 			  (!continues || (unsigned char)out[n - 1] == 0xc2);
 		bool control = (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;

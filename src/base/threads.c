@@ -6,7 +6,7 @@
 unsigned tally_cpus_allowed(void)
 {
 	cpu_set_t set;
-	/* Fails where there are more CPUs than the set has room for: many, then. */
+	/* Fails if there are more CPUs than the set has room for: then there are many. */
 	return sched_getaffinity(0, sizeof(set), &set) ? CPU_SETSIZE : (unsigned)CPU_COUNT(&set);
 }
 

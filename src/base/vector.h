@@ -10,8 +10,8 @@
 
 #include <stddef.h>
 
-/* Two vectors of one item type are of different struct types: name the struct where they must be
- * passed around. */
+/* Two vectors of one item type have different struct types: name the struct if it must be passed to
+ * functions. */
 #define TALLY_VECTOR(type) \
 	struct { \
 		type *items; \
@@ -19,7 +19,8 @@
 		size_t capacity; \
 	}
 
-/* Room for `need` items: doubles the capacity.  0, or -ENOMEM (the old items stay). */
+/* Makes room for `need` items; doubles the capacity.  Returns 0, or -ENOMEM (the old items
+ * stay). */
 int tally_vector_reserve_(void **items, size_t *capacity, size_t need, size_t item_bytes);
 
 #define tally_vector_reserve(vector, need) \
@@ -28,7 +29,7 @@ int tally_vector_reserve_(void **items, size_t *capacity, size_t need, size_t it
 		 : tally_vector_reserve_((void **)&(vector)->items, &(vector)->capacity, (need), \
 					 sizeof(*(vector)->items)))
 
-/* Appends; 0 or -ENOMEM. */
+/* Appends an item. 0 or -ENOMEM. */
 #define tally_vector_push(vector, ...) \
 	(tally_vector_reserve((vector), (vector)->count + 1) < 0 \
 		 ? -12 /* -ENOMEM */ \
