@@ -1,7 +1,6 @@
-/* perf_event_open(2) says everything with an errno.  Which of its many meanings applies follows
- * from the attribute, the target, the settings and our privileges: one function per errno, one row
- * per function.
- */
+/* perf_event_open(2) reports all failures by an errno.  Which of its many meanings applies depends
+ * on the attribute, the target, the settings and this process's privileges: so there is one
+ * function per errno, in a table. */
 #include "provider/advice.h"
 
 #include "event/event.h"
@@ -23,7 +22,7 @@ struct refusal {
 	int code; /* -errno */
 	pid_t pid;
 	int cpu;
-	const char *command; /* NULL: the task was there already */
+	const char *command; /* NULL: the task existed before */
 	struct tally_error *err;
 };
 
@@ -33,7 +32,7 @@ static bool is_hardware(const struct tally_attr *attr)
 	       attr->type == TALLY_TYPE_RAW;
 }
 
-/* What was asked for. */
+/* Describes the target of the request. */
 static const char *target(const struct refusal *r, char *text, size_t size)
 {
 	if (r->pid < 0)
@@ -47,7 +46,7 @@ static const char *target(const struct refusal *r, char *text, size_t size)
 	return text;
 }
 
-/* The highest kernel.perf_event_paranoid at which the event opens without privilege. */
+/* Returns the highest kernel.perf_event_paranoid at which the event opens without privilege. */
 static int level_needed(const struct refusal *r)
 {
 	bool raw = r->attr->type == TALLY_TYPE_TRACEPOINT &&
@@ -70,7 +69,8 @@ static bool of_another_user(pid_t pid, uid_t *user)
 	return owner.st_uid != geteuid();
 }
 
-/* "root", or a number: names may come from a network, which an error must not wait for. */
+/* Names the owner as "root" or by number: names may come from the network, and an error message
+ * must not wait for that. */
 static void foreign(const struct refusal *r, uid_t user)
 {
 	char owner[32] = "root";
@@ -84,7 +84,8 @@ static void foreign(const struct refusal *r, uid_t user)
 		     : "run tally as root, or with CAP_PERFMON (old kernels: and CAP_SYS_PTRACE)");
 }
 
-/* The event in user mode alone, as it is typed: "x" and "x:k" become "x:u", "x:pk" "x:pu". */
+/* Returns the event restricted to user mode, as one types it: "x" and "x:k" become "x:u", "x:pk"
+ * becomes "x:pu". */
 static const char *user_name(const char *name, char *text, size_t size)
 {
 	const char *colon = strrchr(name, ':');
@@ -126,7 +127,7 @@ static void forbidden(const struct refusal *r)
 	int needed = level_needed(r);
 	uid_t user;
 	tally_capabilities_read(&own);
-	/* Whatever the level: the settings would not help. */
+	/* At any level: the settings would not help. */
 	if (own.initial_namespace && !own.sys_ptrace && of_another_user(r->pid, &user)) {
 		foreign(r, user);
 		return;
@@ -352,8 +353,8 @@ static void no_perf_events(const struct refusal *r)
 			 "a sandbox may hide them (gVisor, seccomp); 'tally doctor' looks closer");
 }
 
-/* A filter or sandbox in front of the kernel answers with the errnos that the kernel uses for its
- * own reasons; the settings explain nothing then. */
+/* True if a filter or sandbox in front of the kernel has answered.  It uses errnos that the kernel
+ * uses for its own reasons, so the settings explain nothing. */
 static bool never_reached(const struct refusal *r)
 {
 	struct tally_refusal asked = { .errno_code = r->code };

@@ -1,4 +1,4 @@
-/* An engine's part of the catalogue: filled at once, for there is nothing to read. */
+/* An engine's part of the catalogue.  It is filled at once, since no file has to be read. */
 #include "provider/engine_catalogue.h"
 
 #include "event/event.h"
@@ -17,7 +17,7 @@ static size_t count_terms(const struct tally_engine_pmu_term *terms)
 	return count;
 }
 
-/* "0-3,6" of a PMU's CPUs; "" when it counts on all. */
+/* Returns a PMU's CPUs as "0-3,6"; "" if it counts on all of them. */
 static const char *cpu_text(struct tally_arena *arena, const struct tally_engine_pmu *pmu)
 {
 	const char *text = "";
@@ -37,8 +37,8 @@ static const char *cpu_text(struct tally_arena *arena, const struct tally_engine
 	return text;
 }
 
-/* A heterogeneous PMU's mask alone says where its events count: one that lists all CPUs of the
- * machine restricts nothing. */
+/* Only a heterogeneous PMU's mask says where its events count: the mask of another PMU lists all
+ * CPUs of the machine, and restricts nothing. */
 static int add_pmu(struct tally_arena *arena, const struct tally_engine_pmu *from,
 		   struct tally_pmu *to)
 {

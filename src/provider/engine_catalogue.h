@@ -1,4 +1,4 @@
-/* What an engine of tally's own can count: its PMUs with their format terms and named events, and
+/* The events of one of tally's own engines: its PMUs with their format terms and named events, and
  * its tracepoints. */
 #ifndef TALLY_PROVIDER_ENGINE_CATALOGUE_H
 #define TALLY_PROVIDER_ENGINE_CATALOGUE_H
@@ -8,8 +8,9 @@
 
 struct tally_catalogue;
 
-/* Adds them to a catalogue that tally_catalogue_init has made (or a zeroed one, which it then
- * makes).  All is copied: what is registered later is not in it. */
+/* Adds them to a catalogue made by tally_catalogue_init(), or to a zeroed one, which it then makes.
+ * Everything is copied, so PMUs and tracepoints registered later are missing.  Returns 0 or
+ * -errno. */
 int tally_engine_catalogue(struct tally_catalogue *catalogue, struct tally_engine *engine,
 			   struct tally_error *err);
 

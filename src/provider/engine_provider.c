@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct engine_provider {
-	struct tally_provider provider; /* first */
+	struct tally_provider provider; /* first member */
 	struct tally_provider_ops ops;
 	struct tally_engine *engine;
 	size_t page_bytes;

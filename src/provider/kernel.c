@@ -1,4 +1,4 @@
-/* The running kernel's perf events: perf_event_open(2); handles are file descriptors. */
+/* The running kernel's perf events, by perf_event_open(2).  Handles are file descriptors. */
 #include "event/event.h"
 #include "provider/provider.h"
 

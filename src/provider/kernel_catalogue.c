@@ -1,9 +1,8 @@
 /* The kernel's part of the catalogue.
  *
- * `tally stat -e cycles` must not pay for what it doesn't name: a server has some hundred PMUs and
- * 2,000 tracepoints.  So one PMU is read when it is named, one tracepoint's id likewise, and
- * everything only when a glob, a bare name or a mistake makes it necessary.
- */
+ * `tally stat -e cycles` must not pay for events that it doesn't name: a server may have a hundred
+ * PMUs and 2,000 tracepoints.  So each PMU, and each tracepoint's id, is read when it is named; all
+ * are read only if a glob, a bare name or a mistake requires it. */
 #include "provider/kernel_catalogue.h"
 
 #include "base/vector.h"
@@ -22,7 +21,7 @@
 
 struct kernel_names {
 	int tracefs;            /* -1: not opened */
-	struct tally_error why; /* it couldn't be */
+	struct tally_error why; /* why it couldn't be opened */
 	bool all_pmus;
 	size_t pmu_capacity;
 };
@@ -42,7 +41,7 @@ static int64_t tracepoint_id(void *context, const char *system, const char *name
 
 struct walk {
 	struct tally_arena *arena;
-	const char *system; /* the last one's copy: tracepoints of a system come together */
+	const char *system; /* copy of the last system: tracepoints of one system come together */
 	struct tally_tracepoint_name *items;
 	size_t count, capacity;
 };
@@ -94,7 +93,8 @@ static int load_tracepoints(struct tally_catalogue *catalogue, void *context,
 	return 0;
 }
 
-/* sysfs's structures are the event room's in all but name: the two rooms are on one floor. */
+/* sysfs's structures equal those of the event room, but neither room may use the other: they are on
+ * one floor. */
 static int convert(struct tally_arena *arena, const struct tally_sysfs_pmu *from,
 		   struct tally_pmu *to)
 {
@@ -145,7 +145,7 @@ static int load_pmu(struct tally_catalogue *catalogue, struct kernel_names *kern
 	int code = tally_sysfs_pmu_read(NULL, name, &catalogue->arena, &found);
 	if (code == -ENOMEM)
 		return code;
-	if (code < 0) /* no such PMU, or one that left meanwhile */
+	if (code < 0) /* no such PMU, or one that has just been removed */
 		return 0;
 	code = convert(&catalogue->arena, &found, &pmu);
 	return code < 0 ? code : append_pmu(catalogue, kernel, &pmu);
@@ -162,7 +162,7 @@ static int load_pmus(struct tally_catalogue *catalogue, void *context, const cha
 	int code = name ? load_pmu(catalogue, kernel, name) : 0;
 	if (!name) {
 		code = tally_sysfs_pmu_names(NULL, &catalogue->arena, &names, &count);
-		if (code != -ENOMEM) /* no sysfs: no PMUs */
+		if (code != -ENOMEM) /* without sysfs there are no PMUs */
 			code = 0;
 		kernel->all_pmus = true;
 	}
@@ -219,19 +219,19 @@ int tally_kernel_probe_available(const struct tally_attr *wanted, int cpu)
 	struct tally_attr attr = *wanted;
 	attr.size = sizeof(attr);
 	attr.flags |= TALLY_ATTR_DISABLED;
-	/* some PMUs take no exclusions: those are the tool's to drop */
+	/* some PMUs refuse exclusions: opening code drops this one */
 	attr.flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
 	int code = probe(&attr, 0, -1);
 	if (code < 0 && cpu >= 0)
 		code = probe(&attr, -1, cpu);
-	if (code == -EACCES || code == -EPERM) { /* unprivileged: its own code alone */
+	if (code == -EACCES || code == -EPERM) { /* unprivileged: user mode only */
 		attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
 		code = probe(&attr, 0, -1);
 	}
 	return code;
 }
 
-/* Cycles are what every CPU's PMU counts. */
+/* Every CPU's PMU counts cycles. */
 static bool has_hardware_pmu(void)
 {
 	struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE, .config = TALLY_HW_CPU_CYCLES };

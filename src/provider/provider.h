@@ -1,9 +1,8 @@
-/* Where events come from: one interface over the kernel, scripted playback (tests) and the engine,
- * in its hosts.
+/* Sources of events: one interface over the kernel, scripted playback (tests), and the engine in
+ * its hosts.
  *
- * Handles, not descriptors: small non-negative numbers of the provider's.  The calls mirror
- * perf_event_open(2) and what one may do with its descriptor.
- */
+ * Handles are not descriptors, but small non-negative numbers of the provider.  The calls mirror
+ * perf_event_open(2) and the operations on its descriptors. */
 #ifndef TALLY_PROVIDER_PROVIDER_H
 #define TALLY_PROVIDER_PROVIDER_H
 
@@ -19,7 +18,7 @@
 
 struct tally_catalogue;
 
-/* ioctl requests, as linux/perf_event.h numbers them; the argument is a value or a pointer. */
+/* ioctl requests, numbered as in linux/perf_event.h; the argument is a value or a pointer. */
 enum tally_ioctl {
 	TALLY_IOCTL_ENABLE,
 	TALLY_IOCTL_DISABLE,
@@ -42,64 +41,68 @@ struct tally_provider {
 };
 
 struct tally_provider_ops {
-	const char *
-		name; /* "kernel", "scripted": printed beside figures that did not come from hardware */
+	/* "kernel", "scripted": printed beside figures that did not come from hardware */
+	const char *name;
 
-	/* Adds what this provider can count.  NULL: tally_kernel_catalogue() serves
-	 * (kernel_catalogue.h). */
+	/* Adds the provider's events to a catalogue.  Returns 0 or -errno.  NULL: use
+	 * tally_kernel_catalogue() (kernel_catalogue.h). */
 	int (*catalogue)(struct tally_provider *provider, struct tally_catalogue *catalogue,
 			 struct tally_error *err);
 
-	/* A handle, or -errno as perf_event_open(2).  `group` is a handle or -1. */
+	/* Like perf_event_open(2): returns a handle or -errno.  `group` is a handle or -1. */
 	int (*open)(struct tally_provider *provider, const struct tally_attr *attr, pid_t pid,
 		    int cpu, int group, unsigned long flags);
-	/* Bytes as read(2), or -errno. */
+	/* Like read(2): returns a number of bytes or -errno. */
 	ssize_t (*read)(struct tally_provider *provider, int handle, void *bytes, size_t size);
-	/* `argument`: a pointer, or a number cast to one, as ioctl(2) takes; `whole_group`:
-	 * PERF_IOC_FLAG_GROUP. 0 or -errno. */
+	/* Like ioctl(2): `argument` is a pointer, or a number cast to one; `whole_group` is
+	 * PERF_IOC_FLAG_GROUP.  Returns 0 or -errno. */
 	int (*ioctl)(struct tally_provider *provider, int handle, enum tally_ioctl request,
 		     void *argument, int whole_group);
-	/* Maps 1 + `data_pages` pages; NULL with errno set.  `overwrite`: read-only. */
+	/* Maps 1 + `data_pages` pages.  Returns NULL with errno set if that fails.  `overwrite`:
+	 * read-only. */
 	struct tally_user_page *(*map)(struct tally_provider *provider, int handle,
 				       size_t data_pages, int overwrite);
 	void (*unmap)(struct tally_provider *provider, struct tally_user_page *page,
 		      size_t data_pages);
-	/* Waits for data in any of the handles, or for `extra_fd` (-1: none) to be readable: how
-	 * many are ready, 0 after the time, -EINTR, … */
+	/* Waits until a handle has data, or `extra_fd` (-1: none) is readable.  Returns the number
+	 * of those that are ready, 0 after `timeout_ms`, or -errno (-EINTR, …). */
 	int (*wait)(struct tally_provider *provider, struct tally_wait_item *items, size_t count,
 		    int extra_fd, int timeout_ms);
 	void (*close)(struct tally_provider *provider, int handle);
 	void (*release)(struct tally_provider *provider);
 
-	/* The rest is NULL in providers that it doesn't concern. */
+	/* The members below are NULL in providers that don't need them. */
 
-	/* Events count none but commands that the provider starts itself, on one CPU, number 0;
-	 * their times are no measure of the command's own.  Called before each start, ahead of the
-	 * first open(): `path` is the file that execvp(3) would run for `command`; *out gets what
-	 * to execute instead, the provider's until the next call. 0 or -errno. */
+	/* For providers that only count commands that they start themselves, on one CPU, number 0,
+	 * in times that are not the command's own.  Called before each start, ahead of the first
+	 * open().  `path` is the file that execvp(3) would run for `command`.  Sets *out to the
+	 * command to execute instead, which belongs to the provider and is valid until the next
+	 * call.  Returns 0 or -errno. */
 	int (*command)(struct tally_provider *provider, const char *path, char **command,
 		       char ***out, struct tally_error *err);
-	/* Moves records from where they are written into the mapped rings, as far as those have
-	 * room: bytes, or -errno. */
+	/* Moves records from where they are written to the mapped rings, as far as these have room.
+	 * Returns the number of bytes, or -errno. */
 	ssize_t (*gather)(struct tally_provider *provider);
-	/* Why open() gave `code`, in a few words; *hint (may be NULL) gets the way out, or NULL.
-	 * Static texts. */
+	/* Returns a short reason for open()'s error `code`.  Sets *hint (may be NULL) to the way
+	 * out, or NULL.  Static texts. */
 	const char *(*reason)(struct tally_provider *provider, const struct tally_attr *attr,
 			      int code, const char **hint);
-	/* How far a figure can be trusted: "model".  Static. */
+	/* Returns how far a figure can be trusted: "model".  Static. */
 	const char *(*quality)(struct tally_provider *provider, const struct tally_attr *attr);
-	/* Why nothing could be counted so far though all events were on; NULL: something could.
-	 * Static.  May be NULL. */
+	/* Returns the reason why nothing has been counted so far though all events were on; NULL if
+	 * something was.  Static.  May be NULL. */
 	const char *(*uncounted)(struct tally_provider *provider);
-	/* What the CPU is on which things were counted, in a line: all of it, or what fits beside
-	 * figures. */
+	/* Describes the CPU that counted, in one line: completely, or, with `is_short`, so that it
+	 * fits beside figures. */
 	const char *(*machine)(struct tally_provider *provider, bool is_short);
-	/* What the user should know once a command has ended (`signal`: what ended it, or 0): how
-	 * many lines were put into `notes`, in `arena`. */
+	/* Adds notes for the user after a command has ended (`signal`: the signal that ended it, or
+	 * 0).  The texts are in `arena`.  Returns the number of notes. */
 	size_t (*notes)(struct tally_provider *provider, int signal, struct tally_arena *arena,
 			const char **notes, size_t maximum);
-	const char *call_graph; /* how it makes call chains by itself: no stack copies are needed */
-	/* of a PMU that is its own, with a number that isn't the machine's */
+	/* describes the call chains that the provider makes itself: no stack copies are needed; or
+	 * NULL */
+	const char *call_graph;
+	/* the provider's own PMU, whose type isn't one of the machine's */
 	const char *pmu_name;
 	uint32_t pmu_type;
 };
@@ -107,7 +110,7 @@ struct tally_provider_ops {
 /* The running kernel's perf events.  One per process is enough; it has no state of its own. */
 struct tally_provider *tally_provider_kernel(void);
 
-/* Plays back a script: see scripted.h. */
+/* Makes a provider that plays back a script: see scripted.h.  Returns 0 or -errno. */
 int tally_provider_scripted_new(const char *script_path, struct tally_provider **out,
 				struct tally_error *err);
 

@@ -57,8 +57,8 @@ bool tally_proc_key_number(const char *text, const char *key, uint64_t *out)
 	return false;
 }
 
-/* proc_pid_stat(5): fields are counted from 1; the second is the command in parentheses, which may
- * hold any byte. */
+/* proc_pid_stat(5): fields are counted from 1.  The second one is the command in parentheses, which
+ * may contain any byte. */
 bool tally_proc_stat_parse(const char *text, uint64_t tick_ns, struct tally_resource_usage *usage)
 {
 	enum { MINFLT = 10, CMINFLT, MAJFLT, CMAJFLT, UTIME, STIME, CUTIME, CSTIME, FIELDS };
@@ -153,8 +153,7 @@ int tally_resource_usage_add_process(struct tally_resource_usage *usage, pid_t p
 int tally_resource_usage_add_thread(struct tally_resource_usage *usage, pid_t tid)
 {
 	char path[64];
-	/* /proc/TID leads to the thread's group where TID is the leader; task/TID is the thread
-	 * alone. */
+	/* For a group's leader, /proc/TID is the whole group; task/TID is the thread alone. */
 	snprintf(path, sizeof(path), "/proc/%d/task/%d", tid, tid);
 	usage->source = "/proc";
 	int result = add_stat(usage, path);
@@ -189,7 +188,7 @@ static uint64_t difference(uint64_t now, uint64_t before)
 	return now > before ? now - before : 0;
 }
 
-/* Ticks know ended threads and children too, schedstat knows shorter times. */
+/* Ticks include ended threads and children; schedstat measures shorter times. */
 static uint64_t cpu_time(const struct tally_resource_usage *usage)
 {
 	uint64_t ticks_ns = usage->user_ns + usage->system_ns;

@@ -20,8 +20,8 @@ struct script_line {
 	bool is_any; /* '*' */
 	uint32_t type;
 	uint64_t config;
-	int cpu;    /* −1: everywhere */
-	int refuse; /* errno, 0: opens */
+	int cpu;    /* −1: all */
+	int refuse; /* errno; 0: it opens */
 	TALLY_VECTOR(struct script_reading) readings;
 };
 
@@ -33,7 +33,7 @@ struct script_handle {
 	uint32_t type;
 	uint64_t config;
 	int cpu;
-	int leader; /* its own number for a leader */
+	int leader; /* index of its group's leader; its own for a leader */
 };
 
 struct scripted {
@@ -42,7 +42,7 @@ struct scripted {
 	TALLY_VECTOR(struct script_handle) handles;
 	unsigned long counters; /* 0: no limit */
 	bool needs_exclude_kernel, refuses_all;
-	struct tally_catalogue catalogue; /* names, while parsing */
+	struct tally_catalogue catalogue; /* for names, while parsing */
 };
 
 static const struct { const char *name; int code;
@@ -198,8 +198,8 @@ static void scripted_release(struct tally_provider *provider)
 	free(script);
 }
 
-/* The line for the next opening of this event in this place: the one after those that earlier
- * openings took. */
+/* Chooses the line for the next opening of this event on this CPU: the line after those that
+ * earlier openings took. */
 static int choose_line(const struct scripted *script, const struct tally_attr *attr, int cpu,
 		       size_t *out)
 {
@@ -373,7 +373,8 @@ static void scripted_close(struct tally_provider *provider, int number)
 static int scripted_catalogue(struct tally_provider *provider, struct tally_catalogue *catalogue,
 			      struct tally_error *err)
 {
-	(void)provider, (void)catalogue, (void)err; /* the fixed names are there already */
+	/* the fixed names are in the catalogue already */
+	(void)provider, (void)catalogue, (void)err;
 	return 0;
 }
 

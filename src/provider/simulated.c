@@ -1,12 +1,12 @@
-/* The provider's surface: events as perf_event_open(2) has them, over a plan that processes read
- * when they begin.
+/* The provider's operations: events like those of perf_event_open(2), over a plan that processes
+ * read when they begin.
  *
- * No call here reaches a process.  What is opened before the command starts stands in the plan, and
- * each process opens it in an engine of its own, when it begins under the tool; from then on the
- * plan's events are not changed but for being enabled or not, which processes follow.  So what the
- * kernel does at once is refused here once the command runs, where it can't be done later: new
- * events, other periods.  Counts are what processes have added to the plan's totals: at their ends
- * all, while they run up to VSIM_TOTALS_NS ago. */
+ * No call here reaches a process.  Events opened before the command starts are in the plan, and
+ * each process opens them in an engine of its own when it begins under the tool.  From then on only
+ * their being enabled changes in the plan, and processes follow that.  So once the command runs,
+ * requests that can't be met later are refused, though the kernel would meet them at once: new
+ * events, other periods.  Processes add their counts to the plan's totals: while they run at least
+ * every VSIM_TOTALS_NS, and the rest when they end. */
 #include "provider/simulated_state.h"
 
 #include "event/event.h"
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the engine puts into a sample of a simulated CPU. */
+/* The fields that the engine can write into a sample of a simulated CPU. */
 static const uint64_t SAMPLED = TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
 				TALLY_SAMPLE_ADDR | TALLY_SAMPLE_READ | TALLY_SAMPLE_CALLCHAIN |
 				TALLY_SAMPLE_ID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD |
@@ -33,7 +33,8 @@ struct simulated_event *simulated_event_of(struct simulated *simulated, int hand
 
 /* ---- open and close ------------------------------------------------------ */
 
-/* As processes open it: the PMU's own, no modifiers that mean nothing there. */
+/* Returns the attribute that processes open: the PMU's own event, without modifiers that mean
+ * nothing there. */
 static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 {
 	struct tally_attr attr = { 0 };
@@ -45,12 +46,12 @@ static struct tally_attr attr_for_plan(const struct tally_attr *asked)
 		attr.type = VSIM_PMU_TYPE;
 		attr.config = config;
 	}
-	/* A place is the instruction's own, always: asking for it is no matter. */
+	/* An address is always exactly the instruction's, so a request for precision is met. */
 	attr.flags &= ~(TALLY_ATTR_PRECISE_IP | TALLY_ATTR_EXCLUDE_GUEST | TALLY_ATTR_EXCLUDE_HOST);
 	return attr;
 }
 
-/* Why this CPU can't have the event, or NULL. */
+/* Returns the reason why this CPU can't have the event, or NULL. */
 static const char *lacks(const struct simulated *simulated, const struct tally_attr *asked)
 {
 	struct tally_attr attr = attr_for_plan(asked);
@@ -59,15 +60,15 @@ static const char *lacks(const struct simulated *simulated, const struct tally_a
 		       : NULL;
 }
 
-/* How many the PMU has, by this event. */
+/* Returns how many counters the PMU has according to this event. */
 static unsigned counters_of(const struct tally_attr *attr)
 {
 	unsigned counters = attr->type == VSIM_PMU_TYPE ? attr->config1 & VSIM_COUNTERS_MASK : 0;
 	return counters ? counters : 2 * VSIM_EVENTS;
 }
 
-/* With the fewest counters that any event yet leaves the PMU, has the group room for this one?  The
- * tool would refuse it too, in a process that has nobody to tell. */
+/* Does the group have room for this event, with the smallest number of counters that any event so
+ * far gives the PMU?  The tool would refuse it as well, but in a process that can't report it. */
 static bool group_fits(const struct simulated *simulated, const struct tally_attr *asked, int group)
 {
 	struct tally_attr attr = attr_for_plan(asked);
@@ -95,7 +96,7 @@ static int check(struct simulated *simulated, const struct tally_attr *attr, pid
 		return -ENOENT;
 	if (attr->sample_type & ~SAMPLED)
 		return -EOPNOTSUPP;
-	/* What is moved by ids must have them, in one place. */
+	/* Records are distributed by their ids, so they must have ids, at a fixed place. */
 	if (attr->sample_period && (!(attr->sample_type & TALLY_SAMPLE_IDENTIFIER) ||
 				    !(attr->flags & TALLY_ATTR_SAMPLE_ID_ALL)))
 		return -EINVAL;
@@ -104,7 +105,7 @@ static int check(struct simulated *simulated, const struct tally_attr *attr, pid
 	return group_fits(simulated, attr, group) ? 0 : -ENOSPC;
 }
 
-/* Behind all that are open: the plan is in the order of opening. */
+/* Returns the handle behind all open ones: the plan is in the order of opening. */
 static int free_handle(const struct simulated *simulated)
 {
 	int handle = VSIM_EVENTS;
@@ -188,7 +189,7 @@ static size_t put_member(const struct simulated *simulated, int handle, uint64_t
 	return count;
 }
 
-/* perf_event_open(2), "Reading results". */
+/* Writes what perf_event_open(2) describes in "Reading results". */
 static ssize_t simulated_read(struct tally_provider *provider, int handle, void *bytes, size_t size)
 {
 	struct simulated *simulated = simulated_of(provider);
@@ -210,7 +211,8 @@ static ssize_t simulated_read(struct tally_provider *provider, int handle, void 
 	if (!is_group && format & TALLY_FORMAT_LOST)
 		words[count++] = total.lost;
 	uint64_t members = 0;
-	for (int i = 0; is_group && i < VSIM_EVENTS; i++) /* the leader was opened first */
+	/* the leader comes first: it was opened first */
+	for (int i = 0; is_group && i < VSIM_EVENTS; i++)
 		if (simulated->events[i].is_open && simulated->events[i].leader == event->leader) {
 			count += put_member(simulated, i, format, words + count);
 			members++;
@@ -282,7 +284,7 @@ static int simulated_ioctl(struct tally_provider *provider, int handle, enum tal
 	if (request == TALLY_IOCTL_SET_OUTPUT)
 		return set_output(simulated, handle, (int)(intptr_t)argument);
 	if (request == TALLY_IOCTL_SET_FILTER)
-		return -EINVAL; /* as for any event that is no tracepoint */
+		return -EINVAL; /* as for any event other than a tracepoint */
 	for (int i = 0; i < VSIM_EVENTS && !result; i++) {
 		const struct simulated_event *one = &simulated->events[i];
 		if (i == handle || (whole_group && one->is_open && one->leader == event->leader))
@@ -349,7 +351,7 @@ static const char *simulated_uncounted(struct tally_provider *provider)
 						   "the program passed no tally_roi_begin()";
 }
 
-/* In which regions alone was counted; and names of functions of which none ran. */
+/* Lists the regions that were counted, and the named functions that never ran. */
 static void region_notes(const struct simulated *simulated, struct tally_arena *arena,
 			 const char **counted, const char **absent)
 {

@@ -1,8 +1,7 @@
-/* What the simulated PMU is asked for by, and what it refuses.
+/* The names of the simulated PMU's events, and the events that it refuses.
  *
- * Generic names stay generic where counts are put beside each other, for ratios and readings look
- * for those; in recordings all events are the PMU's own, for a reader must not take them for the
- * hardware's. */
+ * In counts, generic names stay generic, since ratios and verdicts look for those.  In recordings
+ * all events are the PMU's own, so that no reader takes them for the hardware's. */
 #include "provider/simulated.h"
 
 #include "event/event_parser.h"
@@ -147,7 +146,7 @@ int tally_simulated_catalogue(struct tally_catalogue *catalogue, struct tally_er
 
 /* ---- one event, generic or the PMU's own --------------------------------- */
 
-/* Generic events that come to this config; the first is the one that is meant. */
+/* Finds the generic event that has this config; if there are several, the first. */
 static bool find_generic(uint64_t wanted, uint32_t *type, uint64_t *config)
 {
 	uint64_t mask;
@@ -179,7 +178,7 @@ void tally_simulated_make_generic(struct tally_event *event)
 		find_generic(attr->config, &attr->type, &attr->config);
 }
 
-/* "u" of "instructions:u", "vsim/loads/u", "vsim/loads/:u". */
+/* Returns "u" for "instructions:u", "vsim/loads/u" and "vsim/loads/:u". */
 static const char *modifiers_of(const char *name)
 {
 	const char *slash = strrchr(name, '/'), *from = slash ? slash + 1 : strchr(name, ':');
@@ -202,8 +201,8 @@ int tally_simulated_make_own(struct tally_event *event, struct tally_arena *aren
 	attr->config = config;
 	if (was_own && strchr(event->name, '/'))
 		return 0;
-	/* The name that was typed where the PMU knows it: L1-dcache-loads are "loads" otherwise.
-	 * One that a term gave is the user's own. */
+	/* Keeps the typed name if the PMU knows it; otherwise, for example, L1-dcache-loads becomes
+	 * "loads".  A name given by a term is the user's, and stays. */
 	const char *typed = tally_arena_copy(arena, event->name, strcspn(event->name, ":/"));
 	const struct vsim_event_name *row = typed ? vsim_event_by_name(typed) : NULL;
 	if (!typed)

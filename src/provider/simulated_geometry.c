@@ -1,4 +1,4 @@
-/* Which CPU is simulated: this machine's caches by sysfs, a preset, or a file that describes
+/* Finds the CPU to simulate: this machine's caches from sysfs, a preset, or a file that describes
  * one. */
 #include "provider/simulated_state.h"
 
@@ -13,7 +13,7 @@
 
 enum { CACHES_MAX = 8, FILE_BYTES_MAX = 1 << 16 };
 
-/* "32K", "8192K", "32M". */
+/* Parses "32K", "8192K" or "32M". */
 static uint64_t size_bytes(const char *text)
 {
 	char *end;
@@ -22,7 +22,7 @@ static uint64_t size_bytes(const char *text)
 	return size >> (63 - shift) ? 0 : size << shift;
 }
 
-/* CPU 0 stands for all: a machine's small cores are not what is simulated. */
+/* Takes CPU 0 for all CPUs: a machine's small cores are not simulated. */
 int simulated_geometry_here(const char *root, struct vsim_geometry *geometry)
 {
 	unsigned first = 0;
@@ -94,7 +94,7 @@ int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *
 	return -EINVAL;
 }
 
-/* The text's lines in one, for the header of a recording. */
+/* Writes the lines of the text as one, for the header of a recording. */
 void simulated_geometry_line(const struct vsim_geometry *geometry, char *out, size_t size)
 {
 	char text[VSIM_GEOMETRY_TEXT];
@@ -126,8 +126,8 @@ void simulated_geometry_caches(const struct vsim_geometry *geometry, char *out, 
 		}
 }
 
-/* What misses the last level that there is goes to memory, and no event of a missing one tells of
- * it: 0 would. */
+/* Misses of the last existing level go to memory, and the events of a missing level would count 0,
+ * which is wrong: so they are refused. */
 const char *simulated_geometry_lacks(const struct vsim_geometry *geometry, uint64_t config)
 {
 	const uint64_t l2 = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES |

@@ -1,9 +1,9 @@
-/* How a command is started under the simulated PMU, and which can't be.
+/* Starts a command under the simulated PMU, and finds those that can't be started.
  *
- * What is executed is a launcher beside the tool, with options that are the same for each run:
- * Valgrind's own environment variables and files of options are not looked at, since a count must
- * not depend on them.  Valgrind would tell in its own words what it can't run, or run it
- * unsimulated: what can be known from the program's file is said here instead. */
+ * The program executed is a launcher beside the tool, with the same options in each run.
+ * Valgrind's environment variables and option files are ignored, since a count must not depend on
+ * them.  Valgrind has messages of its own for programs that it can't run, or runs them unsimulated:
+ * so this file reports whatever the program's file can tell. */
 #include "provider/simulated_place.h"
 #include "provider/simulated_state.h"
 
@@ -30,8 +30,8 @@ static bool is_there(const char *folder)
 	       !access(path, X_OK);
 }
 
-/* In a build's tree, then where it was installed to, from the running tally and as the build had
- * it. */
+/* Looks in the build's tree, then in the installed place, relative to the running tally and as the
+ * build had it. */
 static bool find(char *out, size_t size)
 {
 	char self[PATH_MAX] = "";
@@ -107,7 +107,7 @@ static int refuse_machine(const char *path, const char *because, struct tally_er
 	return -ENOEXEC;
 }
 
-/* "#!/usr/bin/env python3": the first word. */
+/* Returns the first word of "#!/usr/bin/env python3". */
 static void interpreter(const unsigned char *bytes, size_t size, char *out)
 {
 	const char *text = (const char *)bytes + 2;
@@ -132,7 +132,7 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 		return tally_error_set(err, -EACCES,
 				       "'%s' may not be read, as it must be to be simulated", path);
 	if (fd < 0)
-		return 0; /* Valgrind will say the same as the kernel */
+		return 0; /* Valgrind will report the same error as the kernel */
 	ssize_t got = fstat(fd, &st) < 0 ? -1 : read(fd, bytes, sizeof(bytes) - 1);
 	close(fd);
 	if (got >= 0 && st.st_mode & (S_ISUID | S_ISGID))
@@ -161,10 +161,11 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 
 /* ---- what the tool needs to start ---------------------------------------- */
 
-/* Valgrind would say it in its own words, when the command is as good as started. */
+/* Otherwise Valgrind would report it with its own messages, when the command has practically
+ * started. */
 static int check_surroundings(struct tally_error *err)
 {
-	enum { DESCRIPTORS = 20 }; /* it takes a dozen of the program's for itself */
+	enum { DESCRIPTORS = 20 }; /* it takes a dozen of the program's descriptors for itself */
 	struct rlimit limit;
 	const char *folder = getenv("TMPDIR");
 	if (!folder || !*folder)
@@ -197,7 +198,7 @@ static const char *const fixed[] = {
 	"--sigill-diagnostics=no",
 	"--show-emwarns=no",
 	"--default-suppressions=no",
-	"--read-inline-info=no", /* it would complain of what newer compilers write */
+	"--read-inline-info=no", /* it would complain about the output of newer compilers */
 	"--read-var-info=no",
 	"--max-threads=1000",
 	"--",

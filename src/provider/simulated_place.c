@@ -1,5 +1,5 @@
-/* Where the build put launcher and tool: a file of its own, for it alone is compiled with the
- * paths. */
+/* The places of launcher and tool, as the build knows them.  This is a file of its own since only
+ * it is compiled with the paths. */
 #include "provider/simulated_place.h"
 
 #ifndef VSIM_ABSENT

@@ -1,14 +1,14 @@
-/* The plan's file: made anew for each start of a command, so that what an earlier run left behind
- * can add nothing to a later one's counts.
+/* The plan's file.  Each start of a command makes a new one, so that nothing that an earlier run
+ * left behind can add to later counts.
  *
- * It has a name, since programs that are executed later open it by that, and descriptors don't
- * survive programs that close what they don't know.  All names are of one length: a program's stack
- * must not begin elsewhere because tally's number has a digit more.  tmpfs gives its pages as they
- * are touched, so the 512 rings cost nothing until processes take them; but it has a limit, beyond
- * which touching is SIGBUS, so a small one (containers' /dev/shm) is passed by.
+ * It has a name, since programs that are executed later open it by name: descriptors don't survive
+ * in programs that close those that they don't know.  All names have the same length: a program's
+ * stack must not begin elsewhere because tally's pid has one digit more. tmpfs allocates pages when
+ * they are touched, so the 512 rings cost nothing until processes take them.  But it has a limit,
+ * and touching a page beyond it is SIGBUS: so a small one (/dev/shm in containers) is skipped.
  *
- * A tally that was killed leaves its file behind, in memory.  Each holds a lock on its own, which
- * the next one finds free. */
+ * A tally that is killed leaves its file behind, in memory.  Each tally holds a lock on its own
+ * file, so the next tally can recognize files without an owner. */
 #include "provider/simulated_state.h"
 
 #include <dirent.h>
@@ -78,7 +78,7 @@ static int make_file(struct simulated_plan *plan, const char *folder, struct tal
 	return 0;
 }
 
-/* Ours, and nobody's any more; young ones may not be locked yet. */
+/* True if the file is this user's and its owner has gone.  Young files may not be locked yet. */
 static bool is_left_behind(int folder, const char *name)
 {
 	struct stat st;
@@ -125,7 +125,7 @@ int simulated_plan_make(struct simulated *simulated, struct tally_error *err)
 	int result = make_file(plan, folder, err);
 	if (result < 0)
 		return result;
-	/* The whole of it, so that a full file system is found here and not by a signal. */
+	/* Allocate all of it, so that a full file system is detected here and not by a signal. */
 	int code = posix_fallocate(plan->fd, 0, (off_t)plan_bytes());
 	void *map = code ? MAP_FAILED
 			 : mmap(NULL, plan_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, plan->fd,
@@ -160,8 +160,8 @@ struct vsim_event *simulated_planned(const struct simulated *simulated, int hand
 	return simulated->plan.shared ? &simulated->plan.shared->events[handle] : NULL;
 }
 
-/* Handles that were closed before the start keep their places, and with them the others their ids:
- * as what counts nothing. */
+/* Returns the plan's event for a handle.  A handle that was closed before the start gets an event
+ * that counts nothing, so that the other handles keep their places and ids. */
 static struct vsim_event planned_event(const struct simulated *simulated, int handle)
 {
 	const struct simulated_event *event = &simulated->events[handle];
@@ -177,7 +177,7 @@ static struct vsim_event planned_event(const struct simulated *simulated, int ha
 	planned.enabled = event->is_enabled;
 	planned.waits_for_exec = event->waits_for_exec;
 	planned.sampled = simulated->events[event->output].page != NULL;
-	/* tally is told early enough to empty the ring while the other half is written. */
+	/* tally is woken early enough to empty the ring while the other half is written. */
 	planned.attr.flags |= TALLY_ATTR_WATERMARK;
 	planned.attr.wakeup_events = RING_PAGES * VSIM_PAGE / 2;
 	return planned;

@@ -1,14 +1,14 @@
-/* Rings: each simulated process writes one of its own, tally reads them all into the rings that
- * were mapped.
+/* Rings: each simulated process writes a ring of its own; tally moves their records into the rings
+ * that were mapped.
  *
- * A process's ring holds the records of all events; whose a record is says the id in it, and that
- * event's output says which of our rings it goes to.  Ours are ordinary memory, written here and
- * read by who mapped them, in one thread.
+ * A process's ring holds the records of all its events.  The id in a record says whose it is, and
+ * that event's output says which of our rings it goes to.  Our rings are ordinary memory, which the
+ * same thread writes here and reads where they are mapped.
  *
- * What processes write is theirs: a stray store of the program may hit its ring, and Valgrind
- * doesn't keep a program from its own memory.  So a record is copied first and looked at
- * afterwards, and a ring that makes no sense is emptied.  Where our ring is full the process's
- * stays as it is, and its writer waits: nothing is lost. */
+ * The contents of processes' rings are untrusted: Valgrind doesn't keep a program from its own
+ * memory, so a stray store may hit the ring.  So a record is copied first and checked afterwards,
+ * and a ring with invalid contents is emptied.  If our ring is full, the process's stays as it is,
+ * and its writer waits: nothing is lost. */
 #include "provider/simulated_state.h"
 
 #include "abi/record.h"
@@ -111,11 +111,11 @@ static void get(const struct simulated *simulated, unsigned ring, uint64_t at, u
 	memcpy(out + first, data, size - first);
 }
 
-/* The event whose ring a record goes to, NULL when nobody wants it. */
+/* Returns the event whose ring a record goes to; NULL if there is none. */
 static struct simulated_event *destination(struct simulated *simulated, const void *bytes,
 					   size_t size)
 {
-	/* As open() asks it of all that sample. */
+	/* The layout that open() requires of all sampling events. */
 	static const struct tally_attr with_ids = { .sample_type = TALLY_SAMPLE_IDENTIFIER,
 						    .flags = TALLY_ATTR_SAMPLE_ID_ALL };
 	uint64_t id;
@@ -126,8 +126,8 @@ static struct simulated_event *destination(struct simulated *simulated, const vo
 	return to && to->page ? to : NULL;
 }
 
-/* The next record up to `head`, into simulated->record: its size; 0 when there is none, -EBADMSG
- * when it can't be one. */
+/* Copies the next record before `head` to simulated->record.  Returns its size, 0 if there is none,
+ * or -EBADMSG if it can't be a record. */
 static long copy_record(struct simulated *simulated, unsigned ring, uint64_t head)
 {
 	struct tally_record_header header;
@@ -140,7 +140,8 @@ static long copy_record(struct simulated *simulated, unsigned ring, uint64_t hea
 	if (header.size < sizeof(header) || header.size > left || header.size & 7)
 		return -EBADMSG;
 	get(simulated, ring, tail, simulated->record, header.size);
-	memcpy(simulated->record, &header, sizeof(header)); /* as it was when it was checked */
+	/* the header that was checked: the other may have changed since */
+	memcpy(simulated->record, &header, sizeof(header));
 	return header.size;
 }
 
@@ -153,7 +154,7 @@ static void give_back(struct simulated *simulated, unsigned ring)
 		syscall(SYS_futex, wanted, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Moves what stood in a ring when it was looked at; false when ours is full. */
+/* Moves the records up to `head` out of a ring.  Returns false if our ring is full. */
 static bool move_ring(struct simulated *simulated, unsigned ring, uint64_t head, ssize_t *moved)
 {
 	uint64_t *tail = &simulated->plan.tails[ring];
@@ -178,7 +179,7 @@ static bool move_ring(struct simulated *simulated, unsigned ring, uint64_t head,
 	return has_room;
 }
 
-/* For the next process, from the beginning. */
+/* Resets the ring for the next process. */
 static void free_ring(struct simulated *simulated, unsigned ring)
 {
 	struct tally_user_page *page = page_of(simulated, ring);
@@ -189,8 +190,9 @@ static void free_ring(struct simulated *simulated, unsigned ring)
 			 __ATOMIC_SEQ_CST);
 }
 
-/* The heads are noted before any record is moved: a record's cause was written before it, so what
- * is older than this moment is there with its causes, and younger ones come with the next round. */
+/* All heads are noted before any record is moved.  The cause of a record is written before the
+ * record itself, so the causes of records older than this moment are included; younger records come
+ * in the next round. */
 ssize_t simulated_gather(struct tally_provider *provider)
 {
 	struct simulated *simulated = simulated_of(provider);
@@ -236,9 +238,9 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* A futex and a descriptor can't be waited for at once: the descriptor is, and news are looked for
- * between slices.  A ring has room for as much again when its writer tells of it, so a slice costs
- * nobody time. */
+/* Waiting for a futex and a descriptor at once is not possible.  So this waits for the descriptor
+ * in slices, and checks for news between them.  A writer reports when its ring is half full, so a
+ * slice delays no writer. */
 int simulated_wait(struct tally_provider *provider, struct tally_wait_item *items, size_t count,
 		   int extra_fd, int timeout_ms)
 {

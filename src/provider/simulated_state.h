@@ -1,4 +1,4 @@
-/* What the simulated provider's files share; of no use outside of them. */
+/* Shared by the simulated provider's files, and not for others. */
 #ifndef TALLY_PROVIDER_SIMULATED_STATE_H
 #define TALLY_PROVIDER_SIMULATED_STATE_H
 
@@ -7,48 +7,51 @@
 
 #include <stdbool.h>
 
-/* An open event; its handle is its index, and its place in the plan. */
+/* An open event.  Its handle is its index, and its index in the plan. */
 struct simulated_event {
 	bool is_open;
-	struct tally_attr attr;       /* as the plan has it */
+	struct tally_attr attr;       /* as in the plan */
 	uint64_t read_format;
-	int leader;                   /* handle; its own for a leader or a single */
-	/* handle whose ring it writes to; its own unless SET_OUTPUT said otherwise */
+	/* handle of its group's leader; its own for a leader or an event without group */
+	int leader;
+	/* handle of the event whose ring it writes to; its own without SET_OUTPUT */
 	int output;
-	bool is_enabled, waits_for_exec; /* before the command starts; then the plan has it */
-	uint64_t value_before;        /* at the last RESET */
-	struct tally_user_page *page; /* of its ring, where it is mapped */
+	/* before the command starts; afterwards the plan's are valid */
+	bool is_enabled, waits_for_exec;
+	uint64_t value_before;        /* total at the last RESET */
+	struct tally_user_page *page; /* the user page of its ring, if it is mapped */
 	size_t data_pages;
 };
 
-/* The file that the plan is in, and what of it is mapped. */
+/* The plan's file, and its mappings. */
 struct simulated_plan {
 	char *path;
 	int fd;
-	struct vsim_plan *shared; /* NULL: there is none */
-	uint8_t *rings;           /* NULL: nothing records */
-	/* ours: what stands in the rings' own pages is for their writers */
+	struct vsim_plan *shared; /* NULL: there is no plan */
+	uint8_t *rings;           /* NULL: no event records */
+	/* our own tails; those in the rings' pages are for their writers */
 	uint64_t tails[VSIM_RINGS];
-	uint32_t news;            /* what was seen of it */
-	bool has_leftovers;       /* our rings were full */
+	uint32_t news;            /* value of the plan's `news` that we have handled */
+	bool has_leftovers;       /* records stayed behind, since our rings were full */
 };
 
 struct simulated {
-	struct tally_provider provider; /* first */
+	struct tally_provider provider; /* first member */
 	struct tally_simulated_options options;
 	struct vsim_geometry geometry;
 	char machine[VSIM_GEOMETRY_TEXT + 32], caches[256];
 	char folder[4096];
 	struct simulated_event events[VSIM_EVENTS];
 	struct simulated_plan plan;
-	uint64_t damaged;  /* rings whose contents made no sense */
-	/* what was to be executed last; malloc'd, the strings from `words` on too */
+	uint64_t damaged;  /* number of rings with invalid contents */
+	/* the last command to execute; malloc'd, as are the strings in `words` */
 	char **argv;
 	char *words;
-	uint8_t record[1 << 16]; /* one on its way */
+	uint8_t record[1 << 16]; /* the record being moved */
 };
 
-/* In samples, and in each process: the engine there numbers events as they are opened. */
+/* Returns the id in samples and in each process, whose engine numbers events in the order of
+ * opening. */
 static inline uint64_t simulated_id(int handle)
 {
 	return (uint64_t)handle + 1;
@@ -59,23 +62,23 @@ static inline struct simulated *simulated_of(struct tally_provider *provider)
 	return (struct simulated *)provider;
 }
 
-/* NULL: no such handle. */
+/* Returns the event, or NULL if there is no such handle. */
 struct simulated_event *simulated_event_of(struct simulated *simulated, int handle);
 
-/* simulated_plan.c: a new file with nothing in it but the geometry and what is to be counted
- * where. */
+/* simulated_plan.c: makes a new file with only the geometry and the regions to be counted.  Returns
+ * 0 or -errno. */
 int simulated_plan_make(struct simulated *simulated, struct tally_error *err);
 /* Writes the open events into the plan.  Only before the command starts. */
 void simulated_plan_publish(struct simulated *simulated);
-/* The plan's event of a handle; NULL when there is no plan. */
+/* Returns the plan's event of a handle; NULL if there is no plan. */
 struct vsim_event *simulated_planned(const struct simulated *simulated, int handle);
-/* Has any process begun?  From then on events keep their places. */
+/* True once a process has begun.  From then on events keep their places. */
 bool simulated_plan_has_begun(const struct simulated *simulated);
-/* Makes room for the rings. 0 or -errno. */
+/* Makes room for the rings.  Returns 0 or -errno. */
 int simulated_plan_add_rings(struct simulated *simulated);
-/* Nobody listens any more: whoever waits for room is told. */
+/* Stops reading the rings, and tells writers that wait for room. */
 void simulated_plan_close(struct simulated *simulated);
-/* The same, and the file is gone; the counts with it. */
+/* The same, and removes the file, with its counts. */
 void simulated_plan_discard(struct simulated *simulated);
 
 /* simulated_rings.c: the provider's operations on rings. */
@@ -87,19 +90,20 @@ int simulated_wait(struct tally_provider *provider, struct tally_wait_item *item
 		   int extra_fd, int timeout_ms);
 ssize_t simulated_gather(struct tally_provider *provider);
 
-/* simulated_geometry.c: the CPU that is called so, NULL: this machine's, by sysfs (`root`; NULL:
- * where it is). */
+/* simulated_geometry.c: finds the CPU named `cpu`; NULL: this machine's, from sysfs at `root`
+ * (NULL: the usual place).  Returns 0 or -errno. */
 int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *geometry,
 		       struct tally_error *err);
-/* This machine's: how many of its caches are as sysfs describes them, or -ENOMEM. */
+/* Finds this machine's geometry.  Returns how many of its caches are as sysfs describes them, or
+ * -ENOMEM. */
 int simulated_geometry_here(const char *root, struct vsim_geometry *geometry);
-/* All of it in one line; and "skylake: l1d 32K 8-way, …". */
+/* Write all of it in one line; and a short form, "skylake: l1d 32K 8-way, …". */
 void simulated_geometry_line(const struct vsim_geometry *geometry, char *out, size_t size);
 void simulated_geometry_caches(const struct vsim_geometry *geometry, char *out, size_t size);
-/* Why such a CPU can't count what this config stands for; NULL: it can. */
+/* Returns the reason why such a CPU can't count this config; NULL if it can. */
 const char *simulated_geometry_lacks(const struct vsim_geometry *geometry, uint64_t config);
 
-/* simulated_launch.c: struct tally_provider_ops.command. */
+/* simulated_launch.c: implements struct tally_provider_ops.command. */
 int simulated_command(struct tally_provider *provider, const char *path, char **command,
 		      char ***out, struct tally_error *err);
 

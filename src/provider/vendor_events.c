@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* All that is called.  The library has one state for the process: it is initialised once, and
- * stays. */
+/* All functions that are called.  The library has one state per process: it is initialised once,
+ * and stays. */
 struct library {
 	pfm_err_t (*initialize)(void);
 	const char *(*strerror)(int);
@@ -25,7 +25,7 @@ struct library {
 
 static int load(struct library *library, struct tally_error *err)
 {
-	/* stays: its tables are pointed to */
+	/* stays open, since pointers lead into its tables */
 	void *handle = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
 	bool found = handle && tally_loaded_find(handle, "pfm_initialize", &library->initialize) &&
 		     tally_loaded_find(handle, "pfm_strerror", &library->strerror) &&
@@ -103,7 +103,8 @@ static int add(struct listing *listing, const char *pmu, const char *event, cons
 	return name.name ? tally_vector_push(listing, name) : -ENOMEM;
 }
 
-/* An event stands for itself, or for its unit masks, one of which must be chosen. */
+/* Adds an event: by itself, or once for each of its unit masks if it has any, since one must be
+ * chosen. */
 static int add_event(struct listing *listing, const pfm_pmu_info_t *pmu, int index)
 {
 	pfm_event_info_t event = { .size = sizeof(event) };
