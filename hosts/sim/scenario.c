@@ -1,5 +1,5 @@
-/* A scenario's lines at the left margin: the machine, mixes, functions, tasks, and what is
- * measured. */
+/* Parses a scenario's lines at the left margin: the machine, mixes, functions, tasks, and
+ * measurements. */
 #include "sim/scenario_parser.h"
 
 #include "sim/sim_state.h"
@@ -112,7 +112,7 @@ static int machine_line(struct scenario_parser *parser)
 
 /* --- mixes and functions -------------------------------------------------- */
 
-/* "ipc 1.25": cycles in 1000 instructions. */
+/* Parses "ipc 1.25" into cycles per 1000 instructions. */
 static int ipc(struct scenario_parser *parser, struct scenario_mix *mix)
 {
 	char digits[16];
@@ -523,7 +523,7 @@ static int lines(struct scenario_parser *parser)
 		       : scenario_fail(parser, "expected 'machine MODEL, …', and the text ends");
 }
 
-/* In the text's order: who is copied stands above, and is whole. */
+/* In the text's order: a program that is copied is above its copy, so it is complete. */
 static int copy_steps(struct scenario *scenario)
 {
 	for (unsigned i = 0; i < scenario->program_count; i++) {

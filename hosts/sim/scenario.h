@@ -1,10 +1,9 @@
-/* Scenarios: a machine, what its tasks do, and what is to be measured, as a text that reads like
+/* Scenarios: a machine, what its tasks do, and what is to be measured, in a text that reads like
  * prose.
  *
- * docs/sim.md is the language.  The parser is pure: bytes in, structures out.  Events to measure
- * stay text here, since what can be named is the machine's matter; who plays the scenario parses
- * them (scenario_play.h plays the rest).
- */
+ * docs/sim.md describes the language.  The parser is pure: bytes in, structures out.  Events to
+ * measure stay text here, since their names depend on the machine; the code that plays the scenario
+ * parses them (scenario_play.h plays everything else). */
 #ifndef TALLY_SIM_SCENARIO_H
 #define TALLY_SIM_SCENARIO_H
 
@@ -17,14 +16,14 @@ enum {
 	SCENARIO_DEPTH_MAX = 16
 };
 
-/* Where functions lie, one behind the other. */
+/* The range of addresses in which functions are placed, one after another. */
 #define SCENARIO_CODE 0x401000u
 #define SCENARIO_CODE_END 0x1400000u
 #define SCENARIO_KERNEL 0xffffffff81200000u
 #define SCENARIO_KERNEL_END 0xffffffff82200000u
 
 struct scenario_place {
-	unsigned line, column; /* from 1 */
+	unsigned line, column; /* counted from 1 */
 };
 
 struct scenario_mix {
@@ -41,26 +40,26 @@ struct scenario_function {
 };
 
 enum scenario_step_kind {
-	/* amount instructions, or ns, of mix in function, called from `from` */
+	/* `amount` instructions, or `ns`, of mix in function, called from `from` */
 	SCENARIO_RUN,
-	SCENARIO_GUEST,      /* the same as a guest; is_kernel: its kernel */
-	SCENARIO_SYSCALL,    /* ns in the kernel, in function or nowhere */
-	SCENARIO_FAULT,      /* amount pages at address; from_disk */
-	SCENARIO_SLEEP,      /* ns */
+	SCENARIO_GUEST,      /* the same in a guest; is_kernel: in the guest's kernel */
+	SCENARIO_SYSCALL,    /* `ns` in the kernel, in function or in none */
+	SCENARIO_FAULT,      /* `amount` page faults from address on; from_disk */
+	SCENARIO_SLEEP,      /* for `ns` */
 	SCENARIO_YIELD,
-	SCENARIO_HIT,        /* amount hits of the tracepoint `text` */
+	SCENARIO_HIT,        /* `amount` hits of the tracepoint `text` */
 	SCENARIO_MARK,       /* scenario:mark with amount and text */
-	/* amount accesses (`access` as tally_breakpoint) of 4 bytes at address */
+	/* `amount` accesses (`access` as in tally_breakpoint) of 4 bytes at address */
 	SCENARIO_TOUCH,
-	SCENARIO_FORK,       /* amount tasks of program */
+	SCENARIO_FORK,       /* `amount` new tasks of program */
 	SCENARIO_THREAD,
-	SCENARIO_WAIT,       /* for all of its children */
-	SCENARIO_EXEC,       /* text */
-	SCENARIO_COMM,       /* text */
-	SCENARIO_PIN,        /* to cpu, or SCENARIO_NONE: anywhere */
-	SCENARIO_PRIVILEGES, /* dropped */
-	SCENARIO_EXIT,       /* amount: its code */
-	SCENARIO_REPEAT,     /* amount times up to the end at `other` */
+	SCENARIO_WAIT,       /* for all its children */
+	SCENARIO_EXEC,       /* with comm `text` */
+	SCENARIO_COMM,       /* sets comm to `text` */
+	SCENARIO_PIN,        /* to cpu; SCENARIO_NONE: to none */
+	SCENARIO_PRIVILEGES, /* drops them */
+	SCENARIO_EXIT,       /* with the code `amount` */
+	SCENARIO_REPEAT,     /* `amount` times, up to the end at `other` */
 	SCENARIO_END         /* of the repeat at `other` */
 };
 
@@ -74,46 +73,46 @@ struct scenario_step {
 	const char *text;
 };
 
-/* What a task does.  A `task` runs from the start, a `program` when it is forked or started as a
+/* A sequence of steps.  A `task` runs from the start, a `program` when it is forked or started as a
  * thread. */
 struct scenario_program {
 	const char *name;
 	bool is_task, is_unprivileged;
-	int cpu; /* starts there, pinned; or SCENARIO_NONE */
-	int like; /* does what that one does; or SCENARIO_NONE */
+	int cpu; /* its first CPU, to which it is pinned; or SCENARIO_NONE */
+	int like; /* the program whose steps it copies; or SCENARIO_NONE */
 	struct scenario_step *steps;
 	unsigned step_count, step_capacity;
 };
 
 struct scenario_happening {
-	uint64_t at_ns; /* since the start */
+	uint64_t at_ns; /* ns since the start */
 	unsigned cpu;
 	bool online;
 };
 
-/* What the output consists of, in the text's order. */
+/* The parts of the output, in the text's order. */
 enum scenario_part_kind { SCENARIO_SAY, SCENARIO_COUNT, SCENARIO_SAMPLE };
 
 struct scenario_part {
 	enum scenario_part_kind kind;
 	struct scenario_place place;
-	const char *text;            /* what is said; or the events … */
+	const char *text;            /* the text to print; or the events … */
 	struct scenario_place events_place;
-	/* … of this task and the others of its name; SCENARIO_NONE: of CPUs */
+	/* … of this task and others of its name; SCENARIO_NONE: of CPUs */
 	int program;
-	int cpu;                     /* this one, or SCENARIO_NONE: all */
+	int cpu;                     /* the CPU; SCENARIO_NONE: all */
 	bool is_inherited, is_pinned, is_exclusive;
-	/* of samples */
+	/* for samples */
 	bool is_frequency;
-	uint64_t rate;               /* a period, or samples a second */
+	uint64_t rate;               /* a period, or samples per second */
 	bool has_stacks;
-	unsigned pages;              /* of the ring */
-	uint64_t read_every_ns;      /* UINT64_MAX: at the end alone */
+	unsigned pages;              /* pages of the ring */
+	uint64_t read_every_ns;      /* UINT64_MAX: only at the end */
 };
 
 struct scenario {
-	struct sim_config machine; /* model is a string of its own */
-	uint64_t stop_ns;          /* since the start */
+	struct sim_config machine; /* the scenario owns the string `model` */
+	uint64_t stop_ns;          /* ns since the start */
 	struct scenario_mix *mixes;
 	struct scenario_function *functions;
 	struct scenario_program *programs;
@@ -122,15 +121,15 @@ struct scenario {
 	unsigned mix_count, function_count, program_count, happening_count, part_count;
 	unsigned mix_capacity, function_capacity, program_capacity, happening_capacity,
 		part_capacity;
-	struct scenario_text *texts; /* the strings */
+	struct scenario_text *texts; /* owns the strings */
 };
 
 struct scenario_error {
 	struct scenario_place place;
-	char message[256]; /* what is wrong, or what was expected; no full stop */
+	char message[256]; /* the mistake, or the expectation; no full stop */
 };
 
-/* 0; -22 (EINVAL): *error says where and why; -12: no memory. */
+/* Parses a scenario.  Returns 0, -22 (EINVAL) with *error set, or -12 (ENOMEM). */
 int scenario_parse(const char *text, size_t length, struct scenario **out,
 		   struct scenario_error *error);
 void scenario_free(struct scenario *scenario);

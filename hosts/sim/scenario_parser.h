@@ -1,4 +1,4 @@
-/* What the two files of the scenario parser share. */
+/* Shared by the files of the scenario parser. */
 #ifndef TALLY_SIM_SCENARIO_PARSER_H
 #define TALLY_SIM_SCENARIO_PARSER_H
 
@@ -6,17 +6,17 @@
 
 struct scenario_word {
 	const char *start;
-	unsigned length;   /* 0: the end of the line */
+	unsigned length;   /* 0: end of the line */
 	unsigned column;
-	bool is_quoted;    /* the quotes are left out */
+	bool is_quoted;    /* `start` and `length` exclude the quotes */
 	bool is_unclosed;
 };
 
-/* A name that is looked up when all is known. */
+/* A name that is looked up at the end, when all names are known. */
 struct scenario_reference {
 	struct scenario_word word;
 	unsigned line;
-	/* of the step that names it, or program SCENARIO_ITEMS_MAX: of part `step` */
+	/* the step that uses the name; if program is SCENARIO_ITEMS_MAX, `step` is a part */
 	unsigned program, step;
 };
 
@@ -26,16 +26,16 @@ struct scenario_parser {
 	const char *at, *line_end, *end;
 	const char *line_start;
 	unsigned line;
-	struct scenario_word word; /* the next one */
-	struct scenario_program *program; /* whose steps are being read, or NULL */
-	unsigned open[SCENARIO_DEPTH_MAX], depth; /* repeats that are open */
+	struct scenario_word word; /* the next word */
+	struct scenario_program *program; /* the program whose steps are being read, or NULL */
+	unsigned open[SCENARIO_DEPTH_MAX], depth; /* repeats that are still open */
 	struct scenario_reference *references;
 	unsigned reference_count, reference_capacity;
 	uint64_t next_code, next_kernel;
 	bool has_machine, has_stop;
 };
 
-/* Errors: all return -22 or -12, which travels. */
+/* Errors.  All functions return -22 or -12, which callers pass on. */
 int scenario_fail(struct scenario_parser *parser, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int scenario_expected(struct scenario_parser *parser, const char *what);
@@ -43,28 +43,28 @@ int scenario_expected(struct scenario_parser *parser, const char *what);
 /* Words. */
 void scenario_next(struct scenario_parser *parser);
 bool scenario_is(const struct scenario_parser *parser, const char *text);
-/* takes it if it is the next word */
+/* takes it if it is the next word; returns true if it was */
 bool scenario_skip(struct scenario_parser *parser, const char *text);
 int scenario_need(struct scenario_parser *parser, const char *text);
-/* nothing else stands on the line */
+/* fails unless the line ends here */
 int scenario_done(struct scenario_parser *parser);
 int scenario_name(struct scenario_parser *parser, const char *what, const char **name);
 int scenario_text(struct scenario_parser *parser, const char *what, const char **text); /* "…" */
 int scenario_number(struct scenario_parser *parser, const char *what, uint64_t minimum,
 		    uint64_t maximum, uint64_t *out);
 bool scenario_is_time(
-	const struct scenario_parser *parser); /* "5ms", or a number with a unit behind it */
+	const struct scenario_parser *parser); /* "5ms", or a number followed by a unit */
 int scenario_time(struct scenario_parser *parser, uint64_t *ns);
 char *scenario_keep(struct scenario_parser *parser, const char *text, size_t length);
 int scenario_refer(struct scenario_parser *parser, unsigned program, unsigned step);
 int scenario_grow(struct scenario_parser *parser, void **items, unsigned count, unsigned *capacity,
 		  size_t size);
 
-/* Looked up among what stands above. */
+/* Look up a name among those defined above. */
 int scenario_find_mix(struct scenario_parser *parser, int *out);
 int scenario_find_function(struct scenario_parser *parser, int *out);
 
-/* scenario_steps.c: a line within a task. */
+/* scenario_steps.c: parses a line within a task. */
 int scenario_step(struct scenario_parser *parser);
 
 #endif

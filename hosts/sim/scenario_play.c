@@ -1,4 +1,4 @@
-/* A scenario's tasks: one step after another, until one takes time. */
+/* Runs a scenario's tasks: one step after another, until one takes time. */
 #define TALLY_TRACE_DEFINE
 #include "sim/scenario_tracepoints.h"
 
@@ -20,15 +20,15 @@ struct scenario_chain {
 	uint64_t *addresses;
 };
 
-/* Where `callee` is called in `caller`: each callee has a place of its own, as far as there is
- * room. */
+/* Returns the return address of `callee` in `caller`.  It differs for each callee, as far as there
+ * is room. */
 static uint64_t return_address(const struct scenario *scenario, int caller, int callee)
 {
 	const struct scenario_function *function = &scenario->functions[caller];
 	return function->address + 8 + (unsigned)callee * 12u % (function->size - 32) / 4 * 4;
 }
 
-/* `from` SCENARIO_NONE: the function's own caller. */
+/* `from` SCENARIO_NONE: use the function's own caller. */
 static int make_chain(struct scenario_play *play, int function, int from)
 {
 	const struct scenario *scenario = play->scenario;
@@ -80,7 +80,7 @@ static void work_in(const struct scenario_play *play, int function, int from, st
 	const struct scenario_function *place = &play->scenario->functions[function];
 	const struct scenario_chain *chain = find_chain(play, function, from);
 	work->address = place->address;
-	/* an interrupt that comes late still is in the function */
+	/* so that a late interrupt is still within the function */
 	work->code_size = place->size - 32;
 	work->callers = chain->addresses;
 	work->caller_count = chain->count;
@@ -107,8 +107,7 @@ static void mixed_work(struct scenario_instance *instance, const struct scenario
 	work_in(play, step->function, step->from, &phase->work);
 }
 
-/* Instructions that come along with what else a task does: one a cycle, a fifth of them
- * branches. */
+/* Instructions that accompany other actions of a task: one per cycle, a fifth of them branches. */
 static void plain_work(uint64_t instructions, enum tally_engine_mode mode,
 		       const struct sim_work *like, struct sim_phase *phase)
 {
@@ -142,7 +141,7 @@ static struct scenario_instance *spawn(struct scenario_play *play, struct scenar
 				      .data = instance,
 				      .cpu = program->cpu,
 				      .thread = thread };
-	/* each begins elsewhere; from there on it is the scheduler's matter */
+	/* tasks start on different CPUs; afterwards the scheduler decides */
 	if (!parent && program->cpu < 0)
 		spec.cpu = (int)(play->next_cpu++ % play->machine->config.cpus);
 	instance->task = sim_spawn(play->machine, parent ? parent->task : NULL, &spec);
@@ -197,8 +196,7 @@ static void leave(struct scenario_instance *instance, uint64_t exit_code, struct
 
 /* --- steps ---------------------------------------------------------------- */
 
-/* Steps that come again `amount` times have a stretch of work each time: true while one is to be
- * done. */
+/* Steps with a repeat count do some work each time.  Returns true while a repetition is left. */
 static bool once_more(struct scenario_instance *instance, const struct scenario_step *step)
 {
 	if (!instance->again) {
@@ -223,7 +221,7 @@ static void hit(struct scenario_instance *instance, const struct scenario_step *
 	}
 }
 
-/* True: *phase takes time, and the step may come again. */
+/* Returns true if *phase takes time; then the step may be repeated. */
 static bool repeated_step(struct scenario_instance *instance, const struct scenario_step *step,
 			  struct sim_phase *phase)
 {
@@ -265,7 +263,7 @@ static void fault(struct scenario_instance *instance, const struct scenario_step
 
 static void repeat(struct scenario_instance *instance, const struct scenario_step *step)
 {
-	/* the step behind it: where to go back to */
+	/* the step behind this one: the loop's first */
 	instance->repeats[instance->depth].first = instance->step;
 	instance->repeats[instance->depth++].left = step->amount;
 }
@@ -278,7 +276,7 @@ static void repeat_end(struct scenario_instance *instance)
 		instance->depth--;
 }
 
-/* What takes no time. */
+/* Does a step that takes no time. */
 static void do_at_once(struct scenario_instance *instance, const struct scenario_step *step)
 {
 	struct sim_machine *machine = instance->play->machine;
@@ -315,7 +313,7 @@ static void do_at_once(struct scenario_instance *instance, const struct scenario
 	}
 }
 
-/* True: *phase is what the task does next; else the next step is asked. */
+/* Returns true if *phase is the task's next phase; otherwise the next step follows. */
 static bool do_step(struct scenario_instance *instance, const struct scenario_step *step,
 		    struct sim_phase *phase)
 {
@@ -329,7 +327,7 @@ static bool do_step(struct scenario_instance *instance, const struct scenario_st
 	case SCENARIO_TOUCH:
 		if (step->kind == SCENARIO_GUEST ? guest(instance, step, phase)
 						 : repeated_step(instance, step, phase)) {
-			instance->step--; /* it is asked again */
+			instance->step--; /* so that it is called again */
 			return true;
 		}
 		return false;
@@ -387,7 +385,7 @@ int scenario_play_init(struct scenario_play *play, const struct scenario *scenar
 		       struct sim_machine *machine)
 {
 	*play = (struct scenario_play){ .scenario = scenario, .machine = machine };
-	/* EBUSY: another machine of this program has it. */
+	/* EBUSY: another machine of this program has registered it. */
 	int code = tally_trace_register(sim_engine(machine), &tally_trace_group_scenario);
 	return code && code != -16 ? code : make_chains(play);
 }
@@ -409,8 +407,8 @@ static void pass(struct sim_machine *machine)
 	sim_do(machine, &phase);
 }
 
-/* The happening that is due first, of those that did not happen yet: they are done in order of
- * time, equal ones in the text's. */
+/* Returns the happening that is first due, of those that have not happened yet.  They happen in
+ * order of time, equal ones in the text's order. */
 static const struct scenario_happening *due(const struct scenario_play *play, unsigned rank)
 {
 	const struct scenario *scenario = play->scenario;
@@ -471,7 +469,7 @@ uint64_t scenario_play_truth(const struct scenario_play *play,
 {
 	uint64_t total = 0;
 	for (unsigned cpu = 0; cpu < play->machine->config.cpus; cpu++)
-		sim_cpu_advance(&play->machine->cpus[cpu]); /* who still runs */
+		sim_cpu_advance(&play->machine->cpus[cpu]); /* some of the tasks still run */
 	for (const struct scenario_instance *one = play->first; one; one = one->next) {
 		if (one != instance && !(with_children && descends(one, instance)))
 			continue;

@@ -1,4 +1,4 @@
-/* A scenario's lines within a task: what it does, one thing after another. */
+/* Parses a scenario's lines within a task: its steps. */
 #include "sim/scenario_parser.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@ static unsigned number_of_program(const struct scenario_parser *parser)
 	return (unsigned)(parser->program - parser->scenario->programs);
 }
 
-/* "N instructions of MIX in FUNCTION [from FUNCTION]", or a time instead of instructions. */
+/* Parses "N instructions of MIX in FUNCTION [from FUNCTION]", or a time instead of instructions. */
 static int work(struct scenario_parser *parser, struct scenario_step *step)
 {
 	int code = 0;
@@ -225,7 +225,7 @@ static const struct {
 	{ "repeat", SCENARIO_REPEAT, repeat },
 };
 
-/* The end of the innermost repeat, or of the task. */
+/* Parses the end of the innermost repeat, or of the task. */
 static int end(struct scenario_parser *parser, struct scenario_step *step)
 {
 	if (!parser->depth)

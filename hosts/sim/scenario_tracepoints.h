@@ -1,4 +1,4 @@
-/* The tracepoint that a scenario's tasks hit by `mark`. */
+/* The tracepoint that a scenario's tasks hit with `mark`. */
 #ifndef TALLY_SIM_SCENARIO_TRACEPOINTS_H
 #define TALLY_SIM_SCENARIO_TRACEPOINTS_H
 

@@ -1,4 +1,4 @@
-/* Words, numbers and times of a scenario's lines, and what is kept of them. */
+/* Words, numbers and times of a scenario's lines, and the memory for its strings. */
 #include "sim/scenario_parser.h"
 
 #include <stdarg.h>
@@ -73,7 +73,7 @@ void scenario_next(struct scenario_parser *parser)
 	}
 	while (parser->at < parser->line_end && !is_blank(*parser->at))
 		parser->at++;
-	/* Commas and colons at a word's end are for the reader's eye. */
+	/* Commas and colons at the end of a word are only for readability. */
 	const char *end = parser->at;
 	while (end > word->start + 1 && (end[-1] == ',' || end[-1] == ':'))
 		end--;
@@ -159,8 +159,8 @@ int scenario_text(struct scenario_parser *parser, const char *what, const char *
 
 struct number {
 	uint64_t value;
-	unsigned fraction; /* thousandths */
-	const char *rest;  /* what stands behind the digits in the word */
+	unsigned fraction; /* in thousandths */
+	const char *rest;  /* the part of the word behind the digits */
 	unsigned rest_length;
 };
 
@@ -172,7 +172,8 @@ static bool digit_of(char c, unsigned base, unsigned *digit)
 	return *digit < base;
 }
 
-/* False when the word begins with no digit, or the number is past 64 bits. */
+/* Reads a number.  Returns false if the word doesn't begin with a digit, or if the number exceeds
+ * 64 bits. */
 static bool read_number(const struct scenario_word *word, struct number *number)
 {
 	const char *at = word->start, *end = at + word->length;
@@ -199,7 +200,7 @@ static bool read_number(const struct scenario_word *word, struct number *number)
 	return true;
 }
 
-/* value.fraction × factor; false past 64 bits. */
+/* Computes value.fraction × factor.  Returns false if it exceeds 64 bits. */
 static bool scale(const struct number *number, uint64_t factor, uint64_t *out)
 {
 	return !__builtin_mul_overflow(number->value, factor, out) &&

@@ -1,12 +1,13 @@
-/* What happens next, wherever: alarms in the order of their times, those of equal times as they
- * were set.
+/* The machine's next happening: alarms in the order of their times; those of equal times in the
+ * order in which they were set.
  *
- * Most are in a heap of four children a node, whose entries hold the keys so that sifting looks at
- * no alarm; it writes where each went.  What rings mostly sets an alarm again, so the root is left
- * empty while something rings, and what is set then begins its way there: one sift instead of two.
+ * Most alarms are in a heap with four children per node.  Its entries hold the keys, so sifting
+ * reads no alarm, and only writes where each went.  An alarm that rings is usually set again.  So
+ * the root is left empty while an alarm rings, and the next alarm that is set starts there: one
+ * sift instead of two.
  *
- * Ticks are as many as CPUs, and each is set one period after it rang: later than all the others.
- * They have a list of their own, in order, where that is a look at the last one. */
+ * There are as many ticks as CPUs, and each is set one period after it rang, later than all the
+ * others.  They have a sorted list of their own, where that costs one look at the last tick. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static void sift_down(struct sim_alarms *alarms, size_t slot, struct sim_heap_en
 	place(alarms, slot, entry);
 }
 
-/* Takes what stands in `slot` out, or the nothing that does. */
+/* Removes the entry in `slot`, which may be the unused one. */
 static void close_gap(struct sim_alarms *alarms, size_t slot)
 {
 	struct sim_heap_entry last = alarms->heap[--alarms->used];
@@ -84,7 +85,8 @@ static void heap_add(struct sim_alarms *alarms, struct sim_alarm *alarm)
 		size_t size = alarms->size ? 2 * alarms->size : HEAP_FIRST_SIZE;
 		struct sim_heap_entry *heap = realloc(alarms->heap, size * sizeof(*heap));
 		if (!heap)
-			abort(); /* the simulation can't go on, and has nobody to tell */
+			/* the simulation can't go on, and can't report an error from here */
+			abort();
 		alarms->heap = heap;
 		alarms->size = size;
 	}
@@ -93,7 +95,7 @@ static void heap_add(struct sim_alarms *alarms, struct sim_alarm *alarm)
 
 static void heap_remove(struct sim_alarms *alarms, struct sim_alarm *alarm)
 {
-	fill_root(alarms); /* first: it moves alarms */
+	fill_root(alarms); /* first, since it moves alarms */
 	close_gap(alarms, alarm->slot);
 }
 

@@ -23,13 +23,13 @@ struct sim_body {
 	ucontext_t own, machine_context;
 	void *stack;
 	bool started;
-	struct sim_phase *phase; /* where the next one goes */
-	void *fake_stack;        /* the sanitizer's */
+	struct sim_phase *phase; /* place for the next phase */
+	void *fake_stack;        /* for the address sanitizer */
 	const void *machine_stack;
 	size_t machine_stack_size;
 };
 
-/* The sanitizer must know which stack is in use. */
+/* The address sanitizer must know which stack is in use. */
 static void before_switch(void **save, const void *stack, size_t size)
 {
 #ifdef SIM_ASAN
@@ -76,7 +76,7 @@ static void entry(unsigned high, unsigned low)
 	after_switch(NULL, &body->machine_stack, &body->machine_stack_size);
 	int code = body->function(body->machine, body->argument);
 	*body->phase = (struct sim_phase){ .kind = SIM_EXIT, .exit_code = code };
-	/* NULL: this stack is done with */
+	/* NULL: this stack is no longer used */
 	before_switch(NULL, body->machine_stack, body->machine_stack_size);
 	setcontext(&body->machine_context);
 }

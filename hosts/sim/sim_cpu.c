@@ -1,14 +1,14 @@
-/* One CPU: work done as time passes, counters that fill with it, interrupts where they overflow.
+/* One CPU: the work it does as time passes, the counters that count it, and the interrupts when
+ * they overflow.
  *
- * A CPU's work alarm rings when its phase ends or a counter that somebody waits for overflows,
- * whichever is first; in between its counters are behind, and sim_cpu_advance() brings them to the
- * machine's time before anybody looks.
- */
+ * A CPU's work alarm rings when its phase ends or a counter with a wanted overflow reaches it,
+ * whichever is first.  In between its counters are behind; sim_cpu_advance() brings them up to the
+ * machine's time before they are read. */
 #include "sim/sim_state.h"
 
 typedef unsigned __int128 wide;
 
-/* number * factor / divisor; most numbers are small, and a wide division is slow. */
+/* Returns number * factor / divisor.  Most numbers are small, and a wide division is slow. */
 static uint64_t scaled(uint64_t number, uint32_t factor, uint32_t divisor)
 {
 	if (number <= UINT32_MAX)
@@ -16,7 +16,7 @@ static uint64_t scaled(uint64_t number, uint32_t factor, uint32_t divisor)
 	return (uint64_t)((wide)number * factor / divisor);
 }
 
-/* The same, rounded up; SIM_NEVER: it is larger than that. */
+/* The same, rounded up; SIM_NEVER if the result is larger than that. */
 static uint64_t scaled_up(uint64_t number, uint32_t factor, uint32_t divisor)
 {
 	if (number < UINT32_MAX)
@@ -25,7 +25,7 @@ static uint64_t scaled_up(uint64_t number, uint32_t factor, uint32_t divisor)
 	return result > SIM_NEVER ? SIM_NEVER : (uint64_t)result;
 }
 
-/* What `instructions` of this work come to. */
+/* Returns the metric's value after `instructions` of this work. */
 static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work,
 			  enum sim_metric metric, uint64_t instructions)
 {
@@ -36,7 +36,7 @@ static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work
 	return work->per_kilo[metric] ? scaled(instructions, work->per_kilo[metric], 1000) : 0;
 }
 
-/* The first instruction with which the metric reaches `count`. */
+/* Returns the first instruction with which the metric reaches `count`. */
 static uint64_t instruction_of(const struct sim_cpu *cpu, const struct sim_work *work,
 			       enum sim_metric metric, uint64_t count)
 {
@@ -53,7 +53,7 @@ static bool counts(const struct sim_counter *counter, const struct sim_work *wor
 	return counter->counting && (counter->modes & 1u << work->mode);
 }
 
-/* Where, up to `limit` instructions, the first counter overflows. */
+/* Returns the instruction, at most `limit`, at which the first counter overflows. */
 static uint64_t next_stop(const struct sim_cpu *cpu, const struct sim_task *task, uint64_t limit)
 {
 	const struct sim_work *work = &task->phase.work;

@@ -1,4 +1,4 @@
-/* The engine's table, as this machine fills it. */
+/* The host's table for the engine. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void nmi_body(void *argument)
 	tally_engine_software(machine->engine, TALLY_SW_ALIGNMENT_FAULTS, 1, &regs, regs.ip);
 }
 
-/* An interrupt that nothing masks, in the middle of whatever the engine does: config.nmi_every. */
+/* Interrupts the engine, wherever it is, by an NMI, which nothing masks: config.nmi_every. */
 static void maybe_nmi(struct sim_machine *machine)
 {
 	if (!machine->config.nmi_every || machine->in_nmi || !machine->engine ||
@@ -39,7 +39,7 @@ static int clock_of(void *host, int32_t clockid, uint64_t *ns)
 	switch (clockid) {
 	case 0: /* CLOCK_REALTIME */
 	case 11: /* CLOCK_TAI */
-		*ns = machine->now + 1767225600000000000u; /* it booted as 2026 began */
+		*ns = machine->now + 1767225600000000000u; /* it booted at the beginning of 2026 */
 		return 0;
 	case 1: /* CLOCK_MONOTONIC */
 	case 4: /* CLOCK_MONOTONIC_RAW */
@@ -89,7 +89,7 @@ static void irq_restore(void *host, uintptr_t state)
 	sim_cpu_settle(machine->cpu);
 }
 
-/* One thread runs the machine, and no call of the surface lets time pass: nobody ever waits
+/* One thread runs the machine, and no call of the surface lets time pass: so no caller ever waits
  * here. */
 static void lock(void *host)
 {
@@ -144,7 +144,7 @@ static void release_pages(void *host, void *memory, size_t pages)
 	free(memory);
 }
 
-/* Nothing lies in the first pages of an address space, and nothing that a program has in the upper
+/* Nothing is mapped in the first pages of an address space, and programs have nothing in the upper
  * half. */
 static bool bad_pointer(const void *pointer)
 {
@@ -284,7 +284,7 @@ static void timer_cancel(void *host, struct tally_engine_timer *timer)
 	timer->host_words[0] = 0;
 }
 
-/* The machine's cycle counter that user code reads counts ns. */
+/* The machine's cycle counter, as user code reads it, counts ns. */
 static void user_clock(void *host, struct tally_user_page *page)
 {
 	(void)host;
@@ -339,8 +339,8 @@ static unsigned callchain(void *host, const struct tally_engine_regs *regs, bool
 	return chain_of(ip, work, addresses, max);
 }
 
-/* A C body's stack is the one that it runs on: what is called from within it has it below its own
- * frame. */
+/* A C body's stack is the one that it runs on: the frames of functions called from it are below its
+ * own frame. */
 static uint64_t user_stack_pointer(void *host, const struct tally_engine_regs *regs)
 {
 	struct sim_machine *machine = host;
@@ -358,7 +358,7 @@ static bool is_arm(const struct sim_machine *machine)
 	return machine->model->name[0] == 'a' || machine->model->name[0] == 'b';
 }
 
-/* Registers as asm/perf_regs.h of the model's architecture numbers them. */
+/* Registers are numbered as in asm/perf_regs.h of the model's architecture. */
 static uint64_t user_register(void *host, const struct tally_engine_regs *regs, unsigned number,
 			      uint64_t *abi)
 {
@@ -384,7 +384,7 @@ static uint64_t interrupted_register(void *host, const struct tally_engine_regs 
 	return number == sp ? regs->sp : number == pc ? regs->ip : 0x2000 + number;
 }
 
-/* Where there is no real stack each byte is the low byte of its address. */
+/* Without a real stack each byte is the low byte of its address. */
 __attribute__((no_sanitize("address"))) static size_t user_stack(
 	void *host, const struct tally_engine_regs *regs, size_t offset, void *to, size_t size)
 {
@@ -414,7 +414,7 @@ static uint64_t page_size_of(void *host, uint64_t address)
 	return address ? PAGE : 0;
 }
 
-#define CGROUP_FD 5000 /* what stands for the descriptor of a control group: 5000 + its id */
+#define CGROUP_FD 5000 /* stands for the descriptor of a cgroup: 5000 + its id */
 
 static uint64_t cgroup(void *host, struct tally_engine_task *task)
 {
@@ -432,7 +432,7 @@ static int cgroup_of_fd(void *host, int fd, uint64_t *id)
 	return 0;
 }
 
-/* Two levels: 1 is the root, all others lie in it. */
+/* Two levels: 1 is the root, and contains all others. */
 static bool in_cgroup(void *host, struct tally_engine_task *task, uint64_t id)
 {
 	return id == 1 || cgroup(host, task) == id;

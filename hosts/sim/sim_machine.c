@@ -1,4 +1,4 @@
-/* The machine's life: it goes from one alarm to the next. */
+/* The machine's life: goes from one alarm to the next. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static void runtime_body(void *argument)
 	sim_trace_runtime(cpu->current);
 }
 
-/* Linux accounts a task's run time more often than at ticks; who listens to that is told four times
- * as often. */
+/* Linux accounts a task's run time more often than at ticks.  If the tracepoint has listeners, it
+ * is reported four times per tick. */
 enum { ACCOUNTS_PER_TICK = 4 };
 
 static void ring_tick(struct sim_machine *machine, struct sim_alarm *alarm)

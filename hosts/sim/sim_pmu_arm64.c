@@ -1,10 +1,9 @@
 /* PMUv3, as arm64 Linux drives it: six event counters of 32 or 64 bits and a cycle counter of 64;
- * two 32-bit counters chained for an event that wants 64 bits; filters by exception level, which
- * are not what attr's exclude_* mean and so are completed at guest entry and exit (SPEC F);
- * counters that user code reads (config1 bits 0 and 1).
+ * two chained 32-bit counters for an event that wants 64 bits; filters by exception level, which
+ * differ in meaning from attr's exclude_*, so that the difference is made up at guest entry and
+ * exit (SPEC F); counters that user code reads (config1 bits 0 and 1).
  *
- * big.LITTLE has two of these, each with its type number and its CPUs.
- */
+ * big.LITTLE has two of these PMUs, each with its own type and CPUs. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -17,7 +16,7 @@ struct arm_pmu {
 	struct tally_engine_pmu pmu;
 	struct sim_machine *machine;
 	uint64_t cpus[16];
-	bool long_counters; /* 64 bits wide */
+	bool long_counters; /* counters have 64 bits */
 };
 
 struct arm { /* machine->pmu */
@@ -25,7 +24,7 @@ struct arm { /* machine->pmu */
 	unsigned count;
 	struct arm_cpu {
 		struct tally_pmu_event *at[PLACES]; /* a chained event is at its even counter */
-		uint32_t used;                      /* places taken, also odd ones of chains */
+		uint32_t used;                      /* places taken, with the odd ones of chains */
 	} *cpus;
 };
 
@@ -41,7 +40,7 @@ static const struct { uint16_t event; enum sim_metric metric;
 enum { ENCODINGS = sizeof(encodings) / sizeof(encodings[0]) };
 
 static const uint16_t generic[TALLY_HW_MAX] = {
-	/* 0: none such */
+	/* 0: no such event */
 	[TALLY_HW_CPU_CYCLES] = 0x11,
 	[TALLY_HW_INSTRUCTIONS] = 0x08,
 	[TALLY_HW_CACHE_REFERENCES] = 0x04,
@@ -99,15 +98,15 @@ static bool wants_user_access(const struct tally_attr *attr)
 	return attr->config1 & USER_ACCESS;
 }
 
-/* On two 32-bit counters: the odd one counts the even one's overflows. */
+/* True if the event uses two 32-bit counters: the odd one counts the overflows of the even one. */
 static bool chained(const struct tally_pmu_event *event)
 {
 	return event->index != CYCLE && wants_long(event->attr) &&
 	       !wants_user_access(event->attr) && !pmu_of(event)->long_counters;
 }
 
-/* Of the value that is programmed and read: the cycle counter, too, overflows at 32 bits unless 64
- * are asked for. */
+/* Returns the width of the value that is programmed and read.  The cycle counter also overflows at
+ * 32 bits unless the event wants 64. */
 static unsigned width_of(const struct tally_pmu_event *event)
 {
 	bool can = event->index == CYCLE || pmu_of(event)->long_counters;
@@ -121,7 +120,7 @@ static uint64_t mask_of(unsigned width)
 
 /* --- exception levels: SPEC F --------------------------------------------- */
 
-/* The filter that is programmed while the host runs. */
+/* Returns the filter that is programmed while the host runs. */
 static unsigned levels_of(const struct sim_machine *machine, const struct tally_attr *attr)
 {
 	unsigned levels = EL0 | EL1;
@@ -143,8 +142,8 @@ static unsigned levels_of(const struct sim_machine *machine, const struct tally_
 	return levels;
 }
 
-/* What entry and exit change: EL0 on VHE, the whole counter elsewhere; only for events that tell
- * host from guest. */
+/* Returns the modes in which it counts.  Guest entry and exit change EL0 on VHE, the whole counter
+ * otherwise, and only for events that distinguish host and guest. */
 static uint32_t modes_of(const struct sim_machine *machine, const struct tally_attr *attr,
 			 bool in_guest)
 {
@@ -189,7 +188,8 @@ static void arm_read(struct tally_pmu_event *event)
 	tally_engine_pmu_count(event, delta);
 }
 
-/* Counts up to its top from -left; half the range at most, so that the interrupt may be late. */
+/* Programs the counter to -left, so that it counts up to its top.  At most half the range, so that
+ * the interrupt may be late. */
 static void program(struct tally_pmu_event *event)
 {
 	struct sim_counter *counter = counter_of(event);
@@ -230,7 +230,7 @@ static void arm_start(struct tally_pmu_event *event, unsigned flags)
 
 static void arm_stop(struct tally_pmu_event *event, unsigned flags)
 {
-	(void)flags; /* the driver always folds what was counted in */
+	(void)flags; /* the driver always folds the count in */
 	if (event->index < 0 || (event->state & TALLY_HES_STOPPED))
 		return;
 	counter_of(event)->counting = false;
@@ -238,7 +238,7 @@ static void arm_stop(struct tally_pmu_event *event, unsigned flags)
 	event->state |= TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
 }
 
-/* A free place, given those that are taken; -1: none. */
+/* Returns a free place, given those in use; -1: none. */
 static int choose(const struct arm_pmu *own, const struct tally_attr *attr, uint64_t config,
 		  uint32_t used, uint32_t *takes)
 {
@@ -246,7 +246,7 @@ static int choose(const struct arm_pmu *own, const struct tally_attr *attr, uint
 		*takes = 1u << CYCLE;
 		if (!(used & *takes))
 			return CYCLE;
-		/* 64 bits without long counters can't be read by user code anywhere else. */
+		/* Without long counters, user code can read 64 bits from no other counter. */
 		if (wants_long(attr) && wants_user_access(attr) && !own->long_counters)
 			return -1;
 	}
@@ -363,7 +363,7 @@ static int arm_user_index(const struct tally_pmu_event *event)
 	if (!access || event->index < 0 || (event->state & TALLY_HES_STOPPED) ||
 	    !wants_user_access(event->attr))
 		return -1;
-	/* Of several kinds of cores only the one that was asked for by its own type can be read. */
+	/* With several kinds of cores, only an event opened by the PMU's own type can be read. */
 	if ((pmu_of(event)->pmu.capabilities & TALLY_PMU_HETEROGENEOUS) &&
 	    event->attr->type != pmu_of(event)->pmu.type)
 		return -1;
@@ -417,7 +417,8 @@ static void arm_guest(struct sim_machine *machine, struct sim_cpu *cpu, bool ent
 	}
 }
 
-/* What mrs gives: whatever the upper half of a counter that was opened with 32 bits holds. */
+/* Returns what mrs reads: for a counter opened with 32 bits, the upper half is whatever it
+ * holds. */
 static int arm_user_counter(struct sim_machine *machine, unsigned index, uint64_t *value)
 {
 	long access = 0;

@@ -1,16 +1,15 @@
-/* A PMU that traces, beside whichever counts: it writes a word of 8 bytes for each branch into an
- * AUX area (SPEC D4).
+/* A PMU that traces, beside the machine's counting PMU: it writes a word of 8 bytes into an AUX
+ * area for each branch (SPEC D4).
  *
- * The words are the running numbers of the event's branches, from 1, so that who reads them sees at
- * once what is missing.  As Intel's PT it is one to a CPU, isn't on until there is an area, and
- * interrupts where the buffer that it was given ends or the watermark is passed; in between nobody
- * hears of what it wrote.  An area that is mapped read-only it goes round in, and then the event's
- * stop tells that all of it may be new.
+ * The words are the numbers of the event's branches, from 1, so that a reader sees at once which
+ * are missing.  Like Intel PT, there is one per CPU, it can't be on without an area, and it
+ * interrupts when its buffer ends or the watermark is passed; in between it reports nothing.  It
+ * writes around an area that is mapped read-only, and reports when the event stops that all of the
+ * area may be new.
  *
- * config is a gap: after so many branches one is not recorded, as where a tracer's own queue runs
- * over (0: never); the AUX record is PARTIAL then.  Events of the x86-like PMU with aux_output
- * write a word at each overflow, in its place.
- */
+ * config is a gap: after that many branches one is not recorded, as if a tracer's own queue
+ * overflowed (0: never); then the AUX record is PARTIAL.  For events of the x86-like PMU with
+ * aux_output, a word is written at each overflow instead of a sample. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -21,11 +20,11 @@ struct tracer {
 	struct tally_engine_pmu pmu;
 	struct sim_machine *machine;
 	struct tracer_cpu {
-		struct tally_pmu_event *event; /* added here */
-		struct tally_engine_aux aux;   /* while it isn't stopped */
+		struct tally_pmu_event *event; /* the event added on this CPU */
+		struct tally_engine_aux aux;   /* valid while it isn't stopped */
 		size_t written;                /* bytes since the area was begun */
 		uint64_t flags;
-		uint64_t counted;              /* of the counter's value: has been written */
+		uint64_t counted; /* the part of the counter's value that has been written */
 	} *cpus;
 };
 
@@ -55,7 +54,7 @@ static uint64_t *numbered(struct tally_pmu_event *event)
 
 /* --- the area ------------------------------------------------------------- */
 
-/* False: no room. */
+/* Returns false if there is no room. */
 static bool write_word(struct tracer_cpu *cpu, uint64_t word)
 {
 	struct tally_engine_aux *aux = &cpu->aux;
@@ -69,7 +68,7 @@ static bool write_word(struct tracer_cpu *cpu, uint64_t word)
 	return true;
 }
 
-/* What was counted since the last time. */
+/* Writes what was counted since the last time. */
 static void flush(struct tally_pmu_event *event)
 {
 	struct tracer_cpu *cpu = here(event);
@@ -93,7 +92,7 @@ static int begin(struct tally_pmu_event *event)
 	return tally_engine_aux_begin(event, &cpu->aux);
 }
 
-/* True: it may go on. */
+/* Ends the stretch.  Returns true if the trace may go on. */
 static bool end(struct tally_pmu_event *event)
 {
 	struct tracer_cpu *cpu = here(event);
@@ -103,7 +102,7 @@ static bool end(struct tally_pmu_event *event)
 	return whole;
 }
 
-/* The next interrupt: at the watermark, or with the first word that finds no room. */
+/* Sets the next interrupt: at the watermark, or with the first word that finds no room. */
 static void set_interrupt(struct tally_pmu_event *event)
 {
 	const struct tally_engine_aux *aux = &here(event)->aux;
@@ -200,8 +199,7 @@ static void trace_del(struct tally_pmu_event *event, unsigned flags)
 	event->index = -1;
 }
 
-/* While it is on it can't tell without ending the stretch: what was counted is known when it
- * stops. */
+/* The count is known only when the event stops: reading it now would end the stretch. */
 static void trace_read(struct tally_pmu_event *event)
 {
 	(void)event;
@@ -233,7 +231,7 @@ void sim_tracer_overflow(struct sim_machine *machine, struct sim_cpu *cpu)
 		return;
 	flush(event);
 	if (!end(event) || begin(event)) {
-		halt(event); /* the engine takes it off */
+		halt(event); /* the engine disables it */
 		return;
 	}
 	set_interrupt(event);
@@ -260,7 +258,7 @@ int sim_tracer_init(struct sim_machine *machine)
 	if (!tracer->cpus)
 		return -12;
 	tracer->pmu = (struct tally_engine_pmu){
-		.name = "trace", .scope = TALLY_SCOPE_SOFTWARE, /* it takes no counter */
+		.name = "trace", .scope = TALLY_SCOPE_SOFTWARE, /* it uses no counter */
 		.capabilities = TALLY_PMU_AUX | TALLY_PMU_ITRACE, .ops = &ops, .formats = formats,
 		.events = aliases, .driver = tracer,
 	};

@@ -1,11 +1,10 @@
 /* An x86-like PMU: 4 or 8 general counters, each event on those that its constraint allows, and 3
- * fixed ones (instructions, cycles, reference cycles); 48 bits wide; an NMI when one passes its
- * top.
+ * fixed ones (instructions, cycles, reference cycles); 48 bits wide; an NMI on overflow.
  *
- * Placing events is a matching: with constraints that overlap without containing one another,
- * first-come placement would refuse groups that fit.  An event that is added is placed by an
- * augmenting path, which may move others; those are stopped, and started again where they went.
- */
+ * Placing events is a matching problem: with constraints that overlap without containing one
+ * another, first-come placement would refuse groups that fit.  So an added event is placed by an
+ * augmenting path, which may move other events; these are stopped, and started again in their new
+ * places. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>
@@ -14,14 +13,14 @@
 enum { FIXED = 32, FIXED_COUNTERS = 3, PLACES = FIXED + FIXED_COUNTERS, WIDTH = 48, SKID = 6 };
 #define VALUE_MASK ((1ull << WIDTH) - 1)
 #define PERIOD_MAX \
-	(1ull << (WIDTH - 2)) /* what was counted since may be more, but never looks negative */
+	(1ull << (WIDTH - 2)) /* the count since may be larger, but never looks negative */
 #define USER_FIXED (1 << 30)
 
 struct encoding {
 	uint32_t event; /* event | umask << 8 */
 	enum sim_metric metric;
-	uint64_t general; /* counters that may count it, of 8 */
-	int fixed;        /* or -1 */
+	uint64_t general; /* general counters, of 8, that may count it */
+	int fixed;        /* fixed counter, or -1 */
 };
 
 static const struct encoding encodings[] = {
@@ -77,12 +76,12 @@ static const struct { uint32_t config; enum sim_metric metric;
 struct x86 { /* machine->pmu */
 	struct tally_engine_pmu pmu;
 	struct sim_machine *machine;
-	unsigned general; /* counters */
+	unsigned general; /* number of general counters */
 	struct x86_cpu {
-		struct tally_pmu_event *events[PLACES]; /* added, in that order */
-		unsigned count, committed; /* those from `committed` on are of an open group */
+		struct tally_pmu_event *events[PLACES]; /* in the order in which they were added */
+		unsigned count, committed; /* events from `committed` on belong to an open group */
 		bool grouping;
-		struct tally_pmu_event *at[PLACES]; /* who is programmed where */
+		struct tally_pmu_event *at[PLACES]; /* the event programmed on each counter */
 	} *cpus;
 };
 
@@ -124,7 +123,7 @@ static const struct encoding *encoding_of(uint64_t config)
 	return NULL;
 }
 
-/* Places as bits: the general counters that there are, and a fixed one. */
+/* Returns the event's possible places as bits: general counters, and a fixed one. */
 static uint64_t places_of(const struct x86 *x86, const struct tally_pmu_event *event)
 {
 	const struct encoding *encoding = encoding_of(event->config);
@@ -139,12 +138,12 @@ static uint64_t places_of(const struct x86 *x86, const struct tally_pmu_event *e
 }
 
 struct matching {
-	uint64_t places[PLACES]; /* of each event */
-	int at[PLACES];          /* which event is there, or -1 */
+	uint64_t places[PLACES]; /* possible places of each event */
+	int at[PLACES];          /* the event at each place, or -1 */
 };
 
-/* A place for `event`: a free one, or else one whose event can go elsewhere, along an augmenting
- * path.  Fixed counters first, being of least use to others. */
+/* Finds a place for `event`: a free one, or one whose event can move, along an augmenting path.
+ * Fixed counters first, since they are of least use to others. */
 static bool place(struct matching *matching, unsigned event, uint64_t *seen)
 {
 	for (int p = PLACES - 1; p >= 0; p--)
@@ -164,8 +163,8 @@ static bool place(struct matching *matching, unsigned event, uint64_t *seen)
 	return false;
 }
 
-/* Where each of the events goes: false when they don't fit together. Who has a place keeps it if he
- * can. */
+/* Finds a place for each of the events.  Returns false if they don't fit together.  With `keep`,
+ * events keep their places if possible. */
 static bool match(const struct x86 *x86, struct tally_pmu_event *const *events, unsigned count,
 		  bool keep, struct matching *matching)
 {
@@ -239,7 +238,7 @@ static void x86_start(struct tally_pmu_event *event, unsigned flags)
 	struct sim_counter *counter = counter_of(event);
 	event->state = 0;
 	counter->metric = encoding ? encoding->metric : SIM_CYCLES;
-	/* an encoding of nothing counts nothing */
+	/* an unknown encoding counts nothing */
 	counter->modes = encoding ? modes_of(event->attr) : 0;
 	counter->counting = true;
 	if ((unsigned)event->index >= cpu->counters_used)
@@ -260,7 +259,7 @@ static void x86_stop(struct tally_pmu_event *event, unsigned flags)
 	}
 }
 
-/* Puts everybody where the matching says; those who move are stopped before anybody is started. */
+/* Moves events to the places of the matching.  All that move are stopped before any is started. */
 static void apply(struct x86 *x86, struct x86_cpu *cpu, const struct matching *matching,
 		  unsigned start_from)
 {
@@ -312,7 +311,7 @@ static int x86_add(struct tally_pmu_event *event, unsigned flags)
 		return -11;
 	event->state = TALLY_HES_UPTODATE | TALLY_HES_STOPPED;
 	event->index = -1;
-	event->words[0] = flags & TALLY_EF_START; /* once it has a place */
+	event->words[0] = flags & TALLY_EF_START; /* start it once it has a place */
 	cpu->events[cpu->count++] = event;
 	if (cpu->grouping)
 		return 0;
@@ -361,7 +360,7 @@ static void x86_group_cancel(struct tally_engine_pmu *pmu)
 {
 	struct x86_cpu *cpu = here(pmu);
 	cpu->grouping = false;
-	cpu->count = cpu->committed; /* del then finds nothing to do */
+	cpu->count = cpu->committed; /* del will then find nothing to do */
 }
 
 /* --- opening -------------------------------------------------------------- */
@@ -398,7 +397,7 @@ static int decode(const struct tally_engine_pmu *pmu, struct tally_pmu_event *ev
 	return 0;
 }
 
-/* Would the group, with this one, fit on a CPU that is all its own? */
+/* Would the group, with this event, fit on a CPU without other events? */
 static bool group_fits(struct x86 *x86, struct tally_pmu_event *event)
 {
 	struct tally_pmu_event *events[PLACES];
@@ -462,8 +461,8 @@ static const struct tally_engine_pmu_ops ops = {
 
 /* --- the machine's side --------------------------------------------------- */
 
-/* The interrupt: which counter, what it counted, is a period over? */
-/* One record of precise sampling for two counters that overflowed with the same instruction: it
+/* The interrupt: finds the counter, folds its count in, and checks whether a period is over. */
+/* True if two counters with precise sampling overflowed with the same instruction: their one record
  * can't tell whose it is, and is dropped for both. */
 static bool collided(struct sim_cpu *cpu, struct x86_cpu *own, struct tally_pmu_event *event)
 {
@@ -474,13 +473,13 @@ static bool collided(struct sim_cpu *cpu, struct x86_cpu *own, struct tally_pmu_
 		if (!other || other == event || cpu->counters[i].until != 0 ||
 		    !other->sample_period || !tally_attr_precise(other->attr))
 			continue;
-		other->words[1] = true; /* its turn comes */
+		other->words[1] = true; /* for its own call */
 		lost = true;
 	}
 	return lost;
 }
 
-/* True: it is no sample. */
+/* Returns true if this overflow gives no sample. */
 static bool goes_elsewhere(struct sim_machine *machine, struct sim_cpu *cpu,
 			   struct tally_pmu_event *event)
 {

@@ -1,4 +1,4 @@
-/* Who runs where: a queue for each CPU, slices, waking, and CPUs without work that take from
+/* Decides where tasks run: a queue for each CPU, slices, waking, and idle CPUs that take tasks from
  * others. */
 #include "sim/sim_state.h"
 
@@ -81,7 +81,7 @@ void sim_move(struct sim_task *task, struct sim_cpu *to)
 	task->cpu = to;
 }
 
-/* From a CPU that has more than it can run. */
+/* Takes a task from a CPU that has more than it can run. */
 static struct sim_task *take_from_others(struct sim_cpu *cpu)
 {
 	struct sim_machine *machine = cpu->machine;
@@ -193,12 +193,12 @@ int sim_pin(struct sim_machine *machine, struct sim_task *task, int cpu)
 	return 0;
 }
 
-/* Everybody leaves a CPU that goes away; those pinned to it may run anywhere from now on, as in
+/* Moves all tasks off a CPU that goes offline.  Tasks pinned to it may then run anywhere, as in
  * Linux. */
 void sim_cpu_evacuate(struct sim_cpu *cpu)
 {
 	struct sim_machine *machine = cpu->machine;
-	cpu->online = false; /* so that nobody chooses it */
+	cpu->online = false; /* so that it is not chosen */
 	while (cpu->queue_first || cpu->current) {
 		struct sim_task *task = cpu->queue_first;
 		if (!task) {

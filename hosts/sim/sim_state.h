@@ -1,4 +1,4 @@
-/* The machine's insides: shared by the files of hosts/sim, and by its PMU models. */
+/* The machine's internals: shared by the files of hosts/sim, and by its PMU models. */
 #ifndef TALLY_SIM_STATE_H
 #define TALLY_SIM_STATE_H
 
@@ -6,18 +6,18 @@
 
 #define SIM_NEVER UINT64_MAX
 #define SIM_COUNTERS_MAX 64
-#define SIM_TRACE_COUNTER (SIM_COUNTERS_MAX - 1) /* the one that no counting PMU has */
-#define SIM_STACK_SIZE (256u << 10) /* of a C body */
+#define SIM_TRACE_COUNTER (SIM_COUNTERS_MAX - 1) /* used by no counting PMU */
+#define SIM_STACK_SIZE (256u << 10) /* of a C body, in bytes */
 #define SIM_CONTAINER(pointer, type, member) \
 	((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
-/* --- alarms: what happens next (sim_alarm.c) ------------------------------ */
+/* --- alarms: the order of happenings (sim_alarm.c) ------------------------ */
 
 struct sim_alarm {
 	uint64_t at;    /* ns */
-	uint64_t order; /* of equal times: as they were set */
-	size_t slot;    /* in the heap; SIM_NO_SLOT: not set */
-	bool is_tick;   /* in the list of ticks: before it is first set */
+	uint64_t order; /* orders alarms of equal times: as they were set */
+	size_t slot;    /* index in the heap; SIM_NO_SLOT: not set */
+	bool is_tick;   /* goes into the list of ticks; set it before the first sim_alarms_set() */
 	struct sim_alarm *next, *previous;
 	void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm);
 };
@@ -31,17 +31,17 @@ struct sim_heap_entry {
 struct sim_alarms {
 	struct sim_heap_entry *heap;
 	size_t used, size;
-	bool root_is_empty; /* the root's entry stands for nothing */
+	bool root_is_empty; /* the root's entry is unused */
 	uint64_t order;
 	struct sim_alarm *first_tick, *last_tick;
 };
 
 void sim_alarm_init(struct sim_alarm *alarm,
 		    void (*ring)(struct sim_machine *machine, struct sim_alarm *alarm));
-/* Sets or moves it; SIM_NEVER clears. */
+/* Sets or moves an alarm; SIM_NEVER clears it. */
 void sim_alarms_set(struct sim_alarms *alarms, struct sim_alarm *alarm, uint64_t at);
 struct sim_alarm *sim_alarms_first(struct sim_alarms *alarms); /* NULL: none is set */
-/* the first, which is not set any more */
+/* returns the first, and clears it */
 struct sim_alarm *sim_alarms_take(struct sim_alarms *alarms);
 void sim_alarms_release(struct sim_alarms *alarms);
 
@@ -51,33 +51,35 @@ void sim_alarms_release(struct sim_alarms *alarms);
 struct sim_counter {
 	bool counting;
 	enum sim_metric metric;
-	uint32_t modes;      /* in which it counts */
+	uint32_t modes;      /* modes in which it counts */
 	uint64_t value;      /* raw: the model masks it to its width */
-	uint64_t until;      /* counts left to its overflow; SIM_NEVER: none asked for */
+	uint64_t until;      /* counts left until its overflow; SIM_NEVER: no overflow wanted */
 };
 
 struct sim_pmu_model {
 	const char *name;
-	enum tally_engine_level level; /* of its interrupt */
-	unsigned counters;             /* programmable ones */
-	/* Registers PMUs with the machine's engine: 0 or -errno.  State hangs on machine->pmu. */
+	enum tally_engine_level level; /* level of its interrupt */
+	unsigned counters;             /* number of programmable counters */
+	/* Registers PMUs with the machine's engine.  Returns 0 or -errno.  Its state is
+	 * machine->pmu. */
 	int (*init)(struct sim_machine *machine);
 	void (*release)(struct sim_machine *machine);
-	/* Counter `index` of this CPU has used up its `until`, which is SIM_NEVER now. At
+	/* Counter `index` of this CPU has used up its `until`, which is now SIM_NEVER.  Called at
 	 * `level`. */
 	void (*overflow)(struct sim_machine *machine, struct sim_cpu *cpu, unsigned index,
 			 const struct tally_engine_regs *regs);
-	/* Host and guest change places on this CPU (may be NULL). */
+	/* Host and guest are switched on this CPU.  May be NULL. */
 	void (*guest)(struct sim_machine *machine, struct sim_cpu *cpu, bool entering);
-	/* What the user instruction that reads a counter gives (rdpmc, mrs), by the user page's
-	 * index - 1; -errno where it traps. */
+	/* Reads a counter by the user instruction (rdpmc, mrs), by the user page's index - 1.
+	 * Returns 0, or -errno if the instruction traps. */
 	int (*user_counter)(struct sim_machine *machine, unsigned index, uint64_t *value);
 };
 
 extern const struct sim_pmu_model sim_pmu_x86, sim_pmu_x86_8, sim_pmu_arm64, sim_pmu_arm64_32,
 	sim_pmu_big_little;
 
-const struct sim_pmu_model *sim_pmu_model(const char *name); /* sim_pmu.c: NULL: no such */
+/* sim_pmu.c; returns NULL if there is no such model */
+const struct sim_pmu_model *sim_pmu_model(const char *name);
 
 struct sim_cpu {
 	unsigned number;
@@ -85,16 +87,17 @@ struct sim_cpu {
 	uint32_t megahertz;
 	struct sim_machine *machine;
 	struct sim_task *current;  /* NULL: idle */
-	struct sim_task *queue_first, *queue_last; /* runnable, not current */
+	struct sim_task *queue_first, *queue_last; /* tasks that are runnable but not current */
 	unsigned queue_length;
-	bool resched, preempt;     /* switch at the next chance; the current one is runnable */
+	/* switch at the next opportunity; the current task is still runnable */
+	bool resched, preempt;
 	struct sim_alarm work, tick;
 	uint64_t slice_start, next_tick;
-	/* The work in progress began at `work_start` with `work_done` instructions. */
+	/* The work in progress began at `work_start` (ns) with `work_done` instructions. */
 	uint64_t work_start, work_base;
-	unsigned level, irq_off;   /* what the engine asks */
+	unsigned level, irq_off;   /* values for the engine's callbacks */
 	bool in_guest;
-	bool pend;                 /* tally_engine_run_pending() is asked for */
+	bool pend;                 /* tally_engine_run_pending() is requested */
 	struct sim_counter counters[SIM_COUNTERS_MAX];
 	unsigned counters_used;    /* highest index + 1 */
 	struct { uint64_t address, length; uint32_t type; } watch[4];
@@ -112,26 +115,27 @@ struct sim_task {
 	void *data;
 	void (*release)(void *data);
 	enum sim_task_state state;
-	struct sim_cpu *cpu;       /* where it runs, waits or ran last */
-	int pinned;                /* CPU, or -1 */
+	struct sim_cpu *cpu;       /* the CPU where it runs, waits to run, or ran last */
+	int pinned;                /* a CPU, or -1 */
 	struct sim_task *queue_next;
 	struct sim_task *all_next, *all_previous, *hash_next;
-	struct sim_phase phase;    /* in progress */
+	struct sim_phase phase;    /* the phase in progress */
 	bool in_phase;
-	/* it was preempted in its guest, and goes back there when it runs */
+	/* preempted within its guest; it returns there when it runs again */
 	bool left_guest;
-	uint64_t work_done;        /* instructions of the phase's work */
+	uint64_t work_done;        /* instructions done of the phase's work */
 	struct sim_alarm alarm;    /* end of sleep */
 	bool unprivileged;
 	uint64_t truth[SIM_METRICS][TALLY_MODE_GUEST_USER + 1];
-	struct sim_work user_work; /* the last one in user mode: what kernel code interrupted */
+	/* the last work in user mode: the work that kernel code interrupts */
+	struct sim_work user_work;
 	uint64_t user_done;
 	uintptr_t stack_pointer, stack_top; /* of a C body's real stack; 0: it has none */
 	uint64_t cgroup;
 	uint64_t runtime, run_start, runtime_told;
-	bool is_waited_for, zombie_wanted; /* it stays findable after its exit, until sim_reap() */
-	bool left;                         /* it has exited and is current nowhere */
-	struct sim_signal_count *signals; /* SIM_SIGNALS; made at need */
+	bool is_waited_for, zombie_wanted; /* can be found after its exit, until sim_reap() */
+	bool left;                         /* it has exited and is current on no CPU */
+	struct sim_signal_count *signals; /* SIM_SIGNALS of them; allocated on demand */
 	int exit_code;
 	int32_t parent_tid;
 };
@@ -148,27 +152,28 @@ struct sim_machine {
 	struct sim_config config;
 	struct tally_engine *engine;
 	struct sim_cpu *cpus;
-	struct sim_cpu *cpu;       /* what happens now happens here */
+	struct sim_cpu *cpu;       /* the CPU on which everything happens now */
 	uint64_t now, events, random;
 	struct sim_alarms alarms;
-	struct sim_task *tasks;    /* all_next */
-	struct sim_task **hash;    /* by tid */
+	struct sim_task *tasks;    /* linked by all_next */
+	struct sim_task **hash;    /* indexed by tid */
 	size_t hash_size, hashed;
-	unsigned task_count, waiting; /* alive; of these, blocked without an alarm */
+	/* tasks alive, and those of them that are blocked without an alarm */
+	unsigned task_count, waiting;
 	int32_t next_tid;
 	struct sim_exit *exits;
-	bool locked;               /* host.lock */
+	bool locked;               /* host.lock is held */
 	const struct sim_pmu_model *model;
-	void *pmu;                 /* the model's own */
+	void *pmu;                 /* for the model */
 	struct tracer *tracer;     /* sim_pmu_trace.c */
-	unsigned callbacks;        /* for nmi_every */
+	unsigned callbacks;        /* number of callbacks, for nmi_every */
 	bool in_nmi, traces;
-	/* a tracepoint is hit by the task's own code, not by the kernel's */
+	/* the tracepoint is hit by the task's own code, not by the kernel's */
 	bool user_hit;
-	void (*after)(struct sim_machine *machine); /* each thing that happened; may be NULL */
-	struct sim_watch *watch;   /* sim_watch.c's: who looks on */
-	void *surface;             /* whoever built the machine: tests, scenarios */
-	/* host.wake(): a file changed. */
+	void (*after)(struct sim_machine *machine); /* called after each happening; may be NULL */
+	struct sim_watch *watch;   /* for sim_watch.c */
+	void *surface;             /* for the code that built the machine: tests, scenarios */
+	/* Called by host.wake(): a file has changed. */
 	void (*on_wake)(struct sim_machine *machine, struct tally_engine_file *file);
 };
 
@@ -177,42 +182,43 @@ static inline void sim_alarm_set(struct sim_machine *machine, struct sim_alarm *
 	sim_alarms_set(&machine->alarms, alarm, at);
 }
 
-/* sim_cpu.c: brings a CPU to the machine's time: counts its work, delivers the overflows on the
- * way. */
+/* sim_cpu.c: brings a CPU up to the machine's time: counts its work, and delivers the overflows on
+ * the way. */
 void sim_cpu_advance(struct sim_cpu *cpu);
-/* Something changed that may move its next happening: phase, counters. */
+/* Recomputes the CPU's next happening after a change of its phase or counters. */
 void sim_cpu_rearm(struct sim_cpu *cpu);
-/* Where it is: registers of the work in progress. */
+/* Sets `regs` to the registers of the work in progress. */
 void sim_cpu_regs(struct sim_cpu *cpu, struct tally_engine_regs *regs);
-/* The task's next phase begins on this CPU (it is current), and what follows from it, until one
- * takes time. */
+/* Begins the next phase of the current task on this CPU, and further ones until one takes time. */
 void sim_cpu_continue(struct sim_cpu *cpu);
-/* Does what interrupts left behind: run_pending, rescheduling. At task level of that CPU. */
+/* Does the work that interrupts left behind: run_pending, rescheduling.  At task level of that
+ * CPU. */
 void sim_cpu_settle(struct sim_cpu *cpu);
-/* Runs at that level on that CPU, and comes back to where the machine was. */
+/* Runs function(argument) at that level on that CPU, then restores the machine's present CPU. */
 void sim_at_level(struct sim_cpu *cpu, enum tally_engine_level level, void (*function)(void *),
 		  void *argument);
 
 /* sim_scheduler.c */
 void sim_enqueue(struct sim_cpu *cpu, struct sim_task *task);
 void sim_dequeue(struct sim_task *task);
-void sim_schedule(struct sim_cpu *cpu); /* the current one leaves if it must; the next comes */
+void sim_schedule(struct sim_cpu *cpu); /* the current task leaves if it must; the next one comes */
 struct sim_cpu *sim_choose_cpu(struct sim_machine *machine, struct sim_task *task);
-void sim_move(struct sim_task *task, struct sim_cpu *to); /* not running, on no queue */
+/* for a task that neither runs nor is queued */
+void sim_move(struct sim_task *task, struct sim_cpu *to);
 uint64_t sim_random(struct sim_machine *machine);
 void sim_cpu_evacuate(struct sim_cpu *cpu);
 
 /* sim_task.c */
-void sim_task_exit(struct sim_task *task); /* current */
-void sim_task_free(struct sim_task *task); /* has exited, and is current nowhere */
+void sim_task_exit(struct sim_task *task); /* the current one */
+void sim_task_free(struct sim_task *task); /* it has exited, and is current on no CPU */
 void sim_tasks_release(struct sim_machine *machine);
 
-/* sim_pmu_trace.c: the PMU "trace", on every machine. */
+/* sim_pmu_trace.c: the PMU "trace", which every machine has. */
 int sim_tracer_init(struct sim_machine *machine);
 void sim_tracer_release(struct sim_machine *machine);
-/* Somebody else's word in this CPU's trace. NMI level. */
+/* Writes a word of another PMU into this CPU's trace.  NMI level. */
 void sim_tracer_note(struct sim_machine *machine, uint64_t word);
-/* Its counter has used up its `until`. NMI level. */
+/* The trace's counter has used up its `until`.  NMI level. */
 void sim_tracer_overflow(struct sim_machine *machine, struct sim_cpu *cpu);
 
 /* sim_trace.c: the machine's own tracepoints. */
@@ -220,11 +226,12 @@ int sim_trace_register(struct sim_machine *machine);
 void sim_trace_regs(void *host, struct tally_engine_regs *regs);
 void sim_trace_switch(struct sim_machine *machine, struct sim_task *previous, struct sim_task *next,
 		      bool runnable);
-void sim_trace_runtime(struct sim_task *task); /* running: what it has run since it was last told */
+/* reports how long a running task has run since the last report */
+void sim_trace_runtime(struct sim_task *task);
 bool sim_trace_wants_runtime(const struct sim_machine *machine);
 void sim_trace_fork(struct sim_machine *machine, struct sim_task *parent, struct sim_task *child);
 void sim_trace_wakeup(struct sim_machine *machine, struct sim_task *task);
-void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip); /* of user mode */
+void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip); /* in user mode */
 
 /* sim_host.c */
 void sim_host_table(struct sim_machine *machine, struct tally_engine_host *host);

@@ -10,7 +10,7 @@ static struct sim_task **hash_place(struct sim_machine *machine, int32_t tid)
 	return &machine->hash[(uint32_t)tid % machine->hash_size];
 }
 
-/* As many places as tasks; without memory the chains grow instead. */
+/* Doubles the hash table, to as many places as tasks; if out of memory the chains grow instead. */
 static void grow_hash(struct sim_machine *machine)
 {
 	size_t old_size = machine->hash_size;
@@ -98,7 +98,8 @@ static void identify(struct sim_task *task, const struct sim_task *parent,
 {
 	task->identity.tid = tid;
 	task->identity.pid = task->process->pid;
-	/* fork(2)'s child has the caller's process as parent; a thread has its process's. */
+	/* The parent of a forked child is the caller's process; a thread has the parent of its
+	 * process. */
 	task->identity.parent_pid = !parent        ? 1
 				    : spec->thread ? parent->identity.parent_pid
 						   : parent->identity.pid;
@@ -123,7 +124,8 @@ static void set_defaults(struct sim_task *task, const struct sim_task *parent)
 	sim_alarm_init(&task->alarm, ring_sleep);
 }
 
-/* net, uts, ipc, pid, user, mnt, cgroup: everybody's, as on a machine without containers. */
+/* net, uts, ipc, pid, user, mnt, cgroup: the same for all tasks, as on a machine without
+ * containers. */
 static const struct tally_engine_namespace namespaces[] = {
 	{ 3, 4026531840 }, { 3, 4026531838 }, { 3, 4026531839 }, { 3, 4026531836 },
 	{ 3, 4026531837 }, { 3, 4026531841 }, { 3, 4026531835 },
@@ -240,7 +242,7 @@ void sim_task_free(struct sim_task *task)
 	task_release(task);
 }
 
-/* The machine ends before its tasks did: each leaves as if killed. */
+/* The machine ends before its tasks: each leaves as if it were killed. */
 void sim_tasks_release(struct sim_machine *machine)
 {
 	while (machine->tasks) {

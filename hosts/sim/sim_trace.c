@@ -1,10 +1,11 @@
-/* The machine's own tracepoints: when they hit, and where the CPU is then. */
+/* The machine's own tracepoints: when they hit, and the registers at that point. */
 #define TALLY_TRACE_DEFINE
 #include "sim/sim_tracepoints.h"
 
 #include "sim/sim_state.h"
 
-/* Of one machine at a time, since a tracepoint belongs to one engine: a second machine has none. */
+/* Only one machine at a time has them, since a tracepoint belongs to one engine: a second machine
+ * has none. */
 int sim_trace_register(struct sim_machine *machine)
 {
 	tally_trace_group_syscalls.raw_for_anybody = true;
@@ -29,7 +30,7 @@ static const struct sim_work place = {
 	.caller_count = 2,
 };
 
-/* host.trace_regs: the engine knows where this program's code hit, which is nowhere in the
+/* host.trace_regs: replaces the address of this program's code, which means nothing in the
  * machine. */
 void sim_trace_regs(void *host, struct tally_engine_regs *regs)
 {
@@ -100,7 +101,7 @@ void sim_trace_fault(struct sim_machine *machine, uint64_t address, uint64_t ip)
 
 void sim_trace_syscall(struct sim_machine *machine, int number)
 {
-	/* in Linux it is given the registers that the task entered with */
+	/* in Linux the record has the task's registers at entry */
 	machine->user_hit = true;
 	if (machine->traces)
 		TALLY_TRACE(sys_enter_getppid, number);

@@ -1,5 +1,5 @@
-/* The machine's own tracepoints: named and laid out as Linux's are, so that what reads those reads
- * these. */
+/* The machine's own tracepoints, with the names and layouts of Linux's, so that tools that read
+ * those can read these. */
 #ifndef TALLY_SIM_TRACEPOINTS_H
 #define TALLY_SIM_TRACEPOINTS_H
 

@@ -16,7 +16,7 @@ struct watched {
 	const char *name, *target;
 	bool in_error, is_on, was_on, told;
 	unsigned children;
-	uint64_t folded; /* of children that are gone, when last told */
+	uint64_t folded; /* sum of ended children's counts when last reported */
 };
 
 struct sim_watch {
@@ -59,7 +59,7 @@ static void look_at_error(struct sim_watch *watch, struct watched *item)
 	item->in_error = in_error;
 }
 
-/* Children of all events of a part come and go together: the first one tells. */
+/* The children of all events of a part come and go together: the first event reports them. */
 static void look_at_children(struct sim_watch *watch, struct watched *item, bool is_first)
 {
 	unsigned children = children_of(item->event);
@@ -82,7 +82,7 @@ static void append(char *text, const char *separator, const char *name)
 	snprintf(text + used, TEXT_MAX / 3 - used, "%s%s", used ? separator : "", name);
 }
 
-/* Who counts now, of the events of a part whose context is on a CPU. */
+/* Reports which events of a part count now, if their context is on a CPU. */
 static void look_at_turns(struct sim_watch *watch, unsigned first, unsigned end)
 {
 	char on[TEXT_MAX / 3] = "", off[TEXT_MAX / 3] = "";
