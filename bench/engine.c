@@ -1,11 +1,10 @@
-/* What the engine costs, beside what the kernel's costs here: the second table of
- * docs/performance.md.
+/* The engine's costs beside the kernel's on this machine: the second table of docs/performance.md.
  *
  *     bench_engine [ROUNDS [hits|reads|switches|opens|machine]...]
  *
  * The engine runs in this program, on a host of one CPU whose clock is the processor's cycle
- * counter; the kernel's figures are of the same moments, in turns.  Medians of so many short
- * rounds, in ns, and the fastest round's. */
+ * counter.  The kernel is measured in turns with it, so that both meet the same conditions.  Prints
+ * the median of ROUNDS short rounds, in ns, and the fastest round's. */
 #define TALLY_TRACE_DEFINE
 #include "tally/tracepoint.h"
 
@@ -172,7 +171,7 @@ static int ascending(const void *a, const void *b)
 
 /* ns of one of many repetitions. */
 struct cost {
-	double median, least; /* of the rounds */
+	double median, least; /* over the rounds */
 };
 
 static struct cost measure(unsigned rounds, unsigned count,
@@ -230,7 +229,7 @@ struct sampled {
 	struct tally_user_page *page;
 };
 
-/* A reader that only gives the room back: what writing costs, not reading. */
+/* A reader that only gives the room back, so that writing is measured, not reading. */
 static void hit_sampled(void *argument, unsigned count)
 {
 	struct sampled *sampled = argument;
@@ -284,7 +283,7 @@ static void engine_read(void *argument, unsigned count)
 
 static int opened[OPENS];
 
-/* All at once, then closed. */
+/* Opens all events at once, then closes them. */
 static void open_and_close(void *argument, unsigned count)
 {
 	struct bench *bench = argument;
@@ -441,7 +440,7 @@ static void bench_switches(struct bench *bench, unsigned rounds)
 
 /* --- a large simulated machine -------------------------------------------- */
 
-/* Works and sleeps in turn, a hundred times: about half of its time each. */
+/* Works and sleeps in turn, a hundred times: about half of the time each. */
 static void restless(struct sim_machine *machine, struct sim_task *task, void *data,
 		     struct sim_phase *phase)
 {
@@ -469,7 +468,7 @@ struct crowd {
 	uint64_t bytes, events, value;
 };
 
-/* Starts them all with two events each, and waits. */
+/* Starts all tasks with two events each, and waits. */
 static int starter(struct sim_machine *machine, void *argument)
 {
 	struct crowd *crowd = argument;
@@ -543,7 +542,7 @@ static void bench_opens(struct bench *bench, unsigned rounds)
 	    measure(rounds / 16 + 1, OPENS / 100, kernel_open_and_close, NULL));
 }
 
-/* Was this part asked for? */
+/* Returns true if this part is to run. */
 static bool wanted(const char *part, int argc, char **argv)
 {
 	for (int i = 2; i < argc; i++)

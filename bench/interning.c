@@ -1,11 +1,10 @@
-/* The floor beneath a report of call trees: a recording is mapped, its records are walked, and each
- * frame of each chain is looked up in one tree, outermost first, on one core.  Nothing is
- * decompressed, ordered, named or printed.
+/* The minimal cost of a report of call trees: maps a recording, walks its records, and looks up
+ * each frame of each chain in one tree, outermost first, on one core.  Nothing is decompressed,
+ * ordered, named or printed.
  *
  *     bench_interning FILE     prints samples, frames, nodes of the tree, period
  *
- * For files that large_recording makes: plain, native byte order, all events with the same fields.
- */
+ * For files made by large_recording: plain, native byte order, all events with the same fields. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -24,7 +23,7 @@ struct node { uint64_t address, weight; uint32_t parent; };
 struct tree {
 	struct node *nodes;
 	uint32_t *slots; /* node's index + 1; 0: free */
-	uint32_t count, room; /* slots: twice as many */
+	uint32_t count, room; /* there are twice as many slots as nodes */
 };
 
 static void *must(void *memory)
@@ -71,7 +70,8 @@ static uint32_t child(struct tree *tree, uint32_t parent, uint64_t address)
 	return tree->count++;
 }
 
-/* perf_event_open(2), PERF_RECORD_SAMPLE: words before the period and before the chain. */
+/* perf_event_open(2), PERF_RECORD_SAMPLE: counts the words before the period and before the
+ * chain. */
 static void find_words(uint64_t type, size_t *period, size_t *chain)
 {
 	static const uint64_t before_period = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP |

@@ -31,7 +31,7 @@ tally = str(root / "build/tally")
 built = root / "build/bench"
 inlined_folder = root / "build/bench/inlined"
 PR_SET_CHILD_SUBREAPER = 36
-ENOUGH_MEMORY_FOR_PERF = 25  # bytes of perf's default report for each of the recording's
+ENOUGH_MEMORY_FOR_PERF = 25  # bytes of memory of perf's default report per byte of the recording
 LONG_S = 10
 
 TRACEPOINTS = ("sched:sched_switch,sched:sched_wakeup,raw_syscalls:sys_enter,raw_syscalls:sys_exit,"
@@ -58,7 +58,7 @@ def mebibytes(value):
 # ---- measuring ----------------------------------------------------------------------------------------------------
 
 def watch(pid, peak, done):
-    """The peak of a process's anonymous memory, until it has ended."""
+    """Returns the peak of a process's anonymous memory, once it has ended."""
     try:
         with open(f"/proc/{pid}/status", "rb", buffering=0) as status:
             while not done.wait(0.003):
@@ -70,7 +70,7 @@ def watch(pid, peak, done):
 
 
 def wait_for_orphans():
-    """addr2line ends when perf has, and is waited for by nobody else.  CPU seconds."""
+    """Waits for addr2line, which perf starts and leaves behind.  Returns its CPU seconds."""
     cpu = 0
     while True:
         try:
@@ -81,7 +81,7 @@ def wait_for_orphans():
 
 
 def measure_once(command, environment):
-    wait_for_orphans()  # of what compared answers
+    wait_for_orphans()  # those of the programs that compared answers
     start = time.monotonic()
     with open(os.devnull, "r+b") as null:
         process = subprocess.Popen(command, stdin=null, stdout=null, stderr=null, env=environment)
@@ -100,7 +100,7 @@ def measure_once(command, environment):
 
 
 def measure(command, environment=None):
-    """The least of up to three runs, one where it takes long."""
+    """Returns the least of up to three runs; of one run if it takes long."""
     if not command:
         return None
     full = dict(os.environ, **(environment or {}))
@@ -124,7 +124,7 @@ def run_quietly(*command, **options):
 
 
 def inlined():
-    """The C++ program, built once."""
+    """Returns the C++ program, which is built once."""
     program = inlined_folder / "inlined"
     if not program.exists():
         print("building the C++ program (some minutes of CPU, once)", file=sys.stderr)
@@ -162,7 +162,7 @@ KINDS = {  # name: how the small recording is made, and how it grows
 
 
 def recording(kind, megabytes):
-    """The path of a recording of a kind and size, read once."""
+    """Returns the path of a recording of a kind and size, which has been read once."""
     record, way = KINDS[kind]
     small, path = folder / f"{kind}.data", folder / f"{kind}-{megabytes}.data"
     if not small.exists():
@@ -181,7 +181,7 @@ def forget(kind, megabytes):
 # ---- answers ------------------------------------------------------------------------------------------------------
 
 def same_report(path, totals):
-    """Periods of every function, by tests/cli/compare_report.py."""
+    """Compares the periods of every function, by tests/cli/compare_report.py."""
     said = []
     for what, option, fields, width in (("self", "--no-children", "overhead,period,comm,dso,sym", "0,0,16"),
                                         ("total", "--children", "overhead_children,overhead,period,comm,dso,sym",
@@ -203,7 +203,7 @@ def same_report(path, totals):
 
 
 def same_text(theirs, ours):
-    """Compares what two commands write, as it comes."""
+    """Compares the outputs of two commands while they run."""
     with subprocess.Popen(theirs, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as left, \
             subprocess.Popen(ours, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as right:
         total = 0
@@ -222,7 +222,7 @@ def same_text(theirs, ours):
 
 
 def same_stacks(theirs, ours, path):
-    """The same where stacks were unwound: differences must have a cause that tests/cli/compare_script.py knows."""
+    """The same for unwound stacks: differences must have a cause that tests/cli/compare_script.py knows."""
     texts = [folder / "perf.txt", folder / "tally.txt", folder / "records.txt"]
     for text, command in zip(texts, (theirs, ours, [tally, "script", "--records", "-i", path])):
         with open(text, "wb") as file:
@@ -236,7 +236,7 @@ def same_stacks(theirs, ours, path):
 
 
 def same_weight(path):
-    """The weights of all folded stacks, and the recording's period by a program of 30 lines."""
+    """Compares the sum of all folded stacks with the recording's period, by a program of 30 lines."""
     folded = subprocess.run([tally, "fold", "-i", path], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, check=True)
     total = sum(int(line[line.rfind(b" ") + 1:]) for line in folded.stdout.splitlines())
     bare = subprocess.run([built / "bench_interning", path], capture_output=True, text=True, check=True).stdout
@@ -245,7 +245,7 @@ def same_weight(path):
 
 
 def no_inline(command):
-    """A command's option to leave inlined functions out, where it has one."""
+    """Returns a command's option to leave inlined functions out, if it has one."""
     text = subprocess.run([tally, command, "--help"], capture_output=True, text=True).stdout
     return ["--no-inline"] if "--no-inline" in text else []
 
@@ -263,7 +263,7 @@ def verdict(holds):
 
 
 def print_row(work, size, theirs, ours, goals, answers):
-    """One line; `goals` are (text, holds)."""
+    """Prints one line; `goals` are (text, holds)."""
     ratio = f"{theirs.cpu / ours.cpu:.1f}×, memory 1/{theirs.anonymous / max(ours.anonymous, 1):.1f}" if theirs else ""
     rate = f"{ours}, {size / ours.wall:.0f} MB/s" if size else f"{ours}"
     said = "; ".join(f"{text}: {verdict(holds)}" for text, holds in goals)
@@ -348,7 +348,7 @@ def script_unwound(megabytes):
 def script_default(megabytes):
     path = recording("few", megabytes)
     theirs, ours = [perf, "script", "--no-inline", "-i", path], [tally, "script", "--no-inline", "-i", path]
-    both = megabytes <= 500  # beyond, it is for the growth
+    both = megabytes <= 500  # larger ones only show the growth
     cost = measure(theirs if both else None), measure(ours)
     per_byte.setdefault("script", {})[megabytes] = cost[1].cpu
     print_row(f"script, default fields, {megabytes} MB", megabytes, *cost, at_least(*cost, 15) if both else [],
@@ -371,7 +371,7 @@ def flame_graph(megabytes):
     print_row(f"flame graph, {megabytes} MB", megabytes, None, ours, goals, same_weight(path))
 
 
-ROWS = (  # work, sizes it is done for, recording, function
+ROWS = (  # work, sizes, recording, function
     ("report default", (50, 500), "few", report_default),
     ("report caller", (50, 500, 2000), "few", report_caller),
     ("report flat", (50, 500), "few", report_flat),
@@ -386,7 +386,7 @@ ROWS = (  # work, sizes it is done for, recording, function
 
 
 def others():
-    """Benches of one part, each with goals of its own, printed as they print."""
+    """Runs benches of one part, which have goals of their own, and prints their output."""
     dwarf = str(folder / "dwarf.data")
     if wanted("unwinding") and (built / "bench_unwind").exists():
         if not os.path.exists(dwarf):

@@ -1,20 +1,20 @@
 /* Makes a recording of any size from a small one that `perf record` wrote (uncompressed, not a
  * pipe):
  *
- *     large_recording repeat FROM TO MEGABYTES     the samples again and again, at later times
- *     large_recording stacks FROM TO MEGABYTES     stacks of about 20 frames, half of the samples' anew
+ *     large_recording repeat FROM TO MEGABYTES     repeats the samples, at later times
+ *     large_recording stacks FROM TO MEGABYTES     makes stacks of about 20 frames; half of the
+ *                                                  samples have a new one
  *
  * The result is what perf would have written had it recorded for longer: header, attributes,
  * side-band records and feature sections are those of FROM, so every tool resolves the addresses as
- * it does those of FROM.  Records that end tasks are left out, since their samples go on.
+ * in FROM.  Records that end tasks are left out, since their samples go on.
  *
- * The stacks are those of a program that never was: each address of FROM's stacks has four callees,
- * taken from the same addresses by a hash, the first of which is called half of the time, the
- * second a quarter …  A walk down this graph from a real sample's outermost frames is a stack; its
- * place in the sequence is the only thing that it is made from, so an old one is made again without
- * having been kept.  Every second sample is an old one: 2.1 million samples in 500 MB, a million
- * stacks.  What the kernel adds (its frames above a system call or a fault) is a real sample's.
- */
+ * The stacks are those of an imaginary program.  Each address of FROM's stacks has four callees,
+ * taken from the same addresses by a hash; the first is called half of the time, the second a
+ * quarter, and so on.  A walk down this graph from a real sample's outermost frames is a stack.  It
+ * depends only on its index in the sequence, so an old stack can be made again without having been
+ * stored.  Every second sample is an old one: 2.1 million samples in 500 MB, a million stacks.  The
+ * kernel's frames (above a system call or a fault) are those of a real sample. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -31,10 +31,11 @@
 enum {
 	FINISHED_ROUND = 68, FIRST_TOOL_RECORD = 64,
 	HEADER_SIZE = 104, FEATURE_SAMPLE_TIME = 21, FEATURES = 256,
-	KEPT_FRAMES = 4,  /* outermost ones of a real stack */
+	KEPT_FRAMES = 4,  /* outermost frames of a real stack */
 	DEPTH_MIN = 13, DEPTH_SPREAD = 6,
 	WRITE_BYTES = 1 << 20,
-	CPUS = 2, ROUND_SAMPLES = 1000 /* of a CPU: what a ring holds when it is drained */
+	/* samples of one CPU in a round: the contents of a ring when it is drained */
+	CPUS = 2, ROUND_SAMPLES = 1000
 };
 
 struct section { uint64_t offset, size; };
@@ -51,7 +52,7 @@ struct recording {
 	size_t size;
 	struct file_header header;
 	uint64_t sample_type;
-	size_t time_word;   /* of a sample, behind the record's header */
+	size_t time_word;   /* index of the word behind the sample's header */
 	size_t cpu_word;    /* 0: none */
 	size_t chain_word;
 	uint64_t first_time, last_time;
@@ -83,7 +84,7 @@ static uint64_t scatter(uint64_t value)
 	return value ^ (value >> 31);
 }
 
-/* Where a sample's fields lie: perf_event_open(2), PERF_RECORD_SAMPLE. */
+/* Finds the positions of a sample's fields: perf_event_open(2), PERF_RECORD_SAMPLE. */
 static void find_words(struct recording *recording)
 {
 	uint64_t type = recording->sample_type;
@@ -180,7 +181,7 @@ static void put_round(struct output *output)
 	put(output, &round, sizeof(round));
 }
 
-/* All but what ends tasks, and the samples where they are wanted. */
+/* Copies all records but those that end tasks; samples only if `with_samples`. */
 static void put_first_pass(struct output *output, const struct recording *recording,
 			   bool with_samples)
 {
@@ -254,8 +255,8 @@ struct model {
 	struct addresses calls, leaves;
 };
 
-/* The chain's words of a sample, and the index of the first user frame behind the context's marker,
- * 0 without one. */
+/* Returns the words of a sample's chain, and the index of the first user frame, behind the
+ * context's marker; 0 if there is none. */
 static const uint64_t *chain_of(const struct recording *recording, uint64_t at, size_t *length,
 				size_t *user)
 {
@@ -300,7 +301,7 @@ static void learn(struct model *model)
 		die("too few stacks of user code");
 }
 
-/* The stack of an index in the sequence, as a sample at a time.  Returns its bytes. */
+/* Makes a sample with the stack of an index in the sequence.  Returns its size in bytes. */
 static size_t make_sample(const struct model *model, uint64_t index, uint64_t time, unsigned cpu,
 			  uint64_t *out)
 {
@@ -320,7 +321,7 @@ static size_t make_sample(const struct model *model, uint64_t index, uint64_t ti
 	size_t depth = DEPTH_MIN + scatter(random) % DEPTH_SPREAD;
 	uint64_t caller = chain[length - KEPT_FRAMES];
 	random = scatter(random + 1);
-	for (size_t i = depth; i-- > 1;) { /* outermost first, which stands last */
+	for (size_t i = depth; i-- > 1;) { /* outermost first, which comes last */
 		unsigned which = (unsigned)__builtin_ctzll(random | 8);
 		random = random >> (which + 1) | random << (63 - which);
 		caller = model->calls.words[scatter(caller * 4 + which) % model->calls.count];
@@ -330,7 +331,7 @@ static size_t make_sample(const struct model *model, uint64_t index, uint64_t ti
 	memcpy(made + user + depth, chain + length - KEPT_FRAMES, KEPT_FRAMES * 8);
 	length = user + depth + KEPT_FRAMES;
 	made[-1] = length;
-	/* in user code: the leaf is where it was interrupted */
+	/* in user code, the leaf is where it was interrupted */
 	if (user == 1 && recording->sample_type & PERF_SAMPLE_IP)
 		out[1 + !!(recording->sample_type & PERF_SAMPLE_IDENTIFIER)] = made[user];
 	record->size = (uint16_t)((uint8_t *)(made + length) - (uint8_t *)out);
@@ -348,7 +349,7 @@ static void make_stacks(struct output *output, const struct recording *recording
 	while (output->written < output->wanted) {
 		for (unsigned cpu = 0; cpu < CPUS; cpu++) {
 			for (unsigned i = 0; i < ROUND_SAMPLES; i++) {
-				/* Old ones: the older, the more often. */
+				/* Of the old stacks, older ones come more often. */
 				uint64_t random = scatter(~sequence++);
 				uint64_t part = random >> 32;
 				bool anew = (random & 1) || !made;
@@ -373,7 +374,7 @@ static void make_stacks(struct output *output, const struct recording *recording
 
 /* ---- the file ------------------------------------------------------------ */
 
-/* Feature sections move behind the data; SAMPLE_TIME says when the last sample was. */
+/* Moves the feature sections behind the data, and sets the last sample's time in SAMPLE_TIME. */
 static void put_features(struct output *output, const struct recording *recording, uint64_t grown)
 {
 	const struct file_header *header = &recording->header;
@@ -413,8 +414,8 @@ int main(int argc, char **argv)
 				 .wanted = strtoull(argv[4], NULL, 10) * 1000000 };
 	if (!output.file)
 		die("%s: %s", argv[3], strerror(errno));
-	/* As perf writes: by the megabyte, which the page cache then keeps in large pieces.
-	 * (Without memory of its own a stream goes on by 4 KiB.) */
+	/* Writes a megabyte at a time like perf, so that the page cache keeps large pieces.  (A
+	 * stream without a buffer of its own writes 4 KiB at a time.) */
 	char *buffer = malloc(WRITE_BYTES);
 	if (!buffer || setvbuf(output.file, buffer, _IOFBF, WRITE_BYTES))
 		die("no memory");

@@ -3,10 +3,10 @@
  *
  *     build/bench/bench_lines PROGRAM [COUNT [REPEAT]]
  *
- * The addresses are spread over .text by chance, the same ones each time: the worst case, since
+ * The addresses are spread over .text at random, the same ones each time: the worst case, since
  * nearly all units are hit.  "cold" is from opening the file to the last answer, without a cache;
- * "cached" the same, answered by a cache in a folder of its own.  Least of REPEAT runs, CPU time
- * and wall time. */
+ * "cached" is the same with a filled cache, in a folder of its own.  Prints the least of REPEAT
+ * runs: CPU time and wall time. */
 #include "object/cache.h"
 #include "object/object.h"
 #include "object/search.h"
@@ -112,7 +112,7 @@ static struct times ask(struct bench *bench, struct tally_disk_cache *cache)
 	return times;
 }
 
-/* False when it isn't there. */
+/* Returns false if llvm-symbolizer isn't installed. */
 static bool ask_llvm(const struct bench *bench, const char *list, struct times *times)
 {
 	char command[8192];

@@ -2,9 +2,9 @@
 """Writes a large C++ program of many templates that the compiler inlines into one another, for benchmarks of lines and
 inlines: `make_inlined.py FOLDER [--units 24] [--types 10]`, then FOLDER/build.ninja makes FOLDER/inlined.
 
-Each unit has types of its own, kept in the standard library's containers, so its debug information is as large as that
-of real programs; functions that stay functions call one another 20 deep, and a few thousand call sites are reached
-while it runs.  `inlined SECONDS [THREADS]`.
+Each unit has types of its own, in the standard library's containers, so its debug information is as large as that of
+real programs.  Functions that are not inlined call one another 20 deep, and a few thousand call sites are reached while
+it runs.  Usage of the program: `inlined SECONDS [THREADS]`.
 """
 import argparse
 import pathlib
@@ -147,7 +147,7 @@ BODIES = [
 	s.sum += shelf.total(s);
 	descend(s, depth, {index});
 	s.sum += shelf.size();""",
-    # sorting by a weight that is computed anew
+    # sorting by a weight that is computed each time
     """	std::vector<{name}> records;
 	std::generate_n(std::back_inserter(records), {count}, [&s] {{ return {name}::make(s); }});
 	descend(s, depth, {index});

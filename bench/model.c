@@ -1,7 +1,7 @@
-/* What the simulated CPU's model costs by itself: recorded accesses (tests/unit/accesses, whose
- * format test_vsim_model.c tells), asked of as generated code asks and told where that is needed.
- * `bench_model [--preset NAME] FILE...`: nanoseconds of CPU time an access, the least of 40 rounds
- * from empty caches, and the share of each sort that is told. */
+/* The cost of the simulated CPU's model by itself: replays recorded accesses (tests/unit/accesses,
+ * in the format that test_vsim_model.c describes) by the same calls as generated code.
+ * `bench_model [--preset NAME] FILE...`: prints ns of CPU time per access, the least of 40 rounds
+ * from empty caches, and the share of each kind of access that has to be passed to the model. */
 #include "valgrind/vsim_model.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static uint64_t unzigzag(uint64_t value)
 	return value >> 1 ^ -(value & 1);
 }
 
-/* 0 or the number of accesses; *accesses is malloc'ed. */
+/* Returns the number of accesses, or 0 on failure; *accesses is malloc'ed. */
 static size_t read_accesses(const char *path, struct access **accesses)
 {
 	static uint8_t packed[BYTES_MAX], bytes[BYTES_MAX];

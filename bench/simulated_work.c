@@ -1,9 +1,9 @@
-/* What the simulated PMU is measured on besides real programs: `simulated_work loop|chase|switch [AMOUNT]`.
+/* Workloads for measuring the simulated PMU, besides real programs: `simulated_work
+ * loop|chase|switch [AMOUNT]`.
  *
- *   loop    arithmetic without memory, one predictable branch
- *   chase   pointers through 64 MiB in one cycle of random order, a node a cache line
- *   switch  two threads that hand a token to each other through a pipe: nothing but thread
- *   switches */
+ *   loop    arithmetic without memory accesses, one predictable branch
+ *   chase   pointers through 64 MiB in one cycle of random order, a node per cache line
+ *   switch  two threads that pass a token to each other through a pipe: only thread switches */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static uint64_t loop(uint64_t turns)
 	return a ^ b;
 }
 
-/* A cyclic permutation by Sattolo's shuffle. */
+/* The order is a cyclic permutation by Sattolo's shuffle. */
 static uint64_t chase(uint64_t steps)
 {
 	struct node *nodes = aligned_alloc(4096, NODES * sizeof(*nodes));

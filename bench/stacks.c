@@ -1,9 +1,8 @@
-/* A program to be recorded by benchmarks: it walks a tree of calls of depth DEPTH, choosing one of
- * four functions at each step by a fixed pseudo-random sequence, so that a recording holds many
+/* A program for benchmarks to record.  It walks a tree of calls of depth DEPTH, and chooses one of
+ * four functions at each step by a fixed pseudo-random sequence, so that a recording has many
  * distinct stacks of about that depth.
  *
- *     stacks SECONDS [DEPTH] [THREADS]
- */
+ *     stacks SECONDS [DEPTH] [THREADS] */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -53,7 +52,7 @@ __attribute__((noinline)) static void step(struct walk *walk, int depth)
 		leaf(walk);
 	else
 		functions[next(walk) & 3](walk, depth);
-	walk->sum++; /* no tail call */
+	walk->sum++; /* prevents a tail call */
 }
 
 static double now_s(void)

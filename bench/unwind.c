@@ -1,10 +1,12 @@
-/* Frames a second: a recording's stack copies, kept in memory, unwound again and again on one core.
+/* Frames per second: a recording's stack copies, kept in memory, are unwound repeatedly on one
+ * core.
  *
- *     perf record -e cpu-clock -F 4000 --call-graph dwarf,16384 -o cc1plus.data g++ -O2 -c some.cpp
+ *     perf record -e cpu-clock -F 4000 --call-graph dwarf,16384 -o cc1plus.data \
+ *             g++ -O2 -c some.cpp
  *     build/bench/bench_unwind cc1plus.data
  *
  * "cold" is the first pass: files are opened, functions compiled, the cache filled.  "warm" is the
- * best of several passes after it.  The interpreter is tally's reference, libdwfl elfutils'
+ * best of several passes after it.  The interpreter is tally's reference; libdwfl is elfutils'
  * unwinder on the same bytes. */
 #include "profile/recording.h"
 #include "unwind/unwind_table.h"
@@ -36,7 +38,7 @@ static double cpu_seconds(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* All records are read first: what is timed works on the maps as they are at the end. */
+/* All records are read first, so the timed part uses the maps as they are at the end. */
 static int read_samples(struct bench *bench)
 {
 	struct tally_raw_record raw;
@@ -124,7 +126,7 @@ static void run(struct bench *bench)
 	dwfl_oracle_release(&bench->oracle);
 }
 
-/* Every function of an object: what compiling it whole would cost. */
+/* Compiles every function of an object, to measure the cost of compiling it as a whole. */
 static int compile_object(const char *path)
 {
 	struct tally_object *object;

@@ -1,10 +1,9 @@
-/* A program with known hot spots, to be profiled.
+/* A program with known hot spots, for profiling.
  *
- * A thread wakes on each full second and runs, behind a wrapper: an integer loop, a walk over a
- * 2000 × 4096 array column by column (each step another cache line: hostile to caches), the same
- * row by row (friendly), and a recursion.  Without arguments it goes on for ever; `hotspots N` runs
- * N rounds without waiting and ends.
- */
+ * On each full second a thread wakes and runs, through a wrapper: an integer loop; a walk over a
+ * 2000 × 4096 array column by column (each step in another cache line: hostile to caches); the same
+ * row by row (friendly); and a recursion.  Without arguments it runs for ever; `hotspots N` runs N
+ * rounds without waiting and ends. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ __attribute__((noinline)) static void integer_loop(void)
 	long sum = 0;
 	for (int i = 0; i < LOOPS; i++) {
 		sum += (long)i * i;
-		__asm__ volatile("" : "+r"(sum)); /* keep the loop a loop */
+		__asm__ volatile("" : "+r"(sum)); /* so that the loop stays a loop */
 	}
 	sink = sum;
 }
@@ -48,7 +47,7 @@ __attribute__((noinline)) static long fibonacci(int n)
 	return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
 }
 
-/* The wrapper: all work is called through it. */
+/* The wrapper: it calls all the work. */
 __attribute__((noinline)) static void run_round(void)
 {
 	integer_loop();

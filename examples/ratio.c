@@ -1,4 +1,4 @@
-/* What a loop costs: events counted together around it, so that their ratio means something. */
+/* The cost of a loop: counts events together around it, so that their ratio means something. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ int main(void)
 	struct tally_group *group = tally_group_open("instructions:u,cycles:u", error,
 						     sizeof(error));
 
-	if (!group) { /* no hardware counters: time and page faults are there everywhere */
+	if (!group) { /* no hardware counters: time and page faults can be counted everywhere */
 		fprintf(stderr, "ratio: %s\n", error);
 		group = tally_group_open("task-clock:u,page-faults:u", error, sizeof(error));
 	}

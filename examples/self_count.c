@@ -10,7 +10,7 @@ int main(void)
 	const char *event = "instructions";
 	struct tally_counter *counter = tally_counter_open("instructions:u", error, sizeof(error));
 
-	/* a virtual machine, most likely: the time on the CPU in ns is there everywhere */
+	/* most likely a virtual machine: the time on the CPU in ns can be counted everywhere */
 	if (!counter) {
 		fprintf(stderr, "self_count: %s\n", error);
 		event = "task-clock";

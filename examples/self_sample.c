@@ -1,4 +1,4 @@
-/* A program that samples itself: which of its functions runs, by its own ring. */
+/* A program that samples itself: finds which of its functions runs, by a ring of its own. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <tally/ring.h>
@@ -21,7 +21,7 @@ int main(void)
 {
 	enum { ROUNDS = 40000, ROUNDS_BETWEEN = 1000 };
 	char error[512];
-	struct tally_event_ring_options options = { .period = 100000 /* ns of its clock */ };
+	struct tally_event_ring_options options = { .period = 100000 /* ns */ };
 	struct tally_event_ring *ring = tally_event_ring_open("task-clock:u", &options, error,
 							      sizeof(error));
 	const struct tally_record_header *header;
@@ -41,7 +41,7 @@ int main(void)
 			if (header->type != TALLY_RECORD_SAMPLE ||
 			    tally_event_ring_decode(ring, header, &record))
 				continue;
-			/* Each function is small: less than 256 bytes. */
+			/* Both functions are small: less than 256 bytes. */
 			uint64_t ip = record.sample.ip;
 			if (ip - (uint64_t)(uintptr_t)light < 256 &&
 			    ip - (uint64_t)(uintptr_t)light < ip - (uint64_t)(uintptr_t)heavy)

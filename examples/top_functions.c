@@ -1,4 +1,4 @@
-/* The ten functions in which most of a recording's samples are: `top_functions [FILE]`. */
+/* Prints the ten functions with most of a recording's samples: `top_functions [FILE]`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

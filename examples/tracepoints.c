@@ -1,6 +1,6 @@
-/* A program with tracepoints of its own (tracepoints.h), which lists, prints and counts them with
- * an engine inside it.  The engine (libtallyengine.a) wants a host: here the smallest, of one CPU
- * and one task (docs/porting.md). */
+/* A program with tracepoints of its own (tracepoints.h).  It lists, prints and counts them with an
+ * engine inside the program.  The engine (libtallyengine.a) needs a host: here the smallest, with
+ * one CPU and one task (docs/porting.md). */
 #define TALLY_TRACE_DEFINE
 #include "tracepoints.h"
 

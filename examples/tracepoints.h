@@ -1,4 +1,4 @@
-/* The tracepoints of a little shop. */
+/* The tracepoints of a small shop. */
 #ifndef SHOP_TRACEPOINTS_H
 #define SHOP_TRACEPOINTS_H
 

@@ -1,5 +1,5 @@
-// Sums up a shop's orders by customer, so many rounds.  Built with -DSORTED it looks customers up by halving a sorted list,
-// else by walking along it.
+// Sums up a shop's orders by customer, for a number of rounds.  Built with -DSORTED it finds customers in a sorted list by
+// binary search, otherwise by walking along the list.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -28,7 +28,7 @@ NOT_INLINED static customer &find_customer(std::vector<customer> &customers, int
 }
 #endif
 
-// What an order costs: the sum of its items' prices.
+// Returns the price of an order: the sum of its items' prices.
 NOT_INLINED static long price_of(unsigned order)
 {
 	long cents = 0;

@@ -1,4 +1,4 @@
-// Counts words, and finds the commonest.  Slower than it need be: `node words.js quick` is how it should be.
+// Counts words, and finds the most common one.  It is slow on purpose: `node words.js quick` is the better way.
 'use strict';
 
 const SYLLABLES = ['ta', 'lly', 're', 'cord', 'sam', 'ple', 'stack', 'ring'];
@@ -17,7 +17,7 @@ function makeWords(count) {
 	return words;
 }
 
-// Looks through the words found so far, for each word anew.
+// Searches all words found so far, for each word.
 function countSlowly(words) {
 	const found = [];
 	for (const word of words) {

@@ -1,8 +1,9 @@
-/* The smallest host of the engine: one CPU, two tasks, no PMU, no interrupts.  docs/porting.md
- * walks through it.
+/* The smallest host of the engine: one CPU, two tasks, no PMU, no interrupts. docs/porting.md
+ * explains it.
  *
- * The first task watches itself and the other, as a program does with perf_event_open(2): the
- * other's context switches, and its own page faults, with a sample of each in a mapped ring. */
+ * The first task watches itself and the other one, as a program does with perf_event_open(2): the
+ * context switches of the other, and its own page faults, with a sample of each in a mapped
+ * ring. */
 #include "tally/engine.h"
 
 #include <stdio.h>
@@ -35,7 +36,7 @@ static struct tally_engine_task *current_task(void *host)
 	return ((struct machine *)host)->current;
 }
 
-/* Nothing interrupts, and nobody else is there to be kept out. */
+/* There are no interrupts and no other CPUs, so nothing has to be locked out. */
 static uintptr_t irq_save(void *host) { (void)host; return 0; }
 static void irq_restore(void *host, uintptr_t state) { (void)host, (void)state; }
 static void nothing(void *host) { (void)host; }
@@ -57,7 +58,7 @@ static void *allocate_pages(void *host, size_t pages)
 	return memory ? memset(memory, 0, pages * PAGE) : NULL;
 }
 
-/* What the engine wants to do once the level allows it: main() lets it. */
+/* Work that the engine wants to do once the level allows it: main() calls run_pending(). */
 static void pend(void *host) { ((struct machine *)host)->pending = true; }
 static void wake(void *host, struct tally_engine_file *file)
 {
@@ -153,7 +154,7 @@ int main(void)
 
 	page_fault(&machine, 0x401000, 0x7000);
 	switch_to(&machine, second);
-	page_fault(&machine, 0x402000, 0x8000); /* the other's: not counted */
+	page_fault(&machine, 0x402000, 0x8000); /* the other task's: not counted */
 	switch_to(&machine, first);
 	page_fault(&machine, 0x403000, 0x9000);
 
