@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A block of code while it is written: between vsim_instrument.c, which counts, and vsim_ask.c,
- * which asks the model. */
+ * The state of one block of code while code is added to it.  vsim_instrument.c adds counting, and
+ * vsim_ask.c adds the questions to the model. */
 #ifndef TALLY_VALGRIND_VSIM_BUILDER_H
 #define TALLY_VALGRIND_VSIM_BUILDER_H
 
@@ -22,7 +22,7 @@ enum { STEPS_MAX = 512, ACCESSES_MAX = 200, LINES_MAX = 64 };
 _Static_assert(sizeof(struct vsim_shadow) <= sizeof(VexGuestAMD64State),
 	       "it fits into the shadow registers");
 
-/* Which parts of the model are asked. */
+/* Kinds that need data and code caches; only data; only code; lines of code. */
 static const uint64_t shared_kinds = 1ull << VSIM_L2_LOADS | 1ull << VSIM_L2_STORES |
 				     1ull << VSIM_L2_LOAD_MISSES | 1ull << VSIM_L2_STORE_MISSES |
 				     1ull << VSIM_LLC_LOADS | 1ull << VSIM_LLC_STORES |
@@ -34,26 +34,26 @@ static const uint64_t data_kinds = 1ull << VSIM_L1D_LOAD_MISSES | 1ull << VSIM_L
 static const uint64_t code_kinds = 1ull << VSIM_L1I_MISSES | 1ull << VSIM_ITLB_MISSES;
 static const uint64_t line_kinds = 1ull << VSIM_L1I_LOADS | 1ull << VSIM_ITLB_LOADS;
 
-/* A block's memory for what its code refers to, given back when the block is discarded. */
+/* Memory that a block's generated code refers to.  It is freed when the block is discarded. */
 struct piece {
 	struct piece *next;
 };
 struct block {
 	VgHashNode node; /* key: the block's address */
 	struct piece *pieces;
-	/* which that of its code is told of by the address alone; or NULL */
+	/* The run that the block's first alarm finds by the block's address alone, or NULL. */
 	const struct vsim_run *first_run;
 };
 
-/* A temporary as another and a constant. */
+/* A temporary, expressed as another temporary plus a constant. */
 struct known {
 	IRTemp base;
 	int64_t offset;
 };
 
-/* An access of the run whose line was compared. */
+/* An access of the run whose line the generated code has compared. */
 struct compared {
-	IRTemp base; /* IRTemp_INVALID: a constant, which is in offset */
+	IRTemp base; /* IRTemp_INVALID: the address is a constant, in `offset` */
 	int64_t offset;
 	uint32_t size;
 	uint8_t slot;
@@ -63,24 +63,25 @@ struct builder {
 	struct vsim *sim;
 	const struct vsim_cpu *cpu;
 	IRSB *in, *out;
-	struct known *known; /* by temporary of `in` */
+	struct known *known; /* indexed by temporary of `in` */
 	struct block *block;
-	unsigned low_halves[3]; /* what the block adds to each, at most: see vsim_run.h */
+	/* upper bounds of the block's additions to the lower halves: vsim_run.h */
+	unsigned low_halves[3];
 
-	/* The instruction. */
+	/* The current instruction. */
 	uint64_t ip, target;
 	unsigned length;
 	enum vsim_flow flow;
-	bool loaded, stored;     /* by elements: only once is counted */
-	IRExpr *load_address;    /* of its last plain load */
+	bool loaded, stored;     /* masked vector accesses count only once */
+	IRExpr *load_address;    /* address of its last plain load */
 
-	/* The run. */
-	bool is_first_run;       /* of the block */
+	/* The current run. */
+	bool is_first_run;       /* the first run of the block */
 	uint64_t start;
-	enum vsim_mark mark;     /* of its first instruction */
+	enum vsim_mark mark;     /* the mark at its first instruction */
 	unsigned step_count;
 	struct vsim_step steps[STEPS_MAX];
-	IRExpr *difference;      /* or'ed so far; NULL: nothing compared */
+	IRExpr *difference;      /* differences so far, or'ed; NULL: nothing compared yet */
 	unsigned access_count, line_count, slot_count, compared_count;
 	uint64_t line_address;
 	struct vsim_access accesses[ACCESSES_MAX];
@@ -100,7 +101,7 @@ static inline void *keep(struct builder *b, size_t size)
 	return piece + 1;
 }
 
-/* One access, as the IR has it. `guard`: NULL, always. */
+/* One access in the IR.  `guard` is NULL if it always happens. */
 struct data {
 	IRExpr *address, *guard;
 	Int size;
@@ -177,13 +178,14 @@ static inline void call(struct builder *b, Int by_register, const HChar *name, v
 
 /* --- vsim_ask.c ----------------------------------------------------------- */
 
-/* The run has ended: one question for all of it. `outcome`: of its branch. */
+/* Ends the run's questions: emits one call of the model for the whole run, taken if any comparison
+ * differed.  `outcome` is that of the run's branch, or NULL. */
 void vsim_ask(struct builder *b, enum vsim_flow flow, IRExpr *outcome);
 void vsim_ask_access(struct builder *b, const struct data *data);
-/* Lines that the run's instructions lie in: at its beginning. */
+/* Compares the lines that hold the run's instructions.  Call it at the run's beginning. */
 void vsim_ask_lines(struct builder *b);
 void vsim_ask_conditional(struct builder *b, const IRStmt *leaving);
-/* Where a block ends: by a branch that is no conditional one, or because it has become long. */
+/* Ends a block that has no conditional branch at its end. */
 void vsim_ask_end(struct builder *b, unsigned length);
 
 #endif

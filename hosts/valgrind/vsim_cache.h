@@ -1,18 +1,19 @@
-/* Sets of ways, and which of them gives way.
+/* Cache sets, and which line of a set is replaced.
  *
- * struct vsim_cache, of the outer levels, replaces what was least recently used: a set is in the
- * order of use.  A line is known by a key of 32 bits, so that a set of 16 is one line of the host's
- * and four comparisons: the 31 bits above those that choose the set.  What differs further up alone
- * would be taken for the same: addresses 2^47 bytes apart for 1,024 sets of 64 bytes, 2^35 in the
- * oddest cache that can be asked for; the tests' model does so too.
+ * struct vsim_cache, for the outer levels, replaces the least recently used line; each set is kept
+ * in the order of use.  A line is identified by a key of 32 bits, so that a set of 16 fits one line
+ * of the host's cache and takes four comparisons.  The key holds the 31 bits above those that
+ * select the set.  Lines that differ only in higher bits are confused: those 2^47 bytes apart for
+ * 1,024 sets of 64 bytes, 2^35 bytes apart in the most extreme cache that a user can configure.
+ * The tests' model does the same.
  *
- * struct vsim_first, of the first level, replaces what was not used recently: a line that is used
- * is marked; the first without a mark gives way; when all have one, all lose it before.  CPUs'
- * first levels do about that.  On recorded accesses (gzip, xz, SQLite, Python, gcc) it misses
- * within 3 % as often as LRU does, but for SQLite: of data 0.028 % instead of 0.024, of code 1.3 %
- * instead of 1.4.  Lines that come in turn push each other out as with LRU.  What it is here for:
- * using a marked line changes nothing, and most of the lines in use are marked, where LRU has one
- * line a set whose use changes nothing.  MIT. */
+ * struct vsim_first, for the first level, replaces a line that was not used recently.  Each use
+ * marks the line.  The first line without a mark is replaced; when all have marks, all marks are
+ * cleared first.  First-level caches of CPUs do about the same.  On recorded accesses (gzip, xz,
+ * SQLite, Python, gcc) its misses are within 3 % of LRU's, except for SQLite: 0.028 % instead of
+ * 0.024 for data, 1.3 % instead of 1.4 for code.  Lines used in rotation push each other out as
+ * with LRU.  The reason to use it: a use of a marked line changes nothing, and most of the lines in
+ * use are marked.  With LRU, only one line in each set can be used without a change.  MIT. */
 #ifndef TALLY_VALGRIND_VSIM_CACHE_H
 #define TALLY_VALGRIND_VSIM_CACHE_H
 
@@ -25,8 +26,8 @@
 enum { VSIM_KEYS_AT_ONCE = 8 };
 #define VSIM_ABSENT UINT32_MAX
 
-/* The way of `stride` keys, a multiple of VSIM_KEYS_AT_ONCE and aligned to 32 bytes, that is
- * `key`. */
+/* Returns the way whose key is `key`, or VSIM_ABSENT.  `stride` is a multiple of VSIM_KEYS_AT_ONCE,
+ * and the keys are aligned to 32 bytes. */
 static inline uint32_t vsim_find(const uint32_t *keys, uint32_t stride, uint32_t key)
 {
 #ifdef __SSE2__
@@ -36,7 +37,8 @@ static inline uint32_t vsim_find(const uint32_t *keys, uint32_t stride, uint32_t
 					      wanted);
 		__m128i high = _mm_cmpeq_epi32(_mm_load_si128((const __m128i *)(keys + way + 4)),
 					       wanted);
-		int equal = _mm_movemask_epi8(_mm_packs_epi32(low, high)); /* two bits a way */
+		/* two bits for each way */
+		int equal = _mm_movemask_epi8(_mm_packs_epi32(low, high));
 		if (equal)
 			return way + (uint32_t)__builtin_ctz((unsigned)equal) / 2;
 	}
@@ -48,9 +50,9 @@ static inline uint32_t vsim_find(const uint32_t *keys, uint32_t stride, uint32_t
 	return VSIM_ABSENT;
 }
 
-/* Makes `key`, which is in `way` or takes its place, the first one; those before it come after it.
- * All of the set is written, whichever way it was: loops that end somewhere else each time cost
- * more in wrong guesses of the host's. */
+/* Makes `key` the first of the set.  It is in `way`, or replaces what is there; the keys before it
+ * move back by one.  This always writes the whole set: loops whose length depends on the way cost
+ * more, through wrong predictions of the host's branches. */
 static inline void vsim_move_to_front(uint32_t *keys, uint32_t stride, uint32_t way, uint32_t key)
 {
 #ifdef __SSE2__
@@ -82,10 +84,10 @@ static inline void vsim_move_to_front(uint32_t *keys, uint32_t stride, uint32_t 
 struct vsim_cache {
 	uint32_t *keys;      /* sets × stride; 0: empty */
 	uint64_t set_mask;
-	uint32_t set_bits, way_count /* 0: there is no such cache */, stride;
+	uint32_t set_bits, way_count /* 0: no such cache */, stride;
 };
 
-/* Never 0. */
+/* Returns the key of `line`, never 0. */
 static inline uint32_t vsim_cache_key(const struct vsim_cache *cache, uint64_t line)
 {
 	return (uint32_t)(line >> cache->set_bits) << 1 | 1;
@@ -96,8 +98,8 @@ static inline uint32_t *vsim_cache_set(const struct vsim_cache *cache, uint64_t 
 	return cache->keys + (line & cache->set_mask) * cache->stride;
 }
 
-/* Makes `line` the most recently used one of its set; the least recently used one gives way.  True:
- * it was there. */
+/* Makes `line` the most recently used line of its set, in place of the least recently used one if
+ * it was absent.  Returns true if it was present. */
 static inline bool vsim_cache_use(const struct vsim_cache *cache, uint64_t line)
 {
 	uint32_t *keys = vsim_cache_set(cache, line), key = vsim_cache_key(cache, line);
@@ -110,21 +112,21 @@ static inline bool vsim_cache_use(const struct vsim_cache *cache, uint64_t line)
 }
 
 struct vsim_first {
-	uint32_t *keys;      /* sets × stride: the lines' lower halves */
-	uint64_t *lines;     /* likewise: the lines themselves; VSIM_NONE: empty */
-	uint64_t *marks;     /* by set, a bit for each way */
-	uint64_t set_mask, all; /* marks of all ways */
+	uint32_t *keys;      /* sets × stride: lower halves of the line numbers */
+	uint64_t *lines;     /* sets × stride: the line numbers; VSIM_NONE: empty */
+	uint64_t *marks;     /* one word for each set, one bit for each way */
+	uint64_t set_mask, all; /* `all`: the marks of all ways */
 	uint32_t way_count, stride;
 };
 
-/* Where `line` is, or VSIM_ABSENT. */
+/* Returns the way that holds `line`, or VSIM_ABSENT. */
 static inline uint32_t vsim_first_find(const struct vsim_first *first, uint64_t set, uint64_t line)
 {
 	const uint64_t *lines = first->lines + set * first->stride;
 	uint32_t way = vsim_find(first->keys + set * first->stride, first->stride, (uint32_t)line);
 	if (way == VSIM_ABSENT || __builtin_expect(lines[way] == line, 1))
 		return way;
-	/* Another of the same lower half, or an empty one. */
+	/* The key matched a line with the same lower half, or an empty way. */
 	for (way = 0; way < first->way_count; way++)
 		if (lines[way] == line)
 			return way;

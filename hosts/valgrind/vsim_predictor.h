@@ -1,24 +1,27 @@
-/* What the simulated CPU guesses of branches.
+/* The simulated CPU's branch predictors.
  *
- * Conditional ones.  A table of counters of two bits, indexed by the branch and the latest outcomes
- * (gshare), guesses right nine times in ten; what it costs is that each branch has a counter to
- * learn in each context, and shares it.  So where the counter is not saturated, others are asked: a
- * table by a history of 40 outcomes, tagged, so that who isn't in it knows, and then one by the
- * branch alone.  They learn where the first one wasn't sure and right, and nowhere else: so a
- * saturated counter that is right is all that there is to a branch, generated code sees it, and the
- * rest runs for one branch in ten.  On recorded branches the others save misses: gzip 3.7 % -> 3.6,
- * xz 8.5 -> 7.6, SQLite 0.9 -> 0.8, Python 7.6 -> 5.7, gcc 4.6 -> 3.5.
+ * Conditional branches.  A table of two-bit counters, indexed by the branch and the latest outcomes
+ * (gshare), is right nine times in ten.  Its weakness: each branch must learn a counter in each
+ * context, and shares it with other branches.  So where the counter is not saturated, two more
+ * tables are used: one indexed by a history of 40 outcomes, with tags that tell whether the branch
+ * has an entry, and then one indexed by the branch alone.  They learn only where the first table
+ * was not both sure and right.  So a saturated counter that is right needs no other work: generated
+ * code checks it, and the other tables run for one branch in ten.  On recorded branches they reduce
+ * the misses: gzip from 3.7 % to 3.6, xz 8.5 to 7.6, SQLite 0.9 to 0.8, Python 7.6 to 5.7, gcc 4.6
+ * to 3.5.
  *
- * A counter c of 0 (never) to 3 (always) is kept as two bytes, c and 3 - c: byte [taken] is how far
- * it is from being sure of what happened, 0 where it is sure and right, 2 and 3 where it was wrong.
- * One byte to load and to compare with 0, whatever the outcome.  The outcome being the lowest bit
- * of the history, the history gives the byte's index.
+ * A counter c from 0 (never taken) to 3 (always taken) is stored as two bytes, c and 3 - c.  The
+ * byte at index [taken] is its distance from being sure of the actual outcome: 0 if it is sure and
+ * right, 2 or 3 if it is wrong.  So generated code loads one byte and compares it with 0, whatever
+ * the outcome.  The outcome is the lowest bit of the history, so the history gives the byte's
+ * index.
  *
- * Indirect ones.  Most go to one place always (a PLT's); who has done so VSIM_TARGET_REPEATS times
- * is foreseen by that alone, and leaves no trace in the history, which so reaches further for those
- * that need it: a table of targets by the branch and the latest targets.  Compared with a table
- * alone (2,048 targets): SQLite 1.3 % wrong instead of 16, gcc 6 instead of 13, Python 8 instead of
- * 27; and three in four to six in seven need not be told.
+ * Indirect branches.  Most always go to one place (a PLT entry's).  A branch that went to the same
+ * target VSIM_TARGET_REPEATS times in a row is predicted from that alone and does not enter the
+ * history.  So the history reaches further back for the branches that need it; those use a table of
+ * targets, indexed by the branch and the latest targets.  Misses, compared with such a table alone
+ * (2,048 targets): SQLite 1.3 % instead of 16, gcc 6 instead of 13, Python 8 instead of 27.  And
+ * three in four to six in seven of the branches need no call of the model.
  *
  * Returns.  A ring of return addresses.  MIT. */
 #ifndef TALLY_VALGRIND_VSIM_PREDICTOR_H
@@ -27,14 +30,14 @@
 #include "valgrind/vsim_model.h"
 
 enum {
-	VSIM_LONG_HISTORY = 40,     /* outcomes that the second table is indexed by */
+	VSIM_LONG_HISTORY = 40,     /* outcomes that index the second table */
 	VSIM_TAG_BITS = 8,
 	VSIM_TARGET_REPEATS = 4,
 	VSIM_TARGET_SLOT_BITS = 12,
-	VSIM_TARGET_HISTORY = 16    /* bits, of 4 for each target */
+	VSIM_TARGET_HISTORY = 16    /* bits of target history, 4 for each target */
 };
 
-/* Of the second table: whose it is, and its counter. */
+/* An entry of the second table: the tag of its branch, and its counter. */
 struct vsim_tagged {
 	uint8_t tag, counter;
 };
@@ -50,7 +53,7 @@ struct vsim_predictor {
 	uint8_t *pairs;             /* conditional.counters, 2 << history_bits bytes */
 	struct vsim_tagged *by_long_history; /* 1 << opinion_bits */
 	uint8_t *by_branch;         /* counters, 1 << opinion_bits */
-	uint64_t *sure;             /* by slot, the target that is foreseen, or VSIM_NONE */
+	uint64_t *sure;             /* by slot: the predicted target, or VSIM_NONE */
 	struct vsim_target_slot *slots;
 	uint64_t *targets;          /* 1 << target_bits */
 	uint64_t path;              /* the latest targets */
@@ -63,8 +66,8 @@ static inline uint64_t vsim_hash(uint64_t value, uint32_t bits)
 	return value * 0x9e3779b97f4a7c15ull >> (64 - bits);
 }
 
-/* A history as wide as the index would leave the branches no bits of their own; of 2^n counters, n
- * - 2 outcomes did best. */
+/* Returns how many outcomes index the table.  A history as wide as the index would leave the
+ * branches no bits of their own; with 2^n counters, n - 2 outcomes did best. */
 static inline uint32_t vsim_history_outcomes(uint32_t history_bits)
 {
 	return history_bits - 2;
@@ -75,7 +78,7 @@ static inline uint64_t vsim_predictor_branch(const struct vsim_predictor *predic
 	return vsim_hash(ip, predictor->history_bits) << 1;
 }
 
-/* Index and, in the lowest bits, tag of the second table. */
+/* Returns the index into the second table and, in the lowest bits, the tag. */
 static inline uint64_t vsim_long_context(uint64_t ip, uint64_t history, uint32_t bits)
 {
 	return vsim_hash(ip ^ history << (64 - VSIM_LONG_HISTORY), bits + VSIM_TAG_BITS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What vsim_instrument.c asks about a region alone, and what its code calls. */
+ * The regions' interface: what vsim_instrument.c asks, and what generated code calls. */
 #ifndef TALLY_VALGRIND_VSIM_REGION_H
 #define TALLY_VALGRIND_VSIM_REGION_H
 
@@ -8,18 +8,19 @@
 
 enum vsim_mark {
 	VSIM_MARK_NONE,
-	VSIM_MARK_BEGIN, /* behind this instruction */
+	VSIM_MARK_BEGIN, /* after this instruction */
 	VSIM_MARK_END,   /* before this one */
-	VSIM_MARK_ENTER, /* likewise: a function's first; the guest's stack pointer is up to date */
-	/* behind a return or an indirect jump, if the guest's stack pointer is above
-	 * sim->region_sp */
+	/* before this one, a function's first; the guest's stack pointer is up to date */
+	VSIM_MARK_ENTER,
+	/* After a return or an indirect jump, if the guest's stack pointer is above
+	 * sim->region_sp. */
 	VSIM_MARK_LEAVE
 };
 
-/* Of the instruction at `address`. */
+/* Returns the mark of the instruction at `address`. */
 enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned length,
 				bool begins_block);
-/* Whether each return and indirect jump is to be looked at. */
+/* True if each return and indirect jump must be checked. */
 bool vsim_region_sees_returns(const struct vsim *sim);
 VG_REGPARM(1) void vsim_region_reached(UWord mark);
 

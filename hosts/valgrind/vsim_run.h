@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Between vsim_instrument.c, which writes code, and vsim_run.c, which that code calls. */
+ * The contract between vsim_instrument.c, which writes code, and vsim_run.c, which that code
+ * calls. */
 #ifndef TALLY_VALGRIND_VSIM_RUN_H
 #define TALLY_VALGRIND_VSIM_RUN_H
 
 #include "valgrind/vsim.h"
 #include "valgrind/vsim_decode.h"
 
-/* Kept in the running thread's second shadow registers, which generated code reaches as cheaply as
- * its registers.
+/* The running thread's second shadow registers, which generated code reaches as cheaply as
+ * registers.
  *
- * `packed` holds two counts to a word.  A turn of a thread ends after 100,000 blocks of code at the
- * latest, and vsim_fold() empties the words then; VSIM_PACKED_MAX is the most that a block may add
- * to a lower half, which the instrumenter asserts, so that none carries into its upper half. */
+ * `packed` holds two counts in a word.  A thread's turn ends after at most 100,000 blocks of code,
+ * and vsim_fold() then empties the words.  VSIM_PACKED_MAX is the most that a block may add to a
+ * lower half.  The instrumenter asserts that, so a lower half never carries into its upper half. */
 struct vsim_shadow {
-	/* of kinds in cpu->alarmed; what isn't left any more was counted */
+	/* Of kinds in cpu->alarmed: generated code counts these down. */
 	int64_t left[VSIM_STATIC_KINDS];
-	/* of the others: instructions and branches; loads and stores; lines of code */
+	/* Of the other kinds: instructions and branches; loads and stores; lines of code. */
 	uint64_t packed[3];
-	/* the stack and frame pointer that the run began with: when misses are sampled */
+	/* Stack and frame pointer at the run's beginning; kept when misses are sampled. */
 	uint64_t run_sp, run_fp;
-	uint64_t address[64];            /* of the run's accesses */
+	uint64_t address[64];            /* addresses of the run's accesses */
 };
 enum {
 	VSIM_PACKED_SHIFT = 27,
@@ -29,9 +30,9 @@ enum {
 	VSIM_SLOTS = 64
 };
 
-/* What the instructions of a straight run count. */
+/* What each instruction of a straight run counts. */
 struct vsim_step {
-	uint16_t offset; /* from the run's start */
+	uint16_t offset; /* bytes from the run's start */
 	uint8_t counts[VSIM_STATIC_KINDS];
 };
 struct vsim_run {
@@ -40,11 +41,13 @@ struct vsim_run {
 	struct vsim_step steps[];
 };
 
-/* What a straight run asks of the model: lines fetched, then data, then the branch that ends it. */
+/* One question of a straight run to the model.  A run asks about the lines fetched, then data, then
+ * the branch that ends it. */
 struct vsim_access {
-	/* of the instruction from the run's start; bytes. Of a line: of the first one in it; 0 */
+	/* Bytes: of the instruction, from the run's start; of the access.  For a line of code: of
+	 * the first instruction in it, and 0. */
 	uint16_t offset, size;
-	int16_t delta;         /* its address is that in the slot, and this */
+	int16_t delta;         /* its address is the slot's plus this */
 	uint8_t slot;
 	bool store;
 };
@@ -54,21 +57,22 @@ struct vsim_batch {
 	uint64_t branch;       /* vsim_model_branch() of a conditional jump */
 	uint64_t line_address;
 	uint16_t branch_offset;
-	uint8_t flow;          /* enum vsim_flow: of a branch that the model foresees */
-	uint8_t lines;         /* from line_address: as many of the accesses, first */
-	uint8_t count;         /* of all accesses */
-	bool count_lines;      /* lines are sampled, so that they are counted here */
+	uint8_t flow;          /* enum vsim_flow of a branch that the model predicts */
+	uint8_t lines;         /* lines from line_address; they are the first of `accesses` */
+	uint8_t count;         /* number of all accesses */
+	bool count_lines;      /* lines are sampled, so the helper counts them */
 	struct vsim_access accesses[];
 };
 
-/* No data is there for an access whose condition was false. */
+/* The address of an access whose condition was false: it touches no data. */
 #define VSIM_NO_ADDRESS UINT64_MAX
 
-/* The run at the beginning of the block at an address, if its code calls vsim_run_alarm_first():
- * else NULL. */
+/* Returns the run at the beginning of the block at `address` if the block's code calls
+ * vsim_run_alarm_first(), otherwise NULL. */
 const struct vsim_run *vsim_instrument_first_run(Addr address);
 
-/* What generated code calls.  `guest`: the running thread's registers, shadows behind them. */
+/* Called by generated code.  `guest` points to the running thread's registers, with the shadow
+ * registers behind them. */
 void vsim_run_alarm_first(void);
 VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run);
 VG_REGPARM(3) void vsim_run_batch(void *guest, const struct vsim_batch *batch, uint64_t outcome);
