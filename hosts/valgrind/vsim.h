@@ -36,11 +36,11 @@
 
 struct vsim_host;
 
-/* Where an event was counted.  A straight run contains no call and no return, so the callers of
- * each of its instructions are those of the run's first one, however the run changes the stack and
- * frame pointers.  Unwinding therefore starts from the guest's registers as they are during
- * vsim_pmu_hit(), when ip, sp and fp have the values from the run's beginning.  Then `ip` below
- * replaces the chain's first entry. */
+/* The place at which an event was counted.  A straight run contains no call and no return, so the
+ * callers of each of its instructions are those of the run's first one, however the run changes the
+ * stack and frame pointers.  Unwinding therefore starts from the guest's registers as they are
+ * during vsim_pmu_hit(), when ip, sp and fp have the values from the run's beginning.  Then `ip`
+ * below replaces the chain's first entry. */
 struct vsim_place {
 	uint64_t ip;        /* the instruction that counted, without skid */
 	uint64_t address;   /* address of the data, target of the branch, or 0 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What code asks of the model, by comparing: why at the end of a run, and why that is exact, says
- * vsim_instrument.c. */
+ * Emits comparisons that decide whether the model must be called.  vsim_instrument.c explains why
+ * the call is at the end of a run, and why the counts stay exact. */
 #include "valgrind/vsim_builder.h"
 
 static void differs(struct builder *b, IRExpr *difference)
@@ -45,7 +45,7 @@ static struct compared place_of(const struct builder *b, const IRExpr *address, 
 	return (struct compared){ known->base, known->offset, size, 0 };
 }
 
-/* Is the last byte's line the most recently used one of the first byte's set? */
+/* Compares: is the last byte's line the recent line at the first byte's place? */
 static void compare_line(struct builder *b, const struct data *data, uint32_t size)
 {
 	const struct vsim_recent *recent = &b->cpu->data_recent;

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Ways of Valgrind's core that are not ours, and for which it has no options.  The linker's --wrap
- * leads its calls here; in a core without these functions it does nothing.
+ * Changes behaviour of Valgrind's core that no option can change.  The linker's --wrap redirects
+ * the core's calls to the functions here.  In a core without the wrapped functions, this has no
+ * effect.
  *
- * It reads debug information that nothing here needs: source lines, and the separate files with
- * them.  tally finds those by itself, afterwards and once; here it would be for each program,
- * before its first instruction (with libc6-dbg installed, more than all the rest of a start).
- * Symbols and call-frame information of the objects themselves are still read: chains and --toggle
- * need them.
+ * The core reads debug information that nothing here needs: source lines, and the separate files
+ * with them.  tally finds those itself, once, after the run.  The core would read them for each
+ * program, before its first instruction; with libc6-dbg installed, that takes longer than the rest
+ * of the start.  The core still reads the symbols and call-frame information of the objects
+ * themselves: call chains and --toggle need them.
  *
- * And it writes to stderr what users of Valgrind want to know, such as why a signal kills the
- * program; but stderr is the program's, which doesn't run under the tool to be debugged.  Its fatal
- * errors and failed assertions go other ways.
+ * The core writes messages for Valgrind's users to stderr, such as why a signal kills the program.
+ * But stderr is the program's, and the program does not run under the tool to be debugged.  So
+ * these messages are dropped.  Fatal errors and failed assertions take other paths and still
+ * appear.
  *
- * When stderr is closed, its log is descriptor 2 all the same, which it then keeps from the
- * program: what the program opens as 2, such as a library, would fail.  And its preloaded object,
- * in which is nothing here, is in the program's LD_PRELOAD where some look (AddressSanitizer must
- * come first): both are put right before the program begins. */
+ * When stderr is closed, the core's log still uses descriptor 2 and withholds it from the program:
+ * the program then could not open a file, such as a library, as descriptor 2.  And LD_PRELOAD names
+ * the core's preloaded object, which is empty here, where some programs look (AddressSanitizer must
+ * come first).  Both are corrected before the program begins. */
 #include "valgrind/vsim.h"
 
 #include "pub_tool_basics.h"
 #include "pub_tool_libcbase.h"
 
-/* In the core's library, and in none of the public headers.  The second's first member is a
- * descriptor. */
+/* These are in the core's library, but in none of its public headers.  The first member of the
+ * second's type is a descriptor. */
 extern HChar **VG_(client_envp);
 extern Int VG_(log_output_sink);
 
@@ -40,7 +42,7 @@ struct _DiImage *__wrap_vgModuleLocal_img_from_local_file(const HChar *path)
 	return separate ? NULL : __real_vgModuleLocal_img_from_local_file(path);
 }
 
-/* Its arguments are the caller's to clean up. */
+/* The original has parameters, which its caller removes. */
 void __wrap_vgModuleLocal_read_debuginfo_dwarf3(void)
 {
 }
@@ -57,7 +59,8 @@ UInt __wrap_vgPlain_message(Int kind, const HChar *format, ...)
 	return 0;
 }
 
-/* From the program's environment as it lies on its stack, with the auxiliary vector behind it. */
+/* Removes a variable from the program's environment, on its stack, and moves up what follows: the
+ * rest of the environment and the auxiliary vector. */
 static void remove_variable(HChar **at)
 {
 	for (; *at; at++)
@@ -75,7 +78,8 @@ static Bool begins(const HChar *text, const HChar *with)
 	return !VG_(strncmp)(text, with, VG_(strlen)(with));
 }
 
-/* "LD_PRELOAD=/…/vgpreload_core-amd64-linux.so:what the user asks for". */
+/* The variable is "LD_PRELOAD=/…/vgpreload_core-amd64-linux.so:what the user wants".  Returns True
+ * if it names only our object; otherwise removes our object from it. */
 static Bool is_ours_alone(HChar *variable)
 {
 	static const HChar preload[] = "LD_PRELOAD=", object[] = "/vgpreload_core-amd64-linux.so";

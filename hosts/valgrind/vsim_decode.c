@@ -1,8 +1,9 @@
-/* Branches and repeated string instructions among x86-64's, told by prefixes and opcode; and what
- * reads memory. */
+/* Recognizes branches, repeated string instructions and memory reads among x86-64's instructions,
+ * by prefixes and opcode. */
 #include "valgrind/vsim_decode.h"
 
-/* Sign-extended, of `size` bytes, from the instruction's end. */
+/* Returns the branch target: `address` + `length` + the sign-extended offset of `size` bytes at
+ * `at`. */
 static uint64_t relative(const uint8_t *bytes, unsigned at, unsigned size, unsigned length,
 			 uint64_t address)
 {
@@ -87,7 +88,7 @@ enum map { MAP_1, MAP_0F, MAP_0F38, MAP_0F3A };
 
 struct opcode {
 	enum map map;
-	uint8_t opcode, modrm; /* modrm: 0xff where there is none, which names no memory */
+	uint8_t opcode, modrm; /* modrm: 0xff if there is none (0xff never means memory) */
 	uint8_t mandatory;     /* 0x66, 0xf2, 0xf3, or 0 */
 	bool vex;
 };
@@ -138,12 +139,12 @@ static unsigned field(const struct opcode *op)
 	return op->modrm >> 3 & 7;
 }
 
-/* Of the one-byte opcodes, with a memory operand. */
+/* True if the instruction, of the one-byte opcodes and with a memory operand, reads it. */
 static bool reads_1(const struct opcode *op)
 {
 	uint8_t o = op->opcode;
 	if (o < 0x40)
-		return (o & 7) < 4; /* add … cmp: both directions */
+		return (o & 7) < 4; /* add … cmp, to memory and to a register */
 	switch (o) {
 	case 0x63: case 0x69: case 0x6b:                       /* movslq, imul */
 	case 0x80: case 0x81: case 0x83:                       /* add … cmp with a constant */
@@ -192,7 +193,7 @@ static bool reads_0f(const struct opcode *op)
 	case 0x1f: /* hints */
 		return false;
 	case 0x7e:
-		return op->mandatory == 0xf3; /* movq to a register; else a store */
+		return op->mandatory == 0xf3; /* movq to a register; the others store */
 	case 0xae:
 		/* fxrstor, ldmxcsr, xrstor */
 		return op->mandatory == 0 && (field(op) == 1 || field(op) == 2 || field(op) == 5);
@@ -201,7 +202,7 @@ static bool reads_0f(const struct opcode *op)
 	}
 	if (o < 0x10 || (o >= 0x20 && o <= 0x27) || (o >= 0x30 && o <= 0x3f) ||
 	    (o >= 0x90 && o <= 0x9f))
-		return false; /* of the system, setcc */
+		return false; /* system instructions, setcc */
 	return o < 0x80 || o > 0x8f;
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The plan's events in this process's engine, and its part of their totals.
+ * Opens the plan's events in this process's engine, and adds this process's part to their totals.
  *
- * All are opened, in the plan's order, in each process and each program: the engine numbers events
- * as they come, and so one has the same id everywhere, which is its index in the plan + 1.  One
- * that doesn't count here — it isn't inherited, or an exec ended it — is opened on the observer,
- * who never runs. */
+ * Each process and each program opens all events, in the plan's order.  The engine numbers events
+ * in the order of opening, so an event has the same id everywhere: its index in the plan + 1.  An
+ * event that does not count here (it isn't inherited, or an exec ended it) is opened on the
+ * observer, which never runs. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_libcbase.h"
@@ -20,13 +20,13 @@ static bool counts_here(const struct vsim *sim, const struct vsim_event *event)
 		return false;
 	bool forks = event->attr.flags & TALLY_ATTR_INHERIT &&
 		     !(event->attr.flags & TALLY_ATTR_INHERIT_THREAD);
-	/* Programs that a child executes have nobody to inherit from; the first process keeps what
-	 * it has. */
+	/* A program that a child executes has no parent task to inherit from.  The first process
+	 * keeps its events. */
 	return forks || sim->host->parent || sim->plan->first_pid == VG_(getpid)();
 }
 
-/* As tally means it, at this time.  What isn't part of a sample or record can tell more than it was
- * asked for. */
+/* Returns the attributes with the event's current state.  A read_format that no sample or record
+ * shows may contain more than tally wanted. */
 static struct tally_attr attr_of(const struct vsim_event *event)
 {
 	struct tally_attr attr = event->attr;
@@ -41,7 +41,7 @@ static struct tally_attr attr_of(const struct vsim_event *event)
 	return attr;
 }
 
-/* The first that samples brings the ring, which the others share. */
+/* Gives the process's ring to the first event that samples; the others share it. */
 static int give_ring(struct vsim *sim, int fd, int *first)
 {
 	void *page;
@@ -64,7 +64,7 @@ static int open_event(struct vsim *sim, unsigned index, int32_t tid, int *ring)
 	const struct tally_attr attr = attr_of(event);
 	int leader = event->leader < 0 ? -1 : host->events[event->leader];
 	int32_t target = counts_here(sim, event) ? tid : 0;
-	/* A ring needs a CPU where events are inherited; there is one. */
+	/* Inherited events need a CPU to have a ring; there is one CPU. */
 	int fd = tally_engine_open(sim->engine, &attr, target, 0, leader, 0);
 	if (fd < 0)
 		return fd;
@@ -91,7 +91,7 @@ int vsim_events_open(struct vsim *sim, struct tally_engine_task *task)
 
 /* --- totals --------------------------------------------------------------- */
 
-/* Which of its group's values is the event's. */
+/* Returns the position of the event's value among its group's values. */
 static unsigned place_in_group(const struct vsim_plan *plan, unsigned index)
 {
 	unsigned place = 1;

@@ -1,7 +1,8 @@
-/* A geometry from text and to text; tally's side alone.  One table of keys serves both ways.
+/* Reads a geometry from text and writes it as text.  Only tally uses this, not the tool.  One table
+ * of keys serves both directions.
  *
- * A cache is told by its size, a geometry has sets: what that makes depends on the line, which may
- * be told later.  So sizes are kept as told until the text has ended. */
+ * The text gives a cache's size, but a geometry holds sets.  Their number depends on the line size,
+ * which may come later in the text.  So sizes are stored as given until the text has ended. */
 #include "valgrind/vsim_geometry.h"
 
 #include <errno.h>
@@ -53,9 +54,9 @@ static const struct key keys[] = {
 };
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
-/* What a key was told: `amount` bytes or entries in `ways`. */
+/* The value given for a key: `amount` bytes or entries in `ways`. */
 struct told {
-	unsigned line;  /* 0: it wasn't */
+	unsigned line;  /* 0: not given */
 	uint64_t amount;
 	uint32_t ways;
 };
@@ -115,7 +116,8 @@ static bool is(struct piece piece, const char *word)
 	return piece.length == strlen(word) && !memcmp(piece.text, word, piece.length);
 }
 
-/* Digits at the beginning, up to `most`, and moves on; -1: none, or more. */
+/* Takes the digits at the beginning.  Returns their value, or -1 if there are none or it exceeds
+ * `most`. */
 static int64_t take_number(struct piece *piece, int64_t most)
 {
 	int64_t value = -1;
@@ -139,7 +141,7 @@ static int64_t take_amount(struct piece *piece)
 	return value << shift;
 }
 
-/* "32K 8-way": what isn't read to the end is wrong. */
+/* Reads "32K 8-way".  Returns false if anything remains. */
 static bool read_cache(struct piece value, struct told *told)
 {
 	int64_t amount = take_amount(&value);
@@ -210,7 +212,8 @@ static int read_number(struct geometry_reader *reader, const struct key *key, st
 	return 0;
 }
 
-/* A geometry's caches, as if they had been told: their sizes stay when the line changes. */
+/* Stores the caches of `base` as given sizes, so that they stay the same when the line size
+ * changes. */
 static void begin_from(struct geometry_reader *reader, const struct vsim_geometry *base)
 {
 	*reader->geometry = *base;
@@ -302,7 +305,7 @@ static int read_line(struct geometry_reader *reader, struct piece line)
 	return unknown_key(reader);
 }
 
-/* Sizes to sets.  Line and page are sound. */
+/* Converts sizes to sets.  Line and page size are valid. */
 static int settle(struct geometry_reader *reader, size_t index)
 {
 	const struct key *key = &keys[index];
@@ -321,7 +324,7 @@ static int settle(struct geometry_reader *reader, size_t index)
 	return 0;
 }
 
-/* The line of the key that a sentence begins with. */
+/* Returns the line of the key that the sentence begins with. */
 static unsigned line_of(const struct geometry_reader *reader, const char *sentence)
 {
 	size_t length = strcspn(sentence, " ");

@@ -1,4 +1,4 @@
-/* What a geometry may be: the tool and the model ask too, so it is freestanding. */
+/* Checks a geometry.  The tool and the model need this too, so it is freestanding. */
 #include "valgrind/vsim_geometry.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* A geometry of the caches that a machine has.  Its caches may be such as the model can't have:
- * slices make sets that are no power of two, a hypervisor tells nothing of the ways.  Sizes matter
- * most, so ways give way. */
+/* Makes a geometry from a machine's caches.  The model can't have all caches that exist: sliced
+ * caches have sets that are no power of two, and a hypervisor may hide the ways.  Sizes matter
+ * most, so the number of ways is adapted to them. */
 #include "valgrind/vsim_geometry.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ static uint64_t power_below(uint64_t value)
 	return power;
 }
 
-/* True: as it was described. */
+/* Returns true if the cache is taken as described. */
 static bool take_cache(const struct vsim_cache_described *described, uint32_t line_bytes,
 		       uint32_t sets_max, uint32_t lines_max, struct vsim_cache_geometry *cache)
 {
@@ -74,8 +74,8 @@ int vsim_geometry_of_caches(const struct vsim_cache_described *caches, size_t co
 		taken += take_cache(l1i, line, VSIM_FIRST_SETS_MAX, VSIM_LINES_MAX, &geometry->l1i);
 	if (l2)
 		taken += take_cache(l2, line, VSIM_SETS_MAX, VSIM_LINES_MAX, &geometry->l2);
-	/* The last one that there is: where that is the second, there is none between it and the
-	 * first. */
+	/* The last level becomes the LLC.  If that is the second level, no L2 lies between it and
+	 * the first. */
 	if (last >= 2) {
 		taken += take_cache(find(caches, count, last, 'U'), line, VSIM_SETS_MAX,
 				    VSIM_LINES_MAX, &geometry->llc);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The engine's host.  One CPU, whose tasks are the program's threads: Valgrind runs one at a time,
- * and nothing interrupts it, so that locks and levels are nothing.  What is counted is only ever
- * found by the thread that runs.
+ * The engine's host.  It has one CPU, whose tasks are the program's threads.  Valgrind runs one
+ * thread at a time and nothing interrupts it, so locks and interrupt levels do nothing.  Only the
+ * running thread finds that something was counted.
  *
- * Two clocks.  The engine's is simulated: est-cycles at the geometry's MHz (instructions, when
- * there is no model), so that what depends on it — the times that events were enabled and ran,
- * rotation of counters, frequencies — is the same in each run.  Records carry the clock that tally
- * asks for, CLOCK_MONOTONIC: they are merged with other processes'.
+ * There are two clocks.  The engine's clock is simulated: est-cycles at the geometry's MHz
+ * (instructions, if there is no model).  So the times enabled and running, the rotation of counters
+ * and frequencies are the same in each run.  Records carry the clock that tally chose,
+ * CLOCK_MONOTONIC, because tally merges them with other processes' records.
  *
- * Ticks come when a thread's turn begins and a millisecond of simulated time has passed.  A turn is
- * some 100,000 blocks of code, or less where there are system calls. */
+ * A tick comes when a thread's turn begins and a millisecond of simulated time has passed.  A turn
+ * is some 100,000 blocks of code, or less if there are system calls. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_libcbase.h"
@@ -76,7 +76,7 @@ static void release(void *host, void *memory, size_t size)
 	VG_(free)(memory);
 }
 
-/* The one area that is ever asked for is the ring that this process has in the plan's file. */
+/* The engine requests one area only: the ring that this process has in the plan's file. */
 static void *allocate_pages(void *host, size_t pages)
 {
 	struct vsim *sim = host;
@@ -144,9 +144,9 @@ void vsim_host_switch(struct vsim *sim, struct tally_engine_task *next)
 
 /* --- start ---------------------------------------------------------------- */
 
-/* The limit on samples is there to keep a machine alive; a simulated program waits as long as it
- * takes.  It can't be lifted altogether: so it is put where no simulated CPU gets, by its highest
- * value and a tick said to be longer. */
+/* The limit on the sample rate protects a real machine, but a simulated program takes as long as it
+ * takes.  The limit can't be removed.  So this sets its highest value and claims a longer tick,
+ * which puts it beyond the reach of any simulated CPU. */
 static int lift_limits(struct tally_engine *engine)
 {
 	int error = tally_engine_sysctl_set(engine, "perf_event_max_sample_rate", INT32_MAX);

@@ -45,7 +45,7 @@ struct vsim_exit {
 	UWord cleared;
 };
 
-/* What is known about a descriptor, until a system call that may change it. */
+/* The kind of a descriptor, as known until a system call that may change it. */
 enum vsim_file { VSIM_FILE_UNKNOWN, VSIM_FILE_REGULAR, VSIM_FILE_OTHER };
 enum { VSIM_FILES = 64 };
 
@@ -78,7 +78,7 @@ struct vsim_host {
 	int plan_fd;
 	int ring;                  /* index of the ring, -1: none */
 	struct tally_user_page *ring_page;
-	bool alone;                /* tally is gone or reads no more: don't wait for it */
+	bool alone;                /* tally has exited or reads no more: don't wait for it */
 	uint64_t ring_room;        /* size of the largest record in bytes */
 
 	/* entry points of dynamic linker and program: call chains end there */

@@ -1,51 +1,57 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What is added to a program's code.
+ * Adds counting to a program's code.
  *
- * Valgrind's core hands over each block of code as IR, before it is translated for good.  Chasing
- * of jumps is off, so a block ends at its first branch, or has been unrolled from a loop of one
- * block.  It falls into *straight runs*: what lies between two places at which control may leave.
- * Whoever enters a run gets to its end (but for a fault), so all that its instructions count is
- * known before it runs.
+ * Valgrind's core hands over each block of code as IR, before the final translation.  Chasing of
+ * jumps is off, so a block ends at its first branch, or is an unrolled loop of one block.  A block
+ * consists of *straight runs*: a run is the code between two places at which control may leave.  A
+ * run that is entered is executed to its end (except for faults), so the counts of its instructions
+ * are known before it runs.
  *
- * Counting.  At its beginning a run adds its constants, two counts to a word, of those kinds alone
- * that somebody wants.  The words are the running thread's: they lie in its second shadow
- * registers, which tools are free to use (Memcheck has origins there).  Generated code reaches them
- * as it reaches registers, by a short offset from a pointer that it holds anyway: load, add, store,
- * 21 bytes.  Other ways: a counter for each run needs no more code, but whoever wants totals, at
- * each switch of threads, must visit all that was ever translated (80 µs for Python); words at
- * fixed addresses cost ten bytes of code more for each use, for x86 has no short form of such
- * addresses; one addition of a vector is as long as two of words, and waits longer for the sum that
- * was stored last.
+ * Counting.  At its beginning, a run adds its constants, two counts to a word, only for the kinds
+ * that some event needs.  The words belong to the running thread.  They lie in its second shadow
+ * registers, which tools are free to use (Memcheck keeps origins there).  Generated code reaches
+ * them like registers, by a short offset from a pointer that it holds anyway: load, add, store, 21
+ * bytes.  Alternatives that were worse:
+ * - A counter for each run needs no more code.  But then each switch of threads must visit all code
+ *   that was ever translated to sum up the totals (80 µs for Python).
+ * - Words at fixed addresses cost ten more bytes of code for each use, since x86 has no short form
+ *   of such addresses.
+ * - One vector addition is as long as two of words, and waits longer for the sum stored before.
  *
- * Sampling.  A kind that is sampled isn't packed: what is *left* of it is counted down, and a test
- * of the sign is all that sampling costs.  vsim_run_alarm() then finds the instruction
- * (vsim_run.c).
+ * Sampling.  A kind that is sampled isn't packed.  Instead, the number that is *left* of it is
+ * counted down, and sampling costs only a test of its sign.  vsim_run_alarm() then finds the
+ * instruction (vsim_run.c).
  *
- * The model is asked at the *end* of a run, once for all that the run did.  An access that changes
- * nothing, as nine of ten, is told by a comparison (vsim_model.h); a call for each, however rarely
- * taken, makes the translator keep everything clear of it that a call destroys, which costs more
- * than the comparisons.  So differences are only gathered: each access's, each line's of code, the
- * branch's, all or'ed into one word, while addresses are put down in the shadow registers.  One
- * test at the end; if the word isn't zero the helper is told everything, in order.  That is exact:
- * while the differences are gathered the model doesn't change, so a word of zero says that nothing
- * would have happened; and to be told what needn't be told does no harm, by contract.
- *   - An access within the bytes of an earlier one of the run needs no comparison of its own.
- *   - What an instruction may or may not access (masked moves) has the address VSIM_NO_ADDRESS when it doesn't.
- *   - Calls and returns push and pop the model's return stack in place, conditional jumps move its history on.
+ * The model is called at the *end* of a run, once for all of the run's accesses.  A comparison
+ * recognizes an access that changes nothing, as nine in ten do (vsim_model.h).  A call for each
+ * access, however rarely taken, makes the translator spill everything that a call destroys, which
+ * costs more than the comparisons.  So the run only collects differences: of each access, of each
+ * line of code, of the branch, all or'ed into one word, and stores the addresses in the shadow
+ * registers.  One test follows at the end.  If the word isn't zero, the helper gets all accesses,
+ * in order.  The counts stay exact: the model doesn't change while differences are collected, so a
+ * word of zero means that nothing would have happened; and by contract the model may be given
+ * accesses that change nothing.
+ * - An access within the bytes of an earlier one of the run needs no comparison of its own.
+ * - An access that may not happen (masked moves) has the address VSIM_NO_ADDRESS if it doesn't.
+ * - Calls and returns push and pop the model's return stack in place; conditional jumps update its
+ *   history.
  *
- * Unwinding needs no care here: chains start from the run's beginning, where all registers are in
- * the guest's state (for misses, which are told at its end, stack and frame pointer are put down at
- * the beginning).
+ * Unwinding needs no work here: chains start from the run's beginning, where all registers are in
+ * the guest's state.  Misses are reported at the run's end, so for them the run stores the stack
+ * and frame pointer at its beginning.
  *
- * What counts.  Instructions by their marks; `rep` when it lets go, not each time around: the exit
- * from it counts.  Branches by opcode.  Loads and stores by the IR's, but: a load whose value is of
- * no use (flags of a test that nobody looks at, a register that is written again) has gone when the
- * IR comes here; opcodes bring it back as a count, though not to the model, for its address has
- * gone too.  A compare-and-swap that an instruction does on what it has just loaded (a locked add)
- * is the store alone.  What goes by elements under a mask, and whole states of the FPU, are one
- * access.  The exits of a compare-and-swap that failed are none, for between two instructions of a
- * block nobody else runs. */
+ * The counts:
+ * - Instructions, by their marks in the IR.  A `rep` instruction counts once, when it ends, not for
+ *   each repetition.
+ * - Branches, by opcode.
+ * - Loads and stores, from the IR, with these exceptions.  A load whose value is unused (flags that
+ *   nothing tests, a register that is overwritten) is no longer in the IR.  The opcode restores it
+ *   as a count, but the model does not see it, since the address is missing too.  A compare-and-swap
+ *   on the value that the instruction has just loaded (a locked add) is only the store.  Accesses
+ *   by elements under a mask, and whole states of the FPU, are one access.  A failed
+ *   compare-and-swap's exit from the block never happens: no other thread runs between two
+ *   instructions of a block. */
 #include "valgrind/vsim_builder.h"
 
 /* --- what a run counts ---------------------------------------------------- */
@@ -55,8 +61,8 @@ static void add_packed(struct builder *b, unsigned word, uint64_t low, uint64_t 
 	if (!low && !high)
 		return;
 	b->low_halves[word] += (unsigned)low;
-	/* One block's share of what a turn may add: no turn's sum carries from the lower half into
-	 * the upper. */
+	/* Bounds one block's additions, so that no turn's sum carries from the lower half into the
+	 * upper. */
 	tl_assert(b->low_halves[word] <= VSIM_PACKED_MAX);
 	Int offset = SHADOW(packed) + (Int)(word * sizeof(uint64_t));
 	put(b, offset,
@@ -73,9 +79,10 @@ static const struct vsim_run *keep_run(struct builder *b, uint64_t start, unsign
 	return run;
 }
 
-/* What a call is told, and where the registers are, is made ready before it is known whether there
- * will be one: that is most of what sampling costs.  At a block's beginning it goes without: there
- * the guest's ip is the block's address, always. */
+/* Emits a call that is taken if `left` is below zero.  Generated code prepares the call's arguments
+ * and the guest's registers before it knows whether it will call; that is most of the cost of
+ * sampling.  So the call at a block's beginning has no arguments: there the guest's ip is always
+ * the block's address. */
 static void alarm_below_zero(struct builder *b, IRExpr *left, const struct vsim_run *run)
 {
 	IRExpr *guard = assign(b, Ity_I1, IRExpr_Binop(Iop_CmpLT64S, left, constant(0)));
@@ -88,7 +95,7 @@ static void alarm_below_zero(struct builder *b, IRExpr *left, const struct vsim_
 	     mkIRExprVec_2(IRExpr_GSPTR(), address_of(run)), guard);
 }
 
-/* At the run's beginning. */
+/* Emits the run's counting, at its beginning. */
 static void add_counts(struct builder *b)
 {
 	const struct vsim_cpu *cpu = b->cpu;
@@ -114,7 +121,7 @@ static void add_counts(struct builder *b)
 		alarm_below_zero(b, left, keep_run(b, b->start, b->step_count, b->steps));
 }
 
-/* A `rep` lets go when the condition holds. */
+/* Emits the count of a `rep` instruction that ends when `condition` holds. */
 static void add_instruction_if(struct builder *b, IRExpr *condition)
 {
 	static const struct vsim_step step = { .counts = { [VSIM_INSTRUCTIONS] = 1 } };
@@ -140,7 +147,7 @@ static void plain(struct builder *b, each_access *each, IRExpr *address, IRType 
 	each(b, &(struct data){ address, NULL, sizeofIRType(type), is_store, true });
 }
 
-/* By elements, under a mask: the first of them stands for all. */
+/* Handles accesses by elements under a mask: the first one stands for all. */
 static void guarded(struct builder *b, each_access *each, IRExpr *address, IRExpr *guard, Int size,
 		    bool is_store)
 {
@@ -228,7 +235,7 @@ static struct vsim_step *add_step(struct builder *b)
 	return step;
 }
 
-/* The instruction's accesses have been counted. */
+/* Corrects the counts of the instruction just finished, after its accesses were counted. */
 static void settle_step(struct builder *b)
 {
 	const uint8_t *bytes = (const uint8_t *)b->ip;
@@ -257,15 +264,14 @@ static void touch_lines(struct builder *b, const IRStmt *mark)
 	}
 }
 
-/* A place at which control leaves, when it does, for elsewhere than this instruction again or a
- * fault. */
+/* True if control may leave here, other than to this same instruction or by a fault. */
 static bool ends_run(const struct builder *b, const IRStmt *statement)
 {
 	return statement->tag == Ist_Exit && statement->Ist.Exit.jk == Ijk_Boring &&
 	       (b->flow == VSIM_FLOW_CONDITIONAL || b->flow == VSIM_FLOW_REPEAT);
 }
 
-/* Does a region begin or end at this instruction? */
+/* Returns the region mark at this instruction. */
 static enum vsim_mark mark_of(const struct builder *b, const IRStmt *mark)
 {
 	Addr address = mark->Ist.IMark.addr;
@@ -281,7 +287,7 @@ static void reach(struct builder *b, enum vsim_mark mark, IRExpr *guard)
 	     guard);
 }
 
-/* The run that begins at statement `at`: its steps.  Returns where the next begins. */
+/* Fills the steps of the run that begins at statement `at`.  Returns where the next run begins. */
 static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
 {
 	Int end = at;
@@ -296,7 +302,7 @@ static Int measure_run(struct builder *b, Int at, uint64_t *ip, bool lines)
 		const IRStmt *statement = b->in->stmts[end];
 		if (statement->tag == Ist_IMark) {
 			if (end > at && vsim_flow_is_branch(b->flow))
-				break; /* a transfer that was followed */
+				break; /* the IR continues behind a direct branch */
 			enum vsim_mark mark = mark_of(b, statement);
 			if (end > at && (mark || b->mark))
 				break; /* a region begins or ends */
@@ -344,7 +350,7 @@ static void end_run(struct builder *b, const IRStmt *leaving)
 		vsim_ask(b, VSIM_FLOW_ON, NULL);
 }
 
-/* Statements [at, end), with what the run adds. */
+/* Writes statements [at, end) and the run's additions. */
 static void write_run(struct builder *b, Int at, Int end, bool data)
 {
 	bool begun = false;
@@ -370,7 +376,8 @@ static void write_run(struct builder *b, Int at, Int end, bool data)
 
 /* --- a block -------------------------------------------------------------- */
 
-/* Sums of a temporary and a constant, so that accesses at one place are known for that. */
+/* Finds temporaries that are the sum of another and a constant, so that accesses to the same place
+ * are recognized.  The caller frees the array. */
 static struct known *known_temporaries(const IRSB *in)
 {
 	Int count = in->tyenv->types_used;
@@ -438,7 +445,7 @@ static void write_block(struct builder *b)
 	for (; at < b->in->stmts_used && b->in->stmts[at]->tag != Ist_IMark; at++)
 		addStmtToIRSB(b->out, b->in->stmts[at]);
 	while (at < b->in->stmts_used) {
-		/* of an instruction in whose middle the run begins */
+		/* the state of an instruction that the run begins in the middle of */
 		enum vsim_flow flow = b->flow;
 		uint64_t target = b->target;
 		Int end = measure_run(b, at, &ip, lines);
@@ -456,7 +463,7 @@ static void write_block(struct builder *b)
 		if (b->mark == VSIM_MARK_BEGIN)
 			reach(b, b->mark, NULL);
 	}
-	/* A `rep` that ends by its condition lets go here, if it doesn't go on. */
+	/* A `rep` that ends by its condition ends here, unless the block repeats it. */
 	if (b->flow == VSIM_FLOW_REPEAT &&
 	    !(b->in->next->tag == Iex_Const && b->in->next->Iex.Const.con->Ico.U64 == b->ip))
 		add_instruction_if(b, IRExpr_Const(IRConst_U1(True)));

@@ -1,7 +1,7 @@
-/* Starts the tool beside it: what Valgrind's core runs again for each program that a simulated one
- * executes, with its own options, the program and its arguments.  A program of its own, since the
- * core takes the paths of launcher and libraries from two variables, which it hides from the
- * simulated program. */
+/* Starts the tool that lies beside it.  Valgrind's core runs the launcher again for each program
+ * that a simulated one executes, with its own options, the program and its arguments.  It is a
+ * separate program because the core takes the paths of launcher and libraries from two variables,
+ * which it hides from the simulated program. */
 #include "valgrind/vsim_plan.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The path of the program that this process ran before, if it has left word of it; else NULL. */
+/* Returns the path of the program that this process ran before, if the process left it in the plan;
+ * otherwise NULL. */
 static const char *earlier_program(const char *plan_path)
 {
 	int fd = open(plan_path, O_RDWR | O_CLOEXEC);
@@ -32,7 +33,8 @@ static const char *earlier_program(const char *plan_path)
 	return NULL;
 }
 
-/* The program is the first argument that is no option. */
+/* Replaces the program, the first argument that is no option, by the path left in the plan, if
+ * any. */
 static void name_program(char **argv)
 {
 	static const char option[] = "--plan=";

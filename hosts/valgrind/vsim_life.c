@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Processes, programs and threads: what Valgrind's core tells of them becomes what the engine is to
- * know.
+ * Processes, programs and threads: translates the events of Valgrind's core for the engine.
  *
- *   a program begins  In each a tool of its own, with an engine of its own, opens the plan.  The
- *   process may have counted
- *                     before under another program: that part was told to the plan before the exec.
- *   fork              The child has a copy of the engine, whose events aren't its own: it makes a new one.  Its parent is
- *                     a task of that, which never runs, has the events, and leaves them to the child as a fork does.
- *   exec              Totals are told before it is tried.  If it fails the program goes on; nothing is told twice, since
- *                     what is told are differences.  A program that can't be simulated (set-user-ID, other machines, AVX-512,
- *                     or out of reach of the plan) is executed without the tool.
- *   threads           The core's ThreadIds are used again; tasks have the kernel's tids. A new thread's is known when
- *                     the system call that made it has returned, before it has run.
- *   the end           Threads exit one by one, also when a signal kills all.  SIGKILL is told to nobody: what was
- *                     counted since the last tick or longer system call is lost.
- */
+ * - A program begins.  Each program has a tool and an engine of its own, which open the plan.  The
+ *   process may have counted before under another program; it added that part to the plan before
+ *   the exec.
+ * - Fork.  The child has a copy of the engine, but the copy's events belong to the parent.  So the
+ *   child creates a new engine.  In it, a task that never runs stands for the parent: it has the
+ *   events, and the child inherits them from it as in a fork.
+ * - Exec.  The totals are added before it is tried.  If it fails, the program continues; nothing is
+ *   counted twice, since only differences are added.  A program that can't be simulated
+ *   (set-user-ID, other machines, AVX-512, or without access to the plan) is executed without the
+ *   tool.
+ * - Threads.  The core reuses its ThreadIds; tasks have the kernel's tids.  A new thread's tid is
+ *   known when the system call that created it has returned, before the thread has run.
+ * - The end.  Threads exit one by one, also when a signal kills all.  A process can't catch
+ *   SIGKILL: the counts since the last tick or system call are lost. */
 #include "valgrind/vsim_host.h"
 #include "valgrind/vsim_program.h"
 
@@ -31,10 +31,10 @@
 #include "pub_tool_tooliface.h"
 #include "pub_tool_vkiscnums.h"
 
-/* In the core's library, and in none of the public headers. */
+/* It is in the core's library, but in none of its public headers. */
 extern Int VG_(access)(const HChar *path, Bool may_read, Bool may_write, Bool may_execute);
 
-/* Options of the core's, in its library and in none of the public headers. */
+/* Options of the core, in its library, but in none of its public headers. */
 extern Bool VG_(clo_trace_children);
 extern Int VG_(clo_vgdb);
 
@@ -59,7 +59,7 @@ static void set_comm(struct tally_engine_identity *identity, const char *path)
 	identity->comm[sizeof(identity->comm) - 1] = '\0';
 }
 
-/* True for the program that tally started. */
+/* Makes this process the plan's first one.  Returns true if it was unclaimed: tally started it. */
 static bool claim_first(struct vsim_plan *plan)
 {
 	int32_t nobody = 0;
@@ -67,7 +67,7 @@ static bool claim_first(struct vsim_plan *plan)
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-/* The first exec has happened: for all that come later enable_on_exec is done. */
+/* The first exec has happened, so enable_on_exec is done for all later programs. */
 static void note_exec(struct vsim *sim)
 {
 	for (unsigned i = 0; i < sim->plan->event_count; i++) {
@@ -88,7 +88,7 @@ int vsim_life_start(struct vsim *sim)
 		.pid = pid, .tid = pid, .parent_pid = parent, .parent_tid = parent
 	};
 	set_comm(&identity, VG_(args_the_exename));
-	/* else it is the tool's, for those who look */
+	/* without this, observers see the tool's name */
 	VG_(prctl)(NAME_OPTION, (ULong)(Addr)identity.comm, 0, 0, 0);
 	host->first_program = claim_first(sim->plan);
 	if (host->first_program)
@@ -145,11 +145,11 @@ static int start_forked(struct vsim *sim, ThreadId tid, const struct tally_engin
 	host->threads[tid].task = task;
 	host->thread_count = 1;
 	vsim_host_switch(sim, task);
-	vsim_events_forget(sim); /* the parent's part in this */
+	vsim_events_forget(sim); /* don't count the parent's part again */
 	return error;
 }
 
-/* In the child.  Of the threads there is one. */
+/* Valgrind's callback in the child, which has one thread. */
 static void forked(ThreadId tid)
 {
 	struct vsim *sim = vsim();
@@ -169,11 +169,11 @@ static void forked(ThreadId tid)
 
 /* --- exec ----------------------------------------------------------------- */
 
-/* In the core's library, and in none of the public headers. */
+/* These are in the core's library, but in none of its public headers. */
 extern const HChar *VG_(name_of_launcher);
 extern Int VG_(cl_exec_fd);
 
-/* How much there is. */
+/* Reads up to `size` bytes of the file's beginning.  Returns how many there were. */
 static Int read_head(const char *path, uint8_t *bytes, Int size)
 {
 	SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
@@ -185,7 +185,8 @@ static Int read_head(const char *path, uint8_t *bytes, Int size)
 	return count;
 }
 
-/* `#! interpreter …`: the interpreter, ended in place; NULL for no script. */
+/* Returns the interpreter of a `#! interpreter …` line, terminated in place, or NULL if it is no
+ * script. */
 static const char *interpreter_of(uint8_t *head, unsigned size)
 {
 	unsigned from = 2, to;
@@ -201,7 +202,8 @@ static const char *interpreter_of(uint8_t *head, unsigned size)
 	return (const char *)&head[from];
 }
 
-/* What can't be looked at the core refuses better. */
+/* True if the tool can run the program.  Also true for a file that can't be examined: the core
+ * reports that better. */
 static bool can_simulate(const char *path)
 {
 	enum { LINE = 256 };
@@ -223,7 +225,7 @@ static bool can_simulate(const char *path)
 	return true;
 }
 
-/* After a chroot or a change of user the new program's tool may not find what it needs. */
+/* After a chroot or a change of user, the new program's tool may not reach what it needs. */
 static bool can_follow(const struct vsim *sim)
 {
 	return VG_(name_of_launcher) && !VG_(access)(VG_(name_of_launcher), False, False, True) &&
@@ -242,7 +244,7 @@ static bool is_readable_string(Addr at)
 	return false;
 }
 
-/* execveat() by a descriptor alone runs what /proc shows it to be. */
+/* execveat() with only a descriptor runs the file that /proc shows for it. */
 static const char *program_of(UInt number, const UWord *arguments, char *room, SizeT size)
 {
 	Addr at = number == __NR_execve ? arguments[0] : arguments[1];
@@ -265,8 +267,8 @@ static bool is_self(const char *path)
 	       !VG_(strcmp)(path, "/proc/thread-self/exe") || !VG_(strcmp)(path, own);
 }
 
-/* When all places are taken, by processes that do the same just now, the launcher will find the
- * tool, which can't run. */
+/* Stores the program's path for the launcher.  If all places are taken by processes that do the
+ * same at this moment, the launcher finds the tool, which can't run. */
 static void leave_word(struct vsim_plan *plan)
 {
 	for (unsigned i = 0; i < VSIM_SELVES; i++) {
@@ -365,7 +367,7 @@ static void thread_ends(ThreadId tid)
 	sim->host->thread_count--;
 }
 
-/* At each turn of each thread, and after each system call. */
+/* Valgrind's callback: at each turn of each thread, and after each system call. */
 static void turn_begins(ThreadId tid, ULong blocks)
 {
 	(void)blocks;
@@ -399,7 +401,7 @@ static void turn_ends(ThreadId tid, ULong blocks)
 
 /* --- system calls --------------------------------------------------------- */
 
-/* One may last: what it is worth is told before, so that totals are never old for long. */
+/* Valgrind's callback.  The call may take long, so the counts are added to the totals before it. */
 static void call_begins(ThreadId tid, UInt number, UWord *arguments, UInt count)
 {
 	(void)count;
@@ -416,7 +418,8 @@ static void call_begins(ThreadId tid, UInt number, UWord *arguments, UInt count)
 static void rename_thread(struct vsim *sim, ThreadId tid, Addr at)
 {
 	char comm[NAME_MAX] = { 0 };
-	VG_(strncpy)(comm, (const char *)at, NAME_MAX - 1); /* the kernel has read it */
+	/* the kernel has read it, so it is readable */
+	VG_(strncpy)(comm, (const char *)at, NAME_MAX - 1);
 	vsim_host_make_room(sim);
 	tally_engine_comm(thread_of(tid)->task, comm);
 }
@@ -447,7 +450,7 @@ static void call_ends(ThreadId tid, UInt number, UWord *arguments, UInt count, S
 void vsim_life_register(void)
 {
 	VG_(clo_trace_children) = True;
-	VG_(clo_verbosity) = 0; /* the program's output is its own */
+	VG_(clo_verbosity) = 0; /* stdout and stderr are the program's */
 	VG_(clo_vgdb) = 0;      /* no files and no polling for a debugger */
 	VG_(atfork)(vsim_turns_fork, vsim_turns_forked, forked);
 	VG_(needs_syscall_wrapper)(call_begins, call_ends);

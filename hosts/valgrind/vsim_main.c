@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The simulated PMU as a Valgrind tool: registration, options, life.  The map of this folder is in
- * vsim.h. */
+ * The simulated PMU as a Valgrind tool: registration, options, start and end.  vsim.h lists the
+ * files of this folder. */
 #include "valgrind/vsim.h"
 
 #include "pub_tool_libcassert.h"
@@ -10,8 +10,8 @@
 #include "pub_tool_options.h"
 #include "pub_tool_tooliface.h"
 
-/* All that the folder keeps.  The plan's path is an option, which a program that is executed is
- * given too. */
+/* All state of the folder.  The plan's path is an option; a program that is executed gets it
+ * too. */
 static struct vsim simulation;
 static const HChar *plan_path;
 
@@ -40,7 +40,7 @@ static void give_up(const char *what, int error)
 
 static void after_options(void)
 {
-	/* Blocks end where control is transferred: see vsim_instrument.c. */
+	/* Blocks end at jumps: see vsim_instrument.c. */
 	VG_(clo_vex_control).guest_chase = False;
 	if (!plan_path)
 		return;

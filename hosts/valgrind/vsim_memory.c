@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What compilers call without being asked and Valgrind's core lacks; it has memcpy and memset. */
+ * Functions that compilers call implicitly and that Valgrind's core lacks; it has memcpy and
+ * memset. */
 #include "pub_tool_basics.h"
 #include "pub_tool_libcbase.h"
 

@@ -1,29 +1,28 @@
-/* The simulated CPU.  What makes it fast without changing a count:
+/* The simulated CPU.  How it is fast and still exact:
  *
- * The use of a marked line of the first level changes nothing there (vsim_cache.h), and a hit in a
- * first-level TLB that replaces round-robin changes nothing either.  So recent[] keeps marked lines
- * whose page is in the TLB, each at the place that its number gives: an access that finds its line
- * there is done.
+ * Using a marked line of the first level changes nothing there (vsim_cache.h), and a hit in a
+ * first-level TLB with round-robin replacement changes nothing either.  So recent[] holds marked
+ * lines whose page is in the TLB, each at the place given by its number.  An access that finds its
+ * line there is done.
  *
- * A line is taken out of recent[] when its mark goes (what is evicted has none), and when the TLB
- * evicts its page.  Which lines of a page are in it, the TLB's slot knows: a bit for each line of
- * the page, or group of lines, that was entered since the page came.
+ * A line leaves recent[] when it loses its mark (an evicted line has none), and when the TLB evicts
+ * its page.  The TLB's slot knows which of the page's lines may be there: it has a bit for each
+ * line of the page, or group of lines, that entered recent[] since the page came.
  *
- * Nothing else may end a line's being recent: so no level evicts from another (an inclusive L2
- * would), and the second-level TLB doesn't either.  Non-inclusive is also what most of today's CPUs
- * are.
+ * Nothing else may end a line's being recent.  So no level evicts lines of another (an inclusive L2
+ * would), and the second-level TLB doesn't either.  Most of today's CPUs are not inclusive either.
  *
- * A first-level TLB may be fully associative, 64 ways to search each time that recent[] doesn't
- * know.  So a page's place is found by a direct table, `quick`, of what is in the TLB: page and
- * slot in a word.  Pages that share an entry of it are counted, so that a page that isn't there is
- * mostly known not to be without a search. */
+ * A first-level TLB may be fully associative, so a search would have to compare 64 ways each time
+ * that recent[] misses.  So a direct-mapped table, `quick`, finds a page's place: each entry holds
+ * page and slot in one word.  `sharing` counts the pages that share an entry; mostly it tells
+ * without a search that a page is not in the TLB. */
 #include "valgrind/vsim_model.h"
 
 #include "valgrind/vsim_cache.h"
 #include "valgrind/vsim_predictor.h"
 
 #define KIND(kind) (1u << (kind))
-/* A store's kind is next to the load's. */
+/* A store's kind follows the load's, so that a shift by one converts the bits. */
 _Static_assert(VSIM_L1D_STORE_MISSES == VSIM_L1D_LOAD_MISSES + 1 &&
 		       VSIM_L2_STORES == VSIM_L2_LOADS + 1 &&
 		       VSIM_L2_STORE_MISSES == VSIM_L2_LOAD_MISSES + 1 &&
@@ -33,33 +32,35 @@ _Static_assert(VSIM_L1D_STORE_MISSES == VSIM_L1D_LOAD_MISSES + 1 &&
 		       VSIM_DTLB_STORE_WALKS == VSIM_DTLB_LOAD_WALKS + 1 && VSIM_KINDS <= 32,
 	       "stores' kinds");
 
-/* Places in recent[]: four times the lines of most first levels.  With half of them SQLite tells
- * twice as much of its data. */
+/* Places in recent[]: four times the lines of most first levels.  With half of them, SQLite has to
+ * report twice as many of its data accesses. */
 enum { RECENT_LINES = 2048 };
 enum { QUICK_BITS = 8, QUICK_ENTRIES = 1 << QUICK_BITS, SLOT_BITS = 8 };
 _Static_assert(VSIM_FIRST_TLB_MAX <= 1 << SLOT_BITS, "a slot has room beside its page");
 
 struct tlb {
-	uint64_t quick[QUICK_ENTRIES];   /* page << SLOT_BITS | slot, VSIM_NONE: nothing known */
-	uint8_t sharing[QUICK_ENTRIES];  /* pages in the TLB whose entry it is: all of one set */
+	uint64_t quick[QUICK_ENTRIES];   /* page << SLOT_BITS | slot; VSIM_NONE: unknown */
+	/* pages in the TLB that map to this entry; all are in one set */
+	uint8_t sharing[QUICK_ENTRIES];
 	uint64_t pages[VSIM_FIRST_TLB_MAX];
-	uint64_t groups[VSIM_FIRST_TLB_MAX]; /* of lines that may be in recent[], by slot */
-	uint8_t next[VSIM_FIRST_TLB_MAX];    /* by set: the way that is replaced next */
+	uint64_t groups[VSIM_FIRST_TLB_MAX]; /* by slot: groups of lines that may be in recent[] */
+	uint8_t next[VSIM_FIRST_TLB_MAX];    /* by set: the way to replace next */
 	uint32_t set_mask, way_count;
 };
 
 struct side {
 	struct vsim_recent recent;
 	struct vsim_first cache;
-	uint32_t miss, tlb_miss, walk;   /* bits of the kinds */
+	uint32_t miss, tlb_miss, walk;   /* bits of the kinds that happen on a miss */
 	struct tlb tlb;
 };
 
 struct vsim_model {
 	struct side data, code;
 	struct vsim_cache l2, llc, stlb;
-	uint32_t page_shift;             /* a line's number >> this: its page's */
-	/* a line's number within its page >> this: its group of at most 64 */
+	uint32_t page_shift;             /* line number >> page_shift is the page number */
+	/* A line's number within its page, shifted right by this, is its group's; at most 64
+	 * groups. */
 	uint32_t group_shift;
 	struct vsim_predictor predictor;
 };
@@ -68,12 +69,12 @@ struct vsim_model {
 
 static inline void forget_line(struct side *side, uint64_t line)
 {
-	/* Written in any case: nobody can guess whether it is there. */
+	/* This writes in any case, because the branch would be unpredictable. */
 	uint64_t *recent = &side->recent.recent[line & side->recent.mask], here = *recent;
 	*recent = here | -(uint64_t)(here == line);
 }
 
-/* The page in `slot` goes: what recent[] has of it goes too. */
+/* Evicts the page in `slot`, and its lines from recent[]. */
 static void forget_page(struct vsim_model *model, struct side *side, uint32_t slot)
 {
 	struct tlb *tlb = &side->tlb;
@@ -92,7 +93,8 @@ static void forget_page(struct vsim_model *model, struct side *side, uint32_t sl
 		tlb->quick[entry] = VSIM_NONE;
 }
 
-/* The page is not in `quick`: in the TLB all the same, or a miss.  It is in `quick` then. */
+/* Looks up a page that `quick` does not know, and enters it in `quick`.  It may be in the TLB or
+ * not. */
 static __attribute__((noinline)) uint32_t tlb_search(struct vsim_model *model, struct side *side,
 						     uint64_t page)
 {
@@ -135,7 +137,7 @@ static __attribute__((noinline)) uint32_t outer_levels(struct vsim_model *model,
 	return happened;
 }
 
-/* The line, in `way` of its set, was used; its page is in `slot` of the TLB. */
+/* Marks `line`, in `way` of its set, as used.  Its page is in `slot` of the TLB. */
 static inline void mark_line(struct vsim_model *model, struct side *side, uint64_t line,
 			     uint32_t way, uint32_t slot)
 {
@@ -165,9 +167,9 @@ static __attribute__((noinline)) uint32_t first_miss(struct vsim_model *model, s
 static inline __attribute__((always_inline)) uint32_t use_line(struct vsim_model *model,
 							       struct side *side, uint64_t line)
 {
-	/* Half of what is told misses, and the model's own tables are larger than the host's
-	 * caches: asked for now, they are there when the TLB and the first level have been looked
-	 * at (7 % of xz's time). */
+	/* Half of the reported accesses miss, and the model's own tables are larger than the host's
+	 * caches.  A prefetch now brings them in during the search of the TLB and the first level
+	 * (7 % of xz's time). */
 	__builtin_prefetch(vsim_cache_set(&model->l2, line));
 	__builtin_prefetch(vsim_cache_set(&model->llc, line));
 	uint64_t page = line >> model->page_shift,
@@ -282,8 +284,8 @@ unsigned vsim_model_return(struct vsim_model *model, uint64_t target)
 
 /* --- Its life ------------------------------------------------------------- */
 
-/* Parts of the model's memory, each on a cache line of its own; with `memory` NULL only their sizes
- * are added up. */
+/* Divides the model's memory into parts, each on cache lines of its own.  If `memory` is NULL, it
+ * only sums the sizes. */
 struct layout {
 	char *memory;
 	size_t used;
@@ -329,8 +331,7 @@ static void side_init(struct side *side, const struct vsim_geometry *geometry,
 		.recent = part(layout, RECENT_LINES * sizeof(uint64_t)),
 		.mask = RECENT_LINES - 1,
 		.line_shift = (uint32_t)__builtin_ctz(geometry->line_bytes),
-		/* What spans as many lines as there are places would find its last line at its
-		 * first one's. */
+		/* An access across more lines would find its last line at its first one's place. */
 		.size_max = geometry->line_bytes * (RECENT_LINES - 1),
 	};
 	fill(side->recent.recent, RECENT_LINES, VSIM_NONE);
@@ -371,7 +372,7 @@ static void predictor_init(struct vsim_predictor *predictor, const struct vsim_g
 	fill(predictor->targets, (size_t)1 << geometry->target_bits, VSIM_NONE);
 	if (!layout->memory)
 		return;
-	/* Not taken, but unsure of it. */
+	/* Predicts not taken, but is not sure. */
 	for (size_t i = 0; i < counters; i++)
 		predictor->pairs[2 * i] = 1, predictor->pairs[2 * i + 1] = 2;
 	for (size_t i = 0; i < opinions; i++)
@@ -387,7 +388,7 @@ static void predictor_init(struct vsim_predictor *predictor, const struct vsim_g
 	fill(predictor->returns.entry, VSIM_RETURN_DEPTH_MAX, VSIM_NONE);
 }
 
-/* The small parts, which generated code touches, before the large ones. */
+/* Places the small parts, which generated code touches, before the large ones. */
 static void lay_out(struct vsim_model *model, const struct vsim_geometry *geometry,
 		    struct layout *layout)
 {
@@ -458,7 +459,7 @@ struct vsim_returns *vsim_model_returns(struct vsim_model *model)
 	return &model->predictor.returns;
 }
 
-/* What each further level adds to the one before it. */
+/* Each kind's weight is what its level adds to the level before. */
 void vsim_model_weights(const struct vsim_geometry *geometry, uint32_t weight[VSIM_KINDS])
 {
 	uint32_t last = 0;

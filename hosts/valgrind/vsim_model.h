@@ -5,10 +5,10 @@
  * vsim_kind; nearly always 0.  One access counts a kind at most once, even if it touches two lines
  * and misses both.
  *
- * - Data, code: loads and stores fill the caches.  Each level is looked up on a miss of the level
- *   before it.  No level evicts lines of another.  L2, LLC and the second-level TLB are shared by
- *   data and code, and LRU.  The first-level caches replace lines that were not used recently
- *   (vsim_cache.h); the first-level TLBs replace round-robin.
+ * - Data, code: loads and stores fill the caches.  A miss of one level accesses the next.  No level
+ *   evicts lines of another.  L2, LLC and the second-level TLB are shared by data and code, and
+ *   LRU.  The first-level caches replace lines that were not used recently (vsim_cache.h); the
+ *   first-level TLBs replace round-robin.
  * - Branches: vsim_predictor.h.
  *
  * Nine of ten calls would change nothing, so generated code compares before it calls.  The
@@ -93,7 +93,8 @@ unsigned vsim_model_data(struct vsim_model *model, uint64_t address, unsigned si
 unsigned vsim_model_fetch(struct vsim_model *model, uint64_t address);
 /* Reports a conditional jump at `ip`, taken or not. */
 unsigned vsim_model_conditional(struct vsim_model *model, uint64_t ip, bool taken);
-/* The same, for generated code that has already updated the history and found its counter not 0. */
+/* The same for a caller (generated code) that has already updated the history and found its counter
+ * not 0. */
 unsigned vsim_model_unsure(struct vsim_model *model, uint64_t ip, bool taken);
 /* Reports an indirect jump or call at `ip`.  Report a call to vsim_model_call() too.  Don't report
  * returns here. */

@@ -1,4 +1,4 @@
-/* The names of the simulated PMU's events, and what the generic ones come to. */
+/* The names of the simulated PMU's events, and the configs of the generic events. */
 #include "valgrind/vsim_names.h"
 
 #include "tally/perf_event.h"

@@ -6,7 +6,7 @@
 #include "valgrind/vsim_plan.h"
 
 enum vsim_quality {
-	/* what the program did on Valgrind's CPU, in user mode: the same in each run */
+	/* made by the program on Valgrind's CPU, in user mode: the same in each run */
 	VSIM_EXACT,
 	VSIM_MODEL,   /* made by the simulated caches, TLBs and predictors */
 	VSIM_ESTIMATE /* a sum with fixed weights, for ranking */

@@ -125,8 +125,8 @@ struct vsim_ring {
 	uint32_t room_wanted;
 };
 
-/* A process that executes /proc/self/exe means its own program.  But for the kernel that file is
- * the tool.  So the process leaves its program's path here for the launcher. */
+/* A process that executes /proc/self/exe means its own program, but the kernel has the tool's file
+ * there.  So the process leaves its program's path here for the launcher. */
 struct vsim_self {
 	int32_t pid;            /* 0: free */
 	char path[1020];        /* ends with NUL */
@@ -139,8 +139,8 @@ struct vsim_plan {
 	uint64_t size;          /* size of the file in bytes */
 	/* bytes, page-aligned; VSIM_RINGS rings of 1 + ring_pages pages begin there */
 	uint64_t rings_offset;
-	/* When this process is gone, no one drains: processes stop waiting and count the records
-	 * they lose. */
+	/* tally's pid.  When tally has exited, processes no longer wait for room; they count the
+	 * records they lose. */
 	int32_t tally_pid;
 	uint32_t event_count;
 	struct vsim_geometry geometry;

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The PMU "vsim".  A counter is a sum over the totals of some kinds, since it was last read: there
- * may be as many as there are events, and what they cost is what the instrumentation of their kinds
- * costs, once.
+ * The PMU "vsim".  A counter is the sum of the totals of some kinds since it was last read.  So
+ * there may be as many counters as events; they cost only the instrumentation of their kinds, once.
  *
- * Overflows.  cpu->left says of each kind how often it may happen before somebody looks here.  Of
- * an event that counts one kind it is what is left of its period.  Where several kinds add up
- * (branch-misses), nobody can say which of them will bring the last; each is given its share, so
- * that all shares together stay below the period, and whoever uses his up first makes all of them
- * be dealt out anew.  The shares shrink as the period's end comes near, down to nothing: the alarm
- * then goes off at each, and the overflow is found where it happens.  est-cycles is the same, in
- * hundredths of cycles, with two shares: one is used up by instructions, the other by misses. */
+ * Overflows.  cpu->left holds, for each kind, how often it may happen before this file must look.
+ * For an event that counts one kind, that is the rest of its period.  For an event with several
+ * kinds (branch-misses), it is unknown which kind completes the period.  So each kind gets a share,
+ * and all shares together stay below the rest of the period.  When one share is used up, all are
+ * computed anew.  The shares shrink toward the end of the period, down to nothing; then each
+ * occurrence raises the alarm, and the overflow is found where it happens.  est-cycles work the
+ * same way, in hundredths of cycles, with two shares: instructions use up one, misses the other. */
 #include "valgrind/vsim.h"
 #include "valgrind/vsim_names.h"
 
@@ -20,12 +19,12 @@
 
 enum { PLACES = 2 * VSIM_EVENTS };
 
-struct vsim_pmu { /* tally_engine_pmu.driver */
+struct vsim_pmu { /* tally_engine_pmu.driver points to it */
 	struct tally_engine_pmu pmu;
 	struct vsim *sim;
-	struct tally_pmu_event *on[PLACES]; /* added, in that order */
+	struct tally_pmu_event *on[PLACES]; /* events on the PMU, in the order of adding */
 	unsigned count;
-	unsigned counters; /* how many there are */
+	unsigned counters; /* how many counters exist */
 };
 
 static struct vsim_pmu *pmu_of(const struct tally_pmu_event *event)
@@ -77,7 +76,7 @@ static void vsim_start(struct tally_pmu_event *event, unsigned flags)
 
 static void vsim_stop(struct tally_pmu_event *event, unsigned flags)
 {
-	(void)flags; /* reading costs nothing: what was counted is always folded in */
+	(void)flags; /* nothing is saved: every read folds in all counts */
 	vsim_read(event);
 	event->state = TALLY_HES_STOPPED | TALLY_HES_UPTODATE;
 }
@@ -126,7 +125,7 @@ uint64_t vsim_pmu_kinds(const struct tally_attr *attr)
 	return config_of(attr, &config) ? 0 : config;
 }
 
-/* Would the group, with this one, fit on counters of its own? */
+/* True if the group, including this event, fits on the PMU's counters. */
 static bool group_fits(const struct vsim_pmu *own, struct tally_pmu_event *event)
 {
 	unsigned needed = 0;
@@ -143,7 +142,7 @@ static int vsim_event_init(struct tally_engine_pmu *pmu, struct tally_pmu_event 
 	if (error)
 		return error;
 	if (event->attr->flags & TALLY_ATTR_EXCLUDE_USER)
-		return -VKI_EINVAL; /* there is nothing else */
+		return -VKI_EINVAL; /* the PMU counts nothing but user mode */
 	unsigned counters = event->attr->type == VSIM_PMU_TYPE
 				    ? event->attr->config1 & VSIM_COUNTERS_MASK
 				    : 0;
@@ -162,7 +161,7 @@ static const struct tally_engine_pmu_ops ops = {
 	.read = vsim_read,
 };
 
-/* No terms: nobody in here looks events up by name; tally does, by vsim_names.h. */
+/* Has no terms: the engine never looks up events by name; tally does, with vsim_names.h. */
 int vsim_pmu_register(struct vsim *sim)
 {
 	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : VG_(malloc)("vsim.pmu", sizeof(*own));
@@ -220,12 +219,13 @@ static void share(struct vsim_cpu *cpu, unsigned kind, int64_t left)
 static void arm_event(struct vsim_cpu *cpu, const struct tally_pmu_event *event)
 {
 	uint64_t counted = sum(cpu, event->config) - event->previous;
-	int64_t may = event->period_left - (int64_t)counted - 1; /* without its end */
+	/* up to the end of the period, without it */
+	int64_t may = event->period_left - (int64_t)counted - 1;
 	if (may < 0)
 		may = 0;
 	if (event->config == 1ull << VSIM_EST_CYCLES) {
-		/* What there is of the next cycle already; a period longer than a century is not
-		 * kept exactly. */
+		/* Takes account of the hundredths already counted of the next cycle.  A period
+		 * longer than a century is not kept exactly. */
 		int64_t hundredths = may < INT64_MAX / 200
 					     ? may * 100 + 99 - (int64_t)(cpu->hundredths % 100)
 					     : INT64_MAX / 2;
@@ -256,7 +256,7 @@ void vsim_pmu_counting(struct vsim *sim, bool counting)
 	struct vsim_pmu *own = sim->pmu ? sim->pmu->driver : NULL;
 	for (unsigned i = 0; own && i < own->count; i++)
 		if (!(own->on[i]->state & TALLY_HES_STOPPED))
-			/* counted before it ends, passed over before it begins */
+			/* The end of a region counts what is pending, its beginning skips it. */
 			bring_up_to_date(sim, own->on[i]);
 	sim->cpu.counting = counting;
 }

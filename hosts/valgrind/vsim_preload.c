@@ -1,5 +1,5 @@
-/* Valgrind's core preloads an object of this name into what it runs, for the replacement of
- * functions.  None is replaced here, and without the file each program would begin with a complaint
- * of the dynamic linker's. */
+/* Valgrind's core preloads an object of this name into the programs that it runs, to replace
+ * functions.  This tool replaces none.  But without the file, the dynamic linker of each program
+ * would print a complaint. */
 extern const char tally_simulated_nothing;
 const char tally_simulated_nothing = 0;

@@ -1,8 +1,9 @@
-/* CPUs by name, from what their makers publish (optimization manuals, technical reference manuals).
- * What the model has not — micro-op caches, prefetchers, slices whose sets are no power of two, 72
- * entries where 64 ways are the most — is left out or rounded.  Costs: of an access, the latency
- * beyond L1's less the part that out-of-order execution hides in programs (about half of L2's, a
- * third of the others'); a program that chases pointers pays more. */
+/* CPUs by name, from their makers' publications (optimization manuals, technical reference
+ * manuals).  Features that the model lacks are left out or rounded: micro-op caches, prefetchers,
+ * slices whose sets are no power of two, 72 entries where 64 ways are the most.  A cost is the
+ * latency of an access beyond L1's, less the part that out-of-order execution hides in usual
+ * programs (about half of L2's latency, a third of the others').  A program that chases pointers
+ * pays more. */
 #include "valgrind/vsim_geometry.h"
 
 #include <string.h>
@@ -157,7 +158,7 @@ static const struct vsim_geometry presets[] = {
 	  .cost_stlb = 300,
 	  .cost_walk = 2000,
 	  .mhz = 1800 },
-	/* To see a cache's edges with arrays that one can draw. */
+	/* Small enough to draw the arrays that reach the caches' limits. */
 	{ .name = "small",
 	  .line_bytes = 64,
 	  .page_bytes = 4096,

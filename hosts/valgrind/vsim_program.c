@@ -3,7 +3,7 @@
 #include <elf.h>
 #include <stdbool.h>
 
-/* As binutils and the psABI name them; elf.h may be older. */
+/* Named as in binutils and the psABI; an older elf.h lacks them. */
 enum { NOTE_PROPERTIES = 5, ISA_V4 = 8 };
 static const uint32_t ISA_NEEDED = 0xc0008002;
 
@@ -22,7 +22,7 @@ static uint64_t number(const uint8_t *at, unsigned width)
 
 #define FIELD(at, type, member) number((at) + offsetof(type, member), sizeof(((type *)0)->member))
 
-/* Empty where the range isn't within. */
+/* Returns the range, or nothing if it isn't inside `whole`. */
 static struct bytes part(struct bytes whole, uint64_t from, uint64_t size)
 {
 	if (from > whole.size || size > whole.size - from)
@@ -30,8 +30,8 @@ static struct bytes part(struct bytes whole, uint64_t from, uint64_t size)
 	return (struct bytes){ whole.at + from, size };
 }
 
-/* Takes `size` bytes off, and what fills them up to a multiple of 8; empty, as then all is, where
- * there are fewer. */
+/* Takes `size` bytes off `rest`, with the padding up to a multiple of 8.  If `rest` is too short,
+ * the result and `rest` are empty. */
 static struct bytes take(struct bytes *rest, uint64_t size)
 {
 	struct bytes taken = part(*rest, 0, size);
@@ -52,7 +52,8 @@ static bool property_needs_v4(struct bytes properties)
 	return false;
 }
 
-/* Notes whose parts begin at multiples of 8, as those with properties do in a file of 64 bits. */
+/* True if a note demands x86-64-v4.  The notes' parts begin at multiples of 8, as property notes do
+ * in 64-bit files. */
 static bool notes_need_v4(struct bytes notes)
 {
 	enum { HEAD = sizeof(Elf64_Nhdr), NAME = 4 };

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * A region alone.  It is a thread's: from where a function of the plan's begins until it returns
- * (that it calls itself or another of them changes nothing), and between the marks of tally/roi.h.
- * Outside of it events stand still, while the model goes on: caches are as warm as they would be.
+ * Counts only inside a region.  A region belongs to a thread.  It lasts from the beginning of one
+ * of the plan's functions until that returns; calls of the same or another such function inside it
+ * change nothing.  It also lasts from the begin mark to the end mark of tally/roi.h.  Outside,
+ * events stand still but the model runs on, so that the caches are as warm as in a full run.
  *
- * The marks are known by their bytes as code is translated; functions by the first instruction of
- * their symbol, which begins a block since one comes there by a call.  A name is right as the
- * symbol's, mangled or not, with or without what compilers append to copies (.constprop.0),
- * arguments, returned type and last template arguments.
+ * Marks are recognized by their bytes when code is translated.  Functions are recognized by the
+ * first instruction of their symbol; it begins a block, since it is reached by a call.  A name
+ * matches the symbol, mangled or not, with or without the suffix of a compiler's copy
+ * (.constprop.0), the arguments, the return type and the last template arguments.
  *
- * That a function returns is seen at any return or indirect jump: the stack pointer is above the
- * one that it began with.  That holds for what a longjmp or an exception leaves, too: they end in
- * one of the two, with the stack pointer set.  What changes to another stack (coroutines, a
- * signal's handler on a stack that lies above) is taken for a return. */
+ * A function has returned when, at any return or indirect jump, the stack pointer is above its
+ * value at the function's beginning.  That also holds for longjmp and exceptions, since both set
+ * the stack pointer and end in one of the two.  A change to another stack (coroutines, a signal
+ * handler on a stack that lies higher) is mistaken for a return. */
 #include "valgrind/vsim_region.h"
 #include "valgrind/vsim_host.h"
 
@@ -21,12 +22,12 @@
 #include "pub_tool_machine.h"
 #include "pub_tool_threadstate.h"
 
-/* In the core's library, and in none of the public headers. */
+/* It is in the core's library, but in none of its public headers. */
 extern Bool VG_(get_fnname_raw)(DiEpoch epoch, Addr address, const HChar **name);
 
 /* --- names ---------------------------------------------------------------- */
 
-/* Where `text` has an '(' or a '<' at `at`, behind what closes it. */
+/* If `text` has '(' or '<' at `at`, returns the position behind the matching bracket. */
 static SizeT behind_bracket(const char *text, SizeT at)
 {
 	unsigned depth = 0;
@@ -38,8 +39,8 @@ static SizeT behind_bracket(const char *text, SizeT at)
 	return at;
 }
 
-/* `operator<`, `operator()`, `operator long`: its name's end, which brackets and blanks don't
- * tell. */
+/* Returns the end of the name at `operator<`, `operator()`, `operator long`.  Brackets and blanks
+ * in it do not end it. */
 static SizeT behind_operator(const char *text, SizeT at)
 {
 	at += sizeof("operator") - 1;
@@ -61,9 +62,9 @@ static bool is_operator(const char *text, SizeT at)
 	       !(behind >= 'a' && behind <= 'z') && !(behind >= 'A' && behind <= 'Z');
 }
 
-/* Of a demangled symbol "long ns::work<long>(long) [clone .constprop.0]" the part that is the name:
- * [*from, return).  It ends where arguments begin; the last blank before it that no bracket holds
- * ends the type of what is returned. */
+/* Finds the name in a demangled symbol such as "long ns::work<long>(long) [clone .constprop.0]":
+ * [*from, return value).  It ends where the arguments begin.  The last blank before that and
+ * outside of brackets ends the return type. */
 static SizeT name_of(const char *text, SizeT *from)
 {
 	static const char anonymous[] = "(anonymous namespace)";
@@ -85,7 +86,7 @@ static SizeT name_of(const char *text, SizeT *from)
 	return at;
 }
 
-/* With template arguments, or without the last of them. */
+/* Compares with the template arguments, and without the last of them. */
 static bool is_name(const char *name, SizeT length, const char *wanted)
 {
 	SizeT asked = VG_(strlen)(wanted);
@@ -94,8 +95,8 @@ static bool is_name(const char *name, SizeT length, const char *wanted)
 	return asked == length || (name[asked] == '<' && behind_bracket(name, asked) >= length);
 }
 
-/* What compilers append to the name of a copy of a function.  ".cold" is none: a part that is
- * jumped to, not called. */
+/* Returns the length without the suffix that compilers append to a function's copy.  ".cold" is not
+ * such a suffix: that part is jumped to, not called. */
 static SizeT without_suffix(const char *symbol)
 {
 	static const char *const suffixes[] = { ".constprop.", ".isra.", ".part.", ".lto_priv." };
@@ -124,7 +125,7 @@ static bool is_whole(const char *text, const char *wanted)
 	       (!text[asked] || !VG_(strncmp)(text + asked, " [clone", 7));
 }
 
-/* A demangled symbol's name, with or without what is returned and arguments. */
+/* Compares a demangled symbol's name, with and without return type and arguments. */
 static bool is_demangled(const char *text, const char *wanted)
 {
 	SizeT from, end = name_of(text, &from), asked = VG_(strlen)(wanted);
@@ -134,7 +135,7 @@ static bool is_demangled(const char *text, const char *wanted)
 	       is_whole(text, wanted) || (asked == end && !VG_(strncmp)(text, wanted, asked));
 }
 
-/* Which functions of the plan's begin at `address`: a bit for each. */
+/* Returns the plan's functions that begin at `address`: a bit for each. */
 static uint32_t functions_at(const struct vsim_plan *plan, Addr address)
 {
 	const HChar *name;
@@ -173,7 +174,8 @@ enum vsim_mark vsim_region_mark(const struct vsim *sim, Addr address, unsigned l
 		       : bytes[6] == 'E' ? VSIM_MARK_END
 					 : VSIM_MARK_NONE;
 	uint32_t functions = begins_block ? functions_at(sim->plan, address) : 0;
-	note_began(sim->plan, functions); /* code is translated when it is about to run */
+	/* code is translated just before it runs for the first time */
+	note_began(sim->plan, functions);
 	return functions ? VSIM_MARK_ENTER : VSIM_MARK_NONE;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The regions' interface: what vsim_instrument.c asks, and what generated code calls. */
+ * The regions' interface for vsim_instrument.c and for generated code. */
 #ifndef TALLY_VALGRIND_VSIM_REGION_H
 #define TALLY_VALGRIND_VSIM_REGION_H
 

@@ -2,10 +2,10 @@
  *
  * The plan's file in this process: the plan itself, and one of its rings.
  *
- * A ring is written by the engine, as any.  Nothing is lost because nothing is written before there
- * is room for the largest record that can come: until then the program waits, which costs it time
- * and no counts.  tally wakes it.  Who waits looks about every WAIT_NS whether tally is there at
- * all; when it isn't, records are lost as the engine loses them, and counted. */
+ * The engine writes a ring as any other.  Nothing is lost, because the process writes only when
+ * there is room for the largest possible record.  Until then the program waits, which costs it time
+ * but no counts.  tally wakes it.  While waiting, it checks every WAIT_NS whether tally still runs.
+ * If tally has exited, the engine drops and counts records as usual. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_libcbase.h"
@@ -16,7 +16,7 @@
 
 #include <limits.h>
 
-/* In the core's library, and in none of the public headers. */
+/* These are in the core's library, but in none of its public headers. */
 extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e,
 			      RegWord f, RegWord g, RegWord h);
 extern SysRes VG_(am_shared_mmap_file_float_valgrind)(SizeT length, UInt prot, Int fd,
@@ -70,7 +70,8 @@ int vsim_plan_open(struct vsim *sim, const char *path)
 	SysRes opened = VG_(open)(path, VKI_O_RDWR, 0);
 	if (sr_isError(opened))
 		return -(int)sr_Err(opened);
-	/* High up, where programs that close all they know of don't look; closed by exec. */
+	/* A high number, out of reach of programs that close all descriptors they know.  exec
+	 * closes it. */
 	int fd = sim->host->plan_fd = VG_(safe_fd)((Int)sr_Res(opened));
 	struct vg_stat about;
 	if (fd < 0 || VG_(fstat)(fd, &about) || (uint64_t)about.size < sizeof(struct vsim_plan))
@@ -93,7 +94,8 @@ static bool tally_listens(const struct vsim_plan *plan)
 	return !sr_isError(alive) || sr_Err(alive) != VKI_ESRCH;
 }
 
-/* Programs that an exec of this process ended, and processes that were killed and had this pid. */
+/* Marks the rings finished that belonged to this pid: of programs that this process ran before, and
+ * of killed processes with the same pid. */
 static void finish_predecessors(struct vsim *sim)
 {
 	for (unsigned i = 0; i < VSIM_RINGS; i++) {
@@ -116,8 +118,8 @@ static int take_free(struct vsim_plan *plan)
 	return -1;
 }
 
-/* All are taken when more processes record at a time than there are rings, or tally is behind: a
- * while is waited. */
+/* Takes a free ring, and waits a while if there is none: more processes than rings may record at a
+ * time, or tally may be behind.  Returns the index, or -1. */
 static int wait_for_free(struct vsim *sim)
 {
 	int index = take_free(sim->plan);
@@ -130,7 +132,7 @@ static int wait_for_free(struct vsim *sim)
 	return index;
 }
 
-/* Bytes that one record of the plan's events may take. */
+/* Returns the most bytes that one record of the plan's events may take. */
 static uint64_t largest_record(const struct vsim_plan *plan)
 {
 	uint64_t most = MMAP2_MAX;
@@ -148,7 +150,7 @@ static uint64_t largest_record(const struct vsim_plan *plan)
 	}
 	uint64_t ring = (uint64_t)plan->ring_pages * VSIM_PAGE;
 	most = most > RECORD_MAX ? RECORD_MAX : most;
-	return most < ring ? most : ring - 8; /* a ring is never quite full */
+	return most < ring ? most : ring - 8; /* a ring is never filled completely */
 }
 
 static void forget_ring(struct vsim *sim)
@@ -204,7 +206,7 @@ static bool has_room(const struct vsim *sim)
 	return used + sim->host->ring_room < (uint64_t)sim->plan->ring_pages * VSIM_PAGE;
 }
 
-/* room_wanted is set before the second look: tally clears it after it has moved data_tail. */
+/* Sets room_wanted before it looks again: tally clears it after moving data_tail. */
 static void wait_for_room(struct vsim *sim)
 {
 	struct vsim_ring *ring = &sim->plan->rings[sim->host->ring];

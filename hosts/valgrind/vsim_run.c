@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What generated code calls, and what it counted on its own.
+ * What generated code calls, and the collection of its counts.
  *
- * Counts live in three places.  Generated code adds to the running thread's shadow registers;
- * vsim_fold() brings that into the totals, at the end of each turn and before anybody is told
- * anything; what the model answers is added to the totals as it happens.
+ * Counts live in three places.  Generated code adds to the running thread's shadow registers.
+ * vsim_fold() adds these to the totals at the end of each turn and before the engine sees a total.
+ * The model's kinds are added to the totals as they happen.
  *
- * Exact to the instruction.  Code counts a straight run at its beginning, as a whole.  When that
- * takes a kind beyond what was `left` of it, vsim_run_alarm() takes the run out of the totals again
- * and goes through it an instruction at a time, so that whoever looks, at a group's values or at
- * the clock, sees them as of the instruction that is sampled. */
+ * Exact to the instruction.  Code counts a straight run as a whole, at its beginning.  When that
+ * uses up what was `left` of a kind, vsim_run_alarm() takes the run out of the totals again and
+ * steps through it, one instruction at a time.  So a reader of a group's values or of the clock
+ * sees them as of the sampled instruction. */
 #include "valgrind/vsim_run.h"
 
 #include "pub_tool_libcbase.h"
@@ -20,8 +20,8 @@
 
 enum { INSTRUCTION_BIT = 1 << VSIM_INSTRUCTIONS };
 
-/* Where the model lies: below 2 GiB, so that addresses in it are short in generated code. What
- * isn't touched takes no memory. */
+/* The model's memory.  It lies below 2 GiB, so that its addresses are short in generated code.
+ * Untouched pages take no memory. */
 static uint8_t model_memory[VSIM_MODEL_BYTES_MAX] __attribute__((aligned(4096)));
 
 static const uint64_t model_kinds = ~((1ull << VSIM_STATIC_KINDS) - 1);
@@ -30,7 +30,7 @@ void vsim_cpu_start(struct vsim *sim)
 {
 	struct vsim_cpu *cpu = &sim->cpu;
 	const struct vsim_plan *plan = sim->plan;
-	cpu->wanted = INSTRUCTION_BIT; /* the clock */
+	cpu->wanted = INSTRUCTION_BIT; /* the clock needs them */
 	for (unsigned i = 0; i < plan->event_count && i < VSIM_EVENTS; i++) {
 		uint64_t kinds = vsim_pmu_kinds(&plan->events[i].attr);
 		cpu->wanted |= kinds;
@@ -60,8 +60,7 @@ static struct vsim_shadow *shadow_of(void *guest)
 	return (struct vsim_shadow *)((UChar *)guest + 2 * sizeof(VexGuestAMD64State));
 }
 
-/* Brings est-cycles up to date: a sum over all kinds, of which a miss, which comes often, need not
- * think. */
+/* Updates est-cycles as a sum over all kinds, so that a miss, which is frequent, need not do it. */
 static void estimate(struct vsim_cpu *cpu)
 {
 	uint64_t hundredths = 0;
@@ -90,14 +89,14 @@ static void fold(struct vsim_cpu *cpu, struct vsim_shadow *shadow)
 	estimate(cpu);
 }
 
-/* Gives the running thread what is left of the kinds that it alarms for. */
+/* Gives the running thread what is left of its alarmed kinds. */
 static void give(struct vsim_cpu *cpu, struct vsim_shadow *shadow)
 {
 	for (unsigned kind = 0; kind < VSIM_STATIC_KINDS; kind++)
 		shadow->left[kind] = cpu->given[kind] = cpu->left[kind];
 }
 
-/* Counters alone: what a turn's begin and end copy. */
+/* The counters, which are copied at the beginning and end of a turn. */
 enum { COUNTERS_BYTES = offsetof(struct vsim_shadow, run_sp) };
 
 void vsim_fold(struct vsim_cpu *cpu)
@@ -118,7 +117,8 @@ static void set_counters(struct vsim_cpu *cpu, ThreadId tid)
 	VG_(set_shadow_regs_area)(tid, 2, 0, COUNTERS_BYTES, (UChar *)&shadow);
 }
 
-/* The shadows may hold anything before it: a signal's return brings back those of its delivery. */
+/* Overwrites the shadow registers, whose content may be old: a return from a signal handler
+ * restores those from the signal's delivery. */
 void vsim_resume(struct vsim_cpu *cpu)
 {
 	vsim_pmu_arm(vsim());
@@ -138,7 +138,7 @@ static struct registers set_registers(VexGuestAMD64State *guest, struct register
 	return was;
 }
 
-/* What is counted has been folded, the run with it. */
+/* Takes the run, which is in the totals already, out of them and counts it again by instruction. */
 static void replay(struct vsim *sim, const struct vsim_run *run)
 {
 	struct vsim_cpu *cpu = &sim->cpu;
@@ -170,7 +170,7 @@ VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
 {
 	struct vsim *sim = vsim();
 	VexGuestAMD64State *state = guest;
-	/* Its beginning: all pointers are good, the ip may not have been stored. */
+	/* At the run's beginning all pointers are valid; the ip may not have been stored. */
 	struct registers was = set_registers(
 		state, (struct registers){ run->start, state->guest_RSP, state->guest_RBP });
 	fold(&sim->cpu, shadow_of(guest));
@@ -179,7 +179,8 @@ VG_REGPARM(2) void vsim_run_alarm(void *guest, const struct vsim_run *run)
 	set_registers(state, was);
 }
 
-/* The ip is the run's beginning.  Without the run, the next one finds what is overdue. */
+/* The guest's ip is the run's beginning.  If the run was discarded, the next alarm finds what is
+ * overdue. */
 void vsim_run_alarm_first(void)
 {
 	struct vsim *sim = vsim();
@@ -194,7 +195,7 @@ void vsim_run_alarm_first(void)
 
 /* --- the model ------------------------------------------------------------ */
 
-/* Somebody samples one of the model's kinds: is it time? */
+/* Counts down the sampled kinds of the model, and overflows events whose period is over. */
 static __attribute__((noinline)) void take_from_left(struct vsim *sim, void *guest,
 						     const struct vsim_batch *batch, unsigned kinds,
 						     const struct vsim_place *place)
@@ -218,7 +219,7 @@ static __attribute__((noinline)) void take_from_left(struct vsim *sim, void *gue
 	set_registers(guest, was);
 }
 
-/* `kinds` happened at an instruction of a run. */
+/* Counts `kinds` at the run's instruction at `offset`. */
 static inline void happened(struct vsim *sim, void *guest, const struct vsim_batch *batch,
 			    unsigned kinds, unsigned offset, uint64_t address)
 {
@@ -234,7 +235,7 @@ static unsigned branch_kinds(struct vsim_cpu *cpu, const struct vsim_batch *batc
 {
 	uint64_t ip = batch->start + batch->branch_offset;
 	switch (batch->flow) {
-	case VSIM_FLOW_CONDITIONAL: { /* the history has moved on already */
+	case VSIM_FLOW_CONDITIONAL: { /* the history has been updated already */
 		uint64_t index = (cpu->conditional->history & cpu->conditional->history_mask) ^
 				 batch->branch;
 		return cpu->conditional->counters[index]
@@ -243,15 +244,15 @@ static unsigned branch_kinds(struct vsim_cpu *cpu, const struct vsim_batch *batc
 	}
 	case VSIM_FLOW_INDIRECT_JUMP: case VSIM_FLOW_INDIRECT_CALL:
 		return vsim_model_indirect(cpu->model, ip, outcome);
-	case VSIM_FLOW_RETURN: /* the return address was taken off the stack of them already */
+	case VSIM_FLOW_RETURN: /* the entry was popped already */
 		return cpu->returns->entry[cpu->returns->top] == outcome ? 0
 									 : 1u << VSIM_RETURN_MISSES;
 	}
 	return 0;
 }
 
-/* What passes here was no reason for the call: the model need not be asked, which costs more than
- * the comparison. */
+/* True if the access changes nothing, so that the run's call had another reason.  Asking the model
+ * would cost more than this comparison. */
 static inline bool passes(const struct vsim_recent *recent, uint64_t first, uint64_t last)
 {
 	return recent->recent[(first >> recent->line_shift) & recent->mask] ==

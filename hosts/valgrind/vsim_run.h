@@ -30,7 +30,7 @@ enum {
 	VSIM_SLOTS = 64
 };
 
-/* What each instruction of a straight run counts. */
+/* The counts of each instruction of a straight run. */
 struct vsim_step {
 	uint16_t offset; /* bytes from the run's start */
 	uint8_t counts[VSIM_STATIC_KINDS];

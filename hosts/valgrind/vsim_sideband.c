@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Maps as records.  The core keeps each segment's file, from when it was mapped; what comes here is
- * an address range, of as many segments as there are. */
+ * Reports mappings as records.  The core keeps the file of each segment, from the time it was
+ * mapped.  A callback gets an address range, which may cover several segments. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_aspacemgr.h"
@@ -29,14 +29,14 @@ static const char *name_of(const NSegment *segment)
 	return segment->isCH ? "[heap]" : "//anon";
 }
 
-/* st_dev, as the kernel packs it for 64-bit user code. */
+/* Sets the device from st_dev, as the kernel packs it for 64-bit user code. */
 static void set_device(struct tally_engine_mapping *mapping, uint64_t device)
 {
 	mapping->major = (uint32_t)((device >> 8 & 0xfff) | (device >> 32 & ~0xfffull));
 	mapping->minor = (uint32_t)((device & 0xff) | (device >> 12 & ~0xffull));
 }
 
-/* The entry of a program or of the dynamic linker: call chains end there. */
+/* Stores the entry point of a program or of the dynamic linker: call chains end there. */
 static void note_entry(struct vsim_host *host, const NSegment *segment)
 {
 	const uint8_t *image = (const uint8_t *)segment->start;
@@ -73,8 +73,8 @@ static void record(struct vsim *sim, const NSegment *segment, Addr from, Addr to
 static void mapped(Addr start, SizeT length, Bool executable, Bool beginning)
 {
 	struct vsim *sim = vsim();
-	/* What isn't whole pages is the core's word on its own trampolines, whose page it has told
-	 * of. */
+	/* A range that doesn't begin at a page is the core reporting its own trampolines; it has
+	 * reported their page before. */
 	if (!sim->engine || !sim->host->current || start % VSIM_PAGE)
 		return;
 	bool wanted = anyone_wants(sim, executable);

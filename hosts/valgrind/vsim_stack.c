@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * What a sample holds of the thread that runs.
+ * The running thread's call chain, registers and stack for a sample.
  *
- * Call chains are unwound by Valgrind's core, with the program's own call-frame information, from
- * the beginning of the straight run that the sample is of: see struct vsim_place. */
+ * Valgrind's core unwinds call chains with the program's own call-frame information.  They begin at
+ * the straight run that holds the sample: see struct vsim_place. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_aspacemgr.h"
@@ -17,7 +17,7 @@
 
 enum { ENTRY_SIZE = 64 };
 
-/* In the first bytes of _start, or of the dynamic linker's: it has no caller. */
+/* True if `ip` is in the first bytes of _start, or of the dynamic linker's: it has no caller. */
 static bool is_entry(const struct vsim_host *host, Addr ip)
 {
 	for (unsigned i = 0; i < host->entry_count; i++)
@@ -26,7 +26,7 @@ static bool is_entry(const struct vsim_host *host, Addr ip)
 	return false;
 }
 
-/* The core names the last byte of each call; perf_event the address that it returns to. */
+/* Converts addresses: the core gives the last byte of each call, perf_event the return address. */
 static unsigned keep(const struct vsim_host *host, const Addr *ips, unsigned count,
 		     uint64_t *addresses)
 {
@@ -76,7 +76,7 @@ static uint64_t flags_of_guest(void)
 	return LibVEX_GuestAMD64_get_rflags(&state);
 }
 
-/* As asm/perf_regs.h numbers them. */
+/* Registers are numbered as in asm/perf_regs.h. */
 uint64_t vsim_user_register(void *host, const struct tally_engine_regs *regs, unsigned number,
 			    uint64_t *abi)
 {

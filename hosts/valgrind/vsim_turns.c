@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * The same order of threads in each run.
+ * Gives threads the same order in each run.
  *
- * Valgrind's threads take turns, by a lock that each holds while it runs.  Turns end after so many
- * blocks of code, which is the same each time, or in a system call; who runs next is who came to
- * the lock first.  But when a thread *comes* is the kernel's affair: one that was just made, or was
- * woken, may be there before the waker's turn ends, or after.  And a thread that has exited clears
- * the word that who joins it looks at when the kernel gets to it.  Each of these changes what the
- * others execute: a mutex that is contended or not, a wait that is needed or not.
+ * Valgrind's threads take turns with a lock that a thread holds while it runs.  A turn ends after a
+ * fixed number of blocks of code, or in a system call.  The thread that came to the lock first runs
+ * next.  But the kernel decides when a thread *comes*: a new thread, or one that was woken, may
+ * come before the waker's turn ends, or after.  Also, the kernel decides when it clears the word of
+ * a thread that has exited, which a joining thread reads.  Each of these changes what the other
+ * threads execute: a mutex that is contended or not, a wait that is needed or not.
  *
- * So there is a queue before the core's lock, of which it can be asked who stands in it; and who
- * causes somebody to come waits until he stands there.  After clone(2) until the new thread does;
- * and a turn begins only when whoever exited before it is gone, and who waited for that is there.
- * Who only leaves for a moment — its turn is over, or a system call is that waits for nobody —
- * takes a place in the queue before it goes.  Those whom futex(2) is to wake are woken here one by
- * one, first come first, each to its place.  And before the next turn begins, who goes to sleep on
- * a futex sleeps, so that a wake finds it, and whom it woke has come.  That leaves what comes from
- * outside: input, time (a wait with a limit), signals.
+ * So a queue stands before the core's lock, and the tool can tell which threads are in it.  A
+ * thread that causes another to come waits until the other is in the queue:
+ * - After clone(2), the caller waits for the new thread.
+ * - A turn begins only when an exited thread has ended in the kernel and the thread that joins it
+ *   is in the queue.
+ * - A thread that leaves only for a moment (its turn is over, or its system call waits for no other
+ *   thread) reserves its place in the queue before it goes.
+ * - Threads that futex(2) should wake are woken one by one, in the order of their waits, each to
+ *   its place.
+ * - Before the next turn begins, a thread that goes to sleep on a futex sleeps, so that a wake
+ *   finds it, and a woken thread is in the queue.
  *
- * It is an attempt, and never worth a program that stands still: waits are over after WAIT_NS. */
+ * Outside influence remains: input, time (a wait with a timeout), signals.
+ *
+ * This is best effort and must never stop a program: each wait ends after WAIT_NS. */
 #include "valgrind/vsim_host.h"
 
 #include "pub_tool_aspacemgr.h"
@@ -31,7 +36,7 @@
 
 #include <libvex_guest_amd64.h>
 
-/* In the core's library, and in none of the public headers. */
+/* These are in the core's library, but in none of its public headers. */
 struct sched_lock;
 extern SysRes VG_(do_syscall)(UWord number, RegWord a, RegWord b, RegWord c, RegWord d, RegWord e,
 			      RegWord f, RegWord g, RegWord h);
@@ -54,7 +59,7 @@ enum {
 	PRIVATE = 128,
 	FLAGS = PRIVATE | 256 /* CLOCK_REALTIME */
 };
-enum { NEAR_BYTES = 4096 }; /* on one stack: that of a call's caller */
+enum { NEAR_BYTES = 4096 }; /* distance on one stack to the frame of a caller */
 enum { WAIT_NS = 20000000, LOOK_NS = 20000, EVERYBODY = 0x7fffffff };
 
 /* --- the queue ------------------------------------------------------------ */
@@ -78,7 +83,7 @@ static uint32_t take_ticket(struct vsim_queue *queue, struct vsim_thread *thread
 	return thread->ticket;
 }
 
-/* Called without the lock: what is another's isn't touched. */
+/* Runs without the lock, so it touches only this thread's state and atomic words. */
 void __wrap_vgPlain_acquire_BigLock(ThreadId tid, const HChar *who)
 {
 	struct vsim *sim = vsim();
@@ -102,15 +107,14 @@ static struct vsim_thread *find_reserved(const struct vsim_host *host, int32_t k
 	return NULL;
 }
 
-/* The core calls it for the above, and by itself for threads between two turns; after a fork, in a
- * process where the one thread holds the lock and nobody queues. */
+/* The core calls this from the function above, and directly for threads between two turns.  In the
+ * child of a fork, the one thread holds the lock and the queue starts empty. */
 void __wrap_vgModuleLocal_acquire_sched_lock(struct sched_lock *lock)
 {
 	struct vsim_queue *queue = &vsim()->queue;
 	if ((!queue->pid || queue->forking) && queue->pid != VG_(getpid)())
 		*queue = (struct vsim_queue){ .pid = VG_(getpid)() };
-	/* Who was admitted is told by its stack: the kernel would have to be asked for its
-	 * number. */
+	/* The admitted thread is recognized by its stack; its tid would cost a system call. */
 	if (queue->admitted - (Addr)__builtin_frame_address(0) >= NEAR_BYTES)
 		wait_for_turn(queue,
 			      take_ticket(queue, find_reserved(vsim()->host, VG_(gettid)())));
@@ -199,8 +203,9 @@ static SysRes futex(UWord address, UWord operation, UWord value, UWord value_2, 
 			       0);
 }
 
-/* Those who are to be woken are, one by one, each to its place in the queue, while the waker has
- * the lock; the last is left for the call itself, to whose result the others are added. */
+/* Wakes threads one by one while the waker has the lock, so that each takes its place in the queue.
+ * The last one is left to the program's own call.  Returns how many were woken here; the caller
+ * adds them to the call's result. */
 static UWord wake(struct vsim *sim, const UWord *arguments)
 {
 	unsigned before = waiters(sim, arguments[0]), woken = 0;
@@ -240,16 +245,17 @@ static void after_futex(struct vsim *sim, ThreadId tid, UWord result)
 	sim->host->threads[tid].woken = 0;
 }
 
-/* How many are in the kernel's list for this word: as many as it moves from there to there, which
- * is nothing. */
+/* Returns how many threads the kernel has in the list of this word: it moves them from the list to
+ * the same list, which changes nothing, and returns their number. */
 static unsigned sleepers(UWord address, UWord flags)
 {
 	SysRes result = futex(address, REQUEUE | flags, 0, EVERYBODY, address, 0);
 	return sr_isError(result) ? EVERYBODY : (unsigned)sr_Res(result);
 }
 
-/* Until a waker is back, and all that are known to wait are asleep: the woken, and one whose word
- * had another value, have come back.  Nobody has run who could have changed it in between. */
+/* Waits until the waker is back and all threads known to wait are asleep.  A thread that was woken,
+ * or that found another value in its word, counts as back.  No thread has run that could change
+ * this in between. */
 void vsim_turns_await_futex(struct vsim *sim)
 {
 	UWord address = sim->host->sleeps_on;
@@ -279,8 +285,8 @@ static bool is_regular(struct vsim_host *host, UWord fd)
 	return host->files[fd] == VSIM_FILE_REGULAR;
 }
 
-/* What is known of descriptors stays true behind these; of other calls it isn't asked which of them
- * change any. */
+/* True if descriptors keep their kind over this system call.  All other calls count as changing
+ * them. */
 static bool keeps_files(UInt number)
 {
 	return number == __NR_read || number == __NR_write || number == __NR_readv ||
@@ -369,6 +375,7 @@ void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid)
 {
 	if (sim->host->exit.tid)
 		vsim_turns_await_exit(sim);
-	if (kernel_tid != VG_(getpid)()) /* which stays until the last is gone */
+	/* the process's first thread stays until the last is gone */
+	if (kernel_tid != VG_(getpid)())
 		sim->host->exit = (struct vsim_exit){ kernel_tid, sim->host->threads[tid].cleared };
 }
