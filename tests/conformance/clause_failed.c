@@ -1,4 +1,4 @@
-/* How a clause says what it saw. */
+/* Reports a failed check of a clause. */
 #include "suite.h"
 
 #include <stdarg.h>
@@ -13,7 +13,8 @@ int clause_failed(const char *file, int line, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	/* Not through stdio: several tasks may speak, and one that is killed must have spoken. */
+	/* Writes without stdio: several tasks may report, and a killed task's report must not stay
+	 * in a buffer. */
 	const char *name = strrchr(file, '/');
 	dprintf(STDOUT_FILENO, "# %s:%d: %s\n", name ? name + 1 : file, line, text);
 	return CLAUSE_FAILED;

@@ -1,4 +1,4 @@
-/* SPEC part A: opening — the descriptor, the attributes' size, what runs out. */
+/* SPEC part A: opening.  The descriptor, the size of the attributes, exhausted resources. */
 #include "counting.h"
 #include "puppet.h"
 
@@ -43,7 +43,7 @@ static int reads(struct surface *surface)
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
 	CHECK_EQUAL(count_of(surface, fd), 0);
-	CHECK_EQUAL(count_of(surface, fd), 0); /* there is no position that moves on */
+	CHECK_EQUAL(count_of(surface, fd), 0); /* there is no file position that advances */
 	return 0;
 }
 
@@ -104,7 +104,7 @@ static int mapping_outlives_close(struct surface *surface)
 					    &error);
 	CHECK(page);
 	CHECK_EQUAL(CALL(close, fd), 0);
-	CHECK_EQUAL(page->lock % 2, 0); /* still readable */
+	CHECK_EQUAL(page->lock % 2, 0); /* the mapping is still readable */
 	CHECK_EQUAL(CALL(munmap, page, surface->page_size), 0);
 	return 0;
 }
@@ -117,7 +117,7 @@ static int duplicates(struct surface *surface)
 	int other = CALL(fcntl, fd, F_DUPFD, 0);
 	CHECK_OPENS(other);
 	CHECK(other != fd);
-	CHECK_EQUAL(disable(surface, fd), 0); /* the same event: seen through both */
+	CHECK_EQUAL(disable(surface, fd), 0); /* both descriptors refer to the same event */
 	int64_t count = count_of(surface, fd);
 	CALL(fault, 5);
 	CHECK_EQUAL(count_of(surface, other), count);
@@ -150,7 +150,7 @@ struct seen {
 static int read_in_child(struct surface *surface, void *seen_)
 {
 	struct seen *seen = seen_;
-	CALL(fault, 50); /* its own: the event is its parent's */
+	CALL(fault, 50); /* its own faults: the event is the parent's */
 	seen->value = count_of(surface, seen->fd);
 	return disable(surface, seen->fd) == 0 && CALL(close, seen->fd) == 0 ? 0 : 1;
 }
@@ -163,11 +163,12 @@ static int kept_across_fork(struct surface *surface)
 	CHECK_OPENS(seen->fd);
 	pid_t child = CALL(spawn, SURFACE_PROCESS, read_in_child, seen);
 	CHECK_EQUAL(CALL(wait, child), 0);
-	/* the child's close was its own descriptor's */
+	/* the child closed only its own descriptor */
 	int64_t count = count_of(surface, seen->fd);
 	CHECK(seen->value >= 0 && seen->value <= count);
 	CALL(fault, 5);
-	CHECK_EQUAL(count_of(surface, seen->fd), count); /* its ioctl was the event's */
+	/* the child's ioctl acted on the event itself */
+	CHECK_EQUAL(count_of(surface, seen->fd), count);
 	return 0;
 }
 
@@ -207,7 +208,7 @@ static int cloexec_closed_at_exec(struct surface *surface)
 	return 0;
 }
 
-/* One byte and a descriptor; receives when *fd is negative.  0 or -1. */
+/* Sends one byte and a descriptor; receives them if *fd is negative.  Returns 0 or -1. */
 static int pass_descriptor(int socket, int *fd)
 {
 	char byte = 'd';
@@ -241,7 +242,7 @@ static int open_and_pass(struct surface *surface, void *socket)
 	return pass_descriptor((int)(intptr_t)socket, &fd);
 }
 
-/* The sockets are the VFS's own: no surface without one gets here. */
+/* Uses sockets of the VFS: a surface without SURFACE_VFS does not get here. */
 static int passed_over_socket(struct surface *surface)
 {
 	int pair[2], fd = -1;
@@ -249,13 +250,13 @@ static int passed_over_socket(struct surface *surface)
 	pid_t child = CALL(spawn, SURFACE_PROCESS, open_and_pass, (void *)(intptr_t)pair[1]);
 	CHECK_EQUAL(pass_descriptor(pair[0], &fd), 0);
 	CHECK_EQUAL(CALL(wait, child), 0);
-	CHECK(count_of(surface, fd) >= 30); /* the child's, though it is gone */
+	CHECK(count_of(surface, fd) >= 30); /* the child's faults, although it has ended */
 	return 0;
 }
 
 /* --- A2: the size, and what is reserved ----------------------------------- */
 
-/* An attribute with room behind it for what a later kernel might define. */
+/* An attribute with space behind it for fields of later kernels. */
 union large_attr {
 	struct tally_attr attr;
 	unsigned char bytes[8192];
@@ -275,7 +276,7 @@ static int open_of_size(struct surface *surface, union large_attr *large, uint32
 static int size_zero_means_64(struct surface *surface)
 {
 	union large_attr large = large_dummy(surface);
-	/* beyond the 64 bytes that are read: it isn't seen */
+	/* beyond the 64 bytes that the call reads: ignored */
 	large.attr.branch_sample_type = 1ull << 63;
 	large.attr.sample_type = TALLY_SAMPLE_BRANCH_STACK;
 	large.attr.reserved_2 = 1;
@@ -331,7 +332,7 @@ static int non_zero_tail_e2big(struct surface *surface)
 		union large_attr large = large_dummy(surface);
 		large.bytes[at] = 1;
 		CHECK_ERROR(open_of_size(surface, &large, 4096), E2BIG);
-		/* not among the bytes that count */
+		/* outside the size that was given */
 		CHECK_EQUAL(open_of_size(surface, &large, at), 0);
 	}
 	return 0;
@@ -351,7 +352,7 @@ static int supported_size_is_written_back(struct surface *surface)
 		CHECK_EQUAL(large.attr.size, supported);
 	}
 	large = large_dummy(surface);
-	large.bytes[supported] = 1; /* the first byte that isn't known */
+	large.bytes[supported] = 1; /* the first byte that isn't supported */
 	CHECK_ERROR(open_of_size(surface, &large, supported + 8), E2BIG);
 	CHECK_EQUAL(open_of_size(surface, &large, supported), 0);
 	return 0;
@@ -428,8 +429,8 @@ static int bad_pointer(struct surface *surface)
 	return 0;
 }
 
-/* The siblings that a leader takes in, each of this read_format; then E2BIG.  -1: something
- * else. */
+/* Returns how many siblings with this read_format a leader accepts before E2BIG.  -1: another
+ * error. */
 static long siblings_taken(struct surface *surface, uint64_t read_format)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);

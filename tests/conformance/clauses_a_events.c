@@ -1,4 +1,4 @@
-/* SPEC rows A3 and A4: what can be counted, each event by itself, and what can't. */
+/* SPEC rows A3 and A4: which events can be counted, each by itself, and which can't. */
 #include "counting.h"
 #include "puppet.h"
 
@@ -6,7 +6,7 @@
 
 /* --- HARDWARE ------------------------------------------------------------- */
 
-/* The count over a loop of `iterations`; or -errno of the open. */
+/* Returns the count over a loop of `iterations`, or -errno of the open. */
 static int64_t count_loop(struct surface *surface, struct tally_attr attr, uint64_t iterations)
 {
 	attr.flags |= TALLY_ATTR_DISABLED;
@@ -42,7 +42,8 @@ static int instructions(struct surface *surface)
 	struct tally_attr attr = hardware_attr(surface, TALLY_HW_INSTRUCTIONS);
 	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	int64_t count = count_loop(surface, attr, 1000000);
-	CHECK_BETWEEN(count, 2000000, 2020000); /* two an iteration; the calls before and after */
+	/* two for each iteration; the calls around the loop add some */
+	CHECK_BETWEEN(count, 2000000, 2020000);
 	return 0;
 }
 
@@ -93,7 +94,7 @@ static int hw_cache_unknown(struct surface *surface)
 	return 0;
 }
 
-/* Instructions, in the CPU's own numbers. */
+/* Returns the raw event number of instructions on this CPU. */
 static uint64_t raw_instructions(struct surface *surface)
 {
 	return surface->features & SURFACE_ARM_PMU ? 0x08 : 0xc0;
@@ -182,7 +183,7 @@ static int major_faults(struct surface *surface)
 	CHECK_OPENS(all);
 	int64_t before = count_of(surface, all);
 	if (CALL(make, TALLY_SW_PAGE_FAULTS_MAJ, 4) < 0)
-		/* the page cache doesn't let go of a page here: a file system in memory */
+		/* this file system is in memory: the page cache keeps its pages */
 		SKIP(NA_NEEDS_VFS);
 	CHECK_EQUAL(count_of(surface, fd), 4);
 	CHECK(count_of(surface, all) - before >= 4);
@@ -210,8 +211,8 @@ static int cpu_migrations(struct surface *surface)
 	return 0;
 }
 
-/* What no well-behaved program makes happen: it opens, and a fault of another kind is none of
- * these. */
+/* Checks an event that no ordinary program causes: it opens, and faults of other kinds don't
+ * count. */
 static int rare_fault(struct surface *surface, enum tally_sw event)
 {
 	struct tally_attr attr = software_attr(surface, event);
@@ -234,7 +235,7 @@ static int emulation_faults(struct surface *surface)
 	return rare_fault(surface, TALLY_SW_EMULATION_FAULTS);
 }
 
-/* Counts nothing, but is enabled and runs. */
+/* Checks an event that counts nothing, but is enabled and runs. */
 static int counts_nothing(struct surface *surface, enum tally_sw event)
 {
 	struct tally_attr attr = software_attr(surface, event);
@@ -292,7 +293,8 @@ static int unknown_tracepoint(struct surface *surface)
 	return 0;
 }
 
-/* Opens a breakpoint on `armed`, touches as `touched`: the count, or -errno. */
+/* Opens a breakpoint on `armed` and makes accesses of kind `touched`.  Returns the count, or
+ * -errno. */
 static int64_t breakpoint_counts(struct surface *surface, unsigned armed, unsigned touched)
 {
 	struct tally_attr attr = breakpoint_attr(surface, armed);
@@ -320,7 +322,7 @@ static int breakpoint_read_write(struct surface *surface)
 	return 0;
 }
 
-/* x86 can't watch reads alone: EINVAL there. */
+/* x86 can't watch reads without writes: EINVAL there. */
 static int breakpoint_read(struct surface *surface)
 {
 	int64_t count = breakpoint_counts(surface, TALLY_BREAKPOINT_R, TALLY_BREAKPOINT_R);
@@ -429,7 +431,7 @@ static int branch_stack_of_software(struct surface *surface)
 	struct tally_attr attr = software_attr(surface, TALLY_SW_PAGE_FAULTS);
 	attr.sample_period = 1;
 	attr.sample_type = TALLY_SAMPLE_BRANCH_STACK;
-	attr.branch_sample_type = 1u << 3 | 1u << 0; /* any branch, of user mode */
+	attr.branch_sample_type = 1u << 3 | 1u << 0; /* all branches in user mode */
 	CHECK_ERROR(try_open(surface, &attr), EOPNOTSUPP);
 	return 0;
 }

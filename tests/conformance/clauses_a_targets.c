@@ -1,4 +1,4 @@
-/* SPEC rows A5 and A6: which task and which CPU, and open's flags. */
+/* SPEC rows A5 and A6: the task and CPU of an event, and the flags of open. */
 #include "counting.h"
 #include "puppet.h"
 #include "ring_walk.h"
@@ -42,14 +42,14 @@ static int another_task(struct surface *surface, enum surface_task_kind kind)
 	struct puppet *puppet = puppet_new(surface, kind);
 	CHECK(puppet);
 	struct tally_attr attr = software_attr(surface, TALLY_SW_PAGE_FAULTS);
-	/* its first step's own faults come before the event */
+	/* let the faults of its first step happen before the event exists */
 	puppet_do(surface, puppet, step_fault, NUMBER(1));
 	int fd = CALL(open, &attr, puppet->task, -1, -1, 0);
 	CHECK_OPENS(fd);
 	int64_t before = count_of(surface, fd);
 	puppet_do(surface, puppet, step_fault, NUMBER(10));
 	CHECK_EQUAL(count_of(surface, fd) - before, 10);
-	CALL(fault, 20); /* the caller's own */
+	CALL(fault, 20); /* the caller's own faults don't count */
 	CHECK_EQUAL(count_of(surface, fd) - before, 10);
 	CHECK_EQUAL(puppet_end(surface, puppet, 0), 0);
 	return 0;
@@ -77,7 +77,7 @@ static int a_thread_is_not_its_process(struct surface *surface)
 	enable(surface, fd);
 	puppet_do(surface, puppet, step_fault, NUMBER(100));
 	disable(surface, fd);
-	CHECK_BETWEEN(count_of(surface, fd), 0, 99); /* the caller's own few at most */
+	CHECK_BETWEEN(count_of(surface, fd), 0, 99); /* at most the few faults of the caller */
 	puppet_end(surface, puppet, 0);
 	return 0;
 }
@@ -96,7 +96,7 @@ static int task_on_one_cpu(struct surface *surface)
 	return 0;
 }
 
-/* Its time goes on where the task isn't, its running time doesn't. */
+/* On another CPU, the event's enabled time continues and its running time stands still. */
 static int task_on_one_cpu_runs_there_alone(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -127,13 +127,13 @@ static int whole_cpu(struct surface *surface)
 	int64_t between = count_of(surface, fd);
 	CHECK(between - before >= 100);
 	CHECK_EQUAL(CALL(pin, 0), 0);
-	CALL(fault, 100); /* of any task */
+	CALL(fault, 100); /* faults of any task count */
 	CHECK(count_of(surface, fd) - between >= 100);
 	puppet_end(surface, older, 0);
 	return 0;
 }
 
-/* Always enabled, always running: idle or not. */
+/* The event is always enabled and running, also while the CPU is idle. */
 static int whole_cpu_runs_while_idle(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -148,7 +148,7 @@ static int whole_cpu_runs_while_idle(struct surface *surface)
 	return 0;
 }
 
-/* In a task that gave its privileges up: opens with these, on the caller when `pid` is 0. */
+/* The attributes that a task without privileges opens; `pid` 0 means the task that created it. */
 struct attempt {
 	struct tally_attr attr;
 	pid_t pid;
@@ -164,7 +164,7 @@ static int attempt_unprivileged(struct surface *surface, void *attempt_)
 	return fd < 0 ? -fd : 0;
 }
 
-/* 0 or -errno. */
+/* Opens the event in a task without privileges.  Returns 0 or -errno. */
 static int unprivileged_open(struct surface *surface, const struct tally_attr *attr, pid_t pid,
 			     int cpu)
 {
@@ -179,7 +179,7 @@ static struct tally_attr user_dummy(void)
 				    .config = TALLY_SW_DUMMY, .flags = TALLY_ATTR_EXCLUDE_KERNEL };
 }
 
-/* Puts paranoid to `level` where that's allowed, or takes it as it is. */
+/* True if perf_event_paranoid is between `least` and `most`, changing it if that is allowed. */
 static bool paranoid_is(struct surface *surface, long least, long most)
 {
 	long level = CALL(sysctl, "perf_event_paranoid");
@@ -280,7 +280,7 @@ static int cpu_is_offline(struct surface *surface)
 	struct tally_attr attr = user_dummy();
 	CHECK_EQUAL(CALL(set_online, 1, false), 0);
 	CHECK_ERROR(CALL(open, &attr, -1, 1, -1, 0), ENODEV);
-	CHECK_OPENS(CALL(open, &attr, 0, 1, -1, 0)); /* a task may get there later */
+	CHECK_OPENS(CALL(open, &attr, 0, 1, -1, 0)); /* the task may run there later */
 	CHECK_EQUAL(CALL(set_online, 1, true), 0);
 	int fd = CALL(open, &attr, -1, 1, -1, 0);
 	CHECK_OPENS(fd);
@@ -329,14 +329,14 @@ static int no_group(struct surface *surface)
 	int other = CALL(open, &attr, 0, -1, leader, TALLY_FLAG_FD_NO_GROUP);
 	CHECK_OPENS(other);
 	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
-	CHECK_EQUAL(words[0], 1); /* alone */
+	CHECK_EQUAL(words[0], 1); /* nr: the leader has no members */
 	CHECK_EQUAL(disable(surface, leader), 0);
 	CHECK_EQUAL(faults_counted(surface, other, 10), 10);
 	return 0;
 }
 
-/* An event whose output goes to `target`'s ring, opened with FD_OUTPUT and `flags`; its faults'
- * samples are there. */
+/* Opens an event with FD_OUTPUT and `flags`, so that it writes to `target`'s ring, and checks that
+ * its samples are there. */
 static int output_to_target(struct surface *surface, unsigned long flags)
 {
 	struct ring ring;
@@ -359,7 +359,7 @@ static int output_alone(struct surface *surface)
 	return output_to_target(surface, TALLY_FLAG_FD_NO_GROUP);
 }
 
-/* FD_OUTPUT without NO_GROUP makes a member, too: it runs while its leader does. */
+/* FD_OUTPUT without NO_GROUP also makes the event a member: it runs while its leader does. */
 static int output_and_group(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -401,7 +401,7 @@ static int cgroup_needs_cpu_and_descriptor(struct surface *surface)
 	CHECK_ERROR(CALL(open, &attr, -1, 0, -1, TALLY_FLAG_PID_CGROUP), EINVAL);
 	CHECK_ERROR(CALL(open, &attr, event, -1, -1, TALLY_FLAG_PID_CGROUP), EINVAL);
 	CHECK_ERROR(CALL(open, &attr, 2000, 0, -1, TALLY_FLAG_PID_CGROUP), EBADF);
-	/* not a control group */
+	/* the descriptor is an event's, not a control group's */
 	CHECK_ERROR(CALL(open, &attr, event, 0, -1, TALLY_FLAG_PID_CGROUP), EBADF);
 	return 0;
 }
@@ -440,9 +440,10 @@ static int unknown_flags(struct surface *surface)
 static int group_is_no_event(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
-	CHECK_ERROR(CALL(open, &attr, 0, -1, 2000, 0), EBADF); /* not open */
+	CHECK_ERROR(CALL(open, &attr, 0, -1, 2000, 0), EBADF); /* no open descriptor */
 	CHECK_ERROR(CALL(open, &attr, 0, -1, -2, 0), EBADF);
-	CHECK_ERROR(CALL(open, &attr, 0, -1, CALL(other_file), 0), EBADF); /* open, but no event */
+	/* open, but not an event */
+	CHECK_ERROR(CALL(open, &attr, 0, -1, CALL(other_file), 0), EBADF);
 	return 0;
 }
 
@@ -503,7 +504,7 @@ static int group_of_other_clock(struct surface *surface)
 	int leader = open_self(surface, &attr);
 	CHECK_OPENS(leader);
 	attr.flags |= TALLY_ATTR_USE_CLOCKID;
-	attr.clockid = 1; /* monotonic; the leader's is the kernel's own */
+	attr.clockid = 1; /* monotonic; the leader uses the kernel's own clock */
 	CHECK_ERROR(open_member(surface, &attr, leader), EINVAL);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* SPEC rows B1 and B2: what read(2) gives. */
+/* SPEC rows B1 and B2: the results of read(2). */
 #include "counting.h"
 #include "puppet.h"
 #include "ring_walk.h"
@@ -15,7 +15,7 @@ static int period_zero_counts(struct surface *surface)
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
 	ring_run_faults(surface, ring.fd, 100);
 	CHECK_EQUAL(count_of(surface, ring.fd), 100);
-	CHECK_EQUAL(ring_head(&ring), 0); /* nothing is sampled */
+	CHECK_EQUAL(ring_head(&ring), 0); /* a counting event writes no samples */
 	return 0;
 }
 
@@ -36,7 +36,7 @@ static int value_is_64_bits(struct surface *surface)
 	uint64_t words[4] = { 7, 7, 7, 7 };
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
-	/* and no more than that, whatever the room */
+	/* the read returns no more, however large the buffer */
 	CHECK_EQUAL(CALL(read, fd, words, sizeof(words)), 8);
 	CHECK_EQUAL(words[0], 0);
 	CHECK_EQUAL(words[1], 7);
@@ -49,14 +49,14 @@ static int wider_than_the_counter(struct surface *surface)
 	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
-	CALL(loop, 1ull << 33); /* 2^34 instructions: a counter of 32 bits wraps four times */
+	CALL(loop, 1ull << 33); /* 2^34 instructions: a 32-bit counter wraps four times */
 	CHECK_BETWEEN(count_of(surface, fd), 1ull << 34, (1ull << 34) + (1ull << 24));
 	return 0;
 }
 
 /* --- B2 ------------------------------------------------------------------- */
 
-/* Page faults that were enabled for exactly 10, disabled since. */
+/* Opens page faults that were enabled for exactly 10 and are disabled now. */
 static int open_with_ten(struct surface *surface, uint64_t read_format)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_PAGE_FAULTS);
@@ -83,7 +83,8 @@ static int time_enabled(struct surface *surface)
 	CHECK(words[1] > 0);
 	CALL(burn, 1000000);
 	CHECK_EQUAL(CALL(read, fd, again, sizeof(again)), 16);
-	CHECK_EQUAL(again[1], words[1]); /* it stands while the event is disabled */
+	/* the enabled time stands still while the event is disabled */
+	CHECK_EQUAL(again[1], words[1]);
 	enable(surface, fd);
 	CALL(burn, 3000000);
 	disable(surface, fd);
@@ -104,7 +105,7 @@ static int time_running(struct surface *surface)
 	return 0;
 }
 
-/* A task's event: enabled while the task sleeps?  No: its time stands then, too. */
+/* While a task sleeps, the enabled time of its event stands still too. */
 static int times_stand_in_sleep(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -151,7 +152,8 @@ static int lost(struct surface *surface)
 	struct ring ring;
 	attr.read_format = TALLY_FORMAT_LOST;
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
-	unsigned room = (unsigned)(surface->page_size / 24); /* a sample: header, address, time */
+	/* a sample of 24 bytes: header, address, time */
+	unsigned room = (unsigned)(surface->page_size / 24);
 	ring_run_faults(surface, ring.fd, room);
 	CHECK_EQUAL(read_words(surface, ring.fd, words, sizeof(words)), 2);
 	CHECK_EQUAL(words[0], room);
@@ -163,7 +165,7 @@ static int lost(struct surface *surface)
 	return 0;
 }
 
-/* Words of a read with these formats, in order: value, enabled, running, id, lost. */
+/* A read returns these words in order: value, enabled, running, id, lost. */
 static int order(struct surface *surface)
 {
 	for (uint64_t format = 0; format < TALLY_FORMAT_MAX; format++) {
@@ -189,7 +191,7 @@ static int order(struct surface *surface)
 	return 0;
 }
 
-/* A leader and two members that count 10 faults each, read as a group in each format. */
+/* Reads a leader and two members, which count 10 faults each, as a group in this format. */
 static int group_order_of(struct surface *surface, uint64_t format)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_PAGE_FAULTS);
@@ -235,7 +237,7 @@ static int group_order(struct surface *surface)
 	return 0;
 }
 
-/* Leader and one member, both with GROUP and ID. */
+/* Opens a leader and one member, both with GROUP and ID. */
 static int open_pair(struct surface *surface, uint64_t leader_format, uint64_t member_format,
 		     int *member)
 {
@@ -257,7 +259,7 @@ static int group_read_of_member(struct surface *surface)
 	CHECK_EQUAL(words[0], 2);
 	CHECK_EQUAL(words[2], id_of(surface, leader));
 	CHECK_EQUAL(words[4], id_of(surface, member));
-	/* it didn't ask for its group */
+	/* this event's read_format has no GROUP */
 	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
 	CHECK_EQUAL(words[1], id_of(surface, leader));
 	return 0;
@@ -295,7 +297,7 @@ static int closed_leader_frees_its_members(struct surface *surface)
 	CHECK_OPENS(member);
 	CALL(close, leader);
 	CHECK_EQUAL(read_words(surface, member, words, sizeof(words)), 2);
-	CHECK_EQUAL(words[0], 1); /* a leader itself, now */
+	CHECK_EQUAL(words[0], 1); /* the former member is a leader now */
 	uint64_t before = words[1];
 	CALL(fault, 10);
 	CHECK_EQUAL(read_words(surface, member, words, sizeof(words)), 2);
@@ -312,7 +314,8 @@ static int too_small_enospc(struct surface *surface)
 	for (size_t size = 0; size < 16; size++)
 		CHECK_ERROR(CALL(read, member, words, size), ENOSPC);
 	CHECK_EQUAL(CALL(read, member, words, 16), 16);
-	CHECK_ERROR(CALL(read, leader, words, 24), ENOSPC); /* room for one of two */
+	/* the buffer has room for one of two values */
+	CHECK_ERROR(CALL(read, leader, words, 24), ENOSPC);
 	CHECK_ERROR(CALL(read, leader, words, 39), ENOSPC);
 	CHECK_EQUAL(CALL(read, leader, words, 40), 40);
 	return 0;

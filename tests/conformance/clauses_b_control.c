@@ -1,4 +1,4 @@
-/* SPEC rows B3 and B4: on and off, ioctl by ioctl, alone and as a group. */
+/* SPEC rows B3 and B4: enabling, disabling and the other ioctls, on events and on groups. */
 #include "counting.h"
 #include "puppet.h"
 #include "ring_walk.h"
@@ -7,7 +7,7 @@
 
 #define IOCTL(fd, request, argument) CALL(ioctl, fd, TALLY_IOC_##request, (uintptr_t)(argument))
 
-/* Faults of user mode, to the one. */
+/* Counts user-mode faults exactly. */
 static struct tally_attr faults_attr(void)
 {
 	return (struct tally_attr){ .type = TALLY_TYPE_SOFTWARE,
@@ -63,11 +63,11 @@ static int enable_and_disable(struct surface *surface)
 	CHECK_EQUAL(IOCTL(fd, DISABLE, 0), 0);
 	CHECK_EQUAL(count_of(surface, fd), 10);
 	CALL(fault, 10);
-	CHECK_EQUAL(count_of(surface, fd), 10); /* it keeps its value */
+	CHECK_EQUAL(count_of(surface, fd), 10); /* disabling keeps the value */
 	CHECK_EQUAL(IOCTL(fd, ENABLE, 0), 0);
 	CALL(fault, 5);
 	CHECK_EQUAL(IOCTL(fd, DISABLE, 0), 0);
-	CHECK_EQUAL(count_of(surface, fd), 15); /* and goes on from there */
+	CHECK_EQUAL(count_of(surface, fd), 15); /* counting continues from the value */
 	return 0;
 }
 
@@ -106,10 +106,10 @@ static int enable_on_another_task(struct surface *surface)
 	return puppet_end(surface, puppet, 0);
 }
 
-/* A task opens two disabled events of its own, the first with enable_on_exec, and becomes another
- * program. */
+/* A task opens two disabled events on itself, the first with enable_on_exec, and then executes
+ * another program. */
 struct exec_plan {
-	uint64_t flags; /* of the first */
+	uint64_t flags; /* attr.flags of the first event */
 	int fds[2];
 	int64_t before[2], after[2];
 };
@@ -144,7 +144,7 @@ static int enable_on_exec(struct surface *surface)
 	CHECK_EQUAL(plan->before[0], 0);
 	CHECK_EQUAL(plan->after[0], 50);
 	CHECK_EQUAL(plan->before[1], 0);
-	CHECK_EQUAL(plan->after[1], 0); /* the one that didn't ask for it */
+	CHECK_EQUAL(plan->after[1], 0); /* the event without enable_on_exec stays disabled */
 	return 0;
 }
 
@@ -160,7 +160,7 @@ static int step_exec(struct surface *surface, void *unused)
 	return CALL(exec, "another", body_of_exec, unused, 1);
 }
 
-/* How counters of a whole command are set up: on a task that waits, before it execs. */
+/* The setup for counting a whole command: on a task that waits before its exec. */
 static int enable_on_exec_of_another_task(struct surface *surface)
 {
 	struct tally_attr attr = faults_attr();
@@ -180,7 +180,7 @@ static int enable_on_exec_of_another_task(struct surface *surface)
 	CALL(post, &puppet->asked, 2);
 	CHECK_EQUAL(CALL(wait, puppet->task), 0);
 	CHECK_EQUAL(read_words(surface, fd, words, sizeof(words)), 2);
-	CHECK(words[0] >= 50); /* the new program's start faults, too */
+	CHECK(words[0] >= 50); /* the new program's start causes faults too */
 	CHECK(words[1] > 0);
 	return 0;
 }
@@ -188,7 +188,7 @@ static int enable_on_exec_of_another_task(struct surface *surface)
 static int enable_on_exec_of_enabled(struct surface *surface)
 {
 	struct tally_attr attr = faults_attr();
-	attr.flags |= TALLY_ATTR_ENABLE_ON_EXEC; /* enabled from the start: exec changes nothing */
+	attr.flags |= TALLY_ATTR_ENABLE_ON_EXEC; /* already enabled: the exec changes nothing */
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
 	CHECK_EQUAL(faults_counted(surface, fd, 10), 10);
@@ -206,7 +206,7 @@ static int reset_clears_value(struct surface *surface)
 	CHECK(count_of(surface, fd) >= 10);
 	CHECK_EQUAL(IOCTL(fd, RESET, 0), 0);
 	CHECK_EQUAL(count_of(surface, fd), 0);
-	CALL(fault, 5); /* it goes on */
+	CALL(fault, 5); /* the event keeps counting */
 	CHECK_EQUAL(count_of(surface, fd), 5);
 	return 0;
 }
@@ -239,7 +239,7 @@ static int refresh(struct surface *surface)
 	CHECK_EQUAL(IOCTL(fd, REFRESH, 3), 0);
 	CALL(fault, 10);
 	int64_t count = count_of(surface, fd);
-	/* enabled, and disabled again by the third overflow or soon after */
+	/* REFRESH enables it, and the third overflow or a moment later disables it again */
 	CHECK_BETWEEN(count, 3, 10);
 	CHECK_EQUAL(faults_counted(surface, fd, 10), 0);
 	CHECK_EQUAL(IOCTL(fd, REFRESH, 1), 0);
@@ -304,7 +304,7 @@ static int set_output(struct surface *surface)
 	ring_run_faults(surface, fd, 1);
 	CHECK_FOUND(&ring, TALLY_RECORD_SAMPLE, &record);
 	CHECK_EQUAL(record.sample.id, id_of(surface, fd));
-	CHECK_EQUAL(IOCTL(fd, SET_OUTPUT, -1), 0); /* to nowhere again */
+	CHECK_EQUAL(IOCTL(fd, SET_OUTPUT, -1), 0); /* its output goes nowhere again */
 	ring_run_faults(surface, fd, 1);
 	CHECK_EQUAL(ring_count(&ring, TALLY_RECORD_SAMPLE), 0);
 	return 0;
@@ -330,7 +330,8 @@ static int set_filter(struct surface *surface)
 	CALL(hit, 10);
 	CHECK_EQUAL(count_of(surface, none), 0);
 	CHECK_EQUAL(count_of(surface, all), 10);
-	CHECK_ERROR(IOCTL(all, SET_FILTER, "common_pid == 0"), EEXIST); /* it has one */
+	/* the event has a filter already */
+	CHECK_ERROR(IOCTL(all, SET_FILTER, "common_pid == 0"), EEXIST);
 	return 0;
 }
 
@@ -365,7 +366,7 @@ static int ids_differ(struct surface *surface)
 		CHECK(ids[i] != 0);
 		CALL(close, fd);
 		for (unsigned j = 0; j < i; j++)
-			/* closed ones' included: an id is not used again */
+			/* an id is not used again, even after the event is closed */
 			CHECK(ids[i] != ids[j]);
 	}
 	return 0;
@@ -380,7 +381,8 @@ static int id_bad_pointer(struct surface *surface)
 	return 0;
 }
 
-/* Attaches a program of this kind; then 10 hits, of which so many are counted and sampled. */
+/* Attaches a program that passes or drops hits, makes 10 hits, and checks that `wanted` are counted
+ * and sampled. */
 static int attach_and_hit(struct surface *surface, bool passes, unsigned wanted)
 {
 	struct tally_attr attr = ring_hits_attr(surface, 1, TALLY_SAMPLE_IP);
@@ -392,7 +394,7 @@ static int attach_and_hit(struct surface *surface, bool passes, unsigned wanted)
 	ring_run_hits(surface, ring.fd, 10);
 	CHECK_EQUAL(ring_count(&ring, TALLY_RECORD_SAMPLE), wanted);
 	CHECK_EQUAL(count_of(surface, ring.fd), wanted);
-	CHECK_ERROR(IOCTL(ring.fd, SET_BPF, program), EEXIST); /* it has one */
+	CHECK_ERROR(IOCTL(ring.fd, SET_BPF, program), EEXIST); /* the event has a program already */
 	return 0;
 }
 
@@ -401,8 +403,8 @@ static int set_bpf(struct surface *surface)
 	return attach_and_hit(surface, true, 10);
 }
 
-/* The tracepoint, not the event, runs its programs: while this one is there, nobody's events count
- * its hits. */
+/* The tracepoint runs its programs, not the event.  While this program is attached, no event in the
+ * system counts the tracepoint's hits. */
 static int set_bpf_drops(struct surface *surface)
 {
 	return attach_and_hit(surface, false, 0);
@@ -426,7 +428,7 @@ static int pause_output(struct surface *surface)
 	CHECK_EQUAL(IOCTL(ring.fd, PAUSE_OUTPUT, 1), 0);
 	ring_run_faults(surface, ring.fd, 10);
 	CHECK_EQUAL(ring_count(&ring, TALLY_RECORD_SAMPLE), 0);
-	CHECK_EQUAL(count_of(surface, ring.fd), 10); /* it counts on */
+	CHECK_EQUAL(count_of(surface, ring.fd), 10); /* a paused event keeps counting */
 	CHECK_EQUAL(IOCTL(ring.fd, PAUSE_OUTPUT, 0), 0);
 	ring_run_faults(surface, ring.fd, 10);
 	CHECK_EQUAL(ring_count(&ring, TALLY_RECORD_SAMPLE), 10);
@@ -495,7 +497,8 @@ static int modify_of_software(struct surface *surface)
 	CHECK_ERROR(IOCTL(fd, MODIFY_ATTRIBUTES, &attr), EOPNOTSUPP);
 	CHECK_ERROR(IOCTL(fd, MODIFY_ATTRIBUTES, SURFACE_BAD_POINTER), EFAULT);
 	attr.type = TALLY_TYPE_TRACEPOINT;
-	CHECK_ERROR(IOCTL(fd, MODIFY_ATTRIBUTES, &attr), EINVAL); /* an event's type stays */
+	/* the type of an event can't change */
+	CHECK_ERROR(IOCTL(fd, MODIFY_ATTRIBUTES, &attr), EINVAL);
 	return 0;
 }
 
@@ -513,7 +516,7 @@ static int unknown_request(struct surface *surface)
 
 enum { GROUP = 3 };
 
-/* A leader and two members, of page faults. */
+/* Opens a leader and two members that count page faults. */
 static int open_group(struct surface *surface, int fds[GROUP], uint64_t leader_flags,
 		      uint64_t member_flags)
 {
@@ -527,7 +530,7 @@ static int open_group(struct surface *surface, int fds[GROUP], uint64_t leader_f
 	return fds[GROUP - 1];
 }
 
-/* Each counts `wanted` of 10 faults. */
+/* Makes 10 faults and checks how many of them each event counts. */
 static int check_group(struct surface *surface, const int fds[GROUP], int64_t first, int64_t second,
 		       int64_t third)
 {
@@ -553,7 +556,7 @@ static int group_disable_and_enable(struct surface *surface)
 	CHECK_GROUP(fds, 10, 10, 10);
 	CHECK_EQUAL(IOCTL(fds[0], DISABLE, TALLY_IOC_FLAG_GROUP), 0);
 	CHECK_GROUP(fds, 0, 0, 0);
-	/* of the leader alone: its members were disabled, too */
+	/* enables only the leader: the members were disabled themselves */
 	CHECK_EQUAL(IOCTL(fds[0], ENABLE, 0), 0);
 	CHECK_GROUP(fds, 10, 0, 0);
 	CHECK_EQUAL(IOCTL(fds[0], ENABLE, TALLY_IOC_FLAG_GROUP), 0);
@@ -595,7 +598,7 @@ static int disabled_leader_stops_group(struct surface *surface)
 	CHECK_OPENS(open_group(surface, fds, 0, 0));
 	CHECK_EQUAL(IOCTL(fds[0], DISABLE, 0), 0);
 	CHECK_GROUP(fds, 0, 0, 0);
-	CHECK_EQUAL(IOCTL(fds[0], ENABLE, 0), 0); /* the members were never disabled themselves */
+	CHECK_EQUAL(IOCTL(fds[0], ENABLE, 0), 0); /* the members themselves were never disabled */
 	CHECK_GROUP(fds, 10, 10, 10);
 	return 0;
 }
@@ -605,7 +608,7 @@ static int leader_opened_disabled(struct surface *surface)
 	int fds[GROUP];
 	CHECK_OPENS(open_group(surface, fds, TALLY_ATTR_DISABLED, 0));
 	CHECK_GROUP(fds, 0, 0, 0);
-	CHECK_EQUAL(IOCTL(fds[1], ENABLE, 0), 0); /* enabled, but its leader isn't */
+	CHECK_EQUAL(IOCTL(fds[1], ENABLE, 0), 0); /* the member is enabled, but its leader isn't */
 	CHECK_GROUP(fds, 0, 0, 0);
 	CHECK_EQUAL(IOCTL(fds[0], ENABLE, 0), 0);
 	CHECK_GROUP(fds, 10, 10, 10);

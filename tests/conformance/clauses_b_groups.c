@@ -1,5 +1,5 @@
-/* SPEC rows B5 to B8: groups, pinned and exclusive, what is excluded; on the hardware's counters,
- * which can run out, clauses_hardware.c. */
+/* SPEC rows B5 to B8: groups, pinned and exclusive events, excluded modes.  clauses_hardware.c has
+ * the clauses for hardware counters, which can run out. */
 #include "counting.h"
 #include "puppet.h"
 
@@ -7,7 +7,7 @@
 
 #define BOTH_TIMES (TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING)
 
-/* A read with both times. */
+/* A value read with both times. */
 struct timed {
 	uint64_t value, enabled, running;
 };
@@ -35,7 +35,7 @@ static int group_values_agree(struct surface *surface)
 	for (unsigned round = 1; round <= 20; round++) {
 		CALL(fault, 10);
 		if (round % 5 == 0)
-			CALL(sleep, 100000); /* out and in again: together */
+			CALL(sleep, 100000); /* the group is scheduled out and in together */
 		CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 4);
 		CHECK_EQUAL(words[1], 10 * round);
 		CHECK_EQUAL(words[2], words[1]);
@@ -44,7 +44,7 @@ static int group_values_agree(struct surface *surface)
 	return 0;
 }
 
-/* One clock for leader and members: what a group's read gives once holds for each. */
+/* Leader and members share one clock: the times that a group read returns hold for each of them. */
 static int group_times_agree(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -94,8 +94,8 @@ static int mixed_software_group(struct surface *surface)
 	return 0;
 }
 
-/* SPEC's parenthesis: on 6.18 such a member waits for the next time that its task is scheduled
- * in. */
+/* The case in SPEC's parenthesis: on 6.18, such a member waits until its task is scheduled in
+ * again. */
 static int late_member_of_other_pmu(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -108,7 +108,8 @@ static int late_member_of_other_pmu(struct surface *surface)
 	CHECK_OPENS(member);
 	CALL(touch, TALLY_BREAKPOINT_W, 5);
 	CHECK_EQUAL(read_timed(surface, member, &timed), 0);
-	CHECK(timed.running != 0 || timed.value == 0); /* never a count without time */
+	/* an event never counts without running time */
+	CHECK(timed.running != 0 || timed.value == 0);
 	uint64_t before = timed.value;
 	CALL(sleep, 1000000);
 	CALL(touch, TALLY_BREAKPOINT_W, 5);
@@ -127,7 +128,7 @@ static int late_member_of_same_pmu(struct surface *surface)
 	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
 	int member = open_member(surface, &attr, leader);
 	CHECK_OPENS(member);
-	CALL(fault, 10); /* at once */
+	CALL(fault, 10); /* the member counts at once */
 	CHECK_EQUAL(count_of(surface, member), 10);
 	return 0;
 }
@@ -145,7 +146,7 @@ static int software_needs_no_counter(struct surface *surface)
 		fds[i] = open_self(surface, &attr);
 		CHECK_OPENS(fds[i]);
 	}
-	CALL(burn, 20000000); /* ticks pass */
+	CALL(burn, 20000000); /* long enough for several ticks */
 	CALL(fault, 10);
 	for (unsigned i = 0; i < 100; i++) {
 		CHECK_EQUAL(read_timed(surface, fds[i], &timed), 0);
@@ -177,7 +178,7 @@ static int exclusive_member(struct surface *surface)
 	return member_with(surface, TALLY_ATTR_EXCLUSIVE);
 }
 
-/* A leader of that kind with a member: both count. */
+/* Opens a leader with this flag and a member: both count. */
 static int leader_with(struct surface *surface, uint64_t flag)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_PAGE_FAULTS);
@@ -210,7 +211,7 @@ static int exclusive_software(struct surface *surface)
 
 /* --- B8 ------------------------------------------------------------------- */
 
-/* 100 faults of user mode, counted with these flags. */
+/* Returns the count of 100 user-mode faults by an event with these flags. */
 static int64_t faults_with(struct surface *surface, uint64_t flags)
 {
 	struct tally_attr attr = { .type = TALLY_TYPE_SOFTWARE,
@@ -243,7 +244,7 @@ static int exclude_user_and_kernel(struct surface *surface)
 	return 0;
 }
 
-/* What leaves out nothing of a user program's faults. */
+/* These flags exclude none of a user program's faults. */
 static int exclude_others(struct surface *surface)
 {
 	static const uint64_t flags[] = { TALLY_ATTR_EXCLUDE_HV, TALLY_ATTR_EXCLUDE_IDLE,
@@ -262,7 +263,7 @@ static int switches_of_user_mode(struct surface *surface)
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
 	CALL(make, TALLY_SW_CONTEXT_SWITCHES, 5);
-	CHECK_EQUAL(count_of(surface, fd), 0); /* each switch happens in the kernel */
+	CHECK_EQUAL(count_of(surface, fd), 0); /* switches happen in the kernel */
 	return 0;
 }
 

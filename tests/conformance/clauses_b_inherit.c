@@ -1,15 +1,14 @@
 /* SPEC row B9: events that a task's descendants inherit.
  *
- * What is counted is breakpoint hits: a new process faults as it starts, in numbers that nobody
- * promises, but touches the watched variable only when it is told to.
- */
+ * These clauses count breakpoint hits.  A starting process makes an unknown number of faults, but
+ * writes the watched variable only when a clause tells it to. */
 #include "counting.h"
 #include "puppet.h"
 #include "ring_walk.h"
 
 #include <errno.h>
 
-/* The watched variable, written in user mode. */
+/* Counts writes of the watched variable in user mode. */
 static struct tally_attr writes_attr(struct surface *surface, uint64_t flags)
 {
 	struct tally_attr attr = breakpoint_attr(surface, TALLY_BREAKPOINT_W);
@@ -23,7 +22,7 @@ static int open_inherited(struct surface *surface)
 	return open_self(surface, &attr);
 }
 
-/* A child that touches so often and exits: 0 when it did. */
+/* Runs a child that writes `count` times and exits.  Returns 0 if it did. */
 static int child_touches(struct surface *surface, enum surface_task_kind kind, unsigned count)
 {
 	return CALL(wait, CALL(spawn, kind, step_touch, NUMBER(count)));
@@ -60,8 +59,7 @@ static int child_thread(struct surface *surface)
 	return 0;
 }
 
-/* Each generation touches as often as its number says, and has one child: process and thread by
- * turns. */
+/* Writes as often as its generation's number, and has one child: process and thread by turns. */
 static int generation(struct surface *surface, void *left_)
 {
 	uintptr_t left = (uintptr_t)left_;
@@ -82,7 +80,7 @@ static int nested_children(struct surface *surface)
 	return 0;
 }
 
-/* Three children at a time, two generations deep, each touching 5 times. */
+/* Has three children at a time, `depth` generations deep; each writes 5 times. */
 static int bush(struct surface *surface, void *depth_)
 {
 	uintptr_t depth = (uintptr_t)depth_;
@@ -225,7 +223,7 @@ static int reset_reaches_children(struct surface *surface)
 	return puppet_end(surface, puppet, 0);
 }
 
-/* What is in the sum already can't be told from the children that put it there: it stays. */
+/* Counts of ended children are part of the parent's sum and can't be separated: they stay. */
 static int reset_keeps_the_gone(struct surface *surface)
 {
 	CHECK_OPENS(ring_keep_contexts_apart(surface));
@@ -273,7 +271,7 @@ static int groups_are_inherited(struct surface *surface)
 	CHECK_EQUAL(words[0], 2);
 	CHECK_EQUAL(words[2], 15);
 	CHECK_EQUAL(disable(surface, leader), 0);
-	puppet_do(surface, puppet, step_touch, NUMBER(5)); /* its group is stopped, too */
+	puppet_do(surface, puppet, step_touch, NUMBER(5)); /* the child's group stops too */
 	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 3);
 	CHECK_EQUAL(words[2], 15);
 	return puppet_end(surface, puppet, 0);
@@ -300,7 +298,8 @@ static int opened_on_another_task(struct surface *surface)
 	int fd = CALL(open, &attr, puppet->task, -1, -1, 0);
 	CHECK_OPENS(fd);
 	CHECK_EQUAL(puppet_do(surface, puppet, step_child_touches, NUMBER(10)), 0);
-	CHECK_EQUAL(child_touches(surface, SURFACE_PROCESS, 10), 0); /* the caller's own child */
+	/* a child of the caller, not of the puppet */
+	CHECK_EQUAL(child_touches(surface, SURFACE_PROCESS, 10), 0);
 	CHECK_EQUAL(count_of(surface, fd), 10);
 	return puppet_end(surface, puppet, 0);
 }
@@ -341,10 +340,10 @@ static int inherit_stat_writes_reads(struct surface *surface)
 	struct tally_attr attr = writes_attr(surface, TALLY_ATTR_INHERIT | TALLY_ATTR_INHERIT_STAT);
 	struct tally_record record;
 	struct ring ring;
-	attr.sample_period = 1u << 20; /* none is reached */
+	attr.sample_period = 1u << 20; /* more than any count here */
 	attr.sample_type = TALLY_SAMPLE_TID;
 	CHECK_EQUAL(CALL(pin, 0), 0);
-	/* or a child may leave on its parent's event, without a record */
+	/* otherwise the kernel may swap contexts, and a child may leave without a READ record */
 	CHECK_OPENS(ring_keep_contexts_apart(surface));
 	CHECK_RING(&ring, surface, &attr, 0, 0, 1);
 	pid_t children[2];
@@ -355,7 +354,7 @@ static int inherit_stat_writes_reads(struct surface *surface)
 	for (unsigned i = 0; i < 2; i++) {
 		int found = ring_find(&ring, TALLY_RECORD_READ, &record);
 		if (found == 0 && ring_kernel_is_old(surface))
-			SKIP(NA_OLD_KERNEL); /* C4.read */
+			SKIP(NA_OLD_KERNEL); /* see clause C4.read */
 		CHECK_EQUAL(found, 1);
 		CHECK_EQUAL(record.read.pid, children[i]);
 		CHECK_EQUAL(record.read.tid, children[i]);
@@ -401,7 +400,7 @@ static int inherit_thread_alone(struct surface *surface)
 }
 
 struct exec_plan {
-	int fds[2]; /* the first one with remove_on_exec */
+	int fds[2]; /* the first has remove_on_exec */
 	int64_t before[2], after[2];
 	int ready, revents;
 	long enabled;
@@ -446,7 +445,7 @@ static int remove_on_exec(struct surface *surface)
 	CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, before_exec, plan)), 0);
 	CHECK_EQUAL(plan->before[0], 50);
 	CHECK_EQUAL(plan->before[1], 50);
-	CHECK_EQUAL(plan->enabled, 0); /* answered, but it has no task any more */
+	CHECK_EQUAL(plan->enabled, 0); /* prctl succeeds, but the event has lost its task */
 	CHECK_EQUAL(plan->after[0], 0);
 	CHECK_EQUAL(plan->after[1], 50);
 	CHECK_EQUAL(plan->ready, 1);
@@ -475,8 +474,7 @@ static int touch_then_exec(struct surface *surface, void *count)
 	return CALL(exec, "another", nothing_more, &byte, 1);
 }
 
-/* What a child had counted until it became another program stays counted; its parent's event goes
- * on. */
+/* A child's counts up to its exec stay in the sum, and the parent's event continues. */
 static int removed_from_child_alone(struct surface *surface)
 {
 	struct tally_attr attr = writes_attr(surface,
@@ -500,7 +498,7 @@ static int goes_on_after_exec(struct surface *surface)
 	CHECK_OPENS(fd);
 	int64_t before = count_of(surface, fd);
 	CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, before_exec, plan)), 0);
-	/* 100 as the old program, 100 as the new one, and its start */
+	/* 100 in the old program, 100 in the new one, and those of its start */
 	CHECK(count_of(surface, fd) - before >= 200);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* SPEC rows B10 and B11: prctl, and the end of tasks and events. */
+/* SPEC rows B10 and B11: prctl, and the ends of tasks and events. */
 #include "counting.h"
 #include "puppet.h"
 #include "ring_walk.h"
@@ -55,7 +55,7 @@ static int opened_disabled(struct surface *surface)
 	return 0;
 }
 
-/* Faults of a puppet, counted by an event on it. */
+/* Makes the puppet fault and returns how many faults its event counted. */
 static int64_t puppet_faults(struct surface *surface, struct puppet *puppet, int fd)
 {
 	int64_t before = count_of(surface, fd);
@@ -79,7 +79,7 @@ static int on_other_tasks(struct surface *surface)
 	int fd = CALL(open, &attr, puppet->task, -1, -1, 0);
 	CHECK_OPENS(fd);
 	CHECK_EQUAL(puppet_faults(surface, puppet, fd), 10);
-	/* the caller opened it: that's what matters */
+	/* prctl acts on the events that the caller opened, on whatever task */
 	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_DISABLE);
 	CHECK_EQUAL(puppet_faults(surface, puppet, fd), 0);
 	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_ENABLE);
@@ -92,7 +92,7 @@ static int step_prctl(struct surface *surface, void *option)
 	return CALL(prctl, (int)(intptr_t)option);
 }
 
-/* On the task that calls, but opened by another. */
+/* The event is on the calling task, but another task opened it. */
 static int not_those_of_others(struct surface *surface, enum surface_task_kind kind)
 {
 	struct tally_attr attr = faults_attr();
@@ -124,7 +124,7 @@ static int members_too(struct surface *surface)
 	CHECK_OPENS(member);
 	CALL(prctl, TALLY_PR_TASK_PERF_EVENTS_DISABLE);
 	CHECK_EQUAL(faults_counted(surface, member), 0);
-	/* if the leader alone were off, its member would start with it */
+	/* if prctl had disabled only the leader, the member would start with it */
 	CHECK_EQUAL(enable(surface, leader), 0);
 	CHECK_EQUAL(faults_counted(surface, leader), 10);
 	CHECK_EQUAL(faults_counted(surface, member), 0);
@@ -169,7 +169,8 @@ static int count_stays_after_exit(struct surface *surface)
 	CALL(fault, 10);
 	CHECK_EQUAL(read_words(surface, fd, again, sizeof(again)), 3);
 	for (unsigned i = 0; i < 3; i++)
-		CHECK_EQUAL(again[i], words[i]); /* it counts no more, and its time stands */
+		/* the event counts no more, and its times stand still */
+		CHECK_EQUAL(again[i], words[i]);
 	return 0;
 }
 
@@ -219,7 +220,7 @@ static int no_member_after_exit(struct surface *surface)
 	int leader = CALL(open, &attr, puppet->task, -1, -1, 0);
 	CHECK_OPENS(leader);
 	CHECK_EQUAL(puppet_end(surface, puppet, 0), 0);
-	if (ring_kernel_is_old(surface)) /* 6.1 gives another error */
+	if (ring_kernel_is_old(surface)) /* 6.1 returns another error */
 		SKIP(NA_OLD_KERNEL);
 	CHECK_ERROR(CALL(open, &attr, puppet->task, -1, leader, 0), ENODEV);
 	return 0;
@@ -247,7 +248,7 @@ static int cycles_leak_no_breakpoint(struct surface *surface)
 	for (unsigned i = 0; i < CYCLES; i++) {
 		int fd = open_self(surface, &attr);
 		CHECK_OPENS(fd);
-		if (i % 10 == 0) /* inherited ones' neither */
+		if (i % 10 == 0) /* closing inherited events must not leak either */
 			CHECK_EQUAL(CALL(wait, CALL(spawn, SURFACE_PROCESS, step_touch, NUMBER(1))),
 				    0);
 		CHECK_EQUAL(CALL(close, fd), 0);
@@ -257,7 +258,7 @@ static int cycles_leak_no_breakpoint(struct surface *surface)
 
 static int map_in_cycles(struct surface *surface, void *unused)
 {
-	enum { CYCLES = 2000, PAGES = 1 + 16 }; /* 132 MiB, were they never given back */
+	enum { CYCLES = 2000, PAGES = 1 + 16 }; /* 132 MiB in total, if the rings leaked */
 	struct tally_attr attr = faults_attr();
 	(void)unused;
 	CHECK_EQUAL(CALL(drop_privileges), 0);
@@ -273,7 +274,7 @@ static int map_in_cycles(struct surface *surface, void *unused)
 	return 0;
 }
 
-/* Without privilege, rings come out of a budget: one that leaks runs dry. */
+/* Without privilege, rings are charged to a limit: leaked rings would exhaust it. */
 static int cycles_leak_no_ring(struct surface *surface)
 {
 	if (CALL(sysctl, "perf_event_paranoid") > 2)

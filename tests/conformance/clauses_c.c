@@ -167,8 +167,8 @@ static int ioc_period_holds_from_the_next_enabling(struct surface *surface)
 	return 0;
 }
 
-/* The next hit is a sample, then what the old period gives, then the new one (docs/conformance.md,
- * quirks). */
+/* After the ioctl, the next hit is a sample, then one more follows after the old period, then the
+ * new period holds (docs/conformance.md, quirks). */
 static int ioc_period_of_an_active_software_event(struct surface *surface)
 {
 	static const struct {
@@ -204,13 +204,13 @@ static int period_is_each_events_own(struct surface *surface)
 	CALL(ioctl, first.fd, TALLY_IOC_ENABLE, 0);
 	ring_run_faults(surface, second.fd, 30);
 	CALL(ioctl, first.fd, TALLY_IOC_DISABLE, 0);
-	/* The warming fault counts for the first. */
+	/* The warm-up fault counts for the first event. */
 	CHECK_EQUAL(ring_count(&first, TALLY_RECORD_SAMPLE), 3);
 	CHECK_EQUAL(ring_count(&second, TALLY_RECORD_SAMPLE), 6);
 	return 0;
 }
 
-/* A clock has no events to adapt to: its frequency is a period of time. */
+/* A clock has nothing to adapt to: its frequency becomes a fixed period in ns. */
 static int clock_frequency_is_a_fixed_period(struct surface *surface)
 {
 	struct tally_attr attr = ring_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_TASK_CLOCK, 1000,
@@ -267,7 +267,7 @@ static int clock_period_below_ten_microseconds_is_ten(struct surface *surface)
 	return 0;
 }
 
-/* Faults come far oftener than asked for: the period must grow from one. */
+/* Faults come much faster than the frequency, so the period must grow from 1. */
 static int frequency_adapts_the_period(struct surface *surface)
 {
 	struct tally_attr attr = ring_faults_attr(100, TALLY_SAMPLE_PERIOD);
@@ -348,7 +348,7 @@ static int plain_hits_are_never_throttled(struct surface *surface)
 	return 0;
 }
 
-/* Nanoseconds of run time: thousands of overflows of one hit. */
+/* A clock event whose unit is a nanosecond: one hit causes thousands of overflows. */
 static struct tally_attr weighted_attr(struct surface *surface, uint64_t period,
 				       uint64_t sample_type)
 {
@@ -358,7 +358,7 @@ static struct tally_attr weighted_attr(struct surface *surface, uint64_t period,
 	return attr;
 }
 
-/* Few hits, each of milliseconds: a tick's, and one when it switches out. */
+/* Makes few hits, each of several milliseconds: at ticks, and when the task switches out. */
 static void run_weighted(struct surface *surface, int fd)
 {
 	CALL(ioctl, fd, TALLY_IOC_ENABLE, 0);
@@ -368,7 +368,8 @@ static void run_weighted(struct surface *surface, int fd)
 }
 
 struct throttling {
-	unsigned throttles, unthrottles, most_samples; /* the most between two UNTHROTTLE */
+	/* `most_samples`: the most between two UNTHROTTLE records */
+	unsigned throttles, unthrottles, most_samples;
 	uint64_t first_throttle, first_unthrottle;
 	uint64_t id, stream_id;
 };
@@ -423,7 +424,7 @@ static int throttled_event_goes_on_at_the_tick(struct surface *surface)
 	CHECK_EQUAL(throttle_weighted(surface, &ring, &seen), 0);
 	CHECK_BETWEEN(seen.unthrottles, seen.throttles - 1, seen.throttles);
 	CHECK_BETWEEN(seen.unthrottles, 1, 1000);
-	/* A tick is 1 to 10 ms of the CPU; others may have it in between. */
+	/* A tick is 1 to 10 ms of CPU time; other tasks may run in between. */
 	CHECK_BETWEEN(seen.first_unthrottle - seen.first_throttle, 0, 1000 * MILLISECOND);
 	return 0;
 }
@@ -439,7 +440,7 @@ static int throttle_names_the_event(struct surface *surface)
 	return 0;
 }
 
-/* 100,000 a second in ticks of 4 ms are 400; 10 ms would allow 1,000. */
+/* 100,000 a second are 400 in a tick of 4 ms; a tick of 10 ms would allow 1,000. */
 static int samples_of_a_tick_are_limited(struct surface *surface)
 {
 	struct ring ring;
@@ -465,12 +466,13 @@ static int throttled_count_is_too_low(struct surface *surface)
 	CHECK(ring_event_count(surface, counted) >= 20 * MILLISECOND);
 	if (ring_kernel_is_old(surface) &&
 	    ring_event_count(surface, throttled) == ring_event_count(surface, counted))
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 withholds the samples alone */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 only withholds the samples */
 	CHECK(ring_event_count(surface, throttled) < ring_event_count(surface, counted));
 	return 0;
 }
 
-/* A second overflow of one hit is what throttles: with a period above each weight there is none. */
+/* Only a second overflow by the same hit throttles, so a period above every weight never
+ * throttles. */
 static int single_overflows_of_weighted_hits_are_not_throttled(struct surface *surface)
 {
 	struct tally_attr attr = weighted_attr(surface, 1, TALLY_SAMPLE_PERIOD);

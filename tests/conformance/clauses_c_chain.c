@@ -5,7 +5,7 @@
 
 struct chain {
 	unsigned kernel, user, user_markers, kernel_markers;
-	uint64_t first, leaf; /* the first word, and the address after it */
+	uint64_t first, leaf; /* the first word of the chain; the address after it */
 	uint64_t length;
 };
 

@@ -1,4 +1,4 @@
-/* C2: what a sample copies, its fields from RAW on; then all fields in their order. */
+/* C2: the fields of a sample from RAW on, and then all fields in their order. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static int branch_stack(struct surface *surface, uint64_t branch_type)
 {
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_BRANCH_STACK);
 	attr.branch_sample_type = branch_type;
-	/* else branches of the hypervisor, too, which needs privilege */
+	/* without it, branches of the hypervisor are included, which needs privilege */
 	attr.flags |= TALLY_ATTR_EXCLUDE_HV;
 	return CALL(open, &attr, 0, -1, -1, 0);
 }
@@ -52,7 +52,8 @@ static int branch_stack_of_a_software_event(struct surface *surface)
 static int branch_stack_without_a_kind(struct surface *surface)
 {
 	CHECK_ERROR(branch_stack(surface, 0), EINVAL);
-	CHECK_ERROR(branch_stack(surface, 1), EINVAL); /* USER alone: where, but not what */
+	/* USER says in which mode, but not which branches */
+	CHECK_ERROR(branch_stack(surface, 1), EINVAL);
 	return 0;
 }
 
@@ -101,7 +102,7 @@ static int no_registers_einval(struct surface *surface)
 	return 0;
 }
 
-/* x86 has a register of every high bit (XMM), but not for software events. */
+/* On x86 each high bit names a register (XMM), but not for software events. */
 static int unknown_registers_are_refused(struct surface *surface)
 {
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_REGS_USER);
@@ -142,7 +143,7 @@ static int stack_user_is_the_stack(struct surface *surface)
 	struct ring ring;
 	struct tally_record record;
 	volatile uint64_t marks[3] = { 0x7a11c0de5eed0001, 0x7a11c0de5eed0002, 0x7a11c0de5eed0003 };
-	enum { SIZE = 8192 }; /* a sanitizer's frames are large */
+	enum { SIZE = 8192 }; /* frames are large under a sanitizer */
 	CHECK_EQUAL(stack_fault(surface, &ring, &record, SIZE), 0);
 	CHECK_EQUAL(record.sample.stack_size, SIZE);
 	CHECK_BETWEEN(record.sample.stack_dynamic_size, 64, SIZE);
@@ -184,7 +185,7 @@ static int stack_user_sizes_einval(struct surface *surface)
 	return 0;
 }
 
-/* The one word of a field that software events have no data for. */
+/* Reads the word of a field that has no data for software events. */
 static int field_word(struct surface *surface, uint64_t field, uint64_t *word)
 {
 	struct ring ring;
@@ -220,7 +221,7 @@ static int both_weights_einval(struct surface *surface)
 	return 0;
 }
 
-/* OP, LVL, SNOOP, LOCK, DTLB not available; since 6.1 LVL_NUM as well. */
+/* OP, LVL, SNOOP, LOCK and DTLB are "not available"; since 6.1, LVL_NUM too. */
 static int data_src_of_a_software_event_is_not_available(struct surface *surface)
 {
 	const uint64_t not_available = 1ull << 0 | 1ull << 5 | 1ull << 19 | 1ull << 24 | 1ull << 26;
@@ -238,7 +239,7 @@ static int transaction_of_a_software_event_is_zero(struct surface *surface)
 	return 0;
 }
 
-/* The minor-faults event hits when the page is there, page-faults before. */
+/* minor-faults hits when the page is present, page-faults before that. */
 static struct tally_attr handled_faults_attr(uint64_t sample_type)
 {
 	struct tally_attr attr = ring_faults_attr(1, sample_type);

@@ -1,4 +1,4 @@
-/* C2: a sample's fields up to READ, each against what is known to be true. */
+/* C2: the fields of a sample up to READ, each compared with the known truth. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -179,7 +179,7 @@ static int stream_id_is_the_events_own(struct surface *surface)
 	return 0;
 }
 
-/* An inherited event writes by its parent's id; its own is the stream's. */
+/* An inherited event writes its parent's id as ID, and its own as STREAM_ID. */
 static int inherited_ids(struct surface *surface)
 {
 	struct tally_attr attr =
@@ -296,7 +296,7 @@ static int read_of_a_group_has_every_member(struct surface *surface)
 		CHECK(record.sample.read.time_enabled > 0);
 		CHECK_EQUAL(record.sample.read.values[0], i);
 		CHECK_EQUAL(record.sample.read.values[1], ring_event_id(surface, ring.fd));
-		/* The leader's hit may come before or after the member's. */
+		/* The leader's hit may come before or after the member's hit. */
 		CHECK_BETWEEN(record.sample.read.values[2], i - 1, i);
 		CHECK_EQUAL(record.sample.read.values[3], ring_event_id(surface, member));
 	}
@@ -336,7 +336,7 @@ static int inherit_with_read_wants_tid(struct surface *surface)
 	attr.sample_type |= TALLY_SAMPLE_TID;
 	int fd = CALL(open, &attr, 0, -1, -1, 0);
 	if (fd == -EINVAL && ring_kernel_is_old(surface))
-		/* there READ and inherit exclude one another */
+		/* there, READ and inherit exclude each other */
 		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK(fd >= 0);
 	return 0;

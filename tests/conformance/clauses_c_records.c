@@ -1,4 +1,4 @@
-/* C4: the records beside samples, each against what was done to bring it about. */
+/* C4: the records other than samples, each compared with the action that caused it. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #define MILLISECOND 1000000ull
 
-/* Opens a dummy event for side-band records on the calling task, enabled. */
+/* Opens an enabled dummy event for side-band records on the calling task. */
 static int open_sideband(struct surface *surface, struct ring *ring, uint64_t flags)
 {
 	struct tally_attr attr = ring_sideband_attr(flags);
@@ -184,7 +184,7 @@ static void become_another_program(struct surface *surface)
 	CALL(exec, "tally-exec", exits_at_once, "", 1);
 }
 
-/* Not ring_child_go(): exec never posts. */
+/* Does not use ring_child_go(): a task that executes another program never posts `done`. */
 static int comm_of_an_exec_is_marked(struct surface *surface)
 {
 	struct tally_attr attr = ring_sideband_attr(TALLY_ATTR_COMM | TALLY_ATTR_COMM_EXEC);
@@ -244,7 +244,7 @@ static int fork_of_a_thread(struct surface *surface)
 	return 0;
 }
 
-/* map_code() takes its page away again. */
+/* map_code() unmaps its page again. */
 static int unmapping_tells_nothing(struct surface *surface)
 {
 	struct ring ring;
@@ -345,7 +345,7 @@ static int read_is_the_childs_at_its_exit(struct surface *surface)
 		return failed;
 	int found = ring_find(&ring, TALLY_RECORD_READ, &record);
 	if (found == 0 && ring_kernel_is_old(surface))
-		/* 6.1 writes none: the context has lost its task by then */
+		/* 6.1 writes no record: the context has lost its task by then */
 		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK_EQUAL(found, 1);
 	CHECK_EQUAL(record.read.pid, child->task);
@@ -433,7 +433,7 @@ static int switch_cpu_wide_names_the_other_task(struct surface *surface)
 		bool out = record.header.misc & TALLY_MISC_SWITCH_OUT;
 		pid_t other = (pid_t)record.switched.next_prev_tid;
 		if ((pid_t)record.sample_id.tid != self)
-			continue; /* idle's own are not always written */
+			continue; /* idle tasks' records are not always written */
 		CHECK(other != self);
 		left |= out;
 		came |= !out;
@@ -464,7 +464,7 @@ static int namespaces_of_a_child_are_its_own(struct surface *surface)
 		struct stat status;
 		snprintf(path, sizeof(path), "/proc/self/ns/%s", names[i]);
 		if (stat(path, &status) < 0)
-			continue; /* a kernel without this kind */
+			continue; /* this kernel lacks this kind of namespace */
 		CHECK_EQUAL(record.namespaces.dev_inode[2 * i + 1], status.st_ino);
 	}
 	return 0;
@@ -514,7 +514,8 @@ static int ksymbol_tells_of_new_code(struct surface *surface)
 	struct surface_ksymbol symbol = { 0 };
 	SIDEBAND(&ring, TALLY_ATTR_KSYMBOL);
 	if (CALL(make_ksymbol, &symbol) < 0 || ring_find(&ring, TALLY_RECORD_KSYMBOL, &record) == 0)
-		return CLAUSE_NOT_APPLICABLE + NA_NEEDS_BPF; /* interpreted: there is no new code */
+		/* the program is interpreted: no new code was made */
+		return CLAUSE_NOT_APPLICABLE + NA_NEEDS_BPF;
 	CHECK_EQUAL(record.ksymbol.type, symbol.type);
 	CHECK_EQUAL(record.ksymbol.flags, 0);
 	CHECK(record.ksymbol.address >> 63);
@@ -544,7 +545,7 @@ static int text_poke_has_the_bytes(struct surface *surface)
 	CHECK(old > 0 && new > 0);
 	CHECK(memcmp(record.text_poke.bytes, record.text_poke.bytes + old, old < new ? old : new));
 	if (!poke.address)
-		return 0; /* what the kernel patched it doesn't tell otherwise */
+		return 0; /* a surface that does not know the patch can't check more */
 	CHECK_EQUAL(record.text_poke.address, poke.address);
 	CHECK_EQUAL(old, poke.old_length);
 	CHECK_EQUAL(new, poke.new_length);

@@ -1,11 +1,11 @@
-/* C2: the sample_id_all trailer, on each kind of record that software brings about. */
+/* C2: the sample_id_all trailer, on each kind of record that software can cause. */
 #include "ring_walk.h"
 
 #define MILLISECOND 1000000ull
 
 enum { TRAILER_WORDS = 6 };
 
-/* TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER: the last six words, read by hand. */
+/* Checks TID, TIME, ID, STREAM_ID, CPU, IDENTIFIER: the last six words, decoded here. */
 static int check_trailer(const struct ring *ring, const struct tally_record *record, pid_t tid,
 			 uint64_t before)
 {
@@ -26,7 +26,7 @@ static int check_trailer(const struct ring *ring, const struct tally_record *rec
 	return 0;
 }
 
-/* `act` brings about a record of `type` that the calling task writes. */
+/* Checks a record of `type` that `act` makes the calling task write. */
 static int trailer_of(struct surface *surface, struct tally_attr attr, uint32_t type,
 		      void (*act)(struct surface *surface))
 {
@@ -104,7 +104,7 @@ static int trailer_of_switch(struct surface *surface)
 			  TALLY_RECORD_SWITCH, act_sleep);
 }
 
-/* An event of faults that writes a trailer like the dummy's. */
+/* Samples faults and writes the same trailer as the dummy event. */
 static struct tally_attr sampling_attr(void)
 {
 	struct tally_attr attr = ring_sideband_attr(0);
@@ -166,19 +166,19 @@ static int trailer_of_read(struct surface *surface)
 	CHECK_EQUAL(ring_child_leave(surface, child), 0);
 	int found = ring_find(&ring, TALLY_RECORD_READ, &record);
 	if (found == 0 && ring_kernel_is_old(surface))
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* C4.read */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* see clause C4.read */
 	CHECK_EQUAL(found, 1);
 	uint64_t id = ring_event_id(surface, ring.fd);
 	CHECK_EQUAL(record.sample_id.present, true);
 	CHECK_EQUAL(record.sample_id.id, id);
-	CHECK(record.sample_id.stream_id != id); /* the inherited event's own */
+	CHECK(record.sample_id.stream_id != id); /* the inherited event has its own stream id */
 	CHECK_EQUAL(record.sample_id.cpu, cpu);
 	CHECK_BETWEEN(record.sample_id.time, before, CALL(now));
 	CHECK_EQUAL(record.sample_id.tid, child->task);
 	return 0;
 }
 
-/* THROTTLE and UNTHROTTLE are written where the tick finds the task: its own. */
+/* The tick that finds the task running writes THROTTLE and UNTHROTTLE, so they show that task. */
 static int trailer_of_throttling(struct surface *surface, uint32_t type)
 {
 	struct tally_attr attr = ring_sideband_attr(0);

@@ -1,4 +1,4 @@
-/* C5: waking those who wait, signals, REFRESH, sigtrap. */
+/* C5: waking waiters, signals, REFRESH, sigtrap. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 enum { SAMPLE_SIZE = 16, WAIT_MS = 5000, OVERFLOW_SIGNAL = 40, TRAP_PERF_CODE = 6 };
 
-/* revents of a poll that doesn't wait, or -errno. */
+/* Returns the revents of a poll, or -errno. */
 static int polled(struct surface *surface, int fd, int timeout_ms)
 {
 	struct pollfd poll = { .fd = fd, .events = POLLIN };
@@ -20,7 +20,8 @@ static int polled(struct surface *surface, int fd, int timeout_ms)
 	return ready < 0 ? ready : poll.revents;
 }
 
-/* Faults of 16 bytes each, sampled into one page of data (of 4 KiB, else the watermarks scale). */
+/* Opens samples of faults, 16 bytes each, with one data page (4 KiB; other sizes scale the
+ * watermarks). */
 static int open_waking(struct surface *surface, struct ring *ring, uint64_t flags, uint32_t wakeup)
 {
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_IP);
@@ -79,7 +80,7 @@ static int watermark_zero_is_half_the_buffer(struct surface *surface)
 	return 0;
 }
 
-/* A watermark above the buffer's size is taken as that size: what is read makes room for it. */
+/* A watermark above the buffer's size acts as the buffer's size, and reading makes room for it. */
 static int watermark_is_at_most_the_buffer(struct surface *surface)
 {
 	struct ring ring;
@@ -213,7 +214,7 @@ static int exit_wakes_who_polls(struct surface *surface)
 }
 
 struct family {
-	struct ring_child inner; /* go, leave: the grandchild's */
+	struct ring_child inner; /* its words `go` and `leave` are the grandchild's */
 	volatile uint32_t go, forked;
 };
 
@@ -231,7 +232,7 @@ static int parent_body(struct surface *surface, void *argument)
 	CALL(wait_while, &family->go, 0);
 	pid_t grandchild = CALL(spawn, SURFACE_PROCESS, grandchild_body, family);
 	CALL(post, &family->forked, 1);
-	return grandchild > 0 ? 0 : 1; /* leaves the grandchild behind */
+	return grandchild > 0 ? 0 : 1; /* the grandchild lives on */
 }
 
 static int hup_waits_for_inherited_events(struct surface *surface)
@@ -352,7 +353,7 @@ static int sigio_is_the_default_signal(struct surface *surface)
 
 /* --- REFRESH -------------------------------------------------------------- */
 
-/* Faults with a limit; the last signal's code and all signals' number. */
+/* Refreshes the event: a limit of samples. */
 static int refresh(struct surface *surface, struct ring *ring, int limit)
 {
 	return (int)CALL(ioctl, ring->fd, TALLY_IOC_REFRESH, (uintptr_t)limit);
@@ -505,14 +506,14 @@ static int sigtrap_by_period(struct surface *surface)
 static int sigtrap_of_a_breakpoint(struct surface *surface)
 {
 #if defined(__aarch64__)
-	/* the access is made again after the handler, for ever */
+	/* the access is repeated endlessly after the handler */
 	return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK;
 #endif
 	struct tally_attr attr = ring_attr(TALLY_TYPE_BREAKPOINT, 0, 1, 0);
 	int code = 0;
 	uint64_t data = 0;
 	if (surface->features & SURFACE_ARM_PMU && !strcmp(surface->ops->name, "kernel"))
-		return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK; /* endless there */
+		return CLAUSE_NOT_APPLICABLE + NA_KERNEL_QUIRK; /* endless on this kernel */
 	attr.bp_type = TALLY_BREAKPOINT_W;
 	attr.config1 = CALL(watched_address, TALLY_BREAKPOINT_W);
 	attr.config2 = 4;

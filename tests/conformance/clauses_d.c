@@ -1,4 +1,4 @@
-/* D1, D2: a ring's mapping, and what is lost when it is full. */
+/* D1, D2: mapping a ring, and records lost when it is full. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 enum { READ_WRITE = PROT_READ | PROT_WRITE };
 
-/* 0 or -errno of mapping so many pages and unmapping them. */
+/* Maps so many pages and unmaps them.  Returns 0 or -errno. */
 static int map_pages(struct surface *surface, int fd, size_t pages, int flags, uint64_t offset)
 {
 	int error = 0;
@@ -92,7 +92,7 @@ static int second_mapping_is_the_same_ring(struct surface *surface)
 	ring_run_faults(surface, ring.fd, 5);
 	CHECK_EQUAL(ring_head(&second), ring_head(&ring));
 	CHECK_EQUAL(memcmp(ring_data(&ring), ring_data(&second), ring_head(&ring)), 0);
-	/* One of them gone, the other goes on. */
+	/* With one mapping gone, the other keeps working. */
 	CHECK_EQUAL(CALL(munmap, ring.page, ring.map_size), 0);
 	ring_run_faults(surface, second.fd, 5);
 	CHECK_EQUAL(ring_count(&second, TALLY_RECORD_SAMPLE), 10);
@@ -150,7 +150,8 @@ static int looks_for_a_mapping(struct surface *surface, void *argument)
 	if (surface->features & SURFACE_VFS &&
 	    !(msync(heir->ring->page, surface->page_size, MS_ASYNC) < 0 && errno == ENOMEM))
 		return 1;
-	/* Whether nothing there is an error is mmap(2)'s to say; it isn't ours to unmap. */
+	/* Unmaps a range that may be empty.  mmap(2) decides whether that is an error, not this
+	 * suite. */
 	CALL(munmap, heir->ring->page, heir->ring->map_size);
 	return 0;
 }
@@ -167,13 +168,13 @@ static int fork_does_not_copy_the_mapping(struct surface *surface)
 	CALL(post, heir->stay, 1);
 	CHECK_EQUAL(CALL(wait, first), 0);
 	ring_run_faults(surface, ring->fd, 5);
-	CHECK_EQUAL(ring_count(ring, TALLY_RECORD_SAMPLE), 5); /* it is still ours */
+	CHECK_EQUAL(ring_count(ring, TALLY_RECORD_SAMPLE), 5); /* the ring is still ours */
 
 	CALL(post, heir->stay, 0);
 	pid_t second = CALL(spawn, SURFACE_PROCESS, looks_for_a_mapping, heir);
 	CHECK(second > 0);
 	CHECK_EQUAL(CALL(munmap, ring->page, ring->map_size), 0);
-	/* nobody has the old one */
+	/* the old ring has no user any more */
 	CHECK_EQUAL(map_pages(surface, ring->fd, 1 + 4, MAP_SHARED, 0), 0);
 	CALL(post, heir->stay, 1);
 	CHECK_EQUAL(CALL(wait, second), 0);
@@ -187,13 +188,13 @@ static int executable_eperm(struct surface *surface)
 	void *address = CALL(mmap, fd, 2 * surface->page_size, READ_WRITE | PROT_EXEC, MAP_SHARED,
 			     0, &error);
 	if (address && ring_kernel_is_old(surface))
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 maps it */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* 6.1 allows the mapping */
 	CHECK(!address);
 	CHECK_ERROR(error, EPERM);
 	return 0;
 }
 
-/* Far above perf_event_mlock_kb and any usual RLIMIT_MEMLOCK together: the pages are never
+/* Far above perf_event_mlock_kb and any usual RLIMIT_MEMLOCK together; the pages are never
  * allocated. */
 static int maps_too_much(struct surface *surface, void *argument)
 {
@@ -213,7 +214,7 @@ static int past_the_mlock_budget_eperm(struct surface *surface)
 {
 	long paranoid = CALL(sysctl, "perf_event_paranoid");
 	if (paranoid < 0)
-		return CLAUSE_NOT_APPLICABLE + NA_NOT_PRIVILEGED; /* -1: nobody is limited */
+		return CLAUSE_NOT_APPLICABLE + NA_NOT_PRIVILEGED; /* -1: no limit for any user */
 	pid_t child = CALL(spawn, SURFACE_PROCESS, maps_too_much, NULL);
 	CHECK(child > 0);
 	CHECK_EQUAL(CALL(wait, child), 0);
@@ -247,7 +248,7 @@ static int tail_is_the_readers(struct surface *surface)
 	return 0;
 }
 
-/* 24 bytes don't divide a page: records lie across the end. */
+/* Records of 24 bytes don't divide a page, so some lie across the end. */
 static int records_wrap(struct surface *surface)
 {
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_ADDR | TALLY_SAMPLE_READ);
@@ -277,7 +278,7 @@ static int full_ring_keeps_what_it_has(struct surface *surface)
 	struct tally_attr attr = ring_faults_attr(1, TALLY_SAMPLE_READ);
 	struct ring ring;
 	struct tally_record record;
-	unsigned fit = (unsigned)(surface->page_size / 16 - 1); /* head never meets tail */
+	unsigned fit = (unsigned)(surface->page_size / 16 - 1); /* head never reaches tail */
 	CHECK_RING(&ring, surface, &attr, 0, -1, 1);
 	ring_run_faults(surface, ring.fd, fit + 100);
 	CHECK_EQUAL(ring_head(&ring), 16 * fit);
@@ -341,7 +342,7 @@ static int nothing_lost_no_record(struct surface *surface)
 	return 0;
 }
 
-/* LOST is written together with the record after it: both must fit. */
+/* LOST is written together with the record after it, so both must fit. */
 static int lost_waits_for_room(struct surface *surface)
 {
 	struct ring ring;

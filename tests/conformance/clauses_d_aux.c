@@ -1,8 +1,7 @@
-/* D4: a PMU that traces, and its AUX area; and the records that such a PMU has written (C4).
+/* D4: tracing PMUs and the AUX area, and the records that such a PMU writes (C4).
  *
- * The simulated machine's tracer writes the running number of each branch as 8 bytes; loop() makes
- * so many branches as it has iterations, and nothing else in user mode.
- */
+ * The simulated machine's tracer writes each branch's running number as 8 bytes.  loop() makes as
+ * many branches as it has iterations, and no other user-mode code branches. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -16,7 +15,7 @@ struct tracer {
 	struct ring ring;
 	const uint64_t *area;
 	size_t size;
-	uint64_t at; /* bytes of the trace that have been read */
+	uint64_t at; /* bytes of the trace read so far */
 };
 
 static struct tally_attr tracer_attr(struct surface *surface)
@@ -24,7 +23,7 @@ static struct tally_attr tracer_attr(struct surface *surface)
 	return ring_attr((uint32_t)CALL(pmu, "trace"), 0, 0, TALLY_SAMPLE_TID);
 }
 
-/* 0 or -errno of mapping the area, by the page's words. */
+/* Maps the area where the user page's words say.  Returns 0 or -errno. */
 static int map_area_as(struct tracer *tracer, size_t pages, int protection)
 {
 	struct surface *surface = tracer->ring.surface;
@@ -64,7 +63,8 @@ static uint64_t word_at(const struct tracer *tracer, uint64_t position)
 	return tracer->area[position % tracer->size / WORD];
 }
 
-/* Reads on, and gives the room back; false where the branches aren't those from `number` on. */
+/* Reads `count` words and gives the space back.  Returns false unless they are the branches from
+ * `number` on. */
 static bool read_words(struct tracer *tracer, uint64_t number, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++, tracer->at += WORD)
@@ -108,10 +108,10 @@ static int area_elsewhere_einval(struct surface *surface)
 	CHECK(fd >= 0);
 	struct tally_user_page *words = tracer.ring.page;
 	const struct { uint64_t said_offset, said_size, offset, size; } places[] = {
-		{ 0, 0, 5, 4 },                          /* the page says nothing */
-		{ 5, 4, 6, 4 }, { 5, 4, 5, 2 },          /* something else */
-		{ 4, 4, 4, 4 },                          /* where the data is */
-		{ 5, 3, 5, 3 },                          /* no power of two */
+		{ 0, 0, 5, 4 },                          /* the page gives no place */
+		{ 5, 4, 6, 4 }, { 5, 4, 5, 2 },          /* the call and the page differ */
+		{ 4, 4, 4, 4 },                          /* the place of the data */
+		{ 5, 3, 5, 3 },                          /* not a power of two */
 	};
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		words->aux_offset = places[i].said_offset * page;
@@ -121,7 +121,7 @@ static int area_elsewhere_einval(struct surface *surface)
 		CHECK_ERROR(error, EINVAL);
 	}
 	CHECK_EQUAL(map_area_as(&tracer, 4, READ_WRITE), 0);
-	words->aux_size = 2 * page; /* it has 4 already */
+	words->aux_size = 2 * page; /* it has 4 pages already */
 	CHECK(!CALL(mmap, fd, 2 * page, READ_WRITE, MAP_SHARED, 5 * page, &error));
 	CHECK_ERROR(error, EINVAL);
 	return 0;
@@ -167,12 +167,13 @@ static int unmapping_ends_the_trace(struct surface *surface)
 	CALL(ioctl, tracer.ring.fd, TALLY_IOC_ENABLE, 0);
 	CALL(loop, 100);
 	CHECK_EQUAL(CALL(munmap, (void *)(uintptr_t)tracer.area, tracer.size), 0);
-	CHECK_FOUND(&tracer.ring, TALLY_RECORD_AUX, &record); /* what had come until then */
+	CHECK_FOUND(&tracer.ring, TALLY_RECORD_AUX, &record); /* the trace so far */
 	CHECK_EQUAL(record.aux.size, 100 * WORD);
 	CALL(loop, 100);
 	CALL(sleep, 1000000);
 	CHECK_EQUAL(ring_count(&tracer.ring, TALLY_RECORD_AUX), 0);
-	CHECK_EQUAL(map_area_as(&tracer, 2, READ_WRITE), 0); /* the next may be of another size */
+	/* the next area may have another size */
+	CHECK_EQUAL(map_area_as(&tracer, 2, READ_WRITE), 0);
 	return 0;
 }
 
@@ -212,7 +213,7 @@ static int nothing_traced_no_record(struct surface *surface)
 	return 0;
 }
 
-/* 300 words at a time into an area of 512. */
+/* Traces 300 words at a time into an area of 512. */
 static int trace_wraps_behind_the_tail(struct surface *surface)
 {
 	struct tally_attr attr = tracer_attr(surface);
@@ -238,7 +239,7 @@ static int trace_wraps_behind_the_tail(struct surface *surface)
 	return 0;
 }
 
-/* The flags of the last AUX record; ~0: there was none. */
+/* Returns the flags of the last AUX record; ~0: there was no record. */
 static uint64_t last_flags(struct tracer *tracer)
 {
 	struct tally_record record;
@@ -251,7 +252,7 @@ static uint64_t last_flags(struct tracer *tracer)
 static int full_area_truncates_and_disables(struct surface *surface)
 {
 	struct tally_attr attr = tracer_attr(surface);
-	/* head never meets tail */
+	/* head never reaches tail */
 	uint64_t first[2], second[2], fit = surface->page_size / WORD - 1;
 	struct tracer tracer;
 	attr.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED;
@@ -264,7 +265,7 @@ static int full_area_truncates_and_disables(struct surface *surface)
 	CHECK_EQUAL(CALL(read, tracer.ring.fd, first, sizeof(first)), sizeof(first));
 	CALL(loop, 1000);
 	CHECK_EQUAL(CALL(read, tracer.ring.fd, second, sizeof(second)), sizeof(second));
-	CHECK_EQUAL(second[1], first[1]); /* off */
+	CHECK_EQUAL(second[1], first[1]); /* the event is off */
 	CHECK_EQUAL(second[0], first[0]);
 	CHECK_EQUAL(read_words(&tracer, 1, fit), true);
 	trace_branches(&tracer, 50);
@@ -278,7 +279,7 @@ static int gaps_are_partial(struct surface *surface)
 	struct tally_attr attr = tracer_attr(surface);
 	struct tracer tracer;
 	struct tally_record record;
-	attr.config = 10; /* the tracer's own queue runs over at each eleventh */
+	attr.config = 10; /* the tracer's own queue overflows at each eleventh branch */
 	CHECK_TRACER(&tracer, surface, &attr, 4, READ_WRITE);
 	trace_branches(&tracer, 100);
 	CHECK_FOUND(&tracer.ring, TALLY_RECORD_AUX, &record);
@@ -296,7 +297,8 @@ static int watermark_wakes(struct surface *surface)
 	static const uint32_t marks[] = { 128 * WORD, 0 };
 	for (unsigned i = 0; i < 2; i++) {
 		struct tally_attr attr = tracer_attr(surface);
-		uint64_t mark = marks[i] ? marks[i] : 2 * surface->page_size; /* half the area */
+		/* default: half the area */
+		uint64_t mark = marks[i] ? marks[i] : 2 * surface->page_size;
 		struct tracer tracer;
 		attr.aux_watermark = marks[i];
 		CHECK_TRACER(&tracer, surface, &attr, 4, READ_WRITE);
@@ -310,7 +312,7 @@ static int watermark_wakes(struct surface *surface)
 	return 0;
 }
 
-/* Nobody stops it meanwhile: the records come as the watermark is passed. */
+/* The trace runs on: passing the watermark writes the records. */
 static int watermark_ends_a_stretch(struct surface *surface)
 {
 	struct tally_attr attr = tracer_attr(surface);
@@ -338,10 +340,11 @@ static int snapshot_keeps_the_newest(struct surface *surface)
 	trace_branches(&tracer, 2000);
 	CHECK_FOUND(&tracer.ring, TALLY_RECORD_AUX, &record);
 	CHECK_EQUAL(record.aux.flags, OVERWRITE);
-	CHECK_EQUAL(record.aux.offset, head_of(&tracer)); /* its end, since the beginning is gone */
+	/* the offset is the end: the beginning was overwritten */
+	CHECK_EQUAL(record.aux.offset, head_of(&tracer));
 	CHECK_EQUAL(record.aux.size, tracer.size);
 	CHECK_EQUAL(ring_count(&tracer.ring, TALLY_RECORD_AUX), 0);
-	CHECK_EQUAL(poll_of(&tracer), 0); /* nobody reads along */
+	CHECK_EQUAL(poll_of(&tracer), 0); /* an overwritten area does not wake readers */
 	for (uint64_t back = 1; back <= fit; back++)
 		CHECK_EQUAL(word_at(&tracer, head_of(&tracer) - back * WORD), 2000 - back + 1);
 	trace_branches(&tracer, 10);
@@ -384,7 +387,7 @@ static int others_write_to_the_tracers_ring(struct surface *surface)
 
 /* --- events whose overflows go into the trace ----------------------------- */
 
-#define ITEM (1ull << 63) /* a word that is no branch's */
+#define ITEM (1ull << 63) /* marks a word that is not a branch */
 
 static struct tally_attr output_attr(uint64_t period)
 {
@@ -413,7 +416,8 @@ static int aux_output_goes_into_the_trace(struct surface *surface)
 			continue;
 		items++;
 		CHECK_EQUAL(word_at(&tracer, at), ITEM | id);
-		CHECK_EQUAL(word_at(&tracer, at - WORD), 25 * items); /* 2 instructions, 1 branch */
+		/* 2 instructions and 1 branch in each iteration */
+		CHECK_EQUAL(word_at(&tracer, at - WORD), 25 * items);
 	}
 	CHECK_EQUAL(items, 4);
 	return 0;
@@ -440,11 +444,12 @@ static int aux_output_ends_with_the_tracer(struct surface *surface)
 	CHECK_EQUAL(CALL(munmap, (void *)(uintptr_t)tracer.area, tracer.size), 0);
 	CHECK_EQUAL(CALL(munmap, tracer.ring.page, tracer.ring.map_size), 0);
 	CHECK_EQUAL(CALL(close, tracer.ring.fd), 0);
-	CHECK_EQUAL(CALL(read, fd, &count, sizeof(count)), 0); /* in ERROR */
+	/* end of file: the event is in ERROR */
+	CHECK_EQUAL(CALL(read, fd, &count, sizeof(count)), 0);
 	return 0;
 }
 
-/* Two precise counters that overflow with the same instruction: the hardware's record is of
+/* Two precise counters overflow with the same instruction: the hardware's record belongs to
  * neither. */
 static int dropped_by_the_hardware(struct surface *surface)
 {
@@ -456,7 +461,7 @@ static int dropped_by_the_hardware(struct surface *surface)
 	CHECK_RING(&rings[0], surface, &attr, 0, -1, 1);
 	attr.sample_period = 3000;
 	CHECK_RING(&rings[1], surface, &attr, 0, -1, 1);
-	CALL(ioctl, rings[1].fd, TALLY_IOC_ENABLE, 0); /* no user code runs between the calls */
+	CALL(ioctl, rings[1].fd, TALLY_IOC_ENABLE, 0); /* between the calls no user code runs */
 	CALL(ioctl, rings[0].fd, TALLY_IOC_ENABLE, 0);
 	CALL(loop, 3000);
 	CALL(ioctl, rings[0].fd, TALLY_IOC_DISABLE, 0);

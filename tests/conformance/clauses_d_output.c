@@ -1,4 +1,4 @@
-/* D3, D4: overwriting, backward, paused and shared rings; the AUX area. */
+/* D3, D4: overwritable, backward, paused and shared rings; the AUX area. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static int overwritten_is_not_lost(struct surface *surface)
 	ring_run_faults(surface, fd, 1000);
 	CHECK_EQUAL(CALL(read, fd, words, sizeof(words)), sizeof(words));
 	CHECK_EQUAL(words[1], 0);
-	CHECK_EQUAL(ring_head(&ring), 24 * 1000); /* no LOST among them */
+	CHECK_EQUAL(ring_head(&ring), 24 * 1000); /* no LOST records between them */
 	return 0;
 }
 
@@ -122,7 +122,7 @@ static int paused_overwriting_ring_stands_still(struct surface *surface)
 	CHECK_EQUAL(ring_head(&ring), (uint64_t)-16 * 10);
 	CHECK_EQUAL(CALL(ioctl, ring.fd, TALLY_IOC_PAUSE_OUTPUT, 0), 0);
 	ring_run_faults(surface, ring.fd, 1);
-	/* with LOST, which overwriting alone never brings */
+	/* includes LOST, which overwriting by itself never causes */
 	CHECK_EQUAL(ring_head(&ring), (uint64_t)-16 * 11 - 24);
 	return 0;
 }
@@ -143,7 +143,7 @@ static struct tally_attr sharing_attr(void)
 	return ring_faults_attr(1, TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID);
 }
 
-/* A mapped event and another on the calling task, of the given flags, cpu. */
+/* Opens a mapped event and another one with these flags and CPU, both on the calling task. */
 static int open_pair(struct surface *surface, struct ring *ring, uint64_t flags, int cpu,
 		     int *other)
 {
@@ -372,7 +372,8 @@ static int sharing_event_mapped_is_busy(struct surface *surface)
 	CHECK_EQUAL(set_output(surface, other, ring.fd), 0);
 	int mapped = ring_map(&alias, surface, &ring.attr, other, 1);
 	if (mapped == 0 && ring_kernel_is_old(surface))
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* it gave the target's ring */
+		/* the old kernel mapped the target's ring */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK_ERROR(mapped, EBUSY);
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #define MILLISECOND 1000000ull
 
-/* A consistent copy: the words may change while they are read. */
+/* Returns a consistent copy: the kernel may change the words during a read. */
 static struct tally_user_page page_of(const struct ring *ring)
 {
 	const volatile struct tally_user_page *page = ring->page;
@@ -101,7 +101,7 @@ static int index_of_a_software_event_is_zero(struct surface *surface)
 	return 0;
 }
 
-/* The page is brought up to date when the event is scheduled in, not at each hit. */
+/* The kernel updates the page when it schedules the event in, not at each hit. */
 static int offset_is_the_count_at_scheduling_in(struct surface *surface)
 {
 	struct ring ring;
@@ -136,7 +136,8 @@ static int times_are_those_of_read(struct surface *surface)
 	CHECK_EQUAL(CALL(read, ring.fd, before, sizeof(before)), sizeof(before));
 	CALL(sleep, MILLISECOND);
 	CHECK_EQUAL(CALL(read, ring.fd, after, sizeof(after)), sizeof(after));
-	/* Preempted after the second read, it would be later than that. */
+	/* If the task were preempted after the second read, the page would be newer than that
+	 * read. */
 	CALL(ioctl, ring.fd, TALLY_IOC_DISABLE, 0);
 	struct tally_user_page page = page_of(&ring);
 	CHECK_EQUAL(CALL(read, ring.fd, after, sizeof(after)), sizeof(after));
@@ -192,7 +193,7 @@ static int time_fields_hold_when_their_capability_is_set(struct surface *surface
 
 /* --- Self-monitoring of hardware ------------------------------------------ */
 
-/* The event's flags that let a user read its counter (arm64 wants to be asked: config1). */
+/* Opens an event whose counter user code may read (on arm64, config1 requests that). */
 static int open_self_monitored(struct surface *surface, struct ring *ring)
 {
 	struct tally_attr attr = ring_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES, 0, 0);
@@ -216,7 +217,7 @@ static int open_self_monitored(struct surface *surface, struct ring *ring)
 	     if (opened_) \
 		     return opened_; } while (0)
 
-/* perf_event_open(2)'s loop; the counter is sign-extended from its width. */
+/* The loop of perf_event_open(2); it sign-extends the counter from its width. */
 static int self_read(const struct ring *ring, uint64_t *count)
 {
 	struct surface *surface = ring->surface;

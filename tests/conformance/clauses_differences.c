@@ -1,4 +1,5 @@
-/* What random calls on kernel and engine differed in (differential.c), each as a clause. */
+/* Differences between kernel and engine that random calls found (differential.c), each as a
+ * clause. */
 #include "counting.h"
 #include "puppet.h"
 #include "ring_walk.h"
@@ -35,7 +36,7 @@ static int modify_of_other_types(struct surface *surface)
 	CHECK_OPENS(dummy);
 	CHECK_OPENS(ticks);
 	CHECK_ERROR(CALL(ioctl, dummy, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr), EOPNOTSUPP);
-	if (ring_kernel_is_old(surface)) /* there it is EOPNOTSUPP as well (measured) */
+	if (ring_kernel_is_old(surface)) /* old kernels return EOPNOTSUPP here too (measured) */
 		SKIP(NA_OLD_KERNEL);
 	CHECK_ERROR(CALL(ioctl, ticks, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&clock), EINVAL);
 	return 0;
@@ -74,9 +75,9 @@ static int syscall_hits_are_user_mode(struct surface *surface)
 	return 0;
 }
 
-/* Of a group of one that a living child inherited.  One event is not inherited: if all were, the
- * kernel could swap the two tasks' contexts instead of their events where it switches from one to
- * the other, and the leader would be in the child's: a member is then refused (EINVAL). */
+/* Changes a group that a living child has inherited.  One event is not inherited.  If all were, the
+ * kernel could swap the contexts of the two tasks instead of switching their events; the leader
+ * would then be in the child's context, and a new member would be refused (EINVAL). */
 static int changed_group_of_a_child(struct surface *surface)
 {
 	struct tally_attr attr = software_attr(surface, TALLY_SW_DUMMY);
@@ -94,7 +95,7 @@ static int changed_group_of_a_child(struct surface *surface)
 	CHECK_OPENS(member);
 	CHECK_ERROR(CALL(read, leader, words, sizeof(words)), ECHILD);
 	CHECK_EQUAL(CALL(close, member), 0);
-	/* the members are the same again */
+	/* the members are the original ones again */
 	CHECK_ERROR(CALL(read, leader, words, sizeof(words)), ECHILD);
 	puppet_end(surface, child, 0);
 	CHECK_EQUAL(read_words(surface, leader, words, sizeof(words)), 2);
@@ -146,7 +147,7 @@ static int failed_modify_leaves_children(struct surface *surface)
 {
 	struct tally_attr attr = breakpoint_attr(surface, TALLY_BREAKPOINT_W);
 	attr.flags |= TALLY_ATTR_INHERIT;
-	/* else the child may run on its parent's event */
+	/* otherwise the child may run on its parent's event */
 	CHECK_OPENS(ring_keep_contexts_apart(surface));
 	int fd = open_self(surface, &attr);
 	CHECK_OPENS(fd);
@@ -175,7 +176,7 @@ static int period_of_a_gone_task(struct surface *surface)
 	puppet_end(surface, child, 0);
 	CHECK_EQUAL(CALL(ioctl, fd, TALLY_IOC_PERIOD, (uintptr_t)&period), 0);
 	attr.flags |= TALLY_ATTR_DISABLED;
-	/* all else must be as it is */
+	/* all other attributes must be unchanged */
 	CHECK_EQUAL(CALL(ioctl, fd, TALLY_IOC_MODIFY_ATTRIBUTES, (uintptr_t)&attr), 0);
 	return 0;
 }

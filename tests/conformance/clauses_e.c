@@ -1,5 +1,5 @@
-/* E1, E2, E4, E5: tracepoints: formats, hits, who hears them, their raw records.  E6, E7: opening,
- * filters. */
+/* E1, E2, E4, E5: tracepoints: formats, hits, which events receive them, their raw records.  E6,
+ * E7: opening, filters. */
 #include "ring_walk.h"
 
 #include <errno.h>
@@ -15,17 +15,17 @@ enum { COMMON_SIZE = 8 };
 
 struct field {
 	unsigned offset, size;
-	bool is_dynamic; /* __data_loc: offset + size of what is elsewhere in the record */
+	bool is_dynamic; /* __data_loc: holds offset and size of data elsewhere in the record */
 };
 
-/* A field of a format file by its name: "field:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;" */
+/* Finds a field of a format file by name: "field:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;" */
 static bool find_field(const char *format, const char *name, struct field *field)
 {
 	size_t length = strlen(name);
 	for (const char *line = format; line && (line = strstr(line, "field:")); line++) {
 		const char *end = strchr(line, ';');
 		const char *last = end;
-		while (end && last > line && last[-1] == ']') /* an array's length */
+		while (end && last > line && last[-1] == ']') /* skip an array's length */
 			while (last > line && *--last != '[')
 				;
 		if (!end || last - line <= (ptrdiff_t)length ||
@@ -37,7 +37,7 @@ static bool find_field(const char *format, const char *name, struct field *field
 	return false;
 }
 
-/* Where the last field ends. */
+/* Returns the end of the last field. */
 static unsigned fields_end(const char *format)
 {
 	unsigned most = 0;
@@ -66,7 +66,7 @@ static struct tally_attr named_attr(struct surface *surface, const char *name, u
 	return attr;
 }
 
-/* The surface owns the text until the next one is asked for. */
+/* The surface owns each text until the next call. */
 static int format_has_its_parts(struct surface *surface)
 {
 	static const char *const names[] = { "hit", "weighted", "tasked", "sched:sched_switch" };
@@ -118,7 +118,7 @@ static int exits_at_once(struct surface *surface, void *argument)
 	return 0;
 }
 
-/* A task's birth: who bore whom. */
+/* Decodes sched_process_fork: parent and child. */
 static int raw_decodes_to_fields(struct surface *surface)
 {
 	struct tally_attr attr = named_attr(surface, "sched:sched_process_fork", 1,
@@ -150,7 +150,8 @@ static int dynamic_array_is_offset_and_size(struct surface *surface)
 	struct field comm;
 	CHECK(format && find_field(format, "parent_comm", &comm));
 	if (!comm.is_dynamic && ring_kernel_is_old(surface))
-		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL; /* the field was a fixed array */
+		/* the old kernel has a fixed array here */
+		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK_EQUAL(comm.is_dynamic, true);
 	CHECK_EQUAL(comm.size, 4);
 	CALL(set_comm, "dynamic");
@@ -225,12 +226,11 @@ static int declared_address_is_addr(struct surface *surface)
 	return 0;
 }
 
-/* What listeners heard of a child's being woken by us: the hit is ours, the declared task is the
- * child. */
+/* Counts when we wake a child: the hit happens in our task, and the child is the declared task. */
 struct wakening {
-	/* counts: own, on the child and this CPU, on the child and any CPU */
+	/* counts of events on: our task; the child on this CPU; the child on any CPU */
 	uint64_t ours, childs, childs_any;
-	long samples;                      /* of the child's on this CPU */
+	long samples;                      /* samples of the event on the child on this CPU */
 };
 
 static int wake_a_child(struct surface *surface, struct wakening *heard)
@@ -243,7 +243,7 @@ static int wake_a_child(struct surface *surface, struct wakening *heard)
 	child->stays = true;
 	CHECK_EQUAL(CALL(pin, cpu), 0);
 	ring_child_go(surface, child);
-	/* it waits again by then, or the wake-up is one that nobody needs */
+	/* without it, the child might not be asleep yet, and the wake-up would do nothing */
 	CALL(sleep, 5 * MILLISECOND);
 	CHECK_RING(&childs, surface, &attr, child->task, cpu, 1);
 	int own = CALL(open, &attr, 0, -1, -1, 0), any = CALL(open, &attr, child->task, -1, -1, 0);
@@ -260,7 +260,7 @@ static int wake_a_child(struct surface *surface, struct wakening *heard)
 	return 0;
 }
 
-/* The child's own hits are heard by both of its listeners.  (docs/conformance.md, quirks.) */
+/* Both events on the child count its own hits.  (docs/conformance.md, quirks.) */
 static int declared_task_is_given_the_count(struct surface *surface)
 {
 	struct wakening heard = { 0 };
@@ -354,7 +354,7 @@ static int listener_of_a_cpu_hears_every_task_there(struct surface *surface)
 	CALL(ioctl, fd, TALLY_IOC_ENABLE, 0);
 	CALL(hit, 3);
 	CHECK_EQUAL(ring_child_leave(surface, child), 0);
-	/* Others on the CPU may hit it, too. */
+	/* Other tasks on the CPU may hit it too. */
 	CHECK_BETWEEN(ring_event_count(surface, fd), 13, 1000000);
 	return 0;
 }
@@ -455,7 +455,7 @@ static int raw_size_fills_words(struct surface *surface)
 	return 0;
 }
 
-/* sched_switch's structure is its fields and what the compiler adds to whole words: no dynamic
+/* sched_switch's record is its fields plus the compiler's padding to whole words; it has no dynamic
  * arrays. */
 static int raw_size_is_aligned_less_four(struct surface *surface)
 {

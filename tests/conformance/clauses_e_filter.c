@@ -25,7 +25,7 @@ static int branch_stack_eopnotsupp(struct surface *surface)
 	return 0;
 }
 
-/* As another user, with RAW or without, of user mode alone. */
+/* The attributes that a task of another user opens: user mode only, with RAW or without. */
 struct unprivileged {
 	uint64_t id, sample_type;
 	int result;
@@ -132,7 +132,7 @@ static long set_filter(struct surface *surface, int fd, const char *filter)
 	return CALL(ioctl, fd, TALLY_IOC_SET_FILTER, (uintptr_t)filter);
 }
 
-/* A filter's answer for our own hits: `%d` is our tid. */
+/* Counts 10 hits of ours under a filter; `%d` in it becomes our tid. */
 static int filtered(struct surface *surface, const char *filter, unsigned passing)
 {
 	struct tally_attr attr = ring_hits_attr(surface, 0, 0);
@@ -171,7 +171,7 @@ static int filter_joins(struct surface *surface)
 	CHECK_EQUAL(filtered(surface, "common_pid == %d && common_type == 0", 0), 0);
 	CHECK_EQUAL(filtered(surface, "common_pid != %d || common_type > 0", 10), 0);
 	CHECK_EQUAL(filtered(surface, "common_pid != %d || common_type == 0", 0), 0);
-	/* && binds no tighter than it is read: an or of two ands. */
+	/* The filter is an `or` of two `and`s. */
 	CHECK_EQUAL(
 		filtered(surface, "common_pid == %d || common_type == 0 && common_pid != %d", 10),
 		0);
@@ -196,7 +196,7 @@ static int exits_at_once(struct surface *surface, void *argument)
 	return 0;
 }
 
-/* Births, by the parent's name. */
+/* Counts forks, filtered by the parent's name. */
 static int births_of(struct surface *surface, const char *filter, unsigned passing)
 {
 	struct tally_attr attr = ring_hits_attr(surface, 0, 0);
@@ -235,7 +235,7 @@ static int filter_by_the_end(struct surface *surface)
 {
 	CALL(set_comm, "mother");
 	if (ring_kernel_is_old(surface) && births_of(surface, "parent_comm ~ \"*ther\"", 0) == 0)
-		/* the end of the array, not that of the string */
+		/* the old kernel compares to the end of the array, not of the string */
 		return CLAUSE_NOT_APPLICABLE + NA_OLD_KERNEL;
 	CHECK_EQUAL(births_of(surface, "parent_comm ~ \"*ther\"", 1), 0);
 	CHECK_EQUAL(births_of(surface, "parent_comm ~ \"*father\"", 0), 0);
@@ -277,7 +277,7 @@ static int second_filter_eexist(struct surface *surface)
 	return 0;
 }
 
-/* Each is refused with `wanted` (0: whatever errno), and none holds then. */
+/* Each filter is refused with `wanted` (0: any error), and the event then has no filter. */
 static int refused(struct surface *surface, const char *const *filters, int wanted)
 {
 	struct tally_attr attr = ring_hits_attr(surface, 0, 0);
@@ -314,7 +314,7 @@ static int bad_filters_einval(struct surface *surface)
 	return refused(surface, filters, EINVAL);
 }
 
-/* The kernel's parser lets its own codes through as errno: quirks. */
+/* The kernel's parser returns some of its internal codes as errno: quirks. */
 static int misplaced_operators_are_refused(struct surface *surface)
 {
 	static const char *const filters[] = { "== 1",

@@ -1,10 +1,8 @@
-/* Part F: arm64.  What is counted at which exception level, across guest entry and exit; counters
- * read by user code.
+/* Part F: arm64.  Counts by exception level, across guest entry and exit; counters that user code
+ * reads.
  *
- * Loops have two instructions an iteration, so counts are known but for the few instructions of the
- * calls themselves, and events of one group start and stop together, so that sums of theirs hold to
- * the last instruction.
- */
+ * A loop has two instructions per iteration, so counts are known except for the few instructions of
+ * the calls.  Events of one group start and stop together, so sums of their counts are exact. */
 #include "hardware.h"
 
 #include <errno.h>
@@ -22,8 +20,8 @@ enum {
 	GUEST_USER_ITERATIONS = 300000,
 	GUEST_KERNEL = 2 * GUEST_KERNEL_ITERATIONS,
 	GUEST_USER = 2 * GUEST_USER_ITERATIONS,
-	/* Beyond the loops: what a guest's kernel needs to return to user mode; what a host's task
-	 * runs around calls. */
+	/* Instructions beyond the loops: a guest's kernel returning to user mode; a host's task
+	 * around calls. */
 	GUEST_SLACK = 64,
 	TASK_SLACK = 20000
 };
@@ -46,8 +44,8 @@ enum {
 	do { if (!surface->ops->level || CALL(level) != (level_)) \
 		     return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; } while (0)
 
-/* Of events of the generic types; where core types differ these have no user access, or on some
- * cores alone: F4. */
+/* For events of the generic types.  With several core types, such events have no user access, or
+ * only on some cores: see F4. */
 #define USER_ACCESS_IS(value) \
 	do { if (surface->features & SURFACE_HETEROGENEOUS) \
 		     return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; \
@@ -57,7 +55,7 @@ static int work_loop(struct surface *surface)
 {
 	CALL(loop, LOOP_ITERATIONS);
 	for (int i = 0; i < 100; i++)
-		CALL(self); /* work for the kernel */
+		CALL(self); /* a system call, as work for the kernel */
 	return 0;
 }
 
@@ -73,7 +71,7 @@ static int exclude_user(struct surface *surface)
 	uint64_t values[3];
 	MEASURE(values, work_loop, HV, HV | USER, HV | KERNEL);
 	CHECK_BETWEEN(values[2], 2 * LOOP_ITERATIONS, 2 * LOOP_ITERATIONS + TASK_SLACK);
-	/* what is missing is user mode's, all of it */
+	/* the difference is exactly user mode's part */
 	CHECK_EQUAL(values[0] - values[1], values[2]);
 	CHECK(values[1] > 0);
 	return 0;
@@ -142,7 +140,8 @@ static int vhe_exclude_kernel(struct surface *surface)
 	ONLY_AT(SURFACE_LEVEL_VHE_HOST);
 	uint64_t values[2];
 	MEASURE(values, work_guest, KERNEL, KERNEL | HOST_SIDE);
-	CHECK_BETWEEN(values[0], GUEST_USER, GUEST_USER + TASK_SLACK); /* nothing of EL1 nor EL2 */
+	/* includes neither EL1 nor EL2 */
+	CHECK_BETWEEN(values[0], GUEST_USER, GUEST_USER + TASK_SLACK);
 	CHECK_EQUAL(values[1], GUEST_USER);
 	return 0;
 }
@@ -175,7 +174,7 @@ static int non_vhe_exclude_kernel(struct surface *surface)
 	uint64_t values[3];
 	MEASURE(values, work_guest, KERNEL, KERNEL | HV, KERNEL | HV | HOST_SIDE);
 	CHECK_BETWEEN(values[1], GUEST_USER, GUEST_USER + TASK_SLACK);
-	CHECK(values[0] > values[1]); /* EL2 is not the kernel */
+	CHECK(values[0] > values[1]); /* EL2 does not count as kernel */
 	CHECK_EQUAL(values[2], GUEST_USER);
 	return 0;
 }
@@ -185,7 +184,7 @@ static int non_vhe_exclude_hv(struct surface *surface)
 	ONLY_AT(SURFACE_LEVEL_NON_VHE_HOST);
 	uint64_t values[3];
 	MEASURE(values, work_guest, 0, HV, USER | KERNEL | HV);
-	CHECK(values[1] < values[0]); /* EL2 was left out */
+	CHECK(values[1] < values[0]); /* EL2 is excluded */
 	CHECK(values[1] >= GUEST_KERNEL + GUEST_USER);
 	CHECK_EQUAL(values[2], 0);
 	return 0;
@@ -336,7 +335,7 @@ static int programmable_counter_is_n_plus_1(struct surface *surface)
 		struct tally_user_page *page = hardware_user_page(surface, fd);
 		CHECK(page);
 		CHECK_BETWEEN(page->index, 1, 31);
-		CHECK(!(seen & 1u << page->index)); /* a counter of its own */
+		CHECK(!(seen & 1u << page->index)); /* each event has a counter of its own */
 		seen |= 1u << page->index;
 	}
 	return 0;
@@ -365,7 +364,7 @@ static int width_is_64_if_asked(struct surface *surface)
 	CHECK(page);
 	CHECK_EQUAL(page->pmc_width, 64);
 	if (!counters_are_64_bits(surface))
-		return 0; /* the cycle counter alone is so wide */
+		return 0; /* only the cycle counter has 64 bits */
 	fd = open_arm(surface, TALLY_HW_INSTRUCTIONS, ARM_LONG | ARM_USER_ACCESS, 0, -1);
 	CHECK(fd >= 0);
 	page = hardware_user_page(surface, fd);
@@ -385,7 +384,7 @@ static int long_on_32_bits_eopnotsupp(struct surface *surface)
 	return 0;
 }
 
-/* Without user access two 32-bit counters make one of 64; so each event takes two of them. */
+/* Without user access, two 32-bit counters form one of 64 bits, so each event takes two. */
 static int no_chained_with_user_access(struct surface *surface)
 {
 	USER_ACCESS_IS(1);
@@ -418,7 +417,8 @@ static int cpu_wide_einval(struct surface *surface)
 	return 0;
 }
 
-/* The count by mrs stands between two by read(2), on the cycle counter and a programmable one. */
+/* The count read by mrs lies between two counts by read(2), on the cycle counter and a programmable
+ * one. */
 static int user_read(struct surface *surface, uint64_t config1)
 {
 	USER_ACCESS_IS(1);
@@ -426,7 +426,7 @@ static int user_read(struct surface *surface, uint64_t config1)
 	for (unsigned i = 0; i < 2; i++) {
 		int fd = open_arm(surface, events[i], config1, 0, -1);
 		if (fd == -EOPNOTSUPP)
-			continue; /* F3.long_on_32_bits_eopnotsupp */
+			continue; /* see F3.long_on_32_bits_eopnotsupp */
 		CHECK(fd >= 0);
 		struct tally_user_page *page = hardware_user_page(surface, fd);
 		CHECK(page);
@@ -435,7 +435,7 @@ static int user_read(struct surface *surface, uint64_t config1)
 			uint64_t value;
 			CALL(loop, 1000 * round);
 			if (round % 5 == 0)
-				CALL(sleep, 100000); /* off the PMU, and on again */
+				CALL(sleep, 100000); /* the event leaves the PMU and returns */
 			CHECK_EQUAL(hardware_read(surface, fd, &before), 0);
 			CHECK_EQUAL(hardware_user_read(surface, page, &value), 0);
 			CHECK_EQUAL(hardware_read(surface, fd, &after), 0);
@@ -491,7 +491,7 @@ static int open_on_core_type(struct surface *surface, unsigned type, pid_t pid, 
 	return CALL(open, &attr, pid, cpu, -1, 0);
 }
 
-/* The first CPU whose core is of the type, or a negative number. */
+/* Returns the first CPU whose core has this type, or a negative number. */
 static int cpu_of_type(struct surface *surface, unsigned type)
 {
 	for (int cpu = 0; cpu < CALL(cpus); cpu++) {
@@ -528,7 +528,7 @@ static int mask_of_cpus(struct surface *surface)
 				CHECK_ERROR(fd, ENOENT);
 			}
 		}
-		CHECK_EQUAL(opened, 1); /* each CPU is in one mask */
+		CHECK_EQUAL(opened, 1); /* each CPU is in exactly one mask */
 	}
 	CHECK(of[0] > 0 && of[1] > 0);
 	return 0;
@@ -571,7 +571,7 @@ static int user_access_pinned(struct surface *surface)
 		CHECK_EQUAL(page->index, 32);
 		CHECK_EQUAL(hardware_user_read(surface, page, &value), 0);
 		CHECK_EQUAL(CALL(pin, cpu_of_type(surface, !type)), 0);
-		CHECK_EQUAL(page->index, 0); /* a core that it isn't of */
+		CHECK_EQUAL(page->index, 0); /* a core of another type than the event's */
 	}
 	return 0;
 }

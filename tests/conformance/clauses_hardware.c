@@ -1,9 +1,8 @@
-/* What rows of parts B and D say of hardware events: counters are few, so groups wait for room and
- * take turns.
+/* Clauses of parts B and D for hardware events.  Counters are few, so groups wait for room and take
+ * turns.
  *
- * Groups here are of one event, instructions: whatever the PMU's constraints, so many fit as it has
- * counters, and two that count the same show by equal values that they ran together.
- */
+ * Groups here count one event, instructions.  So they fit as many members as the PMU has counters,
+ * whatever its constraints, and equal values show that two members ran together. */
 #include "hardware.h"
 
 #include <errno.h>
@@ -13,11 +12,11 @@
 #define MILLISECOND 1000000ull
 #define USER_ONLY (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV)
 
-enum { EVENTS_MAX = 64, FIXED_MAX = 4 /* fixed counters that may take an event besides */ };
+enum { EVENTS_MAX = 64, FIXED_MAX = 4 /* fixed counters that may take an event in addition */ };
 
 /* --- B1, B8 --------------------------------------------------------------- */
 
-/* What the event counts over a loop, from ENABLE to DISABLE. */
+/* Returns the event's count of a loop, from ENABLE to DISABLE. */
 static int count_loop(struct surface *surface, int fd, uint64_t iterations, uint64_t *value)
 {
 	struct hardware_values before, after;
@@ -50,7 +49,7 @@ static int branches_are_exact(struct surface *surface)
 	int fd = hardware_open(surface, TALLY_HW_BRANCH_INSTRUCTIONS,
 			       USER_ONLY | TALLY_ATTR_DISABLED, -1);
 	if (fd == -ENOENT)
-		return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; /* this PMU has none */
+		return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; /* this PMU lacks the event */
 	CHECK(fd >= 0);
 	uint64_t first, value;
 	CHECK_EQUAL(count_loop(surface, fd, 1000, &first), 0);
@@ -108,7 +107,7 @@ static int child_counts_fold(struct surface *surface)
 
 /* --- B5 ------------------------------------------------------------------- */
 
-/* Opens a leader and `count - 1` members; how many there were, or -errno of the first that was
+/* Opens a leader and `count - 1` members.  Returns how many opened, or -errno of the first
  * refused. */
 static int open_group(struct surface *surface, unsigned count, uint64_t flags, int *fds)
 {
@@ -131,7 +130,8 @@ static int group_is_whole_or_not_at_all(struct surface *surface)
 	for (unsigned group = 0; group < 2; group++)
 		CHECK_EQUAL(CALL(ioctl, fds[group][0], TALLY_IOC_ENABLE, 0), 0);
 	CALL(burn, 100 * MILLISECOND);
-	for (unsigned group = 2; group-- > 0;) /* the first is enabled while the second is */
+	/* the first group is still enabled while the second is */
+	for (unsigned group = 2; group-- > 0;)
 		CHECK_EQUAL(CALL(ioctl, fds[group][0], TALLY_IOC_DISABLE, 0), 0);
 	for (unsigned group = 0; group < 2; group++) {
 		CHECK_EQUAL(hardware_read(surface, fds[group][0], &leaders[group]), 0);
@@ -142,7 +142,7 @@ static int group_is_whole_or_not_at_all(struct surface *surface)
 			CHECK_EQUAL(member.time_running, leaders[group].time_running);
 		}
 	}
-	/* Never both at once: there is no room. */
+	/* The groups never run at the same time: there is no room for both. */
 	CHECK(leaders[0].time_running + leaders[1].time_running <= leaders[0].time_enabled);
 	return 0;
 }
@@ -178,7 +178,7 @@ static int group_read_is_coherent(struct surface *surface)
 	}
 	CALL(ioctl, fds[0], TALLY_IOC_ENABLE, 0);
 	for (unsigned round = 0; round < 10; round++) {
-		/* nr, enabled, running, three values, while all three count */
+		/* nr, enabled, running, and three values: all three events count */
 		uint64_t words[6] = { 0 };
 		CALL(loop, 1000);
 		CHECK_EQUAL(CALL(read, fds[0], words, sizeof(words)), sizeof(words));
@@ -204,14 +204,14 @@ static int too_large_group_is_refused(struct surface *surface)
 	}
 	CHECK_ERROR(result, EINVAL);
 	CHECK_BETWEEN(count, surface->hardware_counters, surface->hardware_counters + FIXED_MAX);
-	/* The group is as it was: it counts. */
+	/* The group is unchanged and counts. */
 	struct hardware_values before, after;
 	CHECK_EQUAL(hardware_read(surface, fds[0], &before), 0);
 	CALL(loop, 1000);
 	CHECK_EQUAL(hardware_read(surface, fds[0], &after), 0);
 	CHECK(after.value - before.value >= 2000);
 	CHECK_EQUAL(after.time_running, after.time_enabled);
-	/* A member that leaves makes room. */
+	/* Closing a member makes room. */
 	CHECK_EQUAL(CALL(close, fds[count - 1]), 0);
 	CHECK(hardware_open(surface, TALLY_HW_INSTRUCTIONS, USER_ONLY, fds[0]) >= 0);
 	return 0;
@@ -240,8 +240,7 @@ static int software_leader_takes_hardware_members(struct surface *surface)
 
 /* --- B6 ------------------------------------------------------------------- */
 
-/* A pinned event that always counts, and twice as many others as there are counters, over a steady
- * load. */
+/* A pinned event, which always counts, and twice as many others as counters, over a steady load. */
 struct crowd {
 	struct hardware_values pinned, others[EVENTS_MAX];
 	unsigned count;
@@ -283,7 +282,7 @@ static int events_take_turns(struct surface *surface)
 		CHECK(crowd.others[i].time_running < crowd.others[i].time_enabled);
 		running += crowd.others[i].time_running;
 	}
-	/* As many at a time as there is room for, and no more. */
+	/* As many events run at a time as there are counters, and no more. */
 	uint64_t enabled = crowd.others[0].time_enabled;
 	CHECK_BETWEEN(running, enabled * (surface->hardware_counters - 1) * 8 / 10,
 		      enabled * (surface->hardware_counters - 1 + FIXED_MAX) * 11 / 10);
@@ -330,7 +329,7 @@ static int with_room_all_run(struct surface *surface)
 
 /* --- B7 ------------------------------------------------------------------- */
 
-/* Opens pinned events until one has no counter: their number, the last of them in ERROR. */
+/* Opens pinned events until one gets no counter.  Returns their number; the last is in ERROR. */
 static int open_pinned(struct surface *surface, int *fds)
 {
 	struct hardware_values values;
@@ -356,7 +355,7 @@ static int pinned_without_room_is_in_error(struct surface *surface)
 	struct pollfd ready = { .fd = fds[count - 1], .events = POLLIN };
 	CHECK_EQUAL(CALL(poll, &ready, 1, 0), 1);
 	CHECK(ready.revents & POLLHUP);
-	for (int i = 0; i < count - 1; i++) { /* those before it count on */
+	for (int i = 0; i < count - 1; i++) { /* the earlier ones keep counting */
 		CHECK_EQUAL(hardware_read(surface, fds[i], &values), 0);
 		CHECK_EQUAL(values.time_running, values.time_enabled);
 	}
@@ -369,11 +368,12 @@ static int enable_recovers(struct surface *surface)
 	struct hardware_values values;
 	CHECK(count > 1);
 	CHECK_EQUAL(CALL(ioctl, fds[count - 1], TALLY_IOC_ENABLE, 0), 0);
-	/* still no room: in ERROR again */
+	/* there is still no room, so it is in ERROR again */
 	CHECK_EQUAL(CALL(read, fds[count - 1], &values, sizeof(values)), 0);
 	CHECK_EQUAL(CALL(close, fds[0]), 0);
 	CALL(loop, 1000);
-	CHECK_EQUAL(CALL(read, fds[count - 1], &values, sizeof(values)), 0); /* not by itself */
+	/* it does not recover by itself */
+	CHECK_EQUAL(CALL(read, fds[count - 1], &values, sizeof(values)), 0);
 	CHECK_EQUAL(CALL(ioctl, fds[count - 1], TALLY_IOC_ENABLE, 0), 0);
 	CALL(loop, 1000);
 	CHECK_EQUAL(hardware_read(surface, fds[count - 1], &values), 0);
@@ -416,7 +416,7 @@ static int exclusive_is_alone(struct surface *surface)
 
 /* --- B11 ------------------------------------------------------------------ */
 
-/* A CPU-wide event's CPU goes away: the count stays where it was, for good. */
+/* A CPU-wide event whose CPU goes offline keeps its count for good. */
 static int unplugged_cpu_freezes_its_counts(struct surface *surface)
 {
 	struct tally_attr attr = hardware_event(TALLY_HW_CPU_CYCLES, 0);
@@ -446,8 +446,8 @@ static int unplugged_cpu_freezes_its_counts(struct surface *surface)
 
 /* --- D5 ------------------------------------------------------------------- */
 
-/* arm64 lets user code read counters where the sysctl says so; x86 from the event's first mapping
- * on. */
+/* On arm64, user code may read counters if the sysctl allows it; on x86, from the event's first
+ * mapping. */
 static int open_readable_page(struct surface *surface, enum tally_hw event, uint64_t flags, int *fd,
 			      struct tally_user_page **page)
 {
@@ -458,7 +458,7 @@ static int open_readable_page(struct surface *surface, enum tally_hw event, uint
 	return *page ? 0 : -EINVAL;
 }
 
-/* Where core types differ, part F4 has it. */
+/* Part F4 has these clauses for machines with several core types. */
 #define OPEN_READABLE(event, flags) \
 	do { if (surface->features & SURFACE_HETEROGENEOUS) \
 		     return CLAUSE_NOT_APPLICABLE + NA_OTHER_ARCHITECTURE; \
@@ -503,7 +503,7 @@ static int index_is_zero_off_the_pmu(struct surface *surface)
 		CHECK_EQUAL(page->index, 0);
 		CHECK_EQUAL(hardware_user_read(surface, page, &value), -EAGAIN);
 		CHECK_EQUAL(hardware_read(surface, fd, &values), 0);
-		CHECK_EQUAL(value, values.value); /* offset alone is the count */
+		CHECK_EQUAL(value, values.value); /* `offset` by itself is the count */
 	}
 	return 0;
 }

@@ -1,7 +1,7 @@
-/* What rows of part C say of hardware events: a counter's overflow makes the sample.
+/* Clauses of part C for hardware events: the overflow of a counter makes the sample.
  *
- * Periods are of cycles, which every PMU counts; the loops are user code's, and so are the counts.
- */
+ * Periods count cycles, which every PMU has; the loops run in user mode, and only user mode is
+ * counted. */
 #include "hardware.h"
 #include "ring_walk.h"
 
@@ -45,8 +45,7 @@ static int period_is_exact(struct surface *surface)
 		CHECK(samples > 0);
 		CHECK_EQUAL(CALL(ioctl, ring.fd, TALLY_IOC_RESET, 0), 0);
 	}
-	/* What was left of a period stays when the event is stopped: no sample is lost over many
-	 * stops. */
+	/* Stopping the event keeps the rest of a period, so no sample is lost over many stops. */
 	uint64_t samples = 0;
 	for (unsigned round = 0; round < 20; round++) {
 		run_loop(surface, ring.fd, LOOP_ITERATIONS / 10);
@@ -81,7 +80,7 @@ static int new_period_holds(struct surface *surface)
 	return 0;
 }
 
-/* Once it has settled, as many samples a second as were asked for. */
+/* After settling, the event takes as many samples a second as its frequency says. */
 static int frequency_is_reached(struct surface *surface)
 {
 	enum { FREQUENCY = 1000 };
@@ -124,7 +123,7 @@ static int periods_add_up(struct surface *surface)
 		sum += record.sample.period;
 		most = record.sample.period > most ? record.sample.period : most;
 	}
-	/* The period of the tick that changes it may have begun with another length. */
+	/* The period at the tick that changes it may have begun with another length. */
 	uint64_t count = ring_event_count(surface, ring.fd);
 	CHECK_BETWEEN(sum, count - count / 10 - 2 * most, count + count / 10 + most);
 	return 0;
@@ -142,7 +141,7 @@ static int sample_is_where_it_was_counted(struct surface *surface)
 	run_loop(surface, ring.fd, LOOP_ITERATIONS);
 	for (; ring_find(&ring, TALLY_RECORD_SAMPLE, &record) == 1; samples++) {
 		CHECK_EQUAL(record.header.misc & TALLY_MISC_CPUMODE_MASK, TALLY_MISC_USER);
-		/* precise_ip 0: with skid */
+		/* precise_ip 0: the address has skid */
 		CHECK_EQUAL(record.header.misc & TALLY_MISC_EXACT_IP, 0);
 		CHECK(record.sample.ip > 0 && record.sample.ip >> 63 == 0);
 		CHECK_EQUAL(record.sample.tid, CALL(self));
@@ -154,8 +153,7 @@ static int sample_is_where_it_was_counted(struct surface *surface)
 	return 0;
 }
 
-/* A leader that samples, members that count: each sample carries the group's values of that
- * moment. */
+/* A leader samples and its members count: each sample has the group's values at that moment. */
 static int group_sampling_reads_members(struct surface *surface)
 {
 	struct tally_attr attr = cycles_attr(PERIOD, TALLY_SAMPLE_IP | TALLY_SAMPLE_READ);
@@ -185,7 +183,8 @@ static int group_sampling_reads_members(struct surface *surface)
 		}
 		CHECK(before[0] >= (samples + 1) * PERIOD);
 		CHECK(before[1] > 0);
-		CHECK_EQUAL(before[2], before[1]); /* the same event, at the same moment */
+		/* both count the same event, at the same moment */
+		CHECK_EQUAL(before[2], before[1]);
 	}
 	CHECK(samples > 0);
 	CHECK_EQUAL(CALL(read, ring.fd, last, sizeof(last)), sizeof(last));
@@ -210,15 +209,15 @@ static int refresh_stops_after_so_many(struct surface *surface)
 	CHECK_EQUAL(CALL(poll, &ready, 1, 0), 1);
 	CHECK(ready.revents & POLLIN);
 	uint64_t count = ring_event_count(surface, ring.fd);
-	/* it stood still after the third */
+	/* the event stopped after the third overflow */
 	CHECK_BETWEEN(count, 3 * PERIOD, 3 * PERIOD + PERIOD / 2);
 	CALL(loop, LOOP_ITERATIONS);
 	CHECK_EQUAL(ring_event_count(surface, ring.fd), count);
 	return 0;
 }
 
-/* A sampler that overflows 20 times as often as the tick allows, beside one that counts: the former
- * stands still most of the time, which its count shows. */
+/* A sampler overflows 20 times as often as the tick allows, beside an event that only counts.  It
+ * is stopped most of the time, which its count shows. */
 static int throttled_until_the_tick(struct surface *surface)
 {
 	CHECK_EQUAL(CALL(set_sysctl, "perf_event_max_sample_rate", 5000), 0);
@@ -250,7 +249,7 @@ static int throttled_until_the_tick(struct surface *surface)
 		}
 	}
 	CHECK(throttles > 2);
-	/* The overflow that is one too many is still a sample, after THROTTLE. */
+	/* The overflow that exceeds the limit still makes a sample, after THROTTLE. */
 	CHECK_BETWEEN(samples_while, 0, throttles);
 	struct hardware_values counted;
 	CHECK_EQUAL(hardware_read(surface, plain, &counted), 0);

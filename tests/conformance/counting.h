@@ -1,10 +1,10 @@
-/* Attributes, opening and reading, in short: what most clauses begin with. */
+/* Attributes, opening and reading in short forms: the beginning of most clauses. */
 #ifndef TALLY_CONFORMANCE_COUNTING_H
 #define TALLY_CONFORMANCE_COUNTING_H
 
 #include "suite.h"
 
-/* Nobody but the privileged may count the kernel (perf_event_paranoid 2, the default). */
+/* Excludes the kernel: only privileged users may count it (perf_event_paranoid 2, the default). */
 static inline struct tally_attr event_attr(struct surface *surface, uint32_t type, uint64_t config)
 {
 	return (struct tally_attr){ .type = type,
@@ -25,7 +25,7 @@ static inline struct tally_attr hardware_attr(struct surface *surface, enum tall
 	return event_attr(surface, TALLY_TYPE_HARDWARE, event);
 }
 
-/* Counts what touch(type) does in user mode, so that it needs no privilege. */
+/* Counts the user-mode accesses of touch(type), which needs no privilege. */
 static inline struct tally_attr breakpoint_attr(struct surface *surface, unsigned breakpoint_type)
 {
 	struct tally_attr attr = event_attr(surface, TALLY_TYPE_BREAKPOINT, 0);
@@ -36,13 +36,13 @@ static inline struct tally_attr breakpoint_attr(struct surface *surface, unsigne
 	return attr;
 }
 
-/* hit()'s.  Type and config alone: TRACEPOINT, its id. */
+/* Counts hits of hit().  Only type (TRACEPOINT) and config (its id) are set. */
 static inline struct tally_attr hit_attr(struct surface *surface)
 {
 	return event_attr(surface, TALLY_TYPE_TRACEPOINT, (uint64_t)CALL(tracepoint, "hit"));
 }
 
-/* On the calling task, any CPU, no group. */
+/* Opens the event on the calling task, on any CPU, without a group. */
 static inline int open_self(struct surface *surface, const struct tally_attr *attr)
 {
 	return CALL(open, attr, 0, -1, -1, 0);
@@ -53,8 +53,8 @@ static inline int open_member(struct surface *surface, const struct tally_attr *
 	return CALL(open, attr, 0, -1, leader, 0);
 }
 
-/* The count, of an event whose read_format is 0; or -errno; or -1000 − size for a read of another
- * size than 8. */
+/* Returns the count of an event whose read_format is 0; or -errno; or -1000 − size if the read
+ * returned another size than 8. */
 static inline int64_t count_of(struct surface *surface, int fd)
 {
 	uint64_t value;
@@ -64,7 +64,7 @@ static inline int64_t count_of(struct surface *surface, int fd)
 	return size < 0 ? size : -1000 - size;
 }
 
-/* As many 8-byte words as the event's read_format gives, or -errno. */
+/* Reads as many 8-byte words as the event's read_format gives.  Returns their number, or -errno. */
 static inline ssize_t read_words(struct surface *surface, int fd, uint64_t *words, size_t size)
 {
 	ssize_t length = CALL(read, fd, words, size);
@@ -87,7 +87,7 @@ static inline uint64_t id_of(struct surface *surface, int fd)
 	return CALL(ioctl, fd, TALLY_IOC_ID, (uintptr_t)&id) == 0 ? id : 0;
 }
 
-/* Opens, and closes again: 0 or -errno. */
+/* Opens and closes the event.  Returns 0 or -errno. */
 static inline int try_open(struct surface *surface, const struct tally_attr *attr)
 {
 	int fd = open_self(surface, attr);

@@ -1,23 +1,23 @@
-/* differential: random calls on two surfaces, compared.
+/* differential: makes random calls on two surfaces and compares the results.
  *
  *     differential [--seed N] [--operations N] [--rounds N] [--model M] [--soak] [--show] [--keep N,N…]
  *
- * The second surface is the simulated machine with PMU model M, or, with `--model kernel`, the
- * kernel once more: what is printed must be determined, or no difference would mean anything.
+ * The first surface is the kernel.  The second is the simulated machine with PMU model M.  With
+ * `--model kernel` it is the kernel again, to check that the printed results are determined:
+ * otherwise a difference would mean nothing.
  *
- * A round is a process that makes so many random calls on a handful of events — opens with sane and
- * broken attributes, reads, ioctls, mappings, polls, closes, forks, execs, work of its own and of
- * others — and writes a line for each: errno, sizes, and whatever is determined (counts of hits and
- * watched writes, records field by field).  A call depends on the round's seed, its own number and
- * what earlier calls returned, so that two surfaces that agree make the same calls, and the first
- * line that differs is the difference.  What time decides (clocks, switches, faults that a C
- * library takes) is opened and read as well, but not printed.
+ * A round is a process that makes random calls on a handful of events: opens with sane and broken
+ * attributes, reads, ioctls, mappings, polls, closes, forks, execs, and work of its own and of
+ * other tasks.  It writes a line for each call: errno, sizes, and the results that are determined
+ * (counts of hits and watched writes, records field by field).  A call depends on the round's seed,
+ * its own number and the results of earlier calls.  So two surfaces that agree make the same calls,
+ * and the first line that differs is the difference.  Events that depend on time (clocks, switches,
+ * faults of a C library) are opened and read too, but their values are not printed.
  *
- * Since a call's dice are its own, any call may be left out: a difference is shown as the few calls
- * that still make it.  `--keep` runs just these.
+ * Each call has its own random numbers, so any call may be left out.  This way a difference is
+ * reduced to the few calls that still cause it.  `--keep` runs only these.
  *
- * One tracepoint event is open throughout: closing the last one of a kernel's takes 36 ms.
- */
+ * One tracepoint event stays open: closing a kernel's last one takes 36 ms. */
 #include "counting.h"
 #include "differential.h"
 
@@ -71,13 +71,13 @@ static int run_round(struct surface *surface, void *argument)
 }
 
 struct pair {
-	struct surface *kernel, *other; /* the same: the kernel twice */
+	struct surface *kernel, *other; /* the same surface twice: kernel against kernel */
 	FILE *out[2];
 	int codes[2];
-	char *lines[2]; /* the first that differ; NULL: none */
+	char *lines[2]; /* the first lines that differ; NULL: none */
 	size_t sizes[2];
 	bool ended[2];
-	unsigned long operation; /* that they belong to */
+	unsigned long operation; /* the operation of `lines` */
 };
 
 static int transcribe(struct pair *pair, unsigned which, struct round *round)
@@ -104,7 +104,7 @@ static bool next_line(struct pair *pair, unsigned which)
 	return true;
 }
 
-/* Runs the round on both; true when they differ. */
+/* Runs the round on both surfaces.  Returns true if they differ. */
 static bool differs(struct pair *pair, struct round *round)
 {
 	for (unsigned i = 0; i < 2; i++)
@@ -127,12 +127,12 @@ static void show(struct pair *pair, FILE *out)
 	rewind(pair->out[0]);
 	while (next_line(pair, 0)) {
 		const char *text = strstr(pair->lines[0], ": ");
-		if (!text || text[2] != '\n') /* a call that found nothing to do */
+		if (!text || text[2] != '\n') /* skip calls that found nothing to do */
 			fprintf(out, "#   %s", pair->lines[0]);
 	}
 }
 
-/* Leaves out what doesn't matter, in ever smaller pieces. */
+/* Leaves out calls that don't matter, in ever smaller pieces.  Returns the number of tries. */
 static unsigned shrink(struct pair *pair, struct round *round)
 {
 	unsigned tries = 0;
@@ -200,7 +200,7 @@ static void keep_only(struct round *round, const char *list)
 	}
 }
 
-/* Rounds one after the other: how many differ. */
+/* Runs the rounds.  Returns how many differ. */
 static unsigned run(struct pair *pair, const struct options *options)
 {
 	unsigned failed = 0;
@@ -255,8 +255,8 @@ static int parse(char **arg, struct options *options)
 	return options->operations > OPERATIONS_MAX ? -1 : 0;
 }
 
-/* Programs that a round execs must lie where this one does: steps and watched variables are
- * addresses. */
+/* Steps and watched variables are addresses, so programs that a round executes must be loaded at
+ * this program's address. */
 static void fix_addresses(char **argv)
 {
 	int now = personality(0xffffffff);

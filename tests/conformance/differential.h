@@ -1,4 +1,4 @@
-/* Random calls on a surface, each written down: what the files of `differential` share. */
+/* Random calls on a surface, each printed: declarations for the files of `differential`. */
 #ifndef TALLY_CONFORMANCE_DIFFERENTIAL_H
 #define TALLY_CONFORMANCE_DIFFERENTIAL_H
 
@@ -10,7 +10,7 @@
 enum {
 	SLOTS = 12,
 	RINGS = 512,
-	/* children that come and go, beside the one that is there from the start */
+	/* children that come and go, beside the one that exists from the start */
 	FOLLOWERS = 2,
 	FOLLOWERS_EVER = 16,
 	OPERATIONS_MAX = 4096
@@ -23,28 +23,28 @@ struct slot {
 	struct tally_attr attr;
 	enum target target;
 	int cpu;
-	unsigned symbolic;     /* what it is called in lines */
-	uint64_t id;           /* IOC_ID's */
-	bool determined;       /* its count is */
-	bool stream_determined; /* so are the records that it writes */
+	unsigned symbolic;     /* its number in printed lines */
+	uint64_t id;           /* the id that IOC_ID returns */
+	bool determined;       /* its count is the same on every surface */
+	bool stream_determined; /* so are its records */
 	bool member, refreshed;
-	unsigned leader;       /* its symbolic */
-	unsigned buffer;       /* that it writes to: index of `buffers`, 0 none */
+	unsigned leader;       /* the leader's `symbolic` */
+	unsigned buffer;       /* index of `buffers` that it writes to; 0: none */
 	struct ring ring;
 	bool mapped;
 };
 
-/* What may come into a ring buffer, whoever maps it. */
+/* The possible contents of a ring buffer, whichever event maps it. */
 struct buffer {
-	bool mixed;   /* records that time decides */
-	bool foreign; /* records of another event than the one that mapped it */
+	bool mixed;   /* records that depend on time */
+	bool foreign; /* records of other events than the one that mapped it */
 };
 
 struct follower {
 	struct puppet *puppet; /* NULL: none */
 	enum surface_task_kind kind;
 	unsigned symbolic;
-	pid_t last; /* of whoever was here last */
+	pid_t last; /* the last task in this place */
 };
 
 struct differential {
@@ -59,8 +59,9 @@ struct differential {
 	struct follower followers[FOLLOWERS];
 	pid_t self;
 	long hit_id;
-	const char *field; /* of the tracepoint */
-	bool uniform; /* all events of the round write alike, so that one attr decodes any ring */
+	const char *field; /* a field of the tracepoint */
+	/* all events of the round have the same sample format, so one attr decodes every ring */
+	bool uniform;
 	uint64_t sample_type, read_format;
 };
 
@@ -69,12 +70,12 @@ unsigned below(struct differential *d, unsigned limit);
 bool one_in(struct differential *d, unsigned n);
 #define ONE_OF(d, array) ((array)[below(d, sizeof(array) / sizeof((array)[0]))])
 
-/* differential_attr.c: chooses slot->attr and what is determined of it. */
+/* differential_attr.c.  Chooses slot->attr, and sets which of its results are determined. */
 void choose_attr(struct differential *d, struct slot *slot);
 uint64_t choose_period(struct differential *d, const struct tally_attr *attr);
 void print_attr(struct differential *d, const struct tally_attr *attr);
-/* An expression in two spellings: as it is given to the kernel, and without what differs from run
- * to run. */
+/* A filter in two spellings: as passed to the kernel, and printed without values that differ
+ * between runs. */
 struct filter_text { char given[256], shown[256]; };
 void choose_filter(struct differential *d, struct filter_text *filter);
 
@@ -88,10 +89,10 @@ void forget_mapping(struct differential *d, struct slot *slot);
 void differential_begin(struct differential *d);
 void differential_step(struct differential *d);
 void differential_end(struct differential *d);
-struct slot *any_slot(struct differential *d);   /* often one that is free */
-struct slot *open_slot(struct differential *d);  /* NULL: there is none */
+struct slot *any_slot(struct differential *d);   /* often a free one */
+struct slot *open_slot(struct differential *d);  /* NULL: no slot is open */
 struct slot *slot_of_id(struct differential *d, uint64_t id);
 const char *task_name(struct differential *d, pid_t task);
-const char *errno_name(long code); /* valid until the next but one */
+const char *errno_name(long code); /* valid until the call after the next */
 
 #endif

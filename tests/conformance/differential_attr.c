@@ -1,10 +1,10 @@
-/* The attributes and filters of random calls: most are sane, so that something happens; the others
- * have one fault. */
+/* Attributes and filters for random calls.  Most are valid, so that something happens; each of the
+ * others has one fault. */
 #include "differential.h"
 
 #include <string.h>
 
-/* Whose size is the same everywhere; no call chains, whose lengths differ. */
+/* Fields with the same size everywhere.  Call chains are missing, since their lengths differ. */
 #define SAMPLE_BITS \
 	(TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR | \
 	 TALLY_SAMPLE_READ | TALLY_SAMPLE_ID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | \
@@ -16,8 +16,8 @@
 	 TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_ENABLE_ON_EXEC | TALLY_ATTR_TASK | \
 	 TALLY_ATTR_WATERMARK | TALLY_ATTR_SAMPLE_ID_ALL | TALLY_ATTR_WRITE_BACKWARD | \
 	 TALLY_ATTR_COMM)
-/* What asks for signals to this process, or for records that a C library or the rest of the machine
- * provokes. */
+/* Flags that would send signals to this process, or write records about the C library's or other
+ * programs' work. */
 #define LEFT_OUT_FLAGS \
 	(TALLY_ATTR_SIGTRAP | TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_MMAP_DATA | \
 	 TALLY_ATTR_CONTEXT_SWITCH | TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT | \
@@ -60,8 +60,8 @@ static void choose_event(struct differential *d, struct tally_attr *attr)
 	}
 }
 
-/* A clock whose every tick is shorter than the kernel takes to serve it stops the machine: 10 us,
- * the least that the kernel allows, is that short in a virtual one. */
+/* A clock stops the machine if its period is shorter than the kernel's work for one tick.  In a
+ * virtual machine 10 us, the kernel's minimum, are too short. */
 uint64_t choose_period(struct differential *d, const struct tally_attr *attr)
 {
 	static const uint64_t periods[] = { 0, 1, 1, 2, 3, 7, 100 },
@@ -91,7 +91,7 @@ static void choose_rest(struct differential *d, struct tally_attr *attr)
 		attr->flags |= one_in(d, 2) ? TALLY_ATTR_PINNED : TALLY_ATTR_EXCLUSIVE;
 }
 
-/* One thing that is wrong, or odd. */
+/* Makes one thing wrong or odd. */
 static void spoil(struct differential *d, struct tally_attr *attr)
 {
 	static const uint32_t sizes[] = { 0,   8,   63,  64,  65,   72,   80, 96,
@@ -148,7 +148,7 @@ void choose_attr(struct differential *d, struct slot *slot)
 	*attr = (struct tally_attr){ .size = sizeof(*attr) };
 	do
 		choose_event(d, attr);
-	/* four for the whole machine, others' too */
+	/* the machine has four breakpoints for all, including other programs */
 	while (attr->type == TALLY_TYPE_BREAKPOINT && slot->target == OF_CPU);
 	choose_rest(d, attr);
 	if (one_in(d, 6))
@@ -156,7 +156,7 @@ void choose_attr(struct differential *d, struct slot *slot)
 	attr->flags &= ~LEFT_OUT_FLAGS;
 	if (is_clock(attr) && attr->sample_period && attr->sample_period < 1000000 &&
 	    !(attr->flags & TALLY_ATTR_FREQ))
-		attr->sample_period = 1000000; /* config was spoilt */
+		attr->sample_period = 1000000; /* config was made invalid */
 	if (is_clock(attr) && attr->flags & TALLY_ATTR_FREQ && attr->sample_period > 500 &&
 	    attr->sample_period < 1 << 20)
 		attr->sample_period = 500;
@@ -165,12 +165,12 @@ void choose_attr(struct differential *d, struct slot *slot)
 		    (attr->type == TALLY_TYPE_SOFTWARE && attr->config != TALLY_SW_DUMMY &&
 		     attr->config != TALLY_SW_BPF_OUTPUT &&
 		     attr->config != TALLY_SW_ALIGNMENT_FAULTS);
-	/* What another task does on a CPU counts there, too. */
+	/* Other tasks' work on the CPU counts too. */
 	slot->determined = !busy &&
 			   !(slot->target == OF_CPU && attr->type == TALLY_TYPE_TRACEPOINT);
 	slot->stream_determined = (slot->determined && !(attr->flags & TALLY_ATTR_FREQ)) ||
 				  !attr->sample_period;
-	/* A CPU's side-band tells of every task there. */
+	/* CPU-wide side-band records describe all tasks there. */
 	if (slot->target == OF_CPU && attr->flags & (TALLY_ATTR_TASK | TALLY_ATTR_COMM))
 		slot->stream_determined = false;
 	if (attr->sample_type & ~SAMPLE_BITS)
@@ -271,5 +271,5 @@ void choose_filter(struct differential *d, struct filter_text *filter)
 	*filter = (struct filter_text){ .given = "" };
 	append_expression(d, filter, 2);
 	if (one_in(d, 20))
-		append_both(filter, ")"); /* a trailing operator: docs/conformance.md */
+		append_both(filter, ")"); /* see docs/conformance.md: a trailing operator */
 }

@@ -1,4 +1,5 @@
-/* Random calls, and a line for each: errno, sizes, and what is determined. */
+/* Makes random calls and prints a line for each: errno, sizes, and the results that are
+ * determined. */
 #include "counting.h"
 #include "differential.h"
 
@@ -35,7 +36,7 @@ struct slot *any_slot(struct differential *d)
 	return &d->slots[below(d, SLOTS)];
 }
 
-/* The first that is open from a random one on, so that calls seldom come to nothing. */
+/* Returns the first open slot after a random one, so that few calls have nothing to do. */
 struct slot *open_slot(struct differential *d)
 {
 	unsigned first = below(d, SLOTS);
@@ -110,8 +111,9 @@ static bool same_layout(const struct slot *a, const struct slot *b)
 		       (b->attr.flags & TALLY_ATTR_SAMPLE_ID_ALL);
 }
 
-/* Whose records come first is no question: a kernel's child is given events by CPU, then by where
- * their PMUs lie in memory; and a pinned event overtakes others at some schedulings. */
+/* True if the order of the two events' records is undetermined.  The kernel gives events to a child
+ * by CPU, then by the address of their PMUs; and a pinned event overtakes others at some
+ * schedulings. */
 static bool in_any_order(const struct slot *a, const struct slot *b)
 {
 	bool inherited = a->attr.flags & b->attr.flags & TALLY_ATTR_INHERIT;
@@ -124,7 +126,7 @@ static void join_buffer(struct differential *d, struct slot *slot, struct slot *
 	struct buffer *buffer = &d->buffers[slot->buffer = target->buffer];
 	if (!slot->buffer)
 		return;
-	/* Of two events at one hit that comes first which was scheduled in last, and that is by
+	/* For two events at one hit, the one scheduled in last writes first, and that depends on
 	 * their leaders' PMUs. */
 	buffer->mixed |= !slot->stream_determined || slot->member || target->member;
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -134,7 +136,7 @@ static void join_buffer(struct differential *d, struct slot *slot, struct slot *
 		}
 }
 
-/* A leader that takes members of this target, for most groups; any slot for the others. */
+/* Mostly returns a leader that accepts members of this target, otherwise any slot. */
 static struct slot *choose_leader(struct differential *d, const struct slot *slot)
 {
 	struct slot *any = any_slot(d);
@@ -156,8 +158,8 @@ static void undetermine(struct differential *d, struct slot *slot)
 		d->buffers[slot->buffer].mixed = true;
 }
 
-/* Kernel 6.18 stops a tracepoint or breakpoint for good when a REFRESH has run out: what counts
- * after it is enabled again is no question. */
+/* Kernel 6.18 stops a tracepoint or breakpoint for good when its REFRESH is used up: its count
+ * after another enable is undetermined. */
 static void doubt_refreshed(struct differential *d)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -166,8 +168,8 @@ static void doubt_refreshed(struct differential *d)
 				undetermine(d, &d->slots[j]);
 }
 
-/* A member on another PMU than its leader's may have to wait until its task is scheduled in: when
- * that is, nobody else may decide. */
+/* A member on another PMU than its leader's may wait until its task is scheduled in.  This sleeps,
+ * so that the moment does not depend on other tasks. */
 static void settle(struct differential *d)
 {
 	for (unsigned i = 0; i < SLOTS; i++)
@@ -240,7 +242,7 @@ static void do_close(struct differential *d)
 		errno_name(d->surface->ops->close(d->surface, slot->fd)));
 	forget_mapping(d, slot);
 	*slot = (struct slot){ .fd = -1 };
-	settle(d); /* members whose leader was off */
+	settle(d); /* also settles members whose leader was off */
 }
 
 static unsigned stride_of(uint64_t format)
@@ -332,7 +334,7 @@ static void do_control(struct differential *d)
 	if (requests[n].request == TALLY_IOC_ENABLE || requests[n].request == TALLY_IOC_REFRESH)
 		doubt_refreshed(d);
 	slot->refreshed |= requests[n].request == TALLY_IOC_REFRESH && code == 0;
-	/* after how many hits it runs out is time's to say */
+	/* time decides after how many hits it is used up */
 	if (slot->refreshed && slot->attr.flags & TALLY_ATTR_FREQ)
 		undetermine(d, slot);
 	settle(d);
@@ -348,8 +350,8 @@ static void do_period(struct differential *d)
 					   (uintptr_t)&period);
 	fprintf(d->out, "PERIOD #%u %llu = %s\n", slot->symbolic, (unsigned long long)period,
 		errno_name(code));
-	/* The new period holds from the next scheduling in (docs/conformance.md): now, whoever else
-	 * runs. */
+	/* The new period holds from the next scheduling in (docs/conformance.md).  This makes it
+	 * happen now. */
 	step_sleep(d->surface, NUMBER(1));
 }
 
@@ -357,7 +359,7 @@ static void do_set_output(struct differential *d)
 {
 	struct slot *slot = open_slot(d), *target = open_slot(d);
 	bool none = one_in(d, 4);
-	/* most targets have a ring */
+	/* in most cases, choose a target with a ring */
 	for (unsigned i = 0; i < SLOTS && target && !target->mapped; i++)
 		target = d->slots[i].fd >= 0 && d->slots[i].mapped ? &d->slots[i] : target;
 	if (!slot)
@@ -383,7 +385,7 @@ static void do_filter(struct differential *d)
 		return;
 	long code = d->surface->ops->ioctl(d->surface, slot->fd, TALLY_IOC_SET_FILTER,
 					   (uintptr_t)filter.given);
-	if (code == -EPERM || code == -ENOENT) /* the kernel's parser has codes of its own */
+	if (code == -EPERM || code == -ENOENT) /* the kernel's parser returns internal codes */
 		code = -EINVAL;
 	fprintf(d->out, "SET_FILTER #%u %s = %s\n", slot->symbolic, filter.shown, errno_name(code));
 }
@@ -491,12 +493,12 @@ static void do_fork(struct differential *d)
 		errno_name(code));
 }
 
-/* A process has its parent's descriptors; an event that is closed in one of the two lives on in the
- * other. */
+/* A child process has copies of its parent's descriptors: an event closed in one of the two stays
+ * alive in the other.  This closes the child's copies. */
 static int step_close_all(struct surface *surface, void *argument)
 {
 	struct differential *d = argument;
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a round that is killed leaves nobody */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* killing a round ends its children too */
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (d->slots[i].fd >= 0)
 			surface->ops->close(surface, d->slots[i].fd);
@@ -532,10 +534,10 @@ static void do_exec(struct differential *d)
 	struct puppet *puppet = follower->puppet && follower->kind == SURFACE_PROCESS
 					? follower->puppet
 					: d->child;
-	if (!one_in(d, 3)) /* it takes long */
+	if (!one_in(d, 3)) /* an exec takes long */
 		return;
 	doubt_refreshed(d);
-	/* Something in a starting program touches what lies where the watched variable will be. */
+	/* A starting program happens to touch the address where the watched variable will be. */
 	for (unsigned i = 0; i < SLOTS; i++)
 		if (d->slots[i].fd >= 0 && d->slots[i].attr.type == TALLY_TYPE_BREAKPOINT &&
 		    (d->slots[i].target != OF_SELF || d->slots[i].attr.flags & TALLY_ATTR_INHERIT))
@@ -564,7 +566,7 @@ void differential_step(struct differential *d)
 	for (unsigned slot = 0; slot < SLOTS; slot++)
 		open += d->slots[slot].fd >= 0;
 	if (open < 4 && !one_in(d, 3))
-		n = 0; /* opens, so that there is something to call upon */
+		n = 0; /* open more events, so that other calls have something to act on */
 	while (n >= calls[i].weight)
 		n -= calls[i++].weight;
 	calls[i].run(d);
@@ -579,7 +581,7 @@ void differential_begin(struct differential *d)
 	format = surface->ops->tracepoint_format(surface, "hit");
 	d->field = format && strstr(format, "__syscall_nr") ? "__syscall_nr" : "id";
 	d->uniform = one_in(d, 2);
-	/* Chosen once for the round. */
+	/* Chosen once in each round. */
 	d->sample_type = TALLY_SAMPLE_IDENTIFIER |
 			 (draw(d) & (TALLY_SAMPLE_TID | TALLY_SAMPLE_CPU | TALLY_SAMPLE_READ |
 				     TALLY_SAMPLE_ADDR | TALLY_SAMPLE_PERIOD |

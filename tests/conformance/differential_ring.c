@@ -1,4 +1,4 @@
-/* Mappings of random calls, and what is read from them. */
+/* Random mappings, and the records read from them. */
 #include "differential.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ void forget_mapping(struct differential *d, struct slot *slot)
 	slot->ring.bytes = NULL;
 }
 
-/* Once more, which is allowed in the same size, and away again. */
+/* Maps the ring once more, which is allowed with the same size, and unmaps it. */
 static void map_again(struct differential *d, struct slot *slot, size_t size, int protection,
 		      int flags, uint64_t offset)
 {
@@ -41,7 +41,7 @@ void do_map(struct differential *d)
 	int flags = one_in(d, 20) ? MAP_PRIVATE : MAP_SHARED;
 	uint64_t offset = one_in(d, 20) ? (1 + below(d, 3)) * d->surface->page_size : 0;
 	if (count > 1 && one_in(d, 30))
-		size -= 1; /* rounded up to whole pages by the system call */
+		size -= 1; /* the system call rounds up to whole pages */
 	if (!slot)
 		return;
 	if (slot->mapped) {
@@ -102,7 +102,7 @@ static void print_values(struct differential *d, const struct slot *writer, uint
 	fprintf(d->out, " members=%llu", (unsigned long long)read->count);
 	for (uint64_t i = 0; i < read->count; i++) {
 		const uint64_t *words = read->values + i * read->stride;
-		/* without GROUP the id isn't among them */
+		/* without GROUP, the read has no id */
 		bool named = read->stride > 1 && format & TALLY_FORMAT_ID;
 		const struct slot *slot = named                         ? slot_of_id(d, words[1])
 					  : format & TALLY_FORMAT_GROUP ? NULL
@@ -212,7 +212,7 @@ static void print_record(struct differential *d, const struct slot *reader,
 	fprintf(d->out, "\n");
 }
 
-/* Where a ring that is overwritten begins: what was read last may be gone. */
+/* Returns the beginning of an overwritable ring's records: older ones are overwritten. */
 static uint64_t first_of(struct ring *ring)
 {
 	uint64_t head = ring_head(ring), size = ring_data_size(ring);
@@ -248,7 +248,7 @@ void do_drain(struct differential *d)
 	struct ring ring = slot->ring;
 	uint64_t end = ring_head(&ring);
 	fprintf(d->out, "drain #%u\n", slot->symbolic);
-	if (is_backward) { /* from the newest; the oldest may be cut */
+	if (is_backward) { /* reads from the newest record; the oldest may be cut off */
 		ring.at = end;
 		ring.keeps_tail = true;
 		end = -ring.at > ring_data_size(&ring) ? ring.at + ring_data_size(&ring) : 0;

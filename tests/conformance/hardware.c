@@ -83,10 +83,12 @@ int hardware_user_read(struct surface *surface, const struct tally_user_page *pa
 {
 	uint32_t sequence, index;
 	uint64_t count;
-	do { /* pairs with the kernel's increments of lock, before and after it changes the rest */
+	/* pairs with the kernel's increments of `lock`, before and after it changes the other
+	 * fields */
+	do {
 		sequence = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
 		index = page->index;
-		count = (uint64_t)page->offset; /* negative, as a rule: the sum wraps */
+		count = (uint64_t)page->offset; /* usually negative: the sum wraps */
 		if (index && page->capabilities & TALLY_CAP_USER_RDPMC) {
 			uint64_t raw = 0;
 			unsigned unused = 64u - page->pmc_width;

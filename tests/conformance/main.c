@@ -1,5 +1,5 @@
-/* conformance: every clause of docs/spec.md that a surface can show, each as a task of its own.
- * Prints TAP. */
+/* conformance: runs every clause of docs/spec.md that a surface can show, each as a task of its
+ * own.  Prints TAP. */
 #include "suite.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ enum { REASONS = sizeof(reasons) / sizeof(reasons[0]) };
 struct options {
 	const char *surface, *model, *json, *table;
 	bool list, own_machine, unprivileged, two_cpus, applicable;
-	unsigned missing; /* enum surface_feature: clauses that need these are left out */
+	unsigned missing; /* enum surface_feature: clauses that need one of these are skipped */
 	char **prefixes;
 	unsigned repeat;
 };
@@ -48,7 +48,8 @@ struct outcome {
 	const char *reason;
 };
 
-/* Why a surface can't be asked, by what it lacks; the first that applies. */
+/* Returns why a surface can't run a clause, from the features that it lacks; the first reason
+ * applies. */
 static enum not_applicable lacking(unsigned missing)
 {
 	static const struct { unsigned feature; enum not_applicable reason; } table[] = {
@@ -113,7 +114,7 @@ static void drop_surface(const struct options *options, struct surface *surface)
 	if (!strcmp(options->surface, "sim"))
 		surface_sim_free(surface);
 #endif
-	(void)options, (void)surface; /* the kernel's is this process */
+	(void)options, (void)surface; /* the kernel's surface is this process */
 }
 
 static int run_on(const struct options *options, struct surface *surface,
@@ -155,13 +156,14 @@ static struct outcome run_clause(const struct options *options, struct surface *
 	return (struct outcome){ FAILED, NULL };
 }
 
-/* A line for each clause: tab-separated for the comparison of surfaces, or an object. */
+/* Writes a line for a clause: tab-separated, for the comparison of surfaces, or a JSON object. */
 static void write_outcome(FILE *file, bool json, const struct clause *clause,
 			  const struct outcome *outcome)
 {
 	static const char *const states[] = { "pass", "fail", "n/a" };
 	const char *reason = outcome->reason ? outcome->reason : "";
-	/* ids, sentences and reasons hold neither quotes nor backslashes: checked by valid() */
+	/* valid() has checked that ids, sentences and reasons contain neither quotes nor
+	 * backslashes */
 	if (json)
 		fprintf(file,
 			"{\"id\":\"%s\",\"holds\":\"%s\",\"result\":\"%s\",\"reason\":\"%s\"}\n",
@@ -181,7 +183,7 @@ static void print_outcome(unsigned number, const struct clause *clause,
 		printf("# should hold: %s\n", clause->holds);
 }
 
-/* Calls `visit` for each chosen clause; the number of them. */
+/* Calls `visit` for each chosen clause.  Returns their number. */
 static unsigned each_clause(const struct options *options, void *context,
 			    void (*visit)(void *context, unsigned number,
 					  const struct clause *clause))
@@ -222,7 +224,7 @@ static void visit_clause(void *context, unsigned number, const struct clause *cl
 		write_outcome(run->results, run->options->json, clause, &outcome);
 }
 
-/* Each id once, in whatever file; sentences that can be put into JSON as they are. */
+/* True if each id exists once in all files, and no sentence needs escapes in JSON. */
 static bool valid(void)
 {
 	struct options all = { .prefixes = (char *[]){ NULL } };
@@ -296,7 +298,8 @@ static int become_nobody(void)
 	enum { NOBODY = 65534 };
 	if (setgid(NOBODY) < 0 || setuid(NOBODY) < 0)
 		return -errno;
-	/* A change of user makes a process opaque to its own user, as programs with setuid are. */
+	/* A change of user makes /proc/self inaccessible to the process, as for set-user-ID
+	 * programs. */
 	return prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
@@ -322,7 +325,8 @@ int main(int argc, char **argv)
 		printf("1..0 # SKIP only root can become another user\n");
 		return 0;
 	}
-	if (options.unprivileged) /* else a task that changed its user is opaque to its own user */
+	/* otherwise a task that changed its user can't read its own /proc files */
+	if (options.unprivileged)
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	run.surface = make_surface(&options);
 	if (!run.surface)

@@ -12,7 +12,8 @@ static int obey(struct surface *surface, void *puppet_)
 	}
 }
 
-/* The program that step_become() makes of it: the step is done, and others follow. */
+/* The body of the new program after step_become(): reports the step as done, then runs more
+ * steps. */
 static int obey_again(struct surface *surface, void *puppet_)
 {
 	struct puppet *puppet = puppet_;

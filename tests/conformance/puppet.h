@@ -1,4 +1,4 @@
-/* A task that does what another tells it, step by step. */
+/* A task that executes single steps for another task. */
 #ifndef TALLY_CONFORMANCE_PUPPET_H
 #define TALLY_CONFORMANCE_PUPPET_H
 
@@ -12,22 +12,22 @@ struct puppet {
 	pid_t task;
 };
 
-/* A process or thread that waits for its first step; NULL when it can't be made. */
+/* Creates a process or thread that waits for its first step.  Returns NULL if that fails. */
 struct puppet *puppet_new(struct surface *surface, enum surface_task_kind kind);
-/* Runs `step` in it and waits: what it returns.  `argument` is in shared() memory, or no pointer at
- * all. */
+/* Runs `step` in the puppet and waits for it.  Returns the step's result.  `argument` must be in
+ * shared() memory, or not a pointer. */
 int puppet_do(struct surface *surface, struct puppet *puppet, surface_body *step, void *argument);
-/* Lets it exit with `code` and waits for that. */
+/* Makes the puppet exit with `code` and waits for it. */
 int puppet_end(struct surface *surface, struct puppet *puppet, int code);
 
-/* Steps.  The argument is a number. */
+/* Steps for puppet_do().  The argument is a number. */
 int step_fault(struct surface *surface, void *count);
 int step_hit(struct surface *surface, void *count);
 int step_touch(struct surface *surface, void *count); /* writes the watched variable */
 int step_pin(struct surface *surface, void *cpu);
 int step_sleep(struct surface *surface, void *ms);
-/* The puppet that does it becomes another program, which obeys on.  `step` being an address,
- * programs must all be loaded at the same one: personality(ADDR_NO_RANDOMIZE). */
+/* Makes the puppet execute another program, which continues to take steps.  `step` is an address,
+ * so both programs must be loaded at the same place: personality(ADDR_NO_RANDOMIZE). */
 int step_become(struct surface *surface, void *puppet);
 int step_drop_privileges(struct surface *surface, void *unused);
 

@@ -58,8 +58,8 @@ int ring_map_as(struct ring *ring, struct surface *surface, const struct tally_a
 		return error;
 	ring->keeps_tail = !(protection & PROT_WRITE);
 	ring->bytes = CALL(shared, RECORD_SIZE_MAX);
-	/* A page's first touch, and the user page's first write, would be faults that the event
-	 * counts. */
+	/* Touches all pages: the event would count the faults of first accesses, and of the user
+	 * page's first write. */
 	for (size_t at = 0; at < ring->map_size; at += surface->page_size)
 		(void)((volatile uint8_t *)ring->page)[at];
 	if (protection & PROT_WRITE)
@@ -192,7 +192,7 @@ uint64_t ring_event_count(struct surface *surface, int fd)
 bool ring_kernel_is_old(struct surface *surface)
 {
 	struct tally_attr attr = ring_faults_attr(0, 0);
-	attr.size = 4097; /* refused, with the size that is known written back */
+	attr.size = 4097; /* too large, so the kernel writes back the size that it knows */
 	CALL(open, &attr, 0, -1, -1, 0);
 	return attr.size < TALLY_ATTR_SIZE_VER8;
 }

@@ -1,8 +1,7 @@
-/* Rings as the clauses read them: an event with its buffer, its records one by one.
+/* Access to rings for the clauses: an event with its buffer, and its records one by one.
  *
- * Records are decoded by src/abi from a copy, so that they may lie across the buffer's end and may
- * be overwritten while they are looked at.
- */
+ * src/abi decodes each record from a copy.  So a record may lie across the buffer's end, and may be
+ * overwritten during the decoding. */
 #ifndef TALLY_CONFORMANCE_RING_WALK_H
 #define TALLY_CONFORMANCE_RING_WALK_H
 
@@ -10,89 +9,91 @@
 
 struct ring {
 	struct surface *surface;
-	struct tally_attr attr; /* of the events that write to it */
+	struct tally_attr attr; /* attributes of the events that write to the ring */
 	int fd;
 	struct tally_user_page *page;
-	size_t map_size; /* bytes, with the user page */
+	size_t map_size; /* in bytes, including the user page */
 	uint64_t at;     /* next byte to read; data_tail follows it unless `keeps_tail` */
 	bool keeps_tail;
-	uint64_t *bytes; /* the last record that ring_next() gave */
+	uint64_t *bytes; /* copy of the last record from ring_next() */
 };
 
-/* An attr of `type` and `config`, disabled, user mode alone. */
+/* Returns attributes of this `type` and `config`: disabled, user mode only. */
 struct tally_attr ring_attr(uint32_t type, uint64_t config, uint64_t period, uint64_t sample_type);
-/* Page faults in user mode. */
+/* Samples page faults in user mode. */
 struct tally_attr ring_faults_attr(uint64_t period, uint64_t sample_type);
-/* Hits of the suite's tracepoint, by all modes; exclude_kernel would leave none. */
+/* Samples hits of the suite's tracepoint in all modes; exclude_kernel would exclude every hit. */
 struct tally_attr ring_hits_attr(struct surface *surface, uint64_t period, uint64_t sample_type);
-/* sched:sched_switch, a tracepoint that hits in kernel mode. */
+/* Samples sched:sched_switch, a tracepoint that hits in kernel mode. */
 struct tally_attr ring_switch_attr(struct surface *surface, uint64_t period, uint64_t sample_type);
-/* A dummy event that writes the side-band records of `flags`, with a trailer of TID, TIME
- * (monotonic), ID, STREAM_ID, CPU and IDENTIFIER. */
+/* Attributes of a dummy event that writes the side-band records of `flags`, with a trailer of TID,
+ * TIME (monotonic), ID, STREAM_ID, CPU and IDENTIFIER. */
 struct tally_attr ring_sideband_attr(uint64_t flags);
 
-/* Opens an event and maps 1 + `data_pages` pages.  Its descriptor, or -errno. */
+/* Opens an event and maps 1 + `data_pages` pages.  Returns its descriptor, or -errno. */
 int ring_open(struct ring *ring, struct surface *surface, const struct tally_attr *attr, pid_t pid,
 	      int cpu, size_t data_pages);
-/* Maps an event's ring for reading and writing.  0 or -errno. */
+/* Maps an event's ring for reading and writing.  Returns 0 or -errno. */
 int ring_map(struct ring *ring, struct surface *surface, const struct tally_attr *attr, int fd,
 	     size_t data_pages);
-/* The same with mmap(2)'s protection. */
+/* Does the same with this protection (mmap(2)). */
 int ring_map_as(struct ring *ring, struct surface *surface, const struct tally_attr *attr, int fd,
 		size_t data_pages, int protection);
 
-uint64_t ring_head(const struct ring *ring); /* acquires what is before it */
+uint64_t ring_head(const struct ring *ring); /* acquires the records before it */
 const uint8_t *ring_data(const struct ring *ring);
 size_t ring_data_size(const struct ring *ring);
 
-/* The next record, valid until the next call: 1, 0 when there is none, -EBADMSG when it isn't
- * one. */
+/* Reads the next record, which is valid until the next call.  Returns 1; 0 if there is none;
+ * -EBADMSG if the bytes are no record. */
 int ring_next(struct ring *ring, struct tally_record *record);
-/* The same where records end at `end`: a backward ring's begin at its head and end at 0. */
+/* Does the same for records that end at `end`.  A backward ring's records begin at its head and end
+ * at 0. */
 int ring_next_up_to(struct ring *ring, uint64_t end, struct tally_record *record);
-/* The next record of a type, those before it passed over. */
+/* Reads the next record of this type and skips others. */
 int ring_find(struct ring *ring, uint32_t type, struct tally_record *record);
-/* Reads all that is there.  Records of `type` (0: of any), or -EBADMSG. */
+/* Reads all records.  Returns how many have `type` (0: any type), or -EBADMSG. */
 long ring_count(struct ring *ring, uint32_t type);
 
-/* Enabled for exactly so many faults in user mode; the calls are warmed before, so that they add
- * none. */
+/* Enables the event for exactly `count` faults in user mode.  All calls are warmed up before, so
+ * that they cause no faults. */
 void ring_run_faults(struct surface *surface, int fd, unsigned count);
-/* Enabled for exactly so many hits of the suite's tracepoint. */
+/* Enables the event for exactly `count` hits of the suite's tracepoint. */
 void ring_run_hits(struct surface *surface, int fd, unsigned count);
-/* Enabled while it switches out once; a preemption may add a hit. */
+/* Enables the event while the task switches out once; a preemption may add a hit. */
 void ring_run_switch(struct surface *surface, int fd);
-/* Where parent's and child's events are all alike the kernel swaps their contexts instead of
- * switching: the child then runs on the parent's events.  An event that isn't inherited prevents
- * it.  Its descriptor or -errno. */
+/* Opens an event that isn't inherited.  If all events of parent and child are alike, the kernel
+ * swaps the two contexts instead of switching, and the child then runs on the parent's events; this
+ * event prevents that.  Returns its descriptor or -errno. */
 int ring_keep_contexts_apart(struct surface *surface);
-/* IOC_ID's answer, 0 on failure. */
+/* Returns the event's id from IOC_ID, or 0 on failure. */
 uint64_t ring_event_id(struct surface *surface, int fd);
-/* The count that read(2) gives first, ~0 on failure. */
+/* Returns the first word of read(2), the count, or ~0 on failure. */
 uint64_t ring_event_count(struct surface *surface, int fd);
 
-/* Older than 6.3: its attr ends before config3. */
+/* True if the kernel is older than 6.3: its attr ends before config3. */
 bool ring_kernel_is_old(struct surface *surface);
 
-/* A child that waits until it is told to go on; its events are opened in between. */
+/* A child that waits for ring_child_go(); events are opened on it before. */
 struct ring_child {
-	volatile uint32_t go;   /* told by ring_child_go() */
+	volatile uint32_t go;   /* set by ring_child_go() */
 	volatile uint32_t done; /* posted when the work is done, before it exits */
-	volatile uint32_t leave;/* awaited after the work when `stays` */
+	volatile uint32_t leave;/* if `stays`, the child waits for it after the work */
 	bool stays;
 	pid_t task;
 	void (*work)(struct surface *surface);
 };
 struct ring_child *ring_child_new(struct surface *surface, enum surface_task_kind kind,
 				  void (*work)(struct surface *surface));
-/* Lets it work; it exits by itself, or after ring_child_leave() when it stays. */
+/* The first makes it work; it then exits, or waits for ring_child_leave() if `stays` is set. */
 void ring_child_go(struct surface *surface, struct ring_child *child);
 int ring_child_leave(struct surface *surface, struct ring_child *child);
 
-/* A task's body: burns until the word that `argument` points to is posted. */
+/* A task's body: uses CPU time until the word at `argument` is posted. */
 int ring_burns_until_told(struct surface *surface, void *argument);
 
-/* A ring of RING_FAULTS samples by `attr`, their time monotonic.  0, or what the clause returns. */
+/* Opens a ring with RING_FAULTS samples by `attr`, with monotonic times.  Returns 0, or what the
+ * clause must return. */
 int ring_sample_faults(struct surface *surface, struct ring *ring, struct tally_attr attr);
 enum { RING_FAULTS = 5 };
 #define FAULT_SAMPLES(ring, attr) \

@@ -1,45 +1,44 @@
-/* A clause of SPEC.md as a test: "B7.member_einval" is row B7's clause, by itself.
+/* Clauses of docs/spec.md as tests: "B7.member_einval" is a clause of row B7.
  *
- * A clause's function runs as a task of the surface.  It reports through CHECK and friends, which
- * print what was seen and end the clause; skipping is for conditions that only show while it runs,
- * with a reason from the closed list.
- */
+ * A clause's function runs as a task of the surface.  It reports with CHECK and the similar macros,
+ * which print the values seen and end the clause.  It skips only for conditions that appear while
+ * it runs, with a reason from the fixed list. */
 #ifndef TALLY_CONFORMANCE_SUITE_H
 #define TALLY_CONFORMANCE_SUITE_H
 
 #include "surface.h"
 
-/* Why a clause has no answer on a surface: the closed list of docs/conformance.md. */
+/* Why a surface can't run a clause: the fixed list of docs/conformance.md. */
 enum not_applicable {
 	NA_NONE,
 	NA_NO_HARDWARE,       /* this machine has no hardware PMU */
 	NA_NO_TRACEPOINTS,    /* tracefs is not readable */
 	NA_NO_BREAKPOINTS,
-	NA_NOT_PRIVILEGED,    /* this user may not */
+	NA_NOT_PRIVILEGED,    /* this user lacks the privilege */
 	NA_ONE_CPU,
-	NA_CHANGES_HOST,      /* would change the machine that others use (sysctls, hotplug) */
+	NA_CHANGES_HOST,      /* would change a machine that others use (sysctls, hotplug) */
 	NA_NEEDS_VFS,         /* only a VFS can show it */
 	NA_NEEDS_BPF,         /* needs the kernel's BPF */
 	NA_NEEDS_TEXT_PATCHING, /* needs kernel text to be patched */
-	NA_OTHER_ARCHITECTURE, /* a clause of another PMU model */
+	NA_OTHER_ARCHITECTURE, /* the clause is for another PMU model */
 	NA_NO_VIRTUALISATION,  /* no guest can be entered */
 	/* this kernel is known to differ: docs/conformance.md names the quirk */
 	NA_KERNEL_QUIRK,
-	NA_OLD_KERNEL,        /* came after this kernel */
-	NA_NO_AUX,            /* no PMU that traces */
-	NA_NO_SUCH_EVENT,     /* no tracepoint of this kernel is of that kind */
-	NA_REAL_TIME          /* needs a machine whose time the test sets: the simulated one */
+	NA_OLD_KERNEL,        /* the feature is newer than this kernel */
+	NA_NO_AUX,            /* no tracing PMU */
+	NA_NO_SUCH_EVENT,     /* this kernel has no tracepoint of that kind */
+	NA_REAL_TIME          /* needs a machine whose time the test controls: the simulated one */
 };
 
 struct clause {
 	const char *id;   /* "A2.size_zero_means_64" */
-	const char *holds; /* what must hold, a sentence */
+	const char *holds; /* a sentence: what must hold */
 	unsigned needs;   /* enum surface_feature */
 	int (*run)(struct surface *surface);
 };
 
-/* The arrays of clauses, one per file, each ended by an entry without id; in the order in which
- * they run. */
+/* The arrays of clauses, one for each file, in the order of running.  Each ends with an entry
+ * without id. */
 #define CLAUSE_ARRAYS(X) \
 	X(clauses_a) \
 	X(clauses_a_events) \
@@ -64,13 +63,13 @@ struct clause {
 	X(clauses_e_filter) \
 	X(clauses_f) \
 	X(clauses_differences) /* found by differential.c */ \
-	X(clauses_hardware) /* what rows of B, C and D say of hardware events */ \
+	X(clauses_hardware) /* rows of B, C and D for hardware events */ \
 	X(clauses_hardware_sampling) \
 
 #define DECLARE_CLAUSES(name) extern const struct clause name[];
 CLAUSE_ARRAYS(DECLARE_CLAUSES)
 
-/* What a clause's function returns: 0 passed, or one of these. */
+/* Results of a clause's function: 0 for passed, or one of these. */
 enum { CLAUSE_FAILED = 1, CLAUSE_NOT_APPLICABLE = 64 /* + enum not_applicable */ };
 
 /* Prints "file:line: …" and returns CLAUSE_FAILED. */
@@ -89,7 +88,7 @@ int clause_failed(const char *file, int line, const char *format, ...)
 			return clause_failed(__FILE__, __LINE__, "%s is %lld, not %lld", #seen, \
 					     seen_, wanted_); \
 	} while (0)
-/* `seen` is -errno: prints names of both. */
+/* `seen` is a result, 0 or -errno.  Prints the names of both on a mismatch. */
 #define CHECK_ERROR(seen, wanted) \
 	do { \
 		long seen_ = (long)(seen); \
@@ -107,7 +106,7 @@ int clause_failed(const char *file, int line, const char *format, ...)
 					     least_, most_); \
 	} while (0)
 
-/* Shorthands over the table, so that clauses read like the man page. */
+/* Shorthands for the table's functions, so that clauses read like the man page. */
 #define CALL(name, ...) (surface->ops->name(surface __VA_OPT__(,) __VA_ARGS__))
 
 #endif

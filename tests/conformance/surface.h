@@ -1,16 +1,15 @@
-/* The system-call surface that the conformance suite is written against (SPEC.md, H6), and the work
- * that a test's tasks do to make events happen.
+/* The system-call surface that the conformance suite uses (docs/spec.md, H6), and the work with
+ * which a test's tasks cause events.
  *
- * One table, several implementations: surface_kernel.c (the running kernel, here and in the guest
- * machine), surface_sim.c (tally's engine in the simulated machine).  A test is a C function that
- * runs *as a task* of the surface: on the kernel it is this process; in the simulated machine it is
- * a coroutine that the machine schedules, so that every call below may let time pass and other
- * tasks run.  Therefore a test keeps no state in statics, shares data with its children through
- * shared() alone, and spends time through the calls below, never in loops of its own.
+ * One table has several implementations: surface_kernel.c (the running kernel, here and in the
+ * guest machine) and surface_sim.c (tally's engine in the simulated machine).  A test is a C
+ * function that runs *as a task* of the surface.  On the kernel it is a process.  In the simulated
+ * machine it is a coroutine that the machine schedules, so each call below may let time pass and
+ * other tasks run.  Therefore a test keeps no state in statics, shares data with its children only
+ * through shared(), and spends time only in the calls below, never in loops of its own.
  *
- * Calls return what the system call returns, or -errno.  Pointers given to calls may be bad on
- * purpose (EFAULT): SURFACE_BAD_POINTER.
- */
+ * Calls return the system call's result, or -errno.  A pointer given to a call may be invalid on
+ * purpose (EFAULT): SURFACE_BAD_POINTER. */
 #ifndef TALLY_CONFORMANCE_SURFACE_H
 #define TALLY_CONFORMANCE_SURFACE_H
 
@@ -25,39 +24,42 @@
 
 #define SURFACE_BAD_POINTER ((void *)16)
 
-/* What a surface or the machine under it has; a clause that needs more is n/a there. */
+/* Features of a surface or of the machine under it.  A clause that needs more is not applicable
+ * there. */
 enum surface_feature {
-	SURFACE_HARDWARE = 1u << 0, /* cycles and instructions count */
+	SURFACE_HARDWARE = 1u << 0, /* cycles and instructions can be counted */
 	SURFACE_TRACEPOINTS = 1u << 1,
 	SURFACE_BREAKPOINTS = 1u << 2,
-	SURFACE_PRIVILEGED = 1u << 3, /* CAP_PERFMON, may write sysctls */
+	SURFACE_PRIVILEGED = 1u << 3, /* has CAP_PERFMON and may write sysctls */
 	SURFACE_TWO_CPUS = 1u << 4,
-	SURFACE_VFS = 1u << 5, /* dup, sockets, /proc/self/fd: what only a VFS can show */
+	SURFACE_VFS = 1u << 5, /* has dup, sockets, /proc/self/fd */
 	SURFACE_BPF = 1u << 6,
 	SURFACE_ARM_PMU = 1u << 7, /* PMUv3 */
-	SURFACE_X86_PMU = 1u << 8, /* counters by constraint, fixed counters */
+	SURFACE_X86_PMU = 1u << 8, /* counters with constraints, fixed counters */
 	SURFACE_HETEROGENEOUS = 1u << 9,
-	SURFACE_VIRTUALISATION = 1u << 10, /* guests can be entered: exclude_host, exclude_guest */
-	/* a guest or a simulation: nobody else's machine is changed */
+	/* guests can be entered, for exclude_host and exclude_guest */
+	SURFACE_VIRTUALISATION = 1u << 10,
+	/* A guest or a simulation: no other user is affected. */
 	SURFACE_MAY_SET_SYSCTLS = 1u << 11,
-	SURFACE_HOTPLUG = 1u << 12,    /* CPUs may be taken away (never on a real host) */
-	SURFACE_EXACT_TIME = 1u << 13, /* simulated: times are what the test computes */
-	SURFACE_AUX = 1u << 14         /* pmu("trace"): traces branches as clauses_d_aux.c has it */
+	SURFACE_HOTPLUG = 1u << 12,    /* CPUs may go offline (never on a real host) */
+	SURFACE_EXACT_TIME = 1u << 13, /* simulated: times are exactly as computed */
+	/* has pmu("trace"), which traces branches: clauses_d_aux.c */
+	SURFACE_AUX = 1u << 14
 };
 
-/* Where an arm64 kernel stands: in a guest, or a host's at EL2 (VHE), or at EL1 with a hypervisor
- * of its own at EL2. */
+/* The place of an arm64 kernel: in a guest; as a host at EL2 (VHE); or as a host at EL1, with its
+ * own hypervisor at EL2. */
 enum surface_level { SURFACE_LEVEL_GUEST, SURFACE_LEVEL_VHE_HOST, SURFACE_LEVEL_NON_VHE_HOST };
 
 enum surface_task_kind { SURFACE_PROCESS, SURFACE_THREAD };
 
-/* Of the file that map_code() maps; a build_id_size of 0: it has none. */
+/* Describes the file that map_code() maps; build_id_size 0: no build-id. */
 struct surface_file {
 	uint64_t inode;
 	uint8_t build_id[20], build_id_size;
 };
 
-/* Code that the kernel made at run time, so far as its surface knows: zeros for what it doesn't. */
+/* Code that the kernel made at run time; fields that the surface does not know are 0. */
 struct surface_ksymbol {
 	uint64_t address;
 	uint32_t length;
@@ -65,7 +67,7 @@ struct surface_ksymbol {
 	const char *name_start;
 };
 
-/* A place in the kernel's text that was patched; zeros as above. */
+/* A place in the kernel's text that was patched; unknown fields are 0. */
 struct surface_text_poke {
 	uint64_t address;
 	uint8_t old_bytes[8], new_bytes[8];
@@ -73,7 +75,7 @@ struct surface_text_poke {
 };
 
 struct surface;
-/* The body of a task: its return value is its exit code (0..125). */
+/* The body of a task.  It returns the task's exit code (0..125). */
 typedef int surface_body(struct surface *surface, void *argument);
 
 struct surface_ops {
@@ -83,14 +85,16 @@ struct surface_ops {
 	int (*open)(struct surface *surface, const void *attr, pid_t pid, int cpu, int group,
 		    unsigned long flags);
 	ssize_t (*read)(struct surface *surface, int fd, void *bytes, size_t size);
-	/* `request` as linux/perf_event.h numbers it (TALLY_IOC_…). */
+	/* `request` has the number in linux/perf_event.h (TALLY_IOC_…). */
 	long (*ioctl)(struct surface *surface, int fd, unsigned long request, uintptr_t argument);
-	/* The mapping, or NULL with -errno in *error. `protection`, `flags` as mmap(2)'s. */
+	/* Returns the mapping, or NULL with -errno in *error.  `protection` and `flags` are
+	 * mmap(2)'s. */
 	void *(*mmap)(struct surface *surface, int fd, size_t size, int protection, int flags,
 		      uint64_t offset, int *error);
 	int (*munmap)(struct surface *surface, void *address, size_t size);
 	int (*poll)(struct surface *surface, struct pollfd *fds, unsigned count, int timeout_ms);
-	/* F_GETFD, F_SETFD, F_GETFL, F_SETFL (O_ASYNC, O_NONBLOCK), F_SETSIG, F_SETOWN, F_DUPFD. */
+	/* Supports F_GETFD, F_SETFD, F_GETFL, F_SETFL (O_ASYNC, O_NONBLOCK), F_SETSIG, F_SETOWN,
+	 * F_DUPFD. */
 	int (*fcntl)(struct surface *surface, int fd, int command, long argument);
 	int (*close)(struct surface *surface, int fd);
 	int (*prctl)(struct surface *surface, int option);
@@ -98,116 +102,117 @@ struct surface_ops {
 	/* --- Tasks -------------------------------------------------------- */
 	pid_t (*self)(struct surface *surface);    /* tid of the calling task */
 	pid_t (*process)(struct surface *surface); /* its pid */
-	/* fork or pthread_create: the child runs `body` and exits.  Its tid (its pid for a
-	 * process). */
+	/* Creates a process (fork) or thread (pthread_create) that runs `body` and exits.  Returns
+	 * its tid (a process's pid). */
 	pid_t (*spawn)(struct surface *surface, enum surface_task_kind kind, surface_body *body,
 		       void *argument);
-	/* The exit code, 128 + signal, or -errno. */
+	/* Returns the exit code, 128 + signal, or -errno. */
 	int (*wait)(struct surface *surface, pid_t task);
-	/* exec(2): descriptors with FD_CLOEXEC close, comm becomes `comm` (at most 15 bytes), then
-	 * `body` runs as the new program and the task exits with what it returns; comes back only
-	 * with -errno.  `argument` points to at most 256 bytes, `size` of them copied into the new
-	 * program, or into shared() memory (size 0). */
+	/* exec(2).  Descriptors with FD_CLOEXEC close, comm becomes `comm` (at most 15 bytes), then
+	 * `body` runs as the new program and the task exits with its result.  Returns only on
+	 * failure, with -errno.  `argument` points to at most 256 bytes, of which `size` are copied
+	 * into the new program, or into shared() memory (size 0). */
 	int (*exec)(struct surface *surface, const char *comm, surface_body *body,
 		    const void *argument, size_t size);
-	/* Lets the calling task run as another user without capabilities, from here on (own
-	 * process: spawn first). */
+	/* Makes the calling task run as another user without capabilities from now on.  Use a
+	 * process of its own: spawn first. */
 	int (*drop_privileges)(struct surface *surface);
 	/* Blocks (switches away) until *word, in shared() memory, differs from `value`. */
 	void (*wait_while)(struct surface *surface, volatile uint32_t *word, uint32_t value);
-	/* Stores and wakes those who wait. */
+	/* Stores `value` and wakes the waiting tasks. */
 	void (*post)(struct surface *surface, volatile uint32_t *word, uint32_t value);
-	/* Memory that children of either kind share; zeroed; freed after the test. */
+	/* Returns zeroed memory that children of either kind share.  It is freed after the test. */
 	void *(*shared)(struct surface *surface, size_t size);
-	/* -errno, or 0: the calling task runs on this CPU from now on (-1: anywhere). */
+	/* Makes the calling task run on this CPU from now on (-1: on any CPU).  Returns 0 or
+	 * -errno. */
 	int (*pin)(struct surface *surface, int cpu);
 	int (*this_cpu)(struct surface *surface);
-	int (*cpus)(struct surface *surface); /* online */
+	int (*cpus)(struct surface *surface); /* number of online CPUs */
 
 	/* --- Work: what makes events happen, in the calling task ---------- */
-	/* user-mode CPU time of at least this */
+	/* Uses at least this much user-mode CPU time. */
 	void (*burn)(struct surface *surface, uint64_t ns);
-	void (*loop)(struct surface *surface,
-		     uint64_t iterations); /* a user-only loop: 2 instructions each, 1 a
-								      taken branch; nothing else but the call itself */
-	void (*fault)(struct surface *surface,
-		      unsigned count); /* exactly so many minor faults of user mode, on
-								      addresses that fault_address() tells */
-	/* The address of the n-th fault (from 0) of any fault() of the calling task. */
+	/* Runs a user-only loop: each iteration has 2 instructions, one of them a taken branch.
+	 * Nothing else runs but the call itself. */
+	void (*loop)(struct surface *surface, uint64_t iterations);
+	/* Makes exactly `count` minor faults of user mode, at the addresses that fault_address()
+	 * returns. */
+	void (*fault)(struct surface *surface, unsigned count);
+	/* Returns the address of the n-th fault (from 0) of any fault() of the calling task. */
 	uint64_t (*fault_address)(struct surface *surface, unsigned n);
-	/* one voluntary switch out and in */
+	/* Switches out and in once, voluntarily. */
 	void (*sleep)(struct surface *surface, uint64_t ns);
-	/* lets pending signals be delivered */
+	/* Lets pending signals be delivered. */
 	void (*yield_to_signal)(struct surface *surface);
-	void (*map_code)(struct surface *surface,
-			 bool executable); /* maps one page of a file: an MMAP record.  Path:
-								      mapped_path() */
+	/* Maps one page of the file mapped_path() and unmaps it: an MMAP record. */
+	void (*map_code)(struct surface *surface, bool executable);
 	const char *(*mapped_path)(struct surface *surface);
 	int (*mapped_file)(struct surface *surface, struct surface_file *file);
 	int (*set_comm)(struct surface *surface, const char *comm);
-	/* Hits the suite's tracepoint once: `sched:`-like choice of the surface; its id is
+	/* Hits the suite's tracepoint `count` times.  The surface chooses the tracepoint; its id is
 	 * tracepoint("hit").  On the kernel: syscalls:sys_enter_getppid or raw_syscalls:sys_enter,
 	 * in the calling task. */
 	void (*hit)(struct surface *surface, unsigned count);
-	/* Reads or writes (so many times, 4 bytes) the watched variable for breakpoints; runs the
+	/* Reads or writes (`count` times, 4 bytes) the watched variable of breakpoints, or runs the
 	 * watched function. */
 	void (*touch)(struct surface *surface, unsigned breakpoint_type, unsigned count);
 	uint64_t (*watched_address)(struct surface *surface, unsigned breakpoint_type);
-	/* Makes a page of its own again where an odd access traps, an instruction is emulated … : 0
-	 * or -EOPNOTSUPP. */
+	/* Causes `count` software events of this kind (clocks: uses `count` ns of CPU time).
+	 * Returns 0, or -EOPNOTSUPP if the surface can't cause them. */
 	int (*make)(struct surface *surface, enum tally_sw event, unsigned count);
-	/* A new control group of this name below the calling task's: 0 and its id, or -errno.  It
-	 * is gone afterwards. */
+	/* Makes a control group of this name below the calling task's.  Returns 0 and its id, or
+	 * -errno.  The group is removed afterwards. */
 	int (*make_cgroup)(struct surface *surface, const char *name, uint64_t *id);
-	/* The kernel makes code, and takes it away again when `symbol` is NULL. 0 or
-	 * -EOPNOTSUPP. */
+	/* Makes the kernel create code; if `symbol` is NULL, makes it remove that code.  Returns 0
+	 * or -EOPNOTSUPP. */
 	int (*make_ksymbol)(struct surface *surface, struct surface_ksymbol *symbol);
-	/* The kernel patches its own text. 0 or -EOPNOTSUPP. */
+	/* Makes the kernel patch its own text.  Returns 0 or -EOPNOTSUPP. */
 	int (*poke_text)(struct surface *surface, struct surface_text_poke *poke);
 
 	/* --- Asking ------------------------------------------------------- */
 	uint64_t (*now)(struct surface *surface); /* CLOCK_MONOTONIC, ns */
-	/* Signals of number `signal` that the calling task has had since watch_signal();
-	 * *last_band: POLL_IN, POLL_HUP (si_code), *last_data: si_perf_data of SIGTRAP. */
+	/* Returns how many signals of this number the calling task has received since
+	 * watch_signal(). *last_code: POLL_IN, POLL_HUP (si_code); *last_data: si_perf_data of
+	 * SIGTRAP. */
 	int (*watch_signal)(struct surface *surface, int signal);
 	unsigned (*signals)(struct surface *surface, int signal, int *last_code,
 			    uint64_t *last_data);
-	/* The id of a tracepoint, or -ENOENT.  "hit": the one that hit() hits; "weighted": one with
-	 * __perf_count; "tasked": one with __perf_task (sched:sched_wakeup …); "addressed": one
-	 * with __perf_addr, which a fault() hits each time; else "group:name". */
+	/* Returns the id of a tracepoint, or -ENOENT.  Names: "hit" is the one that hit() hits;
+	 * "weighted" one with __perf_count; "tasked" one with __perf_task (sched:sched_wakeup …);
+	 * "addressed" one with __perf_addr, which each fault() hits; otherwise "group:name". */
 	long (*tracepoint)(struct surface *surface, const char *name);
-	/* The text of its format file, owned by the surface; NULL. */
+	/* Returns the text of its format file, which the surface owns, or NULL. */
 	const char *(*tracepoint_format)(struct surface *surface, const char *name);
-	/* A descriptor that FLAG_PID_CGROUP takes for the control group of the calling task, or
+	/* Returns a descriptor of the calling task's control group, for FLAG_PID_CGROUP, or
 	 * -EOPNOTSUPP. */
 	int (*cgroup)(struct surface *surface);
-	/* The id of the group that such a descriptor is of. */
+	/* Gets the id of the control group of such a descriptor. */
 	int (*cgroup_id)(struct surface *surface, int fd, uint64_t *id);
-	/* An open descriptor that is no event. */
+	/* Returns an open descriptor that is not an event. */
 	int (*other_file)(struct surface *surface);
-	/* A descriptor that IOC_SET_BPF takes on a tracepoint; its program lets hits pass, or drops
-	 * them: 1, 0.  With SURFACE_BPF. */
+	/* Returns a descriptor for IOC_SET_BPF on a tracepoint.  Its program returns 1 and lets
+	 * hits pass, or returns 0 and drops them.  Needs SURFACE_BPF. */
 	int (*bpf_program)(struct surface *surface, bool passes);
-	/* attr.type of a PMU registered at run time, by name, or -ENOENT; "hardware": the CPU's
-	 * own. */
+	/* Returns attr.type of a PMU registered at run time, by name, or -ENOENT.  "hardware" is
+	 * the CPU's PMU. */
 	int (*pmu)(struct surface *surface, const char *name);
-	/* kernel.NAME, e.g. "perf_event_paranoid"; -errno.  Set only with SURFACE_MAY_SET_SYSCTLS;
-	 * restored after the test. */
+	/* Returns kernel.NAME, e.g. "perf_event_paranoid", or -errno.  A test may set one only with
+	 * SURFACE_MAY_SET_SYSCTLS; it is restored after the test. */
 	long (*sysctl)(struct surface *surface, const char *name);
 	int (*set_sysctl)(struct surface *surface, const char *name, long value);
 	int (*set_online)(struct surface *surface, int cpu, bool online);
-	/* What the user instruction that reads a hardware counter gives (rdpmc, mrs); index as the
-	 * user page's - 1. */
+	/* Reads a hardware counter with the user instruction (rdpmc, mrs); `index` is the user
+	 * page's - 1. */
 	int (*read_counter)(struct surface *surface, unsigned index, uint64_t *value);
 
 	/* --- arm64 (SURFACE_ARM_PMU; NULL elsewhere) ---------------------- */
-	/* From user mode: writes PMSELR_EL0 (unless `set` is NULL), then reads it.  -errno where
-	 * that traps. */
+	/* From user mode: writes PMSELR_EL0 (unless `set` is NULL), then reads it.  Returns -errno
+	 * if that traps. */
 	int (*counter_selector)(struct surface *surface, const uint64_t *set, uint64_t *value);
-	/* enum surface_level, or -errno when it is not known */
+	/* Returns enum surface_level, or -errno if it is unknown. */
 	int (*level)(struct surface *surface);
-	/* With SURFACE_VIRTUALISATION: enters a guest, whose kernel (EL1), then its user program
-	 * (EL0), run a loop like loop()'s, and comes back.  0 or -errno. */
+	/* Needs SURFACE_VIRTUALISATION.  Enters a guest whose kernel (EL1) and then user program
+	 * (EL0) run loops like loop()'s, and returns.  Returns 0 or -errno. */
 	int (*run_guest)(struct surface *surface, uint64_t kernel_iterations,
 			 uint64_t user_iterations);
 };
@@ -216,21 +221,21 @@ struct surface {
 	const struct surface_ops *ops;
 	unsigned features; /* enum surface_feature */
 	size_t page_size;
-	unsigned hardware_counters; /* programmable ones; 0 without */
+	unsigned hardware_counters; /* programmable counters; 0 without a hardware PMU */
 	unsigned pc_register, sp_register; /* bits of attr.sample_regs_user */
 };
 
 /* The running kernel. */
 struct surface *surface_kernel(void);
-/* The simulated machine, made anew for each test; `model`: "x86", "arm64", "big.LITTLE". Not linked
- * into the guest's program. */
+/* The simulated machine, created anew for each test; `model` is "x86", "arm64" or "big.LITTLE".  It
+ * is not linked into the guest machine's program. */
 struct surface *surface_sim(const char *model);
 void surface_sim_free(struct surface *surface);
-/* The first call of main(): when the process is one that exec() made, runs its body and doesn't
+/* Must be the first call of main(): if exec() made this process, it runs the body and doesn't
  * return. */
 void surface_kernel_body(int argc, char **argv);
 /* Runs the test's body as a task of a fresh machine (sim), or in a child process with a time limit
- * (kernel): the exit code, or -ETIMEDOUT, or 128 + signal. */
+ * (kernel).  Returns the exit code, -ETIMEDOUT, or 128 + signal. */
 int surface_kernel_run(struct surface *surface, surface_body *body, void *argument,
 		       unsigned timeout_s);
 int surface_sim_run(struct surface *surface, surface_body *body, void *argument,

@@ -1,4 +1,5 @@
-/* The table of the running kernel, and a test's process.  surface_kernel.h tells the parts. */
+/* The function table of the running kernel, and the process of a test.  surface_kernel.h lists the
+ * parts. */
 #include "surface_kernel.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ static int kernel_cpus(struct surface *surface)
 static void kernel_yield_to_signal(struct surface *surface)
 {
 	(void)surface;
-	sched_yield(); /* any system call's return delivers */
+	sched_yield(); /* signals are delivered on return from any system call */
 }
 
 static int kernel_set_comm(struct surface *surface, const char *comm)
@@ -241,7 +242,7 @@ run_test(struct kernel_surface *kernel, surface_body *body, void *argument)
 	_exit(body(&kernel->surface, argument));
 }
 
-/* Where a process that took too long is: for the reader of the report. */
+/* Prints where a process that took too long is blocked, for the report. */
 static void tell_where(pid_t pid)
 {
 	static const char *const files[] = { "wchan", "syscall", "stack" };
@@ -258,7 +259,7 @@ static void tell_where(pid_t pid)
 	}
 }
 
-/* Waits for the process to end; -ETIMEDOUT after the time, when it has been killed. */
+/* Waits for the process to end.  After the time limit, kills it and returns -ETIMEDOUT. */
 static int wait_limited(pid_t pid, unsigned timeout_s)
 {
 	int status, ready = 0, pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -266,8 +267,8 @@ static int wait_limited(pid_t pid, unsigned timeout_s)
 		struct pollfd ended = { .fd = pidfd, .events = POLLIN };
 		while ((ready = poll(&ended, 1, (int)timeout_s * 1000)) < 0 && errno == EINTR)
 			;
-		/* A machine that was halted as a whole has lost time, not the test: a moment
-		 * more. */
+		/* A machine that was paused as a whole delays the test without its fault: wait a
+		 * moment more. */
 		if (ready == 0 && (ready = poll(&ended, 1, 2000)) == 0)
 			tell_where(pid);
 		close(pidfd);
@@ -277,7 +278,7 @@ static int wait_limited(pid_t pid, unsigned timeout_s)
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
-	kill(-pid, SIGKILL); /* what it left behind */
+	kill(-pid, SIGKILL); /* kill what the test left behind */
 	if (pidfd >= 0 && ready == 0)
 		return -ETIMEDOUT;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -296,7 +297,7 @@ int surface_kernel_run(struct surface *surface, surface_body *body, void *argume
 	if (pid < 0) {
 		result = -errno;
 	} else {
-		setpgid(pid, pid); /* as the child does: whichever comes first */
+		setpgid(pid, pid); /* the child does it too, whichever is first */
 		result = wait_limited(pid, timeout_s);
 	}
 	kernel_restore(kernel);

@@ -1,9 +1,8 @@
-/* The running kernel as a surface: what its files share.
+/* The running kernel as a surface: declarations for its files.
  *
- * A test runs in a process of its own.  Everything that the test's body, or what it calls here, is
- * going to touch is made present beforehand (populate()), so that fault() makes exactly the faults
- * that it promises.
- */
+ * A test runs in a process of its own.  populate() makes all memory present that the test's body,
+ * or the functions that it calls here, will touch.  So fault() causes exactly the faults that it
+ * promises. */
 #ifndef TALLY_CONFORMANCE_SURFACE_KERNEL_H
 #define TALLY_CONFORMANCE_SURFACE_KERNEL_H
 
@@ -18,21 +17,21 @@ enum {
 	ARENA_SIZE = 1 << 20,
 	FAULT_PAGES = 1 << 14,
 	SIGNALS_MAX = 65,
-	DESCRIPTORS_MAX = 2048,      /* RLIMIT_NOFILE of a test: the largest group fits */
-	PRIVATE_DESCRIPTORS = 2040   /* ours stand from here on, out of a test's way */
+	DESCRIPTORS_MAX = 2048,      /* RLIMIT_NOFILE of a test: enough for the largest group */
+	PRIVATE_DESCRIPTORS = 2040   /* our own descriptors begin here, out of a test's way */
 };
 
-/* A file of the system that a test wrote to, and what stood there. */
+/* A system file that a test changed, and its previous text. */
 struct saved_file {
 	char path[96], text[32];
 };
 
-/* The first bytes of the memory that all tasks of a test share, at the same address in each, also
- * after an exec. */
+/* The beginning of the memory that all tasks of a test share.  It has the same address in each,
+ * also after an exec. */
 struct arena {
 	uint32_t used;
 	unsigned features, hardware_counters;
-	char directory[64]; /* of the test: for what needs a path */
+	char directory[64]; /* the test's directory, for files and links */
 	uint32_t saved_count;
 	struct saved_file saved[SAVED_MAX];
 };
@@ -46,14 +45,15 @@ struct kernel_surface {
 	struct surface surface;
 	struct arena *arena;
 	int arena_fd;
-	int tracefs; /* a descriptor, or -errno */
+	int tracefs; /* descriptor, or -errno */
 	struct kernel_thread threads[THREADS_MAX];
-	char path[512]; /* this program's */
+	char path[512]; /* path of this program */
 	char *format;
-	int program; /* make_ksymbol()'s */
+	int program; /* the BPF program of make_ksymbol() */
 };
 
-/* What belongs to the calling thread.  Thread-local, since a signal's handler is given nothing. */
+/* State of the calling thread.  It is thread-local, since a signal handler has no argument for
+ * it. */
 struct kernel_task {
 	volatile unsigned signals[SIGNALS_MAX];
 	volatile int last_code[SIGNALS_MAX];
@@ -67,12 +67,12 @@ static inline struct kernel_surface *kernel_of(struct surface *surface)
 	return (struct kernel_surface *)surface;
 }
 
-/* Of a new task, before its body runs. */
+/* Sets up a new task, before its body runs. */
 void kernel_task_begin(struct kernel_surface *kernel);
-/* A directory and the memory for one test: 0 or -errno. */
+/* Creates a directory and the shared memory for one test.  Returns 0 or -errno. */
 int kernel_arena_make(struct kernel_surface *kernel);
 void kernel_arena_drop(struct kernel_surface *kernel);
-/* Puts back what a test changed. */
+/* Restores all files that a test changed. */
 void kernel_restore(struct kernel_surface *kernel);
 unsigned kernel_features(struct kernel_surface *kernel);
 unsigned kernel_hardware_counters(struct surface *surface);

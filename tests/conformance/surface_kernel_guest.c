@@ -1,9 +1,8 @@
-/* What an arm64 kernel's surface has beyond the others': its exception level, and a guest to enter
- * by /dev/kvm.
+/* The functions that only an arm64 kernel's surface has: its exception level, and a guest that runs
+ * through /dev/kvm.
  *
  * The guest is one page of code without an MMU: a loop at EL1, a return to EL0, the same loop
- * there, and a store to an address without memory, which ends KVM_RUN.
- */
+ * there, and a store to an address without memory, which ends KVM_RUN. */
 #include "surface_kernel.h"
 
 #include <errno.h>
@@ -48,7 +47,7 @@ bool kernel_may_run_guests(struct surface *surface)
 }
 
 #ifdef __aarch64__
-/* x0, x1: iterations at EL1, EL0; x2: where EL0's part stands; x3: the address without memory. */
+/* x0, x1: iterations at EL1, EL0; x2: address of EL0's part; x3: the address without memory. */
 static const uint32_t guest_code[] = {
 	0xf1000400, /* 1: subs x0, x0, #1 */
 	0x54ffffe1, /*    b.ne 1b */
@@ -68,7 +67,8 @@ enum { GUEST_MEMORY = 0x10000, GUEST_HOLE = 0x20000, CORE_PC = 32 };
 static int set_register(int cpu, unsigned number, uint64_t value)
 {
 	struct kvm_one_reg one = {
-		/* An index in units of 4 bytes into struct kvm_regs: x0 to x30, sp, pc, pstate. */
+		/* An index, in units of 4 bytes, into struct kvm_regs: x0 to x30, sp, pc,
+		 * pstate. */
 		.id = KVM_REG_ARM64 | KVM_REG_SIZE_U64 | KVM_REG_ARM_CORE | number * 2,
 		.addr = (uintptr_t)&value,
 	};

@@ -1,5 +1,5 @@
-/* What the running kernel makes when it is asked to, for the records that tell of it: files' maps,
- * control groups, code. */
+/* Makes the running kernel create things that records report: mappings of files, control groups,
+ * code. */
 #include "surface_kernel.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The GNU note of a file, or a size of 0. */
+/* Reads the GNU build-id note of a file.  Returns its size, or 0. */
 static uint8_t build_id_of(const char *path, uint8_t id[20])
 {
 	static const uint8_t head[] = { 4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0, 'G', 'N', 'U', 0 };
@@ -60,7 +60,7 @@ int kernel_make_cgroup(struct surface *surface, const char *name, uint64_t *id)
 	return code;
 }
 
-/* A BPF program, where there is a compiler for them. */
+/* Loads a BPF program, if the kernel compiles them. */
 int kernel_make_ksymbol(struct surface *surface, struct surface_ksymbol *symbol)
 {
 	enum { KSYMBOL_BPF = 1 };
@@ -74,8 +74,8 @@ int kernel_make_ksymbol(struct surface *surface, struct surface_ksymbol *symbol)
 	return kernel->program < 0 ? -EOPNOTSUPP : 0;
 }
 
-/* A tracepoint's first listener turns jumps into nops, or nops into jumps: one that nobody else
- * listens to. */
+/* A tracepoint's first user makes the kernel turn jumps into nops, or nops into jumps.  So this
+ * chooses one that no other program uses. */
 int kernel_poke_text(struct surface *surface, struct surface_text_poke *poke)
 {
 	static const char *const rare[] = { "oom:oom_score_adj_update", "module:module_request",

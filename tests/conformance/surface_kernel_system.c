@@ -1,4 +1,4 @@
-/* What the running kernel has: its features, tracepoints, PMUs, switches. */
+/* The running kernel's features, tracepoints, PMUs and settings. */
 #include "surface_kernel.h"
 
 #include <dirent.h>
@@ -39,8 +39,8 @@ static int write_text(const char *path, const char *text)
 	return code;
 }
 
-/* tracefs as src/machine/tracefs.c finds it: mounted, or a mount that no path leads to and that
- * ends with us. */
+/* Opens tracefs in the same way as src/machine/tracefs.c: where it is mounted, or as a mount
+ * without a path that ends with this process. */
 int kernel_tracefs_open(void)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
@@ -64,8 +64,8 @@ int kernel_tracefs_open(void)
 	return mount < 0 ? code : kernel_private_descriptor(mount);
 }
 
-/* "events/GROUP/NAME/FILE" of "group:name", or of one of the suite's own names; the first that
- * exists. */
+/* Makes the path "events/GROUP/NAME/FILE" from "group:name" or from one of the suite's own names:
+ * the first that exists. */
 static int tracepoint_path(struct kernel_surface *kernel, const char *name, const char *file,
 			   char *path, size_t size)
 {
@@ -128,8 +128,8 @@ int kernel_pmu(struct surface *surface, const char *name)
 	return -ENOENT;
 }
 
-/* "0::/path", in cgroup 2 below its mount point: what perf_event follows when no hierarchy of its
- * own is mounted. */
+/* Reads "0::/path", a group below the mount point of cgroup 2: perf_event follows that if no
+ * hierarchy of its own is mounted. */
 int kernel_cgroup(struct surface *surface)
 {
 	static const char *const places[] = { "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup",
@@ -178,7 +178,7 @@ long kernel_sysctl(struct surface *surface, const char *name)
 	return length < 0 ? length : atol(text);
 }
 
-/* Remembers what stands there, once, and writes. */
+/* Saves the previous text, once, and writes. */
 static int change_file(struct kernel_surface *kernel, const char *path, const char *text)
 {
 	struct arena *arena = kernel->arena;
@@ -275,9 +275,9 @@ unsigned kernel_features(struct kernel_surface *kernel)
 	return features;
 }
 
-/* As many as a group of one event takes in: a group is checked against the counters when it is
- * opened; on arm64 those of its events alone that are enabled.  On x86 instructions have a fixed
- * counter besides, branches don't. */
+/* Returns how many events of one kind a group takes.  The kernel checks a group against the
+ * counters when it is opened; on arm64 only the group's enabled events.  On x86, instructions have
+ * a fixed counter in addition and branches don't. */
 unsigned kernel_hardware_counters(struct surface *surface)
 {
 	enum { COUNTERS_MAX = 64 };

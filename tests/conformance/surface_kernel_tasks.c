@@ -1,4 +1,4 @@
-/* Tasks of the running kernel: processes and threads, what they share, how they wait for one
+/* Tasks of the running kernel: processes and threads, their shared memory, and waiting for one
  * another. */
 #include "surface_kernel.h"
 
@@ -33,7 +33,7 @@ enum {
 
 _Thread_local struct kernel_task kernel_task;
 
-/* Grows the stack beyond what a test uses.  The return value keeps the compiler from dropping the
+/* Grows the stack beyond a test's needs.  The return value keeps the compiler from removing the
  * array. */
 static __attribute__((noinline)) int grow_stack(void)
 {
@@ -43,7 +43,7 @@ static __attribute__((noinline)) int grow_stack(void)
 	return room[STACK_READY / 2];
 }
 
-/* "55d0…-55d1… r-xp …" per line. */
+/* The line is "55d0…-55d1… r-xp …". */
 static void populate_mapping(const char *line)
 {
 	unsigned long start, end;
@@ -56,10 +56,12 @@ static void populate_mapping(const char *line)
 			access[1] == 'w' ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
-/* A fork leaves private pages to be copied and file pages to be found again, each by a fault. */
+/* Touches all pages: after a fork, a private page is copied and a file page is found again, each
+ * with a fault. */
 static void populate(void)
 {
-	char text[32 << 10]; /* on the stack: a fork must not find it shared with another thread */
+	/* on the stack: threads would share a static buffer */
+	char text[32 << 10];
 	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
 	size_t length = 0;
 	for (ssize_t more; length < sizeof(text) - 1 &&
@@ -79,13 +81,13 @@ void kernel_task_begin(struct kernel_surface *kernel)
 {
 	size_t size = FAULT_PAGES * kernel->surface.page_size;
 	grow_stack();
-	/* A hole of its own: pages that are never merged to huge ones, nor present before
+	/* A region of its own: its pages are never merged to huge ones, nor present before
 	 * fault(). */
 	kernel_task.fault_region = mmap(NULL, size, PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	madvise(kernel_task.fault_region, size, MADV_NOHUGEPAGE);
 	populate();
-	/* What is bound or read lazily: once before it counts. */
+	/* Does once what is bound or read lazily, before it counts. */
 	kernel_fault(&kernel->surface, 1);
 	kernel->surface.ops->now(&kernel->surface);
 	syscall(SYS_gettid);
@@ -96,12 +98,12 @@ int kernel_private_descriptor(int fd)
 {
 	int moved = fcntl(fd, F_DUPFD_CLOEXEC, PRIVATE_DESCRIPTORS);
 	if (moved < 0)
-		return fd; /* the limit is lower: it stays where it is */
+		return fd; /* the limit is lower: the descriptor stays where it is */
 	close(fd);
 	return moved;
 }
 
-/* Places that are free in 39 and 48 bits of address space, with and without ASan's shadow. */
+/* Addresses that are free with 39 and 48 bits of address space, with and without ASan's shadow. */
 static void *map_arena(int fd)
 {
 	static const uintptr_t places[] = { 0x200000000000, 0x1000000000, 0x40000000 };
@@ -118,7 +120,7 @@ int kernel_arena_make(struct kernel_surface *kernel)
 {
 	if (kernel->arena)
 		return 0;
-	int fd = memfd_create("tally-conformance", 0); /* kept over exec() */
+	int fd = memfd_create("tally-conformance", 0); /* stays open over exec() */
 	if (fd < 0 || ftruncate(fd, ARENA_SIZE) < 0)
 		return -errno;
 	kernel->arena = map_arena(fd);
@@ -136,7 +138,7 @@ int kernel_arena_make(struct kernel_surface *kernel)
 		 temporary ? temporary : "/tmp");
 	if (!mkdtemp(kernel->arena->directory))
 		return -errno;
-	/* a task that gave its privileges up makes links there, too */
+	/* a task that dropped its privileges makes links there too */
 	chmod(kernel->arena->directory, 01777);
 	return 0;
 }
@@ -206,12 +208,12 @@ pid_t kernel_spawn(struct surface *surface, enum surface_task_kind kind, surface
 	}
 	if (pid < 0)
 		return -errno;
-	populate(); /* the fork took our pages' write access */
+	populate(); /* the fork write-protected our pages */
 	return pid;
 }
 
-/* pthread_join() returns before the kernel has taken the thread's events down; its number goes
- * after. */
+/* pthread_join() returns before the kernel has removed the thread's events.  The tid disappears
+ * after that. */
 static void wait_until_gone(pid_t tid)
 {
 	struct timespec moment = { .tv_nsec = 50000 };
@@ -246,7 +248,7 @@ int kernel_exec(struct surface *surface, const char *comm, surface_body *body, c
 	char link[96], fd[16], address[24], offset[24], bytes[2 * 256 + 1];
 	if (size > 256)
 		return -E2BIG;
-	/* comm is the last part of the path that is executed: a link of that name. */
+	/* comm becomes the last part of the executed path, so this makes a link with that name. */
 	snprintf(link, sizeof(link), "%s/%.15s", kernel->arena->directory, comm);
 	if (symlink("/proc/self/exe", link) < 0 && errno != EEXIST)
 		return -errno;
@@ -271,7 +273,8 @@ int kernel_drop_privileges(struct surface *surface)
 	if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
 	    setresuid(NOBODY, NOBODY, NOBODY) < 0)
 		return -errno;
-	/* A change of user makes a process opaque to its own user, as programs with setuid are. */
+	/* A change of user makes /proc/self inaccessible to the process, as for set-user-ID
+	 * programs. */
 	prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return 0;
 }
@@ -313,7 +316,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
 {
 	(void)context;
 	kernel_task.last_code[signal] = info->si_code;
-	/* siginfo's perf_data follows si_addr; not every libc names it. */
+	/* siginfo's perf_data follows si_addr; not every libc has a name for it. */
 	memcpy((void *)&kernel_task.last_data[signal], (char *)&info->si_addr + sizeof(void *),
 	       sizeof(unsigned long));
 	kernel_task.signals[signal]++;

@@ -1,4 +1,4 @@
-/* What makes events happen on the running kernel. */
+/* Causes events on the running kernel. */
 #include "surface_kernel.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static uint64_t thread_time_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Only the loops between two looks at the clock are counted: a look is kernel time. */
+/* Counts only the loops between two clock readings: a reading is kernel time. */
 void kernel_burn(struct surface *surface, uint64_t ns)
 {
 	uint64_t burnt = 0;
@@ -99,8 +99,8 @@ void kernel_hit(struct surface *surface, unsigned count)
 		syscall(SYS_getppid);
 }
 
-/* What breakpoints watch: statics, since their address must be the same in parent, child and
- * thread. */
+/* The targets of breakpoints.  They are static, since their addresses must be the same in parent,
+ * child and thread. */
 static volatile uint32_t watched_variable __attribute__((aligned(8)));
 
 static __attribute__((noinline)) void watched_function(void)
@@ -128,7 +128,7 @@ uint64_t kernel_watched_address(struct surface *surface, unsigned breakpoint_typ
 						    : (uintptr_t)&watched_variable;
 }
 
-/* `count` moves between CPUs, of a task that is pinned: there and back.  It stays pinned where it
+/* Makes `count` moves between CPUs by pinning the task back and forth.  It stays pinned where it
  * ends. */
 static int migrate(unsigned count)
 {
@@ -143,7 +143,7 @@ static int migrate(unsigned count)
 	return 0;
 }
 
-/* A page of a file that the page cache has let go of. */
+/* Accesses pages of a file that the page cache has dropped. */
 static int major_faults(struct kernel_surface *kernel, unsigned count)
 {
 	char path[96];
@@ -162,7 +162,7 @@ static int major_faults(struct kernel_surface *kernel, unsigned count)
 	ftruncate(fd, (off_t)size);
 	fsync(fd);
 	volatile char *pages = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
-	madvise((void *)pages, size, MADV_RANDOM); /* no neighbours read ahead */
+	madvise((void *)pages, size, MADV_RANDOM); /* no read-ahead of neighbours */
 	posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
 	bool gone = mincore((void *)pages, size, present) == 0;
 	for (unsigned i = 0; i < count; i++)

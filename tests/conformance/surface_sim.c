@@ -1,8 +1,7 @@
 /* The simulated machine as a surface: tally's engine behind the calls, coroutines as tasks.
  *
- * Each call costs what a system call costs (kernel-mode work), so that times pass as a test expects
- * them to; the engine itself takes none.
- */
+ * Each call costs as much kernel-mode work as a system call, so that time passes as a test expects.
+ * The engine itself takes no time. */
 #include "surface.h"
 
 #include "sim/sim_state.h"
@@ -25,7 +24,7 @@ enum { CALL_INSTRUCTIONS = 400, MEMORY_MAX = 64, WAITERS_MAX = 256 };
 
 struct waiter {
 	struct sim_task *task;
-	volatile uint32_t *word; /* NULL: polls */
+	volatile uint32_t *word; /* NULL: it polls */
 };
 
 struct surface_sim {
@@ -447,7 +446,7 @@ static int sim_op_exec(struct surface *surface, const char *comm, surface_body *
 	sim_exec(machine_of(surface), comm);
 	int code = body(surface, size ? copy : (void *)(uintptr_t)argument);
 	sim_do(machine_of(surface), &(struct sim_phase){ .kind = SIM_EXIT, .exit_code = code });
-	return -EIO; /* not reached: the task is gone */
+	return -EIO; /* not reached: the task has ended */
 }
 
 static int sim_op_drop_privileges(struct surface *surface)
@@ -562,7 +561,7 @@ static const char *sim_op_tracepoint_format(struct surface *surface, const char 
 	return sim->format;
 }
 
-/* The simulated machine's root group: host.cgroup_of_fd() takes 5000 + id. */
+/* Returns the simulated machine's root group: host.cgroup_of_fd() accepts 5000 + id. */
 static int sim_op_cgroup(struct surface *surface)
 {
 	(void)surface;
@@ -576,7 +575,7 @@ static int sim_op_cgroup_id(struct surface *surface, int fd, uint64_t *id)
 	return 0;
 }
 
-/* A control group's descriptor: files of other kinds there are none. */
+/* Returns a control group's descriptor: there are no other kinds of files. */
 static int sim_op_other_file(struct surface *surface)
 {
 	return sim_op_cgroup(surface);
@@ -634,8 +633,8 @@ static int sim_op_level(struct surface *surface)
 	}
 }
 
-/* Entry and exit as KVM has them: a hypervisor of its own at EL2 runs before and behind the switch
- * of the counters; the VHE host's kernel is at EL2 itself. */
+/* Enters or leaves a guest as KVM does.  Without VHE, a hypervisor at EL2 runs before and after the
+ * switch of the counters; a VHE host's kernel is itself at EL2. */
 static void switch_guest(struct surface *surface, bool entering)
 {
 	bool vhe = sim_of(surface)->config.virtualisation == SIM_VHE;
@@ -661,7 +660,7 @@ static int sim_op_set_online(struct surface *surface, int cpu, bool online)
 {
 	struct sim_task *self = sim_current(machine_of(surface));
 	enter(surface);
-	/* who takes a CPU away moves elsewhere first */
+	/* a task that takes its own CPU offline first moves elsewhere */
 	if (!online && (int)sim_task_cpu(self) == cpu && self->pinned < 0) {
 		sim_op_pin(surface, cpu ? 0 : 1);
 		sim_op_pin(surface, -1);
@@ -743,7 +742,7 @@ static unsigned features_of(const char *model)
 	return features;
 }
 
-/* "arm64", or on a host that enters guests: "arm64-vhe", "arm64-non-vhe". */
+/* "arm64", or on a host that enters guests "arm64-vhe" or "arm64-non-vhe". */
 static const char *split_model(const char *model, enum sim_virtualisation *virtualisation)
 {
 	static const struct {
@@ -817,7 +816,7 @@ static int run_machine(struct surface_sim *sim, surface_body *body, void *argume
 int surface_sim_run(struct surface *surface, surface_body *body, void *argument, unsigned timeout_s)
 {
 	fflush(stdout);
-	pid_t child = fork(); /* a clause that crashes the machine ends no other */
+	pid_t child = fork(); /* a clause that crashes the machine must not end the others */
 	if (child < 0)
 		return -errno;
 	if (child == 0) {

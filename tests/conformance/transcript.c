@@ -1,13 +1,11 @@
-/* transcript: a fixed script of calls over a surface, a line for each: what was asked, and what
- * came back as far as it is determined — errno, sizes, counts of work that was counted by hand,
- * records' layouts.
+/* transcript: runs a fixed script of calls on a surface and prints a line for each: the call, and
+ * its result as far as it is determined (errno, sizes, counts of known work, record layouts).
  *
  *     transcript [--surface sim --model arm64]
  *
- * Run on an arm64 kernel with a PMU and on the simulated machine's arm64 model it must print the
- * same.  What a model may choose (which events it has besides cycles and instructions, times) is
- * not asked.
- */
+ * On an arm64 kernel with a PMU and on the simulated machine's arm64 model, the output must be the
+ * same.  The script avoids results that a model may choose (times, and which events it has besides
+ * cycles and instructions). */
 #include "hardware.h"
 #include "ring_walk.h"
 
@@ -148,7 +146,7 @@ static void open_samples(struct surface *surface)
 		attr.sample_period = 1000000;
 		attr.sample_type = 1ull << bit;
 		snprintf(what, sizeof(what), "cycles, sample_type %u", bit);
-		if (bit != 11 && bit != 20) /* a branch stack and AUX are the PMU's to have */
+		if (bit != 11 && bit != 20) /* branch stacks and AUX depend on the PMU */
 			try_attr(surface, what, &attr, 0, -1, -1, 0);
 	}
 	for (unsigned frequency = 0; frequency < 4; frequency++) {
@@ -457,6 +455,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "transcript: cycles and instructions must count, for root\n");
 		return 77;
 	}
-	kernel->features |= SURFACE_MAY_SET_SYSCTLS; /* in a guest machine: nobody else's */
+	/* in a guest machine no other user is affected */
+	kernel->features |= SURFACE_MAY_SET_SYSCTLS;
 	return surface_kernel_run(kernel, whole_script, NULL, 60);
 }
