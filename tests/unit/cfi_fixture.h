@@ -1,4 +1,4 @@
-/* An .eh_frame in the making, byte by byte, and the table of rules that is read from it. */
+/* Builds an .eh_frame byte by byte, and reads the table of rules from it. */
 #ifndef TALLY_TEST_CFI_FIXTURE_H
 #define TALLY_TEST_CFI_FIXTURE_H
 
@@ -6,7 +6,7 @@
 
 #include "unwind/unwind_table.h"
 
-/* The section lies at SECTION, its functions at CODE and up. */
+/* Addresses: the section is at SECTION, its functions at CODE and above. */
 enum { SECTION = 0x100000, CODE = 0x1000, RBX = 3, RSI = 4, R12 = 12 };
 
 struct cfi {
@@ -48,7 +48,7 @@ static inline void finish(struct cfi *cfi, size_t at)
 	memcpy(cfi->bytes + at, &length, sizeof(length));
 }
 
-/* Version 1, code × 1, data × −8, rip is column 16. */
+/* Adds a CIE: version 1, code × 1, data × −8, rip in column 16.  Returns its position. */
 static inline size_t put_cie(struct cfi *cfi, const char *augmentation, const uint8_t *data,
 			     size_t data_size, const uint8_t *instructions, size_t size)
 {
@@ -64,7 +64,8 @@ static inline size_t put_cie(struct cfi *cfi, const char *augmentation, const ui
 	return at;
 }
 
-/* At entry: CFA = rsp + 8, rip at CFA − 8; addresses are 8 bytes, absolute. */
+/* Adds a CIE for a function's entry: CFA = rsp + 8, rip at CFA − 8; addresses are absolute, 8
+ * bytes. */
 static inline size_t put_usual_cie(struct cfi *cfi)
 {
 	return put_cie(cfi, "", NULL, 0, BYTES(0x0c, 7, 8, 0x90, 1));

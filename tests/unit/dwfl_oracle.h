@@ -1,5 +1,5 @@
-/* elfutils' libdwfl over a recording's samples: the same maps, registers and bytes of stack that
- * tally gets to see. x86-64. */
+/* Runs elfutils' libdwfl over the samples of a recording, with the same mappings, registers and
+ * stack bytes that tally gets.  x86-64. */
 #ifndef TALLY_TESTS_DWFL_ORACLE_H
 #define TALLY_TESTS_DWFL_ORACLE_H
 
@@ -25,8 +25,8 @@ struct dwfl_oracle_process {
 
 struct dwfl_oracle {
 	struct dwfl_oracle_process processes[DWFL_ORACLE_PROCESSES];
-	char vdso[32]; /* a file with the vdso's image, since libdwfl wants files; "": none */
-	/* the sample at hand */
+	char vdso[32]; /* a file with the vdso's image, since libdwfl needs files; "": none */
+	/* the current sample */
 	pid_t pid;
 	uint64_t registers[TALLY_UNWIND_REGISTERS];
 	const uint8_t *stack;
@@ -106,7 +106,7 @@ static inline void dwfl_oracle_report(struct dwfl_oracle *oracle, const struct t
 		if (!mapping->executable || path[0] != '/' ||
 		    tally_object_open(AT_FDCWD, path, &object, NULL) < 0)
 			continue;
-		/* The first page's beginning may be the end of another segment. */
+		/* The beginning of the first page may belong to another segment. */
 		const uint64_t in_segment = 4095;
 		if (tally_object_address_of_offset(object, mapping->file_offset + in_segment,
 						   &address))
@@ -156,8 +156,7 @@ static inline int dwfl_oracle_frame(Dwfl_Frame *frame, void *argument)
 	return DWARF_CB_OK;
 }
 
-/* Unwinds a sample; the frames are in oracle->addresses.  False when libdwfl knows nothing of the
- * process. */
+/* Unwinds a sample into oracle->addresses.  Returns false if libdwfl does not know the process. */
 static inline bool dwfl_oracle_unwind(struct dwfl_oracle *oracle, const struct tally_tasks *tasks,
 				      const struct tally_attr *attr,
 				      const struct tally_sample *sample)

@@ -1,5 +1,5 @@
-/* Tests of the engine's scheduling: a PMU whose counters are scarce, a machine with two of them,
- * and a look at each move of an event's state (H1), for which the program is linked with
+/* Tests of the engine's scheduling: a PMU with few counters, and a machine with two such PMUs.
+ * Each change of an event's state is checked (H1); for that, the program is linked with
  * -Wl,--wrap=engine_event_set_state. */
 #ifndef TALLY_TESTS_ENGINE_COUNTERS_H
 #define TALLY_TESTS_ENGINE_COUNTERS_H
@@ -39,14 +39,14 @@ void __wrap_engine_event_set_state(struct engine_event *event, enum engine_event
 
 enum { COUNTERS_MAX = 16 };
 
-/* attr.config: the counters that an event may be on, a bit each; 0: any.  What its counters see,
- * work() says. */
+/* attr.config: a bit for each counter that may take the event; 0: any.  The counters count what
+ * work() makes. */
 struct counters {
 	struct tally_engine_pmu pmu;
 	struct tally_engine_pmu_ops ops;
 	struct engine_fixture *fixture;
 	unsigned count;
-	bool together; /* decides at the commit, as PMUs with constraints do */
+	bool together; /* decides at the commit, like PMUs with constraints */
 	struct tally_pmu_event *on[FIXTURE_CPUS][COUNTERS_MAX];
 	int disabled[FIXTURE_CPUS];
 	struct tally_pmu_event *batch[COUNTERS_MAX * 4];
@@ -215,7 +215,7 @@ static inline void counters_init(struct counters *counters, struct engine_fixtur
 	assert_int_equal(tally_engine_pmu_register(fixture->engine, &counters->pmu), 0);
 }
 
-/* `n` things happen that all counters of this CPU count. */
+/* Makes `n` occurrences that all counters of this CPU count. */
 static inline void work(struct counters *counters, uint64_t n)
 {
 	unsigned cpu = counters->fixture->cpu;
@@ -268,7 +268,7 @@ static inline struct tally_attr attr_of(const struct counters *counters, uint64_
 	return attr;
 }
 
-/* On the calling task. */
+/* Opens an event on the calling task. */
 static inline int open_on(struct machine *machine, const struct counters *counters, uint64_t config,
 			  uint64_t flags, int group)
 {
@@ -305,7 +305,7 @@ static inline void close_fd(struct machine *machine, int fd)
 	assert_int_equal(tally_engine_close(machine->fixture.engine, fd), 0);
 }
 
-/* `ns` of the current tasks' time, with a thing a nanosecond happening on every CPU. */
+/* Lets `ns` pass in the current tasks; each CPU counts one occurrence in each nanosecond. */
 static inline void pass(struct machine *machine, uint64_t ns)
 {
 	struct engine_fixture *fixture = &machine->fixture;

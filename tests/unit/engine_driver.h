@@ -1,5 +1,5 @@
-/* What tests of the engine's samples share: a PMU whose counters the test drives, records decoded
- * as they come. */
+/* Shared by the tests of the engine's samples: a PMU whose counters the test drives, and records
+ * decoded as they arrive. */
 #ifndef TALLY_TESTS_ENGINE_DRIVER_H
 #define TALLY_TESTS_ENGINE_DRIVER_H
 
@@ -71,7 +71,7 @@ static const struct tally_engine_pmu_ops driver_ops = {
 	.start = driver_start, .stop = driver_stop, .read = driver_read,
 };
 
-/* After fixture_start(). */
+/* Registers the PMU.  Call it after fixture_start(). */
 static inline void driver_register(struct driver_pmu *driver, struct engine_fixture *fixture)
 {
 	*driver = (struct driver_pmu){ .pmu = { .name = "driver",
@@ -82,7 +82,7 @@ static inline void driver_register(struct driver_pmu *driver, struct engine_fixt
 	assert(!tally_engine_pmu_register(fixture->engine, &driver->pmu));
 }
 
-/* The event counts `more`; when its period is over, `hit` overflows it. */
+/* Adds `more` to the event's count; if its period is over, overflows it with `hit`. */
 static inline void driver_count(struct engine_fixture *fixture, struct tally_pmu_event *event,
 				uint64_t more, struct tally_engine_hit hit,
 				const struct tally_engine_regs *regs)
@@ -105,7 +105,7 @@ static inline void driver_count(struct engine_fixture *fixture, struct tally_pmu
 struct driver_ring {
 	struct tally_user_page *page;
 	struct tally_attr attr;
-	uint8_t bytes[65536] __attribute__((aligned(8))); /* of the record that was taken last */
+	uint8_t bytes[65536] __attribute__((aligned(8))); /* the record taken last */
 };
 
 static inline void driver_map(struct engine_fixture *fixture, int fd, const struct tally_attr *attr,
@@ -119,7 +119,7 @@ static inline void driver_map(struct engine_fixture *fixture, int fd, const stru
 	ring->attr = *attr;
 }
 
-/* The next record, decoded; false: there is none. */
+/* Takes and decodes the next record.  Returns false if there is none. */
 static inline bool driver_take(struct driver_ring *ring, struct tally_record *record)
 {
 	const uint8_t *data = (const uint8_t *)ring->page + ring->page->data_offset;
@@ -140,7 +140,7 @@ static inline bool driver_take(struct driver_ring *ring, struct tally_record *re
 	return true;
 }
 
-/* How many records of a type are there; all are taken. */
+/* Takes all records.  Returns how many have this type. */
 static inline unsigned driver_count_records(struct driver_ring *ring, uint32_t type)
 {
 	struct tally_record record;

@@ -1,11 +1,11 @@
-/* A host for tests of the engine: as many CPUs as asked for, all in this one thread, and a clock
- * that stands until it is told to move.
+/* A host for tests of the engine: any number of CPUs, all in this one thread, and a clock that
+ * moves only when the test says so.
  *
- * One CPU at a time is "this CPU" (fixture_on()); run_on() goes to another for the time of the
- * call.  Whatever the engine asks of its host is counted and checked against the host's contract
- * here: a lock taken twice, memory asked for with interrupts off or where an event hits, a timer
- * cancelled on a foreign CPU fail the test at once.  Allocations can be made to fail, each in turn.
- */
+ * One CPU at a time is "this CPU" (fixture_on()); run_on() changes to another for the call.  The
+ * fixture counts all requests of the engine to its host and checks them against the host's
+ * contract.  The test fails at once if a lock is taken twice, if memory is requested with
+ * interrupts off or in a hit, or if a timer is cancelled on another CPU.  Allocations can be made
+ * to fail, each in turn. */
 #ifndef TALLY_TESTS_ENGINE_FIXTURE_H
 #define TALLY_TESTS_ENGINE_FIXTURE_H
 
@@ -28,7 +28,7 @@ enum {
 
 struct engine_fixture {
 	struct tally_engine *engine;
-	struct tally_engine_host host; /* change it before fixture_start() */
+	struct tally_engine_host host; /* a test may change it before fixture_start() */
 	uint64_t now_ns;
 
 	unsigned cpu;
@@ -39,18 +39,18 @@ struct engine_fixture {
 	unsigned interrupts_off[FIXTURE_CPUS], locked;
 	struct tally_engine_timer *timers[FIXTURE_TIMERS];
 
-	/* What current_task() may do; all true at the start. */
+	/* The privileges of current_task(); all true at the start. */
 	bool perfmon, sys_admin, ipc_lock, observer;
 
-	/* The first process with its first task, which runs on CPU 0. */
+	/* The first process and its first task, which runs on CPU 0. */
 	struct tally_engine_process *process;
 	struct tally_engine_task *task;
 	struct tally_engine_task *tasks[FIXTURE_TASKS];
 	unsigned task_count;
 	int32_t next_tid;
 
-	/* Allocations of any kind: how many were asked for, which fails (0: none; 1: the next),
-	 * what is held. */
+	/* Allocations of any kind: how many so far, the number of the one that fails (0: none; 1:
+	 * the next), and the memory held. */
 	unsigned allocations, fail_at;
 	size_t held_bytes, held_blocks;
 	size_t locked_pages, locked_budget; /* charge_locked(); -EPERM above the budget */
@@ -68,7 +68,7 @@ static inline uint64_t fixture_clock_ns(void *host)
 	return ((struct engine_fixture *)host)->now_ns;
 }
 
-/* CLOCK_REALTIME is an hour ahead, the others are as the monotonic one. */
+/* CLOCK_REALTIME is an hour ahead; the other clocks equal the monotonic one. */
 static inline int fixture_clock_of(void *host, int32_t clockid, uint64_t *ns)
 {
 	if (clockid < 0 || clockid > 11)
@@ -112,7 +112,7 @@ static inline void fixture_irq_restore(void *host, uintptr_t state)
 	fixture->interrupts_off[fixture->cpu] = (unsigned)state;
 }
 
-/* At task level with interrupts on: where a host may sleep. */
+/* Asserts task level with interrupts on, where a host may sleep. */
 static inline void fixture_may_sleep(const struct engine_fixture *fixture)
 {
 	assert(fixture->level[fixture->cpu] == TALLY_LEVEL_TASK);
@@ -319,7 +319,7 @@ static inline struct tally_engine_regs fixture_kernel_regs(uint64_t ip)
 	return (struct tally_engine_regs){ .ip = ip, .mode = TALLY_MODE_KERNEL };
 }
 
-/* What the engine asked for with pend() on this CPU. */
+/* Runs what the engine requested with pend() on this CPU. */
 static inline void fixture_run_pending(struct engine_fixture *fixture)
 {
 	for (unsigned turn = 0; fixture->pending[fixture->cpu]; turn++) {
@@ -331,14 +331,14 @@ static inline void fixture_run_pending(struct engine_fixture *fixture)
 	}
 }
 
-/* From here on this is the CPU. */
+/* Makes `cpu` this CPU. */
 static inline void fixture_on(struct engine_fixture *fixture, unsigned cpu)
 {
 	assert(cpu < fixture->host.cpus);
 	fixture->cpu = cpu;
 }
 
-/* The timer that is due first, up to `end`. */
+/* Returns the timer that is due first, up to `end`. */
 static inline struct tally_engine_timer **fixture_next_timer(struct engine_fixture *fixture,
 							     uint64_t end)
 {
@@ -352,7 +352,7 @@ static inline struct tally_engine_timer **fixture_next_timer(struct engine_fixtu
 	return first;
 }
 
-/* Lets time pass: timers fire at their deadlines, on their CPUs, in user code. */
+/* Lets time pass.  Timers fire at their deadlines, on their CPUs, in user code. */
 static inline void fixture_advance(struct engine_fixture *fixture, uint64_t ns)
 {
 	uint64_t end = fixture->now_ns + ns;
@@ -375,7 +375,7 @@ static inline void fixture_advance(struct engine_fixture *fixture, uint64_t ns)
 	fixture->now_ns = end;
 }
 
-/* One tick on this CPU, now. */
+/* Makes one tick on this CPU now. */
 static inline void fixture_tick(struct engine_fixture *fixture)
 {
 	struct tally_engine_regs regs = fixture_user_regs(0x401000);
@@ -387,7 +387,7 @@ static inline void fixture_tick(struct engine_fixture *fixture)
 	fixture_run_pending(fixture);
 }
 
-/* `count` ticks on every online CPU, a tick's time apart. */
+/* Makes `count` ticks on every online CPU, a tick's time apart. */
 static inline void fixture_ticks(struct engine_fixture *fixture, unsigned count)
 {
 	unsigned back = fixture->cpu;
@@ -400,7 +400,7 @@ static inline void fixture_ticks(struct engine_fixture *fixture, unsigned count)
 	}
 }
 
-/* Switches this CPU to `next` (NULL: idle).  The task that was there is preempted, or sleeps. */
+/* Switches this CPU to `next` (NULL: idle).  The previous task is preempted, or else sleeps. */
 static inline void fixture_switch_from(struct engine_fixture *fixture,
 				       struct tally_engine_task *next, bool preempted)
 {
@@ -418,7 +418,7 @@ static inline void fixture_switch(struct engine_fixture *fixture, struct tally_e
 	fixture_switch_from(fixture, next, false);
 }
 
-/* A software event in the current task of this CPU, in user code. */
+/* Makes a software event in the current task of this CPU, in user code. */
 static inline void fixture_hit(struct engine_fixture *fixture, enum tally_sw event, uint64_t count)
 {
 	struct tally_engine_regs regs = fixture_user_regs(0x401000);
@@ -441,7 +441,7 @@ static inline struct tally_engine_task *fixture_add_task(struct engine_fixture *
 	return task;
 }
 
-/* A task of a process of its own, of nobody's: not running. */
+/* Creates a task in a new process that no other task is related to.  It does not run. */
 static inline struct tally_engine_task *fixture_stranger(struct engine_fixture *fixture,
 							 const char *comm)
 {
@@ -450,8 +450,8 @@ static inline struct tally_engine_task *fixture_stranger(struct engine_fixture *
 	return process ? fixture_add_task(fixture, process, fixture->next_tid, comm) : NULL;
 }
 
-/* fork(2) or pthread_create by the current task of this CPU: the child does not run yet.  NULL:
- * -ENOMEM. */
+/* fork(2) or pthread_create by the current task of this CPU.  Returns the child, which does not run
+ * yet, or NULL for -ENOMEM. */
 static inline struct tally_engine_task *fixture_fork(struct engine_fixture *fixture, bool thread)
 {
 	struct tally_engine_task *parent = fixture->current[fixture->cpu];
@@ -475,8 +475,7 @@ static inline struct tally_engine_task *fixture_fork(struct engine_fixture *fixt
 	return NULL;
 }
 
-/* exit of the current task of this CPU, which goes idle; with `process` its process exits with
- * it. */
+/* Ends the current task of this CPU, and with `process` its process.  The CPU becomes idle. */
 static inline void fixture_exit(struct engine_fixture *fixture, bool process)
 {
 	struct tally_engine_task *task = fixture->current[fixture->cpu];
@@ -506,7 +505,7 @@ static inline uint64_t fixture_events(struct engine_fixture *fixture)
 	return statistics.events;
 }
 
-/* An attr of today's size. */
+/* Returns an attr of the current size. */
 static inline struct tally_attr fixture_attr(uint32_t type, uint64_t config)
 {
 	return (struct tally_attr){ .type = type,
@@ -514,14 +513,14 @@ static inline struct tally_attr fixture_attr(uint32_t type, uint64_t config)
 				    .config = config };
 }
 
-/* perf_event_open on the calling task, on any CPU. */
+/* Opens an event on the calling task, on any CPU. */
 static inline int fixture_open(struct engine_fixture *fixture, const struct tally_attr *attr,
 			       int group)
 {
 	return tally_engine_open(fixture->engine, attr, 0, -1, group, 0);
 }
 
-/* The value of an event with read_format 0; ~0 when it can't be read. */
+/* Returns the value of an event with read_format 0, or ~0 if the read fails. */
 static inline uint64_t fixture_value(struct engine_fixture *fixture, int fd)
 {
 	uint64_t value = 0;
@@ -532,7 +531,7 @@ static inline uint64_t fixture_value(struct engine_fixture *fixture, int fd)
 
 /* --- life ----------------------------------------------------------------- */
 
-/* Fills the table; `fixture` is the caller's, any content. */
+/* Fills the host's table.  `fixture` is the caller's, with any content. */
 static inline void fixture_init(struct engine_fixture *fixture, unsigned cpus)
 {
 	assert(cpus && cpus <= FIXTURE_CPUS);
@@ -556,8 +555,8 @@ static inline void fixture_init(struct engine_fixture *fixture, unsigned cpus)
 	};
 }
 
-/* The engine with one process of one task, "first", which runs on CPU 0; the other CPUs are idle.
- * False: no memory. */
+/* Creates the engine and one process with one task, "first", which runs on CPU 0; the other CPUs
+ * are idle.  Returns false if memory runs out. */
 static inline bool fixture_start(struct engine_fixture *fixture)
 {
 	fixture->engine = tally_engine_new(&fixture->host);
@@ -578,7 +577,7 @@ static inline bool fixture_start(struct engine_fixture *fixture)
 	return false;
 }
 
-/* Ends every task and process, frees the engine; everything that it held must be given back. */
+/* Ends every task and process and frees the engine.  Asserts that it gave back everything. */
 static inline void fixture_end(struct engine_fixture *fixture)
 {
 	struct tally_engine_process *processes[FIXTURE_TASKS];
@@ -611,7 +610,7 @@ static inline void fixture_end(struct engine_fixture *fixture)
 		assert(!fixture->timers[i]);
 }
 
-/* cmocka's set-up: *state is a fixture of two CPUs, started. */
+/* cmocka's set-up: *state becomes a started fixture with two CPUs. */
 static inline int fixture_set_up(void **state)
 {
 	struct engine_fixture *fixture = malloc(sizeof(*fixture));
@@ -620,7 +619,7 @@ static inline int fixture_set_up(void **state)
 	return fixture_start(fixture) ? 0 : -1;
 }
 
-/* And its tear-down: *state is on the heap, and is or begins with a fixture. */
+/* cmocka's tear-down: *state is on the heap, and is or begins with a fixture. */
 static inline int fixture_tear_down(void **state)
 {
 	fixture_end(*state);

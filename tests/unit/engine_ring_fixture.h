@@ -1,5 +1,5 @@
-/* Events of the engine with rings: opened, mapped, hit and read, on the fixture's machine.  The
- * errnos are those that Linux 6.18 gives. */
+/* Events of the engine with rings: opens, maps, hits and reads them on the fixture's machine.  The
+ * errnos are those of Linux 6.18. */
 #ifndef TALLY_TEST_ENGINE_RING_FIXTURE_H
 #define TALLY_TEST_ENGINE_RING_FIXTURE_H
 
@@ -34,7 +34,7 @@ static inline int set_up(void **state)
 	return fixture_start(&world->fixture) ? 0 : -1;
 }
 
-/* Page faults, each a sample of 16 bytes: header, pid, tid. */
+/* Counts page faults; each makes a sample of 16 bytes: header, pid, tid. */
 static inline struct tally_attr faults(void)
 {
 	struct tally_attr attr = fixture_attr(TALLY_TYPE_SOFTWARE, TALLY_SW_PAGE_FAULTS);
@@ -120,7 +120,7 @@ static inline void copy_out(const struct tally_user_page *page, uint64_t at, voi
 		((uint8_t *)to)[i] = data[(at + i) & (page->data_size - 1)];
 }
 
-/* The record at `at`; its size. */
+/* Reads the record at `at`.  Returns its size. */
 static inline size_t record_at(const struct tally_user_page *page, uint64_t at,
 			       struct record *record)
 {
@@ -135,7 +135,7 @@ struct told {
 	uint64_t samples, lost, records;
 };
 
-/* Reads up to the head, and frees what it read. */
+/* Reads up to the head, and frees the space. */
 static inline struct told drain(struct tally_user_page *page)
 {
 	struct told told = { 0 };

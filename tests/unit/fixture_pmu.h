@@ -1,5 +1,5 @@
-/* A hardware PMU for the fixture's machine: so many counters on each CPU, every event counts the
- * same thing, which happens when fixture_pmu_happen() says so. */
+/* A hardware PMU for the fixture's machine.  Each CPU has the same number of counters, and every
+ * event counts the same thing, which fixture_pmu_happen() makes. */
 #ifndef TALLY_TESTS_FIXTURE_PMU_H
 #define TALLY_TESTS_FIXTURE_PMU_H
 
@@ -8,12 +8,13 @@
 enum { FIXTURE_COUNTERS = 16 };
 
 struct fixture_pmu {
-	struct tally_engine_pmu pmu; /* change scope, capabilities, cpus before it is registered */
+	/* a test may change scope, capabilities and cpus before registering it */
+	struct tally_engine_pmu pmu;
 	struct engine_fixture *fixture;
-	unsigned counters; /* of each CPU */
+	unsigned counters; /* counters of each CPU */
 	uint64_t raw[FIXTURE_CPUS][FIXTURE_COUNTERS];
 	struct tally_pmu_event *on[FIXTURE_CPUS][FIXTURE_COUNTERS];
-	int init_error;    /* what event_init gives for its own events; 0 */
+	int init_error;    /* result of event_init for its own events, normally 0 */
 	unsigned events, adds, dels;
 };
 
@@ -104,7 +105,7 @@ static inline int fixture_pmu_user_index(const struct tally_pmu_event *event)
 	return event->index;
 }
 
-/* What is counted happens `count` times on this CPU, at once: an overflow comes after the last. */
+/* Makes `count` occurrences at once on this CPU; an overflow follows the last one. */
 static inline void fixture_pmu_happen(struct fixture_pmu *self, uint64_t count)
 {
 	unsigned cpu = self->fixture->cpu;
@@ -127,7 +128,7 @@ static inline void fixture_pmu_happen(struct fixture_pmu *self, uint64_t count)
 	fixture_run_pending(self->fixture);
 }
 
-/* Registers it as `name`, of a type of its own, with so many counters. */
+/* Registers the PMU as `name`, with a type of its own and so many counters. */
 static inline int fixture_pmu_register(struct fixture_pmu *self, struct engine_fixture *fixture,
 				       const char *name, unsigned counters)
 {

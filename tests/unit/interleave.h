@@ -1,21 +1,21 @@
-/* Walks through every interleaving of a small program, on a machine that reorders.
+/* Walks through every interleaving of a small program, on a machine that reorders memory accesses.
  *
- * The program is real code whose accesses to shared memory are the functions at the end of this
- * file: they take the place of those in engine/ring_access.h.  Before each access the walk chooses
- * what happens next: the access itself, an interrupt of this CPU, another CPU's turn.  A run
- * follows a list of choices; the next run takes the last choice that had something left, until none
- * has.  Where a run comes into a state that was seen before it is given up.
+ * The program is real code.  Its accesses to shared memory are replaced by the functions at the end
+ * of this file, which take the place of those in engine/ring_access.h.  Before each access, the
+ * walk chooses what happens next: the access itself, an interrupt of this CPU, or another CPU's
+ * turn.  A run follows a list of choices.  The next run changes the last choice that has an untried
+ * alternative, until there is none.  A run that reaches a state seen before is given up.
  *
- * Memory is modelled as C11 has it for acquire, release and relaxed accesses (without loads that
- * read the future): a location is the list of all stores to it, a CPU's view says how far into each
- * list it must have seen, a load takes any store from there on, a release store carries its CPU's
- * view, which who acquires it takes over.  Thus a store may become visible after later ones, or a
- * load be served an old value, unless the orders forbid it: all that arm64 and riscv64 do to
- * stores, and more.  Not modelled: a store before an earlier load (what control dependencies hold
- * back).
+ * The memory model is C11's for acquire, release and relaxed accesses (without loads that read the
+ * future).  A location is the list of all stores to it.  A CPU's view says how far into each list
+ * it must have seen, and a load takes any store from there on.  A release store carries its CPU's
+ * view, and a CPU that acquires it adopts that view.  So a store may become visible after later
+ * ones, and a load may return an old value, unless the memory orders forbid it: that covers all
+ * that arm64 and riscv64 do with stores, and more.  Not modelled: a store before an earlier load
+ * (control dependencies prevent it).
  *
- * A CPU's local state is the hash of what it loaded; interrupts end before what they interrupted
- * goes on, and change nothing of it, so each level has its own. */
+ * A CPU's local state is the hash of the values it loaded.  An interrupt ends before the
+ * interrupted code goes on and doesn't change its local state, so each level has its own. */
 #ifndef TALLY_TESTS_INTERLEAVE_H
 #define TALLY_TESTS_INTERLEAVE_H
 
@@ -43,24 +43,26 @@ struct walk_location {
 };
 
 struct walk_cpu {
-	struct walk_view view;    /* must have seen */
-	/* what relaxed stores carry: the view at the last release fence */
+	struct walk_view view;    /* the stores that it must have seen */
+	/* The view at the last release fence; relaxed stores carry it. */
 	struct walk_view fenced;
-	struct walk_view relaxed; /* what relaxed loads would give to an acquire fence */
+	/* the view that an acquire fence would get from the relaxed loads */
+	struct walk_view relaxed;
 	uint64_t local[WALK_LEVELS];
 	unsigned level;
-	bool running;             /* its view matters still */
+	bool running;             /* its view still matters */
 };
 
 struct walk {
-	/* The program: what else may happen at a point, as bits of enum walk_option; what it
-	 * does. */
+	/* The program: `options` says what else may happen at a point, as bits of enum walk_option;
+	 * the other functions do it. */
 	unsigned (*options)(void *program, unsigned cpu, bool shared);
 	void (*interrupt)(void *program, unsigned cpu);
 	void (*other)(void *program, unsigned cpu);
-	/* what decides about the rest of the run and is not in memory */
+	/* hash of the state that affects the rest of the run and is not in memory */
 	uint64_t (*state)(void *program);
-	/* NULL: all runs on one stack; else goes to the first one, and gives up there */
+	/* NULL: all runs use one stack; otherwise it switches to the first stack and gives up
+	 * there */
 	void (*leave)(void *program);
 	void *program;
 
@@ -68,7 +70,7 @@ struct walk {
 	unsigned location_count, cpu, cpu_count;
 	struct walk_cpu cpus[WALK_CPUS];
 
-	/* The present run. */
+	/* The current run. */
 	jmp_buf given_up; /* on the first stack */
 	struct {
 		uint8_t taken, of;
@@ -105,7 +107,8 @@ static inline void walk_fail(struct walk *walk, const char *what)
 
 /* --- states --------------------------------------------------------------- */
 
-/* Stores that no CPU can read any more do not count, nor does how many there were. */
+/* Returns the oldest store that some CPU can still read.  Older ones don't count as state, nor does
+ * their number. */
 static inline unsigned walk_oldest(const struct walk *walk, unsigned location)
 {
 	unsigned oldest = walk->locations[location].count - 1;
@@ -163,7 +166,7 @@ static inline void walk_grow(struct walk *walk)
 	free(old);
 }
 
-/* True: for the first time. */
+/* Returns true for a state that was not visited before. */
 static inline bool walk_visit(struct walk *walk, uint64_t key)
 {
 	if (walk->states * 2 >= walk->visited_size)
@@ -192,7 +195,7 @@ static inline unsigned walk_choose(struct walk *walk, unsigned of, uint64_t wher
 	return walk->choices[walk->depth++].taken;
 }
 
-/* Runs `run` with every list of choices: NULL, or what failed first. */
+/* Runs `run` with every list of choices.  Returns NULL, or the first failure. */
 static inline const char *walk_all(struct walk *walk, void (*start)(struct walk *),
 				   void (*run)(struct walk *))
 {
@@ -243,7 +246,7 @@ static inline unsigned walk_find(struct walk *walk, const void *at)
 	return 0;
 }
 
-/* What is there in the end. */
+/* Returns the final value. */
 static inline uint64_t walk_value(struct walk *walk, const void *at)
 {
 	const struct walk_location *location = &walk->locations[walk_find(walk, at)];
@@ -263,11 +266,11 @@ static inline void walk_saw(struct walk *walk, uint64_t value)
 	cpu->local[cpu->level] = walk_mix(cpu->local[cpu->level], value);
 }
 
-/* Before each access of a CPU's: anything else may happen first. */
+/* Called before each access of a CPU: anything else may happen first. */
 static inline void walk_point(struct walk *walk, bool shared)
 {
 	struct walk_cpu *cpu = &walk->cpus[walk->cpu];
-	/* another point than the one before */
+	/* a different point from the one before */
 	cpu->local[cpu->level] = walk_mix(cpu->local[cpu->level], 1);
 	for (;;) {
 		unsigned options = walk->options(walk->program, walk->cpu, shared);
@@ -321,7 +324,8 @@ static inline void walk_store(struct walk *walk, const void *address, uint64_t v
 	walk_append(walk, walk_find(walk, address), value, release);
 }
 
-/* Reads the last store and puts the next after it; what that carried is carried on. */
+/* Reads the last store and puts the next after it; the new store also carries the old one's
+ * view. */
 static inline void walk_change(struct walk *walk, const void *address, uint64_t value, bool acquire)
 {
 	unsigned at = walk_find(walk, address), last = walk->locations[at].count - 1;
@@ -336,7 +340,7 @@ static inline bool walk_compare_exchange(struct walk *walk, const void *address,
 {
 	unsigned at = walk_find(walk, address), last = walk->locations[at].count - 1;
 	unsigned first = walk->cpus[walk->cpu].view.seen[at], olds[WALK_STORES], count = 0;
-	/* It may fail for an old value, but succeeds at the last alone. */
+	/* It may fail because of an old value, but succeeds only at the last store. */
 	for (unsigned s = first; s < last; s++)
 		if (walk->locations[at].stores[s].value != *expected)
 			olds[count++] = s;

@@ -1,11 +1,10 @@
-/* What is said of the addresses of a program's code, one a line: its frames, by tally or by libdw.
+/* Prints the frames of each address of a program's code, one address a line, by tally or by libdw.
  *
  *     lines_answers tally|libdw PROGRAM [STEP [CACHE]]
  *
- * libdw's answers are made from its plainest functions: all functions of a unit are listed, and for
- * each address the list is gone through from its start.  (dwarf_getscopes() doesn't find a function
- * inside of one that has no code.)
- */
+ * libdw's answers use its simplest functions: they list all functions of a unit and, for each
+ * address, search the list from its start.  (dwarf_getscopes() doesn't find a function inside one
+ * that has no code.) */
 #include "object/cache.h"
 #include "object/object.h"
 #include "object/search.h"
@@ -30,7 +29,7 @@ static void print_frame(const char *function, const char *file, unsigned line, u
 	printf(" | %s %s:%u:%u", function ? function : "?", file ? file : "?", line, column);
 }
 
-/* Every STEPth byte of .text: an address may be anywhere in an instruction. */
+/* Reads every STEPth byte of .text: an address may be anywhere in an instruction. */
 static struct addresses read_addresses(const struct tally_object *object, uint64_t step)
 {
 	struct addresses addresses = { 0 };
@@ -92,10 +91,11 @@ static unsigned number_of(Dwarf_Die *die, unsigned name)
 		       : 0;
 }
 
-/* A function or an inlined copy, in the order of the file: what contains it comes before. */
+/* A function or an inlined copy, in the order of the file: a container comes before its
+ * contents. */
 struct function {
 	Dwarf_Die die;
-	size_t parent; /* its index + 1 */
+	size_t parent; /* index of the container + 1 */
 	bool is_inlined;
 };
 
@@ -126,7 +126,7 @@ static void list(struct tree *tree, Dwarf_Die *die, size_t parent)
 	while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* Paths are as the compiler had them, but whole. */
+/* Makes the compiler's path of a file absolute. */
 static const char *whole(char path[8192], Dwarf_Die *unit, const char *file)
 {
 	Dwarf_Attribute attribute;
@@ -139,7 +139,7 @@ static const char *whole(char path[8192], Dwarf_Die *unit, const char *file)
 	return path;
 }
 
-/* `unit` has the line table, `tree` the functions: they differ where a unit is split. */
+/* `unit` has the line table, `tree` the functions: they differ if a unit is split. */
 static void print_theirs_in(Dwarf_Die *unit, const struct tree *tree, Dwarf_Addr address)
 {
 	Dwarf_Line *row = dwarf_getsrc_die(unit, address);
@@ -182,7 +182,7 @@ static void print_theirs(const char *path, const struct addresses *addresses)
 	if (!dwarf)
 		exit(2);
 	struct tree tree = { 0 };
-	Dwarf_Off listed = (Dwarf_Off)-1; /* the unit that the tree is of */
+	Dwarf_Off listed = (Dwarf_Off)-1; /* the unit that the tree belongs to */
 	for (size_t i = 0; i < addresses->count; i++) {
 		printf("%llx", (unsigned long long)addresses->items[i]);
 		Dwarf_CU *unit = NULL;

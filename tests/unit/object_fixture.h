@@ -1,5 +1,4 @@
-/* A directory of its own for each test, commands of binutils run in it, and the objects that they
- * make. */
+/* Gives each test a directory of its own, and runs commands of binutils there that make objects. */
 #ifndef TALLY_TEST_OBJECT_FIXTURE_H
 #define TALLY_TEST_OBJECT_FIXTURE_H
 
@@ -10,7 +9,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 
-/* False when the command failed or can't be run here. */
+/* Returns false if the command failed or can't run here. */
 static inline bool run(const char *directory, const char *command)
 {
 	char line[4096];

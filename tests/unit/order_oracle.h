@@ -1,10 +1,9 @@
-/* Records in order of time by a merge sort of each round: what order.c did before it merged the
- * file's own runs.
+/* Puts records in order of time with a merge sort of each round.  order.c worked this way before it
+ * merged the file's own runs.
  *
- * A record is an entry, copied; a round's entries are sorted (stably, by time and side-band first),
- * merged with what the round before has left over, and given up to the latest time of all rounds
- * but the last.
- */
+ * Each record becomes an entry with a copy.  A round's entries are sorted (stably, by time,
+ * side-band first) and merged with the entries left over from the round before.  Then the entries
+ * up to the latest time of all rounds except the last are given out. */
 #ifndef TALLY_TEST_ORDER_ORACLE_H
 #define TALLY_TEST_ORDER_ORACLE_H
 
@@ -19,7 +18,7 @@ struct entry {
 	uint64_t time;
 	const void *bytes;
 	uint64_t file_offset;
-	uint32_t event; /* index: the events may move */
+	uint32_t event; /* an index, since the events may move */
 	uint16_t size;
 	bool is_sample;
 };
@@ -31,11 +30,13 @@ struct entries {
 
 struct order_oracle {
 	struct tally_perfdata *data;
-	struct entries held;    /* sorted: what the rounds before left over */
-	struct entries fresh;   /* the round that is being read, unsorted */
+	struct entries held;    /* left over from earlier rounds, sorted */
+	struct entries fresh;   /* the current round, unsorted */
 	struct entries scratch; /* for merging */
-	size_t given, released; /* of `held`: the next to give, the end of what may be given */
-	uint64_t latest, latest_before; /* times: of all rounds so far, of all but the last */
+	/* in `held`: the next to give, and the end of those that may be given */
+	size_t given, released;
+	/* latest times: of all rounds, and of all except the last */
+	uint64_t latest, latest_before;
 	struct tally_arena arena; /* copies of all records */
 	bool at_end;
 };
@@ -47,7 +48,7 @@ static bool entry_before(const struct entry *a, const struct entry *b)
 	return a->is_sample < b->is_sample;
 }
 
-/* Merges a[0..n) with b[0..m) into out; of equals, those of `a` come first. */
+/* Merges a[0..n) with b[0..m) into out.  Of equal entries, those of `a` come first. */
 static void merge(struct entry *out, const struct entry *a, size_t n, const struct entry *b,
 		  size_t m)
 {
@@ -71,7 +72,8 @@ static size_t run_length(const struct entry *items, size_t count)
 	return length;
 }
 
-/* One pass: merges neighbouring runs of `from` into `to`; the number of runs that are left. */
+/* Makes one pass: merges neighbouring runs of `from` into `to`.  Returns the number of runs
+ * left. */
 static size_t merge_runs(struct entry *to, const struct entry *from, size_t count)
 {
 	size_t runs = 0;
@@ -121,7 +123,7 @@ static size_t count_until(const struct entries *entries, uint64_t limit)
 	return low;
 }
 
-/* The round is over: what it brought joins what is held, and all up to `limit` may be given. */
+/* Ends a round: adds its entries to `held` and releases those up to `limit`. */
 static int end_round(struct order_oracle *order, uint64_t limit)
 {
 	struct entries *held = &order->held, *fresh = &order->fresh, *scratch = &order->scratch;
@@ -165,7 +167,7 @@ static bool time_of_trailer(const struct tally_attr *attr, const struct tally_ra
 	return true;
 }
 
-/* False for records that have no place in time. */
+/* Gets a record's time.  Returns false for records without a place in time. */
 static bool time_of(const struct tally_raw_record *raw, uint32_t type, uint64_t *time)
 {
 	if (type >= TALLY_RECORD_USER_START || !raw->event ||

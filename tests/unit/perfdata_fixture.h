@@ -1,4 +1,4 @@
-/* A small recording made by tally's writer: what the tests of perfdata read back. */
+/* A small recording made by tally's writer, which the tests of perfdata read back. */
 #ifndef TALLY_TEST_PERFDATA_FIXTURE_H
 #define TALLY_TEST_PERFDATA_FIXTURE_H
 
@@ -39,7 +39,7 @@ static inline void fixture_put(struct tally_buffer *out, uint32_t type, uint16_t
 	tally_buffer_append(out, body, size);
 }
 
-/* A record of pid 100 with the trailer of FIXTURE_SAMPLE_TYPE. */
+/* Adds a record of pid 100 with the trailer of FIXTURE_SAMPLE_TYPE. */
 static inline void fixture_put_sideband(struct tally_buffer *out, uint32_t type, const void *body,
 					size_t size, uint64_t time_ns)
 {
@@ -82,7 +82,7 @@ static inline void fixture_put_round(struct tally_buffer *out)
 	fixture_put(out, TALLY_RECORD_FINISHED_ROUND, 0, NULL, 0);
 }
 
-/* COMM, MMAP, then `samples` samples in rounds of 100, each round's in two runs as from two
+/* Adds COMM, MMAP, then `samples` samples in rounds of 100; each round has two runs, as from two
  * CPUs. */
 static inline void fixture_records(struct tally_buffer *out, unsigned samples)
 {
@@ -185,7 +185,7 @@ static inline void fixture_features(struct tally_perfdata_writer *writer,
 	tally_buffer_release(&out);
 }
 
-/* A whole recording into `fd`.  `big_writes`: all records at once, else one by one. */
+/* Writes a whole recording into `fd`.  `big_writes`: all records at once, otherwise one by one. */
 static inline void fixture_record(int fd, bool pipe, int level, unsigned samples, bool big_writes)
 {
 	struct tally_recorded_event events[2];

@@ -1,4 +1,4 @@
-/* Walking a recording in every way that the reader has, as someone who trusts it would. */
+/* Walks a recording in every way that the reader offers, like a user who trusts it. */
 #ifndef TALLY_TEST_PERFDATA_WALK_H
 #define TALLY_TEST_PERFDATA_WALK_H
 
@@ -12,7 +12,7 @@ struct perfdata_walk {
 	unsigned records, samples, undecodable;
 	uint64_t last_time_ns;
 	size_t touched;
-	unsigned backwards; /* samples earlier than one before */
+	unsigned backwards; /* samples with an earlier time than a sample before */
 };
 
 static inline void perfdata_walk_record(struct perfdata_walk *walk,
@@ -38,7 +38,7 @@ static inline void perfdata_walk_record(struct perfdata_walk *walk,
 	walk->last_time_ns = record.sample.time;
 }
 
-/* A sum over all that the features say, so that every byte is touched. */
+/* Returns a sum over all feature sections, so that every byte is touched. */
 static inline size_t perfdata_walk_features(const struct tally_perfdata *data)
 {
 	size_t count, length;
@@ -65,7 +65,7 @@ static inline size_t perfdata_walk_features(const struct tally_perfdata *data)
 	return touched;
 }
 
-/* In file order or by time; the reader is consumed. */
+/* Reads all records, in file order or by time.  Consumes the reader. */
 static inline struct perfdata_walk perfdata_walk(struct tally_perfdata *data, bool ordered)
 {
 	struct perfdata_walk walk = { 0 };

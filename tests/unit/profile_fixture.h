@@ -1,9 +1,8 @@
-/* A recording with stacks of known functions: JIT code of one process, named by a perf map that the
- * test writes.
+/* A recording with stacks of known functions: JIT code of one process, whose names are in a perf
+ * map that the test writes.
  *
  *     main → work → leaf      threads 100 "alpha" (pid 100) and 101 "beta" (pid 100), CPUs 0 and 1
- *     main → loop → loop → leaf
- */
+ *     main → loop → loop → leaf */
 #ifndef TALLY_TEST_PROFILE_FIXTURE_H
 #define TALLY_TEST_PROFILE_FIXTURE_H
 
@@ -22,7 +21,7 @@ enum { CODE = 0x10000, MAIN = CODE, WORK = CODE + 0x100, LOOP = CODE + 0x200, LE
 	(TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | \
 	 TALLY_SAMPLE_CPU | TALLY_SAMPLE_PERIOD | TALLY_SAMPLE_CALLCHAIN)
 
-/* Above every pid that the kernel gives out. */
+/* Returns a pid above every pid that the kernel assigns. */
 static inline uint32_t fixture_pid(void)
 {
 	return 0x40000000u + (uint32_t)getpid();
@@ -33,7 +32,7 @@ static inline void fixture_map_path(char path[64])
 	snprintf(path, 64, "/tmp/perf-%u.map", fixture_pid());
 }
 
-/* `begin` is what main is called. */
+/* Writes the map; `begin` is the name of main. */
 static inline void fixture_write_map_of(const char *begin)
 {
 	char path[64];
@@ -57,7 +56,7 @@ static inline void fixture_remove_map(void)
 	unlink(path);
 }
 
-/* For groups of tests. */
+/* cmocka's set-up for groups of tests. */
 static inline int fixture_set_up_map(void **state)
 {
 	(void)state;
@@ -75,7 +74,7 @@ static inline int fixture_tear_down_map(void **state)
 struct profile_fixture {
 	struct tally_buffer records;
 	uint64_t time_ns;
-	char *bytes; /* of the file */
+	char *bytes; /* bytes of the file */
 	size_t size;
 };
 
@@ -121,7 +120,8 @@ static inline void fixture_map(struct profile_fixture *fixture)
 	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER, words, 10);
 }
 
-/* A stack, leaf first: the leaf's ip, then return addresses, which lie one byte behind the call. */
+/* Adds a sample with a stack, leaf first: the leaf's ip, then return addresses.  The call is at the
+ * byte before a return address. */
 static inline void fixture_sample(struct profile_fixture *fixture, uint64_t id, uint32_t tid,
 				  uint32_t cpu, uint64_t period, const uint64_t *stack,
 				  size_t depth)
@@ -146,7 +146,7 @@ static inline void fixture_lost(struct profile_fixture *fixture, uint64_t lost)
 	fixture_put_words(fixture, TALLY_RECORD_LOST, 0, words, 6);
 }
 
-/* A file of what was put, with events "clock" (id 1) and "faults" (id 2). */
+/* Makes a file of the records so far, with events "clock" (id 1) and "faults" (id 2). */
 static inline void fixture_finish(struct profile_fixture *fixture, uint64_t extra_type,
 				  uint64_t read_format)
 {
@@ -191,8 +191,8 @@ static inline void fixture_finish(struct profile_fixture *fixture, uint64_t extr
 	tally_buffer_release(&fixture->records);
 }
 
-/* 10 + 20 of main→work→leaf (alpha, CPU 0; beta, CPU 1), 40 of main→loop→loop→leaf, 5 of loop
- * alone, and 100 faults in work. */
+/* Makes the usual samples: 10 + 20 of main→work→leaf (alpha, CPU 0; beta, CPU 1), 40 of
+ * main→loop→loop→leaf, 5 of loop, and 100 faults in work. */
 static inline void fixture_usual(struct profile_fixture *fixture)
 {
 	const uint64_t straight[] = { LEAF + 8, WORK + 8, MAIN + 8 };

@@ -1,5 +1,5 @@
-/* A recording of nobody's programs: processes that fork, map and rename themselves, two events,
- * kernel and user stacks with recursion, garbage and empty ones, each stack several times. */
+/* An artificial recording: processes that fork, map and rename themselves, two events, and kernel
+ * and user stacks, some recursive, garbage or empty, each several times. */
 #ifndef TALLY_TEST_RANDOM_RECORDING_H
 #define TALLY_TEST_RANDOM_RECORDING_H
 
@@ -11,7 +11,7 @@ enum { RANDOM_FUNCTIONS = 24, RANDOM_PROCESSES = 5, RANDOM_CHAINS = 120, RANDOM_
 struct random_recording {
 	struct profile_fixture fixture;
 	uint64_t random;
-	uint64_t library[RANDOM_PROCESSES]; /* where each has its own */
+	uint64_t library[RANDOM_PROCESSES]; /* address of the library in each process */
 	uint64_t chains[RANDOM_CHAINS][RANDOM_DEPTH];
 	size_t depths[RANDOM_CHAINS];
 };
@@ -24,7 +24,7 @@ static inline uint64_t random_next(struct random_recording *recording, uint64_t 
 	return (recording->random * 0x2545f4914f6cdd1dull >> 20) % below;
 }
 
-/* Several functions have one name, as static ones may. */
+/* Writes a perf map.  Several functions have one name, as static functions may. */
 static inline void random_write_map(void)
 {
 	char path[64];
@@ -121,7 +121,7 @@ static inline void random_chain(struct random_recording *recording, size_t numbe
 				1 + random_next(recording, 3);
 	}
 	recording->depths[number] = (size_t)(at - chain);
-	/* Stacks of programs begin alike. */
+	/* Stacks of one program begin alike. */
 	for (size_t i = 0;
 	     number && i < 6 && i < recording->depths[number] && random_next(recording, 3); i++)
 		if (recording->depths[number - 1] > i)
@@ -149,7 +149,7 @@ static inline void random_sample(struct random_recording *recording)
 			  7 + depth);
 }
 
-/* What is there before the first sample. */
+/* Adds the records before the first sample. */
 static inline void random_recording_begin(struct random_recording *recording, uint64_t seed)
 {
 	*recording = (struct random_recording){ .random = seed * 0x9e3779b97f4a7c15ull + 1 };

@@ -1,4 +1,4 @@
-/* All that script and report do with a recording, over bytes in memory. */
+/* Does everything that script and report do with a recording, over bytes in memory. */
 #ifndef TALLY_TEST_RECORDING_WALK_H
 #define TALLY_TEST_RECORDING_WALK_H
 
@@ -15,21 +15,22 @@
 
 struct recording_walk {
 	bool opened;
-	bool damaged; /* and said so */
-	size_t samples; /* printed */
-	size_t bytes;   /* of output */
+	bool damaged; /* damaged, with an error that says so */
+	size_t samples; /* samples printed */
+	size_t bytes;   /* bytes of output */
 	uint64_t reported; /* samples in the reports */
 };
 
-/* The kernel's 200,000 symbols, and libraries' debug information (tested by itself), would be read
- * anew for each of thousands of damaged copies, and take longer than all the rest. */
+/* Turns off reading the kernel's 200,000 symbols and libraries' debug information.  They would be
+ * read again for each of thousands of damaged copies, which would take longer than the rest.  Other
+ * tests cover them. */
 static inline void recording_walk_spare_names(struct tally_recording *recording)
 {
 	recording->names.kernel_tried = true;
 	recording->names.no_inlines = true;
 }
 
-/* `tally script`, or `tally script --records`. */
+/* Runs `tally script`, or `tally script --records`. */
 static inline int recording_walk_script(const void *bytes, size_t size, bool records,
 					struct recording_walk *walk)
 {
@@ -69,7 +70,8 @@ static inline int recording_walk_script(const void *bytes, size_t size, bool rec
 		walk->bytes += out.length;
 		tally_buffer_clear(&out);
 	}
-	tally_recording_header(recording->data, 0, true, &out); /* a pipe's is told in the stream */
+	/* a pipe has its header in the stream */
+	tally_recording_header(recording->data, 0, true, &out);
 	tally_buffer_clear(&out);
 	tally_profile_warnings(recording, &out);
 	if (tally_perfdata_damage(recording->data)) {
@@ -105,7 +107,7 @@ static inline void recording_walk_event(const struct tally_profile *profile, uin
 	tally_buffer_release(&text);
 }
 
-/* `tally report` with each kind of tree, as text and as JSON. */
+/* Runs `tally report` with each kind of tree, as text and as JSON. */
 static inline int recording_walk_report(const void *bytes, size_t size, struct recording_walk *walk)
 {
 	struct tally_error err = TALLY_ERROR_NONE;

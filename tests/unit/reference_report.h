@@ -1,5 +1,5 @@
-/* A report the plain way: each stack of the profile is walked for each sum and each tree that it
- * belongs to.  What profile/report_*.c must come to. */
+/* A simple report: it walks each stack of the profile for each sum and each tree that the stack
+ * belongs to.  profile/report_*.c must give the same result. */
 #ifndef TALLY_TEST_REFERENCE_REPORT_H
 #define TALLY_TEST_REFERENCE_REPORT_H
 
@@ -18,8 +18,8 @@ struct reference_branch {
 struct reference_entry {
 	uint32_t key[TALLY_SORT_KEYS];
 	uint64_t self, total, self_samples, total_samples;
-	size_t seen; /* the last row (+ 1) that was counted */
-	size_t next; /* + 1: of those whose keys have the same hash */
+	size_t seen; /* index of the last row counted, + 1 */
+	size_t next; /* index + 1 of the next entry whose keys have the same hash */
 	struct reference_branch *tree;
 };
 
@@ -31,7 +31,7 @@ struct reference_report {
 	struct { uint32_t *items; size_t count, capacity; } path;
 	struct { uint32_t *items; size_t count, capacity; } places; /* by frame of the path */
 	uint64_t period, samples;
-	size_t first_of[1024]; /* by the keys' hash: entry + 1 */
+	size_t first_of[1024]; /* by hash of the keys: index of the entry + 1 */
 };
 
 static inline size_t reference_hash(const uint32_t key[TALLY_SORT_KEYS])
@@ -42,7 +42,7 @@ static inline size_t reference_hash(const uint32_t key[TALLY_SORT_KEYS])
 	return hash >> 54;
 }
 
-/* NULL: none has these keys. */
+/* Returns the entry with these keys, or NULL. */
 static inline struct reference_entry *reference_find(const struct reference_report *report,
 						     const uint32_t key[TALLY_SORT_KEYS])
 {
@@ -60,7 +60,7 @@ static inline const struct tally_function *reference_function(const struct refer
 	return &report->profile->recording->names.functions.items[function];
 }
 
-/* What has no symbol is told apart by where it begins. */
+/* Functions without a symbol are told apart by their start. */
 static inline uint32_t reference_name(const struct tally_function *function)
 {
 	return function->name == TALLY_STRING_NONE ? function->plain : function->name;
@@ -156,7 +156,7 @@ static inline struct reference_branch *reference_branch(const struct reference_r
 	return *list;
 }
 
-/* Frames [from, to] of the path below an entry, in either direction. */
+/* Adds frames [from, to] of the path below an entry, in either direction. */
 static inline void reference_add_path(const struct reference_report *report,
 				      struct reference_entry *entry, long from, long to,
 				      uint64_t weight)

@@ -1,4 +1,4 @@
-/* The shop's tracepoints in an engine of the test's own: for the tests of SPEC part E. */
+/* The shop's tracepoints in an engine of the test's own, for the tests of SPEC part E. */
 #ifndef TALLY_TESTS_SHOP_FIXTURE_H
 #define TALLY_TESTS_SHOP_FIXTURE_H
 
@@ -24,7 +24,7 @@ static inline void start(struct shop *shop, unsigned cpus)
 	assert_int_equal(tally_trace_register(shop->engine, &tally_trace_group_shop), 0);
 }
 
-/* Whatever listened is gone by now: the events can be unregistered. */
+/* Ends the test.  All listeners have gone, so the events can be unregistered. */
 static inline void end(struct shop *shop)
 {
 	assert_int_equal(tally_trace_unregister(shop->engine, &tally_trace_group_shop), 0);
@@ -60,7 +60,7 @@ struct sampled {
 	uint64_t tail;
 };
 
-/* Samples each hit with these fields; pid 0 on any CPU. */
+/* Samples each hit with these fields, on pid 0 and any CPU. */
 static inline struct sampled sample(struct shop *shop, const struct tally_trace_event *event,
 				    uint64_t sample_type)
 {
@@ -77,7 +77,7 @@ static inline struct sampled sample(struct shop *shop, const struct tally_trace_
 	return sampled;
 }
 
-/* The next record's payload; NULL: there is none. The rings here don't wrap. */
+/* Returns the next record's payload, or NULL if there is none.  The rings here don't wrap. */
 static inline const uint8_t *next(struct sampled *sampled, uint16_t *size)
 {
 	const uint8_t *data = (const uint8_t *)sampled->page + FIXTURE_PAGE;
@@ -93,7 +93,7 @@ static inline const uint8_t *next(struct sampled *sampled, uint16_t *size)
 	return payload;
 }
 
-/* The raw record of the next sample, which holds RAW alone. */
+/* Returns the raw record of the next sample, whose only field is RAW. */
 static inline const void *next_raw(struct sampled *sampled, uint32_t *raw_size)
 {
 	uint16_t size = 0;

@@ -1,5 +1,5 @@
-/* The tool's part of a plan, played by the test: a process that maps the plan by its path, counts
- * and writes records. */
+/* Plays the tool's part of a plan: a process that maps the plan by its path, counts and writes
+ * records. */
 #ifndef TALLY_SIMULATED_FIXTURE_H
 #define TALLY_SIMULATED_FIXTURE_H
 
@@ -70,7 +70,7 @@ static inline bool fake_tool_take_ring(struct fake_tool *tool)
 	return false;
 }
 
-/* One record, once there is room; false when tally has stopped listening. */
+/* Writes one record when there is room.  Returns false if tally has stopped reading. */
 static inline bool fake_tool_write(struct fake_tool *tool, const void *record, size_t size)
 {
 	struct vsim_ring *ring = &tool->plan->rings[tool->ring];
@@ -103,7 +103,7 @@ static inline void fake_tool_finish(struct fake_tool *tool)
 	fake_tool_news(tool);
 }
 
-/* A sample with its event's id in front, and a word that says which it is. */
+/* A sample with its event's id first, and a word that identifies the sample. */
 struct fake_sample {
 	struct tally_record_header header;
 	uint64_t id, number, padding[14];
@@ -117,7 +117,7 @@ static inline struct fake_sample fake_sample(uint64_t id, uint64_t number, unsig
 				     .number = number };
 }
 
-/* A COMM of no name, with the id behind it. */
+/* A COMM record without a name, with the id behind it. */
 struct fake_comm {
 	struct tally_record_header header;
 	uint64_t number, id;

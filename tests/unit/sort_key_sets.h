@@ -1,5 +1,6 @@
-/* Sets of what any recording's report can be sorted by, as numbers: a bit a key.  Keys of facts are
- * left out: rows of branches are another report's, and values are few recordings'. */
+/* Sets of keys by which any recording's report can be sorted, as numbers: a bit for each key.  Keys
+ * that few recordings have are left out: rows of branches belong to another report, and values are
+ * rare. */
 #ifndef TALLY_TEST_SORT_KEY_SETS_H
 #define TALLY_TEST_SORT_KEY_SETS_H
 

@@ -1,4 +1,4 @@
-/* cmocka with the headers that it wants in its order. */
+/* Includes cmocka and the headers that it needs, in the right order. */
 #ifndef TALLY_TEST_H
 #define TALLY_TEST_H
 

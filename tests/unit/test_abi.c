@@ -54,7 +54,7 @@ static void sample_fields_are_in_order(void **state)
 	assert_int_equal(id, 77);
 }
 
-/* linux/perf_event.h has AUX before WEIGHT; the kernel writes it last. */
+/* linux/perf_event.h puts AUX before WEIGHT, but the kernel writes it last. */
 static void aux_is_a_samples_last_field(void **state)
 {
 	(void)state;
@@ -113,14 +113,15 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Both decoders on one record; 1 when it is sound. */
+/* Runs both decoders on one record.  Returns 1 if it is valid. */
 static unsigned decode_both_ways(const struct tally_sample_layout *layout,
 				 const struct tally_attr *attr, const uint64_t *words, size_t size)
 {
 	struct tally_record quick, slow;
-	memset(&quick, 0, sizeof(quick)); /* padding is compared too */
+	memset(&quick, 0, sizeof(quick)); /* the comparison includes padding */
 	memset(&slow, 0, sizeof(slow));
-	memset(&quick.sample.read, 0xaa, sizeof(quick.sample.read)); /* of the last sample */
+	/* left over from the last sample */
+	memset(&quick.sample.read, 0xaa, sizeof(quick.sample.read));
 	int result = tally_record_decode(attr, words, size, &slow);
 	assert_int_equal(tally_sample_decode(layout, words, size, &quick), result);
 	if (!result)
@@ -154,8 +155,8 @@ static void samples_without_a_period_have_their_attributes(void **state)
 	assert_int_equal(tally_attr_period(&attr), 1);
 }
 
-/* By every sample_type that is plain, on records whose length, chain and raw data are as they
- * should be, or any. */
+/* Tests every plain sample_type, on records with correct lengths, chains and raw data, and on
+ * random ones. */
 static void plain_samples_are_decoded_alike(void **state)
 {
 	enum { WORDS = 40, TIMES = 60 };
@@ -186,7 +187,7 @@ static void plain_samples_are_decoded_alike(void **state)
 			if (has_chain && i % 4)
 				words[fixed] = chain;
 			if (i % 4)
-				/* where RAW has its size */
+				/* here is the size of RAW */
 				words[fixed + (has_chain ? 1 + chain : 0)] %= 70;
 			struct tally_record_header header = {
 				TALLY_RECORD_SAMPLE, (uint16_t)i,
@@ -255,7 +256,7 @@ static void attr_is_written_no_larger_than_needed(void **state)
 	assert_int_equal(tally_attr_size_needed(&attr), TALLY_ATTR_SIZE_VER8);
 }
 
-/* linux/perf_event.h declares these bit-fields once: a compiler for big-endian machines begins at
+/* linux/perf_event.h declares these bit-fields once.  A compiler for big-endian machines begins at
  * the highest bit. */
 static void bit_fields_of_the_other_order_are_mirrored(void **state)
 {
@@ -277,7 +278,7 @@ static void bit_fields_of_the_other_order_are_mirrored(void **state)
 			 1ull << 1 | 5ull << 4 | 3ull << 20 | 2ull << 24 | 9ull << 26 | 4ull << 30);
 }
 
-/* Whatever is in a record, nothing beyond it is touched. */
+/* A record may have any content: swapping touches nothing beyond it. */
 static void swapping_stays_in_the_record(void **state)
 {
 	(void)state;

@@ -1,4 +1,5 @@
-/* From samples to rows, trees and reports: against the plain ways, on random recordings. */
+/* From samples to rows, trees and reports: compares with simple implementations, on random
+ * recordings. */
 #include "test.h"
 
 #include "profile/call_tree.h"
@@ -39,7 +40,7 @@ static struct plain_row *find_row(struct plain_rows *rows, const struct plain_ro
 	return NULL;
 }
 
-/* Sample by sample, frame by frame. */
+/* Reads the rows sample by sample, frame by frame. */
 static struct plain_rows read_plainly(const struct profile_fixture *fixture,
 				      const struct tally_profile_options *options)
 {
@@ -86,7 +87,7 @@ static struct plain_rows read_plainly(const struct profile_fixture *fixture,
 	return rows;
 }
 
-/* A row with its texts and places as the plain rows have them. */
+/* Returns a row with texts and places, in the form of the plain rows. */
 static struct plain_row row_of(const struct tally_profile *profile, size_t row,
 			       struct plain_rows *rows)
 {
@@ -141,7 +142,7 @@ static const char *text_of(const struct tally_strings *strings, uint32_t string)
 	return string >= UINT32_MAX - 1 ? "" : tally_strings_text(strings, string);
 }
 
-/* Frames that a compiler might have inlined: in a third of the places, one or two. */
+/* Adds frames that a compiler might have inlined: one or two in a third of the places. */
 static void inline_some(struct tally_profile *profile, uint64_t seed)
 {
 	struct tally_names *names = &profile->recording->names;
@@ -186,7 +187,7 @@ static struct tally_profile *read_profile(const struct profile_fixture *fixture,
 	return profile;
 }
 
-/* The names of a row's frames, root first, by reading its bytes from the leaf on. */
+/* Writes the names of a row's frames, root first, by reading its bytes from the leaf on. */
 static void name_plainly(const struct tally_profile *profile, size_t row, struct tally_buffer *text)
 {
 	const char *names[4 * RANDOM_DEPTH];
@@ -203,7 +204,7 @@ static void name_plainly(const struct tally_profile *profile, size_t row, struct
 		}
 	}
 	while (count--)
-		/* [truncated] */
+		/* "[truncated]" and the like */
 		tally_buffer_printf(text, ";%s",
 				    *names[count] && *names[count] != '[' ? names[count] : "?");
 }
@@ -272,7 +273,7 @@ static int compare_functions(const struct reference_report *reference, uint32_t 
 	return order ? order : (x->kind == TALLY_FRAME_INLINED) - (y->kind == TALLY_FRAME_INLINED);
 }
 
-/* The branches that weigh enough are there, in their order, and no others. */
+/* Checks that all branches above the threshold are there, in order, and no others. */
 static void check_branches(const struct reference_report *reference,
 			   const struct reference_branch *wanted,
 			   const struct tally_branch_node *first, uint64_t least)
@@ -378,7 +379,7 @@ struct random_stack {
 	uint64_t weight;
 };
 
-/* What begins with the first `depth` frames of a stack. */
+/* Returns the weight of the stacks that begin with the first `depth` frames of this one. */
 static uint64_t weight_below(const struct random_stack *stacks, size_t count, const uint32_t *codes,
 			     uint32_t depth)
 {
@@ -412,7 +413,7 @@ static void check_call_tree(const struct tally_call_tree *tree, const struct ran
 	}
 }
 
-/* Each distinct beginning of a stack is one node. */
+/* Counts nodes: each distinct beginning of a stack is one. */
 static size_t count_nodes(const struct random_stack *stacks, size_t count, uint64_t least)
 {
 	size_t nodes = 1;
@@ -453,7 +454,7 @@ static void sorted_stacks_are_a_tree(void **state)
 				stacks[n].codes[at] =
 					1 + (uint32_t)(next_random(&random) % cases[i].code_max) /
 						    (uint32_t)(1 + next_random(&random) % 3);
-			/* Most begin as the one before. */
+			/* Most stacks begin like the one before. */
 			uint32_t common = n ? (uint32_t)(next_random(&random) %
 							 (2 * cases[i].depth))
 					    : 0;
@@ -480,8 +481,8 @@ static void sorted_stacks_are_a_tree(void **state)
 
 /* ---- chains -------------------------------------------------------------- */
 
-/* Lengths around the block that is hashed at a time, chains that differ in one word, and in what
- * they mean. */
+/* Tests lengths around the size of a hashed block, and chains that differ in one word or in its
+ * meaning. */
 static void different_chains_have_different_rows(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 2, 3, 62, 63, 64, 65, 66, 127, 128, 129, 1000 };

@@ -132,7 +132,7 @@ static void buffer_refuses_beyond_its_maximum(void **state)
 	assert_true(buffer.failed);
 	assert_string_equal(tally_buffer_string(&buffer), "12345");
 	tally_buffer_clear(&buffer);
-	/* nine digits fit, a try with more room does not */
+	/* nine digits fit, and the buffer does not grow for another try */
 	tally_buffer_printf(&buffer, "%d", 123456789);
 	assert_false(buffer.failed);
 	assert_string_equal(tally_buffer_string(&buffer), "123456789");
@@ -179,7 +179,7 @@ static void terminal_escapes_are_neutralised(void **state)
 	char out[32];
 	tally_terminal_clean("a\x1b[2J\xc2\x9b!\n", out, sizeof(out));
 	assert_string_equal(out, "a?[2J?!\n");
-	/* no UTF-8, and UTF-8 */
+	/* invalid UTF-8, and valid UTF-8 */
 	tally_terminal_clean("\x9b" "5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b", out, sizeof(out));
 	assert_string_equal(out, "?5m \xe2\x94\x94 \xc3\x9f \xe9 \xe2\x9b");
 }
@@ -219,7 +219,7 @@ static void vector_keeps_its_items(void **state)
 	assert_null(numbers.items);
 }
 
-/* A number near 0, near the largest, or near the middle, so that ranges meet and touch both
+/* Returns a number near 0, near the largest, or near the middle, so that ranges meet and touch both
  * ends. */
 static uint64_t some_number(uint64_t *random)
 {

@@ -1,5 +1,4 @@
-/* A report that is browsed: its model, what keys do to it, and what is drawn on a screen that is
- * none. */
+/* Browsing a report: its model, the effects of keys, and drawing on a simulated screen. */
 #include "test.h"
 
 #include "output/browse.h"
@@ -7,13 +6,13 @@
 
 enum { ROWS_MAX = 40, COLUMNS_MAX = 200, CELL_BYTES = 4 };
 
-/* A screen in memory: a character of UTF-8 a cell. */
+/* A screen in memory: each cell holds a UTF-8 character. */
 struct paper {
 	struct tally_screen screen;
 	int rows, columns;
 	char cells[ROWS_MAX][COLUMNS_MAX][CELL_BYTES + 1];
 	unsigned styles[ROWS_MAX][COLUMNS_MAX];
-	bool overrun; /* something was put outside of it */
+	bool overrun; /* something was drawn outside the screen */
 };
 
 static void paper_size(struct tally_screen *screen, int *rows, int *columns)
@@ -106,7 +105,7 @@ static void close_view(struct view *view)
 	tally_report_release(&view->report);
 }
 
-/* Keys one after the other; what they wish for last. */
+/* Presses the keys in turn.  Returns the browser's wish after the last one. */
 static enum tally_browser_wish press(struct view *view, const char *keys)
 {
 	enum tally_browser_wish wish = TALLY_WISH_NONE;
@@ -160,7 +159,7 @@ static void a_tree_opens_and_closes_where_the_cursor_is(void **state)
 	press(&view, "j+"); /* loop called loop (40) */
 	assert_int_equal(line_count(&view), 7);
 	assert_true(row_has(&view, 4, "│ └▸ 53.33% loop"));
-	/* from loop's loop, which is closed, to what is above, and that is closed */
+	/* first from loop's loop, which is closed, to its parent; then that closes */
 	press(&view, "j-");
 	assert_int_equal(line_count(&view), 7);
 	press(&view, "-");
@@ -178,9 +177,9 @@ static void frames_that_take_all_stand_straight(void **state)
 	open_view(&view, 24, 80);
 	view.options.tree = TALLY_TREE_CALLEE;
 	rebuild(&view);
-	press(&view, "/work\n\n"); /* work (30) was called by main alone */
+	press(&view, "/work\n\n"); /* only main called work (30) */
 	assert_true(view.browser.browse.lines.count > 4);
-	/* leaf: by loop (40), by work (30), that by main, without a joint */
+	/* leaf: called by loop (40) and work (30); work's line to main needs no joint */
 	press(&view, "E/leaf\nej");
 	const struct tally_browse *browse = &view.browser.browse;
 	bool straight = false;
@@ -210,11 +209,11 @@ static void a_filter_leaves_what_has_the_word(void **state)
 	struct view view;
 	(void)state;
 	open_view(&view, 24, 80);
-	press(&view, "fOO\n"); /* loop, whatever its case */
+	press(&view, "fOO\n"); /* finds loop, ignoring case */
 	assert_int_equal(line_count(&view), 1);
 	assert_string_equal(current_name(&view), "loop");
 	assert_true(row_has(&view, 23, "'OO'"));
-	press(&view, "fxx\n"); /* what was typed stands there to be changed */
+	press(&view, "fxx\n"); /* the previous text is there and can be changed */
 	assert_string_equal(view.browser.browse.filter, "OOxx");
 	assert_int_equal(line_count(&view), 0);
 	assert_true(row_has(&view, 2, "nothing passes the filter"));
@@ -229,7 +228,7 @@ static void a_search_goes_round(void **state)
 	struct view view;
 	(void)state;
 	open_view(&view, 24, 80);
-	press(&view, "\n/loop\n"); /* in main's tree, and as an entry */
+	press(&view, "\n/loop\n"); /* in main's tree, and as an entry of its own */
 	assert_string_equal(current_name(&view), "loop");
 	size_t first = view.browser.browse.cursor;
 	assert_true(view.paper.styles[2 + first][14] & TALLY_STYLE_MATCH);
@@ -253,7 +252,7 @@ static void the_cursor_stays_with_its_entry(void **state)
 	(void)state;
 	open_view(&view, 24, 80);
 	press(&view, "/work\n");
-	press(&view, "ss"); /* by self: work's is 0 */
+	press(&view, "ss"); /* sorted by self: work has 0 */
 	assert_true(view.options.by_self);
 	assert_string_equal(current_name(&view), "work");
 	press(&view, "a\x1b");
@@ -272,9 +271,9 @@ static void columns_come_and_go(void **state)
 	assert_true(row_has(&view, 1, "TID"));
 	press(&view, "t");
 	assert_false(row_has(&view, 1, "TID"));
-	press(&view, "sc"); /* two commands: their column has something to say */
+	press(&view, "sc"); /* there are two commands, so their column appears */
 	assert_true(row_has(&view, 1, "COMMAND"));
-	press(&view, "co"); /* without commands and objects, functions have to stay */
+	press(&view, "co"); /* without commands and objects, functions can't be switched off */
 	press(&view, "f");
 	assert_true(view.options.by[TALLY_SORT_SYMBOL]);
 	assert_true(row_has(&view, 23, "one column has to stay"));
@@ -289,7 +288,7 @@ static void a_percent_limit_hides_and_says_so(void **state)
 	press(&view, "P\x15" "50\n");
 	assert_int_equal(line_count(&view), 3); /* main 100, leaf 93, loop 60; not work */
 	assert_true(row_has(&view, 5, "1 more below the limit"));
-	press(&view, "ssq"); /* by self: the limit is of totals all the same */
+	press(&view, "ssq"); /* sorted by self: the limit still applies to totals */
 	press(&view, "P\x15" "99%\n");
 	assert_int_equal(line_count(&view), 1);
 	assert_true(row_has(&view, 2, "main"));
@@ -312,12 +311,12 @@ static void narrow_screens_show_functions_and_the_way_out(void **state)
 	(void)state;
 	for (int columns = 20; columns < 100; columns++) {
 		open_view(&view, 24, columns);
-		assert_true(row_has(&view, 1, "TOTAL  ")); /* which lines are sorted by */
+		assert_true(row_has(&view, 1, "TOTAL  ")); /* the column that sorts the lines */
 		assert_true(row_has(&view, 2, "main"));
 		assert_true(row_has(&view, 23, "? help  q quit"));
 		press(&view, "\n");
 		assert_true(row_has(&view, 3, "60.00% loop"));
-		press(&view, "tssq"); /* threads; by self */
+		press(&view, "tssq"); /* by threads; sorted by self */
 		assert_true(row_has(&view, 1, "SELF  "));
 		assert_true(row_has(&view, 2, "leaf"));
 		view.browser.errors = true;
@@ -442,7 +441,7 @@ static void what_is_open_stays_so_in_the_next_report(void **state)
 	assert_int_equal(line_count(&view), lines);
 	assert_string_equal(current_name(&view), "loop");
 	assert_non_null(tally_browse_current(&view.browser.browse)->branch);
-	/* the last entry, which stays the one of the cursor when others go before it */
+	/* the cursor stays on the last entry when others move before it */
 	press(&view, "G");
 	char name[64];
 	snprintf(name, sizeof(name), "%s", current_name(&view));

@@ -47,7 +47,7 @@ static struct tally_disk_cache *open_cache(void **state)
 	return cache;
 }
 
-/* A blob that tells which it is. */
+/* Fills a blob so that its content identifies it. */
 static void fill(uint8_t *bytes, size_t size, uint64_t part)
 {
 	for (size_t i = 0; i < size; i++)
@@ -62,7 +62,7 @@ static bool holds(struct tally_disk_cache *cache, const struct tally_cache_key *
 		return false;
 	bool equal = blob.size == size && !memcmp(blob.bytes, bytes, size);
 	tally_cache_blob_release(&blob);
-	assert_true(equal); /* a wrong answer is worse than none */
+	assert_true(equal); /* a wrong answer is worse than a miss */
 	return true;
 }
 
@@ -84,7 +84,7 @@ static size_t files_in(const char *folder)
 	return count;
 }
 
-/* The path of the only file. */
+/* Gets the path of the only file. */
 static void only_file(void **state, char path[512])
 {
 	DIR *directory = opendir(*state);
@@ -103,7 +103,7 @@ static void what_was_stored_is_read_again(void **state)
 	const size_t sizes[] = { 0, 1, 7, 8, 31, 32, 33, 4096, sizeof(bytes) };
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, bytes, sizes[i]), 0);
-		/* the new one in the old one's place */
+		/* the new blob replaces the old one */
 		assert_true(holds(cache, &SYMBOLS, bytes, sizes[i]));
 	}
 	assert_int_equal(files_in(*state), 1);
@@ -173,7 +173,7 @@ static void keys_that_can_be_none_are_refused(void **state)
 	tally_cache_close(NULL);
 }
 
-/* Each byte of the file changed, each shorter file, one longer. */
+/* Changes each byte of the file, truncates it at each length, and lengthens it. */
 static void damage_is_a_miss(void **state)
 {
 	uint8_t blob[150], file[400];
@@ -221,7 +221,7 @@ static void a_renamed_file_is_no_other_blob(void **state)
 	assert_true(misses(cache, &SYMBOLS));
 	assert_true(misses(cache, &other));
 	assert_int_equal(tally_cache_put(cache, &other, OBJECT, "blob", 4), 0);
-	assert_int_equal(files_in(*state), 1); /* so the name was right */
+	assert_int_equal(files_in(*state), 1); /* so the file name was right */
 	tally_cache_close(cache);
 }
 
@@ -242,7 +242,7 @@ static void what_others_could_have_written_is_not_believed(void **state)
 	assert_int_equal(symlink(link, path), 0);
 	assert_true(misses(cache, &SYMBOLS));
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(mkfifo(path, 0600), 0); /* and does not wait for a writer */
+	assert_int_equal(mkfifo(path, 0600), 0); /* the cache does not wait for a writer */
 	assert_true(misses(cache, &SYMBOLS));
 	tally_cache_close(cache);
 
@@ -286,11 +286,11 @@ static void what_was_not_used_for_longest_goes(void **state)
 		use_at(state, key.part, 100000 - 10000 * (int64_t)key.part);
 	}
 	key.part = 0;
-	assert_true(holds(cache, &key, bytes, sizeof(bytes))); /* used: now it is the youngest */
+	assert_true(holds(cache, &key, bytes, sizeof(bytes))); /* this use makes it the youngest */
 	for (key.part = 9; key.part < 11; key.part++)
 		assert_int_equal(tally_cache_put(cache, &key, OBJECT, bytes, sizeof(bytes)), 0);
 	for (key.part = 0; key.part < 11; key.part++)
-		/* down to 7/8 of 100,000 */
+		/* the cache shrinks to 7/8 of 100,000 */
 		assert_int_equal(misses(cache, &key), key.part == 1 || key.part == 2);
 	assert_int_equal(tally_cache_put(cache, &key, OBJECT, bytes, 10000), 0);
 	static uint8_t large[25001];
@@ -298,7 +298,7 @@ static void what_was_not_used_for_longest_goes(void **state)
 	tally_cache_close(cache);
 }
 
-/* Another process knows nothing of what is there until it stores something. */
+/* A new process does not know the cache's size until it stores something. */
 static void the_limit_holds_for_each_new_process(void **state)
 {
 	static uint8_t bytes[10000];
@@ -319,7 +319,7 @@ static void what_writers_left_is_removed_later(void **state)
 	struct tally_disk_cache *cache = open_cache(state);
 	close(open(path, O_CREAT | O_WRONLY, 0600));
 	assert_int_equal(tally_cache_put(cache, &SYMBOLS, OBJECT, "", 0), 0);
-	assert_int_equal(files_in(*state), 2); /* its writer may be at work */
+	assert_int_equal(files_in(*state), 2); /* its writer may still be at work */
 	const struct timespec times[2] = { { 0 }, { .tv_sec = time(NULL) - 7200 } };
 	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 	tally_cache_close(cache);
@@ -331,7 +331,7 @@ static void what_writers_left_is_removed_later(void **state)
 
 /* ---- several at once ----------------------------------------------------- */
 
-/* Stores and reads the same few keys as the others, each blob of a size of its own. */
+/* Stores and reads the same few keys as the other threads, each blob with its own size. */
 static void *store_and_read(void *folder)
 {
 	static _Thread_local uint8_t bytes[20000];
@@ -364,7 +364,7 @@ static void processes_at_once_see_whole_blobs(void **state)
 		}
 	}
 	usleep(2000);
-	kill(writers[0], SIGKILL); /* wherever it is */
+	kill(writers[0], SIGKILL); /* at any point of its work */
 	for (int i = 0; i < WRITERS; i++) {
 		int status;
 		assert_int_equal(waitpid(writers[i], &status, 0), writers[i]);
@@ -402,7 +402,7 @@ static void a_blob_outlives_its_file(void **state)
 
 /* ---- no room, no right --------------------------------------------------- */
 
-/* In a child: what is left of a failed write is nothing. */
+/* Fails a write in a child: it must leave no file. */
 static void a_full_disk_leaves_nothing_behind(void **state)
 {
 	pid_t child = fork();

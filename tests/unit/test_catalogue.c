@@ -1,4 +1,4 @@
-/* What sysfs and tracefs say, over directories that the tests make, and over this machine. */
+/* Reads sysfs and tracefs: from directories that the tests make, and from this machine. */
 #include "test.h"
 
 #include "event/event.h"
@@ -201,7 +201,7 @@ static void tracefs_opens_without_a_mount_and_leaves_none(void **state)
 	bool before = is_mounted("/sys/kernel/tracing");
 	int fd = tally_tracefs_open(&err);
 	if (fd < 0) {
-		assert_true(err.message[0] && err.code == fd); /* it says why */
+		assert_true(err.message[0] && err.code == fd); /* the error has a message */
 		print_message("SKIP: %s\n", err.message);
 		skip();
 	}
@@ -218,7 +218,7 @@ static void machine_events_are_named(void **state)
 	struct tally_event_list list = { 0 };
 	struct tally_error err = TALLY_ERROR_NONE;
 	assert_int_equal(tally_kernel_catalogue(&catalogue, &err), 0);
-	/* nothing is read before it's named */
+	/* nothing is read before a name needs it */
 	assert_int_equal(catalogue.pmu_count + catalogue.tracepoint_count, 0);
 	assert_int_equal(tally_event_parse("cycles,cpu-clock", &catalogue, &arena, &list, &err), 0);
 	assert_int_equal(catalogue.pmu_count + catalogue.tracepoint_count, 0);
@@ -234,7 +234,7 @@ static void machine_events_are_named(void **state)
 		size_t all = catalogue.pmu_count;
 		assert_true(all > 1);
 		assert_int_equal(tally_kernel_catalogue_load(&catalogue, &err), 0);
-		assert_int_equal(catalogue.pmu_count, all); /* none twice */
+		assert_int_equal(catalogue.pmu_count, all); /* no PMU appears twice */
 	}
 	assert_true((catalogue.tracepoint_count == 0) ==
 		    (catalogue.tracepoints_unavailable != NULL));

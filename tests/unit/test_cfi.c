@@ -1,6 +1,7 @@
 #include "cfi_fixture.h"
 
-/* The row at CODE + offset of a function with these instructions; false when they are refused. */
+/* Gets the row at CODE + offset of a function with these instructions.  Returns false if they are
+ * refused. */
 static bool row_at(const uint8_t *instructions, size_t size, uint64_t offset,
 		   struct tally_cfi_row *row)
 {
@@ -100,7 +101,8 @@ static void each_cfa_instruction_moves_the_cfa(void **state)
 static void a_row_begins_where_its_location_does(void **state)
 {
 	(void)state;
-	/* Each advance, then a CFA of another offset: 16 at 3, 24 at 3 + 0x80, and so on. */
+	/* After each advance comes a CFA with another offset: 16 at 3, 24 at 3 + 0x80, and so
+	 * on. */
 	struct cfi program = { 0 };
 	put(&program, BYTES(0x43, 0x0e, 16, 0x02, 0x80, 0x0e, 24, 0x03, 0x00, 0x10, 0x0e, 32, 0x04,
 			    0, 0, 1, 0, 0x0e, 40, 0x1d, 0, 0, 2, 0, 0, 0, 0, 0, 0x0e, 48, 0x01));
@@ -126,7 +128,7 @@ static void remembered_states_nest(void **state)
 {
 	(void)state;
 	struct tally_cfi_row row;
-	/* 16 remembered, 24 remembered, 32; back to 24, back to 16. */
+	/* Remembers 16, then 24, then sets 32; restores 24, then 16. */
 	static const uint8_t program[] = { 0x0e, 16,   0x0a, 0x41, 0x0e, 24,   0x83, 3,
 					   0x0a, 0x41, 0x0e, 32,   0x41, 0x0b, 0x41, 0x0b };
 	static const int64_t cfa[] = { 16, 24, 32, 24, 16 };
@@ -146,10 +148,10 @@ static void senseless_instructions_are_refused(void **state)
 	memset(remember, 0x0a, sizeof(remember));
 	assert_false(row_at(remember, sizeof(remember), 0, &row));
 	assert_false(row_at(BYTES(0x0b), 0, &row));                     /* nothing remembered */
-	assert_false(row_at(BYTES(0x3f), 0, &row));                     /* no such instruction */
-	/* CFA in a register we lack */
+	assert_false(row_at(BYTES(0x3f), 0, &row));                     /* unknown instruction */
+	/* CFA in a register that we don't track */
 	assert_false(row_at(BYTES(0x0c, 40, 8), 0, &row));
-	/* offset of an expression */
+	/* offset of a CFA that is an expression */
 	assert_false(row_at(BYTES(0x0f, 1, 0x30, 0x0e, 8), 0, &row));
 	/* expression past the end */
 	assert_false(row_at(BYTES(0x0f, 9, 0x30), 0, &row));
@@ -171,8 +173,8 @@ static bool covers(const struct cfi *cfi, bool is_debug_frame, uint64_t address)
 static void each_pointer_encoding_is_read(void **state)
 {
 	(void)state;
-	/* Behind length, id, version, "zR", alignments, column, data: the encoded start of `CODE +
-	 * 0x40`, and of a range of 0x10. */
+	/* The bytes after length, id, version, "zR", alignments, column and data: the encoded start
+	 * `CODE + 0x40` and a range of 0x10. */
 	enum { ENTRY = 8 };
 	static const struct {
 		uint8_t encoding, size;
@@ -197,7 +199,7 @@ static void each_pointer_encoding_is_read(void **state)
 		assert_true(covers(&cfi, false, CODE + 0x4f));
 		assert_false(covers(&cfi, false, CODE + 0x50));
 	}
-	/* LEB128: 0x1040 and 0x10, the signed kind pc-relative would wrap to the same. */
+	/* LEB128 of 0x1040 and 0x10; the signed pc-relative kind would wrap to the same. */
 	for (uint8_t encoding = 0x01; encoding <= 0x09; encoding += 8) {
 		struct cfi cfi = { 0 };
 		size_t cie = put_cie(&cfi, "zR", &encoding, 1, BYTES(0x0c, 7, 8));
@@ -239,7 +241,7 @@ static void augmentations_are_understood_or_refused(void **state)
 		{ "zPLR", { 0x1b, 1, 2, 3, 4, 0x1b, 0 }, 7, true, false },
 		{ "zPLR", { 0x9c, 1, 2, 3, 4, 5, 6, 7, 8, 0x1b, 0 }, 11, true, false },
 		{ "zPLR", { 0xff, 0xff, 0 }, 3, true, false },
-		/* data beyond the letters' */
+		/* more data than the letters describe */
 		{ "zPLRS", { 0x03, 1, 2, 3, 4, 0x1b, 0, 9, 9 }, 9, true, true },
 		{ "zPLR", { 0x1b, 1, 2, 3, 4, 0x1b }, 6, false, false },
 		{ "zQ", { 0 }, 1, false, false },
@@ -249,7 +251,7 @@ static void augmentations_are_understood_or_refused(void **state)
 		struct cfi cfi = { 0 };
 			size_t cie = put_cie(&cfi, cases[i].letters, cases[i].data, cases[i].size,
 				     BYTES(0x0c, 7, 8, 0x90, 1));
-		if (cases[i].letters[0] == 'e') { /* its data stands before the alignments */
+		if (cases[i].letters[0] == 'e') { /* its data comes before the alignments */
 			cfi.size = cie;
 			cie = begin(&cfi, 0);
 			put(&cfi, BYTES(1, 'e', 'h', 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0x78, 16, 0x0c,
@@ -339,8 +341,8 @@ static void functions_are_found_in_any_order_of_entries(void **state)
 	for (uint64_t i = 0; i < 64; i++)
 		put_fde(&cfi, cie, CODE + (i * 37 % 64) * 0x20, 0x10,
 			BYTES(0x0e, (uint8_t)(i * 37 % 64)));
-	put_fde(&cfi, cie, CODE, 0x10, BYTES(0x0e, 99)); /* a second account of the same function */
-	put_fde(&cfi, cie, 0, 0x10000, BYTES(0x0e, 99)); /* dropped by the linker */
+	put_fde(&cfi, cie, CODE, 0x10, BYTES(0x0e, 99)); /* a second entry for the same function */
+	put_fde(&cfi, cie, 0, 0x10000, BYTES(0x0e, 99)); /* a function that the linker dropped */
 	struct tally_unwind_table *table = table_of(cfi.bytes, cfi.size, false);
 	struct tally_cfi_program program;
 	for (uint64_t i = 0; i < 64; i++) {
@@ -355,8 +357,8 @@ static void functions_are_found_in_any_order_of_entries(void **state)
 	tally_unwind_table_free(table);
 }
 
-/* Expressions: rsp = 0x7000 with words 0x1111…, 0x2222…; rbx = −5; r12 is not known; the object is
- * at 0x400000. */
+/* Evaluates expressions.  rsp = 0x7000 with words 0x1111…, 0x2222…; rbx = −5; r12 is unknown; the
+ * object is at 0x400000. */
 static enum tally_expression_result evaluate(const uint8_t *bytes, size_t size,
 					     const uint64_t *initial, uint64_t *value)
 {
@@ -447,11 +449,11 @@ static void each_expression_operation_gives_its_value(void **state)
 		{ { 0x73, 0x7f }, 2, (uint64_t)-6 }, /* breg3 −1 */
 		{ { 0x92, 3, 6 }, 3, 1 },            /* bregx */
 		{ { 0x33, 0x96 }, 2, 3 },            /* nop */
-		/* The PLT's, at ip & 15 = 0: breg7 8, breg16 0, lit15 and lit11 ge, lit3 shl,
-		 * plus. */
+		/* The PLT's expression, at ip & 15 = 0: breg7 8, breg16 0, lit15 and lit11 ge, lit3
+		 * shl, plus. */
 		{ { 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 }, 11, 0x7008 },
 		{ { 0x77, 8, 0x80, 11, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22 }, 11, 0x7010 },
-		/* A loop: 5 + 4 + 3 + 2 + 1 by counting down. */
+		/* A loop that counts down: 5 + 4 + 3 + 2 + 1. */
 		{ { 0x30, 0x35, 0x12, 0x17, 0x22, 0x16, 0x31, 0x1c, 0x12, 0x28, 0xf6, 0xff, 0x13 },
 		  13,
 		  15 },
@@ -474,19 +476,19 @@ static void senseless_expressions_are_refused(void **state)
 	static const struct {
 		uint8_t bytes[8], size;
 	} cases[] = {
-		{ { 0 }, 0 },                      /* leaves nothing */
+		{ { 0 }, 0 },                      /* leaves no value */
 		{ { 0x22 }, 1 },                   /* nothing to add */
 		{ { 0x31, 0x15, 1 }, 3 },          /* pick from below the stack */
 		{ { 0x31, 0x30, 0x1b }, 3 },       /* division by 0 */
 		{ { 0x31, 0x30, 0x1d }, 3 },
-		{ { 0x2f, 0xfd, 0xff }, 3 },       /* skips back to itself */
-		{ { 0x31, 0x2f, 0xfc, 0xff }, 4 }, /* pushes for ever */
-		{ { 0x2f, 0x00, 0x80 }, 3 },       /* out of the expression */
+		{ { 0x2f, 0xfd, 0xff }, 3 },       /* jumps back to itself */
+		{ { 0x31, 0x2f, 0xfc, 0xff }, 4 }, /* pushes forever */
+		{ { 0x2f, 0x00, 0x80 }, 3 },       /* jumps out of the expression */
 		{ { 0x31, 0x2f, 9, 0 }, 4 },
 		{ { 0x7c, 0 }, 2 },                /* r12 is not known */
 		{ { 0x8f, 0 }, 2 },                /* register 31 */
 		{ { 0x92, 0x7f, 0 }, 3 },
-		{ { 0x0c, 1, 2 }, 3 },             /* operand cut short */
+		{ { 0x0c, 1, 2 }, 3 },             /* truncated operand */
 		{ { 0x77, 0, 0x94, 3 }, 4 },       /* three bytes */
 		{ { 0x31, 0x9c }, 2 },             /* call_frame_cfa */
 		{ { 0x31, 0x18 }, 2 },             /* xderef */

@@ -1,4 +1,4 @@
-/* Frames told by a function's end, or by the beginning of a method that HotSpot compiled
+/* Frames recognized by a function's end, or by the beginning of a method that HotSpot compiled
  * (unwind/code_frame.h). */
 #include "test.h"
 
@@ -6,7 +6,7 @@
 
 #define CODE(text) (const uint8_t *)(text), sizeof(text) - 1
 
-/* On the heap: a read behind the bytes is seen. */
+/* Copies the code to the heap, so that sanitizers see a read behind it. */
 static bool is_told_ahead(const uint8_t *code, size_t size, struct tally_code_frame *frame)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -79,7 +79,7 @@ static void leave_tells_that_rbp_is_the_link(void **state)
 	assert_ahead_linked(CODE("\x48\x83\xc4\x10\xc9\xc3"));
 	assert_ahead_linked(CODE("\x48\x89\xec\x5d\xc3"));
 	assert_ahead_linked(CODE("\x48\x8b\xe5\x5d\xc3"));
-	assert_not_ahead(CODE("\x5d\xc9\xc3")); /* rbp is the caller's by then */
+	assert_not_ahead(CODE("\x5d\xc9\xc3")); /* after the pop, rbp is the caller's */
 }
 
 static void what_does_more_than_to_leave_tells_nothing(void **state)
@@ -112,7 +112,7 @@ static void an_end_that_is_cut_short_tells_nothing(void **state)
 
 /* ---- the beginning -------------------------------------------------------------------- */
 
-/* Code with pc at `before`, on the heap. */
+/* Recognizes a frame from the code before pc, `before` bytes in, on the heap. */
 static bool is_told_behind(const uint8_t *code, size_t size, size_t before,
 			   struct tally_code_frame *frame)
 {
@@ -126,7 +126,7 @@ static bool is_told_behind(const uint8_t *code, size_t size, size_t before,
 
 enum { LINKED = -2 };
 
-/* return_at may be LINKED. */
+/* Asserts the frame; return_at may be LINKED. */
 static void assert_behind(const uint8_t *code, size_t size, size_t before, int32_t return_at,
 			  int32_t fp_at)
 {
@@ -148,15 +148,15 @@ static void a_methods_beginning_tells_its_frame_at_each_instruction(void **state
 {
 	(void)state;
 #define METHOD CODE(BANG "\x55\x48\x83\xec\x20" BODY)
-	assert_behind(METHOD, 0, 0, NO_FP); /* nothing has run */
-	assert_behind(METHOD, 7, 0, NO_FP); /* touched */
-	assert_behind(METHOD, 8, 8, 0);     /* pushed */
+	assert_behind(METHOD, 0, 0, NO_FP); /* no instruction has run */
+	assert_behind(METHOD, 7, 0, NO_FP); /* the stack was touched */
+	assert_behind(METHOD, 8, 8, 0);     /* rbp was pushed */
 	assert_behind(METHOD, 12, 0x28, 0x20);
 	assert_behind(METHOD, 15, 0x28, 0x20);
-	assert_behind(METHOD, 20, 0x28, 0x20); /* its last address */
+	assert_behind(METHOD, 20, 0x28, 0x20); /* the last address of the frame */
 #undef METHOD
 	assert_behind(CODE(BANG "\x55\x48\x81\xec\x40\x01\x00\x00" BODY), 15, 0x148, 0x140);
-	assert_behind(CODE(BANG "\x55" BODY), 10, 8, 0); /* needs no room */
+	assert_behind(CODE(BANG "\x55" BODY), 10, 8, 0); /* it needs no stack space */
 }
 
 static void a_method_with_a_frame_pointer_is_linked(void **state)
@@ -164,7 +164,7 @@ static void a_method_with_a_frame_pointer_is_linked(void **state)
 	(void)state;
 #define METHOD CODE(BANG "\x55\x48\x8b\xec\x48\x83\xec\x20" BODY)
 	assert_behind(METHOD, 7, 0, NO_FP);
-	assert_behind(METHOD, 8, 8, 0); /* rbp is not yet the link */
+	assert_behind(METHOD, 8, 8, 0); /* rbp does not link yet */
 	assert_behind(METHOD, 11, LINKED, 0);
 	assert_behind(METHOD, 15, LINKED, 0);
 	assert_behind(METHOD, 18, LINKED, 0);
@@ -194,7 +194,7 @@ static void closed_methods_are_told_too(void **state)
 #undef TOUCHING
 #define SMALL CODE("\xe9\x11\x22\x33\x44\x00\x00\x48\x89\x6c\x24\x10" BODY)
 	assert_behind(SMALL, 15, 24, 16);
-	assert_behind(SMALL, 0, 0, NO_FP); /* about to jump: it has no frame */
+	assert_behind(SMALL, 0, 0, NO_FP); /* about to jump: no frame exists */
 #undef SMALL
 }
 
@@ -212,12 +212,12 @@ static void what_is_no_beginning_tells_nothing(void **state)
 	struct tally_code_frame frame;
 	(void)state;
 	assert_false(is_told_behind(CODE(BODY), 4, &frame));
-	/* Touches too near, and above. */
+	/* The touched address is too near, or above. */
 	assert_false(is_told_behind(CODE("\x89\x84\x24\x00\xff\xff\xff\x55" BODY), 12, &frame));
 	assert_false(is_told_behind(CODE("\x89\x84\x24\x00\x40\x01\x00\x55" BODY), 12, &frame));
-	/* Touches, and doesn't push. */
+	/* Touches the stack, but does not push. */
 	assert_false(is_told_behind(CODE(BANG "\x53" BODY), 12, &frame));
-	/* rbp is saved elsewhere than at the frame's top. */
+	/* rbp is saved elsewhere than at the top of the frame. */
 	assert_false(is_told_behind(CODE("\x48\x81\xec\x18\x00\x00\x00\x48\x89\x6c\x24\x08" BODY),
 				    16, &frame));
 	assert_false(is_told_behind(
@@ -288,8 +288,10 @@ static void other_instructions_are_no_calls(void **state)
 	assert_false(ends_in_call(CODE("\x90\x90\x90\xe9\x01\x02\x03\x04"))); /* jmp */
 	assert_false(ends_in_call(CODE("\x90\x90\xff\xe0")));                 /* jmp *%rax */
 	assert_false(ends_in_call(CODE("\x90\xff\x30")));                     /* push (%rax) */
-	assert_false(ends_in_call(CODE("\xe8\x01\x02\x03")));                 /* half of one */
-	assert_false(ends_in_call(CODE("\x90\xff\x14\xc5"))); /* its displacement is behind */
+	/* half of an instruction */
+	assert_false(ends_in_call(CODE("\xe8\x01\x02\x03")));
+	/* its displacement is beyond the bytes */
+	assert_false(ends_in_call(CODE("\x90\xff\x14\xc5")));
 	assert_false(ends_in_call(CODE("\x90\xff\x50")));
 }
 

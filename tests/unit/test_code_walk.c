@@ -1,6 +1,6 @@
-/* Following instructions to find a function's return address (unwind/code_walk.h): sequences
- * made by hand, instruction lengths against libLLVM's, and whole libraries against the rules
- * that their compiler wrote. */
+/* Finding a function's return address by following its instructions (unwind/code_walk.h).  Tests
+ * hand-made sequences, instruction lengths against libLLVM's, and whole libraries against the rules
+ * of their compiler. */
 #include "test.h"
 
 #include "object/object.h"
@@ -14,7 +14,7 @@
 
 #define CODE(text) (const uint8_t *)(text), sizeof(text) - 1
 
-/* On the heap: a read behind the bytes is seen. */
+/* Copies the code to the heap, so that sanitizers see a read behind it. */
 static uint8_t *copy_of(const uint8_t *code, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -47,11 +47,11 @@ static void instructions_have_their_length(void **state)
 	assert_length(CODE("\x48\x81\xec\x18\x01\x00\x00"));
 	assert_length(CODE("\x48\xb8\x01\x02\x03\x04\x05\x06\x07\x08")); /* movabs */
 	assert_length(CODE("\x66\xb8\x01\x02"));
-	assert_length(CODE("\x8b\x04\x25\x01\x02\x03\x04")); /* an address, without a base */
+	assert_length(CODE("\x8b\x04\x25\x01\x02\x03\x04")); /* an absolute address */
 	assert_length(CODE("\x64\x48\x8b\x04\x25\x28\x00\x00\x00"));
 	assert_length(CODE("\x48\x8b\x05\x01\x02\x03\x04")); /* n(%rip) */
-	assert_length(CODE("\xf6\x45\x08\x01"));             /* testb has an operand, */
-	assert_length(CODE("\xf6\x55\x08"));                 /* notb has none */
+	assert_length(CODE("\xf6\x45\x08\x01"));             /* testb has an immediate operand, */
+	assert_length(CODE("\xf6\x55\x08"));                 /* notb does not */
 	assert_length(CODE("\x66\xf7\x45\x08\x01\x02"));
 	assert_length(CODE("\x0f\x84\x01\x02\x03\x04"));
 	assert_length(CODE("\xc5\xf8\x77"));
@@ -59,7 +59,8 @@ static void instructions_have_their_length(void **state)
 	assert_length(CODE("\xc4\xe3\x75\x0f\xc2\x08"));     /* vpalignr */
 	assert_length(CODE("\x62\xf1\xfd\x48\x6f\x47\x01")); /* vmovdqa64 64(%rdi),%zmm0 */
 	assert_length(CODE("\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00")); /* nopw */
-	assert_length(CODE("\x66\x48\x8d\x3d\x01\x02\x03\x04")); /* lea of a thread's variable, */
+	/* lea of a thread-local variable, */
+	assert_length(CODE("\x66\x48\x8d\x3d\x01\x02\x03\x04"));
 	assert_length(CODE("\x66\x66\x48\xe8\x01\x02\x03\x04")); /* and its call */
 	assert_length(CODE("\x8f\xe8\x78\xc2\xd2\x07"));         /* vprotd $7,%xmm2,%xmm2 */
 	assert_length(CODE("\x8f\x44\x24\x08"));                 /* pop 8(%rsp) */
@@ -72,7 +73,7 @@ static void what_is_no_instruction_has_no_length(void **state)
 	(void)state;
 	assert_int_equal(tally_code_length(CODE("\x06")), 0);
 	assert_int_equal(tally_code_length(CODE("\x9a\x90\x90\x90\x90\x90\x90")), 0);
-	assert_int_equal(tally_code_length(CODE("\x48\x66\x90")), 0); /* a prefix behind REX */
+	assert_int_equal(tally_code_length(CODE("\x48\x66\x90")), 0); /* a prefix after REX */
 	/* More than 15 bytes. */
 	assert_int_equal(
 		tally_code_length(
@@ -130,7 +131,7 @@ static void pushes_and_pops_are_counted(void **state)
 	assert_walk(FUNCTION, 15, 16, 0);
 	assert_walk(FUNCTION, 16, 8, NO_FP);
 	assert_walk(FUNCTION, 17, 0, NO_FP);
-	assert_unknown(FUNCTION, 18); /* behind it */
+	assert_unknown(FUNCTION, 18); /* beyond the function */
 #undef FUNCTION
 	assert_walk(CODE("\x48\x81\xec\x08\x01\x00\x00\x90"), 7, 0x108, NO_FP);
 	assert_walk(CODE("\x48\x8d\x64\x24\xf0\x90"), 5, 16, NO_FP); /* lea -16(%rsp),%rsp */
@@ -152,7 +153,7 @@ static void rbp_may_be_saved_without_a_push(void **state)
 	assert_walk(FUNCTION, 15, 24, NO_FP);
 	assert_walk(FUNCTION, 19, 0, NO_FP);
 #undef FUNCTION
-	/* Below rsp, before it is lowered. */
+	/* Stores below rsp, before rsp is lowered. */
 	assert_walk(CODE("\x48\x89\x6c\x24\xf0\x48\x83\xec\x18\x90"), 9, 24, 8);
 }
 
@@ -175,7 +176,7 @@ static void a_link_survives_what_happens_to_rsp(void **state)
 	assert_linked(FUNCTION, 9);
 	assert_walk(FUNCTION, 10, 0, NO_FP);
 #undef FUNCTION
-	/* Without a link rsp is lost. */
+	/* Without a frame pointer, rsp is unknown. */
 	assert_unknown(CODE("\x48\x83\xe4\xe0\x90"), 4);
 	assert_unknown(CODE("\x48\x29\xc4\x90"), 3);
 	assert_unknown(CODE("\x5c\x90"), 1);
@@ -207,7 +208,7 @@ static void ways_that_differ_tell_nothing(void **state)
 	assert_unknown(CODE("\x74\x01\x53\x90"), 3);
 	/* je 1f; push %rbp; mov %rsp,%rbp; jmp 2f; 1: push %rax; 2: nop; nop */
 	assert_unknown(CODE("\x74\x06\x55\x48\x89\xe5\xeb\x01\x50\x90\x90"), 10);
-	/* No way leads there. */
+	/* No path leads there. */
 	assert_unknown(CODE("\xc3\x90"), 1);
 	assert_unknown(CODE("\xeb\x01\x90\xc3"), 2);
 }
@@ -221,27 +222,27 @@ static void a_switchs_cases_have_the_frame_of_its_jump(void **state)
 		    NO_FP); /* notrack */
 	assert_walk(CODE("\x53\xff\x24\xc5\x00\x00\x00\x00\xe8\x00\x00\x00\x00\x5b\xc3"), 8, 8,
 		    NO_FP);
-	/* Two jumps, of two frames. */
+	/* Two jumps with different frames. */
 	assert_unknown(CODE("\x74\x05\x53\x3e\xff\xe0\x90\xff\xe0\xe8\x00\x00\x00\x00\x90"), 9);
 	/* push %rbx; jmp *%rax; case: pop %rbx; jmp *%rax to another function; nop; case: nop */
 	assert_walk(CODE("\x53\xff\xe0\x5b\xff\xe0\x90\x90\xe8\x00\x00\x00\x00"), 3, 8, NO_FP);
 	assert_unknown(CODE("\x53\xff\xe0\x5b\xff\xe0\x90\x90\xe8\x00\x00\x00\x00"), 8);
-	/* A prefix hides no jump: what stands behind is another's. */
+	/* A prefix does not hide the jump: the code behind it belongs to another path. */
 	assert_unknown(CODE("\x74\x07\x53\x74\x04\x3e\xff\xe0\x90\x90"), 9);
 }
 
 static void other_registers_are_not_taken_for_rsp_and_rbp(void **state)
 {
 	(void)state;
-	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; mov %r13,%rsp: linked
-	 * still, rsp is not where rbp is */
+	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; mov %r13,%rsp: rbp still links, but rsp is not
+	 * where rbp points */
 	assert_linked(CODE("\x55\x48\x89\xe5\x48\x83\xec\x10\x4c\x89\xec\x90"), 11);
 	/* push %rbp; mov %r12,%rbp: no link */
 	assert_walk(CODE("\x55\x4c\x89\xe5\x90"), 4, 8, 0);
 	assert_walk(CODE("\x55\x49\x8b\xec\x90"), 4, 8, 0);
-	/* push %rbp; sub $8,%rsp; mov 8(%r12),%rbp: is not restored */
+	/* push %rbp; sub $8,%rsp; mov 8(%r12),%rbp: this does not restore rbp */
 	assert_walk(CODE("\x55\x48\x83\xec\x08\x49\x8b\x6c\x24\x08\x90"), 10, 16, 8);
-	/* mov %rbp,8(%r12): is not saved on the stack */
+	/* mov %rbp,8(%r12): this does not save rbp on the stack */
 	assert_walk(CODE("\x48\x83\xec\x18\x49\x89\x6c\x24\x08\x90"), 9, 24, NO_FP);
 	/* lea -8(%r12),%rsp, lea 8(%rsp,%r12),%rsp, mov %r13,%rsp */
 	assert_unknown(CODE("\x53\x49\x8d\x64\x24\xf8\x90"), 6);
@@ -262,7 +263,7 @@ static void a_callers_rbp_that_is_lost_is_not_made_up(void **state)
 	assert_unknown(CODE("\x48\x95\x90"), 2);             /* xchg %rax,%rbp */
 	assert_unknown(CODE("\x48\x0f\xcd\x90"), 3);         /* bswap %rbp */
 	assert_unknown(CODE("\xf2\x48\x0f\x2c\xe8\x90"), 5); /* cvttsd2si %xmm0,%rbp */
-	assert_walk(CODE("\x55\x31\xed\x90"), 3, 8, 0);      /* it is saved */
+	assert_walk(CODE("\x55\x31\xed\x90"), 3, 8, 0);      /* rbp was saved before */
 	assert_unknown(CODE("\xc4\xe2\xf8\xf2\xe9\x90"), 5); /* andn %rcx,%rax,%rbp */
 	assert_unknown(CODE("\xc4\xe2\xd0\xf3\xc9\x90"), 5); /* blsr %rcx,%rbp */
 	assert_unknown(CODE("\xc4\xe3\xfb\xf0\xe8\x07\x90"), 6); /* rorx $7,%rax,%rbp */
@@ -270,9 +271,9 @@ static void a_callers_rbp_that_is_lost_is_not_made_up(void **state)
 	assert_unknown(CODE("\xc5\xf9\x7e\xc5\x90"), 4); /* vmovd %xmm0,%ebp */
 	assert_walk(CODE("\xc5\xf9\x6f\xe8\x90"), 4, 0, NO_FP); /* vmovdqa %xmm0,%xmm5 */
 	assert_walk(CODE("\xc4\x62\xf8\xf2\xe9\x90"), 5, 0, NO_FP); /* andn %rcx,%rax,%r13 */
-	/* push %rbp; xor %ebp,%ebp; pop %rcx: gone with the stack's word */
+	/* push %rbp; xor %ebp,%ebp; pop %rcx: the saved value leaves the stack */
 	assert_unknown(CODE("\x55\x31\xed\x59\x90"), 4);
-	/* Ways that differ in rbp alone: je 1f; mov %rsp,%rbp; 1: nop; nop, behind a push */
+	/* Paths that differ only in rbp: je 1f; mov %rsp,%rbp; 1: nop; nop, after a push */
 	assert_unknown(CODE("\x55\x74\x03\x48\x89\xe5\x90\x90"), 7);
 }
 
@@ -283,7 +284,7 @@ static void amounts_beyond_all_frames_tell_nothing(void **state)
 		       15);
 	assert_unknown(CODE("\x53\x48\x81\xc4\x00\x00\x00\x80\x90"), 8);
 	assert_unknown(CODE("\x55\x48\x89\xe5\x48\x8d\xa5\x00\x00\x00\x80\x5d\x90"), 12);
-	assert_unknown(CODE("\x58\x90"), 1); /* rsp above the return address */
+	assert_unknown(CODE("\x58\x90"), 1); /* rsp is above the return address */
 	assert_walk(CODE("\x48\x89\xac\x24\x00\x00\x00\x80\x90"), 8, 0, NO_FP);
 }
 
@@ -344,7 +345,8 @@ static void a_threads_end_is_told(void **state)
 	assert_false(exits(CODE("\xff\xe0\x0f\x05\xf4")));
 	assert_false(exits(CODE("\x0f\x84\x00\x00\x00\x00\x0f\x05\xf4")));
 	assert_false(exits(CODE("\x74\x00\x0f\x05\xf4")));
-	assert_false(exits(CODE("\x90\x90\x90\x90\x90\x90\x0f\x05\xf4"))); /* too far away */
+	/* the instruction is too far away */
+	assert_false(exits(CODE("\x90\x90\x90\x90\x90\x90\x0f\x05\xf4")));
 	assert_false(exits(CODE("\x0f\x05")));
 	assert_false(exits(CODE("")));
 }
@@ -388,7 +390,7 @@ static void close_library(struct library *library)
 
 struct tallies {
 	size_t known, unknown, wrong,
-		pieces; /* instructions; functions that aren't entered by a call */
+		pieces; /* instructions; functions that are not entered by a call */
 };
 
 static bool has_cfa_at_sp(const struct tally_cfi_row *row, int64_t *offset)
@@ -397,8 +399,8 @@ static bool has_cfa_at_sp(const struct tally_cfi_row *row, int64_t *offset)
 	return row->cfa.kind == TALLY_CFI_REGISTER && row->cfa.reg == TALLY_UNWIND_RSP;
 }
 
-/* The rule and the walk have the return address and the saved rbp at the same places.  A row may
- * tell late that rbp is restored: then only the return address is compared. */
+/* True if the rule and the walk have the return address and the saved rbp at the same places.  A
+ * row may say late that rbp is restored; then only the return address is compared. */
 static bool agrees(const struct tally_cfi_row *row, int64_t cfa, const uint8_t *code,
 		   const struct tally_code_frame *frame)
 {
@@ -406,7 +408,7 @@ static bool agrees(const struct tally_cfi_row *row, int64_t cfa, const uint8_t *
 	const struct tally_cfi_rule *fp = &row->registers[TALLY_UNWIND_RBP];
 	if (code[0] == RET || (code[0] == REPEAT && code[1] == RET))
 		return frame->return_at ==
-		       0; /* libcrypto's assembly has rules that say otherwise */
+		       0; /* the rules of libcrypto's assembly are wrong here */
 	if (frame->is_linked)
 		return fp->kind == TALLY_CFI_OFFSET && fp->value == -16;
 	if (frame->return_at != cfa - 8)
@@ -444,7 +446,7 @@ static void compare_function(const struct library *library,
 			     const struct tally_function_index *index,
 			     const struct tally_unwind_function *function, struct tallies *tallies)
 {
-	enum { NOP = 0x90 }; /* in front of an exception's handler that was moved away */
+	enum { NOP = 0x90 }; /* before an exception handler that was moved away */
 	struct tally_cfi_program program;
 	size_t available;
 	int64_t cfa;
@@ -496,7 +498,7 @@ static void walks_say_what_the_compilers_rules_say(void **state)
 	}
 }
 
-/* By libLLVM, from a function's start on, as far as both know the instructions. */
+/* Compares with libLLVM, from a function's start, as far as both know the instructions. */
 static void compare_lengths(struct tally_disassembler *disassembler, const uint8_t *code,
 			    size_t size, struct tallies *tallies)
 {
@@ -507,7 +509,7 @@ static void compare_lengths(struct tally_disassembler *disassembler, const uint8
 		if (one.kind == TALLY_INSTRUCTION_DATA)
 			return;
 		if (one.size == 1 &&
-		    code[at] == LOCK) /* a prefix, which libLLVM takes for an instruction */
+		    code[at] == LOCK) /* libLLVM takes this prefix for an instruction */
 			continue;
 		size_t length = tally_code_length(code + at, size - at);
 		tallies->known += length == one.size;

@@ -1,5 +1,5 @@
-/* What tally compare says of two series: the arithmetic against published tables, conditions, saved
- * files. */
+/* Comparing two series with tally compare: the arithmetic against published tables, conditions,
+ * saved files. */
 #include "base/arena.h"
 #include "counts/saved_comparison.h"
 
@@ -19,7 +19,7 @@ static void near(double value, double expected, double tolerance)
 		fail_msg("%.8g is not within %g of %.8g", value, tolerance, expected);
 }
 
-/* Two-sided quantiles as every statistics book's table has them. */
+/* Two-sided quantiles, as in every statistics book's table. */
 static void student_s_quantiles_are_those_of_the_tables(void **state)
 {
 	static const struct { double freedom, p05, p01;
@@ -36,7 +36,7 @@ static void student_s_quantiles_are_those_of_the_tables(void **state)
 	}
 }
 
-/* The density, integrated by Simpson's rule: any degrees of freedom. */
+/* Integrates the density by Simpson's rule, for any degrees of freedom. */
 static double p_by_integration(double t, double freedom)
 {
 	enum { STEPS = 20000 };
@@ -67,8 +67,8 @@ static void student_s_p_equals_the_integral_of_the_density(void **state)
 	}
 }
 
-/* Welch's test by hand: n 10 and 20, variances 4 and 9: t = 1 / √(0.4 + 0.45), ν = 0.85² / (0.4²/9
- * + 0.45²/19). */
+/* Welch's test by hand: n 10 and 20, variances 4 and 9, so t = 1 / √(0.4 + 0.45) and ν = 0.85² /
+ * (0.4²/9 + 0.45²/19). */
 static void a_change_is_judged_by_welch_s_test(void **state)
 {
 	const struct tally_figure old = { .mean = 20, .sigma = 2, .runs = 10 },
@@ -131,8 +131,8 @@ static void an_interval_holds_0_where_the_change_is_noise_and_only_there(void **
 	assert_true(noise > 50 && real > 50);
 }
 
-/* Drawn by a fixed generator: of series without a difference about one in twenty is called real, of
- * those a sigma apart nearly all. */
+/* Draws from a fixed generator.  Of series without a difference, about one in twenty is called
+ * different; of those one sigma apart, nearly all. */
 static double draw(uint64_t *seed)
 {
 	double sum = 0;

@@ -1,4 +1,4 @@
-/* Being controlled from outside, and what shares its options: cgroups. */
+/* Control from outside, and cgroups, which share its options. */
 #include "test.h"
 
 #include "event/event.h"
@@ -43,7 +43,8 @@ static void lines_on_a_descriptor_are_commands(void **state)
 	expect(&control, TALLY_CONTROL_STOP, "");
 	expect(&control, TALLY_CONTROL_EVLIST, "-v");
 	expect(&control, TALLY_CONTROL_UNKNOWN, "stop now");
-	assert_int_equal(tally_control_next(&control, &command), 0); /* not complete yet */
+	/* the command is not complete yet */
+	assert_int_equal(tally_control_next(&control, &command), 0);
 	assert_int_equal(write(orders[1], "le\n", 3), 3);
 	expect(&control, TALLY_CONTROL_ENABLE, "");
 	const struct tally_control_command unknown = { TALLY_CONTROL_UNKNOWN, "stop now" },
@@ -56,10 +57,11 @@ static void lines_on_a_descriptor_are_commands(void **state)
 	assert_memory_equal(answer, "ack\n", 5);
 	close(orders[1]);
 	assert_int_equal(tally_control_next(&control, &command), 0);
-	assert_int_equal(control.fd, -1); /* nobody will say more: it must not be polled again */
+	/* the writer has closed it, so it must not be polled again */
+	assert_int_equal(control.fd, -1);
 	close(answers[0]);
 	signal(SIGPIPE, SIG_DFL);
-	tally_control_acknowledge(&control, &ping); /* would be death by SIGPIPE */
+	tally_control_acknowledge(&control, &ping); /* must not kill the process by SIGPIPE */
 	assert_int_equal(control.ack_fd, -1);
 	tally_control_release(&control);
 	close(orders[0]);
@@ -144,7 +146,7 @@ static void cgroups_go_to_events_in_turn(void **state)
 	assert_int_equal(tally_event_assign_cgroups(&list, "a", &arena, &turns, NULL), -EINVAL);
 	list.count = 2;
 	assert_int_equal(tally_event_assign_cgroups(&list, "a", &arena, &turns, NULL), 0);
-	assert_string_equal(items[0].cgroup, "a"); /* one for all */
+	assert_string_equal(items[0].cgroup, "a"); /* one group for all events */
 	assert_string_equal(items[1].cgroup, "a");
 	list.count = 3;
 	turns = 0;

@@ -1,4 +1,4 @@
-/* libtally's counters, by the public header and the shared library alone. */
+/* libtally's counters, using only the public header and the shared library. */
 #include "test.h"
 
 #include <tally/counter.h>
@@ -30,8 +30,7 @@ static struct tally_count read_count(struct tally_counter *counter)
 	return count;
 }
 
-/* Writes to so many pages that nobody has touched: as many faults, where a page is not given in
- * bulk. */
+/* Writes to untouched pages: one fault for each, unless the kernel provides several at once. */
 static void fault(size_t pages)
 {
 	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
@@ -153,7 +152,7 @@ static void what_a_thread_does_is_counted(void **state)
 	tally_counter_close(counter);
 }
 
-/* B9: older than the counter */
+/* B9: others are older than the counter */
 static void what_others_do_is_not_counted(void **state)
 {
 	(void)state;
@@ -248,7 +247,7 @@ static void thousands_of_cycles_leak_no_descriptor(void **state)
 	assert_int_equal(count_descriptors(), before);
 }
 
-/* A1: what a program starts does not get the descriptor. */
+/* A1: the descriptor is closed on exec. */
 static void the_descriptor_is_closed_at_exec(void **state)
 {
 	(void)state;

@@ -48,7 +48,7 @@ static void unscaled_sums_are_exact(void **state)
 	struct tally_total total = { 0 };
 	double value;
 	tally_total_add(&total, (struct tally_reading){ (1ull << 52) + 1, 1000, 1000 });
-	/* running read a moment later */
+	/* `running` was read a moment later */
 	tally_total_add(&total, (struct tally_reading){ 2, 50, 51 });
 	assert_true(tally_total_value(&total, &value));
 	assert_true(value == (double)((1ull << 52) + 3));
@@ -158,7 +158,7 @@ static void user_cycles_are_not_compared_with_all_instructions(void **state)
 	struct tally_metric m[TALLY_METRICS_MAX];
 	assert_int_equal(tally_metrics_of(&table, 1, m), 1);
 	assert_string_equal(m[0].unit, "M/sec");
-	/* user cycles over all time is no frequency */
+	/* user-mode cycles over total time are not a frequency */
 	assert_int_equal(tally_metrics_of(&table, 0, m), 0);
 }
 
@@ -258,14 +258,14 @@ static void a_preempted_program_reads_as_preempted(void **state)
 	table.switches = 100;
 	table.preemptions = 90;
 	verdict_is(table, "had 33 % of one CPU: it was preempted 90 times");
-	table.preemptions = 40; /* most of its waits it asked for */
+	table.preemptions = 40; /* most of its waits were voluntary */
 	verdict_is(table, "mostly waiting, not computing: 33 %");
-	table.switches = 7; /* too few for so long a wait */
+	table.switches = 7; /* too few switches for so long a wait */
 	table.preemptions = 6;
 	verdict_is(table, "mostly waiting, not computing: 33 %");
 }
 
-/* There are no cycles to speak of: what the misses would cost is weighed. */
+/* There are no cycles, so the verdict weighs the cost of the misses. */
 static void simulated_counts_are_read_by_their_misses(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
-/* Recordings cut short and with bits flipped, through all that script and report do: nothing
- * crashes or hangs, what stands before the damage is used, and a file of which nothing can be used
- * is an error with words. */
+/* Truncated recordings and flipped bits, through everything that script and report do.  Nothing may
+ * crash or hang, the part before the damage is used, and a useless file is an error with a
+ * message. */
 #include "test.h"
 
 #include "perfdata_fixture.h"
@@ -14,7 +14,7 @@
 #define __has_feature(feature) 0
 #endif
 
-/* A walk through all takes 80 ms in sanitized builds, six times as long as in others. */
+/* A walk through everything takes 80 ms in sanitized builds, six times as long as in others. */
 enum { CUTS = __has_feature(address_sanitizer) ? 250 : 1000, FLIPS = CUTS, BYTES_MAX = 8 << 20 };
 
 struct bytes {
@@ -48,7 +48,7 @@ static struct bytes ours(bool pipe, int level)
 	return bytes;
 }
 
-/* By perf; size 0 where it can't. */
+/* Records with perf.  Returns size 0 if that is impossible. */
 static struct bytes perfs(const char *arguments, bool pipe)
 {
 	char command[512], path[64];
@@ -74,7 +74,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* A copy of its exact size, so that the sanitizer sees its end. */
+/* Walks a copy of exactly this size, so that the sanitizer sees reads beyond it. */
 static struct recording_walk walk_copy(const uint8_t *bytes, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);

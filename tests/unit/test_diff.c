@@ -1,5 +1,5 @@
-/* What tally diff says of two sides: intervals against simulated truth, what chance is called, and
- * what is matched. */
+/* Comparing two sides with tally diff: intervals against simulated truth, what counts as chance,
+ * and which functions match. */
 #include "profile/diff_model.h"
 
 #include <math.h>
@@ -13,14 +13,14 @@
 
 enum { TRIALS = 2000 };
 
-/* splitmix64: the same draws everywhere. */
+/* splitmix64: the same numbers everywhere. */
 static double draw(uint64_t *seed)
 {
 	return (double)(tally_hash64(*seed += 0x9e3779b97f4a7c15ull) >> 11) * 0x1p-53;
 }
 
-/* A recording of `samples` samples with a part of true share p; each sample weighs 1, or 1 to 3
- * where `uneven`. */
+/* Simulates a recording of `samples` samples with a part of true share p.  Each sample weighs 1, or
+ * 1 to 3 if `uneven`. */
 static struct tally_share record(uint64_t *seed, unsigned samples, double p, bool uneven)
 {
 	struct tally_share share = { .samples = samples };
@@ -72,7 +72,7 @@ static void intervals_hold_the_true_change_in_93_of_100_trials(void **state)
 	}
 }
 
-/* The sum of twelve uniform draws, less six. */
+/* Returns the sum of twelve uniform numbers, less six. */
 static double normal(uint64_t *seed)
 {
 	double sum = -6;
@@ -90,7 +90,7 @@ static void runs_that_differ_widen_the_interval(void **state)
 	for (int i = 0; i < TRIALS; i++) {
 		struct tally_share old[RUNS], new[RUNS];
 		struct tally_share_difference runs, alone;
-		/* Runs differ by 3 points, where sampling makes 1.3. */
+		/* Runs differ by 3 points; sampling explains 1.3. */
 		for (int r = 0; r < RUNS; r++) {
 			old[r] = record(&seed, SAMPLES, 0.20 + 0.03 * normal(&seed), false);
 			new[r] = record(&seed, SAMPLES, 0.25 + 0.03 * normal(&seed), false);
@@ -101,7 +101,7 @@ static void runs_that_differ_widen_the_interval(void **state)
 		held_alone += alone.low <= 5 && 5 <= alone.high;
 	}
 	assert_true(held >= TRIALS * 93 / 100);
-	assert_true(held_alone < TRIALS * 80 / 100); /* what one run a side can't know */
+	assert_true(held_alone < TRIALS * 80 / 100); /* one run on each side can't show that */
 }
 
 static void intervals_of_shares_end_at_100_points(void **state)
@@ -173,7 +173,7 @@ static const struct tally_diff_options by_function = { .by_object = true,
 						       .by_symbol = true,
 						       .noise_limit = SIZE_MAX };
 
-/* Sixty functions from 10 % down, and a few hundred that are seen once or twice. */
+/* Makes sixty functions from 10 % down, and a few hundred that appear once or twice. */
 static void synthetic(struct tally_stacks *stacks, uint64_t *seed, unsigned samples)
 {
 	for (unsigned i = 0; i < samples; i++) {

@@ -1,5 +1,5 @@
-/* Code of several machines → text and targets (symbol/disassembler.h); reading the kernel's memory
- * (object/kcore.h). */
+/* Disassembles code of several machines into text and targets (symbol/disassembler.h), and reads
+ * the kernel's memory (object/kcore.h). */
 #include "object/kcore.h"
 #include "symbol/disassembler.h"
 
@@ -17,7 +17,7 @@ struct sample {
 	unsigned machine;
 	bool is_big_endian, is_intel;
 	const char *code; /* hex */
-	const char *text; /* "TEXT|KIND|TARGET" a line, addresses from 0x1000 on */
+	const char *text; /* lines of "TEXT|KIND|TARGET"; addresses begin at 0x1000 */
 };
 
 static const struct sample samples[] = {
@@ -52,7 +52,7 @@ static int open_for(const struct sample *sample, struct tally_disassembler **out
 	int result = tally_disassembler_open(sample->machine, sample->machine != EM_386,
 					     sample->is_big_endian, sample->is_intel, out, &err);
 	if (result == -ENOENT)
-		skip(); /* no libLLVM */
+		skip(); /* libLLVM is missing */
 	return result;
 }
 
@@ -98,7 +98,8 @@ static void any_bytes_end(void **state)
 		assert_int_equal(open_for(&machines[i], &disassembler), 0);
 		for (int round = 0; round < 2000; round++) {
 			size_t size = 1 + (size_t)random() % 40;
-			uint8_t *bytes = malloc(size); /* so that a read behind them is seen */
+			/* on the heap, so that sanitizers see reads behind the bytes */
+			uint8_t *bytes = malloc(size);
 			assert_non_null(bytes);
 			for (size_t at = 0; at < size; at++)
 				bytes[at] = (uint8_t)random();
@@ -136,7 +137,7 @@ static void without_the_library_its_package_is_named(void **state)
 	assert_non_null(strstr(err.hint, "libllvm14"));
 }
 
-/* Any ELF file with segments will do: this program's bytes lie where its headers say. */
+/* Any ELF file with segments works: this program's bytes lie where its headers say. */
 static void memory_is_found_by_segments(void **state)
 {
 	Elf64_Ehdr header, again;

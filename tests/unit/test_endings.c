@@ -1,5 +1,5 @@
-/* A recorder's memory of tasks: what has ended is forgotten, but not too early, and not who came
- * after. */
+/* A recorder's memory of tasks: ended tasks are forgotten, but not too early, and their successors
+ * with the same number are not. */
 #include "task/endings.h"
 #include "task/jit.h"
 #include "test.h"
@@ -86,7 +86,7 @@ static void what_ended_is_known_for_another_pass(void **state)
 	release(&fixture);
 }
 
-/* So many passes that whoever has ended is forgotten. */
+/* Makes enough passes that ended tasks are forgotten. */
 static void pass_thrice(struct fixture *fixture)
 {
 	for (int i = 0; i < 3; i++)
@@ -174,7 +174,7 @@ static void the_last_thread_is_waited_for_as_the_leader_was(void **state)
 	release(&fixture);
 }
 
-/* Of what ran before the recording not every FORK is told. */
+/* Tasks that ran before the recording may have no FORK record. */
 static void threads_that_nobody_told_of_do_not_end_a_process(void **state)
 {
 	struct fixture fixture = { 0 };
@@ -201,7 +201,7 @@ static void a_thread_that_executes_a_program_is_the_leader_then(void **state)
 	exec.comm.comm = "other";
 	start(&fixture, 7, "seven");
 	task_record(&fixture, TALLY_RECORD_FORK, 7, 9, 7);
-	/* the leader; the thread 9 is 7 from now on */
+	/* the leader; thread 9 now has the number 7 */
 	task_record(&fixture, TALLY_RECORD_EXIT, 7, 7, 7);
 	tell(&fixture, &exec);
 	pass_thrice(&fixture);

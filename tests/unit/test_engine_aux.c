@@ -1,4 +1,4 @@
-/* AUX areas of the engine: SPEC D4. */
+/* The engine's AUX areas: SPEC D4. */
 #include "engine_ring_fixture.h"
 
 static struct {
@@ -34,8 +34,8 @@ static void aux_stop(struct tally_pmu_event *event, unsigned flags)
 
 static struct tally_engine_pmu_ops aux_ops;
 
-/* An event of a PMU that traces, mapped with 2 pages of data, and where its 4 pages of AUX are to
- * be. */
+/* Opens an event of a tracing PMU, mapped with 2 pages of data, and sets the place of its 4 pages
+ * of AUX. */
 static int open_tracer(struct world *world, uint32_t watermark, struct tally_user_page **page)
 {
 	struct tally_attr attr;
@@ -77,7 +77,7 @@ static void d4_area_is_where_the_page_says(void **state)
 
 	assert_int_equal(map_area(world, fd, 4, true, 4, &area), -EINVAL_);
 	assert_int_equal(map_area(world, fd, 8, true, 3, &area), -EINVAL_);
-	page->aux_offset = 2 * FIXTURE_PAGE; /* within the ring */
+	page->aux_offset = 2 * FIXTURE_PAGE; /* inside the ring */
 	assert_int_equal(map_area(world, fd, 4, true, 2, &area), -EINVAL_);
 	page->aux_offset = 3 * FIXTURE_PAGE;
 	page->aux_size = 3 * FIXTURE_PAGE;
@@ -96,14 +96,14 @@ static void d4_area_is_where_the_page_says(void **state)
 	assert_int_equal(aux_calls.pages, 4);
 	assert_false(aux_calls.overwrite);
 	page->aux_offset = 7 * FIXTURE_PAGE;
-	/* it is elsewhere already */
+	/* it has another place already */
 	assert_int_equal(map_area(world, fd, 4, true, 7, &again), -EINVAL_);
 
 	assert_int_equal(unmap_pages(&world->fixture, area, 4), 0);
 	assert_int_equal(aux_calls.frees, 0);
 	assert_int_equal(unmap_pages(&world->fixture, area, 4), 0);
 	assert_int_equal(aux_calls.frees, 1);
-	assert_int_equal(aux_calls.stops, 1); /* before the area went */
+	assert_int_equal(aux_calls.stops, 1); /* before the area was unmapped */
 	assert_int_equal(world->fixture.engine->locked_pages, before);
 }
 
@@ -179,7 +179,7 @@ static void d4_records_tell_what_was_written(void **state)
 	assert_int_equal(tally_engine_aux_begin(event, &aux), 0);
 	assert_int_equal(aux.head, 1000);
 	assert_int_equal(aux.room, 4 * FIXTURE_PAGE - 1001);
-	tally_engine_aux_end(event, &aux, 0, 2); /* nothing came: no record */
+	tally_engine_aux_end(event, &aux, 0, 2); /* no bytes: no record */
 	assert_int_equal(page->data_head, 32);
 	assert_int_equal(tally_engine_aux_begin(event, &aux), 0);
 	tally_engine_aux_end(event, &aux, 0, 8); /* COLLISION */
@@ -260,10 +260,10 @@ static void d4_snapshot(void **state)
 	assert_int_equal(tally_engine_aux_begin(event, &aux), 0);
 	assert_true(aux.overwrite);
 	assert_int_equal(aux.room, 4 * FIXTURE_PAGE);
-	aux.head = 50000; /* round and round */
+	aux.head = 50000; /* wraps several times */
 	tally_engine_aux_end(event, &aux, 0, 0);
 	assert_int_equal(page->aux_head, 50000);
-	assert_int_equal(page->data_head, 0); /* that it was overwritten alone is no news */
+	assert_int_equal(page->data_head, 0); /* an overwrite by itself makes no record */
 	assert_int_equal(tally_engine_aux_begin(event, &aux), 0);
 	assert_int_equal(aux.head, 50000);
 	aux.head = 50100;

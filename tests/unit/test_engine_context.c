@@ -1,10 +1,10 @@
-/* Where events are on, and how what is asked of them gets there: SPEC.md A5, H3, F4. */
+/* The contexts that hold events, and how calls reach them: SPEC.md A5, H3, F4. */
 #include "engine_counters.h"
 
 /* --- where ---------------------------------------------------------------- */
 
-/* A5, and what Linux does (measured): such an event is enabled while its task runs anywhere, and
- * runs on its CPU. */
+/* A5, and Linux's behaviour (measured): such an event is enabled while its task runs anywhere, and
+ * runs only on its CPU. */
 static void task_event_of_one_cpu_runs_there_alone(void **state)
 {
 	(void)state;
@@ -16,7 +16,7 @@ static void task_event_of_one_cpu_runs_there_alone(void **state)
 	pass(&machine, 100);
 	assert_int_equal(state_of(&machine, there), INACTIVE);
 	fixture_switch(fixture, NULL);
-	pass(&machine, 1000); /* nowhere */
+	pass(&machine, 1000); /* the task runs nowhere */
 	tally_engine_migrate(fixture->task, 1);
 	fixture_on(fixture, 1);
 	fixture_switch(fixture, fixture->task);
@@ -55,8 +55,8 @@ static void pmu_of_some_cpus_counts_there_alone(void **state)
 	end(&machine);
 }
 
-/* H3; and what is enabled, disabled, opened or closed on a running task of another CPU is so at
- * once. */
+/* H3.  Enabling, disabling, opening or closing an event of a task that runs on another CPU takes
+ * effect at once. */
 static void changes_go_to_the_events_cpu(void **state)
 {
 	(void)state;
@@ -76,7 +76,7 @@ static void changes_go_to_the_events_cpu(void **state)
 	unsigned reads = machine.cpu.reads;
 	assert_int_equal(read_of(&machine, fd).value, 10);
 	assert_int_equal(read_of(&machine, cpu).value, 10);
-	/* the PMU was asked, there: fake_read() looks where */
+	/* the read happened on that CPU: fake_read() checks it */
 	assert_int_equal(machine.cpu.reads, reads + 2);
 	control(&machine, fd, TALLY_IOC_DISABLE);
 	reads = machine.cpu.reads;
@@ -95,14 +95,14 @@ static void changes_go_to_the_events_cpu(void **state)
 	end(&machine);
 }
 
-/* A task that moves between the decision to go to its CPU and the arrival there. */
+/* A task that moves between the decision to call its CPU and the arrival there. */
 struct mover {
 	struct machine *machine;
 	struct tally_engine_task *task;
 	unsigned from, to, moves;
 };
 
-static struct mover *mover; /* run_on() gets the fixture alone */
+static struct mover *mover; /* run_on() only has the fixture as an argument */
 
 static void move_away(struct mover *moving)
 {
@@ -162,7 +162,7 @@ static void a_task_that_moves_is_followed(void **state)
 	end(&machine);
 }
 
-/* And one that comes to run between the decision that it doesn't and the lock. */
+/* A task that starts to run after the check that it doesn't, and before the lock. */
 static uintptr_t irq_save_late(void *host)
 {
 	struct mover *moving = mover;
@@ -201,7 +201,7 @@ static void a_task_that_comes_to_run_is_met_there(void **state)
 	end(&machine);
 }
 
-/* REFRESH's last overflow comes with the switch itself: the event is off before it could come in
+/* The last overflow of a REFRESH comes with the switch itself: the event is off before it could run
  * elsewhere. */
 static void what_a_hit_wants_off_goes_off_at_the_switch(void **state)
 {
@@ -218,7 +218,7 @@ static void what_a_hit_wants_off_goes_off_at_the_switch(void **state)
 	assert_int_equal(event->state, ACTIVE);
 	uintptr_t irq = fixture_irq_save(fixture);
 	tally_engine_switch_out(fixture->engine, fixture->task, NULL, false);
-	assert_int_equal(event->state, OFF); /* run_pending() has yet to come */
+	assert_int_equal(event->state, OFF); /* run_pending() comes later */
 	fixture->current[0] = NULL;
 	tally_engine_switch_in(fixture->engine, fixture->task, NULL);
 	fixture_irq_restore(fixture, irq);
@@ -262,7 +262,7 @@ static void unplugged_cpu_keeps_its_events_counts(void **state)
 	assert_int_equal(read_of(&machine, fd).enabled, 10);
 	assert_int_equal(read_of(&machine, waiting).enabled, 10);
 	assert_int_equal(state_of(&machine, fd), OFF);
-	control(&machine, fd, TALLY_IOC_ENABLE); /* is no error, and of no use: as Linux */
+	control(&machine, fd, TALLY_IOC_ENABLE); /* succeeds without effect, as in Linux */
 	fixture->offline[1] = false;
 	fixture_on(fixture, 1);
 	tally_engine_cpu_up(fixture->engine, 1);
@@ -278,7 +278,7 @@ static void unplugged_cpu_keeps_its_events_counts(void **state)
 	end(&machine);
 }
 
-static uint64_t cgroup_ids[FIXTURE_TASKS]; /* by task, as the fixture has them */
+static uint64_t cgroup_ids[FIXTURE_TASKS]; /* by task, as the fixture numbers them */
 
 static uint64_t cgroup_of_task(void *host, struct tally_engine_task *task)
 {
@@ -354,7 +354,7 @@ static void pmu_hears_of_switches_where_it_has_events(void **state)
 	end(&machine);
 }
 
-/* The bit of a PMU that went belongs to another: contexts must not take one for the other. */
+/* After a PMU is unregistered, another gets its bit: contexts must not confuse the two. */
 static void unregistered_pmu_is_forgotten(void **state)
 {
 	(void)state;
@@ -376,7 +376,7 @@ static void unregistered_pmu_is_forgotten(void **state)
 	end(&machine);
 }
 
-/* More PMUs than have bits of their own: the rest rotate and exclude as one, and all count. */
+/* There are more PMUs than bits: the rest rotate and exclude together, and all count. */
 static void pmus_without_number_count_too(void **state)
 {
 	(void)state;
@@ -410,8 +410,8 @@ static void pmus_without_number_count_too(void **state)
 
 /* --- queues --------------------------------------------------------------- */
 
-/* A task with a group for each of a thousand CPUs: a CPU sees those that it may run, in the order
- * of their turns. */
+/* A task has a group for each of a thousand CPUs.  A CPU sees the groups that it may run, in the
+ * order of their turns. */
 static void a_cpu_walks_its_own_groups_in_order(void **state)
 {
 	(void)state;
@@ -433,7 +433,7 @@ static void a_cpu_walks_its_own_groups_in_order(void **state)
 						.leader = event };
 		event->cpu = i % 100 ? (int)random_below(&seed, CPUS) : -1;
 		struct engine_queue_table table;
-		fixture.fail_at = i % 50 == 0; /* goes on with the table that it has */
+		fixture.fail_at = i % 50 == 0; /* continues with the existing table */
 		engine_queue_table_new(&context, event, &table);
 		fixture.fail_at = 0;
 		engine_queue_table_place(&context, &table);

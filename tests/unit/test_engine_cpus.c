@@ -1,7 +1,7 @@
-/* Contexts under real concurrency: CPUs that are threads, tasks that move between them while others
- * open, read, switch on and off and close events on them (the rules in context.c).  Nothing is
- * lost: what tasks did is what their inherited events counted.  To be run under ThreadSanitizer
- * too, which sees whether a CPU's things are touched there alone. */
+/* Contexts under real concurrency.  CPUs are threads; tasks move between them while other tasks
+ * open, read, enable, disable and close events on them (the rules in context.c).  Nothing is lost:
+ * inherited events count exactly what their tasks did.  Run it under ThreadSanitizer too, which
+ * checks that only one CPU touches a CPU's data. */
 #include "test.h"
 
 #include "engine/engine_state.h"
@@ -42,14 +42,14 @@ static struct world {
 	pthread_mutex_t engine_lock, pool_lock;
 	struct tally_engine_task *pool[TASKS_MAX]; /* ready to run */
 	unsigned pooled;
-	/* all that ever were, never reused; engine's lock */
+	/* All tasks ever, never reused; protected by the engine's lock. */
 	struct tally_engine_task *tasks[TASKS_MAX];
 	atomic_uint task_count;
 	struct slot slots[SLOTS];
-	int roots[TASKS]; /* groups of two */
+	int roots[TASKS]; /* leaders and members: groups of two */
 	atomic_uint_fast64_t truth;
 	atomic_uint finished;
-	bool alone; /* one thread is all CPUs */
+	bool alone; /* one thread plays all CPUs */
 	struct tally_engine_pmu pmu;
 } world;
 
@@ -106,7 +106,7 @@ static void irq_restore(void *host, uintptr_t state)
 	here->interrupts_off = (unsigned)state;
 }
 
-/* Who sleeps has interrupts on: other CPUs' calls are served. */
+/* Sleeps with interrupts on, so that other CPUs' calls are served. */
 static void lock(void *host)
 {
 	(void)host;
@@ -333,7 +333,7 @@ static void exit_thread(void)
 	struct tally_engine_task *task = here->current;
 	int32_t tid = tally_engine_task_identity(task)->tid;
 	if (tid <= TASKS)
-		return; /* the roots stay */
+		return; /* root tasks stay */
 	tally_engine_task_exit(task);
 	lock(NULL);
 	world.tasks[tid - 1] = NULL;
@@ -342,7 +342,7 @@ static void exit_thread(void)
 	tally_engine_task_free(task);
 }
 
-/* One call on an event of any task, which may be running anywhere, or going, or gone. */
+/* Makes one call on an event of any task, which may be running anywhere, ending, or ended. */
 static void call(void)
 {
 	struct slot *slot = &world.slots[below(SLOTS)];
@@ -382,8 +382,8 @@ static void call(void)
 	pthread_mutex_unlock(&slot->mutex);
 }
 
-/* A tree's group, which counts on other CPUs meanwhile: its members' sums are of one moment for
- * each task. */
+/* Reads a tree's group, which counts on other CPUs meanwhile: for each task, the members' sums must
+ * be from one moment. */
 static void read_tree(void)
 {
 	uint64_t words[3];
@@ -426,7 +426,7 @@ static void *cpu_main(void *argument)
 	here = argument;
 	for (unsigned i = 0; i < TURNS; i++)
 		turn();
-	switch_to(NULL, true); /* but there for the others' calls */
+	switch_to(NULL, true); /* idle, but able to serve the others' calls */
 	for (atomic_fetch_add(&world.finished, 1); atomic_load(&world.finished) < CPUS;
 	     sched_yield())
 		serve();

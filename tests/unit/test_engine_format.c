@@ -1,5 +1,5 @@
 /* SPEC part E in the engine: its format texts, and records as our parser and libtraceevent read
- * them by these. */
+ * them with these formats. */
 #include "shop_fixture.h"
 
 #include "base/buffer.h"
@@ -7,7 +7,7 @@
 
 #include <event-parse.h>
 
-/* libtraceevent loses memory over formats that it can't parse. */
+/* libtraceevent leaks memory for formats that it can't parse. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -72,7 +72,7 @@ static void format_is_that_of_tracefs(void **state)
 	end(&shop);
 }
 
-/* What does not fit is cut, and ends with NUL. */
+/* A text that does not fit is cut, and ends with NUL. */
 static void format_is_written_as_snprintf_does(void **state)
 {
 	(void)state;
@@ -125,7 +125,7 @@ static void e1_dynamic_fields_are_offset_and_size(void **state)
 	assert_true(tally_tracepoint_bytes(parsed, list, raw, size, &bytes, &length));
 	assert_int_equal(length, sizeof(parts));
 	assert_memory_equal(bytes, parts, sizeof(parts));
-	/* Elements stand aligned in the record, so that programs may read them in place. */
+	/* Elements are aligned in the record, so that programs may read them in place. */
 	assert_int_equal(((const uint8_t *)bytes - (const uint8_t *)raw) % 8, 0);
 
 	raw = next_raw(&sampled, &size);
@@ -207,7 +207,7 @@ static void hit_every_kind(void)
 					   255, 32768, INT32_MIN, INT64_MIN, INT64_MAX };
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		TALLY_TRACE(every_kind, numbers[i], i & 1 ? SHOP_CLOSED : SHOP_OPEN, &numbers[i],
-			    /* an array without NUL ends at its end */
+			    /* an array without NUL ends at its size */
 			    i & 1 ? "whole---" : "part\0xx");
 	TALLY_TRACE(every_kind, 9, (enum shop_state)3, NULL, "12345678");
 }
@@ -237,7 +237,7 @@ static void lines_have_the_declared_text(void **state)
 	place_order(13);
 	assert_int_equal(lines.count, 1);
 	assert_string_equal(lines.text[0], "id=12 customer=-5 article=blue pen bytes=24");
-	/* Arrays are as the kernel prints them; tools differ among each other. */
+	/* Arrays are printed as the kernel does; tools differ from each other. */
 	assert_int_equal(
 		tally_trace_listen(&tally_trace_event_bulk_sent, keep_line, &lines, &listener), 0);
 	TALLY_TRACE(bulk_sent, 3);
@@ -266,7 +266,7 @@ static void a_line_too_long_is_cut(void **state)
 	assert_int_equal(
 		tally_trace_listen(&tally_trace_event_order_placed, count_line, &length, &listener),
 		0);
-	TALLY_TRACE(order_placed, 1, 1, long_name, parts, 3); /* cut in what follows the name */
+	TALLY_TRACE(order_placed, 1, 1, long_name, parts, 3); /* the cut is after the name */
 	assert_in_range(length, 4000, TALLY_TRACE_LINE_MAX - 1);
 	tally_trace_unlisten(listener);
 	free(long_name);

@@ -1,4 +1,4 @@
-/* Events of tasks that are created, execute another program and exit: SPEC.md B9, B11. */
+/* Events of tasks that are created, execute another program, and exit: SPEC.md B9, B11. */
 #include "engine_counters.h"
 
 /* --- inheritance ---------------------------------------------------------- */
@@ -31,7 +31,7 @@ static void whole_groups_are_inherited(void **state)
 	assert_int_equal(l->state, ACTIVE);
 	assert_int_equal(m->state, ACTIVE);
 	pass(&machine, 10);
-	/* A child's child's event is the original's child. */
+	/* The event of a grandchild is a child of the original event. */
 	struct tally_engine_task *grandchild = fixture_fork(fixture, true);
 	assert_ptr_equal(ENGINE_CONTAINER(event_of(&machine, leader)->children.previous,
 					  struct engine_event, child_link)
@@ -78,7 +78,7 @@ static void inherited_state_is_the_parents(void **state)
 	pass(&machine, 5);
 	fixture_switch(fixture, fixture->task);
 	assert_int_equal(read_of(&machine, fd).value, 15);
-	/* Off when the fork came, though it was not opened so. */
+	/* It is off when the fork comes, although it was opened enabled. */
 	int off = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_INHERIT, -1);
 	control(&machine, off, TALLY_IOC_DISABLE);
 	fixture_switch(fixture, fixture_fork(fixture, true));
@@ -103,7 +103,7 @@ static void inherit_thread_spares_processes(void **state)
 	end(&machine);
 }
 
-/* B9: neither older descendants nor what they create later. */
+/* B9: neither older descendants nor their later children inherit. */
 static void older_descendants_do_not_inherit(void **state)
 {
 	(void)state;
@@ -174,15 +174,15 @@ static void exec_enables_and_removes(void **state)
 	assert_int_equal(read_of(&machine, pinned).running, 5);
 	assert_int_equal(state_of(&machine, leader), EXIT);
 	assert_int_equal(read_of(&machine, leader).value, 10);
-	assert_int_equal(state_of(&machine, member), ACTIVE); /* it leads itself */
+	assert_int_equal(state_of(&machine, member), ACTIVE); /* the former member is a leader */
 	assert_int_equal(read_of(&machine, member).running, 15);
 	control(&machine, enabled, TALLY_IOC_DISABLE);
 	tally_engine_task_exec(fixture->task, "newer");
-	assert_int_equal(state_of(&machine, enabled), OFF); /* the first exec alone */
+	assert_int_equal(state_of(&machine, enabled), OFF); /* enabled only by the first exec */
 	end(&machine);
 }
 
-/* A fork that finds no memory leaves nothing behind, wherever it stops. */
+/* A fork that runs out of memory leaves nothing behind, wherever it stops. */
 static void failed_fork_leaves_nothing(void **state)
 {
 	(void)state;
@@ -199,7 +199,8 @@ static void failed_fork_leaves_nothing(void **state)
 		bool failed = !fixture->fail_at;
 		fixture->fail_at = 0;
 		if (child) {
-			/* Its own memory it needs; faster queues it can do without. */
+			/* The fork needs memory for the context, but works without faster
+			 * queues. */
 			fixture_switch(fixture, child);
 			pass(&machine, 1);
 			fixture_exit(fixture, true);
@@ -216,7 +217,7 @@ static void failed_fork_leaves_nothing(void **state)
 	fail_msg("a fork never succeeded");
 }
 
-/* Of its process. */
+/* True if it is the last task of its process. */
 static bool is_last(struct engine_fixture *fixture, struct tally_engine_task *task)
 {
 	for (unsigned i = 0; i < fixture->task_count; i++)
@@ -226,7 +227,7 @@ static bool is_last(struct engine_fixture *fixture, struct tally_engine_task *ta
 	return true;
 }
 
-/* B9: an inherited tree's sum is what its tasks did. */
+/* B9: the sum of an inherited tree is exactly what its tasks did. */
 static void sum_of_a_tree_is_exact(void **state)
 {
 	(void)state;
@@ -260,7 +261,7 @@ static void sum_of_a_tree_is_exact(void **state)
 			truth += fixture->current[fixture->cpu] ? n : 0;
 			if (step % 7 && step != 299)
 				continue;
-			/* Read by the one whose descriptor it is, which needs a CPU for that. */
+			/* Only the descriptor's owner reads it, and must have a CPU for that. */
 			for (unsigned cpu = 0; cpu < 4; cpu++)
 				if (fixture->current[cpu] == fixture->task)
 					fixture_on(fixture, cpu);

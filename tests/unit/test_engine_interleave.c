@@ -1,9 +1,9 @@
-/* The ring's and the user page's protocols, in every interleaving (interleave.h): the real
+/* The protocols of the ring and the user page, in every interleaving (interleave.h): the real
  * ring_buffer.c and userpage.c, with their accesses to shared memory replaced.
  *
- * A writer at task level, interrupted at any access by up to two interrupts that write to the same
- * ring, one within the other or one after the other; a reader on another CPU that comes at any
- * time, as slowly as it likes, and sees stores as late as the memory model lets it. */
+ * A writer at task level may be interrupted at any access by up to two interrupts, nested or one
+ * after the other, that write to the same ring.  A reader on another CPU comes at any time, takes
+ * any time, and sees stores as late as the memory model allows. */
 #include "test.h"
 
 #include "interleave.h"
@@ -25,7 +25,7 @@
 
 #define TALLY_ENGINE_RING_ACCESS_H
 
-static struct walk *walk; /* the accesses have no argument for it */
+static struct walk *walk; /* static, since the accesses have no argument for it */
 
 static void private_point(void)
 {
@@ -89,7 +89,7 @@ static inline uintptr_t engine_shared_add(uintptr_t *at, uintptr_t more)
 
 static inline void engine_interrupt_fence(void)
 {
-	/* What the compiler makes of the order of accesses is fixed by now. */
+	/* Empty: the compiler has already fixed the order of accesses. */
 }
 
 static inline void engine_store_fence(void)
@@ -180,16 +180,16 @@ enum {
 
 struct scenario {
 	const char *name;
-	unsigned records;     /* that each CPU writes at task level */
-	unsigned interrupts;  /* that come on CPU 0 */
-	unsigned writers;     /* CPUs that write: with two the ring is of no CPU */
-	unsigned rounds;      /* times that the reader looks while they write */
-	uint64_t position;    /* where head and tail stand at the start */
+	unsigned records;     /* records that each CPU writes at task level */
+	unsigned interrupts;  /* interrupts on CPU 0 */
+	unsigned writers;     /* CPUs that write; with two, the ring is not bound to a CPU */
+	unsigned rounds;      /* how often the reader reads while they write */
+	uint64_t position;    /* head and tail at the start */
 	unsigned wakeup_events;
 	bool overwrite, backward, paused_at_first;
 };
 
-/* One access a step. */
+/* Each step makes one access. */
 struct reader {
 	enum { READ_HEAD, READ_WORD, READ_TAIL } phase;
 	unsigned rounds, word;
@@ -206,14 +206,14 @@ struct program {
 	uint64_t data[RING_BYTES / 8];
 
 	unsigned attempts, interrupts_left;
-	uint16_t placed[POSITIONS]; /* id + 1 of the record at this distance from the start, / 8 */
+	uint16_t placed[POSITIONS]; /* id + 1 of the record at this distance / 8 from the start */
 	uint64_t pend_seen;         /* ring.wakeup at the last wake-up */
 	unsigned written;
 	unsigned pended;
 	struct reader reader;
-	uint64_t totals[3];         /* over all runs: records read, lost, wake-ups */
+	uint64_t totals[3];         /* sums over all runs: records read, lost, wake-ups */
 
-	/* Two CPUs that write. */
+	/* For two CPUs that write. */
 	ucontext_t scheduler, contexts[2];
 	uint8_t *stacks[2];
 	bool done[2], abandoned;
@@ -240,7 +240,7 @@ static unsigned this_cpu(void *host)
 	return walk->cpu;
 }
 
-/* Bytes from the start, in the direction in which the ring is written. */
+/* Returns bytes from the start, in the direction of writing. */
 static uint64_t distance(const struct program *program, uint64_t position)
 {
 	return program->scenario->backward ? program->scenario->position - position
@@ -357,7 +357,7 @@ static void reader_step(void *context, unsigned cpu)
 			reader->rounds--;
 		break;
 	}
-	walk->cpus[reads].local[0] = 0; /* it is all in struct reader */
+	walk->cpus[reads].local[0] = 0; /* all of its state is in struct reader */
 	walk->cpu = cpu;
 }
 
@@ -442,16 +442,16 @@ static void ring_start(struct walk *started)
 static void write_all(struct program *program, unsigned cpu)
 {
 	for (unsigned i = 0; i < program->scenario->records; i++) {
-		walk->cpus[cpu].local[0] = i; /* nothing else is left of the records before */
+		walk->cpus[cpu].local[0] = i; /* no other state remains from earlier records */
 		write_record(program, cpu * 16 + i);
 	}
-	/* Late interrupts. */
+	/* The last point for interrupts. */
 	private_point();
 	walk->cpus[cpu].running = false;
 }
 
-/* ring.wakeup moves by the watermark as bytes are written, never past them, and by 1 for each so
- * many samples. */
+/* Checks that ring.wakeup advances by the watermark as bytes are written, never beyond them, and by
+ * 1 after the set number of samples. */
 static void check_wakeups(struct program *program)
 {
 	struct engine_ring *ring = &program->ring;
@@ -465,7 +465,7 @@ static void check_wakeups(struct program *program)
 		walk_fail(walk, "wake-ups that are not due");
 }
 
-/* From the head on, newest first, as far as whole records reach. */
+/* Reads from the head on, newest first, as far as there are whole records. */
 static void read_backward(struct program *program)
 {
 	struct reader *reader = &program->reader;
@@ -484,7 +484,7 @@ static void read_backward(struct program *program)
 	program->totals[0] += reader->received;
 }
 
-/* What holds when all writers are through, and the reader has seen everything. */
+/* Checks the state when all writers are done and the reader has seen everything. */
 static void ring_finish(struct program *program)
 {
 	struct reader *reader = &program->reader;
@@ -537,7 +537,7 @@ static void cpu_main(int number)
 	swapcontext(&program->contexts[number], &program->scheduler);
 }
 
-/* At a point of one CPU the other goes on. */
+/* Continues the other CPU at a point of this one. */
 static void other_cpu(void *context, unsigned cpu)
 {
 	struct program *program = context;
@@ -575,11 +575,11 @@ static void two_cpus_run(struct walk *running)
 			running->cpu = !running->cpu;
 	}
 	running->cpu = 0;
-	program->abandoned = true; /* from here on this is the first stack */
+	program->abandoned = true; /* from here on, this runs on the first stack */
 	ring_finish(program);
 }
 
-/* Everything of a scenario; prints what was gone through. */
+/* Walks a scenario completely, and prints its numbers. */
 static const char *walk_scenario(const struct scenario *scenario)
 {
 	struct program *program = calloc(1, sizeof(*program));
@@ -613,7 +613,7 @@ static const char *walk_scenario(const struct scenario *scenario)
 	return failure;
 }
 
-/* Position 56 puts a record's header into the ring's last word; -24 lets the free-running positions
+/* Position 56 puts a record's header into the ring's last word; at -24, the free-running positions
  * wrap. */
 static const struct scenario scenarios[] = {
 	{ "one writer, a reader", .records = 6, .writers = 1, .rounds = 3 },
@@ -650,10 +650,10 @@ struct page_program {
 	struct tally_user_page page;
 
 	unsigned updates, interrupts, interrupts_left, rounds;
-	uint64_t generation; /* moves before each update: index, count and times are of it */
-	unsigned step;       /* the reader's */
+	uint64_t generation; /* changes before each update: index, count and times belong to it */
+	unsigned step;       /* step of the reader */
 	uint64_t read[5];
-	uint64_t snapshots, retries; /* over all runs */
+	uint64_t snapshots, retries; /* sums over all runs */
 };
 
 static uint64_t generation(void)
@@ -693,7 +693,7 @@ static void page_interrupt(void *context, unsigned cpu)
 	engine_user_page_update(&program->event);
 }
 
-/* The loop of tally/perf_event.h's readers, an access a step. */
+/* The readers' loop in tally/perf_event.h, one access a step. */
 static void page_reader_step(void *context, unsigned cpu)
 {
 	struct page_program *program = context;
@@ -706,7 +706,7 @@ static void page_reader_step(void *context, unsigned cpu)
 		program->read[program->step] = walk_load(walk, fields[program->step],
 							 program->step == 0);
 		program->step++;
-		if (program->read[0] & 1) { /* being written: another round */
+		if (program->read[0] & 1) { /* an update is in progress: try again */
 			program->step = 0;
 			program->rounds--;
 			program->retries++;
@@ -729,8 +729,8 @@ static void page_reader_step(void *context, unsigned cpu)
 	walk->cpu = cpu;
 }
 
-/* No turn of the reader's: nothing that it does matters to the writers, and when it comes after
- * them it may still see any store that it could have seen earlier. */
+/* Gives the reader no turn.  Its actions don't affect the writers, and when it runs after them, it
+ * may still see any store that it could have seen earlier. */
 static unsigned page_options(void *context, unsigned cpu, bool shared)
 {
 	struct page_program *program = context;

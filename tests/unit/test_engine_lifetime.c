@@ -1,6 +1,6 @@
-/* What ends in which order: events, files, rings, tasks, processes and CPUs go while others still
- * lean on them (the rules of engine.c and ring_map.c).  Most of it shows under AddressSanitizer
- * alone; that all memory comes back shows always. */
+/* Orders of ending: events, files, rings, tasks, processes and CPUs end while others still refer to
+ * them (the rules of engine.c and ring_map.c).  Most errors show only under AddressSanitizer; lost
+ * memory always shows. */
 #include "fixture_pmu.h"
 
 #include "engine/engine_state.h"
@@ -49,7 +49,7 @@ static unsigned place_of(const void *memory)
 	return UINT32_MAX;
 }
 
-/* What is still queued for an inherited event is done by its original's file. */
+/* The original's file does the work still queued for an inherited event. */
 static void an_inherited_event_is_freed_before_its_original(void **state)
 {
 	struct engine_fixture fixture;
@@ -85,7 +85,7 @@ static void a_task_that_never_said_that_it_exits_leaves_what_it_opened(void **st
 	assert_int_equal(tally_engine_close(fixture->engine, fd), 0);
 }
 
-/* The CPU goes when the opening has looked whether it is there. */
+/* The CPU goes offline after the open has checked that it is online. */
 static void *unplug_meanwhile(void *host, size_t size)
 {
 	struct engine_fixture *fixture = host;
@@ -107,7 +107,7 @@ static void a_member_whose_cpu_goes_as_it_is_opened_is_alone(void **state)
 	fixture.host.allocate = unplug_meanwhile;
 	assert_true(fixture_start(&fixture));
 	int leader = open_at(&fixture, -1, 1, -1, 0);
-	fixture.offline[2] = true; /* from here on */
+	fixture.offline[2] = true; /* offline from here on */
 	int member = open_at(&fixture, -1, 1, leader, 0);
 	assert_true(fixture.offline[1]);
 	assert_int_equal(tally_engine_read(fixture.engine, member, words, sizeof(words)),
@@ -158,7 +158,7 @@ static void a_host_without_pages_maps_nothing(void **state)
 	(void)state;
 	fixture_init(&fixture, 1);
 	fixture.host.allocate_pages = NULL;
-	fixture.host.cpu_online = NULL; /* all are */
+	fixture.host.cpu_online = NULL; /* all CPUs are online */
 	assert_true(fixture_start(&fixture));
 	int fd = open_at(&fixture, -1, 0, -1, 0);
 	assert_int_equal(
@@ -279,7 +279,7 @@ static bool is_last(const struct engine_fixture *fixture, struct tally_engine_ta
 	return count == 1;
 }
 
-/* A hit that nobody looks after before something else has happened. */
+/* Makes a hit, and checks nothing until something else has happened. */
 static void walk_hit(struct walk *walk)
 {
 	struct tally_engine_regs regs = fixture_user_regs(0x401000);
@@ -380,11 +380,11 @@ static void whatever_ends_first_all_memory_comes_back(void **state)
 			walk_step(walk);
 		samples += walk->fixture.wakes;
 		if (!walk->fixture.offline[CPUS - 1])
-			walk_plug(walk); /* with all that is active there */
+			walk_plug(walk); /* with everything active there */
 		fixture_end(&walk->fixture);
 		free(walk);
 	}
-	assert_true(samples > SEEDS); /* something happened */
+	assert_true(samples > SEEDS); /* the walks did take samples */
 }
 
 int main(void)

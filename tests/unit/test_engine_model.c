@@ -1,16 +1,16 @@
-/* Random openings, switches, ticks and controls against a slow model: SPEC.md B4, B5, B7, H1, H3,
- * times, counts. */
+/* Random opens, switches, ticks and controls, compared with a slow model: SPEC.md B4, B5, B7, H1,
+ * H3, times, counts. */
 #include "engine_counters.h"
 
 /* --- random schedules against a model ------------------------------------- */
 
 enum { MODEL_EVENTS = 40, MODEL_TASKS = 6, MODEL_CPUS = 3 };
 
-/* What an event must show, reckoned from what its PMU's counters held at each step. */
+/* The expected state of an event, computed from its PMU's counters at each step. */
 struct expected {
 	int fd; /* -1: free */
 	bool enabled, pinned;
-	int leader; /* index */
+	int leader; /* index of the leader */
 	int task, cpu; /* index or -1; CPU or -1 */
 	uint64_t value, time_enabled, time_running;
 };
@@ -37,7 +37,7 @@ static int cpu_of(struct model *model, const struct expected *expected)
 	return -1;
 }
 
-/* What must hold at every moment. */
+/* Checks the conditions that hold at every moment. */
 static void check(struct model *model)
 {
 	for (unsigned i = 0; i < MODEL_EVENTS; i++) {
@@ -51,7 +51,7 @@ static void check(struct model *model)
 		int cpu = cpu_of(model, expected);
 		bool may = cpu >= 0 && (expected->cpu < 0 || expected->cpu == cpu);
 		assert_true(!on || (may && expected->enabled && leader->enabled));
-		/* Members are on together. */
+		/* Members are on together with their leader. */
 		assert_true(!expected->enabled || on == is_on(model, leader));
 		assert_true(expected->enabled || !on);
 		if (expected->pinned && expected->enabled && may)
@@ -129,7 +129,7 @@ static void model_close(struct model *model, unsigned i)
 			model->events[j].leader = (int)j;
 }
 
-/* The descriptors are the first task's: it reads where it runs. */
+/* Reads as the first task, which owns the descriptors, wherever it runs. */
 static void model_as_owner(struct model *model)
 {
 	struct engine_fixture *fixture = &model->machine.fixture;
@@ -147,7 +147,7 @@ static void model_switch(struct model *model)
 	struct engine_fixture *fixture = &model->machine.fixture;
 	fixture_on(fixture, random_below(&model->seed, MODEL_CPUS));
 	if (fixture->current[fixture->cpu] == fixture->task)
-		return; /* it stays, to read */
+		return; /* the first task stays, to read */
 	unsigned which = random_below(&model->seed, MODEL_TASKS + 1);
 	struct tally_engine_task *next = which < MODEL_TASKS ? model->tasks[which] : NULL;
 	for (unsigned cpu = 0; cpu < MODEL_CPUS; cpu++)

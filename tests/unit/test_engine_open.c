@@ -1,5 +1,4 @@
-/* perf_event_open(2) of the engine: SPEC A1 to A7, H2.  The errnos are the kernel's, seen on
- * 6.18. */
+/* The engine's perf_event_open(2): SPEC A1 to A7, H2.  The errnos are those of Linux 6.18. */
 #include "fixture_pmu.h"
 
 #include "engine/engine_state.h"
@@ -33,7 +32,7 @@ static int start_two(void **state)
 	return start_on(state, 2);
 }
 
-/* Opens, closes when that succeeded: 0 or -errno. */
+/* Opens an event, and closes it on success.  Returns 0 or -errno. */
 static int try_open(struct engine_fixture *fixture, const struct tally_attr *attr, int pid, int cpu,
 		    int group, unsigned long flags)
 {
@@ -97,7 +96,7 @@ static void what_a_short_attribute_leaves_out_is_zero(void **state)
 	struct tally_attr attr = dummy();
 	attr.size = TALLY_ATTR_SIZE_VER0;
 	attr.sig_data = UINT64_MAX;
-	attr.reserved_2 = 1; /* behind its end: not looked at */
+	attr.reserved_2 = 1; /* beyond attr.size: ignored */
 	assert_int_equal(try_attr(*state, &attr), 0);
 }
 
@@ -310,7 +309,7 @@ static void generic_events_find_the_generic_pmus(void **state)
 	tally_engine_close(fixture->engine, fd);
 	assert_int_equal(first.events, 0);
 
-	/* The upper half of config names one of several. */
+	/* The upper half of config selects one of several PMUs. */
 	attr.config |= (uint64_t)second.pmu.type << 32;
 	fd = fixture_open(fixture, &attr, -1);
 	assert_int_equal(second.events, 1);
@@ -320,7 +319,7 @@ static void generic_events_find_the_generic_pmus(void **state)
 	attr.config = 99ull << 32;
 	assert_int_equal(try_attr(fixture, &attr), -ENOENT);
 
-	/* Any error but ENOENT ends the search. */
+	/* Every error except ENOENT ends the search. */
 	attr.config = TALLY_HW_INSTRUCTIONS;
 	first.init_error = -EOPNOTSUPP;
 	assert_int_equal(try_attr(fixture, &attr), -EOPNOTSUPP);
@@ -355,7 +354,7 @@ static void pmus_have_a_name_and_a_type_of_their_own(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &two.pmu), 0);
 }
 
-/* The hook that an architecture overrides: here, while a test asks for it. */
+/* The hook that an architecture overrides; a test turns it on. */
 static struct fixture_pmu *of_the_hardware;
 static int hardware_error;
 
@@ -363,7 +362,7 @@ int tally_engine_hardware_init(struct tally_engine *engine)
 {
 	if (!of_the_hardware)
 		return 0;
-	of_the_hardware->fixture->engine = engine; /* fixture_start() has yet to know it */
+	of_the_hardware->fixture->engine = engine; /* fixture_start() has not set it yet */
 	assert_int_equal(fixture_pmu_register(of_the_hardware, of_the_hardware->fixture, "cpu", 2),
 			 0);
 	return hardware_error;
@@ -379,7 +378,7 @@ static void an_architecture_registers_its_pmus_at_the_beginning(void **state)
 					   .pmu.capabilities = TALLY_PMU_GENERIC };
 		struct tally_attr attr = fixture_attr(TALLY_TYPE_HARDWARE, TALLY_HW_CPU_CYCLES);
 		of_the_hardware = &pmu;
-		hardware_error = errors[i]; /* is nobody's concern */
+		hardware_error = errors[i]; /* must have no effect */
 		fixture_init(&fixture, 1);
 		assert_true(fixture_start(&fixture));
 		of_the_hardware = NULL;
@@ -491,8 +490,8 @@ static void paranoia_decides_who_may(void **state)
 		assert_int_equal(try_attr(fixture, &both), level > 1 ? -EACCES : 0);
 		assert_int_equal(try_attr(fixture, &physical), level > 1 ? -EACCES : 0);
 		assert_int_equal(try_attr(fixture, &namespaces), -EACCES);
-		/* Without a level of its own a branch stack has the hypervisor's, unless that is
-		 * excluded. */
+		/* A branch stack without a privilege level of its own has the hypervisor's, unless
+		 * that is excluded. */
 		assert_int_equal(try_attr(fixture, &branches), level > 1 ? -EACCES : -EOPNOTSUPP);
 		branches.flags |= TALLY_ATTR_EXCLUDE_HV;
 		assert_int_equal(try_attr(fixture, &branches), -EOPNOTSUPP);
@@ -531,11 +530,12 @@ static void flags_and_groups_are_checked(void **state)
 		assert_int_equal(try_open(fixture, &changed, 0, -1, leader, 0), -EINVAL);
 		assert_int_equal(try_attr(fixture, &changed), 0);
 	}
-	changed = attr; /* CLOCK_MONOTONIC is not the default clock, though it tells the same */
+	/* CLOCK_MONOTONIC is not the default clock, though both show the same time */
+	changed = attr;
 	changed.flags = TALLY_ATTR_USE_CLOCKID;
 	changed.clockid = 1;
 	assert_int_equal(try_open(fixture, &changed, 0, -1, leader, 0), -EINVAL);
-	/* not mapped */
+	/* the ring is not mapped */
 	assert_int_equal(try_open(fixture, &attr, 0, -1, leader, TALLY_FLAG_FD_OUTPUT), -EINVAL);
 	void *map;
 	assert_int_equal(tally_engine_mmap(engine, leader, 2 * FIXTURE_PAGE, true, true, 0, &map),
@@ -545,14 +545,14 @@ static void flags_and_groups_are_checked(void **state)
 				  TALLY_FLAG_FD_OUTPUT | TALLY_FLAG_FD_NO_GROUP),
 			 0);
 	assert_int_equal(tally_engine_munmap(engine, map, 2 * FIXTURE_PAGE), 0);
-	/* A leader whose close made its members leaders: the member may lead then. */
+	/* Closing a leader makes its members leaders: then one of them may lead. */
 	assert_int_equal(tally_engine_close(engine, leader), 0);
 	assert_int_equal(try_open(fixture, &attr, 0, -1, member, 0), 0);
 	assert_int_equal(tally_engine_close(engine, member), 0);
 }
 
-/* B5, with two PMUs: software events join any group, hardware ones their PMU's or one of software
- * alone. */
+/* B5 with two PMUs: software events join any group; hardware events join groups of their PMU or of
+ * software events only. */
 static void groups_keep_to_one_hardware_pmu(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -641,13 +641,14 @@ static void descriptors_run_out(void **state)
 	}
 	assert_int_equal(fd, -EMFILE);
 	assert_int_equal(last, 1023);
-	/* It is looked for before the group is. */
+	/* The descriptor is found before the group is checked. */
 	assert_int_equal(try_open(fixture, &attr, 0, -1, 4000, 0), -EMFILE);
 	assert_int_equal(tally_engine_close(fixture->engine, 500), 0);
 	assert_int_equal(fixture_open(fixture, &attr, -1), 500);
 }
 
-/* measured: with ids and times the 1,022nd sibling; without a group format there is no limit. */
+/* Measured: with ids and times, the limit is the 1,022nd sibling; without a group format there is
+ * none. */
 static void a_group_may_grow_to_what_a_read_holds(void **state)
 {
 	static const struct { uint64_t format; unsigned siblings; } cases[] = {
@@ -683,7 +684,7 @@ static void a_group_may_grow_to_what_a_read_holds(void **state)
 
 /* --- H2: every step is undone --------------------------------------------- */
 
-/* Something that is opened beside what is there already: a descriptor or -errno. */
+/* Opens something in addition to what exists.  Returns a descriptor or -errno. */
 typedef int opening(struct engine_fixture *fixture, int group);
 
 static int open_plain(struct engine_fixture *fixture, int group)
@@ -723,7 +724,7 @@ static int open_inherited_of_a_new_task(struct engine_fixture *fixture, int grou
 static void check_undone(struct engine_fixture *fixture, opening *open, int group,
 			 struct fixture_pmu *pmu)
 {
-	/* Once, so that tables and contexts, which stay, are there. */
+	/* Opens it once first, so that the tables and contexts, which stay, exist. */
 	int fd = open(fixture, group);
 	assert_true(fd >= 0);
 	assert_int_equal(tally_engine_close(fixture->engine, fd), 0);
@@ -732,7 +733,7 @@ static void check_undone(struct engine_fixture *fixture, opening *open, int grou
 	unsigned before = fixture->allocations;
 	fd = open(fixture, group);
 	unsigned steps = fixture->allocations - before, next;
-	assert_true(steps >= 2); /* the event and its file at least */
+	assert_true(steps >= 2); /* at least the event and its file */
 	assert_int_equal(tally_engine_close(fixture->engine, fd), 0);
 	for (next = 1; next <= steps; next++) {
 		fixture->fail_at = next;
@@ -744,7 +745,7 @@ static void check_undone(struct engine_fixture *fixture, opening *open, int grou
 		assert_int_equal(pmu->events, 0);
 	}
 	int again = open(fixture, group);
-	assert_int_equal(again, fd); /* no descriptor was lost */
+	assert_int_equal(again, fd); /* the descriptor is free again */
 	assert_int_equal(tally_engine_close(fixture->engine, again), 0);
 	assert_int_equal(fixture_bytes(fixture), bytes);
 }
@@ -772,8 +773,8 @@ static void a_failed_open_leaves_nothing(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &pmu.pmu), 0);
 }
 
-/* The first open makes the table of descriptors and the task's context: these may stay, but can be
- * missing. */
+/* The first open makes the table of descriptors and the task's context.  They may stay, but may
+ * also be missing. */
 static void the_first_open_survives_any_lack_of_memory(void **state)
 {
 	struct engine_fixture *fixture = *state;

@@ -1,5 +1,5 @@
-/* SPEC C1, C5, C6, C7, H4: periods, frequencies, limits, throttling, signals; what hits of nested
- * levels leave behind. */
+/* SPEC C1, C5, C6, C7, H4: periods, frequencies, limits, throttling, signals, and hits at nested
+ * levels. */
 #include "test.h"
 
 #include "engine_driver.h"
@@ -11,10 +11,10 @@ struct bench {
 	struct engine_fixture fixture;
 	struct driver_pmu driver;
 	struct driver_ring ring;
-	/* What the test's own overflow handler saw. */
+	/* Seen by the test's own overflow handler. */
 	unsigned overflows;
 	uint64_t periods;
-	/* An interrupt that comes where a callback of the host's is. */
+	/* An interrupt that comes inside a callback of the host. */
 	unsigned nested_left;
 	enum tally_sw nested_event;
 	uint64_t random;
@@ -64,7 +64,7 @@ static void fault(struct bench *bench, uint64_t weight)
 	fixture_hit(&bench->fixture, TALLY_SW_PAGE_FAULTS, weight);
 }
 
-/* Each fault by itself; at which counts samples came: `at`, ended by 0. */
+/* Makes faults one by one, and checks at which counts samples come: `at`, terminated by 0. */
 static void expect_samples_at(struct bench *bench, uint64_t *count, uint64_t until,
 			      const uint64_t *at)
 {
@@ -90,7 +90,7 @@ static void set_period(struct bench *bench, int fd, uint64_t period)
 
 /* --- C1: periods ---------------------------------------------------------- */
 
-/* The numbers are those of Linux 6.18's page faults. */
+/* The numbers are from Linux 6.18's page faults. */
 static void ioc_period_begins_anew_as_in_the_kernel(void **state)
 {
 	struct bench *bench = *state;
@@ -127,7 +127,7 @@ static void bad_periods_are_einval(void **state)
 	assert_int_equal(control(bench, counter, TALLY_IOC_REFRESH, 1), -22);
 }
 
-/* A period that is cut into slices of running still is one period. */
+/* A period stays one period when the task runs in slices. */
 static void a_period_outlives_switches(void **state)
 {
 	struct bench *bench = *state;
@@ -137,7 +137,7 @@ static void a_period_outlives_switches(void **state)
 		fault(bench, 1);
 		assert_int_equal(samples(bench), i % 10 == 0);
 		fixture_switch(&bench->fixture, NULL);
-		fault(bench, 1); /* nobody's */
+		fault(bench, 1); /* no event is on */
 		fixture_switch(&bench->fixture, bench->fixture.task);
 	}
 }
@@ -151,8 +151,8 @@ static unsigned overflows_of(struct bench *bench, uint64_t more)
 	return bench->overflows;
 }
 
-/* A hardware counter is past its period when its interrupt is heard: what it is past belongs to the
- * next, unless that is a period itself. */
+/* When the interrupt arrives, a hardware counter has counted beyond its period.  The excess belongs
+ * to the next period, unless it is a whole period itself. */
 static void what_a_counter_is_past_belongs_to_the_next_period(void **state)
 {
 	struct bench *bench = *state;
@@ -220,7 +220,7 @@ static double uniform(struct bench *bench)
 	return (double)(bench->random >> 11) / 9007199254740992.0;
 }
 
-/* ln(x) for 0 < x < 1, which is all that a waiting time wants: no libm. */
+/* Computes ln(x) for 0 < x < 1, enough for waiting times, without libm. */
 static double logarithm(double x)
 {
 	double sum = 0;
@@ -232,8 +232,8 @@ static double logarithm(double x)
 	return sum + 2 * series;
 }
 
-/* Counts at `rate` per second for `ns`: evenly, or (`random`) each event after a waiting time of
- * its own. */
+/* Counts at `rate` per second for `ns`: evenly, or (`random`) with a random waiting time before
+ * each occurrence. */
 static void run_at(struct bench *bench, double rate, uint64_t ns, bool random)
 {
 	struct engine_fixture *fixture = &bench->fixture;
@@ -249,7 +249,7 @@ static void run_at(struct bench *bench, double rate, uint64_t ns, bool random)
 			    : start + (double)(done + left) * 1e9 / rate;
 		while (next_tick <= (uint64_t)at && next_tick <= end) {
 			fixture->now_ns = next_tick;
-			/* what was counted since the last overflow: the tick's look finds it */
+			/* Adds the counts since the last overflow, so that the tick finds them. */
 			if (!random) {
 				uint64_t counted = (uint64_t)(((double)next_tick - start) * rate /
 							      1e9);
@@ -287,7 +287,7 @@ static int open_adapting(struct bench *bench, uint64_t frequency)
 	return fd;
 }
 
-/* Samples of the next second, against what was asked. */
+/* Checks the samples of the next second against the frequency. */
 static void expect_frequency(struct bench *bench, double rate, uint64_t frequency, bool random)
 {
 	bench->overflows = 0;
@@ -311,7 +311,7 @@ static void frequency_holds_over_six_orders_of_magnitude(void **state)
 		}
 }
 
-/* The same event, whose rate changes a thousandfold up and down. */
+/* The rate of one event changes a thousandfold, up and down. */
 static void frequency_follows_the_rate(void **state)
 {
 	struct bench *bench = *state;
@@ -324,8 +324,7 @@ static void frequency_follows_the_rate(void **state)
 	}
 }
 
-/* A period that is a hundred thousand times too long is believed to be at the first look, not
- * waited out. */
+/* The first tick sees that a period is a hundred thousand times too long; it is not waited out. */
 static void a_rate_that_falls_is_seen_at_the_tick(void **state)
 {
 	struct bench *bench = *state;
@@ -345,7 +344,7 @@ static void frequency_holds_for_events_at_random(void **state)
 	}
 }
 
-/* Before the first tick a new event's period of 1 must not flood. */
+/* A new event's period of 1 must not flood the ring before the first tick. */
 static void a_burst_is_caught_between_ticks(void **state)
 {
 	struct bench *bench = *state;
@@ -392,7 +391,7 @@ static void hardware_is_throttled_until_the_tick(void **state)
 	assert_int_equal(fixture_value(fixture, fd), 3 * PER_TICK);
 }
 
-/* Measured on 6.18, with and without PERF_SAMPLE_PERIOD: only the second overflow of one hit
+/* Measured on 6.18, with and without PERF_SAMPLE_PERIOD: only a second overflow by the same hit
  * throttles. */
 static void plain_hits_are_never_throttled(void **state)
 {
@@ -411,7 +410,7 @@ static void plain_hits_are_never_throttled(void **state)
 	}
 }
 
-/* Measured on 6.18: 400 samples a tick, and what comes after is not counted. */
+/* Measured on 6.18: 400 samples in a tick, and later hits are not counted. */
 static void the_second_overflow_of_a_hit_throttles(void **state)
 {
 	struct bench *bench = *state;
@@ -521,7 +520,8 @@ static void refresh_counts_down_to_a_hang_up(void **state)
 	}
 }
 
-/* Switched out before what is pending ran: it must not count on where its task runs next. */
+/* The task is switched out before the pending work ran: the event must not count where the task
+ * runs next. */
 static void refresh_ends_though_the_task_is_switched_first(void **state)
 {
 	struct bench *bench = *state;
@@ -599,7 +599,7 @@ static void a_handler_of_ones_own_replaces_the_ring(void **state)
 
 /* --- hits within hits ----------------------------------------------------- */
 
-/* An interrupt one level up from here, in which the event is hit. */
+/* Makes an interrupt one level above this one, in which the event is hit. */
 static void interrupt(struct bench *bench)
 {
 	struct engine_fixture *fixture = &bench->fixture;
@@ -613,7 +613,7 @@ static void interrupt(struct bench *bench)
 	fixture->level[fixture->cpu] = level;
 }
 
-/* The host is the bench's first member. */
+/* The host is the first member of the bench. */
 static unsigned chain_with_interrupt(void *host, const struct tally_engine_regs *regs, bool user,
 				     uint64_t *addresses, unsigned max)
 {
@@ -632,8 +632,8 @@ static void signal_with_interrupt(void *host, const struct tally_engine_signal *
 	interrupt(host);
 }
 
-/* Four levels deep in one event: each has its sample, its call chain is its own, the count is
- * all. */
+/* Nests four levels in one event: each has its sample and its own call chain, and the count
+ * includes all. */
 static void each_level_has_its_sample(void **state)
 {
 	struct bench *bench = *state;
@@ -678,9 +678,9 @@ static void a_hit_in_a_hit_of_its_level_is_dropped(void **state)
 	assert_int_equal(statistics.hits_dropped[TALLY_LEVEL_TASK], 5);
 }
 
-/* Each signal that the drain delivers is interrupted by a hit that pends again: an event that is
- * just handled, and others that the drain has still to come to.  No overflow goes unsignalled, and
- * the drain ends. */
+/* Each signal that the drain delivers is interrupted by a hit that pends again, on an event just
+ * handled or on one that the drain has not reached yet.  Every overflow is signalled, and the drain
+ * ends. */
 static void pending_while_the_list_is_drained(void **state)
 {
 	struct bench *bench = *state;
@@ -709,14 +709,14 @@ static void pending_while_the_list_is_drained(void **state)
 				last[k] += fixture->signals[i].fd == fds[k];
 		for (unsigned k = 0; k < 3; k++)
 			assert_true(last[k] >= 1);
-		/* What was hit in the last signal's interrupt has been told of since. */
+		/* The hit in the last signal's interrupt has been signalled too. */
 		assert_true(last[nested] >= 2);
 		assert_false(fixture->pending[0]);
 		bench->nested_event = kinds[(nested + 1) % 3];
 	}
 }
 
-/* An event that is queued on a CPU that nobody drains is taken off before it is freed. */
+/* An event queued on a CPU that never drains is removed before it is freed. */
 static void a_queued_event_may_be_closed(void **state)
 {
 	struct bench *bench = *state;

@@ -45,7 +45,7 @@ static void freeing_the_engine_unregisters(void **state)
 	start(&shop, 1);
 	fixture_end(&shop.fixture);
 	assert_null(tally_trace_event_order_placed.engine);
-	place_order(1); /* nobody listens: it touches nothing */
+	place_order(1); /* without a listener, a hit touches nothing */
 	start(&shop, 1);
 	end(&shop);
 }
@@ -103,8 +103,7 @@ static void e3_probes_are_called_in_order_with_their_data(void **state)
 	end(&shop);
 }
 
-/* A probe that takes itself off while the list is walked; the list that is walked stays as it
- * was. */
+/* A probe that removes itself during the walk of the list; the walked list stays unchanged. */
 struct leaver {
 	struct shop *shop;
 	unsigned calls;
@@ -222,7 +221,7 @@ static void e3_a_class_that_refuses_unwinds(void **state)
 	struct tally_trace_listener *listener;
 	start(&shop, 2);
 	struct tally_attr attr = attr_of(&tally_trace_event_order_placed);
-	/* the task's context stays from here on */
+	/* the task's context stays from now on */
 	close_fd(&shop, open_on(&shop, &tally_trace_event_order_paid));
 	note_operations(true);
 	size_t bytes = shop.fixture.held_bytes;
@@ -245,7 +244,7 @@ static void e3_a_class_that_refuses_unwinds(void **state)
 	end(&shop);
 }
 
-/* 1 says that the class has put the event where it belongs. */
+/* 1 means that the class has placed the event itself. */
 static int keep_from_list(struct tally_trace_event *event, enum tally_trace_operation operation,
 			  void *data)
 {
@@ -287,7 +286,7 @@ static void e3_the_first_listener_allocates_and_the_last_frees(void **state)
 	int second = open_on(&shop, &tally_trace_event_order_placed);
 	size_t event = shop.fixture.held_bytes - one;
 	assert_true(event < 8192);
-	/* lists of its own, the same scratch */
+	/* it has lists of its own, but shares the scratch memory */
 	int other = open_on(&shop, &tally_trace_event_order_paid);
 	assert_true(shop.fixture.held_bytes - one - event < scratch);
 	close_fd(&shop, first);
@@ -321,7 +320,8 @@ static void e3_any_failure_half_way_unwinds(void **state)
 			failures++;
 		}
 	}
-	assert_in_range(failures, 7, 49); /* lists, the scratch and its four, the probe list */
+	/* lists, the scratch memory and its four parts, the probe list */
+	assert_in_range(failures, 7, 49);
 	close_fd(&shop, fd);
 	assert_int_equal(shop.fixture.held_bytes, bytes);
 

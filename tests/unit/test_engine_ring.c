@@ -1,4 +1,4 @@
-/* Rings of the engine: SPEC D1 to D3, C5's wake-ups. */
+/* The engine's rings: SPEC D1 to D3, and the wake-ups of C5. */
 #include "engine_ring_fixture.h"
 
 /* --- D1: mapping ---------------------------------------------------------- */
@@ -17,7 +17,7 @@ static void d1_sizes(void **state)
 			assert_int_equal(unmap_pages(fixture, address, pages), 0);
 	}
 	assert_int_equal(try_map(fixture, fd, 0, &address), -EINVAL_);
-	/* mmap(2) takes whole pages. */
+	/* mmap(2) maps whole pages only. */
 	assert_int_equal(
 		tally_engine_mmap(fixture->engine, fd, FIXTURE_PAGE + 1, true, true, 0, &address),
 		0);
@@ -75,10 +75,10 @@ static void d1_a_second_mapping_shares(void **state)
 	void *address;
 
 	assert_ptr_equal(page, again);
-	assert_int_equal(locked, 3); /* once */
+	assert_int_equal(locked, 3); /* charged once */
 	assert_int_equal(try_map(fixture, fd, 5, &address), -EINVAL_);
 	assert_int_equal(try_map(fixture, fd, 1, &address), -EINVAL_);
-	/* The ring is there until the second goes. */
+	/* The ring exists until the second mapping goes away. */
 	assert_int_equal(unmap_pages(fixture, page, 3), 0);
 	fault(fixture, 1);
 	assert_int_equal(again->data_head, 16);
@@ -100,7 +100,7 @@ static void d1_part_of_a_mapping_stays(void **state)
 	assert_int_equal(page->data_head, 16);
 }
 
-/* mlock_kb is 516, per CPU: 129 pages × 2; then what the host has. */
+/* The budget is mlock_kb, 516, for each CPU: 129 pages × 2; then the host's limit applies. */
 static void d1_budget(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -117,7 +117,7 @@ static void d1_budget(void **state)
 	assert_int_equal(unmap_pages(fixture, address, 129), 0);
 
 	fixture->locked_budget = 128;
-	/* 129 of the engine's, 128 of the host's */
+	/* 129 from the engine's budget, 128 from the host's */
 	assert_int_equal(try_map(fixture, second, 257, &address), 0);
 	assert_int_equal(fixture->locked_pages, 128);
 	assert_int_equal(unmap_pages(fixture, address, 257), 0);
@@ -211,7 +211,7 @@ static void d2_full_by_a_word_then_lost_is_exact(void **state)
 	page = map(fixture, fd, 2);
 	fault(fixture, 1000);
 	assert_int_equal(page->data_head, 4096 - 8); /* measured */
-	page->data_tail = 16; /* no room for LOST and a sample */
+	page->data_tail = 16; /* no room for LOST plus a sample */
 	fault(fixture, 3);
 	assert_int_equal(page->data_head, 4096 - 8);
 	page->data_tail = 40;
@@ -258,7 +258,7 @@ static void d2_records_wrap(void **state)
 	uint64_t samples = 0;
 	int fd;
 
-	/* 40 bytes: no divisor of 4096 */
+	/* 40 bytes: does not divide 4096 */
 	attr.sample_type |= TALLY_SAMPLE_TIME | TALLY_SAMPLE_ADDR | TALLY_SAMPLE_IP;
 	fd = open_on(fixture, &attr, -1);
 	page = map(fixture, fd, 2);
@@ -274,7 +274,7 @@ static void d2_records_wrap(void **state)
 	assert_int_equal(page->data_head, 40000);
 }
 
-/* Whatever a user writes there, nothing but its data can suffer. */
+/* A user may write anything there, and damages only their own data. */
 static void d2_the_tail_is_not_trusted(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -285,7 +285,7 @@ static void d2_the_tail_is_not_trusted(void **state)
 	for (unsigned i = 0; i < 5000; i++) {
 		seed = seed * 6364136223846793005u + 1442695040888963407u;
 		page->data_tail = i % 3 ? seed : page->data_head + (seed >> 60) - 8;
-		page->data_head = seed >> 7; /* it is not read again */
+		page->data_head = seed >> 7; /* the engine does not read it again */
 		page->data_size = seed;
 		page->data_offset = seed >> 3;
 		page->lock = (uint32_t)seed;
@@ -300,7 +300,7 @@ struct stream {
 	struct engine_event *event;
 	struct tally_user_page *page;
 	uint64_t random, written, dropped, next_id, told_lost, read;
-	uint64_t *order;  /* id + 1 by position / 8, of the newest that was placed there */
+	uint64_t *order;  /* by position / 8: id + 1 of the newest record placed there */
 	size_t order_size;
 };
 
@@ -312,8 +312,8 @@ static unsigned random_below(struct stream *stream, unsigned limit)
 	return (unsigned)((stream->random >> 11) % limit);
 }
 
-/* Header, id, then so many words that count up from it; at any word interrupts may write records of
- * their own. */
+/* Writes a header, an id, then words that count up from it.  At any word, interrupts may write
+ * records of their own. */
 static void write_nested(struct stream *stream, unsigned level)
 {
 	struct engine_output output;
@@ -419,7 +419,7 @@ static void d3_a_record_larger_than_the_ring_is_lost(void **state)
 
 	map_read_only(fixture, fd, 2);
 	assert_int_equal(engine_output_begin(&output, event_of(fixture, fd), 4104), -ENOSPC_);
-	/* and LOST, 24 */
+	/* and LOST, 24 bytes */
 	assert_int_equal(engine_output_begin(&output, event_of(fixture, fd), 4064), 0);
 	engine_output_skip(&output, 4064);
 	engine_output_end(&output);
@@ -496,10 +496,10 @@ static void d3_set_output(void **state)
 	void *address;
 
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, guest), -EINVAL_);
-	/* not mapped */
+	/* the ring is not mapped */
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, third), -EINVAL_);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, 99), -9);
-	/* while it is mapped */
+	/* not while it is mapped */
 	assert_int_equal(control(fixture, owner, TALLY_IOC_SET_OUTPUT, -1), -EINVAL_);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, -1), 0);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, owner), 0);
@@ -507,7 +507,7 @@ static void d3_set_output(void **state)
 	assert_int_equal(page->data_head, 32);
 	assert_int_equal(try_map(fixture, guest, 3, &address), -EBUSY_);
 	assert_int_equal(try_map(fixture, guest, 2, &address), -EINVAL_);
-	/* where that one writes */
+	/* it then writes where `guest` writes */
 	assert_int_equal(control(fixture, third, TALLY_IOC_SET_OUTPUT, guest), 0);
 	fault(fixture, 1);
 	assert_int_equal(page->data_head, 80);
@@ -516,7 +516,7 @@ static void d3_set_output(void **state)
 	assert_int_equal(page->data_head, 112);
 
 	assert_int_equal(unmap_pages(fixture, page, 3), 0);
-	/* no ring any more */
+	/* the event has no ring any more */
 	assert_int_equal(control(fixture, third, TALLY_IOC_PAUSE_OUTPUT, 0), -EINVAL_);
 	assert_int_equal(try_map(fixture, third, 2, &address), 0);
 }
@@ -584,8 +584,8 @@ static void d3_children_write_to_their_parents_ring(void **state)
 	assert_int_equal(record.words[0] >> 32, tally_engine_task_identity(child)->tid);
 }
 
-/* The kernel lets an inherited event be redirected to a ring without a CPU: then several CPUs
- * come. */
+/* The kernel allows redirecting an inherited event to a ring without a CPU; then several CPUs write
+ * to it. */
 static void d3_two_cpus_do_not_write_at_once(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -604,7 +604,7 @@ static void d3_two_cpus_do_not_write_at_once(void **state)
 	engine_output_skip(&here, 16);
 	engine_output_end(&here);
 	fixture_on(fixture, 1);
-	/* after the LOST that tells of the other */
+	/* comes after the LOST record about the other write */
 	assert_int_equal(engine_output_begin(&there, event, 16), 0);
 	engine_output_skip(&there, 16);
 	engine_output_end(&there);
@@ -615,7 +615,7 @@ static void d3_two_cpus_do_not_write_at_once(void **state)
 
 /* --- C5: wake-ups --------------------------------------------------------- */
 
-/* How many records it takes until poll has something to tell, which it tells once. */
+/* Returns how many records it takes until poll reports data; poll reports it once. */
 static unsigned until_woken(struct engine_fixture *fixture, int fd)
 {
 	unsigned count = 0, before = fixture->wakes;
@@ -659,7 +659,7 @@ static void c5_wakes_by_watermark(void **state)
 	int fd;
 
 	attr.flags |= TALLY_ATTR_WATERMARK;
-	/* bytes: passed by the 7th record, 200 by the 13th, 300 by the 19th */
+	/* in bytes: record 7 passes 100, record 13 passes 200, record 19 passes 300 */
 	attr.wakeup_events = 100;
 	fd = open_on(fixture, &attr, -1);
 	map_read_only(fixture, fd, 3);
@@ -677,7 +677,7 @@ static void c5_every_event_of_a_ring_is_woken(void **state)
 	attr.wakeup_events = 1;
 	owner = open_on(fixture, &attr, -1);
 	map(fixture, owner, 2);
-	attr.sample_period = 0; /* writes nothing itself */
+	attr.sample_period = 0; /* it writes nothing itself */
 	guest = open_on(fixture, &attr, -1);
 	assert_int_equal(control(fixture, guest, TALLY_IOC_SET_OUTPUT, owner), 0);
 	fault(fixture, 1);

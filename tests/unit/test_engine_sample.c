@@ -1,5 +1,5 @@
-/* SPEC C2, C3: a sample holds what it should, in the order that the kernel has, by the decoder that
- * reads the kernel's. */
+/* SPEC C2, C3: the fields of samples and their order, read with the decoder that reads the
+ * kernel's. */
 #include "test.h"
 
 #include "engine_driver.h"
@@ -129,7 +129,7 @@ static int set_up(void **state)
 
 /* --- one sample ----------------------------------------------------------- */
 
-/* What one sample is made from, and what it should hold. */
+/* The inputs of one sample, and its expected content. */
 struct trial {
 	struct tally_attr attr;
 	struct tally_engine_hit hit;
@@ -280,7 +280,8 @@ static void expect_stack(const struct trial *trial, const struct tally_sample *s
 {
 	size_t asked = trial->attr.sample_stack_user,
 	       there = asked < STACK_THERE ? asked : STACK_THERE;
-	if (sample->stack_size != asked) { /* cut, so that the record is as large as one can be */
+	/* it was cut, so that the record has the largest possible size */
+	if (sample->stack_size != asked) {
 		assert_true(sample->stack_size < asked);
 		assert_int_equal(record_size, 65528);
 	}
@@ -368,7 +369,7 @@ static void expect_sample(const struct bench *bench, const struct trial *trial,
 		expect_stack(trial, sample, record->header.size);
 }
 
-/* The bytes that the fields take, counted by what was decoded: the record has no others. */
+/* Returns the size of the decoded fields: the record has no other bytes. */
 static size_t expected_size(const struct trial *trial, const struct tally_sample *sample)
 {
 	uint64_t type = trial->attr.sample_type, format = trial->attr.read_format;
@@ -481,8 +482,8 @@ static void random_combinations(void **state)
 	}
 }
 
-/* Samples of these alone are written in place where they fit, field by field where the ring's end
- * cuts them in two. */
+/* Samples with only these fields are written in place if they fit, and field by field if the ring's
+ * end divides them. */
 static void common_fields_at_every_place_in_the_ring(void **state)
 {
 	enum { RING = 2 * FIXTURE_PAGE, SAMPLES = 400, PER_TICK = 50 };
@@ -539,7 +540,7 @@ static void a_stack_is_cut_so_that_the_record_fits(void **state)
 	try_sample(bench, &trial);
 }
 
-/* Context switches have no registers of the hit's: they are the kernel's. */
+/* A context switch has no registers of a hit, so its mode is the kernel's. */
 static void without_registers_the_mode_is_the_kernels(void **state)
 {
 	struct bench *bench = *state;
@@ -556,8 +557,7 @@ static void without_registers_the_mode_is_the_kernels(void **state)
 	assert_int_equal(record.sample.ip, 0);
 }
 
-/* An inherited event writes under its parent's id, and tells its own as STREAM_ID; as do its
- * trailers. */
+/* An inherited event writes its parent's id, and its own as STREAM_ID.  So do its trailers. */
 static void a_child_has_its_parents_id_and_a_stream_of_its_own(void **state)
 {
 	struct bench *bench = *state;
@@ -596,7 +596,8 @@ static void a_child_has_its_parents_id_and_a_stream_of_its_own(void **state)
 	assert_int_equal(record.sample.stream_id, id);
 }
 
-/* A CPU's event samples an idle CPU too: nobody's registers, stack or chain. */
+/* A CPU's event also samples while the CPU is idle: then there are no user registers, stack or
+ * chain. */
 static void an_idle_cpu_has_no_user_side(void **state)
 {
 	struct bench *bench = *state;
@@ -621,7 +622,7 @@ static void an_idle_cpu_has_no_user_side(void **state)
 	assert_int_equal(record.sample.chain[0], TALLY_CONTEXT_KERNEL);
 }
 
-/* Whichever task it is: both sides of its stack. */
+/* The sample has both sides of the stack, whichever task runs. */
 static void a_cpus_event_has_the_current_tasks_chain(void **state)
 {
 	struct bench *bench = *state;
@@ -654,7 +655,7 @@ static void markers_have_a_limit_of_their_own(void **state)
 	assert_int_equal(record.sample.chain_length, 1 + CHAIN_KERNEL);
 }
 
-/* A record that can't be: 64 KiB are the most.  It is lost, and told. */
+/* A record larger than 64 KiB is impossible.  It is lost, and counted as lost. */
 static void what_no_record_can_hold_is_lost(void **state)
 {
 	static uint8_t large[70000];

@@ -31,7 +31,8 @@ static void group_is_all_or_nothing(void **state)
 	end(&machine);
 }
 
-/* B5, on a PMU whose add() decides: what was added is deleted again, members of software too. */
+/* B5, on a PMU whose add() decides: events already added are deleted again, software members
+ * too. */
 static void group_without_a_transaction_is_undone(void **state)
 {
 	(void)state;
@@ -122,8 +123,8 @@ static void members_of_a_closed_leader_count_on_alone(void **state)
 	control(&machine, a, TALLY_IOC_ENABLE);
 	pass(&machine, 10);
 	assert_int_equal(read_of(&machine, a).value, 30);
-	/* Measured on Linux: the time of a disabled leader's member begins when it is let go, the
-	 * count when it is next scheduled. */
+	/* Measured on Linux: a disabled leader's member becomes a leader when the leader closes;
+	 * its time begins then, its count when it is next scheduled. */
 	int member = open_on(&machine, &machine.other, 0, 0, b);
 	pass(&machine, 10);
 	assert_int_equal(read_of(&machine, member).enabled, 0);
@@ -137,7 +138,7 @@ static void members_of_a_closed_leader_count_on_alone(void **state)
 	end(&machine);
 }
 
-/* A constraint that shows only when all members are known. */
+/* The constraint shows only when all members are known. */
 static void group_is_placed_whole_by_constraint(void **state)
 {
 	(void)state;
@@ -204,7 +205,7 @@ static void only_the_pmu_without_room_rotates(void **state)
 	unsigned adds = machine.other.adds;
 	for (unsigned i = 0; i < 30; i++)
 		tick(&machine);
-	assert_int_equal(machine.other.adds, adds); /* not even taken off */
+	assert_int_equal(machine.other.adds, adds); /* it was not even removed and added again */
 	for (unsigned i = 0; i < 2; i++) {
 		struct reading reading = read_of(&machine, calm[i]);
 		assert_int_equal(reading.enabled, reading.running);
@@ -214,11 +215,12 @@ static void only_the_pmu_without_room_rotates(void **state)
 	uint64_t sum = 0;
 	for (unsigned i = 0; i < 3; i++)
 		sum += read_of(&machine, fd[i]).running;
-	assert_int_equal(sum, 30 * machine.fixture.host.tick_ns); /* the one counter that is left */
+	assert_int_equal(sum, 30 * machine.fixture.host.tick_ns); /* the one counter that is free */
 	end(&machine);
 }
 
-/* Small groups must not starve a large one that waits: after it, nobody of that PMU is tried. */
+/* Small groups must not starve a large one that waits: after it fails, no other group of that PMU
+ * is tried. */
 static void large_group_is_not_starved(void **state)
 {
 	(void)state;
@@ -251,7 +253,7 @@ static void nobody_overtakes_who_waits(void **state)
 	int last = open_on(&machine, &machine.cpu, 0, 0, -1);
 	assert_int_equal(state_of(&machine, first), ACTIVE);
 	assert_int_equal(state_of(&machine, leader), INACTIVE);
-	/* there is a counter, but not its turn */
+	/* a counter is free, but it is not this group's turn */
 	assert_int_equal(state_of(&machine, last), INACTIVE);
 	end(&machine);
 }
@@ -266,7 +268,7 @@ static void what_fits_is_left_alone(void **state)
 	int third = open_on(&machine, &machine.cpu, 0, 0, -1);
 	tick(&machine);
 	close_fd(&machine, third);
-	tick(&machine); /* finds room for all */
+	tick(&machine); /* finds room for all events */
 	unsigned adds = machine.cpu.adds;
 	tick(&machine);
 	tick(&machine);
@@ -274,8 +276,8 @@ static void what_fits_is_left_alone(void **state)
 	end(&machine);
 }
 
-/* A group of software and hardware that loses its hardware is software's again: nobody's room is
- * its concern. */
+/* A mixed group that loses its hardware event becomes a software group again: it needs no
+ * counter. */
 static void group_without_hardware_always_fits(void **state)
 {
 	(void)state;
@@ -297,7 +299,7 @@ static void group_without_hardware_always_fits(void **state)
 	end(&machine);
 }
 
-/* B6: value × enabled / running comes to the truth, whatever is multiplexed with what. */
+/* B6: value × enabled / running approaches the truth, whatever is multiplexed. */
 static void scaled_counts_converge(void **state)
 {
 	(void)state;
@@ -331,7 +333,8 @@ static void scaled_counts_converge(void **state)
 		for (unsigned i = 0; i < events; i++) {
 			struct reading reading = read_of(&machine, fd[i]);
 			assert_int_equal(first[i].value, 0);
-			if (!reading.running) /* a task's group that the CPU's leave no room ever */
+			/* the CPU's groups never leave room for this task's group */
+			if (!reading.running)
 				continue;
 			double scaled = (double)reading.value * (double)reading.enabled /
 					(double)reading.running;
@@ -353,7 +356,8 @@ static void pinned_is_on_or_in_error(void **state)
 	struct engine_fixture *fixture = &machine.fixture;
 	int flexible = open_on(&machine, &machine.cpu, 0, 0, -1);
 	int first = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_PINNED, -1);
-	assert_int_equal(state_of(&machine, flexible), INACTIVE); /* gave way */
+	/* it gave way to a pinned event */
+	assert_int_equal(state_of(&machine, flexible), INACTIVE);
 	assert_int_equal(state_of(&machine, first), ACTIVE);
 	pass(&machine, 10);
 	int second = open_on(&machine, &machine.cpu, 0, TALLY_ATTR_PINNED, -1);
@@ -364,8 +368,8 @@ static void pinned_is_on_or_in_error(void **state)
 	struct tally_engine_file *file;
 	assert_int_equal(tally_engine_read(fixture->engine, second, &reading, sizeof(reading)), 0);
 	assert_int_equal(tally_engine_poll(fixture->engine, second, &file) & 16, 16);
-	/* DISABLE does not leave ERROR, ENABLE does: into ERROR again as long as there is no
-	 * room. */
+	/* DISABLE does not leave ERROR, but ENABLE does; without room, the event enters ERROR
+	 * again. */
 	control(&machine, second, TALLY_IOC_DISABLE);
 	assert_int_equal(state_of(&machine, second), ERROR);
 	control(&machine, second, TALLY_IOC_ENABLE);
@@ -378,11 +382,11 @@ static void pinned_is_on_or_in_error(void **state)
 	pass(&machine, 7);
 	reading = read_of(&machine, second);
 	assert_int_equal(reading.value, 7);
-	assert_int_equal(reading.enabled, 7); /* not while in ERROR */
+	assert_int_equal(reading.enabled, 7); /* not counted in ERROR */
 	end(&machine);
 }
 
-/* The order of the four lists. */
+/* Checks the order of the four lists. */
 static void ranks_are_kept(void **state)
 {
 	(void)state;
@@ -397,7 +401,7 @@ static void ranks_are_kept(void **state)
 	int pinned_task = open_at(&machine, &machine.cpu, TALLY_ATTR_PINNED, 0, -1, -1);
 	assert_int_equal(state_of(&machine, pinned_task), ACTIVE);
 	assert_int_equal(state_of(&machine, cpu), INACTIVE);
-	/* The CPU's takes the place again when the task is away, at the tick. */
+	/* At the tick, the CPU's event takes the counter again when the task is away. */
 	const struct engine_event *event = event_of(&machine, cpu);
 	fixture_switch(fixture, NULL);
 	assert_int_equal(event->state, INACTIVE);
@@ -435,7 +439,7 @@ static void exclusive_is_alone_on_its_pmu(void **state)
 	assert_int_equal(together, 0);
 	uint64_t running = read_of(&machine, exclusive).running;
 	assert_int_equal(running, read_of(&machine, ordinary).running);
-	/* Its last leave frees the PMU. */
+	/* Closing it while it is active frees the PMU. */
 	while (state_of(&machine, exclusive) != ACTIVE)
 		tick(&machine);
 	close_fd(&machine, exclusive);

@@ -1,4 +1,5 @@
-/* Clocks, software events, breakpoints, and who gets which side-band record (SPEC C4, C7). */
+/* Clocks, software events, breakpoints, and which events receive which side-band record (SPEC C4,
+ * C7). */
 #include "test.h"
 
 #include "engine_driver.h"
@@ -127,7 +128,7 @@ static void switches_are_the_kernels(void **state)
 		fixture_switch(fixture, NULL);
 		fixture_switch(fixture, fixture->task);
 	}
-	assert_int_equal(fixture_value(fixture, all), 5); /* out, not in */
+	assert_int_equal(fixture_value(fixture, all), 5); /* counts switches out, not in */
 	assert_int_equal(fixture_value(fixture, user), 0);
 	assert_int_equal(fixture_value(fixture, kernel), 5);
 }
@@ -200,7 +201,7 @@ static void a_clock_samples_on_its_raster(void **state)
 	assert_int_equal(fixture_value(fixture, fd), 100 * MS + 500);
 }
 
-/* What is left of a period when the task goes is what it begins with when it comes back. */
+/* The rest of a period at a switch out continues when the task returns. */
 static void a_clocks_period_is_the_tasks_time(void **state)
 {
 	struct bench *bench = *state;
@@ -239,7 +240,7 @@ static void a_clocks_period_is_10_us_at_least(void **state)
 	struct tally_attr attr = clock_attr(100);
 	open_on(bench, &attr, 0, -1, 0);
 	fixture_advance(&bench->fixture, MS + 100);
-	/* The first may come as early as was asked: what is left of the period then. */
+	/* The first sample may come after the rest of a period. */
 	assert_in_range(driver_count_records(&bench->ring[0], TALLY_RECORD_SAMPLE), 100, 101);
 }
 
@@ -252,7 +253,7 @@ static void clocks_are_throttled_at_the_first(void **state)
 	assert_int_equal(
 		tally_engine_sysctl_set(fixture->engine, "perf_event_max_sample_rate", 10000), 0);
 	open_on(bench, &attr, 0, -1, 0);
-	for (unsigned tick = 0; tick < 5; tick++) { /* 40 a tick, of 400 */
+	for (unsigned tick = 0; tick < 5; tick++) { /* 40 in a tick, of 400 */
 		unsigned samples = 0, throttles = 0, unthrottles = 0;
 		fixture_advance(fixture, fixture->host.tick_ns);
 		fixture_tick(fixture);
@@ -299,7 +300,7 @@ static struct tally_attr breakpoint_attr(uint32_t type, uint64_t address, uint64
 	return attr;
 }
 
-/* Each as Linux 6.18 answered on x86-64. */
+/* The expected results are Linux 6.18's on x86-64. */
 static void breakpoints_are_checked_as_the_kernel_does(void **state)
 {
 	struct bench *bench = *state;
@@ -349,12 +350,13 @@ static void slots_are_promised_at_the_opening(void **state)
 	int own[3];
 	for (unsigned i = 0; i < 3; i++)
 		assert_true((own[i] = fixture_open(fixture, &attr, -1)) >= 0);
-	/* One is left on CPU 0, which a CPU's own takes from every task. */
+	/* One breakpoint is left on CPU 0.  A CPU's event takes it away from every task. */
 	assert_true(tally_engine_open(fixture->engine, &attr, -1, 0, -1, 0) >= 0);
 	assert_int_equal(tally_engine_open(fixture->engine, &attr, -1, 0, -1, 0), -28);
 	assert_true(tally_engine_open(fixture->engine, &attr, -1, 1, -1, 0) >= 0);
 	assert_int_equal(fixture_open(fixture, &attr, -1), -28);
-	assert_int_equal(fixture_open(fixture, &bad, -1), -28); /* before it is looked at */
+	/* the error comes before the attributes are checked */
+	assert_int_equal(fixture_open(fixture, &bad, -1), -28);
 	bad.bp_type = 0;
 	assert_int_equal(fixture_open(fixture, &bad, -1), -22);
 	for (unsigned i = 0; i < 3; i++)
@@ -416,7 +418,7 @@ static void attributes_of_a_breakpoint_can_be_modified(void **state)
 	assert_int_equal(tally_engine_ioctl(fixture->engine, fd, TALLY_IOC_MODIFY_ATTRIBUTES,
 					    (uintptr_t)&changed),
 			 -22);
-	hit_slot(bench, 0x2000); /* it goes on as it was */
+	hit_slot(bench, 0x2000); /* the event is unchanged */
 	assert_int_equal(fixture_value(fixture, fd), 3);
 	changed.config2 = 4;
 	changed.sample_period = 2;
@@ -463,7 +465,7 @@ static const struct tally_engine_mapping code = {
 	.build_id_size = 20,
 };
 
-/* One of each, in the task and on the CPU that is current. */
+/* Makes one record of each kind, for the current task and CPU. */
 static void tell_everything(struct bench *bench)
 {
 	struct tally_engine *engine = bench->fixture.engine;
@@ -637,7 +639,8 @@ static void records_of_the_machine_say_what(void **state)
 	assert_memory_equal(record.text_poke.bytes, "\x90\x90\x90\xe9\x01\x02\x03\x04", 8);
 }
 
-/* Enabled is enough; disabled, other tasks' and other CPUs' events hear nothing. */
+/* An enabled event gets the records.  Disabled events, and those of other tasks and CPUs, get
+ * none. */
 static void only_enabled_listeners_of_this_task_and_cpu_hear(void **state)
 {
 	struct bench *bench = *state;
@@ -667,7 +670,7 @@ static void only_enabled_listeners_of_this_task_and_cpu_hear(void **state)
 	expect_types(&bench->ring[3], one);
 }
 
-/* An event of a task on one CPU hears of that CPU alone. */
+/* An event of a task on one CPU gets that CPU's records only. */
 static void a_bound_event_hears_of_its_cpu(void **state)
 {
 	struct bench *bench = *state;
@@ -745,7 +748,7 @@ static void forks_and_exits_are_told_of(void **state)
 	fixture_exit(fixture, false);
 	fixture_switch(fixture, fixture->task);
 	for (unsigned i = 0; i < 3; i++) {
-		if (i == 1) { /* counts the parent alone */
+		if (i == 1) { /* it counts only the parent */
 			assert_false(driver_take(&bench->ring[i], &record));
 			continue;
 		}
@@ -757,7 +760,7 @@ static void forks_and_exits_are_told_of(void **state)
 	}
 }
 
-/* The ring is another's: exec takes the mappings of who does it. */
+/* The ring belongs to another task: exec removes the mappings of the task that does it. */
 static void exec_is_told_as_such(void **state)
 {
 	struct bench *bench = *state;

@@ -1,5 +1,5 @@
-/* The file layer of the engine: read, ioctl, poll, fcntl, close, fork, exec, prctl (SPEC H6; B1 to
- * B3, B10, B11), and what is freed late. */
+/* The engine's file layer: read, ioctl, poll, fcntl, close, fork, exec, prctl (SPEC H6; B1 to B3,
+ * B10, B11), and objects that are freed late. */
 #include "fixture_pmu.h"
 
 #include "engine/engine_state.h"
@@ -53,7 +53,7 @@ static uint64_t id_of(struct engine_fixture *fixture, int fd)
 
 /* --- read ----------------------------------------------------------------- */
 
-/* B2: each of the 32 formats, of a leader with one member, in the defined order. */
+/* B2: each of the 32 formats, for a leader with one member, in the defined order. */
 static void every_format_has_its_words_in_order(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -93,7 +93,7 @@ static void every_format_has_its_words_in_order(void **state)
 	}
 }
 
-/* B9: of children that run, and of those that are gone. */
+/* B9: of running children, and of ended ones. */
 static void reads_sum_the_tree(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -121,10 +121,10 @@ static void reads_sum_the_tree(void **state)
 	assert_int_equal(words[3], 321);
 	assert_int_equal(fixture_value(fixture, member), 321);
 
-	/* A group that changed since it was inherited can't be summed. */
+	/* A group that changed after it was inherited can't be summed. */
 	assert_int_equal(tally_engine_close(fixture->engine, member), 0);
 	int other = open_faults(fixture, TALLY_ATTR_INHERIT, 0, leader);
-	/* whose copy of the descriptors holds the first member open */
+	/* the child's copy of the descriptors keeps the first member open */
 	fixture_switch(fixture, lives);
 	assert_int_equal(tally_engine_close(fixture->engine, member), 0);
 	fixture_switch(fixture, fixture->task);
@@ -229,7 +229,7 @@ static void the_group_flag_means_the_group_from_any_member(void **state)
 	assert_int_equal(fixture_value(fixture, leader), 2);
 }
 
-/* What children that are gone have counted stays, as in the kernel. */
+/* Counts of ended children stay, as in the kernel. */
 static void reset_is_of_values_that_live(void **state)
 {
 	struct engine_fixture *fixture = *state;
@@ -249,7 +249,7 @@ static void reset_is_of_values_that_live(void **state)
 	assert_int_equal(tally_engine_read(fixture->engine, fd, words, sizeof(words)),
 			 sizeof(words));
 	assert_int_equal(words[0], 1);
-	assert_true(words[1] >= 50); /* times stay */
+	assert_true(words[1] >= 50); /* the times are not reset */
 }
 
 /* B10 */
@@ -272,10 +272,12 @@ static void prctl_acts_on_what_the_caller_opened(void **state)
 	faults(fixture, 1);
 	fixture_switch(fixture, other);
 	faults(fixture, 10);
-	assert_int_equal(fixture_value(fixture, on_first), 1); /* on the caller, but another's */
+	/* on the caller, but opened by another */
+	assert_int_equal(fixture_value(fixture, on_first), 1);
 	fixture_switch(fixture, fixture->task);
 	assert_int_equal(fixture_value(fixture, mine) + fixture_value(fixture, member), 0);
-	assert_int_equal(fixture_value(fixture, on_other), 0); /* on another, but the caller's */
+	/* on another task, but opened by the caller */
+	assert_int_equal(fixture_value(fixture, on_other), 0);
 	assert_int_equal(tally_engine_prctl(engine, TALLY_PR_TASK_PERF_EVENTS_ENABLE), 0);
 	faults(fixture, 1);
 	fixture_switch(fixture, other);
@@ -373,7 +375,7 @@ static void flags_and_owners_are_kept(void **state)
 			tally_engine_fcntl(engine, fd, cases[i].command, cases[i].argument),
 			cases[i].result);
 	assert_int_equal(tally_engine_fcntl(engine, fd, GETOWN_EX, (uintptr_t)&owner), 0);
-	assert_int_equal(owner.type, 2); /* the group, positive */
+	assert_int_equal(owner.type, 2); /* the process group, as a positive number */
 	assert_int_equal(owner.pid, tid);
 	owner.type = 0;
 	assert_int_equal(tally_engine_fcntl(engine, fd, SETOWN_EX, (uintptr_t)&owner), 0);
@@ -397,7 +399,7 @@ static void poll_tells_of_data_once_and_of_the_end(void **state)
 	int fd = tally_engine_open(engine, &attr, tally_engine_task_identity(other)->tid, -1, -1,
 				   0);
 	assert_int_equal(tally_engine_poll(engine, 99, NULL), -EBADF);
-	assert_int_equal(tally_engine_poll(engine, fd, &file), 16); /* no ring */
+	assert_int_equal(tally_engine_poll(engine, fd, &file), 16); /* no ring is mapped */
 	assert_int_equal(tally_engine_mmap(engine, fd, 2 * FIXTURE_PAGE, true, true, 0, &map), 0);
 	assert_int_equal(tally_engine_poll(engine, fd, &file), 0);
 	fixture_switch(fixture, other);
@@ -423,8 +425,8 @@ struct late {
 	uint64_t bytes;
 };
 
-/* In the middle of a hit on CPU 1, the first task closes the event on CPU 0: it must not vanish
- * from under the hit. */
+/* During a hit on CPU 1, the first task closes the event on CPU 0: it must not be freed while the
+ * hit uses it. */
 static void close_meanwhile(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 			    const struct tally_engine_regs *regs, void *data)
 {
@@ -434,10 +436,10 @@ static void close_meanwhile(struct tally_pmu_event *event, const struct tally_en
 	late->bytes = fixture_bytes(late->fixture);
 	assert_int_equal(tally_engine_close(late->fixture->engine, late->fd), 0);
 	assert_int_equal(fixture_events(late->fixture), 0);
-	/* nor its file: whom to signal */
+	/* nor its file, which says whom to signal */
 	assert_int_equal(fixture_bytes(late->fixture), late->bytes);
 	fixture_on(late->fixture, 1);
-	assert_int_equal(event->attr->config, TALLY_SW_PAGE_FAULTS); /* still there */
+	assert_int_equal(event->attr->config, TALLY_SW_PAGE_FAULTS); /* the event is still there */
 }
 
 static void an_event_outlives_the_hits_on_it(void **state)
@@ -454,12 +456,12 @@ static void an_event_outlives_the_hits_on_it(void **state)
 	faults(fixture, 1);
 	fixture_on(fixture, 0);
 	assert_true(late.bytes > 0);
-	tally_engine_close(engine, -1); /* any call looks whether CPUs are out of their hits */
+	tally_engine_close(engine, -1); /* any call checks whether CPUs have left their hits */
 	assert_true(fixture_bytes(fixture) + sizeof(struct engine_event) <= late.bytes);
 }
 
-/* Of a machine of many CPUs only the first are there to be asked: questions to the others are
- * counted. */
+/* A machine has many CPUs, and only the first are online and can be asked.  This counts the
+ * questions to the others. */
 enum { MANY_CPUS = 300, MOST_AT_ONCE = 64, CLOSED = 5000 };
 static unsigned questions;
 
@@ -494,15 +496,16 @@ static void freeing_asks_few_cpus_however_many_there_are(void **state)
 	}
 	assert_true(questions <= CLOSED);
 	assert_true(questions > CLOSED / 2);
-	/* A lot that is asked for, and the next that waits. */
+	/* One batch that is being asked about, and the next, which waits. */
 	assert_true(most < (2 * MANY_CPUS + 2 * MOST_AT_ONCE) * (sizeof(struct engine_event) + 64));
-	fixture.host.cpus = FIXTURE_CPUS; /* the fixture's own: the engine has a copy */
+	/* restore the fixture's own value: the engine has a copy */
+	fixture.host.cpus = FIXTURE_CPUS;
 	fixture_end(&fixture);
 	assert_int_equal(fixture.held_bytes, 0);
 }
 
-/* Retired when the others of the lot have been asked for on its CPU already: it goes with the
- * next. */
+/* The event is retired after its CPU was asked about the rest of the batch, so it waits for the
+ * next batch. */
 static void close_late(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 		       const struct tally_engine_regs *regs, void *data)
 {
@@ -544,7 +547,7 @@ static void what_retires_while_cpus_are_asked_is_of_the_next_lot(void **state)
 	assert_int_equal(fixture.held_bytes, 0);
 }
 
-/* Every new descriptor is the lowest that is free: by a table that is searched from its start. */
+/* Every new descriptor is the lowest free one, found by a search of a table from its start. */
 static void descriptors_are_the_lowest_that_are_free(void **state)
 {
 	struct engine_fixture *fixture = *state;

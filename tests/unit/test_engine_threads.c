@@ -1,7 +1,6 @@
-/* The ring between real threads: a writer whom signals interrupt, also within one another, as
- * interrupts do a CPU; a reader on another CPU.  Half a second of it; also built with
- * ThreadSanitizer (scripts/check), which knows of every access whether an order stands behind
- * it. */
+/* The ring between real threads: a writer that signals interrupt, also nested, as interrupts do on
+ * a CPU, and a reader on another CPU.  It runs for half a second.  It is also built with
+ * ThreadSanitizer (scripts/check), which knows for every access whether an order protects it. */
 #include "test.h"
 
 #include "engine/ring_buffer.c"
@@ -22,7 +21,7 @@ static struct {
 	uint64_t attempts[SOURCES]; /* by source: task level and two signals; the writer thread's */
 	atomic_bool over, written;
 	atomic_uint pended;
-} shared; /* signal handlers have no argument for it */
+} shared; /* static, since signal handlers have no argument for it */
 
 void engine_event_pend(struct engine_event *event, uint32_t what)
 {
@@ -41,7 +40,7 @@ static bool over(void)
 	return atomic_load_explicit(&shared.over, memory_order_relaxed);
 }
 
-/* Header, source, number, then words that follow from both. */
+/* Writes header, source, number, then words computed from both. */
 static void write_one(unsigned source)
 {
 	uint64_t number = shared.attempts[source]++, words[2 + WORDS_MAX] = { source, number };
@@ -72,7 +71,7 @@ static void *write_all(void *unused)
 	while (!over()) {
 		for (unsigned i = 0; i < 20; i++)
 			write_one(0);
-		nanosleep(&none, NULL); /* the sanitizer delivers signals at calls alone */
+		nanosleep(&none, NULL); /* the sanitizer delivers signals only at calls */
 	}
 	sigset_t both;
 	sigemptyset(&both);
@@ -83,7 +82,7 @@ static void *write_all(void *unused)
 	return unused;
 }
 
-/* Signals at any time; SIGUSR2 also within SIGUSR1. */
+/* Sends signals at any time; SIGUSR2 also during SIGUSR1. */
 static void *interrupt_all(void *unused)
 {
 	for (unsigned i = 0; !over(); i++) {
@@ -140,7 +139,7 @@ static void *read_all(void *context)
 {
 	struct reader *reader = context;
 	for (unsigned turn = 0;; turn++) {
-		/* at times so slow that the ring is full */
+		/* sometimes so slow that the ring is full */
 		struct timespec slow = { .tv_nsec = turn / 64 % 4 * 20000 };
 		bool last = atomic_load_explicit(&shared.written, memory_order_acquire);
 		uint64_t head = __atomic_load_n(&shared.page->data_head, __ATOMIC_ACQUIRE); /* C */
@@ -178,7 +177,7 @@ static void records_and_losses_are_exact_between_threads(void **state)
 	assert_int_equal(pthread_create(&interrupter, NULL, interrupt_all, NULL), 0);
 	nanosleep(&run, NULL);
 	atomic_store(&shared.over, true);
-	pthread_join(interrupter, NULL); /* before the writer: there must be someone to signal */
+	pthread_join(interrupter, NULL); /* join it before the writer, which it signals */
 	pthread_join(shared.writer, NULL);
 	pthread_join(reads, NULL);
 
@@ -193,7 +192,7 @@ static void records_and_losses_are_exact_between_threads(void **state)
 	assert_int_equal(shared.page->data_head, ring->head);
 	assert_int_equal(reader.received + reader.lost + ring->lost, attempts);
 	assert_true(reader.received && shared.attempts[1] && shared.attempts[2]);
-	/* Each half a ring one; told by the writer that found it, and by those that it
+	/* Each half ring makes one, reported by the writer that passed it and by those that it
 	 * interrupted. */
 	assert_in_range(atomic_load(&shared.pended), 1, SOURCES * (ring->head / ring->watermark));
 	free(shared.page);

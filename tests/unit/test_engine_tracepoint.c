@@ -1,4 +1,4 @@
-/* SPEC part E in the engine: what a hit counts, records and samples. */
+/* SPEC part E in the engine: counting, recording and sampling hits. */
 #include "shop_fixture.h"
 
 /* --- counting: E2, E4 ----------------------------------------------------- */
@@ -52,7 +52,7 @@ static void e2_the_declared_address_is_sampled(void **state)
 	end(&shop);
 }
 
-/* Opened on another task, by that one's tid. */
+/* Opens an event on another task, by tid. */
 static int open_task(struct shop *shop, struct tally_engine_task *task, int cpu, uint64_t flags)
 {
 	struct tally_attr attr = attr_of(&tally_trace_event_work_done);
@@ -75,14 +75,15 @@ static void e2_a_declared_task_gets_it_too(void **state)
 	    disabled = open_task(&shop, worker, 0, TALLY_ATTR_DISABLED);
 	TALLY_TRACE(work_done, 5, NULL, worker);
 	assert_int_equal(value(&shop, mine), 5);
-	assert_int_equal(value(&shop, any), 0); /* who is bound to the hit's CPU, as in Linux */
+	/* only events bound to the hit's CPU count it, as in Linux */
+	assert_int_equal(value(&shop, any), 0);
 	assert_int_equal(value(&shop, here), 5);
 	assert_int_equal(value(&shop, elsewhere), 0);
 	assert_int_equal(value(&shop, disabled), 0);
-	/* It does not count twice for the one who is running. */
+	/* It does not count twice for the running task. */
 	TALLY_TRACE(work_done, 1, NULL, shop.fixture.task);
 	assert_int_equal(value(&shop, mine), 6);
-	/* Nobody but the receiver listens. */
+	/* Only the receiver's event listens. */
 	close_fd(&shop, mine);
 	TALLY_TRACE(work_done, 2, NULL, worker);
 	assert_int_equal(value(&shop, here), 7);
@@ -129,13 +130,13 @@ static void e4_listeners_follow_their_task(void **state)
 	struct tally_engine_task *task = shop.fixture.task;
 	place_order(1);
 	fixture_switch(&shop.fixture, NULL);
-	place_order(2); /* it is away */
+	place_order(2); /* the task is away */
 	fixture_on(&shop.fixture, 1);
-	place_order(3); /* not here yet */
+	place_order(3); /* the task is not here yet */
 	fixture_switch(&shop.fixture, task);
 	place_order(4);
 	fixture_on(&shop.fixture, 0);
-	place_order(5); /* not here any more */
+	place_order(5); /* the task is not here any more */
 	fixture_on(&shop.fixture, 1);
 	assert_int_equal(value(&shop, fd), 2);
 	close_fd(&shop, fd);
@@ -176,7 +177,7 @@ static void inherited_events_count_the_childs_hits(void **state)
 				 *child = fixture_fork(&shop.fixture, false);
 	assert_non_null(child);
 	fixture_switch(&shop.fixture, child);
-	place_order(1); /* the filter holds for children */
+	place_order(1); /* the filter also applies to children */
 	place_order(2);
 	fixture_exit(&shop.fixture, true);
 	fixture_switch(&shop.fixture, parent);
@@ -192,7 +193,7 @@ struct nested {
 	unsigned lines, limit;
 };
 
-/* Hits the tracepoint that is being delivered, at the same level, and at the next one. */
+/* Hits the tracepoint whose hit is being delivered, at the same level, and at the next one. */
 static void hit_again(void *data, const struct tally_trace_line *line)
 {
 	struct nested *nested = data;
@@ -220,7 +221,7 @@ static void e4_a_hit_inside_a_hit_of_its_level_is_dropped_and_counted(void **sta
 		tally_trace_listen(&tally_trace_event_order_placed, hit_again, &nested, &listener),
 		0);
 	place_order(0);
-	/* One line for each level, each of which lost the one inside it. */
+	/* One line for each level; each level lost the hit inside it. */
 	assert_int_equal(nested.lines, TALLY_LEVELS);
 	tally_engine_statistics(shop.engine, &statistics);
 	for (unsigned level = 0; level < TALLY_LEVELS; level++)
@@ -229,7 +230,7 @@ static void e4_a_hit_inside_a_hit_of_its_level_is_dropped_and_counted(void **sta
 	end(&shop);
 }
 
-/* In a sample of another tracepoint: at its level, and at the next one. */
+/* Makes a hit inside a sample of another tracepoint: at its level, and at the next one. */
 static void pay_meanwhile(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 			  const struct tally_engine_regs *regs, void *data)
 {
@@ -270,8 +271,7 @@ static void count_call(void *data, uint64_t id, int32_t customer, const char *ar
 	++*(unsigned *)data;
 }
 
-/* A tracepoint whose events but count has a way of its own, which ends when anybody comes that
- * wants more. */
+/* A tracepoint whose events only count has a faster path, which ends when a listener needs more. */
 static void counting_is_the_same_alone_and_in_company(void **state)
 {
 	(void)state;
@@ -349,7 +349,7 @@ static void e5_its_size_is_aligned_with_the_size_word_and_the_tail_zeroed(void *
 	start(&shop, 1);
 	struct sampled sampled = sample(&shop, &tally_trace_event_bulk_sent, TALLY_SAMPLE_RAW);
 	for (unsigned bytes = 0; bytes < 24; bytes++) {
-		TALLY_TRACE(bulk_sent, 40); /* leaves its bytes in the scratch */
+		TALLY_TRACE(bulk_sent, 40); /* its bytes stay in the scratch memory */
 		TALLY_TRACE(bulk_sent, bytes);
 		next_raw(&sampled, &size);
 		const uint8_t *raw = next_raw(&sampled, &size);
@@ -389,7 +389,7 @@ static void e5_a_record_over_the_maximum_is_dropped_and_counted(void **state)
 	end(&shop);
 }
 
-/* Equal hits are equal bytes: gaps between dynamic arrays are zero. */
+/* Equal hits give equal bytes: gaps between dynamic arrays are zero. */
 static void records_hold_nothing_of_what_was_before(void **state)
 {
 	(void)state;
@@ -435,13 +435,13 @@ static void e6_a_branch_stack_is_eopnotsupp(void **state)
 	attr.sample_type = TALLY_SAMPLE_BRANCH_STACK;
 	attr.branch_sample_type = 8;
 	assert_int_equal(fixture_open(&shop.fixture, &attr, -1), -EOPNOTSUPP);
-	attr.config = 999999; /* the kernel looks at that first, too */
+	attr.config = 999999; /* the kernel checks that first too */
 	assert_int_equal(fixture_open(&shop.fixture, &attr, -1), -EOPNOTSUPP);
 	end(&shop);
 }
 
-/* Measured on 6.18, as nobody: with exclude_kernel counting and sampling are allowed, RAW is EPERM
- * even without a period; at paranoid -1 it is allowed. */
+/* Measured on 6.18, as an unprivileged user: with exclude_kernel, counting and sampling are
+ * allowed; RAW is EPERM even without a period; at paranoid -1 it is allowed. */
 static void e6_raw_needs_privilege(void **state)
 {
 	(void)state;
@@ -508,7 +508,7 @@ static void samples_name_the_code_that_hit(void **state)
 	struct lines lines = { .count = 0 };
 	struct tally_trace_listener *listener;
 	place_order(1);
-	/* With another probe on the list perf's is called in another way. */
+	/* If another probe is on the list, perf's is called in another way. */
 	assert_int_equal(
 		tally_trace_listen(&tally_trace_event_order_placed, keep_line, &lines, &listener),
 		0);
@@ -584,7 +584,7 @@ static void e7_filters_decide_what_counts(void **state)
 	end(&shop);
 }
 
-/* Measured: one filter in an event's life; a bad one leaves it without. */
+/* Measured: an event gets one filter in its life; a bad one leaves it without a filter. */
 static void e7_a_bad_filter_is_einval_with_the_reason(void **state)
 {
 	(void)state;

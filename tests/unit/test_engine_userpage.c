@@ -24,7 +24,7 @@ static void d5_fields_at_mapping(void **state)
 	assert_int_equal(page->aux_offset, 0);
 }
 
-/* What the loop of self-monitoring programs makes of the page. */
+/* Returns the count as the loop of a self-monitoring program reads it from the page. */
 static uint64_t read_by_page(const struct world *world, const struct tally_user_page *page)
 {
 	assert_int_equal(page->lock % 2, 0);
@@ -43,9 +43,9 @@ static void d5_page_gives_what_read_gives(void **state)
 	int fd, other;
 
 	assert_int_equal(fixture_pmu_register(&world->pmu, fixture, "cpu", 2), 0);
-	fixture_pmu_happen(&world->pmu, 12345); /* counters do not start at 0 */
+	fixture_pmu_happen(&world->pmu, 12345); /* the counter does not start at 0 */
 	attr = fixture_attr(world->pmu.pmu.type, 0);
-	attr.sample_period = 1000; /* folds now and then */
+	attr.sample_period = 1000; /* overflows fold the count now and then */
 	fd = open_on(fixture, &attr, -1);
 	other = open_on(fixture, &attr, -1);
 	page = map(fixture, fd, 3);
@@ -72,7 +72,7 @@ static void d5_page_gives_what_read_gives(void **state)
 	assert_int_equal(page->offset, 0);
 	fixture_switch(fixture, NULL);
 	fixture_on(fixture, 0);
-	assert_int_equal(unmap_pages(fixture, page, 3), -EINVAL_); /* by nobody */
+	assert_int_equal(unmap_pages(fixture, page, 3), -EINVAL_); /* it is not mapped any more */
 }
 
 static void user_clock(void *host, struct tally_user_page *page)
@@ -95,8 +95,8 @@ static void d5_clock_of_the_page(void **state)
 	assert_true(fixture_start(fixture));
 	page = map(fixture, open_faults(fixture), 1);
 	fixture->now_ns += 4000;
-	/* cycles × mult >> shift + time_zero is now; with time_offset, the time since the page was
-	 * written. */
+	/* cycles × mult >> shift + time_zero is the current time; with time_offset, the time since
+	 * the page was written. */
 	uint64_t cycles = (fixture->now_ns - 500) * 2 / 3;
 	assert_in_range(cycles * 3 / 2 + page->time_offset, 3998, 4000);
 	assert_int_equal(page->capabilities, TALLY_CAP_BIT0_IS_DEPRECATED | TALLY_CAP_USER_TIME |

@@ -46,7 +46,7 @@ static const struct {
 	const char *text;
 	uint32_t type;
 	uint64_t config, config1, config2, flags;
-	const char *name; /* NULL: the text */
+	const char *name; /* NULL: the same as the text */
 } single[] = {
 	{ "cycles", 0, 0, 0, 0, GUEST },
 	{ "cpu-cycles", 0, 0, 0, 0, GUEST },
@@ -239,7 +239,7 @@ static void globs_expand_to_every_tracepoint(void **state)
 static const struct {
 	const char *text;
 	int code, position;
-	const char *message, *hint; /* parts of them */
+	const char *message, *hint; /* parts of the message and hint */
 } mistakes[] = {
 	{ "", -EINVAL, 0, "ends where an event", "" },
 	{ "cycles,", -EINVAL, 7, "ends where an event", "" },
@@ -298,7 +298,7 @@ static const struct {
 	{ "cycles\xc3\xa9", -EINVAL, 6, "unexpected", "" },
 };
 
-/* The caret stands under the byte that `position` names, in the last line. */
+/* Checks that the caret in the last line stands below the byte at `position`. */
 static void check_caret(const char *text, const struct tally_error *err)
 {
 	const char *lines = strchr(err->message, '\n');
@@ -345,7 +345,7 @@ static void caret_stays_near_in_long_and_wide_texts(void **state)
 	assert_true(strlen(caret_line) < 80);
 	release(&p);
 
-	/* two bytes, one column; the line break doesn't break the line */
+	/* two bytes are one column; the line break in the name is not printed as one */
 	p = parse("cpu/name='\xc3\xa9\n'/z");
 	line = strchr(p.err.message, '\n') + 1;
 	caret_line = strchr(line, '\n') + 1;
@@ -398,7 +398,7 @@ static void attr_without_a_name_gets_a_telling_one(void **state)
 	release(&p);
 }
 
-/* What `perf stat -vv` says of one field; "" reads as 0. */
+/* Returns a field from the output of `perf stat -vv`; "" reads as 0. */
 static uint64_t perf_field(const char *output, const char *field)
 {
 	char line[64];
@@ -419,7 +419,7 @@ static bool run_perf(const char *expression, char *output, size_t size)
 	pclose(pipe);
 	char *first = strstr(output, "perf_event_attr:"),
 	     *second = first ? strstr(first + 1, "perf_event_attr:") : NULL;
-	if (second) /* where it was refused perf tries again for user mode alone */
+	if (second) /* if refused, perf tries again with user mode only */
 		*second = '\0';
 	return first != NULL;
 }

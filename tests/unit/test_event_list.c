@@ -1,4 +1,4 @@
-/* `tally list`, in its three forms.  G1. */
+/* `tally list` in its three forms.  G1. */
 #include "test.h"
 
 #include "../event_fixture.h"
@@ -53,7 +53,7 @@ static void pipe_has_an_event_per_line_its_name_first(void **state)
 	char *out = text((struct tally_event_list_style){ .columns = 80 });
 	size_t i = 0;
 	for (char *rest = out, *line; (line = strsep(&rest, "\n")) && *line; i++) {
-		if (i != 5) /* the one whose name must be cleaned */
+		if (i != 5) /* the name that contains characters to clean */
 			assert_int_equal(strncmp(line, events[i].name, strlen(events[i].name)), 0);
 		assert_true(line[strlen(line) - 1] != ' ');
 	}
@@ -129,7 +129,7 @@ static void descriptions_keep_their_column_on_a_terminal(void **state)
 		  "  short                     one two three four five six\n                            seven\n" },
 		{ 52,
 		  "  short                     one two three four five\n                            six seven\n" },
-		/* a strip: the terminal breaks it */
+		/* too narrow for columns: the terminal breaks the line */
 		{ 51, "  short                     one two three four five six seven\n" },
 	};
 	for (size_t i = 0; i < FIXTURE_COUNT(cases); i++) {

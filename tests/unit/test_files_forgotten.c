@@ -1,4 +1,4 @@
-/* A recorder's memory of files: what nobody has mapped any more is forgotten beyond a limit, and
+/* A recorder's memory of files: beyond a limit, it forgets files that no process maps any more, and
  * nothing else. */
 #include "object_fixture.h"
 #include "task/endings.h"
@@ -61,7 +61,7 @@ static void forget(struct fixture *f)
 	assert_int_equal(tally_objects_forget(&f->objects, &f->tasks, LIMIT, count_told, f), 0);
 }
 
-/* Programs that are new each, one after the other, with anonymous code as a JIT's. */
+/* Runs new programs one after another, with anonymous code like a JIT's. */
 static void run_programs(struct fixture *f, const char *name, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -81,7 +81,7 @@ static void start_living(struct fixture *f, const char *path)
 	*f = (struct fixture){ .objects.is_live = true };
 	task(f, TALLY_RECORD_FORK, LIVING_PID, 1);
 	exec(f, LIVING_PID, path, 0x10000);
-	task(f, TALLY_RECORD_FORK, CHILD_PID, LIVING_PID); /* shares the mappings */
+	task(f, TALLY_RECORD_FORK, CHILD_PID, LIVING_PID); /* the child shares the mappings */
 }
 
 static const char *path_at(const struct fixture *f, uint32_t pid, uint64_t address)
@@ -123,7 +123,7 @@ static void who_lives_keeps_names_and_mappings(void **state)
 	assert_string_equal(path_at(&f, CHILD_PID, 0x10800), "/nowhere/living");
 	assert_string_equal(tally_tasks_comm(&f.tasks, LIVING_PID, LIVING_PID, buffer), "living");
 	assert_int_equal(tally_tasks_generation(&f.tasks, LIVING_PID), generation);
-	/* The same file is the same still. */
+	/* The same file is still recognized. */
 	size_t count = f.tasks.files.count;
 	exec(&f, LIVING_PID, "/nowhere/living", 0x20000);
 	exec(&f, CHILD_PID, "/nowhere/other", 0x20000);
@@ -176,7 +176,8 @@ static void more_living_than_the_limit_all_stay(void **state)
 	release(&f);
 }
 
-/* Real files: what is open moves with its file, what goes is closed, and its build-id is told. */
+/* Real files: an open object moves with its file, an unused one is closed, and its build-id is
+ * kept. */
 static void objects_follow_their_files(void **state)
 {
 	struct fixture f;
@@ -184,7 +185,7 @@ static void objects_follow_their_files(void **state)
 	char path[64];
 	assert_true(run(directory, "cp /bin/true living; cp /bin/true gone"));
 	f = (struct fixture){ .objects.is_live = true };
-	uint32_t pid = 1u << 30, other = pid + 1; /* nobody's numbers */
+	uint32_t pid = 1u << 30, other = pid + 1; /* numbers that no real process has */
 	task(&f, TALLY_RECORD_FORK, other, 1);
 	snprintf(path, sizeof(path), "%s/gone", directory);
 	exec(&f, other, path, 0x1000);

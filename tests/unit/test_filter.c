@@ -1,4 +1,5 @@
-/* Filters: what is a filter, what it passes, and that the kernel agrees on both (SPEC E7). */
+/* Filters: which texts are filters, what they pass, and that the kernel agrees on both (SPEC
+ * E7). */
 #include "test.h"
 
 #include "base/buffer.h"
@@ -69,7 +70,7 @@ static const struct record record = {
 
 static const struct tally_filter_context context = { .cpu = 3, .comm = "bash" };
 
-/* Compiles into memory of exactly the size that was asked for. */
+/* Compiles into memory of exactly the required size. */
 static struct tally_filter *compile(const char *text, const struct tally_filter_fields *of,
 				    struct tally_filter_error *error)
 {
@@ -295,7 +296,7 @@ static void limits_are_errors_not_crashes(void **state)
 	}
 }
 
-/* Predicates on what is not there are false, whatever they ask. */
+/* A comparison of a field that the record doesn't have is false, whatever it compares. */
 static void records_are_not_read_past_their_end(void **state)
 {
 	(void)state;
@@ -305,7 +306,7 @@ static void records_are_not_read_past_their_end(void **state)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct tally_filter *filter = compile(texts[i], &fields, NULL);
 		for (size_t size = 0; size <= sizeof(record); size++) {
-			/* of its exact size, for the sanitizer */
+			/* exact size, so that the sanitizer sees reads beyond it */
 			uint8_t *exact = malloc(size ? size : 1);
 			memcpy(exact, &record, size);
 			bool match = tally_filter_match(filter, exact, size, &context);
@@ -323,7 +324,7 @@ struct kernel {
 	struct tally_tracepoint *tracepoint;
 	struct tally_filter_field fields[16];
 	struct tally_filter_fields all;
-	int held; /* an event that stays open: closing the last takes long */
+	int held; /* an event that stays open: closing the last one takes long */
 	uint8_t raw[256];
 	uint64_t random;
 };
@@ -396,7 +397,7 @@ static void set(struct kernel *kernel, const char *name, const void *bytes, size
 enum { OPTION = 70000 };
 static const unsigned long arguments[] = { 5, 0, 0xffffffffffffffff, 0x80000000 };
 
-/* prctl(2) with an option that there is none of: all of the record is ours. */
+/* Calls prctl(2) with an invalid option, so that all fields of the record are ours. */
 static void hit_prctl(void)
 {
 	prctl(OPTION, arguments[0], arguments[1], arguments[2], arguments[3]);
@@ -489,7 +490,7 @@ static void random_filter(struct kernel *kernel, struct tally_buffer *text, unsi
 	}
 }
 
-/* A character more, less, or another. */
+/* Adds, removes or changes a character. */
 static void damage(struct kernel *kernel, char *text)
 {
 	static const char pool[] = "()&|!=<>~\"' 0x-9apid}{";
@@ -510,8 +511,8 @@ static void damage(struct kernel *kernel, char *text)
 	}
 }
 
-/* What 6.18 takes for a filter and we don't: an operator without its right side at the end, which
- * it overlooks. */
+/* True for a text that 6.18 accepts and we don't: it ignores an operator at the end without a right
+ * side. */
 static bool overlooked(const char *text, const struct tally_filter_error *error)
 {
 	return error->problem == TALLY_FILTER_EMPTY &&
@@ -519,8 +520,9 @@ static bool overlooked(const char *text, const struct tally_filter_error *error)
 	       strpbrk(text, "&|!");
 }
 
-/* Patterns that 6.18 matches otherwise than it says: "*end" is looked for at the end of the array,
- * not of the string in it; a pattern that begins with a digit is none, but a string. */
+/* True for patterns that 6.18 does not match as documented.  It looks for "*end" at the end of the
+ * array, not of the string in it; and it takes a pattern that begins with a digit as a plain
+ * string. */
 static bool odd_pattern(const char *text)
 {
 	for (const char *at = text; (at = strpbrk(at, "\"'")); at++) {
@@ -534,7 +536,7 @@ static bool odd_pattern(const char *text)
 	return false;
 }
 
-/* `cpu & 3` is accepted by 6.18 and never true. */
+/* True for `cpu & 3`, which 6.18 accepts, and which is never true there. */
 static bool odd_cpu(const char *text)
 {
 	for (const char *at = text; *at; at++) {
@@ -548,7 +550,7 @@ static bool odd_cpu(const char *text)
 	return false;
 }
 
-/* The kernel's verdict on `text`: -errno, or how often one hit counted. */
+/* Returns the kernel's verdict on `text`: -errno, or how often one hit counted. */
 static int kernel_counts(struct kernel *kernel, const char *text, void (*hit)(void))
 {
 	uint64_t count = 0;
@@ -617,7 +619,7 @@ static void e7_the_kernel_takes_and_passes_the_same(void **state)
 			damage(&kernel, text.bytes);
 		good += compare(&kernel, text.bytes, hit_prctl, "test_filter");
 	}
-	assert_in_range(good, 500, 2500); /* of both kinds there were enough */
+	assert_in_range(good, 500, 2500); /* there were enough valid and invalid texts */
 	tally_buffer_release(&text);
 	prctl(PR_SET_NAME, comm);
 	sched_setaffinity(0, sizeof(before), &before);

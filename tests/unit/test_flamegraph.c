@@ -76,7 +76,7 @@ static void totals_are_self_plus_children(void **state)
 	tally_stacks_release(&stacks);
 }
 
-/* Every box of the picture: "<rect class=… x= y= width=". */
+/* Finds every box of the picture: "<rect class=… x= y= width=".  Returns their number. */
 static unsigned boxes_of(const char *svg, double (*boxes)[3], unsigned room)
 {
 	unsigned count = 0;
@@ -149,7 +149,7 @@ static void names_cannot_leave_their_place(void **state)
 		assert_int_equal(count_of(out, "<b>"), 0);
 		for (const char *c = out; *c; c++)
 			assert_true((unsigned char)*c >= 0x20 || *c == '\n' || *c == '\t');
-		/* Not UTF-8, line separators, direction marks, not-characters. */
+		/* Invalid UTF-8, line separators, direction marks, non-characters. */
 		assert_null(strchr(out, 0xff));
 		assert_null(strstr(out, "\xe2\x80\xa8"));
 		assert_null(strstr(out, "\xe2\x80\xae"));
@@ -258,7 +258,7 @@ static void a_thread_that_calls_exec_is_counted_once(void **state)
 	tally_stacks_release(&stacks);
 }
 
-/* Of all stacks that begin with the path: path[1] is the slot. */
+/* Returns the weight of all stacks that begin with the path; path[1] is the slot. */
 static uint64_t weight_of_path(const struct tally_stacks *stacks,
 			       const struct tally_flame_tree *tree, bool by_thread,
 			       const uint32_t *path, uint32_t depth)
@@ -295,7 +295,7 @@ static void check_weights(const struct tally_stacks *stacks, const struct tally_
 	}
 }
 
-/* What is in runs is what is missing, where it is missing. */
+/* Checks that the runs hold exactly the frames that were pruned, in the right places. */
 static void check_pruned(const struct tally_flame_tree *pruned,
 			 const struct tally_flame_tree *whole)
 {
@@ -327,7 +327,7 @@ static void check_pruned(const struct tally_flame_tree *pruned,
 	assert_int_equal(at, whole->nodes.count);
 }
 
-/* Of frames; or of steps, some of which have several frames, some the same, one none. */
+/* Makes stacks of frames, or of steps: some steps have several frames, some the same, one none. */
 static void random_stacks(struct tally_stacks *stacks, uint64_t *random, uint64_t weight_max,
 			  bool has_steps)
 {
@@ -510,7 +510,7 @@ static double channel(uint32_t colour, unsigned shift)
 	return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
 }
 
-/* WCAG 2.2: relative luminance and contrast ratio. */
+/* Returns the contrast ratio from relative luminances (WCAG 2.2). */
 static double contrast(uint32_t a, uint32_t b)
 {
 	double l = 0.2126 * channel(a, 16) + 0.7152 * channel(a, 8) + 0.0722 * channel(a, 0);
@@ -532,7 +532,7 @@ static void text_has_the_contrast_that_wcag_wants(void **state)
 	}
 }
 
-/* The colours as the page has them: "light":["#6ea0e8",…],"dark":[…]. */
+/* Checks the page's colours: "light":["#6ea0e8",…],"dark":[…]. */
 static void changes_are_told_apart_and_leave_names_legible(void **state)
 {
 	static const char *const names[] = { "\"light\":[", "\"dark\":[" };
@@ -557,7 +557,8 @@ static void changes_are_told_apart_and_leave_names_legible(void **state)
 	tally_buffer_release(&json);
 	assert_int_equal(tally_flame_step(&old, 0.2, 0.3), TALLY_FLAME_STEPS);
 	assert_int_equal(tally_flame_step(&old, 0.3, 0.2), -TALLY_FLAME_STEPS);
-	assert_int_equal(tally_flame_step(&old, 0.2, 0.22), 0); /* 1000 samples each can't tell */
+	/* 1000 samples each can't show this difference */
+	assert_int_equal(tally_flame_step(&old, 0.2, 0.22), 0);
 }
 
 int main(void)

@@ -1,6 +1,6 @@
-/* The innermost frames of a chain by frame pointers, found by registers and the top of the stack
- * (task/user_stack.h).  The code has no file and tells of its frames itself, as the code of
- * CPython's trampolines and of small JITs does. */
+/* Finds the innermost frames of a call chain by frame pointers, from registers and the top of the
+ * stack (task/user_stack.h).  The code has no file and shows its frames itself, like the code of
+ * CPython's trampolines and of small JITs. */
 #include "test.h"
 
 #include "task/made_code.h"
@@ -32,7 +32,7 @@ static long read_code(void *context, uint32_t pid, uint64_t address, void *out, 
 	return (long)size;
 }
 
-/* A function at CODE + at. */
+/* Puts a function at CODE + at. */
 static void put_code(struct fixture *f, size_t at, const char *code, size_t size)
 {
 	memcpy(f->code + at, code, size);
@@ -40,8 +40,8 @@ static void put_code(struct fixture *f, size_t at, const char *code, size_t size
 
 #define PUT_CODE(f, at, code) put_code(f, at, code, sizeof(code) - 1)
 
-/* A sample of user code at `ip`; rbp points `link` words above rsp, and the
- * kernel's chain goes on there. */
+/* Returns a sample of user code at `ip`.  rbp points `link` words above rsp, and the kernel's chain
+ * continues there. */
 static struct fixture *new_fixture(uint64_t ip, size_t link)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
@@ -62,12 +62,13 @@ static struct fixture *new_fixture(uint64_t ip, size_t link)
 	tally_user_stack_ask_for_inner(f->objects.machine, false, &f->attr);
 	assert_true(tally_user_stack_has_inner(f->objects.machine, &f->attr));
 	memset(f->code, 0x90, sizeof(f->code));
-	PUT_CODE(f, 0x100, "\xe8\x3b\xff\xff\xff"); /* CALLER stands behind it: a call of LEAF */
+	/* CALLER is the address behind it: a call of LEAF */
+	PUT_CODE(f, 0x100, "\xe8\x3b\xff\xff\xff");
 	PUT_CODE(f, 0x200, "\xe8\xfb\xfe\xff\xff"); /* LINKED: a call of 0x100 */
 	f->registers[BP] = STACK + link * 8;
 	f->registers[SP] = STACK;
 	f->registers[IP] = ip;
-	/* Kernel's chain: the leaf, then what rbp links. */
+	/* The kernel's chain: the leaf, then the return address that rbp leads to. */
 	const uint64_t chain[] = { TALLY_CONTEXT_KERNEL, 0xffffffff81000010, TALLY_CONTEXT_USER, ip,
 				   LINKED };
 	memcpy(f->chain, chain, sizeof(chain));
@@ -99,13 +100,14 @@ static bool mend(struct fixture *f)
 	return tally_user_stack_mend(&f->tasks, &f->objects, &f->attr, &f->sample, &f->inner);
 }
 
-/* A leaf that makes no frame was called by what has one: the kernel's chain lacks that caller. */
+/* A leaf without a frame was called by a function with one: the kernel's chain lacks that
+ * caller. */
 static void a_leafs_caller_is_put_into_the_chain(void **state)
 {
 	(void)state;
 	struct fixture *f = new_fixture(CODE + LEAF, 4);
 	PUT_CODE(f, LEAF, "\xc3");
-	PUT_CODE(f, 0x105, "\xc9\xc3"); /* the caller has a frame pointer, and leaves */
+	PUT_CODE(f, 0x105, "\xc9\xc3"); /* the caller has a frame pointer; this is its end */
 	f->stack[0] = CALLER;
 	f->stack[4] = STACK + 40 * 8;
 	f->stack[5] = LINKED;
@@ -114,12 +116,12 @@ static void a_leafs_caller_is_put_into_the_chain(void **state)
 	assert_int_equal(f->inner.count, 2);
 	assert_int_equal(f->inner.frames[0], CODE + LEAF);
 	assert_int_equal(f->inner.frames[1], CALLER);
-	assert_int_equal(f->inner.resume, 4); /* LINKED, and what follows */
+	assert_int_equal(f->inner.resume, 4); /* LINKED, and the addresses after it */
 	assert_false(f->inner.is_cut);
 	free_fixture(f);
 }
 
-/* Trampolines and functions without frame pointers in a row. */
+/* Trampolines and functions without frame pointers, one after another. */
 static void several_callers_are_put_in(void **state)
 {
 	(void)state;
@@ -151,7 +153,7 @@ static void a_chain_that_is_right_is_left_alone(void **state)
 	free_fixture(f);
 }
 
-/* What rbp points at lies beyond the words that were copied: the kernel could read it. */
+/* rbp points beyond the copied words, which the kernel could read. */
 static void a_link_beyond_the_copy_joins_the_kernels_chain(void **state)
 {
 	(void)state;
@@ -167,7 +169,7 @@ static void a_link_beyond_the_copy_joins_the_kernels_chain(void **state)
 	free_fixture(f);
 }
 
-/* rbp is another value: the kernel's chain behind the leaf is no caller's. */
+/* rbp is another value, so the kernel's chain behind the leaf is wrong. */
 static void frames_that_never_meet_the_link_take_the_chains_place(void **state)
 {
 	(void)state;
@@ -176,7 +178,7 @@ static void frames_that_never_meet_the_link_take_the_chains_place(void **state)
 	PUT_CODE(f, 0x105, "\xc3");
 	f->stack[0] = STACK + 40 * 8; /* the caller's rbp */
 	f->stack[1] = CALLER;
-	f->stack[2] = 0; /* the outermost */
+	f->stack[2] = 0; /* the outermost frame */
 	assert_true(mend(f));
 	assert_int_equal(f->inner.frames[0], CODE + LEAF);
 	assert_int_equal(f->inner.frames[1], CALLER);
@@ -204,14 +206,14 @@ static void samples_without_a_users_part_are_left_alone(void **state)
 	struct fixture *f = new_fixture(CODE + LEAF, 4);
 	PUT_CODE(f, LEAF, "\xc3");
 	f->stack[0] = CALLER;
-	f->sample.chain_length = 2; /* the kernel's alone */
+	f->sample.chain_length = 2; /* only the kernel's part */
 	assert_false(mend(f));
-	f->sample.chain_length = 3; /* a marker, and nothing behind it */
+	f->sample.chain_length = 3; /* a marker, with nothing behind it */
 	assert_false(mend(f));
 	f->sample.chain_length = 5;
 	f->sample.regs_user.abi = 0;
 	assert_false(mend(f));
-	f->sample.regs_user.abi = 1; /* a process of 32 bits */
+	f->sample.regs_user.abi = 1; /* a 32-bit process */
 	assert_false(mend(f));
 	f->sample.regs_user.abi = 2;
 	f->sample.chain_length = 0;

@@ -1,5 +1,5 @@
-/* A JIT's dump: what an address holds at a time, in either byte order, of what JITs write and of
- * what is damaged. */
+/* A JIT's dump: which code an address holds at a time, in either byte order, in valid dumps and
+ * damaged ones. */
 #include "base/buffer.h"
 #include "symbol/jit_dump.h"
 #include "symbol/symbol.h"
@@ -124,7 +124,8 @@ static void code_is_what_was_there_at_the_time(void **state)
 		header(&maker);
 		load(&maker, 100, 0x1000, 0x100, 1, "old");
 		load(&maker, 200, 0x1080, 0x10, 2, "within");
-		load(&maker, 150, 0x3000, 0x10, 3, "late in the file"); /* times need not rise */
+		/* times need not be in order */
+		load(&maker, 150, 0x3000, 0x10, 3, "late in the file");
 		move(&maker, 300, 0x1000, 0x2000, 1);
 		load(&maker, 400, 0x0ff0, 0x20, 4, "over its start");
 		struct tally_jit_dump *dump = read_dump(&maker);
@@ -150,7 +151,7 @@ static void code_is_what_was_there_at_the_time(void **state)
 	}
 }
 
-/* The latest place that holds an address, told slowly. */
+/* Finds the latest place that holds an address, by a search through all. */
 static void many_places_are_found_like_by_looking_at_all(void **state)
 {
 	(void)state;
@@ -217,7 +218,7 @@ static void lines_belong_to_the_code_behind_them(void **state)
 	line(&maker, 0x1020, 3, "b.x");
 	end(&maker);
 	load(&maker, 10, 0x1000, 0x40, 1, "first");
-	begin(&maker, DEBUG_INFO, 10); /* of other code than what follows */
+	begin(&maker, DEBUG_INFO, 10); /* describes other code than the next record */
 	u64(&maker, 0x9000);
 	u64(&maker, 1);
 	line(&maker, 0x9000, 9, "c.x");
@@ -227,14 +228,14 @@ static void lines_belong_to_the_code_behind_them(void **state)
 	assert_line(dump, 0x0f, 1, "a.x");
 	assert_line(dump, 0x10, 2, "a.x");
 	assert_line(dump, 0x3f, 3, "b.x");
-	assert_line(dump, 0x40, 0, NULL); /* between the two */
+	assert_line(dump, 0x40, 0, NULL); /* between two lines */
 	assert_line(dump, 0x41, 0, NULL);
 	tally_jit_dump_free(dump);
 	tally_buffer_release(&maker.bytes);
 }
 
-/* A name of which malloc has overwritten the first 16 bytes: with a pointer and a number, as in a
- * dump of Node.js 20's. */
+/* Adds a name whose first 16 bytes malloc has overwritten with a pointer and a number, as in a dump
+ * of Node.js 20. */
 static void freed_line(struct maker *maker, uint64_t address, uint32_t number, const char *file)
 {
 	static const char pointer[] = "A]-\0\0\0\0\0\xb3W\x8a\x02S9\x16\x19";
@@ -246,7 +247,7 @@ static void freed_line(struct maker *maker, uint64_t address, uint32_t number, c
 	text(maker, file + damaged);
 }
 
-/* As V8 does it: addresses moved for perf's sake, and names from memory that was freed. */
+/* V8's dumps: addresses moved for perf, and names from freed memory. */
 static void lines_of_v8_are_mended(void **state)
 {
 	(void)state;
@@ -256,16 +257,16 @@ static void lines_of_v8_are_mended(void **state)
 	u64(&maker, 0x1000);
 	u64(&maker, 3);
 	freed_line(&maker, 0x1040, 3,
-		   "/home/me/src/a shape.js"); /* "A]-" can be read, and is no name */
+		   "/home/me/src/a shape.js"); /* "A]-" is readable, but not a name */
 	line(&maker, 0x1048, 5, "node:internal/util");
 	freed_line(&maker, 0x1050, 4, "/home/me/src/a shape.js");
-	tally_buffer_append(&maker.bytes, "\0\0\0\0", 4); /* to whole words */
+	tally_buffer_append(&maker.bytes, "\0\0\0\0", 4); /* padding to whole words */
 	end(&maker);
 	load(&maker, 10, 0x1000, 0x40, 1, "JS:*get area /home/me/src/a shape.js:3:45");
 	begin(&maker, DEBUG_INFO, 10);
 	u64(&maker, 0x2000);
 	u64(&maker, 3);
-	freed_line(&maker, 0x2040, 1, "/home/me/src/shapes.js"); /* of another length */
+	freed_line(&maker, 0x2040, 1, "/home/me/src/shapes.js"); /* a name of another length */
 	line(&maker, 0x2044, 2,
 	     "\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd\xfd");
 	freed_line(&maker, 0x2048, 3, "/home/me/src/a shape.js");
@@ -327,10 +328,10 @@ static void what_is_damaged_is_left_out_and_counted(void **state)
 	size_t count;
 	header(&maker);
 	load(&maker, 10, 0x1000, 0x40, 1, "good");
-	move(&maker, 20, 0x1000, 0x2000, 99);              /* of code that never was */
+	move(&maker, 20, 0x1000, 0x2000, 99);              /* refers to code that does not exist */
 	load(&maker, 30, UINT64_MAX - 1, 0x40, 2, "wraps"); /* beyond the last address */
 	load(&maker, 40, 0x5000, 0, 3, "empty");
-	begin(&maker, 77, 50); /* what a newer version adds */
+	begin(&maker, 77, 50); /* a record type of a newer version */
 	end(&maker);
 	load(&maker, 60, 0x3000, 0x40, 4, "also good");
 	struct tally_jit_dump *dump = read_dump(&maker);
@@ -343,7 +344,7 @@ static void what_is_damaged_is_left_out_and_counted(void **state)
 	tally_jit_dump_free(dump);
 
 	size_t whole = maker.bytes.length;
-	for (size_t cut = 40; cut < whole; cut++) { /* a dump that is being written */
+	for (size_t cut = 40; cut < whole; cut++) { /* a dump that is still being written */
 		maker.bytes.length = cut;
 		dump = read_dump(&maker);
 		assert_string_equal(name_at(dump, 0x3000, 60), "nothing");

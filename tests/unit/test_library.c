@@ -1,4 +1,4 @@
-/* libtally's groups, rings and recordings, by the public headers and the shared library alone. */
+/* libtally's groups, rings and recordings, using only the public headers and the shared library. */
 #include "test.h"
 
 #include <tally/data.h>
@@ -15,7 +15,7 @@ static void burn(unsigned rounds)
 		;
 }
 
-/* Kernels refuse where perf_event_paranoid or a container says so. */
+/* True if the kernel refuses, because of perf_event_paranoid or a container. */
 static bool refused(const void *opened, const char *error)
 {
 	if (opened || (errno != EACCES && errno != EPERM && errno != ENOSYS))
@@ -41,7 +41,7 @@ static void group_counts_in_the_order_of_the_expression(void **state)
 	assert_null(tally_group_name(group, 3));
 	assert_int_equal(tally_group_read(group, counts, 1), 3);
 	uint64_t faults = counts[0].value;
-	assert_int_equal(counts[1].enabled_ns, 0); /* there was room for one */
+	assert_int_equal(counts[1].enabled_ns, 0); /* there was room for only one */
 	enum { PAGES = 64 };
 	long page = sysconf(_SC_PAGESIZE);
 	char *memory = aligned_alloc((size_t)page, (size_t)page * PAGES);

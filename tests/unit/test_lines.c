@@ -14,8 +14,7 @@
 
 /* ---- ranges inside ranges ---- */
 
-/* The slow way: of all ranges that hold the address the one that comes last in the order of the
- * contract. */
+/* The slow way: of all ranges that hold the address, returns the last in the contract's order. */
 static uint32_t innermost(const struct tally_nested_range *ranges, size_t count, uint64_t address)
 {
 	const struct tally_nested_range *best = NULL;
@@ -64,7 +63,8 @@ static void innermost_ranges_are_those_of_a_search_through_all(void **state)
 
 enum { CODE = 0x1000, CODE_SIZE = 0x1000 };
 
-/* Abbreviations: 1 a unit, 2 a function, 3 a block with children, 4 a function without a name. */
+/* Abbreviations: 1 is a unit, 2 a function, 3 a block with children, 4 a function without a
+ * name. */
 static const uint8_t ABBREVS[] = {
 	1, DW_TAG_compile_unit, 1, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4, 0, 0,
 	2, DW_TAG_subprogram, 0, DW_AT_low_pc, DW_FORM_addr, DW_AT_high_pc, DW_FORM_data4,
@@ -181,8 +181,7 @@ static void depth_has_an_end(void **state)
 	release(&made);
 }
 
-/* A long list that each of many functions claims as its own: the sum is bounded by the unit's
- * size. */
+/* Many functions claim the same long list as their own.  The sum is bounded by the unit's size. */
 static void ranges_are_no_more_than_a_unit_can_have(void **state)
 {
 	(void)state;
@@ -225,7 +224,7 @@ static int innermost_line_here(void)
 	return __LINE__;
 }
 
-/* `path` NULL: this one. */
+/* Asks about a program; `path` NULL: this program. */
 static void ask_about_program(struct asked *asked, const char *path, struct tally_disk_cache *cache)
 {
 	struct tally_section text;
@@ -270,13 +269,13 @@ static void assert_same(const struct tally_line_answer *a, const struct tally_li
 	}
 }
 
-/* By several threads at once, or one by one from the last to the first. */
+/* Asks with several threads at once, or one by one from the last to the first. */
 static void answers_are_the_same_however_they_are_asked_for(void **state)
 {
 	(void)state;
 	struct asked asked;
 	char path[4096];
-	/* Large enough for several threads. */
+	/* This file is large enough for several threads. */
 	const char *root = getenv("TALLY_BUILD_ROOT");
 	snprintf(path, sizeof(path), "%s/tally", root ? root : ".");
 	ask_about_program(&asked, path, NULL);
@@ -292,7 +291,7 @@ static void answers_are_the_same_however_they_are_asked_for(void **state)
 	tally_lines_free(others);
 	forget(&asked);
 	if (known == 0)
-		skip(); /* built without debug information */
+		skip(); /* the program has no debug information */
 }
 
 static void this_function_is_found_with_its_line(void **state)
@@ -300,8 +299,8 @@ static void this_function_is_found_with_its_line(void **state)
 	(void)state;
 	struct asked asked;
 	ask_about_program(&asked, NULL, NULL);
-	/* Where it is in memory, moved to where the file has it: by another symbol's distance from
-	 * the code. */
+	/* Converts the address in memory to that in the file, by another symbol's distance from the
+	 * code. */
 	extern const char __executable_start[] __attribute__((weak));
 	struct tally_line_answer answer;
 	uint64_t address = (uint64_t)(uintptr_t)innermost_line_here;
@@ -336,13 +335,13 @@ static void cached_answers_are_the_same_and_need_no_file(void **state)
 	struct tally_cache_blob blob;
 	bool is_kept = tally_cache_get(cache, &key, &blob);
 	if (is_kept) {
-		/* It is of a file of this size. */
+		/* The blob belongs to a file of this size. */
 		struct tally_lines_blob opened;
 		size_t size;
 		tally_object_image(first.object, &size);
 		assert_true(tally_lines_blob_open(&opened, blob.bytes, blob.size, size));
 		assert_false(tally_lines_blob_open(&opened, blob.bytes, blob.size, size + 1));
-		/* The strings come last: cut anywhere, it is none. */
+		/* The strings come last: a blob cut anywhere is invalid. */
 		for (size_t cut = 0; cut < 128; cut++)
 			assert_false(tally_lines_blob_open(&opened, blob.bytes,
 							   cut * blob.size / 128, size));

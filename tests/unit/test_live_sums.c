@@ -1,4 +1,4 @@
-/* Samples that fade: what `tally top` shows of them. */
+/* Samples that fade: the sums that `tally top` shows. */
 #include "test.h"
 
 #include "profile/live_sums.h"
@@ -26,7 +26,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Of a place that nothing is mapped at: "[unknown]", in user mode. */
+/* Adds a sample in unmapped memory: "[unknown]", in user mode. */
 static void take(uint32_t event, uint32_t tid, uint64_t period)
 {
 	struct tally_record record = { .header = { .type = TALLY_RECORD_SAMPLE,
@@ -84,7 +84,7 @@ static void what_is_old_fades_and_is_forgotten(void **state)
 	assert_int_equal(report.entries.items[0].key[TALLY_SORT_TID], 12);
 	assert_int_equal(report.entries.items[1].self, 32);
 	tally_report_release(&report);
-	take(0, 11, 64); /* found again, after the index was made anew */
+	take(0, 11, 64); /* found again after the index was rebuilt */
 	assert_int_equal(sums.sums.count, 2);
 	for (unsigned i = 0; i < 6; i++)
 		assert_int_equal(tally_live_sums_decay(&sums, 0.5), 0);
@@ -121,7 +121,7 @@ static void many_threads_are_told_apart(void **state)
 	tally_report_release(&report);
 }
 
-/* Functions that the kernel names in records: f1 … f3. */
+/* Adds names from the kernel's records: f1 … f3. */
 static void name_functions(void)
 {
 	for (uint64_t n = 1; n <= 3; n++) {
@@ -196,14 +196,14 @@ static void stacks_make_totals_and_trees(void **state)
 	assert_int_equal(percent(&report, f3->self), 0);
 	assert_null(f3->tree);
 	assert_int_equal(percent(&report, f1->self), 80);
-	assert_int_equal(percent(&report, f2->total), 80); /* once for a recursion */
+	assert_int_equal(percent(&report, f2->total), 80); /* recursion counts once */
 	assert_string_equal(name_of(f1->tree->function), "f2");
 	assert_int_equal(percent(&report, f1->tree->weight), 60);
 	assert_string_equal(name_of(f1->tree->child->function), "f3");
 	assert_string_equal(name_of(f1->tree->sibling->function), "f3");
 	assert_int_equal(percent(&report, f1->tree->sibling->weight), 20);
 	tally_report_release(&report);
-	for (unsigned i = 0; i < 4; i++) /* and what has faded keeps its shares */
+	for (unsigned i = 0; i < 4; i++) /* faded samples keep their shares */
 		assert_int_equal(tally_live_sums_decay(&sums, 0.5), 0);
 	take_stack(1, "3");
 	report = tree_report(TALLY_TREE_CALLER);
@@ -218,7 +218,7 @@ static void stacks_make_totals_and_trees(void **state)
 	assert_int_equal(sums.frames.count, 0);
 }
 
-/* f1 ← f2 ← f3 and f1 ← f2 ← f1 are one stack of two frames. */
+/* With two frames, f1 ← f2 ← f3 and f1 ← f2 ← f1 are the same stack. */
 static void stacks_are_no_deeper_than_was_asked_for(void **state)
 {
 	(void)state;

@@ -209,7 +209,7 @@ static void maps_cut_anywhere_are_harmless(void **state)
 	(void)state;
 	static const char text[] = "7ffff7fc0000-7ffff7fc1000 rw-s 00000000 00:01 1026 /memfd:x\n";
 	for (size_t length = 0; length < sizeof(text); length++) {
-		/* for the sanitizer: nothing behind `length` is read */
+		/* so that the sanitizer sees reads beyond `length` */
 		char *copy = malloc(length + 1);
 		memcpy(copy, text, length);
 		const char *at = copy;
@@ -314,7 +314,7 @@ static void rings_fit_the_mlock_budget(void **state)
 	struct tally_ring_budget budget = budget_of(516, 2, false, true, 0, 8);
 	assert_false(budget.unlimited);
 	assert_int_equal(budget.bytes, 8 * 516 * 1024);
-	/* 129 pages each: to the last one */
+	/* 129 pages each use the budget up to the last page */
 	assert_int_equal(tally_machine_ring_pages(&budget, 8, 4096), 128);
 	assert_int_equal(tally_machine_ring_pages(&budget, 9, 4096), 64);
 	assert_int_equal(tally_machine_ring_pages(&budget, 8, 100), 64);
@@ -328,7 +328,7 @@ static void rings_fit_the_mlock_budget(void **state)
 	budget = budget_of(516, 2, false, true, 8 << 20, 2);
 	assert_int_equal(tally_machine_ring_pages(&budget, 2, 1 << 20), 1024);
 	assert_true(budget_of(516, 2, true, true, 0, 8).unlimited);
-	/* a bit of another namespace doesn't count */
+	/* a capability in another namespace doesn't count */
 	assert_false(budget_of(516, 2, true, false, 0, 8).unlimited);
 	assert_true(budget_of(516, -1, false, true, 0, 8).unlimited);
 	assert_true(budget_of(516, 2, false, true, TALLY_LIMIT_NONE, 8).unlimited);
@@ -355,7 +355,7 @@ static void descriptors_go_up_to_the_hard_limit(void **state)
 
 /* ---- findings: each row over facts that were made up --------------------- */
 
-/* A bare machine where everything works, for an ordinary user. */
+/* Returns a bare machine where everything works, seen by an ordinary user. */
 static struct tally_machine_facts good_facts(void)
 {
 	return (struct tally_machine_facts){
@@ -384,7 +384,7 @@ static struct tally_machine_facts good_facts(void)
 	};
 }
 
-/* An ordinary user at a level of kernel.perf_event_paranoid, as the mainline kernel answers. */
+/* Returns the mainline kernel's answers to an ordinary user at this kernel.perf_event_paranoid. */
 static struct tally_machine_facts facts_at_level(int level)
 {
 	struct tally_machine_facts facts = good_facts();
@@ -396,7 +396,7 @@ static struct tally_machine_facts facts_at_level(int level)
 	return facts;
 }
 
-/* One that may open nothing: `code` is what every probe got. */
+/* Returns a machine where nothing may be opened: each probe got `code`. */
 static struct tally_machine_facts closed_facts(int reach, int code)
 {
 	struct tally_machine_facts facts = facts_at_level(2);
@@ -507,7 +507,7 @@ static void seccomp_is_told_from_the_setting(void **state)
 	struct tally_machine_facts facts = closed_facts(TALLY_PROBE_KILLED, TALLY_PROBE_NOT_TRIED);
 	facts.container = TALLY_CONTAINER_KUBERNETES;
 	EXPECT(facts, { "stat", MISSING, "kills", "seccompProfile" }, { "breakpoints", MISSING });
-	facts = facts_at_level(2); /* a filter that lets it through */
+	facts = facts_at_level(2); /* a filter that allows it */
 	facts.seccomp = 2;
 	EXPECT(facts, { "perf-event-open", OK }, { "stat", LIMITED, "perf_event_paranoid is 2" });
 }
@@ -632,7 +632,7 @@ static void a_refusal_has_one_cause(void **state)
 		{ { .errno_code = EMFILE }, 2, "descriptors" },
 		{ { .errno_code = EPERM, .mapping = true }, 2, "mlock" },
 		{ { .errno_code = EBUSY, .hardware = true }, 2, "busy" },
-		{ { .errno_code = ENOENT, .hardware = true }, 2, NULL }, /* a PMU is there */
+		{ { .errno_code = ENOENT, .hardware = true }, 2, NULL }, /* there is a PMU */
 		{ { .errno_code = EINVAL }, 2, NULL },
 		{ { .errno_code = ESRCH }, 2, NULL },
 	};
@@ -686,7 +686,7 @@ static void a_container_is_known_by_its_marks(void **state)
 		enum tally_container_kind kind;
 	} rows[] = {
 		{ { .cgroup = "0::/init.scope" }, TALLY_CONTAINER_NONE },
-		/* left in an image */
+		/* files left in an image */
 		{ { .dockerenv = true, .cgroup = "0::/" }, TALLY_CONTAINER_NONE },
 		{ { .cgroup = "0::/system.slice/docker.service" }, TALLY_CONTAINER_NONE },
 		{ { .cgroup = "4:cpu:/docker/0123abcd" }, TALLY_CONTAINER_DOCKER },
@@ -712,7 +712,7 @@ static void a_container_is_known_by_its_marks(void **state)
 				tally_container_kind_text(tally_container_kind_of(&rows[i].marks)));
 }
 
-/* Their memory lies in several pieces since Linux 6.4, whose sizes are told as one. */
+/* Since Linux 6.4 a module's memory is in several pieces, whose sizes are shown as one sum. */
 static void loaded_modules_are_read(void **state)
 {
 	(void)state;
@@ -731,7 +731,8 @@ static void loaded_modules_are_read(void **state)
 	assert_int_equal(modules.items[0].start, 0xffffffffc0a00000);
 	assert_int_equal(modules.items[0].end, 0xffffffffc0a04000);
 	assert_string_equal(modules.items[1].name, "spread");
-	assert_int_equal(modules.items[1].end, 0xffffffffc0a5d000); /* where the next one is */
+	/* ends where the next module begins */
+	assert_int_equal(modules.items[1].end, 0xffffffffc0a5d000);
 	assert_string_equal(modules.items[2].name, "nf_tables");
 	assert_int_equal(modules.items[2].end, 0xffffffffc0a5d000 + 303104);
 	tally_vector_release(&modules);
@@ -770,7 +771,7 @@ static void types_tell_what_bpf_functions_are_called(void **state)
 	(void)state;
 	static const char text[] = "\0int\0s\0outer\0inner";
 	uint32_t words[] = {
-		/* the header; 3 and 4: the types' size, the names' place */
+		/* the header; words 3 and 4: size of the types, offset of the names */
 		0x0001eb9f, 24, 0, 0, 0, sizeof(text),
 		1, 1u << 24, 4, 32,                    /* 1: int */
 		5, 4u << 24 | 2, 8, 0, 1, 0, 0, 1, 32, /* 2: a struct of two */
@@ -788,7 +789,7 @@ static void types_tell_what_bpf_functions_are_called(void **state)
 	assert_string_equal(names[1], "outer");
 	for (int i = 2; i < 5; i++)
 		assert_null(names[i]);
-	/* each copy is as large as it is, for the sanitizer */
+	/* each copy has its exact size, so that the sanitizer sees reads beyond it */
 	for (size_t size = 0; size < sizeof(bytes); size++) {
 		uint8_t *cut = malloc(size + 1);
 		memcpy(cut, bytes, size);

@@ -1,4 +1,4 @@
-/* Code that a process made, read while it is recorded (task/made_code.h). */
+/* Code that a process makes, read while it is recorded (task/made_code.h). */
 #include "test.h"
 
 #include "task/made_code.h"
@@ -8,11 +8,11 @@
 
 enum { PAGE = 4096, START = 0x10000 * PAGE, PAGES = 3 };
 
-/* A process whose memory is three pages of code; each byte tells of its page and place. */
+/* A process whose memory is three pages of code; each byte depends on its page and place. */
 struct process {
 	uint32_t pid;
 	uint8_t memory[PAGES * PAGE];
-	size_t size; /* what of it is there */
+	size_t size; /* bytes that exist */
 	bool has_ended;
 	unsigned reads;
 };
@@ -63,7 +63,7 @@ static void bytes_may_cross_pages(void **state)
 	assert_bytes(code, &process, PAGE - 1, PAGE + 2, PAGE + 2);
 	assert_bytes(code, &process, 0, sizeof(process.memory), sizeof(process.memory));
 	assert_bytes(code, &process, 5, 0, 0);
-	assert_int_equal(process.reads, PAGES); /* each page once */
+	assert_int_equal(process.reads, PAGES); /* each page was read once */
 	tally_made_code_free(code);
 }
 
@@ -74,7 +74,7 @@ static void what_is_not_there_ends_the_bytes(void **state)
 	uint8_t out[16];
 	(void)state;
 	assert_bytes(code, &process, sizeof(process.memory) - 3, 16, 3);
-	process.size = PAGE + 100; /* the second page is read in part */
+	process.size = PAGE + 100; /* only a part of the second page is read */
 	tally_made_code_free(code);
 	code = tally_made_code_new(read_process, &process);
 	assert_bytes(code, &process, PAGE + 90, 16, 10);
@@ -95,7 +95,7 @@ static void a_pass_reads_pages_anew(void **state)
 	uint8_t before = process.memory[100], out;
 	process.memory[100] = 0xcc;
 	assert_int_equal(tally_made_code_read(code, 42, START + 100, &out, 1), 1);
-	assert_int_equal(out, before); /* in one pass it is what it was */
+	assert_int_equal(out, before); /* within one pass, the copy stays the same */
 	tally_made_code_pass(code);
 	assert_bytes(code, &process, 100, 16, 16);
 	assert_int_equal(process.reads, 2);
@@ -113,14 +113,14 @@ static void an_ended_processs_code_is_what_it_was(void **state)
 	tally_made_code_pass(code);
 	assert_bytes(code, &process, 100, 16, 16);
 	tally_made_code_pass(code);
-	assert_bytes(code, &process, 200, 16, 16); /* of the same page */
-	/* It is no other process's, and no other page's. */
+	assert_bytes(code, &process, 200, 16, 16); /* from the same page */
+	/* The copy serves no other process and no other page. */
 	assert_int_equal(tally_made_code_read(code, 43, START + 100, out, sizeof(out)), 0);
 	assert_int_equal(tally_made_code_read(code, 42, START + PAGE, out, sizeof(out)), 0);
 	tally_made_code_free(code);
 }
 
-/* More pages than are kept, of several processes: none is taken for another. */
+/* More pages of several processes than are kept: none is mistaken for another. */
 static void pages_that_take_each_others_place_are_told_apart(void **state)
 {
 	struct process process;

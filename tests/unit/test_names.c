@@ -40,7 +40,7 @@ static void feed_ksymbol(struct tally_tasks *tasks, uint64_t start, uint32_t len
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
 }
 
-/* What this very process has mapped, as process 7. */
+/* Adds this process's own mappings, as process 7. */
 static void feed_own_maps(struct tally_tasks *tasks)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -61,7 +61,7 @@ static uint64_t random_word(void)
 	return (uint64_t)rand() << 32 ^ (uint64_t)rand() << 16 ^ (uint64_t)rand();
 }
 
-/* Anywhere in what is mapped, beside it, in the kernel, twice at times. */
+/* Chooses places inside mappings, beside them, in the kernel, and sometimes twice. */
 static void choose_places(const struct tally_tasks *tasks, struct tally_place *places)
 {
 	const struct tally_process *process = &tasks->processes.items[0];
@@ -94,7 +94,7 @@ static void expect_same_function(const struct tally_names *a, uint32_t in_a,
 	assert_int_equal(a->functions.items[in_a].kind, b->functions.items[in_b].kind);
 }
 
-/* What the debug information tells of one place alone. */
+/* Returns the debug information's answer for this one place. */
 static struct tally_line_answer answer_of(struct tally_names *names, struct tally_lines **lines,
 					  const struct tally_place *place)
 {
@@ -144,7 +144,7 @@ static void expect_frames(const struct tally_names *names, const struct tally_pl
 	}
 }
 
-/* All at once, on several threads, against one after the other. */
+/* Compares all places at once, on several threads, with one after another. */
 static void places_by_the_lot_are_named_as_one_by_one(void **state)
 {
 	(void)state;
@@ -164,7 +164,7 @@ static void places_by_the_lot_are_named_as_one_by_one(void **state)
 	tally_names_init(&pieces, &tasks);
 	assert_int_equal(tally_names_resolve(&batch, places, PLACES, out), 0);
 	for (size_t i = 0, piece; i < PLACES; i += piece) {
-		/* one alone takes a way of its own */
+		/* a single place takes another path */
 		piece = rand() % 32 ? 1 : 1 + (size_t)rand() % 2000;
 		piece = piece < PLACES - i ? piece : PLACES - i;
 		assert_int_equal(tally_names_resolve(&pieces, places + i, piece, out_pieces + i),
@@ -248,7 +248,7 @@ static uint64_t kernel_text(void)
 	return address;
 }
 
-/* Symbols, kallsyms and lines: stored by the first, read by the second. */
+/* Symbols, kallsyms and lines: the first run stores them, the second reads them. */
 static void names_from_the_cache_are_the_same(void **state)
 {
 	(void)state;
@@ -298,7 +298,7 @@ static void names_from_the_cache_are_the_same(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* As perf: object and function are called alike. */
+/* As in perf, object and function have the same name. */
 static void code_that_the_kernel_announces_has_its_name_while_it_is_there(void **state)
 {
 	(void)state;
@@ -371,8 +371,8 @@ static void code_is_as_it_was_written_last(void **state)
 	poke(&pokes, 98, "", "1234");     /* 98 to 101 */
 	poke(&pokes, 103, "de", "XY");
 	poke(&pokes, 104, "Y", "Z");
-	poke(&pokes, 107, "hi", "");      /* gone: it was there */
-	poke(&pokes, UINT64_MAX, "", "??"); /* to the first byte of all */
+	poke(&pokes, 107, "hi", "");      /* removes code: the old bytes stay */
+	poke(&pokes, UINT64_MAX, "", "??"); /* reaches past the last address */
 	assert_int_equal(tally_text_pokes_apply(&pokes, 100, NULL, 8), 5);
 	assert_int_equal(tally_text_pokes_apply(&pokes, 100, (uint8_t *)code, 8), 5);
 	assert_string_equal(code, "34cXZfgh");
@@ -381,7 +381,7 @@ static void code_is_as_it_was_written_last(void **state)
 	tally_text_pokes_release(&pokes);
 }
 
-/* What a file says takes no more memory than is of use. */
+/* A file's claims take no more memory than is useful. */
 static void so_many_bytes_are_kept_of_written_code(void **state)
 {
 	(void)state;

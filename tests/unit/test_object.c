@@ -25,7 +25,7 @@ static struct tally_object *open_self(void)
 	return object;
 }
 
-/* This program in a file of its own, altered by a command. */
+/* Makes a copy of this program, altered by a command. */
 static void make_fixture(void **state, const char *command)
 {
 	char line[1024];
@@ -55,7 +55,7 @@ static int note_build_id(struct dl_phdr_info *info, size_t size, void *context)
 			    (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
 			    info->dlpi_phdr[i].p_memsz, &notes->id))
 			break;
-	return 1; /* the first is the program */
+	return 1; /* the first object is the program */
 }
 
 static void file_and_memory_agree(void **state)
@@ -199,7 +199,7 @@ static void build_ids_are_read_in_either_byte_order(void **state)
 
 static void debuglink_is_followed_when_the_checksum_fits(void **state)
 {
-	/* Without a build-id the checksum alone decides. */
+	/* Without a build-id, only the checksum decides. */
 	make_fixture(
 		state,
 		"objcopy -R .note.gnu.build-id prog && objcopy --only-keep-debug prog prog.debug && "
@@ -240,7 +240,7 @@ static void debuglink_is_followed_when_the_checksum_fits(void **state)
 
 static void debug_file_of_another_build_is_refused(void **state)
 {
-	/* The checksum is right, but the build-id tells another story. */
+	/* The checksum is right, but the build-id differs. */
 	make_fixture(
 		state,
 		"for n in 1 2; do printf \"int main(void){return $n;}\" | "
@@ -293,7 +293,7 @@ static void zstd_sections_are_inflated(void **state)
 	compressed_sections_are_inflated(state, "zstd");
 }
 
-/* Everything that can be asked of an object, every byte handed out read. */
+/* Uses every function of an object and reads every byte that they return. */
 static unsigned exercise(const void *bytes, size_t size)
 {
 	struct tally_object *object = NULL;
@@ -344,7 +344,7 @@ static void mutants_do_no_harm(void **state)
 	assert_int_equal(tally_buffer_read_file(&file, AT_FDCWD, path, 1 << 20), 0);
 	for (size_t size = 0; size < file.length; size += size < 1024 ? 1 : 97)
 		exercise(file.bytes, size);
-	/* Bits of the headers, where everything else is found by. */
+	/* Changes bits of the headers, which locate everything else. */
 	Elf64_Ehdr header;
 	memcpy(&header, file.bytes, sizeof(header));
 	size_t section_headers = header.e_shoff,
@@ -405,7 +405,7 @@ static void packed_bytes_are_the_same_when_unpacked(void **state)
 			-EBADMSG);
 		memset(packed.bytes + packed.length / 2, 0, 8);
 		int rc = tally_unpack(packed.bytes, packed.length, 1 << 24, &out, &size);
-		/* without a checksum it may pass for something else */
+		/* without a checksum, the object may look like another one */
 		assert_true(rc == -EBADMSG || rc == 0);
 		if (!rc)
 			free(out);

@@ -1,5 +1,4 @@
-/* Files of a long recording: what was not used for longest is closed, and opened again when it is
- * needed. */
+/* Files in a long recording: the least recently used are closed, and opened again when needed. */
 #include "object_fixture.h"
 #include "task/objects.h"
 
@@ -13,7 +12,7 @@ struct fixture {
 	struct tally_objects objects;
 };
 
-/* Copies of a program, each mapped by a process of its own. */
+/* Makes copies of a program, each mapped by a process of its own. */
 static void fixture_init(struct fixture *f, const char *directory)
 {
 	*f = (struct fixture){ .directory = directory, .objects.is_live = true };
@@ -131,7 +130,7 @@ static void build_ids_of_removed_files_stay_known(void **state)
 		tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 5), &id));
 	assert_true(
 		tally_build_id_equal(tally_objects_file_build_id(&f.objects, &f.tasks, 4), &id));
-	assert_int_equal(f.objects.open.count, 0); /* and nothing was opened for it */
+	assert_int_equal(f.objects.open.count, 0); /* and the call opened nothing */
 	const struct tally_object_entry *entry = use(&f, 5);
 	assert_null(entry->object);
 	assert_true(tally_build_id_equal(tally_objects_build_id(entry), &id));

@@ -1,6 +1,6 @@
-/* Order against its oracle, on random recordings: seekable and piped, plain and compressed, mapped
- * and read, with rounds and without, events that agree on where their times are and others, records
- * that lie misaligned. */
+/* Compares ordering with its oracle on random recordings: seekable and piped, plain and compressed,
+ * mapped and read, with and without rounds, with the same and with different places for the events'
+ * times, with misaligned records. */
 #include "test.h"
 
 #include "base/buffer.h"
@@ -21,14 +21,14 @@ enum { IDS = 3, CPUS_MAX = 9 };
 
 struct kind {
 	const char *name;
-	bool pipe, rounds, agree; /* agree: events have the same sample_type */
+	bool pipe, rounds, agree; /* `agree`: all events have the same sample_type */
 	int level;
 	unsigned cpus;
-	unsigned passes, in_pass; /* records that a CPU writes between two drains */
+	unsigned passes, in_pass; /* `in_pass`: records that a CPU writes between two drains */
 	unsigned filler;          /* words that make a sample larger */
-	bool disorder;            /* times that no ring would have */
-	bool odd;                 /* records of sizes that leave the next ones misaligned */
-	bool dummy;               /* the second event has no samples, and they would be others */
+	bool disorder;            /* times that no ring would contain */
+	bool odd;                 /* record sizes that leave later records misaligned */
+	bool dummy;               /* the second event has no samples and another sample_type */
 };
 
 static uint64_t next_random(uint64_t *state)
@@ -45,7 +45,7 @@ static void put(struct tally_buffer *out, uint32_t type, const void *body, size_
 	tally_buffer_append(out, body, size);
 }
 
-/* A sample, or now and then something else, of a CPU at a time. */
+/* Adds a sample, or now and then another record, of a CPU at a time. */
 static void put_record(struct tally_buffer *out, const struct kind *kind, unsigned cpu,
 		       uint64_t time, uint64_t *random)
 {
@@ -53,18 +53,18 @@ static void put_record(struct tally_buffer *out, const struct kind *kind, unsign
 	unsigned count = 0, event = dice >> 8 & 1,
 		 filler = kind->filler ? (unsigned)(dice >> 16) % kind->filler : 0;
 	uint64_t id = 10 * (event + 1) + cpu % IDS;
-	if (dice % 16 == 0) /* without a time: given at once */
+	if (dice % 16 == 0) /* without a time: given out at once */
 		time = dice & 16 ? 0 : UINT64_MAX;
-	if (dice % 16 < 4 || (kind->dummy && event)) { /* THROTTLE and its trailer */
+	if (dice % 16 < 4 || (kind->dummy && event)) { /* THROTTLE with its trailer */
 		words[count++] = time, words[count++] = id, words[count++] = dice;
 		words[count++] = 7, words[count++] = time, words[count++] = cpu;
 		if (!kind->agree && event)
-			words[count++] = 0; /* STREAM_ID, which stands before CPU */
+			words[count++] = 0; /* STREAM_ID, which comes before CPU */
 		words[count++] = dice % 64 == 1 ? 99 : id;
 		put(out, TALLY_RECORD_THROTTLE, words, 8 * count);
 		return;
 	}
-	words[count++] = dice % 64 == 5 ? 99 : id; /* of an id that nobody has, too */
+	words[count++] = dice % 64 == 5 ? 99 : id; /* sometimes an id that no event has */
 	words[count++] = dice, words[count++] = 7;
 	words[count++] = time;
 	if (!kind->agree && event)
@@ -97,7 +97,7 @@ static void put_passes(struct tally_buffer *out, const struct kind *kind, uint64
 	}
 }
 
-/* A writer of a recording of two events, which must live as long. */
+/* Returns a writer for a recording of two events.  The events must live as long as the writer. */
 static struct tally_perfdata_writer *new_writer(int fd, const struct kind *kind,
 						struct tally_recorded_event events[2])
 {
@@ -133,7 +133,7 @@ static void write_recording(const char *path, const struct kind *kind, uint64_t 
 	put_passes(&records, kind, random);
 	struct tally_recorded_event events[2];
 	struct tally_perfdata_writer *writer = new_writer(fd, kind, events);
-	/* In pieces, so that COMPRESSED records end anywhere. */
+	/* Writes in pieces, so that COMPRESSED records end anywhere. */
 	for (size_t at = 0, end = 0; at < records.length; at = end) {
 		size_t limit = at + next_random(random) % (256 << 10);
 		do {
@@ -161,7 +161,7 @@ static struct tally_perfdata *open_path(const char *path)
 	return data;
 }
 
-/* How many records both give. */
+/* Compares both readers.  Returns how many records they gave. */
 static size_t compare(const char *name, struct tally_perfdata *data,
 		      struct tally_perfdata *oracle_data)
 {
@@ -195,7 +195,7 @@ static size_t compare(const char *name, struct tally_perfdata *data,
 	return count;
 }
 
-/* A reader of what a child writes into a FIFO. */
+/* Returns a reader of a FIFO that a child writes. */
 static struct tally_perfdata *open_fifo(const char *path, const char *bytes, size_t size)
 {
 	unlink(path);
@@ -209,7 +209,7 @@ static struct tally_perfdata *open_fifo(const char *path, const char *bytes, siz
 	return open_path(path);
 }
 
-/* From the file, from memory, and from a descriptor that can't seek. */
+/* Compares reading from the file, from memory, and from a descriptor that can't seek. */
 static void compare_all_ways(const struct kind *kind, uint64_t *random)
 {
 	char path[] = "/tmp/tally-order-XXXXXX";
@@ -352,8 +352,8 @@ static void add_event(struct tally_perfdata *data, uint64_t config, uint64_t sam
 	assert_int_equal(tally_perfdata_add_event(data, &attr, sizeof(attr), &id, 1), 0);
 }
 
-/* Whether times are found without asking for the event: not where the dummy comes first, nor where
- * its trailer is another. */
+/* Tests whether times are found without looking up the event.  They are not if a dummy event comes
+ * first, or if its trailer differs. */
 static void a_dummy_s_samples_keep_no_times_from_agreeing(void **state)
 {
 	const uint64_t type = TYPE, without_ip = TYPE & ~(uint64_t)TALLY_SAMPLE_IP,
@@ -397,8 +397,8 @@ static void a_dummy_s_samples_keep_no_times_from_agreeing(void **state)
 	}
 }
 
-/* The kernel makes none.  Where a file has some all the same, their times are looked for where
- * those of the first event are, each is given once, and the others keep their order. */
+/* The kernel never writes samples of a dummy event.  In a file that has some, their times are read
+ * where the first event's times are; each is given once, and the other samples keep their order. */
 static void samples_that_claim_to_be_a_dummy_s_disturb_no_others(void **state)
 {
 	static const uint64_t id_of[2] = { 10, 20 };
@@ -415,8 +415,8 @@ static void samples_that_claim_to_be_a_dummy_s_disturb_no_others(void **state)
 	uint64_t time;
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
-		/* IDENTIFIER, IP, TID, TIME, CPU.  A dummy's layout here has no IP: its time would
-		 * be where CPU is. */
+		/* IDENTIFIER, IP, TID, TIME, CPU.  Here a dummy's layout has no IP, so its time
+		 * would be where CPU is. */
 		const uint64_t words[] = { id_of[samples[i].event], 1, 2, samples[i].time,
 					   100 - samples[i].time };
 		put(&records, TALLY_RECORD_SAMPLE, words, sizeof(words));
@@ -442,8 +442,7 @@ static void samples_that_claim_to_be_a_dummy_s_disturb_no_others(void **state)
 	tally_buffer_release(&records);
 }
 
-/* Enough of it to be unpacked ahead, in a thread; ThreadSanitizer looks on in a build of its
- * own. */
+/* Large enough that a thread unpacks ahead; another build runs it under ThreadSanitizer. */
 static void compressed_recordings_are_unpacked_ahead(void **state)
 {
 	static const struct kind kinds[] = {
@@ -481,9 +480,9 @@ static void compressed_recordings_are_unpacked_ahead(void **state)
 		assert_int_equal(stat(path, &status), 0);
 		assert_true(status.st_size > 3 << 19);
 		struct tally_perfdata *oracle = open_path(path);
-		oracle->unpacker.ahead_tried = true; /* without the thread */
+		oracle->unpacker.ahead_tried = true; /* no thread */
 		assert_true(compare(kinds[i].name, open_path(path), oracle) > 100000);
-		/* Left before its end. */
+		/* The reader is closed before the end. */
 		struct tally_perfdata *data = open_path(path);
 		struct tally_raw_record raw;
 		for (unsigned k = 0; k < 1000; k++)
@@ -498,7 +497,7 @@ static void compressed_recordings_are_unpacked_ahead(void **state)
 	}
 }
 
-/* More than is kept in blocks: the rest is given from the mapping. */
+/* A round with more than the blocks can hold: the rest comes from the mapping. */
 static void a_round_of_many_megabytes_is_held(void **state)
 {
 	static const struct kind kind = { .name = "a round of many megabytes",

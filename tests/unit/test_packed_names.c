@@ -46,7 +46,7 @@ static void parts_are_found_and_unknown_ones_skipped(void **state)
 		int result = tally_own_feature_get(section.bytes, size, TALLY_OWN_STRINGS, &part);
 		assert_true(result == -EBADMSG || !result);
 	}
-	section.bytes[section.length - 5] ^= 1; /* in the frame: its checksum tells */
+	section.bytes[section.length - 5] ^= 1; /* in the frame: its checksum detects the change */
 	tally_buffer_clear(&part);
 	assert_int_equal(
 		tally_own_feature_get(section.bytes, section.length, TALLY_OWN_STRINGS, &part),
@@ -59,7 +59,7 @@ static void parts_are_found_and_unknown_ones_skipped(void **state)
 	tally_buffer_release(&part);
 }
 
-/* main at 0x1000 … with something inlined at 0x1010; a file by path and inode. */
+/* Makes a section: main at 0x1000 … with something inlined at 0x1010; a file by path and inode. */
 static void make_names(struct tally_buffer *section, bool sorted)
 {
 	static const char strings[] = "main\0/bin/prog\0inner\0a.c";
@@ -77,8 +77,8 @@ static void make_names(struct tally_buffer *section, bool sorted)
 	tally_buffer_release(&places);
 }
 
-/* Six bytes of main at 0x1000: a row without a file, one of a.c, one of what was inlined; two
- * addresses; then four bytes of inner. */
+/* Makes six bytes of main at 0x1000, with rows without a file, of a.c, and of the inlined function,
+ * and two addresses; then four bytes of inner. */
 static void make_code(struct tally_buffer *code, bool sorted)
 {
 	PUT(code, sorted ? 0 : 1, 0x1000, 6, 1 /* shown: -1 */, 62, 1);
@@ -129,7 +129,7 @@ static void functions_have_the_files_that_tell_them_apart(void **state)
 		assert_int_equal(read_sources(&sources, &names), -EBADMSG);
 	}
 	tally_buffer_clear(&sources);
-	PUT(&sources, 1); /* cut */
+	PUT(&sources, 1); /* truncated */
 	assert_int_equal(read_sources(&sources, &names), -EBADMSG);
 	tally_buffer_release(&sources);
 }
@@ -181,7 +181,7 @@ static void code_that_is_cut_or_out_of_order_is_damage(void **state)
 	for (size_t size = 1; size < code.length; size++) {
 		tally_buffer_clear(&part);
 		tally_buffer_append(&part, code.bytes, size);
-		/* behind the first function nothing is missing */
+		/* a cut just behind the first function is valid */
 		int result = read_code(&part, &names, &codes);
 		assert_true(result == -EBADMSG || (result == 1 && codes->codes.count == 1));
 		tally_packed_codes_free(codes);
@@ -238,12 +238,12 @@ static void places_are_found_by_file_address_and_kind(void **state)
 	assert_null(tally_packed_names_find(packed, &tasks, file, &place));
 	place.address = 0x20;
 	assert_non_null(tally_packed_names_find(packed, &tasks, file, &place));
-	/* the same path, another file */
+	/* the same path, but another file */
 	assert_null(tally_packed_names_find(packed, &tasks, other, &place));
 	assert_null(tally_packed_names_find(packed, &tasks, TALLY_FILE_KERNEL, &place));
 	tally_packed_names_free(packed);
 	tally_buffer_clear(&section);
-	make_names(&section, false); /* one place twice */
+	make_names(&section, false); /* contains one place twice */
 	assert_int_equal(tally_packed_names_read(section.bytes, section.length, &packed), -EBADMSG);
 	assert_null(packed);
 	tally_buffer_release(&section);
@@ -369,7 +369,7 @@ static void write_recording(int fd, const char *own)
 	assert_int_equal(tally_perfdata_finish(writer, NULL), 0);
 	if (own) {
 		assert_int_equal(tally_perfdata_add_own(writer, own, strlen(own), NULL), 0);
-		/* once */
+		/* only once is allowed */
 		assert_int_equal(tally_perfdata_add_own(writer, own, strlen(own), NULL), -EINVAL);
 	}
 	tally_perfdata_writer_free(writer);
@@ -436,7 +436,7 @@ static void what_is_no_finished_file_is_not_copied(void **state)
 	write_recording(fd, NULL);
 	struct stat file;
 	assert_int_equal(fstat(fd, &file), 0);
-	/* cut anywhere: refused, or what is left is copied */
+	/* truncated anywhere: it is refused, or the remaining part is copied */
 	for (off_t size = file.st_size; size-- > 0;) {
 		assert_int_equal(ftruncate(fd, size), 0);
 		assert_int_equal(ftruncate(copy, 0), 0);

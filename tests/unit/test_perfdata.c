@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* The bytes of a recording that the fixture makes. */
+/* Returns the bytes of a recording made by the fixture. */
 static struct tally_buffer recording(bool pipe, int level, unsigned samples, bool big_writes)
 {
 	struct tally_buffer out = { 0 };
@@ -43,7 +43,7 @@ static void assert_undamaged(const struct tally_perfdata *data)
 		fail_msg("%s", damage->message);
 }
 
-/* SPEC G3: what is written is read back, whatever the container. */
+/* SPEC G3: the reader returns what was written, in any container. */
 static void every_container_gives_the_same_records(void **state)
 {
 	(void)state;
@@ -116,7 +116,7 @@ static void features_come_back(void **state)
 		assert_memory_equal(format, fixture_format, length);
 		assert_false(tally_perfdata_tracepoint_format(data, 4243, &format, &length));
 		struct tally_feature_bytes own = tally_perfdata_feature(data, TALLY_FEATURE_TALLY);
-		assert_int_equal(own.size, pipe ? 0 : 11); /* perf gives up on it in a pipe */
+		assert_int_equal(own.size, pipe ? 0 : 11); /* perf can't read it in a pipe */
 		tally_perfdata_close(data);
 		tally_buffer_release(&bytes);
 	}
@@ -160,7 +160,7 @@ static void samples_come_in_order_of_time(void **state)
 	}
 }
 
-/* Writes `records` as a plain recording of the fixture's events, changed by `sample_type`. */
+/* Writes `records` as a plain recording of the fixture's events, with another sample_type. */
 static struct tally_buffer recording_of(const struct tally_buffer *records, uint64_t sample_type,
 					int level)
 {
@@ -183,7 +183,7 @@ static struct tally_buffer recording_of(const struct tally_buffer *records, uint
 	return out;
 }
 
-/* The types and times in order, "s5 m5 …". */
+/* Writes types and times in order: "s5 m5 …". */
 static void ordered_text(const struct tally_buffer *bytes, char *text, size_t size)
 {
 	struct tally_perfdata *data = open_bytes(bytes->bytes, bytes->length);
@@ -217,10 +217,10 @@ static void a_map_comes_before_samples_of_its_time(void **state)
 		fixture_put_mmap(&records, 7);
 		fixture_put_sample(&records, 21, 3, 5);
 		fixture_put_round(&records);
-		/* of no time: given where it stands, nothing was released yet */
+		/* without a time: given in its place, since nothing was released yet */
 		fixture_put_mmap(&records, 0);
 		fixture_put_sample(&records, 11, 4, 9);
-		/* later than the round's end allows: still in order */
+		/* later than the end of the round: still in order */
 		fixture_put_sample(&records, 21, 5, 6);
 		fixture_put_round(&records);
 		fixture_put_sample(&records, 11, 6, 8);
@@ -284,7 +284,7 @@ static void records_that_do_not_compress_are_written_plain(void **state)
 	tally_buffer_release(&records);
 }
 
-/* perf's compression: one zstd stream, cut anywhere, records of odd sizes. */
+/* perf's compression: one zstd stream, divided anywhere, with records of odd sizes. */
 static void a_stream_over_many_compressed_records_is_read(void **state)
 {
 	(void)state;
@@ -319,7 +319,7 @@ static void a_stream_over_many_compressed_records_is_read(void **state)
 	tally_buffer_release(&stream);
 }
 
-/* A few bytes that unpack to gigabytes are damage, not a hang. */
+/* A few bytes that unpack to gigabytes are an error, not a hang. */
 static void a_bomb_is_damage(void **state)
 {
 	(void)state;
@@ -352,7 +352,7 @@ static void auxtrace_payload_is_skipped(void **state)
 	fixture_put_sample(&records, 11, 1, 1);
 	uint64_t auxtrace[5] = { 64 };
 	fixture_put(&records, TALLY_RECORD_AUXTRACE, 0, auxtrace, sizeof(auxtrace));
-	/* the payload: 64 bytes */
+	/* a payload of 64 bytes */
 	fixture_put(&records, TALLY_RECORD_FINISHED_ROUND, 0, (uint64_t[7]){ 0 }, 56);
 	fixture_put_sample(&records, 11, 2, 2);
 	struct tally_buffer bytes = recording_of(&records, FIXTURE_SAMPLE_TYPE, 0);
@@ -366,7 +366,7 @@ static void auxtrace_payload_is_skipped(void **state)
 	tally_buffer_release(&records);
 }
 
-/* Offset of the data in a file's header. */
+/* Returns the data's offset from a file's header. */
 static uint64_t data_offset(const struct tally_buffer *bytes)
 {
 	uint64_t offset;
@@ -400,7 +400,7 @@ static void damage_is_named_and_what_is_before_it_is_used(void **state)
 	tally_buffer_release(&records);
 }
 
-/* perf writes the bits of its sections first, tally does not. */
+/* perf writes the bits of its sections first; tally does not. */
 static void an_unfinished_file_is_read_to_its_end(void **state)
 {
 	(void)state;
@@ -466,7 +466,7 @@ static void build_ids_without_a_size_lose_their_zeros(void **state)
 	tally_buffer_release(&records);
 }
 
-/* Of simpleperf: the upper half of their size is where others have `misc`. */
+/* From simpleperf: the upper half of their size is in the place of `misc`. */
 static void records_of_more_than_64_kib_are_passed_over(void **state)
 {
 	(void)state;
@@ -478,8 +478,8 @@ static void records_of_more_than_64_kib_are_passed_over(void **state)
 	for (size_t i = 0; i < inside; i += 8)
 		tally_buffer_append(&records, &(uint64_t){ TALLY_RECORD_SAMPLE }, 8);
 	fixture_put_sample(&records, 11, 2, 2);
-	/* The writer takes none that is larger than its header can tell: it gets two samples, and
-	 * its file the rest. */
+	/* The writer refuses records that are too large for their headers.  So it gets two samples,
+	 * and the records go directly into the file. */
 	struct tally_buffer few = { 0 };
 	fixture_put_sample(&few, 11, 1, 1);
 	struct tally_buffer bytes = recording_of(&few, FIXTURE_SAMPLE_TYPE, 0);
@@ -497,7 +497,7 @@ static void records_of_more_than_64_kib_are_passed_over(void **state)
 	tally_buffer_release(&records);
 }
 
-/* Reads a copy that ends where memory does, so that a sanitizer sees one byte too many. */
+/* Reads a copy that ends at the end of its memory, so that a sanitizer sees one byte too many. */
 static void read_hurt(const void *bytes, size_t size, bool ordered)
 {
 	struct tally_perfdata *data;
@@ -520,8 +520,8 @@ static void no_truncation_and_no_flipped_bit_hurts(void **state)
 			noise ^= noise << 13, noise ^= noise >> 7, noise ^= noise << 17;
 			size_t at = noise % bytes.length;
 			read_hurt(bytes.bytes, at, i & 1);
-			/* half of the flips in the first 1 KiB: header, attributes, first
-			 * records */
+			/* Half of the flips are in the first 1 KiB: header, attributes, first
+			 * records. */
 			at = i & 2 ? at : at % 1024;
 			bytes.bytes[at] ^= 1 << (noise >> 40) % 8;
 			read_hurt(bytes.bytes, bytes.length, i & 1);
@@ -565,7 +565,7 @@ static void what_is_no_recording_is_refused_with_a_reason(void **state)
 	assert_true(err.hint[0]);
 }
 
-/* Kernels have used eight sizes so far; a later one's tail is not understood and does no harm. */
+/* Kernels have used eight sizes so far.  The tail of a later one is ignored. */
 static void attributes_of_any_size_are_read(void **state)
 {
 	static const uint32_t sizes[] = { 0, 64, 72, 80, 96, 104, 112, 120, 128, 136, 144, 200 };
@@ -589,7 +589,7 @@ static void attributes_of_any_size_are_read(void **state)
 		size_t count;
 		const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
 		assert_int_equal(count, 1);
-		assert_string_equal(events->name, "instructions:k"); /* as 0x5a5a… says */
+		assert_string_equal(events->name, "instructions:k"); /* as 0x5a5a… means */
 		assert_int_equal(events->attr.size, room < 136 ? room : 136);
 		assert_int_equal(events->attr.config3, room < 136 ? 0 : 0x5a5a5a5a5a5a5a5aull);
 		assert_int_equal(events->attr.branch_sample_type,
@@ -601,7 +601,7 @@ static void attributes_of_any_size_are_read(void **state)
 	}
 }
 
-/* A limit on the file's size stands in for a full disk. */
+/* A limit on the file's size simulates a full disk. */
 static void a_full_disk_keeps_what_was_written(void **state)
 {
 	(void)state;
@@ -641,7 +641,7 @@ static void a_full_disk_keeps_what_was_written(void **state)
 		struct perfdata_walk walk = perfdata_walk(data, true);
 		assert_true(walk.samples > 1000);
 		assert_undamaged(data);
-		assert_events(data); /* their names are in a feature */
+		assert_events(data); /* a feature section has their names */
 		assert_string_equal(tally_perfdata_feature_text(data, TALLY_FEATURE_HOSTNAME),
 				    "fixture-host");
 		tally_perfdata_close(data);
@@ -691,7 +691,7 @@ static void a_file_can_not_be_written_to_a_pipe(void **state)
 	close(ends[1]);
 }
 
-/* Standard input: a pipe's form streams, a file's is taken whole. */
+/* Standard input: a recording in pipe form is streamed, a file is read whole. */
 static void standard_input_takes_both_forms(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* perf is the referee: it must read what tally writes, and tally what perf writes. */
+/* Compares with perf: it must read what tally writes, and tally what perf writes. */
 #include "test.h"
 
 #include "perfdata_fixture.h"
@@ -26,7 +26,7 @@ static void need_perf(void)
 	}
 }
 
-/* What the shell command prints first. */
+/* Returns the first line of a shell command's output. */
 static char *output_of(const char *command)
 {
 	static char out[65536];
@@ -126,7 +126,7 @@ static void perf_shows_our_features(void **state)
 			    "deadbeef00000000000000000000000000000000 /bin/fixture\n");
 }
 
-/* A recording of the tracepoint that fixture_format describes. */
+/* Writes a recording of the tracepoint that fixture_format describes. */
 static void write_tracepoints(const char *path, bool as_pipe)
 {
 	static const uint64_t ids[] = { 31 };
@@ -164,7 +164,7 @@ static void write_tracepoints(const char *path, bool as_pipe)
 	close(fd);
 }
 
-/* SPEC E1: what perf makes of the formats that we hand it. */
+/* SPEC E1: perf decodes the formats that we write. */
 static void perf_decodes_our_tracepoints(void **state)
 {
 	char command[512];
@@ -181,7 +181,7 @@ static void perf_decodes_our_tracepoints(void **state)
 
 static const char workload[] = "sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'";
 
-/* Records `options` with perf into `name`; a pipe's form when `options` say -o -. */
+/* Records with perf into `name`; in pipe form if `options` contain -o -. */
 static const char *record(const char *name, const char *options)
 {
 	static char path[256];
@@ -201,7 +201,7 @@ static const char *record(const char *name, const char *options)
 static unsigned perf_counts(const char *path)
 {
 	char command[1024];
-	/* a sample's line alone has the event's name and a colon */
+	/* only a sample's line has the event's name and a colon */
 	snprintf(command, sizeof(command),
 		 "perf script -G -F event -i %s 2>/dev/null | grep -c :", path);
 	return (unsigned)atoi(output_of(command));

@@ -82,7 +82,7 @@ static void filters_take_what_they_name(void **state)
 		assert_int_equal(period_with(&cases[i].filter, 0), cases[i].period);
 }
 
-/* Of the times 1000 to 2000, as text. */
+/* Returns the chosen times from 1000 to 2000, as text. */
 static const char *times_of(const char *asked, struct tally_buffer *out)
 {
 	struct tally_ranges ranges = { 0 };
@@ -184,8 +184,8 @@ static void a_name_s_end_or_part_or_letters_tell_what_was_meant(void **state)
 
 enum { CHAIN_LIMIT = 127, CHAIN_MOST = CHAIN_LIMIT + 73 };
 
-/* `frames` of them, loop calling itself, `outermost` last; where `branches` are wanted, one that is
- * no call's stands behind. */
+/* Adds a chain of `frames` frames: loop calling itself, `outermost` last.  With `branches`, a
+ * branch that is not a call follows. */
 static void put_chain(struct profile_fixture *fixture, size_t frames, uint64_t outermost,
 		      bool branches)
 {
@@ -254,7 +254,8 @@ static void a_chain_of_just_the_limit_is_cut_unless_it_begins_where_programs_do(
 		{ CHAIN_LIMIT, MAIN, false },
 		{ CHAIN_LIMIT + 1, LOOP, true },
 		{ CHAIN_LIMIT + 1, MAIN, false },
-		/* The limit was another one, as is known from here on. */
+		/* A longer chain shows that the limit was another one, also for the chains after
+		 * it. */
 		{ CHAIN_LIMIT + 2, LOOP, false },
 		{ CHAIN_LIMIT, LEAF, false },
 	};
@@ -275,7 +276,7 @@ enum {
 	TWIN_BYTES = 0x10000000
 };
 
-/* Where the running program's file has a variable. */
+/* Finds where a variable of the running program is in its file. */
 static int find_in_file(struct dl_phdr_info *info, size_t size, void *context)
 {
 	uint64_t *place = context, address = *place - info->dlpi_addr;
@@ -286,10 +287,10 @@ static int find_in_file(struct dl_phdr_info *info, size_t size, void *context)
 		    address - segment->p_vaddr < segment->p_filesz)
 			*place = address - segment->p_vaddr + segment->p_offset;
 	}
-	return 1; /* the program is the first */
+	return 1; /* the program comes first */
 }
 
-/* The program's file from its beginning, or memory of nobody's (NULL). */
+/* Adds a mapping from the beginning of the program's file, or of anonymous memory (NULL). */
 static void put_data_map(struct profile_fixture *fixture, uint32_t pid, uint64_t start,
 			 const char *path)
 {
@@ -322,7 +323,7 @@ static void put_access(struct profile_fixture *fixture, uint32_t pid, uint64_t a
 	fixture_put_words(fixture, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, sizeof(words) / 8);
 }
 
-/* How many of the facts have such a text. */
+/* Returns how many of the facts have this text. */
 static unsigned count_texts(const struct tally_profile *profile, enum tally_sample_value value,
 			    const char *wanted)
 {
@@ -359,7 +360,7 @@ static struct tally_profile *twins(struct profile_fixture *fixture, const char *
 	put_data_map(fixture, pids[0], TWIN_TWO, two);
 	put_access(fixture, pids[0], TWIN_ONE + place + 4);
 	put_access(fixture, pids[0], TWIN_TWO + place + 4);
-	put_access(fixture, pids[0], TWIN_ONE + place + 64 + 4); /* nobody else's */
+	put_access(fixture, pids[0], TWIN_ONE + place + 64 + 4); /* only in this process */
 	for (unsigned i = 0; i < 2; i++) {
 		put_data_map(fixture, pids[i], TWIN_HEAP, NULL);
 		put_access(fixture, pids[i], TWIN_HEAP + 8);
@@ -420,7 +421,7 @@ static void what_objects_call_alike_and_processes_have_at_one_address_is_told_ap
 	expect_twins("same.so", "same.so", true);
 }
 
-/* The hint of a profile that is empty by such a filter. */
+/* Checks the hint of a profile that such a filter makes empty. */
 static void expect_hint(const struct tally_profile_filter *filter, const char *wanted)
 {
 	struct profile_fixture fixture = { 0 };
@@ -443,7 +444,7 @@ static void a_filter_that_no_function_passes_tells_which_was_meant(void **state)
 		    "did you mean --symbol 'loop'?");
 	expect_hint(&(struct tally_profile_filter){ .symbols = "leaf", .objects = "perf" },
 		    "did you mean --dso 'perf-");
-	/* has no samples itself */
+	/* the function has no samples of its own */
 	expect_hint(&(struct tally_profile_filter){ .symbols = "mian" }, "--percent-limit 0");
 	expect_hint(&(struct tally_profile_filter){ .symbols = "nothing like it" },
 		    "--percent-limit 0");
@@ -483,7 +484,7 @@ static void a_tracepoint_is_found_without_its_system(void **state)
 	(void)state;
 	assert_int_equal(tally_event_find(events, 4, "sched_switch"), 0);
 	assert_int_equal(tally_event_find(events, 4, "mine:hit"), 4);
-	assert_int_equal(tally_event_find(events, 4, "hit"), 4); /* whose? */
+	assert_int_equal(tally_event_find(events, 4, "hit"), 4); /* ambiguous */
 	assert_int_equal(tally_event_find(events, 2, "hit"), 1);
 	assert_int_equal(tally_event_find(events, 4, "u"), 4);
 	assert_int_equal(tally_event_find(events, 4, "cpu-clock"), 3);
@@ -540,7 +541,7 @@ static void a_map_that_is_a_link_is_not_followed(void **state)
 	assert_int_equal(rename(moved, path), 0);
 }
 
-/* {clock,faults}:S: a sample of the leader tells what each member has counted so far. */
+/* {clock,faults}:S: a sample of the leader contains what each member has counted so far. */
 static void a_group_gives_each_event_what_it_counted(void **state)
 {
 	struct profile_fixture fixture = { 0 };
@@ -574,7 +575,7 @@ static void a_group_gives_each_event_what_it_counted(void **state)
 	assert_int_equal(samples, 3);
 	assert_int_equal(period, 300);
 	tally_profile_totals(profile, 1, &samples, &period);
-	assert_int_equal(samples, 2); /* nothing counted between the first and the second */
+	assert_int_equal(samples, 2); /* no counts between the first and the second */
 	assert_int_equal(period, 20);
 	assert_int_equal(profile->recording->counts.unknown_ids, 3);
 	fixture_release(&fixture, profile);
@@ -594,7 +595,7 @@ static void a_marker_that_nobody_defined_is_no_context(void **state)
 	fixture_release(&fixture, profile);
 }
 
-/* The address of a kernel function, as root sees it. */
+/* Returns the address of a kernel function, as root sees it. */
 static uint64_t kernel_address(const char *wanted)
 {
 	char line[512], name[256];
@@ -621,7 +622,7 @@ static void kernel_mmap(struct profile_fixture *fixture, uint64_t start)
 			  sizeof(mmap) / 8);
 }
 
-/* A recording of before the machine was booted again, its kernel elsewhere by KASLR. */
+/* A recording made before a reboot: KASLR has moved the kernel. */
 static void a_kernel_that_has_moved_is_named_all_the_same(void **state)
 {
 	struct profile_fixture fixture = { 0 };

@@ -1,5 +1,5 @@
-/* Places alone are those of the rows: what only the leaves' names are wanted of
- * (profile/row_maker.c) is as it is with whole stacks. */
+/* Places-only mode gives the places of the rows: when only leaves are named (profile/row_maker.c),
+ * the result is the same as with whole stacks. */
 #include "test.h"
 
 #include "base/buffer.h"
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Chains that end alike, among them markers: what follows means another thing behind each. */
+/* Adds chains with the same end, some with markers: a marker changes the meaning of the words after
+ * it. */
 static void put_related_chains(struct profile_fixture *fixture, uint64_t seed)
 {
 	static const uint64_t words[] = {
@@ -47,13 +48,13 @@ static struct tally_profile *read_places(const struct profile_fixture *fixture, 
 	struct tally_profile *profile;
 	assert_int_equal(
 		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
-	/* names don't matter: the kernel's need not be read */
+	/* names don't matter, so don't read the kernel's */
 	recording->names.foreign_machine = true;
 	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
 	return profile;
 }
 
-/* Samples and period of a leaf, as `table` numbers it. */
+/* Sums the samples and period of a leaf, with its number in `table`. */
 static void sum_leaf(const struct tally_profile *profile, struct tally_place_table *table,
 		     uint32_t leaf, uint64_t *samples, uint64_t *period)
 {
@@ -102,7 +103,7 @@ static void places_alone_are_those_of_the_rows(void **state)
 							     &whole->places.places.items[i]) <
 				    count);
 		}
-		/* What is in no file has no name that could be told apart. */
+		/* Places outside of any file have no names to tell them apart. */
 		assert_int_equal(places->places.places.count,
 				 whole->places.places.count - (unknown ? unknown - 1 : 0));
 		tally_profile_free(places);
@@ -118,8 +119,9 @@ static void put_mapping(struct profile_fixture *fixture, uint32_t pid, const cha
 	fixture_put_words(fixture, TALLY_RECORD_MMAP, TALLY_MISC_USER, words, 11);
 }
 
-/* The same chains again and again, of events and processes in turn, some with one remainder of
- * their numbers; what they mean changes with a map, and with the mode where no marker tells. */
+/* Adds equal chains many times, of events and processes in turn; some of their numbers have the
+ * same remainder.  Their meaning changes with a mapping, and with the mode where no marker says
+ * it. */
 static void put_equal_chains(struct profile_fixture *fixture, uint64_t seed)
 {
 	static const uint64_t chains[][4] = {
@@ -133,7 +135,7 @@ static void put_equal_chains(struct profile_fixture *fixture, uint64_t seed)
 	for (uint64_t i = 0; i < 600; i++) {
 		uint64_t next = tally_hash64(seed * 600 + i), changed = next % 8;
 		chance = i ? chance : next;
-		if (changed < 4) /* else all as it was */
+		if (changed < 4) /* otherwise everything stays as it was */
 			chance ^= (chance ^ next) & UINT64_C(3) << (8 + 2 * changed);
 		uint32_t pid = fixture_pid() + (uint32_t)(chance >> 8 & 3) * 8;
 		uint64_t chain = chance >> 10 & 3;

@@ -1,4 +1,4 @@
-/* Long recordings are read by two threads: they make what one makes. */
+/* Two threads read long recordings, with the same result as one. */
 #include "test.h"
 
 #include "profile/chain_table.h"
@@ -60,22 +60,23 @@ static void compare(bool leaves_only)
 	}
 }
 
-/* A second thread helps: rows, places and classes have the numbers that they have without. */
+/* With a second thread, rows, places and classes have the same numbers. */
 static void two_threads_make_what_one_makes(void **state)
 {
 	(void)state;
 	compare(false);
 }
 
-/* One thread adds them at once, where the row of an address is remembered; two hash them as they do
- * chains. */
+/* One thread adds leaves at once, since the row of an address is remembered.  Two threads hash them
+ * like chains. */
 static void leaves_alone_have_the_rows_that_chains_of_one_would_have(void **state)
 {
 	(void)state;
 	compare(true);
 }
 
-/* What would hold for a recording that goes on as it began holds for one that does not, too. */
+/* The tables' sizes are guessed from the beginning of a recording.  They also work for a recording
+ * that goes on differently. */
 static void tables_are_right_however_large_they_were_guessed(void **state)
 {
 	(void)state;

@@ -1,13 +1,12 @@
-/* A recording of many short programs: what is known of them while it is read follows those that
- * live, and what it says is what it would say if nobody were forgotten.
- */
+/* A recording of many short programs.  While it is read, memory follows the living programs, and
+ * the result is the same as if no program were forgotten. */
 #include "test.h"
 
 #include "profile_fixture.h"
 
 enum {
 	PROGRAMS = 6000,
-	KEPT_MAX = 1500, /* of what has ended, and the living */
+	KEPT_MAX = 1500, /* the most tasks kept: ended and living ones */
 	SHELL = 0x50000000, SERVER, FIRST,
 	PROGRAM_START = 0x20000, LIBRARY_START = 0x30000, SERVER_START = 0x40000, SIZE = 0x1000,
 };
@@ -15,7 +14,7 @@ enum {
 struct storm {
 	struct profile_fixture fixture;
 	uint64_t samples;
-	bool no_times; /* of EXIT records */
+	bool no_times; /* EXIT records have no times */
 };
 
 static void put_task(struct storm *storm, uint32_t type, uint32_t pid, uint32_t tid,
@@ -66,8 +65,8 @@ static void put_sample(struct storm *storm, uint32_t pid, uint32_t tid, uint64_t
 	storm->samples++;
 }
 
-/* The leader of a server ends at the start, its thread at the end: all between starts a program, is
- * sampled, ends, and is sampled once more. */
+/* Makes the recording.  A server's leader ends at the start, its thread at the end.  Every program
+ * in between starts, is sampled, ends, and is sampled once more. */
 static void make(struct storm *storm)
 {
 	const uint32_t thread = SERVER + 0x10000000;
@@ -105,8 +104,8 @@ static struct tally_profile *read_storm(const struct storm *storm, bool names_al
 	assert_int_equal(tally_profile_new(recording, &options, &profile, NULL), 0);
 	tally_profile_totals(profile, 0, &samples, &period);
 	assert_int_equal(samples, storm->samples);
-	/* Each address is where it was mapped: one of the shell's, two of the program's, one of the
-	 * server's. */
+	/* Each address is in the mapping that held it: one of the shell's, two of the program's,
+	 * one of the server's. */
 	assert_int_equal(profile->places.places.count, 4);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_not_equal(profile->places.places.items[i].file, TALLY_FILE_NONE);
@@ -131,7 +130,7 @@ static void maps_are_those_of_the_living_and_the_last(void **state)
 	assert_in_range(tasks->processes.count, 2, KEPT_MAX);
 	assert_in_range(tasks->processes.capacity, 2, 2 * KEPT_MAX);
 	assert_in_range(mappings_of(tasks), 2, 2 * KEPT_MAX);
-	assert_true(tasks->threads.count >= PROGRAMS); /* rows know their threads by number */
+	assert_true(tasks->threads.count >= PROGRAMS); /* rows refer to threads by number */
 	fixture_release(&storm.fixture, profile);
 }
 
@@ -151,7 +150,7 @@ static void for_names_alone_nothing_is_kept_of_who_has_ended(void **state)
 	fixture_release(&storm.fixture, profile);
 }
 
-/* It may be read before the samples that were taken before it. */
+/* It may be read before samples that were taken earlier. */
 static void an_end_without_a_time_ends_nothing(void **state)
 {
 	struct storm storm = { .no_times = true };

@@ -1,6 +1,5 @@
-/* Side-band records of several CPUs are applied in the order in which they happened, and all that
- * stands in the sample rings reaches the file once, in stretches or one by one
- * (session/record_drain.c). */
+/* Side-band records of several CPUs are applied in the order in which they happened.  Everything in
+ * the sample rings reaches the file once, in stretches or one by one (session/record_drain.c). */
 #include "test.h"
 
 #include "session/recorder_state.h"
@@ -11,10 +10,11 @@
 
 enum { CPUS = 2 };
 
-/* A provider whose rings are ordinary memory: handle N is CPU N's, CPUS + N its samples'. */
+/* A provider whose rings are ordinary memory: handle N is CPU N's side-band, CPUS + N its
+ * samples. */
 struct fake {
 	struct tally_provider provider;
-	/* the sample rings' behind those of the side-band */
+	/* The sample rings follow the side-band rings. */
 	struct tally_user_page *pages[2 * CPUS];
 };
 
@@ -91,7 +91,7 @@ static void end(struct fixture *f)
 	close(f->fd);
 }
 
-/* As the kernel: the words behind the header and the trailer, then the head. */
+/* Writes a record like the kernel: the words after the header and the trailer, then the head. */
 static void put(struct fixture *f, int cpu, uint32_t type, uint64_t time, const void *body,
 		size_t size)
 {
@@ -131,7 +131,7 @@ static const char *mapped(struct fixture *f, uint32_t pid)
 	return mapping ? tally_tasks_path(&f->recorder.tasks, mapping->file) : "nothing";
 }
 
-/* The fork stands in CPU 1's ring, what the child maps in CPU 0's, which is read first. */
+/* The fork is in CPU 1's ring, and the child's mapping in CPU 0's, which is read first. */
 static void a_fork_is_applied_before_its_child_s_maps(void **state)
 {
 	struct fixture f;
@@ -146,7 +146,7 @@ static void a_fork_is_applied_before_its_child_s_maps(void **state)
 	end(&f);
 }
 
-/* What causes a record may still be on its way when the record is younger than the pass. */
+/* If a record is younger than the pass, the record that caused it may not have arrived yet. */
 static void younger_records_wait_for_the_next_pass(void **state)
 {
 	const uint64_t later = tally_record_now_ns() + 1000000000;
@@ -157,7 +157,7 @@ static void younger_records_wait_for_the_next_pass(void **state)
 	put_map(&f, 0, later, 101, "/bin/new");
 	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/old");
-	/* the last pass takes what there is */
+	/* the last pass takes everything */
 	assert_int_equal(tally_record_drain(&f.recorder, true, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/new");
 	assert_int_equal(f.fake.pages[0]->data_tail, f.fake.pages[0]->data_head);
@@ -177,9 +177,9 @@ static void put_too_long(struct fixture *f, uint32_t type, uint64_t time, const 
 	page->data_head += BEFORE_BYTES;
 }
 
-/* Linux tells of BPF programs in records that are longer than they are, with what the ring held
- * before at their end: there a time was read that never came, and nothing behind was taken any
- * more. */
+/* Linux writes records about BPF programs that claim to be longer than they are, with older content
+ * of the ring at their end.  Reading a time from there gave a far future, and no later record was
+ * taken. */
 static void what_linux_writes_too_long_is_cut(void **state)
 {
 	const struct {
@@ -225,7 +225,7 @@ static void what_linux_writes_too_long_is_cut(void **state)
 	end(&f);
 }
 
-/* Whatever else may have a time that isn't one. */
+/* Any other record may have a wrong time too. */
 static void a_time_far_ahead_holds_up_nothing(void **state)
 {
 	struct fixture f;
@@ -243,7 +243,7 @@ static void a_time_far_ahead_holds_up_nothing(void **state)
 enum { RING_PAGES = 16 };
 
 struct expected {
-	uint8_t bytes[8 << 20]; /* of the file's data */
+	uint8_t bytes[8 << 20]; /* bytes of the file's data */
 	size_t size;
 	uint64_t samples, lost, throttled, first_ns, last_ns;
 };
@@ -259,7 +259,7 @@ static uint64_t random_below(uint64_t *state, uint64_t limit)
 	return (*state >> 33) % limit;
 }
 
-/* As the kernel: wrapping at the ring's end.  False when there is no room. */
+/* Writes like the kernel, wrapping at the ring's end.  Returns false if there is no room. */
 static bool put_in_ring(struct fixture *f, int cpu, const void *bytes, size_t size)
 {
 	struct tally_user_page *page = f->fake.pages[CPUS + cpu];
@@ -272,8 +272,8 @@ static bool put_in_ring(struct fixture *f, int cpu, const void *bytes, size_t si
 	return true;
 }
 
-/* A sample of 40 to 4,000 bytes (now and then 64,000), or another record with the trailer of the
- * samples' event. */
+/* Makes a sample of 40 to 4,000 bytes (now and then 64,000), or another record with the trailer of
+ * the samples' event. */
 static size_t random_record(struct fixture *f, uint64_t *state, uint64_t time, uint64_t words[8192])
 {
 	static const uint32_t others[] = { TALLY_RECORD_LOST, TALLY_RECORD_THROTTLE,
@@ -376,7 +376,8 @@ static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **sta
 	end(&f);
 }
 
-/* What names the places of a thousand equal samples: the map, two of them, and the pass's end. */
+/* The records that name a thousand equal samples: the mapping, two samples, and the end of the
+ * pass. */
 static void an_excerpt_is_made_of_what_is_drained(void **state)
 {
 	enum { HITS = 500, SAMPLE_WORDS = 7 };
@@ -415,8 +416,8 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 	end(&f);
 }
 
-/* No kernel writes such a record: what stands before it is kept, and nothing beyond the noted head
- * is read. */
+/* No kernel writes such a record.  The records before it are kept, and nothing beyond the noted
+ * head is read. */
 static void a_record_of_no_size_ends_what_is_read(void **state)
 {
 	static uint64_t words[8192];

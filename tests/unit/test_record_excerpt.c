@@ -1,5 +1,5 @@
-/* An excerpt names what the whole recording names (session/record_excerpt.h): the whole, read as a
- * report reads it, is the referee. */
+/* An excerpt has the same places as the whole recording (session/record_excerpt.h).  The whole one,
+ * read like a report does, is the reference. */
 #include "test.h"
 
 #include "profile_fixture.h"
@@ -15,7 +15,7 @@ static const struct tally_attr usual_attr = {
 	.sample_period = 1, .sample_type = PROFILE_SAMPLE_TYPE, .flags = TALLY_ATTR_SAMPLE_ID_ALL,
 };
 
-/* Events of ids 1 and 2, and the side-band's. */
+/* Events with ids 1 and 2, and the side-band event. */
 struct excerpt_fixture {
 	struct tally_map events;
 	struct tally_record_excerpt *excerpt;
@@ -49,7 +49,7 @@ static struct tally_record_header header_at(const void *bytes)
 
 /* ---- as a recorder does -------------------------------------------------- */
 
-/* A pass over the rings: what tells of tasks first, then each CPU's samples. */
+/* Makes a pass over the rings: first the records about tasks, then each CPU's samples. */
 static void one_pass(struct tally_record_excerpt *excerpt, const char *at, const char *end)
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
@@ -69,7 +69,8 @@ static void record_all(struct tally_record_excerpt *excerpt, const struct profil
 		       uint64_t seed)
 {
 	uint64_t place[2], passes = 0;
-	memcpy(place, fixture->bytes + 40, sizeof(place)); /* of the data, in the header */
+	/* place and size of the data, from the header */
+	memcpy(place, fixture->bytes + 40, sizeof(place));
 	const char *at = fixture->bytes + place[0], *end = at + place[1];
 	while (at < end) {
 		const char *begin = at;
@@ -131,17 +132,17 @@ static void make_recording(struct random_recording *recording, uint64_t seed)
 	fixture_finish(&recording->fixture, 0, 0);
 }
 
-/* Stacks that grow and shrink, with addresses that were rarely there before, and markers between
- * them: each place is in few samples. */
+/* Makes stacks that grow and shrink, with addresses that are mostly new, and markers between them:
+ * each place is in few samples. */
 static void make_related(struct profile_fixture *fixture, uint64_t seed)
 {
 	enum { DEPTH = 16, CHAINS = 1500 };
 	static const uint64_t markers[] = { TALLY_CONTEXT_KERNEL, TALLY_CONTEXT_USER,
 					    (uint64_t)-56 };
-	/* most lie there: programs' beyond the map are one place */
+	/* most addresses are there: in programs, all beyond the mapping are one place */
 	const uint64_t kernel = 0xffffffff81000000;
 	uint64_t stack[DEPTH], fresh = 0;
-	size_t depth = 0; /* the innermost is stack[depth - 1] */
+	size_t depth = 0; /* index + 1 of the innermost frame */
 	*fixture = (struct profile_fixture){ 0 };
 	fixture_map(fixture);
 	for (uint64_t i = 0; i < CHAINS; i++) {
@@ -184,7 +185,7 @@ static struct tally_profile *read_places(const struct profile_fixture *fixture,
 	struct tally_profile *profile;
 	assert_int_equal(
 		tally_recording_open_memory(fixture->bytes, fixture->size, &recording, NULL), 0);
-	/* names don't matter: the kernel's need not be read */
+	/* names don't matter, so don't read the kernel's */
 	recording->names.foreign_machine = true;
 	if (records)
 		tally_perfdata_replace_data(recording->data, records->bytes, records->length);
@@ -192,7 +193,7 @@ static struct tally_profile *read_places(const struct profile_fixture *fixture,
 	return profile;
 }
 
-/* The file by name: numbers may differ. */
+/* Compares files by name, since numbers may differ. */
 static bool is_same_place(const struct tally_profile *a, const struct tally_place *x,
 			  const struct tally_profile *b, const struct tally_place *y)
 {
@@ -325,7 +326,7 @@ static void a_million_equal_hits_are_two(void **state)
 	tally_buffer_release(&fixture.records);
 }
 
-/* One of `each` samples is new. */
+/* Adds samples of which one in `each` is new.  Returns true if an excerpt was made. */
 static bool has_excerpt_of(uint64_t samples, uint64_t each)
 {
 	struct excerpt_fixture fixture;
@@ -349,12 +350,12 @@ static void what_would_be_large_is_given_up(void **state)
 static void what_keeps_most_samples_is_given_up(void **state)
 {
 	(void)state;
-	assert_true(has_excerpt_of(3000, 1)); /* it may yet be different */
+	assert_true(has_excerpt_of(3000, 1)); /* too few samples to decide */
 	assert_true(has_excerpt_of(30000, 5));
 	assert_false(has_excerpt_of(30000, 3));
 }
 
-/* All is new when a program starts. */
+/* Everything is new when a program starts. */
 static void a_beginning_may_be_all_new(void **state)
 {
 	(void)state;
@@ -389,7 +390,7 @@ static void what_it_cannot_tell_is_given_up(void **state)
 	excerpt_close(&fixture);
 
 	excerpt_open(&fixture, &usual_attr);
-	put_sample(fixture.excerpt, 3, 1, LEAF); /* nobody's */
+	put_sample(fixture.excerpt, 3, 1, LEAF); /* of an unknown process */
 	assert_false(excerpt_close(&fixture));
 }
 
@@ -409,7 +410,7 @@ static void a_jit_dump_is_given_up(void **state)
 	tally_buffer_release(&records.records);
 }
 
-/* What it was told of too late can't be mended. */
+/* A change that arrives too late can't be repaired. */
 static void a_change_behind_younger_samples_is_given_up(void **state)
 {
 	(void)state;
@@ -457,7 +458,7 @@ static void what_a_sample_does_not_hold_is_given_up(void **state)
 	}
 }
 
-/* Without chains, and where a chain has no address, a sample's own is the place. */
+/* Without a chain, or with an empty one, the sample's own address is the place. */
 static void a_sample_s_own_address_is_a_place(void **state)
 {
 	(void)state;
@@ -478,8 +479,7 @@ static void a_sample_s_own_address_is_a_place(void **state)
 	}
 }
 
-/* A tracepoint's fields stand behind the chain: they stay, byte by byte, though the chain is
- * cut. */
+/* A tracepoint's fields come after the chain.  They stay, byte by byte, when the chain is cut. */
 static void what_stands_behind_a_chain_stays(void **state)
 {
 	(void)state;
@@ -504,7 +504,7 @@ static void what_stands_behind_a_chain_stays(void **state)
 		put_words(fixture.excerpt, words, 13);
 	}
 	assert_true(excerpt_close(&fixture));
-	const size_t whole = 8 * 14, cut = 8 * 12; /* the second has its leaf alone */
+	const size_t whole = 8 * 14, cut = 8 * 12; /* the second keeps only its leaf */
 	assert_int_equal(fixture.records.length, whole + cut);
 	uint64_t behind[2];
 	memcpy(behind, fixture.records.bytes + whole + cut - sizeof(behind), sizeof(behind));
@@ -513,7 +513,7 @@ static void what_stands_behind_a_chain_stays(void **state)
 	tally_buffer_release(&fixture.records);
 }
 
-/* Which ends in what a reader has to put into order. */
+/* A round is written only after records that a reader must put into order. */
 static void each_pass_s_end_is_there_once(void **state)
 {
 	(void)state;
@@ -530,7 +530,7 @@ static void each_pass_s_end_is_there_once(void **state)
 	tally_buffer_release(&fixture.records);
 }
 
-/* A sample from before a change may come after it, as rings are read one by one. */
+/* Rings are read one by one, so a sample from before a change may come after it. */
 static void an_older_sample_stays_itself(void **state)
 {
 	(void)state;
@@ -553,7 +553,7 @@ static void an_older_sample_stays_itself(void **state)
 	put_sample(fixture.excerpt, 1, 104, LEAF);
 	put_sample(fixture.excerpt, 1, 70, LEAF);
 	assert_true(excerpt_close(&fixture));
-	assert_int_equal(fixture.records.length, 7 * 80 + map_bytes); /* but the one of 104 */
+	assert_int_equal(fixture.records.length, 7 * 80 + map_bytes); /* all but the one at 104 */
 	tally_buffer_release(&fixture.records);
 	tally_buffer_release(&map->records);
 	free(recording);

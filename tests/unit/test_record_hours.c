@@ -1,5 +1,5 @@
-/* What a recorder keeps when it runs for hours: of tens of thousands of programs no more than of
- * some, and of tasks whose end nobody told nothing. */
+/* A recorder's memory after hours: for tens of thousands of programs no more than for a few, and
+ * nothing for tasks whose end had no record. */
 #include "object_fixture.h"
 #include "session/recorder_state.h"
 
@@ -126,14 +126,15 @@ static void who_ended_untold_is_found_within_a_minute(void **state)
 	uint32_t self = (uint32_t)getpid(), gone = (uint32_t)child_that_is_gone(), idle = 0;
 	(void)state;
 	task(&recorder, TALLY_RECORD_FORK, self, self);
-	task(&recorder, TALLY_RECORD_FORK, self, gone); /* a thread of ours, which isn't */
+	/* a task claimed to be our thread, which does not exist */
+	task(&recorder, TALLY_RECORD_FORK, self, gone);
 	task(&recorder, TALLY_RECORD_FORK, gone, gone);
 	task(&recorder, TALLY_RECORD_FORK, idle, idle);
 	map(&recorder, self, "/nowhere/self");
 	map(&recorder, gone, "/nowhere/gone");
 	assert_int_equal(tally_record_end_gone(&recorder, 1, NULL), 0);
 	assert_int_equal(tally_record_end_gone(&recorder, MINUTE_NS, NULL), 0);
-	assert_true(is_known(&recorder, gone, gone)); /* its samples may not be read yet */
+	assert_true(is_known(&recorder, gone, gone)); /* its samples may still be unread */
 	tally_endings_pass(&recorder.endings, &recorder.tasks);
 	tally_endings_pass(&recorder.endings, &recorder.tasks);
 	assert_true(is_known(&recorder, self, self) && is_known(&recorder, idle, idle));

@@ -1,5 +1,5 @@
-/* Stacks that were cut are completed with what is certain, and never wrongly
- * (session/record_outer.c); how much is copied follows what is needed (session/record_copy.c). */
+/* Truncated stacks are completed with frames that are certain, and never wrongly
+ * (session/record_outer.c).  The size of the copies follows the need (session/record_copy.c). */
 #include "test.h"
 
 #include "session/recorder_state.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum {
-	/* in the task's stack, each of 64 bytes: rbp at 16, the return address behind */
+	/* in the task's stack, 64 bytes each: rbp at 16, then the return address */
 	FRAMES = 40,
 	FRAME_BYTES = 64,
 	COPIED = 3,       /* frames in a copy */
@@ -18,17 +18,17 @@ enum {
 
 static const uint64_t STACK = 0x7fff0000, CODE = 0x400000, CODE_BYTES = 0x10000000;
 
-/* A task whose functions keep frame pointers and have no rules. */
+/* A task whose functions have frame pointers but no rules. */
 struct task {
 	struct tally_tasks tasks;
 	struct tally_objects objects;
 	struct tally_attr attr;
 	uint64_t memory[FRAMES * FRAME_BYTES / 8];
-	uint64_t next_address; /* no return address comes twice */
+	uint64_t next_address; /* makes each return address unique */
 	uint64_t time, random;
-	int refusal;           /* of reading its memory: -errno */
+	int refusal;           /* error of reading its memory: -errno */
 	unsigned reads;
-	bool runs_on;          /* while its memory is read */
+	bool runs_on;          /* the task runs while its memory is read */
 };
 
 static uint64_t random_below(struct task *task, uint64_t limit)
@@ -59,7 +59,7 @@ static void start(struct task *task)
 		task->memory[i * FRAME_BYTES / 8 + 2] = STACK + (i + 1) * FRAME_BYTES + 16;
 		return_elsewhere(task, i);
 	}
-	task->memory[(FRAMES - 1) * FRAME_BYTES / 8 + 3] = 0; /* the outermost returns to nowhere */
+	task->memory[(FRAMES - 1) * FRAME_BYTES / 8 + 3] = 0; /* the outermost frame returns to 0 */
 }
 
 static void end(struct task *task)
@@ -68,7 +68,7 @@ static void end(struct task *task)
 	tally_tasks_release(&task->tasks);
 }
 
-/* The outer the rarer. */
+/* Changes frames; outer ones more rarely. */
 static void run(struct task *task)
 {
 	unsigned frame = (unsigned)random_below(task, FRAMES - 1);
@@ -108,7 +108,7 @@ struct taken {
 static void take(struct task *task, struct taken *taken)
 {
 	*taken = (struct taken){ .time = ++task->time };
-	taken->registers[6] = STACK + 16; /* the kernel's order: … BP SP IP */
+	taken->registers[6] = STACK + 16; /* in the kernel's order: … BP SP IP */
 	taken->registers[7] = STACK;
 	taken->registers[8] = taken->truth[0] = CODE;
 	memcpy(taken->copy, task->memory, sizeof(taken->copy));
@@ -159,16 +159,17 @@ static void what_stands_there_before_and_after_is_the_sample_s(void **state)
 	take(&task, &taken);
 	tally_record_outer_pass(outer);
 	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_COMPLETED);
-	/* older than the first look */
+	/* older than the first reading */
 	assert_int_equal(complete(outer, &task, &older, &frames), TALLY_RECORD_OUTER_NEW);
-	assert_int_equal(task.reads, 2); /* once in a pass */
+	assert_int_equal(task.reads, 2); /* one reading in each pass */
 
 	take(&task, &taken);
-	return_elsewhere(&task, 20); /* behind the sample: afterwards it is no longer as it was */
+	/* changed after the sample: the memory no longer shows its stack */
+	return_elsewhere(&task, 20);
 	tally_record_outer_pass(outer);
 	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
 	return_elsewhere(&task, 30);
-	take(&task, &taken); /* before it, it was something else */
+	take(&task, &taken); /* the frame was different before it */
 	tally_record_outer_pass(outer);
 	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
 	take(&task, &taken);
@@ -183,7 +184,7 @@ static void what_stands_there_before_and_after_is_the_sample_s(void **state)
 	end(&task);
 }
 
-/* complete() holds each stack against the truth of its moment. */
+/* complete() compares each stack with the truth at its time. */
 static void a_task_that_runs_on_is_never_completed_wrongly(void **state)
 {
 	static struct tally_record_frames frames;
@@ -256,7 +257,7 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 					    .unwinds = true };
 	sources[0].attr.flags = TALLY_ATTR_FREQ;
 	sources[0].attr.sample_period = 999;
-	tally_record_copies_init(&recorder, 8 << 20); /* few samples: the largest, and no other */
+	tally_record_copies_init(&recorder, 8 << 20); /* few samples: only the largest copy size */
 	assert_false(tally_record_has_copies(&recorder, &sources[0]));
 	assert_int_equal(sources[0].attr.sample_stack_user, 63 << 10);
 
@@ -275,16 +276,16 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 		    !switches.is_on[3]);
 
 	note(&recorder, 900, TALLY_RECORD_STACK_WHOLE, small);
-	note(&recorder, 9, TALLY_RECORD_STACK_CUT, UINT64_MAX); /* less than a hundredth */
+	note(&recorder, 9, TALLY_RECORD_STACK_CUT, UINT64_MAX); /* less than one in a hundred */
 	assert_true(switches.is_on[0]);
 	note(&recorder, 1, TALLY_RECORD_STACK_CUT, UINT64_MAX);
 	assert_true(!switches.is_on[0] && switches.is_on[1]);
-	/* tasks too short-lived to be completed */
+	/* the tasks are too short-lived to be completed */
 	note(&recorder, 1000, TALLY_RECORD_STACK_NEW, UINT64_MAX);
 	assert_true(!switches.is_on[1] && switches.is_on[2]);
-	note(&recorder, 8000, TALLY_RECORD_STACK_WHOLE, 40 << 10); /* needed as it is */
+	note(&recorder, 8000, TALLY_RECORD_STACK_WHOLE, 40 << 10); /* this size is needed */
 	assert_true(switches.is_on[2]);
-	for (int i = 0; i < 50; i++) /* for long, less would have done */
+	for (int i = 0; i < 50; i++) /* for a long time, a smaller size would have been enough */
 		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORD_STACK_WHOLE,
 		     small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
@@ -292,17 +293,17 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	assert_true(switches.is_on[2]);
 	recorder.status.lost += 140;
 	note(&recorder, 570, TALLY_RECORD_STACK_WHOLE, 40 << 10);
-	assert_true(switches.is_on[2]); /* less than a fifth */
+	assert_true(switches.is_on[2]); /* less than one in five */
 	recorder.status.lost += 3;
 	note(&recorder, 0, TALLY_RECORD_STACK_WHOLE, small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
 	note(&recorder, 100, TALLY_RECORD_STACK_CUT, UINT64_MAX);
-	assert_true(switches.is_on[1]); /* better cut than lost */
+	assert_true(switches.is_on[1]); /* a truncated sample is better than a lost one */
 	assert_int_equal(tally_record_enable(&recorder, false, NULL), 0);
 	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
 		    !switches.is_on[3]);
 
-	recorder.options.stack_bytes = 8 << 10; /* as asked for */
+	recorder.options.stack_bytes = 8 << 10; /* a size that the user chose */
 	tally_record_copies_init(&recorder, 4 << 20);
 	assert_false(tally_record_has_copies(&recorder, &sources[0]));
 }

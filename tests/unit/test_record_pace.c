@@ -1,5 +1,5 @@
-/* After a loss the recorder looks when a quarter of a ring is filled, for longer after each further
- * one; without one it waits to be woken (session/record_pace.c). */
+/* After a loss, the recorder looks when a quarter of a ring is full, for a longer time after each
+ * further loss.  Without a loss it sleeps until it is woken (session/record_pace.c). */
 #include "test.h"
 
 #include "session/recorder_state.h"
@@ -21,7 +21,7 @@ static void a_quarter_of_the_ring_is_timed(void **state)
 	tally_record_pace_ms(&pace, 10 * MS, 0, 0, RING);
 	assert_int_equal(tally_record_pace_ms(&pace, 30 * MS, 7, RING / 2, RING), 10);
 	assert_int_equal(tally_record_pace_ms(&pace, 40 * MS, 7, RING / 2, RING), 5);
-	/* there is no less to wait for */
+	/* the shortest possible wait */
 	assert_int_equal(tally_record_pace_ms(&pace, 41 * MS, 7, RING, RING), 1);
 	assert_int_equal(tally_record_pace_ms(&pace, 42 * MS, 7, 0, RING), -1);
 	/* nearly idle: it is woken in time */
@@ -36,7 +36,7 @@ static void the_time_doubles_with_each_loss(void **state)
 	tally_record_pace_ms(&pace, now, lost, RING, RING);
 	for (uint64_t span = SECOND; span <= 8ull * SECOND; span *= 2) {
 		assert_int_equal(tally_record_pace_ms(&pace, now += MS, ++lost, RING, RING), 1);
-		/* What is lost meanwhile prolongs it, but doubles nothing. */
+		/* Losses during this time prolong it, but don't double it. */
 		assert_int_equal(tally_record_pace_ms(&pace, now += MS, ++lost, RING, RING), 1);
 		for (uint64_t left = span - MS; left; left -= MS)
 			assert_int_equal(tally_record_pace_ms(&pace, now += MS, lost, RING, RING),
@@ -56,7 +56,7 @@ static void a_week_of_losses_does_no_harm(void **state)
 	assert_int_equal(tally_record_pace_ms(&pace, now += 3600ull * SECOND, 200, RING, RING), -1);
 }
 
-/* A ring that fills in 4 ms, woken at half of it: the recorder stood still for so long before the
+/* A ring fills in 4 ms and wakes at half; the recorder stood still for this long before the
  * loss. */
 static int after_standing_still(uint64_t still_ns)
 {
@@ -77,8 +77,8 @@ static void what_no_earlier_look_would_have_saved_changes_nothing(void **state)
 	assert_int_equal(after_standing_still(20 * MS), -1);
 }
 
-/* The clock doesn't begin with the recording: how long the first pass waited isn't known, and tells
- * nothing of the second's. */
+/* The clock doesn't start with the recording.  So the first pass's wait is unknown, and does not
+ * affect the second's. */
 static void a_loss_at_once_counts(void **state)
 {
 	struct tally_record_pace pace = { 0 };

@@ -1,4 +1,4 @@
-/* SPEC C2: a sample whose stack copy gives way to a call chain keeps all its other fields. */
+/* SPEC C2: when a call chain replaces a sample's stack copy, all other fields stay. */
 #include "test.h"
 
 #include "session/recorder_state.h"
@@ -19,12 +19,12 @@ static void add(struct words *words, uint64_t word)
 	words->words[words->count++] = word;
 }
 
-/* In a function that keeps a frame pointer and has no rules: the chain leads through two frames of
- * the copy. */
+/* The function has a frame pointer and no rules, so the chain leads through two frames of the
+ * copy. */
 static void add_stack(struct words *words, uint64_t sp, uint64_t size, uint64_t valid)
 {
 	uint64_t stack[STACK / 8] = { 0 };
-	stack[2] = sp + 64; /* at rbp: the caller's */
+	stack[2] = sp + 64; /* at rbp: the caller's rbp */
 	stack[3] = 0x5000;
 	stack[8] = 0;
 	stack[9] = 0x6000;
@@ -53,7 +53,8 @@ struct fixture {
 	struct tally_record_source source;
 	struct words in;
 	_Alignas(8) uint8_t out[1 << 16];
-	struct tally_record record; /* what was rewritten, decoded by the written attribute */
+	/* the rewritten sample, decoded with the attribute of the file */
+	struct tally_record record;
 	long size;
 };
 

@@ -86,7 +86,8 @@ static void keys_keep_apart_what_they_name(void **state)
 	}
 }
 
-/* What stands below a branch is at most the branch; the first level is at most the entry. */
+/* Checks the tree: the children of a branch sum up to at most the branch, the first level to at
+ * most the entry. */
 static void check_tree(const struct tally_branch_node *first, uint64_t above)
 {
 	uint64_t sum = 0, before = UINT64_MAX;
@@ -211,7 +212,7 @@ static void long_names_lose_template_arguments_first(void **state)
 		  "vector<…>::push_back" },
 		{ "std::vector<std::basic_string<char>>::push_back", 19, false, "push_back" },
 		{ "std::vector<std::basic_string<char>>::push_back", 8, false, "push…ack" },
-		/* Instances of a template, told apart by as many arguments as there is room for. */
+		/* Instances of a template are told apart by as many arguments as fit. */
 		{ "engine::Sorter<std::pair<int, std::basic_string<char>>>::bubble", 40, false,
 		  "engine::Sorter<std::pair<int, …>::bubble" },
 		{ "engine::Sorter<std::pair<long, std::basic_string<char>>>::bubble", 40, false,
@@ -264,7 +265,7 @@ static void json_lists_trees_flat(void **state)
 	tally_report_release(&report);
 }
 
-/* What a recording is sorted by may be damaged: nothing in it need have a name. */
+/* A recording may be damaged, so any sort key may be unnamed. */
 static void a_branch_of_no_function_has_no_address(void **state)
 {
 	struct tally_names names = { 0 };

@@ -1,4 +1,4 @@
-/* SPEC D2: what a ring's reader gives, on memory that a provider of our own hands out. */
+/* SPEC D2: a ring's reader, on memory from a provider of the test's own. */
 #include "test.h"
 
 #include "session/ring.h"
@@ -59,8 +59,7 @@ static void open_fake(struct fake *fake, struct tally_ring *ring)
 	assert_int_equal(ring->cpu, 1);
 }
 
-/* As the kernel: bytes of a record, each its number plus its place in it, behind the head; the head
- * last. */
+/* Writes a record like the kernel: bytes with its number plus their place, then the head. */
 static void write_record(struct fake *fake, uint8_t number, uint16_t size)
 {
 	uint8_t bytes[UINT16_MAX];
@@ -120,7 +119,7 @@ static void what_was_read_is_given_back_when_said(void **state)
 	tally_ring_close(&ring);
 	assert_int_equal(fake.unmapped, 1);
 	assert_null(ring.page);
-	tally_ring_close(&ring); /* closed is closed */
+	tally_ring_close(&ring); /* a second close does nothing */
 	assert_int_equal(fake.unmapped, 1);
 }
 
@@ -130,7 +129,8 @@ static void a_record_that_wraps_comes_in_one_piece(void **state)
 	struct fake fake;
 	struct tally_ring ring;
 	open_fake(&fake, &ring);
-	/* Around the ring many times, in sizes that end at every multiple of 8 before its end. */
+	/* Goes around the ring many times, with sizes that end at every multiple of 8 before its
+	 * end. */
 	for (unsigned i = 0; i < 3000; i++) {
 		uint16_t size = (uint16_t)(8 + i % 63 * 8);
 		write_record(&fake, (uint8_t)i, size);
@@ -191,7 +191,7 @@ static void a_size_that_makes_no_sense_empties_the_ring(void **state)
 		assert_null(tally_ring_next(&ring, &size));
 		tally_ring_release_read(&ring);
 		assert_int_equal(fake.page->data_tail, fake.page->data_head);
-		write_record(&fake, 3, 32); /* and goes on */
+		write_record(&fake, 3, 32); /* and reading continues */
 		tally_ring_note(&ring);
 		assert_record(&ring, 3, 32);
 		tally_ring_close(&ring);

@@ -1,5 +1,5 @@
-/* Scenarios: what the parser makes of a text, where it says a mistake is, what the player makes of
- * the machine; and an engine's PMUs and tracepoints in event expressions. */
+/* Scenarios: the parser's results and the positions of its errors, the player's effect on the
+ * machine, and an engine's PMUs and tracepoints in event expressions. */
 #include "test.h"
 
 #include "event/event.h"
@@ -365,7 +365,7 @@ static void a_cpu_that_goes_takes_no_task_along(void **state)
 	assert_false(r.rows[0].was_scaled);
 }
 
-/* Both run on one CPU, by turns: who is preempted in its guest takes the guest along. */
+/* Both tasks run on one CPU by turns: a task preempted in its guest takes the guest with it. */
 static void a_guest_that_is_preempted_counts_for_its_task_alone(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* `script`'s text against a plain printer, which formats each field of each sample with printf and
- * looks each address up anew. */
+/* Compares `script`'s text with a simple printer, which formats each field of each sample with
+ * printf and looks each address up anew. */
 #include "test.h"
 
 #include "base/digits.h"
@@ -95,7 +95,7 @@ static uint64_t random_address(uint64_t *seed)
 	}
 }
 
-/* Memory of `pid`: of the process whose perf map names its code, or of another one. */
+/* Adds a mapping of `pid`: the process whose perf map names its code, or another one. */
 static void put_map(struct profile_fixture *fixture, uint32_t pid, uint64_t start, uint64_t length,
 		    const char *path)
 {
@@ -182,7 +182,7 @@ static void make_random(struct profile_fixture *fixture, uint64_t *seed, bool st
 	fixture_finish(fixture, 0, 0);
 }
 
-/* The fixture's attributes say that samples carry chains; now they say otherwise. */
+/* Changes the fixture's attributes so that samples have no chains. */
 static void drop_chains(const struct profile_fixture *fixture)
 {
 	uint64_t entry_size, attrs_offset, attrs_size, sample_type;
@@ -247,7 +247,7 @@ static void text_is_the_plain_printer_s(void **state)
 	fixture_remove_map();
 }
 
-/* Garbage addresses without end don't fill the memory. */
+/* Endless garbage addresses don't fill the memory. */
 static void lines_are_bounded(void **state)
 {
 	(void)state;

@@ -19,7 +19,7 @@ static void lists_of_tasks_are_numbers(void **state)
 	static const char *const bad[] = { "",     "x",   "0",           "-3", "1,",
 					   "1,,2", "1;2", "99999999999", "1 2" };
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (strcmp(bad[i], "1,")) /* a comma at the end is forgiven */
+		if (strcmp(bad[i], "1,")) /* a comma at the end is allowed */
 			assert_int_equal(tally_target_add_threads(&target, bad[i], &err), -EINVAL);
 	tally_target_release(&target);
 }
@@ -36,7 +36,7 @@ static void a_process_resolves_to_its_threads(void **state)
 	assert_int_equal(target.tids.count, 1);
 	assert_int_equal(target.tids.items[0], getpid());
 	assert_false(target.all);
-	assert_int_equal(tally_target_refresh(&target), 0); /* nothing twice */
+	assert_int_equal(tally_target_refresh(&target), 0); /* nothing is added twice */
 	snprintf(expected, sizeof(expected), "process %d", getpid());
 	tally_target_text(&target, text, sizeof(text));
 	assert_string_equal(text, expected);
@@ -66,7 +66,7 @@ static void a_command_alone_counts_no_cpus(void **state)
 	tally_target_text(&target, text, sizeof(text));
 	assert_string_equal(text, "'sh -c a b'");
 	char small[8];
-	tally_target_text(&target, small, sizeof(small)); /* cut, not overrun */
+	tally_target_text(&target, small, sizeof(small)); /* truncated, not overrun */
 	assert_int_equal(strlen(small), 7);
 	tally_target_release(&target);
 }
@@ -101,7 +101,7 @@ static void exec_failures_carry_errno(void **state)
 	     *directory[] = { (char[]){ "/" }, NULL };
 	assert_int_equal(spawn(missing, NULL, &child, &err), -ENOENT);
 	assert_int_equal(tally_spawn_failure_status(-ENOENT), 127);
-	assert_int_equal(child.pid, 0); /* reaped */
+	assert_int_equal(child.pid, 0); /* the child was reaped */
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(spawn(directory, NULL, &child, &err), -EACCES);
 	assert_int_equal(tally_spawn_failure_status(-EACCES), 126);

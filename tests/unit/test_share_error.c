@@ -1,4 +1,5 @@
-/* Intervals are held to what they promise, by drawing recordings whose truth is known. */
+/* Checks that intervals cover the truth as often as promised, by simulating recordings whose truth
+ * is known. */
 #include "test.h"
 
 #include "profile/share_error.h"
@@ -8,7 +9,7 @@
 
 enum { TRIALS = 2000 };
 
-/* splitmix64: the same draws on each machine. */
+/* splitmix64: the same numbers on each machine. */
 static double draw(uint64_t *seed)
 {
 	uint64_t x = *seed += 0x9e3779b97f4a7c15ull;
@@ -19,7 +20,7 @@ static double draw(uint64_t *seed)
 
 enum weights { EQUAL, SPREAD, HEAVY_PART, LIGHT_PART, HEAVY_TAIL };
 
-/* A sample's period. */
+/* Returns a sample's period. */
 static double draw_weight(enum weights weights, bool in_part, uint64_t *seed)
 {
 	double random = draw(seed);
@@ -28,12 +29,13 @@ static double draw_weight(enum weights weights, bool in_part, uint64_t *seed)
 	case SPREAD: return 1 + 9 * random;
 	case HEAVY_PART: return (in_part ? 4 : 1) * (1 + random);
 	case LIGHT_PART: return (in_part ? 1 : 4) * (1 + random);
-	case HEAVY_TAIL: return random < 0.05 ? 20 : 1; /* as while a frequency is being found */
+	/* like the samples while a frequency is being adjusted */
+	case HEAVY_TAIL: return random < 0.05 ? 20 : 1;
 	}
 	return 1;
 }
 
-static const double mean_of[][2] = { /* by weights; outside, inside of the part */
+static const double mean_of[][2] = { /* mean by weights: outside, inside of the part */
 	{ 250000, 250000 }, { 5.5, 5.5 }, { 1.5, 6 }, { 6, 1.5 }, { 1.95, 1.95 },
 };
 
@@ -54,7 +56,7 @@ static struct tally_share draw_share(enum weights weights, double chance, uint64
 	return share;
 }
 
-/* The share of trials whose "percent ± error" holds the truth. */
+/* Returns the share of trials whose "percent ± error" contains the truth. */
 static double coverage(enum weights weights, double chance, uint64_t samples)
 {
 	uint64_t seed = samples * 1000 + weights;
@@ -98,7 +100,7 @@ static void truth_is_within_the_error_where_weights_differ(void **state)
 			}
 }
 
-/* An error that is always large covers everything: it must not be. */
+/* An error that is always large would cover everything, so errors must not be too large either. */
 static void errors_are_no_larger_than_they_have_to_be(void **state)
 {
 	(void)state;
@@ -142,7 +144,7 @@ static void spread_weights_tell_less(void **state)
 		.part = 100, .whole = 1000, .part_samples = 100, .samples = 1000, .spread = 4
 	};
 	assert_true(fabs(tally_share_effective_samples(&share) - 250) < 1e-6);
-	/* One heavy sample is half of all that was sampled: that is all but nothing to know. */
+	/* One heavy sample is half of the total weight: then almost nothing is known. */
 	share = (struct tally_share){
 		.part = 999, .whole = 1998, .part_samples = 1, .samples = 1000
 	};

@@ -1,4 +1,4 @@
-/* The simulated machine's alarms ring in the order that a search through all of them gives. */
+/* The simulated machine's alarms ring in the order that a search through all of them finds. */
 #include "test.h"
 
 #include "sim/sim_state.h"
@@ -8,7 +8,7 @@ enum { ALARMS = 300, STEPS = 60000 };
 struct clock {
 	struct sim_alarms alarms;
 	struct sim_alarm all[ALARMS];
-	uint64_t at[ALARMS], order[ALARMS]; /* what the search knows; SIM_NEVER: not set */
+	uint64_t at[ALARMS], order[ALARMS]; /* the state for the search; SIM_NEVER: not set */
 	uint64_t now, orders, random;
 };
 
@@ -48,7 +48,7 @@ static void check_first(struct clock *clock)
 	assert_ptr_equal(sim_alarms_first(&clock->alarms), first < 0 ? NULL : &clock->all[first]);
 }
 
-/* What rings may set itself again, and others, before anybody looks which is the next. */
+/* A ringing alarm may set itself and others again before the next one is chosen. */
 static void ring(struct clock *clock, uint64_t span)
 {
 	int first = search(clock);

@@ -1,5 +1,5 @@
-/* SPEC H5 and part F's counters: the simulated machine's PMU models. Constraints, fixed counters,
- * what an interrupt finds, chains of 32-bit counters, widths. */
+/* SPEC H5 and the counters of part F: the simulated machine's PMU models.  Constraints, fixed
+ * counters, the state at an interrupt, chains of 32-bit counters, widths. */
 #include "test.h"
 
 #include "abi/record.h"
@@ -60,7 +60,7 @@ static uint64_t counted(struct sim_machine *machine, int fd)
 {
 	uint64_t values[3] = { 0 };
 	assert_int_equal(tally_engine_read(sim_engine(machine), fd, values, sizeof(values)), 24);
-	assert_int_equal(values[1], values[2]); /* it was never off the PMU */
+	assert_int_equal(values[1], values[2]); /* it was always on the PMU */
 	return values[0];
 }
 
@@ -74,7 +74,7 @@ static struct tally_user_page *page_of(struct sim_machine *machine, int fd)
 
 static void run(const char *model, sim_body_function *body)
 {
-	/* Ticks far apart: some tests run for simulated days. */
+	/* Ticks are far apart: some tests run for simulated days. */
 	struct sim_config config = { .cpus = 1, .model = model, .tick_ns = 1ull << 36 };
 	struct sim_machine *machine = sim_new(&config);
 	assert_non_null(machine);
@@ -90,8 +90,8 @@ static void run(const char *model, sim_body_function *body)
 
 /* --- x86: constraints ----------------------------------------------------- */
 
-/* Counters that each of these may be on, of the four: by hand from the model's table; fixed ones
- * left out. */
+/* The counters, of four, that each event may use, by hand from the model's table; without fixed
+ * ones. */
 static const struct { uint64_t config; unsigned counters;
 } constrained[] = {
 	{ RAW_STALLED_BACKEND, 0x4 },
@@ -115,7 +115,7 @@ static bool fits(const unsigned *which, unsigned count, unsigned taken)
 	return false;
 }
 
-/* A group opens if, and only if, there is a placement; then all of it counts all of the time. */
+/* A group opens if and only if there is a placement; then all its events always count. */
 static int every_group_of_up_to_four(struct sim_machine *machine, void *unused)
 {
 	(void)unused;
@@ -157,14 +157,14 @@ static void h5_a_group_opens_if_there_is_a_placement(void **state)
 	run("x86", every_group_of_up_to_four);
 }
 
-/* Whoever comes later may move who is there; what was counted stays. */
+/* A new event may move the present ones; their counts stay. */
 static int late_ones_move_others(struct sim_machine *machine, void *unused)
 {
 	(void)unused;
 	int first = raw(machine, RAW_BRANCHES, -1), second = raw(machine, RAW_BRANCHES, -1);
 	int third = raw(machine, RAW_BRANCHES, -1);
 	work(machine, 100000);
-	int picky = raw(machine, RAW_STALLED_BACKEND, -1); /* counter 2 alone */
+	int picky = raw(machine, RAW_STALLED_BACKEND, -1); /* only counter 2 */
 	work(machine, 100000);
 	assert_int_equal(counted(machine, first), 20000);
 	assert_int_equal(counted(machine, second), 20000);
@@ -196,12 +196,12 @@ static int fixed_counters(struct sim_machine *machine, void *unused)
 		assert_int_equal(page->index, fixed[i].index);
 		assert_int_equal(page->pmc_width, 48);
 	}
-	/* The fixed one is taken: a general one serves. */
+	/* The fixed counter is taken, so a general one serves. */
 	int again = raw(machine, RAW_INSTRUCTIONS, -1);
 	struct tally_user_page *page = page_of(machine, again);
 	work(machine, 1000);
 	assert_in_range(page->index, 1, 4);
-	/* Reference cycles are on the fixed counter or nowhere. */
+	/* Reference cycles need the fixed counter. */
 	int second = raw(machine, RAW_REFERENCE, -1);
 	assert_true(second >= 0);
 	work(machine, 100000);
@@ -255,15 +255,15 @@ static int sampled(struct sim_machine *machine, uint64_t config, uint64_t period
 	return fd;
 }
 
-/* Two counters overflow at different times, and at the same instruction: each event hears of its
- * own. */
+/* Two counters overflow at different times and at the same instruction: each event gets its own
+ * overflows. */
 static int which_overflowed(struct sim_machine *machine, void *unused)
 {
 	(void)unused;
 	struct overflows instructions = { 0 }, branches = { 0 }, both = { 0 };
 	sampled(machine, RAW_INSTRUCTIONS, 1000, 0, &instructions);
 	sampled(machine, RAW_BRANCHES, 130, 0, &branches);
-	/* edge: a general counter, in step with the first */
+	/* edge: needs a general counter, in step with the first */
 	sampled(machine, RAW_INSTRUCTIONS | 1 << 18, 2000, 0, &both);
 	work(machine, 100000);
 	assert_int_equal(instructions.count, 100);
@@ -328,7 +328,7 @@ static int arm(struct sim_machine *machine, uint64_t config, uint64_t config1, i
 	return opened(machine, TALLY_TYPE_RAW, config, config1, group, 0);
 }
 
-/* 64 bits on 32-bit counters take two each: three fit, beside cycles on the cycle counter. */
+/* 64 bits take two 32-bit counters: three events fit, beside cycles on the cycle counter. */
 static int chains(struct sim_machine *machine, void *unused)
 {
 	(void)unused;
@@ -366,7 +366,7 @@ static void f_long_counters_take_one(void **state)
 	run("arm64", long_counters);
 }
 
-/* A 32-bit counter wraps every 4 thousand million; who counts hears of each. */
+/* A 32-bit counter wraps every 4 thousand million; the event sees each wrap. */
 static int wraps(struct sim_machine *machine, void *unused)
 {
 	(void)unused;

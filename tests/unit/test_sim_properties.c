@@ -1,5 +1,5 @@
-/* What must hold in the simulated machine whatever is run in it: its tasks' own truth against what
- * was counted.  Random machines, tasks and events, by seed. */
+/* Properties of the simulated machine under any program: compares the tasks' own counts with the
+ * events' counts, on random machines, tasks and events, by seed. */
 #include "test.h"
 
 #include "abi/record.h"
@@ -32,8 +32,8 @@ static void work(struct sim_machine *machine, enum tally_engine_mode mode, uint6
 					[SIM_CACHE_MISSES] = misses,
 					[SIM_CACHE_REFERENCES] = 2 * misses,
 					[SIM_BRANCH_MISSES] = branches / 10,
-					/* what arm64 has under the names of cache misses and
-					 * references */
+					/* arm64's generic cache misses and references are these
+					 * events */
 					[SIM_L1D_LOAD_MISSES] = misses,
 					[SIM_L1D_LOADS] = 2 * misses } },
 	};
@@ -91,7 +91,7 @@ static int open_event(struct sim_machine *machine, const struct tally_attr *attr
 /* --- an inherited tree's sum is what its tasks did ------------------------ */
 
 struct tree {
-	uint64_t random, did; /* instructions in user mode, of all tasks */
+	uint64_t random, did; /* user-mode instructions of all tasks */
 	unsigned tasks;
 };
 
@@ -132,7 +132,7 @@ static int tree_root(struct sim_machine *machine, void *argument)
 	tree_run->tree.tasks = 1;
 	struct sim_task *self = sim_current(machine);
 	tree_task(machine, &tree_run->tree);
-	do_sleep(machine, 20000000000u); /* all have ended by then */
+	do_sleep(machine, 20000000000u); /* all tasks have ended by then */
 	assert_ptr_equal(sim_current(machine), self);
 	tree_run->tree.did -= before;
 	assert_int_equal(tally_engine_read(sim_engine(machine), fd, tree_run->counted,
@@ -196,7 +196,7 @@ static int multiplex(struct sim_machine *machine, void *argument)
 	uint64_t before[5];
 	for (unsigned i = 0; i < 5; i++)
 		before[i] = sim_truth(sim_current(machine), metrics[i], TALLY_MODE_USER);
-	/* Steady work in pieces, long against the turns. */
+	/* Steady work in pieces that are long compared with the turns. */
 	for (unsigned i = 0; i < 400; i++) {
 		work(machine, TALLY_MODE_USER, 10000000, 200, 7);
 		if (i % 10 == 0)
@@ -238,14 +238,14 @@ static void scaled_counts_converge_to_the_truth(void **state)
 		assert_int_equal(m.apart, 0); /* members are never on at different times */
 		scaled += m.scaled;
 	}
-	assert_true(scaled > 100); /* it was not all for nothing: counters were short */
+	assert_true(scaled > 100); /* counters were indeed too few */
 }
 
 /* --- a ring's records form a legal stream, with the exact lost total at any reader's speed ---- */
 
 struct stream {
 	uint64_t random;
-	uint64_t pause_ns; /* between the reader's looks */
+	uint64_t pause_ns; /* between two passes of the reader */
 	uint64_t samples, lost, overflows, read_lost;
 	struct tally_user_page *page;
 	size_t size;
@@ -322,7 +322,7 @@ static int stream_writer(struct sim_machine *machine, void *argument)
 	stream->overflows = values[0] / stream->attr.sample_period;
 	stream->read_lost = values[1];
 	drain(stream);
-	/* What was lost at the end is told before the next record that fits. */
+	/* A loss at the end is reported before the next record that fits. */
 	assert_int_equal(tally_engine_ioctl(sim_engine(machine), fd, TALLY_IOC_ENABLE, 0), 0);
 	work(machine, TALLY_MODE_USER, 2 * stream->attr.sample_period, 100, 1);
 	assert_int_equal(tally_engine_ioctl(sim_engine(machine), fd, TALLY_IOC_DISABLE, 0), 0);
@@ -358,7 +358,7 @@ static void a_rings_records_are_a_legal_stream_with_the_exact_lost_total(void **
 		assert_int_equal(stream.lost, stream.read_lost);
 		lost += stream.lost;
 	}
-	assert_true(lost > 1000); /* readers were slow indeed */
+	assert_true(lost > 1000); /* the readers were indeed slow */
 }
 
 /* --- frequency holds within 5 % after a second, over six orders of magnitude ---- */
@@ -405,7 +405,7 @@ static int frequency_task(struct sim_machine *machine, void *argument)
 			drain(stream);
 		}
 	}
-	f->samples = stream->samples; /* of the third second */
+	f->samples = stream->samples; /* samples of the third second */
 	return 0;
 }
 
@@ -464,7 +464,7 @@ static int interrupted(struct sim_machine *machine, void *argument)
 	return 0;
 }
 
-/* NMIs in the middle of whatever the engine does: nothing breaks, and they are counted or told as
+/* NMIs come at any point of the engine's work.  Nothing breaks, and each is counted or reported as
  * dropped. */
 static void an_event_may_hit_at_any_instruction(void **state)
 {

@@ -1,5 +1,4 @@
-/* The simulated PMU as tally's provider (provider/simulated.h), against a tool that the test
- * plays. */
+/* The simulated PMU as tally's provider (provider/simulated.h), with a test in the tool's role. */
 #include "simulated_fixture.h"
 
 #include "event/event.h"
@@ -204,10 +203,10 @@ static void plans_of_killed_tallys_are_removed(void **state)
 	struct stat st;
 	assert_int_equal(tally_provider_simulated_new(&options, &other, NULL), 0);
 	assert_int_equal(other->ops->command(other, "/bin/true", words, &argv, NULL), 0);
-	assert_int_not_equal(stat(paths[0], &st), 0); /* nobody's */
-	assert_int_equal(stat(paths[1], &st), 0);     /* young */
-	assert_int_equal(stat(paths[2], &st), 0);     /* no plan */
-	/* One that is held stays, however old. */
+	assert_int_not_equal(stat(paths[0], &st), 0); /* no process uses it */
+	assert_int_equal(stat(paths[1], &st), 0);     /* too young */
+	assert_int_equal(stat(paths[2], &st), 0);     /* not a plan */
+	/* A plan in use stays, however old. */
 	const char *held = argv[1] + strlen("--plan=");
 	assert_int_equal(utimensat(AT_FDCWD, held, old, 0), 0);
 	char **ignored;
@@ -287,7 +286,7 @@ static void programs_that_cannot_be_simulated_are_told_of_before(void **state)
 	rmdir(folder);
 }
 
-/* A file of one note, as -Wl,-z,x86-64-v4 makes them. */
+/* A file with one note, as -Wl,-z,x86-64-v4 makes it. */
 struct noted {
 	Elf64_Ehdr head;
 	Elf64_Phdr part;
@@ -395,14 +394,14 @@ static void open_mirrors_the_kernels_errors(void **state)
 	assert_int_equal(open_event(nameless, -1), -EINVAL);
 	assert_int_equal(open_event(attr, -1), 0);
 	assert_int_equal(open_event(attr, 0), 1);
-	assert_int_equal(open_event(attr, 1), -EINVAL); /* no leader */
+	assert_int_equal(open_event(attr, 1), -EINVAL); /* there is no such leader */
 	for (int i = 2; i < VSIM_EVENTS; i++)
 		assert_int_equal(open_event(attr, -1), i);
 	assert_int_equal(open_event(attr, -1), -EMFILE);
 	ops()->close(provider, VSIM_EVENTS - 1);
 	struct fake_tool tool;
 	fake_tool_open(&tool, plan_path());
-	assert_int_equal(open_event(attr, -1), -EOPNOTSUPP); /* it runs */
+	assert_int_equal(open_event(attr, -1), -EOPNOTSUPP); /* the program runs already */
 	fake_tool_close(&tool);
 }
 
@@ -461,7 +460,7 @@ static void control_reaches_the_processes(void **state)
 struct reader {
 	struct tally_user_page *page;
 	size_t bytes;
-	uint64_t samples, comms, last[8]; /* by id: the number seen last */
+	uint64_t samples, comms, last[8]; /* by id: the last number seen */
 	bool in_order;
 };
 
@@ -480,7 +479,7 @@ static void copy_from(const struct reader *reader, uint64_t at, void *out, size_
 			((uint8_t *)reader->page)[VSIM_PAGE + ((at + i) & (reader->bytes - 1))];
 }
 
-/* All that is in it: well-formed, and each writer's numbers in order. */
+/* Reads all records, and checks that they are valid and each writer's numbers in order. */
 static void read_all(struct reader *reader)
 {
 	uint64_t head = __atomic_load_n(&reader->page->data_head, __ATOMIC_ACQUIRE),
@@ -542,7 +541,7 @@ static void records_go_to_the_ring_of_their_event(void **state)
 	fake_tool_close(&tool);
 }
 
-/* Writers in processes of their own, each with a ring; ours are small and often full. */
+/* Writers are processes of their own, each with a ring; the rings are small and often full. */
 static void nothing_is_lost_while_tally_reads(void **state)
 {
 	enum { WRITERS = 3, RECORDS = 30000 };
@@ -627,20 +626,20 @@ static void rings_that_make_no_sense_do_no_harm(void **state)
 		uint64_t *words = (uint64_t *)((uint8_t *)tool.page + VSIM_PAGE);
 		for (size_t i = 0; i < 64; i++) {
 			seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
-			/* Headers that are nearly right, so that what is behind them is reached
-			 * too. */
+			/* Nearly valid headers, so that the checks behind them are reached too. */
 			words[seed % (whole / 8)] = round & 1 ? seed
 							      : (seed & 0xff00) << 40 |
 									TALLY_RECORD_SAMPLE;
 		}
 		tool.page->data_head = round % 5 ? tool.page->data_head + (seed >> 40) % whole
 						 : seed;
-		tool.plan->rings[tool.ring].state = seed >> 60; /* also none that there is */
+		/* includes states that don't exist */
+		tool.plan->rings[tool.ring].state = seed >> 60;
 		ops()->gather(provider);
 		read_all(&samples);
 		tool.plan->rings[tool.ring].state = VSIM_RING_TAKEN;
 	}
-	/* And it goes on, once the ring has a new owner. */
+	/* It works again when the ring has a new owner. */
 	tool.page->data_head = tool.page->data_tail;
 	fake_tool_finish(&tool);
 	ops()->gather(provider);
@@ -671,7 +670,7 @@ static void who_waits_for_room_is_woken_when_nobody_listens(void **state)
 		_exit(!went_on);
 	}
 	struct tally_wait_item item = { .handle = 0 };
-	/* its first news come when the ring is full */
+	/* its first news arrive when the ring is full */
 	while (ops()->wait(provider, &item, 1, -1, 1000) <= 0)
 		;
 	ops()->unmap(provider, samples.page, 1);
@@ -829,7 +828,7 @@ static void this_machines_caches_are_simulated(void **state)
 	assert_true(geometry.llc.sets == 16384 && geometry.llc.ways == 16);
 	snprintf(command_line, sizeof(command_line), "rm -r %s", root);
 	assert_int_equal(system(command_line), 0);
-	/* Nothing is known: all is as in the preset, and nothing was taken from here. */
+	/* Nothing is known, so everything comes from the preset, and nothing from this machine. */
 	assert_int_equal(simulated_geometry_here(root, &geometry), 0);
 	assert_null(vsim_geometry_problem(&geometry));
 	assert_int_equal(simulated_geometry("no-such-cpu", NULL, &geometry, &err), -EINVAL);

@@ -6,7 +6,7 @@
 
 static const struct tally_folded_options plain;
 
-/* Reads text and gives its folded form; the caller frees. */
+/* Reads text and returns its folded form, which the caller frees. */
 static char *refold(const char *text, const char *event, const struct tally_folded_options *options)
 {
 	struct tally_stacks stacks = { 0 };
@@ -64,7 +64,7 @@ static void sums_stop_at_the_largest_number(void **state)
 		     "a;b 18446744073709551615\n");
 }
 
-/* G5: what stackcollapse-perf.pl prints for the same text. */
+/* G5: the same output as stackcollapse-perf.pl for the same text. */
 static void perf_script_text_folds_as_stackcollapse_does(void **state)
 {
 	(void)state;
@@ -250,7 +250,7 @@ static void folded_text_survives_reading_and_writing(void **state)
 	assert_folds("a;b\n", NULL, &plain, "no stacks were found in this text");
 }
 
-/* stackcollapse-perf.pl --kernel marks it so. */
+/* stackcollapse-perf.pl --kernel marks it as the kernel's. */
 static void the_vdso_is_not_the_kernels(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* `stat` over scripted counts: what this machine's PMU, or its lack of one, can't show. */
+/* `stat` with scripted counts: cases that this machine's PMU, or its lack of one, can't show. */
 #include "test.h"
 
 #include "event/event.h"
@@ -20,7 +20,7 @@ struct stat_test {
 	const struct tally_stat_view_ops *ops;
 	struct tally_buffer text;
 	struct tally_stat_view view;
-	struct tally_count rows[16]; /* of the last report; strings are gone */
+	struct tally_count rows[16]; /* rows of the last report; their strings are freed */
 	int status;
 	enum tally_count_by by;
 };
@@ -103,10 +103,10 @@ static void counts_and_ratios_are_shown(void **state)
 	has(text, "2,310,000");
 	has(text, "2.31 insn per cycle, CPI 0.43");
 	has(text, "2.50 % of all L1-dcache accesses");
-	has(text, "(scripted)"); /* nothing is passed off as hardware's */
+	has(text, "(scripted)"); /* nothing is presented as hardware's */
 }
 
-/* The state of the first of so many events that were there for 1 ms, of a command that used
+/* Returns the state of the first of `count` events that existed for 1 ms, of a command that used
  * `used_ns`. */
 static enum tally_count_state covered(struct stat_test *t, size_t count, uint64_t used_ns)
 {
@@ -177,7 +177,7 @@ static void an_uncountable_event_drags_no_other_down(void **state)
 	has(text, "<not supported>");
 	has(text, "# this CPU has no such event");
 	has(text, "# the counter is taken by another user");
-	/* leads the group now, and the group's read is put in place */
+	/* it leads the group now, and the group's values are in the right rows */
 	assert_int_equal(t->rows[1].value, 77);
 	assert_int_equal(t->rows[2].value, 5);
 }
@@ -246,7 +246,7 @@ static void user_only_is_noted_on_the_name_and_once_below(void **state)
 	has(text, "cycles:u");
 	has(text, "instructions:pu");
 	has(text, "2.00 insn per cycle");
-	lacks(text, "task-clock:u"); /* a clock knows no modes */
+	lacks(text, "task-clock:u"); /* a clock has no modes */
 	has(text, "note: only user mode is counted (:u)");
 }
 
@@ -369,7 +369,7 @@ static void intervals_give_differences(void **state)
 	struct tally_counting counting;
 	run(t, "cycles 100/1000/1000 150/2000/1500 150/3000/1500 150/3000/1500", "cycles");
 	t->options.counting.command_pid = 0;
-	/* A task by hand: the command is over. */
+	/* A task added by hand: the command is over. */
 	struct tally_pid_list tids = { .items = (pid_t[]){ 1 }, .count = 1 };
 	t->target.tids = tids;
 	assert_int_equal(tally_counting_open(&t->options.counting, &counting, &err), 0);
@@ -405,7 +405,7 @@ static void counts_are_taken_apart_by_cpu(void **state)
 	has(text, "\nCPU1,1000,,cycles,630,63.00,");
 	has(text, "\nCPU0,20,,instructions,1000000,100.00,2.000000,insn per cycle,scripted,\n");
 	has(text, "\nCPU0,,,,,,0.500000,CPI,,\n");
-	has(text, "\nCPU1,<not counted>,,instructions,"); /* on the other it was opened */
+	has(text, "\nCPU1,<not counted>,,instructions,"); /* it was opened on CPU 0 */
 }
 
 static void a_tool_s_time_stands_once(void **state)
@@ -455,7 +455,7 @@ static void what_a_cpu_counted_before_it_went_is_kept(void **state)
 	tally_counting_read(&counting, NULL);
 	assert_int_equal(counting.rows[1].value, 700);
 	assert_int_equal(counting.rows[1].state, TALLY_COUNT_OK);
-	cpu_list(&online, "0-2"); /* it comes back, from 0, and another one with it */
+	cpu_list(&online, "0-2"); /* CPU 1 returns and counts from 0, and another CPU comes */
 	assert_true(tally_counting_set_online(&counting, &online));
 	assert_int_equal(counting.part_count, 3);
 	assert_string_equal(counting.parts[2].label, "CPU2");

@@ -46,7 +46,8 @@ static void expect(const struct tally_symbols *symbols, uint64_t address, const 
 	assert_int_equal(address - symbol->start, offset);
 }
 
-/* `perf script` of perf 6.1 says the same of this program, but for "sized2" (see give_ends()). */
+/* `perf script` of perf 6.1 prints the same for this program, except for "sized2" (see
+ * give_ends()). */
 static void best_alias_is_chosen_as_perf_does(void **state)
 {
 	struct tally_symbols *symbols = symbols_of(
@@ -60,7 +61,7 @@ static void best_alias_is_chosen_as_perf_does(void **state)
 		"label_without_size_longest:\nfn sized\n.skip 16,0x90\n"
 		"fn sized2\nlast_label_longer:\n.skip 16,0x90\n"
 		"locallabel_longer:\nlocallabel:\n.skip 16,0x90\n"
-		/* A<unsigned long>::f is the longer one to read */
+		/* A<unsigned long>::f is longer to read */
 		"fn _ZN1AI7ClassesE1fEv\nfn _ZN1AImE1fEv\n.skip 16,0x90\n"
 		"fn _ZN1AC1Ev\nfn _ZN1AC2Ev\n.skip 16,0x90\n",
 		"");
@@ -116,8 +117,8 @@ static void innermost_of_nested_symbols_is_found(void **state)
 	tally_symbols_free(symbols);
 }
 
-/* As in node's Builtins_JSConstructStubGeneric.  What no function holds has no better name than its
- * label. */
+/* As in node's Builtins_JSConstructStubGeneric.  Code outside of all functions gets its label's
+ * name. */
 static void a_label_inside_a_function_is_not_its_name(void **state)
 {
 	struct tally_symbols *symbols = symbols_of(
@@ -133,7 +134,7 @@ static void a_label_inside_a_function_is_not_its_name(void **state)
 	tally_symbols_free(symbols);
 }
 
-/* Every slot of every layout: checked against the instruction that calls it. */
+/* Checks every slot of every layout against the instruction that calls it. */
 static void plt_slots_are_named(void **state, const char *flags)
 {
 	char command[1024];
@@ -210,7 +211,7 @@ static void symbols_of_a_stripped_object_come_from_its_debug_file(void **state)
 	struct tally_symbols *with, *want;
 	assert_int_equal(tally_symbols_from_object(object, debug, &with, NULL), 0);
 	assert_int_equal(tally_symbols_from_object(whole, NULL, &want, NULL), 0);
-	/* The table alone keeps the names alive. */
+	/* Only the table keeps the names alive. */
 	tally_object_unref(object);
 	tally_object_unref(whole);
 	tally_object_unref(debug);
@@ -272,7 +273,7 @@ static void kallsyms_gives_functions_and_their_modules(void **state)
 	expect(symbols, 0xffffffff81000010, "startup_64", 0x10);
 	expect(symbols, 0xffffffff81000110, "helper.isra.0", 0x10);
 	expect(symbols, 0xffffffff81000181, "weak_one", 1);
-	/* The kernel's last function doesn't reach to the modules. */
+	/* The kernel's last function doesn't extend to the modules. */
 	expect(symbols, 0xffffffff81000fff, "weak_one", 0xe7f);
 	expect(symbols, 0xffffffffc0200000, NULL, 0);
 	expect(symbols, 0xffffffffc0201041, "ext4_read", 1);
@@ -346,7 +347,7 @@ static void malformed_lines_of_a_perf_map_are_counted(void **state)
 	tally_symbols_free(symbols);
 }
 
-/* The sweep against painting addresses one by one. */
+/* Compares the sweep with painting addresses one by one. */
 static void overlapping_lines_are_as_if_painted(void **state)
 {
 	(void)state;
@@ -394,7 +395,7 @@ static void ascending_lookups_give_what_single_ones_give(void **state)
 		for (int i = 0; i < LOOKUPS && address < 2 * ROOM; i++) {
 			address += (uint64_t)rand() % (round < 10 ? 8u : 1u << rand() % 14);
 			if (i == LOOKUPS / 2 && round % 3 == 0)
-				address = 0; /* not ascending: slower, and right */
+				address = 0; /* not ascending: slower, but correct */
 			assert_ptr_equal(tally_symbols_find_next(symbols, address, &cursor),
 					 tally_symbols_find(symbols, address));
 			assert_null(tally_symbols_find_next(empty, address, &in_empty));
@@ -522,7 +523,7 @@ static void names_are_made_readable(void **state)
 	expect_readable("_Z", NULL, NULL);
 	expect_readable("_ZN2ns1fE", "ns::f", "ns::f");
 	expect_readable("malloc@plt", NULL, NULL);
-	/* not what it returns */
+	/* without the return type */
 	expect_readable("_ZN2ns4sortIiEEvPT_", "ns::sort<int>", "ns::sort<int>(int*)");
 }
 
@@ -549,7 +550,8 @@ static void symbols_that_read_alike_are_told_apart(void **state)
 static void names_that_explode_are_left_alone(void **state)
 {
 	(void)state;
-	/* Each parameter is a function of two such as the one before: 2^60 of them in 600 bytes. */
+	/* Each parameter is a function of two parameters like the one before: 2^60 of them in 600
+	 * bytes. */
 	static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	struct tally_buffer name = { 0 };
 	tally_buffer_text(&name, "_Z1fPFvvE");

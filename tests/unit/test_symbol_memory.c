@@ -1,4 +1,5 @@
-/* Memory runs out while symbols are read: they are all there and in order, or there is an error. */
+/* Memory runs out while symbols are read: either all symbols are there in order, or there is an
+ * error. */
 #include "test.h"
 
 #include "symbol/symbol.h"
@@ -13,7 +14,7 @@ void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_malloc(size_t size);
 void *__wrap_realloc(void *old, size_t size);
 
-static unsigned asked, refused; /* the refused-th is; 0: none */
+static unsigned asked, refused; /* number of the allocation that fails; 0: none */
 
 static bool is_refused(void)
 {
@@ -35,7 +36,7 @@ void *__wrap_realloc(void *old, size_t size)
 	return is_refused() ? NULL : __real_realloc(old, size);
 }
 
-/* From high to low, so that they must be sorted. */
+/* Descending, so that they must be sorted. */
 static const char text[] =
 	"5000 100 fifth\n4000 100 fourth\n3000 100 third\n2000 100 second\n1000 100 first\n";
 enum { SYMBOLS = 5, RUNS_MAX = 100 };
@@ -68,7 +69,7 @@ static void all_symbols_are_found_or_there_is_an_error(void **state)
 			break;
 	}
 	assert_true(refused < RUNS_MAX);
-	assert_true(errors > 0 && without > 0); /* of some it can do without */
+	assert_true(errors > 0 && without > 0); /* some allocations are optional */
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void feed_comm(struct tally_tasks *tasks, uint32_t pid, uint32_t tid, con
 	assert_int_equal(tally_tasks_record(tasks, &record), 0);
 }
 
-/* Random maps over a small address space, against one that remembers each address by itself. */
+/* Random mappings over a small address space, compared with a model that stores each address. */
 static void a_later_map_replaces_what_it_covers(void **state)
 {
 	(void)state;
@@ -87,7 +87,7 @@ static void a_fork_inherits_maps_and_comm(void **state)
 	assert_non_null(tally_tasks_find(&tasks, 11, false, 0x1800));
 	assert_string_equal(tally_tasks_comm(&tasks, 11, 11, buffer), "parent");
 	assert_string_equal(tally_tasks_comm(&tasks, 10, 12, buffer), "parent");
-	/* What the child maps is not the parent's. */
+	/* The child's new mapping is not the parent's. */
 	feed_mmap(&tasks, 11, 0x5000, 0x1000, 0, "/lib/child");
 	assert_null(tally_tasks_find(&tasks, 10, false, 0x5800));
 	tally_tasks_release(&tasks);
@@ -100,7 +100,7 @@ static void an_exec_changes_the_comm_and_maps_until_covered(void **state)
 	char buffer[16];
 	feed_mmap(&tasks, 10, 0x1000, 0x1000, 0, "/bin/old");
 	feed_comm(&tasks, 10, 10, "new", true);
-	/* execve(2) itself returns there */
+	/* execve(2) itself returns to that code */
 	assert_non_null(tally_tasks_find(&tasks, 10, false, 0x1800));
 	feed_mmap(&tasks, 10, 0x1000, 0x1000, 0, "/bin/new");
 	assert_string_equal(
@@ -108,7 +108,7 @@ static void an_exec_changes_the_comm_and_maps_until_covered(void **state)
 		"/bin/new");
 	assert_string_equal(tally_tasks_comm(&tasks, 10, 10, buffer), "new");
 	assert_string_equal(tally_tasks_comm(&tasks, 99, 99, buffer), ":99");
-	/* a task past its exit: perf has it as :-1 */
+	/* a task after its exit: perf calls it :-1 */
 	feed_comm(&tasks, UINT32_MAX, UINT32_MAX, "other", false);
 	assert_string_equal(tally_tasks_comm(&tasks, UINT32_MAX, UINT32_MAX, buffer), ":-1");
 	tally_tasks_release(&tasks);
@@ -147,12 +147,12 @@ static void maps_are_shared_until_one_side_changes(void **state)
 	feed_mmap(&tasks, 1, 0x1000, 0x1000, 0, "/c");
 	assert_string_equal(path_at(&tasks, 1, 0x1800), "/c");
 	assert_string_equal(path_at(&tasks, 3, 0x1800), "/a");
-	feed_fork(&tasks, 3, 2, 2); /* an id used again */
+	feed_fork(&tasks, 3, 2, 2); /* a reused id */
 	assert_string_equal(path_at(&tasks, 2, 0x1800), "/a");
 	tally_tasks_release(&tasks);
 }
 
-/* 5,000 maps, inherited by 3,000 processes that change one each: 600 MB if each had its own. */
+/* 5,000 mappings, inherited by 3,000 processes that change one each: 600 MB if each had a copy. */
 static void forks_without_end_take_memory_by_the_record(void **state)
 {
 	(void)state;

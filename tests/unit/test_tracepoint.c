@@ -13,13 +13,13 @@
 
 enum { RAW_MAX = 8192, EVENTS_PER_FORMAT = 100 };
 
-/* What libtraceevent gets wrong, and we don't; see print_parse.c. */
+/* Formats that libtraceevent prints wrongly and we print correctly; see print_parse.c. */
 static const char *const better_than_library[] = {
 	"timer.timer_start",            /* a & (b | c | d) */
 	"btrfs.raid56_read",            /* a - b + c */
 	"btrfs.raid56_write",
 	"sched.sched_skip_cpuset_numa", /* %*pbl */
-	"ftrace.bprint",                /* a format of its own, in each event */
+	"ftrace.bprint",                /* each event has a format of its own */
 	"kmem.mm_page_alloc_extfrag",   /* a < (b < c ? b : c) */
 	"kvm.kvm_nested_vmenter",       /* a ? b : c ? d : e */
 	"tcp.tcp_ao_handshake_failure", /* %c */
@@ -30,7 +30,7 @@ static const char *const better_than_library[] = {
 	"tcp.tcp_hash_md5_unexpected",
 };
 
-/* libtraceevent loses memory over formats that it can't parse. */
+/* libtraceevent leaks memory for formats that it can't parse. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
@@ -58,7 +58,8 @@ static struct tally_tracepoint *load(const char *name, struct tally_buffer *text
 	return tracepoint;
 }
 
-/* A format with these fields (declarations of 8 bytes each, from offset 8) and print format. */
+/* Makes a format with these fields (declarations of 8 bytes each, from offset 8) and print
+ * format. */
 static struct tally_tracepoint *make(const char *fields, const char *print_format, bool swap)
 {
 	struct tally_buffer text = { 0 };
@@ -350,7 +351,7 @@ static void pointers_and_addresses_are_printed(void **state)
 	expect_text("\"%pISpc\", __get_sockaddr(list)", sockets, "127.0.0.1:8080");
 }
 
-/* What perf 6.1 printed for such an event. */
+/* The expected text is perf 6.1's for such an event. */
 static void sched_switch_reads_as_in_perf(void **state)
 {
 	(void)state;
@@ -413,7 +414,7 @@ static void beyond_the_compiler_fields_are_printed(void **state)
 	}
 }
 
-/* Deep or long expressions end in an error, not in the stack's end. */
+/* Deep or long expressions end in an error, not in a stack overflow. */
 static void depth_is_bounded(void **state)
 {
 	(void)state;
@@ -471,7 +472,7 @@ static void numbers_are_printf_s(void **state)
 				}
 }
 
-/* Dynamic fields get data of their own behind the fixed part; some of it text, some a socket
+/* Gives dynamic fields data of their own behind the fixed part: some text, some a socket
  * address. */
 static size_t put_dynamic(const struct tally_tracepoint_field *field, uint8_t *raw, size_t end,
 			  uint64_t *seed)
@@ -510,7 +511,7 @@ static uint64_t interesting_number(uint64_t *seed, bool small)
 	}
 }
 
-/* An event that makes sense to a reader that trusts it: terminated strings, dynamic data within. */
+/* Makes a valid event for a trusting reader: terminated strings, dynamic data inside the event. */
 static size_t make_event(const struct tally_tracepoint *tracepoint, uint8_t *raw, uint64_t *seed,
 			 bool small)
 {
@@ -534,7 +535,7 @@ static size_t make_event(const struct tally_tracepoint *tracepoint, uint8_t *raw
 									   : 0);
 	}
 	uint16_t id = (uint16_t)tracepoint->id;
-	memcpy(raw, &id, 2); /* by which libtraceevent finds the event */
+	memcpy(raw, &id, 2); /* libtraceevent finds the event by this */
 	return end;
 }
 
@@ -552,7 +553,7 @@ static void compare_with_library(const struct tally_tracepoint *tracepoint,
 	static uint8_t raw[RAW_MAX];
 	uint64_t seed = 0x9e3779b97f4a7c15u + tracepoint->id;
 	const char *format = tracepoint->print_format;
-	/* Lengths out of the event are believed by libtraceevent, negative ones too. */
+	/* libtraceevent trusts lengths beyond the event, and negative ones. */
 	bool small = strstr(format, "__print_hex") || strstr(format, "__print_array") ||
 		     strstr(format, "*");
 	struct tally_buffer out = { 0 };
@@ -573,8 +574,8 @@ static void compare_with_library(const struct tally_tracepoint *tracepoint,
 	tally_buffer_release(&out);
 }
 
-/* 1 when the library knows the format and says the same of random events, by our own means; 0 when
- * it doesn't. */
+/* Returns 1 if the library knows the format and prints the same text for random events as our own
+ * printer; 0 if it doesn't know it. */
 static unsigned compare_format(const char *system, const struct tally_tracepoint *tracepoint)
 {
 	struct tally_print *print;
@@ -599,8 +600,8 @@ static unsigned compare_format(const char *system, const struct tally_tracepoint
 	return compared;
 }
 
-/* Each format that libtraceevent (so perf) understands prints the same text here, by our own
- * means. */
+/* For each format that libtraceevent (and so perf) understands, our own printer writes the same
+ * text. */
 static void text_is_libtraceevent_s(void **state)
 {
 	(void)state;
@@ -672,11 +673,11 @@ static void text_of_this_kernel_is_libtraceevent_s(void **state)
 	tep_set_loglevel(TEP_LOG_NONE);
 	for_each_of_this_kernel(compare_one, &compared);
 	if (!compared)
-		skip(); /* tracefs is root's */
+		skip(); /* only root may read tracefs */
 	print_message("# %u tracepoints\n", compared);
 }
 
-/* What the program prints before and after it was made shorter. */
+/* Compares what the program prints before and after it was shortened. */
 static void compare_fused(const char *system, const struct tally_tracepoint *tracepoint,
 			  unsigned *shorter)
 {
@@ -731,7 +732,7 @@ static void shorter_programs_print_the_same(void **state)
 	for_each_of_this_kernel(compare_fused, &shorter);
 }
 
-/* Conversions at the edges of what one instruction prints. */
+/* Conversions at the limits of a single instruction. */
 static void fused_numbers_are_printf_s(void **state)
 {
 	(void)state;
@@ -785,7 +786,7 @@ static void where_libtraceevent_errs_c_holds(void **state)
 	tally_buffer_release(&out);
 }
 
-/* The fallback, where the library is: it prints what it fails to parse in the manner that we do. */
+/* The fallback, if the library exists: it prints formats that it fails to parse as we do. */
 static void library_and_fields_agree_on_failure(void **state)
 {
 	(void)state;
@@ -810,7 +811,7 @@ static void library_and_fields_agree_on_failure(void **state)
 	tally_buffer_release(&theirs);
 }
 
-/* Random bytes of any size: nothing outside of them is read (the sanitizers watch). */
+/* Random bytes of any size: nothing outside them is read (the sanitizers check). */
 static void any_bytes_are_safe(void **state)
 {
 	(void)state;

@@ -7,8 +7,8 @@
 
 #include <fcntl.h>
 
-/* A process: one object, loaded at BIAS, with rules for [CODE, CODE + 0x1000), code without rules
- * at BIAS + 0x10000 and up to 0x20000; nothing else is mapped. */
+/* A process with one object, loaded at BIAS.  It has rules for [CODE, CODE + 0x1000), and code
+ * without rules from BIAS + 0x10000 up to 0x20000.  Nothing else is mapped. */
 enum { BIAS = 0x400000, JIT = BIAS + 0x10000 };
 
 static bool find(void *context, uint64_t address, struct tally_unwind_place *place)
@@ -48,9 +48,9 @@ static void run(struct walk *walk, size_t words, size_t limit)
 
 #define F(offset) ((uint64_t)BIAS + CODE + (offset))
 
-/* f at 0x00 pushes rbx and 16 bytes; g at 0x40 keeps its CFA in rbx + 16; h at 0x80 is the
- * outermost; s at 0xc0 is the trampoline of signals (its registers: rip at rsp, rsp at rsp + 8, rbx
- * at rsp + 16); r at 0x100 has bad rules; v at 0x140 has its return address in rsi. */
+/* f at 0x00 pushes rbx and 16 bytes.  g at 0x40 has its CFA in rbx + 16.  h at 0x80 is the
+ * outermost. s at 0xc0 is the signal trampoline (saved registers: rip at rsp, rsp at rsp + 8, rbx
+ * at rsp + 16). r at 0x100 has bad rules.  v at 0x140 has its return address in rsi. */
 static void setup_walk(struct walk *walk, struct cfi *cfi)
 {
 	memset(walk, 0, sizeof(*walk));
@@ -92,7 +92,7 @@ static void a_chain_is_followed_to_the_outermost_frame(void **state)
 	struct cfi cfi;
 	struct walk walk;
 	setup_walk(&walk, &cfi);
-	/* f behind its sub: 16 bytes, rbx, return into g; g: CFA = rbx + 16, return into h. */
+	/* f after its sub: 16 bytes, rbx, return into g; g: CFA = rbx + 16, return into h. */
 	walk.request.registers[TALLY_UNWIND_RIP] = F(0x10);
 	walk.stack[2] = STACK + 6 * 8;
 	walk.stack[3] = F(0x50);
@@ -138,8 +138,8 @@ static void an_interrupted_frame_is_looked_up_at_its_ip(void **state)
 	struct cfi cfi;
 	struct walk walk;
 	setup_walk(&walk, &cfi);
-	/* A handler (f at its entry) returns to the trampoline's first byte; the signal hit f's
-	 * first byte, whose rules at ip − 1 would be nobody's. */
+	/* A handler (f at its entry) returns to the trampoline's first byte.  The signal hit f's
+	 * first byte; at ip − 1 there are no rules. */
 	walk.request.registers[TALLY_UNWIND_RIP] = F(0);
 	walk.stack[0] = F(0xc0);
 	walk.stack[1] = F(0);
@@ -148,7 +148,7 @@ static void an_interrupted_frame_is_looked_up_at_its_ip(void **state)
 	run(&walk, 16, 16);
 	CHECK(&walk, TALLY_UNWIND_COMPLETE, F(0), F(0xc0), F(0), F(0x90));
 
-	/* Out of the handler's stack to one that was not copied, wherever that is. */
+	/* Leads from the handler's stack to a stack that was not copied. */
 	walk.stack[2] = 0x7fff00000000;
 	run(&walk, 16, 16);
 	CHECK(&walk, TALLY_UNWIND_TRUNCATED, F(0), F(0xc0), F(0));
@@ -161,7 +161,7 @@ static void a_popped_register_keeps_its_value(void **state)
 	struct cfi cfi;
 	struct walk walk;
 	setup_walk(&walk, &cfi);
-	/* f's last byte: rbx is popped, its rule still points below rsp.  g needs it. */
+	/* f's last byte: rbx has been popped, but its rule still points below rsp.  g needs it. */
 	walk.request.registers[TALLY_UNWIND_RIP] = F(0x26);
 	walk.request.registers[RBX] = STACK + 3 * 8;
 	walk.stack[0] = F(0x50);
@@ -182,7 +182,7 @@ static void a_return_address_may_be_in_a_register(void **state)
 	walk.stack[3] = F(0x90);
 	run(&walk, 8, 16);
 	CHECK(&walk, TALLY_UNWIND_COMPLETE, F(0x150), F(0x10), F(0x90));
-	/* … but not lead to itself. */
+	/* … but not a function that leads to itself. */
 	walk.request.registers[RSI] = F(0x150);
 	run(&walk, 8, 16);
 	CHECK(&walk, TALLY_UNWIND_BAD_RULES, F(0x150));
@@ -197,17 +197,17 @@ static void a_frame_without_rules_is_stepped_over_by_frame_pointer(void **state)
 	setup_walk(&walk, &cfi);
 	walk.request.registers[TALLY_UNWIND_RIP] = JIT + 0x10;
 	walk.request.registers[TALLY_UNWIND_RBP] = STACK + 8;
-	walk.stack[1] = STACK + 32; /* the JIT's caller, JIT too */
+	walk.stack[1] = STACK + 32; /* the caller of the JIT code, JIT code too */
 	walk.stack[2] = JIT + 0x80;
-	walk.stack[5] = F(0x10); /* called by f */
+	walk.stack[5] = F(0x10); /* f called it */
 	walk.stack[9] = F(0x90);
 	run(&walk, 16, 16);
 	CHECK(&walk, TALLY_UNWIND_COMPLETE, JIT + 0x10, JIT + 0x80, F(0x10), F(0x90));
 
-	walk.stack[5] = 0xdead0000; /* a frame pointer that led nowhere */
+	walk.stack[5] = 0xdead0000; /* the frame pointer led nowhere */
 	run(&walk, 16, 16);
 	CHECK(&walk, TALLY_UNWIND_NO_RULES, JIT + 0x10, JIT + 0x80);
-	walk.stack[1] = STACK + 33; /* no frame pointer */
+	walk.stack[1] = STACK + 33; /* not a frame pointer */
 	run(&walk, 16, 16);
 	CHECK(&walk, TALLY_UNWIND_NO_RULES, JIT + 0x10, JIT + 0x80);
 	walk.stack[1] = STACK + 16; /* below the frame */
@@ -217,7 +217,7 @@ static void a_frame_without_rules_is_stepped_over_by_frame_pointer(void **state)
 	run(&walk, 16, 16);
 	CHECK(&walk, TALLY_UNWIND_TRUNCATED, JIT + 0x10, JIT + 0x80);
 
-	/* Such a frame may have saved rbx anywhere: g's rules can't be followed. */
+	/* A frame of this kind may have saved rbx anywhere, so g's rules can't be followed. */
 	walk.stack[1] = STACK + 32;
 	walk.stack[2] = F(0x50);
 	walk.request.registers[RBX] = STACK + 32;
@@ -241,7 +241,7 @@ static void code_tells_where_it_stands(void **state)
 		{ { 0xf2, 0xff, 0x25, 1, 2, 3, 4 }, 7, 0, TALLY_CODE_EDGE },       /* bnd jmp */
 		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25 }, 6, 0, TALLY_CODE_EDGE }, /* endbr64 */
 		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5 }, 8, 0, TALLY_CODE_EDGE },
-		/* behind setjmp, too */
+		/* also found behind setjmp */
 		{ { 0xf3, 0x0f, 0x1e, 0xfa, 0x53 }, 5, 0, TALLY_CODE_OTHER },
 		{ { 0xc3 }, 1, 0, TALLY_CODE_EDGE },                               /* ret */
 		{ { 0xf3, 0xc3 }, 2, 0, TALLY_CODE_EDGE },
@@ -260,7 +260,7 @@ static void code_tells_where_it_stands(void **state)
 			cases[i].spot);
 }
 
-/* An executable of one segment without rules; sigreturn at 0x80, PLT at 0x90, a prologue at
+/* Makes an executable with one segment and no rules; sigreturn at 0x80, PLT at 0x90, a prologue at
  * 0xa0. */
 static struct tally_object *object_without_rules(void)
 {
@@ -297,11 +297,11 @@ static void code_without_rules_is_stepped_through_by_what_it_is(void **state)
 	assert_int_equal(tally_unwind_table_new(object, NULL, &walk.table, NULL), 0);
 	tally_object_unref(object);
 	assert_int_equal(walk.table->index_count, 0);
-	/* A handler, in a PLT stub; the signal's context; a function that has pushed rbp; its
+	/* A handler in a PLT stub; the signal's context; a function that has pushed rbp; its
 	 * caller. */
 	walk.request.registers[TALLY_UNWIND_RIP] = BIAS + 0x90;
 	walk.stack[0] = BIAS + 0x80;
-	/* rsp, rip: behind r8–r15 rdi rsi rbp rbx rdx rax rcx */
+	/* rsp, rip: after r8–r15 rdi rsi rbp rbx rdx rax rcx */
 	walk.stack[6 + 15] = STACK + 30 * 8;
 	walk.stack[6 + 16] = BIAS + 0xa1;
 	walk.stack[30] = STACK + 40 * 8;
@@ -344,7 +344,7 @@ static void each_end_is_told(void **state)
 	run(&walk, 0, 16);
 	CHECK(&walk, TALLY_UNWIND_TRUNCATED, F(0x10));
 
-	walk.stack[7] = 0xdead0000; /* isn't written */
+	walk.stack[7] = 0xdead0000; /* it is not part of the chain */
 	run(&walk, 8, 16);
 	CHECK(&walk, TALLY_UNWIND_NO_MAP, F(0x10), F(0x10));
 
@@ -359,8 +359,7 @@ static void each_end_is_told(void **state)
 	tally_unwind_table_free(walk.table);
 }
 
-/* arm64: rules of sp and x30, signed return addresses, and frame records where there are no
- * rules. */
+/* arm64: rules with sp and x30, signed return addresses, and frame records without rules. */
 static void arm64_s_signed_returns_are_stripped(void **state)
 {
 	(void)state;
@@ -384,7 +383,7 @@ static void arm64_s_signed_returns_are_stripped(void **state)
 	walk.request.context = walk.table;
 	walk.request.registers[TALLY_UNWIND_ARM64_SP] = STACK;
 	walk.request.registers[TALLY_UNWIND_ARM64_PC] = F(0x10);
-	walk.stack[0] = STACK + 48; /* x29, to a record of code without rules; x30 */
+	walk.stack[0] = STACK + 48; /* x29, which points to a record of code without rules; x30 */
 	walk.stack[1] = signature | (JIT + 0x20);
 	walk.stack[6] = STACK + 80;
 	walk.stack[7] = signature | F(0x90);
@@ -394,7 +393,7 @@ static void arm64_s_signed_returns_are_stripped(void **state)
 	assert_int_equal(way.count, 3);
 	assert_int_equal(way.addresses[1], JIT + 0x20);
 	assert_int_equal(way.addresses[2], F(0x90));
-	/* At entry the return address is in x30 alone. */
+	/* At entry, the return address is only in x30. */
 	walk.request.registers[TALLY_UNWIND_ARM64_PC] = F(0);
 	walk.request.registers[TALLY_UNWIND_X30] = signature | F(0x90);
 	assert_true(unwind_every_way(&walk.request, NULL, 16, &way));
@@ -404,8 +403,8 @@ static void arm64_s_signed_returns_are_stripped(void **state)
 	tally_unwind_table_free(walk.table);
 }
 
-/* What arm64's kernel pushes: 128 bytes of siginfo, 176 of the ucontext, the fault's address,
- * x0–x30 sp pc pstate, and records, of which that of the vector registers comes first. */
+/* The arm64 kernel pushes 128 bytes of siginfo, 176 of the ucontext, the fault's address, x0–x30 sp
+ * pc pstate, and records, the first with the vector registers. */
 enum {
 	CONTEXT_WORD = (128 + 176 + 8) / 8,
 	RECORDS_WORD = (128 + 176 + 288) / 8,
@@ -420,7 +419,7 @@ static void push_signal_frame(uint64_t *stack, uint64_t sp, uint64_t pc, uint64_
 	stack[RECORDS_WORD] = 0x46508001 | (uint64_t)528 << 32;
 }
 
-/* The trampoline lies at 0x80 of an object without rules; what follows it at 0x88. */
+/* The trampoline is at 0x80 of an object without rules; 0x88 is behind it. */
 static struct tally_unwind_table *table_of_trampoline(void)
 {
 	static const uint8_t sigreturn[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
@@ -447,7 +446,7 @@ static struct tally_unwind_table *table_of_trampoline(void)
 	return table;
 }
 
-/* From pc, at sp: what was interrupted at JIT + 0x40 is found, or it isn't. */
+/* Unwinds from pc, at sp.  Returns whether it finds the code interrupted at JIT + 0x40. */
 static bool finds_interrupted(struct tally_unwind_table *table, const uint64_t *stack, size_t words,
 			      uint64_t pc)
 {
@@ -470,17 +469,17 @@ static void arm64_s_signal_frames_are_stepped_over(void **state)
 	struct tally_unwind_table *table = table_of_trampoline();
 	push_signal_frame(stack, STACK + SIGNAL_FRAME_WORDS * 8, JIT + 0x40, F(0x10));
 	size_t words = sizeof(stack) / 8;
-	/* Before each of its instructions, and while the kernel does what it is asked to. */
+	/* Before each of its instructions, and while the kernel runs the system call. */
 	for (uint64_t pc = BIAS + 0x80; pc <= BIAS + 0x88; pc += 4)
 		assert_true(finds_interrupted(table, stack, words, pc));
 	assert_false(finds_interrupted(table, stack, words, BIAS + 0x7c));
 	assert_false(finds_interrupted(table, stack, words, BIAS + 0x8c));
 	assert_false(finds_interrupted(table, stack, RECORDS_WORD, BIAS + 0x84));
-	/* Where there is no file, what is pushed is enough; without it none is stepped over. */
+	/* Without a file, the pushed data are enough; without that data, no frame is skipped. */
 	assert_true(finds_interrupted(table, stack, words, JIT + 0x80));
 	stack[RECORDS_WORD]++;
 	assert_false(finds_interrupted(table, stack, words, JIT + 0x80));
-	/* a function behind the trampoline */
+	/* this is a function behind the trampoline */
 	assert_false(finds_interrupted(table, stack, words, BIAS + 0x88));
 	assert_true(finds_interrupted(table, stack, words, BIAS + 0x80));
 	tally_unwind_table_free(table);
@@ -515,7 +514,7 @@ static bool find_everywhere(void *context, uint64_t address, struct tally_unwind
 	return true;
 }
 
-/* Everything that reads a section, on bytes that are exactly as long as they are said to be. */
+/* Runs everything that reads a section, on exactly as many bytes as stated. */
 static void exercise(const uint8_t *bytes, size_t size, uint64_t address,
 		     struct tally_unwind_cache *cache)
 {
@@ -575,7 +574,7 @@ static void damaged_sections_do_no_damage(void **state)
 		memcpy(bytes, section.bytes, size);
 		for (unsigned flips = 0; flips <= i % 16; flips++) {
 			seed = seed * 6364136223846793005u + 1442695040888963407u;
-			/* every other one near the start, where the CIE that all share is */
+			/* every other one near the start, in the CIE that all functions share */
 			size_t at = (seed >> 33) % (i % 2 ? size : 256);
 			bytes[at] ^= (uint8_t)(1u << (seed >> 20 & 7));
 		}

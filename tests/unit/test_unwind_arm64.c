@@ -1,10 +1,9 @@
-/* Stacks that were recorded on arm64 (arm64/walk.c tells how), unwound wherever this runs: with
- * pointer authentication and without, from inside of signal handlers and of what the handlers
- * return to.
+/* Unwinds stacks that were recorded on arm64 (see arm64/walk.c), on any machine: with and without
+ * pointer authentication, from inside signal handlers and their return paths.
  *
- * The oracle is the program: each frame must be of a function that its source lets call the one
- * before, up to _start.  The kernel's vdso is not here, as on any other machine; the programs are
- * found by build-id, as perf keeps them. */
+ * The program is the oracle: each frame must be in a function that, by its source, may call the one
+ * before, up to _start.  The kernel's vdso is not here, as on any other machine.  The programs are
+ * found by build-id, where perf keeps them. */
 #include "test.h"
 
 #include "object/object.h"
@@ -19,8 +18,7 @@ enum { FRAMES = 128, HIGH_BITS = 48 };
 static const char VDSO[] = "[vdso]";
 #define ANY "*"
 
-/* Which function may be called by which: by the source, and by what the compiler makes of last
- * calls. */
+/* Which functions may call which: by the source, and by the compiler's tail calls. */
 static const struct {
 	const char *callee, *callers[8];
 } CALLS[] = {
@@ -59,7 +57,7 @@ static void path_of(char path[512], const char *program, const char *suffix)
 		 suffix);
 }
 
-/* ~/.debug/.build-id/ab/cdef…/elf, in a home of its own. */
+/* Writes ~/.debug/.build-id/ab/cdef…/elf, in a home of its own. */
 static void keep_program(const char *home, const char *program)
 {
 	char source[512], hex[2 * TALLY_BUILD_ID_MAX + 1], folder[512], target[600];
@@ -80,7 +78,7 @@ static void keep_program(const char *home, const char *program)
 	assert_int_equal(symlink(source, target), 0);
 }
 
-/* The function of each user frame; their number. */
+/* Finds the function of each user frame.  Returns their number. */
 static size_t name_frames(struct tally_recording *recording, const char *functions[FRAMES])
 {
 	size_t count = 0;
@@ -98,7 +96,7 @@ static size_t name_frames(struct tally_recording *recording, const char *functio
 	return count;
 }
 
-/* Words of the stack that are code's addresses but for their high bits. */
+/* Returns how many words of the stack are addresses of code except for their high bits. */
 static size_t count_signed(const struct tally_sample *sample)
 {
 	size_t count = 0;
@@ -117,14 +115,14 @@ static void check_stack(struct tally_recording *recording, struct counts *counts
 	size_t count = name_frames(recording, functions);
 	counts->samples++;
 	if (count == 1 && !strcmp(functions[0], "[unknown]")) {
-		/* of execve(2): the mappings are the new program's, the registers the old one's */
+		/* in execve(2): the mappings are the new program's, the registers the old one's */
 		counts->unmapped++;
 		return;
 	}
 	assert_true(count > 0);
 	bool is_whole = !strcmp(functions[count - 1], "_start");
 	if (!is_whole && !strcmp(functions[0], VDSO)) {
-		counts->torn++; /* rt_sigreturn(2) had put some registers back, and others not */
+		counts->torn++; /* rt_sigreturn(2) had restored some registers, and others not */
 		return;
 	}
 	assert_true(is_whole);

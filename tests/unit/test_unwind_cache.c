@@ -1,5 +1,6 @@
-/* What the cache of rules gives is the rule of that very address (unwind/unwind_cache.h), whatever
- * was put in and pushed out: compared with made-up code in which each address has a known rule. */
+/* The cache of rules returns the rule of exactly the address (unwind/unwind_cache.h), whatever was
+ * entered and pushed out.  The test compares with artificial code in which each address has a known
+ * rule. */
 #include "test.h"
 
 #include "unwind/unwind_cache.h"
@@ -13,7 +14,7 @@ enum { RULES = 64, STRETCH_MAX = 96, CODE = 1 << 22, SPACES = 5, ROUNDS = 400000
 
 struct code {
 	struct tally_unwind_rule rules[RULES];
-	uint32_t start[CODE], end[CODE]; /* of the stretch that an address lies in: [start, end) */
+	uint32_t start[CODE], end[CODE]; /* the stretch that contains an address: [start, end) */
 	uint8_t rule[CODE];
 };
 
@@ -42,8 +43,8 @@ static struct code *make_code(void)
 	return code;
 }
 
-/* Each space has the code in another place, so that neither address nor rule tells which one is
- * meant. */
+/* Each space has the code in another place, so that neither address nor rule identifies the
+ * space. */
 static const struct tally_unwind_rule *rule_of(const struct code *code, uint64_t at, uint64_t space)
 {
 	return &code->rules[(code->rule[at] + space) % RULES];
@@ -60,7 +61,7 @@ static void a_rule_is_remembered_for_its_stretch_alone(void **state)
 	assert_null(tally_unwind_cache_get(cache, 0, 0));
 	assert_null(tally_unwind_cache_get(cache, base, 1));
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		/* Half of them in a small part, which is met again and again. */
+		/* Half of the addresses are in a small part, which repeats often. */
 		uint64_t at = draw(&random) % (i & 1 ? CODE : CODE / 64),
 			 space = 1 + draw(&random) % SPACES;
 		const struct tally_unwind_rule *rule = rule_of(code, at, space);
@@ -75,13 +76,13 @@ static void a_rule_is_remembered_for_its_stretch_alone(void **state)
 		assert_ptr_equal(tally_unwind_cache_get(cache, base + at, space), rule);
 		assert_null(tally_unwind_cache_get(cache, base + at, SPACES + 1));
 	}
-	assert_true(hits > ROUNDS / 8); /* else nothing was compared */
+	assert_true(hits > ROUNDS / 8); /* otherwise nothing was compared */
 	assert_true(hits < ROUNDS);
 	tally_unwind_cache_free(cache);
 	free(code);
 }
 
-/* Nothing is claimed of an address's neighbours where nothing is known of them. */
+/* If an address's neighbours are unknown, nothing is assumed about them. */
 static void an_address_may_stand_alone(void **state)
 {
 	static const struct tally_unwind_rule ONE, TWO;
@@ -96,12 +97,13 @@ static void an_address_may_stand_alone(void **state)
 	assert_null(tally_unwind_cache_get(cache, 0x13fd, 1));
 	assert_ptr_equal(tally_unwind_cache_get(cache, 0x13fe, 1), &TWO);
 	assert_ptr_equal(tally_unwind_cache_get(cache, 0x13ff, 1), &TWO);
-	assert_null(tally_unwind_cache_get(cache, 0x1400, 1)); /* the next region asks for itself */
+	/* the next region needs a lookup of its own */
+	assert_null(tally_unwind_cache_get(cache, 0x1400, 1));
 	tally_unwind_cache_free(cache);
 }
 
-/* A region's stretch has no room for all bits of a rule's address: one that doesn't fit is looked
- * for each time. */
+/* A region's stretch has no room for all bits of a rule's address.  A rule that doesn't fit needs a
+ * lookup each time. */
 static void a_rule_elsewhere_is_not_remembered(void **state)
 {
 	const uint64_t largest = ((UINT64_C(1) << 46) - 1) * TALLY_UNWIND_RULE_ALIGN;
@@ -122,8 +124,7 @@ static void a_rule_elsewhere_is_not_remembered(void **state)
 	tally_unwind_cache_free(cache);
 }
 
-/* The flags that the kernel has of the memory at an address: VmFlags of /proc/self/smaps
- * (proc(5)). */
+/* Reads the kernel's flags of the memory at an address: VmFlags of /proc/self/smaps (proc(5)). */
 static bool is_asked_to_be_huge(const void *memory)
 {
 	char line[512];
@@ -141,7 +142,7 @@ static bool is_asked_to_be_huge(const void *memory)
 	return is_huge;
 }
 
-/* In small pages each look costs a walk through their tables: a tenth of the time of unwinding. */
+/* With small pages, each lookup costs a walk through page tables: a tenth of the unwinding time. */
 static void it_is_one_huge_page(void **state)
 {
 	struct tally_unwind_cache *cache = tally_unwind_cache_new();
@@ -149,7 +150,7 @@ static void it_is_one_huge_page(void **state)
 	assert_non_null(cache);
 	if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK)) {
 		tally_unwind_cache_free(cache);
-		skip(); /* a kernel without */
+		skip(); /* this kernel does not support it */
 	}
 	assert_true(is_asked_to_be_huge(cache));
 	assert_true(is_asked_to_be_huge((const uint8_t *)cache + sizeof(*cache) - 1));

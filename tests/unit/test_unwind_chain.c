@@ -1,5 +1,5 @@
-/* Walks that end where they meet the stack before give what whole walks give: on random stacks,
- * each made from the one before by calls, returns, and words that change for no reason. */
+/* Walks that stop where they meet the previous stack give the same result as whole walks.  The
+ * stacks are random, each made from the one before by calls, returns, and random changes. */
 #include "test.h"
 
 #include "unwind/unwind.h"
@@ -18,19 +18,18 @@ enum {
 	SIZES = 6
 };
 
-/* How a function keeps what it must give back.  Each but the last two with frames of several
- * sizes. */
+/* How a function saves registers.  All kinds except the last two have several frame sizes. */
 enum kind {
 	BY_SP,        /* CFA = rsp + n */
 	BY_SP_SAVES,  /* … rbp at CFA − 16 */
 	BY_FP,        /* CFA = rbp + 16, rbp at CFA − 16 */
 	BY_RBX,       /* CFA = rbx + 16, rbx at CFA − 16 */
-	REALIGNED,    /* CFA at rbp − 8, rbp where it points */
-	INTERRUPTED,  /* CFA = rsp + n, and the caller did not call */
+	REALIGNED,    /* CFA at rbp − 8; rbp is saved where it points */
+	INTERRUPTED,  /* CFA = rsp + n, and the caller did not call: it was interrupted */
 	LOSES_FP,     /* CFA = rsp + n, rbp undefined */
 	OUTERMOST,
 	KINDS,
-	NO_RULES = KINDS, /* a frame pointer */
+	NO_RULES = KINDS, /* keeps a frame pointer */
 };
 
 struct section {
@@ -120,7 +119,7 @@ static struct tally_unwind_table *make_table(struct section *section)
 	return table;
 }
 
-/* What a frame is built upon: where its caller is. */
+/* The state of the caller, on which a frame is built. */
 struct caller {
 	uint64_t pc, sp, fp, rbx;
 };
@@ -128,11 +127,11 @@ struct caller {
 struct thread {
 	struct tally_unwind_table *table;
 	uint64_t random;
-	uint8_t rare; /* of kinds other than the usual ones: one in so many */
-	uint64_t shift; /* of the table against the code: other mappings */
+	uint8_t rare; /* one frame in so many is of an unusual kind */
+	uint64_t shift; /* distance between table and code, for other mappings */
 	size_t finds;
 	uint64_t stack[WORDS], copy[WORDS];
-	struct caller callers[FRAMES]; /* outermost first; the last one is what runs */
+	struct caller callers[FRAMES]; /* outermost first; the last one runs */
 	size_t depth;
 };
 
@@ -213,7 +212,7 @@ static void start(struct thread *thread)
 	thread->depth = 1;
 }
 
-/* Calls and returns; and in the copy what should not happen. */
+/* Makes calls and returns, and, in the copy, changes that should not happen. */
 static void go_on(struct thread *thread)
 {
 	if (chance(thread, 500) == 0)
@@ -286,8 +285,8 @@ static struct tally_unwind_request request_of(struct thread *thread)
 	return request;
 }
 
-/* `rare`: how seldom frames are that end a chain.  Returns the share of steps that were saved, in
- * per cent. */
+/* Compares the walks.  `rare`: one frame in so many ends a chain.  Returns the share of saved
+ * steps, in per cent. */
 static unsigned compare(uint8_t rare, uint64_t seed, struct tally_unwind_cache *cache)
 {
 	struct section section = { 0 };
@@ -317,7 +316,7 @@ static unsigned compare(uint8_t rare, uint64_t seed, struct tally_unwind_cache *
 		mets += met->finds;
 		completes += whole->end == TALLY_UNWIND_COMPLETE;
 	}
-	assert_true(completes > 2000); /* random, but not so much that nothing is compared */
+	assert_true(completes > 2000); /* random, but regular enough that much is compared */
 	tally_unwind_table_free(thread->table);
 	tally_unwind_chain_free(chain);
 	free(thread);

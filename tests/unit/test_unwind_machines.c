@@ -1,8 +1,8 @@
-/* Whole objects, of this machine and of others: at every address where a row of the rules begins,
- * and at its last, the compiled rule takes the step that the interpreter takes, and says what libdw
- * says; and what the linker's index says of functions is what the section says.
+/* Whole objects, of this machine and of others.  At the first and last address of each row of
+ * rules, the compiled rule makes the same step as the interpreter, and agrees with libdw.  The
+ * linker's index of functions agrees with the section.
  *
- * Arguments: ELF files; "-" for one that isn't there. */
+ * Arguments: ELF files; "-" for a missing one. */
 #include "test.h"
 
 #include "object/object.h"
@@ -30,7 +30,7 @@ struct subject {
 	size_t checked, stepped;
 };
 
-/* One step: what is found is not followed any further, since the stack is made up. */
+/* Allows one step only: the stack is artificial, so the next frame is not followed. */
 static bool find(void *context, uint64_t address, struct tally_unwind_place *place)
 {
 	struct subject *subject = context;
@@ -61,8 +61,8 @@ static void check_function(struct subject *subject, const struct tally_function_
 	}
 }
 
-/* Each word of the stack is another, and the registers point into it: a wrong offset gives a wrong
- * answer. */
+/* Each word of the stack is different, and the registers point into it, so a wrong offset gives a
+ * wrong answer. */
 static void set_up(struct subject *subject)
 {
 	subject->layout = tally_unwind_layout(subject->table->machine);
@@ -107,7 +107,7 @@ static void compiled_rules_step_as_the_interpreter_does(void **state)
 	}
 }
 
-/* "Saved at CFA + offset", as libdw puts it. */
+/* True if libdw says "saved at CFA + offset". */
 static bool is_saved_at(Dwarf_Frame *frame, int reg, int64_t offset)
 {
 	Dwarf_Op memory[3], *operations;
@@ -121,7 +121,7 @@ static bool is_saved_at(Dwarf_Frame *frame, int reg, int64_t offset)
 	       (int64_t)operations[1].number == offset;
 }
 
-/* 1 when the rule is one of register and offset, and libdw has another. */
+/* Returns 1 if the rule is a register and an offset, and libdw's differs. */
 static unsigned differs_from_libdw(Dwarf_CFI *cfi, const struct tally_unwind_layout *layout,
 				   uint64_t address, const struct tally_unwind_rule *rule,
 				   size_t *compared)
@@ -167,7 +167,7 @@ static void compiled_rules_are_libdw_s(void **state)
 		struct tally_rule_range range;
 		const struct tally_function_index *index = &table->indexes[0];
 		for (size_t j = 0; j < index->count; j++)
-			/* 13 bytes on: some row or other */
+			/* 13 bytes further: some other row */
 			for (uint64_t at = 0;
 			     tally_function_index_at(index, j, &function) && at < function.size;
 			     at += 13)

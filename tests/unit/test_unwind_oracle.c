@@ -1,6 +1,6 @@
-/* Real processes, led through real stacks one instruction at a time; at each, tally and elfutils'
- * libdwfl unwind the same registers and the same copy of the stack.  Both must find the same
- * chain. */
+/* Leads real processes through real stacks, one instruction at a time.  At each, tally and
+ * elfutils' libdwfl unwind the same registers and the same copy of the stack.  Both must find the
+ * same chain. */
 #include "test.h"
 
 #include "object/object.h"
@@ -23,8 +23,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What a function has popped lies below rsp still; libdwfl looks for it there.  Tally's copy begins
- * at rsp, as the kernel's does, and it must know without. */
+/* Values that a function has popped are still below rsp, where libdwfl looks for them.  Tally's
+ * copy begins at rsp, as the kernel's does, so tally must work without them. */
 enum { BELOW = 2048 };
 
 enum { MAPPINGS_MAX = 128, CHAIN_MAX = 256, STACK_MAX = 96 * 1024, STEPS_MAX = 2000000 };
@@ -36,7 +36,7 @@ struct mapping {
 	struct tally_unwind_table *table;
 };
 
-/* A stopped process, and what both unwinders get to see of it. */
+/* A stopped process, as both unwinders see it. */
 struct target {
 	pid_t pid;
 	struct mapping mappings[MAPPINGS_MAX];
@@ -44,7 +44,7 @@ struct target {
 	Dwfl *dwfl;
 	struct tally_unwind_request request;
 	struct tally_unwind_cache *cache;
-	uint8_t below[BELOW]; /* and the stack behind it, in one piece */
+	uint8_t below[BELOW]; /* continues into `stack`, in one piece */
 	uint8_t stack[STACK_MAX];
 	uint64_t root; /* the outermost frame of every chain */
 	size_t checks, ends[TALLY_UNWIND_LIMIT + 1], beyond_oracle, deepest;
@@ -125,7 +125,7 @@ static bool find_place(void *context, uint64_t address, struct tally_unwind_plac
 	return true;
 }
 
-/* The oracle's view: nothing but the copied stack and the registers. */
+/* The oracle's view: only the copied stack and the registers. */
 static pid_t next_thread(Dwfl *dwfl, void *argument, void **thread)
 {
 	(void)dwfl;
@@ -210,7 +210,7 @@ static void copy_stack(struct target *target, const struct user_regs_struct *r)
 		     remote_below = { (void *)(r->rsp - BELOW), BELOW };
 	if (process_vm_readv(target->pid, &below, 1, &remote_below, 1, 0) != BELOW)
 		memset(target->below, 0, BELOW);
-	/* As the kernel does it: as much as there is. */
+	/* Like the kernel, this copies as much as there is. */
 	struct iovec local = { target->stack, STACK_MAX }, remote = { (void *)r->rsp, STACK_MAX };
 	ssize_t size = process_vm_readv(target->pid, &local, 1, &remote, 1, 0);
 	target->request.stack = target->stack;
@@ -219,7 +219,7 @@ static void copy_stack(struct target *target, const struct user_regs_struct *r)
 	target->request.context = target;
 }
 
-/* All frames of `part`, in their order, are in `whole`. */
+/* True if `whole` contains all frames of `part`, in their order. */
 static bool is_part_of(const struct chain *part, const struct chain *whole)
 {
 	size_t found = 0;
@@ -228,7 +228,7 @@ static bool is_part_of(const struct chain *part, const struct chain *whole)
 	return found == part->count;
 }
 
-/* Both unwind the target as it is now. */
+/* Unwinds the target's present state with both. */
 static void check(struct target *target, const struct user_regs_struct *registers)
 {
 	copy_stack(target, registers);
@@ -250,15 +250,15 @@ static void check(struct target *target, const struct user_regs_struct *register
 	while (same < ours.count && same < theirs.count &&
 	       ours.addresses[same] == theirs.addresses[same])
 		same++;
-	/* Tally doesn't write the address that nothing is mapped at. */
+	/* Tally does not report an address without a mapping. */
 	if (end == TALLY_UNWIND_NO_MAP && theirs.count > 0 &&
 	    !find_mapping(target, theirs.addresses[theirs.count - 1] - 1))
 		theirs.count--;
 	if (same == ours.count && same == theirs.count)
 		return;
 	/* elfutils 0.188 forgets rbx where no rule names it (its x86-64 defaults list rax instead),
-	 * and stops early in what _dl_runtime_resolve calls; from a static program's PLT, which has
-	 * no rules, it loses the caller. */
+	 * and stops early in the functions that _dl_runtime_resolve calls.  From a static program's
+	 * PLT, which has no rules, it loses the caller. */
 	if (is_part_of(&theirs, &ours) && end == TALLY_UNWIND_COMPLETE &&
 	    ours.addresses[ours.count - 1] == target->root) {
 		target->beyond_oracle++;
@@ -277,7 +277,7 @@ static int wait_for(pid_t pid)
 	return status;
 }
 
-/* Steps from behind an int3 to the next, and compares each `stride`th. */
+/* Steps from behind an int3 to the next one, and compares at each `stride`th step. */
 static void step_through(struct target *target, unsigned stride)
 {
 	long signal = 0;
@@ -301,7 +301,7 @@ static void step_through(struct target *target, unsigned stride)
 static void kill_target(struct target *target, pid_t leader)
 {
 	kill(leader, SIGKILL);
-	for (int status = 0;;) { /* its threads die first */
+	for (int status = 0;;) { /* its threads end first */
 		pid_t pid = waitpid(-1, &status, __WALL);
 		if (pid < 0 || (pid == leader && !WIFSTOPPED(status)))
 			break;
@@ -327,7 +327,7 @@ static pid_t start(const char *path)
 	return pid;
 }
 
-/* Runs on to the next int3 of any thread; returns whose it was.  Steps over one that it stands
+/* Runs to the next int3 of any thread.  Returns the thread.  Steps over an int3 that it stands
  * at. */
 static pid_t run_to_break(pid_t pid)
 {
@@ -365,9 +365,9 @@ static void check_program(const char *path, unsigned stride, bool has_thread)
 	assert_true(target.checks > 500);
 	assert_true(target.deepest > 12);
 	assert_true(target.beyond_oracle * 100 < target.checks * 2);
-	/* A handler on its own stack: the other one isn't copied. */
+	/* A handler runs on its own stack, so the other stack isn't copied. */
 	assert_true(ends[TALLY_UNWIND_TRUNCATED] * 100 < target.checks * 5);
-	/* Where an exception lands, the unwinder of C++ has moved rsp, and no rules say so. */
+	/* At an exception's landing, the C++ unwinder has moved rsp, which no rules describe. */
 	assert_true((ends[TALLY_UNWIND_BAD_RULES] + ends[TALLY_UNWIND_NO_MAP]) * 200 <
 		    target.checks);
 	assert_int_equal(ends[TALLY_UNWIND_NO_RULES] + ends[TALLY_UNWIND_LIMIT], 0);
@@ -378,7 +378,7 @@ static void check_program(const char *path, unsigned stride, bool has_thread)
 		assert_true(thread > 0 && thread != leader);
 		dwfl_end(target.dwfl);
 		release_mappings(&target);
-		target.request.space++; /* the tables that the cache knows are gone */
+		target.request.space++; /* invalidates the tables in the cache */
 		target.pid = thread;
 		target.checks = target.ends[TALLY_UNWIND_COMPLETE] = 0;
 		read_mappings(&target);
@@ -416,7 +416,7 @@ static size_t function_count(struct tally_object *object)
 	return count;
 }
 
-/* Of an object whose section headers were stripped the program headers lead to the rules. */
+/* In an object without section headers, the program headers lead to the rules. */
 static void rules_are_found_without_section_headers(void **state)
 {
 	struct tally_object *object, *bare;
@@ -438,7 +438,7 @@ static void rules_are_found_without_section_headers(void **state)
 	tally_object_unref(object);
 }
 
-/* A page fault's sample: registers and stack as the kernel copies them. */
+/* A sample of a page fault: registers and stack as the kernel copies them. */
 struct sampling {
 	int fd;
 	struct perf_event_mmap_page *ring;
@@ -450,7 +450,8 @@ struct sampling {
 __attribute__((noinline)) static void touch(struct sampling *sampling)
 {
 	sampling->expected_count = backtrace(sampling->expected, 64);
-	/* Not before: each fault takes 32 KiB of the ring, and backtrace() loads a library. */
+	/* Enabled only here: each fault takes 32 KiB of the ring, and backtrace() loads a
+	 * library. */
 	ioctl(sampling->fd, PERF_EVENT_IOC_ENABLE, 0);
 	*(volatile uint8_t *)sampling->page = 1;
 }
@@ -480,7 +481,7 @@ static int open_faults(void)
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
 }
 
-/* The sample whose fault was at `address`: its words from REGS_USER on. */
+/* Returns the sample of the fault at `address`: its words from REGS_USER on. */
 static const uint64_t *find_sample(const struct sampling *sampling, size_t ring_size,
 				   uint64_t address)
 {
@@ -510,13 +511,13 @@ static void a_kernel_sample_unwinds(void **state)
 			     0);
 	assert_true(sampling.page != MAP_FAILED);
 	if (sampling.ring == MAP_FAILED)
-		skip(); /* no locked memory to be had */
+		skip(); /* there is no locked memory */
 	descend(&sampling, 5);
 	close(fd);
 	const uint64_t *words = find_sample(&sampling, ring_size, (uint64_t)sampling.page);
 	assert_non_null(words);
 	assert_int_equal(words[0], PERF_SAMPLE_REGS_ABI_64);
-	/* too large for a stack that is copied */
+	/* on the heap: too large for a copied stack */
 	struct target *target = calloc(1, sizeof(*target));
 	assert_non_null(target);
 	target->pid = getpid();
@@ -553,8 +554,8 @@ static void chains_by_debug_frame_equal_libdwfl_s(void **state)
 	check_program(*state, 5, false);
 }
 
-/* Arguments: the C program, the same with frame pointers, the same static, with .debug_frame
- * instead of .eh_frame, and the C++ one; "-" for none. */
+/* Arguments: the C program; the same with frame pointers; the same static, with .debug_frame
+ * instead of .eh_frame; and the C++ one.  "-" for a missing one. */
 int main(int argc, char **argv)
 {
 	if (argc != 6)

@@ -1,8 +1,8 @@
-/* Real samples: the stack copies of recordings, unwound by tally and by elfutils' libdwfl, which
- * get the same maps, registers and bytes.  Where the chains differ the cause must be on a list; a
- * thousandth may differ at most.
+/* Real samples: tally and elfutils' libdwfl unwind the stack copies of recordings, with the same
+ * mappings, registers and bytes.  If the chains differ, the cause must be on a list, and at most
+ * one sample in a thousand may differ.
  *
- * Arguments: how many samples there must be, and the recordings.  Prints TAP. */
+ * Arguments: the least number of samples, and the recordings.  Prints TAP. */
 #include "object/object.h"
 #include "profile/recording.h"
 
@@ -10,17 +10,17 @@
 
 enum { FRAMES = DWFL_ORACLE_FRAMES, SHOWN = 5, THREADS = 16 };
 
-/* Why the two may differ.  The list is closed: what is none of these is a fault of one or the
- * other. */
+/* Why the two may differ.  The list is complete: any other difference is an error of one of
+ * them. */
 enum cause {
 	CAUSE_NONE,
-	CAUSE_STOPPED,  /* theirs is ours up to where it stops: libdwfl wants what was
-			 * popped, which a sample doesn't have; loses rbx where no rule names it;
-			 * knows no code */
-	/* theirs has an address more, which no mapping holds: tally doesn't write it */
+	/* Theirs equals ours up to where it stops: libdwfl needs popped values, which a sample
+	 * lacks; loses rbx where no rule names it; does not read code. */
+	CAUSE_STOPPED,
+	/* Theirs has one more address, which no mapping contains: tally does not report it. */
 	CAUSE_UNMAPPED,
 	CAUSE_NO_RULES, /* they part in code without rules: tally reads the code, or both guess */
-	/* both end where the copy does; libdwfl tries a frame pointer there, and strays */
+	/* Both end where the copy does; there libdwfl tries a frame pointer and goes astray. */
 	CAUSE_CUT,
 	CAUSE_UNKNOWN,
 	CAUSES
@@ -42,11 +42,12 @@ struct chains {
 	bool is_exact[FRAMES];
 	size_t count;
 	enum tally_unwind_end end;
-	struct tally_unwind_chain *last[THREADS]; /* stacks, by thread */
+	struct tally_unwind_chain *last[THREADS]; /* the last stack of each thread */
 	size_t unlike;
 };
 
-/* Walked again, to where the thread's last stack is met: unlike the whole walk?  Counts. */
+/* Walks again, up to the thread's last stack, and counts results that differ from the whole
+ * walk. */
 static void compare_met(struct chains *chains, const struct tally_attr *attr,
 			const struct tally_sample *sample)
 {
@@ -80,7 +81,7 @@ static void show(const struct chains *chains, const struct tally_sample *sample)
 	}
 }
 
-/* Has the object rules for the frame? */
+/* True if the object has rules for the frame. */
 static bool has_rules(const struct chains *chains, const struct tally_sample *sample, size_t at)
 {
 	struct tally_recording *recording = chains->recording;

@@ -1,5 +1,4 @@
-/* Vendors' names of events: what tally makes of them is what a program gets that calls libpfm
- * itself. */
+/* Vendors' names of events: tally's result equals that of a program that calls libpfm itself. */
 #include "test.h"
 
 #include "event/event.h"
@@ -41,7 +40,7 @@ static int parse(struct vendor_test *t, const char *text)
 	return tally_event_parse(text, &t->catalogue, &t->arena, &t->events, &t->err);
 }
 
-/* The name as libpfm has it, asked directly. */
+/* Compares with libpfm's result for the name. */
 static void expect(const struct tally_event *event, const char *name)
 {
 	struct perf_event_attr attr = { .size = sizeof(attr) };
@@ -85,7 +84,7 @@ static void a_list_of_names_has_libpfms_encodings(void **state)
 	assert_int_equal(t->events.items[2].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL,
 			 TALLY_ATTR_EXCLUDE_KERNEL);
 	assert_int_equal(t->events.items[3].group, t->events.items[4].group);
-	/* the kernel's names are the kernel's */
+	/* names of the kernel keep their meaning */
 	assert_int_equal(t->events.items[6].attr.type, TALLY_TYPE_HARDWARE);
 }
 
@@ -102,7 +101,7 @@ static void every_listed_name_can_be_counted(void **state)
 		if (parse(t, names[i].name) == 0)
 			expect(&t->events.items[0], names[i].name);
 		else
-			refused++; /* masks that need a second one, as those of OFFCORE_RESPONSE */
+			refused++; /* masks that need a second one, such as OFFCORE_RESPONSE's */
 	}
 	assert_true(refused * 4 < count);
 }
@@ -114,7 +113,7 @@ static void what_nobody_knows_is_refused_as_ever(void **state)
 	assert_non_null(strstr(t->err.message, "there is no event 'no_such_event_anywhere'"));
 	assert_int_equal(parse(t, "MEM_LOAD_RETIRED:NO_SUCH_MASK"), -EINVAL);
 	assert_non_null(strstr(t->err.message, "libpfm"));
-	/* like a tracepoint's, which not every user may look up */
+	/* looks like a tracepoint's, which not every user may look up */
 	int code = parse(t, "MEM_LOAD_RETIRED:L3_MISS/foo/");
 	assert_true(code == -ENOENT || (code == -EACCES && geteuid()));
 	assert_true(parse(t, "MEM_LOAD_*:L3_MISS") < 0);

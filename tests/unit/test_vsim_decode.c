@@ -1,4 +1,4 @@
-/* Instructions' bytes, as assemblers write them: which branch, and which read memory. */
+/* Bytes of instructions, as assemblers write them: which ones branch, and which read memory. */
 #include "valgrind/vsim_decode.h"
 
 #include <setjmp.h>
@@ -9,10 +9,10 @@
 #include <cmocka.h>
 
 struct sample {
-	const char *text; /* for who reads */
+	const char *text; /* for the reader */
 	uint8_t length, bytes[15];
 	enum vsim_flow flow;
-	int64_t target; /* from the instruction's beginning; 0: none */
+	int64_t target; /* relative to the instruction's beginning; 0: none */
 	unsigned loads;
 };
 
@@ -102,7 +102,8 @@ static void states_of_the_fpu_are_known(void **state)
 	assert_int_equal(vsim_decode_loads(fxsave, sizeof(fxsave)), 0);
 }
 
-/* Cut short anywhere, and of any bytes: what is read lies within.  (With AddressSanitizer.) */
+/* Cuts instructions short anywhere, and tries any bytes: all reads are inside.  (With
+ * AddressSanitizer.) */
 static void nothing_behind_the_end_is_read(void **state)
 {
 	(void)state;

@@ -1,4 +1,4 @@
-/* A simulated CPU's geometry: text, presets, and what a machine's caches make of it. */
+/* A simulated CPU's geometry: text, presets, and geometries made from a machine's caches. */
 #include "test.h"
 
 #include "valgrind/vsim_geometry.h"
@@ -42,7 +42,7 @@ static void presets_are_sound_and_survive_their_text(void **state)
 		assert_true(vsim_geometry_format(preset, text, sizeof(text)) < sizeof(text));
 		struct vsim_geometry back = parsed(text);
 		same_geometry(&back, preset);
-		/* Its name alone is it, but for the name. */
+		/* The preset as `base` gives the preset; only its name must be given again. */
 		snprintf(line, sizeof(line), "base = %s\nname = %s", name, name);
 		back = parsed(line);
 		same_geometry(&back, preset);
@@ -74,7 +74,7 @@ static void a_file_changes_what_it_says_and_no_more(void **state)
 	assert_int_equal(geometry.l2.sets, vsim_geometry_preset("generic")->l2.sets);
 }
 
-/* Whichever comes first: sizes are bytes, so other lines make other sets. */
+/* In any order: sizes are bytes, so another line size makes other sets. */
 static void sizes_stay_when_lines_change(void **state)
 {
 	(void)state;
@@ -141,7 +141,7 @@ static void text_that_has_no_room_is_cut_and_measured(void **state)
 	assert_memory_equal(cut, text, sizeof(cut) - 1);
 	assert_int_equal(cut[sizeof(cut) - 1], 0);
 	assert_int_equal(vsim_geometry_format(vsim_geometry_preset("zen3"), NULL, 0), length);
-	/* The longest that there can be. */
+	/* The longest possible text. */
 	struct vsim_geometry geometry = *vsim_geometry_preset("generic");
 	memset(geometry.name, 'm', VSIM_CPU_NAME - 1);
 	geometry.cost_branch_miss = geometry.cost_l2 = geometry.cost_llc = geometry.cost_memory =
@@ -183,18 +183,18 @@ static void a_machine_is_taken_as_it_is_described(void **state)
 	assert_int_equal(bytes(&geometry, &geometry.l2), 2 << 20);
 	assert_int_equal(bytes(&geometry, &geometry.llc), 32 << 20);
 	assert_memory_equal(&geometry.dtlb, &generic.dtlb, sizeof(generic.dtlb));
-	/* Two levels: the second is the last. */
+	/* Two levels: the second one is the last. */
 	geometry = machine(caches, 3, 3);
 	assert_int_equal(geometry.l2.ways, 0);
 	assert_int_equal(bytes(&geometry, &geometry.llc), 2 << 20);
-	/* Nothing told: as the base has it. */
+	/* Without a description, the base's caches stay. */
 	geometry = machine(NULL, 0, 0);
 	assert_memory_equal(&geometry.l1d, &generic.l1d, sizeof(generic.l1d));
 	assert_memory_equal(&geometry.llc, &generic.llc, sizeof(generic.llc));
 }
 
-/* 11 and 20 ways of slices, an eDRAM, a virtual machine that doesn't tell ways: the size stays
- * about what it was. */
+/* Slices with 11 and 20 ways, an eDRAM, a virtual machine that hides the ways: the size stays about
+ * the same. */
 static void caches_that_the_model_can_t_have_are_rounded(void **state)
 {
 	(void)state;
@@ -255,7 +255,7 @@ static void the_largest_that_can_be_said_fits_the_model_s_memory(void **state)
 	}
 }
 
-/* est-cycles: an access costs what its outermost level costs, whichever levels there are. */
+/* est-cycles: an access costs what its outermost level costs, whichever levels exist. */
 static void weights_add_up_to_an_access_s_cost(void **state)
 {
 	(void)state;

@@ -1,5 +1,5 @@
-/* The simulated CPU against a textbook's one (vsim_oracle.h), on random and on recorded
- * accesses. */
+/* Compares the simulated CPU with a textbook implementation (vsim_oracle.h), on random and on
+ * recorded accesses. */
 #include "vsim_fixture.h"
 
 #include "base/buffer.h"
@@ -9,8 +9,8 @@
 
 /* --- Against the textbook ------------------------------------------------- */
 
-/* Tight enough that each level evicts, and of each shape: one set, one way, no L2, no second TLB,
- * large lines, small pages' worth of sets. */
+/* Small enough that each level evicts, in every shape: one set, one way, no L2, no second TLB,
+ * large lines, few sets per page. */
 static struct vsim_geometry odd_geometry(unsigned which)
 {
 	static const struct {
@@ -40,8 +40,8 @@ static struct vsim_geometry odd_geometry(unsigned which)
 	return geometry;
 }
 
-/* Accesses that stay around where they were, and sometimes don't; code that runs on, jumps, calls
- * and comes back. */
+/* Makes accesses that mostly stay near the last one, and code that continues, jumps, calls and
+ * returns. */
 static void run_randomly(struct bench *bench, uint64_t seed, unsigned steps)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1, near = 0x7ffff000, code = 0x400000,
@@ -77,7 +77,7 @@ static void the_model_counts_what_a_textbook_counts(void **state)
 		told += bench.told;
 		bench_end(&bench);
 	}
-	assert_true(told < accesses); /* or the questions were never put */
+	assert_true(told < accesses); /* otherwise the comparisons were never used */
 }
 
 static void presets_count_what_a_textbook_counts(void **state)
@@ -107,7 +107,7 @@ static void edges_of_the_address_space_are_no_special_case(void **state)
 		fetch(&bench, UINT64_MAX);
 	}
 	bench_end(&bench);
-	/* Beyond the end there is nothing: only the first line is touched, and nothing hangs. */
+	/* Beyond the end there is no memory: only the first line is touched, and nothing hangs. */
 	void *memory = aligned_alloc(64, vsim_model_bytes(&geometry));
 	struct vsim_model *model = vsim_model_init(memory, &geometry);
 	assert_int_not_equal(vsim_model_data(model, UINT64_MAX - 3, 64, false), 0);
@@ -115,8 +115,8 @@ static void edges_of_the_address_space_are_no_special_case(void **state)
 	free(memory);
 }
 
-/* 2^38 bytes apart lines of 64 bytes have the lower 32 bits in common, which the first level looks
- * at first; the outer ones of skylake know addresses up to 2^47. */
+/* Lines of 64 bytes that are 2^38 bytes apart have the same lower 32 bits, which the first level
+ * compares first.  The outer levels of skylake distinguish addresses up to 2^47. */
 static void lines_far_apart_are_told_apart(void **state)
 {
 	(void)state;
@@ -125,7 +125,7 @@ static void lines_far_apart_are_told_apart(void **state)
 	for (int round = 0; round < 20; round++)
 		for (uint64_t far = 0; far < 9; far++)
 			data(&bench, 0x12345678 + (far << 38), 4, far & 1);
-	/* Nine lines of a set of eight, in turn. */
+	/* Nine lines by turns in a set of eight. */
 	assert_int_equal(bench.count[VSIM_L1D_LOAD_MISSES] + bench.count[VSIM_L1D_STORE_MISSES],
 			 180);
 	for (int round = 0; round < 20; round++)
@@ -136,10 +136,10 @@ static void lines_far_apart_are_told_apart(void **state)
 
 /* --- Recorded accesses ---------------------------------------------------- */
 
-/* 40,000 to 60,000 accesses from the midst of a run, as a Valgrind tool saw them: for each a byte
- * (0 load, 1 store, 2 straight run of code, 3 conditional branch, 4 indirect one, 5 call, 6
- * return), its address less the last one of its sort, zigzag, and size, outcome, or target less
- * address, zigzag; numbers are LEB128; compressed. */
+/* 40,000 to 60,000 accesses from the middle of a run, recorded by a Valgrind tool.  Each has a byte
+ * (0 load, 1 store, 2 straight run of code, 3 conditional branch, 4 indirect branch, 5 call, 6
+ * return); its address less the last one of its sort, zigzag; and its size, outcome, or target less
+ * address, zigzag.  Numbers are LEB128; the file is compressed. */
 struct recorded {
 	const uint8_t *at, *end;
 	uint64_t last[7];
@@ -211,7 +211,8 @@ static void recorded_accesses_count_what_a_textbook_counts(void **state)
 			struct bench bench;
 			replay(recorded_names[i],
 			       vsim_geometry_preset(vsim_geometry_preset_name(preset)), &bench);
-			/* What the questions are for, and most of these are caches still empty. */
+			/* The comparisons save most calls, although most of these caches are still
+			 * empty. */
 			if (strcmp(vsim_geometry_preset_name(preset), "small"))
 				assert_true(bench.told < bench.accesses / 4);
 		}

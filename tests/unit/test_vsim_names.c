@@ -1,4 +1,4 @@
-/* The simulated PMU's events by name, and what generic events come to. */
+/* The simulated PMU's events by name, and the configs of generic events. */
 #include "tally/perf_event.h"
 #include "valgrind/vsim_names.h"
 
@@ -20,7 +20,7 @@ static void each_name_is_of_a_valid_config_and_found_again(void **state)
 		assert_non_null(row->text);
 		seen |= row->config;
 	}
-	assert_int_equal(seen, (1ull << VSIM_KINDS) - 1); /* no kind without a name */
+	assert_int_equal(seen, (1ull << VSIM_KINDS) - 1); /* each kind has a name */
 	assert_null(vsim_event_by_name("instruction"));
 	assert_null(vsim_event_by_name("instructionss"));
 	assert_null(vsim_event_by_name("cycles"));

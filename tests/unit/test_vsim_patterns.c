@@ -1,7 +1,6 @@
-/* The simulated CPU on patterns whose misses were worked out by hand (each access is checked
- * against the textbook's model too).  Most run on "skylake": L1 32 KiB in 64 sets of 8, L2 256 KiB
- * in 1024 of 4, LLC 8 MiB in 8192 of 16, lines of 64 bytes; first TLB 16 sets of 4 pages, second
- * 128 of 12. */
+/* The simulated CPU on patterns whose misses were computed by hand; each access is also compared
+ * with the textbook model.  Most run on "skylake": L1 32 KiB in 64 sets of 8, L2 256 KiB in 1024 of
+ * 4, LLC 8 MiB in 8192 of 16, lines of 64 bytes; first TLB 16 sets of 4 pages, second 128 of 12. */
 #include "vsim_fixture.h"
 
 enum { KIB = 1024, MIB = 1024 * 1024, LINE = 64, PAGE = 4096 };
@@ -17,14 +16,14 @@ static void forget(struct bench *bench)
 	memset(bench->count, 0, sizeof(bench->count));
 }
 
-/* Reads of 8 bytes, `stride` apart, over `bytes` bytes. */
+/* Reads 8 bytes at each `stride` over `bytes` bytes. */
 static void walk(struct bench *bench, uint64_t bytes, uint64_t stride)
 {
 	for (uint64_t at = 0; at < bytes; at += stride)
 		data(bench, BASE + at, 8, false);
 }
 
-/* A second walk over the same bytes: what is counted is it alone. */
+/* Walks over the same bytes a second time, and counts only the second walk. */
 static void walk_again(struct bench *bench, uint64_t bytes, uint64_t stride)
 {
 	walk(bench, bytes, stride);
@@ -42,9 +41,9 @@ static void begin(struct bench *bench, const char *preset)
 static void a_walk_misses_once_a_line(void **state)
 {
 	(void)state;
-	/* By stride: accesses that come to a line first. 24 bytes: every third line's last access
-	 * straddles, and brings the next line, so each line is brought by one access all the same;
-	 * 1 MiB / 24 accesses end within the last line. */
+	/* By stride: the accesses that reach a line first.  At 24 bytes, every third line's last
+	 * access straddles and fetches the next line, so still one access fetches each line; 1 MiB
+	 * / 24 accesses end inside the last line. */
 	const struct { uint64_t stride, misses;
 	} strides[] = {
 		{ 8, MIB / LINE },  { 24, MIB / LINE },   { 64, MIB / LINE },
@@ -66,7 +65,7 @@ static void what_straddles_misses_once(void **state)
 	(void)state;
 	struct bench bench;
 	begin(&bench, "skylake");
-	data(&bench, BASE + PAGE - 4, 8, true); /* two pages, two lines, none there */
+	data(&bench, BASE + PAGE - 4, 8, true); /* two pages and two lines, all absent */
 	assert_int_equal(bench.count[VSIM_L1D_STORE_MISSES], 1);
 	assert_int_equal(bench.count[VSIM_LLC_STORE_MISSES], 1);
 	assert_int_equal(bench.count[VSIM_DTLB_STORE_WALKS], 1);
@@ -74,17 +73,17 @@ static void what_straddles_misses_once(void **state)
 	data(&bench, BASE + PAGE - 8, 8, false);
 	data(&bench, BASE + PAGE, 8, false);
 	data(&bench, BASE + PAGE - 4, 8, false);
-	assert_int_equal(l1_misses(&bench), 0); /* both were brought */
+	assert_int_equal(l1_misses(&bench), 0); /* both lines were fetched */
 	bench_end(&bench);
 }
 
 static void an_array_misses_from_where_it_no_longer_fits(void **state)
 {
 	(void)state;
-	/* Bytes walked again and again; misses of a walk by level.  Where a set has one line more
-	 * than ways, it misses always: 9 of L1's 8, 5 of L2's 4, 17 of LLC's 16.  By twice the size
-	 * all do.  So for LRU; for marks too, since lines that all miss come to the ways in
-	 * turn. */
+	/* Bytes walked repeatedly, and a walk's misses by level.  A set with one line more than
+	 * ways always misses: 9 lines with L1's 8 ways, 5 with L2's 4, 17 with LLC's 16.  At twice
+	 * the size, all sets do.  That holds for LRU.  It also holds for marks, since lines that
+	 * all miss come to the ways in turn. */
 	const struct { uint64_t bytes, l1, l2, llc; } arrays[] = {
 		{ 32 * KIB, 0, 0, 0 },
 		{ 32 * KIB + LINE, 9, 0, 0 },
@@ -110,7 +109,7 @@ static void an_array_misses_from_where_it_no_longer_fits(void **state)
 	}
 }
 
-/* The same in the order of a random cycle, as one follows pointers. */
+/* The same in the order of a random cycle, like following pointers. */
 static void a_chase_misses_beyond_each_level(void **state)
 {
 	(void)state;
@@ -143,9 +142,9 @@ static void a_chase_misses_beyond_each_level(void **state)
 	}
 }
 
-/* 512 × 512 doubles: by rows a miss a line; by columns the 512 lines of a column share one set of
- * L1 and 16 of L2, so that each access misses both; they have room in 128 sets of LLC, where each
- * line is missed once. */
+/* 512 × 512 doubles.  By rows, each line misses once.  By columns, the 512 lines of a column share
+ * one set of L1 and 16 of L2, so each access misses both; they fit in 128 sets of LLC, where each
+ * line misses once. */
 static void columns_miss_at_each_element_and_rows_once_a_line(void **state)
 {
 	(void)state;
@@ -160,15 +159,15 @@ static void columns_miss_at_each_element_and_rows_once_a_line(void **state)
 		assert_int_equal(l1_misses(&bench), by_columns ? N * N : LINES);
 		assert_int_equal(bench.count[VSIM_L2_LOAD_MISSES], by_columns ? N * N : LINES);
 		assert_int_equal(bench.count[VSIM_LLC_LOAD_MISSES], LINES);
-		/* A row is a page; the first TLB has 64, the second 1536. */
+		/* A row is a page; the first TLB holds 64, the second 1536. */
 		assert_int_equal(bench.count[VSIM_DTLB_LOAD_MISSES], by_columns ? N * N : N);
 		assert_int_equal(bench.count[VSIM_DTLB_LOAD_WALKS], N);
 		bench_end(&bench);
 	}
 }
 
-/* "small" has 2 ways in L1, 4 in L2: one line more in turn, and each is gone before it is used
- * again. */
+/* "small" has 2 ways in L1, 4 in L2.  With one line more, used by turns, each is evicted before its
+ * next use. */
 static void lines_of_one_set_push_each_other_out(void **state)
 {
 	(void)state;
@@ -193,8 +192,8 @@ static void lines_of_one_set_push_each_other_out(void **state)
 static void pages_miss_from_where_the_tlbs_end(void **state)
 {
 	(void)state;
-	/* Pages walked again and again: the first TLB's set 0 has 4 ways, the second one's 12. A
-	 * line apart besides, so that lines don't push each other out. */
+	/* Pages walked repeatedly: set 0 of the first TLB has 4 ways, of the second 12.  Each step
+	 * also moves by a line, so that lines don't evict each other. */
 	const struct { uint64_t pages, misses, walks;
 	} reaches[] = {
 		{ 64, 0, 0 },      { 65, 5, 0 },       { 128, 128, 0 },
@@ -229,7 +228,7 @@ static void code_has_a_first_level_of_its_own_and_shares_the_others(void **state
 	assert_int_equal(bench.count[VSIM_LLC_LOAD_MISSES], 32 * KIB / LINE);
 	assert_int_equal(bench.count[VSIM_ITLB_WALKS], 8);
 	forget(&bench);
-	/* the code read as data: in L2 already, its pages in the second TLB */
+	/* the code, read as data: it is in L2 already, its pages in the second TLB */
 	walk(&bench, 32 * KIB, LINE);
 	assert_int_equal(l1_misses(&bench), 32 * KIB / LINE);
 	assert_int_equal(bench.count[VSIM_L2_LOAD_MISSES], 0);
@@ -238,7 +237,7 @@ static void code_has_a_first_level_of_its_own_and_shares_the_others(void **state
 	forget(&bench);
 	for (uint64_t at = 0; at < 32 * KIB; at += LINE)
 		fetch(&bench, BASE + at);
-	assert_int_equal(bench.count[VSIM_L1I_MISSES], 0); /* data took nothing from it */
+	assert_int_equal(bench.count[VSIM_L1I_MISSES], 0); /* data evicted nothing from it */
 	bench_end(&bench);
 }
 
@@ -252,7 +251,8 @@ static uint64_t wrong_guesses(const struct bench *bench)
 	return bench->count[VSIM_CONDITIONAL_MISSES];
 }
 
-/* The first guess is "not taken"; the second has the branch's own counter, which was wrong once. */
+/* The first prediction is "not taken"; the second uses the branch's own counter, which was wrong
+ * once. */
 static void a_branch_that_goes_one_way_is_missed_once_at_most(void **state)
 {
 	(void)state;
@@ -266,8 +266,8 @@ static void a_branch_that_goes_one_way_is_missed_once_at_most(void **state)
 	}
 }
 
-/* Patterns that the history holds are learnt: nothing is missed later.  A loop that is longer than
- * it is missed once, at its end. */
+/* Patterns that fit in the history are learned, and later miss nothing.  A loop longer than the
+ * history misses once, at its end. */
 static void loops_are_learnt_as_far_as_history_reaches(void **state)
 {
 	(void)state;
@@ -301,8 +301,7 @@ static void a_coin_is_missed_half_the_time(void **state)
 	bench_end(&bench);
 }
 
-/* 64 branches in turn, each of which always goes one way: with 16 counters they have not one
- * each. */
+/* 64 branches by turns, each with a fixed direction: 16 counters are too few for them. */
 static void branches_alias_where_counters_are_few(void **state)
 {
 	(void)state;
@@ -336,7 +335,7 @@ static void targets_are_foreseen_where_they_follow_a_pattern(void **state)
 				forget(&bench);
 			indirect(&bench, JUMP, 0x500000 + i % targets * 0x40);
 		}
-		/* one: the first time */
+		/* one miss: the first time */
 		assert_int_equal(bench.count[VSIM_INDIRECT_MISSES], targets == 1);
 		bench_end(&bench);
 	}
@@ -349,8 +348,8 @@ static void targets_are_foreseen_where_they_follow_a_pattern(void **state)
 	bench_end(&bench);
 }
 
-/* skylake's return stack has 16: of calls deeper than that, from as many places, the outer ones are
- * forgotten. */
+/* skylake's return stack has 16 entries.  Calls deeper than that, from different places, overwrite
+ * the outer ones. */
 static void returns_are_foreseen_as_deep_as_the_stack_is(void **state)
 {
 	(void)state;
@@ -365,7 +364,7 @@ static void returns_are_foreseen_as_deep_as_the_stack_is(void **state)
 		}
 		assert_int_equal(bench.count[VSIM_RETURN_MISSES],
 				 depth > 16 ? 100 * (depth - 16) : 0);
-		/* A recursion from one place: what is left on the stack is that place. */
+		/* A recursion from one place: each entry of the stack holds that place. */
 		forget(&bench);
 		for (unsigned i = 0; i < depth; i++)
 			call(&bench, JUMP);

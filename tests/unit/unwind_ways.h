@@ -1,6 +1,6 @@
-/* The same stack unwound in each way that there is: by the interpreter (the reference), by compiled
- * rules, by what the cache learns and by what it knows, and with the stack itself as the one
- * before.  All must say the same. */
+/* Unwinds the same stack in every way: by the interpreter (the reference), by compiled rules, with
+ * a cache that learns and one that already knows, and with the stack itself as the previous one.
+ * All must agree. */
 #ifndef TALLY_TESTS_UNWIND_WAYS_H
 #define TALLY_TESTS_UNWIND_WAYS_H
 
@@ -35,8 +35,8 @@ static inline bool unwind_ways_are_equal(const struct unwind_way *a, const struc
 	       memcmp(a->is_exact, b->is_exact, a->count * sizeof(*a->is_exact)) == 0;
 }
 
-/* tally_unwind(), and whether all ways agree.  `limit` is at most UNWIND_WAYS_FRAMES; `cache` is
- * any, or NULL for one that lives as long as the call; `space` must tell the cache's spaces
+/* Calls tally_unwind() and returns whether all ways agree.  `limit` is at most UNWIND_WAYS_FRAMES.
+ * `cache` is any, or NULL for one that lives during the call.  `space` must tell the cache's spaces
  * apart. */
 static inline bool unwind_every_way(const struct tally_unwind_request *asked,
 				    struct tally_unwind_cache *cache, size_t limit,

@@ -1,5 +1,6 @@
-/* A simulated CPU and its oracle, driven side by side: told of everything, and told only of what
- * generated code's questions (vsim_model.h) let through.  Each access is checked. */
+/* Drives simulated CPUs and an oracle side by side.  One model gets every access; the other only
+ * those that the generated code's comparisons (vsim_model.h) don't filter out.  Each access is
+ * checked. */
 #ifndef TALLY_TEST_VSIM_FIXTURE_H
 #define TALLY_TEST_VSIM_FIXTURE_H
 
@@ -8,7 +9,7 @@
 
 struct bench {
 	struct vsim_geometry geometry;
-	/* told of everything; only of what generated code's questions let through */
+	/* gets every access; gets only those that the comparisons don't filter out */
 	struct vsim_model *all, *asked;
 	struct oracle *oracle;
 	void *memory[2];
@@ -49,7 +50,7 @@ static void bench_count(struct bench *bench, unsigned expected, unsigned all, un
 		bench->count[kind] += expected >> kind & 1;
 }
 
-/* What generated code does (vsim_model.h). */
+/* Does the same as generated code (vsim_model.h). */
 
 static unsigned ask_data(struct bench *bench, uint64_t address, unsigned size, bool store)
 {

@@ -1,6 +1,6 @@
-/* The simulated CPU as a textbook has it: sets of lines with the times of their last use, or marks,
- * TLBs with the times of their pages' coming, counters of two bits; no filter, no order kept,
- * everything looked at each time.  What the fast one must agree with. */
+/* The simulated CPU as in a textbook: sets of lines with the times of their last use, or marks;
+ * TLBs with the times at which pages came; two-bit counters.  It filters nothing, keeps no order,
+ * and searches everything each time.  The fast model must agree with it. */
 #ifndef TALLY_TEST_VSIM_ORACLE_H
 #define TALLY_TEST_VSIM_ORACLE_H
 
@@ -13,7 +13,7 @@ struct oracle_line {
 	bool marked;
 };
 
-/* Which line of a set gives way: the least recently used one, the first that came, the first not
+/* Which line of a set is replaced: the least recently used, the first that came, or the first not
  * used recently. */
 enum oracle_policy { ORACLE_LRU, ORACLE_FIFO, ORACLE_NRU };
 
@@ -118,7 +118,8 @@ static struct oracle_line *oracle_victim(const struct oracle_cache *cache, struc
 	return oldest;
 }
 
-/* Whether it was there; it is afterwards.  The outer levels know 31 bits beside the set's. */
+/* Uses a line.  Returns whether it was present; afterwards it is.  The outer levels compare 31 bits
+ * besides the set's. */
 static bool oracle_use(struct oracle *oracle, struct oracle_cache *cache, uint64_t number)
 {
 	unsigned ways = cache->geometry.ways;
@@ -256,8 +257,8 @@ static unsigned oracle_indirect(struct oracle *oracle, uint64_t ip, uint64_t tar
 	return guess == target ? 0 : 1u << VSIM_INDIRECT_MISSES;
 }
 
-/* The latest is at the end; what has no room at the beginning is lost, and what was never pushed is
- * what is still there. */
+/* The latest entry is at the end.  The oldest is lost when there is no room; entries never pushed
+ * keep their old value. */
 static void oracle_call(struct oracle *oracle, uint64_t return_address)
 {
 	oracle->returns[oracle->return_count++ % oracle->geometry.return_depth] = return_address;

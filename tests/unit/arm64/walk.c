@@ -1,5 +1,6 @@
-/* Stacks of many kinds on arm64, without a libc: what walk-plain.perfdata and walk-pac.perfdata are
- * recordings of, made by perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1), which has /prog:
+/* Makes stacks of many kinds on arm64, without a libc.  walk-plain.perfdata and walk-pac.perfdata are
+ * recordings of it, made by perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1) with the
+ * programs in /prog:
  *
  *     aarch64-linux-gnu-gcc -O2 -ffreestanding -nostdlib -static -fno-stack-protector -fasynchronous-unwind-tables
  *         -fomit-frame-pointer -Wl,--build-id -Wl,--eh-frame-hdr -Wl,-z,max-page-size=4096 walk.c -o walk-plain

@@ -1,5 +1,4 @@
-/* A unit in C, with a function that is split in a hot and a cold part, and one inlined at several
- * places. */
+/* A unit in C: a function split into a hot and a cold part, and one inlined at several places. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,3 +1,3 @@
-/* The one file that defines the shop's tracepoints: C99. */
+/* The only file that defines the shop's tracepoints: C99. */
 #define TALLY_TRACE_DEFINE
 #include "shop_tracepoints.h"

@@ -1,4 +1,4 @@
-/* What a hit costs while nobody listens: off_hit() is compared with bare(), instruction by
+/* The cost of a hit without a listener: the test compares off_hit() with bare(), instruction by
  * instruction. */
 #include "shop_tracepoints.h"
 

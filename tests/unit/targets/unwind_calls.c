@@ -1,5 +1,5 @@
-/* Call stacks of every kind that C makes, for an unwinder to be led through one instruction at a
- * time.  Each `int3` begins or ends a stretch that the test steps through. */
+/* Makes call stacks of every kind that C has.  The test leads an unwinder through them one
+ * instruction at a time.  Each `int3` begins or ends a stretch that the test steps through. */
 #include <alloca.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ NOINLINE static int leaf(int x)
 	return x * 3 + 1;
 }
 
-/* Saves every callee-saved register, each of which its callees use too. */
+/* Saves every callee-saved register; its callees use all of them too. */
 NOINLINE static int deep(int depth, int a, int b, int c, int d)
 {
 	if (depth == 0)
@@ -70,14 +70,14 @@ NOINLINE static __attribute__((noreturn)) void leave(int x)
 	siglongjmp(jump, 1);
 }
 
-/* Its last instruction is the call: the return address is some other function's. */
+/* Its last instruction is the call, so the return address belongs to another function. */
 NOINLINE static void never_returns(int x)
 {
 	leaf(x);
 	leave(x + 1);
 }
 
-/* The first byte of a function faults: at ip − 1 another function's rules hold. */
+/* The first byte of the function faults.  At ip − 1, another function's rules hold. */
 int faults_at_entry(int x);
 __asm__(".text\n"
 	"nop\n"

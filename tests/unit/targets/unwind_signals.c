@@ -1,5 +1,5 @@
-/* Work, and signals that interrupt it wherever it is; their handlers work too, one of them on a
- * stack of its own.  Runs for as many seconds of CPU time as the argument says. */
+/* Does work, and takes signals that interrupt it anywhere; the handlers do work too, one of them on
+ * a stack of its own.  Runs for as many seconds of CPU time as the argument says. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
