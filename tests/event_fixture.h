@@ -1,4 +1,4 @@
-/* A catalogue that is the same on every machine: two CPU PMUs' worth of terms, and a few
+/* A catalogue that is the same on every machine: the terms of two CPU PMUs, and a few
  * tracepoints. */
 #ifndef TALLY_TESTS_EVENT_FIXTURE_H
 #define TALLY_TESTS_EVENT_FIXTURE_H

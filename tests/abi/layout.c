@@ -1,5 +1,5 @@
-/* Prints how libtally's public structures lie in memory: compared with libtally.x86_64.abi, and one
- * such file an architecture.  What is printed differently breaks programs that were built
+/* Prints the memory layout of libtally's public structures.  The test compares it with
+ * libtally.x86_64.abi; each architecture has such a file.  A change breaks programs built
  * before. */
 #include <stddef.h>
 #include <stdio.h>

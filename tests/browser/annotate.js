@@ -1,5 +1,5 @@
-/* What people do with an annotated page, in a headless Chromium: look, follow links, hover; and with scripts turned off.
- * TAP.  $TALLY is the program, $ANNOTATED what is looked at. */
+/* Uses an annotated page in a headless Chromium: looks, follows links, hovers; also without
+ * scripts.  TAP.  $TALLY is the program, $ANNOTATED the annotated one. */
 'use strict';
 const assert = require('assert');
 const { execFileSync } = require('child_process');

@@ -1,4 +1,5 @@
-/* A Chromium without a screen, driven over its DevTools protocol: messages on descriptors 3 and 4, a NUL behind each. */
+/* Drives a Chromium without a screen over its DevTools protocol: messages on descriptors 3 and 4,
+ * each terminated by a NUL. */
 'use strict';
 const { spawn, spawnSync } = require('child_process');
 const fs = require('fs');
@@ -55,7 +56,7 @@ class Browser {
 	}
 }
 
-/* One tab; `problems` gathers exceptions and what the page asked of the network. */
+/* One tab.  `problems` collects exceptions and the page's network requests. */
 class Page {
 	static async open(browser) {
 		const page = new Page();
@@ -86,7 +87,8 @@ class Page {
 		return this.browser.send(method, params, this.sessionId);
 	}
 
-	/* A file, or an address.  `fragment` is kept out of the reload decision: each call loads anew. */
+	/* Opens a file or an address.  `fragment` does not prevent a reload: each call loads the
+	 * page again. */
 	async load(file, fragment) {
 		this.url = 'about:blank';
 		await this.send('Page.navigate', { url: 'about:blank' });

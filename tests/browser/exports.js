@@ -1,6 +1,7 @@
-/* Exports, opened by what they are for: speedscope in a browser, a pprof decoder generated from its .proto; the Firefox
- * Profiler's tables by their schema; Perfetto is in perfetto.js.  TAP.  $TALLY is the program, $SHARES a workload,
- * $MODULES where npm may install. */
+/* Opens exports with the programs that they are for: speedscope in a browser, a pprof decoder
+ * generated from its .proto.  Checks the Firefox Profiler's tables by their schema.  perfetto.js
+ * tests Perfetto.  TAP.  $TALLY is the program, $SHARES a workload, $MODULES a folder for npm
+ * packages. */
 'use strict';
 const assert = require('assert');
 const { execFileSync, spawnSync } = require('child_process');
@@ -20,7 +21,7 @@ const { Skip } = npm;
 const packages = () => npm.packages('speedscope@1.25.0', 'pprof-format@2.3.2');
 const tally = (...words) => execFileSync(process.env.TALLY, words, { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
 
-/* Function → samples in itself, as report has it. */
+/* Returns a map from function to its own samples, as report counts them. */
 function self() {
 	const entries = JSON.parse(tally('report', '-i', recording, '--sort', 'sym', '--percent-limit', '0', '-j')).events[0].entries;
 	const found = new Map();
@@ -37,11 +38,13 @@ const count = (map, name) => map.set(name, (map.get(name) || 0) + 1);
 
 function exported(format, name) {
 	const file = path.join(directory, name);
-	tally('export', '-i', recording, '--no-inline', '--format', format, '-o', file); /* as report's self is */
+	/* report counts without inlined functions here */
+	tally('export', '-i', recording, '--no-inline', '--format', format, '-o', file);
 	return file;
 }
 
-/* Functions with their share of the whole in themselves, in %, as speedscope's sandwich view lists them. */
+/* Returns functions with their own share of the whole in %, as speedscope's sandwich view lists
+ * them. */
 async function sandwich(file) {
 	if (!page)
 		throw new Skip('there is no chromium: apt-get install chromium, or name one in CHROMIUM');
@@ -67,7 +70,7 @@ async function opensInSpeedscope(file, tolerance) {
 	const total = [...wanted.values()].reduce((sum, one) => sum + one);
 	const heavy = [...wanted].filter(([, samples]) => samples / total > 0.1);
 	assert(heavy.length >= 3, 'the workload has three heavy functions');
-	/* Of drawn time some is nobody's: while the thread waited for a CPU. */
+	/* Some drawn time belongs to no function: while the thread waited for a CPU. */
 	const all = heavy.reduce((sum, [name]) => sum + shown.get(name), 0) * total / heavy.reduce((sum, [, one]) => sum + one, 0);
 	for (const [name, samples] of heavy) {
 		const share = 100 * shown.get(name) / all, wanted = 100 * samples / total;

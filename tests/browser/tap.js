@@ -1,8 +1,8 @@
-/* A file's tests, told of in TAP. */
+/* Runs a file's tests and reports them in TAP. */
 'use strict';
 const { Skip } = require('./npm.js');
 
-/* Runs each of { name: function }; `lack` says why none can be, if so. */
+/* Runs each of { name: function }.  If `lack` is set, it is the reason to skip all. */
 exports.run = async (tests, lack) => {
 	let number = 0;
 	for (const [name, test] of Object.entries(tests)) {

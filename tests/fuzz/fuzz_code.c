@@ -1,8 +1,8 @@
-/* Bytes as machine code without rules (unwind/code_frame.h, code_walk.h).
+/* Takes bytes as machine code without rules (unwind/code_frame.h, code_walk.h).
  *
  * Bytes 0 and 1: the offset of pc in the code.  The rest is the code, on the heap, so that ASan
- * sees a read behind it.  An instruction must end within the code, and a frame must lie in bounds.
- */
+ * sees a read behind it.  An instruction must end inside the code, and a frame must be inside its
+ * bounds. */
 #include "unwind/code_frame.h"
 #include "unwind/code_walk.h"
 

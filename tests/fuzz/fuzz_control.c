@@ -1,5 +1,5 @@
-/* Lines on `--control`'s descriptor: any bytes give commands that end within the line's room, and
- * all of them are taken. */
+/* Lines on `--control`'s descriptor: any bytes give commands that fit into the line's buffer, and
+ * all bytes are read. */
 #include "session/control_fifo.h"
 
 #include <stdint.h>
@@ -10,13 +10,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { PIPE_BYTES = 32768 }; /* what a pipe takes without a reader */
+enum { PIPE_BYTES = 32768 }; /* size of a pipe without a reader */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int ends[2];
 	char spec[32];
-	/* for the sanitizer to see the line's end */
+	/* on the heap, so that the sanitizer sees the line's end */
 	struct tally_control *control = malloc(sizeof(*control));
 	struct tally_control_command command;
 	size_t taken = 0, lines = 0;
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	tally_control_release(control);
 	close(ends[0]);
-	/* What is typed behind --control itself. */
+	/* The input is also tried as the value of --control itself. */
 	char *text = strndup((const char *)data, size);
 	if (text && strncmp(text, "fd:", 3) != 0 && strncmp(text, "fifo:", 5) != 0) {
 		struct tally_error err = TALLY_ERROR_NONE;

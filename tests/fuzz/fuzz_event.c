@@ -1,5 +1,5 @@
-/* Event expressions: whatever is typed, the parser gives events that are whole or an error that
- * points into it. */
+/* Event expressions: for any text, the parser returns complete events, or an error whose position
+ * is in the text. */
 #include "../event_fixture.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* What stands behind script's -F and --time: whatever is typed, it is taken or refused with words,
- * and what was taken is shown of every kind of event without a field that its samples don't have.
+/* The values of script's -F and --time: any text is accepted or refused with a message.  Accepted
+ * fields are shown for every kind of event, except those that its samples don't have.
  *
- * Lists a line each; the first byte is the layout, and a line that begins with 'T' is a slice of
- * time. */
+ * Each line is a list.  The first byte is the layout; a line that begins with 'T' is a time
+ * range. */
 #include "base/vector.h"
 #include "command/filter_options.h"
 #include "output/script_fields.h"
@@ -37,7 +37,8 @@ static void check_events(const struct tally_script_fields *fields)
 	}
 }
 
-/* A share of any time begins and ends in it; ranges are in order, and each has its own ends. */
+/* Checks that a share of any time lies inside that time, and that ranges are in order, each with
+ * its own ends. */
 static void check_ranges(const char *text)
 {
 	struct tally_ranges ranges = { 0 };

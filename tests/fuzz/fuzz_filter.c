@@ -1,5 +1,5 @@
-/* A filter, then (behind the first NUL) a record: whatever is typed is a program that reads only
- * the record, or an error that points into the text. */
+/* A filter, then (after the first NUL) a record.  Any text gives a program that reads only the
+ * record, or an error whose position is in the text. */
 #include "filter/filter.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void run(const char *text, const uint8_t *record, size_t size)
 			abort();
 		return;
 	}
-	/* of its exact size, for the sanitizer to see its end */
+	/* exact size, so that the sanitizer sees reads beyond it */
 	struct tally_filter *filter = malloc((size_t)needed);
 	if (!filter)
 		return;

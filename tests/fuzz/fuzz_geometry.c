@@ -1,5 +1,5 @@
-/* A simulated CPU's text: whatever is typed, it is a geometry without a problem, whose text says
- * the same again, or an error on one of its lines. */
+/* A simulated CPU's text.  Any text gives a geometry without a problem, whose own text parses to
+ * the same geometry, or an error on one of its lines. */
 #include "valgrind/vsim_geometry.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct vsim_geometry geometry, again;
 	struct vsim_geometry_error error;
 	char text[VSIM_GEOMETRY_TEXT];
-	/* of its exact size, for the sanitizer to see its end */
+	/* exact size, so that the sanitizer sees reads beyond it */
 	char *exact = malloc(size ? size : 1);
 	if (!exact)
 		return 0;

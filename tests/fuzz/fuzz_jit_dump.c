@@ -1,5 +1,5 @@
-/* A JIT's dump, and an index of places that agrees with itself; the rules in it are unwound by
- * fuzz_unwind. */
+/* A JIT's dump.  Its index of places must agree with a search; fuzz_unwind unwinds with its
+ * rules. */
 #include "symbol/jit_dump.h"
 #include "symbol/symbol.h"
 
@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The latest of the first `limit` places that holds the address. */
+/* Returns the latest of the first `limit` places that holds the address. */
 static const struct tally_jit_place *look_at_all(const struct tally_jit_dump *dump,
 						 uint64_t address, size_t limit)
 {
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_jit_dump *dump;
 	struct tally_symbols *symbols;
-	/* A copy: reads behind it are seen. */
+	/* A copy, so that the sanitizer sees reads behind it. */
 	uint8_t *bytes = malloc(size ? size : 1);
 	if (!bytes)
 		return 0;

@@ -1,8 +1,8 @@
-/* What the cache on the disk may hold: a blob of symbols, and a blob's whole file under the name
- * that is looked for.
+/* The content of the cache on the disk: a blob of symbols, or a blob's whole file under the right
+ * name.
  *
- * Byte 0 even: the rest is a blob of symbols, whose table must be one that finds what is in it, and
- * packs to a blob that reads back the same.  Odd: the rest is a file. */
+ * Byte 0 even: the rest is a blob of symbols.  Its table must find its own entries, and pack to a
+ * blob that reads back the same.  Odd: the rest is a file. */
 #include "base/buffer.h"
 #include "object/cache.h"
 #include "symbol/symbol.h"
@@ -53,7 +53,7 @@ static void look_at_symbols(const uint8_t *data, size_t size)
 	free(copy);
 }
 
-/* One folder for all inputs, left behind in /tmp. */
+/* Returns one folder for all inputs; it stays behind in /tmp. */
 static const char *folder(void)
 {
 	static char path[] = "/tmp/tally-fuzz-XXXXXX";

@@ -1,9 +1,8 @@
-/* Bytes as the sections of DWARF, or as a cache of what was read from them.
+/* Takes bytes as the sections of DWARF, or as a cache of what was read from them.
  *
- * Byte 0: bit 0 a cache, bit 1 the other byte order.  Of sections: eight lengths of 16 bits follow,
- * in the order of SECTIONS, then their bytes; the last one has the rest.  Code is everywhere below
- * 4 GiB.
- */
+ * Byte 0: bit 0 means a cache, bit 1 the other byte order.  For sections, eight lengths of 16 bits
+ * follow, in the order of SECTIONS, then their bytes; the last section has the rest.  All addresses
+ * below 4 GiB count as code. */
 #include "symbol/lines_cache.h"
 #include "symbol/lines_unit.h"
 
@@ -24,7 +23,7 @@ static void check_text(const char *text)
 		abort();
 }
 
-/* Everything that an answer could be made from. */
+/* Reads everything from which an answer could be made. */
 static void look(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
 		 bool is_ours)
 {
@@ -93,7 +92,7 @@ static void compile_all(struct tally_dwarf_file *file, struct tally_lines_scratc
 		if (unit->end <= unit->offset || unit->first_die > unit->end ||
 		    tally_dwarf_unit_ranges(&scratch->dwarf, unit) < 0)
 			abort();
-		unit->dwo_name = NULL; /* other files are no part of this */
+		unit->dwo_name = NULL; /* without other files */
 		struct tally_lines_unit compiled;
 		if (tally_lines_compile(scratch, unit, &program, &compiled) < 0)
 			abort();
@@ -118,7 +117,7 @@ static void read_sections(const uint8_t *data, size_t size, bool swap)
 					    : size;
 		if (length > size)
 			length = size;
-		/* An allocation for each: a byte too far must be seen. */
+		/* One allocation each, so that reads beyond a section are seen. */
 		copies[i] = malloc(length + 1);
 		if (!copies[i])
 			abort();

@@ -1,4 +1,4 @@
-/* An ELF file as it comes: everything of it that tally reads, and every byte that it hands out. */
+/* An ELF file of any bytes: reads all parts that tally uses, and every byte that they return. */
 #include "object/module.h"
 #include "object/object.h"
 #include "object/search.h"
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Where reading is what is tested. */
+/* A destination, so that the reads happen. */
 static volatile uint8_t sink;
 
 static void read_sections(const struct tally_object *object)
@@ -48,7 +48,7 @@ static void read_symbols(const struct tally_object *object)
 	size_t count;
 	const struct tally_symbol *list = tally_symbols_list(symbols, &count);
 	for (size_t i = 0; i < count; i++) {
-		/* A table is sorted, without doubles, and finds what is in it. */
+		/* A table is sorted, has no duplicates, and finds its own entries. */
 		if (list[i].start >= list[i].end || (i > 0 && list[i].start <= list[i - 1].start) ||
 		    tally_symbols_find(symbols, list[i].start) != &list[i])
 			abort();
@@ -58,7 +58,7 @@ static void read_symbols(const struct tally_object *object)
 	tally_symbols_free(symbols);
 }
 
-/* As a module of the kernel's, which is linked; what comes of it is an object like any other. */
+/* Links the file as a kernel module; the result is an object like any other. */
 static void link_module(const struct tally_object *object)
 {
 	struct tally_object *linked;
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	read_segments(object, size);
 	read_symbols(object);
 	link_module(object);
-	/* .gnu_debugdata, and links to what isn't there */
+	/* .gnu_debugdata, and links to missing files */
 	struct tally_object *mini = tally_search_debug(NULL, object, NULL);
 	if (mini)
 		read_symbols(mini);

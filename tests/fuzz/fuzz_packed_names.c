@@ -1,10 +1,9 @@
-/* Bytes as tally's own section: names of places, stacks of samples.
+/* Takes bytes as tally's own section: names of places, stacks of samples.
  *
- * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of the
- * parts 1 to 4, the last of which has the rest, and is parts 5 and 6, too; they are packed first,
- * since a checksum keeps out what isn't.  What is read is looked up, and what is read of stacks is
- * written and read again: the same must come out.
- */
+ * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of
+ * parts 1 to 4; the last one has the rest, which also serves as parts 5 and 6.  They are packed
+ * first, since a checksum refuses other bytes.  Names that were read are looked up; stacks that
+ * were read are written and read again, with the same result. */
 #include "base/reader.h"
 #include "perfdata/own_feature.h"
 #include "profile/packed_jits.h"
@@ -118,7 +117,7 @@ static void look_at_stacks(const void *section, size_t size)
 	tally_packed_stacks_free(stacks);
 }
 
-/* Of "/tmp/jit-1.dump", inode 7. */
+/* Looks up the code of "/tmp/jit-1.dump", inode 7. */
 static void look_at_jits(const void *section, size_t size)
 {
 	struct tally_tasks tasks = { 0 };

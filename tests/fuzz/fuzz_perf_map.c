@@ -1,4 +1,4 @@
-/* A perf map as a JIT may leave it; the same text as kallsyms, and as a mangled name. */
+/* A JIT's perf map; the same text as kallsyms, and as a mangled name. */
 #include "symbol/symbol.h"
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_symbols *symbols = NULL;
 	size_t skipped;
-	/* No NUL behind it: readers must keep to the length. */
+	/* No NUL follows: readers must respect the length. */
 	char *text = malloc(size ? size : 1);
 	if (!text)
 		return 0;

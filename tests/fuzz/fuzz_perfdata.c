@@ -1,5 +1,5 @@
-/* A recording: any bytes, read in the file's order and by time, each record decoded, each feature
- * touched.
+/* A recording of any bytes: reads it in file order and by time, decodes each record, and touches
+ * each feature.
  *
  * clang -fsanitize=fuzzer,address,undefined …; seeds in tests/corpus/perfdata. */
 #include "../unit/perfdata_walk.h"

@@ -1,4 +1,4 @@
-/* printk_formats: what is read is found by its address, and by no other. */
+/* printk_formats: each format is found by its address, and by no other. */
 #include "tracepoint/printk.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_printk printk;
-	char *text = malloc(size ? size : 1); /* no NUL behind it */
+	char *text = malloc(size ? size : 1); /* no NUL follows */
 	if (!text)
 		abort();
 	memcpy(text, data, size);

@@ -1,4 +1,4 @@
-/* What a program's file says of itself: any bytes are looked at, and none behind them. */
+/* Finds out what kind of program a file holds: any bytes are inspected, and none behind them. */
 #include "valgrind/vsim_program.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* of its exact size, for the sanitizer to see its end */
+	/* exact size, so that the sanitizer sees reads beyond it */
 	uint8_t *exact = malloc(size ? size : 1);
 	if (!exact)
 		return 0;

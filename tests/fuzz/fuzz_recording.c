@@ -1,6 +1,6 @@
-/* A recording: any bytes, through script, script --records and report, with names and stacks.
+/* A recording of any bytes, through script, script --records and report, with names and stacks.
  *
- * The paths that the bytes name are opened, as those of a stranger's recording would be. */
+ * It opens the paths that the bytes name, like those of a stranger's recording. */
 #include "../unit/recording_walk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -1,5 +1,5 @@
-/* Saved counts are read or refused with words; what was read can be compared with itself, and is
- * the same; a comment behind them, which nothing ends, changes nothing. */
+/* Saved counts are read, or refused with a message.  Counts that were read can be compared with
+ * themselves, and are equal.  An unterminated comment behind them changes nothing. */
 #include "base/arena.h"
 #include "counts/saved_comparison.h"
 

@@ -1,5 +1,4 @@
-/* A text is a scenario whose numbers refer to what there is, or an error that points into the
- * text. */
+/* A text is a scenario whose references are valid, or an error whose position is in the text. */
 #include "sim/scenario.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* simpleperf's section of symbols: any bytes. */
+/* simpleperf's section of symbols, from any bytes. */
 #include "symbol/simpleperf_symbols.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct tally_symbols *symbols;
 	size_t at = 0, before = 0;
 	uint64_t offset;
-	/* Ends where memory does. */
+	/* Ends at the end of its memory. */
 	uint8_t *exact = malloc(size ? size : 1);
 	if (!exact)
 		return 0;

@@ -1,5 +1,5 @@
-/* Stacks' text, folded or perf's: what was read adds up, folds to text that reads back to the same
- * weight, and draws to markup that no name can leave. */
+/* Stacks as text, folded or perf's.  The weights add up; the folded text reads back to the same
+ * weight; and no name can break out of the markup of a picture. */
 #include "base/vector.h"
 #include "output/flamegraph.h"
 #include "output/folded.h"

@@ -1,5 +1,5 @@
-/* A format file, then (behind the first NUL) an event's raw bytes; without a NUL the text serves as
- * the event. */
+/* A format file, then (after the first NUL) an event's raw bytes.  Without a NUL, the text also
+ * serves as the event. */
 #include "tracepoint/print_program.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void read_fields(const struct tally_tracepoint *tracepoint, const uint8_t
 	}
 }
 
-/* What a program prints before it is made shorter is what it prints afterwards. */
+/* A program prints the same before and after it is shortened. */
 static void compare_fused(const struct tally_tracepoint *tracepoint, const uint8_t *raw,
 			  size_t size, const struct tally_buffer *printed)
 {
@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	const uint8_t *nul = size ? memchr(bytes, 0, size) : NULL;
 	size_t text_length = nul ? (size_t)(nul - bytes) : size;
 	size_t raw_size = nul ? size - text_length - 1 : size;
-	/* of its exact size, for the sanitizer to see its end */
+	/* exact size, so that the sanitizer sees reads beyond it */
 	uint8_t *raw = malloc(raw_size ? raw_size : 1);
 	if (!raw)
 		return 0;

@@ -1,5 +1,5 @@
-/* Whole files that come compressed (.gnu_debugdata, modules): xz, zstd, gzip; never more than is
- * allowed. */
+/* Whole compressed files (.gnu_debugdata, modules): xz, zstd, gzip.  The result never exceeds the
+ * limit. */
 #include "object/unpack.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { SIZE_MAX_UNPACKED = 1 << 20 };
 
-static volatile uint8_t sink; /* where reading is what is tested */
+static volatile uint8_t sink; /* a destination, so that the reads happen */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,10 +1,10 @@
-/* Bytes as unwind rules, and as the stack that they are followed through.
+/* Takes bytes as unwind rules, and as the stack to unwind with them.
  *
- * Byte 0: bit 0 .debug_frame, bit 1 a section that ends at its end mark.  Byte 1: 8-byte words of
- * stack that follow.  Bit 2: arm64's registers.  Bit 3: the section's first eight bytes and what
- * follows them are a linker's table, too.  The rest is the section.  Whatever the rules say, the
- * walk must end, within the bytes given, and compiled rules must lead where the interpreter goes.
- */
+ * Byte 0: bit 0 means .debug_frame; bit 1 a section that ends at its end mark; bit 2 arm64's
+ * registers; bit 3 that the section's first eight bytes and the following ones are also a linker's
+ * table.  Byte 1: number of 8-byte words of stack that follow.  The rest is the section.  For any
+ * rules, the walk must end, stay inside the bytes, and agree between compiled rules and
+ * interpreter. */
 #include "unwind/unwind.h"
 #include "unwind/unwind_machine.h"
 #include "unwind/unwind_table.h"
@@ -25,14 +25,14 @@ static bool find(void *context, uint64_t address, struct tally_unwind_place *pla
 	return address != 0x1234;
 }
 
-/* From the start, the middle and the end of a function. */
+/* Walks from the start, the middle and the end of a function. */
 static uint64_t spaces;
 
 static void walk(struct tally_unwind_table *table, const struct tally_unwind_function *function,
 		 const uint8_t *stack, size_t stack_size)
 {
 	const struct tally_unwind_layout *layout = tally_unwind_layout(table->machine);
-	/* One for all inputs, each of which is a space of its own. */
+	/* One cache for all inputs; each input has a space of its own. */
 	static struct tally_unwind_cache *cache;
 	if (!cache)
 		cache = tally_unwind_cache_new();
@@ -57,7 +57,7 @@ static void walk(struct tally_unwind_table *table, const struct tally_unwind_fun
 	}
 }
 
-/* The linker's table may prove wrong on the way, and be given up. */
+/* The linker's table may turn out wrong, and is then dropped. */
 static void walk_functions(struct tally_unwind_table *table, const uint8_t *stack,
 			   size_t stack_size)
 {
@@ -76,7 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size - 2 < stack_size)
 		stack_size = size - 2;
 	size_t section_size = size - 2 - stack_size;
-	/* Their own allocations: a byte too far must be seen. */
+	/* Allocations of their own, so that reads beyond them are seen. */
 	uint8_t *stack = malloc(stack_size + 1), *bytes = malloc(section_size + 1);
 	struct tally_unwind_table *table = NULL;
 	if (stack && bytes) {

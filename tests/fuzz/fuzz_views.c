@@ -1,8 +1,7 @@
-/* A recording: any bytes, through the views that look at samples one by one or at a function's
- * code: timeline, exports, annotate, diff with itself, and a report that is browsed with the bytes
- * for keys.
+/* A recording of any bytes, through the views that read single samples or a function's code:
+ * timeline, exports, annotate, diff with itself, and browsing a report with the bytes as keys.
  *
- * As in fuzz_recording.c the paths that the bytes name are opened. */
+ * As in fuzz_recording.c, it opens the paths that the bytes name. */
 #include "../unit/recording_walk.h"
 
 #include "base/vector.h"
@@ -183,7 +182,7 @@ static void browse(const struct tally_profile *profile, uint32_t event, unsigned
 
 /* ---- diff ---------------------------------------------------------------- */
 
-/* With itself: nothing has changed. */
+/* Compares the profile with itself: nothing has changed. */
 static void diff(struct tally_profile *profile, uint32_t event)
 {
 	struct tally_stacks stacks = { 0 };
@@ -224,7 +223,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if ((recording = open_recording(bytes, size)))
 		export(recording);
 	recording = open_recording(bytes, size);
-	/* Rows by everything that samples say, where the data is of an odd size. */
+	/* If the data has an odd size, rows are made for everything that samples contain. */
 	const struct tally_profile_options options = {
 		.facts = size % 2 ? ~(unsigned)TALLY_FACT_BRANCH : 0
 	};
@@ -234,7 +233,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		annotate(profile, event);
 		browse(profile, event, options.facts, bytes, size);
 		browse(profile, event, options.facts, bytes + size / 2, size - size / 2);
-		diff(profile, event); /* last: it takes the rows */
+		diff(profile, event); /* last, since it consumes the rows */
 	}
 	tally_profile_free(profile);
 	return 0;

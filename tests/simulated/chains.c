@@ -1,7 +1,7 @@
-/* Call chains that are known when this is written: each function below is called from one place
- * alone (but for `descend`, which calls itself), and its name says the way to it: a_b_c is called
- * by a_b, which is called by a.  Compiled as distributions do, without frame pointers; prologues
- * save registers, bodies load, store and jump. */
+/* Makes call chains that are known in advance.  Each function below has one caller (except
+ * `descend`, which calls itself), and its name gives the path: a calls a_b, and a_b calls a_b_c.
+ * It is compiled as distributions do, without frame pointers; prologues save registers, bodies
+ * load, store and jump. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
-/* What libc does by the CPU that it finds: string functions over lengths and alignments, sorting,
- * numbers to text and back.  All in work(); buffers have fixed addresses, since copies go by where
- * the two lie to one another. */
+/* Calls libc functions that depend on the CPU: string functions with many lengths and alignments,
+ * sorting, conversions of numbers.  All work is in work().  Buffers have fixed addresses, since
+ * copies depend on the distance of the two. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 enum {
 	SIZE = 3000,
 	NUMBERS =
-		60 /* beyond 256 bytes qsort's copy on the stack is moved by where the stack lies */
+		60 /* above 256 bytes, qsort's copy on the stack depends on the stack's address */
 };
 
 static char from[SIZE], to[SIZE], text[200];

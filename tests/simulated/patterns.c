@@ -1,13 +1,13 @@
-/* Patterns whose misses can be reckoned by hand: `patterns NAME PASSES`.  Without a libc, and each
- * access is one that is written here: what a pass adds is the difference of two runs divided by
- * their passes.  patterns.py has the reckoning. */
+/* Access patterns whose misses can be computed by hand: `patterns NAME PASSES`.  There is no libc,
+ * and each access is written here.  The cost of a pass is the difference of two runs, divided by
+ * the difference of their passes.  patterns.py has the computation. */
 typedef unsigned long u64;
 typedef unsigned char u8;
 
 enum { KIB = 1024, LINE = 64, PAGE = 4096 };
 
 static u8 memory[9 << 20] __attribute__((aligned(1 << 20)));
-static u64 next[(8 << 20) / LINE]; /* a chase's order, by line */
+static u64 next[(8 << 20) / LINE]; /* order of a chase, by line */
 
 static inline void load(const void *at)
 {
@@ -33,8 +33,8 @@ static void stores(u64 bytes, u64 stride)
 		store(memory + at);
 }
 
-/* One cycle through all lines in an order by chance (Sattolo): made once, followed from its
- * beginning in each pass. */
+/* Makes one cycle through all lines in random order (Sattolo).  Each pass follows it from its
+ * beginning. */
 static void make_chase(u64 bytes)
 {
 	u64 lines = bytes / LINE, seed = 1;
@@ -57,7 +57,7 @@ static void chase(u64 bytes)
 		at = follow(at);
 }
 
-/* A conditional jump on the lowest bit of `bits`, then the next: 64 of them. */
+/* Makes 64 conditional jumps, each on the lowest bit of `bits`, which is then shifted. */
 static void branches(u64 bits)
 {
 	u64 count = 64;
@@ -77,8 +77,8 @@ static void random_branches(void)
 	}
 }
 
-/* Three functions in turn: what a return stack of 16 has kept of another depth is another return
- * address. */
+/* Three functions call each other by turns, so a return stack of 16 holds another return address at
+ * another depth. */
 #define DESCEND(name, next) \
 	static __attribute__((noinline)) void name(u64 depth) \
 	{ \
@@ -131,7 +131,7 @@ static void return_deep(void) { descend(24); }
 static const struct pattern {
 	const char *name;
 	void (*pass)(void);
-	u64 chased; /* bytes */
+	u64 chased; /* bytes that are chased */
 } patterns[] = {
 	{ "within-l1", within_l1, 0 },
 	{ "beyond-l1", beyond_l1, 0 },

@@ -1,10 +1,10 @@
-/* Which instructions a program executes, as the CPU itself tells: `single_step OUT PROGRAM
+/* Lists the instructions that a program executes on the real CPU: `single_step OUT PROGRAM
  * [ARGUMENT…]`.
  *
- * PTRACE_SINGLESTEP stops before each instruction; their addresses go to OUT as 64-bit numbers in
- * order.  A string instruction with a repeat prefix stops once for each turn, and is written once.
- * The loader is not told of the vdso, which the simulated CPU has not.  For single-threaded
- * programs; exit status: the program's. */
+ * PTRACE_SINGLESTEP stops before each instruction; OUT gets their addresses as 64-bit numbers in
+ * order.  A string instruction with a repeat prefix stops at each repetition, and is written once.
+ * The loader does not learn of the vdso, since the simulated CPU has none.  For single-threaded
+ * programs.  Exits with the program's status. */
 #include <elf.h>
 #include <errno.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static uint64_t peek(pid_t pid, uint64_t at)
 	return (uint64_t)ptrace(PTRACE_PEEKDATA, pid, (void *)(uintptr_t)at, NULL);
 }
 
-/* F2 or F3, with legacy and REX prefixes around, before a string instruction's opcode. */
+/* True for F2 or F3, with legacy and REX prefixes, before a string instruction's opcode. */
 static bool is_repeated_string(pid_t pid, uint64_t ip)
 {
 	uint64_t word = peek(pid, ip);
@@ -46,14 +46,14 @@ static bool is_repeated_string(pid_t pid, uint64_t ip)
 	return false;
 }
 
-/* At its first stop, where the stack is as the kernel made it: the loader is not told where the
- * vdso is. */
+/* Removes the vdso's address from the auxiliary vector, at the first stop, when the stack is as the
+ * kernel made it. */
 static int hide_vdso(pid_t pid)
 {
 	uint64_t at = (uint64_t)ptrace(PTRACE_PEEKUSER, pid,
 				       (void *)offsetof(struct user_regs_struct, rsp), NULL),
 		 type;
-	at += 8 * (1 + peek(pid, at) + 1); /* the number of arguments, and these */
+	at += 8 * (1 + peek(pid, at) + 1); /* number of arguments, and the arguments */
 	while (peek(pid, at)) /* the environment */
 		at += 8;
 	for (at += 8; (type = peek(pid, at)) != AT_NULL; at += 16)

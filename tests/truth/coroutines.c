@@ -1,5 +1,5 @@
-/* Stacks that are not a thread's own: one by makecontext(3), one that a few instructions of
- * assembly switch to, as libraries of coroutines do. */
+/* Runs on stacks that are not a thread's own: one by makecontext(3), and one that a few
+ * instructions of assembly switch to, like libraries of coroutines. */
 #include "truth.h"
 #include <string.h>
 #include <ucontext.h>
@@ -27,8 +27,8 @@ TRUTH_FUNCTION uint64_t fifth(uint64_t value)
 static ucontext_t main_context, coroutine_context;
 static void *main_stack, *other_stack;
 
-/* void switch_stacks(void **from, void *to): keeps what a callee must keep, and changes the stack.
- */
+/* void switch_stacks(void **from, void *to): saves the callee-saved registers and changes the
+ * stack. */
 void switch_stacks(void **from, void *to);
 __asm__(".text\n"
 	".globl switch_stacks\n"
@@ -95,8 +95,8 @@ int main(void)
 	coroutine_context.uc_stack.ss_sp = stack;
 	coroutine_context.uc_stack.ss_size = STACK_BYTES;
 	makecontext(&coroutine_context, coroutine, 0);
-	/* As if switch_stacks had been called from nowhere: six registers, the function, and no
-	 * address to return to. */
+	/* Looks as if switch_stacks had been called without a caller: six registers, the function,
+	 * and no return address. */
 	*--top = NULL;
 	*--top = (void *)other_coroutine;
 	top -= 6;

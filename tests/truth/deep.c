@@ -1,4 +1,4 @@
-/* A recursion of 3,000 calls: more bytes of stack than the kernel copies for a sample. */
+/* A recursion of 3,000 calls: more stack than the kernel copies for a sample. */
 #include "truth.h"
 
 enum { SHALLOW, DEEP, PARTS };
@@ -35,5 +35,5 @@ int main(void)
 		value = descend(value, DEPTH);
 	}
 	truth_print(parts, PARTS);
-	return value == 42; /* keeps the work */
+	return value == 42; /* keeps the compiler from removing the work */
 }

@@ -1,4 +1,4 @@
-/* The C library's functions that are written by hand in assembly, the vdso's clock, printing, and a
+/* Uses the C library's hand-written assembly functions, the vdso's clock, printing, and a
  * comparator that qsort calls. */
 #include "truth.h"
 #include <string.h>
@@ -78,5 +78,5 @@ int main(void)
 		TRUTH_SPEND(&parts[SORTING], 25, value = sorting(value));
 	}
 	truth_print(parts, PARTS);
-	return value == 42; /* keeps the work */
+	return value == 42; /* keeps the compiler from removing the work */
 }

@@ -1,6 +1,6 @@
-/* An executable with frame pointers that spends most of its time in libraries without: in
- * libcrypto's hand-written assembly, and in the C library's sort with a comparator of the
- * executable's.  Waits for its recorder where it is told to (truth_begin). */
+/* An executable with frame pointers that spends most of its time in libraries without them:
+ * libcrypto's hand-written assembly, and the C library's sort with a comparator in the executable.
+ * It waits for its recorder if told to (truth_begin). */
 #include "truth.h"
 #include <dlfcn.h>
 
@@ -62,5 +62,5 @@ int main(void)
 	truth_begin();
 	value = drive(value);
 	truth_print(parts, PARTS);
-	return value == 42; /* keeps the work */
+	return value == 42; /* keeps the compiler from removing the work */
 }

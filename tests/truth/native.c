@@ -1,5 +1,5 @@
-/* Calls and leaves as compilers make them: one thread spends half of the CPU time, a second one the
- * rest.  Compiled with and without frame pointers, by several compilers, static, stripped, with
+/* Calls and leaves as compilers make them.  One thread spends half of the CPU time, a second one
+ * the rest.  Compiled with and without frame pointers, by several compilers, static, stripped, with
  * another C library. */
 #include "truth.h"
 #include <pthread.h>
@@ -9,13 +9,13 @@ enum { ROUNDS = 12 };
 
 static struct truth_part parts[PARTS] = { { "half", 0 }, { "third", 0 }, { "fifth", 0 } };
 
-/* A leaf that needs nothing of the stack. */
+/* A leaf that does not use the stack. */
 TRUTH_FUNCTION uint64_t half(uint64_t value)
 {
 	return truth_work(value) + 1;
 }
 
-/* A leaf that moves the stack pointer, by a size that the compiler can't know where size varies. */
+/* A leaf that moves the stack pointer by a size unknown to the compiler. */
 TRUTH_FUNCTION uint64_t third(uint64_t value)
 {
 	volatile uint64_t room[8 + value % 8];
@@ -65,9 +65,9 @@ int main(int argc, char **argv)
 	truth_begin();
 	if (pthread_create(&thread, NULL, worker, &rest))
 		return 1;
-	/* beside each other they would trade parts of a sampling period */
+	/* one after the other: in parallel they would exchange parts of a sampling period */
 	pthread_join(thread, NULL);
 	value = drive(stage_of_half, value);
 	truth_print(parts, PARTS);
-	return value + rest == 42; /* keeps the work */
+	return value + rest == 42; /* keeps the compiler from removing the work */
 }

@@ -1,5 +1,5 @@
-/* Time in signal handlers: of a signal that the program raises, on its stack and on one of the
- * handler's own, and of a timer that interrupts a function anywhere. */
+/* Spends time in signal handlers: of a signal that the program raises, on its stack and on a stack
+ * of the handler's own, and of a timer that interrupts a function anywhere. */
 #include "truth.h"
 #include <signal.h>
 #include <sys/time.h>

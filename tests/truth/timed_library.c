@@ -1,5 +1,5 @@
-/* Preloaded into a program that is not ours: measures the CPU time of the library calls that it
- * makes, and prints their share of the process's at its end: "deflate 62.10". */
+/* Preloaded into a program of another project: measures the CPU time of its library calls and, at
+ * the end, prints their share of the process's: "deflate 62.10". */
 #define _GNU_SOURCE
 #include "truth.h"
 #include <dlfcn.h>

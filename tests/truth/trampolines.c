@@ -1,12 +1,12 @@
-/* Code that a program makes while it runs, exactly as CPython's perf trampolines do
- * (Python/asm_trampoline.S): one copy of a few instructions for each function of the interpreted
- * program, which calls the interpreter, and a line of /tmp/perf-PID.map for each.  The argument
- * says what unwinding information the copies have:
+/* Makes code at run time exactly like CPython's perf trampolines (Python/asm_trampoline.S).  Each
+ * function of the interpreted program has a copy of a few instructions, which calls the
+ * interpreter, and a line in /tmp/perf-PID.map.  The argument chooses the copies' unwinding
+ * information:
  *
  *   plain    none; a copy moves the stack pointer by 8 (CPython 3.12)
  *   frames   a frame pointer (later versions, built with frame pointers)
- *   dump     as plain, and a jitdump (/tmp/jit-PID.dump, -X perf_jit) has an .eh_frame for each copy
- */
+ *   dump     like plain, with a jitdump (/tmp/jit-PID.dump, -X perf_jit) that has an .eh_frame for
+ *            each copy */
 #include "truth.h"
 #include <fcntl.h>
 #include <string.h>
@@ -50,8 +50,7 @@ TRUTH_FUNCTION uint64_t fifth(uint64_t value)
 	return truth_work(value) + 3;
 }
 
-/* The interpreter: its frame has what an interpreter's has, registers that it keeps and some
- * memory. */
+/* The interpreter.  Like a real one, its frame has saved registers and some memory. */
 TRUTH_FUNCTION uint64_t evaluate(struct state *state, const int *function, int throwing)
 {
 	volatile uint64_t operands[12];
@@ -89,7 +88,7 @@ static void put_head(FILE *dump, uint32_t kind, size_t body_bytes)
 	put(dump, (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec, 8);
 }
 
-/* The file is mapped executable for a moment, by which a recorder learns of it. */
+/* Maps the file executable for a moment, which tells a recorder about it. */
 static FILE *open_dump(void)
 {
 	char path[64];
@@ -110,16 +109,15 @@ static FILE *open_dump(void)
 	return dump;
 }
 
-/* An .eh_frame of one function whose code lies right before it, padded to 16 bytes (the code is no
- * longer). */
+/* An .eh_frame of one function, whose code is right before it, padded to 16 bytes. */
 // clang-format off
 static const unsigned char eh_frame[] = {
 	/* CIE: "zR", the return address is 16, the CFA is rsp+8 */
 	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
 	/* FDE: the code's address, set for each copy, and size */
 	24, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, sizeof(plain), 0, 0, 0, 0,
-	0x48, 0x0e, 16, /* 8 bytes on, behind the sub: rsp+16 */
-	0x46, 0x0e, 8,  /* 6 bytes on, behind the add: rsp+8 */
+	0x48, 0x0e, 16, /* 8 bytes further, after the sub: rsp+16 */
+	0x46, 0x0e, 8,  /* 6 bytes further, after the add: rsp+8 */
 	0, 0, 0, 0, 0,
 };
 // clang-format on
@@ -131,7 +129,7 @@ static void dump_copy(FILE *dump, const void *made, const unsigned char *code, s
 	char text[64];
 	size_t name_bytes = (size_t)snprintf(text, sizeof(text), "py::%s:/tmp/script.py", name) + 1;
 	unsigned char frame[FRAME_BYTES];
-	int32_t to_code = -(CODE_ROOM + ADDRESS_AT); /* from that field */
+	int32_t to_code = -(CODE_ROOM + ADDRESS_AT); /* relative to that field */
 	memcpy(frame, eh_frame, sizeof(frame));
 	memcpy(frame + ADDRESS_AT, &to_code, sizeof(to_code));
 	put_head(dump, JIT_UNWINDING_INFO, 24 + sizeof(frame));
@@ -193,5 +191,5 @@ int main(int argc, char **argv)
 	for (int i = 0; i < ROUNDS; i++)
 		state.drive(&state, &whole, 0, evaluate);
 	truth_print(parts, PARTS);
-	return state.value == 42; /* keeps the work */
+	return state.value == 42; /* keeps the compiler from removing the work */
 }

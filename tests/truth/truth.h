@@ -1,10 +1,9 @@
-/* truth.h: what the programs of known truth have in common.
+/* truth.h: shared by the programs of known truth.
  *
- * A program spends CPU time in parts, measures each part by its thread's own CPU clock, and prints
- * the parts' shares when it ends: "half 50.02".  A part lasts tens of milliseconds at a time, many
- * periods of a sampling clock, so that samples at even distances miss its share by little: an edge
- * of a part is off by less than a sample.
- */
+ * A program spends CPU time in parts, measures each part with its thread's own CPU clock, and
+ * prints the parts' shares when it ends: "half 50.02".  A part lasts tens of milliseconds, which is
+ * many periods of a sampling clock.  So samples at even distances are nearly exact: the error at an
+ * edge of a part is less than a sample. */
 #ifndef TRUTH_H
 #define TRUTH_H
 
@@ -32,7 +31,7 @@ static inline uint64_t truth_now_ns(void)
 	return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
 }
 
-/* Repeats a call for so many milliseconds of CPU time, and adds them to a part. */
+/* Repeats a call for this many milliseconds of CPU time, and adds them to a part. */
 #define TRUTH_SPEND(part, milliseconds, call) \
 	do { \
 		uint64_t truth_start = truth_now_ns(), truth_now = truth_start; \
@@ -43,7 +42,7 @@ static inline uint64_t truth_now_ns(void)
 		(part)->ns += truth_now - truth_start; \
 	} while (0)
 
-/* About 0.2 ms of arithmetic, without a call. */
+/* Makes about 0.2 ms of arithmetic, without a call. */
 static inline __attribute__((always_inline)) uint64_t truth_work(uint64_t value)
 {
 	for (unsigned i = 0; i < 200000; i++) {
@@ -53,8 +52,7 @@ static inline __attribute__((always_inline)) uint64_t truth_work(uint64_t value)
 	return value;
 }
 
-/* Where a recorder attaches to the program: waits until a line (or the end) comes on standard
- * input. */
+/* Lets a recorder attach to the program: waits for a line (or the end) on standard input. */
 static inline void truth_begin(void)
 {
 	if (!getenv("TRUTH_WAITS"))

@@ -1,9 +1,8 @@
 /* PID 1 of the guest machine: runs one program and powers off.
  *
- * The initrd holds this as /init, the program as /program and its arguments in /arguments, each
- * ended by a NUL.  What is printed between "guest: begin" and "guest: end STATUS" is the program's;
- * `run` cuts it out of the console.
- */
+ * The initrd contains this as /init, the program as /program, and its arguments in /arguments, each
+ * terminated by a NUL.  The program's output is between "guest: begin" and "guest: end STATUS";
+ * `run` extracts it from the console's. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,7 +39,7 @@ static void mount_all(void)
 	chmod("/tmp", 01777);
 }
 
-/* The console as it is, without turning "\n" into "\r\n". */
+/* Keeps the console from turning "\n" into "\r\n". */
 static void take_console(void)
 {
 	int fd = open("/dev/console", O_RDWR);
@@ -57,8 +56,8 @@ static void take_console(void)
 		close(fd);
 }
 
-/* Debian's kernel starts at level 3, which no other kernel knows and which refuses everything; 2 is
- * the kernel's own. */
+/* Debian's kernel starts at level 3, which only Debian has and which refuses everything.  2 is the
+ * kernel's own default. */
 static void set_paranoid(void)
 {
 	int fd = open("/proc/sys/kernel/perf_event_paranoid", O_WRONLY | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* Has the kernel's module md4 work: `recorder_md4 PIECES` of 64 KiB. */
+/* Makes the kernel's module md4 work: `recorder_md4 PIECES` of 64 KiB. */
 #include <linux/if_alg.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Half of its time is spent below half(), 30 % below third(), and a fifth below fifth(); mix() is
+/* Spends half of its time below half(), 30 % below third(), and a fifth below fifth(); mix() is
  * inlined. */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ static inline __attribute__((always_inline)) void mix(unsigned long n)
 		sink = sink * 3 + i;
 }
 
-/* Makes no frame: its caller is told by a register alone. */
+/* Makes no frame: only a register holds its return address. */
 __attribute__((noinline)) static void spin(unsigned long n)
 {
 	mix(n);

@@ -1,5 +1,5 @@
-/* Makes stacks of many kinds on arm64, without a libc.  walk-plain.perfdata and walk-pac.perfdata are
- * recordings of it, made by perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1) with the
+/* Makes stacks of many kinds on arm64, without a libc.  walk-plain.perfdata and walk-pac.perfdata
+ * are recordings of it, made by perf 6.1 in a guest machine (QEMU's -cpu max, Linux 6.1) with the
  * programs in /prog:
  *
  *     aarch64-linux-gnu-gcc -O2 -ffreestanding -nostdlib -static -fno-stack-protector -fasynchronous-unwind-tables
