@@ -1,13 +1,14 @@
 #!/bin/bash
-# The engine and what it stands on compile without any library, for machines of every kind, and want nothing of whoever
-# links them but what compilers take for granted.  TAP.
-# Usage: freestanding.sh SOURCE_ROOT CLANG LLD NM
+# The engine and the code below it compile without any library, for machines of every kind, and need
+# nothing at link time except what compilers assume.  TAP.  Usage: freestanding.sh SOURCE_ROOT CLANG
+# LLD NM
 set -u
 root=$1 clang=$2 lld=$3 nm=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Four functions of memory and the arithmetic that a machine lacks; the two hooks of hosts without atomics of 64 bits.
+# Four memory functions and arithmetic that a machine lacks; the two hooks of hosts without 64-bit
+# atomics.
 allowed='^(memcpy|memmove|memset|memcmp|__aeabi_[a-z0-9]+|tally_engine_atomic64_(enter|leave))$'
 targets=(
 	"x86_64 --target=x86_64-none-elf"

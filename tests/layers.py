@@ -16,7 +16,7 @@ FLOORS = {
     "command": 7,
 }
 FREESTANDING = {"abi", "filter", "engine"}
-# What belongs to the language, not to a library.
+# Headers of the language, not of a library.
 LANGUAGE = {"stdint.h", "stddef.h", "stdbool.h", "stdarg.h", "limits.h"}
 HOSTS_USE = {"engine", "abi", "filter"}
 
@@ -30,7 +30,7 @@ for path in files:
     names.setdefault(path.name, []).append(str(path))
     for number, line in enumerate(path.read_text().splitlines(), 1):
         system = re.match(r'\s*#\s*include\s+<([^>]+)>', line)
-        # layout.c holds our definitions against the system's header, by asserts alone.
+        # layout.c compares our definitions with the system's header, using only asserts.
         if system and room in FREESTANDING and system.group(1) not in LANGUAGE and path.name != "layout.c":
             upward.append(f"{path}:{number}: {room} is freestanding, but includes <{system.group(1)}>")
         include = re.match(r'\s*#\s*include\s+"([^"]+)"', line)
@@ -44,7 +44,8 @@ for path in files:
         elif room in FREESTANDING and other not in FREESTANDING:
             upward.append(f"{path}:{number}: {room} is freestanding, but includes {include.group(1)}")
 
-# A host carries the engine into a target, and knows of no other room; of its own files, and of no other host's.
+# A host brings the engine to a target.  It uses no other room except its own files, and no other
+# host.
 for path in sorted((root / "hosts").rglob("*.[ch]")):
     host = path.relative_to(root / "hosts").parts[0]
     names.setdefault(path.name, []).append(str(path))

@@ -1,7 +1,8 @@
 #!/bin/bash
-# What libtally promises programs that were built with it: its name, its symbols with their versions, and how its
-# structures lie.  TAP; $LIBRARY, $LAYOUT (prints the structures), $GOLDEN (the list).  UPDATE=1 writes the list anew:
-# lines may be added to it; one that changes or goes needs another version of the library.
+# The ABI that libtally promises to programs built with it: its name, its symbols with their
+# versions, and the layout of its structures.  TAP; $LIBRARY, $LAYOUT (prints the structures),
+# $GOLDEN (the list).  UPDATE=1 writes the list anew.  Lines may be added; changing or removing one
+# needs another version of the library.
 set -u
 if [ ! -e "$GOLDEN" ] && [ -z "${UPDATE-}" ]; then
 	echo "1..0 # SKIP no list for this architecture: ${GOLDEN##*/}"

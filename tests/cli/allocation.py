@@ -139,7 +139,7 @@ def main():
     os.environ["LC_ALL"] = "C"  # where setlocale(3) has no memory it leaves that
     with tempfile.TemporaryDirectory() as scratch:
         paths = {name: os.path.join(scratch, name.lower()) for name in ("NAMED", "FILE", "STACKS", "NEW")}
-        # Whoever asks for the time is in the vdso, whose code is no file's.
+        # A sample of a clock reading is in the vdso, whose code is in no file.
         for name, how, what in (("NAMED", ["-g"], "threads"), ("FILE", ["-g", "--no-pack"], "clock"),
                                 ("STACKS", ["--call-graph", "dwarf,4096", "--no-pack"], "threads")):
             made = record_samples(how, what, paths[name])

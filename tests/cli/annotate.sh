@@ -1,6 +1,7 @@
 #!/bin/bash
-# `tally annotate` gives each instruction the share that `perf annotate` gives it, draws jumps, says what is missing, and writes
-# pages that hostile names can't break.  TAP; $TALLY is the binary, $ANNOTATED the program of annotated.c, $SHARES that of shares.c.
+# `tally annotate` gives each instruction the same share as `perf annotate`, draws jumps, reports
+# what is missing, and writes pages that hostile names can't break.  TAP; $TALLY is the binary,
+# $ANNOTATED the program of annotated.c, $SHARES that of shares.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -10,7 +11,7 @@ annotate() { timeout 60 "$TALLY" annotate -i tally.data "$@" >out 2>err; }
 contains() { grep -qe "$1" "${2:-out}"; }
 lacks() { ! grep -qe "$1" "${2:-out}"; }
 
-# crunch, which is nearly all, and a few functions that surely have samples, too.
+# Records crunch, which takes nearly all samples, and a few functions that surely have samples too.
 # shellcheck disable=SC2016
 if ! timeout 60 "$TALLY" record -q -e cpu-clock -F 1999 -o tally.data -- sh -c '"$1" 40000 && "$2" 10' both "$ANNOTATED" "$SHARES" >out 2>err; then
 	echo "1..0 # SKIP nothing can be recorded here"

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Branch stacks (perf record -b, --call-graph lbr) as perf prints them, from files that make_recording.py makes: few machines
-# that tests run on have such hardware.  TAP; $TALLY is the binary.
+# Branch stacks (perf record -b, --call-graph lbr), as perf prints them.  make_recording.py makes
+# the files, since few test machines have such hardware.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +25,7 @@ for kind in branch_stacks lbr branch_leaves; do
 	done
 done
 
-# Every frame of a stack that the branch records tell of is the call's own, in reports too.
+# Every frame of a stack made from branch records is the call itself, in reports too.
 "$TALLY" script --no-inline lbr.data | grep -c "^	" >frames
 check "8 calls and what was called last, of each of 20 samples" test "$(cat frames)" = 180
 "$TALLY" fold --no-inline lbr.data >folded 2>out

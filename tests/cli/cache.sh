@@ -1,5 +1,6 @@
 #!/bin/bash
-# `tally cache` lists and clears what is kept about objects.  TAP; $TALLY is the binary, $STORE_BLOB stores a blob.
+# `tally cache` lists and clears what is stored about objects.  TAP; $TALLY is the binary,
+# $STORE_BLOB stores a blob.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1

@@ -1,11 +1,11 @@
 #!/bin/bash
-# `tally compare`: tables, conditions and what they exit with.  TAP; $TALLY is the binary.
+# `tally compare`: tables, conditions and exit statuses.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export NO_COLOR=
 
-# STATUS ARGUMENT…: what compare must exit with
+# STATUS ARGUMENT…: the expected exit status of compare
 compare() { local wanted=$1; shift; "$TALLY" compare "$@" >out 2>&1; [ $? = "$wanted" ]; }
 has() { grep -qE -- "$1" out; }
 

@@ -13,7 +13,8 @@ function = json.load(open(sys.argv[2], encoding="utf-8"))["functions"][0]
 tally = {one["address"]: one["percent"] for one in function["instructions"]}
 wrong = [f"{address:x}: perf {perf.get(address)}, tally {tally.get(address)}" for address in sorted(perf.keys() | tally.keys())
          if address not in perf or address not in tally or abs(perf[address] - tally[address]) > 0.0051]
-# perf's list ends where objdump's does: padding behind the last instruction may be missing in one of them.
+# perf's list ends where objdump's does: one of them may lack the padding behind the last
+# instruction.
 hot = sum(1 for percent in tally.values() if percent)
 print("\n".join(wrong[:10]))
 print(f"{len(tally)} instructions, {hot} with samples")

@@ -56,7 +56,7 @@ def read_tally(path, what):
 def is_equal(key, what, perf, tally, periods):
     if what == 'self':
         return perf[key] == tally[key]
-    # Sums of what was rounded to a hundredth of a percent.
+    # Sums of values rounded to a hundredth of a percent.
     return abs(perf[key] - 100 * tally[key] / periods[key[0]]) <= 0.0101
 
 
@@ -67,7 +67,7 @@ def main():
     tally, periods = read_tally(sys.argv[3], what)
     keys = [key for key in sorted(set(perf) | set(tally)) if perf[key] or tally[key]]
     if what == 'total':
-        # perf doesn't tell of chains that the kernel ended at its limit.
+        # perf does not show that the kernel cut a chain at its limit.
         keys = [key for key in keys if key[3] not in ('[unknown]', '[truncated]') and key[3] not in CALL_SITES]
     wrong = [key for key in keys if not is_equal(key, what, perf, tally, periods)]
     for key in wrong[:10]:

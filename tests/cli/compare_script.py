@@ -26,7 +26,7 @@ OUTERMOST = {'_start', '__clone3', '__GI___clone3', 'clone3', '__clone', 'clone'
 
 
 def nameless(line):
-    # Of a memfd's address the place within its page, as in_memory_file() below says.
+    # For an address in a memfd, keep the place in its page: see in_memory_file() below.
     line = re.sub(r'^(.*?: +\d+ +\S+: +|\t *)[0-9a-f]*?([0-9a-f]{1,3})( .* \((/memfd:.*|/tmp/perf-\d+\.map)\))$', r'\1\2\3', line)
     line = re.sub(r'^\t +', '\t', line)
     return re.sub(r'^(.*?: +\d+ +\S+: +|\t *)([0-9a-f]+) .* \(.*\)$', r'\1\2 [unknown] ([unknown])', line)
@@ -214,7 +214,8 @@ def head_cause(perf, tally):
 
 def compare(perf, tally, records):
     counts, unexplained = dict.fromkeys(CAUSES, 0), []
-    # Samples that carry counts are printed once for each event of a group, and written once.
+    # Samples that contain counts are printed once for each event of a group, but exist once in the
+    # file.
     aligned = len(records) == len(tally)
     for i, ((perf_head, perf_frames), (tally_head, tally_frames)) in enumerate(zip(perf, tally)):
         causes = [head_cause(perf_head, tally_head)] if perf_head != tally_head else []

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Completion in bash, zsh and fish, each asked as a user's shell would ask it.  TAP; $TALLY is the binary.
+# Completion in bash, zsh and fish, each called as a user's shell calls it.  TAP; $TALLY is the
+# binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -27,7 +28,7 @@ cases() {
 	answers 'tally stat -r 3 -- env' 'env'
 }
 
-# bash: the function is called as readline calls it
+# bash: calls the function like readline
 bash_asks() {
 	bash --norc -c 'source bash.completion || exit 1
 		read -ra COMP_WORDS <<<"$1"
@@ -69,7 +70,8 @@ else
 	skip "fish completes" "fish is not installed"
 fi
 
-# zsh: a line is typed into a shell on a terminal of its own, then Tab; one answer is put into the line
+# zsh: types a line into a shell on a terminal of its own, then Tab; a single answer appears in the
+# line
 if command -v zsh >/dev/null; then
 	zsh -n zsh.completion >out 2>&1
 	check "zsh reads what was made for it" test ! -s out

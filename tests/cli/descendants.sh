@@ -1,6 +1,7 @@
 #!/bin/bash
-# -p of a server: its workers, which ran before, are recorded and shown, too; stat counts what was named, and says so.
-# TAP; $TALLY is the binary, $WORKERS MS a master with three workers (workers.c).
+# -p of a server: its workers, which ran before, are recorded and shown too.  stat counts only the
+# named process, and says so.  TAP; $TALLY is the binary, $WORKERS MS a master with three workers
+# (workers.c).
 set -u
 . "$(dirname "$0")/tap.sh"
 cp "$TALLY" "$scratch/tally" && cp "$WORKERS" "$scratch/workers" && chmod 755 "$scratch" "$scratch/tally" "$scratch/workers" || exit 1
@@ -8,7 +9,8 @@ cd "$scratch" || exit 1
 export LC_ALL=C.UTF-8 HOME=$scratch
 mkfifo ctl ack
 exec 7<>ack
-# attached COMMAND… -- OPTION…: the command attaches to the server, which works from then on; ./out has what it said.
+# attached COMMAND… -- OPTION…: attaches the command to the server, which then begins to work; the
+# output is in ./out.
 attached() {
 	mkfifo hold said
 	./workers "$ms" <hold >said &
@@ -28,7 +30,7 @@ attached() {
 }
 has() { grep -qF -- "$1" out; }
 functions() { timeout 60 ./tally report --stdio -i "$1" --sort sym --no-children 2>>out | grep -o '[a-z]*_works' | sort | tr '\n' ' '; }
-# COUNT NAME: ms that stat counted
+# COUNT NAME: milliseconds that stat counted
 counted() { sed -n 's/^\([0-9.]*\),msec,task-clock.*/\1/p' out | cut -d. -f1; }
 
 ms=200
@@ -48,7 +50,7 @@ check "--no-descendants leaves them out, and says that they are there" \
 attached ./tally record -e cpu-clock -o alone -i
 check "so does -i" eval 'has "which are not recorded" && ! timeout 60 ./tally script --stdio -i alone 2>/dev/null | grep -q _works'
 
-# A child that is made while events are being opened has inherited them when it is found: it is not to be sampled twice.
+# A child created while events are being opened has inherited them: it must not be sampled twice.
 most=0
 for try in 1 2 3; do
 	./workers 20 40 & master=$!

@@ -1,11 +1,12 @@
 #!/bin/bash
-# `tally diff`: what is found between two builds of one program, and what is not between two runs.  TAP; $TALLY is the binary.
+# `tally diff`: finds differences between two builds of a program, and none between two runs.  TAP;
+# $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 export NO_COLOR= LC_ALL=C.UTF-8
 
-# STATUS ARGUMENT…: what diff must exit with
+# STATUS ARGUMENT…: the expected exit status of diff
 diff_exits() { local wanted=$1; shift; "$TALLY" diff "$@" >out 2>&1 </dev/null; [ $? = "$wanted" ]; }
 has() { grep -qE -- "$1" out; }
 lacks() { ! has "$1"; }
@@ -139,7 +140,7 @@ same_graph() { # what is not compared has nothing of it
 }
 check "other flame graphs have nothing of it" same_graph
 
-# Folded text with a seed: draws of one program.
+# Writes folded text: random samples of one program, by seed.
 drawn() { # SEED SAMPLES
 	awk -v seed="$1" -v samples="$2" 'BEGIN { srand(seed); for (; samples; samples--) { at = rand(); sum["f" int(at * at * 200)]++ }
 		for (name in sum) print "p;main;" name, sum[name] }'
@@ -159,7 +160,7 @@ check "two draws of one program show no change in 19 of 20 comparisons" quiet
 
 # --- recordings --------------------------------------------------------------------------------------------
 
-# Microseconds of CPU time, which take as long whatever else runs on the core's other thread.
+# Spends microseconds of CPU time, which last the same whatever the core's other thread does.
 cat >program.c <<'END'
 #include <stdlib.h>
 #include <time.h>

@@ -1,5 +1,5 @@
 #!/bin/sh
-# SPEC G10. TAP; $TALLY is the binary, $REFUSE_PERF the program that puts a seccomp filter in front of it.
+# SPEC G10.  TAP; $TALLY is the binary, $REFUSE_PERF a program that runs it under a seccomp filter.
 set -u
 . "$(dirname "$0")/tap.sh"
 chmod 755 "$scratch"

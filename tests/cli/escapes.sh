@@ -1,6 +1,6 @@
 #!/bin/bash
-# A name can't drive the terminal that shows it: paths, comms, functions, events and arguments that set its title.
-# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# A name can't control the terminal that shows it.  Paths, comms, functions, events and arguments
+# try to set the title.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -13,13 +13,13 @@ if ! command -v script >/dev/null; then
 	exit 0
 fi
 
-# on_terminal COMMAND…: its output and its words go to a terminal, whose bytes are in ./out
+# on_terminal COMMAND…: output and messages go to a terminal; ./out gets its bytes
 on_terminal() {
 	printf '%q ' "$@" >line
 	timeout 60 script -qec "bash $scratch/line" /dev/null >out 2>&1 </dev/null
 }
 
-# Not one byte that sets the title, nor a bell, nor 8-bit CSI: neither in what it says nor in what it complains of.
+# Neither output nor messages contain a byte that sets the title, a bell, or 8-bit CSI.
 clean() { # WHAT [least number of bytes]
 	if [ "$(wc -c <out)" -lt "${2:-20}" ]; then
 		not_ok "$1: says something"
@@ -33,7 +33,7 @@ clean() { # WHAT [least number of bytes]
 cp "$WORKLOAD" "$name"
 if "$TALLY" record -q -e cpu-clock -F 999 -g -o rec -- "./$name" escapes >err 2>&1 && "$TALLY" script -i rec >plain 2>err; then
 	LC_ALL=C grep -aqF "$hostile" plain && ok "the recording holds them" || { cp plain out; not_ok "the recording holds them"; }
-	# Its first faults are its file name's, before it takes a name of its own.
+	# The first faults happen under the file's name, before the program sets its own name.
 	"$TALLY" record -q -e page-faults -c 1 -g -o faults -- "./$name" escapes >err 2>&1
 	for recording in rec faults; do
 		for command in "report --stdio" "report --stdio -g" "report --stdio --sort comm,dso" "report --header --stdio" "script" \

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The examples do what they say. TAP; $TALLY is the binary, $EXAMPLES the directory of the examples, $REFUSE_PERF puts a
-# seccomp filter in front of a program.
+# The examples do what they promise.  TAP; $TALLY is the binary, $EXAMPLES the directory of the
+# examples; $REFUSE_PERF runs a program under a seccomp filter.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -8,7 +8,7 @@ export LC_ALL=C.UTF-8
 
 # run EXPECTED_STATUS command…: stdout and stderr go to ./out
 run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
-# weight FUNCTION: samples that it was running in behind the wrapper
+# weight FUNCTION: number of samples in the function, below the wrapper
 weight() { awk -v f="$1" '$0 ~ ";run_round;" f "[; ]" { sum += $NF } END { print sum + 0 }' folded; }
 
 # --- hotspots ----------------------------------------------------------------------------------------------------

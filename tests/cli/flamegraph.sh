@@ -1,10 +1,10 @@
 #!/bin/bash
-# SPEC G5: fold and flamegraph. TAP; $TALLY is the binary.
+# SPEC G5: fold and flamegraph.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
 
-# try NAME command…: ok when it succeeds
+# try NAME command…: ok if it succeeds
 try() { name=$1; shift; if "$@"; then ok "$name"; else not_ok "$name"; fi; }
 # run EXPECTED_STATUS command…: stdout to ./out, stderr to ./err
 run() { expected=$1; shift; "$@" >out 2>err; status=$?; [ "$status" = "$expected" ]; }

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Recordings of other machines: of the other byte order, as ../foreign/reencode.py writes them.  A re-encoded recording counts
-# as one once perf prints it as the one that it was made of; tally must then print it, with all its records, as that one too.
-# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c, $SOURCE the sources.
+# Recordings of machines with the other byte order, as ../foreign/reencode.py writes them.  A
+# re-encoded recording counts as valid if perf prints the same as for the original.  Then tally must
+# do so too, for all records.  TAP; $TALLY is the binary, $WORKLOAD the program of
+# record_workload.c, $SOURCE the sources.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +13,8 @@ export HOME=$scratch # where perf keeps copies of what it recorded
 check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
 
 printed() { timeout 60 "$TALLY" script --stdio --no-inline -i "$1" </dev/null; }
-# Where a record is, and raw tracepoint data, are the file's own; pipes have records of their own in front.
+# Removes what differs between files: positions of records, raw tracepoint data, and a pipe's extra
+# records at the beginning.
 records() {
 	timeout 60 "$TALLY" script --stdio --records -i "$1" </dev/null |
 		sed -E 's/^0x[0-9a-f]+ //; s/ raw\(([0-9]+)\)=[0-9a-f…]*/ raw(\1)/' |
@@ -29,7 +31,7 @@ as_perf() {
 	"$here/compare_script.py" perf.turned tally.turned all.txt
 }
 
-# turn NAME FILE: all that is asked for of one recording
+# turn NAME FILE: makes all comparisons of one recording
 turn() {
 	perf_prints "$2" >perf.txt 2>/dev/null
 	printed "$2" >tally.txt

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What a recording says of itself: `tally report --header-only` and `tally script --header` print the lines that perf
-# prints, for all feature sections, and perf shows those that tally record writes.  TAP; $TALLY is the binary.
+# A recording's header: `tally report --header-only` and `tally script --header` print the same
+# lines as perf, for all feature sections, and perf shows those that tally record writes.  TAP;
+# $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +15,7 @@ fi
 
 in_words() { tr ',' '\n' | sed 's/.*: //; s/^ *//' | sort; }
 
-# Both commands, short and in full.
+# Compares both commands, short and in full.
 same_header() {
 	for full in "" -I; do
 		for command in report script; do
@@ -35,7 +36,7 @@ check "of every feature there is a line" test "$(wc -l <tally.txt)" -gt 40
 "$TALLY" report --header-only unknown.data >out 2>&1
 check "a section that nobody knows is told of" grep -q '^# feature section 77, .*: 15 bytes$' out
 
-# Without the BPF programs that other tests may have loaded: side_events.sh looks at its own.
+# Compares without the BPF programs that other tests may have loaded; side_events.sh checks its own.
 same_recording() { # WHAT OPTION…
 	if timeout 60 perf record --no-bpf-event -q -o perf.data "${@:2}" >out 2>&1; then
 		check "perf's lines: $1" same_header perf.data
@@ -54,7 +55,7 @@ check "perf's lines: a pipe" diff perf.txt <("$TALLY" report --header-only - <pi
 perf script --header -i - <pipe.data 2>/dev/null | grep '^#' >perf.txt
 check "perf's lines: a pipe, before the samples" diff perf.txt <("$TALLY" script --header - <pipe.data | grep '^#')
 
-# What tally record writes.
+# The header that tally record writes.
 "$TALLY" record -o tally.data -e cpu-clock -- seq 1 300000 >out 2>&1
 check "perf shows what tally wrote, as tally does" same_header tally.data
 perf report --header-only -I -i tally.data >out 2>&1
@@ -63,8 +64,8 @@ for line in 'hostname : ' 'os release : ' 'arch : ' 'nrcpus online : ' 'total me
 	'clockid: monotonic (1)' 'compressed : Zstd'; do
 	check "perf shows of tally's: $line" grep -q "^# $line" out
 done
-# A process that forks while it is joined: what its child maps is heard on each CPU before the child is sampled on any.  The kernel
-# numbers events as they are opened.
+# A process forks while tally attaches to it: each CPU must report the child's mappings before the
+# child is sampled anywhere.  The kernel numbers events in the order of opening.
 side_band_first() {
 	sleep 60 &
 	timeout 60 "$TALLY" record -q -o joined.data -e cpu-clock -p $! -- true >out 2>&1
@@ -75,7 +76,7 @@ side_band_first() {
 		if ($1 == "cpu" && (!first || $i < first)) first = $i } } END { exit !(last && first > last) }'
 }
 check "the side-band is opened first, on each CPU" side_band_first
-# Where perf record finds these, so does tally.
+# tally finds these in the same places as perf record.
 perf record -q -o perf.data -e cpu-clock -- true >out 2>&1
 perf report --header-only -I -i perf.data >perf.txt 2>&1
 for line in 'node0 cpu list : ' 'CPU cache info:' ' L1 Data ' 'memory nodes (nr ' '  0 \[' 'pmu mappings: '; do

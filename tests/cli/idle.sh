@@ -1,6 +1,6 @@
 #!/bin/bash
-# The idle task does not rank first: what CPUs did when there was nothing to do is left out, and that is said.  TAP; $TALLY is
-# the binary.
+# The idle task does not rank first: tally leaves out the time in which a CPU had nothing to do, and
+# says so.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What `make install` gives: the command, the library for others' programs, the documents. TAP; $BUILD is the build
-# directory, $SANITIZE and $OPTIMIZATION its -fsanitize and -O, $CC and $CXX its compilers.
+# `make install` installs the command, the library for other programs, and the documents.  TAP;
+# $BUILD is the build directory, $SANITIZE and $OPTIMIZATION its -fsanitize and -O, $CC and $CXX its
+# compilers.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -61,7 +62,8 @@ for command in $commands; do
 	cp out long
 	run 0 "$tally" help "$command" && { [ "$command" = help ] || cmp -s out long; }
 	check "help $command says the same"
-	# Each option that the help shows is understood; --help behind it keeps the command from running.
+	# The command accepts each option in its help; --help after it keeps the command from
+	# running.
 	: >wrong
 	grep -E '^  (-[A-Za-z]|    --)' long | sed 's/^ *//; s/   *.*//' | while read -r shown; do
 		letter=$(grep -oE '^-[A-Za-z]' <<<"$shown")
@@ -206,7 +208,7 @@ grep -vE 'typedef|^ \*|/\*' "$(here tally/engine.h)" | grep -oE '\<tally_(engine
 	comm -23 - defined >out
 [ ! -s out ]
 check "it defines what its header declares"
-# The commands that porting.md gives, as they stand there: only the compiler is the build's.
+# Runs the commands in porting.md unchanged, except for the compiler, which is the build's.
 cd "$(dirname "$(here examples/skeleton.c)")" || exit 1
 grep '^    cc ' ../porting.md | sed "s|^    cc |$CC $sanitize |" >"$scratch/commands"
 [ "$(wc -l <"$scratch/commands")" = 2 ]

@@ -1,6 +1,7 @@
 #!/bin/bash
-# JIT code is named: by a dump that is read as it is (node --perf-prof) and by a perf map (node --perf-basic-prof), as
-# perf names it after `perf inject --jit`.  TAP; $TALLY is the binary.
+# JIT code has names: from a dump that is read directly (node --perf-prof), and from a perf map
+# (node --perf-basic-prof), the same as perf's after `perf inject --jit`.  TAP; $TALLY is the
+# binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 map=
@@ -18,7 +19,7 @@ const used = () => { const time = process.cpuUsage(); return time.user + time.sy
 const end = used() + 700000;
 while (used() < end) { total += fib(20); total += new Shape(total % 10).area(); }
 JS
-# record NAME node-options…: NAME.data, by tally
+# record NAME node-options…: records NAME.data with tally
 record() {
 	timeout 60 "$TALLY" record -o "$1.data" -e cpu-clock -F 500 -g -- node "${@:2}" work.js >out 2>&1 </dev/null
 }
@@ -31,19 +32,19 @@ timeout 60 "$TALLY" script --stdio -i dump.data >script 2>out
 grep -E '^\s+[0-9a-f]+ JS:[*^~]fib ' script >out
 check "code has an offset from its function's start" grep -Eq 'JS:[*^~]fib .*\+0x[0-9a-f]+ \(.*/jit-[0-9]+\.dump\)' out
 
-# node damages the names of scripts: a line is of the script, or there is none.
+# node damages the names of scripts: a line is in the script, or there is none.
 timeout 60 "$TALLY" script --stdio -F +srcline -i dump.data 2>err |
 	sed -En '/ JS:[^ ]+ .*work\.js:[0-9]+:[0-9]+\+0x/ { s/.*JS:([^ ]*) .*/\1/; h; n; s/^ */ /; H; x; s/\n//; p }' >lines
 sort lines | uniq -c | sort -rn >out
 check "lines of JIT code are its script's" eval '[ "$(grep -c " work.js:[1-5]$" lines)" -ge 100 ]'
 check "… and fib's is the one that it is on" test -z "$(grep "^.fib " lines | grep -v " work.js:1$")"
 
-# What perf says of a recording of its own.
+# perf's names in a recording of its own.
 if ! timeout 60 perf record -q -k mono -e cpu-clock -F 500 -g -o perf.data node --perf-prof work.js >out 2>&1 </dev/null; then
 	skip "names are perf's after perf inject --jit" "perf can't record it"
 	skip "the clock is warned of" "perf can't record it"
 else
-	# Addresses without names may be in the dump or not: names alone are compared, sample by sample.
+	# The dump may lack some addresses, so this compares only names, sample by sample.
 	names() { grep -oE '^node.* [0-9]+\.[0-9]+:|JS:.*\+0x[0-9a-f]+ ' "$1" |
 		sed -E 's/^node[^:]* ([0-9]+\.[0-9]+):/\1/; s/ $//'; }
 	timeout 100 perf inject --jit -i perf.data -o injected.data >out 2>&1
@@ -70,7 +71,7 @@ rm -f "$map"
 timeout 60 "$TALLY" report --stdio -i map.data --percent-limit 0 >out 2>&1
 check "the recording keeps the names when the map is gone" grep -Eq 'perf-[0-9]+\.map +JS:[*^~]fib ' out
 
-# Copies of stacks, unwound while recording: no rules tell of JIT code, whose frame pointers must do.
+# Stack copies, unwound while recording: JIT code has no rules, so frame pointers must do.
 timeout 60 "$TALLY" record -o stacks.data -e cpu-clock -F 500 --call-graph dwarf -- node --perf-basic-prof work.js >out 2>&1 </dev/null
 timeout 60 "$TALLY" script --stdio -i stacks.data >script 2>out
 awk -v RS= '/JS:[*^~]?fib / { jit++; if (/__libc_start_main|_start\+/) whole++ }
@@ -78,7 +79,8 @@ awk -v RS= '/JS:[*^~]?fib / { jit++; if (/__libc_start_main|_start\+/) whole++ }
 whole=$?
 check "unwound stacks go through JIT frames to main" test $whole = 0
 
-# Of what would give names it is told where people look, once: at the recording's end, in a report's head, before a flame graph.
+# tally says once how to get names, where people look: at the recording's end, in a report's head,
+# before a flame graph.
 way='node --perf-basic-prof --interpreted-frames-native-stack'
 record plain
 check "JIT code without names is told at the recording's end, with the options that give them" \
@@ -93,8 +95,8 @@ check "... and where it has names nothing is told" eval '! grep -q hint: out'
 timeout 60 "$TALLY" fold -i asked.data >out 2>err
 check "interpreted functions have names by these options" grep -Eq ";JS:~ .*work.js:1:1;" out
 
-# A script's own code may do no more than call the runtime's.  It is compiled at once: when the interpreter hands over to other
-# code depends on the machine's load, and with that how much is called by which.
+# A script's own code may only call the runtime.  It is compiled at once: otherwise the machine's
+# load decides when the interpreter hands over to compiled code, and so the callers.
 cat >work.js <<'JS'
 const used = () => { const time = process.cpuUsage(); return time.user + time.system; }; // µs
 function work() { return Array.from({ length: 2000 }, (_, i) => "" + (i * 7919) % 2000).sort().length; }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What bench/large_recording makes is a recording to perf and to tally alike, so that benchmarks compare the same work.
+# perf and tally both read what bench/large_recording makes, so benchmarks compare the same work.
 # TAP; $TALLY is the binary, $BENCH the folder of bench's programs.
 set -u
 . "$(dirname "$0")/tap.sh"
@@ -25,7 +25,7 @@ repeated() {
 }
 check "samples repeated at later times" repeated
 
-# Two who read it by other means find the same samples and the same period.
+# Two independent readers find the same samples and the same period.
 stacked() {
 	"$BENCH/large_recording" stacks small.data stacks.data 3 >out 2>&1 && same stacks.data &&
 		"$BENCH/bench_interning" stacks.data >floor &&

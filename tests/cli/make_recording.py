@@ -354,7 +354,7 @@ def memory_rows(path):
     offset, start, length = data_segment()
     pids, data = u32(LIBRARY_PID, LIBRARY_PID), BASE + (1 << 32)
     cpu = u32(0, 0)
-    # Of a file that is mapped without PROT_EXEC perf reads no symbols any more.
+    # perf reads no symbols of a file that is mapped without PROT_EXEC.
     mapped = pids + u64(data, start + length, offset) + u32(8, 1) + u64(1234, 1) + u32(7, 2) + padded(name) + pids + u64(1000) + cpu
     records = side_band("memory", cpu) + [record("MMAP2", mapped, USER)]
     transactions = [0, 1, 2, 3, 5] + [2 | 1 << bit for bit in range(2, 8)] + [2 | 0x2a << 32, 1 << 2, 2 | 0xfc]
@@ -440,7 +440,7 @@ format:
 
 print fmt: "comm=%s pid=%d", REC->comm, REC->pid
 """
-# What a test's kallsyms has there.
+# Functions in the tests' kallsyms.
 SCHEDULE, WAIT, WAKE, ONE, TWO, HANDLER, ENTRY, BROKEN = (0xffffffff81001000 + 0x1000 * i for i in range(8))
 
 

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Manual pages against the program: each command has one, whole and sound, and names no option that isn't there.
-# TAP; $TALLY is the binary, $MANUAL the folder of the made pages, $SOURCE the source's.
+# Manual pages against the program: each command has a page, complete and valid, which names no
+# unknown option.  TAP; $TALLY is the binary, $MANUAL the folder of the generated pages, $SOURCE the
+# source's.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -10,7 +11,7 @@ commands=$("$TALLY" help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 [ -n "$commands" ] || exit 1
 
 has_page() { [ -s "$MANUAL/tally-$1.1" ] || { echo "no man/tally-$1.1.in" >out; false; }; }
-# Words as a page has them: without fonts and with plain hyphens.
+# Prints the words of a page: without fonts, and with plain hyphens.
 plain() { sed 's/\\f[BIR]//g; s/\\-/-/g' "$1"; }
 long_options() { grep -oE -- '(^|[^-a-zA-Z0-9])--[a-z][-a-z0-9]+' | grep -oE -- '--[-a-z0-9]+' | sort -u; }
 all_options() {

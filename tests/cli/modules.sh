@@ -1,7 +1,7 @@
 #!/bin/bash
-# The kernel's modules by their files, which are not linked: names, lines and what is inlined are those that addr2line
-# tells of each section, at the addresses that the kernel gives these.  A recording of another kernel's, made here, as perf's
-# are; the module is built by gcc.  TAP; $TALLY is the binary.
+# Kernel modules and their unlinked files.  Names, lines and inlined functions equal those that
+# addr2line prints for each section, at the addresses that the kernel assigns.  The recording is of
+# another kernel, made here like perf's; gcc builds the module.  TAP; $TALLY is the binary.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/tap.sh"
@@ -91,14 +91,14 @@ write_file(out, [event], records, {**common_features([event]), SPECIAL["osreleas
 P
 # recorded MODULE PATH-IN-RECORD
 recorded() { python3 recording.py "$1" "$2" shop.data "$here" >out 2>&1; }
-# Frames of each sample, as `expected` has them.
+# Prints the frames of each sample, in the form of `expected`.
 frames() {
 	timeout 60 "$TALLY" script --stdio --symfs root "$@" shop.data >script 2>err
 	awk '/^\t/ { address = $1; name = $2; sub(/\+0x[0-9a-f]+$/, "", name); line = line (line ? " < " : address " ") name }
 		/^$/ { if (line) print line; line = "" } END { if (line) print line }' script >frames
 }
 same_frames() { frames && [ -s expected ] && diff expected frames >out; }
-# Innermost functions and lines, by what the Firefox Profiler gets.
+# Prints the innermost functions and lines, from an export for the Firefox Profiler.
 same_lines() {
 	timeout 60 "$TALLY" export --format firefox -o - --symfs root shop.data >firefox.json 2>err && python3 - >shown <<'P'
 import gzip, json

@@ -1,6 +1,6 @@
 #!/bin/bash
-# SPEC G6: names from wherever they are: debug files, small tables in the object, other roots, removed files, the kernel's
-# file.  TAP; $TALLY is the binary, $SOURCE the source's folder.
+# SPEC G6: names from every source: debug files, small tables in the object, other roots, removed
+# files, the kernel's file.  TAP; $TALLY is the binary, $SOURCE the source's folder.
 set -u
 . "$(dirname "$0")/tap.sh"
 running=
@@ -31,13 +31,14 @@ if ! have gcc || ! have objcopy || ! gcc -g -O2 -fno-omit-frame-pointer -o spin 
 	exit 0
 fi
 
-# names FILE [option…]: the function names of its stacks are in `out`
+# names FILE [option…]: writes the function names of its stacks to `out`
 names() { timeout 60 "$TALLY" script --stdio -i "$1" "${@:2}" >out 2>err; }
 # shows FILE TEXT [option…]
 shows() { names "$1" "${@:3}" && grep -q -- "$2" out; }
 misses() { ! shows "$@"; }
 record() { timeout 60 "$TALLY" record --no-pack -e cpu-clock -F 2000 -g -o "$1" "${@:2}" >out 2>err; }
-# The names of kernel frames by both, one a line, sorted: the same.  same_as_perf FILE PERF-OPTIONS -- TALLY-OPTIONS
+# same_as_perf FILE PERF-OPTIONS -- TALLY-OPTIONS: both have the same names of kernel frames, one a
+# line, sorted.
 same_as_perf() {
 	local file=$1 perf_options=()
 	shift
@@ -131,10 +132,11 @@ static __attribute__((noinline, noreturn)) void ends_in_a_call(void) { sink++; d
 __attribute__((visibility("default"))) void behind(void) { sink--; }
 int main(void) { end = clock() + CLOCKS_PER_SEC / 2; ends_in_a_call(); }
 END
-# Each in its place, without a gap: what is called from ends_in_a_call() returns to behind().
+# The functions lie in this order without gaps: a call at the end of ends_in_a_call() returns to
+# behind().
 gcc -O1 -fno-toplevel-reorder -falign-functions=1 -fasynchronous-unwind-tables -rdynamic -fvisibility=hidden \
 	-Wl,--build-id -o parts parts.c && mkdir -p bare && strip -o bare/parts parts
-# What a function is called by its address in the program that has symbols.
+# Prints a function's name by address, from its address in the program with symbols.
 called() { printf '[parts+0x%x]' "0x$(nm parts | awk -v name="$1" '$3 == name { print $1 }')"; }
 nameless_stack() { # all of it, in FILE
 	timeout 60 "$TALLY" fold -i "$1" >out 2>err &&
@@ -184,7 +186,7 @@ fi
 
 # ---- .gnu_debugdata -------------------------------------------------------------------------------------------------
 
-# As distributions make it: functions that .dynsym lacks.
+# As in distributions: with functions that .dynsym lacks.
 if have xz; then
 	strip -o mini/spin spin 2>/dev/null || { mkdir mini && strip -o mini/spin spin; }
 	objcopy -S --remove-section .gdb_index --remove-section .comment --keep-symbol=hidden_in_the_middle spin.debug mini/debugdata 2>/dev/null
@@ -202,7 +204,7 @@ fi
 
 # ---- debuginfod --------------------------------------------------------------------------------------------------------
 
-# A server of ours, on this machine alone.
+# A server of the test's own, on this machine.
 if have python3 && python3 -c 'import ctypes; ctypes.CDLL("libdebuginfod.so.1")' 2>/dev/null; then
 	mkdir -p served/buildid/$id && cp spin.debug served/buildid/$id/debuginfo && cp gone served/buildid/$id/executable
 	cat >server.py <<'END'
@@ -235,7 +237,8 @@ END
 	fold "--debuginfod=$url"
 	check "--debuginfod names what is inlined" grep -q leaf_that_is_inlined out
 	grep -c "GET" asked >out; check "… by a question for each hot object" grep -q "buildid/$id/debuginfo" asked
-	# What names places one by one, or names leaves to choose by, has to know before what is hot.
+	# A view that names single places, or names leaves to choose among them, must first know
+	# what is hot.
 	views() { # views RECORDING: all that show it
 		local data=$1
 		DEBUGINFOD_CACHE_PATH=$scratch/fetched; export DEBUGINFOD_CACHE_PATH
@@ -287,10 +290,10 @@ fi
 
 # ---- other roots, removed files --------------------------------------------------------------------------------------
 
-# in_other_root NAME COMMAND…: records a process, 2 s long, that the command starts, from outside and by its id.
+# in_other_root NAME COMMAND…: records, from outside and by its id, a process that runs for 2 s.
 if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -static -g -O2 -fno-omit-frame-pointer -o static spin.c 2>/dev/null; then
 	mkdir root hole && printf 'int main(void) { return 0; }' | gcc -x c - -o hole/spin
-	# attach OUTPUT RECORD-OPTION…: to the process that has said that it is up
+	# attach OUTPUT RECORD-OPTION…: records the process that has reported its start
 	attach() {
 		local output=$1 tries=600 pid=
 		while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
@@ -301,7 +304,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 		done
 	}
 	has_some() { [ "$("$TALLY" script --stdio -F time -i "$1" 2>/dev/null | grep -c :)" -ge 20 ]; }
-	# perf_attaches OUTPUT RECORD-OPTION…: the same by perf
+	# perf_attaches OUTPUT RECORD-OPTION…: the same with perf
 	perf_attaches() {
 		for tries in 0.3 0.6 1 2 4; do
 			timeout 20 perf record -q -e cpu-clock -F 1000 "${@:2}" -o "$1" -p $running -- sleep $tries >out 2>&1 || return 1
@@ -343,7 +346,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	timeout 60 "$TALLY" record -e cpu-clock -F 1000 -g -o rooted.data chroot root /named >out 2>&1
 	"$TALLY" report --stdio -i rooted.data >out 2>&1
 	check "… is named by what the recorder had open, once it has ended" grep -q "named  *hidden_in_the_middle" out
-	# The kernel has told of its path, as the program sees it.
+	# The kernel reports the path as the program sees it.
 	record chroot_exec.data chroot root /spin
 	static_id=$(readelf -n static | sed -n 's/.*Build ID: //p')
 	mkdir -p ".debug/.build-id/${static_id:0:2}/${static_id:2}" && cp static ".debug/.build-id/${static_id:0:2}/${static_id:2}/elf"
@@ -365,7 +368,7 @@ else
 fi
 
 # ---- code over other code ---------------------------------------------------------------------------------------------
-# The line that a runtime writes as it ends is of code that lies where the hot loop was.
+# The runtime writes a line at its end about code at the address of the former hot loop.
 if [ "$(uname -m)" = x86_64 ]; then
 	cat >over.c <<'C'
 #include <stdio.h>
@@ -431,7 +434,8 @@ if have perf && have python3 && have as && [ "$(id -u)" = 0 ] && [ -n "$kernel_i
 	check "--vmlinux: perf gives the same names" same_as_perf kernel.data -k vmlinux -- --vmlinux vmlinux
 	check "--vmlinux: as kallsyms has them" shows kernel.data 'do_syscall_64+.*(\[kernel.kallsyms\])' --vmlinux vmlinux
 
-	# One function with what was inlined in it, at its place: what every one of its addresses says.
+	# One function with a function inlined into it, in its place: all of its addresses show the
+	# same.
 	text=$(awk '$3 == "_text" { print $1 }' /proc/kallsyms) hot=$(awk '$3 == "do_syscall_64" { print $1 }' /proc/kallsyms)
 	cat >hot.c <<'END'
 __attribute__((section(".text.first"))) void _text(void) { }
@@ -443,7 +447,7 @@ END
 	mkdir -p kernel_root/usr/lib/debug/boot && make_hot "kernel_root/usr/lib/debug/boot/vmlinux-$release" "$kernel_id" >out 2>&1
 	names kernel.data --symfs kernel_root && cp out ours
 	check "vmlinux is found by release and build-id" grep -q '	 *[0-9a-f]* inlined_in_the_kernel+.*(inlined)' out
-	# perf 6.1 shows what is inlined in programs alone: it has the function as often.
+	# perf 6.1 shows inlined functions only for programs: it has the function itself as often.
 	timeout 100 perf script -F ip,sym -i kernel.data -k "kernel_root/usr/lib/debug/boot/vmlinux-$release" 2>/dev/null >theirs
 	echo "$(grep -c inlined_in_the_kernel ours) frames, perf has $(grep -c do_syscall_64 theirs)" >out
 	check "… inlined in all that perf names so" test "$(grep -c inlined_in_the_kernel ours)" = "$(grep -c do_syscall_64 theirs)"

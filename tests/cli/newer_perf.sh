@@ -1,9 +1,9 @@
 #!/bin/bash
-# Recordings of a newer perf than 6.1, and tally's for it to read.
-# Always: recordings that perf 7.3 made (../foreign/perf7), whose samples must be those that it printed, squeezed.
-# Beside a newer perf itself, which is $TALLY_NEW_PERF or a `perf_6.…` or later on the PATH: what it records is printed as it
-# prints it, line for line, and so is what tally records.
-# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# Recordings of a newer perf than 6.1, and tally's recordings for it.  Always: recordings that perf
+# 7.3 made (../foreign/perf7); their samples must be those that it printed, without extra blanks.
+# If there is a newer perf ($TALLY_NEW_PERF, or `perf_6.…` or later on the PATH): tally prints its
+# recordings the same, line for line, and it prints tally's the same.  TAP; $TALLY is the binary,
+# $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -27,7 +27,7 @@ of_a_pipe() {
 }
 check "perf 7.3, a stream: the same down a pipe" of_a_pipe
 
-# Stacks that come after their samples: times and depths.
+# Prints times and depths of stacks that come after their samples.
 when_and_how_deep() {
 	"$TALLY" script --stdio --no-inline -F time,ip -i "$1" 2>/dev/null |
 		awk '/^ *[0-9.]+:/ { if (time) printf "%s%d ", time, depth; time = $1; depth = 0; next } NF { depth++ } END { print time depth }'
@@ -64,12 +64,12 @@ elif ! command -v python3 >/dev/null || ! "$new" record -q -o try.data -e cpu-cl
 fi
 echo "# $("$new" --version)"
 
-# It pads numbers of threads otherwise, and shows addresses in stacks as they were in memory, where 6.1 shows places in files:
-# of those the last three digits are the same.
+# perf 7.3 pads thread ids in another way.  In stacks it shows addresses in memory; 6.1 shows places
+# in files.  The last three digits are the same.
 alike() {
 	sed -E 's/^( *\S.*[^ ]) +([0-9]+(\/[0-9]+)?) (\[[0-9]+\] )? *([0-9]+\.[0-9]+: )/\1 \2 \4\5/; s/^\t *[0-9a-f]*([0-9a-f]{3}) (.*)$/\t\1 \2/' "$1"
 }
-# A task that has ended keeps its name in tally.
+# tally keeps the name of a task that has ended.
 without_ended() { grep -vE '^ *:[0-9]+ ' "$1" | cat; }
 same() { # FILE
 	timeout 60 "$new" script --no-inline -i "$1" >perf.txt 2>perf.err </dev/null
@@ -93,7 +93,7 @@ recorded_by_it "frame pointers" -e cpu-clock -g -F 299 "$WORKLOAD" spin
 recorded_by_it "stack copies" -e cpu-clock --call-graph dwarf,4096 -F 199 "$WORKLOAD" spin
 recorded_by_it "compressed" -z -e cpu-clock -g -F 999 "$WORKLOAD" spin
 recorded_by_it "deferred stacks, where the kernel has them" -e cpu-clock --call-graph fp,defer -F 999 "$WORKLOAD" spin
-# It prints of no kernel's code which it is; tally asks this machine's.
+# perf does not say which code of the kernel it is; tally asks this machine's kernel.
 deferred_alike() {
 	"$here/make_recording.py" deferred later.data || return 1
 	"$new" script --no-inline -i later.data 2>/dev/null >perf.txt
@@ -141,7 +141,7 @@ events_alike() {
 }
 check "what the kernel tells besides" events_alike
 
-# The names of an event's type and of its number are newer; 6.1 prints nothing of BPF where there is nothing.
+# It has newer names for an event's type and number; 6.1 prints nothing about BPF if there is none.
 header_alike() {
 	for full in "" -I; do
 		"$new" script --header-only $full -i "$1" 2>/dev/null | sed -E 's/(type = [0-9]+|config = [0-9a-fx]+) \([A-Za-z_]*\)/\1/g; s/, config = 0,/,/' |

@@ -1,6 +1,6 @@
 #!/bin/bash
-# record --off-cpu: where tasks wait, and for how long.  TAP; $TALLY is the binary, $WAITS a program that says how long its
-# functions took.
+# record --off-cpu: where tasks wait, and for how long.  TAP; $TALLY is the binary, $WAITS a program
+# that prints how long its functions took.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -72,7 +72,8 @@ check "--all-user would leave nothing of it" eval '[ "$exited" = 2 ] && grep -q 
 timeout 60 "$TALLY" record --off-cpu -F 999 -o waits.data -- "$WAITS" >took 2>err ||
 	{ skip "a program's waits" "the kernel refuses: $(head -c 200 err | tr '\n#' '  ')"; done_testing; }
 timeout 60 "$TALLY" fold -i waits.data --event offcpu-time >folded 2>err
-# FUNCTION: the ns that it waited, by the recording; may be off by the time that leaving and coming back take.
+# FUNCTION: nanoseconds that it waited, by the recording.  They may differ by the time that
+# switching out and in takes.
 waited() { awk -v of="$1" '$0 ~ of { sum += $NF } END { print sum + 0 }' folded; }
 took() { awk -v of="$1" '$1 == of { print $2 - $3 }' took; }
 cat took folded >out
@@ -118,7 +119,7 @@ check "exports, too" grep -q '"nanoseconds"' waits.json
 if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>err && ! grep -q 'is not recorded' err; then
 	timeout 60 "$TALLY" fold --wakers -i wakers.data >folded 2>err
 	cat took folded >out
-	# WAITER WAKER: ns that the one waited for the other
+	# WAITER WAKER: nanoseconds that the waiter waited for the waker
 	ended() { awk -v waiter="$1" -v waker="$2" '$0 ~ waiter ".*woken by waker.*" waker ";" { sum += $NF } END { print sum + 0 }' folded; }
 	for kind in signal:waits_for_signal:gives_signal byte:waits_for_byte:writes_byte lock:waits_for_lock:holds_lock; do
 		IFS=: read -r name waiter waker <<<"$kind"
@@ -146,7 +147,7 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 	timeout 60 "$TALLY" report --stdio --wakers -i plain.data >out 2>err
 	exited=$?
 	check "a recording without them says so" eval '[ "$exited" = 1 ] && grep -q "does not tell who ended waits" err'
-	# Who may sample the kernel, and not read what tracepoints there are.
+	# A user who may sample the kernel, but not list tracepoints.
 	perfmon="setpriv --reuid=65534 --clear-groups --inh-caps=+perfmon --ambient-caps=+perfmon"
 	chmod 755 . && cp -f "$TALLY" ./tally && mkdir -p -m 777 ours
 	if [ "$(id -u)" = 0 ] && $perfmon ./tally record -q -e cpu-clock -o ours/probe true 2>err && ! $perfmon ls /sys/kernel/tracing/events >out 2>&1; then
@@ -159,7 +160,7 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 	fi
 	timeout 60 "$TALLY" record -q -a --off-cpu -o all.data -- "$WAITS" >out 2>err
 	check "the whole system's waits, with who ends them" [ $? = 0 ]
-	# On some virtual machines no wakings are recorded on an idle CPU but the first, by perf neither.
+	# On some virtual machines, only the first wake-up on an idle CPU is recorded, also by perf.
 	timeout 60 "$TALLY" fold --wakers --comm waits -i all.data >folded 2>err
 	cp folded out
 	check "a timer wakes in an interrupt, whatever that broke into" \

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Recordings as other recorders, or other times, leave them: perf's, changed by ../foreign/patch.py.  Where perf reads them
-# right, tally must print them as perf does; where it does not, as before the change.  TAP; $TALLY is the binary, $WORKLOAD
-# the program of record_workload.c.
+# Recordings as other or older recorders leave them: perf's, changed by ../foreign/patch.py.  If
+# perf reads them correctly, tally must print the same; if not, the same as before the change.  TAP;
+# $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -88,7 +88,8 @@ fi
 # ---- times of samples alone: what programs were called, and had mapped, at the time of a sample
 cp "$WORKLOAD" ./program
 echo 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done; exec ./program spin' >run.sh
-# On one CPU: of a task that comes from another nothing says what it was called there, until its ring is read.
+# On one CPU: if a task comes from another CPU, its name there is unknown until that CPU's ring is
+# read.
 if taskset -c 0 timeout 60 perf record --no-bpf-event -q -o perf.data -e cpu-clock -F 1999 sh run.sh >out 2>&1; then
 	"$patch" --untimed perf.data changed.data
 	check "records without times lie among their ring's samples" as_before changed.data

@@ -1,7 +1,8 @@
 #!/bin/bash
-# A recording carries the names of what was sampled: where no binary, no debug file, no perf map and no kallsyms is there,
-# every view prints the same bytes as where it was made.  Made by `tally record`, or by `tally pack` of perf's.  TAP; $TALLY
-# is the binary, $WORKLOAD the program of record_workload.c, $SHARES that of shares.c.
+# A recording contains the names of what was sampled.  Without the binary, debug files, perf map and
+# kallsyms, every view prints the same bytes as on the machine where it was made.  `tally record`
+# makes it, or `tally pack` from perf's.  TAP; $TALLY is the binary, $WORKLOAD the program of
+# record_workload.c, $SHARES that of shares.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 trap 'rm -rf "$scratch"; rm -f "${map:-/nonexistent}"' EXIT
@@ -35,7 +36,7 @@ if ! elsewhere help >out 2>&1; then hide=; fi
 VIEWS=('report' 'report -g' 'report -g callee --no-inline' 'report --json -g' 'report --sort dso,sym --no-children'
        'report --no-demangle' 'script' 'script --no-inline' 'fold' 'flamegraph -o -')
 
-# carried NAME FILE: each view, here and there
+# carried NAME FILE: compares each view, here and there
 carried() {
 	if [ -z "$hide" ]; then skip "$1" "no namespaces or chroot for this user"; return; fi
 	cp "$2" root/w/
@@ -53,7 +54,7 @@ carried() {
 	if [ -s out ]; then not_ok "$1"; else ok "$1"; fi
 }
 
-# annotated NAME FILE: the code of its hottest functions, as it was here.
+# annotated NAME FILE: shows the code of its hottest functions, as here.
 llvm=$(libraries | grep -o '/[^ ]*/libLLVM[-.0-9so]*$' | head -n 1)
 if [ -n "$hide" ] && [ -n "$llvm" ]; then
 	ldd "$llvm" | grep -o '/[^ ]*' | while read -r library; do cp -nL "$library" root/t/lib/; done
@@ -69,16 +70,16 @@ annotated() {
 }
 
 names() { "$TALLY" report --stdio --percent-limit 0 "$1" 2>/dev/null; }
-# mark FILE: where the mark of tally's own section stands
+# mark FILE: prints the position of the mark of tally's own section
 mark() { LC_ALL=C grep -obUa TALLY255 "$1" | head -n 1 | cut -d: -f1; }
-# without FILE: the same recording, the mark taken away
+# without FILE: makes the same recording without the mark
 without() { cp "$1" plain.data; printf '\0' | dd of=plain.data bs=1 seek="$(mark plain.data)" conv=notrunc 2>/dev/null; }
 
 # ---- tally record
 
 carried "a command of a few milliseconds" first.data
 
-# In several files: each by itself.
+# In several files, each with its own names.
 cp "$SHARES" many_files
 record --switch-output=150ms -e cpu-clock -F 2000 -o parts -- ./many_files 500
 mv many_files elsewhere_now

@@ -1,6 +1,7 @@
 #!/bin/bash
-# Perf maps are held while their processes are recorded: those that a process deletes, replaces, or takes with it when its
-# file system goes.  TAP; $TALLY is the binary, $MADE_CODE the program of made_code.c.
+# Perf maps are kept while their processes are recorded: also those that a process deletes or
+# replaces, and those that disappear with their file system.  TAP; $TALLY is the binary, $MADE_CODE
+# the program of made_code.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -12,7 +13,7 @@ report() { timeout 60 "$TALLY" report --stdio --percent-limit 0 "$1" >out 2>&1; 
 cp "$MADE_CODE" made_code
 timeout 30 ./made_code >out 2>&1
 [ $? != 77 ] || skip_all "it can't be made here: memory that is written and executed, or this machine's code"
-# Long enough for a recorder that gets to run late.
+# Runs long enough for a recorder that starts late.
 record first.data -- sh -c 'echo $$ >pid; exec ./made_code 4' || skip_all "tally can't record here: $(head -c 100 out | tr '\n#' '  ')"
 check "the map is gone" test ! -e "/tmp/perf-$(cat pid).map"
 report first.data

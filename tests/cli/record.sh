@@ -1,6 +1,7 @@
 #!/bin/bash
-# SPEC G3, C1, C6, D1, D2, E7. TAP; $TALLY is the binary, $REFUSE_PERF puts a seccomp filter in front of it,
-# $GETPPID_LOOP N makes N getppid calls, $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions.
+# SPEC G3, C1, C6, D1, D2, E7.  TAP; $TALLY is the binary; $REFUSE_PERF runs it under a seccomp
+# filter; $GETPPID_LOOP N makes N getppid calls; $SHARES MS [THREADS] spends 50, 30 and 20 % of its
+# time in three functions.
 set -u
 . "$(dirname "$0")/tap.sh"
 chmod 755 "$scratch"
@@ -14,9 +15,9 @@ export LC_ALL=C.UTF-8 HOME=$scratch PERF_CONFIG=/dev/null
 run() { expected=$1; shift; "$@" >out 2>&1; status=$?; [ "$status" = "$expected" ] || { echo "status $status" >>out; false; }; }
 has() { grep -qF -- "$1" out; }
 lacks() { ! grep -qF -- "$1" out; }
-# The number in front of "samples" in the closing line.
+# Prints the number before "samples" in the last line.
 said() { sed -n 's/^tally: \([0-9,]*\) samples\{0,1\} in .*/\1/p' out | tr -d ,; }
-# samples FILE: how many there are, as tally reads it
+# samples FILE: prints their number, as tally reads the file
 samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }
 spin='i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'
 
@@ -193,7 +194,8 @@ kill $slept; wait $slept 2>/dev/null
 
 unignored=(env --default-signal=HUP)
 "${unignored[@]}" true 2>out || unignored=()
-# signalled SIGNAL: while a command spins under tally.  Under nohup(1) SIGHUP is ignored, which tally leaves so.
+# signalled SIGNAL: sends it while a command spins under tally.  nohup(1) ignores SIGHUP, and tally
+# keeps that.
 signalled() {
 	rm -f ready; mkfifo ready
 	"${unignored[@]}" ./tally record -o ended -- sh -c 'echo >ready; while :; do :; done' >out 2>&1 &
@@ -216,7 +218,8 @@ if [ ${#unignored[@]} -gt 0 ]; then
 else
 	skip "SIGHUP ends recording and command" "env has no --default-signal here: coreutils 8.31"
 fi
-# timeout(1) signals its child, then the child's group: two of a kind are one, and the names are not left out.
+# timeout(1) signals its child, then the child's group.  Two signals of a kind count as one, and the
+# names are still written.
 for number_of in INT TERM; do
 	timeout -s $number_of 2 ./tally record -F 5000 -o twins -- sh -c "while :; do :; done" >out 2>&1
 	[ $? = 124 ] && has 'samples in' && has 'for the names' && lacks 'left out' && [ "$(samples twins)" -gt 0 ]
@@ -264,7 +267,7 @@ run 1 ./tally record -o /dev/full true && has 'No space left' && lacks 'first 0'
 check "a full device is an error"
 
 # --- targets -----------------------------------------------------------------------------------------------------
-# Whom it is to record begins when the recording is under way: begins FILE, whose reader this shell's child is.
+# A target begins when the recording has started: begins FILE, whose reader is this shell's child.
 rm -f process thread
 mkfifo go end hold told
 begins() { until [ -s "$1" ]; do sleep 0.01; done; }
@@ -353,7 +356,7 @@ if command -v cc >/dev/null && cc -O1 -no-pie touch.c -o touch 2>out; then
 		[ "$(samples watch)" = 37 ]
 		check "37 writes to a watched variable are 37 samples"
 	else skip "a breakpoint" "this CPU has none free: $(head -1 out)"; fi
-	# Deep recursion: 60,000 frames of 64 bytes and more are no stack copy's.
+	# Deep recursion: no stack copy holds 60,000 frames of 64 bytes and more.
 	cat >deep.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -372,9 +375,9 @@ C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep &&
 		run 0 ./tally record -o deep.data --call-graph dwarf,16384 -- ./deep && has 'of the stacks are incomplete: ' && has 'call-graph dwarf,64512'
 	check "cut stacks are warned of, with the option that helps"
-	# An array that nobody touches lies between a function and its callers: the kernel's copies end there.
-	# What the recorder reads from outside shows its worth from its second pass over the rings on: the program lasts many passes,
-	# by its CPU clock, however fast the CPU is.
+	# An unused array lies between a function and its callers, and the kernel's copies end
+	# there.  The recorder's reading from outside helps from its second pass over the rings on.
+	# So the program lasts many passes, by its CPU clock, on any CPU.
 	cat >hole.c <<'C'
 #include <time.h>
 __attribute__((noinline)) long inner(char *room)

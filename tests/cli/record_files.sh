@@ -1,6 +1,7 @@
 #!/bin/bash
-# tally record: one recording in several files, the flight recorder, control by another program, limits, bad endings.
-# TAP; $TALLY is the binary, $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions.
+# tally record: one recording in several files, the flight recorder, control by another program,
+# limits, and failed endings.  TAP; $TALLY is the binary, $SHARES MS [THREADS] spends 50, 30 and 20
+# % of its time in three functions.
 set -u
 . "$(dirname "$0")/tap.sh"
 cp "$TALLY" "$scratch/tally" && cp "$SHARES" "$scratch/shares" || exit 1
@@ -12,7 +13,7 @@ has() { grep -qF -- "$1" out; }
 samples() { ./tally script --stdio -i "$1" 2>>out | grep -c '^[^	].*[0-9]: '; }
 has_perf=no; command -v perf >/dev/null && perf --version >/dev/null 2>&1 && has_perf=yes
 times() { sed -nE 's/^[^\t].* ([0-9]+\.[0-9]{6}): .*/\1/p'; }
-# same FILE: perf has the same samples in it, at the same times
+# same FILE: perf has the same samples, at the same times
 same() {
 	[ $has_perf = yes ] || return 0
 	perf script -i "$1" 2>>out | times >perf.times
@@ -124,7 +125,7 @@ wait $recorder && has "'fly' is none of enable" && has 'events are on' && has 'e
 check "what was on was recorded, stop ends recording and command"
 
 # --- endings -----------------------------------------------------------------------------------------------------
-# Under nohup(1) SIGHUP is ignored, which tally leaves so.
+# nohup(1) ignores SIGHUP, and tally keeps that.
 unignored=(env --default-signal=HUP)
 "${unignored[@]}" true 2>out || unignored=()
 for signal in INT TERM HUP; do

@@ -1,6 +1,7 @@
 #!/bin/bash
-# `tally record` under load: 1,000 threads, a storm of programs, CPUs that come and go.
-# TAP; $TALLY is the binary, $CROWD threads N CALLS ROUNDS has N threads "t0" …, $CROWD storm N PROGRAM… starts programs.
+# `tally record` under load: 1,000 threads, a storm of programs, CPUs that go offline and return.
+# TAP; $TALLY is the binary, $CROWD threads N CALLS ROUNDS has N threads "t0" …, $CROWD storm N
+# PROGRAM… starts programs.
 set -u
 . "$(dirname "$0")/tap.sh"
 cp "$TALLY" "$scratch/tally" && cp "$CROWD" "$scratch/crowd" || exit 1
@@ -16,9 +17,9 @@ if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
 fi
 
 # --- 1,000 threads -----------------------------------------------------------------------------------------------
-# threads FILE: each of the crowd's threads has samples, under its own name
-# fields PROGRAM FILE: of each sample the thread, the time, c and the CPU, and the command, which may have
-# spaces; a thread that is gone is -1
+# threads FILE: each of the crowd's threads has samples, under its own name fields PROGRAM FILE:
+# prints of each sample the thread, the time, c and the CPU, and the command, which may have spaces;
+# an ended thread is -1
 fields() { "$1" script -i "$2" 2>>out | sed -nE 's/^ *(\S.*) +(-?[0-9]+) +(\[0*([0-9]+)\] +)?([0-9]+\.[0-9]+): .*/\2 \5 c\4 \1/p'; }
 cat >threads.py <<'P'
 import sys
@@ -66,7 +67,8 @@ else
 	skip "perf reads the same of them, and has about as many of its own" "no perf"
 fi
 
-# Nobody who wants to run keeps the recorder from its rings, where it may be: the command itself is as it was.
+# Busy programs don't keep the recorder from its rings, if it has the permission; the command itself
+# is unchanged.
 if chrt -f 1 true 2>/dev/null; then
 	timeout 60 ./tally record -q -e cpu-clock -o turn -- sh -c 'chrt -p $PPID; chrt -p $$' >out 2>&1
 	[ "$(grep -c SCHED_FIFO out)" = 1 ] && sed -n '1!p' out | grep -q SCHED_OTHER
@@ -100,7 +102,8 @@ fields ./tally storm | cut -d' ' -f4- | sed 's/ *$//' | sort -u >names
 cp names out
 [ "$(tr '\n' ' ' <names)" = "crowd id pwd true " ]
 check "each of its processes is named"
-# same_shares FILE LIMIT: perf's top programs, files and functions of FILE have the same shares in storm, within LIMIT points
+# same_shares FILE LIMIT: perf's top programs, files and functions of FILE have the same shares in
+# storm, within LIMIT points
 same_shares() {
 	local sort same=0
 	for sort in comm dso sym; do
@@ -113,7 +116,8 @@ same_shares() {
 if [ $has_perf = yes ]; then
 	same_shares storm 0.1
 	check "perf finds the same programs, files and functions in it"
-	# What asks for the CPU's features waits for a hypervisor, for as long as that is busy: runs of one program differ more at times.
+	# A program that asks for the CPU's features waits for the hypervisor, sometimes long: then
+	# runs of one program differ more.
 	for try in 1 2 3; do
 		timeout 60 perf record -q -e cpu-clock -F 4999 -o perfs -- ./crowd storm 1500 $programs 2>out >printed
 		[ $try = 1 ] || timeout 60 ./tally record -q -e cpu-clock -F 4999 -o storm -- ./crowd storm 1500 $programs 2>>out >printed
@@ -126,7 +130,7 @@ else
 fi
 
 # --- CPUs come and go --------------------------------------------------------------------------------------------
-# No CPU is taken away: the list of those that are online is another, for this process.
+# No CPU really goes offline: this process sees another list of online CPUs.
 cat >hotplug.sh <<'H'
 cat /sys/devices/system/cpu/online >all
 echo 0 >first
@@ -145,7 +149,7 @@ if [ "$(nproc)" = 1 ] || [ $status = 77 ] || has unshare; then
 else
 	[ $status = 0 ] && has 'CPU 1 went offline: nothing is sampled there until it is back' && has 'CPU 1 came online: it is sampled from now on'
 	check "a CPU that goes offline and comes back is told of"
-	# The last second's samples, by CPU: of events that were opened anew.
+	# Prints the samples of the last second, by CPU: of events that were opened again.
 	last() { fields "$1" hotplug | awk '{ cpu[NR] = substr($3, 2); time[NR] = $2 }
 		END { for (i = 1; i <= NR; i++) if (time[i] > time[NR] - 0.9) n[cpu[i] + 0]++; print NR, n[0] + 0, n[1] + 0 }'; }
 	read -r all first second < <(last ./tally)

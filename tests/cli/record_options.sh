@@ -1,6 +1,7 @@
 #!/bin/bash
-# tally record's options that say what of whom is recorded, beside perf's.  TAP; $TALLY is the binary,
-# $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions, $GETPPID_LOOP N makes N system calls.
+# tally record's options for what to record and of which tasks, compared with perf's.  TAP; $TALLY
+# is the binary, $SHARES MS [THREADS] spends 50, 30 and 20 % of its time in three functions,
+# $GETPPID_LOOP N makes N system calls.
 set -u
 . "$(dirname "$0")/tap.sh"
 trap 'rm -rf "$scratch"; [ -z "${group:-}" ] || rmdir "$group" 2>/dev/null' EXIT
@@ -27,7 +28,7 @@ if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
 fi
 
 # --- what of each sample, and beside them ------------------------------------------------------------------------
-# The attributes that perf asks the kernel for, told by perf of both files.
+# perf prints the attributes of both files, which it and tally gave to the kernel.
 attributes() { perf evlist -v -i "$1" 2>>out | grep -o "$2: 1\|$2" | sort -u | tr '\n' ' '; }
 while read -r option words; do
 	name="perf reads a recording with $option"
@@ -82,7 +83,7 @@ else
 fi
 
 # --- fixed periods -----------------------------------------------------------------------------------------------
-# What is told of each hit: one sample in so many, and each stands for that many.
+# One sample for a fixed number of hits, and each stands for that many.
 ./tally record -q -e page-faults -c 1 -o each -- ./shares 1 >out 2>&1
 all=$(samples each)
 for words in "-c 10 -e page-faults" "-e page-faults/period=10/"; do

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The options of perf record, stat and report: each one is tally's too, taken, or refused with what to use instead; and what the
-# less usual of record's do, beside perf's.  TAP; $TALLY is the binary, $SHARES MS [THREADS] a program that is busy so long.
+# The options of perf record, stat and report: tally accepts each one, or refuses it and names a
+# replacement.  Compares the effect of record's less usual options with perf's.  TAP; $TALLY is the
+# binary, $SHARES MS [THREADS] a program that is busy for that time.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -69,7 +70,8 @@ check "--running-time" test "$(times one | wc -l)" -gt 0
 
 # --- when --------------------------------------------------------------------------------------------------------
 "$TALLY" record -q -D 100-400,1000-1300 -e cpu-clock -F 2000 -o ranges -- "$SHARES" 2000 >out 2>&1
-# The gap between them: where a loaded machine gives the program no time there may be others.  It runs for 2 s at least.
+# The gap between the ranges; a loaded machine that stops the program makes more gaps.  It runs for
+# at least 2 s.
 times ranges | awk 'NR > 1 && $1 - last > 0.4 { gaps++ } NR == 1 { first = $1 } { last = $1 }
 	END { printf "%d samples, %d gaps, over %.3f s\n", NR, gaps, last - first; exit !(NR > 10 && gaps >= 1 && last - first < 1.5) }' >>out
 check "-D 100-400,1000-1300 samples in these times alone"

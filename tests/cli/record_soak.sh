@@ -1,9 +1,9 @@
 #!/bin/bash
-# A long recording under a fork storm: the recorder's memory must not follow the tasks that come and go, nor the programs; nor must
-# what naming takes when it is over.
-# $1: seconds; then options of record (-a: the whole machine, whose other programs should be few).
-# SOAK_RATE: programs a second (1500); SOAK_NEW=1: a fifth of them are new ones, so that memory grows until its limits are reached;
-# SOAK_SAMPLES: a file that gets "seconds RssAnon RssFile Pss", in KiB, of each look.
+# A long recording under a fork storm.  The recorder's memory must not grow with the tasks and
+# programs that come and go; nor must the memory for naming at the end. $1: seconds; then options of
+# record (-a: the whole machine, which should run few other programs).  SOAK_RATE: programs a second
+# (1500).  SOAK_NEW=1: a fifth of them are new ones, so that memory grows until its limits are
+# reached.  SOAK_SAMPLES: a file that gets "seconds RssAnon RssFile Pss", in KiB, of each reading.
 # TAP; $TALLY is the binary, $EXEC_STORM RATE SECONDS PROGRAM… starts programs.
 set -u
 seconds=$1
@@ -31,7 +31,8 @@ mkfifo never
 : >"$samples"
 SECONDS=0
 while [ "$((SECONDS + step))" -lt "$seconds" ] && sleep $step; do look >>"$samples"; done
-# What is sampled is named by the same process when the storm is over: its most from now on, as often as it can be looked at.
+# The same process names the samples when the storm is over: from now on, this finds its peak by
+# frequent readings.
 naming=0 now=0
 while kill -0 $recorder 2>/dev/null; do
 	while read -r key value _; do [ "$key" = RssAnon: ] && now=$value; done <"/proc/$recorder/status"
@@ -41,7 +42,7 @@ done 2>/dev/null
 wait $recorder && grep -q 'samples in' out
 [ $? = 0 ] && echo "ok 1 - the recording ends well" || echo "not ok 1 - the recording ends well"
 sed 's/^/# /' out
-# The slope is that of the straight line which fits best, from half of the time on.
+# The slope of the line that fits best, from half of the time on.
 awk -v seconds="$seconds" 'NF == 4 { at[++n] = $1; anon[n] = $2; file[n] = $3; pss[n] = $4 }
      function told(name, values,   i, j, m, x, y, xx, xy, sorted, v) {
 	for (i = 1; i <= n; i++) {
@@ -57,12 +58,14 @@ awk -v seconds="$seconds" 'NF == 4 { at[++n] = $1; anon[n] = $2; file[n] = $3; p
      END { if (n) { told("RssAnon", anon); told("RssFile", file); told("Pss", pss) } }' "$samples"
 early=$(awk -v seconds="$seconds" '$1 * 2 >= seconds { print $2; exit }' "$samples")
 late=$(awk '{ late = $2 } END { print late }' "$samples")
-# From half of the time on.  1 MiB is what a heap's fragments come to; programs that are new reach the limits slowly (16,384 files,
-# at a fifth of 1,500 a second, in a minute; the list of their build-ids in two more); with -a there is what else runs.
+# From half of the time on.  1 MiB allows for a heap's fragments.  New programs reach the limits
+# slowly (16,384 files in a minute, at a fifth of 1,500 a second; the list of their build-ids in two
+# more).  With -a, other programs add to it.
 room=1024; [ -z "$new" ] || room=4096; for option; do [ "$option" = -a ] && room=16384; done
 [ -n "$early" ] && [ -n "$late" ] && [ "$late" -le $((early + room)) ]
 [ $? = 0 ] && echo "ok 2 - its memory stays what it was" || echo "not ok 2 - its memory stays what it was: $early KiB, then $late KiB"
-# Named are the files and places that there are, each new program one of them; with -a there is no telling how many.
+# All files and places are named, and each new program is one of them; with -a their number is
+# unknown.
 execs=$(awk '/ execs$/ { print $1 }' out) limit=$((24 * 1024))
 [ -z "$new" ] || limit=$((limit + 3 * ${execs:-0} / 5))
 echo "# naming, RssAnon KiB: most $naming"

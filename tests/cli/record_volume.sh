@@ -1,6 +1,7 @@
 #!/bin/bash
-# SPEC G3, C6, D2: so many samples of 8 threads at 20,000 a second, none lost at the default ring.  $1: how many.
-# TAP; $TALLY is the binary, $SHARES MS THREADS spends 50, 30 and 20 % of its time in three functions.
+# SPEC G3, C6, D2: many samples of 8 threads at 20,000 a second, none lost with the default ring.
+# $1: their number.  TAP; $TALLY is the binary, $SHARES MS THREADS spends 50, 30 and 20 % of its
+# time in three functions.
 set -u
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -38,7 +39,7 @@ bad = abs(int(sys.argv[1]) / 20000 / truth["seconds"] - 1) > .05
 sys.exit(bad or any(abs(shares[name] - truth[name]) > 2 for name in ("half", "third", "fifth")))
 PY
 true_shares() { "$TALLY" report --stdio --no-children -i volume >out 2>&1 && python3 truth.py "$samples"; }
-# Again where the machine stood still, for which a clock's time goes on, but no timer.
+# Tries again if the machine stood still: then a clock's time continues, but no timer runs.
 true_shares || { volume "$1" && true_shares; } || { volume "$1" && true_shares; }
 check "the report has the shares within 2 points, the samples the time within 5 %"
 if command -v perf >/dev/null && [ "$1" -le 300000 ]; then

@@ -1,6 +1,6 @@
 #!/bin/bash
-# SPEC G6: `tally report` counts what `perf report` counts, fits its terminal, and says what it can't read.
-# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# SPEC G6: `tally report` counts the same as `perf report`, fits its terminal, and reports what it
+# can't read.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -11,7 +11,7 @@ record() { timeout 60 perf record --no-bpf-event -q -o perf.data "$@" >record.ou
 report() { "$TALLY" report --stdio -i perf.data "$@" >out 2>err; }
 perf_report() { perf report --stdio --no-group -g none --percent-limit 0 -t '|' -i perf.data "$@" 2>/dev/null >perf.txt; }
 
-# same NAME [total]: ./perf.data summed up by both
+# same NAME [total]: compares the sums of both for ./perf.data
 same() {
 	perf_report --no-children -w 0,0,16 -F overhead,period,comm,dso,sym
 	"$TALLY" report -j --no-children -i perf.data >tally.json 2>err
@@ -30,7 +30,7 @@ same() {
 	fi
 }
 
-# compare NAME perf-record-arguments…; totals NAME … compares them too
+# compare NAME perf-record-arguments…; totals NAME … also compares totals
 compare() { if record "${@:2}"; then same "$1"; else skip "$1" "perf can't record it"; fi; }
 totals() { if record "${@:2}"; then same "$1" total; else skip "$1" "perf can't record it"; fi; }
 
@@ -57,7 +57,7 @@ else
 fi
 
 # ---- rates of what happens seldom ----
-# Two thousand faults at once, of which a rate takes some ten.
+# Two thousand faults at once, of which a rate samples about ten.
 few() { record "$@" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; done'; report; }
 few -e cpu-clock,page-faults
 check "a rate that leaves most of an event out is told of, with what takes each" \
@@ -91,7 +91,7 @@ check "a share of the time that is none is wrong use" eval 'report --time 50%-40
 report && ! LC_ALL=C grep -q $'\033' out
 check "without a terminal there are no colours" [ $? = 0 ]
 if have script; then
-	# Warnings are as wide as they are: a kernel that throttled, a stack that was deep.
+	# Warnings use their full width: about a kernel that throttled, a stack that was deep.
 	on_terminal() { script -qec "stty cols $1; TERM=xterm $3 \"\$TALLY\" report -i perf.data $2 </dev/null 2>told" /dev/null </dev/null 2>&1 |
 		tr -d '\r' >out; }
 	widest() { sed 's/\x1b\[[0-9;]*[mK]//g' out | python3 -c 'import sys; print(max(len(l.rstrip("\n")) for l in open(0, encoding="utf-8", errors="replace")))'; }
@@ -154,7 +154,8 @@ record --per-thread -e cpu-clock -c 100000 "$WORKLOAD" spin 0.3 # mostly samples
 head -c $(($(stat -c %s perf.data) * 3 / 4)) perf.data >cut
 check "a cut recording is used as far as it goes" eval '"$TALLY" report --stdio cut >out 2>err && grep -q "damaged at offset" err && grep -q inner out'
 
-# Stacks whose copy ended: marked where they would pose as roots, counted, and the size that is said to suffice suffices.
+# Truncated stacks are marked where they would look like roots, and counted; and the suggested size
+# is enough.
 cat >deep.c <<'C'
 __attribute__((noinline)) long deep(long n)
 {
@@ -183,7 +184,7 @@ if have cc && cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o 
 	check "the stack copy's size that would have sufficed suffices (${bytes:-none})" \
 		eval '[ "${bytes:-0}" -lt 20000 ] && grep -q ";main;deep;" folded && ! grep -q "are incomplete" err && ! grep -qF "[truncated]" folded'
 	cp err out
-	# The kernel's own chains end at its limit: deep() 61 times, main and what called it.
+	# The kernel's own chains end at its limit: deep() 61 times, main and its callers.
 	cc -O1 -fno-omit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep_fp
 	"$TALLY" record -q -o full.data -e cpu-clock -F 999 --call-graph fp --max-stack 20 -- ./deep_fp >out 2>&1
 	"$TALLY" fold -i full.data >folded 2>err
@@ -205,13 +206,14 @@ assert max(len(stack) for profile in json.load(open(\"full.json\"))[\"profiles\"
 	done
 	"$TALLY" record -q -o full.data -e cpu-clock -F 999 --call-graph fp --max-stack 120 -- ./deep_fp >out 2>&1
 	"$TALLY" fold -i full.data >folded 2>err
-	# Outside of main, where nothing keeps frame pointers, a chain may go round until it is full: one is none of ours.
+	# Outside of main, code without frame pointers may make an endless chain: one such chain is
+	# not ours.
 	check "… one that ends before the limit is not" eval \
 		'grep -q ";main;deep;" folded && ! grep -qF "[truncated];deep" folded && ! grep -q "kernel keeps" err'
 	"$TALLY" record -q -o full.data -e cpu-clock --call-graph fp --max-stack 60000 -- true >out 2>&1
 	check "a larger --max-stack than the kernel's is refused with what would allow it" \
 		grep -q 'sysctl kernel.perf_event_max_stack=60000' out
-	# Names that differ at their ends alone.
+	# Names that differ only at their ends.
 	long=$(printf '%02000d' 0 | tr 0 x)
 	cat >named.c <<'C'
 long alpha(long n) __asm__(LONG "_alpha");
@@ -243,12 +245,12 @@ C
 	"$TALLY" fold -i perf.data >folded 2>err
 	check "no larger copy is advised where the kernel copied less than it was asked for" \
 		eval 'grep -q "are incomplete: the kernel had no more to copy: exec .*never touched" err && ! grep -q "call-graph dwarf," err'
-	# What tally unwinds while it records keeps the mark, which perf does not see.
+	# Stacks that tally unwinds while recording keep the mark, which perf does not see.
 	"$TALLY" record -o cut.data -e cpu-clock -F 999 --call-graph dwarf,1024 -- ./deep >out 2>&1
 	"$TALLY" fold -i cut.data >folded 2>err
 	check "a stack that was cut when tally recorded it is marked, too" eval 'grep -q "^deep;\[truncated\];deep;" folded &&
 		! grep -q "^deep;deep" folded && grep -q "^tally fold: warning: [0-9]*% of the stacks are incomplete: their copies ended; a lower rate" err'
-	# But for the way in and out, where perf names less of the C library.
+	# Except at the start and the end of the program, where perf names less of the C library.
 	perf script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >theirs
 	"$TALLY" script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >out
 	check "… and perf reads it as if it weren't" eval 'grep -q deep out && cmp theirs out'
@@ -256,7 +258,7 @@ else
 	skip "cut stacks" "no C compiler"
 fi
 
-# Names of files that changed since are not trusted.
+# Names from a file that has changed since are not used.
 cp "$WORKLOAD" changing && record -N -e cpu-clock -F 999 ./changing spin
 cp /bin/true changing
 check "a program that has changed since is not named, and said" eval 'HOME=/nonexistent report && grep -q "changing has changed since the recording" err && ! grep -q inner out'

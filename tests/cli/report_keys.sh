@@ -1,6 +1,6 @@
 #!/bin/bash
-# What `tally report` can be sorted by besides commands, objects and functions, and the errors of its percentages.
-# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# The keys that `tally report` sorts by besides commands, objects and functions, and the errors of
+# its percentages.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,7 +13,7 @@ if ! have perf || ! have python3 || ! perf record -q -o perf.data -e cpu-clock -
 fi
 
 # ---- errors ---------------------------------------------------------------------------------------------
-# All periods are equal here: the errors are Wilson's for so many of so many samples.
+# All periods are equal here, so the errors are Wilson's for the numbers of samples.
 cat >errors.py <<'P'
 import json, sys
 for event in json.load(sys.stdin)["events"]:
@@ -71,7 +71,7 @@ for row in [row for row in theirs if any(re.search(r"\(null\)|:0$|@plt|^_init\+|
 if theirs != ours or not ours:
     sys.exit("perf's %d rows, tally's %d\nonly perf: %s\nonly tally: %s" % (len(theirs), len(ours), theirs - ours, ours - theirs))
 P
-# same FILE KEYS OPTION…: perf's table is tally's; SED makes perf's cells tally's.
+# same FILE KEYS OPTION…: perf's table equals tally's; SED converts perf's cells to tally's.
 same() {
 	timeout 60 perf report --stdio --no-children -g none -t "|" --sort "$2" "${@:3}" -i "$1" 2>out |
 		sed -E "${SED:-}" >perf.txt
@@ -83,8 +83,8 @@ for keys in sym srcline sym,srcline dso,sym; do
 done
 SED='s/%[ |]+$/%|[unknown]/' check "as perf: srcfile" same perf.data srcfile
 check "… with totals the lines of callers have theirs" eval '"$TALLY" report --stdio --children -s sym,srcline -i perf.data >out 2>err && grep -Eq " 0.00%  .*record_workload.c:[0-9]+$" out'
-# The line of main that calls spin has its samples below, but for one that an interrupt of main itself takes: less than
-# 100 % where the program's start has some.
+# The line of main that calls spin has all its samples below it, except those of interrupts in main
+# itself: less than 100 % if the program's start has samples.
 cat >trees.py <<'P'
 import re
 rows = re.findall(r"^ *([0-9.]+)%  *0\.00%  record_workload\.c:[0-9]+\n *└─ ([0-9.]+)% spin$", open("out", encoding="utf-8").read(), re.M)
@@ -110,7 +110,7 @@ branch_tests() {
 	check "… of all kinds" same branch_stacks.data dso_from,dso_to,in_tx,abort,cycles # of functions perf would be slow
 	check "… samples where branches are left out" same branch_stacks.data dso,symbol --no-branch-stack
 	check "… lines of both ends" same branch_lines.data srcline_from,srcline_to
-	# Where a branch says neither perf prints what it printed before.
+	# If a branch says neither, perf prints the previous branch's value.
 	"$TALLY" script -F brstack branch_stacks.data 2>err | grep -oE "/[MP-]/[X-]/[A-]/" | cut -c 2 | sort | uniq -c | awk '{ print $1 }' | sort >wanted
 	"$TALLY" report -j -s mispredict -i branch_stacks.data 2>err | sed -n 's/.*"self": \([0-9]*\).*/\1/p' | sort >got
 	check "… as script has it" eval 'diff wanted got >out && [ "$(wc -l <got)" = 3 ]'
@@ -132,7 +132,7 @@ P
 branch_tests
 
 # ---- costs, times, memory: a value each -------------------------------------------------------------------
-# By the samples of each text: perf has rows of their own for values that it prints alike.
+# Compared by each printed text: perf has separate rows for values that it prints alike.
 cat >values.py <<'P'
 import collections, json, re, subprocess, sys
 # values.py TALLY FIELD FILE: perf's rows from standard input
@@ -237,7 +237,7 @@ value_tests() {
 }
 value_tests
 
-# what the recording can't answer: STATUS WORDS OPTION…
+# questions that the recording can't answer: STATUS WORDS OPTION…
 refuses() {
 	timeout 20 "$TALLY" report --stdio -i "${FILE:-perf.data}" "${@:3}" >out 2>&1
 	[ $? = "$1" ] && grep -Eq "$2" out

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What runtimes need for names, told where it is missed, and tried: a JVM that runs, one that is started, Python by its version.
-# (node: jit.sh.)  TAP; $TALLY is the binary.
+# What runtimes need for names: tally says it where names are missing, and the test tries it.  A
+# running JVM, a JVM that is started, Python by its version.  (node: jit.sh.)  TAP; $TALLY is the
+# binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 running=

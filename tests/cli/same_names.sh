@@ -1,6 +1,7 @@
 #!/bin/bash
-# Functions of one name are told apart by their symbol, and names are as short as that allows: overloads, destructors' bodies,
-# local functions of several files, in every view; recordings say so wherever they are read.  TAP; $TALLY is the binary.
+# Functions with the same name are told apart by their symbol, and names are as short as that
+# allows: overloads, destructors' bodies, local functions of several files, in every view.
+# Recordings contain the distinction.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
 running=
@@ -59,7 +60,7 @@ build 2>out || skip_all "g++ doesn't build the program"
 timeout 60 "$TALLY" record -e cpu-clock -F 2000 -o all.data -- ./program >out 2>&1 ||
 	skip_all "tally can't record here: $(head -c 100 out | tr '\n#' '  ')"
 
-# FILE [option…]: names with their SELF, "NAME|SELF"
+# FILE [option…]: prints names with their SELF, "NAME|SELF"
 rows() { timeout 60 "$TALLY" report --stdio --percent-limit 0 "$@" 2>err | sed -En 's/^ *[0-9.]+% +([0-9.]+)% +(\[?[a-z][^ ]*) +(.*)$/\3|\1/p' >out; }
 has() { grep -q "^$1|" out; }
 
@@ -108,7 +109,7 @@ check "flame graphs have both" eval 'grep -q "calc(int)" graph.svg && grep -q "c
 timeout 60 "$TALLY" export -i all.data --format speedscope -o out >err 2>&1
 check "exports have both" eval 'grep -q "calc(int)" out && grep -q "calc(double)" out'
 
-# Text with parameters, which stackcollapse-perf.pl drops: what is told by them keeps them.
+# Text with parameters, which stackcollapse-perf.pl removes: they stay if they tell functions apart.
 cat >text <<'END'
 p 1 1.0: 1 cpu-clock:
 	1 calc(int)+0x1 (/x/p)
@@ -148,7 +149,7 @@ check "text's symbols are made readable, Rust's of either kind" eval '[ "$(cat o
 p;main::main;core::fmt::write::h0123456789abcdef 1
 p;rest::of::it;core::fmt::write::hfedcba9876543210 1" ]'
 
-# Recordings carry it.
+# Recordings contain the distinction.
 rows -i all.data && mv out before
 cp all.data moved.data && mv program gone
 rows -i moved.data
@@ -163,7 +164,7 @@ rows -i bare.data
 check "… and keeps them when it is packed" eval 'has "helper (one.c)" && has "calc(int)"'
 mv gone program
 
-# Of two files of one name, and of none.
+# Two files with the same name, and functions without a file.
 gcc -O1 -DENTRY=first -DTIMES=200000 -c -o one.o two.c && g++ -o alike main.o one.o two.o &&
 	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -o alike.data -- ./alike >out 2>&1
 rows -i alike.data
@@ -186,7 +187,7 @@ check "a gate's function may be typed without the parameters that it is shown wi
 check "… or with them" fails 'calc(double) > +10'
 check "… also where it is shown without" eval 'timeout 60 "$TALLY" diff int.data int.data --fail-if "calc(int) > +1" >out 2>err'
 
-# Of two programs, without a column that tells them apart.
+# Two programs, without a column that tells them apart.
 cp program other/second
 timeout 60 "$TALLY" record -e cpu-clock -F 500 -o two.data -- sh -c './program int; other/second double' >out 2>&1
 timeout 60 "$TALLY" report --stdio --sort sym --percent-limit 0 -i two.data >out 2>err
@@ -194,7 +195,7 @@ check "functions of two objects stay apart by function alone" \
 	eval 'grep -q " main (program)$" out && grep -q " main (second)$" out && ! grep -q " main$" out'
 check "… and what is of one has its name alone" grep -q ' __libc_start_main$' out
 
-# A program by several names is called as it was started, whatever its file is called.
+# A program with several names is shown by the name under which it was started.
 mkdir bin
 cp program bin/check-rdb
 ln -s check-rdb bin/server

@@ -1,18 +1,21 @@
 #!/bin/bash
-# SPEC G4: `tally script` on perf's recordings is `perf script`, with inlined functions and without, but for the
-# differences whose causes compare_script.py knows.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# SPEC G4: on perf's recordings, `tally script` prints the same as `perf script`, with and without
+# inlined functions, except for differences whose causes compare_script.py knows.  TAP; $TALLY is
+# the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$scratch" || exit 1
 export HOME=$scratch # where perf keeps copies of what it recorded
 
-# perf's thread that listens for BPF programs sleeps for a second at the end of each recording: a few are made with it.
+# perf's thread that listens for BPF programs sleeps for a second at the end of each recording, so
+# only a few recordings use it.
 bpf=--no-bpf-event
 record() { timeout 60 perf record $bpf -q -o perf.data "$@" >record.out 2>&1; }
 
 inlines=--no-inline
-# same NAME: ./perf.data printed by both; of a whole machine, the names of $command's samples alone
+# same NAME: compares both outputs for ./perf.data; of a whole machine, only the names in $command's
+# samples
 command=
 same() {
 	timeout 100 perf script $inlines -i perf.data >perf.txt 2>perf.err
@@ -38,7 +41,7 @@ compare() {
 	same "$name"
 }
 
-# with PROGRAM NAME perf-record-arguments…: skipped where the program is missing
+# with PROGRAM NAME perf-record-arguments…: skipped if the program is missing
 with() {
 	program=$1
 	shift
@@ -191,7 +194,8 @@ with node "node with a map of its code" -e cpu-clock -g -F 999 node --perf-basic
 rm -f /tmp/perf-*.map.tally-test
 
 # ---- damage, foreign files, what a terminal gets --------------------------------------------------------
-# Mostly samples, so that its half ends in them; in one buffer, so that what a sample needs stands before it.
+# Mostly samples, so that half of the file ends in samples; one buffer, so that the records that a
+# sample needs come before it.
 record --per-thread -e cpu-clock -c 100000 "$WORKLOAD" spin 0.3
 refuses() { "$TALLY" script --stdio -i "$1" >out 2>&1; [ $? = 1 ] && grep -qF -- "$2" out; }
 : >empty
@@ -228,17 +232,17 @@ check "a reader that leaves early is no error" [ ! -s err ]
 "$TALLY" script --records --stdio -i perf.data >out
 check "--records shows each record's fields" eval 'grep -q " MMAP2 .* file=.*work" out && grep -q " COMM .*comm=" out && grep -q " SAMPLE .* ip=0x" out && grep -q " ID_INDEX .*id=[0-9]* idx=" out'
 
-# lines AWK-CONDITION: those of tally.txt that it takes, by comm (padded to 16, with blanks of its own), $1 tid, $2 [cpu],
-# $3 time:, $5 event:
+# lines AWK-CONDITION: prints the lines of tally.txt that match, by comm (padded to 16, may contain
+# blanks), $1 tid, $2 [cpu], $3 time:, $5 event:
 lines() { awk '{ all = $0; comm = substr($0, 1, 16); sub(/^ +/, "", comm); $0 = substr($0, 18) } '"$1"' { print all }' tally.txt; }
-# filtered AWK-CONDITION script-arguments…: those lines and no other
+# filtered AWK-CONDITION script-arguments…: prints exactly those lines
 filtered() {
 	lines "$1" >expected.txt
 	shift
 	timeout 60 "$TALLY" script --stdio -i perf.data "$@" >tally.part 2>err # a busy machine's kernel throttles: told there
 	[ -s expected.txt ] && ! cmp -s expected.txt tally.txt && diff expected.txt tally.part >out
 }
-# On all CPUs that there are, whatever else they run; as short as that goes.
+# On all CPUs, with whatever else they run; as short as possible.
 if record -a -e cpu-clock,task-clock -F 2000 sh -c 'cp "$(command -v sleep)" "my sleep"
 	for i in 1 2 3; do "./my sleep" 0.01; ls -R /usr/include >/dev/null; done & grep -r nothing /usr/share/doc; wait' &&
 	"$TALLY" script --stdio -i perf.data >tally.txt 2>/dev/null && sed -n '$=' tally.txt | grep -q ...; then

@@ -1,6 +1,7 @@
 #!/bin/bash
-# `tally script -F` is `perf script -F`, line for line, over several kinds of recordings; --csv and --json tell what the text
-# tells.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# `tally script -F` equals `perf script -F`, line for line, over several kinds of recordings; --csv
+# and --json contain the same as the text.  TAP; $TALLY is the binary, $WORKLOAD the program of
+# record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,8 +13,9 @@ if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf rec
 	exit 0
 fi
 
-# Other tasks' code is not looked at: it may be anything.  Left out are lines whose names differ for a reason that script.sh goes into: return addresses that begin a function
-# (in perf the name behind, in tally the call's), slots of linkage tables.
+# Ignores other tasks' code, which may be anything.  Leaves out lines whose names differ for a
+# reason explained in script.sh: return addresses that begin a function (perf has the next
+# function's name, tally the caller's), and slots of linkage tables.
 same() {
 	perf script --no-inline -i "$1.data" "${@:2}" >perf.txt 2>perf.err
 	"$TALLY" script --stdio --no-inline -i "$1.data" "${@:2}" >tally.txt 2>tally.err || { cp tally.err out; return 1; }
@@ -25,7 +27,7 @@ same() {
 		{ print "< " $1; print "> " $2; bad = 1 }
 		END { if (known > same / 10 + 2) { print known " of known causes, " same " the same"; bad = 1 } exit bad }' >out
 }
-# all KIND LIST…: each list of fields by both
+# all KIND LIST…: compares each list of fields
 all() {
 	for fields in "${@:2}"; do
 		check "$1: -F $fields" same "$1" -F "$fields"
@@ -34,7 +36,8 @@ all() {
 
 COMMON="comm,tid comm,pid,tid,time,cpu,event,period pid time,event ip,sym,dso ip,sym,symoff,dso ip,dso ip sym misc
 	+misc,+pid -comm,-tid -ip -dso -period,-event flags,comm,misc +flags sw:comm,ip comm,,ip"
-# Without perf's thread that listens for BPF programs, which sleeps for a second at each recording's end.
+# Without perf's thread that listens for BPF programs, which sleeps for a second at each recording's
+# end.
 rec() { perf record --no-bpf-event -q -o "$1.data" "${@:2}" >out 2>&1; }
 rec clock -e cpu-clock -F 2000 --sample-cpu -d --data-page-size --code-page-size --weight "$WORKLOAD" spin &&
 	all clock $COMMON addr +addr +weight +data_page_size,+code_page_size comm,addr,weight,ip
@@ -60,8 +63,8 @@ for kind in lbr branch_stacks branch_leaves; do
 	all $kind comm,brstack comm,brstacksym comm,brstacksym,dso brstack,sym,ip,dso +brstack,-dso comm,ip,sym,period
 done
 
-# What hardware tells of memory, which few machines record, and BPF programs' output.  (Asked for bpf-output by name, perf
-# shows all else, too.)
+# Memory data from hardware, which few machines record, and the output of BPF programs.  (If
+# bpf-output is requested by name, perf also shows everything else.)
 for kind in memory memory_costs; do
 	"$here/make_recording.py" $kind $kind.data 2>out || continue
 	check "$kind: what is shown anyway" same $kind
@@ -76,8 +79,8 @@ fi
 rec places -e page-faults -c 1 -d "$WORKLOAD" faults 0.01 && all places comm,addr addr,sym addr,sym,symoff,dso +addr ip,addr,sym
 rec daytime -k mono -e cpu-clock -F 2000 "$WORKLOAD" spin && all daytime tod comm,tod,time +tod
 
-# --ns, --reltime, --deltatime: of what is shown, so that each list of fields has its own.  (With a share, or open at its end,
-# perf's --time takes nothing beside --reltime.)
+# --ns, --reltime, --deltatime are relative to the shown samples, so each list of fields has its
+# own. (With a share, or an open end, perf's --time fails with --reltime.)
 own_times() {
 	for how in --ns --reltime --deltatime "--ns --reltime" "--ns --deltatime"; do
 		check "$1: $how ${*:2}" same "$1" $how "${@:2}"
@@ -130,7 +133,8 @@ for layout in -j --csv; do
 	check "$layout: the time of day to the nanosecond" test -s tally.txt -a ! -s out
 done
 
-# Source lines of the program that is at hand; of libraries tally names the file that the code is from, perf the unit's.
+# Source lines of the program, whose source is here.  For libraries, tally names the file that
+# contains the code, perf the compilation unit's.
 if rec lines -e cpu-clock -F 2000 --call-graph dwarf "$WORKLOAD" spin && rec leaves -e cpu-clock -F 2000 "$WORKLOAD" spin; then
 	for kind in leaves lines; do
 		for fields in +srcline ip,srcline ip,sym,srcline; do
@@ -165,7 +169,8 @@ P
 "$TALLY" script --csv -i stacks.data >csv 2>err
 check "JSON and CSV tell what the text tells" eval 'python3 compare.py >out 2>&1'
 
-# -F chooses keys and columns: those of the sampled address against the text's line, what hardware tells against its fields.
+# -F chooses keys and columns.  Compares the sampled address with the text's line, and the
+# hardware's data with their fields.
 cat >chosen.py <<'P'
 import csv, json, re, sys
 text, objects, rows = open(sys.argv[1]).read().splitlines(), [json.loads(l) for l in open(sys.argv[2])], list(csv.DictReader(open(sys.argv[3], newline="")))
@@ -202,7 +207,7 @@ check "CSV's usual columns, more of them and less" eval 'heads command,pid,tid,c
 	heads time_ns,stack -F time,stack && heads command,ip,srcline -F comm -F +ip,+srcline'
 
 # ---- events that have no samples ------------------------------------------------------------------------
-# tally's own records of tasks come from a software event, with fewer fields: it is not asked for them.
+# The records of tasks come from a software event with fewer fields: it does not need these.
 if "$TALLY" record -q --no-call-graph -e raw_syscalls:sys_enter -o own.data true >out 2>&1; then
 	check "side-band events need no fields" same own -F comm,tid,ip,sym
 else

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What the kernel tells besides samples: names, namespaces, cgroups, code that it makes, as perf script --show-…-events prints
-# it; and samples in such code are named for what was there at their time.  TAP; $TALLY is the binary.
+# The kernel's other records: names, namespaces, cgroups, code that it makes, as perf script
+# --show-…-events prints them.  Samples in such code get the name that was valid at their time.
+# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +13,7 @@ if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf rec
 	exit 0
 fi
 
-# An address that nothing is known of is in no object for perf, in the kernel for tally.
+# An unknown address has no object in perf, and belongs to the kernel in tally.
 places() { sed 's/\[unknown\] (.*/[unknown]/'; }
 same() {
 	timeout 60 perf script --no-inline "${@:2}" -i "$1" 2>perf.err | places >perf.txt
@@ -21,7 +22,7 @@ same() {
 }
 all=(--show-task-events --show-mmap-events --show-switch-events --show-namespace-events --show-cgroup-events --show-bpf-events
 	--show-lost-events --show-text-poke-events)
-# The same without the samples, whose places are compared elsewhere.
+# The same without samples; other tests compare their places.
 same_events() {
 	same "$@"
 	grep -P 'PERF_RECORD|^\t\t' perf.txt >perf.events
@@ -50,7 +51,7 @@ diff perf.txt tally.txt >out
 check "a report by cgroup" test "$(wc -l <tally.txt)" = 4 -a ! -s out
 check "… as JSON" grep -q '"cgroup": "/web.slice/a b"' <("$TALLY" report -j --sort cgroup cgroups.data)
 
-# Real ones.
+# Real recordings.
 perf record -q -o perf.data -e cpu-clock -- sh -c 'true; ls >/dev/null' >out 2>&1
 check "tasks and maps, recorded" same_events perf.data --show-task-events --show-mmap-events
 perf record -q -o perf.data --switch-events -e cpu-clock -g -- sh -c 'true; ls >/dev/null; sleep 0.01' >out 2>&1
@@ -64,7 +65,7 @@ else
 	skip "namespaces and cgroups, recorded" "perf can't record them"
 fi
 
-# By cgroup namespace: one that is the command's, one that it makes.
+# By cgroup namespace: the command's, and one that it makes.
 by_namespace() { sed -n 's/^ *\([0-9.]*%\)  *\([0-9]*\/0x[0-9a-f]*\) *$/\1 \2/p' | sort; } # they may have as many
 if perf record -q -o perf.data --namespaces -e cpu-clock -F 1999 -- sh -c '"$0" 200; unshare -C "$0" 200' "$SHARES" >out 2>&1; then
 	perf report --stdio --sort cgroup_id -i perf.data 2>/dev/null | by_namespace >perf.txt
@@ -75,8 +76,8 @@ else
 	skip "a report by cgroup namespace" "perf can't record it, or no such namespace can be made"
 fi
 
-# What was there before: of a process that sleeps meanwhile.  perf and tally are started by this shell, in its namespaces.
-# Cgroups of other tests come and go.
+# Namespaces and cgroups from before the recording, of a process that sleeps meanwhile.  This shell
+# starts perf and tally, in its namespaces.  Cgroups of other tests come and go.
 around() { perf script -i "$1" --show-namespace-events --show-cgroup-events 2>/dev/null |
 	grep -A 2 "PERF_RECORD_NAMESPACES $sleeper/$sleeper \|PERF_RECORD_CGROUP" | grep -o 'PERF_RECORD_.*\|^\t.*' | grep -v tally-test- | sort; }
 sleep 60 & sleeper=$!
@@ -107,7 +108,7 @@ if perf record -q -a -o perf.data -e cpu-clock -- "$BPF_PROGRAM" >out 2>&1; then
 else
 	skip "a BPF program, recorded" "needs perf record -a and bpf(2)"
 fi
-# A program's functions, whose types name them.
+# The program's functions, with their types' names.
 inner() { grep -o 'bpf_prog_[0-9a-f]*_inner_of_tally' "$1" | sort -u; }
 if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 2>&1; then
 	perf report --stdio -i perf.data >perf.txt 2>/dev/null
@@ -116,7 +117,7 @@ if perf record -q -a -o perf.data -e cpu-clock -F 1999 -- "$BPF_FUNCTIONS" >out 
 	check "a BPF program's functions are named as perf names them" test -n "$(inner perf.txt)" -a "$(inner perf.txt)" = "$(inner tally.txt)"
 	check "… and in the header" diff <(perf report --header-only -i perf.data 2>/dev/null) <("$TALLY" report --header-only perf.data 2>/dev/null)
 	busy() { : >loaded; "$BPF_FUNCTIONS" 60000 >loaded & busy=$!; for ((i = 0; i < 200; i++)); do [ -s loaded ] && break; sleep 0.05; done; }
-	# Of that program, that it is there.
+	# Records that the program exists.
 	bpf_events() {
 		perf script -i "$1" --show-bpf-events 2>/dev/null | grep -o ' PERF_RECORD_\(KSYMBOL .*flags 0x0\|BPF_EVENT type 1\).*' |
 			awk '/KSYMBOL/ { own = /_of_tally$/ } own'

@@ -1,5 +1,6 @@
 #!/bin/bash
-# tally sim. TAP; $TALLY is the binary, $SOURCE the source tree. BLESS=1 writes the expected outputs anew.
+# tally sim.  TAP; $TALLY is the binary, $SOURCE the source tree.  BLESS=1 writes the expected
+# outputs anew.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -15,14 +16,14 @@ run() {
 	[ "$status" = "$expected" ] || { echo "status $status" >>out; false; }
 }
 has() { grep -qF -- "$1" out; }
-# same NAME: ./out is what it was when it was blessed
+# same NAME: ./out equals the blessed output
 same() {
 	[ -z "${BLESS:-}" ] || cp out "$golden/$1"
 	diff -u "$golden/$1" out >difference || { cat difference >out; false; }
 }
-# scenario: the lines of standard input, behind a machine, a mix, two functions
+# scenario: the lines of standard input, after a machine, a mix and two functions
 scenario() { { printf 'machine x86, 2 cpus\nmix m has ipc 1\nfunction f\nfunction g called by f\n'; cat; } >s.sim; }
-# wrong WHAT LINE EXPECTED: the last lines of s.sim are refused there
+# wrong WHAT LINE EXPECTED: s.sim is refused at that line
 wrong() { run 2 timeout 20 "$TALLY" sim s.sim && has "line $2: $3" && has '^'; check "refused: $1"; }
 
 # --- the examples ---------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 #!/bin/bash
-# stat, record and list --provider simulated, as users see them. TAP; $TALLY is the binary, $GETPPID_LOOP N makes N
-# getppid calls, $WORKLOAD is what cli/record.sh samples.
+# stat, record and list --provider simulated, as users see them.  TAP; $TALLY is the binary,
+# $GETPPID_LOOP N makes N getppid calls, $WORKLOAD is the program that cli/record.sh samples.
 set -u
 . "$(dirname "$0")/tap.sh"
 chmod 755 "$scratch"
@@ -239,8 +239,8 @@ fi
 
 # --- record --------------------------------------------------------------------------------------------------------------
 grouped() { sed -E ':again; s/^([0-9]+)([0-9]{3})/\1,\2/; t again' <<<"$1"; }
-# Counted as it is recorded, by run: the environment's bytes are the same.  ($_ names what was started, and where strings lie
-# costs the dynamic linker ten instructions more or less.)
+# Counted with the same bytes of environment as the recording.  ($_ names the started program, and
+# the addresses of strings cost the dynamic linker ten instructions more or less.)
 run 0 $stat -j -e instructions,branches "$GETPPID_LOOP" 50000
 read -r instructions branches < <(python3 -c '
 import json

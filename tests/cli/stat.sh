@@ -1,6 +1,6 @@
 #!/bin/bash
-# SPEC G2, B8, E7. TAP; $TALLY is the binary, $REFUSE_PERF puts a seccomp filter in front of it, $GETPPID_LOOP N makes
-# N getppid calls.
+# SPEC G2, B8, E7.  TAP; $TALLY is the binary; $REFUSE_PERF runs it under a seccomp filter;
+# $GETPPID_LOOP N makes N getppid calls.
 set -u
 . "$(dirname "$0")/tap.sh"
 chmod 755 "$scratch"
@@ -144,7 +144,7 @@ run 0 ./tally stat sh -c : "$long" "$long" "$long" && has "$long $long $long'"
 check "a long command line is whole off a terminal"
 run 0 python3 heading.py stat && has 'counting the whole system until Ctrl-C' && has elapsed && run 0 ./tally stat --duration 0.02 && lacks Ctrl-C
 check "what waits for Ctrl-C says so on a terminal"
-# The pipe is full, so that it is caught in the very write of the line: what comes then is the earliest Ctrl-C there is.
+# The pipe is full, so the signal arrives during the write of the line: there is no earlier Ctrl-C.
 cat >earliest.py <<'PY'
 import fcntl, os, signal, subprocess, sys
 reader, writer = os.pipe()
@@ -278,7 +278,7 @@ if [ $is_root = yes ] && [ $perf_works = yes ]; then
 fi
 
 # --- known truth -------------------------------------------------------------------------------------------------
-# The leak checker of a sanitized build calls getppid itself.
+# A sanitized build's leak checker itself calls getppid.
 export ASAN_OPTIONS=detect_leaks=0
 private="unshare -m sh -c 'mount -t tracefs none /sys/kernel/tracing 2>/dev/null; exec \"\$@\"' sh"
 if [ $is_root = yes ] && [ $perf_works = yes ] &&

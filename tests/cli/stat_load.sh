@@ -1,6 +1,7 @@
 #!/bin/bash
-# `tally stat` under load: 1,000 threads, storms of processes, more events than descriptors, hundreds of tracepoints.
-# TAP; $TALLY is the binary, $CROWD a program whose system calls and processes are known.
+# `tally stat` under load: 1,000 threads, storms of processes, more events than descriptors,
+# hundreds of tracepoints.  TAP; $TALLY is the binary, $CROWD a program with known system calls and
+# processes.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -18,7 +19,7 @@ sys.exit(not eval("(" + sys.argv[1] + ")"))' "$1"; }
 traces=no; $tally stat -j -e syscalls:sys_enter_getppid true 2>out && grep -q '"state":"counted"' out && traces=yes
 has_perf=no; perf stat -x, -e task-clock true >out 2>&1 && has_perf=yes
 
-# attach THREADS CALLS OPTION…: counts a crowd from outside, all of its calls and no others
+# attach THREADS CALLS OPTION…: counts a crowd from outside: all of its calls and no others
 mkfifo ctl ack
 exec 7<>ack
 attach() {
@@ -50,7 +51,8 @@ if [ $traces = yes ]; then
 	check "1,000 threads in CSV, without the one that did nothing"
 	run 0 $tally stat -j -e syscalls:sys_enter_getppid $crowd threads 1000 10 && json "e[0]['value'] == 10000"
 	check "1,000 threads of a command, by inheritance"
-	# 1,500 processes a second, each gone within a millisecond: what they did must be folded into the whole.
+	# 1,500 processes a second, each ended within a millisecond: the sum must include their
+	# counts.
 	run 0 $tally stat -j -e sched:sched_process_exec,sched:sched_process_fork,syscalls:sys_enter_exit_group \
 		$crowd storm 1500 && json "n['sched:sched_process_fork']['value'] == 1500 and
 		1500 <= n['sched:sched_process_exec']['value'] <= 1501 and
@@ -70,7 +72,7 @@ else
 	done
 fi
 
-# What no tracepoint is needed for, held against perf: a share of page faults depends on the machine's mood.
+# Events that need no tracepoint, compared with perf: the number of page faults varies between runs.
 if [ $has_perf = yes ]; then
 	run 0 perf stat -x, -e page-faults,minor-faults $crowd storm 300
 	theirs=$(awk -F, '$3 ~ /^page-faults/ { print $1 }' out)
@@ -103,7 +105,7 @@ wait $member
 
 # --- globs ------------------------------------------------------------------------------------------------------------
 if [ $traces = yes ] && [ $has_perf = yes ]; then
-	# The kernel takes 39 ms to close each, so perf is asked about few.
+	# The kernel takes 39 ms to close each, so perf gets only a few.
 	perf stat -x, -e 'syscalls:sys_enter_se*' true 2>out; cut -d, -f3 out | sort >theirs
 	$tally stat -x, -e 'syscalls:sys_enter_se*' true 2>out; grep -v '^#' out | cut -d, -f3 >ours
 	[ "$(wc -l <ours)" -gt 10 ] && diff theirs ours >out

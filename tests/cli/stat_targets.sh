@@ -1,6 +1,6 @@
 #!/bin/bash
-# Whom `tally stat` counts, and when: by CPU, core, thread, cgroup; with a delay, by --control.  TAP; $TALLY is the
-# binary.  perf's rows are the referee where there is a perf.
+# Which tasks `tally stat` counts, and when: by CPU, core, thread, cgroup; with a delay, by
+# --control.  TAP; $TALLY is the binary.  If there is a perf, its rows are the reference.
 set -u
 . "$(dirname "$0")/tap.sh"
 trap 'rm -rf "$scratch"; [ -z "${cgroup-}" ] || rmdir "$cgroup"' EXIT
@@ -31,7 +31,8 @@ run 2 $tally stat -e task-clock -G x true && has 'with -a or -C'
 check "-G of a command says what it needs"
 run 2 $tally stat -D -1 true && has '--control'
 check "-D -1 without --control would never count"
-# perf takes as much of a list as it understands (0 of 0- and 0,,1), and where that is nothing says little.
+# perf accepts the part of a list that it understands (0 of 0- and 0,,1), and says little if that is
+# nothing.
 for list in , 0- 1-0 99999 0,,1 0x0 0-1-1 a '' ' '; do
 	for command in stat record top script report annotate timeline flamegraph fold export diff; do
 		run 2 $tally $command -C "$list" && grep -q 'is no list of CPUs like 0-3,7: expected\|the list of CPUs is empty' out || break
@@ -48,7 +49,7 @@ run 1 $tally stat -e task-clock --control fifo:nowhere true && has 'mkfifo nowhe
 check "a FIFO that is not there is told how to be made"
 
 # --- parts --------------------------------------------------------------------------------------------------------
-# Rows as perf has them: what they are of, how many CPUs, unit, event.
+# Rows in perf's form: part, number of CPUs, unit, event.
 perf_rows() { perf stat -x, "$@" 2>&1 >/dev/null </dev/null | grep -v '^#' | awk -F, -v w="$columns" '{ r = ""; n = split(w, c, " "); for (i = 1; i <= n; i++) r = r $c[i] ","; print r }'; }
 tally_rows() { $tally stat -x, "$@" 2>&1 >/dev/null </dev/null | grep -v '^#' | awk -F, -v w="$columns" '{ r = ""; n = split(w, c, " "); for (i = 1; i <= n; i++) r = r $c[i] ","; print r }'; }
 compare() { # NAME COLUMNS ARGUMENTS…
@@ -169,7 +170,7 @@ answered=$?
 wait $stat
 [ $? = 0 ] && [ $answered = 0 ] && json "0 < e[0]['value'] < 3e9" && grep -qx task-clock out && has "'fly away' is no command" && has "no event 'no-such'"
 check "--control enables, disables, lists, answers each that it knows, and stops"
-# The second stretch is ten times the first, and must not be in it.
+# The second period is ten times the first, and must not be counted.
 counted=$(python3 -c 'import json; print(int([json.loads(l) for l in open("out") if l[0] == "{"][0]["events"][0]["value"]))')
 used=$(awk '{ print ($14 + $15) * 10000000 }' /proc/$worker/stat)
 [ "$counted" -lt $((used / 2)) ] || { echo "counted $counted of $used" >out; false; }

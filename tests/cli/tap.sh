@@ -1,4 +1,5 @@
-# What shell tests have in common: TAP, and a folder that is removed at the end.  Sourced: . "$(dirname "$0")/tap.sh"
+# Shared by shell tests: TAP, and a folder that is removed at the end.  A test sources it:
+#     . "$(dirname "$0")/tap.sh"
 # shellcheck shell=bash
 number=0
 scratch=$(mktemp -d) || exit 1
@@ -8,10 +9,10 @@ ok() { number=$((number + 1)); echo "ok $number - $1"; }
 skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 done_testing() { echo "1..$number"; exit 0; }
-# Of an ordinary user's PATH ldconfig is no part.
+# An ordinary user's PATH lacks ldconfig.
 libraries() { PATH=$PATH:/usr/sbin:/sbin ldconfig -p 2>/dev/null; }
 have() { command -v "$1" >/dev/null 2>&1; }
-# How a file begins and how it ends.
+# Prints the beginning and the end of a file.
 excerpt() {
 	local lines
 	lines=$(wc -l <"$1")
@@ -23,7 +24,7 @@ excerpt() {
 		tail -n 40 "$1"
 	fi | cut -c 1-400 | sed 's/^/# /'
 }
-# With what the last commands wrote, as far as they left it in these files.
+# Reports a failure, with the output of the last commands as far as it is in these files.
 not_ok() {
 	local file
 	number=$((number + 1))
@@ -32,7 +33,7 @@ not_ok() {
 		[ ! -s "$file" ] || { echo "# --- $file:"; excerpt "$file"; }
 	done
 }
-# NAME [COMMAND…]: by the status of the command, or of the last one.
+# NAME [COMMAND…]: reports the status of the command, or of the last one.
 check() {
 	local status=$?
 	if [ $# -gt 1 ]; then

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What the kernel wrote over its own code while it was recorded (TEXT_POKE): annotate shows that code as it was in the end, and code
-# that the kernel made meanwhile.  A recording of another kernel's, whose vmlinux is made here.  TAP; $TALLY is the binary.
+# The kernel wrote over its own code during the recording (TEXT_POKE): annotate shows the final
+# code, and code that the kernel made meanwhile.  The recording is of another kernel, whose vmlinux
+# is made here.  TAP; $TALLY is the binary.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 . "$(dirname "$0")/tap.sh"
@@ -12,7 +13,7 @@ for tool in as ld python3; do
 	have $tool || skip_all "there is no $tool"
 done
 
-# A tracepoint's place (a nop of 5 bytes) in a function of 16, and what it jumps to.
+# The place of a tracepoint (a nop of 5 bytes) in a function of 16, and its jump target.
 cat >vmlinux.s <<'S'
 	.globl _text, traced, aside
 	.type traced, @function
@@ -28,7 +29,7 @@ aside:	.skip 15, 0x90
 S
 as -o vmlinux.o vmlinux.s && ld -Ttext=0xffffffff81000000 -e _text -o vmlinux vmlinux.o 2>out || skip_all "no vmlinux can be made here"
 
-# recording.py FILE WORD…: what happens, one behind the other, a microsecond each.
+# recording.py FILE WORD…: the events in order, a microsecond apart.
 cat >recording.py <<'P'
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -63,7 +64,7 @@ write_file(sys.argv[2], [event], records, {**common_features([event]), SPECIAL["
 P
 make() { python3 recording.py "$here" "$@"; }
 annotate() { timeout 60 "$TALLY" annotate --stdio --no-source --vmlinux vmlinux "$@" >out 2>&1; }
-# The instruction at the place; how many bytes were written over, as annotate says.
+# Prints the instruction at the place, and how many bytes were overwritten, by annotate.
 place() { sed -n 's/^.*ffffffff81200100 *//p' out | awk '{ print $1 }'; }
 said() { sed -n 's/.*wrote over \([0-9,]*\) byte.*/\1/p' out | tr -d ,; }
 shows() { # WHAT BYTES: else nothing is said

@@ -1,6 +1,6 @@
 #!/bin/bash
-# What commands do in several threads, for ThreadSanitizer to look on: naming behind a recording and for a report, unpacking
-# ahead, a flame graph's two trees.  In other builds: that they all come to an end.
+# Work that commands do in several threads, for ThreadSanitizer: naming after a recording and for a
+# report, unpacking ahead, a flame graph's two trees.  In other builds, it checks that they all end.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 number=0

@@ -1,6 +1,6 @@
 #!/bin/bash
-# `tally timeline`: what it says of who ran when, against what programs measured themselves.  TAP; $TALLY is the binary,
-# $SHARES a program that burns CPU time.
+# `tally timeline`: when each task ran, compared with the programs' own measurements.  TAP; $TALLY
+# is the binary, $SHARES a program that uses CPU time.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -18,7 +18,8 @@ check "… who asks for it, too" idle --comm swapper
 check "… but not where others ran" eval 'timeline -i idle && grep -q "^worker" out && ! grep -q "idle task" errors'
 check "… nor for who asks for somebody else" eval '! timeline -i idle --comm nobody && grep -q "passes the filters" errors'
 
-# Of counters, each so many events: samples say when, and the times between them for how long.
+# A counter's samples, each after a fixed number of events: they show when, and the times between
+# them how long.
 "$(dirname "$0")/make_recording.py" counted counted >out 2>&1 || cat out >&2
 check "samples of a counter, each so many events, are shown" timeline -i counted
 check "… for as long as they are apart" eval 'grep -qE "^steady .* 0\.099 s" out && grep -qE "^pauses .* 0\.039 s" out'
@@ -33,17 +34,18 @@ else
 	skip "CPUs that the samples don't tell are not said to be none" "perf can't record here"
 fi
 
-# Seconds that the machine's own host took away since: programs don't count them, timelines do.
+# Prints the seconds that the machine's own host has taken since: programs don't count them,
+# timelines do.
 held() { awk -v before="$1" '/^cpu / { print $9 / 100 - before }' /proc/stat; }
 before=$(held 0)
-# Of each fault, so that no task is without a sample.
+# Samples each fault, so that each task has a sample.
 if ! "$TALLY" record -q --switch-events -e task-clock,page-faults/period=1,name=page-faults/ -o switches -- \
 	sh -c "./$own 200; sleep 0.3; ./$own 200 2" >measured 2>out; then
 	skip "timeline" "no recording here: $(head -1 out)"
 	finish
 fi
 
-# 0.2 s of the first, twice 0.2 s of the second's threads: within a tenth and 10 ms, as the clocks have it.
+# 0.2 s of the first, twice 0.2 s of the second's threads: within a tenth and 10 ms, by the clocks.
 seconds_of() { awk -v name="$1" '$1 == name && $NF == "s" { sum += $(NF - 1) } END { print sum + 0 }' out; }
 about() { awk -v found="$1" -v wanted="$2" -v held="$(held "$before")" \
 	'BEGIN { exit !(found > 0.9 * wanted - 0.01 - held && found < 1.1 * wanted + 0.05 + held) }'; }
@@ -74,7 +76,7 @@ limited() { timeline switches -n 1 --by task && [ "$(grep -cE '^[a-z].* s$' out)
 check "-n takes those that ran longest, and options may stand behind the file" limited
 only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! grep -q "^$own" out; }
 check "--comm shows this command alone" only
-# same OPTION RECORDING: the rows of the tasks that it leaves are those of all, to the last digit
+# same OPTION RECORDING: rows of the remaining tasks are exactly those of a view of all tasks
 rows() { grep -E '^[^ ].* [0-9.]+ s$' out | awk '{ print $1, $2, $(NF - 1) }'; }
 same() { # the whole of each process that ran shares, or the task that ran longest
 	local option=$1 recording=$2

@@ -1,6 +1,7 @@
 #!/bin/bash
-# What perf writes besides what the kernel tells: directories of perf record --threads, pipes with every record of tools, perf
-# stat record.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# What perf writes in addition to the kernel's records: directories of perf record --threads, pipes
+# with every record of its tools, perf stat record.  TAP; $TALLY is the binary, $WORKLOAD the
+# program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,8 +13,9 @@ if ! command -v perf >/dev/null || ! command -v python3 >/dev/null || ! perf rec
 	exit 0
 fi
 
-# Of a whole machine anything may be sampled, JITs' code and programs that are gone by now, which perf and tally name by other
-# means: names are compared of the workload.  PLT slots have fewer in perf (docs/compatibility.md).
+# A whole machine may run anything: JITs' code and ended programs, for which perf and tally find
+# names in other ways.  So only the workload's names are compared.  perf names fewer PLT slots
+# (docs/compatibility.md).
 names() { sed -E '/^ *record_workload /!s/(: +[0-9a-f]+ ).*/\1/; s/ [^ ]*(@plt|\.plt|\.plt\.got|\.plt\.sec)\+0x[0-9a-f]* \(/ [unknown] (/'; }
 same_script() {
 	timeout 60 perf script --no-inline -i "$1" 2>perf.err | names >perf.txt
@@ -91,7 +93,7 @@ if [ $have_library = 1 ]; then
 else
 	skip "pipes" "there is no library with symbols"
 fi
-# A feature section that nobody knows.
+# An unknown feature section.
 "$here/make_recording.py" features_unknown unknown.data
 "$TALLY" script unknown.data >/dev/null 2>out
 check "feature sections that nobody knows are counted" grep -q "1 feature section of an unknown kind was skipped" out

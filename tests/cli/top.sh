@@ -1,6 +1,6 @@
 #!/bin/bash
-# `tally top` as text: what runs is shown, what was not asked for isn't, and it ends when there is nothing left to show.
-# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
+# `tally top` as text: it shows what runs, leaves out what was not requested, and ends when nothing
+# is left to show.  TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 workload=
@@ -12,7 +12,7 @@ top() { timeout 60 "$TALLY" top --stdio "$@" >out 2>err </dev/null; }
 cat >spinner.sh <<'S'
 while :; do "$WORKLOAD" spin 0.03; done
 S
-# Many short children: the one that runs when top begins is not seen.
+# Many short children: the one that runs when top begins does not appear.
 bash spinner.sh >/dev/null 2>&1 &
 workload=$!
 if ! top -p $workload -n 1 -d 100ms; then
@@ -20,7 +20,7 @@ if ! top -p $workload -n 1 -d 100ms; then
 	exit 0
 fi
 
-# The function that the program spends its time in, in the first row.
+# Prints the function in the first row: the one that takes the program's time.
 first() { awk '/SELF/ { getline; print; exit }' out; }
 views() { grep -c '^    SELF' out; }
 top -u "$(id -u)" -d 500ms -n 2

@@ -1,5 +1,5 @@
 #!/bin/bash
-# `tally report` and `tally top` on a terminal: driven by tmux, whose panes are looked at.
+# `tally report` and `tally top` on a terminal: tmux drives them, and the test reads its panes.
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
@@ -13,7 +13,7 @@ libraries | grep -q 'libncursesw\.so\.6' || skip_all "no libncursesw6"
 "$TALLY" record -q -e cpu-clock,minor-faults -F 999 --call-graph fp -o tally.data "$WORKLOAD" recursion >screen 2>&1 </dev/null ||
 	skip_all "can't record"
 
-# pane WIDTH HEIGHT COMMAND: in a new terminal; what it wrote last, and its status, come behind
+# pane WIDTH HEIGHT COMMAND: runs it in a new terminal; its last output and its status follow
 pane() {
 	panes=$((panes + 1)) # the one before goes when the new one is there, which keeps the server
 	tmux -f /dev/null new-session -d -s "pane$panes" -x "$1" -y "$2" "TERM=screen-256color; export TERM; $3; echo \"left with \$?\"; sleep 600"
@@ -21,7 +21,7 @@ pane() {
 }
 panes=0
 look() { tmux capture-pane -t "pane$panes" -p >screen 2>&1; }
-# shows TEXT: within ten seconds
+# shows TEXT: waits for it up to ten seconds
 shows() {
 	for ((i = 0; i < 200; i++)); do
 		look
@@ -30,7 +30,7 @@ shows() {
 	done
 	return 1
 }
-# The line of the cursor, which alone stands in reverse but for the last one.
+# The line of the cursor: the only reversed one except for the last line.
 cursor_has() {
 	for ((i = 0; i < 200; i++)); do
 		look

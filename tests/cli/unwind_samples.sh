@@ -1,6 +1,7 @@
 #!/bin/bash
-# Records programs with copies of their stacks (C, C++, Rust where there is a compiler, signal handlers), and has the
-# samples unwound by tally and by libdwfl: `unwind_samples.sh PROGRAM SIGNALS SAMPLES`.
+# Records programs with copies of their stacks (C, C++, Rust if there is a compiler, signal
+# handlers), and compares how tally and libdwfl unwind the samples: `unwind_samples.sh PROGRAM
+# SIGNALS SAMPLES`.
 set -u
 compare=$(realpath "$1") signals=$(realpath "$2") wanted=$3
 folder=$(mktemp -d)
@@ -12,7 +13,7 @@ perf=$(command -v perf) || skip "perf is not installed"
 "$perf" record -q -e cpu-clock --call-graph dwarf -o probe.data true >probe.log 2>&1 </dev/null ||
 	skip "perf can't record here: $(head -1 probe.log)"
 
-# Small copies as well as large ones: those that were cut must end alike.
+# Small copies as well as large ones: truncated stacks must end alike.
 files=()
 record() { # name frequency bytes command…
 	local name=$1 frequency=$2 bytes=$3
@@ -60,7 +61,7 @@ rust=
 command -v rustc >/dev/null && rustc -O -C force-frame-pointers=no -o strings strings.rs >/dev/null 2>&1 && rust=./strings
 [ -n "$rust" ] || echo "# without Rust: there is no rustc"
 
-# Rounds, until there is enough; 16 KiB for most, so that few are cut.
+# Repeats until there are enough samples; mostly with 16 KiB, so that few stacks are truncated.
 frequency=2000
 [ "$wanted" -gt 20000 ] && frequency=5000
 for round in 1 2 3 4 5 6 7 8 9 10 11 12; do

@@ -1,6 +1,7 @@
 #!/bin/bash
-# The options of perf's views: each one is tally's too, taken, or refused with what to use instead; and what those do that
-# are taken by perf's names.  TAP; $TALLY is the binary, $SHARES MS a program that is busy so long.
+# The options of perf's views: tally accepts each one, or refuses it and names a replacement.
+# Checks the effect of the options accepted under perf's names.  TAP; $TALLY is the binary, $SHARES
+# MS a program that is busy for that time.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -11,7 +12,8 @@ has() { grep -qF -- "$1" out; }
 have perf || perf() { return 1; }
 
 # --- all of perf's: no recording is needed -----------------------------------------------------------------------
-# Behind each stands what no command has, twice since some take it for their argument: nothing is begun.
+# After each option comes an argument that no command accepts, twice since some options take the
+# first as their value: so nothing begins.
 least=(script:60 annotate:30 top:60 diff:22)
 for pair in "${least[@]}"; do
 	command=${pair%:*} count=${pair#*:}
@@ -56,7 +58,7 @@ run 2 "$TALLY" script --xed && has "perf does" && run 2 "$TALLY" script -s x && 
 check "those of script that tally has not are refused with what to use instead"
 
 # --- what top takes ----------------------------------------------------------------------------------------------
-# In a view there may be anything, even nothing: what is looked at is how it is laid out.
+# The content of a view is arbitrary, perhaps empty: the test checks the layout.
 "$SHARES" 60000 >/dev/null & busy=$!
 run 2 "$TALLY" top -s comm,nosuch && has "there are comm, pid, tid, dso, sym"
 check "top -s: keys that there aren't are refused"
@@ -116,7 +118,7 @@ if have perf && perf script -G -i faults >theirs 2>err && [ -s theirs ]; then
 else
 	skip "… as perf has it" "there is no perf"
 fi
-# Addresses alone: what a place is called is compared elsewhere.
+# Compares only addresses; other tests compare the names of places.
 addresses() { awk '/^[^ \t]/ { print "-" } /^[ \t]+[0-9a-f]/ { print $1 }'; }
 "$TALLY" script --no-inline -i faults 2>>out | addresses | awk '/-/ { n = 0 } n++ < 3' >wanted
 "$TALLY" script --no-inline --max-stack 2 -i faults 2>>out | addresses >ours

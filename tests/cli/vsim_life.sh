@@ -1,6 +1,7 @@
 #!/bin/bash
-# Processes, programs, threads and signals under the simulated PMU.  TAP; $PLAN_RUN runs under $LAUNCHER with a plan of its
-# own; $TALLY is the binary; $WORKLOAD WAY TIMES N executes TIMES × 2N instructions in known ways, and what else libc takes, the same at each N.
+# Processes, programs, threads and signals under the simulated PMU.  TAP; $PLAN_RUN runs under
+# $LAUNCHER with a plan of its own; $TALLY is the binary; $WORKLOAD WAY TIMES N executes TIMES × 2N
+# instructions in known ways, and libc's instructions, which are the same at each N.
 set -u
 . "$(dirname "$0")/tap.sh"
 cd "$scratch" || exit 1
@@ -11,7 +12,8 @@ total() { sed -n "s/^total $1 \([0-9]*\) .*/\1/p" out; }
 field() { sed -n "s/^total $1 .* $2=\([0-9]*\).*/\1/p" out; }
 has() { grep -q -- "$1" out; }
 
-# grows WAY TIMES: what 10,000 more turns of the loop add to the instructions, in each of TIMES
+# grows WAY TIMES: 10,000 more iterations of the loop add the expected instructions, in each of
+# TIMES
 grows() {
 	run -q -e $vsim:$instructions:i -- "$WORKLOAD" "$1" "$2" 10000 && local first=$(total 0) && [ -n "$first" ] &&
 		run -q -e $vsim:$instructions:i -- "$WORKLOAD" "$1" "$2" 20000 && [ $(($(total 0) - first)) = $(($2 * 20000)) ]
@@ -88,7 +90,7 @@ check "a thread's new name is told" renamed
 
 chains() {
 	run -e $vsim:$instructions:ic:9973 -- "$WORKLOAD" deep 50 100000 || return 1
-	# leaf, 51 times deep(), main, and libc's two below it, which are not below _start
+	# leaf, 51 times deep(), main, and libc's two frames below it, which are not below _start
 	awk '/^sample/ && NF == 6 + 51 + 5 { whole++ } END { exit !(whole >= 18) }' out
 }
 check "call chains are whole, down to _start" chains

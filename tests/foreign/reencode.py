@@ -537,7 +537,7 @@ class Recording:
             elif body is not None and bit > F_BUILD_ID and len(body) < 60000:
                 body += bytes(-len(body) % 8)
                 out += self.record(HEADER_FEATURE, 0, self.word(bit) + body)
-        # As perf ends what it tells of itself.
+        # Ends the features as perf does.
         out += self.record(HEADER_FEATURE, 0, self.word(32))
         return out + b''.join(records)
 

@@ -1,20 +1,21 @@
 #!/bin/bash
-# The packages in a clean Debian: installed with apt, they work there; then docs/tutorial.md as someone new would do it, and
-# a recording made there is opened in another one, which has none of the programs.  TAP; needs root, debootstrap and a mirror.
-# The clean system is kept in build/package to begin with the next time; `rm -r build/package` gets it anew.
+# The packages in a clean Debian: apt installs them, and they work.  Then runs docs/tutorial.md as a
+# new user would, and opens a recording made there in another system without the programs.  TAP;
+# needs root, debootstrap and a mirror.  build/package keeps the clean system for the next run; `rm
+# -r build/package` removes it.
 set -u
 source=$(cd "$(dirname "$0")/../.." && pwd)
 number=0 failed=0
 ok() { number=$((number + 1)); echo "ok $number - $1"; }
 not_ok() { number=$((number + 1)); failed=1; echo "not ok $number - $1"; sed 's/^/# /' "$work/out" | tail -30; }
-# check NAME: by the status of the last command
+# check NAME: reports the status of the last command
 check() { if [ $? = 0 ]; then ok "$1"; else not_ok "$1"; fi; }
 skip_all() { echo "1..0 # SKIP $1"; exit 0; }
 
 [ "$(id -u)" = 0 ] || skip_all "only root makes a clean system"
 command -v debootstrap >/dev/null || skip_all "there is no debootstrap"
 command -v unshare >/dev/null || skip_all "there is no unshare"
-# Mounts are this test's own, and go with it.
+# Mounts belong to this test, and end with it.
 if [ -z "${TALLY_PACKAGE_TEST-}" ]; then
 	unshare --mount true 2>/dev/null || skip_all "nothing can be mounted here"
 	TALLY_PACKAGE_TEST=1 exec unshare --mount --propagation private "$0"
@@ -22,7 +23,7 @@ fi
 packages=("$source"/build/deb/tally_*.deb "$source"/build/deb/libtally0_*.deb "$source"/build/deb/libtally-dev_*.deb)
 [ -e "${packages[0]}" ] || skip_all "there are no packages: make deb"
 
-# Where this machine has its packages from.
+# The mirror from which this machine gets its packages.
 suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null |
 	sed -n 's|^URIs: *\([^ ]*/debian\)/* *$|\1|p; s|^deb \(\[[^]]*\] \)\?\([^ ]*/debian\)/* .*|\2|p' | head -1)
@@ -41,9 +42,9 @@ if [ ! -e "$base" ]; then
 	rm -rf "$work/base"
 fi
 
-# clean NAME: $work/NAME is a machine of its own, on this kernel
+# clean NAME: makes $work/NAME a machine of its own, on this kernel
 clean() {
-	# A mount of its own, as unshare(1) wants of a root.
+	# A mount of its own, which unshare(1) needs for a root.
 	mkdir "$work/$1" && mount --bind "$work/$1" "$work/$1" && tar -C "$work/$1" -xpf "$base" || exit 1
 	mount -t proc proc "$work/$1/proc"
 	mount -t sysfs sys "$work/$1/sys"
@@ -52,10 +53,10 @@ clean() {
 	cp /etc/resolv.conf "$work/$1/etc/" 2>/dev/null
 	cp /etc/hosts "$work/$1/etc/" 2>/dev/null
 	mkdir "$work/$1/packages" && cp "${packages[@]}" "$work/$1/packages"
-	# What minbase leaves out: manual pages are what is tested.
+	# Installs what minbase leaves out: the test checks manual pages.
 	rm -f "$work/$1"/etc/dpkg/dpkg.cfg.d/*
 }
-# within NAME COMMAND: there, by a shell, as root who has logged in; what it prints goes to ./out
+# within NAME COMMAND: runs it there with a shell, as root after a login; ./out gets the output
 within() {
 	chroot "$work/$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
 		timeout 300 sh -c "$2" >"$work/out" 2>&1 </dev/null
@@ -120,7 +121,7 @@ within there 'apt-get -q update && apt-get -qy install --no-install-recommends /
 check "another clean system"
 cp "$work"/here/root/tutorial/*.data "$work/there/root"
 for recording in node box shop; do
-	# Whatever made it goes: it is asked of the recording alone.
+	# The programs that made it are removed: the answers come from the recording only.
 	within there "cd && tally report -g -i $recording.data" && cp "$work/out" "$work/report.there" &&
 		within here "cd && cd tutorial && tally report -g -i $recording.data" && cmp "$work/report.there" "$work/out"
 	check "$recording.data says the same there"

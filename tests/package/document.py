@@ -16,7 +16,7 @@ import sys
 import threading
 
 MARK = "end-of-the-command"
-# What depends on the machine, the C library or the version of Node.js, and says the same in other words.
+# Text that depends on the machine, the C library or the version of Node.js, and its neutral form.
 SHAPES = [
     (r"(?<![\w.])(/[\w.+-]+)+/(?=[\w.+-]+)", ""),           # paths: their last part
     (r"\b(LazyCompile|Function|JS):[*~^+]?", "JS:"),       # what V8 calls a function
@@ -28,7 +28,8 @@ SHAPES = [
     (r"[+-]?\d[\d.,]*", "0"),
     (r"\s+", " "),
 ]
-# Lines that are there on some machines alone, or when a row more was sampled; and what bash says of jobs that were killed.
+# Lines that appear only on some machines, or with a row more; and bash's messages about killed
+# jobs.
 PASSING = re.compile(r"tally: this machine has no hardware cycle counter|[\d,]+ more below|bash: line \d+: +\d+ Killed|"
                      r"note: |hint: |tally( \w+)?: warning|tally: user mode alone is recorded")
 

@@ -19,7 +19,7 @@ CHAINS = {name: chain.split() + OUTER for name, chain in {
     "by_pointer": "by_pointer caller"}.items()}
 EVENTS = {"instructions": 97, "loads": 13, "stores": 7, "branches": 11, "conditional-branch-misses": 3, "return-misses": 1,
           "L1-dcache-load-misses": 1, "est-cycles": 101}
-# Functions that must be among the samples: all, but one_two_leaf does not store.
+# Functions that must be among the samples: all, except that one_two_leaf does not store.
 ALL = [*CHAINS, "descend"]
 EVERYWHERE = {"instructions": ALL, "loads": ALL, "branches": ALL, "est-cycles": ALL,
               "stores": [name for name in ALL if name != "one_two_leaf"]}
@@ -47,7 +47,7 @@ def wrong(chain):
         ok = True
     else:
         return None
-    # Behind main: libc's start, and _start.
+    # The frames below main: libc's start, and _start.
     ok = ok and chain[-1] == "_start" and len(chain) - chain.index("main") == 4
     return None if ok else " < ".join(chain)
 

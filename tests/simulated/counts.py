@@ -15,7 +15,8 @@ import tempfile
 
 tally, perf, source, binary = sys.argv[1:]
 TURNS = 1000
-# Reckoned beside the letters, not from them: a turn has 51 instructions, and leaf's two.
+# Computed from the numbers beside the letters, not from the letters: a turn has 51 instructions,
+# and leaf's two.
 EXPECTED = {"instructions": 2 + TURNS * (51 + 2) + 3, "loads": TURNS * 53, "stores": TURNS * 35, "branches": TURNS * 7}
 
 

@@ -29,7 +29,8 @@ TUNABLES = ("glibc.pthread.rseq=0:"  # Valgrind has no rseq(2)
             "glibc.cpu.x86_data_cache_size=32768:glibc.cpu.x86_shared_cache_size=1048576:"
             "glibc.cpu.x86_non_temporal_threshold=1000000:glibc.cpu.x86_rep_movsb_threshold=2048:"
             "glibc.cpu.x86_rep_stosb_threshold=2048:"
-            # Last, and with a comma: glibc 2.36 reads on behind it otherwise, into random bytes.
+            # This must be last and end with a comma: otherwise glibc 2.36 reads on into random
+            # bytes.
             "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD,-FSRM,-POPCNT,-RTM,-Prefer_No_VZEROUPPER,")
 environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "LD_BIND_NOW": "1", "GLIBC_TUNABLES": TUNABLES}
 PAGE = 4096
@@ -117,7 +118,7 @@ check(whole == len(samples), "of the whole process as many are counted as are sa
 if "init_cpu_features" in functions:
     parts = []
     for a, b, c, d in differences(within_pages(steps), within_pages(samples)):
-        # A comparison is its caller's.
+        # A comparison function counts as its caller.
         function = next((name for name in functions[c - 1:] if name != "strcmp"), "")
         if function not in EXPLAINED:
             parts.append(f"{b - a} stepped, {d - c} sampled in {function} ({functions[c - 1]})")

@@ -27,8 +27,9 @@ EVENTS = ("loads", "stores", "branches", "L1-dcache-load-misses", "L1-dcache-sto
           "L1-dTLB-load-misses", "dTLB-load-misses", "conditional-branch-misses", "indirect-branch-misses", "return-misses")
 L1, L2, LLC, TLB, WALK = EVENTS[3], EVENTS[5], EVENTS[6], EVENTS[7], EVENTS[8]
 KIB_LINES = 1024 // 64
-# Loads of a pass, and what misses; kinds that are not named must not happen. Pages and sets: 64 KiB are 16 pages, one a
-# set of the first TLB; 512 KiB are 128, 8 to each set of 4; 8 MiB are 2,048, twice what the second TLB holds.
+# The loads and misses of a pass; all other kinds must not happen.  Pages and sets: 64 KiB are 16
+# pages, one in each set of the first TLB; 512 KiB are 128, 8 in each set of 4; 8 MiB are 2,048,
+# more than the second TLB holds.
 EXPECTED = {
     "within-l1": {"loads": 16 * KIB_LINES},
     "beyond-l1": {"loads": 64 * KIB_LINES, L1: 64 * KIB_LINES},
@@ -54,8 +55,8 @@ BETWEEN = {  # a share of the branches on random bits: 64 of each pass's 16 roun
     "branch-random": ("conditional-branch-misses", 0.42 * 1024, 0.58 * 1024),
     "chase-llc": (WALK, 0.5 * 131072, 0.75 * 131072),  # 2,048 pages, of which 1,024 are held: a bit over half
 }
-# What a pass itself adds: it is called, and returns, through a line of the stack (whose set depends on where that begins); its
-# loops end.
+# The cost of a pass itself: it is called and returns through a line of the stack (whose set depends
+# on the stack's beginning), and its loops end.
 SLACK = {"loads": 3, "stores": 3, L1: 3, "L1-dcache-store-misses": 3, L2: 3, LLC: 3, TLB: 2, WALK: 2,
          "conditional-branch-misses": 2}
 number, failed = 0, False
@@ -96,10 +97,12 @@ for pattern in sorted(set(EXPECTED) | set(BETWEEN)):
         if not low <= seen[event] <= high:
             wrong.append(f"{event}: {seen[event]}, expected {low} to {high}")
     report(wrong, f"{pattern}: misses are those that were reckoned")
-# The example's walks over 2,000 rows of 4,096 numbers of 4 bytes: 32,768,000 bytes in 512,000 lines and 8,000 pages, each once
-# by rows.  By columns, rows are 16 KiB apart: their lines share one set of L1, two of L2 and 16 of the LLC, their pages 32 sets
-# of the second TLB; all of these hold less than the 2,000 that come before a line's or page's next turn.  Before, main() has
-# written a number in each row, of another column each: some of these 2,000 lines are in the outer caches still.
+# The example walks over 2,000 rows of 4,096 numbers of 4 bytes: 32,768,000 bytes in 512,000 lines
+# and 8,000 pages, each touched once by rows.  By columns, rows are 16 KiB apart: their lines share
+# one set of L1, two of L2 and 16 of the LLC, their pages 32 sets of the second TLB.  All of these
+# hold less than the 2,000 that come before a line or page is used again.  Before that, main() has
+# written a number in each row, each in another column: some of these 2,000 lines are still in the
+# outer caches.
 NUMBERS, LINES, PAGES = 2000 * 4096, 512000, 8000
 WALKS = {"walk_rows": {"loads": NUMBERS, L1: LINES, L2: LINES, LLC: LINES, WALK: PAGES},
          "walk_columns": {"loads": NUMBERS, L1: NUMBERS, L2: NUMBERS, LLC: NUMBERS, WALK: NUMBERS}}

@@ -1,19 +1,20 @@
 #!/bin/bash
-# Large programs under the simulated PMU, with compilers of their own, threads and garbage collectors: what they print and how
-# they end is what it is without.  TAP; $TALLY is the binary.
+# Large programs under the simulated PMU, with compilers of their own, threads and garbage
+# collectors: their output and exit status are the same as without it.  TAP; $TALLY is the binary.
 set -u
 number=0
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
-# Seeds of hashes are random otherwise, and with them counts.
+# Otherwise the seeds of hashes are random, and so are the counts.
 export LC_ALL=C.UTF-8 PYTHONHASHSEED=0 PERL_HASH_SEED=0
 
 ok() { number=$((number + 1)); echo "ok $number - $1"; }
 not_ok() { number=$((number + 1)); echo "not ok $number - $1"; tail -n 20 *.err *.log | sed 's/^/# /'; }
 skip() { number=$((number + 1)); echo "ok $number - $1 # SKIP $2"; }
 
-# run NAME command…: its output, and its status at the end; tally's own words are in NAME.log
+# run NAME command…: prints its output, and its status at the end; NAME.log gets tally's own
+# messages
 run() {
 	local name=$1
 	shift
@@ -24,9 +25,9 @@ same() { cmp -s native.out "$1.out" || { diff native.out "$1.out" >"$1.log"; ret
 count() { python3 -c 'import json, sys; print(int(json.load(open(sys.argv[1]))["events"][0]["value"]))' "$1" 2>>count.log; }
 samples() { sed -n 's|.*[:,] \([0-9,]*\) samples.*|\1|p' record.err | tr -d ,; }
 
-# simulated NAME MINIMUM PROCESSES command…: counted and sampled at a time.  MINIMUM: less instructions it can't be.  PROCESSES:
-# so many samples at most are missing of those that the count comes to, for it took as many instructions the second time;
-# "-" for programs that turn with the clock.
+# simulated NAME MINIMUM PROCESSES command…: counts and samples it.  MINIMUM: the least number of
+# instructions.  PROCESSES: at most this many samples are missing, compared with the count, for the
+# second run has the same number of instructions; "-" for programs that depend on the clock.
 simulated() {
 	local name=$1 minimum=$2 processes=$3 period=10007
 	shift 3
@@ -49,7 +50,7 @@ simulated() {
 }
 
 python=$(python3 -c 'import sys; print(sys.executable)') # what is in PATH may be a script that looks for it
-# Without the folder that it is run in, whose files, the test's own, it would list.
+# Removes the folder in which it runs from its path: it would list the test's own files.
 simulated python3 5000000 1 "$python" -S -c 'import sys; del sys.path[0]
 import re
 print(sorted(re.findall(r"\w+", "survives what it runs")), file=__import__("sys").stdout); raise SystemExit(3)'

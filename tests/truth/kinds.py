@@ -185,7 +185,7 @@ KINDS = (
         COROUTINES,
         starts=("other_coroutine",),
     ),
-    # What is completed from process memory may have changed by the time that it is read: docs/accuracy.md.
+    # Process memory used to complete a stack may have changed before it is read: docs/accuracy.md.
     native(
         "signals",
         "C, signal handlers",

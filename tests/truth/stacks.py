@@ -9,8 +9,8 @@ from collections import namedtuple
 Frame = namedtuple("Frame", "name address file")
 Sample = namedtuple("Sample", "comm pid tid frames")  # the innermost frame first
 
-# Functions in which a process or a thread begins.  Those of libraries without symbols are found by
-# their files, below.
+# Functions in which a process or a thread begins.  In libraries without symbols, they are found by
+# file, see below.
 STARTS = {
     "_start",
     "_dl_start_user",
@@ -24,7 +24,8 @@ STARTS = {
     "__GI___clone3",
     "__clone_internal",
     "__start_context",
-    # Go's own list (topofstack() of its runtime): stacks that the runtime itself takes for whole.
+    # Go's own list (topofstack() of its runtime): stacks that the runtime itself considers
+    # complete.
     "runtime.goexit",
     "runtime.goexit.abi0",
     "runtime.mstart",
@@ -33,7 +34,8 @@ STARTS = {
     "runtime.rt0_go.abi0",
     "runtime.mcall",
     "runtime.mcall.abi0",
-    # What runs for a goroutine on a thread's own stack: where that stack begins isn't known to Go either.
+    # Functions that run for a goroutine on a thread's own stack: Go itself does not know where that
+    # begins.
     "runtime.systemstack",
     "runtime.systemstack.abi0",
     "runtime.morestack",
@@ -149,7 +151,7 @@ def read_starts(path):
         if kind == 1
     ]
     found = [(entry, entry + ENTRY_BYTES)] if entry else []
-    # Behind the call of a thread's function musl ends the thread; no symbol tells where.
+    # After the call of a thread's function, musl ends the thread; no symbol marks the place.
     with open(path, "rb") as file:
         for match in re.finditer(rb"\x0f\x05\xf4", file.read()):  # syscall; hlt
             found += [

@@ -36,7 +36,7 @@ SECONDS_MAX = 120  # for a kind, which takes less than ten
 FIELDS = "comm,pid,tid,ip,sym,symoff,dso"
 
 
-# How a recorder is told of processes that are there already.
+# How a recorder is told about processes that exist already.
 HOW = {
     "-p": lambda pids: ["-p", ",".join(map(str, pids))],
     "-u": lambda pids: ["-u", str(os.stat(f"/proc/{pids[0]}").st_uid)],

@@ -1,4 +1,5 @@
-# What tests/vm/recorder runs in the guest machine, by busybox: TAP without numbers, and files for the host.
+# Runs in the guest machine, in busybox's shell, for tests/vm/recorder.  Prints TAP without numbers,
+# and makes files for the host.
 cd /recorder || exit 1
 export HOME=/tmp PATH=/bin LC_ALL=C
 exec 2>&1
@@ -8,11 +9,13 @@ check() { # what; the last status
 give() { echo "file $1"; base64 "$1"; echo "file end"; }
 cpu1() { echo "$1" >/sys/devices/system/cpu/cpu1/online; }
 
-# On two CPUs QEMU counts the one's instructions among the other's: what is compared with the truth runs on one alone.
+# With two CPUs, QEMU adds one CPU's instructions to the other's counts: comparisons with the truth
+# use one CPU.
 cpu1 0
 
 # --- stacks -------------------------------------------------------------------------------------------------------
-# shares FILE: of the time in work() half, 30 % and a fifth below its functions, and each stack whole
+# shares FILE: of the time in work(), half, 30 % and a fifth are below its functions, and each stack
+# is complete
 shares() {
 	tally fold -i "$1" >stacks 2>>out && cat stacks >>out && awk '
 		{ n = $NF; sub(/ [0-9]+$/, "") }
@@ -42,7 +45,7 @@ give frames; give frames.txt
 
 # --- modules ------------------------------------------------------------------------------------------------------
 if [ -f /modules/md4.ko ] && insmod /modules/af_alg.ko && insmod /modules/algif_hash.ko && insmod /modules/md4.ko; then
-	# md4 FILE OPTION…: nearly all is in the module
+	# md4 FILE OPTION…: nearly all samples are in the module
 	md4() {
 		tally report --stdio -g none "$@" >out 2>/dev/null
 		awk '/\[md4\] +md4_transform/ { own = $2 + 0 } END { exit !(own > 80) }' out
@@ -51,7 +54,7 @@ if [ -f /modules/md4.ko ] && insmod /modules/af_alg.ko && insmod /modules/algif_
 	check "a module's functions by kallsyms" $?
 	cp out module.txt
 	give module; give module.txt
-	# By the module's file, which /sys/module says to be this one and where it is.
+	# Uses the module's file.  /sys/module says that it is this one, and where it is.
 	folder=/lib/modules/$(uname -r)
 	mkdir -p "$folder/kernel/crypto" && cp /modules/md4.ko "$folder/kernel/crypto" && echo kernel/crypto/md4.ko: >"$folder/modules.dep"
 	grep -v '\[md4\]$' /proc/kallsyms >others
@@ -94,7 +97,7 @@ if ! cpu1 0 || [ "$(cat /sys/devices/system/cpu/online)" != 0 ]; then
 	exit
 fi
 cpu1 1
-# The time that was counted on CPU 1 is that of the program there, twice, and of what else it did: less than all.
+# The time counted on CPU 1 is that of the program there, twice, and of other work: less than all.
 tally stat -a -A -x, -e cpu-clock,cycles -o counts sh dance >out 2>&1; cat counts >>out
 awk -F, '/^CPU0,.*cpu-clock/ { all = $2 } /^CPU1,.*cpu-clock/ { some = $2 } END { print all, some; exit !(some > 50 && some < all - 150) }' counts >>out
 check "stat -A keeps what a CPU counted, and goes on when it is back" $?
