@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Reads every #include below src/ and hosts/ and fails on an arrow that runs up (docs/design.md, The floors).  TAP."""
+"""Checks every #include below src/ and hosts/: none may point upwards (docs/design.md, The floors).
+TAP.
+"""
 import pathlib
 import re
 import sys

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""What the documents name is there: clauses, unit tests, mutants, rows of the specification, files.  TAP.
+"""Everything that the documents name exists: clauses, unit tests, mutants, specification rows,
+files.
 
-docs/lineage.md is read row by row: each has a row of docs/spec.md and a test, or "outside" and why; docs/design.md has a
-line for each file of the engine.
+TAP.  Each row of docs/lineage.md has a row of docs/spec.md and a test, or "outside" and the reason.
+docs/design.md has a line for each file of the engine.
 Usage: lineage.py SOURCE_ROOT CONFORMANCE
 """
 import pathlib
@@ -25,14 +26,14 @@ FILE = re.compile(r"(?:src|tests|hosts|docs|include|examples|scripts|bench)/[\w.
 
 
 def is_missing(token):
-    """Whether a word in backquotes names a clause or a file that isn't there."""
+    """True if a word in backquotes names a clause or a file that doesn't exist."""
     if CLAUSE.fullmatch(token):
         return token not in clauses
     return bool(FILE.fullmatch(token)) and not (root / token).exists()
 
 
 def complaint(row):
-    """What is wrong with a row of docs/lineage.md: document, today, rows, tests."""
+    """Returns what is wrong with a row of docs/lineage.md: document, today, rows, tests."""
     cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row.strip())[1:-1]]
     if len(cells) != 4 or not all(cells):
         return "has not its four cells"

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What `make check` says of failed tests.  TAP; the argument is scripts/summary.py."""
+"""The summary of failed tests that `make check` prints.  TAP; the argument is
+scripts/summary.py.
+"""
 import json
 import pathlib
 import subprocess

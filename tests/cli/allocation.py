@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Memory runs out at each allocation in turn: commands end with an error's words, or do without, never otherwise.
+"""Memory runs out at each allocation in turn: a command ends with an error message or works without
+it.
 
-Usage: allocation.py quick|full [CASE…].  TAP; $TALLY is the program, $FAIL_ALLOCATION what is preloaded into it, $TALLY_FAILING the
-program with the same linked in; one of the two is there, as fail_allocation.c explains.  $WORKLOAD is what is recorded.
+Usage: allocation.py quick|full [CASE…].  TAP.  $TALLY is the program, $FAIL_ALLOCATION the library
+preloaded into it, $TALLY_FAILING the program with that library linked in; one of the two exists, as
+fail_allocation.c explains.  $WORKLOAD is the program to record.
 
-For N = 1, 2, … the N-th allocation is refused, and the run must end in time, by itself, with status 0, 1 or 2: where
-there is no success, words say that memory is out; where there is, the answer is whole or words say that it isn't.  A
-recorder's file is one that can be read.
-`quick` takes a few Ns of the first, the last and all between; `full` every one, and each N with all that comes after it.
+For N = 1, 2, … the N-th allocation fails.  The run must end in time, by itself, with status 0, 1 or
+2.  If it fails, a message must say that memory is out; if it succeeds, the answer must be complete,
+or a message must say that it isn't.  A recorder's file must be readable.  `quick` tries a few Ns at
+the beginning, at the end and in between; `full` tries every one, also with all later allocations
+failing.
 """
 import os
 import re
@@ -41,7 +44,7 @@ CASES = {
 
 
 class Run:
-    """One run of a command with the N-th allocation refused, or with none (0)."""
+    """One run of a command in which the N-th allocation fails, or none (0)."""
 
     def __init__(self, words, n, onward, scratch):
         environment = dict(os.environ, FAIL_AT=str(n), FAIL_COUNT=os.path.join(scratch, "count"), PAGER="cat",
@@ -59,11 +62,13 @@ class Run:
             self.is_late, self.status, self.out, self.err = True, None, b"", late.stderr or b""
 
     def said(self):
-        """Its words on standard error, but for figures, which differ from run to run."""
+        """Returns the run's messages on standard error without figures, which differ from run to
+        run."""
         return re.sub(rb"[0-9][0-9.,]*( [kKMG]i?B| B|)", b"0", self.err)
 
     def fault(self, whole):
-        """What is wrong with how it ended, beside a run with all the memory that it wants; None: nothing."""
+        """Returns what is wrong with the run's end, compared with a run that has enough memory, or
+        None."""
         if self.is_late:
             return f"does not end in {SECONDS} s"
         if SANITIZER.search(self.err):
@@ -78,7 +83,7 @@ class Run:
 
 
 def counted(words, scratch):
-    """A run in which nothing is refused, and how many allocations it has."""
+    """Runs without a failure.  Returns the run and its number of allocations."""
     run = Run(words, 0, False, scratch)
     if run.status != 0:
         return run, 0
@@ -87,7 +92,8 @@ def counted(words, scratch):
 
 
 def file_fault(path, run):
-    """A recorder that says that all is well has made a recording; one that gave up left none, or one that ends early."""
+    """A recorder that reports success has made a recording; one that failed left none, or a short
+    one."""
     if not os.path.exists(path) or (run.status and os.path.getsize(path) == 0):
         return None if run.status else "made no recording"
     read = subprocess.run([TALLY, "script", "-i", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -98,7 +104,7 @@ def file_fault(path, run):
 
 
 def walk(words, scratch, numbers, onward, whole):
-    """Complaints of all runs, and how many ended how."""
+    """Returns the faults of all runs, and how many runs ended in which way."""
     complaints, tally = [], {"whole": 0, "did without": 0, "refused": 0}
     new = os.path.join(scratch, "new")
     for n in numbers:
@@ -118,12 +124,13 @@ def walk(words, scratch, numbers, onward, whole):
 
 
 def strided(count, wanted):
-    """1, count, and what is evenly between."""
+    """Returns 1, count, and numbers evenly in between."""
     return sorted({1 + i * (count - 1) // max(wanted - 1, 1) for i in range(wanted)}) if count > wanted else list(range(1, count + 1))
 
 
 def record_samples(how, what, path):
-    """The workload lasts a tenth of a second: on a busy machine it may not run for a sample's time."""
+    """The workload lasts a tenth of a second: on a busy machine it may run too briefly for a
+    sample."""
     for _ in range(20):
         made = subprocess.run([TALLY, "record", "-q", "-e", "cpu-clock", "-F", "200"] + how +
                               ["-o", path, "--", WORKLOAD, what], capture_output=True, check=False)

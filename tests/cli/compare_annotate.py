@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""compare_annotate.py PERF_TEXT TALLY_JSON: the same instructions of a function have the same percentages in both."""
+"""compare_annotate.py PERF_TEXT TALLY_JSON: both give the same percentages to a function's
+instructions.
+"""
 import json
 import re
 import sys

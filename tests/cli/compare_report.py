@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""Compares `perf report` with `tally report -j`: the periods of each (event, command, object, function).
+"""Compares `perf report` with `tally report -j`: the periods of each (event, command, object,
+function).
 
-    compare_report.py self PERF TALLY      perf report --no-children … -F overhead,period,comm,dso,sym -t '|'
-    compare_report.py total PERF TALLY     perf report --children … -F overhead_children,overhead,period,comm,dso,sym
+    compare_report.py self PERF TALLY
+        perf report --no-children … -F overhead,period,comm,dso,sym -t '|'
+    compare_report.py total PERF TALLY
+        perf report --children … -F overhead_children,overhead,period,comm,dso,sym
 
-Periods of self must be equal.  perf gives totals as percentages alone: they must agree to the last digit.  What perf
-can't name, it lists by address, tally by function: these are one row, and slots of the linkage table (docs/compatibility.md, `plt`) are
-counted with them.  Totals leave out the unnamed and what the cause `call-site` names otherwise.
+Periods of self must be equal.  perf prints totals only as percentages, which must agree to the last
+digit.  perf lists unnamed code by address, tally by function: here that is one row, and slots of
+the linkage table (docs/compatibility.md, `plt`) count with it.  Totals leave out unnamed functions
+and those that have another name because of the cause `call-site`.
 """
 import collections
 import json

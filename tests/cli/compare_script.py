@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Compares `perf script` with `tally script`, line for line; with `--no-inline`, or without where stacks were copied.
+"""Compares `perf script` with `tally script`, line for line.
+
+Use it with `--no-inline`, or without it for copied stacks.
 
     compare_script.py PERF TALLY RECORDS [COMMAND]
 
-RECORDS is `tally script --records` of the same recording.  Where the whole machine was recorded, names are compared of the
-COMMAND's samples, addresses of all: what else ran may be a JIT, or gone by now, and is named by other means.  Every difference must have one of the causes below; each
-is a rule over what both printed (docs/compatibility.md has the reasons).  The last line of the output counts them;
-the exit status is 1 when a difference has no cause.
+RECORDS is `tally script --records` of the same recording.  For a recording of the whole machine,
+names are compared only in the COMMAND's samples, addresses in all: other tasks may run a JIT or may
+have ended, and both find names for them in other ways.  Every difference must have one of the
+causes below.  Each cause is a rule over what both printed (docs/compatibility.md has the reasons).
+The last line of the output counts the causes.  The exit status is 1 if a difference has no cause.
 """
 import re
 import sys
@@ -33,7 +36,8 @@ def nameless(line):
 
 
 def read_samples(path, command):
-    """[(head line, [frame lines])]; a blank line ends a stack.  Names but `command`'s, where there is one, are left out."""
+    """Returns [(head line, [frame lines])]; a blank line ends a stack.  With a `command`, drops
+    other names."""
     samples, is_named = [], True
     with open(path, errors='surrogateescape', newline='\n') as file:
         for line in file:
@@ -50,7 +54,8 @@ def read_samples(path, command):
 
 
 def read_records(path):
-    """What the rules need of each sample as it was written: (is there a stack copy, its chain's words)."""
+    """Returns what the rules need of each raw sample: (is there a stack copy, its chain's
+    words)."""
     samples = []
     with open(path, errors='surrogateescape', newline='\n') as file:
         for line in file:
@@ -62,33 +67,37 @@ def read_records(path):
 
 
 def split(frame):
-    """(address, name, offset, object)"""
+    """Returns (address, name, offset, object)."""
     address, name, where = FRAME.match(frame).groups()
     symbol, plus, offset = name.rpartition('+0x')
     return address, symbol if plus else name, offset if plus else None, where
 
 
 def named_by_the_call(perf, tally):
-    """The return address begins a function: perf names that one, tally the one that holds the call."""
+    """The return address begins a function: perf prints that name, tally the name of the calling
+    function."""
     return perf[0] == tally[0] and perf[3] == tally[3] and perf[2] == '0'
 
 
 def named_by_the_plt(perf, tally):
-    """A slot of the linkage table (or what all its slots jump to) that perf can't name, or names wrongly."""
+    """perf has no name, or a wrong one, for a slot of the linkage table or for their common
+    target."""
     return (perf[0] == tally[0] and perf[3] == tally[3] and
             (tally[1].endswith('@plt') or tally[1] in ('.plt', '.plt.got', '.plt.sec')) and
             (perf[1] == '[unknown]' or perf[1].endswith('@plt')))
 
 
 def named_by_the_innermost(perf, tally):
-    """Symbols nest (labels in functions): perf takes the one that its tree meets first, tally the innermost."""
+    """Symbols are nested (labels in functions): perf uses the first in its tree, tally the
+    innermost."""
     if perf[0] != tally[0] or perf[3] != tally[3] or not perf[2] or not tally[2]:
         return False
     return int(tally[2], 16) < int(perf[2], 16)
 
 
 def in_memory_file(perf, tally):
-    """Code in a memfd: perf takes it for a file, shows offsets and looks for no map of it; tally takes it for a JIT's."""
+    """Code in a memfd: perf treats it as a file and reads no perf map for it; tally treats it as a
+    JIT's."""
     return (perf[3].startswith('/memfd:') and perf[1] == '[unknown]' and
             (tally[3] == perf[3] or re.match(r'/tmp/perf-\d+\.map$', tally[3])) and
             int(perf[0], 16) % 4096 == int(tally[0], 16) % 4096)
@@ -108,22 +117,24 @@ def frame_cause(perf, tally, is_leaf):
 
 
 def is_garbage(frame):
-    """What a wrong step of an unwinder finds: an address of no file."""
+    """True for an address outside of all files, which an unwinder's wrong step finds."""
     where = split(frame)[3]
     return where == '[unknown]' or where.startswith(('[heap]', '[stack', '//anon', 'inlined'))
 
 
 def emptied_by_a_marker(perf, tally, words):
-    """perf drops a whole stack for a word that looks like a context marker and is none."""
+    """perf drops a whole stack because of a word that only looks like a context marker."""
     return (not perf and tally and
             any(word >= MARKERS_START and word not in CONTEXTS for word in words))
 
 
 def inline_cause(perf, tally, i):
-    """With inlined functions (perf asks addr2line): the function that holds the code is called by its symbol in tally,
-    and in perf by the debug information's name, which makes it "inlined" where the two differ.  The innermost function
-    of an address has the symbol's name in addr2line where the debug information has no mangled one for it; and what is
-    inlined in itself is not marked."""
+    """A difference with inlined functions (perf runs addr2line).
+
+    tally names the containing function by its symbol, perf by the debug information; if the two
+    differ, perf calls it "inlined".  addr2line gives the innermost function of an address its
+    symbol's name if the debug information has no mangled one, and does not mark a function inlined
+    into itself."""
     p, t = split(perf), split(tally[i])
     if p[0] == t[0] and p[2] == t[2] and p[3] == 'inlined' and t[3] != 'inlined':
         return 'outer-name'
@@ -138,7 +149,7 @@ def cause_at(perf, tally, i):
 
 
 def frames_causes(perf, tally):
-    """The causes of all differences between stacks of one length, or None."""
+    """Returns the causes of all differences between two stacks of the same length, or None."""
     if len(perf) != len(tally):
         return None
     causes = [cause_at(frame, tally, i) for i, frame in enumerate(perf) if frame != tally[i]]
@@ -146,9 +157,11 @@ def frames_causes(perf, tally):
 
 
 def unwound_further(perf, tally):
-    """perf's unwinder skipped frames, strayed or stopped.  What it found is in tally's stack, in this order; behind that
-    it may have one frame that is in no file, or a few of anywhere, where tally's stack goes on to the program's start, or
-    as far as only a right one does, and perf's doesn't.  The causes, or None."""
+    """perf's unwinder skipped frames, strayed or stopped.
+
+    tally's stack contains perf's frames in the same order.  After them, perf's may have one frame
+    outside of all files, or a few arbitrary ones.  tally's goes on to the program's start, or as
+    far as only a correct stack does, and perf's doesn't.  Returns the causes, or None."""
     causes, found, at = ['unwound-further'], 0, 0
     for frame in perf:
         same = next((i for i in range(at, len(tally)) if tally[i] == frame or cause_at(frame, tally, i)), None)
@@ -167,22 +180,25 @@ def unwound_further(perf, tally):
 
 
 def past_the_end(perf, tally):
-    """Behind the last frame perf prints another one, of no mapping: a return address of 0, less one, or another word that
-    was none.  The causes, or None."""
+    """After the last frame, perf prints one more without a mapping.
+
+    It is a return address of 0, less one, or another word that is no return address.  Returns the
+    causes, or None."""
     causes = frames_causes(perf[:-1], tally)
     is_end = perf and perf[-1].endswith(' [unknown] ([unknown])')
     return ['past-the-end'] + causes if is_end and causes is not None else None
 
 
 def in_sigreturn(perf, tally):
-    """Copied while the kernel was putting the registers of before the signal back: some are old, some new."""
+    """The copy was made while the kernel restored the registers after a signal: some are old, some
+    new."""
     return any(perf[:i] == tally[:i] and split(frame)[1] == '__restore_rt' and
                any(split(inner)[1] == '__x64_sys_rt_sigreturn' for inner in perf[:i])
                for i, frame in enumerate(perf))
 
 
 def stack_causes(perf, tally, record):
-    """The causes of all differences between two stacks, or None."""
+    """Returns the causes of all differences between two stacks, or None."""
     if perf == tally:
         return []
     has_stack, words = record
@@ -201,7 +217,7 @@ def stack_causes(perf, tally, record):
 
 
 def head_cause(perf, tally):
-    """The cause of a difference between two samples' first lines, or None."""
+    """Returns the cause of a difference between the first lines of two samples, or None."""
     p, t = TIMER_FLAGS.match(perf), TIMER_FLAGS.match(tally)
     if p and t and p.group(1) == t.group(1):
         return 'timer-flags'

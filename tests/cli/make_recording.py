@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Recordings of what this machine can't record, for perf and tally to read: make_recording.py KIND FILE.
+"""Makes recordings that this machine can't record, for perf and tally to read.
+
+    make_recording.py KIND FILE
 
 Layouts: perf's tools/perf/Documentation/perf.data-file-format.txt and linux/perf_event.h.
 """
@@ -37,7 +39,7 @@ def u64(*words):
 
 
 def text(value, align=64):
-    """A feature's string: its room, then the bytes."""
+    """Returns a feature's string: its size, then the bytes."""
     room = (len(value) + align) // align * align
     return u32(room) + value.encode().ljust(room, b"\0")
 
@@ -77,7 +79,7 @@ def event_desc(events):
 
 
 def write_file(path, events, records, features, event_types=b""):
-    """A seekable file; features by their number."""
+    """Writes a seekable file; `features` by number."""
     at = 104
     ids = b""
     attrs = b""
@@ -116,7 +118,8 @@ def common_features(events):
 # ---- features ---------------------------------------------------------------------------------------------------
 
 def bpf_program(number, name, addresses, lengths):
-    """perf_bpil: lengths, which arrays follow, a bpf_prog_info whose pointers are offsets, the arrays."""
+    """perf_bpil: lengths, the list of arrays, a bpf_prog_info whose pointers are offsets, the
+    arrays."""
     count = len(addresses)
     data = u64(*addresses) + u32(*lengths, *[0] * (count % 2)) + bytes(range(16, 16 + 8 * count))
     lengths_at = 8 * count
@@ -161,7 +164,7 @@ def every_feature(events):
 
 
 def feature_events():
-    """Attributes with every bit that perf 6.1 names, which TRANSACTION is none of."""
+    """Returns attributes with every bit that perf 6.1 names; TRANSACTION is not among them."""
     flags = ((1 << 38) - 1) & ~(1 << 10) & ~(3 << 15)
     return [Event("cycles", [11, 12], type=0, flags=SAMPLE_ID_ALL | 1 << 10 | 2 << 15),
             Event("instructions", [13], type=0, config=1),
@@ -176,7 +179,7 @@ def features(path):
 
 
 def features_old(path):
-    """As of before dies, capabilities of other PMUs and BPF."""
+    """From before dies, other PMUs' capabilities and BPF."""
     events = feature_events()
     parts = every_feature(events)
     parts[SPECIAL["cpu_topology"]] = texts("0-3") + texts("0,2", "1,3") + u32(0, 0, 1, 0, 0, 0, 1, 0)
@@ -188,7 +191,7 @@ def features_old(path):
 
 
 def features_newer(path):
-    """As of perf 7."""
+    """From perf 7."""
     events = feature_events()
     domains = u32(17, 2)
     for cpu in range(3):
@@ -202,7 +205,7 @@ def features_newer(path):
 
 
 def features_unknown(path):
-    """With a section that nobody has defined yet."""
+    """With an undefined section."""
     events = [Event("cycles", [11], type=0)]
     write_file(path, events, NOTHING, {**common_features(events), 77: b"from the future"})
 
@@ -215,7 +218,7 @@ ANY_USER, CALL_STACK_USER = 1 | 8, 1 | 1 << 11
 
 
 def library():
-    """A file with symbols ($LIBRARY, else the C library), and where its code is."""
+    """Returns a file with symbols ($LIBRARY, else the C library), and where its code is."""
     for name in (os.environ.get("LIBRARY", ""), "/usr/lib/x86_64-linux-gnu/libc.so.6", "/lib/aarch64-linux-gnu/libc.so.6", "/lib64/libc.so.6"):
         if os.path.exists(name):
             break
@@ -251,7 +254,8 @@ def branch_events(branch):
 
 
 def branch_samples(some_empty):
-    """Branches within a library and out of nowhere, of all kinds, with and without symbols."""
+    """Branches inside a library and to and from unknown places, of all kinds, with and without
+    symbols."""
     _, _, length = library()
     records = side_band()
     for i in range(20):
@@ -288,7 +292,7 @@ def branch_leaves(path):
 
 
 def lbr(path):
-    """perf record --call-graph lbr.  Without branches perf reads what lies behind them."""
+    """perf record --call-graph lbr.  Without branches, perf reads beyond them."""
     events = branch_events(CALL_STACK_USER)
     write_file(path, events, branch_samples(False), {**common_features(events), SPECIAL["branch_stack"]: b""})
 
@@ -296,8 +300,10 @@ def lbr(path):
 # ---- what a sample says of memory ----------------------------------------------------------------------------------
 
 def data_sources():
-    """Every bit of perf_mem_data_src alone and beside others, numbers with all values that mean something, short sets: of
-    more than 99 characters perf prints as many."""
+    """Returns sets of values of perf_mem_data_src.
+
+    They have every bit, alone and with others, numbers with all valid values, and short sets: perf
+    prints at most 99 characters."""
     common = 2 | 0x0a << 5 | 2 << 19 | 0x0a << 26 # a load, L1 hit, no snoop, TLB L1 hit
     values = [common, 0, 1]
     values += [common ^ 1 << bit for bit in range(51)]
@@ -314,7 +320,7 @@ def data_sources():
 
 
 def memory(path, weights=WEIGHT):
-    """perf mem: addresses, what they cost, where they were found, pages."""
+    """perf mem: addresses, their costs, where they were found, pages."""
     kinds = IP | TID | TIME | ADDR | PERIOD | weights | DATA_SRC | PHYS_ADDR | DATA_PAGE_SIZE | CODE_PAGE_SIZE
     _, _, length = library()
     event = Event("cpu/mem-loads/", [5], type=4, sample_type=kinds)
@@ -335,7 +341,8 @@ def memory_costs(path):
 
 
 def data_segment():
-    """Where a file's variables are: the offset of their page, where in it they begin, and how many bytes."""
+    """Returns where a file's variables are: the offset of their page, their start in it, and their
+    size."""
     with open(library()[0], "rb") as elf:
         bytes_ = elf.read()
     at, size, count = (struct.unpack_from(f, bytes_, o)[0] for f, o in (("<Q", 32), ("<H", 54), ("<H", 56)))
@@ -347,7 +354,7 @@ def data_segment():
 
 
 def memory_rows(path):
-    """What several samples have in common: costs, transactions, sockets, variables, times."""
+    """Several samples with common values: costs, transactions, sockets, variables, times."""
     kinds = IP | TID | TIME | ADDR | CPU | PERIOD | WEIGHT_STRUCT | DATA_SRC | TRANSACTION | PHYS_ADDR
     event = Event("cpu/mem-loads/", [5], type=4, sample_type=kinds)
     name, _, _ = library()
@@ -381,7 +388,8 @@ def idle(path):
 
 
 def off_cpu(path, flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2 | SWITCH_EVENTS):
-    """tally record --off-cpu -a: tasks leave their CPUs, and most come back; the records of each CPU lie together."""
+    """tally record --off-cpu -a: tasks leave their CPUs, and most return; a CPU's records are
+    together."""
     event = Event("offcpu-time", [5], type=1, config=3, period=1, sample_type=IP | TID | TIME | CPU | PERIOD, flags=flags)
 
     def trailer(tid, time, cpu):
@@ -415,12 +423,12 @@ def off_cpu(path, flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2 | SWITCH_EVENTS):
 
 
 def off_cpu_unknown(path):
-    """The same, as if nobody had asked for switches."""
+    """The same, as if no switches had been requested."""
     off_cpu(path, SAMPLE_ID_ALL | MMAP | COMM | MMAP2)
 
 
 def tracing_data(system, formats):
-    """What perf keeps of tracefs: formats of one system's tracepoints."""
+    """perf's copy of tracefs: formats of one system's tracepoints."""
     out = b"\x17\x08\x44tracing" + b"0.6\0" + bytes([0, 8]) + u32(4096)
     out += b"header_page\0" + u64(0) + b"header_event\0" + u64(0) + u32(0)
     out += u32(1) + system.encode() + b"\0" + u32(len(formats)) + b"".join(u64(len(one)) + one.encode() for one in formats)
@@ -445,7 +453,7 @@ SCHEDULE, WAIT, WAKE, ONE, TWO, HANDLER, ENTRY, BROKEN = (0xffffffff81001000 + 0
 
 
 def off_cpu_wakers(path):
-    """tally record --off-cpu: waits, and who ended them."""
+    """tally record --off-cpu: waits, and the tasks that ended them."""
     layout = IDENTIFIER | IP | TID | TIME | CPU | PERIOD | CALLCHAIN
     waits = Event("offcpu-time", [5], type=1, config=3, period=1, sample_type=layout, flags=SAMPLE_ID_ALL | MMAP | COMM | SWITCH_EVENTS)
     wakings = Event("sched:sched_waking", [6], type=2, config=375, period=1, sample_type=layout | RAW)
@@ -488,8 +496,10 @@ IDLE, WORK = 0xffffffff81001000, 0xffffffff81003000 # what a test's kallsyms has
 
 
 def write_idle_functions(path, busy):
-    """A machine of 75 samples in the kernel's idle function, 5 of an interrupt in the idle task, 20 of a program's; and each way
-    into the idle function as a tracepoint's hits, which are meant."""
+    """Writes 75 samples in the kernel's idle function, 5 of an interrupt in the idle task, 20 of a
+    program.
+
+    Each way into the idle function also appears as hits of a tracepoint, which must be kept."""
     clock = Event("cpu-clock", [5], type=1, config=0, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
     hits = Event("power:cpu_idle", [6], type=2, config=7, period=1, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
     pids = u32(LIBRARY_PID, LIBRARY_PID)
@@ -517,7 +527,7 @@ def only_idle_functions(path):
 
 
 def bpf_output(path):
-    """What BPF programs and perf trace write: raw bytes of any length, printable and not."""
+    """Output of BPF programs and perf trace: raw bytes of any length, printable and not."""
     event = Event("bpf-output", [5], type=1, config=10, sample_type=IP | TID | TIME | PERIOD | RAW)
     records = side_band("writer")
     for i, length in enumerate((1, 4, 7, 8, 12, 15, 16, 20, 31, 32, 33, 60, 100, 260)):
@@ -532,7 +542,8 @@ def bpf_output(path):
 # ---- stacks that come later ---------------------------------------------------------------------------------------
 
 def write_deferred(path, some_lost):
-    """Two samples of one entry into the kernel, one of another thread between them; and others whose stacks never come."""
+    """Two samples of one entry into the kernel, one of another thread between them; others without
+    stacks."""
     event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | CALLCHAIN | PERIOD,
                   flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2 | 1 << 38 | 1 << 39)
     _, _, length = library()
@@ -566,14 +577,16 @@ def deferred(path):
 
 
 def deferred_lost(path):
-    """The same where stacks were lost."""
+    """The same with lost stacks."""
     write_deferred(path, True)
 
 
 # ---- what the kernel tells besides --------------------------------------------------------------------------------
 
 def side_events(path):
-    """Namespaces, cgroups, code that the kernel made and changed; samples in that code before, while and after it was there."""
+    """Namespaces, cgroups, code that the kernel made and changed.
+
+    Samples are in that code before, while and after it existed."""
     event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | CPU | PERIOD)
     program, poked = 0xffffffffc0123000, 0xffffffffc0456000
 
@@ -608,7 +621,7 @@ def side_events(path):
 
 
 def cgroups(path):
-    """Samples in cgroups, one of which nothing is told of."""
+    """Samples in cgroups, one of which has no record."""
     event = Event("cycles", [5], type=0, sample_type=IP | TID | TIME | PERIOD | 1 << 21)
     pids = u32(LIBRARY_PID, LIBRARY_PID)
     records = [record("COMM", pids + padded("grouped") + pids + u64(1000))]
@@ -630,7 +643,7 @@ def header_feature(number, body):
 
 
 def tool_records(known_to_perf):
-    """Every record that perf writes for itself, at least once, around samples."""
+    """Every record that perf writes itself, at least once, with samples around."""
     event = Event("cycles", [5, 6], type=0, sample_type=IP | TID | TIME | PERIOD | IDENTIFIER)
     side = [r[:6] + u16(len(r) + 8) + r[8:] + u64(5) for r in side_band("tools")]
     sample = u64(5, BASE + 0x20001) + u32(LIBRARY_PID, LIBRARY_PID) + u64(2000, 1000)
@@ -671,7 +684,8 @@ def simpleperf_file(name, kind, min_vaddr, symbols, tail=b""):
 
 
 def simpleperf(path):
-    """Of a phone, with the symbols of what was sampled; /bin/sh is there, too, and is another one."""
+    """From a phone, with the symbols of the sampled code; it has another /bin/sh than this
+    machine."""
     event = Event("cpu-cycles", [5], type=0, sample_type=IP | TID | TIME)
     kernel, who = 0xffffff8008080000, u32(7, 7)
     files = simpleperf_file("[kernel.kallsyms]", 0, 0, [(kernel + 0x100, 0x40, "el0_irq"), (kernel + 0x200, 0x40, "schedule")])
@@ -695,7 +709,7 @@ def simpleperf(path):
 
 
 def user_in_kernel(path):
-    """Addresses of programs where the kernel is said to run."""
+    """Addresses of programs in samples of kernel mode."""
     kernel, program = 0xffffffff81000000, 0x401000
     event = Event("cpu-clock", [5], sample_type=IP | TID | TIME | CALLCHAIN)
     who = u32(7, 7)
@@ -708,7 +722,9 @@ def user_in_kernel(path):
 
 
 def early_mmap2(path):
-    """MMAP2 records of Linux 3.12's first recorders: the name stands where protection and flags came to be."""
+    """MMAP2 records of the first recorders for Linux 3.12.
+
+    The name is where protection and flags are today."""
     event = Event("cpu-clock", [5], sample_type=IP | TID | TIME)
     who = u32(7, 7)
     device = u32(8, 1) + u64(77, 0)
@@ -721,8 +737,10 @@ def early_mmap2(path):
 
 
 def counted(path):
-    """perf record -c of a counter: "steady" has a sample each 1 ms for 100 ms, "pauses" for 20 ms, then again 300 ms later,
-    each of them on a CPU of its own; "once" has one."""
+    """perf record -c of a counter, each event on a CPU of its own.
+
+    "steady" has a sample each 1 ms for 100 ms, "pauses" for 20 ms and again 300 ms later; "once"
+    has one."""
     event = Event("cycles", [5], type=0, period=1000000, sample_type=IP | TID | TIME | CPU)
     comms = [record("COMM", u32(pid, pid) + padded(name) + u32(pid, pid) + u64(900000000) + u32(0, 0))
              for pid, name in ((11, "steady"), (12, "pauses"), (13, "once"))]
@@ -743,7 +761,7 @@ U_ONLY, K_ONLY, NO_GUEST, NO_HOST = 1 << 5 | 1 << 6, 1 << 4 | 1 << 6, 1 << 20, 1
 
 
 def nameless(path):
-    """Events of all kinds and modifiers without EVENT_DESC, a sample of each."""
+    """Events of all kinds and modifiers without EVENT_DESC, with a sample of each."""
     wanted = [(0, 0, flags | precise << 15) for flags in (0, U_ONLY, K_ONLY, 1 << 6, 1 << 5, 1 << 4)
               for precise in (0, 1, 2, 3)]
     wanted = [(kind, config, flags | machine) for kind, config, flags in wanted for machine in (0, NO_GUEST, NO_HOST, NO_GUEST | NO_HOST)]
@@ -762,7 +780,7 @@ def nameless(path):
 
 
 def traced(kind, samples, sampled=b""):
-    """A CPU's trace of some bytes in two AUX areas, and samples of a clock beside."""
+    """A CPU's trace of some bytes in two AUX areas, and samples of a clock."""
     trace = Event("intel_pt//", [5], type=8, config=0x300e601, sample_type=IP | TID | TIME | CPU | IDENTIFIER)
     clock = Event("cpu-clock", [6], type=1, sample_type=IP | TID | TIME | CPU | IDENTIFIER | (AUX if sampled else 0))
     who = u32(LIBRARY_PID, LIBRARY_PID)
@@ -798,17 +816,17 @@ def traced_in_samples(path):
 
 
 def tool_pipe(path):
-    """A pipe with all that perf takes without a warning."""
+    """A pipe with everything that perf accepts without a warning."""
     write_pipe(path, tool_records(True))
 
 
 def tool_pipe_more(path):
-    """The same with the rest, and with records that nobody knows."""
+    """The same with the rest, and with unknown records."""
     write_pipe(path, tool_records(False))
 
 
 def tool_file(path):
-    """What a recording of perf stat record with such records would be."""
+    """A recording of perf stat record with such records."""
     event = Event("cycles", [5], type=0)
     write_file(path, [event], [record("STAT_CONFIG", u64(1, 1, 4)), record("STAT", u64(5) + u32(0, 0) + u64(1, 2, 3)),
                                record("STAT_ROUND", u64(1, 5000))], {**common_features([event]), SPECIAL["stat"]: b""})

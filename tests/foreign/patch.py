@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Changes a recording of perf into one that another recorder, or another time, would have left: patch.py [OPTION…] IN OUT.
+"""Changes a perf recording into one of another or older recorder: patch.py [OPTION…] IN OUT.
 
     --unsized          build-ids without their size, as perf before 5.12 and simpleperf write them
-    --killed           as a recorder leaves it that is killed: no sizes, no sections, but their bits
+    --killed           as a killed recorder leaves it: no sizes, no sections, but their bits
     --without N        without feature section N (may be repeated)
     --tracing-inside   formats of tracepoints in a record, as simpleperf has them (of type 66)
-    --tracing-record   the same in simpleperf's own record (32777), whose size has 32 bits
+    --tracing-record   the same in simpleperf's own record (32777), which has a 32-bit size
     --text N TEXT      feature N is this string
     --module PATH      a kernel module's map of this path, at the beginning
-    --stext OFFSET     the kernel's map tells of _stext, so far behind where it told of _text
-    --untimed          no times but those of samples (sample_id_all), as before Linux 2.6.37
-    --old-mmap2        MMAP2 records as of Linux 3.12 to 3.15: without protection and flags
+    --stext OFFSET     the kernel's map names _stext, at this distance behind _text
+    --untimed          times only in samples (sample_id_all), as before Linux 2.6.37
+    --old-mmap2        MMAP2 records of Linux 3.12 to 3.15: without protection and flags
 
-IN is a seekable little-endian perf.data, not compressed, as reencode.py wants it.
+IN is a seekable little-endian perf.data, not compressed, as for reencode.py.
 """
 import argparse
 import struct
@@ -57,7 +57,7 @@ class Recording:
         return bytes(head) + bytes(self.front) + self.records + table + bodies
 
     def untime(self):
-        """Of one event; what EVENT_DESC says is not looked at."""
+        """Changes one event; ignores EVENT_DESC."""
         at = self.attrs - 104 + 40
         flags, = struct.unpack_from('<Q', self.front, at)
         struct.pack_into('<Q', self.front, at, flags & ~SAMPLE_ID_ALL)
@@ -74,7 +74,7 @@ class Recording:
 
 
 def unsized(section):
-    """Clears the sizes, and the bit that says that there are any."""
+    """Clears the sizes, and the bit that says that they exist."""
     out, at = bytearray(section), 0
     while at < len(out):
         misc, size = struct.unpack_from('<HH', out, at + 4)

@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Writes a recording as a machine of the other byte order would have: perf.data of little-endian → big-endian.
+"""Writes a recording as a machine of the other byte order would: little-endian perf.data →
+big-endian.
 
-    reencode.py [--pipe] [--compress] [--words32] [--first] [--attr-size N] [--little] [--arch NAME] [--registers MASK]
-                [--abi N] IN OUT
+    reencode.py [--pipe] [--compress] [--words32] [--first] [--attr-size N] [--little]
+                [--arch NAME] [--registers MASK] [--abi N] IN OUT
 
 IN is a seekable little-endian perf.data, not compressed (as `perf record` without -z writes it).
-    --pipe         as `perf record -o -` has it: what is a section of a file is a record of the stream
+    --pipe         as `perf record -o -` writes it: a file's sections are records of the stream
     --compress     the records are in COMPRESSED records (needs zstd)
-    --words32      the bitmap of features is one of 32-bit words, as a 32-bit machine has it
+    --words32      the bitmap of features has 32-bit words, as on a 32-bit machine
     --first        the first format, PERFFILE
-    --attr-size N  attributes of this size: cut, or longer than any that is known, with something in the unknown part
-    --little       in the byte order of IN: for what the other options do
+    --attr-size N  attributes of this size: truncated, or longer than known, with unknown content
+    --little       in the byte order of IN: for the effect of the other options
     --arch NAME    another machine in the feature ARCH
-    --registers MASK  where samples have user registers: these, whose values are their numbers times 0x11
+    --registers MASK  samples with user registers have these; each value is its number times 0x11
     --abi N        these are of a program of 32 (1) or 64 bits (2)
 
-Nothing here is shared with the reader: layouts are perf's (tools/perf/util/header.c, tools/lib/perf/include/perf/event.h)
-and the kernel's (include/uapi/linux/perf_event.h).  A raw tracepoint's fields are turned by its format, as recorded in IN.
+This shares nothing with the reader.  The layouts are perf's (tools/perf/util/header.c,
+tools/lib/perf/include/perf/event.h) and the kernel's (include/uapi/linux/perf_event.h).  The fields
+of a raw tracepoint are converted by its format, as recorded in IN.
 """
 import argparse
 import re
@@ -53,7 +55,7 @@ TOOLS = {EVENT_TYPE: '8', TRACING_DATA: '4', BUILD_ID: '4', FINISHED_ROUND: '', 
 
 
 class Turner:
-    """Takes little-endian fields off `data`, puts them into `out` in the order of the target."""
+    """Takes little-endian fields from `data` and appends them to `out` in the target's order."""
 
     def __init__(self, data, big):
         self.data, self.at, self.out, self.big = data, 0, bytearray(), big
@@ -106,7 +108,8 @@ class Turner:
 
 
 def place_bits(value, widths, big):
-    """Bit-fields of these widths, first declared first, as a compiler for the target lays them into a word of 64 bits."""
+    """Places bit-fields of these widths, in order of declaration, like the target's compiler in 64
+    bits."""
     out = at = 0
     for width in widths:
         field = value >> at & ((1 << width) - 1)
@@ -144,7 +147,8 @@ class Attr:
 
 
 class Format:
-    """Where a tracepoint's numbers are; what it points at by __data_loc is taken for strings and bytes."""
+    """The places of a tracepoint's numbers; the targets of __data_loc count as strings and
+    bytes."""
 
     def __init__(self, text):
         self.numbers, self.locations = [], []
@@ -195,7 +199,7 @@ def turn_string(turner):
 
 
 def turn_tracing(data, big):
-    """TRACING_DATA, and the formats in it by their ids."""
+    """Converts TRACING_DATA.  Returns the formats in it by id."""
     turner, texts = Turner(data, big), []
     turner.raw(10)
     turn_string(turner)
@@ -464,7 +468,8 @@ class Recording:
         return b'2ELIFREP' if self.big else b'PERFILE2'
 
     def compressed(self, records):
-        """One stream of zstd through all the records, cut where a record would be too large."""
+        """Compresses all records as one zstd stream, divided where a record would become too
+        large."""
         plain = b''.join(records)
         packed = subprocess.run(['zstd', '-q', '-1', '-c'], input=plain, stdout=subprocess.PIPE, check=True).stdout
         step = 60000
@@ -501,7 +506,7 @@ class Recording:
         return out
 
     def names(self):
-        """The events' names in EVENT_DESC's order."""
+        """Returns the events' names in EVENT_DESC's order."""
         reader, names = Turner(self.features[F_EVENT_DESC], False), []
         count, size = reader.number(4), reader.number(4)
         for _ in range(count):

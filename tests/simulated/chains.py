@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Call chains of the simulated PMU's samples against those that the program has by construction.  TAP.
+"""Compares call chains of the simulated PMU's samples with those that the program has by
+construction.
 
-Samples of each event are taken with a period that wanders over every instruction of the program, prologues and returns
-too; each sample in one of its functions must have the one chain there is.  Usage: chains.py TALLY PERF PROGRAM
+TAP.  Samples of each event have a period that moves over every instruction of the program,
+including prologues and returns.  Each sample in one of its functions must have that function's only
+chain.
+Usage: chains.py TALLY PERF PROGRAM
 """
 import collections
 import pathlib
@@ -36,7 +39,7 @@ def chains_of(event, period):
 
 
 def wrong(chain):
-    """What is wrong with it; None: nothing, or the leaf is none of the program's."""
+    """Returns what is wrong with it, or None; also None if the leaf is not the program's."""
     leaf = chain[0]
     if leaf == "descend":
         depth = len([name for name in chain if name == "descend"])

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Counts of a program whose every instruction is accounted for by hand, in sum and at each address.  TAP.
+"""Counts of a program whose every instruction is documented by hand, in sum and at each address.
+TAP.
 
-counts.S says behind each instruction what it reads, writes and branches.  Sampled with a period of 1 each must have as
-many samples as it counts (one, where it counts twice at once).
+counts.S says after each instruction what it reads, writes and branches.  With a period of 1, each
+must have as many samples as it counts (one, if it counts twice at once).
 Usage: counts.py TALLY PERF COUNTS_S COUNTS
 """
 import collections
@@ -25,7 +26,7 @@ def run(*command):
 
 
 def addresses():
-    """Of the instructions, in the order in which the source has them."""
+    """Returns the addresses of the instructions, in the order of the source."""
     listing = run("objdump", "-d", "--no-show-raw-insn", binary)
     return [int(address, 16) for address in re.findall(r"^ +([0-9a-f]+):\t", listing, re.MULTILINE)]
 
@@ -38,7 +39,7 @@ def letters():
 
 
 def at_addresses(letter):
-    """Samples that a period of 1 takes: two reads of one iteration are one overflow."""
+    """Returns the samples of a period of 1: two reads in one iteration are one overflow."""
     expected = collections.Counter()
     for address, (code, comment) in zip(addresses(), letters()):
         times = comment.count(letter) // (2 if "cmpsb" in code else 1)

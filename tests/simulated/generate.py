@@ -1,7 +1,7 @@
-"""Programs by chance, for comparisons instruction by instruction: `program(seed)` is C without a libc.
+"""Random programs, for comparisons instruction by instruction: `program(seed)` is C without a libc.
 
-Each is finite by construction: loops have small constant bounds, calls go to functions that were made before, recursion has a depth.
-It ends with exit_group; what it computes is of no interest, but that it was computed.
+Each is finite by construction: loops have small constant bounds, calls go to functions made before,
+recursion has a limited depth.  It ends with exit_group.  The result does not matter, only the work.
 """
 import random
 

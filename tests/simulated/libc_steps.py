@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The simulated PMU against the CPU's own single steps, on a program with a libc.  TAP.
+"""Compares the simulated PMU with the CPU's own single steps, on a program with a libc.  TAP.
 
-libc chooses its functions by the CPU, and the simulated one is another than this machine's: GLIBC_TUNABLES masks on both
-what one of them lacks, and sets what is worked out from the caches.  Then all that work() does, and what comes after it,
-is the same, instruction by instruction.  Libraries lie elsewhere, so addresses are compared within their pages.
+libc chooses its functions by the CPU, and the simulated CPU differs from this machine's.  So
+GLIBC_TUNABLES masks, on both, the features that one of them lacks, and sets the values that depend
+on the caches.  Then everything in work() and after it is the same, instruction by instruction.
+Libraries have other addresses, so only the addresses in their pages are compared.
 
-The run as a whole can't be equal: before main the loader asks the CPU what it is, in as many instructions as it answers
-with.  But whatever differs there must begin in one of the functions of EXPLAINED.
+The run as a whole can't be equal: before main, the loader asks the CPU for its features, with as
+many instructions as there are answers.  But each difference there must begin in a function of
+EXPLAINED.
 Usage: libc_steps.py TALLY PERF SINGLE_STEP PROGRAM
 """
 import array
@@ -52,7 +54,7 @@ def stepped(folder):
 
 
 def sampled(folder):
-    """Each instruction's address, and its function."""
+    """Returns each instruction's address, and its function."""
     run(tally, "record", "--provider", "simulated", "-q", "-e", "instructions", "-c", "1", "-o", f"{folder}/data", "--", program)
     lines = [line.split() for line in run(perf, "script", "-i", f"{folder}/data", "-F", "ip,sym", "-G").splitlines()]
     return [int(line[0], 16) for line in lines], [line[1].split(".")[0] for line in lines]
@@ -68,7 +70,8 @@ def address_of(name):
 
 
 def differences(one, other):
-    """Where two sequences part, and where they are together again: the next 24 instructions of both are the same."""
+    """Finds where two sequences part, and where they join: the next 24 instructions of both are the
+    same."""
     width, reach, i, j = 24, 20000, 0, 0
     while i < len(one) and j < len(other):
         if one[i] == other[j]:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Misses that can be reckoned by hand, counted by the whole: program, tool, engine, provider.  TAP.
+"""Misses that can be computed by hand, counted by the whole: program, tool, engine, provider.  TAP.
 
-What a pass of a pattern adds is (counts of 23 passes less those of 13) / 10: what comes before and after falls out.
-The CPU has round figures: L1D 32 KiB in 64 sets of 8, L2 256 KiB, LLC 4 MiB; TLBs of 64 and 1,024 pages.
-An array that is read over and over in one order by a cache that replaces what was not used for longest is either in it
-wholly (no misses) or, in each of its sets that hold one line too many, never: each access misses.
+A pass of a pattern adds (counts of 23 passes less those of 13) / 10, so the start and the end of
+the program cancel out.  The CPU has round sizes: L1D 32 KiB in 64 sets of 8, L2 256 KiB, LLC 4 MiB;
+TLBs of 64 and 1,024 pages.  An array is read repeatedly in one order by a cache that replaces the
+least recently used line.  Either it fits completely (no misses), or in each set with one line too
+many each access misses.
 Usage: patterns.py TALLY PATTERNS HOTSPOTS
 """
 import json

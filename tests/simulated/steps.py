@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The simulated PMU against the CPU's own single steps, on programs by chance.  TAP.
+"""Compares the simulated PMU with the CPU's own single steps, on random programs.  TAP.
 
-Of each program the total of instructions must be the same, and the samples of a period P must be its P-th, 2P-th, …
-instruction: at each address as often as the CPU was there, to the single instruction.
+For each program the total of instructions must be the same.  The samples of a period P must be its
+P-th, 2P-th, … instruction: each address appears exactly as often as the CPU was there.
 Usage: steps.py TALLY PERF SINGLE_STEP CC PROGRAMS
 """
 import array
@@ -46,7 +46,7 @@ def sampled(folder, binary, event, period):
 
 
 def compare(seed):
-    """What differs; None when nothing does."""
+    """Returns the difference, or None."""
     with tempfile.TemporaryDirectory(prefix="tally-steps-") as folder:
         binary = f"{folder}/program"
         pathlib.Path(f"{folder}/program.c").write_text(program(seed), encoding="ascii")

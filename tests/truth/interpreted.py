@@ -1,5 +1,7 @@
-"""A Python program whose time is in libraries below the interpreter, and in the interpreter itself;
-prints its shares of CPU time.  With -X perf its own functions have names."""
+"""A Python program that spends its time in libraries below the interpreter, and in the interpreter.
+
+Prints its shares of CPU time.  With -X perf, its own functions have names.
+"""
 import hashlib
 import time
 import zlib

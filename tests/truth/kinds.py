@@ -1,8 +1,8 @@
-"""The kinds of program, one row each: how it is built and run, and what is true of its stacks.
+"""The kinds of program, one row each: how to build and run it, and what is true of its stacks.
 
-A program prints the shares of its parts of its CPU time ("half 50.02"), measured by its own CPU
-clock.  `paths` has the calls that lead to each part, callers first: the share of samples with that
-path must be the part's share.  Names are regular expressions; "..." is any number of frames.
+A program prints its parts' shares of its CPU time ("half 50.02"), measured by its own CPU clock.
+`paths` has the calls that lead to each part, callers first: the share of samples with that path
+must be the part's share.  Names are regular expressions; "..." is any number of frames.
 """
 from dataclasses import dataclass, field
 
@@ -41,7 +41,7 @@ class Kind:
 
 
 def paths(parts, *path):
-    """The same calls for each part, whose name stands where the path has {}."""
+    """Makes the same path for each part, with its name in place of {}."""
     return {part: tuple(name.replace("{}", part) for name in path) for part in parts.split()}
 
 
@@ -131,8 +131,10 @@ def script(name, what, calls, *command):
 
 
 def java(name, what, *flags):
-    """The map is written at the end.  The parts stay functions of their own, and the program waits
-    for its compiler (-Xbatch) rather than run on interpreted, in frames that no map names."""
+    """The map is written at the end.
+
+    The parts stay functions of their own, and the program waits for its compiler (-Xbatch).
+    Otherwise it would run interpreted at first, in frames that no map names."""
     apart = [f"-XX:CompileCommand=dontinline,Truth.{part}" for part in JAVA]
     map_written = ("-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit")
     run = (

@@ -1,5 +1,7 @@
-"""Writes ./made.c, a C source of many functions, for a compiler to spend a second or two on:
-made_source.py FUNCTIONS"""
+"""Writes ./made.c, a C source with many functions, which takes a compiler a second or two.
+
+made_source.py FUNCTIONS
+"""
 import sys
 
 FUNCTION = """int function_%(number)d(struct node *node, int value)

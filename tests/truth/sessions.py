@@ -1,8 +1,8 @@
-"""Programs that run before they are recorded: started, made to work, asked for their CPU time, and
-stopped.
+"""Programs that run before they are recorded: starts them, makes them work, reads their CPU time,
+stops.
 
-A session has start(), which returns the processes to be recorded, work(), which returns
-{part: percent}, and stop().  `pids` has the parts that are processes of their own.
+A session has start(), which returns the processes to record; work(), which returns {part: percent};
+and stop().  `pids` has the parts that are processes of their own.
 """
 import ctypes
 import os
@@ -17,15 +17,15 @@ NOBODY = 65534  # servers refuse to run as root
 
 
 class Skip(Exception):
-    """Why a kind can't be run here."""
+    """Says why a kind can't run here."""
 
 
 class Failed(Exception):
-    """Why a kind could not be run though all is there."""
+    """Says why a kind failed although everything is installed."""
 
 
 def truths(output):
-    """What a program says of itself: {part: percent}."""
+    """Returns what a program measured itself: {part: percent}."""
     skip = re.search(r"^skip (.*)$", output, re.M)
     if skip:
         raise Skip(skip.group(1))
@@ -36,7 +36,7 @@ def truths(output):
 
 
 def time_report(output, errors):
-    """What gcc's -ftime-report says: user and system time of the phases."""
+    """Reads gcc's -ftime-report: user and system time of the phases."""
     used = {}
     for name, row in (
         ("parsing", "phase parsing"),
@@ -51,8 +51,8 @@ def time_report(output, errors):
 
 
 class Waiting:
-    """A program of ours that waits to be recorded (truth_begin), as another user where this one
-    may."""
+    """A program of ours that waits to be recorded (truth_begin), as another user if this one may do
+    that."""
 
     def __init__(self, tools, command):
         self.command, self.program = command, None
@@ -84,12 +84,12 @@ class Waiting:
 
 
 def cpu_ns(pid):
-    """A process's CPU time, by its clock."""
+    """Returns a process's CPU time, by its clock."""
     return time.clock_gettime_ns(((~pid) << 3) | 2)
 
 
 class Server:
-    """A server in a folder of its own, as a user that is not root, reached by a socket there."""
+    """A server in a folder of its own, as a user other than root, reached by a socket there."""
 
     def __init__(self, tools, command):
         self.tools, self.server, self.here = tools, None, None
@@ -146,8 +146,7 @@ class Server:
 
 
 class Postgres(Server):
-    """Two backends, one of which sorts and one of which counts; each one's CPU time is its
-    process's."""
+    """Two backends, one of which sorts and one counts; the CPU time of each is its process's."""
 
     stop_signal = signal.SIGQUIT  # at once: nothing of it is kept
     QUERIES = {
@@ -255,7 +254,7 @@ class Postgres(Server):
 
 
 class Redis(Server):
-    """One command after the other; the server's clock is read between them."""
+    """One command after another; the server's clock is read in between."""
 
     COMMANDS = {
         "sorting": (b"SORT", b"list", b"ALPHA", b"LIMIT", b"0", b"1"),
@@ -325,8 +324,8 @@ class Redis(Server):
 
 
 class Nginx(Server):
-    """A worker that compresses a file, and matches a regular expression that takes long; its clock
-    is read between."""
+    """A worker that compresses a file, and matches a slow regular expression; its clock is read in
+    between."""
 
     CONFIGURATION = """
         daemon off; worker_processes 1; pid nginx.pid; error_log /dev/null crit;

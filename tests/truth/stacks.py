@@ -1,5 +1,4 @@
-"""Samples of a recording as lists of frames, and whether a list reaches to where its thread
-begins."""
+"""Samples of a recording as lists of frames, and whether a list reaches the start of its thread."""
 import functools
 import re
 import struct
@@ -54,8 +53,7 @@ CLONES = re.compile(r"\.(?:constprop|isra|part|cold|llvm|lto_priv)(?:\.?\d+)*")
 
 
 def plain(name):
-    """A function's name without offset, parameters, version, and what compilers append to copies of
-    it."""
+    """Returns a function's name without offset, parameters, version, and suffixes of copies."""
     name = re.sub(r"\+0x[0-9a-f]+$", "", name)
     name = re.sub(r"@@?[A-Z]+_[0-9.]+$", "", name)
     name = CLONES.sub("", name)
@@ -63,7 +61,8 @@ def plain(name):
 
 
 def in_kernel(frame):
-    """The kernel and its modules stand in brackets; so do a program's own pseudo-files."""
+    """True for the kernel and its modules, which are in brackets; so are a program's own
+    pseudo-files."""
     return frame.file.startswith("[") and frame.file not in (
         "[vdso]",
         "[vsyscall]",
@@ -75,8 +74,9 @@ def in_kernel(frame):
 
 
 def samples(lines):
-    """Reads what `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf prints: addresses are
-    those in the files."""
+    """Reads the output of `script -F comm,pid,tid,ip,sym,symoff,dso` of tally or perf.
+
+    Addresses are those in the files."""
     head, frames, known = None, [], {}
     for line in lines:
         line = line.rstrip("\n")
@@ -97,7 +97,8 @@ def samples(lines):
 
 
 def read_frame(line):
-    """The frame of a line, in a list; none for an inlined one, which has no address of its own."""
+    """Returns the frame of a line, in a list; an empty list for an inlined one, which has no
+    address."""
     match = FRAME.match(line)
     if not match:  # a remark, as "[truncated]" is
         return [Frame(line.strip(), 0, "")]
@@ -107,9 +108,10 @@ def read_frame(line):
 
 
 class Starts:
-    """Knows where threads and processes begin by the files themselves: at an executable's entry,
-    and where the unwinding information says that nothing called the function (the return address is
-    undefined), as glibc's clone does."""
+    """Knows from the files where threads and processes begin.
+
+    That is at an executable's entry, and where the unwinding information says that the function has
+    no caller (the return address is undefined), as in glibc's clone."""
 
     def __init__(self, more=()):
         self.names = STARTS | set(more)
@@ -185,8 +187,9 @@ def read_starts(path):
 
 
 def has_path(frames, path):
-    """Whether the functions stand in the stack, callers first, each calling the next.  "..." is any
-    number of frames."""
+    """True if the functions are in the stack, callers first, each calling the next.
+
+    "..." is any number of frames."""
     names = [frame.name for frame in reversed(frames) if not in_kernel(frame)]
     at = 0
     for part in parts_of(path):
@@ -202,7 +205,7 @@ def has_path(frames, path):
 
 @functools.lru_cache(None)
 def parts_of(path):
-    """The runs of functions between "...", as matchers of names."""
+    """Returns the runs of functions between "...", as matchers of names."""
     runs = [[]]
     for name in path:
         if name == "...":

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Programs of every kind whose shares of CPU time are known, recorded with the default options: of
-the samples at least 99 % must have a stack that reaches to where its thread begins, and each part's
+"""Programs of every kind with known shares of CPU time, recorded with the default options.
+
+At least 99 % of the samples must have a stack that reaches the start of its thread, and each part's
 calls must have its share within 2 points.
 
 usage: truth.py TALLY [KIND...]           a test of each kind, TAP
        truth.py TALLY --table [KIND...]   the table of docs/accuracy.md: tally's default options,
-                                          perf's two ways beside it
+                                          compared with perf's two ways
        truth.py --list                    the kinds
 
 A program measures its shares itself, by its threads' CPU clocks, in parts that last many sampling
@@ -45,7 +46,7 @@ HOW = {
 
 
 class Recorder:
-    """Records a command, and reads what was recorded."""
+    """Records a command, and reads the recording."""
 
     def __init__(self, name, record, script):
         self.name, self.record, self.script = name, record, script
@@ -70,8 +71,8 @@ class Recorder:
         return done.stdout, done.stderr
 
     def record_running(self, here, session, how, env):
-        """Records processes that are there already, from before the session's work until it is
-        done: {part: percent}."""
+        """Records existing processes, from before the session's work until it is done: {part:
+        percent}."""
         control, acknowledged = f"{here}/control", f"{here}/acknowledged"
         os.mkfifo(control)
         os.mkfifo(acknowledged)
@@ -126,7 +127,7 @@ class Recorder:
 
 
 def fill(words, here):
-    """A command with its folders, and its tool's path."""
+    """Returns a command with its folders, and its tool's path."""
     words = [word.replace("{here}", here).replace("{source}", str(HERE)) for word in words]
     if "/" not in words[0]:
         words[0] = find_or_skip(words[0])
@@ -146,7 +147,7 @@ def text_of(said):
 
 
 def opened(path, flags, recorder, said):
-    """Opens the other side of a recorder's fifo as soon as the recorder has."""
+    """Opens the other side of a recorder's fifo as soon as the recorder has opened it."""
     for _ in range(3000):
         if recorder.poll() is not None:
             raise Failed(f"{' '.join(recorder.args)}: {text_of(said)}")
@@ -164,8 +165,9 @@ def stop(process):
 
 
 def places(tool):
-    """Where a tool may be: an ordinary user's PATH lacks servers, Debian's postgres, and versions
-    of Python."""
+    """Returns where a tool may be.
+
+    An ordinary user's PATH lacks servers, Debian's postgres, and versions of Python."""
     yield shutil.which(tool)
     yield f"/usr/sbin/{tool}"
     yield from sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{tool}"), reverse=True)
@@ -174,8 +176,9 @@ def places(tool):
 
 
 def find(tool):
-    """A tool's path; None where it is absent, or only a version manager's stand-in for a version
-    that is."""
+    """Returns a tool's path, or None.
+
+    None also for a version manager's stand-in for a missing version."""
     asks = {"go": "version", "nginx": "-v"}.get(tool, "--version")
     for path in places(tool):
         if (
@@ -195,7 +198,7 @@ def find(tool):
 
 
 def fill(words, here):
-    """A command with its folders, and its tool's path."""
+    """Returns a command with its folders, and its tool's path."""
     words = [word.replace("{here}", here).replace("{source}", str(HERE)) for word in words]
     if "/" not in words[0]:
         words[0] = find_or_skip(words[0])
@@ -226,7 +229,7 @@ def build(kind, here, env):
 
 
 class Result:
-    """What the samples of a kind say, and what is true."""
+    """What the samples of a kind show, and the truth."""
 
     def __init__(self, kind, samples, true, owners):
         starts = stacks.Starts(kind.starts)
@@ -248,12 +251,12 @@ class Result:
         )
 
     def worst(self):
-        """The largest distance of a path's share from the truth, in points."""
+        """Returns the largest distance of a path's share from the truth, in points."""
         return max((abs(whole - true) for _, true, _, whole in self.parts), default=0.0)
 
 
 def having(samples, path):
-    """How many samples have the path.  Most have a stack that another has, too."""
+    """Returns how many samples have the path.  Most share their stack with another sample."""
     counts = collections.Counter(sample.frames for sample in samples)
     return sum(count for frames, count in counts.items() if stacks.has_path(frames, path))
 
@@ -314,7 +317,7 @@ def too_long(*_):
 
 @contextlib.contextmanager
 def scratch():
-    """A folder for a kind, and a limit of time."""
+    """A folder for a kind, and a time limit."""
     signal.signal(signal.SIGALRM, too_long)
     signal.alarm(SECONDS_MAX)
     with contextlib.ExitStack() as ends, tempfile.TemporaryDirectory(
