@@ -16,7 +16,7 @@ listed = subprocess.run([conformance, "--list"], stdout=subprocess.PIPE, text=Tr
 clauses = {line.split()[0] for line in listed.splitlines()}
 spec = (root / "docs/spec.md").read_text()
 rows = set(re.findall(r"(?:^- |\. )([A-H]\d+) ", spec, re.MULTILINE))
-programs = {}  # of tests/unit: its tests, which -Wunused keeps from being defined in vain
+programs = {}  # program of tests/unit: its tests; -Wunused finds tests that are never run
 for path in (root / "tests/unit").glob("test_*.c"):
     programs[path.stem[len("test_"):]] = set(re.findall(r"^static void (\w+)\(void \*\*", path.read_text(), re.MULTILINE))
 

@@ -143,7 +143,7 @@ def record_samples(how, what, path):
 def main():
     full = sys.argv[1] == "full"
     cases = sys.argv[2:] or list(CASES)
-    os.environ["LC_ALL"] = "C"  # where setlocale(3) has no memory it leaves that
+    os.environ["LC_ALL"] = "C"  # setlocale(3) falls back to it without memory
     with tempfile.TemporaryDirectory() as scratch:
         paths = {name: os.path.join(scratch, name.lower()) for name in ("NAMED", "FILE", "STACKS", "NEW")}
         # A sample of a clock reading is in the vdso, whose code is in no file.

@@ -153,7 +153,7 @@ if have objcopy && [ "$(uname -m)" = x86_64 ]; then
 	cp tally.data packed.data
 	timeout 60 "$TALLY" record -q --no-pack -o tally.data -- ./hostile >out 2>err
 	mv hostile hostile.old
-	mkdir none # perf has put a copy into ~/.debug
+	mkdir none # perf has stored a copy in ~/.debug
 	timeout 60 "$TALLY" annotate -i packed.data --buildid-dir none >out 2>err
 	check "where the program is gone, the recording has its code" contains ' L1:'
 	annotate --buildid-dir none

@@ -9,7 +9,7 @@ export NO_COLOR=
 compare() { local wanted=$1; shift; "$TALLY" compare "$@" >out 2>&1; [ $? = "$wanted" ]; }
 has() { grep -qE -- "$1" out; }
 
-saved() { # FILE INSTRUCTIONS MISSES: what the simulated PMU counts
+saved() { # FILE INSTRUCTIONS MISSES: counts of the simulated PMU
 	cat >"$1" <<-END
 	{"schema":"tally-stat","version":1,"target":"'p'","command":["p"],"provider":"simulated","runs":1,"interval_end_ns":null,"elapsed_ns":5e8,"events":[
 	{"name":"instructions","state":"counted","value":$2,"unit":"","source":"simulated","quality":"exact"},

@@ -23,7 +23,7 @@ table() {
 }
 check "a table of old, new, change and interval" table
 
-other_events() { # told before the table, where no pager and no pipe hides it
+other_events() { # printed before the table, where neither pager nor pipe hides it
 	local event
 	for event in cycles:u faults; do
 		printf 'prog 10/11 [000] 9.1:        100 %s: \n\t    1234 main+0x4 (/opt/prog)\n\n' $event >${event%:u}.script
@@ -46,7 +46,7 @@ by_chance() { # 40 functions, and one of them just outside of its own interval
 }
 check "noise beside an interval without 0 is explained" by_chance
 
-came() { # what was not there took 0, of no unit
+came() { # a missing function took 0, without a unit
 	printf 'prog 10/11 [000] 9.1:    1000000 cpu-clock: \n\t    1234 %s+0x4 (/opt/prog)\n\n' there >there.script
 	printf 'prog 10/11 [000] 9.1:    1000000 cpu-clock: \n\t    1234 %s+0x4 (/opt/prog)\n\n' there came >two.script
 	diff_exits 0 there.script two.script --normalize time && has '^ *0 +1.00 ms +\+1.00 ms .* came$'
@@ -59,7 +59,7 @@ limits() {
 }
 check "limits leave rows out, and say so" limits
 
-below() { # what changed and is not shown is not passed over in silence
+below() { # reports changes that are not shown
 	diff_exits 0 --percent-limit 60 old.folded new.folded && has '4 below 60 % on both sides \(--percent-limit\), of which 3 changed$'
 }
 check "changes below the limit are counted" below
@@ -135,7 +135,7 @@ graph() {
 		grep -qE 'alpha: .*: -10.65</title><rect class="d1"' diff.svg && grep -qE 'main: .*: [-+]0.00</title><rect class="d5"' diff.svg
 }
 check "a differential flame graph: red grew, blue shrank" graph
-same_graph() { # what is not compared has nothing of it
+same_graph() { # the output without a comparison has none of it
 	"$TALLY" flamegraph -o plain.svg new.folded 2>out && ! grep -qE 'class="d[0-9]|flame-steps|oldSamples' plain.svg
 }
 check "other flame graphs have nothing of it" same_graph
@@ -184,7 +184,7 @@ if ! cc -g -O1 -DTIMES=1 -o before program.c 2>out || ! cc -g -O1 -DTIMES=2 -o a
 elif ! record a1 ./before || ! record b1 ./after || ! record a2 ./before; then
 	skip "a function that takes twice as long is found" "nothing can be recorded here"
 else
-	found() { # of the time, it alone changed: twice what it was, beside the others, which lose as much where the machine was held
+	found() { # only its time doubled against the others; if the machine was held, all change alike
 		diff_exits 0 --normalize time -j a1 b1 && python3 - <<-'END' >>out 2>&1
 		import json
 		d = json.load(open("out"))
@@ -200,7 +200,7 @@ else
 		END
 	}
 	check "a function that takes twice as long is found" found
-	shares() { # whatever the machine did
+	shares() { # independent of the machine
 		diff_exits 0 -j a1 b1 && python3 - <<-'END' >>out 2>&1 &&
 		import json
 		beta = next(r for r in json.load(open("out"))["rows"] if r["function"] == "beta")
@@ -217,7 +217,7 @@ else
 			lacks 'warning: a1: ' && "$TALLY" flamegraph -i s1 --diff a1 -o diff.svg >out 2>&1 && has 'warning: s1: [0-9]*% of'
 	}
 	if have strip; then check "... and of which recording" nameless; else skip "... and of which recording" "no strip"; fi
-	lines() { # each function's samples are its lines'
+	lines() { # a function's samples are the sum of its lines'
 		diff_exits 0 --sort srcline a1 b1 && has '^[0-9.]+ +[0-9.]+ +\+[0-9.]+ .* beta program\.c:[0-9]+$' &&
 			diff_exits 0 -j --sort sym a1 b1 && mv out functions && diff_exits 0 -j --sort srcline a1 b1 &&
 			python3 - <<-'END' >>out 2>&1

@@ -45,7 +45,7 @@ if "$TALLY" record -q -e cpu-clock -F 999 -g -o rec -- "./$name" escapes >err 2>
 		done
 	done
 	"$TALLY" record -q -e cpu-clock -F 999 -g --no-pack -o bare -- "./$name" escapes >err 2>&1
-	printf more >>"$name" # not what was recorded
+	printf more >>"$name" # no longer the recorded file
 	rm "$name"
 	on_terminal "$TALLY" report --stdio -i bare
 	clean "a report whose files are gone"

@@ -69,7 +69,7 @@ repeat() { "$TALLY" flamegraph script.txt >one 2>err && "$TALLY" flamegraph scri
 try "the same input gives the same bytes" repeat
 unwritable() { run 1 "$TALLY" flamegraph script.txt -o none/a.svg && warns 'none/a.svg'; }
 try "a file that can't be written is an error" unwritable
-no_room() { # as on a full disk
+no_room() { # like a full disk
 	cp a.svg kept.svg && (trap '' XFSZ; ulimit -f 2; "$TALLY" flamegraph script.txt -o kept.svg 2>err >out) && return 1
 	warns 'writing kept.svg failed' && cmp -s a.svg kept.svg && [ -z "$(find . -name '.tally-*')" ]
 }

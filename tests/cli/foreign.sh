@@ -8,7 +8,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 reencode="$here/../foreign/reencode.py"
 cd "$scratch" || exit 1
-export HOME=$scratch # where perf keeps copies of what it recorded
+export HOME=$scratch # perf stores copies of recorded files there
 
 check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
 

@@ -65,7 +65,7 @@ def attr(type=1, config=0, period=1000, sample_type=IP | TID | TIME | PERIOD, re
                        max_stack, 0, aux_sample, 0, sig_data)
 
 
-NOTHING = [record("FINISHED_INIT", b"")] # perf wants some data
+NOTHING = [record("FINISHED_INIT", b"")] # perf needs some data
 
 
 class Event:
@@ -199,7 +199,7 @@ def features_newer(path):
         domains += u32(1) + text("MC") + text("0000000f") + text("0-3")
     parts = {**every_feature(events), SPECIAL["cpu_domains"]: domains, SPECIAL["e_machine"]: u32(62, 0),
              SPECIAL["cache_line"]: u32(64)}
-    for name in ("bpf_programs", "bpf_types", "event_desc", "groups", "compressed"): # which it prints otherwise
+    for name in ("bpf_programs", "bpf_types", "event_desc", "groups", "compressed"): # perf prints these in another way
         del parts[SPECIAL[name]]
     write_file(path, events, NOTHING, parts)
 
@@ -409,12 +409,12 @@ def off_cpu(path, flags=SAMPLE_ID_ALL | MMAP | COMM | MMAP2 | SWITCH_EVENTS):
 
     records = out(10000, 0, 11) + back(10700, 1, 11) # moved to another CPU
     records += out(20000, 0, 0) + back(29000, 0, 0) # the idle task
-    records += out(30000, 1, 12) + out(33000, 1, 12) + back(33250, 1, 12) # back for the first time when nobody saw it
-    records += task("EXIT", 40000, 1, 12) + out(40100, 1, 12) + out(40200, 1, -1) # its last way out
-    records += task("FORK", 50000, 0, 12) + out(50100, 0, 12) + back(50101, 0, 12) # its number is another's now
+    records += out(30000, 1, 12) + out(33000, 1, 12) + back(33250, 1, 12) # its first return has no record
+    records += task("EXIT", 40000, 1, 12) + out(40100, 1, 12) + out(40200, 1, -1) # its last switch out
+    records += task("FORK", 50000, 0, 12) + out(50100, 0, 12) + back(50101, 0, 12) # another task has its number now
     records += back(60000, 0, 13) + out(61000, 0, 13) # … and waits to the end
     records += out(70000, 1, 14) + task("EXIT", 71000, 1, 14)
-    records += task("EXIT", 80000, 0, 16) # the first thread of a process of which another
+    records += task("EXIT", 80000, 0, 16) # the first thread of a process; another
     execs = u32(LIBRARY_PID, 16) + padded("execs") + trailer(16, 80100, 0)
     records += [(80100, 0, record("COMM", execs, COMM_EXEC))] + out(80200, 0, 16) + back(80500, 0, 16)
     records += back(99000, 1, 15)
@@ -481,18 +481,18 @@ def off_cpu_wakers(path):
     for tid, name in ((20, "first"), (21, "second")):
         records.append((1, record("COMM", u32(LIBRARY_PID, tid) + padded(name) + trailer(tid, 1))))
     records += out(10000, 11) + waking(10500, 20, 11, [ONE]) + back(10700, 11)
-    records += out(20000, 12) + waking(20100, 20, 12, [ONE]) + waking(20300, 21, 12, [TWO]) + back(20400, 12) # the last counts
-    records += waking(29990, 20, 13, [ONE]) + out(30000, 13) + back(30200, 13) # it was about to leave its CPU
-    records += out(40000, 14, 1 << 14) + back(40900, 14) # it could have run
+    records += out(20000, 12) + waking(20100, 20, 12, [ONE]) + waking(20300, 21, 12, [TWO]) + back(20400, 12) # the last one counts
+    records += waking(29990, 20, 13, [ONE]) + out(30000, 13) + back(30200, 13) # before it left its CPU
+    records += out(40000, 14, 1 << 14) + back(40900, 14) # it was still runnable
     records += out(50000, 15) + waking(50100, 20, 15, [HANDLER, ENTRY, BROKEN], 8) + back(50300, 15) # an interrupt
     records += waking(60000, 20, 16, [ONE]) + out(1060000, 16) + back(1060050, 16) # long before
-    records += out(1070000, 17) + [sample(6, 1070005, 20, [WAKE, ONE], b"\x77\1\0\0")] + back(1070010, 17) # too short to tell whom
+    records += out(1070000, 17) + [sample(6, 1070005, 20, [WAKE, ONE], b"\x77\1\0\0")] + back(1070010, 17) # too short to contain the task
     in_file = [entry[1] for entry in sorted(records, key=lambda entry: entry[0])]
     features = {**common_features([waits, wakings]), 1: tracing_data("sched", [WAKING])}
     write_file(path, [waits, wakings], in_file, features)
 
 
-IDLE, WORK = 0xffffffff81001000, 0xffffffff81003000 # what a test's kallsyms has there
+IDLE, WORK = 0xffffffff81001000, 0xffffffff81003000 # functions in a test's kallsyms
 
 
 def write_idle_functions(path, busy):
@@ -566,7 +566,7 @@ def write_deferred(path, some_lost):
     if some_lost:
         records += [
             sample(pids, 6000, [-128, 0xffffffff81000300, -640, 78], 0xffffffff81000300, KERNEL),
-            later(pids, 7000, 79, USER_CONTEXT, place(4)), # of a sample that was lost; so was this one's stack
+            later(pids, 7000, 79, USER_CONTEXT, place(4)), # for a lost sample; its stack was lost too
             sample(other, 9000, [-640, 80])]
     write_file(path, [event], records, common_features([event]))
 
@@ -667,7 +667,7 @@ def tool_records(known_to_perf):
         record("STAT_CONFIG", u64(1, 1, 4)),
         record("SAMPLE", late, USER), record("FINISHED_ROUND", b"")]
     if not known_to_perf:
-        junk = record("SAMPLE", sample, USER) * 3 # what is traced may look like anything
+        junk = record("SAMPLE", sample, USER) * 3 # traced bytes may look like anything
         records += [record("AUXTRACE_INFO", u32(1, 0) + u64(1, 2)),
                     record("AUXTRACE", u64(len(junk), 0, 0) + u32(0, LIBRARY_PID, 0, 0)) + junk,
                     record("AUXTRACE_ERROR", u32(1, 2, 0, LIBRARY_PID, LIBRARY_PID, 0) + u64(BASE, 3000) + padded("odd", 64)),

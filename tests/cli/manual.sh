@@ -16,7 +16,7 @@ plain() { sed 's/\\f[BIR]//g; s/\\-/-/g' "$1"; }
 long_options() { grep -oE -- '(^|[^-a-zA-Z0-9])--[a-z][-a-z0-9]+' | grep -oE -- '--[-a-z0-9]+' | sort -u; }
 all_options() {
 	for command in $commands; do "$TALLY" "$command" --help; done | long_options
-	cat "$SOURCE/man/allowed_options" # other programs', with the reason
+	cat "$SOURCE/man/allowed_options" # options of other programs, with the reason
 }
 all_options | sed 's/ .*//' | sort -u >known
 
@@ -26,11 +26,11 @@ whole() { # every option that --help lists has its own entry
 	sort -u wanted | comm -23 - described >out
 	[ ! -s out ]
 }
-truthful() { # what a page calls an option is one
+truthful() { # each option that a page names exists
 	plain "$MANUAL/$1" | long_options | comm -23 - known >out
 	[ ! -s out ]
 }
-linked() { # other pages of tally that it sends the reader to are there
+linked() { # other pages of tally that it refers to exist
 	plain "$MANUAL/$1" | grep -oE 'tally-[a-z]+ ?\(1\)' | tr -d ' ' | sort -u >names
 	: >out
 	while read -r name; do

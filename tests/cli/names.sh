@@ -239,7 +239,7 @@ END
 	grep -c "GET" asked >out; check "… by a question for each hot object" grep -q "buildid/$id/debuginfo" asked
 	# A view that names single places, or names leaves to choose among them, must first know
 	# what is hot.
-	views() { # views RECORDING: all that show it
+	views() { # views RECORDING: all views of it
 		local data=$1
 		DEBUGINFOD_CACHE_PATH=$scratch/fetched; export DEBUGINFOD_CACHE_PATH
 		check "script names nothing that it isn't asked to fetch: $data" misses "$data" hidden_in_the_middle
@@ -298,7 +298,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 		local output=$1 tries=600 pid=
 		while [ ! -s up ] && [ $((tries -= 1)) -gt 0 ]; do sleep 0.05; done
 		pid=$(pgrep -n -P $running || echo $running)
-		for tries in 0.3 0.6 1 2 4; do # it may hardly run while others do
+		for tries in 0.3 0.6 1 2 4; do # on a busy machine it hardly runs
 			timeout 20 "$TALLY" record --no-pack -e cpu-clock -F 1000 -o "$output" -p "$pid" "${@:2}" -- sleep $tries >out 2>err
 			has_some "$output" && break
 		done
@@ -351,7 +351,7 @@ if [ "$(id -u)" = 0 ] && have unshare && unshare -m true 2>/dev/null && gcc -sta
 	static_id=$(readelf -n static | sed -n 's/.*Build ID: //p')
 	mkdir -p ".debug/.build-id/${static_id:0:2}/${static_id:2}" && cp static ".debug/.build-id/${static_id:0:2}/${static_id:2}/elf"
 	names chroot_exec.data
-	check "… which it is started in" grep -q "leaf_that_is_inlined" out # the process is gone: by its build-id
+	check "… which it is started in" grep -q "leaf_that_is_inlined" out # the process has ended: by its build-id
 
 	cp static removed
 	./removed 60 >up &

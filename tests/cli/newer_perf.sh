@@ -8,7 +8,7 @@ set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$scratch" || exit 1
-export HOME=$scratch # where perf keeps copies of what it recorded
+export HOME=$scratch # perf stores copies of recorded files there
 
 check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
 
@@ -16,7 +16,7 @@ check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }
 squeezed() { sed -E 's/ +/ /g; s/ $//'; }
 as_it_printed() {
 	timeout 60 "$TALLY" script --stdio -F -sym,-dso -i "$1.perfdata" 2>warnings | squeezed | diff "$1.txt" - || return 1
-	grep 'skipped' warnings && return 1 # it knows all that is in there
+	grep 'skipped' warnings && return 1 # it knows everything in there
 	grep -q . "$1.txt"
 }
 for name in compressed calls pipe; do

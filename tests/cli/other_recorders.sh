@@ -7,7 +7,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 patch="$here/../foreign/patch.py"
 cd "$scratch" || exit 1
-export HOME=$scratch # where perf keeps copies of what it recorded
+export HOME=$scratch # perf stores copies of recorded files there
 
 have perf && have python3 && perf record -q -o perf.data -e cpu-clock true >out 2>&1 ||
 	skip_all "needs perf, which may record, and python3"

@@ -7,7 +7,7 @@ set -u
 . "$(dirname "$0")/tap.sh"
 trap 'rm -rf "$scratch"; rm -f "${map:-/nonexistent}"' EXIT
 cd "$scratch" || exit 1
-export HOME=$scratch # where perf keeps copies of what it recorded
+export HOME=$scratch # perf stores copies of recorded files there
 export LC_ALL=C # the other machine has no locales
 
 check() { if "${@:2}" >out 2>&1; then ok "$1"; else not_ok "$1"; fi; }

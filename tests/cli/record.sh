@@ -84,7 +84,7 @@ run 0 ./tally record -q -o quiet -- sh -c "$spin" && [ ! -s out ]
 check "-q says nothing"
 
 best=999999
-for ((i = 0; i < 5 || (i < 30 && best > 100000); i++)); do # where other programs run none may be undisturbed for long
+for ((i = 0; i < 5 || (i < 30 && best > 100000); i++)); do # other programs may disturb every try for long
 	begin=$(date +%s%N); ./tally record -q -o fast true 2>/dev/null; took=$((($(date +%s%N) - begin) / 1000))
 	[ $took -lt $best ] && best=$took
 done
@@ -230,7 +230,7 @@ read -r child <ready
 kill -TERM $pid
 for i in {1..500}; do has 'samples in' && break; sleep 0.01; done
 ./tally script --stdio -i ended >/dev/null 2>&1
-sleep 0.3 # within 200 ms it is the first one's twin
+sleep 0.3 # within 200 ms it would count as the first one's twin
 kill -TERM $pid
 wait $pid
 status=$?
@@ -293,7 +293,7 @@ sys.exit(cpu > .5)
 PY
 check "events that have ended are not spun upon"
 ./crowd threads 2 3000000 <hold >told & pid=$!
-begins thread >hold & # until then it is kept open
+begins thread >hold & # keeps it open until then
 read -r _ <told
 tid=$(ls /proc/$pid/task | sort -n | tail -n 1)
 run 0 ./tally record -o thread -t $tid && wait $pid && [ "$(./tally script --stdio -i thread | awk '/cpu-clock:/ { print $2 }' | sort -u)" = "$tid" ]
@@ -301,7 +301,7 @@ check "-t records one thread"
 if [ $may_all = yes ]; then
 	run 0 ./tally record -a -o all -- ./shares 100 && ./tally script --stdio -i all | awk '/^shares/ { inside = 1 } /half\+/ { half = inside } / main\+/ && half { found = 1 } /^$/ { inside = half = 0 } END { exit !found }'
 	check "-a records everything while the command runs"
-	taskset -c 0 ./shares 20000 >shared & busy=$! # an idle CPU has no samples to speak of
+	taskset -c 0 ./shares 20000 >shared & busy=$! # an idle CPU has few samples
 	run 0 ./tally record -C 0 -e cpu-clock -o cpu --duration 0.3 && [ "$(./tally script --stdio -i cpu | grep -o '\[[0-9]*\]' | sort -u)" = '[000]' ]
 	check "-C records one CPU"
 	kill $busy; wait $busy 2>/dev/null
@@ -507,7 +507,7 @@ for name in names:
     bad |= abs(share - expected) > tolerance
 sys.exit(bad)
 PY
-for i in 1 2 3; do # what chance alone does one time in thousands, or a machine that stands still for a while
+for i in 1 2 3; do # chance fails one time in thousands; so does a machine that stands still for a while
 	run 0 ./tally record -F 4000 -o truth -- sh -c 'exec ./shares 2500 >shared' && run 0 python3 truth.py truth 4000 && break
 done
 check "shares of 50, 30 and 20 % come out within what 10,000 samples can tell, and the time within 5 %"

@@ -33,7 +33,7 @@ check "--switch-output=TIME makes a file for each"
 total=0 alike=yes
 for file in tally.data.[0-9]*; do
 	total=$((total + $(samples "$file")))
-	[ "$(samples "$file")" = 0 ] || same "$file" || alike="no: $file" # a busy machine may give it no time for so long
+	[ "$(samples "$file")" = 0 ] || same "$file" || alike="no: $file" # a busy machine may not run it for so long
 	[ "$(samples "$file")" -lt 20 ] || ./tally report --stdio -i "$file" 2>>out | grep -q half || alike="no names: $file"
 done
 echo "$total in all; $alike" >>out
@@ -137,7 +137,7 @@ for signal in INT TERM HUP; do
 	kill -$signal $recorder
 	wait $recorder
 	code=$?
-	number_of=$(kill -l $signal); [ $signal = INT ] && number_of=15 # sent by kill, it is passed on as SIGTERM
+	number_of=$(kill -l $signal); [ $signal = INT ] && number_of=15 # if kill sends it, tally passes it on as SIGTERM
 	echo "status $code" >>out
 	[ $code = $((128 + number_of)) ] && ./tally script --stdio -i ended >/dev/null 2>>out && ! grep warning out | grep -qv 'no samples'
 	check "after SIG$signal the file is whole, the status the command's"

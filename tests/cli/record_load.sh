@@ -27,7 +27,7 @@ seen = {}
 for line in sys.stdin:
     thread, _, _, name = line.split(None, 3)
     name = name.strip()
-    if name != "crowd": # as it is called before it has its own name
+    if name != "crowd": # its name before it sets its own
         seen.setdefault(thread, set()).add(name)
 names = sorted(name for each in seen.values() for name in each)
 print(len(seen), "threads,", len(names), "names")
@@ -35,8 +35,8 @@ sys.exit(names != sorted("t%d" % i for i in range(1000)) or len(seen) != 1000)
 P
 threads() { fields "$1" "$2" | python3 threads.py >>out; }
 lossless() { ! has 'were lost'; }
-work=(1000 20000) # some ms of CPU time each, in user mode, which any user may sample: several samples
-graph=(); [ "$(id -u)" = 0 ] || graph=(--call-graph fp) # no stack copies, for which an ordinary user's rings are small
+work=(1000 20000) # some ms of user-mode CPU time each, which any user may sample: several samples
+graph=(); [ "$(id -u)" = 0 ] || graph=(--call-graph fp) # no stack copies: an ordinary user's rings are too small
 if [ "$(ulimit -Hn)" -lt 5000 ]; then
 	skip "1,000 threads that are there are all sampled, each under its name" "too few descriptors: $(ulimit -Hn)"
 else
@@ -140,7 +140,7 @@ exec ./tally record -a -e cpu-clock -F 999 -o hotplug -- sh -c '
 	until grep -q began out; do sleep 0.1; done; cat first >online
 	until grep -q "went offline" out; do sleep 0.1; done; cat all >online
 	until grep -q "came online" out; do sleep 0.1; done
-	taskset -c 1 timeout 1 sh -c "while :; do :; done"; true' # an idle CPU has no samples to speak of
+	taskset -c 1 timeout 1 sh -c "while :; do :; done"; true' # an idle CPU has few samples
 H
 (echo began; timeout 60 unshare -m bash hotplug.sh 2>&1) >out
 status=$?

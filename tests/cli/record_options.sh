@@ -119,18 +119,18 @@ if ./tally record -q -a -e sched:sched_switch -o probe true 2>out; then
 	took=$((($(date +%s%N) - begin) / 1000000))
 	echo "$took ms" >>out
 	[ "$took" -lt 20000 ] && [ "$(./tally script --stdio -i calls 2>>out | times | wc -l)" -gt 10 ]
-	check "hundreds of tracepoints are opened and left in seconds" # perf waits for the kernel at each: half a minute
+	check "hundreds of tracepoints are opened and left in seconds" # perf waits for the kernel at each one: half a minute
 else
 	skip "filters" "tracepoints can't be recorded: $(head -1 out)"
 fi
 
 # --- what a timer for each task misses ---------------------------------------------------------------------------
-if [ $is_root = yes ]; then # else the kernel's part is not sampled, and nothing can be said
+if [ $is_root = yes ]; then # otherwise the kernel's part is not sampled
 	run 0 ./tally record -e cpu-clock -F 99 -o short -- sh -c 'i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i + 1)); done' &&
 		grep -q 'the samples stand for [0-9]* of [1-9][0-9][0-9]* ms of CPU time: .*-a, or a higher -F' out
 	check "tasks that are too short to be met are told of"
 	run 0 ./tally record -e cpu-clock -F 4999 -o long -- ./shares 300 && ! has 'the samples stand for' &&
-		run 0 ./tally record -e cpu-clock -c 7 --no-call-graph -o long -- ./shares 300 && ! has 'the samples stand for' # a timer that is late
+		run 0 ./tally record -e cpu-clock -c 7 --no-call-graph -o long -- ./shares 300 && ! has 'the samples stand for' # a late timer
 	check "… not where samples stand for the time that was used"
 else
 	skip "tasks that are too short to be met are told of" "needs root"
@@ -141,7 +141,7 @@ run 2 ./tally record -e cpu-clock -G some true && has 'add -a'
 check "-G without -a is refused"
 run 2 ./tally record -u no-such-user true && has "no user 'no-such-user'"
 check "a user that is not there is told of"
-if [ $is_root = yes ] && setpriv --reuid=64321 --clear-groups true 2>/dev/null; then # a user that no other test is
+if [ $is_root = yes ] && setpriv --reuid=64321 --clear-groups true 2>/dev/null; then # a user of no other test
 	setpriv --reuid=64321 --clear-groups ./shares 20000 >/dev/null &
 	other=$!
 	sleep 0.2

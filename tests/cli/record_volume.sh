@@ -8,7 +8,7 @@ trap 'rm -rf "$scratch"' EXIT
 cp "$SHARES" "$scratch/shares" || exit 1
 cd "$scratch" || exit 1
 number=0
-check() { # by the status of the last command
+check() { # reports the status of the last command
 	if [ $? = 0 ]; then result=ok; else result="not ok"; fi
 	number=$((number + 1)); echo "$result $number - $1"
 	[ "$result" = ok ] || head -20 out | sed 's/^/# /'

@@ -5,7 +5,7 @@ set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$scratch" || exit 1
-export PAGER=cat NO_COLOR= HOME=$scratch # where perf keeps copies of what it recorded
+export PAGER=cat NO_COLOR= HOME=$scratch # perf stores copies of recorded files there
 
 record() { timeout 60 perf record --no-bpf-event -q -o perf.data "$@" >record.out 2>&1; }
 report() { "$TALLY" report --stdio -i perf.data "$@" >out 2>err; }

@@ -51,13 +51,13 @@ def cell(text, theirs):
     if re.match(r"0x[0-9a-f]{16}$|\[[^\]]*\]$|\.plt(\.got|\.sec)?$", text):
         return "nameless"
     if "srcline" in sys.argv[1] and ":" not in text:
-        text = text[:20] # perf cuts what has no line, at times
+        text = text[:20] # perf sometimes cuts text without a line
     return "-" if text == "?" else re.sub("@(?!plt).*", "", text)
 def rows(path, total, theirs):
     found, columns = collections.Counter(), None
     for line in open(path):
         cells = [text.strip() for text in (line.split("|") if theirs else re.split(r"  +", line.strip()))]
-        if theirs and line.startswith("# Overhead"): # columns stand there unasked
+        if theirs and line.startswith("# Overhead"): # unrequested columns
             columns = [i for i, title in enumerate(cells) if not re.match("# Overhead|IPC", title)]
         if re.match(r" *[0-9.]+%", line):
             cells = [cells[0]] + ([cells[i] for i in columns] if theirs else cells[1:])
@@ -65,7 +65,7 @@ def rows(path, total, theirs):
     return found
 total = int(re.search(r"# Samples: (\d+) ", open("perf.txt").read())[1])
 theirs, ours = rows("perf.txt", total, True), rows("tally.txt", total, False)
-for row in [row for row in theirs if any(re.search(r"\(null\)|:0$|@plt|^_init\+|\[[0-9a-f]+\]?$", text) for text in row)]: # what addr2line does not know
+for row in [row for row in theirs if any(re.search(r"\(null\)|:0$|@plt|^_init\+|\[[0-9a-f]+\]?$", text) for text in row)]: # unknown to addr2line
     del theirs[row]
     ours = collections.Counter({row: ours[row] for row in theirs})
 if theirs != ours or not ours:
@@ -107,7 +107,7 @@ branch_tests() {
 		check "branches as perf: $keys" same branch_leaves.data $keys
 	done
 	check "… of another object" same branch_lines.data dso_from,dso_to,in_tx,abort,cycles
-	check "… of all kinds" same branch_stacks.data dso_from,dso_to,in_tx,abort,cycles # of functions perf would be slow
+	check "… of all kinds" same branch_stacks.data dso_from,dso_to,in_tx,abort,cycles # for functions, perf would be slow
 	check "… samples where branches are left out" same branch_stacks.data dso,symbol --no-branch-stack
 	check "… lines of both ends" same branch_lines.data srcline_from,srcline_to
 	# If a branch says neither, perf prints the previous branch's value.
@@ -156,18 +156,18 @@ for line in sys.stdin:
             cell = str(int(cell))
         theirs[cell or "-"] += int(cells[1])
 mine = ours(tally, key, field, path)
-if key == "transaction": # perf's column is so wide
+if key == "transaction": # the width of perf's column
     width = max(map(len, theirs))
     cut = collections.Counter()
     for text, samples in mine.items():
         cut[text[:width] if text not in theirs else text] += samples
     mine = cut
-if key == "symbol_daddr": # symbols reach as far as perf knows no other, and those of no type have no offset
+if key == "symbol_daddr": # in perf a symbol extends to the next one, and one without a type has no offset
     apart = [text for text in mine if text not in theirs]
     assert all(re.match("0x|__data_start", text) for text in apart) and sum(mine[text] for text in apart) < sum(mine.values()) / 5
     theirs, mine = ({text: table[text] for text in table if text in theirs and text in mine} for table in (theirs, mine))
     assert sum("+0x" in text for text in mine) > 10 and any("+0x" not in text for text in mine), mine
-if key == "dcacheline": # whose names differ
+if key == "dcacheline": # their names differ
     theirs, mine = sorted(theirs.values()), sorted(mine.values())
 if mine != theirs or not theirs:
     sys.exit("perf: %s\ntally: %s" % (theirs, mine))

@@ -6,7 +6,7 @@ set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)
 cd "$scratch" || exit 1
-export HOME=$scratch # where perf keeps copies of what it recorded
+export HOME=$scratch # perf stores copies of recorded files there
 
 # perf's thread that listens for BPF programs sleeps for a second at the end of each recording, so
 # only a few recordings use it.
@@ -211,7 +211,7 @@ size=$(stat -c %s perf.data)
 head -c $((size / 2)) perf.data >cut
 cut_is_used() {
 	"$TALLY" script --stdio -i cut >cut.txt 2>out || return 1
-	sed -i -E 's/ +cpu-clock(:u)?: +/ cpu-clock: /' cut.txt tally.txt # the name with its modifier stands at the end
+	sed -i -E 's/ +cpu-clock(:u)?: +/ cpu-clock: /' cut.txt tally.txt # the name with its modifier is at the end
 	grep -q 'damaged at offset [0-9]*' out || return 1
 	[ "$(wc -l <cut.txt)" -gt 10 ] && head -n "$(wc -l <cut.txt)" tally.txt | diff cut.txt - >>out
 }
@@ -239,7 +239,7 @@ lines() { awk '{ all = $0; comm = substr($0, 1, 16); sub(/^ +/, "", comm); $0 = 
 filtered() {
 	lines "$1" >expected.txt
 	shift
-	timeout 60 "$TALLY" script --stdio -i perf.data "$@" >tally.part 2>err # a busy machine's kernel throttles: told there
+	timeout 60 "$TALLY" script --stdio -i perf.data "$@" >tally.part 2>err # on a busy machine the kernel throttles, which is reported there
 	[ -s expected.txt ] && ! cmp -s expected.txt tally.txt && diff expected.txt tally.part >out
 }
 # On all CPUs, with whatever else they run; as short as possible.
@@ -254,7 +254,7 @@ if record -a -e cpu-clock,task-clock -F 2000 sh -c 'cp "$(command -v sleep)" "my
 	check "--cpu takes a CPU's samples" filtered '$2 == "[000]"' --cpu 0
 	for list in 0, 00 1,0 0-1; do
 		perf script -i perf.data -F tid,cpu,time,event --cpu "$list" 2>/dev/null | sort >perf.part
-		[ -s perf.part ] || continue # of CPUs that this machine has not it shows nothing
+		[ -s perf.part ] || continue # it shows nothing for missing CPUs
 		"$TALLY" script --stdio -i perf.data -F tid,cpu,time,event --cpu "$list" 2>err | sort >tally.part
 		check "--cpu '$list' takes what it takes in perf" cmp perf.part tally.part
 	done

@@ -22,7 +22,7 @@ same() {
 	[ -s perf.txt ] && [ "$(wc -l <perf.txt)" = "$(wc -l <tally.txt)" ] || { diff perf.txt tally.txt >out; return 1; }
 	paste -d $'\001' perf.txt tally.txt | awk -F '\001' '
 		$1 == $2 { same++; next }
-		$1 ~ /__TMC_END__|_edata/ && !($2 ~ /unknown/) { known++; next } # a variable begins there, too
+		$1 ~ /__TMC_END__|_edata/ && !($2 ~ /unknown/) { known++; next } # a variable begins there too
 		$1 ~ /_dl_start_user|__pfx_|@plt/ || $2 ~ /@plt| \.plt(\.got|\.sec)?(\+| |$)|_start( |$)|x86_64_start_reservations/ { known++; next }
 		{ print "< " $1; print "> " $2; bad = 1 }
 		END { if (known > same / 10 + 2) { print known " of known causes, " same " the same"; bad = 1 } exit bad }' >out
@@ -49,7 +49,7 @@ fi
 rec faults -e page-faults -c 1 "$WORKLOAD" faults 0.02 && all faults comm,tid,time,event,period ip,sym +misc
 rec stacks -e cpu-clock -F 2000 --sample-cpu -g --intr-regs=ip,ax,bx --user-regs=ip,sp "$WORKLOAD" spin &&
 	all stacks $COMMON +iregs,+uregs comm,iregs uregs,time ip,sym,uregs
-"$TALLY" record -q -o own.data -e cpu-clock -F 2000 --call-graph fp "$WORKLOAD" spin >out 2>&1 && # has an event that never hits
+"$TALLY" record -q -o own.data -e cpu-clock -F 2000 --call-graph fp "$WORKLOAD" spin >out 2>&1 && # it has an event that never hits
 	all own comm,tid ip,sym,dso pid,tid,time,event,ip,sym time,period,cpu
 if rec traces -e sched:sched_switch,cpu-clock -g sh -c 'ls >/dev/null; sleep 0.05' && grep -q . traces.data; then
 	all traces comm,tid,time,event,trace trace:trace trace:comm,time,trace +period -ip -trace trace: sw: ip,sym trace
@@ -140,7 +140,7 @@ if rec lines -e cpu-clock -F 2000 --call-graph dwarf "$WORKLOAD" spin && rec lea
 		for fields in +srcline ip,srcline ip,sym,srcline; do
 			perf script --no-inline -i $kind.data -F $fields 2>/dev/null | grep -A1 '\.c:' | grep '^  record_workload' >perf.txt
 			"$TALLY" script --stdio --no-inline -i $kind.data -F $fields 2>err | grep '^  record_workload' >tally.txt
-			sed -i '/^  [^ ]*:0$/d' perf.txt # code that the compiler gave no line: perf prints it as line 0, tally not
+			sed -i '/^  [^ ]*:0$/d' perf.txt # code without a line: perf prints line 0, tally does not
 			check "source lines, $kind: -F $fields" eval '[ -s tally.txt ] && diff perf.txt tally.txt >out'
 		done
 	done

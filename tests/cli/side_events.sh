@@ -66,7 +66,7 @@ else
 fi
 
 # By cgroup namespace: the command's, and one that it makes.
-by_namespace() { sed -n 's/^ *\([0-9.]*%\)  *\([0-9]*\/0x[0-9a-f]*\) *$/\1 \2/p' | sort; } # they may have as many
+by_namespace() { sed -n 's/^ *\([0-9.]*%\)  *\([0-9]*\/0x[0-9a-f]*\) *$/\1 \2/p' | sort; } # both may have equal shares
 if perf record -q -o perf.data --namespaces -e cpu-clock -F 1999 -- sh -c '"$0" 200; unshare -C "$0" 200' "$SHARES" >out 2>&1; then
 	perf report --stdio --sort cgroup_id -i perf.data 2>/dev/null | by_namespace >perf.txt
 	"$TALLY" report --sort cgroup_id --percent-limit 0 perf.data 2>/dev/null | by_namespace >tally.txt

@@ -12,7 +12,7 @@ examples=$SOURCE/examples
 run() {
 	expected=$1; shift
 	"$@" >out 2>&1; status=$?
-	sed -i "/ASan doesn't fully support makecontext/d" out # the sanitizer's word on tasks that are coroutines
+	sed -i "/ASan doesn't fully support makecontext/d" out # the sanitizer's message about coroutines
 	[ "$status" = "$expected" ] || { echo "status $status" >>out; false; }
 }
 has() { grep -qF -- "$1" out; }

@@ -57,7 +57,7 @@ check "a signal gives 128 + n, and the counts"
 run 127 ./tally stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && lacks task-clock
 check "a command that is not found gives 127 and no table"
 mkdir -m 600 closed
-as=; [ $is_root = no ] || as=$nobody # root may search any folder
+as=; [ $is_root = no ] || as=$nobody # root may enter any folder
 PATH=$scratch/closed:$PATH run 127 $as ./tally stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'"
 check "... also where a folder of PATH may not be searched"
 echo 'echo hello' >plain; chmod 644 plain
@@ -182,7 +182,7 @@ wait $pid
 [ $? = 143 ] && json 'd["runs"] == 2 and d["interrupted"] and d["elapsed_ns"] < 1e9'
 check "a run that was interrupted is left out of the mean"
 
-./tally stat -o counts -I 20 -a & # an interval's line shows that it counts
+./tally stat -o counts -I 20 -a & # the line of an interval shows that it counts
 pid=$!
 until [ -s counts ]; do sleep 0.01; done
 kill -INT $pid

@@ -67,7 +67,7 @@ annotate() { timeout 60 "$TALLY" annotate --stdio --no-source --vmlinux vmlinux 
 # Prints the instruction at the place, and how many bytes were overwritten, by annotate.
 place() { sed -n 's/^.*ffffffff81200100 *//p' out | awk '{ print $1 }'; }
 said() { sed -n 's/.*wrote over \([0-9,]*\) byte.*/\1/p' out | tr -d ,; }
-shows() { # WHAT BYTES: else nothing is said
+shows() { # WHAT BYTES: without BYTES, nothing is reported
 	[ "$(place)" = "$1" ] && [ "$(said)" = "${2-}" ]
 }
 

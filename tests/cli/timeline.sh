@@ -8,7 +8,7 @@ export LC_ALL=C.UTF-8 NO_COLOR=1
 
 finish() { echo "1..$number"; exit; }
 timeline() { "$TALLY" timeline "$@" >out 2>errors; }
-own=shares.$$ # what the whole system is recorded with may run shares, too
+own=shares.$$ # other tests may run shares during a recording of the whole system
 cp "$SHARES" "$own"
 
 "$(dirname "$0")/make_recording.py" idle idle >out 2>&1 || cat out >&2
@@ -55,7 +55,7 @@ measures() {
 check "tasks ran as long as they measured themselves" measures
 cpus() { grep -cE '^CPU [0-9]+ .* [0-9.]+ %$' out | grep -qvx 0 && grep -qE '^  page-faults(:u)? .* [0-9]+ x$' out; }
 check "CPUs have their share, and page faults their marks" cpus
-gap() { # while the shell slept, nobody ran: the middle of the first second
+gap() { # the shell slept and nothing ran: the middle of the first second
 	timeline -i switches --by task --width 134 && ! grep -q '^CPU' out &&
 		[ "$(grep "^$own" out | cut -c23-122 | tr -d ' ' | wc -m)" -gt 10 ] &&
 		grep "^$own" out | grep -q '   '
@@ -63,7 +63,7 @@ gap() { # while the shell slept, nobody ran: the middle of the first second
 check "time in which nobody ran is empty" gap
 width() { timeline -i switches -w 80 && [ "$(wc -L <out)" -le 80 ]; }
 check "no line is wider than was asked for" width
-axis() { # whatever the span is
+axis() { # for any time span
 	local share
 	for share in 100 80 64 51 41 33 26 21 17; do
 		timeline -i switches -w 70 --time "0%-$share%" && [ "$(sed -n 3p out | grep -o ╷ | wc -l)" -ge 2 ] || return 1
@@ -78,7 +78,7 @@ only() { timeline -i switches --comm sh --by task && grep -q '^sh ' out && ! gre
 check "--comm shows this command alone" only
 # same OPTION RECORDING: rows of the remaining tasks are exactly those of a view of all tasks
 rows() { grep -E '^[^ ].* [0-9.]+ s$' out | awk '{ print $1, $2, $(NF - 1) }'; }
-same() { # the whole of each process that ran shares, or the task that ran longest
+same() { # each whole process that ran shares, or the task that ran longest
 	local option=$1 recording=$2
 	timeline -i "$recording" -n 1000 --by task && rows >every && grep "^$own " every >wanted || return
 	case $option in

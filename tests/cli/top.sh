@@ -51,7 +51,7 @@ top -p $workload -d 1 -n 1 -g
 check "-g has totals" eval 'grep -q "TOTAL *SELF" out && first | grep -q "%.*%.*inner"'
 
 rm -f out
-sh -c 'until grep -q SELF out; do sleep 0.05; done' 2>/dev/null & short=$! # there until the first view is
+sh -c 'until grep -q SELF out; do sleep 0.05; done' 2>/dev/null & short=$! # runs until the first view appears
 top -p $short -d 300ms
 check "it ends with the process" eval '[ $? = 0 ] && ! kill -0 $short 2>/dev/null'
 SECONDS=0

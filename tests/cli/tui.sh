@@ -3,7 +3,7 @@
 # TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
-export TMUX_TMPDIR=$scratch HOME=$scratch LC_ALL=C.UTF-8 SHELL=/bin/sh # by which tmux runs commands: some users' is nologin
+export TMUX_TMPDIR=$scratch HOME=$scratch LC_ALL=C.UTF-8 SHELL=/bin/sh # tmux runs commands with it: some users have nologin
 unset TMUX NO_COLOR PAGER TALLY_PAGER LESS
 trap 'tmux kill-server 2>/dev/null; rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
@@ -15,7 +15,7 @@ libraries | grep -q 'libncursesw\.so\.6' || skip_all "no libncursesw6"
 
 # pane WIDTH HEIGHT COMMAND: runs it in a new terminal; its last output and its status follow
 pane() {
-	panes=$((panes + 1)) # the one before goes when the new one is there, which keeps the server
+	panes=$((panes + 1)) # the old one ends after the new one starts, so that the server stays
 	tmux -f /dev/null new-session -d -s "pane$panes" -x "$1" -y "$2" "TERM=screen-256color; export TERM; $3; echo \"left with \$?\"; sleep 600"
 	[ $panes = 1 ] || tmux kill-session -t "pane$((panes - 1))"
 }
@@ -118,7 +118,7 @@ else
 fi
 
 "$TALLY" record -q -e cpu-clock -F 999 -o two.data -- sh -c '"$0" recursion; "$0" recursion' "$WORKLOAD" >screen 2>&1 </dev/null
-pane 80 24 "\"\$TALLY\" report -i two.data --sort pid" # about half each
+pane 80 24 "\"\$TALLY\" report -i two.data --sort pid" # each has about half
 shows "? help"
 keys P C-u 80 Enter
 check "a percent limit hides what is below" shows "all is below the limit"

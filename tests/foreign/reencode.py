@@ -354,7 +354,7 @@ class Recording:
             size = turner.turn(8)
             if size:
                 for _ in range(size // 8):
-                    turner.turn(8) # a machine of 64 bits: mostly words
+                    turner.turn(8) # a 64-bit machine: mostly words
                 turner.turn(8)
         for bits in (S_WEIGHT | S_WEIGHT_STRUCT, S_DATA_SRC, S_TRANSACTION):
             if kind & bits:
@@ -395,7 +395,7 @@ class Recording:
                 turner.raw(24)
             else:
                 turner.fields('4488')
-            if min(turner.data[turner.at:turner.at + 2]) < 32: # else it is the name: Linux 3.12
+            if min(turner.data[turner.at:turner.at + 2]) < 32: # otherwise it is the name: Linux 3.12
                 turner.fields('44')
         else:
             turner.fields(RECORDS[kind])

@@ -19,8 +19,8 @@ MARK = "end-of-the-command"
 # Text that depends on the machine, the C library or the version of Node.js, and its neutral form.
 SHAPES = [
     (r"(?<![\w.])(/[\w.+-]+)+/(?=[\w.+-]+)", ""),           # paths: their last part
-    (r"\b(LazyCompile|Function|JS):[*~^+]?", "JS:"),       # what V8 calls a function
-    (r"(\.js:\d+):\d+", r"\1"),                          # older ones leave out the column
+    (r"\b(LazyCompile|Function|JS):[*~^+]?", "JS:"),       # V8's marks of functions
+    (r"(\.js:\d+):\d+", r"\1"),                          # older versions leave out the column
     (r"\b(cpu-clock|cycles)(:[ukhp]+)?\b", "EVENT"),
     (r"\[libc\.so\.6(\+0x[0-9a-f]+)?\]|__libc_start_call_main", "LIBC"),
     (r"[KMG]?i?B\b", "B"),

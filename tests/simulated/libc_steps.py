@@ -111,7 +111,7 @@ with tempfile.TemporaryDirectory(prefix="tally-libc-steps-") as scratch:
     whole, region = counted(scratch), counted(scratch, "--toggle", "work")
 work = address_of("work")
 begin, sampled_begin = steps.index(work), samples.index(work)
-end = steps.index(steps[begin - 1] + 5, begin)  # behind the call
+end = steps.index(steps[begin - 1] + 5, begin)  # after the call
 check(region == end - begin, f"work() has {end - begin} instructions, of libc's too, and as many are counted", region)
 own, theirs = within_pages(steps[begin:]), within_pages(samples[sampled_begin:])
 apart = next((i for i, (a, b) in enumerate(zip(own, theirs)) if a != b), min(len(own), len(theirs)))

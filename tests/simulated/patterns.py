@@ -39,12 +39,12 @@ EXPECTED = {
                    TLB: 2048, WALK: 2048},
     "stride-8": {"loads": 8192, L1: 1024},
     "stride-128": {"loads": 512, L1: 512},         # every other set, 16 lines in each
-    "straddling": {"loads": 1024, L1: 1024},       # each touches a line that the one before brought, and a new one
+    "straddling": {"loads": 1024, L1: 1024},       # each touches the previous access's line, and a new one
     "stores": {"stores": 1024, "L1-dcache-store-misses": 1024},
     "ways-full": {"loads": 8},
     "ways-twice": {"loads": 16, L1: 16},
     "chase-l1": {"loads": 1024, L1: 1024},
-    "chase-l2": {"loads": 8192, L1: 8192, L2: 8192, TLB: None},  # the first TLB sees pages in an order by chance
+    "chase-l2": {"loads": 8192, L1: 8192, L2: 8192, TLB: None},  # the first TLB sees pages in random order
     "chase-llc": {"loads": 131072, L1: 131072, L2: 131072, LLC: 131072, TLB: None, WALK: None},
     "pages-tlb": {"loads": 48, L1: 48},            # 48 lines of one set; 48 pages, 3 in each set: one is left for the stack's
     "pages-stlb": {"loads": 128, L1: 128, TLB: 128, L2: 128},  # 128 lines in 8 sets of L2
@@ -52,7 +52,7 @@ EXPECTED = {
     "branch-same": {}, "branch-alternating": {}, "indirect-one": {}, "return-shallow": {},
     "return-deep": {"return-misses": 26 - 16},     # 26 calls, the pass's own too, of which 16 are remembered
 }
-BETWEEN = {  # a share of the branches on random bits: 64 of each pass's 16 rounds
+BETWEEN = {  # share of the branches on random bits: 64 in each of a pass's 16 rounds
     "branch-random": ("conditional-branch-misses", 0.42 * 1024, 0.58 * 1024),
     "chase-llc": (WALK, 0.5 * 131072, 0.75 * 131072),  # 2,048 pages, of which 1,024 are held: a bit over half
 }

@@ -49,7 +49,7 @@ simulated() {
 	fi
 }
 
-python=$(python3 -c 'import sys; print(sys.executable)') # what is in PATH may be a script that looks for it
+python=$(python3 -c 'import sys; print(sys.executable)') # the one in PATH may be a script that looks for it
 # Removes the folder in which it runs from its path: it would list the test's own files.
 simulated python3 5000000 1 "$python" -S -c 'import sys; del sys.path[0]
 import re

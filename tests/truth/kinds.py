@@ -31,13 +31,13 @@ class Kind:
     run: tuple = ()
     paths: dict = field(default_factory=dict)
     comm: str = ""  # only samples of this command count
-    session: type = None  # instead of `run` alone: starts it and makes it work (sessions.py)
-    how: str = "-p"  # then: how the recorder is told of it
+    session: type = None  # instead of only `run`: starts it and makes it work (sessions.py)
+    how: str = "-p"  # for a session: the recorder's option for it
     starts: tuple = ()  # further functions in which a stack begins
     needs: tuple = ()  # the session's tools
-    complete: float = 99  # so many percent of the stacks at least reach their start
-    points: float = 2  # so far a share may be off
-    truths: object = None  # makes {part: percent} of what the program printed: (output, errors)
+    complete: float = 99  # least percentage of stacks that reach their start
+    points: float = 2  # the most that a share may be off
+    truths: object = None  # makes {part: percent} from the program's (output, errors)
 
 
 def paths(parts, *path):

@@ -148,7 +148,7 @@ class Server:
 class Postgres(Server):
     """Two backends, one of which sorts and one counts; the CPU time of each is its process's."""
 
-    stop_signal = signal.SIGQUIT  # at once: nothing of it is kept
+    stop_signal = signal.SIGQUIT  # stops at once and keeps nothing
     QUERIES = {
         "sorting": "select max(b) from (select (a::bigint * 7919 % 100003)::text b "
         "from generate_series(1, 1000000) a order by 1) c",

@@ -100,7 +100,7 @@ def read_frame(line):
     """Returns the frame of a line, in a list; an empty list for an inlined one, which has no
     address."""
     match = FRAME.match(line)
-    if not match:  # a remark, as "[truncated]" is
+    if not match:  # a remark such as "[truncated]"
         return [Frame(line.strip(), 0, "")]
     if match.group(3) == "inlined":
         return []

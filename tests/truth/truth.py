@@ -33,7 +33,7 @@ from sessions import Failed, Skip, truths  # noqa: E402
 import stacks  # noqa: E402
 
 SAMPLES_MIN = 300
-SECONDS_MAX = 120  # for a kind, which takes less than ten
+SECONDS_MAX = 120  # limit for a kind, which takes less than ten
 FIELDS = "comm,pid,tid,ip,sym,symoff,dso"
 
 
@@ -104,7 +104,7 @@ class Recorder:
                 true = session.work()
                 with contextlib.suppress(
                     OSError
-                ):  # one of processes that ended has ended with them
+                ):  # its process has ended
                     os.write(control_to, b"stop\n")
                 recorder.wait(timeout=SECONDS_MAX)
                 os.close(control_to)
@@ -284,7 +284,7 @@ def measure(kind, recorder, here):
         **os.environ,
         "LC_ALL": "C.UTF-8",
         "XDG_CACHE_HOME": here,
-        "GOCACHE": os.path.expanduser("~/.cache/go-build"),  # or Go compiles its library each time
+        "GOCACHE": os.path.expanduser("~/.cache/go-build"),  # otherwise Go compiles its library each time
         "GO111MODULE": "off",
         "GOFLAGS": "",
     }
@@ -305,7 +305,7 @@ def measure(kind, recorder, here):
         if (not kind.comm or re.fullmatch(kind.comm, sample.comm))
         and (not pids or sample.pid in pids)
     ]
-    for pid in {sample.pid for sample in samples}:  # what run-time compilers left for profilers
+    for pid in {sample.pid for sample in samples}:  # files that run-time compilers left for profilers
         for path in (f"/tmp/perf-{pid}.map", f"/tmp/jit-{pid}.dump"):
             pathlib.Path(path).unlink(missing_ok=True)
     return Result(kind, samples, true, owners), said
@@ -369,7 +369,7 @@ def test(kinds, recorder):
             for what, share in ((f"{name} has", leaf), (f"{name} with its callers has", whole)):
                 good = abs(share - true) <= kind.points
                 line(good, f"{kind.name}: {what} {share:.1f} %, in truth {true:.1f} %", shown)
-                shown = shown if good else ""  # once
+                shown = shown if good else ""  # printed once
     print(f"1..{number}")
 
 

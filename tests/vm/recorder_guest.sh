@@ -3,7 +3,7 @@
 cd /recorder || exit 1
 export HOME=/tmp PATH=/bin LC_ALL=C
 exec 2>&1
-check() { # what; the last status
+check() { # WHAT: reports the last status
 	if [ "$2" = 0 ]; then echo "ok - $1"; else echo "not ok - $1"; head -40 out | sed 's/^/# /'; fi
 }
 give() { echo "file $1"; base64 "$1"; echo "file end"; }
