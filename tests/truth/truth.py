@@ -104,7 +104,7 @@ class Recorder:
                 true = session.work()
                 with contextlib.suppress(
                     OSError
-                ):  # its process has ended
+                ):  # the recorder has ended with its processes
                     os.write(control_to, b"stop\n")
                 recorder.wait(timeout=SECONDS_MAX)
                 os.close(control_to)
