@@ -1,4 +1,4 @@
-/* A program whose lines and instructions are looked at: a hot loop with a branch, a division and an
+/* A program for tests of lines and instructions: a hot loop with a branch, a division and an
  * inlined function. */
 #include <stdio.h>
 #include <stdlib.h>

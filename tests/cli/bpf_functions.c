@@ -1,6 +1,6 @@
-/* bpf_functions [MS]: loads a BPF program of two functions, whose types (BTF) name them, says so,
- * and runs it for half a second, or so long: code that the kernel makes, and that is sampled.  3:
- * it may not. */
+/* bpf_functions [MS]: loads a BPF program of two functions, whose types (BTF) name them, prints
+ * that, and runs it for MS (default half a second).  The kernel makes code for it, which is
+ * sampled.  Exits with 3 if it lacks the permission. */
 #include <linux/bpf.h>
 #include <linux/btf.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Loads a BPF program that does nothing, keeps it for a moment: a workload whose code the kernel
- * makes.  3: it may not. */
+/* Loads a BPF program that does nothing and keeps it for a moment: a workload for which the kernel
+ * makes code.  Exits with 3 if it lacks the permission. */
 #include <linux/bpf.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,11 +1,13 @@
 /* Many threads and many processes, whose work is known to the last system call.
  *
- *     crowd threads N CALLS [ROUNDS]  N threads beside the first, called "t0" and so on; prints "ready", waits until standard input ends,
- *                             then each makes CALLS getppid(2) calls, with ROUNDS of a loop behind each, and all end
- *     crowd storm N [PROGRAM…] starts N processes, one behind the other, each executing this program and ending, or
- *                             the programs in turn
- *     crowd exit              ends
- */
+ *     crowd threads N CALLS [ROUNDS]
+ *                             N threads beside the first, named "t0" and so on; prints "ready" and
+ *                             waits until standard input ends; then each thread makes CALLS
+ *                             getppid(2) calls, each followed by ROUNDS of a loop, and all end
+ *     crowd storm N [PROGRAM…]
+ *                             starts N processes, one after another, each of which executes the
+ *                             next of the programs, or just ends
+ *     crowd exit              ends */
 #include <pthread.h>
 #include <spawn.h>
 #include <stdio.h>

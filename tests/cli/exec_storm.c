@@ -1,6 +1,6 @@
-/* RATE SECONDS [PROGRAM…]: starts the programs (/bin/true) in turn, without arguments, so many a
- * second in all.  "+PROGRAM": a new copy of it each time, in the current folder, which is removed
- * after. */
+/* RATE SECONDS [PROGRAM…]: starts the programs (default /bin/true) by turns, without arguments,
+ * RATE a second in total.  "+PROGRAM" starts a new copy each time; the copy is in the current
+ * folder and is removed afterwards. */
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -1,15 +1,13 @@
-/* Memory that runs out: the FAIL_AT-th thing that a process asks for is refused, and with
- * FAIL_ONWARD all after it.
+/* Makes memory run out: a process's FAIL_AT-th request fails, and with FAIL_ONWARD all later ones.
  *
- * Two ways in, since neither sees all.  Preloaded, it stands before every library's malloc
- * (libelf's, zstd's), but not before AddressSanitizer's, which is part of the program.  Linked into
- * the program with `--wrap` (WRAPPED), it stands between tally's own objects and whatever malloc
- * there is.
+ * There are two ways to use it, since neither sees all requests.  Preloaded, it replaces malloc for
+ * every library (libelf, zstd), but not AddressSanitizer's malloc, which is part of the program.
+ * Linked into the program with `--wrap` (WRAPPED), it stands between tally's own objects and any
+ * malloc.
  *
- * Who is started by the process is left alone: the settings are taken out of the environment before
- * main().  At exit the number of requests goes to the file FAIL_COUNT.
- */
-#undef _FILE_OFFSET_BITS /* mmap() is to be mmap's own symbol here */
+ * It does not affect child processes: it removes the settings from the environment before main().
+ * At exit it writes the number of requests to the file FAIL_COUNT. */
+#undef _FILE_OFFSET_BITS /* the symbol here must be mmap, not mmap64 */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,7 +41,7 @@ void *NAME(mmap64)(void *at, size_t size, int protection, int flags, int fd, off
 
 static struct {
 	atomic_ulong asked;
-	unsigned long at; /* 0: none is refused, they are counted */
+	unsigned long at; /* 0: none fails, but they are counted */
 	atomic_bool is_on;
 	bool onward;
 	pid_t pid;
@@ -134,7 +132,7 @@ void *NAME(mmap64)(void *at, size_t size, int protection, int flags, int fd, off
 	return refused() ? MAP_FAILED : REAL(mmap64)(at, size, protection, flags, fd, offset);
 }
 
-/* What the C library asks for in tally's name is not seen from here, so that they count
+/* Allocations that the C library makes for tally are not visible here, so these functions count
  * themselves. */
 char *NAME(strdup)(const char *text)
 {

@@ -1,7 +1,7 @@
-/* Makes code that counts down, says in its perf map what it is called, runs it, replaces the map by
- * that of more code, runs that, and takes the map away; "made_code ROUNDS keep": leaves it there;
- * "made_code ROUNDS stop": before it runs anything it waits for a SIGCONT.  77 where that can't be
- * done. */
+/* Makes code that counts down, names it in its perf map, and runs it.  Then it replaces the map by
+ * one of other code, runs that, and removes the map.  "made_code ROUNDS keep" leaves the map.
+ * "made_code ROUNDS stop" waits for a SIGCONT before it runs anything.  Exits with 77 if that is
+ * impossible. */
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 		raise(SIGSTOP);
 	code(rounds);
 	void (*more)(uint64_t) = (void (*)(uint64_t))make("made_later", next, "w");
-	if (!more || rename(next, map) < 0) /* which says nothing of the first */
+	if (!more || rename(next, map) < 0) /* this map no longer names the first code */
 		return 1;
 	more(rounds);
 	return argc > 2 && !strcmp(argv[2], "keep") ? 0 : unlink(map);

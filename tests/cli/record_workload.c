@@ -1,6 +1,9 @@
-/* What script.sh and report.sh record: `record_workload spin|threads|signals|faults|recursion|escapes|clock [seconds]`.
- * clock is in the vdso most of the time.  Seconds are of CPU time, so that there are as many
- * samples of it where other programs run as where none do. */
+/* The workload of script.sh and report.sh:
+ *
+ *     record_workload spin|threads|signals|faults|recursion|escapes|clock [seconds]
+ *
+ * clock is mostly in the vdso.  Seconds are CPU time, so that other programs don't change the
+ * number of samples. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,9 +16,10 @@
 
 static volatile unsigned long sum;
 static double seconds = 0.15;
-enum { ROUNDS = 10 }; /* for each look at the time, which takes a system call */
+enum { ROUNDS = 10 }; /* rounds between readings of the clock, which take a system call */
 
-/* By frame pointers the function that calls libc is missing from a stack: it is to be this one. */
+/* With frame pointers, a stack lacks the function that calls libc: this function is to be that
+ * one. */
 __attribute__((noinline)) static double used(void)
 {
 	struct timespec time;
@@ -119,7 +123,7 @@ int main(int argc, char **argv)
 	} else {
 		if (!strcmp(what, "escapes"))
 			prctl(PR_SET_NAME, "\x1b[31mred\x1b[0m");
-		/* the one call here: of two that a compiler makes one it tells no line */
+		/* the only call here: a compiler may give one of two calls no line */
 		spin(seconds);
 	}
 	return 0;

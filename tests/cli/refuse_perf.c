@@ -1,5 +1,5 @@
-/* refuse_perf EPERM|ENOSYS|EACCES|KILL command…: runs the command under a seccomp filter that answers
- * perf_event_open(2) so, as containers do. */
+/* refuse_perf EPERM|ENOSYS|EACCES|KILL command…: runs the command under a seccomp filter that
+ * refuses perf_event_open(2) in this way, as containers do. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -1,6 +1,6 @@
 /* shares MILLISECONDS [THREADS]: each thread spends that much CPU time in three functions, 50, 30
- * and 20 % of it, and the shares that it measured itself are printed: "half 50.02".  With THREADS,
- * what is printed is of all together. */
+ * and 20 % of it, measures the shares and prints them: "half 50.02".  With THREADS, it prints the
+ * shares of all together. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static inline __attribute__((always_inline)) uint64_t work(uint64_t value, unsig
 	return value;
 }
 
-/* Different names must stay different functions. */
+/* These are separate functions, so that each keeps its name. */
 __attribute__((noinline)) static uint64_t half(uint64_t value, unsigned steps)
 {
 	return work(value, 5 * steps) + 1;
@@ -52,8 +52,9 @@ static void *spend(void *argument)
 	struct spent *spent = argument;
 	uint64_t start = used_ns(), now = start, before;
 	while (now - start < spent->limit_ns) {
-		/* Rounds of one length keep step with a sampling period of about that length, which
-		 * put shares 2 points off.  The three parts of a round are of one measure. */
+		/* Rounds of a fixed length would stay in step with a sampling period of about that
+		 * length, which put shares 2 points off.  The three parts of a round have the same
+		 * unit. */
 		unsigned steps = STEPS_MIN + (unsigned)(spent->value >> 40) % STEPS_RANGE;
 		before = now;
 		spent->value = half(spent->value, steps);
@@ -98,5 +99,5 @@ int main(int argc, char **argv)
 	printf("half %.2f\nthird %.2f\nfifth %.2f\nseconds %.3f\n",
 	       100 * (double)all.half_ns / total, 100 * (double)all.third_ns / total,
 	       100 * (double)all.fifth_ns / total, total / 1e9);
-	return all.value == 42; /* keeps the work */
+	return all.value == 42; /* keeps the compiler from removing the work */
 }

@@ -1,5 +1,5 @@
-/* Stores blobs for tests of the command: store_blob KIND PART BYTES OBJECT BUILD-ID-BYTE, in the
- * environment's cache. */
+/* Stores blobs for tests of the command: store_blob KIND PART BYTES OBJECT BUILD-ID-BYTE.  The
+ * cache is the environment's. */
 #include "object/cache.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /* vsim_plan_run LAUNCHER [-k SECONDS] [-q] [-r] [-f FUNCTION]… [-e EVENT]… -- COMMAND…: runs a
- * command under the simulated PMU with a plan made here, drains the rings, and prints what came:
- * the plan's own test, of which tally has no part.
+ * command under the simulated PMU with a plan made here, drains the rings, and prints the result.
+ * It tests the plan without tally.
  *
- * -r counts regions alone, and with it -f what FUNCTION does.  EVENT is
- * TYPE:CONFIG[:LETTERS][:PERIOD], numbers as strtoull(3) reads them; a PERIOD samples, with
- * side-band records if it is the first.  Letters: i inherit, g in the group of the event before, x
- * enabled by exec, r removed by exec, f PERIOD is a frequency, c call chains. */
+ * -r counts only regions; with it, -f counts FUNCTION.  EVENT is TYPE:CONFIG[:LETTERS][:PERIOD],
+ * numbers as strtoull(3) reads them.  A PERIOD makes the event sample, with side-band records if it
+ * is the first.  Letters: i inherit, g in the group of the previous event, x enabled by exec, r
+ * removed by exec, f PERIOD is a frequency, c call chains. */
 #include "valgrind/vsim_plan.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ struct run {
 	uint64_t processes_seen;
 };
 
-/* What a signal's handler needs. */
+/* State for a signal handler. */
 static struct {
 	const char *path;
 	volatile pid_t child;
@@ -47,8 +47,8 @@ static void give_up(int signal)
 	_exit(128 + signal);
 }
 
-/* Whoever started this may be killed, as by a limit of time: neither the program nor the plan is to
- * stay. */
+/* Ends the program and removes the plan if the process that started this one is killed, for example
+ * by a time limit. */
 static void end_with_parent(const char *path)
 {
 	held.path = path;

@@ -1,17 +1,22 @@
 /* vsim_workload WAY TIMES N: runs a loop of 2 × N instructions (and a few) TIMES times, in
- * different ways, and says nothing.  What TIMES and N add to a count is known, whatever libc takes:
+ * different ways, and prints nothing.  The part of a count that TIMES and N add is known, whatever
+ * libc adds:
  *
- *   loop, threads, forks, vforks, execs   one after another, each in its thread, process, or program
- *   crowd     threads that are all there at the end
+ *   loop, threads, forks, vforks, execs
+ *             one after another, each in its thread, process, or program
+ *   crowd     threads that all exist at the end
  *   deep      in a recursion TIMES deep
- *   failing   after an exec that failed, each
- *   timer     once, while a timer's signals come
- *   segv, term, int, kill, abort   once, then dies of that
- *   asleep    once, then sleeps for good
+ *   failing   each after an exec that failed
+ *   timer     once, while a timer sends signals
+ *   segv, term, int, kill, abort
+ *             once, then dies of that signal
+ *   asleep    once, then sleeps forever
  *   renamed   once, under another name
- *   region    between the marks of tally/roi.h, and as often without; a nop and what the compiler puts there are in it
- *   turns     four threads that hand TIMES turns round, by a condition that wakes all, and then crowd at a mutex
- *   regions   the same in two threads at a time */
+ *   region    between the marks of tally/roi.h, and as often outside; the region includes a nop and
+ *             what the compiler puts there
+ *   turns     four threads pass TIMES turns around, by a condition that wakes all, and then compete
+ *             for a mutex
+ *   regions   like region, in two threads at a time */
 #include "tally/roi.h"
 
 #include <pthread.h>
@@ -111,7 +116,7 @@ static void failing(unsigned long times)
 	}
 }
 
-/* The loop in place, so that all between the marks is known. */
+/* The loop is in place, so that all instructions between the marks are known. */
 static void *regions(void *unused)
 {
 	for (unsigned long i = 0; i < *(unsigned long *)unused; i++) {

@@ -1,4 +1,4 @@
-/* Waits in functions of known names, and says how long each took, by the clock: ns. */
+/* Waits in functions of known names, and prints how long each took, in ns by the clock. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -41,7 +41,7 @@ static void *waits_for_ever(void *unused)
 	return unused;
 }
 
-/* FUNCTION, how long it took, how much of it on a CPU. */
+/* Prints FUNCTION, how long it took, and how much of that on a CPU. */
 static void take_time(const char *name, void (*function)(void))
 {
 	uint64_t start = now(CLOCK_MONOTONIC), used = now(CLOCK_THREAD_CPUTIME_ID);

@@ -1,8 +1,7 @@
-/* Threads that wait, and threads that wake them: who woke whom, and for how long each waited, is
- * known.  The work before a waking is done on a CPU, so that no wait but these is long.
+/* Threads that wait, and threads that wake them: it is known who woke whom, and how long each
+ * waited.  The work before a wake-up runs on a CPU, so only these waits are long.
  *
- *     wakers ROUNDS   prints NAME and ns waited, by the clock, for each kind of wait
- */
+ *     wakers ROUNDS   prints NAME and ns waited, by the clock, for each kind of wait */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -75,7 +74,7 @@ NOINLINE static void writes_byte(void)
 NOINLINE static void waits_for_lock(void)
 {
 	char byte;
-	if (read(acks[0], &byte, 1) != 1) /* it is held now */
+	if (read(acks[0], &byte, 1) != 1) /* the other thread holds it now */
 		abort();
 	pthread_mutex_lock(&taken);
 	pthread_mutex_unlock(&taken);

@@ -1,9 +1,9 @@
-/* A server: a master that waits, and workers that were there before anyone looked.
+/* A server: a master that waits, and workers that existed before the recorder.
  *
- *     workers MS   starts two workers, the second of which starts a third; prints "ready" and waits until standard input
- *                  ends; then each worker takes MS ms of CPU time in a function of its own, and all end
- *     workers MS N starts N workers, of which four are there at a time, and each takes MS ms of CPU time and ends
- */
+ *     workers MS   starts two workers, the second of which starts a third; prints "ready" and waits
+ *                  until standard input ends; then each worker takes MS ms of CPU time in its own
+ *                  function, and all end
+ *     workers MS N starts N workers, four at a time; each takes MS ms of CPU time and ends */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ static void wait_for_work(int hold)
 		;
 }
 
-/* `ready` is closed when the worker waits; `hold` ends when it is to work. */
+/* The worker closes `ready` when it waits; the end of `hold` makes it work. */
 static pid_t start(void (*work)(long), long ms, const int ready[2], const int hold[2],
 		   void (*then)(long), int *status)
 {

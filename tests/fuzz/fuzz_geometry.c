@@ -1,5 +1,5 @@
-/* A simulated CPU's text.  Any text gives a geometry without a problem, whose own text parses to
- * the same geometry, or an error on one of its lines. */
+/* A simulated CPU's text.  Any text gives either a valid geometry, which writes a text that parses
+ * to the same geometry, or an error on one of its lines. */
 #include "valgrind/vsim_geometry.h"
 
 #include <stdlib.h>

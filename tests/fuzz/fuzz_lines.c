@@ -1,4 +1,4 @@
-/* Takes bytes as the sections of DWARF, or as a cache of what was read from them.
+/* Takes bytes as the sections of DWARF, or as a cache of their content.
  *
  * Byte 0: bit 0 means a cache, bit 1 the other byte order.  For sections, eight lengths of 16 bits
  * follow, in the order of SECTIONS, then their bytes; the last section has the rest.  All addresses
@@ -23,7 +23,7 @@ static void check_text(const char *text)
 		abort();
 }
 
-/* Reads everything from which an answer could be made. */
+/* Reads everything that answers use. */
 static void look(const struct tally_lines_unit *unit, const struct tally_lines_blob *blob,
 		 bool is_ours)
 {

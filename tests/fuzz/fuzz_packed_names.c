@@ -2,8 +2,8 @@
  *
  * Byte 0 odd: the section as it is.  Even: three lengths of 16 bits, then the unpacked bytes of
  * parts 1 to 4; the last one has the rest, which also serves as parts 5 and 6.  They are packed
- * first, since a checksum refuses other bytes.  Names that were read are looked up; stacks that
- * were read are written and read again, with the same result. */
+ * first, since a checksum refuses other bytes.  The test looks up the names, and writes and reads
+ * the stacks again, with the same result. */
 #include "base/reader.h"
 #include "perfdata/own_feature.h"
 #include "profile/packed_jits.h"

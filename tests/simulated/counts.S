@@ -1,6 +1,7 @@
-/* What each instruction counts, known by hand.  After each: how often it is executed in a turn of the loop unless once, then
- * a letter for each time that it reads (L), writes (S), branches (B): of a repeated one for all its iterations.
- * counts.py reads them, and has the sums reckoned by themselves. */
+/* The counts of each instruction, determined by hand.  After each: how often it is executed in a
+ * turn of the loop (default once), then a letter for each time that it reads (L), writes (S) or
+ * branches (B); for a repeated one, for all its iterations.  counts.py reads these letters, and has
+ * the sums computed independently. */
 	.globl _start
 	.bss
 	.balign 64
@@ -9,18 +10,18 @@ buf:	.skip 8192
 leaf:	ret                          # L B
 _start:	mov $1000, %ebp              # before
 	lea buf(%rip), %rbx          # before
-1:	mov (%rbx), %eax             # L: of no use, eax is written below
+1:	mov (%rbx), %eax             # L: unused, eax is written below
 	mov 8(%rbx), %eax            # L
-	test %eax, 16(%rbx)          # L: nor are its flags
+	test %eax, 16(%rbx)          # L: its flags are unused
 	addl $1, 24(%rbx)            # L S
-	andl $0, 24(%rbx)            # L S: what it read doesn't matter
+	andl $0, 24(%rbx)            # L S: the value read doesn't matter
 	lock addl $1, 32(%rbx)       # L S
 	lock xaddl %eax, 40(%rbx)    # L S
 	xchg %eax, 48(%rbx)          # L S
 	lock cmpxchg %ecx, 56(%rbx)  # L S
 	cmpxchg %ecx, 56(%rbx)       # L S
 	push %rax                    # S
-	pop %rcx                     # L: of no use
+	pop %rcx                     # L: unused
 	xor %ecx, %ecx               #
 	push 64(%rbx)                # L S
 	pop 72(%rbx)                 # L S
@@ -49,7 +50,7 @@ _start:	mov $1000, %ebp              # before
 	fstpt 512(%rbx)              # S
 	fxsave 1024(%rbx)            # S
 	fxrstor 1024(%rbx)           # L
-	movzbl 3(%rbx), %edx         # L: of no use
+	movzbl 3(%rbx), %edx         # L: unused
 	movslq 4(%rbx), %rdx         # L
 	cmpb $0, 8(%rbx)             # L
 	btsl $3, 80(%rbx)            # L S

@@ -1,6 +1,6 @@
 /**
- * Java whose shares of the process's CPU time are known: a compiled leaf, a sort with a
- * comparator, strings.
+ * Java with known shares of the process's CPU time: a compiled leaf, a sort with a comparator,
+ * strings.
  */
 import java.lang.management.ManagementFactory;
 import java.util.Arrays;
@@ -64,8 +64,8 @@ public class Truth
 	public static void main(String[] arguments)
 	{
 		long value = drive(1);
-		// The compilers and collectors have threads of their own: the shares are of this
-		// thread's time.
+		// The compilers and collectors have threads of their own, so the shares are parts of
+		// this thread's time.
 		double whole = now() / 100.0;
 		for (int i = 0; i < NAMES.length; i++)
 			System.out.printf("%s %.2f%n", NAMES[i], PARTS[i] / whole);

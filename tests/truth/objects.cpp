@@ -1,5 +1,5 @@
-// C++ as it is written: a comparator inlined in the library's sort, virtual calls, a map, and
-// exceptions, whose throwing is the unwinder's own work.
+// Usual C++: a comparator inlined in the library's sort, virtual calls, a map, and exceptions, which
+// the unwinder throws.
 #include "truth.h"
 #include <algorithm>
 #include <map>

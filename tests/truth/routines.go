@@ -79,7 +79,7 @@ func main() {
 		spend(&leaves, 75, func() { value = leaf(value) })
 		spend(&ordered, 45, func() { value = ordering(value) })
 	}
-	// The garbage collector has threads of its own: shares are of all that the process used.
+	// The garbage collector has threads of its own: shares are parts of the process's whole time.
 	var used syscall.Rusage
 	syscall.Getrusage(0, &used)
 	seconds, microseconds := used.Utime.Sec+used.Stime.Sec, used.Utime.Usec+used.Stime.Usec

@@ -1,4 +1,4 @@
-// JavaScript whose shares of the process's CPU time are known: code that V8 compiles, and its own
+// JavaScript with known shares of the process's CPU time: code that V8 compiles, and V8's own
 // functions.
 'use strict';
 const parts = { leaf: 0, sorting: 0, matching: 0 };

@@ -460,8 +460,8 @@ static void an_event_outlives_the_hits_on_it(void **state)
 	assert_true(fixture_bytes(fixture) + sizeof(struct engine_event) <= late.bytes);
 }
 
-/* A machine has many CPUs, and only the first are online and can be asked.  This counts the
- * questions to the others. */
+/* Only the first CPUs of a large machine are online and can be asked.  This counts the questions to
+ * the others. */
 enum { MANY_CPUS = 300, MOST_AT_ONCE = 64, CLOSED = 5000 };
 static unsigned questions;
 
@@ -504,8 +504,7 @@ static void freeing_asks_few_cpus_however_many_there_are(void **state)
 	assert_int_equal(fixture.held_bytes, 0);
 }
 
-/* The event is retired after its CPU was asked about the rest of the batch, so it waits for the
- * next batch. */
+/* The event is retired after the batch's question to its CPU, so it waits for the next batch. */
 static void close_late(struct tally_pmu_event *event, const struct tally_engine_hit *hit,
 		       const struct tally_engine_regs *regs, void *data)
 {

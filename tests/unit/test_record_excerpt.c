@@ -326,7 +326,7 @@ static void a_million_equal_hits_are_two(void **state)
 	tally_buffer_release(&fixture.records);
 }
 
-/* Adds samples of which one in `each` is new.  Returns true if an excerpt was made. */
+/* Adds samples, one new in `each`.  Returns true if an excerpt was made. */
 static bool has_excerpt_of(uint64_t samples, uint64_t each)
 {
 	struct excerpt_fixture fixture;

@@ -212,7 +212,7 @@ static void long_names_lose_template_arguments_first(void **state)
 		  "vector<…>::push_back" },
 		{ "std::vector<std::basic_string<char>>::push_back", 19, false, "push_back" },
 		{ "std::vector<std::basic_string<char>>::push_back", 8, false, "push…ack" },
-		/* Instances of a template are told apart by as many arguments as fit. */
+		/* Template instances get as many arguments as fit, to tell them apart. */
 		{ "engine::Sorter<std::pair<int, std::basic_string<char>>>::bubble", 40, false,
 		  "engine::Sorter<std::pair<int, …>::bubble" },
 		{ "engine::Sorter<std::pair<long, std::basic_string<char>>>::bubble", 40, false,

@@ -82,8 +82,8 @@ static void an_array_misses_from_where_it_no_longer_fits(void **state)
 	(void)state;
 	/* Bytes walked repeatedly, and a walk's misses by level.  A set with one line more than
 	 * ways always misses: 9 lines with L1's 8 ways, 5 with L2's 4, 17 with LLC's 16.  At twice
-	 * the size, all sets do.  That holds for LRU.  It also holds for marks, since lines that
-	 * all miss come to the ways in turn. */
+	 * the size, all sets do.  LRU and marks both give this, since lines that all miss come to
+	 * the ways in turn. */
 	const struct { uint64_t bytes, l1, l2, llc; } arrays[] = {
 		{ 32 * KIB, 0, 0, 0 },
 		{ 32 * KIB + LINE, 9, 0, 0 },

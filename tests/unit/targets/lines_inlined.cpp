@@ -1,4 +1,4 @@
-// What compilers inline into one another: templates, lambdas, members, local functions.
+// Functions that compilers inline into one another: templates, lambdas, members, local functions.
 #include <algorithm>
 #include <cstdio>
 #include <functional>

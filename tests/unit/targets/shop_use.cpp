@@ -1,4 +1,4 @@
-/* Another of the shop's files, in C++. */
+/* Another file of the shop, in C++. */
 #include "shop_tracepoints.h"
 
 extern "C" void shop_order_from_cpp(uint64_t id);
