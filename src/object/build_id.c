@@ -26,7 +26,7 @@ void tally_build_id_format(const struct tally_build_id *id, char text[2 * TALLY_
 	*text = '\0';
 }
 
-/* Skips to the next multiple of 4; the last note of a section may lack its padding. */
+/* Skips to the next multiple of 4.  The last note of a section may lack its padding. */
 static void align(struct tally_reader *reader)
 {
 	size_t padding = -tally_reader_offset(reader) & 3;
@@ -62,6 +62,7 @@ static bool find_build_id(const void *notes, size_t size, bool swap, struct tall
 bool tally_build_id_from_notes(const void *notes, size_t size, struct tally_build_id *out)
 {
 	*out = (struct tally_build_id){ 0 };
-	/* Read in the wrong order, the first name is 64 MiB long: the two can't be confused. */
+	/* Read in the wrong byte order, the first name would be 64 MiB long, so the two can't be
+	 * confused. */
 	return find_build_id(notes, size, false, out) || find_build_id(notes, size, true, out);
 }

@@ -1,23 +1,23 @@
-/* A cache that many processes use without asking one another.
+/* A cache on disk that many processes use without locks.
  *
- * What makes that hard: a reader may come while a blob is written, replaced or removed; the machine
- * may go down between the name and the bytes; the disk may be full; another user may have put
- * something there; and the layout changes from one release to the next, with both in use.
+ * The difficulties: another process may write, replace or remove a blob while we read it; the
+ * machine may crash after a file got its name and before its bytes reached the disk; the disk may
+ * be full; another user may have put a file there; and the layout changes between releases, with
+ * both in use.
  *
- * - A blob is written to a file of a random name and renamed when it is whole.  No file is ever
- *   written twice, so who has one mapped keeps what he has, whatever happens to the name.  Two who
- *   store the same blob replace each other's.
- * - Nothing is flushed to the disk: that would cost more than what it saves.  What a crash leaves
- *   under the name is found by the checksum over header, blob and path, at each reading.
- * - The key is in the header, not only in the name: a file that was renamed is not taken for
- *   another blob.
- * - A folder or file that belongs to someone else, or that others can write, is not believed: whose
- *   blobs are read decides what a report says.  So root with a user's HOME has no cache, rather
- *   than files that the user can't remove.
- * - The time of a file is that of its last use, which is what goes first when there is too much
- *   (noatime is common).  Each process reads the folder before its first blob is stored and counts
- *   its own from then on; several at once may exceed the limit by what they store, until the next
- *   one comes.
+ * - A blob is written to a file with a random name, which is renamed once it is complete.  No file
+ *   is ever written twice, so a mapping stays valid whatever happens to the name.  If two processes
+ *   store the same blob, the later one replaces the earlier.
+ * - Nothing is flushed to the disk: that would cost more than the cache saves.  Each reading
+ *   verifies the checksum over header, blob and path, which finds what a crash left behind.
+ * - The key is in the header, not only in the name: a renamed file is not taken for another blob.
+ * - A folder or file that belongs to another user, or that others can write, is not trusted,
+ *   because whoever writes the blobs decides what a report says.  So root with a user's HOME has no
+ *   cache; it would leave files that the user can't remove.
+ * - A file's time is that of its last use (atime is of no use: noatime is common).  When the cache
+ *   is too large, the least recently used blobs go.  Each process reads the folder before it stores
+ *   its first blob and counts its own blobs from then on.  Several processes together may exceed
+ *   the limit by what they store, until the next process starts.
  */
 #include "object/cache_state.h"
 
@@ -36,7 +36,7 @@
 
 enum { LAYOUT = 1, LANES = 4 };
 
-static const uint64_t MAGIC = 0x31626f6c62796c74; /* "tlyblob1", in this machine's order */
+static const uint64_t MAGIC = 0x31626f6c62796c74; /* "tlyblob1", in this machine's byte order */
 static const uint64_t MULTIPLIER = 0xd6e8feb86659fd93;
 
 /* ---- where it lies ------------------------------------------------------- */
@@ -74,7 +74,7 @@ void tally_cache_close(struct tally_disk_cache *cache)
 	free(cache);
 }
 
-/* "512M"; the default for what is no size. */
+/* Parses a size such as "512M"; returns the default for anything else. */
 static uint64_t bytes_max_from(const char *text)
 {
 	char *end;
@@ -89,7 +89,7 @@ static uint64_t bytes_max_from(const char *text)
 	return (uint64_t)value << shift;
 }
 
-/* Makes a folder in one that is this user's; it may be there. */
+/* Makes a folder, unless it exists, in a folder that belongs to this user. */
 static bool make_folder(const char *above, const char *folder)
 {
 	struct stat status;
@@ -108,7 +108,7 @@ struct tally_disk_cache *tally_cache_open(void)
 	int length;
 	if (!bytes_max)
 		return NULL;
-	/* the XDG base directory specification: a relative one is to be ignored */
+	/* The XDG base directory specification says to ignore a relative path. */
 	if (above && *above == '/')
 		length = snprintf(caches, sizeof(caches), "%s", above);
 	else if (home && *home == '/')
@@ -139,8 +139,9 @@ uint64_t tally_cache_bytes_max(const struct tally_disk_cache *cache)
 
 /* ---- a blob's file ------------------------------------------------------- */
 
-/* Four words at once, each a bijection of the lane for a given word and of the word for a given
- * lane: one changed word always changes the sum.  16 bytes or so a nanosecond. */
+/* Sums four words at a time.  Each step is a bijection of the lane for a given word, and of the
+ * word for a given lane, so one changed word always changes the sum.  Some 16 bytes per
+ * nanosecond. */
 static uint64_t checksum(uint64_t seed, const void *bytes, size_t size)
 {
 	uint64_t lanes[LANES] = { seed, seed + 1, seed + 2, seed + 3 };
@@ -243,7 +244,7 @@ static void note_use(int fd, const struct stat *status)
 	int64_t now = time(NULL);
 	const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, { .tv_nsec = UTIME_NOW } };
 	if (now < status->st_mtime || now - status->st_mtime > CACHE_USED_EXACT_S)
-		futimens(fd, times); /* where it can't be noted, the blob goes earlier */
+		futimens(fd, times); /* on failure the blob is removed earlier than necessary */
 }
 
 static bool map_blob(int fd, const struct tally_cache_key *key, struct tally_cache_blob *blob)

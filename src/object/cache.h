@@ -1,14 +1,13 @@
-/* What was worked out from an object, kept on the disk for the next run: blobs, keyed by build-id
- * and kind.
+/* Keeps results computed from objects on disk for the next run: blobs, keyed by build-id and kind.
  *
- * They lie in $XDG_CACHE_HOME/tally, else ~/.cache/tally: one file each, named for its key.  A
- * cache is never needed: a blob that is missing, damaged, of another version, or that another user
- * could have written, is a miss, and what can't be stored is forgotten.  So none of these functions
- * says why, and all take NULL for "no cache".
+ * The folder is $XDG_CACHE_HOME/tally, otherwise ~/.cache/tally; each blob is a file named for its
+ * key.  The cache is optional.  A blob is a miss when it is missing, damaged, of another version,
+ * or could have been written by another user; a blob that can't be stored is dropped.  So none of
+ * these functions gives a reason, and all accept NULL for "no cache".
  *
  * Any number of processes and threads may read, store, list and clear at once, without locks: a
- * blob is written under a name of its own and renamed, and a file is never changed again.  A blob
- * that is open stays readable when it is removed.
+ * blob is written under a temporary name and renamed, and the file never changes again.  An open
+ * blob stays readable when it is removed.
  */
 #ifndef TALLY_OBJECT_CACHE_H
 #define TALLY_OBJECT_CACHE_H
@@ -23,24 +22,25 @@ enum { TALLY_CACHE_KIND_MAX = 15, TALLY_CACHE_PATH_MAX = 4096 };
 
 struct tally_disk_cache;
 
-/* Which blob: the same bytes must follow from the same key, on any machine that it is read on. */
+/* A blob's key.  The same key must stand for the same bytes on every machine. */
 struct tally_cache_key {
-	struct tally_build_id id; /* without one (size 0) nothing is cached */
+	struct tally_build_id id; /* size 0: nothing is cached */
 	const char *kind; /* "symbols", "lines": lower-case letters, digits and '-', up to 15 */
-	uint64_t part;            /* of several blobs of a kind, such as a unit's offset; else 0 */
-	/* of the kind's layout: another version is a miss, and is replaced */
+	/* tells several blobs of a kind apart, such as a unit's offset; otherwise 0 */
+	uint64_t part;
+	/* of the kind's layout; a blob of another version is a miss, and is replaced */
 	uint32_t version;
 };
 
-/* The user's cache, its folder made where there is none.  NULL where there can be none: HOME unset,
- * a folder that can't be written or that is another user's (root with a user's HOME),
+/* Opens the user's cache and makes its folder if needed.  Returns NULL when HOME is unset, when the
+ * folder can't be written or belongs to another user (root with a user's HOME), or with
  * TALLY_CACHE_BYTES=0.
  *
- * TALLY_CACHE_BYTES is how much it may hold, such as 2G or 100M; 512M when unset.  Beyond it, those
- * that were not used for longest go. */
+ * TALLY_CACHE_BYTES limits the cache's size, for example 2G or 100M; the default is 512M.  Above
+ * the limit, the least recently used blobs are removed. */
 struct tally_disk_cache *tally_cache_open(void);
 
-/* The same in a folder that is there. */
+/* Opens a cache in a folder that exists. */
 struct tally_disk_cache *tally_cache_open_at(const char *folder, uint64_t bytes_max);
 
 void tally_cache_close(struct tally_disk_cache *cache);
@@ -52,15 +52,16 @@ struct tally_cache_blob {
 	size_t mapping_size;
 };
 
-/* A blob whose checksum was checked (about 0.1 ms a megabyte): true, and release it; or false. */
+/* Gets a blob and verifies its checksum (about 0.1 ms per megabyte).  Returns true, and the caller
+ * releases the blob; or false. */
 bool tally_cache_get(struct tally_disk_cache *cache, const struct tally_cache_key *key,
 		     struct tally_cache_blob *out);
 
 void tally_cache_blob_release(struct tally_cache_blob *blob);
 
-/* Stores a blob.  `object_path` is what `tally cache --list` shows.  0, or -errno, which nobody
- * needs to look at: -EINVAL for a key that can't be one, -EFBIG for more than a quarter of what the
- * cache may hold. */
+/* Stores a blob.  `tally cache --list` shows `object_path`.  Returns 0 or -errno, which callers may
+ * ignore: -EINVAL for an invalid key, -EFBIG for a blob larger than a quarter of the cache's
+ * limit. */
 int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key *key,
 		    const char *object_path, const void *bytes, size_t size);
 
@@ -69,7 +70,7 @@ int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key
 struct tally_cache_entry {
 	struct tally_build_id id;
 	char kind[TALLY_CACHE_KIND_MAX +
-		  1]; /* "" for what is no blob of this version, or damaged at its start */
+		  1]; /* "" for a file that is no blob of this version or whose header is damaged */
 	uint64_t part;
 	uint32_t version;
 	uint64_t file_bytes;
@@ -77,17 +78,18 @@ struct tally_cache_entry {
 	char object_path[TALLY_CACHE_PATH_MAX];
 };
 
-/* Where it lies; lives as long as the cache. */
+/* Returns the cache's folder; valid until the cache is closed. */
 const char *tally_cache_folder(const struct tally_disk_cache *cache);
 uint64_t tally_cache_bytes_max(const struct tally_disk_cache *cache);
 
-/* Calls `entry` for each blob, in no order, until it gives other than 0, which is returned.
- * -errno. */
+/* Calls `entry` for each blob, in any order, until `entry` returns non-zero; returns that value.
+ * Returns -errno when the folder can't be read. */
 int tally_cache_list(struct tally_disk_cache *cache,
 		     int (*entry)(void *context, const struct tally_cache_entry *entry),
 		     void *context);
 
-/* Removes all blobs, and what unfinished writers left.  How many files and bytes; 0 or -errno. */
+/* Removes all blobs, and the leftovers of writers that died.  Sets the numbers of files and bytes
+ * removed.  Returns 0 or -errno. */
 int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t *bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* The cache's folder as a whole: what is in it, and what has to go. */
+/* The cache's folder: lists its files and removes the oldest. */
 #include "object/cache_state.h"
 
 #include "base/vector.h"
@@ -24,7 +24,7 @@ static bool ends_with(const char *name, const char *suffix)
 	return length > behind && !strcmp(name + length - behind, suffix);
 }
 
-/* The next file of the cache's; what others put there is left alone.  1, 0 at the end. */
+/* Gets the cache's next file; skips files that are not the cache's.  Returns 1, or 0 at the end. */
 static int next_file(const struct tally_disk_cache *cache, DIR *directory, struct cache_file *file)
 {
 	const struct dirent *entry;
@@ -45,7 +45,7 @@ static int next_file(const struct tally_disk_cache *cache, DIR *directory, struc
 	return 0;
 }
 
-/* With a position of its own, so that several may walk at once. */
+/* Opens the folder again, so that each walk has its own position. */
 static DIR *open_directory(const struct tally_disk_cache *cache)
 {
 	int fd = openat(cache->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -90,7 +90,7 @@ void cache_make_room(struct tally_disk_cache *cache)
 	closedir(directory);
 	if (total > cache->bytes_max) {
 		qsort(files.items, files.count, sizeof(*files.items), by_use);
-		/* An eighth more than is needed, so that the folder is not read again for each
+		/* Removes an eighth more than needed, so that the folder is not read again for each
 		 * blob. */
 		for (size_t i = 0;
 		     i < files.count && total > cache->bytes_max - cache->bytes_max / 8; i++)
@@ -111,7 +111,7 @@ static void read_path(int fd, const struct cache_header *header, char path[TALLY
 	path[length > 0 ? length : 0] = '\0';
 }
 
-/* `kind` stays "" for what can't be a blob. */
+/* `kind` stays "" when the file can't be a blob. */
 static void read_entry(const struct tally_disk_cache *cache, const struct cache_file *file,
 		       struct tally_cache_entry *entry)
 {
@@ -168,8 +168,8 @@ int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t 
 	if (!directory)
 		return -errno;
 	while (next_file(cache, directory, &file)) {
-		/* One that is being written would only fail to get its name: it is the next
-		 * run's. */
+		/* Its writer may still be at work, and would fail to rename it; a later run removes
+		 * it. */
 		if (file.unfinished && !was_abandoned(&file))
 			continue;
 		if (unlinkat(cache->directory_fd, file.name, 0) < 0) {

@@ -1,5 +1,5 @@
-/* Finding the separate debug file, as gdb's manual has it ("Debugging Information in Separate
- * Files"). */
+/* Finds separate debug files, in the places that gdb's manual lists ("Debugging Information in
+ * Separate Files"). */
 #include "object/object.h"
 #include "object/search.h"
 #include "object/unpack.h"
@@ -44,7 +44,8 @@ static uint32_t crc32(const uint8_t *bytes, size_t size)
 	return ~crc;
 }
 
-/* Below another root no link leads out of it: what lies there may be a container's. */
+/* Opens a file.  With a root, symbolic links can't lead out of it: it may be a container's file
+ * system. */
 static int open_below(const char *root, const char *path, struct tally_object **out)
 {
 	if (!root)
@@ -125,7 +126,8 @@ int tally_search_open(const struct tally_object_search *search, const char *path
 
 /* ---- by link ------------------------------------------------------------- */
 
-/* The file that belongs to the object: by build-id, which says it for certain, else by checksum. */
+/* True if `found` is the object's debug file: equal build-ids, where both have one, and an equal
+ * checksum. */
 static bool belongs(const struct tally_object *object, const struct tally_object *found,
 		    uint32_t crc)
 {
@@ -151,10 +153,10 @@ static bool read_debuglink(const struct tally_object *object, const char **name,
 	memcpy(crc, link.bytes + at, sizeof(*crc));
 	if (tally_object_is_swapped(object))
 		*crc = __builtin_bswap32(*crc);
-	return strchr(*name, '/') == NULL; /* a name, not a way out of the directory */
+	return strchr(*name, '/') == NULL; /* a plain name: a path could lead out of the folder */
 }
 
-/* What a file of this machine's is called below a root. */
+/* Returns the path as seen from the root, when the root contains it. */
 static const char *path_below(const char *root, const char *path)
 {
 	char *real = root ? realpath(root, NULL) : NULL;
@@ -174,7 +176,7 @@ static struct tally_object *open_by_debuglink(const struct tally_object *object,
 	uint32_t crc;
 	if (!read_debuglink(object, &name, &crc))
 		return NULL;
-	/* Links are laid beside the file itself, not beside what points to it. */
+	/* A debug file lies beside the file itself, not beside a symbolic link to it. */
 	char *real = root ? NULL : realpath(tally_object_path(object), NULL);
 	const char *path = real ? real : path_below(root, tally_object_path(object));
 	const char *slash = strrchr(path, '/');

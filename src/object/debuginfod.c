@@ -10,7 +10,7 @@
 
 #define LIBRARY "libdebuginfod.so.1"
 
-struct debuginfod_client; /* the library's */
+struct debuginfod_client; /* libdebuginfod's */
 
 struct tally_debuginfod {
 	void *library;
@@ -18,7 +18,7 @@ struct tally_debuginfod {
 	tally_debuginfod_progress *progress;
 	void *context;
 	bool has_given_up;
-	/* As elfutils/debuginfod.h has them. */
+	/* declared in elfutils/debuginfod.h */
 	struct debuginfod_client *(*begin)(void);
 	int (*find_debuginfo)(struct debuginfod_client *client, const unsigned char *id, int size,
 			      char **path);
@@ -32,8 +32,8 @@ struct tally_debuginfod {
 
 static bool load(struct tally_debuginfod *server)
 {
-	/* What it loads in turn (libcurl, TLS) doesn't free all when it is unloaded, and would
-	 * start anew each time. */
+	/* RTLD_NODELETE: the libraries that it loads (libcurl, TLS) leak when they are unloaded,
+	 * and would start anew each time. */
 	server->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 	return tally_loaded_find(server->library, "debuginfod_begin", &server->begin) &&
 	       tally_loaded_find(server->library, "debuginfod_end", &server->end) &&
@@ -47,7 +47,8 @@ static bool load(struct tally_debuginfod *server)
 				 &server->set_user_data);
 }
 
-/* The library hands on the client alone, which knows us: by a function of the library's. */
+/* The library passes only its client, whose user data is our server.  A function of the library
+ * returns them. */
 static int on_progress(struct debuginfod_client *client, long done, long total)
 {
 	void *(*get_user_data)(struct debuginfod_client *client);
@@ -84,7 +85,7 @@ int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress,
 		tally_error_hint(err, "on Debian: apt-get install libdebuginfod1");
 		return -ENOPKG;
 	}
-	/* The library knows no other way to be told. */
+	/* libdebuginfod takes its settings only from the environment. */
 	bool is_set = (!urls || !setenv("DEBUGINFOD_URLS", urls, 1)) &&
 		      !setenv("DEBUGINFOD_TIMEOUT", "10", 0) &&
 		      !setenv("DEBUGINFOD_MAXTIME", "120", 0) &&

@@ -1,12 +1,12 @@
-/* An ELF file, opened by libelf over bytes of ours.
+/* ELF files, parsed by libelf over bytes in memory.
  *
- * libelf gets the image in memory rather than a descriptor: a session may hold thousands of
- * objects, and each would keep a descriptor.  The bytes are mapped, with one exception: a mapping
- * of a file that somebody else may truncate is a SIGBUS waiting for us, so files that belong
- * neither to root nor to us are read instead.
+ * libelf gets the file's image rather than a descriptor: a session may hold thousands of objects,
+ * and each would keep a descriptor open.  The image is mapped, with one exception.  If another user
+ * truncates a mapped file, our next access raises SIGBUS; so files that belong neither to root nor
+ * to us are read instead.
  *
- * libelf parses headers, checks sections' ranges and inflates; segments' ranges are checked here,
- * against the image, each time they are handed out.
+ * libelf parses headers, checks sections' ranges and inflates sections.  This file checks segments'
+ * ranges against the image on each access.
  */
 #include "object/object.h"
 
@@ -25,12 +25,12 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* Beyond any real file, below what would exhaust a machine: what is read rather than mapped, and
- * what one section may be inflated to. */
+/* Limits above any real file, and below what would exhaust a machine: bytes of a file that is read
+ * rather than mapped, and bytes of one inflated section. */
 #define COPIED_MAX ((size_t)4 << 30)
 #define INFLATED_MAX ((uint64_t)4 << 30)
 
-enum { COMPRESSED_ZSTD = 2 }; /* ELFCOMPRESS_ZSTD; libelf knows it from 0.189 on */
+enum { COMPRESSED_ZSTD = 2 }; /* ELFCOMPRESS_ZSTD; libelf has it from 0.189 on */
 
 struct segment {
 	uint64_t address, file_offset, file_size;
@@ -38,7 +38,7 @@ struct segment {
 	bool is_executable;
 };
 
-/* A section inflated by us, kept for the object's life. */
+/* A section that this file inflated; kept as long as the object. */
 struct inflated {
 	struct inflated *next;
 	uint32_t index;
@@ -54,14 +54,14 @@ struct tally_object {
 	bool is_mapped;
 	Elf *elf;
 	GElf_Ehdr header;
-	size_t name_section; /* of the sections' names */
+	size_t name_section; /* index of the section with the sections' names */
 	struct segment *segments; /* PT_LOAD */
 	size_t segment_count;
 	struct tally_build_id build_id;
-	struct inflated **inflated; /* behind a pointer: filled by need, through const objects */
+	struct inflated **inflated; /* a pointer to the list, so that const objects can add to it */
 };
 
-/* The bytes of a range of the file, or NULL when it is not all there. */
+/* Returns a range of the file, or NULL when it isn't wholly inside. */
 static const uint8_t *range(const struct tally_object *object, uint64_t offset, uint64_t size)
 {
 	if (offset > object->image_size || size > object->image_size - offset)
@@ -74,7 +74,7 @@ static int read_segments(struct tally_object *object)
 	size_t count;
 	if (elf_getphdrnum(object->elf, &count) < 0 || count == 0)
 		return 0;
-	/* The count is the file's word: no more segments than there are bytes to describe them. */
+	/* The file's count is untrusted: limit it to what the file's size allows. */
 	size_t possible = object->image_size / sizeof(Elf32_Phdr);
 	if (count > possible)
 		count = possible;
@@ -98,8 +98,7 @@ static int read_segments(struct tally_object *object)
 	return 0;
 }
 
-/* Sections before segments: the segments of a separate debug file may point where its notes no
- * longer are. */
+/* Looks in sections first: a separate debug file keeps segments whose offsets no longer fit. */
 static void read_build_id(struct tally_object *object)
 {
 	Elf_Scn *scn = NULL;
@@ -126,7 +125,7 @@ static void read_build_id(struct tally_object *object)
 	}
 }
 
-/* Gives the image to a new object, whether it succeeds or not. */
+/* Makes an object of the image and takes ownership of it, even on failure. */
 static int open_image(const char *path, uint8_t *image, size_t size, bool is_mapped,
 		      struct tally_object **out, struct tally_error *err)
 {
@@ -149,7 +148,7 @@ static int open_image(const char *path, uint8_t *image, size_t size, bool is_map
 	int rc = object->path && object->inflated ? 0 : -ENOMEM;
 	if (rc == 0) {
 		elf_version(EV_CURRENT);
-		errno = 0; /* malloc's: libelf's own codes are not public */
+		errno = 0; /* tells malloc's failure; libelf's own error codes are not public */
 		object->elf = elf_memory((char *)image, size);
 		if (!object->elf)
 			rc = errno == ENOMEM ? -ENOMEM : -ENOEXEC;
@@ -185,7 +184,7 @@ static int read_whole(int fd, size_t size, uint8_t **out)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
-			int rc = got < 0 ? -errno : -ENOEXEC; /* it shrank while we read */
+			int rc = got < 0 ? -errno : -ENOEXEC; /* the file shrank while we read it */
 			free(image);
 			return rc;
 		}
@@ -210,7 +209,7 @@ int tally_object_open_descriptor(int fd, const char *path, struct tally_object *
 	uint8_t *image = NULL;
 	int rc = 0;
 	if (is_mapped) {
-		/* Writable: libelf changes headers in place when it inflates a section. */
+		/* Writable, because libelf changes headers in place when it inflates a section. */
 		image = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE, fd,
 			     0);
 		if (image == MAP_FAILED)
@@ -235,7 +234,7 @@ static int open_failed(const char *path, int rc, struct tally_error *err)
 	return rc;
 }
 
-/* O_NONBLOCK: a pipe may lie where a mapped file was. */
+/* O_NONBLOCK: a pipe may have replaced the mapped file. */
 enum { OPEN_FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
 
 int tally_object_open(int directory_fd, const char *path, struct tally_object **out,
@@ -249,7 +248,7 @@ int tally_object_open(int directory_fd, const char *path, struct tally_object **
 	return rc;
 }
 
-/* What the file is called from here, when it can be seen from here. */
+/* Gets a path by which the descriptor's file can be opened from here; false when there is none. */
 static bool path_of_descriptor(int fd, char path[PATH_MAX])
 {
 	char link[32];
@@ -358,7 +357,7 @@ struct Elf *tally_object_elf(const struct tally_object *object)
 	return object->elf;
 }
 
-/* Inflates a section compressed by zstd, which libelf 0.188 doesn't know. */
+/* Inflates a section compressed by zstd, which libelf 0.188 can't. */
 static const struct inflated *inflate_zstd(const struct tally_object *object, Elf_Scn *scn,
 					   const GElf_Chdr *header)
 {
@@ -373,8 +372,7 @@ static const struct inflated *inflate_zstd(const struct tally_object *object, El
 		return NULL;
 	const uint8_t *frame = (const uint8_t *)data->d_buf + header_size;
 	size_t frame_size = data->d_size - header_size;
-	/* The section header's word for the size is not enough to allocate by: the frame must
-	 * agree. */
+	/* Don't allocate by the section header's size alone: the zstd frame must agree. */
 	if (ZSTD_getFrameContentSize(frame, frame_size) != header->ch_size)
 		return NULL;
 	struct inflated *inflated = malloc(sizeof(*inflated) + header->ch_size);
@@ -391,8 +389,7 @@ static const struct inflated *inflate_zstd(const struct tally_object *object, El
 	return inflated;
 }
 
-/* Inflates a section in libelf's hands.  libdw does the same on the same handle: it may be done
- * already. */
+/* Lets libelf inflate a section. libdw shares the handle and may have done so already. */
 static bool inflate(Elf_Scn *scn, bool is_gnu)
 {
 	if (!is_gnu)
@@ -403,7 +400,7 @@ static bool inflate(Elf_Scn *scn, bool is_gnu)
 	return elf_compress_gnu(scn, 0, 0) >= 0;
 }
 
-/* `is_gnu`: the old form of compression, told by the section's name alone. */
+/* `is_gnu`: the old form of compression, recognised only by the section's name. */
 static bool load_section(const struct tally_object *object, Elf_Scn *scn, bool is_gnu,
 			 struct tally_section *out)
 {
@@ -492,8 +489,8 @@ static bool segment_holds(const struct segment *segment, uint64_t file_offset, u
 bool tally_object_address_of_offset(const struct tally_object *object, uint64_t file_offset,
 				    uint64_t *address)
 {
-	/* Segments are mapped by whole pages: a byte may lie in a neighbour's page.  Its own
-	 * segment comes first, executable ones before others. */
+	/* Segments are mapped in whole pages, so a byte may also be mapped as part of a neighbour's
+	 * page.  Try its own segment first, and executable segments before others. */
 	static const uint64_t PAGE_SIZES[] = { 1, 4096, 65536 };
 	for (size_t size = 0; size < sizeof(PAGE_SIZES) / sizeof(PAGE_SIZES[0]); size++)
 		for (int want = 1; want >= 0; want--)
@@ -508,7 +505,7 @@ bool tally_object_address_of_offset(const struct tally_object *object, uint64_t 
 	return false;
 }
 
-/* Of what has no segments: a linked module. */
+/* For objects without segments: a linked module. */
 static const uint8_t *section_bytes_at(const struct tally_object *object, uint64_t address,
 				       size_t *available)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reading is exact or fails: holes of the kernel's memory read as errors. */
+/* Reads exactly `size` bytes or fails: unmapped kernel memory reads as an error. */
 static int read_at(int fd, uint64_t offset, void *bytes, size_t size)
 {
 	for (size_t done = 0; done < size;) {

@@ -1,4 +1,4 @@
-/* The running kernel's memory, as /proc/kcore shows it: an ELF core whose segments lie at the
+/* The running kernel's memory through /proc/kcore: an ELF core file whose segments have the
  * kernel's addresses. */
 #ifndef TALLY_OBJECT_KCORE_H
 #define TALLY_OBJECT_KCORE_H
@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads `size` bytes at an address.  `path` is /proc/kcore, or for tests another 64-bit ELF file of
- * this machine's byte order.  0; -ENOENT, -EACCES, -EPERM …; -ENXIO: nothing is mapped there;
- * -ENOEXEC: no such file. */
+/* Reads `size` bytes at a kernel address.  `path` is /proc/kcore; tests use another 64-bit ELF file
+ * of this machine's byte order.  Returns 0; -ENOENT, -EACCES, -EPERM …; -ENXIO when nothing is
+ * mapped there; -ENOEXEC when the file is not such an ELF file. */
 int tally_kcore_read(const char *path, uint64_t address, void *bytes, size_t size);
 
 #endif

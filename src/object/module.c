@@ -1,14 +1,15 @@
-/* Linking a kernel's module.
+/* Links a kernel module.
  *
- * A module comes as a compiler wrote it: sections have no addresses, symbols count from their
- * sections' starts, and what debug information says of an address is 0, with a relocation beside
- * it.  So a copy of the file is made in which sections have the addresses that the kernel gave
- * them, symbols count from 0, and the relocations of debug sections are done; those of code on
- * x86-64 alone, where calls would else seem to go to what is behind them.  The debug sections of
- * the copy lie behind the file, inflated: done once, nobody inflates them again.
+ * A module is a relocatable object: its sections have no addresses, its symbols count from their
+ * section's start, and addresses in its debug information are 0, with a relocation for each.  This
+ * file makes a copy in which sections have the addresses that the kernel gave them, symbols have
+ * absolute values, and the debug sections are relocated.  Code is relocated only on x86-64;
+ * otherwise each call there would seem to go to the instruction behind it.  The copy's debug
+ * sections are inflated and lie behind the rest of the file, so that no reader has to inflate them
+ * again.
  *
- * Code that lies nowhere (.init, freed when the module had started) is no code in the copy, and its
- * symbols are of no section.
+ * Code without an address (.init, which the kernel frees once the module has started) is no code in
+ * the copy, and its symbols belong to no section.
  */
 #include "object/module.h"
 
@@ -130,14 +131,14 @@ struct linking {
 	const struct tally_object *module;
 	const uint64_t *addresses;
 	size_t count;
-	uint8_t *image; /* the copy */
-	size_t size, used; /* `used`: up to which debug sections have been put there */
+	uint8_t *image; /* the linked copy */
+	size_t size, used; /* bytes; up to `used` it is filled */
 	Elf64_Shdr *headers;
-	const Elf64_Sym *symbols; /* as the file has them */
+	const Elf64_Sym *symbols; /* as in the file */
 	size_t symbol_count;
 };
 
-/* What an absolute relocation writes, in bytes; 0: nothing; -1: not known. */
+/* Returns how many bytes an absolute relocation writes; 0: none; -1: unknown type. */
 static int bytes_of(uint16_t machine, uint32_t type)
 {
 	static const struct {
@@ -162,8 +163,8 @@ static uint64_t value_of(const struct linking *linking, const Elf64_Sym *symbol)
 	return symbol->st_value + (is_in_section ? linking->addresses[symbol->st_shndx] : 0);
 }
 
-/* Calls and references within code, as far as they are 4 bytes of an address or of a distance.
- * What the module has of others is taken to lie at 0: nobody's address. */
+/* Relocates code: calls and references that are 4 bytes of an address or of a distance.  Symbols of
+ * other modules count as address 0, which no symbol has. */
 static void relocate_code(const struct linking *linking, const struct tally_section *relocations,
 			  size_t section)
 {
@@ -206,7 +207,7 @@ static void link_code(struct linking *linking, size_t image_size)
 	}
 }
 
-/* False: what one of the relocations means isn't known. */
+/* Applies the relocations of a section.  Returns false at a relocation of unknown type. */
 static bool relocate(const struct linking *linking, const struct tally_section *relocations,
 		     uint8_t *bytes, size_t size)
 {
@@ -239,7 +240,7 @@ static bool is_debug(const struct linking *linking, size_t index)
 	       header.sh_type != SHT_NOBITS && !strncmp(name, ".debug_", 7);
 }
 
-/* Puts the debug section behind the rest of the copy, where there is room for it. */
+/* Appends the debug section to the copy; the caller has checked that it fits. */
 static uint8_t *append(struct linking *linking, size_t index, const struct tally_section *section)
 {
 	uint8_t *to = linking->image + linking->used;
@@ -251,7 +252,7 @@ static uint8_t *append(struct linking *linking, size_t index, const struct tally
 	return to;
 }
 
-/* False when debug information can't be told. */
+/* Appends and relocates the debug sections.  Returns false when they can't be relocated. */
 static bool link_debug(struct linking *linking)
 {
 	for (size_t i = 1; i < linking->count; i++) {
@@ -308,7 +309,7 @@ static void link_sections(struct linking *linking)
 	}
 }
 
-/* The symbol table's section; 0: none that is sound. */
+/* Finds the section of the symbol table; 0 when there is none or it is damaged. */
 static size_t find_symbols(struct linking *linking, const uint8_t *image, size_t image_size)
 {
 	for (size_t i = 1; i < linking->count; i++) {
@@ -325,7 +326,7 @@ static size_t find_symbols(struct linking *linking, const uint8_t *image, size_t
 	return 0;
 }
 
-/* What the debug sections will need, once they are inflated, which is done here: it may change
+/* Returns the size of all debug sections when inflated.  Inflates them now, because that may change
  * headers. */
 static size_t debug_bytes(const struct linking *linking)
 {

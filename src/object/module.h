@@ -1,10 +1,10 @@
-/* A kernel's module (.ko) as it lies in memory: an object that isn't linked yet (ET_REL), linked as
- * the kernel did it.
+/* A kernel module (.ko) as it lies in memory.  The file is not linked (ET_REL); this links it as
+ * the kernel did.
  *
- * What comes of it is an object like any other: its symbols and its debug information tell
- * addresses.  64-bit modules of this machine's byte order; of machines whose relocations of debug
- * information aren't known (all but x86-64, arm64, s390x, ppc64) the symbols alone.  The file's
- * bytes are untrusted.
+ * The result is an object like any other, whose symbols and debug information have addresses.  Only
+ * 64-bit modules of this machine's byte order.  Where the relocations of debug information are
+ * unknown (all machines except x86-64, arm64, s390x, ppc64), the result has symbols only.  The
+ * file's bytes are untrusted.
  */
 #ifndef TALLY_OBJECT_MODULE_H
 #define TALLY_OBJECT_MODULE_H
@@ -15,42 +15,42 @@ struct tally_object_search;
 
 enum { TALLY_MODULE_NAME_BYTES = 64, TALLY_MODULE_DEPENDENCIES_BYTES_MAX = 16 << 20 };
 
-/* What the kernel calls a module, by its path: "/lib/modules/6.1.0/kernel/net/nf-tables.ko.xz",
- * "[nf_tables]" → "nf_tables".  False: it is no module's path. */
+/* Gets the kernel's name of a module from a path: "/lib/modules/6.1.0/kernel/net/nf-tables.ko.xz"
+ * or "[nf_tables]" gives "nf_tables".  Returns false when it is no module's path. */
 bool tally_module_name(const char *path, char name[TALLY_MODULE_NAME_BYTES]);
 
-/* The next module of modules.dep(5), whose text is terminated; moves *text behind its line.  False
- * when there is no more. */
+/* Gets the next module of a modules.dep(5) text, which ends in NUL, and moves *text behind its
+ * line.  Returns false at the end. */
 struct tally_module_dependency {
 	char name[TALLY_MODULE_NAME_BYTES];
-	char path[4096]; /* below the folder of the release; nothing of it leads out of that */
+	char path[4096]; /* relative to the release's folder; contains no ".." */
 };
 bool tally_module_dependency_next(const char **text, struct tally_module_dependency *out);
 
-/* Of a module that is loaded; false: it is not, or has none. */
+/* Gets the build-id of a loaded module.  Returns false when it isn't loaded or has none. */
 bool tally_module_loaded_build_id(const char *name, struct tally_build_id *id);
 
-/* A module's file, below the search's root, which may be compressed (xz, zstd, gzip).  0 or
- * -errno. */
+/* Opens a module's file below the search's root; it may be compressed (xz, zstd, gzip).  Returns 0
+ * or -errno. */
 int tally_module_open(const struct tally_object_search *search, const char *path,
 		      struct tally_object **out);
 
-/* Room for the addresses of an object's sections, by index; 0: it lies nowhere.  To be freed; NULL:
- * no memory.  */
+/* Allocates an array for the addresses of a module's sections, by index; 0 means no address.  The
+ * caller frees it.  Returns NULL without memory. */
 uint64_t *tally_module_addresses(const struct tally_object *module, size_t *count);
 
-/* Where the kernel puts the sections of code of a module that it loads at `start`
- * (kernel/module/main.c: by order of the file, each aligned; those of .init elsewhere). */
+/* Computes where the kernel puts the code sections of a module that it loads at `start`
+ * (kernel/module/main.c: in the file's order, each aligned; .init sections go elsewhere). */
 void tally_module_place(const struct tally_object *module, uint64_t start, uint64_t *addresses,
 			size_t count);
 
-/* Where they are, by a folder of files named like sections (/sys/module/NAME/sections).  False: it
- * doesn't tell. */
+/* Reads the sections' addresses from a folder of files named like the sections
+ * (/sys/module/NAME/sections).  Returns false when it has none. */
 bool tally_module_place_by(const struct tally_object *module, const char *folder,
 			   uint64_t *addresses, size_t count);
 
-/* 0; -ENOTSUP: not of a kind that can be linked here; -EBADMSG, -ENOMEM.  `out` has the module's
- * path and build-id. */
+/* Makes a linked copy; `out` has the module's path and build-id.  Returns 0; -ENOTSUP for a kind
+ * that can't be linked here; -EBADMSG, -ENOMEM. */
 int tally_module_link(const struct tally_object *module, const uint64_t *addresses, size_t count,
 		      struct tally_object **out);
 

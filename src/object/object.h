@@ -21,11 +21,11 @@ struct tally_build_id {
 	uint8_t bytes[TALLY_BUILD_ID_MAX];
 };
 
-/* The shorter one may have lost zeros at its end: recordings tell of 20 bytes where they tell no
- * size. */
+/* True if equal.  The shorter one may have lost zeros at its end: recordings that don't store the
+ * size have 20 bytes. */
 bool tally_build_id_equal(const struct tally_build_id *a, const struct tally_build_id *b);
 
-/* Lower-case hex with a NUL; "" for none. */
+/* Writes lower-case hex with a NUL; "" when there is no build-id. */
 void tally_build_id_format(const struct tally_build_id *id, char text[2 * TALLY_BUILD_ID_MAX + 1]);
 
 struct tally_section {
@@ -33,71 +33,72 @@ struct tally_section {
 	uint64_t size;
 	uint64_t file_offset;
 	uint32_t type, flags;
-	uint32_t link;        /* sh_link: the index of the string table that belongs to it */
+	uint32_t link;        /* sh_link: the index of its string table */
 	uint32_t entry_size;  /* sh_entsize */
-	/* NULL for SHT_NOBITS; decompressed where the section is compressed */
+	/* NULL for SHT_NOBITS; inflated if the section is compressed */
 	const uint8_t *bytes;
 };
 
 struct tally_object;
 
-/* Opens an ELF file; `directory_fd` as in openat(2).  -ENOENT, -EACCES …, -ENOEXEC when it is no
- * ELF file. */
+/* Opens an ELF file; `directory_fd` as in openat(2).  Returns 0; -ENOENT, -EACCES …; -ENOEXEC when
+ * it is no ELF file. */
 int tally_object_open(int directory_fd, const char *path, struct tally_object **out,
 		      struct tally_error *err);
 
-/* The same below another root (a container's, /proc/PID/root; --symfs): no symbolic link or ".."
- * leads out of it.  The object's path is then the one by which it can be opened again, where there
+/* Opens a file below another root (a container's, /proc/PID/root; --symfs); no symbolic link or
+ * ".." leads out of it.  The object's path is one by which it can be opened from here, when there
  * is one. */
 int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out,
 			      struct tally_error *err);
 
-/* An open file, wherever it came from; `path` is what it is called.  The descriptor stays the
- * caller's. */
+/* Opens an ELF file from a descriptor, which stays the caller's.  `path` becomes the object's
+ * path. */
 int tally_object_open_descriptor(int fd, const char *path, struct tally_object **out,
 				 struct tally_error *err);
 
-/* An image in memory (the vdso, a test's bytes), copied.  `name` serves as its path. */
+/* Opens an image in memory (the vdso, a test's bytes), which is copied.  `name` becomes its
+ * path. */
 int tally_object_open_memory(const char *name, const void *bytes, size_t size,
 			     struct tally_object **out, struct tally_error *err);
 
 struct tally_object *tally_object_ref(struct tally_object *object);
-void tally_object_unref(struct tally_object *object); /* NULL is fine */
+void tally_object_unref(struct tally_object *object); /* accepts NULL */
 
 const char *tally_object_path(const struct tally_object *object);
 const struct tally_build_id *tally_object_build_id(const struct tally_object *object);
 uint16_t tally_object_machine(const struct tally_object *object); /* e_machine: EM_X86_64 … */
 uint16_t tally_object_type(const struct tally_object *object);    /* e_type: ET_EXEC, ET_DYN … */
 bool tally_object_is_64bit(const struct tally_object *object);
-/* of the other byte order than this machine */
+/* True if the file's byte order is not this machine's. */
 bool tally_object_is_swapped(const struct tally_object *object);
 
-/* The file whole; as it lies on the disk until a compressed section was asked for (libelf edits its
- * header). */
+/* Returns the whole file.  It equals the file on disk until a compressed section is loaded (libelf
+ * edits its header). */
 const uint8_t *tally_object_image(const struct tally_object *object, size_t *size);
 
-/* libelf's handle, for libdw and symbol tables.  Struct Elf of <libelf.h>. */
+/* Returns libelf's handle (<libelf.h>), for libdw and symbol tables. */
 struct Elf *tally_object_elf(const struct tally_object *object);
 
-/* The named section; false when there is none.  `bytes` lives as long as the object. */
+/* Gets a section by name; false when there is none.  `bytes` stays valid as long as the object. */
 bool tally_object_section(const struct tally_object *object, const char *name,
 			  struct tally_section *out);
 
-/* The section of an index (sh_link, st_shndx). */
+/* Gets a section by index (sh_link, st_shndx). */
 bool tally_object_section_at(const struct tally_object *object, uint32_t index,
 			     struct tally_section *out);
 
-/* Where the address of a symbol, "address in the object" (st_value), lies for a byte of the file:
- * by PT_LOAD segments.  False when no segment maps the offset. */
+/* Converts an offset in the file to an address in the object, as in st_value, by the PT_LOAD
+ * segments.  Returns false when no segment maps the offset. */
 bool tally_object_address_of_offset(const struct tally_object *object, uint64_t file_offset,
 				    uint64_t *address);
 
-/* The bytes mapped at an address in the object, as many as there are from there (at most one
- * segment's; of a linked module, which has none, one section's). */
+/* Returns the bytes mapped at an address in the object and sets how many follow there: at most the
+ * rest of the segment (of a section, in a linked module, which has no segments). */
 const uint8_t *tally_object_bytes_at(const struct tally_object *object, uint64_t address,
 				     size_t *available);
 
-/* Reads a build-id from notes (SHT_NOTE/PT_NOTE contents, /sys/kernel/notes), of either byte
+/* Reads a build-id from notes (contents of SHT_NOTE or PT_NOTE, /sys/kernel/notes) of either byte
  * order. */
 bool tally_build_id_from_notes(const void *notes, size_t size, struct tally_build_id *out);
 

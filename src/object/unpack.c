@@ -24,15 +24,15 @@ bool tally_is_packed(const void *bytes, size_t size)
 	       begins(bytes, size, GZIP, sizeof(GZIP));
 }
 
-/* Nobody says before how large it will be, or can't be believed: a try into a buffer gives 1 when
- * that was too small. */
+/* The unpacked size is unknown or untrusted.  So `attempt` tries a buffer, and returns 1 when it
+ * was too small. */
 struct unpacking {
 	const void *bytes;
 	size_t size;
 	void *handle;
 	int (*decode_xz)(uint64_t *memory_limit, uint32_t flags, const void *allocator,
 			 const uint8_t *in, size_t *in_at,
-			 /* as lzma/container.h has it */
+			 /* as in lzma/container.h */
 			 size_t in_size, uint8_t *out, size_t *out_at, size_t out_size);
 	int (*inflate_init)(z_stream *stream, int window_bits, const char *version,
 			    int stream_size);

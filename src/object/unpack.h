@@ -1,7 +1,7 @@
-/* Files and sections that come compressed as a whole: .gnu_debugdata, a kernel's modules.
+/* Unpacks files and sections that are compressed as a whole: .gnu_debugdata, kernel modules.
  *
- * zstd is linked; liblzma and zlib are loaded when they are needed first.  The bytes are untrusted:
- * what would be larger than `size_max` is damaged.
+ * zstd is linked; liblzma and zlib are loaded on first use.  The bytes are untrusted: an output
+ * above `size_max` counts as damage.
  */
 #ifndef TALLY_OBJECT_UNPACK_H
 #define TALLY_OBJECT_UNPACK_H
@@ -10,11 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether they begin as xz, zstd or gzip do. */
+/* True if the bytes begin like xz, zstd or gzip. */
 bool tally_is_packed(const void *bytes, size_t size);
 
-/* What they were before, malloc'd.  0; -EBADMSG; -ENOMEM; -ENOPKG: the library is not installed
- * (liblzma5, zlib1g). */
+/* Unpacks the bytes into malloc'd memory.  Returns 0; -EBADMSG; -ENOMEM; -ENOPKG when the library
+ * is not installed (liblzma5, zlib1g). */
 int tally_unpack(const void *bytes, size_t size, size_t size_max, uint8_t **out, size_t *out_size);
 
 #endif

@@ -39,7 +39,8 @@ struct tally_block *tally_block_take(struct tally_blocks *blocks, size_t capacit
 
 void tally_block_drop(struct tally_blocks *blocks, struct tally_block *block)
 {
-	/* What the others did with the block is behind them before it is filled again. */
+	/* ACQ_REL: the other holders' accesses to the block finish before the block is filled
+	 * again. */
 	if (!block || __atomic_sub_fetch(&block->holders, 1, __ATOMIC_ACQ_REL))
 		return;
 	if (block->stock) {

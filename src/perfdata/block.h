@@ -1,10 +1,10 @@
-/* Pieces of memory that a recording's bytes pass through: what is read of a file, what came down a
- * pipe, what was unpacked.
+/* Blocks of memory for a recording's bytes: bytes read from a file, received through a pipe, or
+ * unpacked.
  *
- * One fills a block and goes on to the next; whoever still needs records in it holds it, so that
- * records wait for their turn where they are instead of being copied.  A block that nobody holds is
- * filled again.  Blocks of a stock may be taken, held and dropped by several threads; all else is
- * one thread's.
+ * A reader fills a block and goes on to the next.  Code that still needs records in a block holds
+ * it, so records wait in place instead of being copied.  A block without holders is filled again.
+ * Several threads may take, hold and drop the blocks of a stock; all other blocks belong to one
+ * thread.
  */
 #ifndef TALLY_PERFDATA_BLOCK_H
 #define TALLY_PERFDATA_BLOCK_H
@@ -14,21 +14,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Four of the largest records.  Blocks are read and walked through while they are in the
- * second-level cache. */
+/* Four of the largest records.  A block is small enough to be walked through while it is still in
+ * the second-level cache. */
 enum { TALLY_BLOCK_BYTES = 256 << 10 };
 
 struct tally_block {
-	struct tally_block *next; /* of those that nobody holds */
+	struct tally_block *next; /* in the list of unused blocks */
 	struct tally_block_stock *stock; /* where it came from; NULL: from a struct tally_blocks */
 	unsigned holders; /* atomic */
-	size_t capacity; /* TALLY_BLOCK_BYTES, or more for what had to be in one piece */
+	size_t capacity; /* TALLY_BLOCK_BYTES, or more for data that must be in one piece */
 	_Alignas(64) uint8_t bytes[];
 };
 
 struct tally_blocks {
 	struct tally_block *unused;
-	size_t count; /* held or not */
+	size_t count; /* all blocks, held or unused */
 };
 
 /* Blocks of one size, shared by threads. */
@@ -37,7 +37,7 @@ struct tally_block_stock {
 	struct tally_block *unused;
 };
 
-/* A block of at least `capacity` bytes with one holder; NULL when memory is out. */
+/* Returns a block of at least `capacity` bytes with one holder, or NULL without memory. */
 struct tally_block *tally_block_take(struct tally_blocks *blocks, size_t capacity);
 
 static inline void tally_block_hold(struct tally_block *block)
@@ -46,22 +46,22 @@ static inline void tally_block_hold(struct tally_block *block)
 		__atomic_fetch_add(&block->holders, 1, __ATOMIC_RELAXED);
 }
 
-/* Whether one holder alone is left: the caller. */
+/* True if the caller is the only holder. */
 static inline bool tally_block_is_ours(const struct tally_block *block)
 {
 	return __atomic_load_n(&block->holders, __ATOMIC_ACQUIRE) == 1;
 }
 
-/* One holder less; `block` may be NULL.  `blocks` is not looked at for blocks of a stock. */
+/* Removes one holder; `block` may be NULL.  `blocks` is ignored for the blocks of a stock. */
 void tally_block_drop(struct tally_blocks *blocks, struct tally_block *block);
 
-/* Frees the blocks that nobody holds. */
+/* Frees the unused blocks. */
 void tally_blocks_release(struct tally_blocks *blocks);
 
 void tally_block_stock_init(struct tally_block_stock *stock);
-/* As tally_block_take(); all of a stock's blocks have the same capacity. */
+/* Like tally_block_take(), but all blocks of a stock must have the same capacity. */
 struct tally_block *tally_block_stock_take(struct tally_block_stock *stock, size_t capacity);
-/* All of its blocks must have been dropped. */
+/* Frees the stock's blocks.  The caller must have dropped all of them. */
 void tally_block_stock_release(struct tally_block_stock *stock);
 
 #endif

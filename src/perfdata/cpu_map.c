@@ -3,7 +3,7 @@
 enum { LIST, MASK, RANGE };
 
 struct run {
-	long first, last; /* first > last: none */
+	long first, last; /* first > last: empty */
 	bool any;
 	struct tally_buffer *out;
 };
@@ -31,7 +31,7 @@ static void add_mask(struct tally_reader *reader, struct run *run)
 {
 	unsigned words = tally_reader_u16(reader), size = tally_reader_u16(reader);
 	if (size == 8)
-		tally_reader_u16(reader); /* the words are aligned */
+		tally_reader_u16(reader); /* padding that aligns the words */
 	else
 		reader->failed |= size != 4;
 	for (unsigned i = 0; i < words && !reader->failed; i++) {

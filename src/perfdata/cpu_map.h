@@ -6,8 +6,8 @@
 #include "base/buffer.h"
 #include "base/reader.h"
 
-/* Appends the set as "0-3,7"; -1 stands for any CPU.  Marks the reader as failed where the set
- * doesn't fit. */
+/* Appends the set as "0-3,7"; -1 stands for any CPU.  Marks the reader as failed when the record is
+ * too short for the set. */
 void tally_cpu_map_text(struct tally_reader *reader, struct tally_buffer *out);
 
 #endif

@@ -1,12 +1,12 @@
-/* perf.data as it lies on disk, in the writer's byte order:
+/* The structures of a perf.data file, in the writer's byte order:
  * tools/perf/Documentation/perf.data-file-format.txt.
  *
  *     file:  header | ids of each event | attributes | data | section table | mark of our own | feature sections
  *     pipe:  magic, 16 | HEADER_ATTR … | HEADER_FEATURE … | data, mixed with more of these
  *
- * The section table has one entry per bit of the header's bitmap, in the order of the bits.
- * tally's own section has no bit: perf inject writes what has one by a function that it looks up
- * behind the end of a table, and crashes.
+ * The section table has one entry per bit of the header's bitmap, in the order of the bits. tally's
+ * own section has no bit, because perf inject would crash on one: to write the section of a bit, it
+ * looks up a function in a table, and an unknown bit is beyond that table's end.
  */
 #ifndef TALLY_PERFDATA_DISK_H
 #define TALLY_PERFDATA_DISK_H
@@ -15,14 +15,14 @@
 #include "perfdata/perfdata.h"
 
 #define TALLY_PERFDATA_MAGIC 0x32454c4946524550ull         /* "PERFILE2" */
-#define TALLY_PERFDATA_MAGIC_SWAPPED 0x50455246494c4532ull /* of the other byte order */
-#define TALLY_PERFDATA_MAGIC_1 "PERFFILE"                  /* before 2012, in either order */
+#define TALLY_PERFDATA_MAGIC_SWAPPED 0x50455246494c4532ull /* in the other byte order */
+#define TALLY_PERFDATA_MAGIC_1 "PERFFILE"                  /* before 2012, in either byte order */
 
 struct tally_disk_section {
 	uint64_t offset, size; /* bytes from the start of the file */
 };
 
-/* Right behind the section table. */
+/* Mark of tally's own section, right behind the section table. */
 struct tally_disk_own {
 	char mark[8];
 	struct tally_disk_section section;
@@ -31,21 +31,21 @@ struct tally_disk_own {
 
 struct tally_disk_pipe_header {
 	uint64_t magic;
-	uint64_t size; /* 16: this is how a pipe is told from a file */
+	uint64_t size; /* 16; a file's header has another size here */
 };
 
 struct tally_disk_header {
 	uint64_t magic;
-	uint64_t size;      /* of this struct */
-	uint64_t attr_size; /* of each attribute with the section of its ids */
+	uint64_t size;      /* bytes of this struct */
+	uint64_t attr_size; /* bytes of one attribute plus the section of its ids */
 	struct tally_disk_section attrs;
-	struct tally_disk_section data; /* size 0: never finished */
+	struct tally_disk_section data; /* size 0: the recorder did not finish */
 	struct tally_disk_section event_types;
 	uint64_t features[TALLY_FEATURE_MAX / 64];
 };
 _Static_assert(sizeof(struct tally_disk_header) == 104, "perf_file_header");
 
-/* What a tracepoint is called: in recordings of before Linux 3.9. */
+/* A tracepoint's name, in recordings made before Linux 3.9. */
 struct tally_disk_event_type {
 	uint64_t event_id; /* attr.config */
 	char name[64];
@@ -55,7 +55,7 @@ struct tally_disk_build_id {
 	struct tally_record_header header;
 	uint32_t pid;
 	uint8_t bytes[20];
-	uint8_t size; /* of the build-id; valid with MISC_BUILD_ID_SIZE, else it is 20 */
+	uint8_t size; /* of the build-id; valid with MISC_BUILD_ID_SIZE, otherwise the size is 20 */
 	uint8_t reserved[3];
 	char filename[];
 };
@@ -79,16 +79,16 @@ enum {
 	TALLY_EVENT_UPDATE_CPUS
 };
 
-/* HEADER_TRACING_DATA: `size` bytes follow the record, which is itself 12 bytes.  Of simpleperf's
- * they are a part. */
+/* HEADER_TRACING_DATA.  The record is 12 bytes long and `size` bytes follow it.  In simpleperf's
+ * own tracing record these bytes are part of the record. */
 struct tally_disk_tracing_record {
 	struct tally_record_header header;
 	uint32_t size;
 };
 _Static_assert(sizeof(struct tally_disk_tracing_record) == 12, "perf_record_header_tracing_data");
 
-/* simpleperf's own records (AOSP's system/extras/simpleperf/record.h).  Their header's `misc` is
- * the upper half of a size of 32 bits. */
+/* Record types of simpleperf (AOSP's system/extras/simpleperf/record.h).  Their size has 32 bits;
+ * the header's `misc` is its upper half. */
 enum {
 	TALLY_SIMPLEPERF_RECORD_START = 32768,
 	TALLY_SIMPLEPERF_RECORD_TRACING_DATA = 32777,
@@ -96,12 +96,12 @@ enum {
 
 enum {
 	TALLY_RECORD_SIZE_MAX = UINT16_MAX,
-	/* the largest that keeps what follows aligned */
+	/* the largest size that keeps the next record aligned */
 	TALLY_RECORD_SIZE_ALIGNED = UINT16_MAX & ~7,
 	TALLY_PERFDATA_NAME_ALIGN = 64               /* perf pads strings to this */
 };
 
-/* The length of the whole records at the start of `bytes` that end within `limit` bytes. */
+/* Returns the length of the whole records at the start of `bytes` that end within `limit` bytes. */
 size_t tally_records_whole(const void *bytes, size_t size, size_t limit);
 
 #endif

@@ -188,7 +188,7 @@ void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_
 {
 	tally_feature_u64(out, node);
 	tally_feature_u64(out, bits);
-	tally_feature_u64(out, bits); /* the bitmap's own */
+	tally_feature_u64(out, bits); /* the bitmap's own count of bits */
 	tally_buffer_append(out, blocks, (bits + 63) / 64 * sizeof(*blocks));
 }
 

@@ -1,4 +1,4 @@
-/* Feature sections of the other byte order → this machine's; feature.c and perf's
+/* Converts feature sections of the other byte order to this machine's. feature.c and perf's
  * tools/perf/util/header.c have the layouts. */
 #include "abi/byte_swap.h"
 #include "perfdata/perfdata_reader.h"
@@ -34,10 +34,11 @@ static void swap_cpu_topology(struct tally_swapper *swapper, uint32_t cpu_count)
 	tally_swap_fields(swapper, "{s}{s}");
 	for (uint32_t i = 0; i < cpu_count && swapper->at < swapper->end; i++)
 		tally_swap_fields(swapper, "44"); /* core, package */
-	tally_swap_fields(swapper, "{s}4*");      /* dies, of each CPU */
+	tally_swap_fields(swapper, "{s}4*");      /* the die of each CPU */
 }
 
-/* Domains by CPU; before version 17 of what the kernel tells of them they have no names. */
+/* Scheduling domains by CPU.  The domains have names from version 17 of the kernel's schedstat
+ * on. */
 static void swap_cpu_domains(struct tally_swapper *swapper)
 {
 	enum { WITH_NAMES = 17 };

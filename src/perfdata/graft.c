@@ -1,10 +1,10 @@
-/* A perf.data file copied, with tally's own section.
+/* Copies a perf.data file and adds tally's own section.
  *
- * The section table stands right behind the data, so there is no room for its mark: what follows
- * the data is laid out anew.  All before it is copied by the kernel, on file systems that can
- * without a byte being moved; nothing in it tells of what follows, but for the header's bits: of
- * sections that aren't there, and of ours, which had one once.  The file may be of the other byte
- * order. */
+ * The section table stands right behind the data and leaves no room for our section's mark, so
+ * everything behind the data gets new positions.  The kernel copies everything before it; some file
+ * systems do that without moving a byte.  Of that part only the header's bitmap refers to what
+ * follows the data.  The bits of two kinds of sections are cleared: of sections that the file
+ * lacks, and of our own section, which once had a bit.  The file may be of the other byte order. */
 #include "perfdata/graft.h"
 
 #include "base/buffer.h"
@@ -21,10 +21,11 @@ enum { COPY_BYTES = 1 << 20, ATTR_BYTES_MAX = 4096 };
 
 struct graft {
 	int from, to;
-	uint64_t size; /* of the file */
-	struct tally_disk_header header; /* in this machine's byte order, but for the features */
+	uint64_t size; /* bytes of the file */
+	struct tally_disk_header header; /* in this machine's byte order, except the features */
 	bool swap;
-	bool narrow; /* features are words of 32 bits: a big-endian 32-bit machine's */
+	/* features are words of 32 bits: the file is from a big-endian 32-bit machine */
+	bool narrow;
 	uint64_t data_end;
 };
 
@@ -69,7 +70,7 @@ static int write_at(int fd, const void *bytes, size_t size, uint64_t offset)
 	return 0;
 }
 
-/* The kernel can't everywhere: between file systems, or out of some. */
+/* For copies that the kernel refuses: between file systems, or from some of them. */
 static int copy_by_hand(const struct graft *graft, uint64_t from, uint64_t to, uint64_t size)
 {
 	char *bytes = malloc(COPY_BYTES);
@@ -134,7 +135,8 @@ static bool fits(struct tally_disk_section section, uint64_t end)
 	return section.offset <= end && section.size <= end - section.offset;
 }
 
-/* A section that isn't in the file is not in the copy.  The entries of the new table go to `table`;
+/* Copies the feature sections, without those that are not wholly in the file, and writes our
+ * section behind them.  Appends the entries of the new section table to `table`.  Returns 0 or
  * -errno. */
 static int copy_features(struct graft *graft, const void *bytes, size_t size,
 			 struct tally_buffer *table)
@@ -171,7 +173,7 @@ static int copy_features(struct graft *graft, const void *bytes, size_t size,
 
 /* ---- the whole ----------------------------------------------------------- */
 
-/* An event's ids lie before the data, as do the events. */
+/* True if the attributes and their ids lie before the data. */
 static bool are_ids_before(const struct graft *graft)
 {
 	uint64_t entry = graft->header.attr_size;
@@ -187,7 +189,7 @@ static bool are_ids_before(const struct graft *graft)
 	return true;
 }
 
-/* False where the file isn't as perf lays one out. */
+/* Returns false when the file has another layout than perf's. */
 static bool read_header(struct graft *graft)
 {
 	struct tally_disk_header *header = &graft->header;
@@ -202,7 +204,8 @@ static bool read_header(struct graft *graft)
 	header->attrs = our_section(graft, header->attrs);
 	header->data = our_section(graft, header->data);
 	graft->data_end = header->data.offset + header->data.size;
-	/* Of a 64-bit machine each recording has its host's name. */
+	/* 64-bit recorders always set the HOSTNAME bit, so without it the words must be of 32
+	 * bits. */
 	graft->narrow = graft->swap && !has_bit(graft, TALLY_FEATURE_HOSTNAME);
 	return (header->magic == TALLY_PERFDATA_MAGIC || graft->swap) &&
 	       header->size == sizeof(*header) && header->data.size &&

@@ -1,9 +1,9 @@
-/* Names of events whose recording has no EVENT_DESC: of old recorders, of killed ones, of
+/* Names for events of recordings without EVENT_DESC: from old recorders, killed recorders and
  * simpleperf.
  *
- * They are perf's (its evsel__name()), modifiers included, so that `script` prints what perf
- * script prints.  Which modifiers were typed the attribute does not tell: "cpu-clock:u" of a newer
- * perf, which leaves guests out, is "cpu-clock:uH". */
+ * The names, modifiers included, are those of perf's evsel__name(), so `script` prints the same as
+ * perf script.  The attribute does not tell which modifiers the user typed: newer versions of perf
+ * exclude guests for "cpu-clock:u", and the name becomes "cpu-clock:uH". */
 #include "event/event.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -18,7 +18,7 @@ static void put_modifier(char *out, size_t *length, bool is_meant, char letter)
 	out[(*length)++] = letter;
 }
 
-/* "", ":u", ":ppH". */
+/* Writes the modifiers: "", ":u", ":ppH". */
 static void put_modifiers(const struct tally_attr *attr, char out[MODIFIERS_MAX])
 {
 	const uint64_t flags = attr->flags;

@@ -1,6 +1,6 @@
-/* The event whose samples are the switches away from a CPU, and stand for the time until their task
- * is on one again (`tally record --off-cpu`).  It is told by its name, which a file keeps; perf
- * calls its own so. */
+/* The event of `tally record --off-cpu`.  It samples each switch away from a CPU; the sample stands
+ * for the time until its task runs again.  Readers recognise it by its name, which the file keeps
+ * and which perf uses as well. */
 #ifndef TALLY_PERFDATA_OFF_CPU_EVENT_H
 #define TALLY_PERFDATA_OFF_CPU_EVENT_H
 
@@ -11,7 +11,8 @@
 
 #define TALLY_OFF_CPU_NAME "offcpu-time"
 
-/* Its hits tell who wakes whom: recorded beside, where the kernel lets the user. */
+/* The event whose samples say which task wakes which.  Recorded beside the off-CPU event when the
+ * kernel permits it. */
 #define TALLY_WAKING_NAME "sched:sched_waking"
 
 static inline bool tally_is_off_cpu(const struct tally_attr *attr, const char *name)

@@ -1,29 +1,28 @@
-/* Putting records in the order of their time without holding the whole recording, and without
- * sorting it.
+/* Gives records in time order, without holding or sorting the whole recording.
  *
  * A recorder drains its rings one after the other; each ring is in order, the file is not.  After a
- * pass over all rings it writes FINISHED_ROUND.  What was in any ring when a pass ended has been
- * written by the end of the next pass, so at the end of a round everything up to the latest time of
- * the round *before* is complete, and is released.  Two rounds at most are held.
+ * pass over all rings it writes FINISHED_ROUND.  Everything that was in a ring when one pass ended
+ * has been written when the next pass ends.  So at the end of a round, all records up to the latest
+ * time of the round *before* are complete, and can be given.  At most two rounds are held.
  *
- * Nothing is kept per record.  The file is walked to the round's end, looking at times alone, and
- * cut into stretches: bytes whose records lie behind one another in order of time, as a ring's do.
- * Stretches that go on where the last one ended (in another block) make one run with it.  Runs lie
- * in a heap by the time of their next record; to give one is to look at the run on top, whose next
- * record then says where in the heap it belongs.  Bytes stay where they are, in the mapping or in
- * blocks that the stretches hold; only records that the reader had to copy are copied.  A recording
- * without rounds is held to its end, as stretches; so is one of several files, which stand one
- * behind the other.
+ * Nothing is allocated per record.  The file is walked to the round's end; only times are read.  It
+ * is cut into stretches: bytes whose records follow each other in time order, as those of one ring
+ * do.  A stretch that goes on where the last one ended (in another block) belongs to the same run.
+ * Runs lie in a heap, by the time of their next record.  To give a record is to take the next one
+ * of the run on top; the record behind it then decides where in the heap the run moves.  Bytes stay
+ * where they are, in the mapping or in blocks that the stretches hold; only records that the reader
+ * had to copy are copied.  A recording without rounds is held to its end, as stretches.  So is a
+ * recording of several files, which are read one after the other.
  *
- * Of records of equal time and kind the one that stands first in the file comes first: stretches
- * are numbered in the file's order, and the number is part of the place in the heap.
+ * Records of equal time and kind are given in the file's order: stretches are numbered in that
+ * order, and the number is part of their key in the heap.
  *
- * Records without a time (or with time 0, as perf synthesizes maps of what ran before) and the
- * tools' own records are given at once, in the order of the file.  But where an event asks for no
- * times besides those of samples (sample_id_all, which kernels before 2.6.37 lack), its records
- * take the time of what follows them, for they lie in a ring among its samples: given at once, a
- * COMM would rename the samples before it.  What comes before the first time is given at once all
- * the same: recorders begin with what they know of the tasks that run.
+ * Records without a time (or with time 0, which perf synthesizes for the mappings of tasks that ran
+ * before) and the tools' own records are given at once, in the file's order.  There is one
+ * exception.  Events without sample_id_all, which kernels before 2.6.37 lack, have times only in
+ * their samples.  Their other records lie in a ring among the samples and take the time of the next
+ * record: given at once, a COMM would rename the samples before it.  Records before the first time
+ * are given at once even then, because recorders begin with what they know of the running tasks.
  */
 #include "perfdata/order.h"
 
@@ -36,16 +35,17 @@
 
 enum { NONE = UINT32_MAX, LOOKED_AHEAD_MAX = 64 /* records */ };
 
-#define IS_SAMPLE (1ull << 63) /* of a rank: behind side-band records of the same time */
+#define IS_SAMPLE (1ull << 63) /* in a rank: samples after side-band records of equal time */
 
 struct stretch {
 	const uint8_t *at, *end;
-	struct tally_block *block; /* held; NULL: the bytes stay */
-	/* of the COMPRESSED record; else what is to be added to an address */
+	struct tally_block *block; /* held by the stretch; NULL: the bytes stay valid */
+	/* unpacked: of the COMPRESSED record; otherwise address + file_offset is the offset in the
+	 * file */
 	uint64_t file_offset;
-	uint64_t number;           /* in the order of the file */
+	uint64_t number;           /* position in the file's order */
 	bool unpacked;
-	uint32_t next; /* of the same run, NONE; or of those that are free */
+	uint32_t next; /* next stretch of the same run, or in the free list; NONE at the end */
 };
 
 /* A run's next record. */
@@ -60,18 +60,19 @@ struct tally_order {
 	struct { struct stretch *items; size_t count, capacity; } stretches;
 	uint32_t free;
 	uint64_t numbered;
-	/* of what may be given, soon or later */
+	/* runs whose records may be given now or in a later round */
 	struct { struct head *items; size_t count, capacity; } heap;
 	/* runs of the round that is being read */
 	struct { struct head *items; size_t count, capacity; } fresh;
 	uint32_t open;      /* the stretch that is being walked, or NONE */
-	uint64_t last_time; /* of its last record */
+	uint64_t last_time; /* time of the last record of `open` */
 	bool last_is_sample;
-	bool is_given;      /* the top of the heap was given and is to be moved on */
+	bool is_given; /* the top of the heap was given; its run must move on before the next */
 	uint64_t limit;     /* time: records up to it may be given */
-	uint64_t latest, latest_before; /* times: of all rounds so far, of all but the last */
-	struct tally_block *copies; /* of records that the reader gave as copies */
-	size_t copied;              /* bytes in it */
+	/* latest times: of all rounds so far, of all except the last */
+	uint64_t latest, latest_before;
+	struct tally_block *copies; /* copies of records that the reader gave as copies */
+	size_t copied;              /* bytes used in `copies` */
 	bool at_end;
 };
 
@@ -82,8 +83,8 @@ static inline bool is_before(uint64_t time, uint64_t rank, const struct head *ot
 	return time < other->time || (time == other->time && rank < other->rank);
 }
 
-/* Puts a run where the top is, or further down.  Its head comes in pieces: as a struct it would be
- * stored by halves and loaded whole, which a CPU waits for. */
+/* Puts a run at the top of the heap or further down.  The head is passed as single values: a struct
+ * would be stored in halves and loaded whole, which stalls the CPU. */
 static void sift_down(struct head *heap, size_t count, uint64_t time, uint64_t rank,
 		      uint32_t stretch)
 {
@@ -146,8 +147,8 @@ static inline bool key_before(uint64_t time, bool is_sample, uint64_t other, boo
 	return time < other || (time == other && is_sample < other_is_sample);
 }
 
-/* Begins a stretch, which gets its end later: of the open run where its first record isn't earlier
- * than that one's last, else of a new run. */
+/* Begins a stretch; its end is set later.  It joins the open run when its first record isn't
+ * earlier than that run's last, otherwise it begins a new run. */
 static int begin_stretch(struct tally_order *order, const struct stretch *stretch, uint64_t time,
 			 bool is_sample)
 {
@@ -180,14 +181,14 @@ static const struct tally_field_places *places_of(const struct tally_order *orde
 	       (tally_perfdata_event_of(order->data, bytes, header) - data->events);
 }
 
-/* False for records that have no place in time. */
+/* Returns false for records without a time. */
 static inline bool time_of(const struct tally_field_places *places, const uint8_t *bytes,
 			   const struct tally_record_header *header, uint64_t *time)
 {
 	return tally_field_of(places, bytes, header, time) && *time && *time != UINT64_MAX;
 }
 
-/* FORK and EXIT tell the time themselves, behind four numbers of tasks. */
+/* Gets the time in the body of a FORK or EXIT, which follows four numbers of tasks. */
 static bool own_time(const uint8_t *at, const struct tally_record_header *header, uint64_t *time)
 {
 	const size_t offset = sizeof(*header) + 4 * sizeof(uint32_t);
@@ -198,8 +199,9 @@ static bool own_time(const uint8_t *at, const struct tally_record_header *header
 	return *time && *time != UINT64_MAX;
 }
 
-/* The time of a whole record that its event gives none: its own, else that of the next in the ring;
- * false: neither is told before `end`. */
+/* Gets a time for a whole record whose event doesn't store one: from the record's body, otherwise
+ * the time of the next record that has one.  Looks at LOOKED_AHEAD_MAX records at most; returns
+ * false when none of those before `end` has a time. */
 static bool borrowed_time(const struct tally_order *order, const uint8_t *at, const uint8_t *end,
 			  uint64_t *time)
 {
@@ -218,14 +220,14 @@ static bool borrowed_time(const struct tally_order *order, const uint8_t *at, co
 	return false;
 }
 
-/* Whether a record has no time because its event gives none to any but samples. */
+/* True for a record without a time whose event stores times only in samples. */
 static inline bool may_borrow(const struct tally_field_places *places,
 			      const struct tally_record_header *header)
 {
 	return places->trailer_size_min == UINT32_MAX && header->type != TALLY_RECORD_SAMPLE;
 }
 
-/* The stretch that the first record of a span would begin. */
+/* Returns the stretch that would begin with the span's first record. */
 static struct stretch stretch_of(const struct tally_span *span)
 {
 	return (struct stretch){
@@ -237,7 +239,7 @@ static struct stretch stretch_of(const struct tally_span *span)
 	};
 }
 
-/* Whether the open stretch ends where a span begins, and its records are told of alike. */
+/* True if the open stretch ends where the span begins, with the same block and offsets. */
 static bool continues(const struct tally_order *order, const struct stretch *next)
 {
 	const struct stretch *open = order->open == NONE ? NULL
@@ -246,7 +248,7 @@ static bool continues(const struct tally_order *order, const struct stretch *nex
 	       open->unpacked == next->unpacked && open->file_offset == next->file_offset;
 }
 
-/* Walks on through a span for as long as its records have a time: where it got to, NULL without
+/* Walks through the span while its records have a time.  Returns where it stopped, or NULL without
  * memory. */
 static const uint8_t *walk(struct tally_order *order, const struct tally_span *span)
 {
@@ -294,7 +296,7 @@ static const uint8_t *walk(struct tally_order *order, const struct tally_span *s
 	return at;
 }
 
-/* A copy that stays until it has been given. */
+/* Copies the span into a block that stays until the record was given. */
 static int keep_copy(struct tally_order *order, struct tally_span *span)
 {
 	size_t size = (size_t)(span->end - span->at), room = (size + 7) & ~(size_t)7;
@@ -313,7 +315,7 @@ static int keep_copy(struct tally_order *order, struct tally_span *span)
 	return 0;
 }
 
-/* Holds a record that the reader gave: 1, 0 when it has no time, -ENOMEM. */
+/* Holds a record that the reader gave.  Returns 1, 0 when it has no time, or -ENOMEM. */
 static int hold(struct tally_order *order, const struct tally_raw_record *raw)
 {
 	struct tally_record_header header;
@@ -332,8 +334,8 @@ static int hold(struct tally_order *order, const struct tally_raw_record *raw)
 	return walk(order, &span) ? 1 : -ENOMEM;
 }
 
-/* The round is over: its runs join those that are left of the ones before, and all up to `limit`
- * may be given. */
+/* Ends a round: adds its runs to those left from earlier rounds.  Records up to `limit` may be
+ * given. */
 static int end_round(struct tally_order *order, uint64_t limit)
 {
 	for (size_t i = 0; i < order->fresh.count; i++)
@@ -346,7 +348,8 @@ static int end_round(struct tally_order *order, uint64_t limit)
 	return 0;
 }
 
-/* Reads on to the round's end (0), to a record without a time (1), or until something fails. */
+/* Reads to the round's end (returns 0) or to a record without a time (1).  Returns -errno on
+ * failure. */
 static int read_round(struct tally_order *order, struct tally_raw_record *record,
 		      struct tally_error *err)
 {
@@ -375,14 +378,14 @@ static int read_round(struct tally_order *order, struct tally_raw_record *record
 
 /* ---- giving -------------------------------------------------------------- */
 
-/* The run whose record was given goes to where its next one belongs. */
+/* Moves the run whose record was given to where its next record belongs. */
 static void move_on(struct tally_order *order)
 {
 	struct head *heap = order->heap.items;
 	uint32_t index = heap[0].stretch;
 	struct stretch *stretch = &order->stretches.items[index];
 	struct tally_record_header header;
-	/* stays where a pipe has told since of an event whose records had no time */
+	/* Stays as it is when a pipe has meanwhile described an event whose records had no time. */
 	uint64_t time = heap[0].time;
 	memcpy(&header, stretch->at, sizeof(header));
 	bool was_sample = header.type == TALLY_RECORD_SAMPLE;

@@ -8,10 +8,11 @@
 #include <zstd_errors.h>
 
 static const char MAGIC[8] = "TALLY255";
-/* Level 3: at 1 the names of 20,000 places take a quarter more room, at 9 a twentieth less and five
- * times the time. */
+/* Level 3 of zstd.  With level 1 the names of 20,000 places take a quarter more space; with level 9
+ * a twentieth less, and five times as long. */
 enum { VERSION = 1, LEVEL = 3 };
-/* What a part may unpack to, and how many times its stored bytes once it is large. */
+/* Limits of a part's unpacked bytes: PART_BYTES_MAX, and above PART_BYTES_FREE at most RATIO_MAX
+ * times its stored bytes. */
 static const uint64_t PART_BYTES_MAX = 256 << 20, PART_BYTES_FREE = 16 << 20, RATIO_MAX = 1000;
 
 static void put_u32(struct tally_buffer *out, uint32_t value)

@@ -1,9 +1,9 @@
-/* Recordings that are directories, of perf record --threads and --kcore: `data` is a recording like
- * any other, and in data.0, data.1 … are records alone, a file for each thread of the recorder,
- * without a header and each with a stream of compressed data of its own.
+/* Recordings that are directories, made by perf record --threads and --kcore.  `data` is a
+ * recording like any other. data.0, data.1 … have one file for each thread of the recorder: records
+ * only, without a header, and each a separate stream of compressed data.
  *
- * They are read one behind the other.  Nothing says when what stands in one of them is complete in
- * another's time, so that all of it is held before the first record is given in order (order.c).
+ * They are read one after the other.  No record says up to which time another file is complete, so
+ * order.c holds all records before it gives the first in time order.
  */
 #include "perfdata/perfdata_reader.h"
 
@@ -25,7 +25,7 @@ static int fail(struct tally_error *err, const char *name, int result)
 			       tally_errno_text(result));
 }
 
-/* The number of "data.N", or -1. */
+/* Returns the number N of "data.N", or -1. */
 static long part_number(const char *name)
 {
 	char *end;
@@ -102,7 +102,7 @@ int tally_directory_open(struct tally_perfdata *data, int directory, struct tall
 		return result;
 	}
 	data->is_directory = true;
-	/* its blocks are held to the end, when the thread would be gone */
+	/* its blocks are held to the end, when the thread is already gone */
 	data->unpacker.ahead_tried = true;
 	return fd;
 }

@@ -1,4 +1,4 @@
-/* A file's head as another machine, or another time, wrote it. */
+/* The head of a file from another kind of machine or from an old recorder. */
 #include "abi/byte_swap.h"
 #include "perfdata/perfdata_reader.h"
 
@@ -52,9 +52,9 @@ struct tally_disk_section tally_perfdata_section_at(const struct tally_perfdata 
 	return section;
 }
 
-/* The bits are an array of unsigned long: a machine of 32 bits has the halves of these words the
- * other way round.  Every recorder tells the host's name, so that bit says which it was (perf
- * decides by it too). */
+/* The bitmap is an array of unsigned long, so a 32-bit machine has the halves of these words
+ * swapped.  Every recorder writes the HOSTNAME feature; the position of its bit tells the size of
+ * the words. perf decides the same way. */
 static void swap_features(uint64_t features[TALLY_FEATURE_MAX / 64])
 {
 	const uint64_t hostname = 1ull << TALLY_FEATURE_HOSTNAME;
@@ -77,14 +77,14 @@ void tally_disk_header_swap(struct tally_disk_header *header)
 int tally_perfdata_take_feature(struct tally_perfdata *data, unsigned feature, const uint8_t *bytes,
 				size_t size, uint64_t offset)
 {
-	/* Which tell their own order, and have always the same. */
+	/* TRACING_DATA states its own byte order; TALLY is always little-endian. */
 	if (!data->swap || feature == TALLY_FEATURE_TRACING_DATA || feature == TALLY_FEATURE_TALLY)
 		return tally_perfdata_apply_feature(data, feature, bytes, size, offset);
 	char *copy = tally_arena_copy(&data->arena, (const char *)bytes, size);
 	if (!copy)
 		return -ENOMEM;
-	/* What BPF programs are described by has layouts of the kernel's own; what nobody knows is
-	 * left as it is. */
+	/* BPF features contain structures of the kernel, which we cannot convert: ignore them.
+	 * Unknown features stay as they are. */
 	bool is_bpf = feature == TALLY_FEATURE_BPF_PROG_INFO || feature == TALLY_FEATURE_BPF_BTF;
 	if (!tally_feature_swap(feature, copy, size, tally_perfdata_cpus(data)) && is_bpf)
 		return 0;
@@ -102,7 +102,7 @@ static struct tally_recorded_event *unnamed_tracepoint(struct tally_perfdata *da
 	return NULL;
 }
 
-/* Without memory for it, an event keeps the name that it was given by its attribute. */
+/* Without memory for the name, an event keeps the name made from its attribute. */
 static void name_tracepoints(struct tally_perfdata *data, uint64_t id, const char *name)
 {
 	struct tally_recorded_event *event;

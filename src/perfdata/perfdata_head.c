@@ -1,4 +1,5 @@
-/* A recording's description: events, features, and the records that a pipe says the same with. */
+/* A recording's description: its events and features, and the records that describe them in a
+ * pipe. */
 #include "base/reader.h"
 #include "perfdata/feature.h"
 #include "perfdata/perfdata_reader.h"
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for one event more; the old array stays for those who hold its events. */
+/* Makes room for one more event.  The old array stays in the arena for callers that hold its
+ * events. */
 static bool grow_events(struct tally_perfdata *data)
 {
 	if (data->event_count < data->event_capacity)
@@ -75,8 +77,9 @@ struct tally_field_places tally_id_places(const struct tally_attr *attr)
 			 words(type, TALLY_SAMPLE_ID | TALLY_SAMPLE_STREAM_ID | TALLY_SAMPLE_CPU));
 }
 
-/* Where its records have their time.  A recorder's dummy event, for maps and forks, has no samples:
- * where they would have theirs makes no difference, and shall make none to the others. */
+/* Returns where the event's records have their time.  A recorder's dummy event (for mappings and
+ * forks) has no samples; it takes the places of the first event's samples, so that it can't make
+ * the events disagree. */
 static struct tally_field_places time_places_of(const struct tally_perfdata *data,
 						const struct tally_attr *attr)
 {
@@ -123,7 +126,7 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 	return 0;
 }
 
-/* A string of a feature: its room, then text that ends within it. */
+/* Reads a feature's string: the size of its field, then text that ends within the field. */
 static const char *take_string(struct tally_reader *reader)
 {
 	uint32_t room = tally_reader_u32(reader);
@@ -157,8 +160,9 @@ static int apply_event_desc(struct tally_perfdata *data, struct tally_reader *re
 	return 0;
 }
 
-/* How long a build-id is that fills its 20 bytes up with zeros: perf before 5.12 and simpleperf do
- * not say.  Linkers make 8, 16 and 20 bytes.  Hashes that end in four zeros are none. */
+/* Returns the length of a build-id that is padded with zeros to 20 bytes: perf before 5.12 and
+ * simpleperf don't store the length.  Linkers make 8, 16 and 20 bytes.  Assumes that no hash ends
+ * in four zeros. */
 static uint8_t padded_size(const uint8_t bytes[20])
 {
 	uint8_t size = 20;
@@ -292,7 +296,7 @@ static int read_attrs(struct tally_perfdata *data, const struct tally_disk_heade
 	return 0;
 }
 
-/* Old recordings have the names of their tracepoints here. */
+/* Reads the names of tracepoints, which old recordings have here. */
 static void read_event_types(struct tally_perfdata *data, const struct tally_disk_header *header)
 {
 	const size_t entry = sizeof(struct tally_disk_event_type);
@@ -341,9 +345,9 @@ static int read_features(struct tally_perfdata *data, const struct tally_disk_he
 	return 0;
 }
 
-/* Recorders write the data's size last.  perf writes the bits of the features first: the table of
- * their sections is then not where it should be, for a record there reads as an offset of 2^51 and
- * more. */
+/* Recorders write the data's size last. perf writes the features' bits before it.  In such a file
+ * the section table is not where it should be: a record stands there, and reads as an offset of
+ * 2^51 or more. */
 static bool is_unfinished(const struct tally_perfdata *data, const struct tally_disk_header *header)
 {
 	bool has_features = false;
@@ -425,8 +429,8 @@ static int apply_feature_record(struct tally_perfdata *data, const uint8_t *byte
 				      size - sizeof(record));
 	if (!copy)
 		return -ENOMEM;
-	/* The payload's padding would look like a torn build-id: those come as records of their
-	 * own. */
+	/* Build-ids come as records of their own.  The padding of this payload would look like a
+	 * torn one. */
 	if (record.feature == TALLY_FEATURE_BUILD_ID)
 		return 0;
 	return tally_perfdata_apply_feature(data, (unsigned)record.feature, copy,
@@ -450,7 +454,7 @@ int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, 
 	memcpy(&header, bytes, sizeof(header));
 	if (header.type < TALLY_RECORD_USER_START)
 		return 0;
-	/* What a few compressed bytes repeat without end must not fill memory. */
+	/* Limits memory: a few compressed bytes can repeat such records without end. */
 	const uint64_t free_bytes = 16 << 20;
 	if (data->applied_bytes + size > data->source.offset + free_bytes)
 		return 0;

@@ -1,5 +1,4 @@
-/* Opening a recording: a file, mapped; what comes down a pipe; a folder; memory.  And letting go of
- * it. */
+/* Opens and closes a recording: a mapped file, a pipe, a directory, or memory. */
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -21,7 +20,7 @@ static int read_pipe_head(struct tally_perfdata *data)
 	return 0;
 }
 
-/* What a file that is no recording is, by its first bytes; NULL: no idea. */
+/* Names what a file is that is no recording, by its first bytes; NULL if unknown. */
 static const char *foreign_kind(const uint8_t *bytes, size_t size)
 {
 	static const struct { const char *magic; size_t length; const char *kind; } kinds[] = {
@@ -72,8 +71,9 @@ bool tally_perfdata_begins(const void *bytes, size_t size)
 	       !memcmp(bytes, TALLY_PERFDATA_MAGIC_1, sizeof(magic));
 }
 
-/* What begins like a recording.  The magic number of the second format tells the byte order; the
- * first format's is a string, and its size does: nobody has a header of 4 GiB. */
+/* Checks the magic number and sets the byte order.  The second format's magic number tells the
+ * order.  The first format's is a string; there the header's size tells it, which is never 4 GiB or
+ * more. */
 static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header *header)
 {
 	bool is_first = !memcmp(&header->magic, TALLY_PERFDATA_MAGIC_1, sizeof(header->magic));
@@ -85,8 +85,8 @@ static bool see_magic(struct tally_perfdata *data, struct tally_disk_pipe_header
 	return tally_perfdata_begins(&header->magic, sizeof(header->magic));
 }
 
-/* A seekable file's content down a pipe: taken whole, since its events stand behind what they
- * describe. */
+/* Reads a seekable file's content from a pipe to its end, because the features that describe the
+ * events stand behind the data. */
 static int slurp(struct tally_perfdata *data, struct tally_error *err)
 {
 	struct tally_source *source = &data->source;
@@ -124,7 +124,7 @@ static int read_any_head(struct tally_perfdata *data, struct tally_error *err)
 	return result ? result : tally_perfdata_read_head(data, err);
 }
 
-/* Puts the file's name in front of a message. */
+/* Puts the file's name in front of the message. */
 static void name_file(const char *path, struct tally_error *err)
 {
 	char message[sizeof(err->message)];
@@ -176,7 +176,8 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 	return 0;
 }
 
-/* Of records that are mostly copies of stacks little is looked at. */
+/* True if the file should be read into blocks rather than walked in its mapping.  Small files are
+ * not worth it, nor are records with copied stacks, most of which is never looked at. */
 static bool is_worth_reading(const struct tally_perfdata *data)
 {
 	if (!data->mapping || data->source.memory_size < READ_FILE_BYTES_MIN)
@@ -253,7 +254,7 @@ void tally_perfdata_close(struct tally_perfdata *data)
 {
 	if (!data)
 		return;
-	tally_unpacker_release(data); /* its thread reads the mapping */
+	tally_unpacker_release(data); /* first, because its thread reads the mapping */
 	if (data->mapping)
 		munmap(data->mapping, data->mapping_size);
 	if (data->source.fd > STDERR_FILENO)

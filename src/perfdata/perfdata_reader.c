@@ -1,11 +1,11 @@
-/* Reading a recording, whoever wrote it and whatever became of it.
+/* Reads a recording of any recorder, even a damaged one.
  *
- * Nothing in the bytes is believed: each record must fit in what is left, and what is damaged ends
- * the data there and is kept for tally_perfdata_damage(), since all before it is good.  A file that
- * its recorder did not finish has a data size of zero and is read to its end.
+ * The bytes are untrusted: each record must fit in what is left.  Damage ends the data, and is kept
+ * for tally_perfdata_damage(), since everything before it is good.  A file that its recorder did
+ * not finish has a data size of zero and is read to its end.
  *
- * Records are handed out in place where they lie aligned (tally's own always do; perf's behind a
- * COMPRESSED record of odd size don't), else from a copy.
+ * Records are given in place when they are aligned, otherwise as a copy. tally's own records are
+ * always aligned; perf's are not when they follow a COMPRESSED record of odd size.
  */
 #include "abi/byte_swap.h"
 #include "base/reader.h"
@@ -38,7 +38,8 @@ void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t
 	data->ended = data->ended || ends;
 }
 
-/* Ids follow one another, so that their low bits tell them apart. */
+/* Finds an event by id, through a cache indexed by the low bits: ids of events are consecutive
+ * numbers. */
 static const struct tally_recorded_event *event_by_id(struct tally_perfdata *data, uint64_t id)
 {
 	uint32_t index;
@@ -122,7 +123,7 @@ struct tally_span tally_perfdata_last(const struct tally_perfdata *data,
 	};
 }
 
-/* A copy of the record, for which there is room once. */
+/* Copies a record into the reader's buffer, which has room for one. */
 static uint8_t *copy_record(struct tally_perfdata *data, const uint8_t *bytes, size_t size)
 {
 	if (!data->aligned)
@@ -132,7 +133,7 @@ static uint8_t *copy_record(struct tally_perfdata *data, const uint8_t *bytes, s
 	return (uint8_t *)data->aligned;
 }
 
-/* The record in this machine's byte order; NULL without memory. */
+/* Returns the record in this machine's byte order, or NULL without memory. */
 static const uint8_t *in_our_order(struct tally_perfdata *data, const uint8_t *bytes)
 {
 	if (!data->swap)
@@ -150,7 +151,7 @@ static const uint8_t *in_our_order(struct tally_perfdata *data, const uint8_t *b
 	return copy;
 }
 
-/* Hands a record out, aligned. */
+/* Gives a record, aligned.  Returns 1, 0 at damage, or -ENOMEM. */
 static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offset,
 		struct tally_raw_record *record)
 {
@@ -173,7 +174,7 @@ static int give(struct tally_perfdata *data, const uint8_t *bytes, uint64_t offs
 	return 1;
 }
 
-/* The next record as it lies in the source, NULL at the end or at damage. */
+/* Returns the next record as it lies in the source, or NULL at the end or at damage. */
 static const uint8_t *next_whole(struct tally_perfdata *data, struct tally_record_header *header)
 {
 	struct tally_source *source = &data->source;
@@ -226,7 +227,7 @@ uint64_t tally_record_payload(const uint8_t *record, bool swap)
 	return size <= tally_reader_left(&reader) ? 0 : size;
 }
 
-/* The formats of tracepoints stand behind perf's record, and inside simpleperf's. */
+/* Finds the tracing data: behind perf's record, inside simpleperf's.  NULL when it is too short. */
 static const void *tracing_in(const uint8_t *bytes, size_t size,
 			      const struct tally_record_header *header, bool swap, uint32_t *length)
 {
@@ -239,7 +240,7 @@ static const void *tracing_in(const uint8_t *bytes, size_t size,
 	return tally_reader_bytes(&reader, *length);
 }
 
-/* Bytes that follow a record and are none; they must be there. */
+/* Handles the bytes behind a record that are no records.  Tracing data must be complete. */
 static int take_payload(struct tally_perfdata *data, const struct tally_record_header *header,
 			const uint8_t **bytes)
 {
@@ -275,7 +276,7 @@ static int apply_and_give(struct tally_perfdata *data, const uint8_t *bytes, siz
 	return result ? result : give(data, bytes, offset, record);
 }
 
-/* One step on: 1 a record, 0 the end, -EAGAIN to be called again. */
+/* Makes one step.  Returns 1 for a record, 0 at the end, -EAGAIN to be called again. */
 static int step(struct tally_perfdata *data, struct tally_raw_record *record)
 {
 	const uint8_t *bytes;

@@ -1,13 +1,15 @@
-/* Bytes in order, through a window: onto memory, or onto a block that read(2) fills.
+/* Bytes in order, seen through a window onto memory or onto a block that read(2) fills.
  *
- * A file is mapped, but its records are read into blocks where that is cheaper: a copy out of the
- * page cache costs less than the page faults and the misses of a walk through 500 MB of mapped
- * memory (45 ms against 85 ms of CPU for the bare walk), and what was just copied is in the cache
- * for those who look at it next.  When more is held than BLOCKS_MAX (rings of many megabytes on
- * many CPUs), the window is laid onto the mapping instead: memory stays small.  So it is, too,
- * where a sample has kilobytes of stack, of which a line here and there is looked at: there is
- * little to be gained by a copy of all.  (500 MB of such, walked and unwound: 45 ms less where the
- * page cache has it in large folios, as after reading it from the disk; as long in single pages.)
+ * A file is mapped, but its records are read into blocks where that is cheaper.  A copy out of the
+ * page cache costs less than the page faults and cache misses of a walk through 500 MB of mapped
+ * memory (45 ms against 85 ms of CPU for the bare walk), and the copied bytes are in the cache when
+ * they are looked at next.
+ *
+ * In two cases the window is put on the mapping instead.  When more than BLOCKS_MAX blocks are held
+ * (rings of many megabytes on many CPUs), this keeps memory small.  When samples have kilobytes of
+ * stack, only a few cache lines of each are looked at, and a copy of everything gains little.  (500
+ * MB of such samples, walked and unwound: the mapping is 45 ms faster when the page cache has the
+ * file in large folios, as after reading it from the disk; equally fast with single pages.)
  */
 #include "perfdata/perfdata_reader.h"
 
@@ -45,11 +47,12 @@ static void set_window(struct tally_source *source, struct tally_block *block, c
 	source->end = end;
 }
 
-/* Reads on into a block of their own: what the last one has left is read again. */
+/* Reads the window's bytes into a block that nothing else holds.  Reads again what was left in the
+ * last window. */
 static bool read_window(struct tally_source *source, size_t size, size_t left)
 {
 	bool is_ours = source->block && tally_block_is_ours(source->block);
-	size_t shift = source->offset % 8; /* records are aligned as they are in the file */
+	size_t shift = source->offset % 8; /* keeps records aligned as they are in the file */
 	if (size > TALLY_BLOCK_BYTES - shift ||
 	    (!is_ours && source->blocks->count >= BLOCKS_MAX && !source->blocks->unused))
 		return false;
@@ -69,7 +72,8 @@ static bool read_window(struct tally_source *source, size_t size, size_t left)
 	return true;
 }
 
-/* Moves the window to the cursor, so that it has `size` bytes, which there are. */
+/* Moves the window to the cursor, so that it contains `size` bytes.  The source must have that
+ * many. */
 static void move_window(struct tally_source *source, size_t size)
 {
 	size_t left = source->memory_size - (size_t)source->offset;
@@ -80,8 +84,8 @@ static void move_window(struct tally_source *source, size_t size)
 		   source->reads && left > most ? most : left);
 }
 
-/* Room for one read more: what is left goes to the front, of a new block where somebody needs what
- * is before it or there is too little room. */
+/* Makes room for one more read: moves the rest to the front of the block, or of a new block when
+ * something else holds this one or it has too little room. */
 static bool make_room(struct tally_source *source)
 {
 	struct tally_block *block = source->block;

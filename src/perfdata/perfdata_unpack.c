@@ -1,10 +1,10 @@
-/* Opening COMPRESSED records.
+/* Unpacks COMPRESSED records.
  *
- * Output goes into blocks of one size, whatever a record claims to unpack to: a few bytes that zstd
- * would blow up to gigabytes cost time, not memory (unless they are held to be put in order), and
+ * Output goes into blocks of one size, regardless of a record's claims.  So a few bytes that zstd
+ * would expand to gigabytes cost time, not memory (unless they are held to be ordered), and
  * RATIO_MAX bounds the time.  A record torn by the end of a COMPRESSED record is completed by the
- * next; one torn by the end of a block goes to the front of another, or of the same when nobody
- * holds it.
+ * next one.  A record torn by the end of a block moves to the front of another block, or of the
+ * same block when nothing else holds it.
  */
 #include "perfdata/perfdata_reader.h"
 
@@ -14,7 +14,7 @@
 #include <zstd_errors.h>
 
 #define AHEAD_BYTES_MIN (1u << 20) /* compressed: some 20 ms of work */
-#define ROOM_MIN ((size_t)32 << 10) /* below it another block is filled */
+#define ROOM_MIN ((size_t)32 << 10) /* with less room, fill another block */
 #define RATIO_MAX 8192u             /* 64 KiB stack copies that differ in a few bytes */
 #define RATIO_FREE_BYTES ((uint64_t)4 << 20)
 
@@ -28,7 +28,7 @@ static int start(struct tally_perfdata *data)
 	return unpacker->stream && unpacker->block ? 0 : -ENOMEM;
 }
 
-/* Room to unpack into, behind what is left. */
+/* Makes room for unpacking behind the bytes that are left. */
 static int make_room(struct tally_perfdata *data)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
@@ -56,7 +56,7 @@ bool tally_compressed_bytes(const uint8_t *record, bool swap, size_t *head, size
 	*size = header.size - sizeof(header);
 	if (header.type == TALLY_RECORD_COMPRESSED)
 		return true;
-	/* COMPRESSED2 is padded: a word says how many bytes are meant. */
+	/* COMPRESSED2 is padded: a word stores the true number of bytes. */
 	*head += sizeof(meant);
 	if (header.size < *head)
 		return false;
@@ -71,7 +71,7 @@ bool tally_unpacks_too_much(uint64_t bytes_in, uint64_t bytes_out)
 	return bytes_out > RATIO_FREE_BYTES + RATIO_MAX * bytes_in;
 }
 
-/* A thread unpacks ahead where there is enough of it. */
+/* Starts a thread that unpacks ahead, when there is enough data. */
 static void start_ahead(struct tally_perfdata *data, uint64_t offset)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
@@ -114,7 +114,7 @@ static void note_failure(struct tally_perfdata *data, enum tally_unpack_failure 
 					   "compressed data unpacks to more than recordings do");
 }
 
-/* Unpacks behind what is left. */
+/* Unpacks more bytes behind those that are left. */
 static int refill_here(struct tally_perfdata *data)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
@@ -137,7 +137,8 @@ static int refill_here(struct tally_perfdata *data)
 	return 1;
 }
 
-/* Takes what the thread has unpacked: behind what is left, or with that in front of it. */
+/* Takes the thread's next piece.  Puts the bytes that are left in front of it when it is in another
+ * block. */
 static int refill_from_ahead(struct tally_perfdata *data)
 {
 	struct tally_unpacker *unpacker = &data->unpacker;
@@ -163,7 +164,8 @@ static int refill_from_ahead(struct tally_perfdata *data)
 	return 1;
 }
 
-/* More bytes behind what is left: 1, 0 when there is nothing more to unpack, -ENOMEM. */
+/* Gets more bytes behind those that are left.  Returns 1, 0 when there is nothing more to unpack,
+ * -ENOMEM. */
 static int refill(struct tally_perfdata *data)
 {
 	if (!data->unpacker.has_input)

@@ -1,4 +1,4 @@
-/* What records tell of events that have been described already: names, units, CPUs. */
+/* Updates of events that were already described: names, units, CPUs. */
 #include "base/buffer.h"
 #include "perfdata/cpu_map.h"
 #include "perfdata/perfdata_reader.h"

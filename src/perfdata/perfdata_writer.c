@@ -1,16 +1,16 @@
-/* Writing a recording so that it can be read whatever happens.
+/* Writes a recording so that it is readable whatever happens.
  *
- * A file begins with its header, ids and attributes, written at once with a data size of zero: a
- * reader then takes everything up to the end of the file, so that a killed recorder's file is of
- * use.  finish() appends the feature sections and writes the header again.  All writes are at
- * explicit offsets; `end` moves over whole records only, so that after a full disk the data still
- * ends at a record: finish() cuts the torn rest off.  Should the features not fit then, the last of
- * the data makes room for them, since names and build-ids serve all the rest; where that would cost
- * more than an eighth of it, the largest features are left out instead.
+ * A file begins with its header, ids and attributes, written at once with a data size of zero.  A
+ * reader then takes everything up to the end of the file, so that a killed recorder's file is
+ * usable. finish() appends the feature sections and writes the header again.  All writes are at
+ * explicit offsets.  `end` moves over whole records only, so the data still ends at a record after
+ * a full disk: finish() cuts the torn rest off.  If the features don't fit then, the last of the
+ * data makes room for them, since names and build-ids serve all the rest.  When that would cost
+ * more than an eighth of the data, the largest features are left out instead.
  *
- * Records gather in `pending` until they make a chunk, since recorders drain rings a few records at
- * a time and both write(2) and zstd want more.  A pipe's reader may be waiting: the recorder
- * flushes behind each pass.
+ * Records gather in `pending` until they make a chunk: recorders drain rings a few records at a
+ * time, while write(2) and zstd work better on more.  A pipe's reader may be waiting, so the
+ * recorder flushes after each pass.
  */
 #include "perfdata/feature.h"
 #include "perfdata/perfdata_writer.h"
@@ -34,7 +34,7 @@ size_t tally_records_whole(const void *bytes, size_t size, size_t limit)
 	return at;
 }
 
-/* Whoever handed the pipe down may have made it non-blocking. */
+/* Waits until a pipe has room.  Pipes may be non-blocking: the parent process decides. */
 static void wait_for_room(int fd)
 {
 	struct pollfd pollfd = { .fd = fd, .events = POLLOUT };
@@ -64,7 +64,8 @@ int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *
 
 enum { BOUNDARY_BYTES = 64 << 10 };
 
-/* A boundary that can't be noted, for want of memory, is one less to cut at. */
+/* Without memory for it, a boundary is not noted; there is then one place fewer where the data can
+ * be cut. */
 static void note_boundary(struct tally_perfdata_writer *writer, uint64_t end)
 {
 	size_t count = writer->boundaries.count;
@@ -126,8 +127,8 @@ static int write_error(const struct tally_perfdata_writer *writer, int code,
 
 static uint32_t common_attr_size(const struct tally_perfdata_writer *writer)
 {
-	/* Readers of pipes before Linux 6.3 take the ids to stand behind an attribute of their own
-	 * size. */
+	/* Before Linux 6.3, readers of pipes expect the ids right behind an attribute of the
+	 * reader's own size. */
 	uint32_t size = writer->is_pipe ? TALLY_ATTR_SIZE_VER7 : TALLY_ATTR_SIZE_VER0;
 	for (size_t i = 0; i < writer->event_count; i++) {
 		uint32_t needed = tally_attr_size_needed(&writer->events[i].attr);
@@ -136,7 +137,7 @@ static uint32_t common_attr_size(const struct tally_perfdata_writer *writer)
 	return size;
 }
 
-/* Cuts what is torn, or was there before; a device has no end to cut. */
+/* Cuts off torn records and earlier contents.  Devices can't be cut. */
 static void cut_at_end(const struct tally_perfdata_writer *writer)
 {
 	if (ftruncate(writer->fd, (off_t)writer->end) < 0)
@@ -291,7 +292,7 @@ static int put_features(struct tally_perfdata_writer *writer)
 	memset(bits, 0, TALLY_FEATURE_MAX / 8);
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
 		count += writer->has_feature[i];
-	/* Our own section's mark has room, should it come later. */
+	/* Reserves space for the mark of our own section, which may come later. */
 	uint64_t at = writer->end + count * sizeof(struct tally_disk_section) +
 		      sizeof(struct tally_disk_own);
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX && !result; i++) {
@@ -313,8 +314,8 @@ static int put_features(struct tally_perfdata_writer *writer)
 	return result;
 }
 
-/* The largest that can be done without, or 0.  Compressed data can't be read without its
- * feature. */
+/* Returns the largest feature that can be dropped, or 0.  COMPRESSED can't: readers need it to read
+ * compressed data. */
 static unsigned dispensable_feature(const struct tally_perfdata_writer *writer)
 {
 	unsigned largest = 0;
@@ -325,10 +326,11 @@ static unsigned dispensable_feature(const struct tally_perfdata_writer *writer)
 	return largest;
 }
 
-/* Cuts the data where its features then fit; false where that would cost too much of it. */
+/* Cuts the data so that the features fit.  Returns false when that would cost too much of the
+ * data. */
 static bool give_up_tail(struct tally_perfdata_writer *writer)
 {
-	uint64_t need = 16 << 10; /* of blocks begun, and the file system's own */
+	uint64_t need = 16 << 10; /* for partly used blocks, and for the file system itself */
 	for (unsigned i = 0; i < TALLY_FEATURE_MAX; i++)
 		if (writer->has_feature[i])
 			need += writer->features[i].length + sizeof(struct tally_disk_section);

@@ -1,17 +1,17 @@
-/* COMPRESSED records: each holds one whole zstd frame of whole records.
+/* COMPRESSED records: each contains one whole zstd frame of whole records.
  *
- * perf's own recorder lets one zstd stream run on through all of them; frames that stand alone cost
- * a little ratio and let a reader open them in any order, on any thread, and go on behind a damaged
- * one.
+ * perf's own recorder runs one zstd stream through all of them.  Separate frames compress slightly
+ * worse, but a reader can unpack them in any order and on any thread, and can go on behind a
+ * damaged one.
  *
- * A record holds less than 64 KiB, so how much to compress at a time is guessed from how well the
- * last chunk did, and halved when it didn't fit: zstd gives up as soon as the output is full, so a
- * wrong guess costs little.
+ * A record is smaller than 64 KiB.  The writer guesses from the last chunk's ratio how much to
+ * compress, and halves the guess when the result doesn't fit. zstd gives up as soon as the output
+ * is full, so a wrong guess costs little.
  *
- * In front of the frame stands a skippable frame where one is needed to make the record's size a
- * multiple of 8: what follows stays aligned and is read in place.  (perf 6.1's
- * zstd_decompress_stream() misplaces its output when a record holds more behind the frame that
- * wrote output; in front is safe.)
+ * Where needed, a skippable frame stands in front to make the record's size a multiple of 8: the
+ * records behind it stay aligned and are read in place.  (It can't stand behind: perf 6.1's
+ * zstd_decompress_stream() misplaces its output when more data follows the frame that wrote
+ * output.)
  */
 #include "perfdata/perfdata_writer.h"
 
@@ -46,7 +46,8 @@ int tally_writer_compress_init(struct tally_perfdata_writer *writer, int level,
 	return 0;
 }
 
-/* The record, `packed_size` bytes; NULL when the frame doesn't fit in one. */
+/* Returns the packed record of `packed_size` bytes, or NULL when the frame doesn't fit in one
+ * record. */
 static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *bytes, size_t size,
 			   size_t *packed_size)
 {
@@ -69,8 +70,7 @@ static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *byt
 	return start;
 }
 
-/* The next chunk's size: what would have filled a record at this one's ratio, with a tenth to
- * spare. */
+/* Returns the next chunk's size: what would fill nine tenths of a record at this chunk's ratio. */
 static size_t next_target(size_t size, size_t packed_size)
 {
 	size_t target = size * (FRAME_MAX - FRAME_MAX / 10) / packed_size;
@@ -79,8 +79,8 @@ static size_t next_target(size_t size, size_t packed_size)
 	return target < CHUNK_MIN ? CHUNK_MIN : target;
 }
 
-/* Writes one chunk of `size` bytes as a COMPRESSED record, or plain where that is no longer; 0
- * bytes when it must be halved. */
+/* Writes one chunk of `size` bytes as a COMPRESSED record, or plain when that is no longer.  Sets
+ * `done` to 0 when the chunk must be halved. */
 static int put_chunk(struct tally_perfdata_writer *writer, const uint8_t *bytes, size_t size,
 		     size_t *done)
 {

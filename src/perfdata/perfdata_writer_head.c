@@ -1,10 +1,10 @@
-/* What stands in front of the data: header, ids, attributes. */
+/* The parts before the data: header, ids, attributes. */
 #include "perfdata/perfdata_writer.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* How many of the event's ids the attributes' sections tell of. */
+/* Returns how many of the event's ids its section in the attributes has. */
 static size_t told_ids(const struct tally_perfdata_writer *writer, size_t event)
 {
 	return writer->late_ids_at ? writer->events[event].id_count : writer->head_ids[event];

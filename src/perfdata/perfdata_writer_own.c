@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where the mark of our own section is: right behind the table. */
+/* Returns the offset of our section's mark: right behind the section table. */
 static uint64_t mark_offset(const struct tally_perfdata_writer *writer)
 {
 	uint64_t entries = 0;
@@ -29,7 +29,7 @@ int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *byt
 	if (!result)
 		return 0;
 	int cut = ftruncate(writer->fd, (off_t)writer->features_end);
-	(void)cut; /* what stays behind the end is nobody's */
+	(void)cut; /* readers ignore bytes behind the end of the features */
 	return tally_error_set(err, result, "a section can't be added to the recording: %s",
 			       tally_errno_text(result));
 }

@@ -1,4 +1,4 @@
-/* A recording down a pipe: what stands in a file's header comes as records in front of the data. */
+/* Writes a recording to a pipe: records before the data replace a file's header. */
 #include "perfdata/perfdata_writer.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@ static void put_attr(struct tally_buffer *out, const struct tally_recorded_event
 	struct tally_attr attr = event->attr;
 	struct tally_record_header header = { .type = TALLY_RECORD_HEADER_ATTR };
 	size_t size = sizeof(header) + attr_size + 8 * event->id_count;
-	/* Of more than some 8,000 ids the last are left out, as perf's format has it; their records
-	 * pass for the first event's. */
+	/* The format limits a record to some 8,000 ids.  Further ids are left out; readers
+	 * attribute their records to the first event. */
 	if (size > TALLY_RECORD_SIZE_ALIGNED)
 		size = TALLY_RECORD_SIZE_ALIGNED;
 	header.size = (uint16_t)size;
@@ -78,8 +78,7 @@ static void put_feature_record(struct tally_buffer *out, unsigned feature, const
 	put_padded(out, bytes, size);
 }
 
-/* perf gives up on a feature that it doesn't know (after Linux 6.1 there are more than
- * PMU_CAPS). */
+/* perf gives up on a feature that it doesn't know: Linux 6.1's ends at PMU_CAPS. */
 static bool is_known_to_perf(unsigned feature)
 {
 	return feature <= TALLY_FEATURE_PMU_CAPS;

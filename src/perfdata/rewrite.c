@@ -1,4 +1,4 @@
-/* A recording written anew, record by record: what came down a pipe becomes a file. */
+/* Rewrites a recording record by record.  A pipe's stream becomes a file. */
 #include "perfdata/disk.h"
 #include "perfdata/feature.h"
 #include "perfdata/graft.h"
@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* What a file has in its head, or in its features. */
+/* True for records that describe the recording.  A file has this in its head or its features
+ * instead. */
 static bool is_description(uint32_t type)
 {
 	return type == TALLY_RECORD_HEADER_ATTR || type == TALLY_RECORD_HEADER_EVENT_TYPE ||
@@ -14,7 +15,8 @@ static bool is_description(uint32_t type)
 	       type == TALLY_RECORD_HEADER_FEATURE || type == TALLY_RECORD_EVENT_UPDATE;
 }
 
-/* In a pipe events may be told of anywhere: all is read before anything is written. */
+/* Reads everything before anything is written: a pipe may describe events anywhere in the
+ * stream. */
 static int read_to_the_end(struct tally_perfdata *data, struct tally_error *err)
 {
 	struct tally_raw_record record;

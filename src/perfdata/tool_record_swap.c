@@ -1,4 +1,4 @@
-/* Records of tools (types from 64 on) of the other byte order → this machine's: perf's
+/* Converts tools' records (types from 64 on) of the other byte order to this machine's: perf's
  * tools/lib/perf/include/perf/event.h. */
 #include "abi/byte_swap.h"
 #include "perfdata/perfdata_reader.h"
@@ -14,7 +14,7 @@ static void swap_attr(struct tally_swapper *swapper)
 		memcpy(&size, swapper->at + offsetof(struct tally_attr, size), sizeof(size));
 	size = size ? __builtin_bswap32(size) : TALLY_ATTR_SIZE_VER0;
 	if (size > left)
-		return; /* nobody will take it for an attribute */
+		return; /* too short: readers will not accept it as an attribute */
 	tally_attr_swap(swapper->at, size);
 	tally_swap_skip(swapper, size);
 	tally_swap_fields(swapper, "8*");
@@ -29,7 +29,7 @@ static void swap_cpu_map(struct tally_swapper *swapper)
 	} else if (type == MASK) {
 		tally_swap_u16(swapper);
 		bool is_64 = tally_swap_u16(swapper) == 8;
-		tally_swap_skip(swapper, is_64 ? 2 : 0); /* what aligns its words */
+		tally_swap_skip(swapper, is_64 ? 2 : 0); /* padding that aligns the words */
 		tally_swap_fields(swapper, is_64 ? "8*" : "4*");
 	} else if (type == RANGE) {
 		tally_swap_skip(swapper, 2);

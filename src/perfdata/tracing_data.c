@@ -77,7 +77,7 @@ void tally_feature_tracing_data(struct tally_buffer *out, const struct tally_tra
 	put_text_64(out, data->saved_cmdlines);
 }
 
-/* What a walk needs at each step. */
+/* State of a walk. */
 struct walk {
 	struct tally_reader reader;
 	int (*visit)(void *context, const char *system, const char *text, size_t length);
@@ -104,7 +104,7 @@ static const char *skip_text(struct tally_reader *reader, bool is_64, size_t *le
 	return tally_reader_bytes(reader, *length);
 }
 
-/* Of "0.6" there are the saved command lines; "0.5" ends before them. */
+/* Skips the head.  Version 0.6 has the saved command lines at the end; 0.5 lacks them. */
 static bool skip_head(struct tally_reader *reader, bool *has_cmdlines, unsigned *long_bytes)
 {
 	const char *magic = tally_reader_bytes(reader, sizeof(MAGIC) - 1);

@@ -9,7 +9,8 @@
 #include <zstd_errors.h>
 
 enum {
-	TORN_BYTES = 64 << 10, /* before what is unpacked: room for a record's beginning */
+	/* space in front of what is unpacked, for the beginning of a torn record */
+	TORN_BYTES = 64 << 10,
 	ROOM_MIN = 32 << 10,
 	QUEUE = 16,
 };
@@ -21,23 +22,23 @@ struct tally_unpack_ahead {
 	pthread_t thread;
 	struct tally_block_stock stock;
 
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	pthread_cond_t changed;
 	struct tally_unpacked queue[QUEUE];
 	unsigned first, count;
 	bool is_done, is_stopped;
 };
 
-/* What the thread alone works with. */
+/* What only the thread uses. */
 struct work {
 	struct tally_unpack_ahead *ahead;
 	ZSTD_DStream *stream;
 	struct tally_block *block;
-	size_t at; /* of the block: where to unpack to */
+	size_t at; /* offset in the block: where to unpack to */
 	uint64_t bytes_in, bytes_out;
 };
 
-/* False when nobody wants any more. */
+/* Queues a piece.  Returns false when the reader has stopped. */
 static bool hand_over(struct tally_unpack_ahead *ahead, const struct tally_unpacked *piece)
 {
 	pthread_mutex_lock(&ahead->lock);
@@ -69,7 +70,7 @@ bool tally_unpack_ahead_next(struct tally_unpack_ahead *ahead, struct tally_unpa
 	return found;
 }
 
-/* Another block where there is little room; records are aligned in it as in the stream. */
+/* Takes another block when this one has little room.  Records keep the stream's alignment. */
 static bool make_room(struct work *work)
 {
 	if (work->block && work->block->capacity - work->at >= ROOM_MIN)
@@ -80,7 +81,7 @@ static bool make_room(struct work *work)
 	return work->block != NULL;
 }
 
-/* Unpacks one record's bytes; false when that was the last. */
+/* Unpacks one COMPRESSED record.  Returns false when the thread must end. */
 static bool unpack(struct work *work, const uint8_t *bytes, size_t size, uint64_t offset)
 {
 	ZSTD_inBuffer input = { bytes, size, 0 };
@@ -114,7 +115,8 @@ static bool unpack(struct work *work, const uint8_t *bytes, size_t size, uint64_
 	return !piece.failure;
 }
 
-/* As the reader walks; where it would stop this stops too, and is never asked for more. */
+/* Walks the file like the reader.  It stops where the reader would stop, so the reader never waits
+ * for a piece that doesn't come. */
 static void walk(struct work *work)
 {
 	const struct tally_unpack_ahead *ahead = work->ahead;

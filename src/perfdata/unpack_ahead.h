@@ -1,9 +1,9 @@
-/* Unpacking COMPRESSED records ahead of their reader, in a thread of its own.
+/* Unpacks COMPRESSED records ahead of the reader, in a thread.
  *
- * The thread walks the file as the reader does, looks at nothing but COMPRESSED records, and hands
- * over what they unpack to, piece by piece, in order.  Whoever asks for the pieces does so for one
- * record after the other; nothing else of the reader is shared, so that what is read is the same
- * with the thread and without.
+ * The thread walks the file like the reader, ignores all records except COMPRESSED ones, and hands
+ * over what they unpack to, piece by piece, in order.  The reader takes the pieces of one record
+ * after the other.  The two share nothing else, so the result is the same with and without the
+ * thread.
  */
 #ifndef TALLY_PERFDATA_UNPACK_AHEAD_H
 #define TALLY_PERFDATA_UNPACK_AHEAD_H
@@ -24,25 +24,26 @@ enum tally_unpack_failure {
 };
 
 struct tally_unpacked {
-	struct tally_block *block; /* with a holder for whoever got the piece */
-	/* of it; room for a torn record is before the first piece in a block */
+	struct tally_block *block; /* the receiver is a holder */
+	/* in the block; before the block's first piece there is space for the beginning of a torn
+	 * record */
 	size_t start, end;
-	uint64_t offset;           /* of the COMPRESSED record */
-	bool is_last;              /* of the record */
-	enum tally_unpack_failure failure; /* behind the bytes; it is the last piece of all */
-	size_t zstd_result;        /* where it is damaged */
+	uint64_t offset;           /* of the COMPRESSED record in the file */
+	bool is_last;              /* of the COMPRESSED record */
+	enum tally_unpack_failure failure; /* behind the bytes; if set, no piece follows */
+	size_t zstd_result;        /* zstd's result, for TALLY_UNPACK_DAMAGED */
 };
 
-/* Starts at `offset` of a file's bytes, where a COMPRESSED record is; its data ends at `end`;
- * `swap`: the file is of the other byte order.  NULL where a thread can't be had, or there is no
- * second CPU for it: nothing has begun then. */
+/* Starts a thread at the COMPRESSED record at `offset` of the file's bytes; the data ends at `end`.
+ * `swap`: the file is of the other byte order.  Returns NULL when there is no second CPU or no
+ * thread can be made; nothing was started then. */
 struct tally_unpack_ahead *tally_unpack_ahead_start(const uint8_t *file, uint64_t offset,
 						    uint64_t end, bool swap);
 
-/* The next piece: waits for it; false when there is none any more. */
+/* Waits for the next piece.  Returns false when there are no more. */
 bool tally_unpack_ahead_next(struct tally_unpack_ahead *ahead, struct tally_unpacked *piece);
 
-/* Ends the thread.  All blocks that were got must have been dropped.  NULL is fine. */
+/* Ends the thread.  The caller must have dropped all blocks.  Accepts NULL. */
 void tally_unpack_ahead_stop(struct tally_unpack_ahead *ahead);
 
 #endif
