@@ -1,10 +1,10 @@
-/* Readable names, by libiberty's demanglers: cp-demangle.c, rust-demangle.c and d-demangle.c, which
- * are LGPL-2+ with the exception that "unlimited permission to link the compiled version" into
- * other programs is given.
+/* Readable names, by libiberty's demanglers: cp-demangle.c, rust-demangle.c and d-demangle.c.
+ * Their licence is LGPL-2+ with the exception that gives "unlimited permission to link the compiled
+ * version" into other programs.
  *
- * Mangled names may come from anybody's binary, and their substitutions let 300 bytes expand to
- * terabytes.  The demanglers hand their output piece by piece to a callback but take no word from
- * it; they keep everything on the stack, so that it is safe to jump out of them.
+ * Mangled names are untrusted, and their substitutions can expand 300 bytes to terabytes.  The
+ * demanglers pass their output piece by piece to a callback, which can't tell them to stop.  They
+ * keep everything on the stack, so the callback can safely longjmp() out of them.
  */
 #include "symbol/symbol.h"
 
@@ -38,8 +38,8 @@ static bool demangle_into(struct output *output, const char *name, int options)
 {
 	if (setjmp(output->too_long))
 		return false;
-	/* Rust first: its older names are valid C++ names, with a hash at the end ("17h" and 16
-	 * digits). */
+	/* Rust first: names of its legacy mangling are valid C++ names, with a hash at the end
+	 * ("17h" and 16 digits). */
 	bool may_be_rust = name[1] != 'Z' || strstr(name, "17h");
 	if (may_be_rust && rust_demangle_callback(name, 0, append, output))
 		return true;
@@ -65,7 +65,7 @@ static char *demangle_versioned(const char *name, int options)
 	size_t length = strlen(name);
 	if (length < 4 || length > MANGLED_MAX)
 		return NULL;
-	/* "@plt" is ours, "@@VERSION" the linker's. */
+	/* "@plt" is added by tally, "@@VERSION" by the linker. */
 	const char *at = strchr(name, '@');
 	if (!at)
 		return demangle(name, options);
@@ -90,7 +90,8 @@ char *tally_demangle_signature(const char *name)
 	return demangle_versioned(name, DMGL_PARAMS | DMGL_ANSI | DMGL_RET_DROP);
 }
 
-/* "17h", 16 hexadecimal digits and "E", which a compiler's suffix (".llvm.1") may stand behind. */
+/* Finds the hash: "17h", 16 hexadecimal digits and "E"; a compiler's suffix (".llvm.1") may
+ * follow. */
 static const char *rust_hash(const char *name)
 {
 	enum { DIGITS = 16 };

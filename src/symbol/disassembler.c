@@ -1,15 +1,15 @@
-/* libLLVM's disassembler by its C interface (llvm-c/Disassembler.h), which is the same in all
+/* libLLVM's disassembler, through its C interface (llvm-c/Disassembler.h), which is the same in all
  * versions.
  *
- * The library is 100 MB, so it is loaded by who wants to see code, and its absence is an error with
- * a name.  Only the target of the code is initialised: its three functions are found by the
- * target's name.
+ * The library is 100 MB, so it is loaded only when code is shown, and a missing library is an error
+ * of its own.  Only the code's target is initialised; its three functions are found by the target's
+ * name.
  *
- * Where a jump goes is not to be had from the interface.  But the printer asks for the name of each
- * address that it is about to write, and says what it is for: what it asks is taken down, and it
- * gets no name, so that the address stays in the text, last, where a view puts the name that it
- * has.  x86 and the ARMs ask; other targets write relative numbers, which are read from the
- * text. */
+ * The interface does not say where a jump goes.  But the printer asks a callback for the name of
+ * each address before it prints it, and says what the address is used for.  The callback notes the
+ * address and gives no name.  So the address is printed as a number, at the end of the text, where
+ * a view can put the name that it has.  The targets for x86 and ARM ask; other targets print
+ * relative numbers, which are parsed from the text. */
 #include "symbol/disassembler.h"
 
 #include "base/loaded.h"
@@ -40,11 +40,11 @@ enum { REFERENCE_NONE = 0, REFERENCE_BRANCH = 1, REFERENCE_LOAD = 2 };
 
 struct target {
 	unsigned machine;
-	const char *name; /* of its functions in the library */
-	const char *triple, *triple_big; /* of 64 bits where there are both; NULL: there is none */
+	const char *name; /* part of the names of its functions in the library */
+	const char *triple, *triple_big; /* 64-bit if there are both; NULL: none */
 	const char *cpu, *features;
-	unsigned unit; /* bytes that an instruction is a multiple of */
-	const char *calls; /* mnemonics, each in blanks */
+	unsigned unit; /* every instruction's size is a multiple of this, in bytes */
+	const char *calls; /* mnemonics, each between blanks */
 };
 
 static const struct target TARGETS[] = {
@@ -64,12 +64,13 @@ struct tally_disassembler {
 	struct llvm llvm;
 	const struct target *target;
 	void *context;
-	uint64_t mask; /* of addresses */
+	uint64_t mask; /* all bits of an address */
 	bool has_target;
-	uint64_t branch, reference; /* what the printer asked for, of the instruction at hand */
+	/* addresses that the printer asked for, in the current instruction */
+	uint64_t branch, reference;
 };
 
-/* The library stays loaded: its targets are registered for good. */
+/* The library is never unloaded: its targets stay registered. */
 static void *load_library(void)
 {
 	static const char *const NAMES[] = { "libLLVM.so.21.1", "libLLVM.so.20.1",
@@ -197,7 +198,7 @@ static bool is_call(const struct target *target, const char *text)
 	return strstr(target->calls, word);
 }
 
-/* Where the last operand begins. */
+/* Returns where the last operand begins. */
 static size_t last_operand(const char *text)
 {
 	size_t at = strlen(text);
@@ -206,7 +207,7 @@ static size_t last_operand(const char *text)
 	return at;
 }
 
-/* Of targets whose printer does not ask: the last operand of a branch is how far it goes. */
+/* For targets whose printer does not ask: a branch's last operand is its distance. */
 static bool read_distance(const struct tally_disassembler *disassembler,
 			  struct tally_instruction *out, uint64_t address)
 {
@@ -233,8 +234,8 @@ static bool read_distance(const struct tally_disassembler *disassembler,
 	return true;
 }
 
-/* What x86-64 code refers to by its own address.  LLVM 14 leaves prefixes out of the instruction's
- * length there. */
+/* Computes the address that x86-64 code refers to relative to rip.  LLVM 14's length of such an
+ * instruction lacks its prefixes. */
 static bool read_reference(struct tally_instruction *out, uint64_t address)
 {
 	const char *att = strstr(out->text, "(%rip"), *intel = strstr(out->text, "[rip");
@@ -270,7 +271,7 @@ void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *b
 		       size_t available, uint64_t address, struct tally_instruction *out)
 {
 	enum { LONGEST = 32 };
-	uint8_t copy[LONGEST]; /* the interface wants to be able to write */
+	uint8_t copy[LONGEST]; /* the interface takes writable bytes */
 	size_t size = available < LONGEST ? available : LONGEST;
 	memcpy(copy, bytes, size);
 	memset(out, 0, sizeof(*out));

@@ -1,8 +1,8 @@
-/* Machine code → text, with where it jumps: by libLLVM, loaded when it is wanted.
+/* Disassembles machine code and finds jump targets, with libLLVM, which is loaded on first use.
  *
- * Pure but for the library: bytes in, text out; the bytes are untrusted.  TALLY_LIBLLVM in the
- * environment names the library to load, for machines where it has another name.  One thread at a
- * time uses a disassembler.
+ * Pure except for loading the library: bytes in, text out; the bytes are untrusted.  The
+ * environment's TALLY_LIBLLVM names the library, for machines where it has another name.  Only one
+ * thread at a time may use a disassembler.
  */
 #ifndef TALLY_SYMBOL_DISASSEMBLER_H
 #define TALLY_SYMBOL_DISASSEMBLER_H
@@ -17,9 +17,9 @@ struct tally_disassembler;
 
 enum tally_instruction_kind {
 	TALLY_INSTRUCTION_PLAIN,
-	TALLY_INSTRUCTION_JUMP, /* goes to `target`, always or on a condition */
-	TALLY_INSTRUCTION_CALL, /* goes to `target`, and comes back */
-	TALLY_INSTRUCTION_DATA, /* bytes that are no instruction */
+	TALLY_INSTRUCTION_JUMP, /* may go to `target` */
+	TALLY_INSTRUCTION_CALL, /* goes to `target` and returns */
+	TALLY_INSTRUCTION_DATA, /* bytes that are no valid instruction */
 };
 
 enum { TALLY_INSTRUCTION_TEXT_MAX = 192 };
@@ -27,25 +27,26 @@ enum { TALLY_INSTRUCTION_TEXT_MAX = 192 };
 struct tally_instruction {
 	enum tally_instruction_kind kind;
 	uint32_t size;      /* bytes; never 0 */
-	uint64_t target;    /* of jumps and calls */
-	/* what it reads or takes the address of, where that is fixed; 0: nothing */
+	uint64_t target;    /* address, for jumps and calls */
+	/* fixed address that it reads, writes or computes; 0: none */
 	uint64_t reference;
-	/* "addq $1, %rax": mnemonic, blank, operands.  Of jumps and calls `operand` is where the
-	 * target's address stands in it, up to its end; else the text's length. */
+	/* "addq $1, %rax": mnemonic, blank, operands.  For jumps and calls the target's address
+	 * begins at `operand` and goes on to the end; otherwise `operand` is the text's length. */
 	char text[TALLY_INSTRUCTION_TEXT_MAX];
 	size_t operand;
 };
 
-/* For code of an ELF machine (EM_X86_64 …).  `is_intel` is x86's other syntax.  -ENOTSUP: no such
- * machine in the library or here; -ENOENT with a hint: no library. */
+/* Opens a disassembler for an ELF machine (EM_X86_64 …).  `is_intel` chooses x86's other syntax.
+ * Returns 0; -ENOTSUP when the library or this file lacks the machine; -ENOENT with a hint without
+ * the library. */
 int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian, bool is_intel,
 			    struct tally_disassembler **out, struct tally_error *err);
 
-/* The instruction that `bytes` (`available` of them, never 0), which lie at `address`, begin
- * with. */
+/* Disassembles the first instruction in `bytes`, `available` of which (never 0) lie at
+ * `address`. */
 void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *bytes,
 		       size_t available, uint64_t address, struct tally_instruction *out);
 
-void tally_disassembler_close(struct tally_disassembler *disassembler); /* NULL is fine */
+void tally_disassembler_close(struct tally_disassembler *disassembler); /* accepts NULL */
 
 #endif

@@ -1,7 +1,7 @@
 /* Abbreviation tables, decoded once for all DIEs that use them.
  *
- * Most DIEs are only read past.  So what can be said of a DIE's size is said here: the sum of its
- * values' sizes where each is fixed, and where in it the reference to the next sibling lies.
+ * Most DIEs are skipped.  So the table stores what helps to skip them: the sum of the values'
+ * sizes, when all are fixed, and the position of the reference to the next sibling.
  */
 #include "symbol/dwarf_reader.h"
 

@@ -11,7 +11,7 @@
 
 /* ---- packages ---- */
 
-/* DWARF 5, 7.3.5.3; version 2 is GNU's of before. */
+/* DWARF 5, 7.3.5.3; version 2 is GNU's earlier format. */
 static bool read_package_index(struct tally_dwarf_package *package)
 {
 	struct tally_section index;
@@ -31,7 +31,8 @@ static bool read_package_index(struct tally_dwarf_package *package)
 	package->column_count = tally_dwarf_u32(&cursor);
 	package->row_count = tally_dwarf_u32(&cursor);
 	package->slot_count = tally_dwarf_u32(&cursor);
-	/* Slots are a power of two; each number takes bytes that must be there. */
+	/* The number of slots must be a power of two; every count must fit the bytes that are
+	 * left. */
 	uint64_t left = (uint64_t)(cursor.end - cursor.at);
 	if (package->slot_count == 0 || package->slot_count & (package->slot_count - 1) ||
 	    package->slot_count > left / 12 || package->column_count > left / 4 ||
@@ -77,7 +78,7 @@ static uint32_t u32_at(const struct tally_dwarf_package *package, const uint8_t 
 	return tally_dwarf_u32(&cursor);
 }
 
-/* The row of a unit's id, counted from 1; 0 when it isn't there. */
+/* Finds the row of a unit's id, counted from 1; 0 when it isn't there. */
 static uint32_t find_row(const struct tally_dwarf_package *package, uint64_t id)
 {
 	uint32_t mask = package->slot_count - 1;
@@ -140,7 +141,7 @@ static bool join(char path[PATH_MAX], const char *directory, size_t directory_le
 	return length > 0 && length < PATH_MAX;
 }
 
-/* Opens a file when it has the unit of the skeleton. */
+/* Opens a .dwo file and keeps it if it has the skeleton's unit.  Returns 0 or -ENOMEM. */
 static int try_dwo(struct tally_dwarf_split *split, struct tally_dwarf_scratch *scratch,
 		   const struct tally_dwarf_unit *skeleton, const char *path)
 {
@@ -176,7 +177,7 @@ int tally_dwarf_split_open(struct tally_dwarf_split *split, struct tally_dwarf_s
 	if (!split->unit &&
 	    join(path, directory, directory ? strnlen(directory, PATH_MAX) : 0, name))
 		rc = try_dwo(split, scratch, skeleton, path);
-	/* Programs and their .dwo files are moved together. */
+	/* The program and its .dwo files may have been moved together. */
 	if (rc == 0 && !split->unit && name[0] != '/' && join(path, object_path, beside, name))
 		rc = try_dwo(split, scratch, skeleton, path);
 	if (rc == 0 && !split->unit && last != name && join(path, object_path, beside, last))
@@ -200,7 +201,7 @@ struct supplement_link {
 	struct tally_build_id id;
 };
 
-/* .gnu_debugaltlink, or .debug_sup of DWARF 5: a name, and the build-id. */
+/* Reads .gnu_debugaltlink, or .debug_sup of DWARF 5: a file's name and its build-id. */
 static bool read_supplement_link(const struct tally_dwarf_file *file, struct supplement_link *link)
 {
 	struct tally_section section;
@@ -238,7 +239,7 @@ static struct tally_object *try_supplement(const struct supplement_link *link, c
 		return NULL;
 	if (tally_build_id_equal(&link->id, tally_object_build_id(object)))
 		return object;
-	/* Version 5's checksum is of the other file's own section. */
+	/* In version 5 the link's checksum is that in the other file's .debug_sup. */
 	struct tally_section section;
 	if (tally_object_section(object, ".debug_sup", &section) && section.bytes &&
 	    section.size >= link->id.size &&
@@ -253,7 +254,7 @@ static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
 					    const struct supplement_link *link)
 {
 	char path[PATH_MAX], hex[2 * TALLY_BUILD_ID_MAX + 1];
-	/* Links to the file may lie elsewhere. */
+	/* The file may have been opened through a symbolic link in another folder. */
 	char *real = realpath(tally_object_path(file->object), NULL);
 	const char *own = real ? real : tally_object_path(file->object);
 	const char *slash = strrchr(own, '/');
@@ -261,7 +262,7 @@ static struct tally_object *find_supplement(const struct tally_dwarf_file *file,
 	if (join(path, own, slash ? (size_t)(slash - own) + 1 : 0, link->name))
 		found = try_supplement(link, path);
 	tally_build_id_format(&link->id, hex);
-	/* libdebuginfod keeps both as ID/debuginfo. */
+	/* libdebuginfod stores both files as ID/debuginfo. */
 	int folder = slash ? (int)(slash - own) : 0;
 	while (folder > 0 && own[folder - 1] != '/')
 		folder--;

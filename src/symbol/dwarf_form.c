@@ -1,4 +1,4 @@
-/* Attributes' values: read past, read, and what they mean in their unit. */
+/* Values of attributes: skips them, reads them, and interprets them in their unit. */
 #include "symbol/dwarf_reader.h"
 
 #include <dwarf.h>
@@ -82,7 +82,8 @@ bool tally_dwarf_enter_length(struct tally_dwarf_cursor *cursor, uint8_t *offset
 	return true;
 }
 
-/* The size of a value that says it itself; the cursor is moved to behind that. */
+/* Returns the size of a block, which stands in front of it, and moves the cursor behind that
+ * size. */
 static uint64_t enter_block(struct tally_dwarf_cursor *cursor, uint16_t form)
 {
 	switch (form) {
@@ -97,7 +98,7 @@ static uint64_t enter_block(struct tally_dwarf_cursor *cursor, uint16_t form)
 	}
 }
 
-/* The attribute that an indirect one stands for: its form is in the DIE. */
+/* Gets the real form of an indirect attribute, which stands in the DIE. */
 static bool resolve_indirect(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
 			     struct tally_dwarf_attribute *attribute)
 {

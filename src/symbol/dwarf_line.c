@@ -1,8 +1,8 @@
-/* Line number programs (DWARF 5, 6.2): a header with tables of directories and files, and a program
- * for a machine of a few registers, whose run gives a table of addresses.
+/* Line number programs (DWARF 5, 6.2): a header with tables of directories and files, then a
+ * program for a machine with a few registers.  Running the program makes a table of addresses.
  *
- * Rows that change nothing are left out, and of rows of one address the last counts: what is looked
- * up is the last row at or before an address. */
+ * Rows that repeat the previous line are left out; the last of several rows at one address is kept,
+ * because a lookup takes the last row at or before an address. */
 #include "symbol/dwarf_line.h"
 
 #include <dwarf.h>
@@ -15,14 +15,14 @@ struct program {
 	uint8_t offset_size, address_size;
 	uint8_t min_instruction, max_operations, line_range, opcode_base;
 	int8_t line_base;
-	const uint8_t *lengths; /* of the standard opcodes' operands, from opcode 1 on */
-	/* What a special opcode does. */
+	const uint8_t *lengths; /* number of operands of the standard opcodes, from opcode 1 on */
+	/* What each special opcode adds. */
 	uint32_t steps[256];
 	int32_t lines_by[256];
-	/* The machine. */
+	/* The machine's registers. */
 	uint64_t address, operation;
 	uint32_t file, line, column;
-	size_t first; /* row of the sequence that is being made */
+	size_t first; /* first row of the current sequence */
 	bool out_of_memory;
 };
 
@@ -40,7 +40,7 @@ static void advance(struct program *program, uint64_t steps)
 		program->address += steps * program->min_instruction;
 		return;
 	}
-	/* Instructions of several operations: addresses are of whole ones. */
+	/* Instructions with several operations (VLIW): only whole instructions move the address. */
 	uint64_t operation = program->operation + steps;
 	program->address += operation / program->max_operations * program->min_instruction;
 	program->operation = operation % program->max_operations;
@@ -75,7 +75,8 @@ static inline void emit(struct program *program)
 		    last->column == row.column && last->address < row.address)
 			return;
 		if (last->address > row.address) {
-			/* It may not go back.  What came before has no known end. */
+			/* The address must not decrease.  End the sequence here; the row before has
+			 * no known end. */
 			lines->rows.count--;
 			uint64_t address = program->address;
 			program->address = last->address;
@@ -111,7 +112,7 @@ static void run_extended(struct program *program)
 			program->out_of_memory = true;
 		break;
 	}
-	default: /* discriminators, and what nobody knows */
+	default: /* discriminators and unknown opcodes */
 		break;
 	}
 	cursor->at = next;
@@ -143,8 +144,8 @@ static void run_standard(struct program *program, uint8_t opcode)
 		program->address += tally_dwarf_u16(cursor);
 		program->operation = 0;
 		break;
-	/* flags that aren't asked for, and opcodes of versions to come: their operands' number is
-	 * known */
+	/* Flags that we don't need, and opcodes of later versions: the header gives their number of
+	 * operands. */
 	default:
 		for (unsigned i = 0; i < program->lengths[opcode - 1]; i++)
 			tally_dwarf_uleb(cursor);
@@ -175,7 +176,7 @@ static void run(struct program *program)
 			run_standard(program, opcode);
 		}
 	}
-	program->lines->rows.count = program->first; /* of a sequence without an end */
+	program->lines->rows.count = program->first; /* drops a sequence without an end */
 }
 
 /* ---- the tables before the program ---- */
@@ -250,7 +251,7 @@ static bool read_entry(struct program *program, const struct tally_dwarf_unit *u
 static int read_new_tables(struct program *program)
 {
 	struct tally_dwarf_lines *lines = program->lines;
-	/* Offsets are of the size that the table has, not the unit. */
+	/* The table has its own size of offsets and addresses, which may differ from the unit's. */
 	struct tally_dwarf_unit unit = *program->unit;
 	unit.offset_size = program->offset_size;
 	unit.address_size = program->address_size;
@@ -258,7 +259,7 @@ static int read_new_tables(struct program *program)
 		struct entry_format format;
 		read_format(program, &unit, &format);
 		uint64_t count = tally_dwarf_uleb(&program->cursor);
-		/* An entry takes a byte at least: its count is no more than a word. */
+		/* Without fields an entry takes no bytes, and nothing would bound the count. */
 		if (format.count == 0 && count > 0)
 			return 0;
 		for (uint64_t i = 0; i < count && program->cursor.at < program->cursor.end; i++) {
@@ -273,7 +274,7 @@ static int read_new_tables(struct program *program)
 	return 0;
 }
 
-/* The header up to the tables; `program_start` is where the program begins. */
+/* Reads the header up to the tables; `program_start` is where the program begins. */
 static bool read_header(struct program *program, const uint8_t **program_start)
 {
 	struct tally_dwarf_cursor *cursor = &program->cursor;
@@ -318,7 +319,7 @@ int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_d
 	const uint8_t *start;
 	if (!read_header(&program, &start))
 		return 0;
-	/* The tables may not run into the program. */
+	/* The tables must not extend into the program. */
 	const uint8_t *end = program.cursor.end;
 	program.cursor.end = start > program.cursor.at ? start : program.cursor.at;
 	if ((lines->version >= 5 ? read_new_tables(&program) : read_old_tables(&program)) < 0)
@@ -338,7 +339,7 @@ void tally_dwarf_lines_release(struct tally_dwarf_lines *lines)
 	tally_vector_release(&lines->sequences);
 }
 
-/* Longer ones are no paths. */
+/* Longer strings are no paths. */
 enum { PATH_MAX_BYTES = 16384 };
 
 const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines,

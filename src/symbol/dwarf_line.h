@@ -1,19 +1,19 @@
-/* Line number programs.  Of this room alone. */
+/* Line number programs.  Internal to this folder. */
 #ifndef TALLY_SYMBOL_DWARF_LINE_H
 #define TALLY_SYMBOL_DWARF_LINE_H
 
 #include "symbol/dwarf_reader.h"
 
-/* From `address` up to the next row of its sequence. */
+/* Holds from `address` up to the next row of its sequence. */
 struct tally_dwarf_row {
 	uint64_t address;
-	uint32_t file; /* index of the program's file table, as the program has it */
+	uint32_t file; /* index in the program's own file table */
 	uint32_t line, column;
 };
 
 struct tally_dwarf_sequence {
 	uint64_t start, end;
-	size_t first, count; /* rows, ascending, of different addresses */
+	size_t first, count; /* rows, ascending, each at another address */
 };
 
 struct tally_dwarf_source {
@@ -23,19 +23,20 @@ struct tally_dwarf_source {
 
 struct tally_dwarf_lines {
 	uint8_t version;
-	TALLY_VECTOR(const char *) directories; /* [0] is the compilation's, from version 5 on */
+	/* from version 5 on, [0] is the compilation's directory */
+	TALLY_VECTOR(const char *) directories;
 	TALLY_VECTOR(struct tally_dwarf_source) sources;
 	TALLY_VECTOR(struct tally_dwarf_row) rows;
 	TALLY_VECTOR(struct tally_dwarf_sequence) sequences;
 };
 
-/* Runs the program of a unit; the lines may have been filled before.  What is damaged ends it:
- * there are the rows up to there.  0 or -ENOMEM. */
+/* Runs a unit's program; `lines` may have been used before.  Damage ends the program; the rows
+ * before it are kept.  Returns 0 or -ENOMEM. */
 int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit);
 void tally_dwarf_lines_release(struct tally_dwarf_lines *lines);
 
-/* A file's path, joined with its directory and the unit's, in the arena; NULL when there is no such
- * file, or when memory is out. */
+/* Returns a file's path, joined with its directory and the unit's, in the arena; NULL when there is
+ * no such file, or without memory. */
 const char *tally_dwarf_source_path(const struct tally_dwarf_lines *lines,
 				    const struct tally_dwarf_unit *unit, uint64_t file,
 				    struct tally_arena *arena);

@@ -1,4 +1,4 @@
-/* Where code is: a low and a high end, or a list of ranges (.debug_ranges, .debug_rnglists). */
+/* Addresses of code: a low and a high end, or a list of ranges (.debug_ranges, .debug_rnglists). */
 #include "symbol/dwarf_reader.h"
 
 #include <dwarf.h>
@@ -44,7 +44,7 @@ static int read_old_list(struct list *list, uint64_t offset)
 	return 0;
 }
 
-/* One entry: 1, 0 at the end or at damage, or -ENOMEM. */
+/* Reads one entry.  Returns 1, 0 at the end or at damage, or -ENOMEM. */
 static int read_entry(struct list *list, struct tally_dwarf_cursor *cursor, uint64_t *base)
 {
 	const struct tally_dwarf_unit *unit = list->unit;
@@ -82,7 +82,7 @@ static int read_entry(struct list *list, struct tally_dwarf_cursor *cursor, uint
 		start = tally_dwarf_fixed(cursor, size);
 		end = start + tally_dwarf_uleb(cursor);
 		break;
-	default: /* DW_RLE_end_of_list, and what nobody knows */
+	default: /* DW_RLE_end_of_list, and unknown kinds */
 		return 0;
 	}
 	if (cursor->failed)
@@ -130,7 +130,7 @@ int tally_dwarf_read_extent(struct tally_dwarf_scratch *scratch,
 {
 	struct list list = { scratch, unit, limit };
 	if (extent->ranges.form) {
-		/* Data forms were offsets before version 4. */
+		/* Before version 4, the data forms were offsets. */
 		return unit->version >= 5 ? read_list(&list, &extent->ranges)
 					  : read_old_list(&list, extent->ranges.number);
 	}

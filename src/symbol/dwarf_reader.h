@@ -1,9 +1,9 @@
-/* DWARF as bytes: sections, units, abbreviations, attributes.  Of this room alone.
+/* Reads DWARF's sections, units, abbreviations and attributes.  Internal to this folder.
  *
  * Source: the DWARF Debugging Information Format, versions 2 to 5, and GNU's extensions (split
  * DWARF before version 5, dwz).  All bytes are untrusted: cursors are bounded and their errors
- * stick; an offset is checked where it is used.  A file that is open is not changed any more, and
- * may be read by several threads; a struct tally_dwarf_scratch is one thread's.
+ * stick; an offset is checked where it is used.  An open file doesn't change, and several threads
+ * may read it; a struct tally_dwarf_scratch belongs to one thread.
  */
 #ifndef TALLY_SYMBOL_DWARF_READER_H
 #define TALLY_SYMBOL_DWARF_READER_H
@@ -35,7 +35,8 @@ enum tally_dwarf_section {
 struct tally_dwarf_bytes {
 	const uint8_t *bytes;
 	uint64_t size;
-	uint64_t terminated; /* strings that begin below are ended by a NUL inside the section */
+	/* strings that begin below this offset end with a NUL inside the section */
+	uint64_t terminated;
 };
 
 /* ---- cursors ---- */
@@ -43,7 +44,7 @@ struct tally_dwarf_bytes {
 struct tally_dwarf_cursor {
 	const uint8_t *at, *end;
 	bool swap;
-	bool failed; /* read past the end: this and all later values are 0 */
+	bool failed; /* read past the end: this value and all later ones are 0 */
 };
 
 static inline bool tally_dwarf_need(struct tally_dwarf_cursor *cursor, uint64_t size)
@@ -91,26 +92,26 @@ static inline uint64_t tally_dwarf_uleb(struct tally_dwarf_cursor *cursor)
 	return tally_dwarf_long_uleb(cursor);
 }
 
-/* An unsigned value of 1, 2, 3, 4 or 8 bytes. */
+/* Reads an unsigned value of 1, 2, 3, 4 or 8 bytes. */
 uint64_t tally_dwarf_fixed(struct tally_dwarf_cursor *cursor, unsigned size);
 
-/* A string in place; NULL when it doesn't end before the cursor does. */
+/* Returns a string in place, or NULL when it doesn't end before the cursor's end. */
 const char *tally_dwarf_text(struct tally_dwarf_cursor *cursor);
 
-/* The length that begins a unit or table: the cursor ends where it does; false when that is past
- * its end. *offset_size: 8 for the 64-bit format, else 4. */
+/* Reads the length at the start of a unit or table and sets the cursor's end to its end.  Returns
+ * false when that is past the cursor's end. *offset_size: 8 for the 64-bit format, otherwise 4. */
 bool tally_dwarf_enter_length(struct tally_dwarf_cursor *cursor, uint8_t *offset_size);
 
 /* ---- files and units ---- */
 
-/* An attribute's value as it stands. */
+/* An attribute's value, not yet interpreted. */
 struct tally_dwarf_value {
 	uint16_t form;
-	uint64_t number;  /* constant, offset, index or address as it stands; 0 for blocks */
+	uint64_t number;  /* constant, offset, index or address; 0 for blocks */
 	const char *text; /* DW_FORM_string */
 };
 
-/* The attributes that say where the code of a DIE is; form 0: absent. */
+/* The attributes that give the addresses of a DIE's code; form 0: absent. */
 struct tally_dwarf_extent {
 	struct tally_dwarf_value low_pc, high_pc, ranges;
 };
@@ -119,55 +120,55 @@ struct tally_dwarf_range {
 	uint64_t start, end;
 };
 
-/* What the root of a unit says; strings live as long as its file. */
+/* The data in a unit's header and root DIE; strings live as long as its file. */
 struct tally_dwarf_unit {
 	struct tally_dwarf_file *file;
-	uint64_t offset;    /* of its header, in .debug_info */
-	uint64_t first_die; /* of its root */
+	uint64_t offset;    /* of its header in .debug_info */
+	uint64_t first_die; /* offset of its root DIE */
 	uint64_t end;
 	uint64_t abbrev_offset;
 	uint8_t version, address_size, offset_size, type;
 	bool has_lines;
-	uint16_t tag; /* of the root; 0: damaged */
+	uint16_t tag; /* of the root DIE; 0: damaged */
 	uint64_t str_offsets_base, addr_base, rnglists_base;
-	/* what DW_AT_ranges of a split unit before version 5 is relative to */
+	/* base of DW_AT_ranges in a split unit before version 5 */
 	uint64_t ranges_base;
-	uint64_t low_pc;      /* what range lists are relative to */
+	uint64_t low_pc;      /* base of range lists */
 	struct tally_dwarf_extent extent;
 	uint64_t line_offset;
 	uint64_t dwo_id;
 	const char *name, *directory, *dwo_name; /* NULL: none */
-	/* Of a split unit: the unit in the program that it belongs to, whose addresses and lines it
-	 * uses. */
+	/* For a split unit: the unit in the program that it belongs to, whose addresses and lines
+	 * it uses. */
 	const struct tally_dwarf_unit *skeleton;
 };
 
 struct tally_dwarf_file {
-	/* a reference, or NULL where the sections are somebody else's */
+	/* a reference, or NULL when the sections belong to another file */
 	struct tally_object *object;
 	struct tally_dwarf_bytes sections[TALLY_DWARF_SECTIONS];
 	bool swap;
 	bool is_split; /* .dwo or .dwp */
-	TALLY_VECTOR(struct tally_dwarf_unit) units; /* by offset */
+	TALLY_VECTOR(struct tally_dwarf_unit) units; /* sorted by offset */
 	struct tally_dwarf_file *supplement; /* dwz's common file; owned */
 };
 
 struct tally_dwarf_scratch;
 
-/* Sections of an object, named ".debug_info" … or, `is_split`, ".debug_info.dwo" ….  Takes a
- * reference. */
+/* Finds the sections of an object: ".debug_info" …, or ".debug_info.dwo" … with `is_split`.  Takes
+ * a reference. */
 void tally_dwarf_file_init(struct tally_dwarf_file *file, struct tally_object *object,
 			   bool is_split);
 void tally_dwarf_file_release(struct tally_dwarf_file *file);
 
-/* Finds the units and reads their roots; `skeleton` is that of a .dwo's, else NULL.  0 or
- * -ENOMEM. */
+/* Finds the units and reads their roots; `skeleton` is the one of a .dwo file, otherwise NULL.
+ * Returns 0 or -ENOMEM. */
 int tally_dwarf_read_units(struct tally_dwarf_file *file, struct tally_dwarf_scratch *scratch,
 			   const struct tally_dwarf_unit *skeleton);
 
-/* One unit at an offset of .debug_info, its root read; `contribution` moves offsets in a .dwp, and
- * is NULL elsewhere.  Sets offset and end even where it returns false (damage, or a type unit,
- * which is of no use here). */
+/* Reads one unit's header and root at an offset of .debug_info.  `contribution` adjusts offsets in
+ * a .dwp file and is NULL elsewhere.  Returns false at damage or for a type unit, which is not
+ * needed here; sets the unit's offset and end even then. */
 struct tally_dwarf_contribution {
 	uint64_t abbrev, str_offsets, rnglists;
 };
@@ -175,7 +176,7 @@ bool tally_dwarf_read_unit(struct tally_dwarf_file *file, struct tally_dwarf_scr
 			   uint64_t offset, const struct tally_dwarf_contribution *contribution,
 			   const struct tally_dwarf_unit *skeleton, struct tally_dwarf_unit *unit);
 
-/* The unit that holds an offset of .debug_info, or NULL. */
+/* Returns the unit that contains an offset of .debug_info, or NULL. */
 const struct tally_dwarf_unit *tally_dwarf_unit_at(const struct tally_dwarf_file *file,
 						   uint64_t offset);
 
@@ -186,58 +187,58 @@ struct tally_dwarf_cursor tally_dwarf_cursor_at(const struct tally_dwarf_file *f
 
 struct tally_dwarf_attribute {
 	uint16_t name, form;
-	uint8_t size; /* of the value in a DIE; or one of the below */
+	uint8_t size; /* bytes of the value in a DIE, or one of the constants below */
 	int64_t constant; /* DW_FORM_implicit_const */
 };
 
 enum { TALLY_DWARF_SIZE_VARIES = 0xfe, TALLY_DWARF_SIZE_UNKNOWN = 0xff };
 
-/* How many bytes a value of a form takes in a unit's DIEs, or one of the above. */
+/* Returns the size in bytes of a form's value in a unit's DIEs, or one of the constants above. */
 uint8_t tally_dwarf_form_size(uint64_t form, const struct tally_dwarf_unit *unit);
 
 struct tally_dwarf_abbrev {
 	uint64_t code;
 	uint32_t first, count;  /* attributes */
-	uint32_t size;          /* of all values; UINT32_MAX: it varies, or isn't known */
-	/* where in the values a DW_FORM_ref4 to the next sibling lies; UINT32_MAX: it doesn't */
+	uint32_t size;          /* bytes of all values; UINT32_MAX: varies or unknown */
+	/* offset in the values of a DW_FORM_ref4 to the next sibling; UINT32_MAX: none */
 	uint32_t sibling_at;
 	uint16_t tag;
 	bool has_children;
-	bool has_code;       /* DW_AT_low_pc or DW_AT_ranges */
-	bool is_declaration; /* DW_AT_declaration */
+	bool has_code;       /* has DW_AT_low_pc or DW_AT_ranges */
+	bool is_declaration; /* has DW_AT_declaration */
 };
 
 struct tally_dwarf_abbrevs {
 	const struct tally_dwarf_file *file;
 	uint64_t offset;
-	uint8_t version, address_size, offset_size; /* that sizes are for */
+	uint8_t version, address_size, offset_size; /* which the sizes are for */
 	bool is_dense; /* code = index + 1 */
 	bool is_used;
-	TALLY_VECTOR(struct tally_dwarf_abbrev) list; /* by code */
+	TALLY_VECTOR(struct tally_dwarf_abbrev) list; /* sorted by code */
 	TALLY_VECTOR(struct tally_dwarf_attribute) attributes;
 };
 
 enum { TALLY_DWARF_ABBREVS_KEPT = 256 };
 
-/* What one thread needs while it reads. */
+/* What one thread uses while it reads. */
 struct tally_dwarf_scratch {
 	struct tally_dwarf_abbrevs kept[TALLY_DWARF_ABBREVS_KEPT];
-	struct tally_dwarf_abbrevs root; /* the first abbreviation alone */
+	struct tally_dwarf_abbrevs root; /* only the first abbreviation, for the unit's root */
 	TALLY_VECTOR(struct tally_dwarf_range) ranges;
 	bool out_of_memory;
 };
 
 void tally_dwarf_scratch_release(struct tally_dwarf_scratch *scratch);
-/* Keeps nothing of a file that goes. */
+/* Drops everything that belongs to a file that will be closed. */
 void tally_dwarf_scratch_forget(struct tally_dwarf_scratch *scratch,
 				const struct tally_dwarf_file *file);
 
-/* The table of a unit, until the next call for another unit; NULL when memory is out. */
+/* Returns a unit's table, valid until the next call for another unit; NULL without memory. */
 const struct tally_dwarf_abbrevs *tally_dwarf_abbrevs_of(struct tally_dwarf_scratch *scratch,
 							 const struct tally_dwarf_unit *unit);
 
-/* Fills `out` (zeroed or filled before): at most `limit` abbreviations, all of them for SIZE_MAX. 0
- * or -ENOMEM. */
+/* Fills `out` (zeroed or filled before) with at most `limit` abbreviations; SIZE_MAX reads all.
+ * Returns 0 or -ENOMEM. */
 int tally_dwarf_abbrevs_read(struct tally_dwarf_abbrevs *out, const struct tally_dwarf_unit *unit,
 			     size_t limit);
 void tally_dwarf_abbrevs_release(struct tally_dwarf_abbrevs *abbrevs);
@@ -255,32 +256,33 @@ static inline const struct tally_dwarf_abbrev *tally_dwarf_abbrev_of(
 
 /* ---- attributes ---- */
 
-/* Reads past a value; false at a form that isn't known or at the end of the bytes. */
+/* Skips a value.  Returns false at an unknown form or at the end of the bytes. */
 bool tally_dwarf_skip_value(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_attribute *attribute);
 bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_attribute *attribute,
 			    struct tally_dwarf_value *value);
 
-/* What a value means in its unit; NULL or false where it means nothing, or what it points to isn't
- * there. */
+/* Interpret a value in its unit.  Return NULL or false when the form doesn't fit, or when the value
+ * points to something that isn't there. */
 const char *tally_dwarf_string(const struct tally_dwarf_unit *unit,
 			       const struct tally_dwarf_value *value);
 bool tally_dwarf_address(const struct tally_dwarf_unit *unit, const struct tally_dwarf_value *value,
 			 uint64_t *address);
 bool tally_dwarf_indexed_address(const struct tally_dwarf_unit *unit, uint64_t index,
 				 uint64_t *address);
-/* Another DIE: its unit and its offset in that unit's .debug_info. */
+/* Finds the DIE that a value refers to: its unit, and its offset in that unit's .debug_info. */
 bool tally_dwarf_reference(const struct tally_dwarf_unit *unit,
 			   const struct tally_dwarf_value *value,
 			   const struct tally_dwarf_unit **other, uint64_t *offset);
 
-/* The code of a DIE, appended to scratch->ranges: at most `limit` entries.  0 or -ENOMEM. */
+/* Appends the addresses of a DIE's code to scratch->ranges, at most `limit` entries.  Returns 0 or
+ * -ENOMEM. */
 int tally_dwarf_read_extent(struct tally_dwarf_scratch *scratch,
 			    const struct tally_dwarf_unit *unit,
 			    const struct tally_dwarf_extent *extent, size_t limit);
 
-/* The code of a unit by its root; nothing where it doesn't say. */
+/* Appends the addresses of a unit's code by its root; nothing when the root doesn't give any. */
 int tally_dwarf_unit_ranges(struct tally_dwarf_scratch *scratch,
 			    const struct tally_dwarf_unit *unit);
 

@@ -1,4 +1,4 @@
-/* A file's sections, its units, and what their roots say. */
+/* A file's sections and units, and the attributes of the units' roots. */
 #include "symbol/dwarf_reader.h"
 
 #include "object/object.h"
@@ -75,7 +75,7 @@ struct tally_dwarf_cursor tally_dwarf_cursor_at(const struct tally_dwarf_file *f
 	return cursor;
 }
 
-/* The root's attributes as they stand: bases may come behind what is relative to them. */
+/* The root's attributes before interpretation: a base may stand behind the values that need it. */
 struct root {
 	struct tally_dwarf_value name, directory, dwo_name;
 	struct tally_dwarf_value str_offsets_base, addr_base, rnglists_base, ranges_base;
@@ -121,8 +121,8 @@ static void apply_root(struct tally_dwarf_unit *unit, const struct root *root,
 		       const struct tally_dwarf_contribution *contribution)
 {
 	bool is_new = unit->version >= 5;
-	/* Without an attribute, tables begin behind the header of their section's (contribution's)
-	 * only one. */
+	/* Without an attribute, the section (or the contribution) has a single table, which begins
+	 * behind its header. */
 	uint64_t str_offsets_header = is_new ? (unit->offset_size == 8 ? 16 : 8) : 0;
 	uint64_t rnglists_header = is_new ? (unit->offset_size == 8 ? 20 : 12) : 0;
 	unit->str_offsets_base = root->str_offsets_base.form ? root->str_offsets_base.number
@@ -153,7 +153,7 @@ static const struct tally_dwarf_abbrev *root_abbrev(struct tally_dwarf_scratch *
 						    uint64_t code,
 						    const struct tally_dwarf_attribute **attributes)
 {
-	/* Nearly always the table's first: the rest isn't needed yet. */
+	/* The root's abbreviation is nearly always the table's first, so read only that one. */
 	const struct tally_dwarf_abbrevs *table = &scratch->root;
 	if (tally_dwarf_abbrevs_read(&scratch->root, unit, 1) < 0)
 		scratch->out_of_memory = true;
@@ -189,7 +189,7 @@ static bool read_root(struct tally_dwarf_scratch *scratch, struct tally_dwarf_cu
 	return true;
 }
 
-/* The header; the cursor is left at the root, and ends where the unit does. */
+/* Reads the header.  The cursor then stands at the root, and its end is the unit's. */
 static bool read_header(struct tally_dwarf_cursor *cursor, struct tally_dwarf_unit *unit)
 {
 	if (!tally_dwarf_enter_length(cursor, &unit->offset_size))

@@ -23,7 +23,7 @@ bool tally_symtab_open(const struct tally_object *object, const char *section,
 		.names = (const char *)names.bytes,
 	};
 	out->count = symbols.size / (out->is_64bit ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
-	/* Up to the last NUL every offset is a string. */
+	/* Every offset before the last NUL gives a terminated string. */
 	const char *last = memrchr(names.bytes, '\0', names.size);
 	out->names_size = last ? (size_t)(last - out->names) + 1 : 0;
 	return true;
@@ -62,10 +62,10 @@ const char *tally_symtab_name(const struct tally_symtab *table, const Elf64_Sym 
 	return entry->st_name < table->names_size ? table->names + entry->st_name : "";
 }
 
-/* What is to be known of the section that a symbol lies in. */
+/* The section that contains a symbol. */
 struct place {
 	uint64_t start, end;
-	bool is_code, is_data; /* neither: it is not loaded */
+	bool is_code, is_data; /* neither: the section is not loaded */
 };
 
 static struct place *read_places(const struct tally_object *object, size_t *count)
@@ -93,7 +93,8 @@ static struct place *read_places(const struct tally_object *object, size_t *coun
 	return places;
 }
 
-/* "$x", "$d.12": where code and data begin on ARM and RISC-V; not names of anything. */
+/* True for "$x", "$d.12": on ARM and RISC-V they mark where code and data begin, and name
+ * nothing. */
 static bool is_mapping_symbol(uint16_t machine, const char *name)
 {
 	if (machine != EM_ARM && machine != EM_AARCH64 && machine != EM_RISCV)
@@ -102,8 +103,8 @@ static bool is_mapping_symbol(uint16_t machine, const char *name)
 	       (name[2] == '\0' || name[2] == '.');
 }
 
-/* Functions; and what is told apart by its section alone: assembly's labels, code that is passed
- * off as data. */
+/* True for functions.  Assembly's labels, and code that is marked as data, count when their section
+ * has code. */
 static bool is_function(const Elf64_Sym *symbol, const struct place *place)
 {
 	if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx == SHN_ABS)
@@ -152,7 +153,7 @@ static bool is_label(const Elf64_Sym *symbol)
 
 typedef bool symbol_filter(const Elf64_Sym *symbol, const struct place *place);
 
-/* 1 when the table was there, 0 when not, or -ENOMEM. */
+/* Adds a symbol table.  Returns 1, 0 when there is none, or -ENOMEM. */
 static int add_table(struct tally_symbols_builder *builder, const struct tally_object *object,
 		     const char *section, symbol_filter *is_wanted)
 {
@@ -177,7 +178,7 @@ static int add_table(struct tally_symbols_builder *builder, const struct tally_o
 		uint64_t end;
 		if (__builtin_add_overflow(start, symbol.st_size, &end))
 			continue;
-		/* "etext" and its like are the first address behind. */
+		/* "etext" and the like are the first address behind the section. */
 		if (place && start >= place->end && end == start)
 			continue;
 		rc = tally_symbols_add(
@@ -232,8 +233,8 @@ static void set_sources(struct tally_symbol_source *wanted, size_t count, uint64
 			wanted[low].source = source;
 }
 
-/* A file's local symbols stand behind the symbol that names it.  "<artificial>" is what link-time
- * optimization calls its own. */
+/* In .symtab, a source file's local symbols follow the symbol that names the file.  Link-time
+ * optimization names its own file "<artificial>". */
 static void find_sources_in(const struct tally_object *object, struct tally_symbol_source *wanted,
 			    size_t count)
 {
@@ -264,7 +265,7 @@ void tally_symbols_find_sources(const struct tally_object *object, const struct 
 	find_sources_in(object, wanted, count);
 }
 
-/* A table refers to the objects that its names lie in. */
+/* The table keeps references to the objects, because its names lie there. */
 static struct tally_object *hold(const struct tally_object *object)
 {
 	return tally_object_ref((struct tally_object *)object);

@@ -1,14 +1,13 @@
-/* A JIT's dump: reading its records.
+/* Reads the records of a JIT's dump.
  *
- * A function comes as DEBUG_INFO (lines) and UNWINDING_INFO, both optional, and then LOAD, which
- * has name and code and stands for what came before it.  MOVE tells of a new address by the number
- * that LOAD gave.  Nothing tells of code that is freed: other code comes to lie there
- * (jit_index.c).
+ * A function has an optional DEBUG_INFO (lines) and an optional UNWINDING_INFO, then a LOAD with
+ * name and code, to which the two belong.  A MOVE has a new address for the number in a LOAD.  No
+ * record says when code is freed; other code is later put in its place (jit_index.c).
  *
- * Two things that JITs do must be seen through.  V8 and those who learnt from it add 0x40 to the
- * addresses of lines, because perf puts code behind an ELF header before it reads them: where every
- * function's first line lies that far in, all are put back.  And V8 of Node.js 16 to 20 writes file
- * names from memory that was freed: jit_lines.c.
+ * Two quirks of JITs are corrected.  V8 and its imitators add 0x40 to the addresses of lines,
+ * because perf puts an ELF header in front of the code before it reads them: when every function's
+ * first line is that far in, all lines are moved back.  And V8 of Node.js 16 to 20 writes file
+ * names from freed memory: jit_lines.c.
  */
 #include "symbol/jit_dump.h"
 
@@ -28,17 +27,17 @@ enum { RECORD_LOAD, RECORD_MOVE, RECORD_DEBUG_INFO, RECORD_CLOSE, RECORD_UNWINDI
 
 struct parser {
 	struct tally_jit_dump *dump;
-	struct tally_reader reader;      /* over a record's body */
+	struct tally_reader reader;      /* reads a record's body */
 	struct tally_map function_of_number;
-	/* the DEBUG_INFO that waits for its LOAD; no bytes: none */
+	/* the last DEBUG_INFO, until its LOAD comes; no bytes: none */
 	struct tally_reader debug;
-	const uint8_t *eh_frame;         /* likewise */
+	const uint8_t *eh_frame;         /* of the last UNWINDING_INFO, until its LOAD comes */
 	size_t eh_frame_size;
 	uint64_t time_ns, last_ns, base;
 	bool is_unordered;
 };
 
-/* 0, or 1 when the record makes no sense, or -ENOMEM; so of all that follow. */
+/* Returns 0, 1 when the record makes no sense, or -ENOMEM.  The functions below do the same. */
 static int add_place(struct parser *parser, uint32_t function, uint64_t address)
 {
 	struct tally_jit_dump *dump = parser->dump;
@@ -71,7 +70,7 @@ static int read_load(struct parser *parser)
 	struct tally_jit_dump *dump = parser->dump;
 	struct tally_jit_function function = { .base = parser->base };
 	tally_reader_u64(reader); /* pid, tid */
-	tally_reader_u64(reader); /* where its mapping is */
+	tally_reader_u64(reader); /* address of its mapping */
 	uint64_t address = tally_reader_u64(reader), number;
 	function.size = tally_reader_u64(reader);
 	number = tally_reader_u64(reader);
@@ -89,7 +88,7 @@ static int read_load(struct parser *parser)
 	if (result < 0 || !slot || tally_vector_push(&dump->functions, function) < 0)
 		return -ENOMEM;
 	*slot = dump->functions.count - 1;
-	/* what returns behind a function's end is not in the next one */
+	/* + 1: a return address behind a function's end must not fall into the next one */
 	parser->base += function.size + 1;
 	return add_place(parser, (uint32_t)*slot, address);
 }
@@ -98,10 +97,10 @@ static int read_move(struct parser *parser)
 {
 	struct tally_reader *reader = &parser->reader;
 	tally_reader_u64(reader); /* pid, tid */
-	tally_reader_u64(reader); /* where its mapping is */
+	tally_reader_u64(reader); /* address of its mapping */
 	tally_reader_u64(reader); /* the old address */
 	uint64_t address = tally_reader_u64(reader);
-	tally_reader_u64(reader); /* its size, which it has anyway */
+	tally_reader_u64(reader); /* size, which the function already has */
 	const uint64_t *function = tally_map_get(&parser->function_of_number,
 						 tally_reader_u64(reader));
 	return reader->failed || !function ? 1 : add_place(parser, (uint32_t)*function, address);
@@ -111,7 +110,7 @@ static int read_unwinding(struct parser *parser)
 {
 	struct tally_reader *reader = &parser->reader;
 	uint64_t size = tally_reader_u64(reader), index_size = tally_reader_u64(reader);
-	tally_reader_u64(reader); /* what of it the process has mapped */
+	tally_reader_u64(reader); /* how much of it the process has mapped */
 	const uint8_t *bytes = tally_reader_bytes(reader, size);
 	if (reader->failed || index_size > size)
 		return 1;
@@ -137,13 +136,13 @@ static int read_record(struct parser *parser, uint32_t type)
 		return 0;
 	case RECORD_UNWINDING_INFO:
 		return read_unwinding(parser);
-	default: /* CLOSE; what newer versions add is passed by */
+	default: /* CLOSE, and records that newer versions may add */
 		return 0;
 	}
 }
 
-/* Out of memory is the only error: a dump that ends in the middle of a record is still being
- * written. */
+/* Reads all records.  Returns 0 or -ENOMEM: a dump that ends within a record is no error, since it
+ * may still be written. */
 static int read_records(struct parser *parser, const uint8_t *bytes, size_t size, bool swap)
 {
 	size_t at = 0;
@@ -187,7 +186,7 @@ static int sort_places(struct tally_jit_dump *dump)
 	return 0;
 }
 
-/* False: no dump, or none of a version that is known. */
+/* Returns false when this is no dump, or one of an unknown version. */
 static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader, uint32_t *total,
 			struct tally_error *err)
 {
@@ -202,7 +201,7 @@ static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader
 	dump->machine = tally_reader_u32(reader);
 	tally_reader_u32(reader);
 	dump->pid = tally_reader_u32(reader);
-	tally_reader_u64(reader); /* when it was begun, by whichever clock */
+	tally_reader_u64(reader); /* start time, on an unspecified clock */
 	dump->has_cycle_times = tally_reader_u64(reader) & FLAG_CYCLES;
 	if (!reader->failed && version != VERSION)
 		tally_error_set(

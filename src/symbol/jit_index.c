@@ -1,12 +1,13 @@
-/* Which code holds an address at a time, of code that comes, moves and is written over.
+/* Finds which code was at an address at a given time, while code comes, moves and is overwritten.
  *
- * Places are intervals of addresses in order of time, and what is asked for is the latest one, of
- * those up to a time, that holds an address.  Playing time forwards would be a sorted array that is
- * inserted into 100,000 times, and could not be asked about the past; cutting the addresses into
- * pieces with a history each takes room like the square of what nests.  Here is a balanced tree by
- * start, laid out as a sorted array (a range's root is its middle), whose nodes know the furthest
- * end and the latest place of their range: what can't reach the address, or can't beat what was
- * found, isn't gone into. */
+ * Places are intervals of addresses, ordered by time.  A lookup wants the latest place, among those
+ * up to a time, that contains an address.  Two simpler structures don't do.  A sorted array that is
+ * updated as time goes on would need 100,000 insertions, and could not answer for the past.  Pieces
+ * of the address space, each with a history, take space quadratic in the nesting.
+ *
+ * So this is a balanced tree by start address, stored as a sorted array (the root of a range is its
+ * middle).  Each node has the furthest end and the latest place of its range, so a search skips
+ * every range that can't reach the address or can't beat the best place found. */
 #include "symbol/jit_dump.h"
 
 #include "base/radix_sort.h"
@@ -14,10 +15,10 @@
 #include <stdlib.h>
 
 struct node {
-	uint64_t start, end; /* of the place */
-	uint64_t furthest;   /* end, of the node's range */
-	uint32_t order;      /* of the place: by time */
-	uint32_t latest, earliest; /* order, of the node's range */
+	uint64_t start, end; /* addresses of the place */
+	uint64_t furthest;   /* highest end in the node's range */
+	uint32_t order;      /* position of the place by time */
+	uint32_t latest, earliest; /* of the orders in the node's range */
 };
 
 struct tally_jit_index {
@@ -25,7 +26,7 @@ struct tally_jit_index {
 	size_t count;
 };
 
-/* Recursion goes as deep as the logarithm of the count. */
+/* The recursion's depth is the logarithm of the count. */
 static void sum_up(struct node *nodes, size_t count)
 {
 	struct node *root = &nodes[count / 2];
@@ -81,7 +82,7 @@ struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump)
 	return index;
 }
 
-/* `best` is the order of what was found, + 1; 0: nothing yet. */
+/* `best` is 1 + the order of the best place so far; 0: none yet. */
 static size_t find(const struct node *nodes, size_t count, uint64_t address, size_t limit,
 		   size_t best)
 {

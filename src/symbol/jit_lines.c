@@ -1,15 +1,16 @@
-/* A JIT's lines, and V8's way with file names.
+/* Lines of a JIT's dump, and a repair of V8's file names.
  *
- * V8 of Node.js 16 to 20 copies the name of the function's script, frees the copy, and writes it
- * then, entry by entry.  malloc has put words of its own where the name began, two as a rule: its
- * bytes are anything, NULs among them; the length alone is right.  (Names of Node's own scripts are
- * not copied, and whole; and now and then nothing happened to a copy.)
+ * V8 of Node.js 16 to 20 copies the name of the function's script, frees the copy, and then writes
+ * it, entry by entry. malloc has overwritten the name's beginning, as a rule two words, with
+ * anything, NULs included; only the length is right.  (Names of Node's own scripts are not copied,
+ * and are whole.  A copy sometimes stays whole as well.)
  *
- * So a name's length is taken from where the next entry begins, which an address inside the code
- * tells.  A name that was damaged is that of the function's own script, in which the function's
- * name ends ("JS:*name FILE:LINE:COLUMN"), if that has this length; else there is no file, and so
- * no line: a wrong one would be worse.  (V8 names the function's own script for what was inlined
- * from another one, too, damaged or not: there the line is wrong, and nothing in the dump says so.)
+ * So a name's length comes from where the next entry begins, which is recognised by an address
+ * inside the code.  A damaged name is taken to be that of the function's own script, which ends the
+ * function's name ("JS:*name FILE:LINE:COLUMN"), if it has the same length.  Otherwise there is no
+ * file, and so no line: a wrong one would be worse.  (For code inlined from another script V8 also
+ * writes the function's own script, damaged or not.  Such a line is wrong, and nothing in the dump
+ * shows it.)
  */
 #include "symbol/jit_lines.h"
 
@@ -20,13 +21,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where perf has the code in the file that it makes of it, and so what JITs add. */
+/* perf puts code behind an ELF header of this size, so JITs add it to the lines' addresses. */
 enum { ELF_HEADER_BYTES = 0x40, ENTRY_BYTES = 16, LINES_MAX = 1 << 24 };
 
-/* "the same as before", an addition to the format of 2021. */
+/* Means "the same as before"; the format has it since 2021. */
 static const char SAME_FILE[] = "\xff";
 
-/* UTF-8 without control characters: names that were overwritten hardly ever are. */
+/* True for UTF-8 without control characters.  Overwritten names hardly ever pass. */
 static bool is_readable(const char *text)
 {
 	const uint8_t *at = (const uint8_t *)text;
@@ -45,8 +46,8 @@ static bool is_readable(const char *text)
 	return at != (const uint8_t *)text;
 }
 
-/* Where in "JS:*name FILE:LINE:COLUMN", as V8 calls its functions, the file ends; NULL: no such
- * name. */
+/* Returns where the file ends in "JS:*name FILE:LINE:COLUMN", V8's form of a function's name; NULL
+ * for other names. */
 static const char *end_of_file(const char *name)
 {
 	const char *end = name + strlen(name);
@@ -66,8 +67,8 @@ struct walk {
 	struct tally_reader *reader;
 	const struct tally_jit_function *function;
 	uint64_t address;
-	const char *file_end; /* in the function's name; NULL: it is none of V8's */
-	const char *own;      /* the function's own file, once it was needed */
+	const char *file_end; /* in the function's name; NULL: the name is not V8's */
+	const char *own;      /* the function's own file, once it was used */
 };
 
 static bool is_entry(struct walk *walk, size_t at)
@@ -80,7 +81,7 @@ static bool is_entry(struct walk *walk, size_t at)
 	       tally_reader_u32(walk->reader) < LINES_MAX;
 }
 
-/* Where the entry behind the name at `from` begins; 0: nowhere. */
+/* Finds where the entry behind the name at `from` begins; 0: not found. */
 static size_t find_next(struct walk *walk, size_t from)
 {
 	const uint8_t *bytes = walk->reader->start;
@@ -93,7 +94,8 @@ static size_t find_next(struct walk *walk, size_t from)
 
 /* ---- files of V8's ------------------------------------------------------- */
 
-/* The function's own file, if it can be so long.  NULL, too: no memory. */
+/* Returns the function's own file if it can have this length; NULL otherwise, and without
+ * memory. */
 static const char *own_file(struct walk *walk, size_t length)
 {
 	struct tally_jit_dump *dump = walk->dump;
@@ -111,18 +113,18 @@ static const char *own_file(struct walk *walk, size_t length)
 	return file;
 }
 
-/* What the bytes stand for; NULL: nobody can tell. */
+/* Returns the file that the bytes stand for; NULL: unknown. */
 static const char *file_of_bytes(struct walk *walk, const char *bytes, size_t length)
 {
-	/* a pointer has NULs */
+	/* an overwritten name contains pointers, which have NULs */
 	bool is_name = length >= sizeof(void *) && strlen(bytes) == length && is_readable(bytes);
 	return is_name && strpbrk(bytes, "/:") ? bytes : own_file(walk, length);
 }
 
 /* ---- entries ------------------------------------------------------------- */
 
-/* The last entry's: behind its name zeroes may fill the record up, and the name may have been
- * overwritten with some. */
+/* Gets the last entry's file.  Zeros may pad the record behind the name, and may also have
+ * overwritten the name's end. */
 static const char *last_file(struct walk *walk, size_t at)
 {
 	const char *bytes = (const char *)walk->reader->start + at;
@@ -138,7 +140,8 @@ static const char *last_file(struct walk *walk, size_t at)
 	return NULL;
 }
 
-/* The file of an entry, whose name begins at `at`; false: what follows can't be read. */
+/* Gets the file of an entry, whose name begins at `at`.  Returns false when what follows can't be
+ * read. */
 static bool read_file(struct walk *walk, size_t at, bool is_last, const char **file)
 {
 	const char *bytes = (const char *)walk->reader->start + at;

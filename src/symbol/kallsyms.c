@@ -5,12 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
-/* One line's parts: "ffffffff81000000 T _stext" or "ffffffffc0201000 t ext4_sync\t[ext4]". */
+/* A line: "ffffffff81000000 T _stext" or "ffffffffc0201000 t ext4_sync\t[ext4]". */
 struct line {
 	uint64_t address;
 	char type;
 	const char *name, *module;
-	size_t name_length, module_length; /* module_length 0: the kernel itself */
+	size_t name_length, module_length; /* module_length 0: in the kernel itself */
 };
 
 static bool is_space(char c)
@@ -50,8 +50,8 @@ static bool parse_line(const char *at, const char *end, struct line *line)
 	return line->name_length > 0;
 }
 
-/* The module's 1-based index; modules' lines lie together, so that the last one is nearly always
- * the one. */
+/* Gets the module's 1-based index.  Searches from the last one, since a module's lines are
+ * adjacent. */
 static int module_index(struct tally_symbols_builder *builder, const struct line *line,
 			uint16_t *index)
 {
@@ -105,7 +105,7 @@ int tally_symbols_from_kallsyms(const char *text, size_t length, struct tally_sy
 		if (parse_line(text, line_end, &line)) {
 			has_lines = true;
 			has_address |= line.address != 0;
-			/* 'a' and 'A' are per-CPU offsets, the others data. */
+			/* 'a' and 'A' are per-CPU offsets, other letters are data. */
 			bool is_function = strchr("tTwW", line.type) && line.type;
 			if (is_function && line.address != 0 && add_line(&builder, &line) < 0) {
 				tally_symbols_abandon(&builder);

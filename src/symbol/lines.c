@@ -1,11 +1,12 @@
-/* Lines and inlined functions, from the outside in.
+/* Source lines and inlined functions: the interface.
  *
- * A large program's debug information is a thousand times what a profile needs of it, so nothing is
- * read that wasn't asked for.  A unit's root says where its code is: all roots are read (not
- * .debug_aranges, which some compilers leave out; it is asked for units whose roots say nothing).
- * The units that were hit are then compiled (lines_unit.c): once, whole, since other addresses of a
- * hit unit are soon asked for too.  Units don't depend on each other, so that many are compiled by
- * several threads, each with a scratch of its own; the result is the same whoever did it.
+ * The debug information of a large program is a thousand times what a profile needs, so it is read
+ * on demand only.  First come the addresses of each unit's code: all units' roots are read.
+ * (.debug_aranges is not enough, since some compilers leave it out; it serves units whose roots
+ * give no addresses.)  A unit that contains an address of a query is then compiled (lines_unit.c),
+ * once and whole, since other addresses in it soon follow.  Units don't depend on each other, so
+ * several threads compile many units, each with its own scratch; the result doesn't depend on the
+ * threads.
  */
 #include "symbol/lines.h"
 
@@ -34,7 +35,7 @@ void tally_lines_use_cache(struct tally_lines *lines, struct tally_disk_cache *c
 	lines->cache = cache;
 }
 
-/* Forgets the units, and where they are. */
+/* Drops the units and their index. */
 static void drop_units(struct tally_lines *lines)
 {
 	for (size_t i = 0; i < lines->unit_count; i++)
@@ -62,7 +63,8 @@ void tally_lines_free(struct tally_lines *lines)
 
 /* ---- finding the units ---- */
 
-/* Without loading it: that may mean to inflate it.  What isn't linked yet has no addresses. */
+/* Looks at the section's header only: loading may mean inflating.  An unlinked object has no
+ * addresses. */
 static bool has_debug_information(const struct tally_object *object)
 {
 	if (tally_object_type(object) == ET_REL)
@@ -90,8 +92,8 @@ static struct tally_cache_key key_of(const struct tally_lines *lines)
 					 .version = TALLY_LINES_CACHE_VERSION };
 }
 
-/* Of the file that the cached answers are from: another one of the same build-id may know more or
- * less. */
+/* Returns the size of the file that the answers come from.  It detects another file of the same
+ * build-id, which may contain more or less. */
 static uint64_t source_size(const struct tally_lines *lines)
 {
 	size_t size;
@@ -109,7 +111,7 @@ static int make_slots(struct tally_lines *lines, size_t count)
 	return 0;
 }
 
-/* 1: the cache has the index. */
+/* Takes the index from the cache.  Returns 1 if it was there, 0, or -ENOMEM. */
 static int take_from_cache(struct tally_lines *lines)
 {
 	struct tally_cache_key key = key_of(lines);
@@ -147,8 +149,8 @@ static int find_units(struct tally_lines *lines)
 	return rc < 0 ? rc : 0;
 }
 
-/* The file, when the cache hasn't got all that is asked for.  -EAGAIN: it is not what the cache has
- * been made from. */
+/* Opens the file, for units that the cache lacks.  Returns -EAGAIN when the cache was made from
+ * another file. */
 static int open_file(struct tally_lines *lines)
 {
 	if (lines->is_open)
@@ -192,7 +194,7 @@ void tally_lines_keep(struct tally_lines *lines)
 
 /* ---- answers ---- */
 
-/* What an answer depends on: addresses with the same have the same. */
+/* Addresses with equal spots have equal answers. */
 struct spot {
 	const struct tally_lines_unit *unit;
 	uint32_t row, node;
@@ -214,7 +216,7 @@ static struct spot spot_of(const struct tally_lines_unit *unit, uint64_t address
 	return spot;
 }
 
-/* -ENOMEM, or 0. */
+/* Returns 0 or -ENOMEM. */
 static int make_answer(struct tally_lines *lines, const struct spot *spot,
 		       struct tally_line_answer *answer)
 {
@@ -275,16 +277,17 @@ static int answer_all(struct tally_lines *lines, const uint64_t *addresses, cons
 	return 0;
 }
 
-/* How many of the index begin at an address or before.  Addresses ascend: the next one's is where
- * the last one's was, or not far; a single one's may be anywhere. */
+/* Returns how many items of the index begin at or before an address.  `at` is the result for the
+ * address before: addresses ascend, so the next one is usually near.  A single address may be
+ * anywhere. */
 static size_t begun_at(const struct tally_lines *lines, size_t at, uint64_t address)
 {
 	const struct tally_nested_item *items = lines->index.items;
 	size_t count = lines->index.count, stride = 1;
 	if (at && items[at - 1].start > address)
-		at = 0; /* not ascending, as it should be */
-	/* All before `at` begin there or before; strides double until one goes too far, and are
-	 * halved again. */
+		at = 0; /* the addresses don't ascend, as they should */
+	/* All items before `at` begin at or before the address.  Strides double until one goes too
+	 * far, and are then halved. */
 	while (at + stride <= count && items[at + stride - 1].start <= address) {
 		at += stride;
 		stride *= 2;
@@ -295,7 +298,7 @@ static size_t begun_at(const struct tally_lines *lines, size_t at, uint64_t addr
 	return at;
 }
 
-/* The unit of each address, and a list of those that aren't compiled yet. */
+/* Finds the unit of each address, and lists the units that aren't compiled yet. */
 static int choose_units(struct tally_lines *lines, const uint64_t *addresses, size_t count,
 			uint32_t *units, struct tally_lines_wanted *wanted)
 {
@@ -335,7 +338,7 @@ static int find(struct tally_lines *lines, const uint64_t *addresses, size_t cou
 		rc = tally_lines_compile_wanted(lines, &wanted);
 		lines->has_news = true;
 	}
-	/* What wasn't compiled may be asked for again. */
+	/* Units that were not compiled may be tried again later. */
 	for (size_t i = 0; i < wanted.count; i++)
 		if (wanted.items[i] < lines->unit_count &&
 		    lines->units[wanted.items[i]].state == TALLY_LINES_WANTED)
@@ -352,7 +355,7 @@ int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_
 		return -ENOMEM;
 	int rc = find(lines, addresses, count, answers, units);
 	if (rc == -EAGAIN)
-		rc = find(lines, addresses, count, answers, units); /* without the cache */
+		rc = find(lines, addresses, count, answers, units); /* now without the cache */
 	free(units);
 	return rc;
 }

@@ -1,12 +1,12 @@
-/* address → source line and the functions that were inlined there, from an object's DWARF.
+/* Finds the source line of an address and the functions inlined there, in an object's DWARF.
  *
- * What an object says of a compile unit is read when an address of the unit is asked for first, and
- * kept.  DWARF 2 to 5, split (.dwo, .dwp) and shared between files (dwz).  No process is started.
- * The file's bytes are untrusted: what is damaged gives no answer, or less of one.  Of objects that
- * aren't linked yet (ET_REL) nothing is known.
+ * A compile unit is read at the first query for one of its addresses, and kept.  Handles DWARF 2 to
+ * 5, split (.dwo, .dwp) and shared between files (dwz).  Starts no process.  The file's bytes are
+ * untrusted: damaged parts give no answer or an incomplete one.  Objects that aren't linked
+ * (ET_REL) give no answers.
  *
- * One thread at a time uses a `struct tally_lines`, and its object; it may start threads of its own
- * while it reads many units.
+ * Only one thread at a time may use a `struct tally_lines` and its object.  It may start threads of
+ * its own to read many units.
  */
 #ifndef TALLY_SYMBOL_LINES_H
 #define TALLY_SYMBOL_LINES_H
@@ -20,41 +20,42 @@ struct tally_disk_cache;
 struct tally_object;
 struct tally_lines; /* one object's lines and inlined functions */
 
-/* One function at an address.  The innermost frame's file, line and column are those of the
- * address; the others' are those of the call to the frame before it, which was inlined. */
+/* One function at an address.  The innermost frame has the file, line and column of the address;
+ * each outer frame has those of its call to the inlined frame before it. */
 struct tally_line_frame {
-	/* linkage name (mangled) if there is one, else its name; NULL: not known */
+	/* linkage name (mangled), otherwise the plain name; NULL: unknown */
 	const char *function;
-	const char *file;     /* directory joined, as the compiler had it; NULL: not known */
-	uint32_t line, column; /* 0: not known */
+	const char *file; /* joined with its directory, as the compiler wrote it; NULL: unknown */
+	uint32_t line, column; /* 0: unknown */
 };
 
-/* Innermost first; the last is the function that holds the code, all before it are inlined.  count
- * 0: there is no debug information for the address. */
+/* Innermost frame first.  The last frame is the function that contains the code; all before it are
+ * inlined. count 0: there is no debug information for the address. */
 struct tally_line_answer {
 	const struct tally_line_frame *frames;
 	uint32_t count;
 };
 
-/* Takes references to the objects.  `debug` is the separate debug file or NULL.  Reads next to
- * nothing yet: an object without debug information is no error.  0 or -ENOMEM. */
+/* Prepares an object's lines and takes references to the objects.  `debug` is the separate debug
+ * file or NULL.  Hardly reads anything yet, so an object without debug information is no error.
+ * Returns 0 or -ENOMEM. */
 int tally_lines_new(struct tally_object *object, struct tally_object *debug,
 		    struct tally_lines **out, struct tally_error *err);
 
-/* Lets answers come from the cache, which must outlive `lines`; before anything is asked.  NULL: no
- * cache. */
+/* Lets answers come from the cache, which must outlive `lines`.  Call it before the first query.
+ * NULL: no cache. */
 void tally_lines_use_cache(struct tally_lines *lines, struct tally_disk_cache *cache);
 
-/* Answers for `count` addresses in the object (st_value), in ascending order; best asked for all at
- * once.  The frames live as long as `lines`; their memory grows with the addresses asked for.  0 or
- * -ENOMEM. */
+/* Answers for `count` addresses in the object (st_value), in ascending order.  One call for all
+ * addresses is fastest.  The frames live as long as `lines`; their memory grows with the number of
+ * addresses.  Returns 0 or -ENOMEM. */
 int tally_lines_find(struct tally_lines *lines, const uint64_t *addresses, size_t count,
 		     struct tally_line_answer *answers);
 
-/* Puts what was read since into the cache, for the next run; does nothing without a cache or
- * without news. */
+/* Stores newly compiled units in the cache for the next run.  Does nothing without a cache or
+ * without new units. */
 void tally_lines_keep(struct tally_lines *lines);
 
-void tally_lines_free(struct tally_lines *lines); /* NULL is fine */
+void tally_lines_free(struct tally_lines *lines); /* accepts NULL */
 
 #endif

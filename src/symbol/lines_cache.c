@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 struct header {
-	uint32_t order; /* as this machine writes it */
+	uint32_t order; /* in this machine's byte order */
 	uint32_t unit_count, index_count, zero;
 	uint64_t source_size;
 	uint64_t index, units, strings, strings_size; /* offsets */
@@ -93,8 +93,8 @@ const char *tally_lines_blob_text(const struct tally_lines_blob *blob, uint32_t 
 
 /* ---- writing ---- */
 
-/* The strings of a blob.  Names are mostly one string in the object, whose address tells that they
- * are equal; paths are each unit's own. */
+/* The strings of a blob.  Equal names mostly have the same address in the object, which is compared
+ * first; paths are separate strings in each unit. */
 struct pool {
 	struct tally_buffer bytes;
 	struct tally_map by_address;
@@ -222,7 +222,7 @@ void tally_lines_blob_write(struct tally_buffer *buffer, uint64_t source_size,
 	align(buffer);
 	header.index = buffer->length;
 	for (size_t i = 0; i < index_count; i++) {
-		/* Padding too must be the same each time. */
+		/* Write the padding as well, so that equal contents give equal bytes. */
 		uint64_t item[2] = { index[i].start, 0 };
 		memcpy(&item[1], &index[i].id, sizeof(index[i].id));
 		_Static_assert(sizeof(item) == sizeof(*index), "an item is two words");
@@ -232,7 +232,7 @@ void tally_lines_blob_write(struct tally_buffer *buffer, uint64_t source_size,
 	if (offsets)
 		tally_buffer_append(buffer, offsets, unit_count * sizeof(*offsets));
 	header.strings = buffer->length;
-	tally_buffer_char(&pool.bytes, '\0'); /* so that there is a last byte */
+	tally_buffer_char(&pool.bytes, '\0'); /* ensures that there is a last byte */
 	tally_buffer_append(buffer, pool.bytes.bytes, pool.bytes.length);
 	header.strings_size = pool.bytes.length;
 	if (!offsets || pool.failed || pool.bytes.failed)

@@ -1,4 +1,4 @@
-/* Many units at once, by several threads. */
+/* Compiles many units with several threads. */
 #include "symbol/lines_state.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 enum {
 	THREADS_MAX = 16,
-	/* of .debug_info: a millisecond of work, against 50 µs to start a thread */
+	/* in .debug_info: a millisecond of work, against 50 µs to start a thread */
 	BYTES_PER_THREAD = 1 << 18,
 };
 
@@ -61,8 +61,8 @@ static int compare_sizes(const void *a, const void *b)
 	return left->unit < right->unit ? -1 : left->unit > right->unit;
 }
 
-/* Large ones first, so that no thread begins one when the others are done.  Returns the sum of
- * sizes. */
+/* Sorts large units first, so that no thread begins a large one when the others are done.  Sets the
+ * sum of sizes.  Returns 0 or -ENOMEM. */
 static int order(const struct tally_lines *lines, struct tally_lines_wanted *wanted,
 		 uint64_t *bytes)
 {
@@ -105,7 +105,7 @@ int tally_lines_compile_wanted(struct tally_lines *lines, struct tally_lines_wan
 	struct work work = { .lines = lines, .units = wanted->items, .count = wanted->count };
 	pthread_t threads[THREADS_MAX];
 	size_t want = threads_for(wanted->count, bytes), started = 0;
-	/* Signals are for the thread that called. */
+	/* Block signals in the new threads, so that the caller's thread gets them. */
 	sigset_t all, before;
 	sigfillset(&all);
 	if (want > 1 && pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {

@@ -1,4 +1,4 @@
-/* Where the code of each unit is: what is read of a file before any unit is compiled. */
+/* Opens a file and finds the addresses of each unit's code, before any unit is compiled. */
 #include "object/object.h"
 #include "symbol/lines_state.h"
 
@@ -15,7 +15,8 @@ static int compare_ranges(const void *a, const void *b)
 	return left->end < right->end ? -1 : left->end > right->end;
 }
 
-/* The executable sections; a separate debug file has their headers too. */
+/* Reads the addresses of the executable sections.  A separate debug file also has these sections'
+ * headers. */
 static int read_code(struct tally_lines *lines)
 {
 	Elf *elf = tally_object_elf(lines->object);
@@ -54,7 +55,7 @@ static int add_range(const struct tally_lines *lines, struct tally_nested *neste
 	return tally_vector_push(&nested->ranges, (struct tally_nested_range){ start, end, unit });
 }
 
-/* has_ranges[i]: the root of unit i says where its code is. */
+/* Adds the ranges in the units' roots. has_ranges[i]: unit i's root has some. */
 static int add_root_ranges(struct tally_lines *lines, struct tally_dwarf_scratch *scratch,
 			   struct tally_nested *nested, bool *has_ranges)
 {
@@ -74,7 +75,7 @@ static int add_root_ranges(struct tally_lines *lines, struct tally_dwarf_scratch
 	return 0;
 }
 
-/* One set of .debug_aranges; the cursor ends where it does. */
+/* Adds one set of .debug_aranges; the cursor's end is the set's end. */
 static int add_aranges_set(struct tally_lines *lines, struct tally_nested *nested,
 			   const bool *has_ranges, struct tally_dwarf_cursor *cursor,
 			   const uint8_t *begin, uint8_t offset_size)
@@ -139,7 +140,7 @@ static int read_index(struct tally_lines *lines, struct tally_dwarf_scratch *scr
 static int read_file(struct tally_lines *lines, struct tally_dwarf_scratch *scratch)
 {
 	tally_dwarf_file_init(&lines->file, lines->source, false);
-	/* The common file first: roots have strings there. */
+	/* The common file first: the roots have strings there. */
 	if (read_code(lines) < 0 ||
 	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.is_partial) < 0 ||
 	    tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 ||

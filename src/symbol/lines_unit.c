@@ -1,4 +1,4 @@
-/* Compiling a unit: its line table and its functions, packed. */
+/* Compiles a unit: packs its line table and its functions. */
 #include "symbol/lines_unit.h"
 
 #include "symbol/lines_cache.h"
@@ -38,7 +38,7 @@ void tally_lines_scratch_release(struct tally_lines_scratch *scratch)
 uint16_t tally_lines_file(struct tally_lines_scratch *scratch,
 			  const struct tally_dwarf_unit *lines_unit, uint64_t file)
 {
-	/* Before version 5, 0 is "no file". */
+	/* Before version 5, file 0 means "no file". */
 	if (file >= scratch->file_index.count || (scratch->lines.version < 5 && file == 0))
 		return TALLY_LINES_NO_FILE;
 	uint16_t *index = &scratch->file_index.items[file];
@@ -65,7 +65,7 @@ static int compare_sequences(const void *a, const void *b)
 
 struct packing {
 	struct tally_lines_scratch *scratch;
-	const struct tally_dwarf_unit *unit; /* whose line table it is */
+	const struct tally_dwarf_unit *unit; /* its line table is packed */
 	uint64_t base;
 	bool out_of_memory;
 };
@@ -84,8 +84,8 @@ static void pack_row(struct packing *packing, uint64_t address, const struct tal
 		packing->out_of_memory = true;
 }
 
-/* The rows of all sequences, ascending, with a gap behind each; of sequences that overlap the one
- * that begins first has the addresses. */
+/* Packs the rows of all sequences, ascending, with a gap behind each.  Where sequences overlap, the
+ * one that begins first wins. */
 static void pack_rows(struct packing *packing, const struct tally_lines_code *code)
 {
 	struct tally_lines_scratch *scratch = packing->scratch;
@@ -115,7 +115,7 @@ static void pack_rows(struct packing *packing, const struct tally_lines_code *co
 	}
 }
 
-/* Copies of the scratch's arrays in the unit's arena. */
+/* Copies one of the scratch's arrays into the unit's arena. */
 static const void *keep(struct packing *packing, const void *items, size_t count, size_t size)
 {
 	void *kept = tally_arena_alloc(packing->scratch->arena, count * size + 1);
@@ -179,7 +179,7 @@ static int read_lines(struct tally_lines_scratch *scratch, const struct tally_dw
 {
 	if (tally_dwarf_lines_read(&scratch->lines, unit) < 0)
 		return -ENOMEM;
-	if (scratch->lines.sequences.count) /* NULL is nothing to sort */
+	if (scratch->lines.sequences.count) /* qsort() must not get NULL */
 		qsort(scratch->lines.sequences.items, scratch->lines.sequences.count,
 		      sizeof(*scratch->lines.sequences.items), compare_sequences);
 	scratch->files.count = 0;
@@ -192,7 +192,7 @@ static int read_lines(struct tally_lines_scratch *scratch, const struct tally_dw
 	return 0;
 }
 
-/* The functions of a unit, which may be in a file of their own. */
+/* Finds the functions of a unit, which may be in a file of their own. */
 static int walk_functions(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
 			  struct tally_lines_program *program, struct tally_lines_unit *out)
 {
@@ -202,8 +202,8 @@ static int walk_functions(struct tally_lines_scratch *scratch, const struct tall
 	if (tally_dwarf_split_open(&split, &scratch->dwarf, unit, &program->package,
 				   program->path) < 0)
 		return -ENOMEM;
-	/* Without it there is what the skeleton says: with -fsplit-dwarf-inlining more than
-	 * lines. */
+	/* Without the split file, the skeleton's own functions must do; -fsplit-dwarf-inlining puts
+	 * some there. */
 	out->is_partial = out->is_partial || !split.unit;
 	int rc = tally_lines_walk(scratch, split.unit ? split.unit : unit, &program->code,
 				  split.unit && split.unit != &split.packed);

@@ -1,14 +1,13 @@
-/* A unit's DIEs → its functions and what was inlined into them.
+/* Walks a unit's DIEs and finds its functions and what was inlined into them.
  *
- * A large program has millions of DIEs: types, variables, parameters, call sites.  Of these only
- * functions and inlined copies are looked at; the walk reads past the rest by sizes that its
- * abbreviations know, and past the whole subtree of what can't hold code where the compiler says
- * where it ends.  The walk goes over the bytes once, in order; its depth is a vector's, not the
- * machine stack's.
+ * A large program has millions of DIEs: types, variables, parameters, call sites.  Only functions
+ * and inlined copies matter here.  The walk skips all others by their abbreviation's size, and
+ * skips the whole subtree of a DIE that can't contain code when the compiler says where it ends.
+ * The walk goes over the bytes once, in order; its depth grows a vector, not the machine stack.
  *
- * Names are far from what they name: a copy points to the abstract function, that to a declaration
- * in a class, each perhaps in another unit or another file.  A copied function is inlined many
- * times, so what was found for a DIE is kept by its place.
+ * A name may be far away: an inlined copy refers to the abstract function, that refers to a
+ * declaration in a class, and each may be in another unit or another file.  A function is usually
+ * inlined many times, so the name found for a DIE is kept by the DIE's address.
  */
 #include "symbol/lines_unit.h"
 
@@ -16,20 +15,20 @@
 #include <errno.h>
 
 enum {
-	HOPS_MAX = 16,       /* from a copy to the name */
-	DEPTH_MAX = 1 << 16, /* of DIEs */
+	HOPS_MAX = 16,       /* references from a copy to its name */
+	DEPTH_MAX = 1 << 16, /* nesting of DIEs */
 };
 
 struct walk {
 	struct tally_lines_scratch *scratch;
 	const struct tally_dwarf_unit *unit;
-	const struct tally_dwarf_unit *lines_unit; /* whose line table names the files */
+	const struct tally_dwarf_unit *lines_unit; /* its line table has the files */
 	const struct tally_lines_code *code;
 	bool copy_names;
 	size_t ranges_left;
 };
 
-/* The attributes of a function's DIE that matter. */
+/* The attributes of a function's DIE that are needed. */
 struct function {
 	struct tally_dwarf_extent extent;
 	struct tally_dwarf_value name, linkage_name, origin;
@@ -100,8 +99,8 @@ static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint
 				       abbrev->count, function);
 }
 
-/* The name of the DIE that a function points to: a linkage name anywhere on the way, else the first
- * plain one. */
+/* Returns the name of the DIE that a function refers to: the first linkage name on the way,
+ * otherwise the first plain name. */
 static const char *follow(struct walk *walk, const struct tally_dwarf_unit *unit, uint64_t offset)
 {
 	const char *plain = NULL;
@@ -126,8 +125,8 @@ static uint32_t add_name(struct walk *walk, const char *name)
 	struct tally_lines_scratch *scratch = walk->scratch;
 	if (!name || !*name)
 		return TALLY_LINES_NONE;
-	/* Otherwise its length isn't looked at: most names are in no answer, and lie in pages that
-	 * nobody else needs. */
+	/* Without copying, the length is not checked here: most names are in no answer, and reading
+	 * them would load pages that nothing else needs. */
 	if (walk->copy_names &&
 	    !(name = tally_arena_copy(scratch->arena, name, strnlen(name, TALLY_LINES_NAME_MAX))))
 		scratch->dwarf.out_of_memory = true;
@@ -166,7 +165,7 @@ static uint16_t column_of(uint64_t column)
 	return column > UINT16_MAX ? 0 : (uint16_t)column;
 }
 
-/* Adds the ranges of what will be the next node; how many. */
+/* Adds the ranges of the next node.  Returns how many. */
 static size_t add_ranges(struct walk *walk, const struct function *function)
 {
 	struct tally_lines_scratch *scratch = walk->scratch;
@@ -188,8 +187,8 @@ static size_t add_ranges(struct walk *walk, const struct function *function)
 	return added;
 }
 
-/* Makes a node of a function that has code, or of an inlined copy (which may have none, but others
- * inside); returns what is around its children. */
+/* Adds a node for a function that has code, or for an inlined copy (which may have no code and yet
+ * contain other copies).  Returns the node around the DIE's children. */
 static uint32_t add_function(struct walk *walk, const struct function *function, bool is_inlined,
 			     uint32_t around)
 {
@@ -216,8 +215,8 @@ static uint32_t add_function(struct walk *walk, const struct function *function,
 	return (uint32_t)scratch->nodes.count - 1;
 }
 
-/* DIEs below which there is no code; functions may be inside of classes, and of functions that have
- * none. */
+/* True for DIEs that have no code below them.  Classes, and functions without code, can contain
+ * functions. */
 static bool is_codeless(const struct tally_dwarf_abbrev *abbrev)
 {
 	switch (abbrev->tag) {
@@ -237,7 +236,7 @@ static bool is_codeless(const struct tally_dwarf_abbrev *abbrev)
 	}
 }
 
-/* Moves the cursor behind the values of a DIE that isn't looked at, or behind its whole subtree. */
+/* Skips the values of a DIE that isn't needed, or its whole subtree. */
 static bool pass(struct tally_dwarf_cursor *cursor, const struct walk *walk,
 		 const struct tally_dwarf_abbrev *abbrev, bool *is_subtree_passed)
 {
@@ -314,7 +313,7 @@ static void walk_dies(struct walk *walk)
 
 static void forget_names(struct tally_map *map)
 {
-	/* One unit with a great many must not make all that follow clear as much. */
+	/* A unit with very many names must not make all later units clear as much memory. */
 	if (map->capacity > 1 << 14)
 		tally_map_release(map);
 	else if (map->capacity)
@@ -336,8 +335,8 @@ int tally_lines_walk(struct tally_lines_scratch *scratch, const struct tally_dwa
 		.lines_unit = unit->skeleton ? unit->skeleton : unit,
 		.code = code,
 		.copy_names = copy_names,
-		/* A range list is one DIE's, or a few's: more entries than the unit has bytes are a
-		 * trap. */
+		/* A range list belongs to one DIE, or to a few: more entries than the unit has
+		 * bytes are an attack. */
 		.ranges_left = 4096 + (size_t)(unit->end - unit->offset),
 	};
 	walk_dies(&walk);

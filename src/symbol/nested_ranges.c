@@ -20,8 +20,8 @@ static void merge(const struct tally_nested_range *from, size_t middle, size_t c
 	}
 }
 
-/* By start, larger first; equal ones stay in order.  Compilers write them almost sorted: what is in
- * order already is not moved. */
+/* Sorts by start, larger ranges first, and is stable.  Compilers write ranges almost sorted; ranges
+ * already in order are not moved. */
 static int sort(struct tally_nested *nested)
 {
 	enum { RUN = 16 };
@@ -91,7 +91,7 @@ int tally_nested_flatten(struct tally_nested *nested)
 		if (close_until(nested, range->start) < 0 ||
 		    emit(nested, range->start, range->id) < 0)
 			return -ENOMEM;
-		/* room: as many as there are ranges */
+		/* has room for all ranges */
 		nested->working.items[nested->working.count++] = *range;
 	}
 	return close_until(nested, UINT64_MAX);

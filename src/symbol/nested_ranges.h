@@ -1,4 +1,5 @@
-/* Ranges inside ranges → which is the innermost, from each address on.  Of this room alone. */
+/* Flattens nested ranges into a list of which range is innermost from each address on.  Internal to
+ * this folder. */
 #ifndef TALLY_SYMBOL_NESTED_RANGES_H
 #define TALLY_SYMBOL_NESTED_RANGES_H
 
@@ -14,21 +15,21 @@ struct tally_nested_range {
 	uint32_t id;
 };
 
-/* From `start` up to the next item's start. */
+/* Holds from `start` up to the next item's start. */
 struct tally_nested_item {
 	uint64_t start;
 	uint32_t id; /* TALLY_NESTED_NONE: no range */
 };
 
 struct tally_nested {
-	/* in: outer before inner where they are equal */
+	/* input; of equal ranges the outer one comes first */
 	TALLY_VECTOR(struct tally_nested_range) ranges;
-	TALLY_VECTOR(struct tally_nested_item) items;    /* out: ascending */
+	TALLY_VECTOR(struct tally_nested_item) items;    /* output, ascending */
 	TALLY_VECTOR(struct tally_nested_range) working;
 };
 
-/* Makes the items from the ranges, whose order is changed.  Where ranges overlap without one being
- * inside the other, the one that begins later wins.  0 or -ENOMEM. */
+/* Makes the items from the ranges, which it reorders.  Where two ranges overlap and neither
+ * contains the other, the one that begins later wins.  Returns 0 or -ENOMEM. */
 int tally_nested_flatten(struct tally_nested *nested);
 void tally_nested_release(struct tally_nested *nested);
 

@@ -1,8 +1,8 @@
-/* A JIT's perf map: "START SIZE name" a line, appended as code is made.
+/* A JIT's perf map: a line "START SIZE name" for each function, appended when its code is made.
  *
- * Code is freed without a word and its place given to other code: where lines overlap, the later
- * one is right, and an earlier one keeps what the later ones leave of it.  The lines are swept by
- * address, with a heap of those that cover the place, the latest on top.
+ * The map doesn't say when code is freed and its space reused.  Where lines overlap, the later one
+ * is right, and the earlier one keeps the rest.  This sweeps the lines by address, with a heap of
+ * those that cover the current address, the latest on top.
  */
 #include "symbol/symbol_table.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 
 struct covering {
-	const struct tally_symbol_entry **items; /* a heap by order */
+	const struct tally_symbol_entry **items; /* heap by order */
 	size_t count;
 };
 
@@ -41,8 +41,8 @@ static void heap_pop(struct covering *heap)
 		heap->items[at] = last;
 }
 
-/* From `at` to `end` the top of the heap is what is seen, then what lies below it as far as it
- * reaches. */
+/* Adds the symbols seen from `at` to `end`: the top of the heap as far as it reaches, then the one
+ * below. */
 static int show(struct covering *heap, uint64_t at, uint64_t end, struct tally_symbols_builder *out)
 {
 	while (heap->count && at < end) {
@@ -64,7 +64,7 @@ static int show(struct covering *heap, uint64_t at, uint64_t end, struct tally_s
 	return 0;
 }
 
-/* `in`, sorted, without overlaps to `out`. */
+/* Copies `in`, which is sorted, to `out` without overlaps. */
 static int flatten(const struct tally_symbols_builder *in, struct tally_symbols_builder *out)
 {
 	struct covering heap = { .items = calloc(in->count + 1, sizeof(*heap.items)) };
@@ -99,7 +99,7 @@ static const char *parse_hex(const char *at, const char *end, uint64_t *value)
 	return at;
 }
 
-/* 1 when added, 0 when malformed, or -ENOMEM. */
+/* Returns 1 when the line was added, 0 when it is malformed, or -ENOMEM. */
 static int add_line(struct tally_symbols_builder *builder, const char *at, const char *end)
 {
 	while (end > at && (end[-1] == '\r' || end[-1] == ' '))

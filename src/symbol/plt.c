@@ -1,11 +1,11 @@
-/* NAME@plt: names for the slots of the procedure linkage table, which have no symbols of their own.
+/* Names for the slots of the procedure linkage table (NAME@plt), which have no symbols.
  *
- * There are as many layouts as there are linkers and options: lazily bound or not, with
- * branch-target instructions (-z ibtplt, BTI), split into .plt and .plt.sec, with or without a
- * header, eager slots in .plt.got.  One thing they have in common: a slot jumps through an entry of
- * the global offset table, and a relocation says whose entry that is.  So the slots are decoded,
- * not counted.  Where a lazy slot pushes the number of its relocation instead (the first half of -z
- * ibtplt's), that number tells.
+ * Each linker and each option has its own layout: lazily bound or not, with branch-target
+ * instructions (-z ibtplt, BTI), split into .plt and .plt.sec, with or without a header, eager
+ * slots in .plt.got.  But in all layouts a slot jumps through an entry of the global offset table,
+ * and a relocation names the entry's symbol.  So the slots are decoded, not counted.  A lazy slot
+ * may push the number of its relocation instead (the first half of -z ibtplt's), which names it as
+ * well.
  */
 #include "symbol/symbol_table.h"
 
@@ -17,28 +17,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An entry of the global offset table, and what will be in it. */
+/* An entry of the global offset table and its future value. */
 struct got_entry {
 	uint64_t address;
 	uint64_t addend;
-	/* of .dynsym; 0: `addend` is the address of an indirect function's resolver */
+	/* index in .dynsym; 0: `addend` is the address of an indirect function's resolver */
 	uint32_t symbol;
 };
 
 struct plt {
 	struct tally_symbols_builder *builder;
-	size_t function_count; /* the builder's first, sorted */
+	size_t function_count; /* the builder's entries before the slots, sorted */
 	const struct tally_object *object;
 	struct tally_symtab dynsym;
 	bool has_dynsym;
-	TALLY_VECTOR(struct got_entry) lazy;  /* .rela.plt, as in the file */
-	TALLY_VECTOR(struct got_entry) sorted; /* all, by address */
+	TALLY_VECTOR(struct got_entry) lazy;  /* .rela.plt, in the file's order */
+	TALLY_VECTOR(struct got_entry) sorted; /* all entries, by address */
 };
 
 struct slot {
 	uint64_t size;
 	uint64_t got_address;
-	int64_t lazy_index; /* of .rela.plt; -1: got_address tells */
+	int64_t lazy_index; /* in .rela.plt; -1: use got_address */
 };
 
 static bool is_got_relocation(uint16_t machine, uint32_t type)
@@ -89,7 +89,7 @@ static const struct got_entry *find_got(const struct plt *plt, const struct slot
 				 : NULL;
 }
 
-/* The function whose resolver lies at an address, by the best of its names. */
+/* Returns the best name of the function whose resolver is at an address. */
 static const char *resolver_name(const struct plt *plt, uint64_t address)
 {
 	size_t low = 0, high = plt->function_count;
@@ -107,7 +107,7 @@ static const char *resolver_name(const struct plt *plt, uint64_t address)
 	return best ? best->name : NULL;
 }
 
-/* `*out` is NULL where the file names nothing.  0 or -ENOMEM. */
+/* Sets `*out` to the slot's name, or to NULL when the file has none.  Returns 0 or -ENOMEM. */
 static int slot_name(struct plt *plt, const struct got_entry *got, const char **out)
 {
 	struct tally_arena *arena = &plt->builder->names;
@@ -136,8 +136,7 @@ static uint32_t little32(const uint8_t *bytes)
 	       (uint32_t)bytes[3] << 24;
 }
 
-/* A slot at `bytes`: [endbr64] [bnd] jmp *entry(%rip), or endbr64; push $index; [bnd] jmp
- * header. */
+/* Decodes a slot: [endbr64] [bnd] jmp *entry(%rip), or endbr64; push $index; [bnd] jmp header. */
 static bool decode_x86_64(const uint8_t *bytes, size_t size, uint64_t address, struct slot *out)
 {
 	static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -158,7 +157,8 @@ static bool decode_x86_64(const uint8_t *bytes, size_t size, uint64_t address, s
 	return true;
 }
 
-/* [bti c] adrp x16, page; ldr x17, [x16, #offset]; add x16, x16, #offset; br x17. */
+/* Decodes a slot: [bti c] adrp x16, page; ldr x17, [x16, #offset]; add x16, x16, #offset; br
+ * x17. */
 static bool decode_aarch64(const uint8_t *bytes, size_t size, uint64_t address, struct slot *out)
 {
 	static const uint32_t BTI_C = 0xd503245f;

@@ -1,10 +1,10 @@
-/* The table behind all sources of symbols.
+/* The symbol table behind all sources.
  *
- * Symbols overlap: functions hold other functions' entry points, hand-written assembly nests.  The
- * innermost one is what a reader wants to see, that is the last one to start at or before the
- * address, if it reaches that far.  If it doesn't, an earlier and longer one may: each symbol knows
- * the nearest earlier one that ends behind it (`outer`), so that a lookup is a binary search and,
- * seldom, a few steps outwards.
+ * Symbols overlap: functions contain entry points of other functions, hand-written assembly nests.
+ * A reader wants the innermost symbol: the last one that starts at or before the address, if it
+ * reaches that far.  If not, an earlier and longer one may.  Each symbol has the index of the
+ * nearest earlier one that ends behind it (`outer`), so a lookup is a binary search and, rarely, a
+ * few steps outwards.
  */
 #include "symbol/symbol_table.h"
 
@@ -21,8 +21,8 @@ enum { PAGE_BYTES = 4096 };
 struct tally_symbols {
 	struct tally_symbol *list;
 	size_t count;
-	uint32_t *outer;   /* index of the nearest earlier symbol that ends later; OUTER_NONE */
-	uint16_t *modules; /* of each symbol, 1-based; NULL when there are none */
+	uint32_t *outer;   /* index of the nearest earlier symbol that ends later, or OUTER_NONE */
+	uint16_t *modules; /* by symbol, 1-based; NULL when there are none */
 	const char **module_names;
 	struct tally_arena names;
 	struct tally_object *objects[2];
@@ -33,7 +33,7 @@ struct tally_symbols {
 int tally_symbols_add(struct tally_symbols_builder *builder, const struct tally_symbol_entry *entry)
 {
 	if (entry->start == UINT64_MAX || builder->count >= UINT32_MAX - 1)
-		return 0; /* no room for an end; no real file */
+		return 0; /* there would be no value for the end; no real file has this */
 	if (builder->count == builder->capacity &&
 	    tally_vector_reserve_((void **)&builder->entries, &builder->capacity,
 				  builder->count + 1, sizeof(*builder->entries)) < 0)
@@ -52,8 +52,8 @@ static int compare_entries(const void *a_, const void *b_)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* For node's 150,000 symbols 6 ms rather than qsort()'s 28.  False when there is no memory for
- * it. */
+/* Radix sort: 6 ms for node's 150,000 symbols against 28 ms of qsort().  Returns false without
+ * memory. */
 static bool sort_by_keys(struct tally_symbols_builder *builder)
 {
 	size_t count = builder->count;
@@ -76,8 +76,8 @@ static bool sort_by_keys(struct tally_symbols_builder *builder)
 	return done;
 }
 
-/* Many sources are sorted already (kallsyms is, but for its modules).  Entries of one address are
- * in the file's order before, and stay so. */
+/* Sorts by address unless the source was sorted (as kallsyms is, except for its modules).  The sort
+ * is stable: entries at one address are in the file's order and stay so. */
 void tally_symbols_sort(struct tally_symbols_builder *builder)
 {
 	for (size_t i = 1; i < builder->count; i++)
@@ -89,9 +89,9 @@ void tally_symbols_sort(struct tally_symbols_builder *builder)
 		}
 }
 
-/* A file's own labels are no functions where a function holds them: node's builtins have some.  In
- * perf's tree the label and the function both hold what follows, and its shape says which of them
- * is met first.  Global labels are entry points, which kallsyms has too. */
+/* Drops a source file's local labels inside a function, such as those in node's builtins: they are
+ * no functions.  (perf keeps them; which of the two it reports depends on the shape of its tree.)
+ * Global labels are entry points, and kallsyms has them as well; they stay. */
 static void drop_inner_labels(struct tally_symbols_builder *builder)
 {
 	size_t kept = 0;
@@ -114,14 +114,14 @@ static uint64_t page_behind(uint64_t address)
 	return (address + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES + PAGE_BYTES;
 }
 
-/* What has no size reaches to the next address that has a symbol.  Of several at one address only
- * the last is given an end, and none when one has a size of its own: choose() takes the one that
- * has an end.  As perf does it, which puts __x64_sys_getpid before __ia32_sys_getpid; but perf lets
- * a label compete with functions of its address on equal terms, and so names code after linker's
- * marks (__start_SECTION). */
+/* Ends symbols of unknown size at the next symbol's address.  Of several at one address only the
+ * last gets an end, and none does when one has a size of its own: choose() prefers a symbol with an
+ * end. perf does the same, which puts __x64_sys_getpid before __ia32_sys_getpid.  One difference:
+ * perf treats a label like a function at its address, and so may name code after a linker's mark
+ * (__start_SECTION). */
 static void give_ends(struct tally_symbols_builder *builder)
 {
-	bool has_sized = false; /* among those of this address so far */
+	bool has_sized = false; /* one of the symbols at this address, so far, has a size */
 	for (size_t i = 0; i < builder->count; i++) {
 		struct tally_symbol_entry *entry = &builder->entries[i];
 		const struct tally_symbol_entry *next = i + 1 < builder->count ? entry + 1 : NULL;
@@ -145,13 +145,14 @@ static bool is_mangled(const char *name)
 
 static size_t leading_underscores(const char *name)
 {
-	/* Mangled names have none once they can be read. */
+	/* Mangled names don't count: once readable, they have no underscores in front. */
 	if (is_mangled(name))
 		return 0;
 	return strspn(name, "_");
 }
 
-/* Constructors and destructors of C++ are there twice or thrice: _ZN1AC1Ev, _ZN1AC2Ev. */
+/* True for variants of one C++ constructor or destructor, of which an object has two or three:
+ * _ZN1AC1Ev, _ZN1AC2Ev. */
 static bool is_same_member(const char *a, const char *b)
 {
 	size_t same = 0;
@@ -161,8 +162,8 @@ static bool is_same_member(const char *a, const char *b)
 	       strcmp(a + same + 1, b + same + 1) == 0;
 }
 
-/* As it is read: functions of one code, which linkers fold, differ in their templates'
- * arguments. */
+/* Returns the length of the readable name.  Functions with identical code, which linkers fold into
+ * one, differ in their template arguments. */
 static size_t readable_length(const char *name)
 {
 	char *readable = tally_demangle(name);
@@ -194,7 +195,7 @@ bool tally_symbol_is_better(const struct tally_symbol_entry *a, const struct tal
 	return is_longer(b->name, a->name);
 }
 
-/* One symbol for each address. */
+/* Keeps the best symbol of each address. */
 static void choose(struct tally_symbols_builder *builder)
 {
 	size_t kept = 0;
@@ -290,7 +291,8 @@ void tally_symbols_abandon(struct tally_symbols_builder *builder)
 	*builder = (struct tally_symbols_builder){ 0 };
 }
 
-/* The symbol that holds `address`, where `behind` is the first that starts behind it. */
+/* Returns the innermost symbol that contains `address`; `behind` is the first one that starts
+ * behind it. */
 static const struct tally_symbol *innermost(const struct tally_symbols *symbols, size_t behind,
 					    uint64_t address)
 {
@@ -300,7 +302,7 @@ static const struct tally_symbol *innermost(const struct tally_symbols *symbols,
 	return at != OUTER_NONE ? &symbols->list[at] : NULL;
 }
 
-/* The first symbol of [low, high) that starts behind `address`. */
+/* Returns the first symbol of [low, high) that starts behind `address`. */
 static size_t first_behind(const struct tally_symbols *symbols, size_t low, size_t high,
 			   uint64_t address)
 {
@@ -325,7 +327,7 @@ const struct tally_symbol *tally_symbols_find_next(const struct tally_symbols *s
 	size_t low = *cursor < symbols->count ? *cursor : symbols->count, step = 1;
 	if (low > 0 && symbols->list[low - 1].start > address)
 		low = 0;
-	/* Near addresses have near symbols: strides that double until they are past. */
+	/* The next symbol is usually near: strides double until they are past it. */
 	while (step < symbols->count - low && symbols->list[low + step - 1].start <= address) {
 		low += step;
 		step *= 2;

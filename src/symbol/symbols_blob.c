@@ -1,9 +1,9 @@
-/* A table as bytes, for a cache: what sorting, choosing and naming came to.
+/* A symbol table as bytes, for a cache: the result of sorting, choosing and naming.
  *
  *     u32 count, u32 bytes of names, count × { u32 start, u32 size, u32 name }, names, each with a NUL
  *
- * Starts are relative to a base, so that a kernel's table serves wherever KASLR puts it.  Reading
- * checks what lookups rely on: the order of starts, and names that end. */
+ * Starts are relative to a base, so a kernel's table is valid at every KASLR offset.  Reading
+ * checks what lookups rely on: the order of starts, and the ends of names. */
 #include "symbol/symbol.h"
 
 #include "base/buffer.h"
