@@ -1,4 +1,4 @@
-/* Values out of an event's raw bytes; each access is checked against their size. */
+/* Reads values from an event's raw bytes.  Each access is checked against their size. */
 #include "tracepoint/format.h"
 
 #include <string.h>

@@ -1,17 +1,17 @@
-/* The format file, line by line:
+/* Parses the format file line by line:
  *
  *     name: sched_switch
  *     ID: 314
  *     format:
- *     	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+ *      field:unsigned short common_type; offset:0; size:2; signed:0;
  *
- *     	field:char prev_comm[16];	offset:8;	size:16;	signed:0;
- *     	field:__data_loc char[] comm;	offset:24;	size:4;	signed:0;
+ *      field:char prev_comm[16]; offset:8; size:16; signed:0;
+ *      field:__data_loc char[] comm; offset:24; size:4; signed:0;
  *
  *     print fmt: "comm=%s", REC->prev_comm
  *
- * The empty line divides the common fields from the event's own.  Brackets stand behind the name or
- * behind the type; old kernels lack `signed`, old __data_loc words had two bytes (no length).
+ * The empty line separates the common fields from the event's own.  Brackets follow the name or the
+ * type.  Old kernels lack `signed`; old __data_loc words had two bytes (no length).
  */
 #include "tracepoint/format.h"
 
@@ -35,7 +35,7 @@ struct format_parser {
 	struct tally_error *err;
 };
 
-/* The tracepoint is the arena's first object and owns it. */
+/* Allocated in the arena, which it owns. */
 struct tracepoint_owner {
 	struct tally_tracepoint tracepoint;
 	struct tally_arena arena;
@@ -64,7 +64,7 @@ static bool next_line(struct format_parser *parser, struct line *line)
 	return true;
 }
 
-/* Moves `line` behind the word when it begins with it. */
+/* If `line` begins with the word, moves it behind the word and returns true. */
 static bool skip_word(struct line *line, const char *word)
 {
 	size_t length = strlen(word);
@@ -76,7 +76,7 @@ static bool skip_word(struct line *line, const char *word)
 	return true;
 }
 
-/* The text is NUL-terminated, so strtoul() stops in time. */
+/* Reads a number.  The text is NUL-terminated, so strtoul() stops in time. */
 static bool take_number(struct line *line, uint32_t *value)
 {
 	if (line->start >= line->end || !isdigit((unsigned char)*line->start))
@@ -124,7 +124,8 @@ unsigned tally_tracepoint_type_bytes(const char *type, size_t length, unsigned l
 	return 0;
 }
 
-/* What an array's elements are: the length in brackets tells, else the type's name. */
+/* Sets the size of an array's elements: from the length in brackets, otherwise from the type's
+ * name. */
 static void set_element_bytes(struct format_parser *parser, struct tally_tracepoint_field *field,
 			      uint32_t count, size_t base_length)
 {
@@ -137,7 +138,7 @@ static void set_element_bytes(struct format_parser *parser, struct tally_tracepo
 								   parser->long_bytes);
 }
 
-/* "unsigned long args[6]" or "__data_loc char[] name" to type, name and the number in the
+/* Splits "unsigned long args[6]" or "__data_loc char[] name" into type, name and the number in
  * brackets. */
 static int parse_declaration(struct format_parser *parser, struct line declaration,
 			     struct tally_tracepoint_field *field, uint32_t *count,
@@ -224,7 +225,7 @@ static int parse_field(struct format_parser *parser, struct line line, bool is_c
 	return tally_vector_push(&parser->fields, field);
 }
 
-/* The lines behind "format:", up to "print fmt:". */
+/* Parses the lines after "format:", up to "print fmt:". */
 static int parse_body(struct format_parser *parser, struct tally_tracepoint *tracepoint)
 {
 	struct line line;
@@ -237,7 +238,7 @@ static int parse_body(struct format_parser *parser, struct tally_tracepoint *tra
 			continue;
 		}
 		if (skip_word(&line, "print fmt:")) {
-			/* To the text's end, whatever stands there: a print format may hold
+			/* Takes everything to the text's end: a print format may contain
 			 * newlines. */
 			tracepoint->print_format = line.start;
 			return 0;
@@ -284,7 +285,7 @@ static int parse_all(struct format_parser *parser, struct tally_tracepoint *trac
 	tracepoint->fields = fields;
 	tracepoint->field_count = parser->fields.count;
 	if (tracepoint->common_count == 0) {
-		/* No empty line: there are common fields alone (or none). */
+		/* Without an empty line all fields are common ones. */
 		tracepoint->common_count = parser->fields.count;
 	}
 	return 0;

@@ -1,9 +1,9 @@
-/* A tracepoint's layout: tracefs' events/GROUP/NAME/format (Documentation/trace/events.rst) as
- * data.
+/* A tracepoint's layout, parsed from tracefs' events/GROUP/NAME/format
+ * (Documentation/trace/events.rst).
  *
- * Pure: text in, structures out.  Both the text (it may come from someone else's recording) and the
- * raw bytes of an event are untrusted: every access to raw bytes is bounded by their size.  A
- * parsed tracepoint doesn't change and may be read by many threads.
+ * Pure: text in, structures out.  The text (which may come from another machine's recording) and an
+ * event's raw bytes are untrusted: every access to raw bytes is bounded by their size.  A parsed
+ * tracepoint doesn't change, and many threads may read it.
  */
 #ifndef TALLY_TRACEPOINT_FORMAT_H
 #define TALLY_TRACEPOINT_FORMAT_H
@@ -18,19 +18,19 @@
 enum { TALLY_TRACEPOINT_TEXT_MAX = 1 << 20 };
 
 enum tally_field_place {
-	TALLY_FIELD_FIXED,    /* the value stands at `offset` */
-	/* there: offset | length << 16 of the value, from the record's start */
+	TALLY_FIELD_FIXED,    /* the value is at `offset` */
+	/* at `offset` is a word: offset of the value from the record's start | length << 16 */
 	TALLY_FIELD_DATA_LOC,
-	TALLY_FIELD_REL_LOC,  /* the same, from the end of this word */
+	TALLY_FIELD_REL_LOC,  /* the same, with an offset from the end of this word */
 };
 
 struct tally_tracepoint_field {
 	const char *name;       /* "prev_comm" */
 	const char *
-		type; /* "char[16]", "__data_loc char[]": as declared, brackets moved to the type */
+		type; /* as declared, brackets after the type: "char[16]", "__data_loc char[]" */
 	uint32_t offset;        /* bytes from the record's start */
-	uint32_t size_bytes;    /* in the fixed part */
-	/* of an array; `size_bytes` otherwise; 0: the format doesn't tell */
+	uint32_t size_bytes;    /* bytes in the fixed part */
+	/* of an array's elements; otherwise `size_bytes`; 0: unknown */
 	uint32_t element_bytes;
 	enum tally_field_place place;
 	bool is_common; /* common_type … common_pid */
@@ -41,10 +41,10 @@ struct tally_tracepoint_field {
 	bool is_long;
 };
 
-/* What the recording machine was like; zero-initialised: 64-bit, this machine's byte order. */
+/* Properties of the recording machine.  Zero-initialised: 64-bit, this machine's byte order. */
 struct tally_tracepoint_machine {
-	unsigned long_bytes; /* 4 or 8; 0: 8 */
-	bool swap;           /* the other byte order */
+	unsigned long_bytes; /* 4 or 8; 0 means 8 */
+	bool swap;           /* true: the other byte order */
 };
 
 struct tally_tracepoint {
@@ -53,27 +53,27 @@ struct tally_tracepoint {
 	const struct tally_tracepoint_field *fields; /* common ones first */
 	size_t field_count;
 	size_t common_count;
-	const char *print_format; /* what stands behind "print fmt:"; "" when there is none */
-	const char *text;         /* all of it, NUL-terminated */
+	const char *print_format; /* the text after "print fmt:", or "" */
+	const char *text;         /* the whole file, NUL-terminated */
 	size_t text_length;
 	unsigned long_bytes;
 	bool swap;
 };
 
-/* Parses `length` bytes of a format file.  `machine` may be NULL.  0, -EBADMSG (with position) or
- * -ENOMEM.  Free with tally_tracepoint_free(). */
+/* Parses `length` bytes of a format file.  `machine` may be NULL.  Returns 0, -EBADMSG (with
+ * position) or -ENOMEM.  Free with tally_tracepoint_free(). */
 int tally_tracepoint_parse(const char *text, size_t length,
 			   const struct tally_tracepoint_machine *machine,
 			   struct tally_tracepoint **out, struct tally_error *err);
 
 void tally_tracepoint_free(struct tally_tracepoint *tracepoint);
 
-/* The field of that name, or NULL. */
+/* Returns the field of that name, or NULL. */
 const struct tally_tracepoint_field *tally_tracepoint_field(
 	const struct tally_tracepoint *tracepoint, const char *name);
 
-/* The field's number (1, 2, 4 or 8 bytes), without and with regard to its sign.  False when it is
- * not a number or stands outside the `size` bytes. */
+/* Get the field's number (1, 2, 4 or 8 bytes), unsigned or sign-extended.  Return false when it is
+ * no number or not within the `size` bytes. */
 bool tally_tracepoint_u64(const struct tally_tracepoint *tracepoint,
 			  const struct tally_tracepoint_field *field, const void *raw, size_t size,
 			  uint64_t *value);
@@ -81,18 +81,18 @@ bool tally_tracepoint_i64(const struct tally_tracepoint *tracepoint,
 			  const struct tally_tracepoint_field *field, const void *raw, size_t size,
 			  int64_t *value);
 
-/* The field's bytes in place: what __data_loc and __rel_loc point at, the field itself otherwise.
- * False when they are not within the `size` bytes. */
+/* Gets the field's bytes in place: for __data_loc and __rel_loc the bytes that they refer to,
+ * otherwise the field itself.  Returns false when they are not within the `size` bytes. */
 bool tally_tracepoint_bytes(const struct tally_tracepoint *tracepoint,
 			    const struct tally_tracepoint_field *field, const void *raw,
 			    size_t size, const void **bytes, size_t *length);
 
-/* The same up to the first NUL: not terminated within `length`. */
+/* The same for text, up to the first NUL; the text is not NUL-terminated within `length`. */
 bool tally_tracepoint_string(const struct tally_tracepoint *tracepoint,
 			     const struct tally_tracepoint_field *field, const void *raw,
 			     size_t size, const char **text, size_t *length);
 
-/* Elements of an array field (or 1), and one of them by index. */
+/* Return the number of elements of an array field (1 for others), and get one of them by index. */
 size_t tally_tracepoint_elements(const struct tally_tracepoint *tracepoint,
 				 const struct tally_tracepoint_field *field, const void *raw,
 				 size_t size);
@@ -100,7 +100,8 @@ bool tally_tracepoint_element(const struct tally_tracepoint *tracepoint,
 			      const struct tally_tracepoint_field *field, const void *raw,
 			      size_t size, size_t index, uint64_t *value);
 
-/* A number of 1, 2, 4 or 8 bytes at `offset`; false when it isn't one or isn't there. */
+/* Reads a number of 1, 2, 4 or 8 bytes at `offset`.  Returns false for other sizes or beyond the
+ * end. */
 static inline bool tally_tracepoint_number(const struct tally_tracepoint *tracepoint,
 					   const void *raw, size_t size, size_t offset,
 					   size_t bytes, uint64_t *value)
@@ -132,7 +133,8 @@ static inline bool tally_tracepoint_number(const struct tally_tracepoint *tracep
 	}
 }
 
-/* Bytes of an integer type by its name ("unsigned long", "__u16"); 0 when the name doesn't tell. */
+/* Returns the bytes of an integer type by its name ("unsigned long", "__u16"); 0 for other
+ * names. */
 unsigned tally_tracepoint_type_bytes(const char *type, size_t length, unsigned long_bytes);
 
 #endif

@@ -11,12 +11,12 @@ struct tally_print {
 	const struct tally_tracepoint *tracepoint;
 	enum tally_print_means means;
 	struct tally_print_program program;
-	struct tally_arena arena; /* the program's */
+	struct tally_arena arena; /* owns the program */
 	struct tally_print_library *library;
 };
 
-/* The parse tree is dropped when the program is made, but for the tables and names that the program
- * points to. */
+/* The parse tree is not needed afterwards, except the tables and names that the program points
+ * to. */
 static int compile(struct tally_print *print, struct tally_error *why)
 {
 	struct tally_print_source source;
@@ -105,7 +105,7 @@ static void print_array_field(const struct tally_tracepoint *tracepoint,
 	tally_buffer_char(out, ']');
 }
 
-/* As libtraceevent has it: longs, which often hold addresses, in hexadecimal unless they are
+/* As libtraceevent prints them: longs, which often hold addresses, in hexadecimal unless they are
  * signed. */
 static void print_number_field(const struct tally_tracepoint *tracepoint,
 			       const struct tally_tracepoint_field *field, const void *raw,

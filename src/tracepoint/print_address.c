@@ -1,4 +1,4 @@
-/* %pM, %pI4, %pI6, %pIS, %pU: addresses and identifiers
+/* Prints %pM, %pI4, %pI6, %pIS, %pU: addresses and identifiers
  * (Documentation/core-api/printk-formats.rst). */
 #include "tracepoint/print_program.h"
 
@@ -41,7 +41,8 @@ static uint16_t word_at(const uint8_t *bytes, size_t word)
 	return (uint16_t)(bytes[2 * word] << 8 | bytes[2 * word + 1]);
 }
 
-/* The longest run of at least two zero words among the first `range`, the first of equals. */
+/* Finds the longest run of at least two zero words among the first `range`; the first of equally
+ * long ones.  Returns its length, or 0. */
 static size_t longest_zeros(const uint8_t *bytes, size_t range, size_t *start)
 {
 	size_t longest = 1;
@@ -57,7 +58,7 @@ static size_t longest_zeros(const uint8_t *bytes, size_t range, size_t *start)
 	return longest > 1 ? longest : 0;
 }
 
-/* RFC 5952, with the last 32 bits as IPv4 for mapped and ISATAP addresses. */
+/* Prints as in RFC 5952; mapped and ISATAP addresses with the last 32 bits as IPv4. */
 static void print_ipv6_short(struct tally_buffer *out, const uint8_t *bytes)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -107,8 +108,8 @@ static void print_port(struct tally_buffer *out, const uint8_t *bytes)
 	tally_print_decimal(out, word_at(bytes, 0));
 }
 
-/* A struct sockaddr of the recording machine: Linux' families 2 (16 bytes) and 10 (28 bytes), else
- * nothing. */
+/* Prints a struct sockaddr of the recording machine: Linux' families 2 (16 bytes) and 10 (28
+ * bytes).  Other families print nothing. */
 static void print_socket_address(struct tally_buffer *out, const char *variant,
 				 const uint8_t *bytes, size_t length, bool swap)
 {

@@ -1,13 +1,12 @@
-/* Making a compiled print format shorter: what most formats consist of becomes one instruction
- * each.
+/* Shortens a compiled print format: fuses frequent sequences into one instruction each.
  *
  *     LITERAL "comm="  FIXED_STRING comm          SHORT_STRING comm, with "comm=" before it
  *     LITERAL " fd: 0x"  LOAD fd  NUMBER "%08lx"   FIELD_NUMBER fd "%08lx", with " fd: 0x" before it
  *
  *     PUSH 3  INDEX args                           LOAD args + 3 * 8
  *
- * An instruction that is jumped to begins a fused one or stays alone.  What the instructions mean
- * doesn't change: print_run.c runs both kinds, and tests/unit/test_tracepoint.c compares. */
+ * The target of a jump is never fused with what stands before it.  Each instruction keeps its
+ * meaning: print_run.c runs both kinds, and tests/unit/test_tracepoint.c compares them. */
 #include "tracepoint/print_program.h"
 
 #include <errno.h>
@@ -18,7 +17,7 @@ struct fuser {
 	struct tally_arena *arena;
 	struct tally_print_instruction *to;
 	size_t count;
-	uint32_t *place;  /* where the instructions of `from` are now */
+	uint32_t *place;  /* by index in `from`: the index of the instruction in `to` */
 	bool *is_target;
 };
 
@@ -28,7 +27,7 @@ static bool is_jump(const struct tally_print_instruction *instruction)
 	       instruction->opcode == TALLY_PRINT_JUMP_IF_ZERO;
 }
 
-/* Conversions that are digits, perhaps behind spaces or zeros. */
+/* True for conversions to digits, possibly padded with spaces or zeros. */
 static bool is_simple(const struct tally_print_spec *spec)
 {
 	bool digits = spec->conversion == 'd' || spec->conversion == 'u' ||
@@ -45,7 +44,7 @@ static bool follows(const struct fuser *fuser, size_t at, enum tally_print_opcod
 	       !fuser->is_target[at];
 }
 
-/* args[3] of a fixed place: a field like others. */
+/* An element with a constant index, such as args[3], is loaded like a field. */
 static bool is_element(const struct fuser *fuser, size_t at, struct tally_print_instruction *load)
 {
 	const struct tally_print_instruction *push = &fuser->from->items[at], *index = push + 1;
@@ -59,7 +58,7 @@ static bool is_element(const struct fuser *fuser, size_t at, struct tally_print_
 	return true;
 }
 
-/* The instruction at `at`, with those behind it that it can take in; how many that are. */
+/* Takes the instruction at `at` and fuses it with those behind it.  Returns how many it took. */
 static size_t take(const struct fuser *fuser, size_t at, struct tally_print_instruction *taken)
 {
 	*taken = fuser->from->items[at];
@@ -81,7 +80,7 @@ static size_t take(const struct fuser *fuser, size_t at, struct tally_print_inst
 	return next - at;
 }
 
-/* A copy that may be read to TALLY_PRINT_PREFIX_MAX. */
+/* Copies the literal into TALLY_PRINT_PREFIX_MAX readable bytes. */
 static const char *keep_prefix(const struct fuser *fuser,
 			       const struct tally_print_instruction *literal)
 {

@@ -1,5 +1,5 @@
-/* From a parsed print format to instructions: expressions become code for a stack of numbers whose
- * depth is checked here, so that running needs no checks but those against the event's bytes. */
+/* Compiles a parsed print format to instructions.  Expressions become code for a stack of numbers.
+ * The stack's depth is checked here, so a run checks only its accesses to the event's bytes. */
 #include "tracepoint/print_program.h"
 
 #include <ctype.h>
@@ -11,7 +11,7 @@ struct generator {
 	const struct tally_tracepoint *tracepoint;
 	struct tally_arena *arena;
 	TALLY_VECTOR(struct tally_print_instruction) code;
-	struct tally_buffer literal; /* text seen since the last instruction */
+	struct tally_buffer literal; /* text since the last instruction */
 	const struct tally_node *argument;
 	unsigned stack;
 	struct tally_error *err;
@@ -50,7 +50,7 @@ static void emit_constant(struct generator *generator, uint64_t value)
 	pushed(generator);
 }
 
-/* Jumps forward land behind the last instruction so far. */
+/* Sets a forward jump's target: the next instruction to be emitted. */
 static void land(struct generator *generator, size_t jump)
 {
 	if (!generator->error)
@@ -64,7 +64,7 @@ static const struct tally_node *without_casts(const struct tally_node *node)
 	return node;
 }
 
-/* The field that an address-like operand means; NULL when it isn't one. */
+/* Returns the field that an operand refers to by address; NULL for other operands. */
 static const struct tally_tracepoint_field *place_of(const struct tally_node *node)
 {
 	node = without_casts(node);
@@ -155,7 +155,7 @@ static void emit_field(struct generator *generator, enum tally_print_opcode opco
 				.opcode = (uint8_t)opcode, .field = field, .spec = spec });
 }
 
-/* Leaves the node's number on the stack. */
+/* Emits code that pushes the node's number. */
 static void emit_number(struct generator *generator, const struct tally_node *node)
 {
 	uint64_t value;
@@ -191,7 +191,7 @@ static void emit_number(struct generator *generator, const struct tally_node *no
 	case TALLY_NODE_CONDITION:
 		emit_branches(generator, node, false, NULL);
 		return;
-	default: /* text: no number */
+	default: /* text is no number */
 		emit_constant(generator, 0);
 	}
 }
@@ -371,7 +371,7 @@ static void flush_literal(struct generator *generator)
 	tally_buffer_clear(literal);
 }
 
-/* Digits, at most TALLY_PRINT_WIDTH_MAX. */
+/* Reads digits; the result is at most TALLY_PRINT_WIDTH_MAX. */
 static int16_t take_width(const char **at, const char *end)
 {
 	int width = 0;
@@ -389,7 +389,7 @@ static bool take_char(const char **at, const char *end, const char *set, char *t
 	return true;
 }
 
-/* What follows p, as Documentation/core-api/printk-formats.rst has it, as far as traces use it. */
+/* Reads what follows %p, as far as traces use it (Documentation/core-api/printk-formats.rst). */
 static void take_variant(const char **at, const char *end, struct tally_print_spec *spec)
 {
 	char *out = spec->variant, c;
@@ -405,7 +405,7 @@ static void take_variant(const char **at, const char *end, struct tally_print_sp
 		*out = 'b';
 		*at += 2;
 	} else if (end - *at >= 2 && strchr("Ii", **at) && strchr("46S", (*at)[1])) {
-		/* "I4", "I6c"; "IS" with p(ort), c(ompressed) and byte order kept as bits of the
+		/* "I4", "I6c"; "IS" with p(ort), c(ompressed) and byte order stored as bits in the
 		 * third character. */
 		out[0] = *(*at)++;
 		out[1] = *(*at)++;
@@ -444,7 +444,7 @@ static void take_flags(const char **at, const char *end, struct tally_print_spec
 					c == 'L' || c == 'q' || c == 'j' ? 2 : 1);
 }
 
-/* Behind a %; true when it could be taken. */
+/* Reads a conversion after its %.  Returns true when it is known. */
 static bool take_spec(const char **at, const char *end, struct tally_print_spec *spec)
 {
 	take_flags(at, end, spec);
@@ -460,7 +460,7 @@ static bool take_spec(const char **at, const char *end, struct tally_print_spec 
 	spec->conversion = c == 'i' ? 'd' : c == 'X' ? 'x' : c;
 	if (c == 'p')
 		take_variant(at, end, spec);
-	return !(spec->star_width && spec->star_precision); /* one star register */
+	return !(spec->star_width && spec->star_precision); /* there is only one star register */
 }
 
 static const char *emit_conversion(struct generator *generator, const char *at, const char *end)

@@ -1,10 +1,10 @@
-/* libtraceevent, for print formats that our compiler doesn't know: loaded on demand, so that it is
- * no dependency.
+/* libtraceevent, for print formats that our compiler doesn't know.  It is loaded on demand, so it
+ * is no dependency.
  *
- * It trusts formats and events more than a profiler of other people's recordings may: a missing
- * field is a NULL pointer, a length in an event is believed.  So formats that could reach these are
- * left alone, and events are handed over in a buffer that is larger than any 16-bit offset and
- * length together.
+ * The library trusts formats and events too much for recordings of other people: a missing field is
+ * a NULL pointer, and a length in an event is not checked.  So formats that could run into this are
+ * not given to it, and events are copied to a buffer that is larger than the largest 16-bit offset
+ * and length together.
  */
 #include "tracepoint/print_program.h"
 
@@ -17,7 +17,7 @@
 
 enum { EVENT_ROOM = 3 * 65536 };
 
-/* The parts of libtraceevent's ABI (libtraceevent.so.1) that are used. */
+/* The parts of libtraceevent's ABI (libtraceevent.so.1) that this file uses. */
 struct tep_handle;
 struct tep_event;
 struct library_record {
@@ -53,7 +53,7 @@ struct tally_print_library {
 	void (*trace_seq_destroy)(struct library_sequence *);
 };
 
-/* Every REC->name is a field, and nothing takes a length or a divisor out of the event. */
+/* True if every REC->name is a field, and no length or divisor comes from the event. */
 static bool is_safe(const struct tally_tracepoint *tracepoint)
 {
 	const char *format = tracepoint->print_format;
@@ -71,7 +71,7 @@ static bool is_safe(const struct tally_tracepoint *tracepoint)
 		if (!tally_tracepoint_field(tracepoint, name))
 			return false;
 	}
-	/* Within the format string a % is a conversion; behind it, a division. */
+	/* Inside the format string a % begins a conversion; behind it, % divides. */
 	const char *arguments = strstr(format, "\",");
 	return !(arguments && strchr(arguments, '%'));
 }
@@ -103,7 +103,7 @@ static bool parse_with(struct tally_print_library *library,
 		       const struct tally_tracepoint *tracepoint, const char *system)
 {
 	bool big_endian = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != tracepoint->swap;
-	library->tep_set_loglevel(0); /* a library prints no warnings */
+	library->tep_set_loglevel(0); /* a library must not print warnings */
 	library->tep = library->tep_alloc();
 	if (!library->tep)
 		return false;

@@ -1,5 +1,5 @@
-/* Arithmetic of print formats, at compile time and at run time: libtraceevent's, on unsigned 64-bit
- * numbers. */
+/* Arithmetic of print formats, at compile time and at run time, as in libtraceevent: on unsigned
+ * 64-bit numbers. */
 #include "tracepoint/print_program.h"
 
 #include <ctype.h>
@@ -35,7 +35,7 @@ uint64_t tally_print_operate(enum tally_operation operation, uint64_t left, uint
 	return left;
 }
 
-/* libtraceevent narrows by these names alone, and never widens with the sign. */
+/* Like libtraceevent: only these type names narrow a number, and no cast extends a sign. */
 unsigned tally_print_cast_bytes(const char *type, size_t length)
 {
 	static const struct {

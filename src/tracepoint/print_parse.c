@@ -1,20 +1,20 @@
-/* A print format as the kernel shows it: a format string and C expressions, which went through the
- * kernel's preprocessor but no compiler.
+/* Parses a print format as the kernel shows it: a format string and C expressions, which went
+ * through the kernel's preprocessor but no compiler.
  *
  *     "comm=%s state=%s%s", REC->comm, REC->state & 0xff ? __print_flags(REC->state & 0xff, "|",
  *     { 0x01, "S" }, { 0x02, "D" }) : "R", REC->state & 0x100 ? "+" : ""
  *
- * Parsed here by C's own rules: precedence climbing, casts told from parentheses by what follows.
- * libtraceevent (so perf) has the same language but a parser of its own kind.  Where it gives up or
- * goes astray we follow C, so
- * the kernel's own text: sizeof(u64), a & (b | c | d) (timer_start's flags are always D|P|I in perf), a - b + c,
- * ?: within ?: without parentheses, __get_dynamic_array(x)[i], %c, %*pbl, control bytes in a
- * literal.  Where it reads a value in a way of its own we follow it, since that is the text people
- * know:
+ * The parser follows C: precedence climbing; what comes next tells a cast from a parenthesis.
+ * libtraceevent, which perf uses, has a different parser for the same language.  Where that one
+ * gives up or errs, we follow C, and so the kernel's own text: sizeof(u64), a & (b | c | d)
+ * (timer_start's flags are always D|P|I in perf), a - b + c, ?: within ?: without parentheses,
+ * __get_dynamic_array(x)[i], %c, %*pbl, control bytes in a literal.  Where libtraceevent reads a
+ * value in its own way, we do the same, since users know that text:
  *
- *   - numbers are unsigned and not sign-extended: an s16 of -1 printed by %d is 65535, REC->ret < 0 never holds;
- *   - names of enums that the kernel left in place are 0;
- *   - escapes within string *arguments* are left as they stand.
+ * - numbers are unsigned and not sign-extended: an s16 of -1 printed by %d is 65535, and REC->ret <
+ *   0 is always false;
+ * - names of enums that the kernel left in place are 0;
+ * - escapes within string *arguments* are not resolved.
  */
 #include "tracepoint/print_program.h"
 
@@ -28,7 +28,7 @@ enum token_kind { TOKEN_END, TOKEN_WORD, TOKEN_STRING, TOKEN_CHARACTER, TOKEN_SI
 
 struct token {
 	enum token_kind kind;
-	const char *at; /* in the print format */
+	const char *at; /* position in the print format */
 	const char *text;
 	size_t length;
 };
@@ -37,7 +37,7 @@ struct print_parser {
 	const struct tally_tracepoint *tracepoint;
 	struct tally_arena *arena;
 	const char *start, *at, *end;
-	struct token token; /* the next one */
+	struct token token; /* the next token */
 	unsigned nesting;
 	struct tally_error *err;
 	int error;
@@ -70,7 +70,7 @@ static void skip_space(struct print_parser *parser)
 		parser->at++;
 }
 
-/* The text between quotes, as it stands; false when it doesn't end. */
+/* Gets the text between quotes, with its escapes.  Returns false when there is no closing quote. */
 static bool scan_quoted(struct print_parser *parser, char quote, const char **text, size_t *length)
 {
 	const char *start = ++parser->at;
@@ -83,7 +83,7 @@ static bool scan_quoted(struct print_parser *parser, char quote, const char **te
 	return true;
 }
 
-/* "a" "b" is one literal. */
+/* Scans a string literal; "a" "b" is one literal. */
 static void scan_string(struct print_parser *parser)
 {
 	struct token *token = &parser->token;
@@ -178,7 +178,7 @@ static bool expect(struct print_parser *parser, const char *text)
 	return false;
 }
 
-/* A node over its children, which must all be there. */
+/* Makes a node.  Fails when making a child has failed. */
 static struct tally_node *new_node(struct print_parser *parser, enum tally_node_kind kind,
 				   struct tally_node *left, struct tally_node *right,
 				   struct tally_node *third)
@@ -230,7 +230,7 @@ static const struct tally_tracepoint_field *take_field(struct print_parser *pars
 static struct tally_node *parse_expression(struct print_parser *parser);
 static struct tally_node *parse_unary(struct print_parser *parser);
 
-/* Behind REC. */
+/* Parses what follows REC. */
 static struct tally_node *parse_record(struct print_parser *parser)
 {
 	if (!expect(parser, "->"))
@@ -242,8 +242,8 @@ static struct tally_node *parse_record(struct print_parser *parser)
 	return node;
 }
 
-/* What a table's value is worth: libtraceevent knows the softirqs and timer results that kernels
- * once left as names; other names, and negative results, count as -1. */
+/* Returns the value in a table's entry.  Like libtraceevent it knows the softirqs and timer results
+ * that old kernels left as names; other names, and negative results, are -1. */
 static int64_t word_value(const struct tally_node *node)
 {
 	static const struct {
@@ -277,7 +277,7 @@ static int64_t entry_value(struct print_parser *parser, const struct tally_node 
 	return (int64_t)value < 0 ? -1 : (int64_t)value;
 }
 
-/* "{ value, text }, ..." to the closing parenthesis. */
+/* Parses "{ value, text }, ..." up to the closing parenthesis. */
 static bool parse_words(struct print_parser *parser, struct tally_print_words *words)
 {
 	TALLY_VECTOR(struct tally_print_word) entries = { 0 };
@@ -316,8 +316,8 @@ static bool parse_words(struct print_parser *parser, struct tally_print_words *w
 	return !parser->error;
 }
 
-/* __print_flags(value, delimiter, table) and __print_symbolic(value, table), behind the
- * parenthesis. */
+/* Parses __print_flags(value, delimiter, table) and __print_symbolic(value, table), after the
+ * opening parenthesis. */
 static struct tally_node *parse_table(struct print_parser *parser, enum tally_node_kind kind)
 {
 	struct tally_node *value = parse_expression(parser);
@@ -345,7 +345,7 @@ static struct tally_node *parse_table(struct print_parser *parser, enum tally_no
 	return node;
 }
 
-/* sizeof(type) and sizeof(REC->field), behind the parenthesis. */
+/* Parses sizeof(type) and sizeof(REC->field), after the opening parenthesis. */
 static struct tally_node *parse_sizeof(struct print_parser *parser)
 {
 	unsigned bytes = 0;
@@ -371,7 +371,7 @@ static struct tally_node *parse_sizeof(struct print_parser *parser)
 	return new_atom(parser, text, (size_t)length, false);
 }
 
-/* A function of one field, behind the parenthesis. */
+/* Parses a function of one field, after the opening parenthesis. */
 static struct tally_node *parse_field_function(struct print_parser *parser,
 					       enum tally_node_kind kind)
 {
@@ -384,8 +384,8 @@ static struct tally_node *parse_field_function(struct print_parser *parser,
 	return node;
 }
 
-/* __print_hex(where, bytes), __print_array(where, elements, bytes of one), behind the
- * parenthesis. */
+/* Parses __print_hex(where, bytes) and __print_array(where, elements, bytes per element), after the
+ * opening parenthesis. */
 static struct tally_node *parse_array_function(struct print_parser *parser,
 					       enum tally_node_kind kind)
 {
@@ -397,7 +397,7 @@ static struct tally_node *parse_array_function(struct print_parser *parser,
 	return expect(parser, ")") ? new_node(parser, kind, where, count, bytes) : NULL;
 }
 
-/* __builtin_expect(condition, likely), behind the parenthesis. */
+/* Parses __builtin_expect(condition, likely), after the opening parenthesis. */
 static struct tally_node *parse_expected(struct print_parser *parser)
 {
 	struct tally_node *condition = parse_expression(parser);
@@ -447,8 +447,8 @@ static struct tally_node *parse_call(struct print_parser *parser, const struct t
 	return fail(parser, -EBADMSG, what);
 }
 
-/* Behind "(": a type up to its ")" when that is what stands there and an operand follows; else
- * nothing is used. */
+/* After "(": parses a type and its ")" when an operand follows, which makes it a cast.  Otherwise
+ * takes nothing and returns false. */
 static bool parse_type(struct print_parser *parser, const char **type, size_t *length)
 {
 	const char *at = parser->at;
@@ -480,7 +480,7 @@ static bool parse_type(struct print_parser *parser, const char **type, size_t *l
 	return is_type && !parser->error;
 }
 
-/* Behind "(". */
+/* Parses a cast or a parenthesis, after the "(". */
 static struct tally_node *parse_parenthesis(struct print_parser *parser)
 {
 	const char *type;
@@ -513,7 +513,8 @@ static struct tally_node *parse_word(struct print_parser *parser)
 	if (accept(parser, "("))
 		return parse_call(parser, &name);
 	const char *end = name.text + name.length;
-	while (parser->token.kind == TOKEN_WORD) { /* "unsigned long": a type in odd places */
+	/* "unsigned long", where C would not have a type */
+	while (parser->token.kind == TOKEN_WORD) {
 		end = parser->token.text + parser->token.length;
 		advance(parser);
 	}
@@ -555,7 +556,7 @@ static struct tally_node *parse_unary_inside(struct print_parser *parser)
 	else if (accept(parser, "!"))
 		operation = TALLY_OPERATION_NOT;
 	else if (token_is(parser, "&")) {
-		/* &REC->field: the field is an address's place already. */
+		/* &REC->field: the field already stands for its address. */
 		advance(parser);
 		struct tally_node *place = parse_unary(parser);
 		if (place && place->kind != TALLY_NODE_FIELD)

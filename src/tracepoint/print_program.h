@@ -1,4 +1,4 @@
-/* Inside the room: a print format as parsed (nodes) and as compiled (instructions). */
+/* Internal to this folder: a print format as parsed (nodes) and as compiled (instructions). */
 #ifndef TALLY_TRACEPOINT_PRINT_PROGRAM_H
 #define TALLY_TRACEPOINT_PRINT_PROGRAM_H
 
@@ -10,17 +10,17 @@
 #include <string.h>
 
 enum {
-	TALLY_NODE_DEPTH_MAX = 128,  /* of a tree: compiling recurses */
-	TALLY_PRINT_STACK_MAX = 32,  /* numbers that an expression needs at once */
+	TALLY_NODE_DEPTH_MAX = 128,  /* depth of a tree; compiling recurses */
+	TALLY_PRINT_STACK_MAX = 32,  /* numbers on the stack of one expression */
 	TALLY_PRINT_PROGRAM_MAX = 1 << 16,
-	TALLY_PRINT_WIDTH_MAX = 4096, /* of one conversion */
-	/* of fused ones */
+	TALLY_PRINT_WIDTH_MAX = 4096, /* characters of one conversion */
+	/* limits of fused instructions, in bytes */
 	TALLY_PRINT_PREFIX_MAX = 32, TALLY_PRINT_SHORT_MAX = 32, TALLY_PRINT_DIGITS_WIDTH_MAX = 16
 };
 
-/* The name of a value or of bits: an entry of __print_symbolic or __print_flags. */
+/* An entry of __print_symbolic or __print_flags: the name of a value or of bits. */
 struct tally_print_word {
-	int64_t value; /* -1 also for what isn't a number */
+	int64_t value; /* -1 also when it is no number */
 	const char *text;
 	uint32_t length;
 };
@@ -28,22 +28,22 @@ struct tally_print_word {
 struct tally_print_words {
 	const struct tally_print_word *items;
 	size_t count;
-	const char *delimiter; /* between flags; NULL: none */
+	const char *delimiter; /* between names of flags; NULL: none */
 };
 
 enum tally_node_kind {
-	TALLY_NODE_ATOM,      /* text: a number, an identifier or (is_string) a literal */
+	TALLY_NODE_ATOM,      /* text: a number, a name or (is_string) a literal */
 	TALLY_NODE_FIELD,     /* REC->field */
-	TALLY_NODE_DYNAMIC,   /* __get_dynamic_array(field): where it stands */
+	TALLY_NODE_DYNAMIC,   /* __get_dynamic_array(field): its offset */
 	TALLY_NODE_DYNAMIC_LENGTH,
 	TALLY_NODE_STRING,    /* __get_str(field) */
 	TALLY_NODE_BITMASK,
 	TALLY_NODE_CPUMASK,
-	TALLY_NODE_FLAGS,     /* of left */
-	TALLY_NODE_SYMBOL,    /* of left */
-	TALLY_NODE_HEX,       /* left: where, right: bytes */
+	TALLY_NODE_FLAGS,     /* left: value */
+	TALLY_NODE_SYMBOL,    /* left: value */
+	TALLY_NODE_HEX,       /* left: position, right: bytes */
 	TALLY_NODE_HEX_STRING,
-	TALLY_NODE_ARRAY,     /* left: where, right: elements, third: bytes of one */
+	TALLY_NODE_ARRAY,     /* left: position, right: elements, third: bytes per element */
 	TALLY_NODE_CAST,      /* (text) left */
 	TALLY_NODE_UNARY,     /* operation left */
 	TALLY_NODE_BINARY,    /* left operation right */
@@ -86,76 +86,76 @@ struct tally_node {
 	const struct tally_tracepoint_field *field;
 	struct tally_print_words *words;
 	unsigned depth;
-	struct tally_node *next; /* argument */
+	struct tally_node *next; /* next argument */
 };
 
 struct tally_print_source {
-	const char *format; /* the format string, escapes unresolved */
+	const char *format; /* the format string, with escapes unresolved */
 	size_t format_length;
 	struct tally_node *arguments;
 };
 
-/* Parses a print format.  0, -EBADMSG or -ENOMEM. */
+/* Parses a print format.  Returns 0, -EBADMSG or -ENOMEM. */
 int tally_print_parse(const struct tally_tracepoint *tracepoint, struct tally_arena *arena,
 		      struct tally_print_source *out, struct tally_error *err);
 
-/* An operation on constants or at run time: as libtraceevent has it, on unsigned 64-bit numbers. */
+/* Computes an operation as libtraceevent does, on unsigned 64-bit numbers. */
 uint64_t tally_print_operate(enum tally_operation operation, uint64_t left, uint64_t right);
 
-/* Bytes that a cast to `type` keeps of a number (1, 2, 4), or 8. */
+/* Returns how many bytes of a number a cast to `type` keeps: 1, 2, 4 or 8. */
 unsigned tally_print_cast_bytes(const char *type, size_t length);
 
-/* The number that an atom's text stands for: strtoull(3)'s, 0 for names, a character's code. */
+/* Returns the number that an atom stands for: by strtoull(3), 0 for names, a character's code. */
 uint64_t tally_print_atom_number(const struct tally_node *atom);
 
-/* The value of an expression of constants; false when there is anything else in it. */
+/* Gets the value of a constant expression; false when it is not constant. */
 bool tally_print_constant(const struct tally_node *node, uint64_t *value);
 
-/* One conversion, "%-8.3lx". */
+/* One conversion, such as "%-8.3lx". */
 struct tally_print_spec {
 	char conversion; /* d u x o c s p */
 	int8_t length;   /* -2 hh, -1 h, 0, 1 l, 2 ll */
 	bool left, zero, alternative, plus, space, upper;
 	bool star_width, star_precision; /* taken from the star register */
-	bool plain;                      /* nothing but the conversion and the length */
+	bool plain;                      /* has only a conversion and a length */
 	int16_t width, precision;        /* precision -1: none */
-	char variant[4];                 /* behind p: "S", "I6c", "UL" */
+	char variant[4];                 /* after p: "S", "I6c", "UL" */
 };
 
 enum tally_print_opcode {
-	/* On the stack of numbers. */
-	TALLY_PRINT_PUSH,           /* value */
-	TALLY_PRINT_LOAD,           /* `bytes` at `offset`; outside of the event: 0 */
-	TALLY_PRINT_DYNAMIC,        /* offset of field's data */
-	TALLY_PRINT_DYNAMIC_LENGTH, /* of field's data */
-	TALLY_PRINT_INDEX,          /* i → the `bytes` at offset (+ field's data) + i * bytes */
+	/* Instructions for the stack of numbers. */
+	TALLY_PRINT_PUSH,           /* pushes `value` */
+	TALLY_PRINT_LOAD,           /* pushes the `bytes` at `offset`; 0 beyond the event's end */
+	TALLY_PRINT_DYNAMIC,        /* pushes the offset of the field's data */
+	TALLY_PRINT_DYNAMIC_LENGTH, /* pushes the length of the field's data */
+	TALLY_PRINT_INDEX, /* pops i, pushes the `bytes` at offset (+ field's data) + i * bytes */
 	TALLY_PRINT_MASK,           /* keeps the low `bytes` */
 	TALLY_PRINT_OPERATE,
 	TALLY_PRINT_UNARY,
 	TALLY_PRINT_JUMP,           /* to `target` */
 	TALLY_PRINT_JUMP_IF_ZERO,   /* pops */
 	TALLY_PRINT_STAR,           /* pops into the star register */
-	/* Output; those that take numbers pop them. */
-	TALLY_PRINT_LITERAL,        /* text */
-	TALLY_PRINT_TEXT,           /* text by spec */
+	/* Output; those that use numbers pop them. */
+	TALLY_PRINT_LITERAL,        /* `text` */
+	TALLY_PRINT_TEXT,           /* `text`, formatted by `spec` */
 	TALLY_PRINT_NUMBER,
-	TALLY_PRINT_FIXED_STRING,   /* the array `field` */
+	TALLY_PRINT_FIXED_STRING,   /* the array in `field` */
 	TALLY_PRINT_POINTED_STRING, /* %s of a pointer */
-	TALLY_PRINT_DYNAMIC_STRING, /* `field` */
+	TALLY_PRINT_DYNAMIC_STRING, /* the string of `field` */
 	TALLY_PRINT_BITMASK,
 	TALLY_PRINT_CPULIST,
 	TALLY_PRINT_FLAGS,
 	TALLY_PRINT_SYMBOL,
-	TALLY_PRINT_HEX,            /* count at field's data */
+	TALLY_PRINT_HEX,            /* pops the count; at the field's data */
 	TALLY_PRINT_HEX_STRING,
-	TALLY_PRINT_ARRAY,          /* count, bytes of one, at field's data */
+	TALLY_PRINT_ARRAY, /* pops the count and the bytes per element; at the field's data */
 	TALLY_PRINT_POINTER,
 	TALLY_PRINT_FUNCTION,
-	TALLY_PRINT_ADDRESS,        /* MAC, IP, UUID at field's data, by variant */
+	TALLY_PRINT_ADDRESS,        /* MAC, IP, UUID at the field's data; `variant` says which */
 	TALLY_PRINT_BUFFER,         /* %*ph */
-	/* Made of several; see print_fuse.c. */
-	TALLY_PRINT_FIELD_NUMBER,   /* LOAD, NUMBER: digits alone, of this machine's byte order */
-	/* the array `field`, of 1 to TALLY_PRINT_SHORT_MAX bytes, as it is */
+	/* Fused instructions; see print_fuse.c. */
+	TALLY_PRINT_FIELD_NUMBER,   /* LOAD and NUMBER: digits only, in this machine's byte order */
+	/* the array in `field`, of 1 to TALLY_PRINT_SHORT_MAX bytes, unformatted */
 	TALLY_PRINT_SHORT_STRING,
 };
 
@@ -164,7 +164,7 @@ struct tally_print_instruction {
 	uint8_t bytes;
 	uint8_t operation; /* enum tally_operation */
 	uint8_t prefix_length;
-	uint32_t offset;   /* or jump target, or text length */
+	uint32_t offset;   /* or a jump's target, or a text's length */
 	union {
 		uint64_t value;
 		const char *text;
@@ -172,8 +172,7 @@ struct tally_print_instruction {
 		const struct tally_print_words *words;
 	};
 	const struct tally_print_spec *spec;
-	/* printed before all else; may be read to TALLY_PRINT_PREFIX_MAX bytes where it has a
-	 * length */
+	/* printed first; unless its length is 0, TALLY_PRINT_PREFIX_MAX bytes are readable */
 	const char *prefix;
 };
 
@@ -182,12 +181,12 @@ struct tally_print_program {
 	size_t count;
 };
 
-/* Compiles a parsed format into `arena`.  0, -EBADMSG or -ENOMEM. */
+/* Compiles a parsed format into `arena`.  Returns 0, -EBADMSG or -ENOMEM. */
 int tally_print_generate(const struct tally_tracepoint *tracepoint,
 			 const struct tally_print_source *source, struct tally_arena *arena,
 			 struct tally_print_program *out, struct tally_error *err);
 
-/* Makes a program shorter, in `arena`.  0 or -ENOMEM (the program stays as it was). */
+/* Shortens a program, in `arena`.  Returns 0, or -ENOMEM, which leaves the program as it was. */
 int tally_print_fuse(const struct tally_tracepoint *tracepoint, struct tally_print_program *program,
 		     struct tally_arena *arena);
 
@@ -195,7 +194,7 @@ void tally_print_run(const struct tally_tracepoint *tracepoint,
 		     const struct tally_print_program *program, const uint8_t *raw, size_t size,
 		     const struct tally_print_names *names, struct tally_buffer *out);
 
-/* tally_buffer_append(), inline where the room is there: an event is a dozen appends of a few
+/* tally_buffer_append(), inlined for when there is room: an event is a dozen appends of a few
  * bytes. */
 static inline void tally_print_append(struct tally_buffer *out, const void *bytes, size_t length)
 {
@@ -209,7 +208,7 @@ static inline void tally_print_append(struct tally_buffer *out, const void *byte
 	out->bytes[out->length] = '\0';
 }
 
-/* Formatting of one value; see print_value.c. */
+/* Format one value; see print_value.c. */
 void tally_print_number(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
 			uint64_t value);
 void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *spec, int64_t star,
@@ -221,13 +220,13 @@ void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_
 void tally_print_bitmask(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap);
 void tally_print_cpulist(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap);
 
-/* %pM, %pI…, %pU; see print_address.c.  `variant` as in the spec. */
+/* Prints %pM, %pI…, %pU; see print_address.c.  `variant` as in the spec. */
 void tally_print_address(struct tally_buffer *out, const char *variant, const uint8_t *bytes,
 			 size_t length, bool swap);
 
 /* libtraceevent, loaded on demand; see print_library.c. */
 struct tally_print_library;
-/* NULL when the library is not there or would not be safe with this format. */
+/* Returns NULL when the library is not there or would be unsafe with this format. */
 struct tally_print_library *tally_print_library_open(const struct tally_tracepoint *tracepoint,
 						     const char *system);
 void tally_print_library_close(struct tally_print_library *library);

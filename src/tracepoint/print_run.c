@@ -1,4 +1,4 @@
-/* Running a compiled print format over an event's bytes.  No allocation but the output's; ~40 ns an
+/* Runs a compiled print format over an event's bytes.  Allocates only for the output; ~40 ns per
  * event (libtraceevent: ~650). */
 #include "base/digits.h"
 #include "tracepoint/print_program.h"
@@ -11,14 +11,14 @@ struct run {
 	size_t size;
 	const struct tally_print_names *names;
 	struct tally_buffer *out;
-	int64_t star; /* width or precision of the conversion at hand */
+	int64_t star; /* width or precision for the current conversion */
 };
 
-/* Bytes from a field's data on. */
+/* A field's data in the event. */
 struct span {
 	size_t offset;
-	size_t length;    /* that the field claims, 0 when that goes beyond the event */
-	size_t available; /* to the event's end */
+	size_t length;    /* by the field; 0 when that goes beyond the event's end */
+	size_t available; /* bytes up to the event's end */
 };
 
 static uint64_t load(const struct run *run, size_t offset, size_t bytes)
@@ -120,7 +120,7 @@ static void print_function(const struct run *run, const struct tally_print_spec 
 	}
 }
 
-/* libtraceevent: a name that is no number stands for "nothing set", and ends the list. */
+/* As in libtraceevent: an entry whose value is no number means "nothing set", and ends the list. */
 static void print_flags(const struct run *run, const struct tally_print_instruction *instruction,
 			uint64_t value)
 {
@@ -192,7 +192,7 @@ static void print_array(const struct run *run, const struct tally_print_instruct
 	}
 }
 
-/* %*ph */
+/* Prints %*ph. */
 static void print_buffer(const struct run *run, const struct tally_print_instruction *instruction)
 {
 	const struct tally_print_spec *spec = instruction->spec;
@@ -236,7 +236,7 @@ static void print_address(const struct run *run, const struct tally_print_instru
 			    span.length, run->tracepoint->swap);
 }
 
-/* Instructions that write but take nothing from the stack. */
+/* Runs an output instruction that takes nothing from the stack. */
 static void write_plain(const struct run *run, const struct tally_print_instruction *instruction)
 {
 	switch (instruction->opcode) {
@@ -268,7 +268,7 @@ static void write_plain(const struct run *run, const struct tally_print_instruct
 	}
 }
 
-/* Instructions that write what is on top of the stack. */
+/* Runs an output instruction that prints the number on top of the stack. */
 static void write_number(const struct run *run, const struct tally_print_instruction *instruction,
 			 uint64_t value)
 {
@@ -305,12 +305,11 @@ static void write_number(const struct run *run, const struct tally_print_instruc
 
 /* ---- the usual kinds: straight to where the text goes -------------------- */
 
-/* Room that each of these may use: a prefix, then digits or a short string, copied by whole
- * vectors. */
+/* Bytes that one such instruction may write: a prefix, then digits or a short string, copied in
+ * whole vectors. */
 enum { USUAL_ROOM = TALLY_PRINT_PREFIX_MAX + TALLY_PRINT_SHORT_MAX + 2 * TALLY_DIGITS_MAX };
 
-/* Where text goes while instructions of the usual kinds run; `out` is brought up to date for all
- * others. */
+/* Where the usual instructions write.  `out` is updated before any other instruction runs. */
 struct cursor {
 	char *at, *limit;
 };
@@ -428,9 +427,9 @@ void tally_print_run(const struct tally_tracepoint *tracepoint,
 		     const struct tally_print_names *names, struct tally_buffer *out)
 {
 	struct run run = { tracepoint, raw, size, names, out, 0 };
-	/* its depth was checked when the program was made */
+	/* The program's stack depth was checked when it was compiled. */
 	uint64_t stack[TALLY_PRINT_STACK_MAX + 1];
-	uint64_t *top = stack;                     /* the last number; stack[0] is none */
+	uint64_t *top = stack;                     /* the last number; stack[0] is unused */
 	const struct tally_print_instruction *at = program->items, *end = at + program->count;
 	if (!out->bytes && !tally_buffer_room(out, USUAL_ROOM))
 		return;

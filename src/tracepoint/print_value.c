@@ -1,4 +1,4 @@
-/* One value to text: printf's integer and string conversions without printf (which takes longer
+/* Formats one value: printf's integer and string conversions without printf (which takes longer
  * than the rest of an event together), hex bytes, bit masks. */
 #include "base/digits.h"
 #include "tracepoint/print_program.h"
@@ -35,8 +35,8 @@ static void pad(struct tally_buffer *out, char c, size_t count)
 	out->length += count;
 }
 
-/* Width and precision as they stand or from the star; a negative star width means left, as in
- * printf(3). */
+/* Gets width and precision from the spec or from the star; as in printf(3), a negative star width
+ * means left-aligned. */
 static void measure(const struct tally_print_spec *spec, int64_t star, size_t *width,
 		    int64_t *precision, bool *left)
 {
@@ -68,7 +68,8 @@ void tally_print_text(struct tally_buffer *out, const struct tally_print_spec *s
 		pad(out, ' ', padding);
 }
 
-/* What the length modifier keeps of the value; `negative` and the magnitude for %d. */
+/* Keeps what the length modifier keeps of the value; for %d returns the magnitude and sets
+ * `negative`. */
 static uint64_t narrow(const struct tally_print_spec *spec, uint64_t value, bool *negative)
 {
 	unsigned unused_bits = spec->length == -2   ? 56
@@ -165,14 +166,14 @@ void tally_print_hex_bytes(struct tally_buffer *out, const uint8_t *bytes, size_
 	}
 }
 
-/* Byte `i` of a mask of longs, least significant first. */
+/* Returns byte `i` of a mask of longs, least significant first. */
 static uint8_t mask_byte(const uint8_t *bits, size_t length, size_t i, bool swap)
 {
 	bool big_endian = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != swap;
 	return bits[big_endian ? length - 1 - i : i];
 }
 
-/* "0000ffff,00000003": most significant first, a comma every 32 bits. */
+/* "0000ffff,00000003": most significant byte first, a comma every 32 bits. */
 void tally_print_bitmask(struct tally_buffer *out, const uint8_t *bits, size_t length, bool swap)
 {
 	for (size_t i = length; i-- > 0;) {

@@ -1,4 +1,4 @@
-/* tracefs' printk_formats: the kernel's strings that events point at, by address.
+/* tracefs' printk_formats: strings of the kernel that events point to, by address.
  *
  *     0xffffffff82522880 : "mas_find"
  *
@@ -14,22 +14,22 @@
 
 struct tally_printk_string {
 	uint64_t address;
-	/* without its quotes and a last \n; other escapes as they stand, as in perf */
+	/* without its quotes and a final \n; other escapes are unresolved, as in perf */
 	const char *text;
 };
 
 struct tally_printk {
 	struct tally_arena arena;
-	struct tally_printk_string *strings; /* by address */
+	struct tally_printk_string *strings; /* sorted by address */
 	size_t count;
 };
 
-/* Parses the file; lines of another shape are passed over.  0 or -ENOMEM.  Zero-initialised is
+/* Parses the file; skips lines of another form.  Returns 0 or -ENOMEM.  A zero-initialised table is
  * empty. */
 int tally_printk_parse(struct tally_printk *printk, const char *text, size_t length);
 
-/* The string at exactly `address`, or NULL.  `printk` is a struct tally_printk: fits struct
- * tally_print_names. */
+/* Returns the string at exactly `address`, or NULL.  `printk` is a struct tally_printk; the type
+ * fits struct tally_print_names. */
 const char *tally_printk_find(void *printk, uint64_t address);
 
 void tally_printk_release(struct tally_printk *printk);
