@@ -10,10 +10,11 @@ static uint64_t key_of(uint32_t pid, uint32_t tid)
 	return (uint64_t)pid << 32 | tid;
 }
 
-/* In `living`: twice the number of threads, besides the leader; odd: the leader has ended. */
+/* Values in `living`: THREAD times the number of threads besides the leader; LEADER_ENDED is added
+ * once the leader has ended. */
 enum { LEADER_ENDED = 1, THREAD = 2 };
 
-/* A new process, or a thread more. */
+/* Counts a new process, or a new thread of one. */
 static int begin(struct tally_endings *endings, const struct tally_record_task *task)
 {
 	uint64_t *living = tally_map_put(&endings->living, task->pid, NULL);
@@ -24,8 +25,8 @@ static int begin(struct tally_endings *endings, const struct tally_record_task *
 	return 0;
 }
 
-/* Who has the number is alive, whatever was told of it.  execve(2) in another thread: that is the
- * leader now, and alone. */
+/* The task is alive after all, since a record came from it.  After an execve(2) in another thread,
+ * that thread is the leader and the only one left. */
 static void revive(struct tally_endings *endings, uint32_t pid, uint32_t tid, bool is_exec)
 {
 	uint64_t *living = pid == tid ? tally_map_get(&endings->living, pid) : NULL;
@@ -34,7 +35,7 @@ static void revive(struct tally_endings *endings, uint32_t pid, uint32_t tid, bo
 		*living = is_exec ? 0 : *living & ~(uint64_t)LEADER_ENDED;
 }
 
-/* Whether the process has ended with it; -ENOMEM. */
+/* Counts a task out.  Returns 1 if its process has ended with it, 0, or -ENOMEM. */
 static int count_out(struct tally_endings *endings, const struct tally_record_task *task)
 {
 	bool is_leader = task->pid == task->tid;
@@ -49,7 +50,7 @@ static int count_out(struct tally_endings *endings, const struct tally_record_ta
 	return *living == LEADER_ENDED;
 }
 
-/* Told twice, it counts once. */
+/* Notes an ending.  A second EXIT of the same task is ignored. */
 static int end(struct tally_endings *endings, const struct tally_record_task *task)
 {
 	bool added = false;

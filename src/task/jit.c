@@ -1,6 +1,6 @@
-/* Dumps are found by MMAP records: their name, a pid in it, execute permission.  The record tells
- * the file's inode, too, so a dump is known for certain to be what the process had mapped; where it
- * tells none (old recordings), its owner must be somebody who could do anything here anyway.
+/* A dump is recognised by its MMAP record: the file's name, the pid in it, and execute permission.
+ * The record also has the file's inode, which proves that a file is the one that the process
+ * mapped.  In old recordings, without an inode, the dump must belong to root or to this user.
  */
 #include "task/jit.h"
 
@@ -34,7 +34,7 @@ static void note_gap(struct tally_jits *jits, size_t *gap, const char *path)
 
 /* ---- reading ------------------------------------------------------------- */
 
-/* The file of the record; -1 and the gap that it leaves. */
+/* Returns `fd` if it is the record's file, otherwise -1, with the counter of the reason in *gap. */
 static int check_file(struct tally_jits *jits, int fd, const struct tally_record_mmap *mmap,
 		      size_t **gap)
 {
@@ -48,7 +48,8 @@ static int check_file(struct tally_jits *jits, int fd, const struct tally_record
 	return !file.st_uid || file.st_uid == geteuid() ? fd : -1;
 }
 
-/* As the process called it, then in the process's root while it runs. */
+/* Opens the dump by its path, then by the same path below the process's root while the process
+ * runs. */
 static int open_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap, size_t **gap)
 {
 	char in_root[4200];
@@ -68,7 +69,7 @@ static int open_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 	return -1;
 }
 
-/* NULL in jit->dump: it can't be used, and why is noted. */
+/* Reads a dump.  If it can't be used, leaves jit->dump NULL and counts the reason. */
 static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap,
 		     struct tally_jit *jit)
 {
@@ -102,8 +103,7 @@ static void release(struct tally_jit *jit)
 	tally_buffer_release(&jit->bytes);
 }
 
-/* A process that forked maps no dump of its own: what the child runs of its parent's code stays
- * unnamed. */
+/* A forked child maps no dump of its own, so the parent's code that it runs stays unnamed. */
 int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file)
 {
 	struct tally_jits *jits = tasks->jits;
@@ -166,7 +166,8 @@ static size_t places_at(const struct tally_tasks *tasks, const struct tally_jit 
 	return has_times ? tally_jit_dump_places_at(jit->dump, time_ns) : jit->dump->places.count;
 }
 
-/* Mostly nothing has changed, which the next place's time tells. */
+/* True if places were added or removed since the last look.  Mostly nothing has changed, and the
+ * next place's time tells this quickly. */
 static bool is_behind(const struct tally_tasks *tasks, const struct tally_jit *jit,
 		      uint64_t time_ns)
 {

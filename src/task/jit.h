@@ -1,8 +1,8 @@
-/* The code that JITs made in the recorded processes, where they left a dump of it (jit-PID.dump).
+/* The code that JITs made in the recorded processes, when they left a dump of it (jit-PID.dump).
  *
- * A process maps its dump executable so that recordings tell of it.  From then on what its private
- * memory holds depends on the time: places of such code are bytes of the dump's code
- * (symbol/jit_dump.h), in the dump's file, and stay the same when other code comes to lie there.
+ * A process maps its dump executable so that recordings mention it.  From then on, the contents of
+ * its private memory depend on the time.  A place in such code is a byte of the dump's code
+ * (symbol/jit_dump.h), in the dump's file; it stays the same when other code replaces it.
  */
 #ifndef TALLY_TASK_JIT_H
 #define TALLY_TASK_JIT_H
@@ -14,69 +14,69 @@
 struct tally_unwind_table;
 
 struct tally_jit {
-	uint32_t pid, file; /* of the tasks' files: the dump */
-	uint32_t older;     /* of the process, + 1: another dump of it; 0: none */
+	uint32_t pid, file; /* `file`: the dump's index in the tasks' files */
+	uint32_t older;     /* 1 + index of an older dump of the same process; 0: none */
 	struct tally_buffer bytes;
 	struct tally_jit_dump *dump;
-	size_t seen;        /* so many of the dump's places are there by now */
-	struct tally_unwind_table **tables; /* by function; NULL: none yet */
+	size_t seen;        /* number of the dump's places that are valid now */
+	struct tally_unwind_table **tables; /* by function; NULL: not yet made */
 };
 
-/* Why dumps could not be used, for a line to the user. */
+/* Counts the reasons why dumps could not be used, for one line to the user. */
 struct tally_jit_gaps {
 	size_t missing, changed, distrusted, unreadable, other_clock;
-	char file[256]; /* the first of them */
+	char file[256]; /* the first such dump */
 };
 
 struct tally_jits {
 	struct { struct tally_jit *items; size_t count, capacity; } items;
-	struct tally_map of_process; /* pid → the youngest, + 1; 0: no more */
-	/* the recording's clock is not CLOCK_MONOTONIC: code counts as there from the start */
+	struct tally_map of_process; /* pid → 1 + index of the newest; 0: forgotten */
+	/* the recording's clock is not CLOCK_MONOTONIC: code counts as valid from the start */
 	bool has_no_times;
 	struct tally_jit_gaps gaps;
-	/* Asked before a dump's file is read; NULL: nobody.  The dump that the file was, which is
-	 * taken over and has no code, or NULL. */
+	/* Optional.  Called before a dump's file is read; returns the dump that the file once was,
+	 * without code (the caller owns it), or NULL. */
 	struct tally_jit_dump *(*recall)(void *context, uint32_t file);
 	void *context;
-	/* the file is read all the same, for who wants the code; `recall` is asked where it is not
-	 * there */
+	/* read the file first, because its code is needed; call `recall` only when the file is
+	 * gone */
 	bool wants_code;
 };
 
-/* Is a file of the name a dump, if it is mapped executable? */
+/* True if an executable mapping of a file with this name is a dump. */
 bool tally_jits_is_dump(const char *path);
 
-/* `mmap` told of an executable mapping of `file`: reads the dump if it is one.  0 or -ENOMEM. */
+/* Reads the dump if `mmap`, an executable mapping of `file`, maps one.  Returns 0 or -ENOMEM. */
 int tally_jits_see(struct tally_tasks *tasks, const struct tally_record_mmap *mmap, uint32_t file);
 
-/* The process ends, or runs another program. */
+/* Call when the process ends or executes another program. */
 void tally_jits_forget(struct tally_tasks *tasks, uint32_t pid);
 
-/* Whether a dump of the process was read, though it may have been forgotten since. */
+/* True if a dump of the process was read, even if it was forgotten since. */
 bool tally_jits_knew(const struct tally_tasks *tasks, uint32_t pid);
 
-/* Would the time of a sample change what the process's code is?  Then tally_jits_advance() makes it
- * so. */
+/* Returns true when the process's code at `time_ns` differs from the current state; then call
+ * tally_jits_advance(). */
 bool tally_jits_are_behind(const struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns);
 void tally_jits_advance(struct tally_tasks *tasks, uint32_t pid, uint64_t time_ns);
 
-/* The code at an address as of now: false when there is none.  `code_address` is the byte of the
- * dump's code. */
+/* Finds the code that is at an address now.  Returns false when there is none.  `code_address` is
+ * its byte among the dump's code. */
 bool tally_jits_find(const struct tally_tasks *tasks, uint32_t pid, uint64_t address, uint32_t *jit,
 		     uint64_t *code_address);
 
-/* The dump that a file is, or NULL. */
+/* Returns the dump whose file this is, or NULL. */
 const struct tally_jit *tally_jits_of_file(const struct tally_tasks *tasks, uint32_t file);
 
-/* The function (its name, bytes, and place) of a byte of the dump's code; NULL: none, or its bytes
- * are not there. */
+/* Returns the function (name, bytes, place) that contains a byte of the dump's code; NULL when
+ * there is none, or without its bytes. */
 const struct tally_jit_function *tally_jits_function(const struct tally_tasks *tasks, uint32_t file,
 						     uint64_t code_address);
 
-/* The rules to unwind a function's frames by, made on first use; NULL: none. */
+/* Returns the rules to unwind a function's frames, made on first use; NULL: none. */
 struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit,
 					     const struct tally_jit_function *function);
 
-void tally_jits_free(struct tally_jits *jits); /* NULL is fine */
+void tally_jits_free(struct tally_jits *jits); /* accepts NULL */
 
 #endif

@@ -1,12 +1,13 @@
-/* What of a call chain is new beside the chain before it, which its outer frames mostly are.
+/* Compares a call chain with the one before it, and visits only what is new.  The outer frames are
+ * mostly the same.
  *
  *     struct tally_chain_news news = tally_chain_news_of(&last, words, count, is_kernel_mode);
  *     while (tally_chain_news_next(&news, &last, &address)) … news.walk.kernel, news.walk.is_return
  *     tally_last_chain_set(&last, &news, words, count);
  *
- * An address is old where the chain goes on from there on as the last did: with the same words, in
- * the same context, of which both had the innermost address before.  Inline: recordings hold
- * hundreds of millions of words.
+ * An address is old if, from there outwards, the chain has the same words as the last one, in the
+ * same context, and if both chains had that context's innermost address before it.  Inline, because
+ * recordings contain hundreds of millions of words.
  */
 #ifndef TALLY_TASK_LAST_CHAIN_H
 #define TALLY_TASK_LAST_CHAIN_H
@@ -17,23 +18,23 @@
 #include <errno.h>
 #include <string.h>
 
-/* Zero-initialised is none; words.count 0 forgets it. */
+/* The last chain.  Zero-initialised is none; setting words.count to 0 forgets it. */
 struct tally_last_chain {
 	TALLY_VECTOR(uint64_t) words;
-	size_t innermost;      /* of these: the first address of the last context */
-	bool innermost_kernel; /* which is the kernel's */
+	size_t innermost;      /* index of the first address of the last context */
+	bool innermost_kernel; /* true: that context is the kernel's */
 };
 
 struct tally_chain_news {
 	struct tally_chain_walk walk;
 	const uint64_t *words;
-	size_t from;             /* of the words: as the last's from here on */
-	ptrdiff_t was_innermost; /* the last's, as if it were the chain's */
+	size_t from;             /* from this index on, the words equal the last chain's */
+	ptrdiff_t was_innermost; /* the last chain's `innermost`, as an index into this chain */
 	size_t innermost;
 	bool innermost_kernel;
 };
 
-/* How many of the outermost words are as they were. */
+/* Returns how many of the outermost words are the same as in the last chain. */
 static inline size_t tally_last_chain_common(const struct tally_last_chain *last,
 					     const uint64_t *words, size_t count)
 {
@@ -46,7 +47,7 @@ static inline size_t tally_last_chain_common(const struct tally_last_chain *last
 	return common;
 }
 
-/* `kernel`: the context of what stands before the first marker. */
+/* `kernel`: the context of the words before the first marker. */
 static inline struct tally_chain_news tally_chain_news_of(const struct tally_last_chain *last,
 							  const uint64_t *words, size_t count,
 							  bool kernel)
@@ -59,7 +60,7 @@ static inline struct tally_chain_news tally_chain_news_of(const struct tally_las
 	};
 }
 
-/* Leaf first; false where nothing new is left. */
+/* Gets the next new address, leaf first.  Returns false when there are no more. */
 static inline bool tally_chain_news_next(struct tally_chain_news *news,
 					 const struct tally_last_chain *last, uint64_t *address)
 {
@@ -75,7 +76,7 @@ static inline bool tally_chain_news_next(struct tally_chain_news *news,
 	       news->walk.kernel != last->innermost_kernel;
 }
 
-/* After the walk, to its end.  0 or -ENOMEM. */
+/* Makes this the last chain; call it when the walk has reached its end.  Returns 0 or -ENOMEM. */
 static inline int tally_last_chain_set(struct tally_last_chain *last,
 				       const struct tally_chain_news *news, const uint64_t *words,
 				       size_t count)

@@ -47,8 +47,8 @@ enum tally_live_match tally_live_match(const struct tally_mapped_file *file, con
 	bool is_there = stat(path, &status) == 0;
 	if (!has_inode(file) || (is_there && is_inode(file, &status)))
 		return TALLY_LIVE_SAME;
-	/* Of what has ended nobody knows which files it saw: layers keep the number, if not the
-	 * device. */
+	/* We can't tell which files an ended task saw.  File systems in layers keep the inode's
+	 * number, if not the device. */
 	bool sees_ours = is_alive(file->seen.pid) ? same_as_ours(file->seen.pid, "ns/mnt") &&
 							    same_as_ours(file->seen.pid, "root")
 						  : is_there && status.st_ino == file->inode;
@@ -68,7 +68,8 @@ static struct tally_object *if_wanted(struct tally_object *object,
 
 /* ---- map_files: one link for each mapping, "START-END" ------------------- */
 
-/* What a link says it is: of file systems in layers the inode is another's. */
+/* True if the link's text is the path.  The inode can't tell: file systems in layers show another
+ * one. */
 static bool is_called(int directory, const char *name, const char *path)
 {
 	char link[4096];
@@ -93,7 +94,7 @@ static struct tally_object *open_link(int directory, const char *name,
 	return if_wanted(object, &file->build_id);
 }
 
-/* A mapping may have been cut since by mprotect(2) or munmap(2): any that overlaps will do. */
+/* mprotect(2) or munmap(2) may have cut the mapping since, so take any that overlaps. */
 static struct tally_object *open_by_map(const struct tally_mapped_file *file, const char *path)
 {
 	char folder[PROC_PATH_MAX];
@@ -138,6 +139,7 @@ struct tally_object *tally_live_open(const struct tally_mapped_file *file, const
 		object = open_by_root(file, path);
 	snprintf(folder, sizeof(folder), "/proc/%u/root", file->seen.pid);
 	if (object && !same_as_ours(file->seen.pid, "root"))
-		*root = strdup(folder); /* without it, its debug file is looked for here alone */
+		/* on failure, debug files are searched only below our own root */
+		*root = strdup(folder);
 	return object;
 }

@@ -1,27 +1,28 @@
-/* A mapped file's bytes, by way of a process that has it mapped.
+/* Opens a mapped file through a process that has it mapped.
  *
- * The path that a recording has is the one that the process sees: in a container, or after a
- * chroot, another file may lie there for us, or none; and a file that was removed has no path at
- * all.  The process, while it lives, leads to it.
+ * A recording has the path that the process sees.  In a container, or after a chroot, we may see
+ * another file at that path, or none; a removed file has no path at all.  While the process lives,
+ * /proc leads to the file.
  */
 #ifndef TALLY_TASK_LIVE_FILE_H
 #define TALLY_TASK_LIVE_FILE_H
 
 #include "task/tasks.h"
 
-/* What the file under a path of ours is to a mapped one. */
+/* How the file at one of our paths relates to a mapped file. */
 enum tally_live_match {
-	TALLY_LIVE_SAME,      /* the same inode; or nothing is known that could tell */
-	/* another, but of a task that sees the files that we see: file systems in layers have
-	 * two */
+	TALLY_LIVE_SAME,      /* has the same inode, or the recording has none */
+	/* Has another inode, but the task sees the same files as we do.  File systems in layers
+	 * have two inodes for a file. */
 	TALLY_LIVE_PLAUSIBLE,
 	TALLY_LIVE_OTHER,
 };
 enum tally_live_match tally_live_match(const struct tally_mapped_file *file, const char *path);
 
-/* Opens the file by /proc/PID/map_files, or by its path below /proc/PID/root.  `wanted`: only a
- * file of this build-id; without one (size 0) by map_files only the recorded inode.  *root: the
- * folder of the other root, malloc'd, where it was found in one.  New reference, or NULL. */
+/* Opens the file by /proc/PID/map_files, or by its path below /proc/PID/root.  Accepts only a file
+ * of the recorded build-id; without one (size 0) only the recorded inode, when opened by map_files.
+ * *root: the folder of the other root, malloc'd, if the file was found there.  Returns a new
+ * reference, or NULL. */
 struct tally_object *tally_live_open(const struct tally_mapped_file *file, const char *path,
 				     char **root);
 

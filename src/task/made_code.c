@@ -65,7 +65,7 @@ static const struct page *page_of(struct tally_made_code *code, uint32_t pid, ui
 		return page;
 	long got = code->read(code->context, pid, address, page->bytes, PAGE);
 	if (got <= 0 && page->pid == pid && page->address == address)
-		got = (long)page->size; /* the process has ended: its code is what it was */
+		got = (long)page->size; /* the process has ended; its code stays as it was */
 	page->size = got > 0 ? (size_t)got : 0;
 	page->address = address;
 	page->pass = code->pass;

@@ -39,7 +39,7 @@ static uint64_t key_of(const struct tally_mapped_file *file)
 
 uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally_mapped_file *file)
 {
-	/* a key that another file holds: the next one */
+	/* When another file has the key, try the next one. */
 	for (uint64_t key = key_of(file);; key++) {
 		bool added;
 		uint64_t *slot = tally_map_put(&tasks->file_index, key, &added);

@@ -1,30 +1,30 @@
-/* The files of the tasks' mappings, each once: inside this room.
+/* The files of the tasks' mappings, each stored once.  Internal to this folder.
  *
- * A recorder that follows a machine for hours sees files without end (each process that makes code
- * has its own "//anon", each test that is compiled and run is another program), so that those which
- * nobody has mapped any more can be forgotten.
+ * A recorder that runs for hours sees ever more files: each process that makes code has its own
+ * "//anon", and each test that is compiled and run is a new program.  So files that no process maps
+ * any more can be forgotten.
  */
 #ifndef TALLY_TASK_MAPPED_FILES_H
 #define TALLY_TASK_MAPPED_FILES_H
 
 #include "task/tasks.h"
 
-/* The id of the file, made when it is new; TALLY_FILE_NONE when memory is out. */
+/* Returns the file's id and adds the file if it is new; TALLY_FILE_NONE without memory. */
 uint32_t tally_mapped_files_intern(struct tally_tasks *tasks, const struct tally_mapped_file *file);
 uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 				      const struct tally_record_mmap *mmap);
 
-/* Into an index of files, by a number, one that is not in there.  0 or -ENOMEM. */
+/* Adds a file that is not yet in the index, with its number.  Returns 0 or -ENOMEM. */
 int tally_mapped_files_put(struct tally_map *index, const struct tally_mapped_file *file,
 			   uint32_t number);
 
-/* The number that each file gets when those are forgotten that nobody has mapped and that were
- * mapped longest ago, so that `limit` are left, if so many can go; TALLY_FILE_NONE: it goes.  To be
- * freed by the caller; NULL: no memory. */
+/* Chooses which files to forget: those that no process maps, the least recently mapped first, until
+ * `limit` files are left or no more can go.  Returns each file's new number, or TALLY_FILE_NONE if
+ * it goes.  The caller frees the array.  Returns NULL without memory. */
 uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limit);
 
-/* Makes it so, and forgets the strings that nobody needs any more: ids of files and of strings
- * change.  0, or -ENOMEM with nothing done. */
+/* Applies new numbers, and forgets the strings that are no longer used.  Ids of files and of
+ * strings change.  Returns 0, or -ENOMEM without any change. */
 int tally_mapped_files_renumber(struct tally_tasks *tasks, const uint32_t *numbers);
 
 #endif

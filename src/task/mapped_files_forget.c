@@ -1,9 +1,8 @@
-/* Files that nobody has mapped any more, forgotten.
+/* Forgets files that no process maps any more.
  *
- * Ids are places in a vector, so that what stays moves together and gets other numbers, in the
- * order that it has.  Paths share their table with the names of threads and control groups: what of
- * all of these is still needed goes to a new table.  All that can fail is done before anything
- * changes.
+ * An id is an index into a vector, so the remaining files move together and get new numbers, in the
+ * same order.  Paths share their string table with names of threads and control groups; every
+ * string still in use goes to a new table.  All steps that can fail come before the first change.
  */
 #include "task/mapped_files.h"
 
@@ -61,10 +60,10 @@ uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limi
 
 /* ---- what stays ---------------------------------------------------------- */
 
-/* What takes the place of a table, made ahead. */
+/* New tables, made before they replace the old ones. */
 struct kept {
 	struct tally_strings strings;
-	uint32_t *renamed; /* by old id: the new one */
+	uint32_t *renamed; /* new id by old id */
 	struct tally_map file_index, build_id_index;
 };
 
@@ -144,7 +143,7 @@ static void renumber_mappings(struct tally_process *process, const uint32_t *num
 		process->mappings[i].file = numbers[process->mappings[i].file];
 }
 
-/* Mappings that processes have in common must be gone through once. */
+/* Renumbers mappings that several processes share only once. */
 static bool renumber_processes(struct tally_tasks *tasks, const uint32_t *numbers)
 {
 	struct tally_map shared = { 0 };

@@ -1,5 +1,5 @@
-/* Which namespaces tasks are in, as NAMESPACES records tell: of each kind the device and inode of
- * its file below /proc/PID/ns (namespaces(7)).  Sets are kept once, however many tasks are in them.
+/* The namespaces of tasks, from NAMESPACES records: for each kind the device and inode of its file
+ * below /proc/PID/ns (namespaces(7)).  Each set is stored once, however many tasks are in it.
  *
  * Zero-initialised is empty.  Not thread-safe.
  */
@@ -9,7 +9,7 @@
 #include "abi/record.h"
 #include "base/map.h"
 
-#define TALLY_NAMESPACES_NONE UINT32_MAX /* no record told */
+#define TALLY_NAMESPACES_NONE UINT32_MAX /* no record seen */
 
 enum tally_namespace_kind { /* in the order of the records */
 	TALLY_NAMESPACE_NET,
@@ -22,7 +22,7 @@ enum tally_namespace_kind { /* in the order of the records */
 	TALLY_NAMESPACE_KINDS
 };
 
-/* 0, 0: not known. */
+/* 0, 0: unknown. */
 struct tally_namespace {
 	uint64_t device, inode;
 };
@@ -36,7 +36,7 @@ struct tally_namespaces {
 	struct tally_map index; /* hash → set */
 };
 
-/* The number of the set that a record has; TALLY_NAMESPACES_NONE when memory is out. */
+/* Returns the number of a record's set; TALLY_NAMESPACES_NONE without memory. */
 uint32_t tally_namespaces_intern(struct tally_namespaces *namespaces,
 				 const struct tally_record_namespaces *record);
 

@@ -20,7 +20,7 @@ const void *tally_vdso_image(size_t *size)
 	if (!image)
 		return NULL;
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
-	/* The section headers end the image. */
+	/* The section headers are at the image's end. */
 	*size = header->e_shoff + (size_t)header->e_shnum * header->e_shentsize;
 	return image;
 }
@@ -30,7 +30,7 @@ static bool is_wanted(const struct tally_object *object, const struct tally_buil
 	return !wanted->size || tally_build_id_equal(tally_object_build_id(object), wanted);
 }
 
-/* While recording the path alone doesn't tell which file it is: a task may see others than we
+/* While recording, the path alone does not identify the file: the task may see other files than we
  * do. */
 static void open_live(const struct tally_objects *objects, struct tally_object_entry *entry,
 		      const struct tally_mapped_file *file, const char *path)
@@ -76,7 +76,7 @@ static void open_recorded(const struct tally_objects *objects, struct tally_obje
 		entry->object = NULL;
 	if (rc == -ENOMEM)
 		entry->lack = rc;
-	drop_other_arch(objects, entry); /* this machine's, of the same path */
+	drop_other_arch(objects, entry); /* the path may lead to this machine's file */
 	if (entry->object && !is_wanted(entry->object, &file->build_id)) {
 		tally_object_unref(entry->object);
 		entry->object = NULL;
@@ -84,7 +84,7 @@ static void open_recorded(const struct tally_objects *objects, struct tally_obje
 	}
 	if (!entry->object)
 		entry->object = tally_search_by_build_id(&objects->search, &file->build_id);
-	/* Without a build-id, another process of that number may have the file. */
+	/* Without a build-id this could be another process's file: pids are reused. */
 	if (!entry->object && !objects->is_foreign && (file->build_id.size || file->inode))
 		entry->object = tally_live_open(file, path, &entry->root);
 }
@@ -162,7 +162,7 @@ static void open_entry(const struct tally_objects *objects, struct tally_object_
 		entry->state = TALLY_OBJECT_OPEN;
 }
 
-/* Where functions begin, for code without rules.  Most objects are never asked. */
+/* Finds where functions begin, for code without rules.  Most objects never need it. */
 struct tally_entry_functions {
 	const struct tally_object *object;
 	struct tally_symbols *symbols; /* NULL: none, or not tried */
@@ -191,7 +191,7 @@ int tally_objects_hand_over(struct tally_objects *from, struct tally_objects *to
 		    tally_objects_fetched(to, id))
 			continue;
 		result = tally_objects_keep_fetched(to, id, entry->object, NULL);
-		/* so that the object has one owner: another thread may ask `to` */
+		/* Leaves one owner: another thread may use `to`. */
 		close_entry(entry);
 	}
 	return result;
@@ -256,7 +256,8 @@ struct tally_object *tally_objects_debug(struct tally_object_entry *entry)
 	return entry->debug;
 }
 
-/* Go's runtime/asm_amd64.s: what runs on a thread's own stack for a goroutine. */
+/* True for functions in Go's runtime/asm_amd64.s that run something on the thread's own stack for a
+ * goroutine. */
 static bool switches_stack(const char *name)
 {
 	static const char *const names[] = { "runtime.systemstack", "runtime.mcall",
@@ -270,8 +271,8 @@ static bool switches_stack(const char *name)
 	return false;
 }
 
-/* Sorting node's 150,000 symbols takes as long as a ring takes to fill.  Go's are read whatever
- * their number: without them its switches of stacks look like calls. */
+/* False for large tables: sorting node's 150,000 symbols takes as long as a ring takes to fill.
+ * Go's tables are always read, since otherwise its stack switches look like calls. */
 static bool may_read_symbols(const struct tally_object *object)
 {
 	const size_t most_bytes = 1 << 20;
@@ -280,7 +281,8 @@ static bool may_read_symbols(const struct tally_object *object)
 	       tally_object_section(object, ".gopclntab", &section);
 }
 
-/* A part that a compiler split off from its function (f.cold) does not begin as one. */
+/* The part that a compiler split off a function (f.cold) does not begin like a function, and is not
+ * reported as one. */
 static enum tally_unwind_function_kind find_function(void *context, uint64_t address,
 						     uint64_t *start, uint64_t *end)
 {
@@ -310,8 +312,8 @@ static void use_functions(struct tally_object_entry *entry)
 struct tally_unwind_table *tally_objects_unwind(struct tally_object_entry *entry)
 {
 	if (!entry->unwind_tried && entry->object) {
-		/* .eh_frame is enough for nearly all; the debug file is opened only where it is
-		 * missing. */
+		/* .eh_frame is enough for nearly all objects; open the debug file only without
+		 * it. */
 		struct tally_section section;
 		bool has = tally_object_section(entry->object, ".eh_frame", &section) &&
 			   section.bytes;
@@ -346,7 +348,7 @@ const struct tally_build_id *tally_objects_file_build_id(struct tally_objects *o
 
 static size_t entry_bytes(const struct tally_object_entry *entry)
 {
-	const size_t libelf_bytes = 8 << 10; /* its sections, about */
+	const size_t libelf_bytes = 8 << 10; /* estimate for its sections */
 	return libelf_bytes + (entry->unwind ? tally_unwind_table_bytes(entry->unwind) : 0);
 }
 
@@ -366,7 +368,7 @@ static size_t file_bytes(const struct tally_object_entry *entry)
 	return size;
 }
 
-/* Within so much of the budget as `part` divides it to. */
+/* True if the figures are within 1/`part` of the budget. */
 static bool is_within(const struct tally_objects_budget *budget, size_t part, size_t bytes,
 		      size_t mapped, size_t objects)
 {
@@ -385,7 +387,8 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 	}
 	if (is_within(budget, 1, bytes, mapped, count))
 		return;
-	/* To half of it: rules that are still in use must be found anew after each time. */
+	/* Close down to half of the budget, to trim less often: rules still in use must be read
+	 * again each time. */
 	qsort_r(objects->open.items, count, sizeof(*objects->open.items), by_use,
 		objects->entries.items);
 	while (closed < count && !is_within(budget, 2, bytes, mapped, count - closed)) {
@@ -404,7 +407,7 @@ void tally_objects_trim(struct tally_objects *objects, const struct tally_object
 		tally_unwind_cache_clear(objects->unwind_cache);
 }
 
-/* The entries follow their files. */
+/* Moves the entries to their files' new numbers. */
 static void renumber(struct tally_objects *objects, const uint32_t *numbers)
 {
 	size_t count = 0, open_count = 0;

@@ -1,5 +1,4 @@
-/* A process's perf map, where it lies: /tmp/perf-PID.map, as the process sees /tmp and its own
- * pid. */
+/* A process's perf map: /tmp/perf-PID.map, with /tmp and the pid as the process sees them. */
 #ifndef TALLY_TASK_PERF_MAP_FILE_H
 #define TALLY_TASK_PERF_MAP_FILE_H
 

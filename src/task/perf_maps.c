@@ -1,6 +1,7 @@
-/* Most processes that make code write no map.  So what is not there is looked for less and less
- * often, from 50 ms to two seconds, until the process makes more code; what is held is looked at
- * likewise, for it may be replaced.  A process that ends without a map is forgotten. */
+/* Most processes that make code write no map.  So a missing map is looked for less and less often:
+ * the pause grows from 50 ms to two seconds, until the process makes more code.  A map that is held
+ * is checked in the same way, because it may be replaced.  A process that ends without a map is
+ * forgotten. */
 #include "task/perf_maps.h"
 
 #include "base/vector.h"
@@ -23,7 +24,7 @@ static bool is_same(int a, int b)
 	       one.st_ino == other.st_ino;
 }
 
-/* True when there was none, or it is another than the one held last. */
+/* Opens the map.  Returns true if it is new: the first one, or another than the one held last. */
 static bool take(struct tally_perf_maps *maps, struct tally_perf_map_watch *watch)
 {
 	bool is_full = watch->count == TALLY_PERF_MAPS_OF_PROCESS || maps->held == HELD_MAX;
@@ -105,7 +106,7 @@ static int see_code(struct tally_perf_maps *maps, uint32_t pid)
 		}
 	}
 	struct tally_perf_map_watch *watch = &maps->watches.items[*at];
-	watch->has_ended = false; /* another process may have the number now */
+	watch->has_ended = false; /* the number may belong to another process now */
 	watch->pause_ns = 0;
 	if (watch->next_ns > maps->next_ns)
 		watch->next_ns = maps->next_ns;
@@ -149,7 +150,7 @@ void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool la
 	for (size_t i = 0; i < maps->watches.count; i++) {
 		struct tally_perf_map_watch *watch = &maps->watches.items[i];
 		if (watch->has_ended && size_of(watch) != watch->ended_size)
-			watch->has_ended = false; /* its leader has, its threads haven't */
+			watch->has_ended = false; /* its leader has ended, but threads still run */
 		if (!watch->has_ended && !last)
 			see_size(watch);
 		if (!watch->has_ended && (last || now_ns >= watch->next_ns))
@@ -158,14 +159,14 @@ void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool la
 	maps->next_ns = now_ns + PAUSE_NS_MIN;
 }
 
-/* Lines of the last moments, then those before. */
+/* Puts the lines of the last moments in front of the older ones. */
 static void put_in_order(const struct tally_buffer *text, uint64_t seen, struct tally_buffer *out)
 {
 	size_t before = seen < text->length ? (size_t)seen : text->length;
 	while (before && text->bytes[before - 1] != '\n')
 		before--;
 	tally_buffer_append(out, text->bytes + before, text->length - before);
-	tally_buffer_char(out, '\n'); /* the last line may not have been whole yet */
+	tally_buffer_char(out, '\n'); /* the last line may be incomplete */
 	tally_buffer_append(out, text->bytes, before);
 }
 

@@ -1,17 +1,17 @@
-/* The perf maps of processes that are recorded, held while they can be had.
+/* Holds the perf maps of recorded processes open.
  *
- * A map may be gone when names are looked for: its process deletes it at the end, a container's
- * file system goes with the container, a runtime that writes its map anew (by renaming) drops what
- * the old one said.  A file that is open stays whole in all of these.  So maps are opened as they
- * come, looked for where processes map memory executable that is no file's, and read by who needs
- * the names: who has them open reads what was written since, too.
+ * A map may be gone by the time names are needed: its process deletes it at the end, a container's
+ * file system vanishes with the container, or a runtime replaces the map (by renaming) and so drops
+ * the old one's lines.  An open file survives all of these.  So the recorder opens maps early: it
+ * looks for them when a process maps executable memory without a file.  The map is read later, when
+ * names are needed; an open descriptor also gives the lines written since.
  *
- * Where code was put over other code, the later line is right from then on.  But runtimes make code
- * while they end, over what was hot until then: lines that came in the last moments don't take the
- * name from those before.
+ * Where code replaced other code, the later line is right from then on.  But runtimes make code
+ * while they end, over code that was hot until then.  So lines of the last moments don't replace
+ * the names before them.
  *
- * At most 256 maps are held, eight of a process; of others, what lies at their place in the end is
- * all there is.  Not thread-safe.
+ * At most 256 maps are held, eight per process.  For others, only the file at their path in the end
+ * is read.  Not thread-safe.
  */
 #ifndef TALLY_TASK_PERF_MAPS_H
 #define TALLY_TASK_PERF_MAPS_H
@@ -25,11 +25,11 @@ struct tally_perf_map_watch {
 	uint32_t pid;
 	uint32_t count;
 	int fds[TALLY_PERF_MAPS_OF_PROCESS]; /* oldest first */
-	uint64_t seen[2]; /* bytes of the newest at the last look but one, and at the last */
+	uint64_t seen[2]; /* bytes of the newest map at the last look but one, and at the last */
 	bool has_ended;
-	/* of the newest, when the leader ended: where it grows, threads live on */
+	/* size of the newest map when the leader ended; if it grows, threads still run */
 	uint64_t ended_size;
-	uint64_t next_ns, pause_ns; /* when to look for it, and how long to wait from then on */
+	uint64_t next_ns, pause_ns; /* time of the next look, and the pause after it */
 };
 
 /* Zero-initialised is empty. */
@@ -37,20 +37,20 @@ struct tally_perf_maps {
 	struct { struct tally_perf_map_watch *items; size_t count, capacity; } watches;
 	struct tally_map of_process; /* pid → watch */
 	size_t held;
-	uint64_t next_ns;  /* no watch is due before */
+	uint64_t next_ns;  /* no watch is due before this time */
 	uint64_t began_ns; /* when the first record was taken, CLOCK_REALTIME */
 };
 
-/* Takes MMAP and EXIT, after the tasks have.  0 or -ENOMEM. */
+/* Takes MMAP and EXIT records, after the tasks did.  Returns 0 or -ENOMEM. */
 int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_tasks *tasks,
 			   const struct tally_record *record);
 
-/* Looks for the maps of processes that are due, or of all that live (`last`). */
+/* Looks for the maps of processes that are due, or of all living ones (`last`). */
 void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool last);
 
-/* Appends what the held maps of a process say, oldest first, but for the lines of the last moments
- * (since the last look but one): these come before the others of their map, so that later lines win
- * where they overlap.  1; 0 where none is held; -errno. */
+/* Appends the held maps of a process, oldest first.  Of each map, the lines of the last moments
+ * (since the last look but one) come before the others, so that the older lines win where they
+ * overlap: later lines win.  Returns 1; 0 when no map is held; -errno. */
 int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out,
 			 size_t maximum);
 

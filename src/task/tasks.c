@@ -34,7 +34,7 @@ static struct tally_process *need_process(struct tally_tasks *tasks, uint32_t pi
 	return &tasks->processes.items[*slot];
 }
 
-/* Index of the first mapping that ends behind `address`. */
+/* Returns the index of the first mapping that ends behind `address`. */
 static size_t lower_bound(const struct tally_process *process, uint64_t address)
 {
 	size_t low = 0, high = process->count;
@@ -60,9 +60,9 @@ static void drop_mappings(struct tally_process *process)
 	process->count = process->capacity = 0;
 }
 
-/* Gives a process mappings of its own before they change.  A recording that forks large processes
- * without end has them start empty at some point: memory is to follow from the file's size, not
- * from its square. */
+/* Gives a process its own mappings before they change.  If a recording forks large processes
+ * without end, copies stop at some point and the processes start empty: memory must grow with the
+ * file's size, not with its square. */
 static int own_mappings(struct tally_tasks *tasks, struct tally_process *process)
 {
 	const uint64_t free_copies = 1 << 20, copies_per_map = 64;
@@ -87,7 +87,7 @@ static int own_mappings(struct tally_tasks *tasks, struct tally_process *process
 	return 0;
 }
 
-/* Cuts [start, end) out of what is mapped; leaves room for two more mappings. */
+/* Removes [start, end) from the mappings; leaves room for two more. */
 static int cut(struct tally_process *process, uint64_t start, uint64_t end)
 {
 	if (process->count + 2 > process->capacity &&
@@ -98,7 +98,7 @@ static int cut(struct tally_process *process, uint64_t start, uint64_t end)
 	size_t first = lower_bound(process, start), last = first;
 
 	if (first < process->count && maps[first].start < start) {
-		if (maps[first].end > end) { /* in two pieces */
+		if (maps[first].end > end) { /* splits it in two */
 			memmove(&maps[first + 1], &maps[first],
 				(process->count - first) * sizeof(*maps));
 			process->count++;
@@ -140,7 +140,8 @@ static bool is_hotspot(const char *path)
 	return slash && !strcmp(slash, "/libjvm.so");
 }
 
-/* The kernel maps a program first, behind the COMM record of its exec. */
+/* Notes the name of the thread that started the program: the kernel maps a program first, right
+ * after the COMM record of its exec. */
 static void note_program(struct tally_tasks *tasks, uint32_t pid, uint32_t file_id)
 {
 	const uint64_t *slot = tally_map_get(&tasks->thread_index, (uint64_t)pid << 32 | pid);
@@ -188,8 +189,8 @@ static int apply_mmap(struct tally_tasks *tasks, const struct tally_record *reco
 	return mapping.executable ? tally_jits_see(tasks, mmap, mapping.file) : 0;
 }
 
-/* Kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a simulated
- * kernel). */
+/* Applies kernel code made at run time (BPF programs, ftrace's trampolines; all functions of a
+ * simulated kernel). */
 static int apply_ksymbol(struct tally_tasks *tasks, const struct tally_record_ksymbol *ksymbol)
 {
 	struct tally_mapping mapping = { .start = ksymbol->address, .executable = true };
@@ -269,16 +270,16 @@ static int apply_comm(struct tally_tasks *tasks, const struct tally_record *reco
 	uint32_t comm = tally_strings_intern(&tasks->strings, record->comm.comm);
 	if (thread == UINT32_MAX || comm == TALLY_STRING_NONE)
 		return -ENOMEM;
-	/* An exec's old maps stay until new ones cover them: the last samples of execve(2) return
-	 * into them. */
+	/* After an exec, the old mappings stay until new ones cover them: the last samples of
+	 * execve(2) return into them. */
 	struct tally_process *process = find_process(tasks, record->comm.pid);
 	bool is_exec = record->header.misc & TALLY_MISC_COMM_EXEC;
 	if (is_exec)
 		tally_jits_forget(tasks, record->comm.pid);
 	if (is_exec && process)
 		process->has_hotspot = false;
-	/* Of a process that was there before, a recorder tells what it is called, and then what it
-	 * has mapped. */
+	/* For a process that ran before the recording, the recorder writes its name and then its
+	 * mappings. */
 	tasks->threads.items[thread].awaits_program |= is_exec ||
 						       tasks->threads.items[thread].comm ==
 							       TALLY_STRING_NONE;
@@ -298,8 +299,8 @@ static int apply_fork(struct tally_tasks *tasks, const struct tally_record *reco
 	uint32_t thread = tally_tasks_thread(tasks, fork->pid, fork->tid);
 	if (thread == UINT32_MAX)
 		return -ENOMEM;
-	/* FORK_EXEC (synthesized by perf): the maps that follow are the task's own, nothing is
-	 * inherited. */
+	/* FORK_EXEC (synthesized by perf): the mappings that follow are the task's own; it inherits
+	 * none. */
 	if (comm != TALLY_STRING_NONE)
 		tasks->threads.items[thread].comm = comm;
 	tasks->comm_generation++;
@@ -436,8 +437,8 @@ int tally_tasks_use_jits(struct tally_tasks *tasks)
 const char *tally_tasks_comm(const struct tally_tasks *tasks, uint32_t pid, uint32_t tid,
 			     char buffer[16])
 {
-	/* A task past its exit has no number any more: whoever was called -1 last says nothing of
-	 * this one. */
+	/* A task past its exit has no ids any more, so the name last recorded for -1 is not its
+	 * own. */
 	bool ended = tid == UINT32_MAX;
 	uint32_t comm = ended ? TALLY_STRING_NONE : comm_of(tasks, pid, tid);
 	if (comm == TALLY_STRING_NONE && !ended)

@@ -11,8 +11,8 @@ struct finder {
 	uint32_t pid;
 };
 
-/* In code that the process made itself; its rules, where the dump has some, hold for this function
- * alone. */
+/* Finds code that the process made itself.  Its rules, if the dump has some, apply only to this
+ * function. */
 static bool find_jit_place(const struct finder *finder, uint64_t address,
 			   struct tally_unwind_place *place)
 {
@@ -59,7 +59,7 @@ static struct tally_unwind_request request_of(struct finder *finder)
 {
 	struct tally_objects *objects = finder->objects;
 	if (!objects->unwind_cache)
-		/* without memory it goes without */
+		/* NULL without memory: the cache is optional */
 		objects->unwind_cache = tally_unwind_cache_new();
 	return (struct tally_unwind_request){
 		.machine = objects->machine,
@@ -119,8 +119,8 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 	return tally_unwind(&request, addresses, limit, end);
 }
 
-/* Where the mapping ends that a stack lies in.  The first one grows downwards without a record: it
- * is known by its name, and by being near. */
+/* Returns the end of the mapping that contains the stack.  The main thread's stack grows downwards
+ * without a record, so it is recognised by its name and by being near. */
 static uint64_t stack_mapping_end(const struct tally_tasks *tasks, uint32_t pid, uint64_t sp,
 				  uint64_t missed)
 {
@@ -156,8 +156,7 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 	return need;
 }
 
-/* x86-64: bp, sp and ip, in the kernel's numbering (asm/perf_regs.h), and so many bytes of the
- * stack. */
+/* x86-64: the mask of bp, sp and ip (asm/perf_regs.h), and how many bytes of the stack to copy. */
 enum { INNER_REGISTERS = 0x1c0, INNER_BYTES = 512 };
 
 void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept,
@@ -184,8 +183,8 @@ bool tally_user_stack_has_inner(enum tally_unwind_machine machine, const struct 
 	       (attr->sample_type & stack) == asking.sample_type;
 }
 
-/* arm64: the walk knows where it is and what the register holds.  Without a stack it steps to the
- * caller by the register or not at all. */
+/* arm64: the chain gives the pc and the sample gives x30.  Without a stack, this register is the
+ * only way to the caller. */
 static bool mend_by_register(struct tally_unwind_request *request,
 			     const struct tally_sample *sample,
 			     struct tally_user_stack_inner *inner)
@@ -202,8 +201,8 @@ static bool mend_by_register(struct tally_unwind_request *request,
 	return true;
 }
 
-/* x86-64: frames are unwound by the rules until one has its return address right above where rbp
- * points.  That one is the first link of the kernel's chain. */
+/* x86-64: unwinds frames by rules until one has its return address right above where rbp points.
+ * That frame is the first link of the kernel's chain. */
 static bool mend_by_stack(struct tally_unwind_request *request, const struct tally_attr *attr,
 			  const struct tally_sample *sample, struct tally_user_stack_inner *inner)
 {
@@ -225,13 +224,13 @@ static bool mend_by_stack(struct tally_unwind_request *request, const struct tal
 	size_t linked = 1;
 	while (linked < inner->count && stack_pointers[linked] != fp + LINK)
 		linked++;
-	/* Also where these two words are beyond what was copied. */
+	/* The same holds when these two words are beyond what was copied. */
 	bool is_beyond = end == TALLY_UNWIND_TRUNCATED &&
 			 (extent.missed == fp || extent.missed == fp + WORD);
 	if (linked < inner->count || is_beyond) {
 		inner->count = linked;
 		inner->resume = inner->at + 1;
-		return linked > 1; /* else the kernel's chain is right */
+		return linked > 1; /* otherwise the kernel's chain is right */
 	}
 	inner->resume = sample->chain_length;
 	inner->is_cut = end != TALLY_UNWIND_COMPLETE;

@@ -1,4 +1,4 @@
-/* A sample's copied user stack → the addresses that returned into it, through the tasks' maps. */
+/* Unwinds a sample's copied user stack to its return addresses, with the tasks' mappings. */
 #ifndef TALLY_TASK_USER_STACK_H
 #define TALLY_TASK_USER_STACK_H
 
@@ -6,32 +6,34 @@
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 
-/* User frames that are kept of a stack: what fits into a record of 64 KiB beside the kernel's. */
+/* User frames kept of a stack: what fits in a record of 64 KiB beside the kernel's frames. */
 enum { TALLY_USER_FRAMES_MAX = 8000 };
 
-/* Unwinds the REGS_USER and STACK_USER of a sample that `attr` wrote.  Leaf first, at most `limit`
- * addresses; their number, 0 when the sample has no user registers (a kernel thread). */
+/* Unwinds by the REGS_USER and STACK_USER of a sample of `attr`.  Writes at most `limit` addresses,
+ * leaf first, and returns their number; 0 when the sample has no user registers (a kernel
+ * thread). */
 size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end);
 
-/* The same; `is_exact` (room for `limit`) is set where the address is not one that something
- * returns to: of the leaf and of what a signal interrupted.  `extent` may be NULL. */
+/* The same.  Sets `is_exact` (`limit` elements) for addresses that are no return addresses: the
+ * leaf, and code that a signal interrupted.  `extent` may be NULL. */
 size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, bool *is_exact, size_t limit,
 			       enum tally_unwind_end *end, struct tally_unwind_extent *extent);
 
-/* Why a copy was too short, and what would have been long enough. */
+/* How long a copied stack must be that was too short. */
 struct tally_user_stack_need {
-	/* of stack; 0: no copy can have more (the kernel gave less than was asked for) */
+	/* of stack; 0: no copy can be longer (the kernel gave less than the event asked for) */
 	uint64_t bytes;
-	bool is_at_most; /* `bytes` suffice for certain; else for one frame more at least */
+	/* true: `bytes` are certainly enough; false: enough for at least one more frame */
+	bool is_at_most;
 };
 
-/* Of a stack that ended with TALLY_UNWIND_TRUNCATED.  `top` is where the thread's stack is known to
- * end (what a whole one of its reached), 0: not known; then the mapping's end is taken, where the
- * recording tells of it. */
+/* For a stack that ended with TALLY_UNWIND_TRUNCATED.  `top` is the known end of the thread's stack
+ * (from an earlier complete stack); 0: unknown, then the mapping's end is used if the recording has
+ * it. */
 struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *tasks,
 						     const struct tally_objects *objects,
 						     const struct tally_attr *attr,
@@ -41,56 +43,56 @@ struct tally_user_stack_need tally_user_stack_needed(const struct tally_tasks *t
 
 /* The innermost frames of a chain by frame pointers.
  *
- * The kernel's chain lacks the caller of a function that made no frame: a leaf, a function's first
- * instructions, the wrapper of a system call in a C library without frame pointers.  On arm64 the
- * return address is in x30, on x86-64 near the top of the stack.  So samples carry that register,
- * or a few registers and the top of the stack, beside the chain, and the rules of the code at the
- * innermost address tell who called. */
+ * The kernel's chain lacks the caller of a function without a frame: a leaf, the first instructions
+ * of a function, the wrapper of a system call in a C library without frame pointers.  On arm64 the
+ * return address is in x30, on x86-64 it is near the top of the stack.  So samples carry that
+ * register, or a few registers and the top of the stack, beside the chain.  The unwind rules at the
+ * innermost address then find the caller. */
 
-/* Makes `attr`, which has a call chain, ask for them; not on x86-64 where samples are `kept` as the
+/* Makes `attr`, which has a call chain, record them; not on x86-64 when samples are `kept` as the
  * kernel writes them. */
 void tally_user_stack_ask_for_inner(enum tally_unwind_machine machine, bool kept,
 				    struct tally_attr *attr);
-/* True where `attr` asked for them. */
+/* True if `attr` records them. */
 bool tally_user_stack_has_inner(enum tally_unwind_machine machine, const struct tally_attr *attr);
 
 enum { TALLY_USER_STACK_INNER_MAX = 64 };
 
-/* The user's part of a chain, mended: `frames`, then the words of the sample's chain from `resume`
+/* The mended user part of a chain: `frames`, then the words of the sample's chain from `resume`
  * on. */
 struct tally_user_stack_inner {
 	uint64_t frames[TALLY_USER_STACK_INNER_MAX];
 	size_t count;
-	size_t at;     /* of the first user address, in sample->chain */
+	size_t at;     /* index of the first user address in sample->chain */
 	size_t resume;
-	bool is_cut;   /* neither the copied words nor the chain tell the next caller */
+	bool is_cut;   /* neither the copied words nor the chain give the next caller */
 };
 
-/* Mends the chain of such a sample.  False where nothing is to be mended. */
+/* Mends the chain of such a sample.  Returns false when there is nothing to mend. */
 bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects *objects,
 			   const struct tally_attr *attr, const struct tally_sample *sample,
 			   struct tally_user_stack_inner *inner);
 
-/* Does a direct call stand in front of the return address, of the function that `callee` is in?
- * Both are addresses of the process.  False where that can't be told. */
+/* True if a direct call precedes the return address and calls the function that contains `callee`.
+ * Both are addresses in the process.  False when this is unknown. */
 bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,
 				 uint32_t pid, uint64_t return_address, uint64_t callee);
 
-/* Are two return addresses of the process in one function, by its rules? */
+/* True if two return addresses of the process are in the same function, by its unwind rules. */
 bool tally_user_stack_is_same_function(const struct tally_tasks *tasks,
 				       struct tally_objects *objects, uint32_t pid, uint64_t one,
 				       uint64_t other);
 
-/* The same with more to say. */
+/* Options and further results of a walk. */
 struct tally_user_stack_walk {
-	/* NULL: the sample's copy; else what stands for it, from the same sp up */
+	/* NULL: the sample's copy; otherwise a replacement that begins at the same sp */
 	const void *stack;
 	size_t stack_size;
-	struct tally_unwind_memory other;   /* as a request's */
-	bool *is_exact;                     /* NULL, or room for `limit` */
-	uint64_t *stack_pointers;           /* NULL, or room for `limit`: each frame's sp */
+	struct tally_unwind_memory other;   /* as in struct tally_unwind_request */
+	bool *is_exact;                     /* NULL, or `limit` elements */
+	uint64_t *stack_pointers;           /* NULL, or `limit` elements: each frame's sp */
 	struct tally_unwind_extent *extent; /* NULL, or filled in */
-	struct tally_unwind_chain *chain;   /* NULL, or what remembers the thread's last stack */
+	struct tally_unwind_chain *chain;   /* NULL, or a memory of the thread's last stack */
 };
 size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objects *objects,
 			     const struct tally_attr *attr, const struct tally_sample *sample,
