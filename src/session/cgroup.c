@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A word of a comma-separated list. */
+/* True if a comma-separated list contains the word. */
 static bool has_word(const char *list, const char *word)
 {
 	for (; *list; list += strcspn(list, ","), list += *list == ',')
@@ -38,8 +38,8 @@ static void unescape(char *text)
 	*out = 0;
 }
 
-/* The hierarchy of perf events: version 1's, if it is mounted, has taken the controller from
- * version 2's. */
+/* Finds the mount of the hierarchy for perf events.  Version 1's, if it is mounted, has taken the
+ * controller away from version 2's. */
 static bool find_mount(const char *mounts, char path[PATH_MAX])
 {
 	char line[2 * PATH_MAX], where[PATH_MAX], type[32], options[1024];
@@ -106,10 +106,10 @@ int tally_cgroup_open(const char *name, struct tally_error *err)
 struct listing {
 	int (*visit)(void *context, uint64_t id, const char *path);
 	void *context;
-	char path[PATH_MAX]; /* below the mount; "" is its root */
+	char path[PATH_MAX]; /* below the mount; "" is the root */
 };
 
-/* The kernel's number of a cgroup is its directory's file handle. */
+/* Returns the kernel's id of a cgroup, which is its directory's file handle; 0 on failure. */
 static uint64_t number_of(int folder)
 {
 	_Alignas(struct file_handle)
@@ -139,7 +139,7 @@ static int list_child(struct listing *listing, DIR *folder, const struct dirent 
 	return fd < 0 ? 0 : list(listing, fd, length + (size_t)added);
 }
 
-/* Takes over the descriptor. */
+/* Visits a directory and those below it.  Takes over the descriptor. */
 static int list(struct listing *listing, int fd, size_t length)
 {
 	uint64_t id = number_of(fd);

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* All but the events and `gate`. */
+/* Closes all descriptors except the events and `gate`. */
 static void close_others(const int *events, size_t count, int gate)
 {
 	int most = gate;
@@ -47,7 +47,7 @@ int tally_close_apart(const int *events, size_t count)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	if (chdir("/") < 0)
 		_exit(0);
-	close_others(events, count, ends[0]); /* the gate's other end is one of them */
+	close_others(events, count, ends[0]); /* also closes our copy of the gate's other end */
 	while (read(ends[0], &none, 1) < 0 && errno == EINTR)
 		;
 	_exit(0);

@@ -1,21 +1,21 @@
-/* Closing many tracepoints, without anybody waiting for it.
+/* Closes many tracepoints without making the user wait.
  *
- * When the last event of a tracepoint is closed the kernel waits until no CPU is in its probe any
- * more, for each tracepoint by itself: some 40 ms, 25 s for syscalls:*, in which everything is said
- * and nothing is left to do.  So a child inherits the descriptors and outlives us: its end closes
- * them for good.  It holds nothing else: no terminal, no pipe that somebody may read to its end.
+ * When the last event of a tracepoint is closed, the kernel waits until no CPU runs its probe any
+ * more.  It does so for each tracepoint, which takes some 40 ms each and 25 s for syscalls:*,
+ * although all output is written.  So a child process inherits the descriptors and outlives us; its
+ * end closes them for good.  The child holds nothing else: no terminal, and no pipe whose reader
+ * waits for its end.
  */
 #ifndef TALLY_SESSION_CLOSE_APART_H
 #define TALLY_SESSION_CLOSE_APART_H
 
 #include <stddef.h>
 
-enum { TALLY_CLOSE_APART_MIN = 8 /* tracepoints: below it a process is not worth it */ };
+enum { TALLY_CLOSE_APART_MIN = 8 /* tracepoints; for fewer, a process is not worth it */ };
 
-/* Leaves a child behind that keeps these descriptors of perf events open.  It gives the way to what
- * is then to be closed here, too: who closes last has to wait, so the child ends only when the
- * returned descriptor is closed, which is the caller's to do behind the others.  -1 where there can
- * be no child. */
+/* Forks a child that keeps these descriptors of perf events open, so that closing them here is
+ * fast.  Whoever closes last has to wait: the child ends only when the returned descriptor is
+ * closed, so the caller closes it after the others.  Returns -1 when no child can be made. */
 int tally_close_apart(const int *events, size_t count);
 
 #endif

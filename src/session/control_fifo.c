@@ -110,8 +110,8 @@ static struct tally_control_command understand(char *line)
 	return (struct tally_control_command){ TALLY_CONTROL_UNKNOWN, line };
 }
 
-/* A byte without waiting, whether or not the descriptor was made so by who gave it: 1, 0 none, −1
- * gone. */
+/* Reads a byte without waiting, even if the descriptor is a blocking one.  Returns 1, 0 when there
+ * is none, −1 when the other side has gone. */
 static int next_byte(struct tally_control *control, char *byte)
 {
 	struct pollfd ready = { .fd = control->fd, .events = POLLIN };
@@ -139,7 +139,7 @@ int tally_control_next(struct tally_control *control, struct tally_control_comma
 			control->length--;
 		control->line[control->length] = 0;
 		bool is_empty =
-			!control->length; /* the newline of "echo" behind a NUL, and the like */
+			!control->length; /* for example the newline of "echo" after a NUL */
 		*out = control->is_too_long ? (struct tally_control_command){ TALLY_CONTROL_UNKNOWN,
 									      control->line }
 					    : understand(control->line);
@@ -161,7 +161,7 @@ void tally_control_acknowledge(struct tally_control *control,
 	if (command->verb == TALLY_CONTROL_UNKNOWN || control->ack_fd < 0 ||
 	    poll(&ready, 1, 0) <= 0)
 		return;
-	/* writing would be SIGPIPE */
+	/* Writing would raise SIGPIPE. */
 	bool is_gone = ready.revents & (POLLERR | POLLHUP | POLLNVAL);
 	if (!is_gone && !(ready.revents & POLLOUT))
 		return;

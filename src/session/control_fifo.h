@@ -1,16 +1,16 @@
-/* `--control`: another program says when to measure, by lines in a FIFO or on a descriptor, as with
+/* `--control`: another program controls the session by lines in a FIFO or on a descriptor, as with
  * `perf … --control`.
  *
  *     enable | disable [EVENT]     all events, or the one of that name
  *     snapshot                     what a flight recorder has goes to the file
  *     stop                         the session ends as after Ctrl-C
- *     ping                         nothing, but for the answer
+ *     ping                         nothing except the answer
  *     evlist [-v|-g|-F]            the events, on standard error
  *
- * Lines end with '\n' or NUL.  Each is answered, when it has been done, with perf's five bytes:
- * "ack\n" and its NUL. "fifo:CTL[,ACK]": paths of FIFOs that exist already, since who sends the
- * commands must know when they are there.  They are opened for reading and writing, so that senders
- * may come and go.  "fd:CTL[,ACK]": descriptors that were inherited.
+ * Lines end with '\n' or NUL.  Each command is answered once it is done, with perf's five bytes:
+ * "ack\n" and a NUL.  "fifo:CTL[,ACK]" gives paths of existing FIFOs: the sender must know when
+ * they are there, so it creates them.  They are opened for reading and writing, so that senders may
+ * come and go.  "fd:CTL[,ACK]" gives inherited descriptors.
  */
 #ifndef TALLY_SESSION_CONTROL_FIFO_H
 #define TALLY_SESSION_CONTROL_FIFO_H
@@ -27,38 +27,41 @@ enum tally_control_verb {
 	TALLY_CONTROL_STOP,
 	TALLY_CONTROL_PING,
 	TALLY_CONTROL_EVLIST,
-	TALLY_CONTROL_UNKNOWN /* to be told: it has no answer, as with perf */
+	TALLY_CONTROL_UNKNOWN /* report it; it gets no answer, as with perf */
 };
 
 struct tally_control_command {
 	enum tally_control_verb verb;
 	const char *
-		argument; /* the event's name, "-v", … or ""; of an unknown one the whole line; until the next call */
+		/* event's name, "-v", … or ""; unknown verb: the line; until the next call */
+		argument;
 };
 
 struct tally_control {
-	int fd, ack_fd; /* −1: none, or closed by the other side for good */
-	bool owns;      /* opened here */
+	int fd, ack_fd; /* −1: none, or the other side has closed it */
+	bool owns;      /* the descriptors were opened here */
 	bool is_too_long;
-	size_t length;  /* of the line that is not complete yet */
+	size_t length;  /* of the incomplete line */
 	char line[256];
 };
 
 #define TALLY_CONTROL_INIT { .fd = -1, .ack_fd = -1 }
 
-/* -EINVAL with a message on what is not understood; -ENOENT and the like of the files. */
+/* Opens what `spec` names.  Returns 0; -EINVAL with a message for an invalid spec; -ENOENT and
+ * other errors of the files. */
 int tally_control_open(struct tally_control *control, const char *spec, struct tally_error *err);
 
-/* Poll `control->fd` for POLLIN (poll(2) passes −1 by), then call this until it gives 0.  1: a
- * command was taken.  Never waits.  When the other side of a pipe has gone, fd becomes −1. */
+/* Gets the next command.  Returns 1, or 0 when there is none; never waits.  Poll `control->fd` for
+ * POLLIN (poll(2) ignores −1), then call this until it returns 0.  When the other side of a pipe
+ * has gone, fd becomes −1. */
 int tally_control_next(struct tally_control *control, struct tally_control_command *out);
 
-/* Answers a command, but an unknown one.  A reader who is away, or whose pipe is full, gets
- * none. */
+/* Answers a command unless it is unknown.  Skips the answer when its reader is gone or the pipe is
+ * full. */
 void tally_control_acknowledge(struct tally_control *control,
 			       const struct tally_control_command *command);
 
-/* Closes what was opened here. */
+/* Closes the descriptors that were opened here. */
 void tally_control_release(struct tally_control *control);
 
 #endif

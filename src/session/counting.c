@@ -1,21 +1,21 @@
-/* Reading counters: from what the kernel gives to rows that tell their own story.
+/* Reads counters and makes rows that say for themselves what they show.
  *
  *   Refusal.  Where perf events are refused altogether (seccomp in containers: EPERM; no support:
- *   ENOSYS), times, faults and switches come from the resource usage, marked as such.  Of CPUs only
- *   the exact counters of the whole system are taken: /proc's times of CPUs are ticks of busy time,
- *   and no cpu-clock, and a list of CPUs has no faults and switches of its own there.  Those are
- *   withheld.
+ *   ENOSYS), times, faults and switches come from the resource usage, and are marked so.  When
+ *   whole CPUs are counted, only exact figures of the whole system replace counts.  /proc's times
+ *   of CPUs are ticks of busy time and no cpu-clock, and it has no faults or switches for a list
+ *   of CPUs; such rows are withheld.
  *
  *   Time.  A task that never ran has enabled = running = 0 and a true count of 0; an event that
  *   never got the PMU while its task ran has no count at all.
  *
- *   Parts.  Where counts are wanted by CPU, core, thread, …, each place (a task or a CPU on which
- *   events are open) belongs to a part, and a row is an event of a part.  What is said of an event
- *   (refused, user mode alone) is said of all of its rows.
+ *   Parts.  With counts by CPU, core, thread, …, each place (a task or a CPU on which events are
+ *   open) belongs to a part, and a row is one event in one part.  The state of an event (refused,
+ *   user mode only) applies to all of its rows.
  *
- *   Hotplug.  A CPU that goes takes its events along: the kernel detaches them, for good, and says
- *   nothing.  What they had counted is read and kept, the handles are closed, and when the CPU
- *   comes back others are opened.
+ *   Hotplug.  When a CPU goes offline, the kernel silently detaches its events for good.  Their
+ *   counts so far are read and kept, the handles are closed, and new ones are opened when the CPU
+ *   comes back.
  */
 #include "session/close_apart.h"
 #include "session/counting_parts.h"
@@ -82,7 +82,7 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 	return found;
 }
 
-/* A leader's read gives its members' values in the order in which they joined. */
+/* Reads a leader and stores its members' values, which come in the order in which they joined. */
 static void read_leader(struct tally_counting *c, size_t place, size_t leader, uint64_t *words,
 			size_t size)
 {
@@ -114,7 +114,7 @@ static void read_slots(struct tally_counting *c)
 	for (size_t place = 0; place < c->place_count; place++)
 		for (size_t i = 0; i < c->options->event_count; i++) {
 			struct tally_count_slot *slot = tally_counting_slot(c, place, i);
-			/* of a CPU that went: what was kept */
+			/* a CPU that went offline: its kept counts are the reading */
 			slot->was_read = slot->was_open && slot->handle < 0;
 		}
 	for (size_t place = 0; place < c->place_count; place++)
@@ -133,7 +133,7 @@ static void withhold_empty_tracepoint(struct tally_count *row)
 	}
 }
 
-/* What one event counted in one part. */
+/* The counts of one event in one part. */
 struct sum {
 	struct tally_total total;
 	bool was_read, was_open;
@@ -167,9 +167,9 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 	bool was_read = sum->was_read;
 	double value = 0;
 	bool has_value = tally_total_value(&total, &value);
-	/* Read, but no time has passed for it: the task did not run, and the count is truly 0. */
-	/* A pinned event that found no counter is in error: its time stops, and once its task is
-	 * gone it reads 0. */
+	/* Read, but it was never enabled: the task did not run, and 0 is the true count. */
+	/* A pinned event without a counter is in error state: its time stops, and it reads 0 once
+	 * its task is gone. */
 	bool is_pinned = c->options->events[event].attr.flags & TALLY_ATTR_PINNED;
 	bool is_task = !c->options->target->all || row->cgroup;
 	bool is_idle = was_read && !is_pinned && !total.enabled_ns && is_task &&
@@ -209,7 +209,7 @@ static bool substitute(struct tally_counting *c, struct tally_count *row, size_t
 	if (!tally_resource_usage_value(usage, &c->options->events[event].attr, &value))
 		return false;
 	row->name =
-		c->options->events[event].name; /* without the ":u" of an event that is not used */
+		c->options->events[event].name; /* without the ":u" of the unused event */
 	row->excludes = c->options->events[event].attr.flags & TALLY_ATTR_EXCLUDES;
 	row->state = TALLY_COUNT_OK;
 	row->reason = NULL;
@@ -222,7 +222,7 @@ static bool substitute(struct tally_counting *c, struct tally_count *row, size_t
 	return true;
 }
 
-/* The kernel accounts for this event of tasks, or of the whole system. */
+/* True if the kernel accounts for this event, per task or for the whole system. */
 static bool has_usage(const struct tally_counting *c, size_t event)
 {
 	int code = c->refusals[event];
@@ -297,10 +297,10 @@ void tally_counting_total(struct tally_counting *c, const struct tally_resource_
 void tally_counting_check_coverage(struct tally_counting *c,
 				   const struct tally_resource_usage *usage)
 {
-	/* Exec's own work and exit's are partly outside of what events see, and so is what the
-	 * child does before: the first writes after fork copy pages, for 2 ms in a build with
-	 * sanitizers.  Each event makes exec, exit and switches between them longer: 700
-	 * tracepoints by 1 ms, on a busy machine by several. */
+	/* Events don't see all of the work of exec and exit, nor what the child does before its
+	 * exec: the first writes after fork copy pages, for 2 ms in a build with sanitizers.  Each
+	 * event makes exec, exit and the switches between them longer: 700 tracepoints by 1 ms, on
+	 * a busy machine by several. */
 	enum { UNCERTAIN_NS = 3000000, UNCERTAIN_NS_PER_EVENT = 10000 };
 	uint64_t used_ns = usage->user_ns + usage->system_ns, seen_ns = 0;
 	size_t open_count = 0;
@@ -334,7 +334,7 @@ int tally_counting_refusal(const struct tally_counting *c)
 	int code = 0;
 	for (size_t i = 0; i < c->options->event_count; i++) {
 		int one = c->refusals[i];
-		/* Work of the kernel alone is refused to many who may count the rest. */
+		/* Many users may not count the kernel's part alone, but may count the rest. */
 		if (one == -EACCES && (c->options->events[i].attr.flags & TALLY_ATTR_EXCLUDE_USER))
 			continue;
 		if (is_open(c, i) || c->is_user_only)
@@ -360,7 +360,7 @@ static void go_offline(struct tally_counting *c, size_t place)
 	c->places[place].is_offline = true;
 }
 
-/* −1: not counted so far. */
+/* Returns the CPU's place, or −1 if it was never counted. */
 static long place_of_cpu(const struct tally_counting *c, unsigned cpu)
 {
 	for (size_t i = 0; i < c->place_count; i++)
@@ -406,7 +406,7 @@ bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_
 	return has_changed;
 }
 
-/* Whether some of the handles take long to close: the descriptors of all of them, to be freed. */
+/* If closing will be slow, returns all descriptors (the caller frees the array); otherwise NULL. */
 static int *slow_handles(const struct tally_counting *c, size_t *count)
 {
 	size_t slots = c->place_count * c->options->event_count, tracepoints = 0;

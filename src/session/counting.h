@@ -1,8 +1,8 @@
-/* Counting: events opened on a target's tasks or CPUs, read, and turned into rows that tell their
- * own story.
+/* Counts: opens events on a target's tasks or CPUs, reads them, and makes rows that explain
+ * themselves.
  *
- * One event that can't be counted drags no other down: its row says why.  See counting.c's essay.
- * Events of kind TOOL are never opened, and their rows are left to who asked for them.
+ * An event that can't be counted does not affect others; its row says why.  See the comment at the
+ * top of counting.c.  Events of kind TOOL are never opened; the caller fills their rows.
  */
 #ifndef TALLY_SESSION_COUNTING_H
 #define TALLY_SESSION_COUNTING_H
@@ -20,22 +20,22 @@
 
 struct tally_counting_options {
 	struct tally_provider *provider;
-	const struct tally_event *events; /* outlive the counting, strings too */
+	const struct tally_event *events; /* must outlive the counting, with their strings */
 	size_t event_count;
-	/* per event: the CPUs that its PMU counts on, or NULL; NULL: none has any */
+	/* by event: the CPUs that its PMU counts on, or NULL; NULL: no event has such a list */
 	const char *const *event_cpus;
 	const struct tally_target *target; /* resolved */
-	/* events are opened on it, enabled by its exec; 0: opened on the target */
+	/* events are opened on this process and enabled by its exec; 0: opened on the target */
 	pid_t command_pid;
 	bool no_inherit;
-	bool starts_disabled;          /* not even the command's exec enables them */
+	bool starts_disabled;          /* even the command's exec does not enable events */
 	enum tally_count_by by;
 };
 
-/* Why an event has no handle: -errno, or one of these. */
+/* Reasons why an event has no handle, besides -errno. */
 enum {
-	TALLY_REFUSED_EMPTIED = -10000, /* a user-only restriction would make it read 0 */
-	TALLY_REFUSED_GROUP = -10001    /* alone it opens, its group has no room for it */
+	TALLY_REFUSED_EMPTIED = -10000, /* restricted to user mode it would read 0 */
+	TALLY_REFUSED_GROUP = -10001    /* it opens alone, but its group has no room for it */
 };
 
 struct tally_count_place {
@@ -47,11 +47,11 @@ struct tally_count_place {
 
 struct tally_count_slot { /* one event in one place */
 	int handle; /* −1: none */
-	size_t leader; /* event index; its own for a leader or a single */
-	struct tally_reading last, now; /* now: all since it was first opened */
-	/* of handles that were closed since, as their CPU went offline */
+	size_t leader; /* index of the event that leads its group; its own index without a group */
+	struct tally_reading last, now; /* `now`: everything since it was first opened */
+	/* from handles that were closed when their CPU went offline */
 	struct tally_reading kept;
-	bool reads_group; /* its read gives the members' values too */
+	bool reads_group; /* a read of it also returns the members' values */
 	bool was_read;
 	bool was_open;
 };
@@ -59,93 +59,93 @@ struct tally_count_slot { /* one event in one place */
 struct tally_counting {
 	const struct tally_counting_options *options;
 	struct tally_arena arena;
-	/* [part][event]; of a whole that is not taken apart one per event */
+	/* [part][event]; without parts, one row per event */
 	struct tally_count *rows;
 	struct tally_count_part *parts;
 	size_t part_count, part_capacity;
-	int *cgroups;                    /* per event: its cgroup's descriptor, −1: none */
-	int *refusals;                   /* per event: why it didn't open, 0 */
-	/* per event: the kernel's part was left out, since it is refused */
+	int *cgroups;                    /* by event: its cgroup's descriptor, −1: none */
+	int *refusals;                   /* by event: why it didn't open, 0: it did */
+	/* by event: opened without the kernel's part, which was refused */
 	bool *user_only;
 	struct tally_count_place *places;
 	size_t place_count, place_capacity;
 	struct tally_count_slot *slots;  /* [place][event] */
-	/* the kernel's part is refused: events are opened without it */
+	/* the kernel's part is refused: open all events without it */
 	bool is_user_only;
 	bool has_hardware;               /* a hardware event opened */
-	bool was_enabled;                /* by enable(), not by exec */
-	bool is_enabled;                 /* the same, and not disabled since */
-	/* −errno that is no event's fault, as of too few descriptors, … */
+	bool was_enabled;                /* by tally_counting_enable(), not by exec */
+	bool is_enabled;                 /* by tally_counting_enable(), and not disabled since */
+	/* −errno that no event caused: too few descriptors, … */
 	int fatal;
-	/* … but for this one's, whose filter is wrong; or NULL */
+	/* exception: this event's filter caused `fatal`; or NULL */
 	const struct tally_event *misfiltered;
-	struct tally_cpu_list went_offline, came_online; /* while they were counted */
+	struct tally_cpu_list went_offline, came_online; /* during the counting */
 	unsigned long reads;
-	/* share of the command's CPU time in which events were there; 1 unless told */
+	/* share of the command's CPU time that the events covered; 1 unless checked */
 	double coverage;
 };
 
-/* Fails for want of memory or descriptors, and where a cgroup is not there; what can't be opened is
- * told on its row. */
+/* Opens the events.  Fails without memory or descriptors, and when a cgroup doesn't exist; an event
+ * that can't be opened is reported in its row. */
 int tally_counting_open(const struct tally_counting_options *options,
 			struct tally_counting *counting, struct tally_error *err);
 
-/* Opens the events on threads that the target has gained. */
+/* Opens the events on new threads of the target. */
 int tally_counting_follow(struct tally_counting *counting);
 
 void tally_counting_enable(struct tally_counting *counting);
 void tally_counting_disable(struct tally_counting *counting);
 
-/* The events that are called so, or whose names without modifiers are: how many. */
+/* Enables or disables the events with this name, with or without modifiers.  Returns how many it
+ * found. */
 size_t tally_counting_control_named(struct tally_counting *counting, const char *name, bool enable);
 
-/* The CPUs that are online now: of those that have gone the counts are kept, those that came are
- * counted from now on (of a list that was asked for only its own).  True when there was a
- * change. */
+/* Takes the list of CPUs that are online now.  Keeps the counts of CPUs that went offline, and
+ * starts counting on those that came online (with a list of CPUs, only on the listed ones).
+ * Returns true if anything changed. */
 bool tally_counting_set_online(struct tally_counting *counting,
 			       const struct tally_cpu_list *online);
 
-/* Reads everything and fills the rows with what happened since the last read.  `usage` is what
- * tasks used in that time, for events that have no other source; NULL where
- * tally_counting_needs_usage() is false. */
+/* Reads everything and fills the rows with counts since the last read.  `usage`: what the tasks
+ * used in that time, for events without another source; NULL if tally_counting_needs_usage() is
+ * false. */
 void tally_counting_read(struct tally_counting *counting, const struct tally_resource_usage *usage);
 
-/* Fills the rows with what happened since the start instead: no more reading, and `usage` is since
- * then, too. */
+/* Fills the rows with counts since the start, from the last reading.  `usage` covers the same
+ * time. */
 void tally_counting_total(struct tally_counting *counting,
 			  const struct tally_resource_usage *usage);
 
-/* After the last read of a command that used `usage`: where the events were there for less than
- * half of its CPU time (exec of a set-user-ID program drops them), their figures are replaced or
- * withheld. */
+/* Call it after the last read of a command that used `usage`.  If the events covered less than half
+ * of its CPU time (exec of a set-user-ID program drops them), replaces or withholds their
+ * figures. */
 void tally_counting_check_coverage(struct tally_counting *counting,
 				   const struct tally_resource_usage *usage);
 
-/* Refused, and what the kernel accounts is not the event: ticks of busy time for the clock of whole
- * CPUs, figures of the whole system for a list of CPUs.  The row is withheld. */
+/* True if the event is refused and the kernel's own accounting is another figure: ticks of busy
+ * time for the clock of whole CPUs, figures of the whole system for a list of CPUs.  Such a row is
+ * withheld. */
 bool tally_counting_is_inexact(const struct tally_counting *counting, size_t event);
 
 bool tally_counting_needs_usage(const struct tally_counting *counting);
 
-/* The one code with which perf events are refused altogether, or 0: something opened, or it fails
- * for other reasons. */
+/* Returns the error with which perf events are refused altogether; 0 if an event opened or other
+ * errors occurred. */
 int tally_counting_refusal(const struct tally_counting *counting);
 
-/* Lines for below the table: what was left out and how to get more.  In `arena`; at most
- * `maximum`. */
+/* Makes the lines below the table: what was left out, and how to get more.  They live in `arena`;
+ * at most `maximum`.  Returns how many. */
 size_t tally_counting_notes(const struct tally_counting *counting, struct tally_arena *arena,
 			    const char **notes, size_t maximum);
 
 void tally_counting_release(struct tally_counting *counting);
-/* The same for a process that is about to end: where it takes the kernel long, nobody waits
- * (close_apart.h). */
+/* The same for a process that is about to end: does not wait for a slow kernel (close_apart.h). */
 void tally_counting_release_last(struct tally_counting *counting);
 
-/* In counting_reason.c: the few words on a row, and the note on perf events being refused. */
+/* counting_reason.c: returns the few words for a row. */
 const char *tally_counting_reason(const struct tally_counting *counting, size_t event);
 
-/* True when a user-only restriction makes the kernel read 0 for this event (software.c counts it in
- * kernel mode). */
+/* True if the kernel reads 0 for this event in user mode, since it counts it in kernel mode. */
 bool tally_counting_is_emptied(const struct tally_attr *attr);
 
 #endif

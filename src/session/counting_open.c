@@ -1,20 +1,20 @@
-/* Opening counters.
+/* Opens counters.
  *
- * Why this is more than a loop over perf_event_open(2):
+ * This is more than a loop over perf_event_open(2), for two reasons:
  *
  *   Groups.  Members of a group are on the PMU together or not at all, which makes their ratios
- *   exact, but a group that is too large is never counted.  A member that fails to join is tried
- *   alone: when it opens, the group is what it failed for, and a weak group is taken apart in that
- *   place; else the event itself can't be counted, and its siblings go on without it.  When the
- *   first event of a group can't be opened the next one leads.
+ *   exact; but a group that is too large is never counted.  A member that fails to join is tried
+ *   alone.  If it opens, the group was too large: a weak group is then taken apart in that place.
+ *   If it doesn't, the event can't be counted, and its siblings go on without it.  When the first
+ *   event of a group can't be opened, the next one leads.
  *
- *   Privilege.  With perf_event_paranoid at 2 an ordinary user may count what happens in user mode
- *   alone: EACCES is answered by opening again with exclude_kernel, from then on for all events,
- *   and their names say so (":u").  Three kinds are then a trap.  Context switches and migrations
- *   happen in the kernel, so the kernel counts none and reads 0: they are not opened at all, and
- *   taken from the task's resource usage or withheld.  Kernel tracepoints likewise; since some are
- *   not in the kernel (uprobes), only their zeros are withheld.  And clocks know no modes
- *   (measured: task-clock:u is the whole time), so no ":u" is put on them.
+ *   Privilege.  With perf_event_paranoid at 2 an ordinary user may count only user mode.  After
+ *   EACCES, this and all further events are opened with exclude_kernel, and their names say so
+ *   (":u").  Three kinds need care.  Context switches and migrations happen in the kernel, so the
+ *   kernel would read 0: they are not opened, and come from the task's resource usage or are
+ *   withheld.  Most tracepoints are in the kernel too, but not all (uprobes): only their zeros are
+ *   withheld.  Clocks ignore modes (measured: task-clock:u is the whole time), so their names get
+ *   no ":u".
  */
 #include "session/cgroup.h"
 #include "session/counting_parts.h"
@@ -72,8 +72,8 @@ static bool raise_descriptor_limit(void)
 	return !setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* exclude_guest is set on every event of a PMU, and some PMUs accept no exclusion at all (msr);
- * what was asked for by a modifier stays. */
+/* True if exclude_guest may be dropped.  It is set on every PMU event by default, but some PMUs
+ * (msr) accept no exclusion at all.  An explicit modifier stays. */
 static bool may_drop_guest(const struct tally_event *event, const struct tally_attr *attr)
 {
 	const char *slash = strrchr(event->name, '/'),
@@ -82,7 +82,8 @@ static bool may_drop_guest(const struct tally_event *event, const struct tally_a
 	       !(attr->flags & TALLY_ATTR_EXCLUDE_HOST) && !(modifiers && strchr(modifiers, 'H'));
 }
 
-/* Without it all hits would be counted. */
+/* Sets the event's filter.  On failure closes the handle: without the filter all hits would
+ * count. */
 static int put_filter(struct tally_counting *c, size_t event, int handle)
 {
 	struct tally_provider *provider = c->options->provider;
@@ -109,7 +110,7 @@ static int open_handle(struct tally_counting *c, size_t event, struct tally_attr
 		attr->flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
 		handle = p->ops->open(p, attr, pid, place.cpu, group, flags);
 	}
-	/* Counts of some of the places would pass for those of all. */
+	/* Fatal, since counts of some places would look like those of all. */
 	if ((handle == -EMFILE || handle == -ENFILE) && !c->fatal)
 		c->fatal = handle;
 	return handle >= 0 && c->options->events[event].filter ? put_filter(c, event, handle)
@@ -121,7 +122,7 @@ static bool may_drop_kernel(const struct tally_event *event)
 	return !(event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER));
 }
 
-/* One event in one place: a handle, or a refusal. */
+/* Opens one event in one place.  Returns a handle, or the reason of a refusal. */
 static int open_event(struct tally_counting *c, size_t event, struct tally_count_place place,
 		      int group, bool has_members)
 {
@@ -181,7 +182,7 @@ static bool counts_on(const struct tally_counting *c, size_t event, struct tally
 	return result;
 }
 
-/* Takes no counter, and is filled in by who reads (stat_tools.c). */
+/* Needs no counter; the caller fills its row (stat_tools.c). */
 static bool is_tool(const struct tally_counting *c, size_t event)
 {
 	return c->options->events[event].kind == TALLY_EVENT_TOOL;
@@ -194,7 +195,7 @@ static void open_single(struct tally_counting *c, size_t place, size_t event)
 			    open_event(c, event, c->places[place], -1, false));
 }
 
-/* True when the group was taken apart and its events stand alone. */
+/* Opens a group.  Returns false if it must be taken apart and its events opened singly. */
 static bool open_group(struct tally_counting *c, size_t place, size_t first, size_t count)
 {
 	const struct tally_event *events = c->options->events;
@@ -296,7 +297,7 @@ static int add_places(struct tally_counting *c)
 	return result;
 }
 
-/* The name with the "u" that the event was opened with: behind modifiers that are there already. */
+/* Returns the event's name with the "u" that it was opened with, appended to existing modifiers. */
 static const char *user_only_name(struct tally_counting *c, const struct tally_event *event)
 {
 	const char *name = event->name, *behind = strrchr(name, '/');
@@ -310,7 +311,7 @@ static const char *user_only_name(struct tally_counting *c, const struct tally_e
 	return text ? text : name;
 }
 
-/* What was counted part of the time is an estimate, however exact the part. */
+/* A count of part of the time is an estimate, however exact that part is. */
 const char *tally_counting_quality(const struct tally_counting *c, size_t i, bool was_scaled)
 {
 	const struct tally_provider_ops *ops = c->options->provider->ops;
@@ -343,7 +344,8 @@ static void name_row(struct tally_counting *c, size_t part, size_t i)
 	}
 }
 
-/* One descriptor for all events of a cgroup that stand together: there may be hundreds. */
+/* Opens the events' cgroups; adjacent events of one cgroup share a descriptor, since there may be
+ * hundreds. */
 static int open_cgroups(struct tally_counting *c, struct tally_error *err)
 {
 	const struct tally_event *events = c->options->events;
@@ -404,7 +406,7 @@ int tally_counting_open(const struct tally_counting_options *options, struct tal
 	bool is_told = has_memory && result < 0;
 	if (result >= 0)
 		result = add_places(c);
-	/* no thread is left, but there is a row for each event */
+	/* without any thread left, each event still has a row */
 	if (result >= 0 && !c->part_count)
 		result = tally_counting_add_part(c, "");
 	if (result < 0) {

@@ -1,4 +1,4 @@
-/* Which part a task or CPU is counted in.  Parts are called as perf calls them. */
+/* Finds the part that a task or CPU is counted in.  Parts have perf's names. */
 #include "session/counting_parts.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static void label_thread(pid_t tid, char *out, size_t size)
 		snprintf(out, size, "%s-%d", comm, tid);
 }
 
-/* A die that the machine doesn't number is number 0, as in perf. */
+/* A CPU without a die number is in die 0, as in perf. */
 static void label_cpu(enum tally_count_by by, unsigned cpu, char *out, size_t size)
 {
 	struct tally_cpu_place place;

@@ -1,7 +1,7 @@
-/* Why there is no figure: a few words for the row, and lines for below the table that say how to
- * get one.
+/* Explains missing figures: a few words in the row, and lines below the table that say how to get
+ * the figure.
  *
- * The row's words are short, since eight rows may need them; what to do about it is said once.
+ * The row's words are short, since eight rows may need them; the advice is given once.
  */
 #include "session/counting.h"
 
@@ -22,7 +22,7 @@ static bool is_hardware(const struct tally_attr *attr)
 	       attr->type == TALLY_TYPE_RAW;
 }
 
-/* Nothing that a PMU counts could be opened, and the kernel did not say that it may not be. */
+/* True if no event of a PMU could be opened, and the reason was not a refusal. */
 static bool lacks_pmu(const struct tally_counting *c)
 {
 	size_t refused = 0;
@@ -39,7 +39,7 @@ static bool lacks_pmu(const struct tally_counting *c)
 static const char *refused_reason(const struct tally_counting *c, const struct tally_event *event,
 				  int code)
 {
-	/* The kernel's own checks say EACCES; EPERM is a filter in front of it. */
+	/* The kernel's own checks give EACCES; EPERM comes from a filter in front of it. */
 	if (code == -EPERM)
 		return "perf events are refused here";
 	if (event->kind == TALLY_EVENT_TRACEPOINT)
@@ -51,7 +51,7 @@ static const char *refused_reason(const struct tally_counting *c, const struct t
 	return "perf events are refused here";
 }
 
-/* Ticks are hundredths of a second in all that the kernel shows, whatever its own rate is. */
+/* Everything in /proc is in ticks of 10 ms, whatever the kernel's own rate is. */
 static const char *inexact_reason(const struct tally_counting *c, size_t i)
 {
 	bool is_missing = c->refusals[i] == -ENOSYS;
@@ -121,7 +121,8 @@ static long paranoid_level(void)
 	return level;
 }
 
-/* The cure, by the machine's settings: of no use for a script's refusals. */
+/* Returns advice on the machine's settings, or "".  It would not help with a simulation's or
+ * script's refusals. */
 static const char *advice_on(const struct tally_counting *c, struct tally_arena *arena,
 			     size_t event)
 {
@@ -129,8 +130,7 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 	struct tally_event asked = c->options->events[event];
 	if (c->options->provider != tally_provider_kernel() || !c->place_count)
 		return "";
-	/* Where the kernel's part was refused, user mode was tried too, and is what was refused
-	 * last. */
+	/* After a refusal of the kernel's part, user mode was tried; its refusal was the last. */
 	if (c->refusals[event] == -EACCES && (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
@@ -160,8 +160,7 @@ static const char *refusal_note(const struct tally_counting *c, struct tally_are
 				  advice_on(c, arena, event));
 }
 
-/* Rows that were refused for reasons of their own, while others are counted: advice on the
- * first. */
+/* Returns a note on the first row that was refused while others are counted. */
 static const char *single_note(const struct tally_counting *c, struct tally_arena *arena)
 {
 	for (size_t i = 0; i < c->options->event_count; i++) {
@@ -186,14 +185,16 @@ static bool has_multiplexing(const struct tally_counting *c)
 	return false;
 }
 
-/* Of a command, by the kernel's own refusal: a script's lack is no lack of this machine's. */
+/* True for a command that the kernel refused to count.  A script's lack says nothing about this
+ * machine. */
 static bool can_be_simulated(const struct tally_counting *c)
 {
 	return c->options->command_pid && c->options->provider == tally_provider_kernel() &&
 	       !*tally_simulated_lack();
 }
 
-/* What is simulated is the same at each run, but for what the program learns from outside. */
+/* A simulation gives the same counts at each run, unless the program's input from outside
+ * differs. */
 static const char *difference_note(const struct tally_counting *c, struct tally_arena *arena)
 {
 	const struct tally_count *most = NULL;

@@ -1,6 +1,6 @@
-/* Filters on the fields of tracepoints: the kernel runs them (PERF_EVENT_IOC_SET_FILTER), and says
- * EINVAL to a bad one without saying where.  Then it is compiled here, by the event's own format,
- * to find that out.
+/* Filters on tracepoints' fields.  The kernel runs them (PERF_EVENT_IOC_SET_FILTER).  It answers a
+ * bad filter with EINVAL and no position; then the filter is compiled here by the event's format to
+ * find the position.
  */
 #include "session/event_filter.h"
 
@@ -46,7 +46,7 @@ static struct tally_tracepoint *read_format(const struct tally_event *event)
 	return tracepoint;
 }
 
-/* The names of the event's fields, for a hint. */
+/* Writes the names of the event's fields, for a hint. */
 static void list_fields(const struct tally_tracepoint *tracepoint, char *out, size_t size)
 {
 	size_t used = 0;

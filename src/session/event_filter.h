@@ -1,4 +1,4 @@
-/* Filters on the fields of tracepoints, put on events that are open. */
+/* Filters on tracepoints' fields, set on open events. */
 #ifndef TALLY_SESSION_EVENT_FILTER_H
 #define TALLY_SESSION_EVENT_FILTER_H
 
@@ -6,12 +6,13 @@
 #include "event/event.h"
 #include "provider/provider.h"
 
-/* Has the kernel pass on, or count, only what the event's filter lets through.  0 or -errno. */
+/* Makes the kernel deliver, or count, only what the event's filter lets through.  Returns 0 or
+ * -errno. */
 int tally_event_filter_put(struct tally_provider *provider, const struct tally_event *event,
 			   int handle);
 
-/* What is wrong with a filter that was refused with that code: returns it, with a message that
- * points. */
+/* Explains why a filter was refused with `code`: sets a message with a position and returns
+ * `code`. */
 int tally_event_filter_explain(const struct tally_event *event, int code, struct tally_error *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 enum { PATH_BYTES = 4096 };
 
-/* The file that execvp(3) would run; false when there is none. */
+/* Finds the file that execvp(3) would run.  Returns 0 when there is none. */
 static int find_program(const char *command, char *out, size_t size)
 {
 	const char *path = getenv("PATH");

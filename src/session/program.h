@@ -1,10 +1,10 @@
-/* The program that a command names, as execvp(3) finds it. */
+/* Looks for the program that a command names, like execvp(3). */
 #ifndef TALLY_SESSION_PROGRAM_H
 #define TALLY_SESSION_PROGRAM_H
 
 #include <stdbool.h>
 
-/* True when execvp(3) would find it. */
+/* True if execvp(3) would find it. */
 bool tally_program_is_there(const char *command);
 
 #endif

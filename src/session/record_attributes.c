@@ -1,4 +1,4 @@
-/* From parsed events to the attributes that are opened, and to those that are written. */
+/* Makes the attributes of the parsed events: those to open, and those to write. */
 #include "session/recorder_state.h"
 
 #include "abi/chain_walk.h"
@@ -20,9 +20,9 @@ static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP
 
 /* ---- which call graph ---------------------------------------------------- */
 
-/* One way for every target: copies of the stack, of which each frame is unwound by the rule of its
- * own code.  A program keeps frame pointers or not function by function, so nothing that is known
- * of a whole program could choose better. */
+/* Chooses one way for every target: copies of the stack, whose frames are unwound by the rules of
+ * their own code.  Each function has frame pointers or not, so knowing the whole program would not
+ * help to choose. */
 static void choose_call_graph(struct tally_recorder *recorder)
 {
 	const char *by_itself = recorder->provider->ops->call_graph;
@@ -36,7 +36,7 @@ static void choose_call_graph(struct tally_recorder *recorder)
 			 "call graphs by frame pointers: tally can't unwind this machine's stacks");
 	if (!by_itself || asked == TALLY_CALL_GRAPH_NONE)
 		return;
-	recorder->call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes whole chains */
+	recorder->call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes complete chains */
 	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s",
 		 by_itself);
 }
@@ -47,7 +47,7 @@ static uint32_t stack_bytes(const struct tally_recorder *recorder)
 							: STACK_BYTES;
 	if (wanted > MAX_STACK_BYTES)
 		wanted = MAX_STACK_BYTES;
-	return wanted & ~7u; /* the kernel takes multiples of 8 */
+	return wanted & ~7u; /* the kernel accepts multiples of 8 */
 }
 
 /* ---- attributes ---------------------------------------------------------- */
@@ -79,9 +79,9 @@ static bool takes_each_hit(const struct tally_attr *attr)
 	return !(attr->flags & TALLY_ATTR_FREQ) && attr->sample_period == 1;
 }
 
-/* False for an event whose each hit is a sample, unless copies are asked for: hits come in bursts,
- * and with copies a full ring loses most of them.  Waits, and what ends them, are no burst: a CPU
- * has no more of them than switches. */
+/* False for an event that samples each hit, unless copies are requested: hits come in bursts, and
+ * with copies a full ring loses most of them.  Waits and wakings come in no bursts: a CPU has no
+ * more of them than switches. */
 static bool may_copy(const struct tally_recorder *recorder, const char *name,
 		     const struct tally_attr *attr)
 {
@@ -91,8 +91,8 @@ static bool may_copy(const struct tally_recorder *recorder, const char *name,
 	       is_of_waits;
 }
 
-/* Where the machine's setting isn't the usual one the recording says so: who reads it knows a full
- * chain by that. */
+/* Returns the attribute's max_stack.  When the machine's setting is not the default, the recording
+ * has it: readers recognise a full chain by it. */
 static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 {
 	struct tally_attr usual = { .sample_max_stack = 0 };
@@ -100,7 +100,7 @@ static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 	if (recorder->provider != tally_provider_kernel())
 		return asked;
 	int setting = tally_sysctl_read("kernel/perf_event_max_stack");
-	/* The kernel makes no longer chains.  Of a copy as many frames come as are asked for. */
+	/* The kernel makes no longer chains.  From a copy, as many frames come as requested. */
 	if (asked && (!copies || setting <= 0 || asked <= setting))
 		return asked;
 	return setting > 0 && setting <= UINT16_MAX &&
@@ -109,7 +109,7 @@ static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 		       : 0;
 }
 
-/* Are samples to be written as the kernel made them? */
+/* True if samples are written as the kernel made them. */
 static bool keeps_stacks(const struct tally_recorder *recorder)
 {
 	return recorder->options.keep_stacks || recorder->options.overwrite;
@@ -124,7 +124,7 @@ static void set_call_graph(const struct tally_recorder *recorder, const char *na
 	bool copies = recorder->call_graph == TALLY_CALL_GRAPH_STACK &&
 		      may_copy(recorder, name, attr);
 	attr->sample_max_stack = max_stack(recorder, copies);
-	/* the kernel makes the user's chain of it */
+	/* the kernel makes the user's chain from it */
 	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR) {
 		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
 		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK |
@@ -199,10 +199,10 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	set_extras(&recorder->options, attr);
 	tally_attr_honour_period(attr);
 	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
-		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; record_open.c goes down from there */
+		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; record_open.c lowers it if necessary */
 
 	source->written = *attr;
-	/* Read at the end; samples that carry readings are not to have it among them. */
+	/* Lost samples are read at the end; samples that contain readings must not have them. */
 	if (!event->group_read)
 		attr->read_format |= TALLY_FORMAT_LOST;
 	bool keeps = keeps_stacks(recorder),
@@ -213,13 +213,14 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;
 		source->written.sample_stack_user = 0;
-		if (source->unwinds) /* the user's part is no longer the kernel's */
+		if (source->unwinds) /* the user part no longer comes from the kernel */
 			source->written.sample_max_stack = UINT16_MAX;
 		source->written.flags &= ~TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 	}
 }
 
-/* The leader alone is switched on and off; with :S it alone samples, and reads its members. */
+/* Only a group's leader is switched on and off.  With :S only the leader samples, and reads its
+ * members. */
 static void join_groups(struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
@@ -235,7 +236,7 @@ static void join_groups(struct tally_recorder *recorder)
 		if (recorder->options.running_time)
 			source->attr.read_format |= TALLY_FORMAT_TOTAL_TIME_ENABLED |
 						    TALLY_FORMAT_TOTAL_TIME_RUNNING;
-		/* the kernel has no group reads of inherited events */
+		/* the kernel can't read groups of inherited events */
 		source->attr.flags &= ~TALLY_ATTR_INHERIT;
 		source->attr.sample_type |= TALLY_SAMPLE_READ;
 		if (member) {
@@ -259,7 +260,7 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 		.size = sizeof(source->attr),
 		.config = TALLY_SW_DUMMY,
 		.sample_period = 1,
-		/* The trailer's fields are those of the samples': perf wants one layout for all. */
+		/* The same trailer as in samples: perf wants one layout for all. */
 		.sample_type = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME |
 			       TALLY_SAMPLE_CPU,
 		.read_format = TALLY_FORMAT_ID,
@@ -269,12 +270,13 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	};
 	if (recorder->options.no_bpf_events)
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
-	if (tally_record_samples_kernel(recorder)) /* whose code is shown as it was then */
+	/* the kernel's code is shown as it was at the time */
+	if (tally_record_samples_kernel(recorder))
 		source->attr.flags |= TALLY_ATTR_TEXT_POKE;
 	if (inherits(recorder))
 		source->attr.flags |= TALLY_ATTR_INHERIT;
-	/* Who unwinds later finds .eh_frame_hdr through the maps that are not executable (perf's
-	 * libunwind). */
+	/* Some readers that unwind later (perf's libunwind) find .eh_frame_hdr by mappings that are
+	 * not executable. */
 	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK &&
 	    (recorder->options.keep_stacks || recorder->options.overwrite))
 		source->attr.flags |= TALLY_ATTR_MMAP_DATA;
@@ -291,7 +293,7 @@ const struct tally_record_source *tally_record_off_cpu(const struct tally_record
 	return NULL;
 }
 
-/* Where some or all events take each hit, and so have no copies. */
+/* Describes the call graphs when some or all events sample each hit, and so have no copies. */
 static void describe_each_hit(struct tally_recorder *recorder)
 {
 	size_t copies = 0, events = recorder->source_count - 1;

@@ -1,6 +1,6 @@
-/* Code of BPF programs that was there before the recording: KSYMBOL records, with a BPF_EVENT
- * behind those of each program, in the kernel's words.  The kernel itself tells of what comes and
- * goes from then on. */
+/* Writes records for the BPF programs that were loaded before the recording: KSYMBOL records for
+ * each program's code, then its BPF_EVENT, as the kernel writes them.  The kernel itself reports
+ * later changes. */
 #include "session/synthesis.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@ int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, u
 	tally_synthesis_begin(synthesis);
 	tally_synthesis_u64(synthesis, start);
 	tally_synthesis_u32(synthesis, size);
-	tally_synthesis_u32(synthesis, type); /* and no flags: it is there */
+	tally_synthesis_u32(synthesis, type); /* flags are 0: it is loaded */
 	tally_synthesis_string(synthesis, name);
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_KSYMBOL, 0, 0, 0);
 }
@@ -36,7 +36,7 @@ int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_code
 	const uint64_t both = TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT;
 	bool is_wanted = (tally_record_side_band(recorder)->attr.flags & both) == both;
 	int result = is_wanted ? tally_bpf_codes_read(out) : 0;
-	/* who may not know goes without */
+	/* without the permission to know, there are none */
 	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
 }
 

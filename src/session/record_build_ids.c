@@ -1,8 +1,8 @@
-/* The build-ids of the files that were mapped, for the list behind the data.
+/* Collects the build-ids of the mapped files, for the list behind the data.
  *
- * They are looked up in the end, each file being opened for it; of those that nobody has mapped any
- * more, when the recorder forgets them.  What is kept of these is a path and an id, of 32,768 paths
- * for one output file: the list lacks those beyond.
+ * They are read at the end; each file is opened for it.  For a file that no process maps any more,
+ * the build-id is read when the recorder forgets the file.  Only path and build-id are kept of such
+ * files, for at most 32,768 paths per output file; the list lacks further ones.
  */
 #include "session/recorder_state.h"
 
@@ -24,14 +24,14 @@ static int keep(void *context, const char *path, const struct tally_build_id *id
 		return is_full ? 0 : -ENOMEM;
 	if (at == forgotten->ids.count)
 		return tally_vector_push(&forgotten->ids, *id);
-	forgotten->ids.items[at] = *id; /* another file of that path: the list has room for one */
+	forgotten->ids.items[at] = *id; /* another file at that path: the list has room for one */
 	return 0;
 }
 
 int tally_record_forget_files(struct tally_recorder *recorder, struct tally_error *err)
 {
 	bool is_asked = !recorder->pipe && !recorder->options.take_sample;
-	/* Who takes samples may know files by their ids. */
+	/* The user of take_sample may refer to files by their ids. */
 	int result = !recorder->objects.is_live || recorder->options.take_sample
 			     ? 0
 			     : tally_objects_forget(&recorder->objects, &recorder->tasks, FILES_MAX,
@@ -66,7 +66,7 @@ static void put_kernel(struct tally_buffer *bytes)
 	tally_buffer_release(&notes);
 }
 
-/* Those of paths that are not mapped anew since, of which the younger is the one. */
+/* Adds those whose paths were not mapped again since; otherwise the newer file counts. */
 static void put_forgotten(const struct tally_record_forgotten *forgotten,
 			  struct tally_strings *done, struct tally_buffer *bytes)
 {
@@ -86,7 +86,7 @@ int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer 
 	for (uint32_t file = 0; file < recorder->tasks.files.count; file++) {
 		const char *path = tally_tasks_path(&recorder->tasks, file);
 		size_t before = done.count;
-		/* One path may have been several files; the list has room for one. */
+		/* A path may have been several files; the list has room for one. */
 		if (tally_strings_intern(&done, path) != before)
 			continue;
 		const struct tally_mapped_file *mapped = &recorder->tasks.files.items[file];

@@ -1,4 +1,4 @@
-/* What another program may ask of a recording (control_fifo.h). */
+/* Commands from another program to a recording (control_fifo.h). */
 #include "session/recorder_state.h"
 
 #include <stdarg.h>
@@ -17,7 +17,7 @@ void tally_record_say(const struct tally_recorder *recorder, const char *format,
 	recorder->options.say(recorder->options.context, text);
 }
 
-/* All events, or those of one name. */
+/* Switches all events, or those with a name, on or off. */
 static int switch_events(struct tally_recorder *recorder, const char *name, bool enable,
 			 struct tally_error *err)
 {

@@ -1,15 +1,16 @@
-/* How much of a stack is copied with each sample.
+/* Chooses how many bytes of the stack to copy with each sample.
  *
- * Too little, and stacks lack their roots; too much, and the rings overflow, since the kernel sets
- * aside the full size whatever is copied.  What is enough depends on the program (4 KiB for python,
- * 60 for clang), and on how much of what a copy lacks can be had otherwise (record_outer.c).
+ * With too few bytes, stacks lack their roots; with too many, the rings overflow, since the kernel
+ * reserves the full size whatever it copies.  How much is enough depends on the program (4 KiB for
+ * python, 60 for clang), and on how much of the missing part can be had in another way
+ * (record_outer.c).
  *
- * Where samples are few, the largest copies fit and are taken.  At high rates it begins with small
- * ones, and grows when more than a hundredth of the stacks stay cut.  Where more than a fifth of
- * the samples is lost, it goes back for good: stacks without their roots are worth more than none.
- * The size is the event's, and an event opened later would miss the threads and children that are
- * there: so one for each size is open from the start, all but one of them off, and switching off
- * and on reaches what they have been inherited by.
+ * With few samples, the largest copies fit and are used.  At high rates the recorder begins with
+ * small copies, and grows them when more than a hundredth of the stacks are cut.  When more than a
+ * fifth of the samples are lost, it goes back for good: stacks without roots are better than none.
+ * The size is fixed in an event's attributes, and an event opened later would miss the threads and
+ * children that exist already.  So one event for each size is open from the start, and all except
+ * one are off; switching reaches inherited events as well.
  */
 #include "session/recorder_state.h"
 
@@ -18,14 +19,15 @@ enum {
 	STEP = 16 << 10,
 	LARGEST = 63 << 10,
 	RING_BYTES_MAX = 32 << 20,
-	/* a ring shall last so long with the largest copies, or there are smaller ones first */
+	/* a ring should last this long with the largest copies; otherwise smaller ones come
+	 * first */
 	ROOM_MS = 16,
-	CUT_MIN = 8,           /* stacks cut, before it grows */
-	/* seen, before it grows because tasks are too short-lived to be completed */
+	CUT_MIN = 8,           /* cut stacks before it grows */
+	/* stacks seen before it grows because tasks are too short-lived to be completed */
 	NEW_STACKS_MIN = 1000,
-	CALM_STACKS = 8192,    /* seen, before it shrinks; twice as many after each switch */
+	CALM_STACKS = 8192,    /* stacks seen before it shrinks; doubled after each switch */
 	SWITCHES_MAX = 8,
-	/* stacks and losses, before losses count: the first are of the size before */
+	/* stacks plus losses before losses count: the first ones still have the previous size */
 	SETTLED = 500,
 };
 
@@ -49,8 +51,9 @@ static uint64_t highest_rate(const struct tally_recorder *recorder)
 	return rate;
 }
 
-/* Waking is dear: four times as many bytes, a quarter of the times, take a seventh off a sample at
- * 20 kHz.  Events with periods of their own tell no rate. */
+/* Returns the ring size for copies.  Waking is expensive: rings four times as large, woken a
+ * quarter as often, save a seventh per sample at 20 kHz.  Events with their own periods have no
+ * known rate. */
 size_t tally_record_copies_ring_bytes(const struct tally_recorder *recorder)
 {
 	uint64_t rate = highest_rate(recorder),
@@ -92,14 +95,15 @@ void tally_record_copies_note(struct tally_recorder *recorder, const struct tall
 {
 	struct tally_record_copies *copies = &recorder->copies;
 	if (!copies->count || sample->stack_size != copies->sizes[copies->now])
-		return; /* of a size that was in force before */
+		return; /* its size was in use before the last switch */
 	copies->stacks++;
 	copies->cut += fate == TALLY_RECORD_STACK_CUT;
 	copies->new += fate == TALLY_RECORD_STACK_NEW;
 	copies->small += copies->now && needed < copies->sizes[copies->now - 1];
 }
 
-/* Off and on, place by place: what is missed in between is far less than a sample's interval. */
+/* Switches to other copies, place by place.  What is missed in between is much less than the
+ * interval of samples. */
 static int switch_to(struct tally_recorder *recorder, unsigned next, struct tally_error *err)
 {
 	struct tally_record_copies *copies = &recorder->copies;
@@ -109,7 +113,7 @@ static int switch_to(struct tally_recorder *recorder, unsigned next, struct tall
 						 *new = old + next - copies->now;
 		if (old->copy_bytes != copies->sizes[copies->now] || !old->copy_bytes)
 			continue;
-		/* The sizes of a place stand together, unless its task ended while they were
+		/* The sizes of a place are adjacent, unless its task ended while they were
 		 * opened. */
 		size_t at = i + next - copies->now;
 		if (at >= recorder->handles.count || new->source != old->source ||
@@ -149,7 +153,7 @@ int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_erro
 		return switch_to(recorder, copies->now + 1, err);
 	if (copies->stacks >= calm && copies->small * 200 >= copies->stacks * 199 && copies->now)
 		return switch_to(recorder, copies->now - 1, err);
-	if (copies->stacks >= 2 * calm) { /* what was long ago counts less */
+	if (copies->stacks >= 2 * calm) { /* give old stacks less weight */
 		copies->stacks /= 2;
 		copies->cut /= 2;
 		copies->new /= 2;

@@ -1,10 +1,10 @@
-/* One pass over the rings: side-band first, then samples up to where they stood before (recorder.h
- * says why).
+/* One pass over the rings: first the side-band, then samples up to where they stood before
+ * (recorder.h says why).
  *
- * Side-band records must be applied in the order in which they happened: a process forked on one
- * CPU may map its program on another, and the map must come behind the fork.  So the side-band
- * rings are merged by time, and only records from before the pass began count: whatever caused such
- * a record was written before it, hence is in the rings already.  Younger ones wait for the next
+ * Side-band records must be applied in the order of their events: a process forked on one CPU may
+ * map its program on another, and the mapping must come after the fork.  So the side-band rings are
+ * merged by time, and only records from before the pass began are taken.  The cause of such a
+ * record was written before it, so it is in the rings already.  Younger records wait for the next
  * pass; no sample of this pass needs them.
  */
 #include "session/recorder_state.h"
@@ -21,7 +21,7 @@ enum {
 	FETCHED_BYTES = 6 * CACHE_LINE
 };
 
-#define FUTURE_NS 60000000000u /* no clock is so far ahead */
+#define FUTURE_NS 60000000000u /* a record's time can't be this far ahead */
 
 struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder,
 						   const void *bytes, size_t size)
@@ -41,7 +41,7 @@ int tally_record_put(struct tally_recorder *recorder, const void *records, size_
 	return size ? tally_perfdata_write(recorder->writer, records, size, err) : 0;
 }
 
-/* Loss, throttling: counted as they pass. */
+/* Counts records of lost samples and of throttling. */
 static void count_record(struct tally_recorder *recorder, const struct tally_record *record)
 {
 	if (record->header.type == TALLY_RECORD_LOST ||
@@ -75,7 +75,7 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 	return tally_record_put(recorder, bytes, size, err);
 }
 
-/* The ring whose next record is the oldest, and that record; NULL when all are read. */
+/* Finds the ring whose next record is the oldest; returns NULL when all are read. */
 static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint64_t now_ns,
 					   const void **bytes, size_t *size,
 					   struct tally_record *record)
@@ -89,9 +89,10 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint
 		const void *peeked;
 		while ((peeked = ring->page ? tally_ring_peek(ring, &candidate_size) : NULL) &&
 		       tally_record_decode(attr, peeked, candidate_size, &candidate) < 0)
-			tally_ring_advance(ring, candidate_size); /* none that the kernel writes */
+			tally_ring_advance(ring, candidate_size); /* not a record of the kernel's */
 		if (peeked && candidate.sample_id.time > now_ns + FUTURE_NS)
-			/* no time: a record that never ripens would hold up all behind it */
+			/* An impossible time: a record that is never due would block all behind
+			 * it. */
 			candidate.sample_id.time = 0;
 		if (!peeked || (oldest && candidate.sample_id.time >= record->sample_id.time))
 			continue;
@@ -103,7 +104,7 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint
 	return oldest;
 }
 
-/* At its true length: perf reads the trailer from the end of what the header says. */
+/* Takes the record at its true length: perf finds the trailer by the header's size. */
 static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size,
 		       const struct tally_record *record, struct tally_error *err)
 {
@@ -141,7 +142,7 @@ static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, boo
 	return result;
 }
 
-/* IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header, in every sample of ours. */
+/* Every sample of ours begins with IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header. */
 enum { SAMPLE_TIME_AT = 32, SAMPLE_BYTES_MIN = SAMPLE_TIME_AT + 8 };
 
 static void see_sample(struct tally_recorder *recorder, const void *bytes)
@@ -155,14 +156,14 @@ static void see_sample(struct tally_recorder *recorder, const void *bytes)
 		recorder->last_sample_ns = time;
 }
 
-/* A sample as it is written. */
+/* Adds a sample, as written, to the excerpt. */
 static inline void see_for_excerpt(struct tally_recorder *recorder, const void *sample)
 {
 	if (recorder->excerpt)
 		tally_record_excerpt_add_sample(recorder->excerpt, sample);
 }
 
-/* The source of a sample whose stack is to be unwound or completed; else NULL. */
+/* Returns the source of a sample whose stack must be unwound or completed; otherwise NULL. */
 static const struct tally_record_source *rewriting_source(struct tally_recorder *recorder,
 							  const void *bytes, size_t size)
 {
@@ -205,8 +206,8 @@ static void see_other(struct tally_recorder *recorder, const void *bytes, size_t
 	recorder->lost_told += recorder->status.lost - lost_before;
 }
 
-/* The whole records at the start of a piece that go to the file as they are: counted as they are
- * walked over.  Bytes of them, at most `limit` unless the first is longer. */
+/* Counts the whole records at the start of a piece that go to the file unchanged.  Returns their
+ * bytes, at most `limit` unless the first record is longer. */
 static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t size, size_t limit)
 {
 	struct tally_record_header header;
@@ -230,10 +231,11 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 	return at;
 }
 
-/* The next record's fields are read one after the other, each where the one before says, from
- * memory that another CPU wrote: asked for while this one is worked on.  The length of a stack's
- * copy stands behind the copy, probably as far as in this record.  (Without: 6 % longer, of stack
- * copies.  The first KiB of the copy as well: as long as without.) */
+/* Prefetches the next record while this one is processed.  Its fields are read one after the other,
+ * each at a position that the one before gives, from memory that another CPU wrote.  The length of
+ * a stack's copy stands behind the copy, probably as far as in this record.  (Without prefetch,
+ * stack copies take 6 % longer.  With the first KiB of the copy as well, they take as long as
+ * without.) */
 static inline void fetch_next(const struct tally_ring *ring, size_t size)
 {
 	if (ring->noted - ring->tail < size)
@@ -254,7 +256,8 @@ int tally_record_write(struct tally_recorder *recorder, const void *bytes, struc
 	return tally_record_put(recorder, bytes, header.size, err);
 }
 
-/* One that wraps, or is unwound; 0 when there is none, 1, or -errno. */
+/* Writes one record: one that wraps, or must be unwound.  Returns 0 when there is none, 1, or
+ * -errno. */
 static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring,
 			struct tally_error *err)
 {
@@ -271,7 +274,7 @@ static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring
 static int drain_samples(struct tally_recorder *recorder, struct tally_ring *ring,
 			 struct tally_error *err)
 {
-	/* Room is given back in steps: the kernel fills what is free while we are at the rest. */
+	/* Free the ring in steps: the kernel fills the free part while we process the rest. */
 	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(recorder->writer),
 	       size;
 	uint64_t given_back = ring->tail;

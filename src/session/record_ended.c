@@ -1,8 +1,8 @@
-/* Tasks whose end was not told of: its record was lost.  A recorder that runs for hours asks now
- * and then who is still there.
+/* Ends tasks whose EXIT record was lost.  A recorder that runs for hours checks from time to time
+ * which tasks still exist.
  *
- * A task is gone from the kernel's table only after its EXIT was written, so that whoever is told
- * of twice is told of within two passes, which the endings allow for (task/endings.h).
+ * A task leaves the kernel's table only after its EXIT was written.  So if both the record and this
+ * check report an end, they do so within two passes, which task/endings.h allows for.
  */
 #include "session/recorder_state.h"
 
@@ -15,7 +15,7 @@ static const uint64_t PAUSE_NS = 60000000000;
 
 static bool lives(uint32_t pid, uint32_t tid)
 {
-	/* the kernel's idle tasks; tasks past their end */
+	/* the kernel's idle tasks, and tasks past their end */
 	if ((int32_t)pid <= 0 || (int32_t)tid <= 0)
 		return true;
 	return !syscall(SYS_tgkill, pid, tid, 0) || errno != ESRCH;
@@ -31,7 +31,7 @@ static int end(struct tally_recorder *recorder, uint32_t pid, uint32_t tid, stru
 
 int tally_record_end_gone(struct tally_recorder *recorder, uint64_t now_ns, struct tally_error *err)
 {
-	/* A flight recorder's tasks are those of a time ago. */
+	/* A flight recorder's tasks are those of an earlier time. */
 	if (!recorder->objects.is_live || recorder->options.overwrite || now_ns < recorder->gone_at)
 		return 0;
 	bool is_first = !recorder->gone_at;

@@ -1,14 +1,14 @@
-/* What a sample's addresses mean depends on its process's maps, and the kernel's: an address that
- * was met since these changed last needs no further sample (session/map_eras.h).  Records of
- * changes come before younger samples, so that this is known of all samples but those that are
- * older than the last change; these are kept whatever they have.
+/* An excerpt keeps the samples that bring a new place.  What an address means depends on the
+ * mappings of its process and of the kernel, so an address that was seen since these last changed
+ * needs no further sample (session/map_eras.h).  A record of a change comes before younger samples,
+ * so this is known for every sample except those older than the last change; they are always kept.
  *
- * Most samples are as their process's last was, as those of a tracepoint that is hit a million
- * times, or as its outer frames: what is so costs a comparison.  Of the rest a dozen addresses a
- * sample are looked up, where no cache has them while stacks of kilobytes stream through it: for
- * clang's stacks at 20 kHz a microsecond, as long as reading them again takes.  So the excerpt is
- * given up where it keeps more than a quarter of the samples, once the first thousands are behind
- * it.
+ * Most samples equal their process's last one, such as those of a tracepoint hit a million times,
+ * or share its outer frames: a comparison finds this.  For the rest, a dozen addresses per sample
+ * are looked up, and no cache has them while stacks of kilobytes stream through it.  For clang's
+ * stacks at 20 kHz that takes a microsecond per sample, as long as reading the samples again.  So
+ * the excerpt is given up if it keeps more than a quarter of the samples, after the first few
+ * thousand.
  */
 #include "session/record_excerpt.h"
 
@@ -25,22 +25,22 @@
 enum {
 	LASTS = 64,
 	KIND_SPREAD = 7,
-	LOOK_EACH = 4096 /* samples: whether it is worth it */,
+	LOOK_EACH = 4096 /* samples between checks whether it is worthwhile */,
 	KEPT_SHARE = 4
 };
 
-/* An event's samples. */
+/* The kind of an event's samples. */
 struct kind {
 	struct tally_sample_layout layout;
 	uint64_t salt;
 };
 
-/* What a sample says, as far as it is asked for. */
+/* The fields of a sample that are needed. */
 struct sample {
 	const struct kind *kind;
 	const uint8_t *record;
 	struct tally_record_header header;
-	const uint64_t *words; /* its chain, or its address where that has none */
+	const uint64_t *words; /* its chain, or its address without a chain */
 	size_t count;
 	uint64_t time, period;
 	uint32_t pid;
@@ -48,17 +48,17 @@ struct sample {
 	bool has_chain;
 };
 
-/* What a process had last in one of the events' samples. */
+/* A process's last sample of an event. */
 struct last {
 	const struct kind *kind;
 	uint32_t pid;
 	bool is_kernel;
-	uint64_t changes;  /* of the eras, when these were asked for: */
-	uint64_t eras[2];  /* the user's, the kernel's */
-	uint64_t salts[2]; /* of keys in these */
-	uint64_t since_ns; /* of the younger one */
-	struct tally_last_chain chain; /* of a sample without one: its address */
-	size_t period_at;              /* of its leaf (LEAF_ONE) */
+	uint64_t changes;  /* of the eras, when the members below were set */
+	uint64_t eras[2];  /* numbers: user's era, kernel's era */
+	uint64_t salts[2]; /* salts of keys in these eras */
+	uint64_t since_ns; /* the time of the later change */
+	struct tally_last_chain chain; /* without a chain: the sample's address */
+	size_t period_at;              /* leaf's entry in `leaves` (LEAF_ONE, …) */
 };
 
 struct tally_record_excerpt {
@@ -67,22 +67,23 @@ struct tally_record_excerpt {
 	bool ends_in_round;
 	struct tally_attr side_band;
 	const struct tally_map *event_of_id;
-	struct kind *kinds;      /* of all but the side-band */
+	struct kind *kinds;      /* of all events except the side-band */
 	size_t kind_count;
 	const struct kind *kind; /* of the event that was looked up last, by `id`; NULL: none */
 	uint64_t id;
 	struct tally_map_eras eras;
 	struct tally_key_set places;
-	struct tally_map leaves; /* hash → LEAF_ONE or so */
+	struct tally_map leaves; /* hash → LEAF_ONE or an offset */
 	struct last lasts[LASTS];
-	struct { uint64_t *items; size_t count, capacity; } chain; /* what of a sample's is kept */
-	uint64_t youngest_ns;      /* of the samples so far */
+	/* the part of a sample's chain to keep */
+	struct { uint64_t *items; size_t count, capacity; } chain;
+	uint64_t youngest_ns;      /* latest time of the samples so far */
 	uint64_t samples;
-	/* samples when it was last asked whether it is worth it; those that were kept since */
+	/* `samples` at the last check; how many were kept since */
 	uint64_t looked_at, kept;
-	/* the last sample's, where the next may be told by its bytes; else NULL */
+	/* of the last sample, if the next can be compared by its bytes; otherwise NULL */
 	const struct last *recent;
-	uint64_t recent_header;    /* the record's */
+	uint64_t recent_header;    /* the first word of the last sample's record */
 };
 
 static void release(struct tally_record_excerpt *excerpt)
@@ -104,7 +105,7 @@ static bool give_up(struct tally_record_excerpt *excerpt)
 	return false;
 }
 
-/* Room for a record; NULL where there is none. */
+/* Returns room for a record, or NULL. */
 static uint8_t *room_for(struct tally_record_excerpt *excerpt, size_t size)
 {
 	uint8_t *room = (uint8_t *)tally_buffer_room(&excerpt->records, size);
@@ -152,7 +153,7 @@ static bool has_address(const uint64_t *words, size_t count)
 	return false;
 }
 
-/* False where it is none of the events', or doesn't hold what it says. */
+/* Reads a sample.  Returns false when it is of no known event or too short. */
 static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *record,
 			struct sample *out)
 {
@@ -184,7 +185,7 @@ static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *rec
 
 /* ---- what its process had last ------------------------------------------- */
 
-/* As of now: where the maps are others, nothing is known of what the words mean. */
+/* Updates the eras.  In a new era the meaning of the last chain's words is unknown. */
 static void look_at_eras(const struct tally_map_eras *eras, struct last *last)
 {
 	const struct tally_map_era user = tally_map_eras_of(eras, last->pid), kernel = eras->kernel;
@@ -222,7 +223,7 @@ static uint64_t key_of(const struct last *last, bool kernel, bool is_return, uin
 	return tally_hash64(address ^ last->salts[kernel]) + is_return;
 }
 
-/* Of a sample whose chain has no address: its own is one, whatever it is. */
+/* For a sample without an address in its chain: adds its own address. */
 static bool add_address(struct tally_record_excerpt *excerpt, const struct last *last,
 			const struct sample *sample, uint64_t *leaf_key)
 {
@@ -232,8 +233,8 @@ static bool add_address(struct tally_record_excerpt *excerpt, const struct last 
 	return added < 0 ? give_up(excerpt) : added;
 }
 
-/* Gathers what of a chain is to be kept for its new places: these, and each context's innermost,
- * which nothing returns to.  True where there is one.  `leaf_key` gets the leaf's. */
+/* Gathers the part of a chain to keep: its new places, and the innermost address of each context,
+ * which is no return address.  Returns true if a place is new.  Sets `leaf_key`. */
 static bool gather_news(struct tally_record_excerpt *excerpt, struct last *last,
 			const struct sample *sample, struct tally_chain_news *news,
 			uint64_t *leaf_key)
@@ -260,7 +261,7 @@ static bool gather_news(struct tally_record_excerpt *excerpt, struct last *last,
 	return is_new;
 }
 
-/* With the chain that was gathered. */
+/* Keeps a sample, with the gathered chain. */
 static void keep_sample(struct tally_record_excerpt *excerpt, const struct sample *sample)
 {
 	struct tally_record_header header = sample->header;
@@ -282,8 +283,8 @@ static void keep_sample(struct tally_record_excerpt *excerpt, const struct sampl
 	memcpy(room + chain + 8 * count, sample->record + behind, sample->header.size - behind);
 }
 
-/* Of a leaf: no sample is kept; one; or where the second's period is, to which those of the others
- * are added. */
+/* Value of a leaf: no sample kept; one kept; otherwise the offset of the second one's period, to
+ * which the periods of all further samples are added. */
 enum { LEAF_NONE, LEAF_ONE };
 
 static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t period)
@@ -294,7 +295,7 @@ static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t
 	memcpy(excerpt->records.bytes + at, &sum, sizeof(sum));
 }
 
-/* One whose chain isn't the last's. */
+/* Adds a sample whose chain differs from the last. */
 static void add_chain(struct tally_record_excerpt *excerpt, struct last *last,
 		      const struct sample *sample, struct tally_chain_news *news)
 {
@@ -322,7 +323,7 @@ static void add_chain(struct tally_record_excerpt *excerpt, struct last *last,
 
 /* ---- samples ------------------------------------------------------------- */
 
-/* Is all of it, but what is of no interest here, as in the last sample? */
+/* True if all fields that matter equal those of the last sample. */
 static inline bool is_as_recent(const struct tally_record_excerpt *excerpt, const uint8_t *record)
 {
 	const struct last *last = excerpt->recent;
@@ -347,8 +348,8 @@ static inline void note_time(struct tally_record_excerpt *excerpt, uint64_t time
 		excerpt->youngest_ns = time;
 }
 
-/* A cookie follows, and the rest of the stack comes in another record: none that a recorder asks
- * for. */
+/* A cookie follows, and another record has the rest of the stack.  tally's recorders never enable
+ * this. */
 static bool is_to_be_continued(const uint64_t *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -387,7 +388,7 @@ static bool is_worth_it(struct tally_record_excerpt *excerpt)
 {
 	if (excerpt->samples - excerpt->looked_at < LOOK_EACH)
 		return true;
-	bool is_beginning = !excerpt->looked_at; /* when everything is new */
+	bool is_beginning = !excerpt->looked_at; /* at first everything is new */
 	bool is_worth_it = is_beginning ||
 			   excerpt->kept * KEPT_SHARE <= excerpt->samples - excerpt->looked_at;
 	excerpt->looked_at = excerpt->samples;
@@ -417,8 +418,9 @@ void tally_record_excerpt_add_sample(struct tally_record_excerpt *excerpt, const
 
 /* ---- records of tasks ---------------------------------------------------- */
 
-/* Do names need it?  It is given up for what nobody has thought of; for a JIT's dump, where what
- * code is depends on the time; and for a change that comes behind samples that are younger. */
+/* True if readers need the record to name places.  Gives the excerpt up for a record with unknown
+ * effects, for a JIT's dump, whose code depends on the time, and for a change that comes after
+ * younger samples. */
 static bool is_needed(struct tally_record_excerpt *excerpt, const void *bytes,
 		      const struct tally_record_header *header)
 {
@@ -457,7 +459,7 @@ void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *
 
 /* ---- its life ------------------------------------------------------------ */
 
-/* Places of samples that are none of their chain's, or a chain that is still to be made. */
+/* Fields with places outside the sample's chain, or from which a chain must still be made. */
 #define FOREIGN_PLACES \
 	(TALLY_SAMPLE_READ | TALLY_SAMPLE_BRANCH_STACK | TALLY_SAMPLE_STACK_USER | \
 	 TALLY_SAMPLE_REGS_USER)

@@ -1,8 +1,8 @@
-/* What stands behind the data: the machine, the command, the files that were mapped, the
- * tracepoints' formats.
+/* Writes the features behind the data: the machine, the command, the mapped files, the tracepoints'
+ * formats.
  *
- * In a pipe the same goes ahead of the data, so build-ids are left out there: what will be mapped
- * isn't known yet.
+ * In a pipe they come before the data.  Build-ids are left out there, since the files that will be
+ * mapped are not known yet.
  */
 #include "session/recorder_state.h"
 
@@ -97,7 +97,7 @@ static int command_features(struct tally_recorder *recorder, struct tally_buffer
 	return result ? result : put_feature(recorder, TALLY_FEATURE_EVENT_DESC, bytes, err);
 }
 
-/* The number is the provider's: no reader must look it up on its own machine. */
+/* The number belongs to the provider; readers must not look it up on their own machine. */
 static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
 			struct tally_error *err)
 {
@@ -151,7 +151,7 @@ static int time_features(struct tally_recorder *recorder, struct tally_buffer *b
 				 clock_ns(CLOCK_MONOTONIC));
 	if (!result)
 		result = put_feature(recorder, TALLY_FEATURE_CLOCK_DATA, bytes, err);
-	/* Who waits is waiting still. */
+	/* waiting tasks still wait at this time */
 	uint64_t last_ns = tally_record_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC)
 							  : recorder->last_sample_ns;
 	if (!recorder->pipe && recorder->last_sample_ns)
@@ -161,7 +161,7 @@ static int time_features(struct tally_recorder *recorder, struct tally_buffer *b
 
 /* ---- tracepoints --------------------------------------------------------- */
 
-/* "sched" and "sched_switch" of "sched:sched_switch:u". */
+/* Splits "sched:sched_switch:u" into "sched" and "sched_switch". */
 static bool split_tracepoint(const char *name, char *system, char *event, size_t size)
 {
 	size_t length = strcspn(name, ":");

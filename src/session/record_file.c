@@ -1,8 +1,8 @@
-/* One recording in several files: each is whole by itself.
+/* Continues a recording in a new file; each file is complete by itself.
  *
- * The rings stay as they are, with what comes in meanwhile.  A file begins with what is known of
- * the tasks by then, from the records so far: /proc would know nothing of those that have ended, of
- * which samples may still be in the rings.
+ * The rings stay as they are, with the records that arrive meanwhile.  A file begins with the tasks
+ * known so far, from the records.  /proc could not replace this: it lacks tasks that have ended,
+ * whose samples may still be in the rings.
  */
 #include "session/recorder_state.h"
 
@@ -28,7 +28,7 @@ int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *
 	tally_perfdata_writer_free(recorder->writer);
 	recorder->writer = next;
 	recorder->output_fd = fd;
-	/* nobody of the next file's had them mapped */
+	/* No process of the next file has mapped them. */
 	tally_record_forgotten_release(&recorder->forgotten);
 	recorder->first_sample_ns = recorder->last_sample_ns = 0;
 	recorder->file_samples = recorder->status.samples;

@@ -1,15 +1,15 @@
-/* The flight recorder: nothing is written but what the rings hold when it is asked for.
+/* The flight recorder: writes nothing until a dump is requested, and then what the rings contain.
  *
  * The rings of the samples are mapped read-only and written backwards (attr.write_backward): each
- * record begins where the youngest before it begins, towards lower addresses, over the oldest.  So
- * the head is the youngest record's beginning, and from there on they stand one behind the other,
- * to older ones, until a header makes no sense or the ring has been walked through once: what
- * follows was overwritten in part.  While that is read, writing is paused.
+ * record ends where the one before it begins, towards lower addresses, and overwrites the oldest
+ * ones.  So the head is where the youngest record begins.  From there the records follow each other
+ * to older ones, until a header makes no sense or the whole ring was walked: the next record was
+ * partly overwritten.  While a dump reads a ring, writing to it is paused.
  *
- * What the samples mean, though (who ran, what was mapped), must be known of all the time that the
- * rings reach back.  Side-band records are read as they come, and kept: `tasks` is how things were
- * before the oldest that is kept.  Of too many the older half is let go, by applying it to `tasks`.
- * A dump is `tasks`, the records kept, then the samples.
+ * The meaning of the samples (which tasks ran, what they had mapped) must be known for all the time
+ * that the rings cover.  Side-band records are read as they come, and kept; `tasks` is the state
+ * before the oldest kept one.  When too many are kept, the older half is applied to `tasks` and
+ * dropped.  A dump contains `tasks`, the kept records, then the samples.
  */
 #include "session/recorder_state.h"
 
@@ -52,7 +52,7 @@ int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t
 	return recorder->history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* Where the records begin that no dump has had, the youngest first. */
+/* Where the records begin that are in no dump yet, the youngest first. */
 struct offsets {
 	TALLY_VECTOR(uint64_t) at;
 };

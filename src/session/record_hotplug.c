@@ -1,8 +1,8 @@
-/* CPUs that come and go while the whole machine is recorded.
+/* CPUs that go offline and come online while the whole machine is recorded.
  *
- * An event of a CPU is over when the CPU goes offline, and stays so when it comes back: it wants
- * new events, whose ids the file tells of at its end (perfdata_writer_head.c).  What the old ones
- * left in the ring is read before.
+ * When a CPU goes offline, its events end for good.  When it comes back, it needs new events, whose
+ * ids are written at the file's end (perfdata_writer_head.c).  What the old events left in the ring
+ * is read before.
  */
 #include "session/recorder_state.h"
 
@@ -47,7 +47,7 @@ static void close_cpu(struct tally_recorder *recorder, size_t ring)
 	drop_handles(recorder, ring);
 }
 
-/* Its ring is empty by now: the pass before has read what was left. */
+/* Opens a CPU's events again.  Its ring is empty: the pass before has read the rest. */
 static int open_again(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
 {
 	close_cpu(recorder, ring);
@@ -81,7 +81,7 @@ static void come_online(struct tally_recorder *recorder, size_t ring)
 				 cpu->number);
 }
 
-/* A ring for a CPU that had none. */
+/* Adds a ring for a CPU that had none. */
 static void add_cpu(struct tally_recorder *recorder, unsigned cpu)
 {
 	for (size_t i = 0; i < recorder->ring_count; i++)
@@ -120,7 +120,7 @@ bool tally_record_set_online(struct tally_recorder *recorder, const struct tally
 
 bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd)
 {
-	enum { LOOK_NS = 1000000000 }; /* where nothing is told: see hotplug.h */
+	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see hotplug.h */
 	uint64_t now = tally_record_now_ns();
 	struct tally_cpu_list online;
 	bool is_told = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);

@@ -1,12 +1,12 @@
-/* Tasks that were made while events were being opened, and have inherited them.
+/* Tasks created while events were being opened, which may have inherited them.
  *
- * Tasks that appear meanwhile are found by listing /proc anew.  One whose maker had no events yet
- * needs its own; one whose maker had them has inherited them, and would be sampled twice.  The
- * side-band tells the two apart: a FORK record has the maker and the time.  The records stay in the
- * rings, for the recorder to drain later.
+ * Such tasks are found by listing /proc again.  A task whose parent had no events yet needs its
+ * own.  A task whose parent had events has inherited them, and would be sampled twice.  The
+ * side-band tells the two apart: a FORK record has the parent and the time.  The records stay in
+ * the rings; the recorder drains them later.
  *
- * A recorder may lose its CPU between opening a task's events on two CPUs, so what is inherited
- * is told ring by ring.
+ * A recorder may lose its CPU between opening a task's events on two CPUs, so inheritance is
+ * tracked ring by ring.
  */
 #include "session/recorder_state.h"
 
@@ -30,7 +30,7 @@ int tally_record_note_opened(struct tally_recorder *recorder, pid_t tid, size_t 
 	return 0;
 }
 
-/* What came since the ring was looked at last. */
+/* Reads the records that came since the last look at the ring. */
 static int read_forks(struct tally_recorder *recorder, size_t index)
 {
 	struct tally_record_inherited *inherited = &recorder->inherited;
@@ -56,7 +56,7 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
 	return result;
 }
 
-/* Of the rings of which the fork's task has inherited events: 1 when that was not known, 0 or
+/* Notes the rings of which the new task has inherited events.  Returns 1 when this is new, 0 or
  * -ENOMEM. */
 static int take_fork(struct tally_recorder *recorder, const struct tally_record_task *fork)
 {
@@ -89,7 +89,8 @@ int tally_record_look_for_inherited(struct tally_recorder *recorder)
 		return -ENOMEM;
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		result = read_forks(recorder, i);
-	/* Each CPU's ring is in order; a child's child may stand in one that was read before. */
+	/* Each CPU's ring is in order, but a grandchild's record may be in a ring that was read
+	 * before. */
 	while (!result && found_more) {
 		found_more = 0;
 		for (size_t i = 0; !result && i < inherited->forks.count; i++) {

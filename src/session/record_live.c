@@ -1,5 +1,5 @@
-/* Samples given to a function as they come, instead of being written: the caller's loop looks after
- * the rings. */
+/* Passes samples to a function as they come, instead of writing them.  The caller runs the loop
+ * over the rings. */
 #include "session/recorder_state.h"
 
 int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
@@ -8,7 +8,7 @@ int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes,
 	const struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
 	struct tally_record record;
 	if (!source || tally_record_decode(&source->written, bytes, size, &record) < 0)
-		return 0; /* none that was asked for */
+		return 0; /* from no event of the caller's */
 	int result = recorder->options.take_sample(recorder->options.context,
 						   (size_t)(source - recorder->sources), &record);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;

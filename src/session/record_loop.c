@@ -1,5 +1,5 @@
-/* The recording's loop: wait for a ring, a signal, a command or a time; drain; look whether it is
- * over. */
+/* The recording's loop: waits for a ring, a signal, a command or a time; drains the rings; checks
+ * whether the recording is over. */
 #include "session/recorder_state.h"
 
 #include "machine/hotplug.h"
@@ -18,17 +18,17 @@ struct loop {
 	struct tally_recorder *recorder;
 	struct tally_signals *signals;
 	struct tally_record_waits waits;
-	/* ns; 0: never; enable_at: switched on, or off, next */
+	/* ns; 0: never; enable_at: the next switch, on or off */
 	uint64_t enable_at, stop_at, progress_at, next_file_at;
-	size_t switched; /* how often it was switched: by odd ones off */
+	size_t switched; /* number of switches so far; if even, the next one switches on */
 	int extra_fd;    /* readable when there is a signal or a command */
-	int epoll_fd;    /* −1: extra_fd is that of the signals */
+	int epoll_fd;    /* −1: extra_fd is the signals' descriptor */
 	int hotplug_fd;  /* −1: none */
 	uint64_t flush_at;
 	struct tally_record_pace pace;
-	/* at the last pass; while it lasts passes follow one another quickly */
+	/* stacks_cut at the last pass; until deep_until, passes follow each other quickly */
 	uint64_t stacks_cut, deep_until;
-	int look_ms; /* -1: when woken */
+	int look_ms; /* -1: only when woken */
 	enum tally_record_end end;
 	bool ended;
 };
@@ -46,7 +46,7 @@ static int earliest_ms(const struct loop *loop)
 	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
 }
 
-/* The first reason counts. */
+/* Ends the loop; the first reason counts. */
 static void end_loop(struct loop *loop, enum tally_record_end end)
 {
 	if (!loop->ended)
@@ -54,8 +54,8 @@ static void end_loop(struct loop *loop, enum tally_record_end end)
 	loop->ended = true;
 }
 
-/* After the delay it is on, to the end; with ranges it goes off and on with these.  0: it stays as
- * it is. */
+/* Returns the time of the next switch: on after the delay; off and on with ranges.  0: no more
+ * switches. */
 static uint64_t next_switch(const struct loop *loop)
 {
 	const struct tally_record_options *options = &loop->recorder->options;
@@ -82,7 +82,8 @@ static int on_time(struct loop *loop, struct tally_error *err)
 	return 0;
 }
 
-/* A killed recorder's file lacks a second at most; a pipe's reader lags by a pass. */
+/* Flushes so that the file of a killed recorder lacks one second at most, and a pipe's reader lags
+ * by one pass. */
 static int flush(struct loop *loop, struct tally_error *err)
 {
 	uint64_t now = tally_record_now_ns();
@@ -103,7 +104,7 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 		result = tally_record_obey(recorder, &command, &wish, err);
 		if (wish == TALLY_RECORD_WISH_STOP)
 			end_loop(loop, TALLY_RECORD_END_DURATION);
-		if (wish == TALLY_RECORD_WISH_NEXT_FILE && !result) { /* done when it is answered */
+		if (wish == TALLY_RECORD_WISH_NEXT_FILE && !result) { /* before it is answered */
 			result = tally_record_drain(recorder, false, err);
 			result = result ? result : tally_record_next_file(recorder, err);
 			*asked_next = false;
@@ -113,8 +114,8 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 	return result;
 }
 
-/* Goes on in a new file when this one is large or old enough; ends when it is as large as one may
- * be. */
+/* Goes on in a new file when this one is large or old enough; ends the recording at the maximal
+ * size. */
 static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
@@ -136,14 +137,15 @@ static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *
 	return result;
 }
 
-/* A file (fd:3 3<commands) can't be waited for: it is read at each pass. */
+/* Watches a descriptor.  A regular file (fd:3 3<commands) can't be waited for (EPERM); it is read
+ * at each pass. */
 static bool watch(const struct loop *loop, int fd)
 {
 	struct epoll_event readable = { .events = EPOLLIN };
 	return fd < 0 || !epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &readable) || errno == EPERM;
 }
 
-/* Signals, commands and news of CPUs in one descriptor to wait for. */
+/* Opens one descriptor that waits for signals, commands and CPUs' changes. */
 static int open_extra(struct loop *loop, struct tally_error *err)
 {
 	const struct tally_control *control = loop->recorder->options.control;
@@ -162,16 +164,16 @@ static int open_extra(struct loop *loop, struct tally_error *err)
 	return 0;
 }
 
-/* All rings are as large as the first that is there.  Files that only the processes lead to which
- * have them mapped (of containers, perf maps) must be opened while these live: no ring that fills
- * slowly keeps us from a look. */
+/* Returns the time to the next look.  All rings have the size of the first one that exists.  Files
+ * that can only be opened through the processes that map them (in containers; perf maps) must be
+ * opened while these live.  So the time is limited even when the rings fill slowly. */
 static int next_look_ms(struct loop *loop)
 {
 	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 4, WHILE_NS = 500000000 };
 	const struct tally_recorder *recorder = loop->recorder;
 	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
-	/* Stacks longer than their copies are completed by what memory held before and after: the
-	 * nearer, the better. */
+	/* Stacks longer than their copies are completed from memory that was read before and after.
+	 * That works better when the reads are close to the sample. */
 	if (recorder->status.stacks_cut != loop->stacks_cut || !loop->deep_until)
 		loop->deep_until = tally_record_now_ns() + WHILE_NS;
 	loop->stacks_cut = recorder->status.stacks_cut;
@@ -240,8 +242,8 @@ static int drain_until_end(struct loop *loop,
 	return 0;
 }
 
-/* What the provider had no room for in our rings; then nobody needs to wait for room any more: of a
- * command that goes on, and of what it left behind. */
+/* Drains what the provider had no room for in our rings.  Then closes the rings, so that neither
+ * the command nor its leftover processes wait for room. */
 static int drain_the_rest(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct tally_provider *provider = recorder->provider;
@@ -290,7 +292,8 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 
 	loop.look_ms = next_look_ms(&loop);
 	struct tally_latency before;
-	tally_latency_begin(&before); /* the command is forked already: it keeps its own */
+	/* the command is forked already, so it keeps its own latency */
+	tally_latency_begin(&before);
 	bool enable_now = !loop.enable_at && !options->starts_off &&
 			  !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
 	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;

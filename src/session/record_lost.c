@@ -1,7 +1,7 @@
-/* Samples that found no room, counted to the last one.
+/* Counts lost samples exactly.
  *
- * The kernel puts a LOST record in front of the next record that fits: nothing tells of samples
- * lost after the last one that did.  The events themselves know (FORMAT_LOST, Linux 6.0; children
+ * The kernel writes a LOST record before the next record that fits, so samples lost after the last
+ * record are not reported.  The events themselves count them (FORMAT_LOST, Linux 6.0; children
  * count in their parent).
  */
 #include "session/recorder_state.h"

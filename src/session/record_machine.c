@@ -1,5 +1,5 @@
-/* What perf record writes of the machine too: how CPUs share cores and caches, NUMA nodes, memory,
- * PMUs by number. */
+/* Describes the machine like perf record: how CPUs share cores and caches, NUMA nodes, memory, PMUs
+ * by number. */
 #include "session/recorder_state.h"
 
 #include "machine/cpu.h"
@@ -23,7 +23,7 @@ static int put(struct tally_recorder *recorder, unsigned feature, struct tally_b
 	return result;
 }
 
-/* Places are told by number, of every CPU that there may be. */
+/* Writes the places by CPU number, for every configured CPU. */
 static void put_places(struct tally_recorder *recorder, const struct tally_cpu_topology *topology,
 		       struct tally_buffer *bytes)
 {

@@ -1,11 +1,11 @@
-/* The kernel's modules, which no record of the kernel's tells of: neither those that were there
- * before, nor those that are loaded meanwhile.
+/* Kernel modules.  No record of the kernel's reports them: neither those loaded before the
+ * recording nor those loaded later.
  *
- * /proc/modules is read at the start, when the number of folders in /sys/module is another one
- * (which a look at each pass finds out for next to nothing), and once a second, for one may have
- * taken another's place.  A module that came meanwhile is recorded as of the pass before: it was
- * loaded since, and that is as early as readers take a record that comes so late.  What an unloaded
- * one had stays known, as of files: samples from before may still be in the rings.
+ * /proc/modules is read at the start, again whenever the number of folders in /sys/module changes
+ * (which each pass checks cheaply), and once a second, since one module may have replaced another.
+ * A new module's record has the time of the previous pass: it was loaded after that, and readers
+ * accept no earlier time in a record that comes so late.  Like files, an unloaded module stays
+ * known: earlier samples may still be in the rings.
  */
 #include "session/synthesis.h"
 
@@ -68,7 +68,8 @@ static int write_module(struct tally_synthesis *synthesis, const struct tally_lo
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 
-/* modules.dep of the running kernel, with the path of its folder; "" when it isn't there. */
+/* Reads modules.dep of the running kernel and sets the path of its folder.  Returns "" when there
+ * is none. */
 static const char *read_dependencies(struct tally_buffer *text, char *folder, size_t size)
 {
 	struct utsname here;
@@ -91,8 +92,8 @@ static const struct tally_loaded_module *find(const struct tally_loaded_modules 
 	return NULL;
 }
 
-/* Under the paths that modules.dep has, as perf names them; in brackets those that it hasn't.
- * `wanted` is used up. */
+/* Writes the modules with the paths in modules.dep, as perf names them, and those that it lacks in
+ * brackets.  Clears `wanted`. */
 static int write_modules(struct tally_synthesis *synthesis,
 			 const struct tally_loaded_modules *modules, bool *wanted)
 {
@@ -134,7 +135,7 @@ int tally_record_read_modules(struct tally_recorder *recorder, struct tally_erro
 	if (!result)
 		result = tally_loaded_modules_parse(tally_buffer_string(&text), &modules->now);
 	tally_buffer_release(&text);
-	/* there are none, or we may not know */
+	/* there are none, or this user may not read them */
 	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
 }
 

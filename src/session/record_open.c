@@ -1,8 +1,8 @@
-/* Opening a recording's events: each on each task and CPU, a ring for samples and one for side-band
- * on each CPU.
+/* Opens a recording's events: each event on each task and CPU, with one ring for samples and one
+ * for side-band records on each CPU.
  *
- * Inherited events may be mapped only when bound to a CPU, so even a single task's events are
- * opened once a CPU; all events of a CPU write to the ring of the first one (SET_OUTPUT).
+ * Inherited events can be mapped only when they are bound to a CPU, so even a single task's events
+ * are opened once per CPU.  All events of a CPU write to the ring of the first one (SET_OUTPUT).
  */
 #include "session/recorder_state.h"
 
@@ -42,8 +42,8 @@ static bool is_empty_in_user_mode(const struct tally_record_source *source)
 	return source->event && tally_counting_is_emptied(&attr);
 }
 
-/* The kernel refuses its own side to this user: what is left is user mode, and the names say so.
- * False when nothing is. */
+/* Restricts the events to user mode after the kernel refused its own part, and marks their names.
+ * Returns false when this leaves no event. */
 static bool fall_back_to_user(struct tally_recorder *recorder)
 {
 	bool changed = false;
@@ -94,21 +94,22 @@ static void set_precise(struct tally_attr *attr, unsigned precise)
 		      (uint64_t)precise << TALLY_ATTR_PRECISE_IP_SHIFT;
 }
 
-/* exclude_guest stands on every event of a PMU, and some PMUs take no exclusion at all; what was
- * typed stays. */
+/* True if exclude_guest may be dropped.  It is set on every PMU event by default, and some PMUs
+ * accept no exclusion at all.  An explicit modifier stays. */
 static bool may_drop_guest(const struct tally_record_source *source)
 {
 	return source->event && !source->event->host_guest_given &&
 	       source->attr.flags & TALLY_ATTR_EXCLUDE_GUEST;
 }
 
-/* Asks for a little less after the kernel refused; false when nothing can be left out. */
+/* Reduces the attribute after the kernel refused it.  Returns false when nothing more can be left
+ * out. */
 static bool relax(struct tally_record_source *source, int code)
 {
 	unsigned precise = tally_attr_precise(&source->attr);
 	bool invalid = code == -EINVAL;
 	if (source->ids.count || (!invalid && code != -EOPNOTSUPP && code != -ENOENT))
-		return false; /* what is open elsewhere already is accepted */
+		return false; /* the kernel has accepted the attribute elsewhere */
 	if (source->event && source->event->precise_max && precise) {
 		set_precise(&source->attr, precise - 1);
 		set_precise(&source->written, precise - 1);
@@ -129,7 +130,7 @@ static bool relax(struct tally_record_source *source, int code)
 	return true;
 }
 
-/* Opens one event at one place; the handle, or -errno. */
+/* Opens one event in one place.  Returns the handle or -errno. */
 static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place,
 		    int leader, uint32_t copy_bytes)
 {
@@ -198,7 +199,7 @@ static int leader_of(const struct tally_recorder *recorder, size_t source, int l
 	return member ? last_leader : -1;
 }
 
-/* One event, or one for each size of copies; *handle is the (first) one's. */
+/* Opens an event, or one event for each size of copies.  Sets *handle to the first. */
 static int open_source(struct tally_recorder *recorder, size_t index, const struct place *place,
 		       int group, int *handle, struct tally_record_ring_sizes *sizes,
 		       struct tally_error *err)
@@ -236,8 +237,8 @@ static int open_side_band(struct tally_recorder *recorder, const struct place *p
 {
 	int handle = open_one(recorder, recorder->source_count - 1, place, -1, 0);
 	if (handle < 0) {
-		/* What is refused to the side-band's event is refused to all: the user knows the
-		 * one asked for. */
+		/* What is refused to the side-band's event is refused to all.  Name an event that
+		 * the user knows. */
 		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
 	return tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle,
@@ -257,7 +258,7 @@ static int open_samples(struct tally_recorder *recorder, const struct place *pla
 	return result;
 }
 
-/* All events on one task and CPU; the side-band first, so that no map is missed. */
+/* Opens all events on one task and CPU; the side-band first, so that no mapping is missed. */
 static int open_place(struct tally_recorder *recorder, const struct place *place,
 		      struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
@@ -265,21 +266,21 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 	return result ? result : open_samples(recorder, place, sizes, err);
 }
 
-/* On whichever CPU it runs, with a ring of its own. */
+/* Opens a thread's events on whichever CPU it runs, with a ring of its own. */
 static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
 		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
 	struct place place = { .tid = tid, .cpu = -1, .ring = recorder->ring_count };
 	if (place.ring == recorder->ring_capacity)
-		return 0; /* so many were not there when it began */
+		return 0; /* more threads than rings were planned for */
 	recorder->ring_count++;
 	int result = open_place(recorder, &place, sizes, err);
 	return result == -ESRCH && may_end ? 0 : result < 0 ? result : 1;
 }
 
-/* On all CPUs: 1, 0 when the task has ended, or -errno.  The side-band first on all of them: a
- * child that comes meanwhile has of both what was open then, and must not be sampled on one CPU and
- * map its files on another, unheard. */
+/* Opens a task's events on all CPUs.  Returns 1, 0 when the task has ended, or -errno.  The
+ * side-band comes first on all CPUs.  A child that appears meanwhile inherits what is open then; it
+ * must not be sampled on one CPU while its mappings on another go unrecorded. */
 static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
 		     struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
@@ -306,8 +307,8 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
 	return 1;
 }
 
-/* One of the target's tasks, as open_task().  The first task opened says what this user may look
- * at: a child process may be another user's, and is left out. */
+/* Opens one of the target's tasks, like open_task().  The first task shows what this user may
+ * record: a child process of another user is left out. */
 static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first,
 		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
 {
@@ -322,7 +323,8 @@ static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first
 	return result;
 }
 
-/* Tasks made meanwhile by tasks that had no event yet are found by listing anew. */
+/* Opens the target's tasks.  Lists again to find new tasks, made by tasks that had no events
+ * yet. */
 static int open_all_listed(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes,
 			   struct tally_error *err)
 {
@@ -352,7 +354,7 @@ static int open_everywhere(struct tally_recorder *recorder, struct tally_record_
 {
 	struct tally_target *target = recorder->target;
 	if (recorder->options.per_thread)
-		recorder->ring_count = 0; /* each brings its own */
+		recorder->ring_count = 0; /* each thread adds its own */
 	if (target->all || tally_record_follows_command(recorder)) {
 		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false,
 				       sizes, err);
@@ -380,8 +382,8 @@ static void close_all(struct tally_recorder *recorder)
 	tally_map_release(&recorder->source_of_id);
 }
 
-/* Switches and migrations happen in the kernel alone: the kernel gives 0 of them, not an error
- * (SPEC B8). */
+/* Switches and migrations happen in the kernel, and in user mode the kernel gives 0 instead of an
+ * error. */
 static void tell_of_emptied(struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
@@ -463,8 +465,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 	if (result < 0)
 		return result;
 	struct tally_record_ring_sizes sizes = tally_record_choose_rings(recorder), tried;
-	/* Rings that turned out smaller than planned want smaller watermarks, which only a new
-	 * event gets. */
+	/* Rings that turned out smaller need smaller watermarks, which only new events can get. */
 	do {
 		tried = sizes;
 		close_all(recorder);

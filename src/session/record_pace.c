@@ -1,18 +1,18 @@
-/* How long a pass may wait for the next one.
+/* Decides how long to wait for the next pass.
  *
- * Waking is a fifth of the recorder's work where stacks are copied: 64 KiB a sample are a quarter
- * of a ring after 0.8 ms.  So it is woken at half of it.  Where the recorder waits long for a CPU,
- * what is left then is not enough, which shows in samples that are lost; the mark is the event's
- * and can't be moved.  After a loss it therefore looks by itself when a quarter is filled, by what
- * the last passes found: for a second after the first loss, twice as long after each further one.
+ * With stack copies, waking is a fifth of the recorder's work: 64 KiB per sample fill a quarter of
+ * a ring in 0.8 ms.  So the recorder is woken at half a ring.  If it then waits long for a CPU, the
+ * other half is not enough and samples are lost; but the mark is fixed in the event and can't be
+ * moved.  So after a loss the recorder looks by itself when a quarter is filled, judging by the
+ * last passes: for a second after the first loss, and twice as long after each further one.
  *
- * Unless that would have come too late as well.  A virtual machine's CPU stops for several
- * milliseconds at times; a ring that is full after three is lost then however early the last look
- * was, and looking earlier for ever after would cost a seventh more, for nothing:
+ * But not if even that would have been too late.  A virtual machine's CPU sometimes stops for
+ * several milliseconds.  A ring that is full after three is lost then, however early the last look
+ * was, and looking earlier for ever after would cost a seventh more for nothing:
  *
  *     last look       ¼        ½                  1         1¼ of the time that fills a ring
  *     |---------------+--------+------------------+---------+--------------
- *                     looked   woken              full      full, too, had it looked at a quarter
+ *                     looked   woken              full      full even with a look at a quarter
  */
 #include "session/recorder_state.h"
 
@@ -20,8 +20,8 @@ enum { SPAN_NS_MIN = 1000000000, PART = 4, NS_PER_MS = 1000000 };
 
 #define SPAN_NS_MAX ((uint64_t)3600 * SPAN_NS_MIN)
 
-/* Notes how long a ring takes to fill, of a pass that found room in it; and how long the rings were
- * not looked at: a loss is told by a record that comes with the next pass. */
+/* Notes how long a ring takes to fill, from a pass that found room in it, and how long no pass
+ * looked at the rings: a loss is reported by a record in the following pass. */
 static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint64_t found_bytes,
 		      uint64_t ring_bytes)
 {
@@ -39,7 +39,7 @@ static bool would_have_helped(const struct tally_record_pace *pace)
 int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost,
 			 uint64_t found_bytes, uint64_t ring_bytes)
 {
-	/* the clock's begins when the machine does */
+	/* 0: first call; the clock counts from the machine's start */
 	uint64_t elapsed_ns = pace->last_ns ? now_ns - pace->last_ns : 0;
 	note_pass(pace, elapsed_ns, found_bytes, ring_bytes);
 	bool has_lost = lost != pace->lost && would_have_helped(pace);

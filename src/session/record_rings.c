@@ -1,4 +1,4 @@
-/* The rings of a recording: how large they are, and what writes to them. */
+/* The rings of a recording: their sizes, and the events that write to them. */
 #include "session/recorder_state.h"
 
 #include "machine/limits.h"
@@ -7,18 +7,18 @@
 #include <unistd.h>
 
 enum {
-	/* a million small records a second fill it in a tenth of one */
+	/* a million small records per second fill it in a tenth of a second */
 	RING_BYTES = 8 << 20,
-	SMALL_RING_BYTES = 2 << 20,   /* on machines of many CPUs, without stack copies */
-	THREAD_RING_BYTES = 256 << 10, /* of thousands of threads, few run at a time */
-	RINGS_BYTES = 64 << 20,       /* all of them, where they can be that small */
+	SMALL_RING_BYTES = 2 << 20,   /* on machines with many CPUs, without stack copies */
+	THREAD_RING_BYTES = 256 << 10, /* with thousands of threads, few run at a time */
+	RINGS_BYTES = 64 << 20,       /* all rings, if they can be that small */
 	WAKEUP_BYTES_MAX = 4 << 20,   /* of stack copies */
-	STACK_RINGS_BYTES = 256 << 20, /* all of them, where large copies come often */
+	STACK_RINGS_BYTES = 256 << 20, /* all rings, with frequent large copies */
 	SIDE_RING_BYTES = 256 << 10,
-	SMALL_SIDE_RING_BYTES = 32 << 10, /* where memory is short */
+	SMALL_SIDE_RING_BYTES = 32 << 10, /* when memory is short */
 };
 
-enum { LATE_THREADS = 64 }; /* that begin while their like are opened */
+enum { LATE_THREADS = 64 }; /* threads that begin while the threads are opened */
 
 static size_t page_bytes(void)
 {
@@ -93,8 +93,7 @@ struct tally_record_ring_sizes tally_record_choose_rings(const struct tally_reco
 	tally_ring_budget_spend(&budget, recorder->ring_count, sizes.side_pages);
 	sizes.sample_pages = tally_machine_ring_pages(&budget, recorder->ring_count,
 						      power_of_two_pages(wanted));
-	/* What others of this user have mapped counts too: the kernel has the last word, in
-	 * map_ring(). */
+	/* Other mappings of this user count as well: the kernel decides, in map_ring(). */
 	if (!sizes.sample_pages)
 		sizes.sample_pages = 1;
 	if (!sizes.side_pages)
@@ -140,8 +139,8 @@ int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *r
 	return result;
 }
 
-/* Half of the ring; where that proves too late, record_pace.c looks earlier.  Of copies no later,
- * in large rings, than what they lack is likely to be in the tasks' memory still
+/* Sets wakeups at half of the ring; where that proves too late, record_pace.c looks earlier.  For
+ * copies in large rings the limit is lower: what a copy lacks should still be in the task's memory
  * (record_outer.c). */
 void tally_record_set_wakeups(struct tally_recorder *recorder,
 			      const struct tally_record_ring_sizes *sizes)
@@ -155,7 +154,7 @@ void tally_record_set_wakeups(struct tally_recorder *recorder,
 		source->attr.wakeup_events = (uint32_t)(is_late ? WAKEUP_BYTES_MAX : half);
 		source->written.flags |= TALLY_ATTR_WATERMARK;
 		source->written.wakeup_events = source->attr.wakeup_events;
-		/* Small rings: a stack copy must leave room for others. */
+		/* In small rings, one stack copy must leave room for others. */
 		uint32_t most = (uint32_t)(sample / 8) & ~7u;
 		if (!recorder->options.stack_bytes && source->attr.sample_stack_user > most &&
 		    most >= 1024) {

@@ -1,5 +1,5 @@
-/* Namespaces and control groups that were there before the recording: the kernel tells of those
- * alone that tasks enter, and that are made, from then on. */
+/* Writes records for namespaces and control groups that existed before the recording: the kernel
+ * reports only later changes. */
 #include "session/synthesis.h"
 
 #include "session/cgroup.h"
@@ -35,7 +35,7 @@ static int write_cgroup(struct tally_synthesis *synthesis, uint64_t id, const ch
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_CGROUP, 0, 0, 0);
 }
 
-/* Those that this user may not look at are 0, as in perf's records. */
+/* Namespaces that this user may not read are 0, as in perf's records. */
 int tally_synthesize_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid)
 {
 	static const char *const names[TALLY_NAMESPACE_KINDS] = { "net",  "uts", "ipc",   "pid",
@@ -68,7 +68,7 @@ static int visit_cgroup(void *context, uint64_t id, const char *path)
 	return write_cgroup(context, id, path);
 }
 
-/* Where none are mounted, or may be seen, the recording goes without their names. */
+/* When no hierarchy is mounted or readable, the recording lacks the cgroups' names. */
 int tally_synthesize_cgroups(struct tally_synthesis *synthesis)
 {
 	int result = is_wanted(synthesis, TALLY_ATTR_CGROUP)

@@ -1,9 +1,9 @@
-/* Records of what was there before the first event, as the kernel would have written them: where
- * the kernel lies, and for each task that is recorded its name, its parent and its executable maps,
- * from /proc.
+/* Writes records of what existed before the first event, as the kernel would have written them:
+ * where the kernel lies, and for each recorded task its name, its parent and its executable
+ * mappings, from /proc.
  *
- * The side-band events are open already when this runs, so what changes meanwhile is recorded twice
- * rather than missed.  Times are 0: before everything.
+ * The side-band events are open already when this runs, so a change meanwhile is recorded twice
+ * rather than missed.  All times are 0: before everything else.
  */
 #include "session/synthesis.h"
 
@@ -23,9 +23,8 @@
 
 /* ---- the kernel ---------------------------------------------------------- */
 
-/* The address of the symbol that the kernel begins with, which /proc/kallsyms has near its own
- * beginning; 0 when it is hidden (kptr_restrict).  That is _text, and _stext where there is none
- * (arm64). */
+/* Returns the address of the kernel's first symbol, which is near the start of /proc/kallsyms; 0
+ * when it is hidden (kptr_restrict).  That is _text, or _stext without it (arm64). */
 static uint64_t kernel_start(const char **symbol)
 {
 	char text[16384];
@@ -53,13 +52,14 @@ static uint64_t kernel_start(const char **symbol)
 	return second;
 }
 
-/* Behind the kernel lie its modules and the code that it makes, on some machines next to it. */
+/* Returns the kernel's end.  Its modules and the code that it makes come behind it, on some
+ * machines directly. */
 static uint64_t kernel_end(const struct tally_recorder *recorder,
 			   const struct tally_bpf_codes *codes, uint64_t start)
 {
 	const uint64_t image_bytes_max = 1ull << 30;
 #if defined(__x86_64__)
-	/* KERNEL_IMAGE_SIZE: what is behind is for modules */
+	/* KERNEL_IMAGE_SIZE: the space behind it is for modules. */
 	uint64_t end = (start | (image_bytes_max - 1)) + 1;
 #else
 	uint64_t end = start + image_bytes_max;
@@ -73,7 +73,7 @@ static uint64_t kernel_end(const struct tally_recorder *recorder,
 	return end;
 }
 
-/* As perf writes it: the start and, as file offset, the address of the symbol behind the name. */
+/* Writes the mapping as perf does: the file offset is the address of the symbol in the name. */
 static int write_kernel(struct tally_synthesis *synthesis, const char *symbol, uint64_t start,
 			uint64_t end)
 {
@@ -89,7 +89,7 @@ static int write_kernel(struct tally_synthesis *synthesis, const char *symbol, u
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 
-/* Who may not know where the kernel lies is told of nothing else there either. */
+/* If the kernel's address is hidden, nothing else in the kernel is described either. */
 static int synthesize_kernel(struct tally_synthesis *synthesis)
 {
 	struct tally_bpf_codes codes = { 0 };
@@ -135,7 +135,7 @@ static int synthesize_fork(struct tally_synthesis *synthesis, pid_t pid, pid_t p
 	tally_synthesis_u32(synthesis, (uint32_t)tid);
 	tally_synthesis_u32(synthesis, (uint32_t)parent);
 	tally_synthesis_u64(synthesis, 0);
-	/* FORK_EXEC: the maps that follow are all there is, nothing is inherited. */
+	/* FORK_EXEC: only the mappings that follow are the task's; it inherits none. */
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_FORK,
 				      pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
 }
@@ -210,7 +210,7 @@ static int synthesize_all(struct tally_synthesis *synthesis)
 	return result;
 }
 
-/* The processes of the threads, each once. */
+/* Describes the processes of the target's threads, each once. */
 static int synthesize_tids(struct tally_synthesis *synthesis)
 {
 	const struct tally_pid_list *tids = &synthesis->recorder->target->tids;
@@ -256,8 +256,8 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 
 /* ---- what is known ------------------------------------------------------- */
 
-/* Of the kernel itself the first piece alone, where other code cut it: for perf each were all of
- * it. */
+/* True for all pieces of the kernel except the first, when other code cuts its mapping: perf would
+ * take each piece for the whole kernel. */
 static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
 {
 	const struct tally_mapping *mappings = tasks->kernel.mappings;

@@ -1,6 +1,6 @@
-/* Events whose hits ask for the next file (--switch-output-event): on the same tasks and CPUs as
- * what is recorded, with a ring of their own for each CPU, of which nothing is read but that
- * something is there. */
+/* Events whose hits start the next file (--switch-output-event).  They are open on the same tasks
+ * and CPUs as the recorded events, with a ring of their own for each CPU.  The rings' records are
+ * not read; it only matters that there are any. */
 #include "session/recorder_state.h"
 
 #include "base/vector.h"

@@ -1,8 +1,8 @@
-/* What the recorder sleeps on: a handle for each ring.
+/* The handles that the recorder waits for: one for each ring.
  *
- * poll(2) on an event whose task and descendants have all ended gives POLLHUP, at once and for
- * ever, though other events write to the same ring: the next living one takes its place, and a ring
- * without any is waited for no more.
+ * When an event's task and all its descendants have ended, poll(2) returns POLLHUP at once and for
+ * ever, even if other events still write to the same ring.  The ring's next living event then takes
+ * its place.  A ring without living events is not waited for any more.
  */
 #include "session/recorder_state.h"
 
@@ -13,7 +13,7 @@
 static void add(struct tally_record_waits *waits, const struct tally_ring *ring, bool side,
 		size_t index)
 {
-	if (!ring->page || ring->is_backward) /* what it holds is nobody's business until a dump */
+	if (!ring->page || ring->is_backward) /* nothing reads a backward ring before a dump */
 		return;
 	waits->items[waits->count].handle = ring->handle;
 	waits->places[waits->count].side = side;
@@ -47,7 +47,8 @@ static bool has_hung_up(const struct tally_recorder *recorder, int handle)
 	return provider->ops->wait(provider, &item, 1, -1, 0) > 0 && item.revents & POLLHUP;
 }
 
-/* Once ended is ended: the search goes on where the last one stopped. */
+/* Finds another living event of the ring.  Ended events stay ended, so the search goes on where the
+ * last one stopped. */
 static int next_living(struct tally_record_waits *waits, size_t item,
 		       const struct tally_recorder *recorder)
 {
@@ -73,7 +74,7 @@ void tally_record_waits_update(struct tally_record_waits *waits,
 		waits->ended += waits->items[i].handle < 0;
 	}
 	for (size_t i = waits->count; i < waits->count + waits->triggers; i++)
-		/* its children are looked at with each pass */
+		/* its children are checked at each pass */
 		if (waits->items[i].revents & POLLHUP)
 			waits->items[i] = (struct tally_wait_item){ .handle = -1 };
 }

@@ -46,8 +46,8 @@ void tally_record_describe_sources(struct tally_recorder *recorder)
 	}
 }
 
-/* Not of a zombie, nor of another user's task: -errno, and its stacks stay as their copies have
- * them. */
+/* Reads a task's memory.  Fails with -errno for zombies and for other users' tasks; their stacks
+ * end where their copies do. */
 static long read_task(void *context, uint32_t tid, uint64_t address, void *out, size_t size)
 {
 	struct iovec local = { out, size }, remote = { (void *)(uintptr_t)address, size };
@@ -62,7 +62,7 @@ static uint64_t sample_clock_ns(void *context)
 	return tally_record_now_ns();
 }
 
-/* NULL where there is none. */
+/* Returns NULL when there can be no excerpt. */
 static struct tally_record_excerpt *new_excerpt(const struct tally_recorder *recorder)
 {
 	const struct tally_attr **attrs = calloc(recorder->source_count, sizeof(*attrs));
@@ -137,7 +137,7 @@ static void reap(struct tally_recorder *recorder)
 		recorder->command_ended = true;
 }
 
-/* Asks the command to end, also one that is stopped. */
+/* Signals the command; a stopped command is continued, so that it can end. */
 static void tell_command(const struct tally_recorder *recorder, int number)
 {
 	if (!command_runs(recorder))
@@ -146,7 +146,7 @@ static void tell_command(const struct tally_recorder *recorder, int number)
 	kill(recorder->spawn->pid, SIGCONT);
 }
 
-/* How many asked for the end. */
+/* Takes all pending signals.  Returns how many asked for the end. */
 unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
 				   bool *asked_next)
 {
@@ -163,7 +163,7 @@ unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally
 		}
 		if (signal.was_ignored)
 			continue;
-		/* A terminal's Ctrl-C reached the command by itself.  SIGINT from elsewhere is
+		/* A terminal's Ctrl-C reached the command directly.  SIGINT from elsewhere is
 		 * passed on as SIGTERM: shells start background jobs with SIGINT ignored. */
 		if (!signal.from_terminal)
 			tell_command(recorder, signal.number == SIGINT ? SIGTERM : signal.number);
@@ -224,8 +224,8 @@ const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder
 	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;
 }
 
-/* What interrupts us may have ended the command as well (Ctrl-C, timeout): it dies in its own
- * time. */
+/* Gives the command 0.3 s to end: the signal that interrupted us may have reached it as well
+ * (Ctrl-C, timeout). */
 static bool ends_soon(struct tally_recorder *recorder)
 {
 	enum { ROUNDS = 30, ROUND_MS = 10 };
@@ -263,9 +263,9 @@ static double seconds_of(struct timeval time)
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* A sample of a clock stands for its period; other events' samples for no time, nor do those of a
- * timer that is asked to come so often that it is late by itself: it gives one sample for all the
- * turns that it missed (hrtimer_forward()), which is no sign of tasks that are too short. */
+/* Returns the time that each sample stands for: a clock's period; 0 for other events.  Also 0 for a
+ * timer with so short a period that it is always late: it gives one sample for all turns that it
+ * missed (hrtimer_forward()), which would look like tasks that are too short. */
 static double clock_period_s(const struct tally_attr *attr)
 {
 	if (!tally_attr_is_clock(attr) ||

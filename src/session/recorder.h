@@ -1,11 +1,11 @@
-/* Recording: events opened on a target, rings drained into a perf.data file.
+/* Recording: opens events on a target and drains their rings into a perf.data file.
  *
  *     rings ──drain──▶ (stacks unwound) ──▶ perfdata writer
  *
- * Side-band records (maps, commands, forks, exits) have rings of their own, on a dummy event per
- * CPU.  A pass notes the heads of the sample rings, drains the side-band up to that moment, then
- * reads the samples up to the noted heads: whatever was mapped when a sample was taken is known
- * when its stack is unwound, without a queue.
+ * Side-band records (mappings, commands, forks, exits) have rings of their own, on a dummy event
+ * per CPU.  A pass notes the heads of the sample rings, drains the side-band up to that moment,
+ * then reads the samples up to the noted heads.  So everything that was mapped when a sample was
+ * taken is known when its stack is unwound, without a queue.
  */
 #ifndef TALLY_SESSION_RECORDER_H
 #define TALLY_SESSION_RECORDER_H
@@ -25,7 +25,7 @@
 #include <stdbool.h>
 
 enum tally_call_graph {
-	/* STACK; FP where each hit is taken, and on machines that tally can't unwind */
+	/* STACK; FP for events that sample each hit, and on machines that tally can't unwind */
 	TALLY_CALL_GRAPH_AUTO,
 	TALLY_CALL_GRAPH_NONE,
 	TALLY_CALL_GRAPH_FP,    /* the kernel follows frame pointers */
@@ -33,14 +33,14 @@ enum tally_call_graph {
 	TALLY_CALL_GRAPH_LBR,   /* the CPU's branch records */
 };
 
-/* When to go on in a new file. */
+/* When to continue in a new file. */
 struct tally_record_rotation {
-	bool is_wanted; /* at least when SIGUSR2 asks for it */
-	uint64_t bytes;            /* of a file; 0: however many */
-	double seconds;            /* 0: for ever */
+	bool is_wanted; /* at least when SIGUSR2 arrives */
+	uint64_t bytes;            /* size of a file; 0: no limit */
+	double seconds;            /* time of a file; 0: no limit */
 };
 
-/* A time to sample in, since the start. */
+/* A time range to sample in, from the start of the recording. */
 struct tally_record_range {
 	double start_s, end_s;
 };
@@ -49,81 +49,81 @@ struct tally_perf_maps;
 struct tally_record_status;
 
 struct tally_record_options {
-	double frequency;      /* Hz, where no period was given */
-	uint64_t period;       /* 0: by frequency */
-	/* by the user: refused rather than lowered when the kernel allows less */
+	double frequency;      /* Hz, for events without a period */
+	uint64_t period;       /* 0: use the frequency */
+	/* by the user: fail rather than lower it when the kernel allows less */
 	bool rate_given;
 	enum tally_call_graph call_graph;
-	uint32_t stack_bytes;  /* 0: by the ring's size */
-	bool keep_stacks;      /* write the copies, unwound later */
-	size_t ring_bytes;     /* per CPU; 0: by default and budget */
+	uint32_t stack_bytes;  /* 0: chosen by the ring's size */
+	bool keep_stacks;      /* write the copies, for unwinding later */
+	size_t ring_bytes;     /* per CPU; 0: chosen by default and budget */
 	double delay_s, duration_s; /* 0: none */
-	/* to sample in, one behind the other, from delay_s on; NULL: to the end */
+	/* ranges to sample in, ascending, from delay_s on; NULL: sample until the end */
 	const struct tally_record_range *ranges;
 	size_t range_count;
-	bool starts_off;       /* nothing is sampled until it is switched on (control) */
-	bool no_inherit;       /* without the children and threads to come */
-	/* a ring for each thread of the target's, not for each CPU; with no_inherit */
+	bool starts_off;       /* sample nothing until switched on (control) */
+	bool no_inherit;       /* without future children and threads */
+	/* one ring for each thread of the target instead of each CPU; with no_inherit */
 	bool per_thread;
-	bool running_time;     /* values that samples carry have times */
+	bool running_time;     /* readings in samples have times */
 	bool no_bpf_events;    /* no records of BPF programs */
-	uint64_t sample_type;  /* TALLY_SAMPLE_*: more of each sample than is always taken */
-	/* TALLY_ATTR_NAMESPACES and the like: more records than of maps, commands, forks, exits */
+	uint64_t sample_type;  /* TALLY_SAMPLE_*: fields besides those always recorded */
+	/* TALLY_ATTR_NAMESPACES, …: records besides mappings, commands, forks, exits */
 	uint64_t side_band;
-	/* TALLY_ATTR_EXCLUDE_USER or _KERNEL: of all events; 0: as each says */
+	/* TALLY_ATTR_EXCLUDE_USER or _KERNEL, for all events; 0: as each event says */
 	uint64_t exclude;
-	/* TALLY_ATTR_EXCLUDE_CALLCHAIN_USER or _KERNEL: of all call graphs */
+	/* TALLY_ATTR_EXCLUDE_CALLCHAIN_USER or _KERNEL, for all call graphs */
 	uint64_t exclude_chain;
-	/* frames of a call chain; 0: all, or as many as the machine's setting lets the kernel
-	 * make */
+	/* frames of a call chain; 0: all, up to the limit of the machine's setting */
 	uint16_t max_stack;
-	/* masks of registers that samples carry; 0: none */
+	/* masks of registers to sample; 0: none */
 	uint64_t registers_intr, registers_user;
-	uint64_t branches;     /* branch_sample_type of the branch stacks to take; 0: none */
-	/* rings keep the youngest records, which are read at the end and at a switch alone */
+	uint64_t branches;     /* branch_sample_type of the branch stacks to record; 0: none */
+	/* rings keep the youngest records, which are read only at the end and at a switch */
 	bool overwrite;
 	struct tally_record_rotation next_file;
-	/* whose hits ask for the next file as SIGUSR2 does; NULL: none */
+	/* their hits start the next file, like SIGUSR2; NULL: none */
 	const struct tally_event_list *switch_events;
-	uint64_t max_bytes;    /* of a file, that end the recording; 0: none do */
+	uint64_t max_bytes;    /* file size that ends the recording; 0: no limit */
 	int compression_level;
-	bool keeps_excerpt;    /* for tally_recorder_take_excerpt(); of a recording in one file */
-	struct tally_control *control; /* who says when to sample, open; NULL: nobody does */
-	/* The file is complete and may be renamed: *fd gets the next one's descriptor.  -errno with
-	 * a message. */
+	bool keeps_excerpt; /* for tally_recorder_take_excerpt(); only for recordings in one file */
+	struct tally_control *control; /* open; commands when to sample; NULL: none */
+	/* Called when the file is complete and may be renamed.  Sets *fd to the next file's
+	 * descriptor.  Returns -errno with a message on failure. */
 	int (*next_output)(void *context, const struct tally_record_status *status, int *fd,
 			   struct tally_error *err);
-	/* Gets the samples as they come, each with the place of its event in the list; none is
-	 * written.  -ENOMEM ends it.  For events without stacks to unwind, with
-	 * tally_recorder_begin() and _look(). */
+	/* Gets the samples as they come, each with its event's index in the list; no sample is
+	 * written.  Returns 0, or -ENOMEM to end the recording.  For events whose stacks need no
+	 * unwinding, with tally_recorder_begin() and _look(). */
 	int (*take_sample)(void *context, size_t event, const struct tally_record *sample);
-	/* what the user should know meanwhile; may be NULL */
+	/* passes lines for the user during the recording; may be NULL */
 	void (*say)(void *context, const char *line);
 	void *context;
-	char **argv;           /* the command line behind "tally", for CMDLINE */
+	char **argv;           /* the command line after "tally", for CMDLINE */
 	int argc;
 };
 
-/* How a recording stands; for the progress line and the closing words. */
+/* The state of a recording, for the progress line and the closing words. */
 struct tally_record_status {
 	double seconds;
 	uint64_t samples, lost, bytes, throttled;
-	uint64_t file_samples;    /* of the file that is written now */
-	uint64_t stacks;          /* unwound here */
-	uint64_t stacks_cut;      /* of these: the copy ended before the stack did */
-	uint64_t stacks_ended;    /* of stacks_cut: the kernel copied less than it was asked for */
-	/* of these: it did, and the rest was taken from the task's memory */
+	uint64_t file_samples;    /* in the current file */
+	uint64_t stacks;          /* unwound by the recorder */
+	uint64_t stacks_cut;      /* of `stacks`: the copy ended before the stack */
+	/* of `stacks_cut`: the kernel copied less than the event asked for */
+	uint64_t stacks_ended;
+	/* of `stacks`: the copy was too short, and the rest came from the task's memory */
 	uint64_t stacks_completed;
-	uint64_t stacks_deep;     /* of these: longer than what is kept of one */
-	uint64_t stacks_lost;     /* of these: ended where nothing tells the caller */
-	double own_cpu_s;         /* recorder's user and system time */
+	uint64_t stacks_deep;     /* of `stacks`: more frames than are kept */
+	uint64_t stacks_lost;     /* of `stacks`: ended where the caller is unknown */
+	double own_cpu_s;         /* the recorder's user and system time */
 	uint64_t wakeups;
 };
 
 struct tally_recorder; /* see recorder_state.h */
 
-/* Opens everything; nothing counts yet.  `events` as parsed: attributes are completed here.  The
- * target is resolved.  `notes` collects lines that the user should see ("ring shrunk to …"). */
+/* Opens everything; nothing is counted yet.  `events` as parsed: their attributes are completed
+ * here.  `target` is resolved.  `notes` collects lines for the user ("ring shrunk to …"). */
 int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
 		       struct tally_target *target, const struct tally_record_options *options,
 		       int output_fd, bool pipe, struct tally_spawn *spawn,
@@ -131,71 +131,73 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 		       struct tally_error *err);
 
 enum tally_record_end {
-	TALLY_RECORD_END_COMMAND,  /* the command, or all tasks recorded, ended */
+	TALLY_RECORD_END_COMMAND,  /* the command, or all recorded tasks, ended */
 	TALLY_RECORD_END_SIGNAL,   /* SIGINT, SIGTERM, SIGHUP */
-	TALLY_RECORD_END_DURATION, /* or the size that was asked for, or who controls it */
-	TALLY_RECORD_END_OUTPUT,   /* writing failed: what came before is kept */
+	TALLY_RECORD_END_DURATION, /* also the size limit, or a command by --control */
+	TALLY_RECORD_END_OUTPUT,   /* writing failed; what was written before is kept */
 };
 
-/* Runs until the end.  `progress` (may be NULL) is called about twice a second.  Signals other than
- * SIGCHLD end the recording; the command is told of those that it did not get by itself.  The error
- * is set with END_OUTPUT and for failures (-errno). */
+/* Runs until the end.  Calls `progress` (may be NULL) about twice a second.  Signals other than
+ * SIGCHLD end the recording; those that the command did not get itself are passed on to it.  The
+ * error is set with END_OUTPUT and for failures (-errno). */
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
 		       void (*progress)(void *context, const struct tally_record_status *status),
 		       void *context, enum tally_record_end *end, struct tally_error *err);
 
-/* For who has a loop of their own (options.take_sample): switches on, from then on a look every 100
- * ms or so empties the rings. 0 or -errno. */
+/* For callers with a loop of their own (options.take_sample).  _begin switches the events on; then
+ * _look must be called every 100 ms or so to empty the rings.  Return 0 or -errno. */
 int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err);
 int tally_recorder_look(struct tally_recorder *recorder, struct tally_record_status *status,
 			struct tally_error *err);
-/* The tasks as they are when a sample is given; the recorder's. */
+/* Returns the tasks, owned by the recorder; at a sample they have the state for it. */
 struct tally_tasks *tally_recorder_tasks(struct tally_recorder *recorder);
 
-/* Writes what stands behind the data.  0 or -errno. */
+/* Writes the features behind the data.  Returns 0 or -errno. */
 int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
 			  struct tally_error *err);
 
-/* Adds tally's own section (profile/packed_names.h) to the finished recording; not in a pipe.  0,
- * or -errno: the recording is as it was. */
+/* Adds tally's own section (profile/packed_names.h) to the finished recording; not in a pipe.
+ * Returns 0, or -errno with the recording unchanged. */
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
 			   struct tally_record_status *status, struct tally_error *err);
 
-/* The perf maps that were held, from then on the caller's to release. */
+/* Moves the held perf maps to `out`, which the caller releases. */
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out);
 
-/* What of the recording names its places (session/record_excerpt.h), from then on the caller's to
- * release; empty where there is no such excerpt, and the whole has to be read. */
+/* Moves the excerpt that names the places (session/record_excerpt.h) to `out`, which the caller
+ * releases.  It is empty when there is no excerpt; then the whole recording must be read. */
 void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_buffer *out);
 
-/* Once it has finished: the files that were had by way of the recorded processes alone (of a
- * container, a chroot), as those that were fetched.  0 or -ENOMEM. */
+/* Call it once the recording has finished.  Moves files that were only reachable through the
+ * recorded processes (in a container, a chroot) to `out`, like fetched files.  Returns 0 or
+ * -ENOMEM. */
 int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out);
 
-/* After the end: waits until a descriptor is readable: 1; 0 after `timeout_ms`; -EINTR when a
- * signal asks for the end. */
+/* After the end: waits until a descriptor is readable.  Returns 1; 0 after `timeout_ms`; -EINTR
+ * when a signal asks for the end. */
 int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd,
 			 int timeout_ms);
 
-/* After the end: waits until the command ends, asking it to where the time was up.  A further
- * signal ends the wait: -EINTR, and the command goes on. */
+/* After the end: waits until the command ends; tells it to end if the time was up.  A further
+ * signal stops the wait: returns -EINTR, and the command goes on. */
 int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals,
 			enum tally_record_end end);
 
-/* What the call graphs are made of, as told in a line; NULL without. */
+/* Returns one line about how call graphs are made; NULL if there is nothing to say. */
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder);
 
-/* wait4(2)'s status of the command; false when it has not ended, or there is none. */
+/* Gets wait4(2)'s status of the command.  Returns false when it has not ended, or there is no
+ * command. */
 bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status);
 
-/* How much of the CPU time that the command and its children used the samples stand for, in
- * seconds; false where that can't be told: it has not ended, or something else than a clock was
- * sampled, or others, or a part of the time. */
+/* Gets the CPU time that the samples stand for, and the time that the command and its children
+ * used, in seconds.  Returns false when the two can't be compared: the command has not ended, the
+ * event was not a clock, or the recording covered other tasks as well or only part of the time. */
 bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s,
 			     double *used_s);
 
-/* Before _free, when all is done: where closing takes the kernel long, it is left to a process of
- * its own. */
+/* Call it before _free, when all is done.  If closing takes the kernel long, leaves it to a
+ * separate process. */
 void tally_recorder_close_apart(struct tally_recorder *recorder);
 
 void tally_recorder_free(struct tally_recorder *recorder);

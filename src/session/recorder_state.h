@@ -1,4 +1,4 @@
-/* What the recorder's files share; of no use outside of them. */
+/* Shared by the recorder's files; internal to them. */
 #ifndef TALLY_SESSION_RECORDER_STATE_H
 #define TALLY_SESSION_RECORDER_STATE_H
 
@@ -12,49 +12,52 @@
 #include "task/endings.h"
 #include "task/perf_maps.h"
 
-/* One event of the recording; the last one is the side-band dummy. */
+/* One event of the recording; the last one is the side-band's dummy event. */
 struct tally_record_source {
 	struct tally_attr attr;    /* as opened */
-	struct tally_attr written; /* as the file has it: stacks unwound */
-	const struct tally_event *event; /* NULL for the side-band */
+	struct tally_attr written; /* as in the file, with stacks unwound */
+	const struct tally_event *event; /* NULL: the side-band */
 	const char *name;
-	int cgroup_fd; /* -1: of no control group */
-	bool unwinds; /* its samples carry stack copies that are unwound while draining */
-	/* they carry the register that completes a chain, while draining, by a leaf's caller */
+	int cgroup_fd; /* -1: no cgroup */
+	bool unwinds; /* its samples have stack copies that are unwound while draining */
+	/* its samples have a register, or a part of the stack, that gives the leaf's caller while
+	 * draining */
 	bool completes;
 	struct { uint64_t *items; size_t count, capacity; } ids;
 };
 
 struct tally_record_handle {
 	int handle;
-	uint32_t ring;   /* which of the rings it writes to */
+	uint32_t ring;   /* index of the ring that it writes to */
 	uint32_t source;
-	uint32_t copy_bytes; /* one of several sizes of which one is on; 0: there is but this one */
+	/* size of its copies if there are several sizes, only one of which is on; otherwise 0 */
+	uint32_t copy_bytes;
 };
 
-/* How much of each stack is copied: record_copy.c. */
+/* How many bytes of each stack are copied: record_copy.c. */
 enum { TALLY_RECORD_COPY_SIZES = 4 };
 struct tally_record_copies {
-	uint32_t sizes[TALLY_RECORD_COPY_SIZES]; /* rising; events are open for each */
-	unsigned count, now;                     /* count 0: the size is fixed */
-	/* Stacks with the size in force since it is: of which the copy was too short, or their
-	 * task's first, or of which the next smaller size would have done. */
+	uint32_t sizes[TALLY_RECORD_COPY_SIZES]; /* ascending; each has open events */
+	unsigned count, now; /* now: index of the size in use; count 0: the size is fixed */
+	/* Stacks since the size came into use; of these: cut by it, their task's first, and stacks
+	 * for which the next smaller size would have been enough. */
 	uint64_t stacks, cut, new, small;
-	uint64_t lost_before; /* status.lost, when it came into force */
-	unsigned highest;     /* not to grow beyond: larger copies lost samples */
+	uint64_t lost_before; /* status.lost when the size came into use */
+	unsigned highest;     /* largest index to use: larger copies lost samples */
 	unsigned switches;
 };
 
 enum { TALLY_RECORD_CHAINS = 64 };
 
-/* When to look at the rings by itself: record_pace.c.  Zero-initialised is a recording's start. */
+/* When to look at the rings without being woken: record_pace.c.  Zero-initialised is a recording's
+ * start. */
 struct tally_record_pace {
 	uint64_t last_ns, lost;
-	/* after a loss: until when, and how long that was meant to be */
+	/* after a loss: the end of the early looks, and their duration */
 	uint64_t until_ns, span_ns;
 	uint64_t elapsed_ns;        /* before the last pass */
 	uint64_t longest_ns;        /* before the last pass or the one before it */
-	/* in which a ring was full, at the last pass that told; 0: not known */
+	/* time in which a ring filled, by the last pass that could tell; 0: unknown */
 	double fill_ns;
 };
 
@@ -68,23 +71,24 @@ struct tally_record_ring_sizes {
 	size_t sample_pages, side_pages;
 };
 
-/* Build-ids of files that the tasks know no more: record_build_ids.c. */
+/* Build-ids of files that the tasks have forgotten: record_build_ids.c. */
 struct tally_record_forgotten {
 	struct tally_strings paths;
-	struct { struct tally_build_id *items; size_t count, capacity; } ids; /* by the path's id */
+	/* indexed by the path's id */
+	struct { struct tally_build_id *items; size_t count, capacity; } ids;
 };
 
-/* record_modules.c: the kernel's. */
+/* Kernel modules: record_modules.c. */
 struct tally_record_modules {
-	struct tally_loaded_modules known, now; /* recorded; as read last */
-	uint64_t folders; /* of /sys/module, then */
-	/* when to read them next; when the last pass began, or the recording */
+	struct tally_loaded_modules known, now; /* known: recorded; now: as last read */
+	uint64_t folders; /* number of folders in /sys/module at that time */
+	/* look_at: next time to read; pass_ns: start of the last pass, or of the recording */
 	uint64_t look_at, pass_ns;
 };
 
-/* record_trigger.c: what asks for the next file. */
+/* Events that start the next file: record_trigger.c. */
 struct tally_record_triggers {
-	struct tally_ring *rings; /* by CPU of the target's */
+	struct tally_ring *rings; /* by CPU of the target */
 	size_t count;
 	struct { int *items; size_t count, capacity; } handles;
 };
@@ -92,7 +96,7 @@ struct tally_record_triggers {
 enum tally_record_cpu_state {
 	TALLY_RECORD_CPU_ONLINE,
 	TALLY_RECORD_CPU_OFFLINE,
-	TALLY_RECORD_CPU_GIVEN_UP, /* came back, and could not be recorded */
+	TALLY_RECORD_CPU_GIVEN_UP, /* came online again, but could not be recorded */
 };
 
 struct tally_record_cpu {
@@ -100,22 +104,22 @@ struct tally_record_cpu {
 	enum tally_record_cpu_state state;
 };
 
-/* Which tasks have inherited their events, while they are opened on others: record_inherited.c. */
+/* Which tasks inherited their events while events were opened: record_inherited.c. */
 struct tally_record_inherited {
-	/* Keys are of a task and a ring. */
-	struct tally_map opened_ns; /* when the task's events that write to the ring were open */
-	struct tally_map from;      /* the task has inherited those from its maker */
+	/* The maps' keys combine a task and a ring. */
+	struct tally_map opened_ns; /* time when the task's events for this ring were open */
+	struct tally_map from;      /* the task has inherited its events for this ring */
 	struct { struct tally_record_task *items; size_t count, capacity; } forks;
-	/* by side ring: how far its forks are known; the recorder's arena */
+	/* by side ring: how far its forks were read; in the recorder's arena */
 	uint64_t *read_to;
 };
 
-/* The chain that was mended last, and what it was mended by: hits of one place come in rows.
+/* The last mended chain, and what it was mended from: hits of one place come in a row.
  * record_stack.c. */
 struct tally_record_mended {
-	uint64_t space; /* of the process's mappings; 0: none */
+	uint64_t space; /* generation of the process's mappings; 0: none */
 	uint32_t pid;
-	size_t words, stack_size; /* of the chain, and of the stack's top */
+	size_t words, stack_size; /* of the chain, and of the copied top of the stack */
 	uint64_t chain[TALLY_RECORD_MENDED_WORDS], registers[TALLY_RECORD_MENDED_REGISTERS];
 	uint8_t stack[TALLY_RECORD_MENDED_BYTES];
 	bool is_mended;
@@ -130,24 +134,25 @@ struct tally_recorder {
 	struct tally_buffer *notes; /* lines for the user, while opening */
 	struct tally_arena arena;
 	struct tally_record_inherited inherited;
-	/* threads of the target's child processes that this user may not record */
+	/* threads of the target's child processes that this user must not record */
 	size_t refused_descendants;
 
 	struct tally_record_source *sources;
-	size_t source_count; /* with the side-band */
-	struct tally_recorded_event *recorded; /* the same, as the writer takes them */
-	/* In the order of opening; of the side-band apart, which is on from the start. */
+	size_t source_count; /* including the side-band */
+	struct tally_recorded_event *recorded; /* the sources, as the writer takes them */
+	/* In the order of opening.  The side-band's are separate: they are on from the start. */
 	struct { struct tally_record_handle *items; size_t count, capacity; } handles, side_handles;
-	struct tally_ring *rings, *side_rings; /* one a CPU, or one a thread (options.per_thread) */
+	/* one per CPU, or one per thread (options.per_thread) */
+	struct tally_ring *rings, *side_rings;
 	struct tally_record_cpu *ring_cpus;
-	size_t ring_count, ring_capacity; /* capacity: more CPUs may come online */
+	size_t ring_count, ring_capacity; /* capacity is larger because more CPUs may come online */
 	struct tally_record_ring_sizes ring_sizes;
 	struct tally_record_triggers triggers;
-	uint64_t online_at; /* when to look for CPUs that came or went */
-	uint64_t lost_closed; /* samples, by events that are closed */
+	uint64_t online_at; /* next time to look for CPUs that came online or went offline */
+	uint64_t lost_closed; /* samples lost by events that are closed now */
 	bool is_enabled;
 	struct tally_map source_of_id;
-	bool unwinds, completes; /* any of the sources does */
+	bool unwinds, completes; /* at least one source does */
 	struct tally_record_copies copies;
 	enum tally_call_graph call_graph;
 	char call_graph_text[256];
@@ -157,25 +162,25 @@ struct tally_recorder {
 	struct tally_objects objects;
 	struct tally_record_forgotten forgotten;
 	struct tally_record_modules modules;
-	uint64_t gone_at; /* when to look who ended untold */
-	struct tally_perf_maps perf_maps; /* of what is recorded here and now (objects.is_live) */
+	uint64_t gone_at; /* next time to look for tasks whose EXIT was lost */
+	struct tally_perf_maps perf_maps; /* only for a live recording (objects.is_live) */
 	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
-	struct tally_record_frames frames; /* of the stack unwound last */
+	struct tally_record_frames frames; /* of the last unwound stack */
 	struct tally_record_mended mended;
-	struct tally_record_outer *outer; /* NULL: stacks that were cut stay so */
+	struct tally_record_outer *outer; /* NULL: cut stacks stay cut */
 	struct tally_perfdata_writer *writer;
-	struct tally_record_excerpt *excerpt; /* NULL: there is none */
+	struct tally_record_excerpt *excerpt; /* NULL: none */
 	bool pipe;
 	int output_fd;
 	struct tally_record_status status;
-	uint64_t lost_told; /* by LOST records of the sample rings */
-	uint64_t found_bytes; /* in the ring that had most, at the last pass */
+	uint64_t lost_told; /* samples lost according to LOST records of the sample rings */
+	uint64_t found_bytes; /* bytes in the fullest ring at the last pass */
 	uint64_t start_ns;
-	uint64_t first_sample_ns, last_sample_ns; /* of this file */
-	uint64_t file_start_ns, file_samples; /* when it was begun, and status.samples then */
-	struct tally_buffer history;          /* a flight recorder's side-band since `tasks` */
+	uint64_t first_sample_ns, last_sample_ns; /* of the current file */
+	uint64_t file_start_ns, file_samples; /* its start, and status.samples at that time */
+	struct tally_buffer history; /* a flight recorder's side-band records since `tasks` */
 	int wait_status;
-	struct rusage command_used; /* with what it waited for */
+	struct rusage command_used; /* including its children that were waited for */
 	bool command_ended;
 };
 
@@ -183,51 +188,52 @@ struct tally_recorder {
 uint64_t tally_record_now_ns(void);
 void tally_record_describe_sources(struct tally_recorder *recorder);
 void tally_record_fill_status(struct tally_recorder *recorder);
-/* How many signals asked for the end; *asked_next: whether one asked for the next file. */
+/* Takes all pending signals.  Returns how many asked for the end; sets *asked_next if one asked for
+ * the next file. */
 unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
 				   bool *asked_next);
 
-/* record_attributes.c: completes attributes, chooses the call graph. */
+/* record_attributes.c: completes the attributes and chooses the call graph. */
 int tally_record_make_sources(struct tally_recorder *recorder,
 			      const struct tally_event_list *events, struct tally_error *err);
-/* The source whose samples stand for waits, or NULL. */
+/* Returns the source whose samples stand for waits, or NULL. */
 const struct tally_record_source *tally_record_off_cpu(const struct tally_recorder *recorder);
 
-/* record_open.c: opens the events and their rings; ids are filled in. */
+/* record_open.c: opens the events and their rings, and fills in the ids. */
 int tally_record_open(struct tally_recorder *recorder, struct tally_error *err);
 void tally_record_close(struct tally_recorder *recorder);
-/* The events of a CPU that came online, into its ring, as they are on the others. */
+/* Opens the events of a CPU that came online, with its ring, as on the other CPUs. */
 int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err);
-/* Enables or disables what was opened disabled; from one of the handles on. */
+/* Enables or disables what was opened disabled, from the handle `first` on, or all. */
 int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
 			     struct tally_error *err);
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
 
-/* record_rings.c: room for a ring for each CPU (and those that may come online), or thread.  0 or
- * -ENOMEM. */
+/* record_rings.c: makes room for a ring for each CPU (and those that may come online) or thread.
+ * Returns 0 or -ENOMEM. */
 int tally_record_make_rings(struct tally_recorder *recorder);
-/* Sizes by what was asked for and by the budget. */
+/* Chooses the sizes by the options and the budget. */
 struct tally_record_ring_sizes tally_record_choose_rings(const struct tally_recorder *recorder);
-/* When its reader is woken, and copies that leave room in a ring. */
+/* Sets when the reader is woken, and limits copies so that several fit in a ring. */
 void tally_record_set_wakeups(struct tally_recorder *recorder,
 			      const struct tally_record_ring_sizes *sizes);
-/* Sends `handle` to the ring, which it founds when it is the first: with fewer pages where so many
+/* Directs `handle` to the ring.  The first handle creates the ring, with fewer pages when so many
  * can't be had. */
 int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle,
 			   int cpu, size_t *pages, struct tally_error *err);
 void tally_record_tell_of_small_rings(struct tally_recorder *recorder,
 				      const struct tally_record_ring_sizes *sizes);
 
-/* record_copy.c: the ring in which the largest copies have room for long enough, at the rates asked
- * for: up to 32 MiB; 0 where these are not known. */
+/* record_copy.c: returns the ring size in which the largest copies fit for long enough at the
+ * requested rates, up to 32 MiB; 0 for unknown rates. */
 size_t tally_record_copies_ring_bytes(const struct tally_recorder *recorder);
-/* Which sizes of copies there are to be with rings of so many bytes; the smallest is in force. */
+/* Chooses the sizes of copies for rings of this size, and starts with the smallest. */
 void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes);
-/* Is the source one whose copies have several sizes? */
+/* True if the source's copies have several sizes. */
 bool tally_record_has_copies(const struct tally_recorder *recorder,
 			     const struct tally_record_source *source);
-/* Notes what became of a stack: `needed` bytes of copy for all of it, UINT64_MAX where they did not
- * do. */
+/* Notes the fate of a stack.  `needed`: bytes of copy that would contain all of it; UINT64_MAX:
+ * more than the copy has. */
 enum tally_record_stack_fate {
 	TALLY_RECORD_STACK_WHOLE,
 	TALLY_RECORD_STACK_CUT,
@@ -235,42 +241,43 @@ enum tally_record_stack_fate {
 };
 void tally_record_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
 			      enum tally_record_stack_fate fate, uint64_t needed);
-/* After a pass: goes over to larger or smaller copies where that is better. */
+/* After a pass: switches to larger or smaller copies if that is better. */
 int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_synthesize.c: records of what is there before the first event: kernel, processes, threads,
- * maps. */
+/* record_synthesize.c: writes records of what existed before the first event: kernel, processes,
+ * threads, mappings. */
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);
-/* The same of what is known by now: a file in which the recording goes on begins with it. */
+/* The same for the current state of tasks, for the beginning of a further file. */
 int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_flight.c: side-band of a flight recorder, kept. */
+/* record_flight.c: keeps a side-band record of a flight recorder. */
 int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
 		      struct tally_error *err);
-/* Writes what is known of the tasks, the side-band kept, and what the rings hold that no dump has
- * had. */
+/* Writes the tasks, the kept side-band records, and the rings' records that no dump has yet. */
 int tally_record_dump_rings(struct tally_recorder *recorder, struct tally_error *err);
 
-/* Takes a side-band record into `tasks`. */
+/* Applies a side-band record to `tasks`. */
 int tally_record_take_task(struct tally_recorder *recorder, const struct tally_record *record,
 			   struct tally_error *err);
 
-/* record_file.c: ends the file, and goes on in the next. */
+/* record_file.c: ends the file and continues in the next one. */
 int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_trigger.c: opens options.switch_events; whether one was hit since it was asked last. */
+/* record_trigger.c: opens options.switch_events.  tally_record_triggered(): true if one was hit
+ * since the last call. */
 int tally_record_open_triggers(struct tally_recorder *recorder, struct tally_error *err);
 bool tally_record_triggered(struct tally_recorder *recorder);
 void tally_record_close_triggers(struct tally_recorder *recorder);
 
-/* record_hotplug.c: of CPUs that come and go, for who records the whole machine.  To be called
- * after a pass; true when the handles to wait for are others. */
+/* record_hotplug.c: handles CPUs that go offline and come online, when the whole machine is
+ * recorded.  Call _check_online() after a pass; it returns true when the handles to wait for have
+ * changed. */
 bool tally_record_follows_cpus(const struct tally_recorder *recorder);
 bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd);
-/* What that does with the list of those that are online. */
+/* Does that with a list of the CPUs that are online. */
 bool tally_record_set_online(struct tally_recorder *recorder, const struct tally_cpu_list *online);
 
-/* record_control.c: does what was asked for. */
+/* record_control.c: executes a command. */
 enum tally_record_wish {
 	TALLY_RECORD_WISH_NONE,
 	TALLY_RECORD_WISH_STOP,
@@ -281,40 +288,42 @@ int tally_record_obey(struct tally_recorder *recorder, const struct tally_contro
 void tally_record_say(const struct tally_recorder *recorder, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* True when the command is what is recorded, not the clock for other targets. */
+/* True if the command is recorded; false if it only determines the time for other targets. */
 static inline bool tally_record_follows_command(const struct tally_recorder *recorder)
 {
 	return recorder->target->command && !recorder->target->all &&
 	       !tally_target_has_tasks(recorder->target);
 }
 
-/* Its name; NULL where it is not what is recorded. */
+/* Returns the command's name; NULL when it is not what is recorded. */
 static inline const char *tally_record_command(const struct tally_recorder *recorder)
 {
 	return tally_record_follows_command(recorder) ? recorder->target->command[0] : NULL;
 }
 
-/* record_inherited.c: the task's events that write to the ring are open.  0 or -ENOMEM. */
+/* record_inherited.c: notes that the task's events for this ring are open.  Returns 0 or
+ * -ENOMEM. */
 int tally_record_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring);
-/* Looks which tasks were made by such tasks.  0 or -ENOMEM. */
+/* Finds the tasks that were created by such tasks.  Returns 0 or -ENOMEM. */
 int tally_record_look_for_inherited(struct tally_recorder *recorder);
 bool tally_record_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring);
 bool tally_record_has_inherited_all(const struct tally_recorder *recorder, pid_t tid);
 void tally_record_forget_inherited(struct tally_recorder *recorder);
 
-/* record_lost.c: after the last drain.  The kernel tells of lost samples when there is room again:
- * what was lost after that is asked for and written.  0, or what writing gave. */
+/* record_lost.c: call tally_record_count_lost() after the last drain.  The kernel reports lost
+ * samples when there is room again; what was lost after that is read from the events and written.
+ * Returns 0 or an error of writing. */
 uint64_t tally_record_lost_by(const struct tally_recorder *recorder,
 			      const struct tally_record_handle *opened);
 int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_wait.c: which rings to wait for; a ring whose founder has ended is waited for by another
- * event of it. */
+/* record_wait.c: which rings to wait for.  A ring whose first event has ended is waited for by
+ * another of its events. */
 struct tally_record_waits {
 	struct tally_wait_item *items; /* handle -1: all events of the ring have ended */
 	struct { bool side; uint32_t ring; size_t next; } *places;
 	size_t count, ended;
-	size_t triggers; /* behind these in `items`: handles of the triggers' rings */
+	size_t triggers; /* number of handles of the triggers' rings, behind these in `items` */
 };
 int tally_record_waits_init(struct tally_record_waits *waits,
 			    const struct tally_recorder *recorder);
@@ -322,57 +331,58 @@ void tally_record_waits_update(struct tally_record_waits *waits,
 			       const struct tally_recorder *recorder);
 void tally_record_waits_release(struct tally_record_waits *waits);
 
-/* record_pace.c: after a pass that found so many bytes in the fullest ring: ms until the next is
- * due, although nothing wakes the recorder; -1: none is (within TALLY_RECORD_PACE_MS_MAX). */
+/* record_pace.c: returns the ms until the next pass is due even if nothing wakes the recorder; -1:
+ * not within TALLY_RECORD_PACE_MS_MAX.  Call it after a pass, with the bytes that it found in the
+ * fullest ring. */
 enum { TALLY_RECORD_PACE_MS_MAX = 200 };
 int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost,
 			 uint64_t found_bytes, uint64_t ring_bytes);
 
-/* record_drain.c: one pass over all rings; `last`: whatever is there.  0, or what writing gave. */
+/* record_drain.c: makes one pass over all rings; `last`: take everything.  Returns 0 or an error of
+ * writing. */
 int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
-/* Writes whole records, none of which is a sample. */
+/* Writes whole records, no samples among them. */
 int tally_record_put(struct tally_recorder *recorder, const void *records, size_t size,
 		     struct tally_error *err);
-/* One record of a sample ring, whose size is its header's. */
+/* Writes one record of a sample ring; its header has its size. */
 int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err);
 
-/* record_live.c: a sample for options.take_sample. */
+/* record_live.c: passes a sample to options.take_sample. */
 int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
 			     struct tally_error *err);
 
-/* record_stack.c: a sample of a source that unwinds or completes, as the file is to have it, into
- * `out` (64 KiB).  Its size, or -EBADMSG. */
+/* record_stack.c: writes a sample of a source that unwinds or completes to `out` (64 KiB), in the
+ * file's form.  Returns its size, or -EBADMSG. */
 long tally_record_rewrite_sample(struct tally_recorder *recorder,
 				 const struct tally_record_source *source, const void *bytes,
 				 size_t size, void *out);
 
-/* record_features.c: what stands behind the data. */
+/* record_features.c: writes the features behind the data. */
 int tally_record_features(struct tally_recorder *recorder, struct tally_error *err);
-/* record_build_ids.c: of these, the build-ids. */
+/* record_build_ids.c: makes the feature BUILD_ID. */
 int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
 			   struct tally_error *err);
-/* After a pass: of the files that nobody has mapped any more, all but the last are forgotten. */
+/* After a pass: forgets files that no process maps any more, except the most recent. */
 int tally_record_forget_files(struct tally_recorder *recorder, struct tally_error *err);
 void tally_record_forgotten_release(struct tally_record_forgotten *forgotten);
 
-/* record_modules.c: reads which are loaded now; the lowest start above an address, UINT64_MAX where
- * there is none. */
+/* record_modules.c: reads which modules are loaded now.  _module_above() returns the lowest start
+ * above an address, or UINT64_MAX. */
 int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err);
 uint64_t tally_record_module_above(const struct tally_recorder *recorder, uint64_t address);
-/* Before a pass reads samples: modules that were loaded since. */
+/* Before a pass reads samples: records the modules that were loaded since. */
 int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
 				 struct tally_error *err);
 void tally_record_modules_release(struct tally_record_modules *modules);
 
-/* record_ended.c: before the end of a pass, once a minute: tasks that are there no more have
- * ended. */
+/* record_ended.c: near the end of a pass, once a minute, ends the tasks that no longer exist. */
 int tally_record_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
 			  struct tally_error *err);
-/* record_machine.c: of these, what the kernel shows of the machine. */
+/* record_machine.c: writes the features that describe the machine. */
 int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
 				  struct tally_error *err);
 
-/* Closes files that were not used for long, when too many are open. */
+/* When too many files are open, closes those not used for longest. */
 static inline void tally_record_trim_objects(struct tally_recorder *recorder)
 {
 	static const struct tally_objects_budget budget = { .bytes = 32 << 20,
@@ -382,7 +392,7 @@ static inline void tally_record_trim_objects(struct tally_recorder *recorder)
 		tally_objects_trim(&recorder->objects, &budget);
 }
 
-/* The source that wrote a record, by its id. */
+/* Returns the source that wrote a record, by its id. */
 struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder,
 						   const void *bytes, size_t size);
 

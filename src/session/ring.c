@@ -15,8 +15,8 @@ static int open_ring(struct tally_ring *ring, struct tally_provider *provider, i
 							  is_backward);
 	if (!page)
 		return errno ? -errno : -ENOMEM;
-	/* Linux 4.1 and later tell where the data is; a simulated machine's pages may not be this
-	 * one's. */
+	/* Since Linux 4.1 the page says where the data is; a simulated machine may have another
+	 * page size. */
 	size_t page_bytes = page->data_offset ? page->data_offset : (size_t)sysconf(_SC_PAGESIZE);
 	*ring = (struct tally_ring){
 		.provider = provider,
@@ -87,7 +87,7 @@ const void *tally_ring_peek(struct tally_ring *ring, size_t *size)
 	uint64_t left = ring->noted - ring->tail;
 	if (!left)
 		return NULL;
-	/* A header is 8 bytes at a multiple of 8: it never wraps. */
+	/* A header has 8 bytes at a multiple of 8, so it never wraps. */
 	memcpy(&header, ring->data + (ring->tail & ring->mask), sizeof(header));
 	if (header.size < sizeof(header) || header.size > left) {
 		ring->tail = ring->noted;

@@ -20,8 +20,8 @@ int tally_signals_open(struct tally_signals *signals, struct tally_error *err)
 		if (!sigaction(ending[i], NULL, &action))
 			signals->ignored[ending[i]] = action.sa_handler == SIG_IGN;
 	}
-	/* With SIGCHLD ignored (daemons do that, and exec keeps it) children leave no status to
-	 * wait for. */
+	/* With SIGCHLD ignored (daemons do that, and exec keeps it), children would leave no status
+	 * to wait for. */
 	sigaction(SIGCHLD, &(struct sigaction){ .sa_handler = SIG_DFL }, &signals->child_before);
 	sigprocmask(SIG_BLOCK, &set, &signals->before);
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

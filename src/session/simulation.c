@@ -1,4 +1,4 @@
-/* The observer, and what it makes of what it saw. */
+/* The observer, and the results of what it saw. */
 #include "session/simulation_state.h"
 
 #include "base/number_text.h"
@@ -154,7 +154,8 @@ static int watch_part(struct simulation *simulation, struct simulation_part *par
 				part->part->program >= 0
 					? simulation->scenario->programs[part->part->program].name
 					: part->target_text);
-	return code == -ENOMEM ? 0 : code; /* more than it looks at: not all is explained */
+	/* no room for more: then some rows lack an explanation */
+	return code == -ENOMEM ? 0 : code;
 }
 
 static int open_counts(struct simulation *simulation, struct simulation_part *part)
@@ -212,7 +213,7 @@ static const struct {
 	{ TALLY_TYPE_HW_CACHE, CACHE(ITLB, READ, MISS), SIM_ITLB_LOAD_MISSES },
 };
 
-/* What the task really did of what a row counts; false where nobody keeps that. */
+/* Gets the true count for a row.  Returns false when the simulation doesn't keep it. */
 static bool truth_of(const struct simulation *simulation, const struct simulation_part *part,
 		     const struct tally_count *row, uint64_t *truth)
 {
@@ -227,7 +228,7 @@ static bool truth_of(const struct simulation *simulation, const struct simulatio
 	if (row->excludes & TALLY_ATTR_EXCLUDE_KERNEL)
 		modes &= ~(1u << TALLY_MODE_KERNEL);
 	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
-		/* Other models take these for other events of theirs. */
+		/* Other models use these codes for other events. */
 		if (metrics[i].type != row->type || metrics[i].config != row->config ||
 		    (row->type == TALLY_TYPE_HW_CACHE && !is_x86))
 			continue;
@@ -289,7 +290,7 @@ static uint64_t next_due(const struct simulation *simulation)
 	return due;
 }
 
-/* Reading costs time, as it does everywhere. */
+/* Spends simulated time: reading takes time as on a real machine. */
 static void spend(struct simulation *simulation)
 {
 	struct sim_phase phase = { .kind = SIM_WORK,
@@ -365,7 +366,8 @@ static void close_all(struct simulation *simulation)
 	simulation_close_side_band(simulation);
 }
 
-/* The rows are read when all is over; only what needs the machine is closed here. */
+/* The observer's task.  The rows are read when all is over; here only what needs the machine is
+ * closed. */
 static int observer_body(struct sim_machine *machine, void *argument)
 {
 	struct simulation *simulation = argument;

@@ -1,5 +1,5 @@
-/* The simulated program as a file, so that whoever reads the recording finds names: an ELF object
- * of no code, whose .text is a hole in the file and whose symbols are the scenario's functions. */
+/* Makes an ELF object of the simulated program, so that readers of the recording find names.  It
+ * has no code: its .text is a hole in the file.  Its symbols are the scenario's functions. */
 #include "session/simulation_state.h"
 
 #include <elf.h>

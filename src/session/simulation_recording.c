@@ -1,4 +1,4 @@
-/* The perf.data file of a simulation, and the object with the names beside it. */
+/* Writes a simulation's perf.data file, and the object with the names beside it. */
 #include "session/simulation_state.h"
 
 #include "perfdata/feature.h"
@@ -14,7 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of /dev/null, too: root would leave a null.elf beside it. */
+/* Returns -EINVAL unless the path is a regular file or doesn't exist.  /dev/null is refused as
+ * well: root would leave a null.elf beside it. */
 static int check_regular(struct simulation *simulation, const char *path)
 {
 	struct stat there;
@@ -125,7 +126,7 @@ int simulation_recording_write(struct simulation *simulation, const void *record
 		       : 0;
 }
 
-/* No file has the kernel's functions: each is told of as code that came to be at run time. */
+/* Describes each kernel function as code made at run time, since no file has them. */
 static void name_kernel(struct simulation *simulation)
 {
 	const struct scenario *scenario = simulation->scenario;
@@ -174,7 +175,7 @@ static int put_texts(struct simulation *simulation, struct tally_buffer *bytes)
 {
 	const char *model = simulation->scenario->machine.model;
 	bool is_arm = !strncmp(model, "arm", 3) || !strcmp(model, "big.LITTLE");
-	/* The release is nobody's: so no reader takes this machine's kernel for the simulated
+	/* No kernel has this release, so no reader takes this machine's kernel for the simulated
 	 * one. */
 	const struct { unsigned feature; const char *text;
 	} texts[] = {
@@ -234,13 +235,13 @@ static bool is_recorded(const struct simulation *simulation, const struct tally_
 	return false;
 }
 
-/* Those of one group are registered together, so they stand together. */
+/* Tracepoints of one group are registered together, so they are adjacent here. */
 static int put_tracepoints(struct simulation *simulation, struct tally_buffer *bytes)
 {
 	enum { FORMATS_MAX = 64, FORMAT_BYTES = 8192 };
 	struct tally_tracing_format formats[FORMATS_MAX];
-	/* perf refuses a file without these, though it takes nothing from them: no records are of a
-	 * trace buffer. */
+	/* perf refuses a file without these, although it doesn't use them: there are no records of
+	 * a trace buffer. */
 	static const char page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
 				   "\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n"
 				   "\tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";

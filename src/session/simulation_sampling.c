@@ -1,4 +1,4 @@
-/* A sample line's rings: one on each CPU, as an inherited event must have it. */
+/* Samples for a line of a scenario: one ring on each CPU, as inherited events need. */
 #include "session/simulation_state.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ static int open_on(struct simulation *simulation, struct simulation_source *sour
 	return code;
 }
 
-/* The first event of a CPU has the ring; the others write to it. */
+/* Gives the event a ring: the first event of a CPU gets a new one, the others write to it. */
 static int give_ring(struct simulation *simulation, struct tally_ring *ring, int handle,
 		     unsigned cpu, unsigned pages)
 {
@@ -91,7 +91,8 @@ static bool wants_cpu(const struct simulation *simulation, const struct simulati
 	       (part->part->cpu < 0 || part->part->cpu == (int)cpu);
 }
 
-/* A PMU of one core type is not on every CPU: an event must open on one of them. */
+/* Opens an event on all CPUs.  The PMU of one core type is not on every CPU, so one CPU is
+ * enough. */
 static int open_source(struct simulation *simulation, struct simulation_part *part,
 		       struct simulation_source *source)
 {
@@ -221,7 +222,7 @@ static void see_record(struct simulation *simulation, struct simulation_part *pa
 	}
 }
 
-/* IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header, in every sample. */
+/* Every sample begins with IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header. */
 static void see_sample(struct simulation *simulation, struct simulation_part *part,
 		       const void *bytes)
 {

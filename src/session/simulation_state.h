@@ -1,4 +1,4 @@
-/* What the files of a simulation share. */
+/* Shared by the simulation's files. */
 #ifndef TALLY_SESSION_SIMULATION_STATE_H
 #define TALLY_SESSION_SIMULATION_STATE_H
 
@@ -10,11 +10,11 @@
 #include "session/simulation.h"
 #include "sim/sim_watch.h"
 
-/* An event of a sample line: opened on every CPU. */
+/* An event of a sample line, opened on every CPU. */
 struct simulation_source {
 	const struct tally_event *event;
 	struct tally_attr attr, written;
-	int *handles; /* by CPU; -1: none there */
+	int *handles; /* by CPU; -1: none */
 	uint64_t *ids;
 	size_t id_count;
 };
@@ -24,14 +24,14 @@ struct simulation_part {
 	const char *target_text;
 	struct tally_event_list events;
 	bool is_open;
-	/* Counted. */
+	/* For a count. */
 	struct tally_target target;
 	struct tally_counting_options counting_options;
 	struct tally_counting counting;
 	bool is_counting;
-	/* Sampled. */
+	/* For samples. */
 	struct simulation_source *sources;
-	struct tally_ring *rings; /* by CPU; page NULL: none there */
+	struct tally_ring *rings; /* by CPU; page NULL: none */
 	uint64_t next_read_ns, samples, lost, lost_told, throttled;
 };
 
@@ -45,9 +45,9 @@ struct simulation {
 	struct tally_arena arena;
 	struct tally_catalogue catalogue;
 	bool has_catalogue, is_playing, is_over;
-	struct simulation_part *parts; /* as the scenario's */
+	struct simulation_part *parts; /* in the scenario's order */
 	struct sim_watch *watch;
-	int code;                      /* of the observer */
+	int code;                      /* the observer's result */
 	struct tally_error *err;
 	uint64_t end_ns;
 
@@ -67,29 +67,29 @@ void simulation_tell(struct simulation *simulation, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 int simulation_out_of_memory(struct simulation *simulation);
 
-/* simulation_sampling.c: a sample line's events, opened on its task or CPUs; enabled. As the
- * observer. */
+/* simulation_sampling.c: opens a sample line's events on its task or CPUs, and enables them.  Call
+ * it as the observer. */
 int simulation_open_samples(struct simulation *simulation, struct simulation_part *part);
 int simulation_open_side_band(struct simulation *simulation);
-/* Reads the rings of a part; `now` sets when the next time is. */
+/* Reads the rings of a part and sets when the next read is due. */
 int simulation_drain(struct simulation *simulation, struct simulation_part *part);
 int simulation_drain_side_band(struct simulation *simulation);
-/* After the last drain: what the events themselves say was lost. */
+/* Call it after the last drain: reads how many samples the events themselves count as lost. */
 void simulation_read_lost(struct simulation *simulation, struct simulation_part *part);
 void simulation_close_samples(struct simulation *simulation, struct simulation_part *part);
 void simulation_close_side_band(struct simulation *simulation);
 
 /* simulation_recording.c */
-/* files are made, before anything runs */
+/* Makes the files.  Call it before anything runs. */
 int simulation_recording_begin(struct simulation *simulation);
-int simulation_recording_start(struct simulation *simulation); /* the events have their ids */
+int simulation_recording_start(struct simulation *simulation); /* once the events have their ids */
 int simulation_recording_write(struct simulation *simulation, const void *records, size_t size);
 int simulation_recording_finish(struct simulation *simulation);
 void simulation_recording_release(struct simulation *simulation);
-/* As the current task: where its functions are mapped. */
+/* Maps the program's functions.  Call it as the instance's task. */
 void simulation_recording_map(struct simulation *simulation, struct scenario_instance *instance);
 
-/* simulation_object.c: an ELF object with the scenario's functions as symbols. */
+/* simulation_object.c: makes an ELF object with the scenario's functions as symbols. */
 int simulation_object_write(const struct scenario *scenario, struct tally_buffer *out);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct report {
-	int code; /* 0: about to exec, `used` is filled; else exec's errno */
+	int code; /* 0: about to exec, `used` is set; otherwise exec's errno */
 	struct rusage used;
 };
 
@@ -38,8 +38,8 @@ static int look_at(const char *path)
 	return S_ISDIR(st.st_mode) || access(path, X_OK) < 0 ? -EACCES : 0;
 }
 
-/* As execvp(3) goes along PATH: what may not be executed is only told of when nothing else is
- * found, a folder that may not be searched, unlike there, never. */
+/* Searches PATH like execvp(3).  A file that is not executable is reported only when nothing else
+ * is found.  Unlike execvp(3), a folder that can't be searched is not reported. */
 static int look_up(const char *name, char *path, size_t size)
 {
 	const char *at = getenv("PATH");
@@ -70,7 +70,7 @@ static void child_run(int control_fd, char **command, const sigset_t *mask)
 {
 	struct report report = { 0 };
 	char go;
-	/* Nobody says go when the parent has died or given up. */
+	/* The read fails when the parent has died or given up. */
 	if (read_whole(control_fd, &go, 1) != 1)
 		_exit(TALLY_EXIT_NOT_FOUND);
 	sigprocmask(SIG_SETMASK, mask, NULL);
@@ -89,7 +89,7 @@ int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_
 {
 	int ends[2];
 	*spawn = (struct tally_spawn)TALLY_SPAWN_INIT;
-	/* A socket, for it can be written to without SIGPIPE when the child was killed
+	/* A socket: writing to it raises no SIGPIPE (with MSG_NOSIGNAL) if the child was killed
 	 * meanwhile. */
 	pid_t pid = -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) >= 0) {
@@ -112,7 +112,7 @@ int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_
 	return 0;
 }
 
-/* What exec's errno means for this name; execvp searches PATH only for names without a slash. */
+/* Explains exec's errno for this name.  execvp(3) searches PATH only for names without a slash. */
 static int explain(const char *name, int code, struct tally_error *err)
 {
 	struct stat st;
@@ -185,7 +185,7 @@ void tally_spawn_release(struct tally_spawn *spawn)
 {
 	if (spawn->control_fd < 0)
 		return;
-	close(spawn->control_fd); /* the child's read ends, and so does it */
+	close(spawn->control_fd); /* ends the child's read, and so the child */
 	spawn->control_fd = -1;
 	if (spawn->pid)
 		waitpid(spawn->pid, NULL, 0);

@@ -1,10 +1,10 @@
-/* Starting a command that waits until it is told to go.
+/* Starts a command that waits before exec until it is told to go.
  *
- * The child is forked at once and stops before exec(2), so that events can be opened on it; `go`
- * lets it on.  The child then writes what it has used so far (its share of our own fork) and calls
- * execvp(3); the socket between the two closes by itself when that succeeds, and carries errno when
- * it fails.  Signals and limits are those that the caller had when `prepare` was called, whatever
- * it changes for itself later.
+ * The child is forked at once and stops before exec(2), so that events can be opened on it;
+ * tally_spawn_go() lets it continue.  The child then writes what it has used so far (its share of
+ * our own fork) and calls execvp(3).  The socket between the two closes by itself when that
+ * succeeds, and carries errno when it fails.  Signals and limits are those that the caller had when
+ * it called tally_spawn_prepare(), even if the caller changes its own later.
  */
 #ifndef TALLY_SESSION_SPAWN_H
 #define TALLY_SESSION_SPAWN_H
@@ -24,30 +24,31 @@ struct tally_spawn {
 
 #define TALLY_SPAWN_INIT { .control_fd = -1 }
 
-/* Shells' statuses for a command that can't be run. */
+/* A shell's exit statuses for a command that can't be executed. */
 enum { TALLY_EXIT_NOT_EXECUTABLE = 126, TALLY_EXIT_NOT_FOUND = 127 };
 
-/* What to execute for `command`: itself, or what the provider starts in its place.  Then the
- * command is looked up here, so that one that isn't there is told of in the same words.  0 or
- * -errno. */
+/* Gets what to execute for `command`: the command, or what the provider starts in its place.  In
+ * the second case the command is looked up here, so that a missing command gives the same message.
+ * Returns 0 or -errno. */
 int tally_spawn_command(struct tally_provider *provider, char **command, char ***out,
 			struct tally_error *err);
 
-/* Forks.  `mask`: the signal mask that the command gets.  0 or -errno. */
+/* Forks.  `mask`: the signal mask for the command.  Returns 0 or -errno. */
 int tally_spawn_prepare(struct tally_spawn *spawn, char **command, const sigset_t *mask,
 			struct tally_error *err);
 
-/* Lets the command start; returns once it did: 0, or -errno of exec with a message (the child is
- * reaped). */
+/* Lets the command start, and returns once it has.  Returns 0, or -errno of exec with a message
+ * (the child is reaped). */
 int tally_spawn_go(struct tally_spawn *spawn, char **command, struct tally_error *err);
 
-/* The exit status for what tally_spawn_go gave: 127 or 126. */
+/* Returns the exit status for a result of tally_spawn_go(): 127 or 126. */
 int tally_spawn_failure_status(int code);
 
-/* The exit status for what wait4(2) gave: 128 + n for a signal. */
+/* Returns the exit status for wait4(2)'s status: 128 + n for a signal. */
 int tally_spawn_exit_status(int wait_status);
 
-/* Ends a child that was never told to go, closes the socket.  A command that runs is left alone. */
+/* Ends a child that has not been told to go, and closes the socket.  A running command is left
+ * alone. */
 void tally_spawn_release(struct tally_spawn *spawn);
 
 #endif

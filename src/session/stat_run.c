@@ -1,8 +1,9 @@
-/* The course of a `stat`: start the command or attach, let it run, read, report.
+/* Runs `stat`: starts the command or attaches, lets it run, reads, reports.
  *
- * One poll(2) waits for everything: signals (among them the child's end) by a signalfd, the ends of
- * attached processes by their pidfds, intervals and the timeout by its own time.  Ctrl-C reaches
- * the command by the terminal itself; what was sent to tally alone (kill, timeout(1)) is passed on.
+ * One poll(2) waits for everything: signals (including the child's end) by a signalfd, the ends of
+ * attached processes by their pidfds, intervals and the timeout by its timeout.  The terminal sends
+ * Ctrl-C to the command directly; a signal that was sent to tally alone (kill, timeout(1)) is
+ * passed on.
  */
 #include "session/stat_state.h"
 
@@ -24,7 +25,7 @@ struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_st
 		for (size_t i = 0; i < target->threads.count && result >= 0; i++)
 			result = tally_resource_usage_add_thread(&usage, target->threads.items[i]);
 		if (result < 0)
-			/* a sum that lacks a task is none */
+			/* a sum that lacks a task is useless */
 			usage = (struct tally_resource_usage){ .source = "/proc" };
 	} else if (run->has_ended) {
 		usage = tally_resource_usage_of(&run->rusage);
@@ -34,7 +35,7 @@ struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_st
 	return usage;
 }
 
-/* What the target has used since it started or was attached to. */
+/* Returns what the target has used since it started or was attached to. */
 static struct tally_resource_usage usage_now(const struct tally_stat_state *run)
 {
 	const struct tally_target *target = run->options->target;
@@ -57,7 +58,7 @@ static void read_counts(struct tally_stat_state *run)
 	run->usage_last = now;
 }
 
-/* The delay that was asked for is over. */
+/* True once the delay, if any, is over. */
 static bool has_begun(const struct tally_stat_state *run)
 {
 	return run->enable_at_ns == INT64_MAX;
@@ -133,13 +134,13 @@ static void check_deadlines(struct tally_stat_state *run)
 	    since_start < (int64_t)(run->intervals + 1) * o->interval_ms * 1000000)
 		return;
 	tally_stat_interval(run);
-	/* Late ones are skipped, not caught up with. */
+	/* Skip intervals that are late; don't catch up. */
 	run->intervals = (unsigned long)(since_start / ((int64_t)o->interval_ms * 1000000));
 	if (o->interval_count && ++run->interval_reports >= o->interval_count)
 		run->should_stop = run->has_all_intervals = true;
 }
 
-/* The time is over, but the command is not: it is asked to end, as timeout(1) does. */
+/* Ends the command, as timeout(1) does, when the time is over. */
 static void end_command(struct tally_stat_state *run)
 {
 	if (!run->spawn.pid || run->has_ended)
@@ -176,7 +177,7 @@ static int start(struct tally_stat_state *run, struct tally_error *err)
 	run->counting_options.command_pid = on_command ? run->spawn.pid : 0;
 	run->counting_options.starts_disabled = o->delay_ms != 0;
 	result = tally_counting_open(&run->counting_options, &run->counting, err);
-	/* Threads made meanwhile have inherited the events; without that they are looked for. */
+	/* With inheritance, new threads have inherited the events; without it, list them again. */
 	while (result >= 0 && o->counting.no_inherit && tally_target_has_tasks(o->target) &&
 	       tally_target_refresh(o->target) > 0)
 		result = tally_counting_follow(&run->counting);
@@ -197,7 +198,7 @@ static int start(struct tally_stat_state *run, struct tally_error *err)
 	return result;
 }
 
-/* What the ended command used from its exec on. */
+/* Returns what the ended command used from its exec on. */
 static struct tally_resource_usage command_usage(const struct tally_stat_state *run)
 {
 	return tally_resource_usage_since(tally_resource_usage_of(&run->rusage),
@@ -219,7 +220,8 @@ static void note_times(struct tally_stat_state *run)
 	struct tally_stat_report *r = &run->report;
 	tally_spread_add(&r->elapsed, (double)(run->end_ns - run->start_ns));
 	if (!run->has_ended || !run->counting_options.command_pid || r->table.is_simulated)
-		/* the command is the clock, not what is counted; or its times are not its own */
+		/* the command is only the clock for other targets, or its times include the
+		 * simulation's */
 		return;
 	struct tally_resource_usage used = command_usage(run);
 	tally_spread_add(&r->user, (double)used.user_ns);
@@ -228,7 +230,8 @@ static void note_times(struct tally_stat_state *run)
 	run->preemptions += (double)used.preemptions;
 }
 
-/* One run from start to the last read; the counting stays open for its rows. */
+/* Makes one run from the start to the last read.  The counting stays open, because its rows are
+ * needed. */
 static int run_once(struct tally_stat_state *run, struct tally_error *err)
 {
 	run->has_ended = run->should_stop = run->was_limited = false;
@@ -267,7 +270,7 @@ static int run_once(struct tally_stat_state *run, struct tally_error *err)
 	return 0;
 }
 
-/* Adds a run's rows to the spreads that the report keeps, and puts the means into them. */
+/* Adds a run's rows to the spreads in the report, and sets the rows' values to the means. */
 static void merge(struct tally_count *into, const struct tally_count *rows, size_t count,
 		  bool is_first)
 {
@@ -302,8 +305,8 @@ struct merged {
 	size_t count;
 };
 
-/* The parts that all runs have are the first ones: those of the target.  What came online during
- * one run is left out. */
+/* Makes the array of merged rows.  The parts that all runs have come first: those of the target.
+ * CPUs that came online during one run are left out. */
 static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
 {
 	size_t count = run->counting.part_count * run->options->counting.event_count;
@@ -315,8 +318,8 @@ static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
 	return merged->rows ? 0 : -ENOMEM;
 }
 
-/* Strings of rows live in the counting's arena, which each run replaces: the last one's outlive the
- * loop. */
+/* Makes all runs.  The rows' strings are in the counting's arena, which each run replaces; those of
+ * the last run survive the loop. */
 static int sample_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status,
 		       struct tally_error *err)
 {
@@ -331,11 +334,11 @@ static int sample_runs(struct tally_stat_state *run, struct merged *merged, int 
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		for (size_t row = 0; i && row < merged->count; row++)
 			merged->rows[row].name = run->counting.rows[row].name;
-		/* A run that fails is not hidden by a later one that does not; a limit that was
-		 * asked for is no failure. */
+		/* A failed run must not be hidden by a later one that succeeds.  A requested limit
+		 * is no failure. */
 		if (run->report.exit_status > 0 && !run->report.was_limited && !*exit_status)
 			*exit_status = run->report.exit_status;
-		/* A run that was cut short is no sample of the whole ones. */
+		/* A run that was cut short is not comparable to the whole ones. */
 		if (run->report.was_interrupted && i)
 			break;
 		note_times(run);
@@ -355,7 +358,7 @@ static void add_notes_of_provider(struct tally_stat_state *run, struct tally_are
 						      TALLY_STAT_NOTES_MAX - r->note_count);
 }
 
-/* What intervals have shown in pieces. */
+/* Makes the summary of the intervals. */
 static void sum_up_intervals(struct tally_stat_state *run)
 {
 	if (tally_counting_needs_usage(&run->counting)) {

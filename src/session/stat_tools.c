@@ -1,9 +1,9 @@
 /* perf's tool events: times that need no counter, as rows among the counts.
  *
- * duration_time is the run's or the interval's.  user_time and system_time are those of the
- * attached tasks, or else of the command, even where whole CPUs are counted (perf has them so,
- * too), and then the row says it.  A command's are not known before its end: /proc lacks the
- * children that it has not waited for.
+ * duration_time is the time of the run or the interval.  user_time and system_time are those of the
+ * attached tasks, or otherwise of the command.  That holds even when whole CPUs are counted (as in
+ * perf); then the row says so.  A command's times are not known before its end, because /proc lacks
+ * the children that it has not waited for.
  */
 #include "session/stat_state.h"
 
@@ -26,7 +26,7 @@ void tally_stat_begin_tools(struct tally_stat_state *run, const struct rusage *f
 {
 	bool is_of_command = first && !tally_target_has_tasks(run->options->target);
 	if (first && !is_of_command)
-		return; /* begun when the tasks were attached to */
+		return; /* began when the tasks were attached to */
 	if (needs_usage(run))
 		run->tools_first = run->tools_last = is_of_command ? tally_resource_usage_of(first)
 								   : tally_stat_usage_of_tasks(run);
@@ -41,7 +41,7 @@ static void put(struct tally_count *row, uint64_t value_ns, const char *source)
 	row->source = source;
 }
 
-/* Of CPU times: why there are none, or what they are of; NULL: those of what is counted. */
+/* Returns why there are no CPU times, or whose they are; NULL: those of the counted target. */
 static const char *remark(const struct tally_stat_state *run,
 			  const struct tally_resource_usage *used)
 {

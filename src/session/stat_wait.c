@@ -1,5 +1,5 @@
-/* What a `stat` waits for: signals, the ends of tasks, commands by --control, CPUs that come and
- * go. */
+/* What a `stat` waits for: signals, ends of tasks, commands by --control, CPUs that come online or
+ * go offline. */
 #include "session/stat_state.h"
 
 #include "machine/hotplug.h"
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #ifndef PIDFD_THREAD
-#define PIDFD_THREAD 0200 /* O_EXCL on the machines that have perf events; Linux 6.9 */
+#define PIDFD_THREAD 0200 /* O_EXCL on machines that have perf events; since Linux 6.9 */
 #endif
 
 int64_t tally_stat_now_ns(void)
@@ -47,7 +47,8 @@ static void watch_tasks(struct tally_stat_state *run)
 		watch_task(run, target->threads.items[i], PIDFD_THREAD);
 }
 
-/* Kernels without pidfds (or without them for threads): asked every tenth of a second. */
+/* True if the tasks without a pidfd have ended.  Old kernels have no pidfds (or none for threads),
+ * so this is checked every tenth of a second. */
 static bool unwatched_are_gone(const struct tally_stat_state *run)
 {
 	const struct tally_target *target = run->options->target;
@@ -94,7 +95,7 @@ static void switch_events(struct tally_stat_state *run, const char *name, bool e
 		tally_counting_enable(&run->counting);
 	else if (!*name)
 		tally_counting_disable(&run->counting);
-	if (run->options->interval_ms) /* what was counted so far, in the state before */
+	if (run->options->interval_ms) /* report what was counted so far, in the state before */
 		tally_stat_interval(run);
 }
 
@@ -176,7 +177,7 @@ void tally_stat_wait(struct tally_stat_state *run, int64_t deadline_ns)
 		left = ASK_NS;
 	if (left < 0)
 		left = 0;
-	if (run->options->control) /* whose other side may have gone for good */
+	if (run->options->control) /* the other side may have closed it for good */
 		run->waits.items[TALLY_STAT_WAIT_CONTROL].fd = run->options->control->fd;
 	struct timespec time = { .tv_sec = left / 1000000000, .tv_nsec = left % 1000000000 };
 	if (ppoll(run->waits.items, run->waits.count, left == INT64_MAX ? NULL : &time, NULL) < 0)

@@ -1,5 +1,5 @@
-/* Records of what the kernel told nobody, for it was there before; put together field by field.
- * For record_*.c. */
+/* Builds records of what existed before the kernel's first record, field by field.  For
+ * record_*.c. */
 #ifndef TALLY_SESSION_SYNTHESIS_H
 #define TALLY_SESSION_SYNTHESIS_H
 
@@ -10,8 +10,8 @@ struct tally_synthesis {
 	struct tally_recorder *recorder;
 	struct tally_error *err;
 	pid_t pid;
-	uint64_t time_ns; /* 0: before everything */
-	bool is_known; /* the recorder's own tasks know it already */
+	uint64_t time_ns; /* 0: before everything else */
+	bool is_known; /* the recorder's own tasks have it already */
 	_Alignas(8) uint8_t bytes[8192];
 	size_t size;
 };
@@ -19,30 +19,31 @@ struct tally_synthesis {
 void tally_synthesis_begin(struct tally_synthesis *synthesis);
 void tally_synthesis_u32(struct tally_synthesis *synthesis, uint32_t value);
 void tally_synthesis_u64(struct tally_synthesis *synthesis, uint64_t value);
-/* Padded with zeroes to whole words; of a longer one than a path may be, its beginning. */
+/* Adds a string, padded with zeros to whole words.  A string longer than a path is cut. */
 void tally_synthesis_string(struct tally_synthesis *synthesis, const char *text);
-/* Adds trailer and header; the record goes to the file and to our own tasks.  0 or -errno. */
+/* Adds trailer and header; the record goes to the file and to the recorder's tasks.  Returns 0 or
+ * -errno. */
 int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uint16_t misc,
 			   pid_t pid, pid_t tid);
 
-/* record_surroundings.c: where they were asked for, a thread's namespaces, and all cgroups; as
- * /proc and the hierarchy show them, or as they are known by now.  0 or -errno. */
+/* record_surroundings.c: if enabled, writes a thread's namespaces, and all cgroups: as /proc and
+ * the hierarchy show them, or as the recorder knows them.  Return 0 or -errno. */
 int tally_synthesize_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid);
 int tally_synthesize_cgroups(struct tally_synthesis *synthesis);
 int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis,
 				      const struct tally_thread *thread);
 int tally_synthesize_known_cgroups(struct tally_synthesis *synthesis);
 
-/* record_modules.c: those of the kernel's modules that were read and have no record yet.  0 or
- * -errno. */
+/* record_modules.c: writes records for the kernel modules that were read and have none yet.
+ * Returns 0 or -errno. */
 int tally_synthesize_modules(struct tally_synthesis *synthesis);
 
-/* record_bpf.c: what there is of BPF programs' code, as far as it is wanted and this user may know;
- * its records.  0 or -errno. */
+/* record_bpf.c: reads the code of BPF programs, if it is recorded and this user may read it; and
+ * writes its records.  Return 0 or -errno. */
 int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
 			  struct tally_error *err);
 int tally_synthesize_bpf(struct tally_synthesis *synthesis, const struct tally_bpf_codes *codes);
-/* Any code that the kernel made; `type` as in the record that told of it. */
+/* Writes a record for code that the kernel made; `type` as in the kernel's records. */
 int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size,
 			    uint16_t type, const char *name);
 

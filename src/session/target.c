@@ -73,7 +73,8 @@ static int by_number(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Those of `found` that `to` lacks, each once: sorting, since a machine may have 30,000 threads. */
+/* Adds those of `found` that `to` lacks, each once.  Sorts, since a machine may have 30,000
+ * threads. */
 static int add_new(struct tally_pid_list *to, struct tally_pid_list *found)
 {
 	struct tally_pid_list old = { 0 };
@@ -119,7 +120,7 @@ struct family {
 	size_t count, capacity;
 };
 
-/* All processes that run now but ourselves: what we start is not what was asked for. */
+/* Lists all running processes except ourselves: what we start is not part of the target. */
 static int list_family(struct family *family)
 {
 	struct tally_pid_list pids = { 0 };
@@ -143,7 +144,8 @@ static bool is_asked_for(const struct tally_target *target, pid_t pid)
 	return false;
 }
 
-/* Whether the pass found more: a child's number may be below its parent's. */
+/* Adds the children of known processes.  Returns 1 if there were new ones: a child's pid may be
+ * below its parent's, so another pass is needed.  Returns 0, or -ENOMEM. */
 static int add_children(struct tally_target *target, const struct family *family)
 {
 	bool found_more = false;
@@ -190,7 +192,8 @@ static int add_descendants(struct tally_target *target, struct tally_pid_list *f
 
 /* ---- listing ------------------------------------------------------------- */
 
-/* Those of a user not with ourselves: the recording would record that it records. */
+/* Adds the running processes of the user, or all.  The user's exclude ourselves: a recording must
+ * not record itself. */
 static int add_running(const struct tally_target *target, struct tally_pid_list *found)
 {
 	struct tally_pid_list pids = { 0 };
@@ -319,7 +322,7 @@ static void command_text(char **command, char *out, size_t size)
 	for (; *command && used < size; command++)
 		used += (size_t)snprintf(out + used, size - used, "%s%s", *command,
 					 command[1] ? " " : "'");
-	for (; *out; out++) /* a script's lines on one */
+	for (; *out; out++) /* put a script's lines on one */
 		if (*out == '\n' || *out == '\t')
 			*out = ' ';
 }
