@@ -8,16 +8,16 @@
  * - A blob is written to a file with a random name, which is renamed once it is complete.  No file
  *   is ever written twice, so a mapping stays valid whatever happens to the name.  If two processes
  *   store the same blob, the later one replaces the earlier.
- * - Nothing is flushed to the disk: that would cost more than the cache saves.  Each reading
+ * - Nothing is flushed to the disk: flushing would cost more than the cache saves.  Each reading
  *   verifies the checksum over header, blob and path, which finds what a crash left behind.
  * - The key is in the header, not only in the name: a renamed file is not taken for another blob.
  * - A folder or file that belongs to another user, or that others can write, is not trusted,
- *   because whoever writes the blobs decides what a report says.  So root with a user's HOME has no
- *   cache; it would leave files that the user can't remove.
+ *   because the blobs decide what a report says.  So root with a user's HOME has no cache; it would
+ *   leave files that the user can't remove.
  * - A file's time is that of its last use (atime is of no use: noatime is common).  When the cache
  *   is too large, the least recently used blobs go.  Each process reads the folder before it stores
  *   its first blob and counts its own blobs from then on.  Several processes together may exceed
- *   the limit by what they store, until the next process starts.
+ *   the limit until the next process starts.
  */
 #include "object/cache_state.h"
 

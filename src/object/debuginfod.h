@@ -16,8 +16,8 @@ struct tally_debuginfod;
  * to give up. */
 typedef bool tally_debuginfod_progress(void *context, uint64_t bytes, uint64_t total);
 
-/* `urls`: servers, separated by blanks; NULL: those of the environment (DEBUGINFOD_URLS).  Unless
- * the environment sets other limits, a server may take 10 s for 100 KB and two minutes for a file.
+/* `urls`: servers, separated by blanks; NULL: the environment's (DEBUGINFOD_URLS).  Unless the
+ * environment sets other limits, a server may take 10 s for 100 KB and two minutes for a file.
  * Returns 0; -ENOPKG without the library; -EDESTADDRREQ without a server; -ENOMEM. */
 int tally_debuginfod_open(const char *urls, tally_debuginfod_progress *progress, void *context,
 			  struct tally_debuginfod **out, struct tally_error *err);

@@ -74,7 +74,7 @@ static int read_segments(struct tally_object *object)
 	size_t count;
 	if (elf_getphdrnum(object->elf, &count) < 0 || count == 0)
 		return 0;
-	/* The file's count is untrusted: limit it to what the file's size allows. */
+	/* The file's count is untrusted: limit it by the file's size. */
 	size_t possible = object->image_size / sizeof(Elf32_Phdr);
 	if (count > possible)
 		count = possible;
@@ -248,7 +248,7 @@ int tally_object_open(int directory_fd, const char *path, struct tally_object **
 	return rc;
 }
 
-/* Gets a path by which the descriptor's file can be opened from here; false when there is none. */
+/* Gets a path that leads to the descriptor's file from here; false when there is none. */
 static bool path_of_descriptor(int fd, char path[PATH_MAX])
 {
 	char link[32];

@@ -2,8 +2,8 @@
  * the kernel did.
  *
  * The result is an object like any other, whose symbols and debug information have addresses.  Only
- * 64-bit modules of this machine's byte order.  Where the relocations of debug information are
- * unknown (all machines except x86-64, arm64, s390x, ppc64), the result has symbols only.  The
+ * 64-bit modules of this machine's byte order.  The result has only symbols on machines whose
+ * relocations of debug information are unknown (all except x86-64, arm64, s390x, ppc64).  The
  * file's bytes are untrusted.
  */
 #ifndef TALLY_OBJECT_MODULE_H

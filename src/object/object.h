@@ -47,8 +47,7 @@ int tally_object_open(int directory_fd, const char *path, struct tally_object **
 		      struct tally_error *err);
 
 /* Opens a file below another root (a container's, /proc/PID/root; --symfs); no symbolic link or
- * ".." leads out of it.  The object's path is one by which it can be opened from here, when there
- * is one. */
+ * ".." leads out of it.  If some path leads to the file from here, it becomes the object's path. */
 int tally_object_open_in_root(int root_fd, const char *path, struct tally_object **out,
 			      struct tally_error *err);
 

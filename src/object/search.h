@@ -1,4 +1,4 @@
-/* Where to look for a recording's files when they are not at their own path.
+/* The places of a recording's files other than their own path.
  *
  * A file found by build-id is the recorded one, wherever it lies.  The strings belong to the caller
  * and must outlive the use; several threads may search at once.

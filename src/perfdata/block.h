@@ -20,7 +20,8 @@ enum { TALLY_BLOCK_BYTES = 256 << 10 };
 
 struct tally_block {
 	struct tally_block *next; /* in the list of unused blocks */
-	struct tally_block_stock *stock; /* where it came from; NULL: from a struct tally_blocks */
+	/* the stock that it belongs to; NULL: it belongs to a struct tally_blocks */
+	struct tally_block_stock *stock;
 	unsigned holders; /* atomic */
 	size_t capacity; /* TALLY_BLOCK_BYTES, or more for data that must be in one piece */
 	_Alignas(64) uint8_t bytes[];

@@ -86,7 +86,7 @@ void tally_feature_memory(struct tally_buffer *out, uint64_t node, const uint64_
 void tally_feature_compressed(struct tally_buffer *out, uint32_t level, uint32_t ratio,
 			      uint32_t chunk_bytes_max);
 
-/* TRACING_DATA: what a reader needs to decode tracepoints' fields (perf's trace-event-info.c,
+/* TRACING_DATA: formats and texts that decode tracepoints' fields (perf's trace-event-info.c,
  * version 0.6). */
 struct tally_tracing_format {
 	const char *system; /* formats of one system are adjacent */

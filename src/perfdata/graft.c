@@ -2,9 +2,10 @@
  *
  * The section table stands right behind the data and leaves no room for our section's mark, so
  * everything behind the data gets new positions.  The kernel copies everything before it; some file
- * systems do that without moving a byte.  Of that part only the header's bitmap refers to what
- * follows the data.  The bits of two kinds of sections are cleared: of sections that the file
- * lacks, and of our own section, which once had a bit.  The file may be of the other byte order. */
+ * systems do that without moving a byte.  In that part, only the header's bitmap refers to the
+ * sections behind the data.  The bits of two kinds of sections are cleared: of sections that the
+ * file lacks, and of our own section, which once had a bit.  The file may be of the other byte
+ * order. */
 #include "perfdata/graft.h"
 
 #include "base/buffer.h"

@@ -22,7 +22,7 @@
  * exception.  Events without sample_id_all, which kernels before 2.6.37 lack, have times only in
  * their samples.  Their other records lie in a ring among the samples and take the time of the next
  * record: given at once, a COMM would rename the samples before it.  Records before the first time
- * are given at once even then, because recorders begin with what they know of the running tasks.
+ * are given at once even then, because recorders begin with descriptions of the running tasks.
  */
 #include "perfdata/order.h"
 

@@ -2,7 +2,7 @@
  * written two rounds ago.
  *
  * A recording whose records carry no time is given in file order.  Side-band records come before
- * samples of equal time, so a mapping is known before an address in it is looked up.
+ * samples of equal time, so a lookup of a sample's address finds its mapping.
  */
 #ifndef TALLY_PERFDATA_ORDER_H
 #define TALLY_PERFDATA_ORDER_H

@@ -2,8 +2,8 @@
  * recording like any other. data.0, data.1 … have one file for each thread of the recorder: records
  * only, without a header, and each a separate stream of compressed data.
  *
- * They are read one after the other.  No record says up to which time another file is complete, so
- * order.c holds all records before it gives the first in time order.
+ * They are read one after the other.  The records in one file don't tell whether another file is
+ * complete up to their time, so order.c holds all records before it gives the first in time order.
  */
 #include "perfdata/perfdata_reader.h"
 

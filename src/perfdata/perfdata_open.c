@@ -177,7 +177,7 @@ static int open_source(struct tally_perfdata *data, const char *path, struct tal
 }
 
 /* True if the file should be read into blocks rather than walked in its mapping.  Small files are
- * not worth it, nor are records with copied stacks, most of which is never looked at. */
+ * not worth it.  Neither are records with copied stacks, since most of a copy is never read. */
 static bool is_worth_reading(const struct tally_perfdata *data)
 {
 	if (!data->mapping || data->source.memory_size < READ_FILE_BYTES_MIN)

@@ -46,7 +46,7 @@ void tally_source_release(struct tally_source *source);
 struct tally_unpacker {
 	ZSTD_DStream *stream;
 	struct tally_block *block; /* the block that is being filled */
-	size_t start, end;        /* in `block`: what was unpacked and not yet given */
+	size_t start, end;        /* in `block`: bytes unpacked and not yet given */
 	ZSTD_inBuffer input;      /* rest of the current COMPRESSED record */
 	bool has_input;
 	struct tally_unpack_ahead *ahead; /* a thread that unpacks instead; NULL: none */
@@ -67,8 +67,8 @@ struct tally_perfdata_part {
 	long number;
 };
 
-/* Where an event's records have a field of eight bytes.  When they lack it, the minimum size is
- * larger than any record. */
+/* The position of a field of eight bytes in an event's records.  When they lack it, the minimum
+ * size is larger than any record. */
 struct tally_field_places {
 	/* samples: offset of the field from the start; minimum size of the sample */
 	uint32_t sample_at, sample_size_min;
@@ -77,7 +77,7 @@ struct tally_field_places {
 	uint32_t trailer_bytes;
 };
 
-/* Consecutive bytes at the cursor, not yet looked at: records, the last of which may be torn. */
+/* Consecutive bytes at the cursor, not yet looked at: records; the last one may be torn. */
 struct tally_span {
 	const uint8_t *at, *end;
 	bool unpacked;
@@ -135,7 +135,7 @@ void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t
 /* Reads header, attributes and features of a file.  Returns 0, or -errno with a message. */
 int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *err);
 
-/* made_name.c: returns perf's name for an event of which the recording has only the attribute, or
+/* made_name.c: returns perf's name for an event with this attribute, for recordings without names;
  * NULL without memory. */
 const char *tally_perfdata_made_name(const struct tally_attr *attr, struct tally_arena *arena);
 
@@ -257,8 +257,8 @@ static inline bool tally_field_of(const struct tally_field_places *places, const
 	return true;
 }
 
-/* Where records have their time and their id. tally_record_id() and tally_record_decode() find the
- * same fields by decoding. */
+/* Return the positions of time and id in records. tally_record_id() and tally_record_decode() find
+ * the same fields by decoding. */
 struct tally_field_places tally_time_places(const struct tally_attr *attr);
 struct tally_field_places tally_id_places(const struct tally_attr *attr);
 

@@ -8,8 +8,8 @@
  * compress, and halves the guess when the result doesn't fit. zstd gives up as soon as the output
  * is full, so a wrong guess costs little.
  *
- * Where needed, a skippable frame stands in front to make the record's size a multiple of 8: the
- * records behind it stay aligned and are read in place.  (It can't stand behind: perf 6.1's
+ * If needed, a skippable frame in front makes the record's size a multiple of 8.  Then the records
+ * behind it stay aligned and are read in place.  (It can't stand behind: perf 6.1's
  * zstd_decompress_stream() misplaces its output when more data follows the frame that wrote
  * output.)
  */
@@ -70,7 +70,7 @@ static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *byt
 	return start;
 }
 
-/* Returns the next chunk's size: what would fill nine tenths of a record at this chunk's ratio. */
+/* Returns the next chunk's size, which fills nine tenths of a record at this chunk's ratio. */
 static size_t next_target(size_t size, size_t packed_size)
 {
 	size_t target = size * (FRAME_MAX - FRAME_MAX / 10) / packed_size;

@@ -9,7 +9,7 @@
 #include <zstd_errors.h>
 
 enum {
-	/* space in front of what is unpacked, for the beginning of a torn record */
+	/* space in front of the unpacked bytes, for the beginning of a torn record */
 	TORN_BYTES = 64 << 10,
 	ROOM_MIN = 32 << 10,
 	QUEUE = 16,
@@ -29,12 +29,12 @@ struct tally_unpack_ahead {
 	bool is_done, is_stopped;
 };
 
-/* What only the thread uses. */
+/* The thread's own state. */
 struct work {
 	struct tally_unpack_ahead *ahead;
 	ZSTD_DStream *stream;
 	struct tally_block *block;
-	size_t at; /* offset in the block: where to unpack to */
+	size_t at; /* offset in the block of the next unpacked byte */
 	uint64_t bytes_in, bytes_out;
 };
 

@@ -14,8 +14,9 @@
 enum { TALLY_CLOSE_APART_MIN = 8 /* tracepoints; for fewer, a process is not worth it */ };
 
 /* Forks a child that keeps these descriptors of perf events open, so that closing them here is
- * fast.  Whoever closes last has to wait: the child ends only when the returned descriptor is
- * closed, so the caller closes it after the others.  Returns -1 when no child can be made. */
+ * fast.  The last process to close them has to wait.  So the child ends only when the caller closes
+ * the returned descriptor, which it does after closing the others.  Returns -1 when no child can be
+ * made. */
 int tally_close_apart(const int *events, size_t count);
 
 #endif

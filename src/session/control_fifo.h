@@ -33,8 +33,7 @@ enum tally_control_verb {
 struct tally_control_command {
 	enum tally_control_verb verb;
 	const char *
-		/* event's name, "-v", … or ""; unknown verb: the line; until the next call */
-		argument;
+		argument; /* event's name, "-v", … or ""; unknown: the line; until the next call */
 };
 
 struct tally_control {
@@ -56,7 +55,7 @@ int tally_control_open(struct tally_control *control, const char *spec, struct t
  * has gone, fd becomes −1. */
 int tally_control_next(struct tally_control *control, struct tally_control_command *out);
 
-/* Answers a command unless it is unknown.  Skips the answer when its reader is gone or the pipe is
+/* Answers a command unless it is unknown.  Skips the answer without a reader, or if the pipe is
  * full. */
 void tally_control_acknowledge(struct tally_control *control,
 			       const struct tally_control_command *command);

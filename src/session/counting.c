@@ -4,7 +4,7 @@
  *   ENOSYS), times, faults and switches come from the resource usage, and are marked so.  When
  *   whole CPUs are counted, only exact figures of the whole system replace counts.  /proc's times
  *   of CPUs are ticks of busy time and no cpu-clock, and it has no faults or switches for a list
- *   of CPUs; such rows are withheld.
+ *   of CPUs; rows of this kind are withheld.
  *
  *   Time.  A task that never ran has enabled = running = 0 and a true count of 0; an event that
  *   never got the PMU while its task ran has no count at all.
@@ -169,7 +169,7 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 	bool has_value = tally_total_value(&total, &value);
 	/* Read, but it was never enabled: the task did not run, and 0 is the true count. */
 	/* A pinned event without a counter is in error state: its time stops, and it reads 0 once
-	 * its task is gone. */
+	 * its task has ended. */
 	bool is_pinned = c->options->events[event].attr.flags & TALLY_ATTR_PINNED;
 	bool is_task = !c->options->target->all || row->cgroup;
 	bool is_idle = was_read && !is_pinned && !total.enabled_ns && is_task &&

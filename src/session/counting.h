@@ -106,9 +106,9 @@ size_t tally_counting_control_named(struct tally_counting *counting, const char 
 bool tally_counting_set_online(struct tally_counting *counting,
 			       const struct tally_cpu_list *online);
 
-/* Reads everything and fills the rows with counts since the last read.  `usage`: what the tasks
- * used in that time, for events without another source; NULL if tally_counting_needs_usage() is
- * false. */
+/* Reads everything and fills the rows with counts since the last read.  `usage` has the tasks'
+ * resource usage in that time, for events without another source; NULL if
+ * tally_counting_needs_usage() is false. */
 void tally_counting_read(struct tally_counting *counting, const struct tally_resource_usage *usage);
 
 /* Fills the rows with counts since the start, from the last reading.  `usage` covers the same
@@ -123,18 +123,18 @@ void tally_counting_check_coverage(struct tally_counting *counting,
 				   const struct tally_resource_usage *usage);
 
 /* True if the event is refused and the kernel's own accounting is another figure: ticks of busy
- * time for the clock of whole CPUs, figures of the whole system for a list of CPUs.  Such a row is
+ * time for the clock of whole CPUs, figures of the whole system for a list of CPUs.  The row is
  * withheld. */
 bool tally_counting_is_inexact(const struct tally_counting *counting, size_t event);
 
 bool tally_counting_needs_usage(const struct tally_counting *counting);
 
-/* Returns the error with which perf events are refused altogether; 0 if an event opened or other
- * errors occurred. */
+/* If perf events are refused altogether, returns the error; 0 if an event opened or other errors
+ * occurred. */
 int tally_counting_refusal(const struct tally_counting *counting);
 
-/* Makes the lines below the table: what was left out, and how to get more.  They live in `arena`;
- * at most `maximum`.  Returns how many. */
+/* Makes the lines below the table, which name missing figures and how to get them.  They live in
+ * `arena`; at most `maximum`.  Returns how many. */
 size_t tally_counting_notes(const struct tally_counting *counting, struct tally_arena *arena,
 			    const char **notes, size_t maximum);
 

@@ -1,4 +1,4 @@
-/* Makes the attributes of the parsed events: those to open, and those to write. */
+/* Makes two attributes for each parsed event: one to open, and one to write. */
 #include "session/recorder_state.h"
 
 #include "abi/chain_walk.h"

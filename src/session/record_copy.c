@@ -102,8 +102,8 @@ void tally_record_copies_note(struct tally_recorder *recorder, const struct tall
 	copies->small += copies->now && needed < copies->sizes[copies->now - 1];
 }
 
-/* Switches to other copies, place by place.  What is missed in between is much less than the
- * interval of samples. */
+/* Switches to other copies, place by place.  The gap is much shorter than the interval of
+ * samples. */
 static int switch_to(struct tally_recorder *recorder, unsigned next, struct tally_error *err)
 {
 	struct tally_record_copies *copies = &recorder->copies;

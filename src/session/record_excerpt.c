@@ -1,14 +1,13 @@
 /* An excerpt keeps the samples that bring a new place.  What an address means depends on the
- * mappings of its process and of the kernel, so an address that was seen since these last changed
- * needs no further sample (session/map_eras.h).  A record of a change comes before younger samples,
- * so this is known for every sample except those older than the last change; they are always kept.
+ * mappings of its process and of the kernel, so an address seen since their last change needs no
+ * further sample (session/map_eras.h).  A record of a change comes before younger samples, so this
+ * is known for every sample except those older than the last change; they are always kept.
  *
  * Most samples equal their process's last one, such as those of a tracepoint hit a million times,
- * or share its outer frames: a comparison finds this.  For the rest, a dozen addresses per sample
- * are looked up, and no cache has them while stacks of kilobytes stream through it.  For clang's
- * stacks at 20 kHz that takes a microsecond per sample, as long as reading the samples again.  So
- * the excerpt is given up if it keeps more than a quarter of the samples, after the first few
- * thousand.
+ * or share its outer frames: a comparison finds this.  The rest needs a dozen lookups of addresses
+ * per sample, which miss the cache while stacks of kilobytes stream through it.  For clang's stacks
+ * at 20 kHz that takes a microsecond per sample, as long as reading the samples again.  So the
+ * excerpt is given up if it keeps more than a quarter of the samples, after the first few thousand.
  */
 #include "session/record_excerpt.h"
 
@@ -69,7 +68,7 @@ struct tally_record_excerpt {
 	const struct tally_map *event_of_id;
 	struct kind *kinds;      /* of all events except the side-band */
 	size_t kind_count;
-	const struct kind *kind; /* of the event that was looked up last, by `id`; NULL: none */
+	const struct kind *kind; /* of the last event looked up, by `id`; NULL: none */
 	uint64_t id;
 	struct tally_map_eras eras;
 	struct tally_key_set places;
@@ -283,8 +282,8 @@ static void keep_sample(struct tally_record_excerpt *excerpt, const struct sampl
 	memcpy(room + chain + 8 * count, sample->record + behind, sample->header.size - behind);
 }
 
-/* Value of a leaf: no sample kept; one kept; otherwise the offset of the second one's period, to
- * which the periods of all further samples are added. */
+/* Value of a leaf: no sample kept; one kept; otherwise the offset of the second one's period, which
+ * collects the periods of all further samples. */
 enum { LEAF_NONE, LEAF_ONE };
 
 static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t period)
@@ -459,7 +458,8 @@ void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *
 
 /* ---- its life ------------------------------------------------------------ */
 
-/* Fields with places outside the sample's chain, or from which a chain must still be made. */
+/* Fields with places outside the sample's chain, or with data for a chain that must still be
+ * made. */
 #define FOREIGN_PLACES \
 	(TALLY_SAMPLE_READ | TALLY_SAMPLE_BRANCH_STACK | TALLY_SAMPLE_STACK_USER | \
 	 TALLY_SAMPLE_REGS_USER)

@@ -52,7 +52,7 @@ int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t
 	return recorder->history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
-/* Where the records begin that are in no dump yet, the youngest first. */
+/* The starts of the records that are in no dump yet, the youngest first. */
 struct offsets {
 	TALLY_VECTOR(uint64_t) at;
 };

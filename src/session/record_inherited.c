@@ -1,9 +1,9 @@
 /* Tasks created while events were being opened, which may have inherited them.
  *
- * Such tasks are found by listing /proc again.  A task whose parent had no events yet needs its
- * own.  A task whose parent had events has inherited them, and would be sampled twice.  The
- * side-band tells the two apart: a FORK record has the parent and the time.  The records stay in
- * the rings; the recorder drains them later.
+ * Another listing of /proc finds them.  A task whose parent had no events yet needs its own.  A
+ * task whose parent had events has inherited them, and would be sampled twice.  The side-band tells
+ * the two apart: a FORK record has the parent and the time.  The records stay in the rings; the
+ * recorder drains them later.
  *
  * A recorder may lose its CPU between opening a task's events on two CPUs, so inheritance is
  * tracked ring by ring.
@@ -56,7 +56,7 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
 	return result;
 }
 
-/* Notes the rings of which the new task has inherited events.  Returns 1 when this is new, 0 or
+/* Notes on each ring that the new task has inherited its events.  Returns 1 when this is new, 0 or
  * -ENOMEM. */
 static int take_fork(struct tally_recorder *recorder, const struct tally_record_task *fork)
 {

@@ -173,7 +173,7 @@ static int next_look_ms(struct loop *loop)
 	const struct tally_recorder *recorder = loop->recorder;
 	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
 	/* Stacks longer than their copies are completed from memory that was read before and after.
-	 * That works better when the reads are close to the sample. */
+	 * The closer these reads are to the sample, the better. */
 	if (recorder->status.stacks_cut != loop->stacks_cut || !loop->deep_until)
 		loop->deep_until = tally_record_now_ns() + WHILE_NS;
 	loop->stacks_cut = recorder->status.stacks_cut;

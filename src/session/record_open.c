@@ -237,8 +237,8 @@ static int open_side_band(struct tally_recorder *recorder, const struct place *p
 {
 	int handle = open_one(recorder, recorder->source_count - 1, place, -1, 0);
 	if (handle < 0) {
-		/* What is refused to the side-band's event is refused to all.  Name an event that
-		 * the user knows. */
+		/* A refusal of the side-band's event applies to all.  The message names an event
+		 * that the user knows. */
 		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
 	return tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle,

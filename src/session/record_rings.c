@@ -139,9 +139,9 @@ int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *r
 	return result;
 }
 
-/* Sets wakeups at half of the ring; where that proves too late, record_pace.c looks earlier.  For
- * copies in large rings the limit is lower: what a copy lacks should still be in the task's memory
- * (record_outer.c). */
+/* Sets wakeups at half of the ring; if that proves too late, record_pace.c looks earlier.  For
+ * copies in large rings the limit is lower, so that the missing part of a stack is still in the
+ * task's memory (record_outer.c). */
 void tally_record_set_wakeups(struct tally_recorder *recorder,
 			      const struct tally_record_ring_sizes *sizes)
 {

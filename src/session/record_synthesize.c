@@ -1,6 +1,6 @@
-/* Writes records of what existed before the first event, as the kernel would have written them:
- * where the kernel lies, and for each recorded task its name, its parent and its executable
- * mappings, from /proc.
+/* Writes records of the state before the first event, as the kernel would have written them: the
+ * kernel's address, and for each recorded task its name, its parent and its executable mappings,
+ * from /proc.
  *
  * The side-band events are open already when this runs, so a change meanwhile is recorded twice
  * rather than missed.  All times are 0: before everything else.
@@ -24,7 +24,7 @@
 /* ---- the kernel ---------------------------------------------------------- */
 
 /* Returns the address of the kernel's first symbol, which is near the start of /proc/kallsyms; 0
- * when it is hidden (kptr_restrict).  That is _text, or _stext without it (arm64). */
+ * when it is hidden (kptr_restrict).  The symbol is _text, or _stext without it (arm64). */
 static uint64_t kernel_start(const char **symbol)
 {
 	char text[16384];

@@ -134,12 +134,12 @@ enum tally_record_end {
 	TALLY_RECORD_END_COMMAND,  /* the command, or all recorded tasks, ended */
 	TALLY_RECORD_END_SIGNAL,   /* SIGINT, SIGTERM, SIGHUP */
 	TALLY_RECORD_END_DURATION, /* also the size limit, or a command by --control */
-	TALLY_RECORD_END_OUTPUT,   /* writing failed; what was written before is kept */
+	TALLY_RECORD_END_OUTPUT,   /* writing failed; everything written before is kept */
 };
 
 /* Runs until the end.  Calls `progress` (may be NULL) about twice a second.  Signals other than
- * SIGCHLD end the recording; those that the command did not get itself are passed on to it.  The
- * error is set with END_OUTPUT and for failures (-errno). */
+ * SIGCHLD end the recording; the recorder passes them on to the command, unless the command got
+ * them directly.  The error is set with END_OUTPUT and for failures (-errno). */
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
 		       void (*progress)(void *context, const struct tally_record_status *status),
 		       void *context, enum tally_record_end *end, struct tally_error *err);

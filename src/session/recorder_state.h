@@ -30,7 +30,7 @@ struct tally_record_handle {
 	int handle;
 	uint32_t ring;   /* index of the ring that it writes to */
 	uint32_t source;
-	/* size of its copies if there are several sizes, only one of which is on; otherwise 0 */
+	/* size of its copies if there are several sizes (only one is on); otherwise 0 */
 	uint32_t copy_bytes;
 };
 
@@ -39,8 +39,8 @@ enum { TALLY_RECORD_COPY_SIZES = 4 };
 struct tally_record_copies {
 	uint32_t sizes[TALLY_RECORD_COPY_SIZES]; /* ascending; each has open events */
 	unsigned count, now; /* now: index of the size in use; count 0: the size is fixed */
-	/* Stacks since the size came into use; of these: cut by it, their task's first, and stacks
-	 * for which the next smaller size would have been enough. */
+	/* Stacks since the size came into use: all, cut by it, their task's first, and those that
+	 * the next smaller size would have contained. */
 	uint64_t stacks, cut, new, small;
 	uint64_t lost_before; /* status.lost when the size came into use */
 	unsigned highest;     /* largest index to use: larger copies lost samples */
@@ -244,7 +244,7 @@ void tally_record_copies_note(struct tally_recorder *recorder, const struct tall
 /* After a pass: switches to larger or smaller copies if that is better. */
 int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_synthesize.c: writes records of what existed before the first event: kernel, processes,
+/* record_synthesize.c: writes records of the state before the first event: kernel, processes,
  * threads, mappings. */
 int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);
 /* The same for the current state of tasks, for the beginning of a further file. */
@@ -311,8 +311,8 @@ bool tally_record_has_inherited_all(const struct tally_recorder *recorder, pid_t
 void tally_record_forget_inherited(struct tally_recorder *recorder);
 
 /* record_lost.c: call tally_record_count_lost() after the last drain.  The kernel reports lost
- * samples when there is room again; what was lost after that is read from the events and written.
- * Returns 0 or an error of writing. */
+ * samples when there is room again.  This reads the number of later losses from the events and
+ * writes it.  Returns 0 or an error of writing. */
 uint64_t tally_record_lost_by(const struct tally_recorder *recorder,
 			      const struct tally_record_handle *opened);
 int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err);

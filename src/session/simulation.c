@@ -1,4 +1,4 @@
-/* The observer, and the results of what it saw. */
+/* The observer and its results. */
 #include "session/simulation_state.h"
 
 #include "base/number_text.h"

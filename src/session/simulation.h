@@ -31,8 +31,8 @@ struct tally_simulation_options {
 	char **argv;
 	/* Optional: called for each message, with the ns since the start. */
 	void (*tell)(void *context, uint64_t ns, const char *text);
-	/* Called for each part, in the scenario's order, when all is over; also for parts that
-	 * print lines. */
+	/* Called for each part, in the scenario's order, when all is over; SCENARIO_SAY parts
+	 * included. */
 	void (*result)(void *context, const struct tally_simulation_result *result);
 	void *context;
 };

@@ -1,4 +1,4 @@
-/* Starts a command that waits before exec until it is told to go.
+/* Starts a command that waits before exec until the caller lets it go.
  *
  * The child is forked at once and stops before exec(2), so that events can be opened on it;
  * tally_spawn_go() lets it continue.  The child then writes what it has used so far (its share of
@@ -27,9 +27,9 @@ struct tally_spawn {
 /* A shell's exit statuses for a command that can't be executed. */
 enum { TALLY_EXIT_NOT_EXECUTABLE = 126, TALLY_EXIT_NOT_FOUND = 127 };
 
-/* Gets what to execute for `command`: the command, or what the provider starts in its place.  In
- * the second case the command is looked up here, so that a missing command gives the same message.
- * Returns 0 or -errno. */
+/* Gets the arguments to execute for `command`: its own, or those of the provider's program that
+ * runs it.  In the second case this looks the command up, so that a missing command gives the same
+ * message.  Returns 0 or -errno. */
 int tally_spawn_command(struct tally_provider *provider, char **command, char ***out,
 			struct tally_error *err);
 

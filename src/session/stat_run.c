@@ -305,8 +305,8 @@ struct merged {
 	size_t count;
 };
 
-/* Makes the array of merged rows.  The parts that all runs have come first: those of the target.
- * CPUs that came online during one run are left out. */
+/* Makes the array of merged rows.  The parts of the target come first; all runs have them.  CPUs
+ * that came online during one run are left out. */
 static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
 {
 	size_t count = run->counting.part_count * run->options->counting.event_count;
@@ -318,8 +318,8 @@ static int fit_merged(const struct tally_stat_state *run, struct merged *merged)
 	return merged->rows ? 0 : -ENOMEM;
 }
 
-/* Makes all runs.  The rows' strings are in the counting's arena, which each run replaces; those of
- * the last run survive the loop. */
+/* Makes all runs.  The rows' strings are in the counting's arena, which each run replaces; the last
+ * run's strings survive the loop. */
 static int sample_runs(struct tally_stat_state *run, struct merged *merged, int *exit_status,
 		       struct tally_error *err)
 {

@@ -24,7 +24,7 @@ struct tally_stat_report {
 	double timestamp_ns;            /* end of the interval, from the start */
 	const char *provider;           /* the provider's name */
 	const char *machine, *machine_short; /* the simulated CPU, or NULL */
-	char target[4096];              /* what was counted: "'sleep 1'" */
+	char target[4096];              /* text of the counted target: "'sleep 1'" */
 	char **command;                 /* argv, or NULL */
 	int exit_status;                /* of the command; −1: no command, or it has not ended */
 	int end_signal;                 /* the signal that ended the command, 0: none */
@@ -46,7 +46,8 @@ struct tally_stat_options {
 	/* counting starts so long after the command; −1: when `control` says so */
 	long delay_ms;
 	struct tally_control *control; /* opened; NULL: none */
-	/* Optional: called at each run from which Ctrl-C ends the run and keeps its counts. */
+	/* Optional: called in each run when it counts; from then on Ctrl-C ends the run and keeps
+	 * its counts. */
 	void (*on_start)(void *context);
 	/* Called with a line for the user, during the run. */
 	void (*on_message)(void *context, const char *text);

@@ -19,7 +19,7 @@ struct tally_stat_state {
 	struct tally_stat_report report;
 	TALLY_VECTOR(struct pollfd) waits; /* TALLY_STAT_WAIT_…, then the tasks' */
 	int hotplug_fd;       /* −1: none */
-	size_t unwatched;     /* attached threads for which there is no pidfd */
+	size_t unwatched;     /* attached threads without a pidfd */
 	size_t tasks_left;    /* attached tasks that are watched and have not ended */
 	int64_t start_ns, end_ns; /* start: of counting */
 	int64_t enable_at_ns; /* INT64_MAX: not by time */
@@ -57,7 +57,7 @@ void tally_stat_begin_counting(struct tally_stat_state *run);
 struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_state *run);
 
 /* stat_tools.c */
-/* Begins counting: what was used before `first` doesn't count.  NULL: before now. */
+/* Begins counting.  Usage up to `first` is not counted; NULL: up to now. */
 void tally_stat_begin_tools(struct tally_stat_state *run, const struct rusage *first);
 /* Fills the rows of tool events, which reading has left out, with the time since the last call. */
 void tally_stat_read_tools(struct tally_stat_state *run, double elapsed_ns);

@@ -1,9 +1,9 @@
 /* perf's tool events: times that need no counter, as rows among the counts.
  *
  * duration_time is the time of the run or the interval.  user_time and system_time are those of the
- * attached tasks, or otherwise of the command.  That holds even when whole CPUs are counted (as in
- * perf); then the row says so.  A command's times are not known before its end, because /proc lacks
- * the children that it has not waited for.
+ * attached tasks, or otherwise of the command.  This applies even when whole CPUs are counted (as
+ * in perf); then the row says so.  A command's times are not known before its end, because /proc
+ * lacks the children that it has not waited for.
  */
 #include "session/stat_state.h"
 
@@ -41,7 +41,7 @@ static void put(struct tally_count *row, uint64_t value_ns, const char *source)
 	row->source = source;
 }
 
-/* Returns why there are no CPU times, or whose they are; NULL: those of the counted target. */
+/* Returns why there are no CPU times, or whose they are; NULL: the counted target's. */
 static const char *remark(const struct tally_stat_state *run,
 			  const struct tally_resource_usage *used)
 {

@@ -1,5 +1,5 @@
-/* What a `stat` waits for: signals, ends of tasks, commands by --control, CPUs that come online or
- * go offline. */
+/* The events that a `stat` waits for: signals, ends of tasks, commands by --control, CPUs that come
+ * online or go offline. */
 #include "session/stat_state.h"
 
 #include "machine/hotplug.h"

@@ -1,5 +1,4 @@
-/* Builds records of what existed before the kernel's first record, field by field.  For
- * record_*.c. */
+/* Builds records of the state before the kernel's first record, field by field.  For record_*.c. */
 #ifndef TALLY_SESSION_SYNTHESIS_H
 #define TALLY_SESSION_SYNTHESIS_H
 

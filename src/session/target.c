@@ -120,7 +120,7 @@ struct family {
 	size_t count, capacity;
 };
 
-/* Lists all running processes except ourselves: what we start is not part of the target. */
+/* Lists all running processes except ourselves: our own children are not part of the target. */
 static int list_family(struct family *family)
 {
 	struct tally_pid_list pids = { 0 };
@@ -284,7 +284,7 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 		return check_cpus(target, err);
 	if (!tasks)
 		return 0;
-	/* those may come and go */
+	/* every_thread needs no check: threads may come and go */
 	int result = target->every_thread ? 0 : check_processes(target, err);
 	if (result < 0)
 		return result;

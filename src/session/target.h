@@ -17,7 +17,7 @@ struct tally_target {
 	/* pids of the descendants found so far; filled even when they are not included */
 	struct tally_map descendants;
 	struct tally_pid_list tids;    /* all threads to open events on; filled by resolve */
-	struct tally_map descendant_tids; /* those of `tids` that belong to descendants */
+	struct tally_map descendant_tids; /* the members of `tids` that belong to descendants */
 	bool has_user;                 /* all processes of `user` that run now */
 	uid_t user;
 	bool all;                      /* every task, by CPUs */

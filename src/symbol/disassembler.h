@@ -42,8 +42,7 @@ struct tally_instruction {
 int tally_disassembler_open(unsigned machine, bool is_64bit, bool is_big_endian, bool is_intel,
 			    struct tally_disassembler **out, struct tally_error *err);
 
-/* Disassembles the first instruction in `bytes`, `available` of which (never 0) lie at
- * `address`. */
+/* Disassembles the first instruction of `available` bytes (never 0) that lie at `address`. */
 void tally_disassemble(struct tally_disassembler *disassembler, const uint8_t *bytes,
 		       size_t available, uint64_t address, struct tally_instruction *out);
 

@@ -16,7 +16,7 @@ struct program {
 	uint8_t min_instruction, max_operations, line_range, opcode_base;
 	int8_t line_base;
 	const uint8_t *lengths; /* number of operands of the standard opcodes, from opcode 1 on */
-	/* What each special opcode adds. */
+	/* Effects of each special opcode. */
 	uint32_t steps[256];
 	int32_t lines_by[256];
 	/* The machine's registers. */

@@ -220,7 +220,7 @@ struct tally_dwarf_abbrevs {
 
 enum { TALLY_DWARF_ABBREVS_KEPT = 256 };
 
-/* What one thread uses while it reads. */
+/* The working memory of one reading thread. */
 struct tally_dwarf_scratch {
 	struct tally_dwarf_abbrevs kept[TALLY_DWARF_ABBREVS_KEPT];
 	struct tally_dwarf_abbrevs root; /* only the first abbreviation, for the unit's root */

@@ -1,8 +1,8 @@
 /* Reads the records of a JIT's dump.
  *
  * A function has an optional DEBUG_INFO (lines) and an optional UNWINDING_INFO, then a LOAD with
- * name and code, to which the two belong.  A MOVE has a new address for the number in a LOAD.  No
- * record says when code is freed; other code is later put in its place (jit_index.c).
+ * name and code; the two belong to this LOAD.  A MOVE has a new address for the number in a LOAD.
+ * No record says when code is freed; other code is later put in its place (jit_index.c).
  *
  * Two quirks of JITs are corrected.  V8 and its imitators add 0x40 to the addresses of lines,
  * because perf puts an ELF header in front of the code before it reads them: when every function's

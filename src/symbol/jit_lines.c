@@ -9,7 +9,7 @@
  * inside the code.  A damaged name is taken to be that of the function's own script, which ends the
  * function's name ("JS:*name FILE:LINE:COLUMN"), if it has the same length.  Otherwise there is no
  * file, and so no line: a wrong one would be worse.  (For code inlined from another script V8 also
- * writes the function's own script, damaged or not.  Such a line is wrong, and nothing in the dump
+ * writes the function's own script, damaged or not.  Those lines are wrong, and nothing in the dump
  * shows it.)
  */
 #include "symbol/jit_lines.h"

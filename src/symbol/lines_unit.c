@@ -84,7 +84,7 @@ static void pack_row(struct packing *packing, uint64_t address, const struct tal
 		packing->out_of_memory = true;
 }
 
-/* Packs the rows of all sequences, ascending, with a gap behind each.  Where sequences overlap, the
+/* Packs the rows of all sequences, ascending, with a gap behind each.  If sequences overlap, the
  * one that begins first wins. */
 static void pack_rows(struct packing *packing, const struct tally_lines_code *code)
 {

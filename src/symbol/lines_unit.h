@@ -15,12 +15,13 @@
 #include "symbol/dwarf_reader.h"
 #include "symbol/nested_ranges.h"
 
-/* Where the program has code.  DWARF of other addresses belongs to code that the linker removed. */
+/* The addresses of the program's code.  DWARF of other addresses belongs to code that the linker
+ * removed. */
 struct tally_lines_code {
 	TALLY_VECTOR(struct tally_dwarf_range) ranges; /* ascending, disjoint */
 };
 
-/* What all units of a program share; it doesn't change while they are compiled. */
+/* Data that all units of a program share; it doesn't change while they are compiled. */
 struct tally_lines_program {
 	struct tally_lines_code code;
 	struct tally_dwarf_package package;
@@ -75,7 +76,7 @@ const char *tally_lines_unit_name(const struct tally_lines_unit *unit,
 const char *tally_lines_unit_file(const struct tally_lines_unit *unit,
 				  const struct tally_lines_blob *blob, uint32_t index);
 
-/* What one thread uses while it compiles. */
+/* The working memory of one compiling thread. */
 struct tally_lines_scratch {
 	struct tally_dwarf_scratch dwarf;
 	struct tally_dwarf_abbrevs abbrevs; /* of the current unit */

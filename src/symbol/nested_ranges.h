@@ -1,5 +1,5 @@
-/* Flattens nested ranges into a list of which range is innermost from each address on.  Internal to
- * this folder. */
+/* Flattens nested ranges into a list: from each address on, the innermost range.  Internal to this
+ * folder. */
 #ifndef TALLY_SYMBOL_NESTED_RANGES_H
 #define TALLY_SYMBOL_NESTED_RANGES_H
 
@@ -28,8 +28,8 @@ struct tally_nested {
 	TALLY_VECTOR(struct tally_nested_range) working;
 };
 
-/* Makes the items from the ranges, which it reorders.  Where two ranges overlap and neither
- * contains the other, the one that begins later wins.  Returns 0 or -ENOMEM. */
+/* Makes the items from the ranges, which it reorders.  If two ranges overlap and neither contains
+ * the other, the one that begins later wins.  Returns 0 or -ENOMEM. */
 int tally_nested_flatten(struct tally_nested *nested);
 void tally_nested_release(struct tally_nested *nested);
 

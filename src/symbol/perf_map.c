@@ -1,7 +1,7 @@
 /* A JIT's perf map: a line "START SIZE name" for each function, appended when its code is made.
  *
- * The map doesn't say when code is freed and its space reused.  Where lines overlap, the later one
- * is right, and the earlier one keeps the rest.  This sweeps the lines by address, with a heap of
+ * The map doesn't say when code is freed and its space reused.  If lines overlap, the later one is
+ * right, and the earlier one keeps the rest.  This sweeps the lines by address, with a heap of
  * those that cover the current address, the latest on top.
  */
 #include "symbol/symbol_table.h"

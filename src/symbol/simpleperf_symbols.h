@@ -34,8 +34,8 @@ struct tally_simpleperf_file {
 int tally_simpleperf_next(const void *section, size_t size, size_t *offset,
 			  struct tally_simpleperf_file *out);
 
-/* Makes a table of a file's symbols; the section must outlive it.  `min_offset`: where min_address
- * is in an ELF file; UINT64_MAX: unknown.  Returns 0, -EBADMSG or -ENOMEM. */
+/* Makes a table of a file's symbols; the section must outlive it.  `min_offset` gets the offset of
+ * min_address in an ELF file; UINT64_MAX: unknown.  Returns 0, -EBADMSG or -ENOMEM. */
 int tally_symbols_from_simpleperf(const struct tally_simpleperf_file *file, uint64_t *min_offset,
 				  struct tally_symbols **out);
 

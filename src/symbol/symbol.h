@@ -39,7 +39,7 @@ int tally_symbols_of_data(const struct tally_object *object, const struct tally_
 /* Gets the value of a symbol in .symtab by name, of any type.  Returns false when there is none. */
 bool tally_symbols_value_in(const struct tally_object *object, const char *name, uint64_t *value);
 
-/* A symbol whose source file is to be found. */
+/* A symbol, and the source file found for it. */
 struct tally_symbol_source {
 	const char *name;
 	uint64_t start;
@@ -58,7 +58,7 @@ int tally_symbols_from_kallsyms(const char *text, size_t length, struct tally_sy
 				struct tally_error *err);
 
 /* Builds a table from a perf map (lines "START SIZE name", hex).  Malformed lines are skipped and
- * counted.  Where lines overlap, the later one wins. */
+ * counted.  If lines overlap, the later one wins. */
 int tally_symbols_from_perf_map(const char *text, size_t length, size_t *skipped,
 				struct tally_symbols **out, struct tally_error *err);
 

@@ -151,8 +151,8 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* True for variants of one C++ constructor or destructor, of which an object has two or three:
- * _ZN1AC1Ev, _ZN1AC2Ev. */
+/* True for variants of one C++ constructor or destructor.  An object has two or three: _ZN1AC1Ev,
+ * _ZN1AC2Ev. */
 static bool is_same_member(const char *a, const char *b)
 {
 	size_t same = 0;

@@ -39,7 +39,7 @@ struct tally_jits {
 	struct tally_jit_dump *(*recall)(void *context, uint32_t file);
 	void *context;
 	/* read the file first, because its code is needed; call `recall` only when the file is
-	 * gone */
+	 * missing */
 	bool wants_code;
 };
 

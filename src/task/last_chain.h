@@ -22,7 +22,7 @@
 struct tally_last_chain {
 	TALLY_VECTOR(uint64_t) words;
 	size_t innermost;      /* index of the first address of the last context */
-	bool innermost_kernel; /* true: that context is the kernel's */
+	bool innermost_kernel; /* true: the last context is the kernel's */
 };
 
 struct tally_chain_news {

@@ -18,7 +18,7 @@ uint32_t tally_mapped_files_of_record(struct tally_tasks *tasks,
 int tally_mapped_files_put(struct tally_map *index, const struct tally_mapped_file *file,
 			   uint32_t number);
 
-/* Chooses which files to forget: those that no process maps, the least recently mapped first, until
+/* Chooses which files to forget: files that no process maps, the least recently mapped first, until
  * `limit` files are left or no more can go.  Returns each file's new number, or TALLY_FILE_NONE if
  * it goes.  The caller frees the array.  Returns NULL without memory. */
 uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limit);

@@ -50,7 +50,7 @@ struct tally_fetched_object {
 	struct tally_object *debug;  /* NULL: none found */
 };
 
-/* Limits for what stays open; 0: none. */
+/* Limits for open objects; 0: none. */
 struct tally_objects_budget {
 	size_t bytes;  /* heap bytes */
 	size_t mapped; /* bytes of mapped files; a deleted file occupies the disk while mapped */

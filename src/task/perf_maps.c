@@ -1,7 +1,7 @@
-/* Most processes that make code write no map.  So a missing map is looked for less and less often:
- * the pause grows from 50 ms to two seconds, until the process makes more code.  A map that is held
- * is checked in the same way, because it may be replaced.  A process that ends without a map is
- * forgotten. */
+/* Most processes that make code write no map.  So the recorder looks for a missing map less and
+ * less often: the pause grows from 50 ms to two seconds, until the process makes more code.  A map
+ * that is held is checked in the same way, because it may be replaced.  A process that ends without
+ * a map is forgotten. */
 #include "task/perf_maps.h"
 
 #include "base/vector.h"

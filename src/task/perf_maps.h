@@ -1,12 +1,12 @@
 /* Holds the perf maps of recorded processes open.
  *
- * A map may be gone by the time names are needed: its process deletes it at the end, a container's
- * file system vanishes with the container, or a runtime replaces the map (by renaming) and so drops
- * the old one's lines.  An open file survives all of these.  So the recorder opens maps early: it
- * looks for them when a process maps executable memory without a file.  The map is read later, when
- * names are needed; an open descriptor also gives the lines written since.
+ * A map may be missing by the time names are needed: its process deletes it at the end, a
+ * container's file system vanishes with the container, or a runtime replaces the map (by renaming)
+ * and so drops the old one's lines.  An open file survives all of these.  So the recorder opens
+ * maps early: it looks for them when a process maps executable memory without a file.  The map is
+ * read later, when names are needed; an open descriptor also gives the lines written since.
  *
- * Where code replaced other code, the later line is right from then on.  But runtimes make code
+ * When code replaces other code, the later line is right from then on.  But runtimes make code
  * while they end, over code that was hot until then.  So lines of the last moments don't replace
  * the names before them.
  *

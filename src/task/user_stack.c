@@ -201,8 +201,8 @@ static bool mend_by_register(struct tally_unwind_request *request,
 	return true;
 }
 
-/* x86-64: unwinds frames by rules until one has its return address right above where rbp points.
- * That frame is the first link of the kernel's chain. */
+/* x86-64: unwinds frames by rules until one has its return address right above the address in rbp.
+ * This frame is the first link of the kernel's chain. */
 static bool mend_by_stack(struct tally_unwind_request *request, const struct tally_attr *attr,
 			  const struct tally_sample *sample, struct tally_user_stack_inner *inner)
 {

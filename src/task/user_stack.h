@@ -6,7 +6,7 @@
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 
-/* User frames kept of a stack: what fits in a record of 64 KiB beside the kernel's frames. */
+/* User frames kept of a stack: as many as fit in a record of 64 KiB beside the kernel's frames. */
 enum { TALLY_USER_FRAMES_MAX = 8000 };
 
 /* Unwinds by the REGS_USER and STACK_USER of a sample of `attr`.  Writes at most `limit` addresses,

@@ -5,7 +5,7 @@
  *
  *     PUSH 3  INDEX args                           LOAD args + 3 * 8
  *
- * The target of a jump is never fused with what stands before it.  Each instruction keeps its
+ * The target of a jump is never fused with the instruction before it.  Each instruction keeps its
  * meaning: print_run.c runs both kinds, and tests/unit/test_tracepoint.c compares them. */
 #include "tracepoint/print_program.h"
 

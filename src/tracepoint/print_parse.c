@@ -4,12 +4,12 @@
  *     "comm=%s state=%s%s", REC->comm, REC->state & 0xff ? __print_flags(REC->state & 0xff, "|",
  *     { 0x01, "S" }, { 0x02, "D" }) : "R", REC->state & 0x100 ? "+" : ""
  *
- * The parser follows C: precedence climbing; what comes next tells a cast from a parenthesis.
- * libtraceevent, which perf uses, has a different parser for the same language.  Where that one
- * gives up or errs, we follow C, and so the kernel's own text: sizeof(u64), a & (b | c | d)
+ * The parser follows C: precedence climbing; the next token tells a cast from a parenthesis.
+ * libtraceevent, which perf uses, has a different parser for the same language.  If that one gives
+ * up or errs, we follow C, and so the kernel's own text: sizeof(u64), a & (b | c | d)
  * (timer_start's flags are always D|P|I in perf), a - b + c, ?: within ?: without parentheses,
- * __get_dynamic_array(x)[i], %c, %*pbl, control bytes in a literal.  Where libtraceevent reads a
- * value in its own way, we do the same, since users know that text:
+ * __get_dynamic_array(x)[i], %c, %*pbl, control bytes in a literal.  If libtraceevent reads a value
+ * in its own way, we do the same, since users know that text:
  *
  * - numbers are unsigned and not sign-extended: an s16 of -1 printed by %d is 65535, and REC->ret <
  *   0 is always false;

@@ -135,7 +135,7 @@ enum tally_print_opcode {
 	TALLY_PRINT_JUMP,           /* to `target` */
 	TALLY_PRINT_JUMP_IF_ZERO,   /* pops */
 	TALLY_PRINT_STAR,           /* pops into the star register */
-	/* Output; those that use numbers pop them. */
+	/* Output instructions; they pop the numbers that they use. */
 	TALLY_PRINT_LITERAL,        /* `text` */
 	TALLY_PRINT_TEXT,           /* `text`, formatted by `spec` */
 	TALLY_PRINT_NUMBER,

@@ -309,7 +309,8 @@ static void write_number(const struct run *run, const struct tally_print_instruc
  * whole vectors. */
 enum { USUAL_ROOM = TALLY_PRINT_PREFIX_MAX + TALLY_PRINT_SHORT_MAX + 2 * TALLY_DIGITS_MAX };
 
-/* Where the usual instructions write.  `out` is updated before any other instruction runs. */
+/* The output position of the usual instructions.  `out` is updated before any other instruction
+ * runs. */
 struct cursor {
 	char *at, *limit;
 };
