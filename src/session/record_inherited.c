@@ -56,7 +56,7 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
 	return result;
 }
 
-/* Notes on each ring that the new task has inherited its events.  Returns 1 when this is new, 0 or
+/* Notes the new task's inheritance of events, ring by ring.  Returns 1 when this is new, 0 or
  * -ENOMEM. */
 static int take_fork(struct tally_recorder *recorder, const struct tally_record_task *fork)
 {

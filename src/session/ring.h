@@ -40,9 +40,9 @@ void tally_ring_close(struct tally_ring *ring);
 void tally_ring_note(struct tally_ring *ring);
 
 /* Returns the next record up to the noted head, or NULL, and sets *size to its bytes.  The record
- * is in place, or in the bounce buffer when it wraps.  It is valid until the next peek, or until
- * its space is released.  A record with an impossible size (the kernel writes none) empties the
- * ring: returns NULL, and everything noted counts as read. */
+ * is in place, or in the bounce buffer when it wraps.  It is valid until the record behind it is
+ * peeked at, or until its space is released.  A record with an impossible size (the kernel writes
+ * none) empties the ring: returns NULL, and everything noted counts as read. */
 const void *tally_ring_peek(struct tally_ring *ring, size_t *size);
 
 /* Moves behind the record that was peeked at. */
