@@ -382,8 +382,8 @@ static void close_all(struct tally_recorder *recorder)
 	tally_map_release(&recorder->source_of_id);
 }
 
-/* Switches and migrations happen in the kernel, and in user mode the kernel gives 0 instead of an
- * error. */
+/* Tells the user which events can have no samples: switches and migrations happen in the kernel,
+ * which gives 0 for user mode instead of an error. */
 static void tell_of_emptied(struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)

@@ -48,9 +48,9 @@ int tally_perf_maps_record(struct tally_perf_maps *maps, const struct tally_task
 /* Looks for the maps of processes that are due, or of all living ones (`last`). */
 void tally_perf_maps_look(struct tally_perf_maps *maps, uint64_t now_ns, bool last);
 
-/* Appends the held maps of a process, oldest first.  Of each map, the lines of the last moments
- * (since the last look but one) come before the others, so that the older lines win where they
- * overlap: later lines win.  Returns 1; 0 when no map is held; -errno. */
+/* Appends the held maps of a process, oldest first.  In the newest map, the lines of the last
+ * moments (since the last look but one) come before the others.  Readers let later lines win, so
+ * the older lines keep their names.  Returns 1; 0 when no map is held; -errno. */
 int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struct tally_buffer *out,
 			 size_t maximum);
 

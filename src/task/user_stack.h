@@ -23,7 +23,7 @@ size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_obj
 			       uint64_t *addresses, bool *is_exact, size_t limit,
 			       enum tally_unwind_end *end, struct tally_unwind_extent *extent);
 
-/* How long a copied stack must be that was too short. */
+/* For a copy that was too short: the size that would have been enough. */
 struct tally_user_stack_need {
 	/* of stack; 0: no copy can be longer (the kernel gave less than the event asked for) */
 	uint64_t bytes;
