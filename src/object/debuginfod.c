@@ -47,8 +47,8 @@ static bool load(struct tally_debuginfod *server)
 				 &server->set_user_data);
 }
 
-/* The library passes only its client, whose user data is our server.  A function of the library
- * returns them. */
+/* The callback gets only the library's client.  The client's user data is our server;
+ * debuginfod_get_user_data() returns it. */
 static int on_progress(struct debuginfod_client *client, long done, long total)
 {
 	void *(*get_user_data)(struct debuginfod_client *client);

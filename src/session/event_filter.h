@@ -11,8 +11,8 @@
 int tally_event_filter_put(struct tally_provider *provider, const struct tally_event *event,
 			   int handle);
 
-/* Explains why a filter was refused with `code`: sets a message with a position and returns
- * `code`. */
+/* Explains why a filter was refused with `code`: sets a message, with a position if one can be
+ * found, and returns `code`. */
 int tally_event_filter_explain(const struct tally_event *event, int code, struct tally_error *err);
 
 #endif
