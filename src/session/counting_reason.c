@@ -185,8 +185,8 @@ static bool has_multiplexing(const struct tally_counting *c)
 	return false;
 }
 
-/* True for a command that the kernel refused to count.  A script's lack says nothing about this
- * machine. */
+/* True if a simulated CPU could count instead: for a command, counted by the kernel, if the
+ * simulator is available.  A script's lack says nothing about this machine. */
 static bool can_be_simulated(const struct tally_counting *c)
 {
 	return c->options->command_pid && c->options->provider == tally_provider_kernel() &&
