@@ -2,8 +2,8 @@
  * /proc leads to both while the process runs.  Tools outside of the container may have written the
  * map to our /tmp, under our pid, so that place comes second.
  *
- * Maps stay when their processes end, and numbers come again.  A map that is older than the process
- * is another's.
+ * Maps stay when their processes end, and pids are reused.  A map that is older than the process
+ * belongs to an earlier one.
  *
  * The container may have put anything at the path.  So no symbolic link is followed, and the folder
  * must be a folder. */
@@ -30,8 +30,8 @@ static uint64_t nanoseconds(struct timespec time)
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-/* CLOCK_REALTIME in ns of a process's start; 0 when it is gone.  Starts are kept in ticks since boot
- * (proc_pid_stat(5), field 22). */
+/* Returns a process's start (CLOCK_REALTIME, ns), or 0 when it has ended.  The kernel gives it in
+ * ticks since boot (proc_pid_stat(5), field 22). */
 static uint64_t start_of(uint32_t pid)
 {
 	char path[32];
@@ -62,7 +62,7 @@ static bool is_older(const struct stat *map, uint32_t pid, uint64_t not_before_n
 	return nanoseconds(map->st_ctim) + SLACK_NS < start_ns;
 }
 
-/* Believed only when the process's owner (or root, or this user) wrote it. */
+/* True if the process's owner, root or this user wrote the map. */
 static bool is_trusted(const struct stat *map, uint32_t pid)
 {
 	char proc[32];
@@ -81,7 +81,7 @@ static int open_in(int folder, uint32_t pid)
 	return openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 }
 
-/* The pid in the innermost namespace: the last number of "NStgid:". */
+/* Returns the pid in the innermost namespace: the last number of "NStgid:". */
 static uint32_t own_pid(uint32_t pid)
 {
 	char path[32];
