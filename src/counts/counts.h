@@ -20,14 +20,14 @@ struct tally_reading {
 /* Returns now − before, never below zero. */
 struct tally_reading tally_reading_since(struct tally_reading now, struct tally_reading before);
 
-/* Sums the readings of one event over tasks or CPUs ("places" here).  Each place is scaled by its
- * own enabled / running, since CPUs and tasks get the PMU for different shares of the time.  Places
- * that never got it are filled in at the rate of the others. */
+/* Sums the readings of one event over tasks or CPUs.  Each of them is scaled by its own enabled /
+ * running, since CPUs and tasks get the PMU for different shares of the time.  Those that never got
+ * it are filled in at the rate of the others. */
 struct tally_total {
 	uint64_t raw;
 	uint64_t enabled_ns, running_ns;
-	double scaled;       /* sum over the places that ran */
-	uint64_t covered_ns; /* enabled time of the places that ran */
+	double scaled;       /* sum over the tasks or CPUs that had the PMU */
+	uint64_t covered_ns; /* enabled time of those, in ns */
 	bool was_scaled;
 };
 
