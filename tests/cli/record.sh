@@ -482,8 +482,8 @@ check "lost samples are counted, recorded, and reported with the flag that helps
 
 # --- known truth -------------------------------------------------------------------------------------------------
 cat >truth.py <<'PY'
-# Of what was sampled in the three, the rest being clock_gettime(2) and the start.  4 standard deviations of a binomial
-# share: 2 points for 10,000 samples.
+# Shares of the samples in the three functions; the others are clock_gettime(2) and the start.  The
+# limit is 4 standard deviations of a binomial share: 2 points for 10,000 samples.
 import collections, math, re, subprocess, sys
 file, rate = sys.argv[1], float(sys.argv[2])
 text = subprocess.run(["./tally", "script", "--stdio", "--no-inline", "-i", file], capture_output=True, text=True).stdout
@@ -528,9 +528,9 @@ unset ASAN_OPTIONS
 
 # --- as perf reads it --------------------------------------------------------------------------------------------
 cat >compare.py <<'PY'
-# Samples, addresses, symbols: line for line.  Allowed, with the same address in the same file: a return address behind
-# the end of its function, which perf 6.1 takes for the next one or for none (tally resolves ip - 1); names that perf
-# 6.1 lacks in the vdso, and in the PLT.
+# Compares samples, addresses and symbols, line for line.  Allowed differences, with the same address
+# in the same file: a return address behind the end of its function, for which perf 6.1 prints the
+# next function or none (tally resolves ip - 1); names that perf 6.1 lacks in the vdso and in the PLT.
 import re, subprocess, sys
 def script(*command):
     out = subprocess.run(command, capture_output=True).stdout.decode(errors="replace").splitlines()

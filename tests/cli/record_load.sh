@@ -85,7 +85,7 @@ def read(path):
     for line in open(path):
         found = re.match(r"\s*(?:[\d.]+%\s+)?([\d.]+)%\s+(.*\S)", line)
         if found:
-            # tally tells functions of one name apart: main (cc1), check_match (dl-lookup.c)
+            # tally distinguishes functions of one name: main (cc1), check_match (dl-lookup.c)
             name = re.sub(r"^\[[.k]\] | \([^()]*\)$| \[k\]$", "", found[2])
             rows[name] = rows.get(name, 0) + float(found[1])
     return rows

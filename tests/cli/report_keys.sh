@@ -45,7 +45,7 @@ check "without UTF-8 they are +-" eval 'grep -q "(+-.* at 10%)\|SELF *+-" out &&
 # ---- line for line as perf has them ---------------------------------------------------------------------
 cat >same.py <<'P'
 import collections, re, sys
-# What has no symbol perf lists by address, tally by object; where addr2line fails perf has no line.
+# perf lists code without a symbol by address, tally by object; if addr2line fails, perf has no line.
 def cell(text, theirs):
     text = re.sub(r"^\[[.kHgu]\] +", "", text) if theirs else re.sub(r" \[k\]$", "", text)
     if re.match(r"0x[0-9a-f]{16}$|\[[^\]]*\]$|\.plt(\.got|\.sec)?$", text):
@@ -173,7 +173,7 @@ if mine != theirs or not theirs:
     sys.exit("perf: %s\ntally: %s" % (theirs, mine))
 P
 cat >accesses.py <<'P'
-# What perf script says of each sample's data_src: accesses.py TALLY FILE
+# perf script's text for each sample's data_src: accesses.py TALLY FILE
 import collections, json, subprocess, sys
 tally, path = sys.argv[1:]
 said = collections.defaultdict(collections.Counter)
