@@ -1,7 +1,7 @@
 #!/bin/bash
 # The engine and the code below it compile without any library, for machines of every kind, and need
-# nothing at link time except what compilers assume.  TAP.  Usage: freestanding.sh SOURCE_ROOT CLANG
-# LLD NM
+# nothing at link time except what compilers assume.  TAP.
+# Usage: freestanding.sh SOURCE_ROOT CLANG LLD NM
 set -u
 root=$1 clang=$2 lld=$3 nm=$4
 work=$(mktemp -d)

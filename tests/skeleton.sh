@@ -1,6 +1,6 @@
 #!/bin/sh
-# The skeleton host does what docs/porting.md says, and is as short as it says.  TAP.  Usage:
-# skeleton.sh PROGRAM SOURCE
+# The skeleton host does what docs/porting.md says, and is as short as it says.  TAP.
+# Usage: skeleton.sh PROGRAM SOURCE
 echo 1..2
 failed=0
 wanted="switches 1

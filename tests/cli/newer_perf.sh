@@ -1,9 +1,10 @@
 #!/bin/bash
-# Recordings of a newer perf than 6.1, and tally's recordings for it.  Always: recordings that perf
-# 7.3 made (../foreign/perf7); their samples must be those that it printed, without extra blanks.
-# If there is a newer perf ($TALLY_NEW_PERF, or `perf_6.…` or later on the PATH): tally prints its
-# recordings the same, line for line, and it prints tally's the same.  TAP; $TALLY is the binary,
-# $WORKLOAD the program of record_workload.c.
+# Recordings of a newer perf than 6.1, and tally's recordings for it.
+# - Always: recordings that perf 7.3 made (../foreign/perf7); tally must print the samples as it did,
+#   without extra blanks.
+# - If there is a newer perf ($TALLY_NEW_PERF, or `perf_6.…` or later on the PATH): tally prints its
+#   recordings the same, line for line, and it prints tally's the same.
+# TAP; $TALLY is the binary, $WORKLOAD the program of record_workload.c.
 set -u
 . "$(dirname "$0")/tap.sh"
 here=$(cd "$(dirname "$0")" && pwd)

@@ -17,9 +17,9 @@ if ! ./tally record -q -o probe -e cpu-clock true 2>out; then
 fi
 
 # --- 1,000 threads -----------------------------------------------------------------------------------------------
-# threads FILE: each of the crowd's threads has samples, under its own name fields PROGRAM FILE:
-# prints of each sample the thread, the time, c and the CPU, and the command, which may have spaces;
-# an ended thread is -1
+# threads FILE: each of the crowd's threads has samples, under its own name
+# fields PROGRAM FILE: prints of each sample the thread, the time, c and the CPU, and the command,
+# which may have spaces; an ended thread is -1
 fields() { "$1" script -i "$2" 2>>out | sed -nE 's/^ *(\S.*) +(-?[0-9]+) +(\[0*([0-9]+)\] +)?([0-9]+\.[0-9]+): .*/\2 \5 c\4 \1/p'; }
 cat >threads.py <<'P'
 import sys

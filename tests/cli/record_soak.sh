@@ -1,9 +1,10 @@
 #!/bin/bash
 # A long recording under a fork storm.  The recorder's memory must not grow with the tasks and
-# programs that come and go; nor must the memory for naming at the end. $1: seconds; then options of
-# record (-a: the whole machine, which should run few other programs).  SOAK_RATE: programs a second
-# (1500).  SOAK_NEW=1: a fifth of them are new ones, so that memory grows until its limits are
-# reached.  SOAK_SAMPLES: a file that gets "seconds RssAnon RssFile Pss", in KiB, of each reading.
+# programs that come and go; nor must the memory for naming at the end.
+# $1: seconds; then options of record (-a: the whole machine, which should run few other programs).
+# SOAK_RATE: programs a second (1500).  SOAK_NEW=1: a fifth of them are new ones, so that memory
+# grows until its limits are reached.  SOAK_SAMPLES: a file that gets "seconds RssAnon RssFile Pss",
+# in KiB, of each reading.
 # TAP; $TALLY is the binary, $EXEC_STORM RATE SECONDS PROGRAM… starts programs.
 set -u
 seconds=$1
