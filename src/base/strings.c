@@ -1,5 +1,6 @@
 #include "base/strings.h"
 
+#include "base/buffer.h"
 #include "base/map.h"
 #include "base/vector.h"
 
@@ -78,6 +79,14 @@ uint32_t tally_strings_add(struct tally_strings *strings, const char *text, size
 uint32_t tally_strings_intern(struct tally_strings *strings, const char *text)
 {
 	return tally_strings_add(strings, text, strlen(text));
+}
+
+uint32_t tally_strings_intern_buffer(struct tally_strings *strings, struct tally_buffer *text)
+{
+	uint32_t id = text->failed ? fail(strings)
+				   : tally_strings_intern(strings, tally_buffer_string(text));
+	tally_buffer_release(text);
+	return id;
 }
 
 void tally_strings_release(struct tally_strings *strings)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct tally_buffer;
+
 #define TALLY_STRING_NONE UINT32_MAX
 
 struct tally_strings {
@@ -28,6 +30,10 @@ struct tally_strings {
 uint32_t tally_strings_add(struct tally_strings *strings, const char *text, size_t length);
 
 uint32_t tally_strings_intern(struct tally_strings *strings, const char *text);
+
+/* Interns the buffer's text and releases the buffer.  TALLY_STRING_NONE, and `failed` is set, when
+ * memory was out for either. */
+uint32_t tally_strings_intern_buffer(struct tally_strings *strings, struct tally_buffer *text);
 
 /* Returns the text of an id of this table.  It lives as long as the table. */
 static inline const char *tally_strings_text(const struct tally_strings *strings, uint32_t id)

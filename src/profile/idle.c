@@ -1,13 +1,14 @@
 #include "profile/idle.h"
 
 #include "base/vector.h"
+#include "profile/name_functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* Sorted.  perf top hides most of these; the others are of newer kernels, and of hypervisors'
- * guests.  A name ends before a dot: "mwait_idle_with_hints.constprop.0". */
+ * guests. */
 static const char *const idle_functions[] = {
 	"acpi_idle_do_entry",
 	"acpi_idle_enter",
@@ -52,28 +53,15 @@ static const char *const idle_functions[] = {
 	"xen_safe_halt",
 };
 
-static int compare_names(const void *wanted, const void *listed)
-{
-	return strcmp(wanted, *(const char *const *)listed);
-}
-
 bool tally_function_is_idle(const struct tally_names *names, uint32_t function, bool is_idle_task)
 {
-	enum { LONGEST = 40 };
-	char name[LONGEST];
-	if (function >= names->functions.count ||
-	    names->functions.items[function].kind != TALLY_FRAME_KERNEL)
+	if (function >= names->functions.count)
 		return false;
 	if (names->functions.items[function].name == TALLY_STRING_NONE)
-		return is_idle_task;
-	const char *text = tally_names_text(names, function);
-	size_t length = strcspn(text, ".");
-	if (length >= sizeof(name))
-		return false;
-	memcpy(name, text, length);
-	name[length] = '\0';
-	return bsearch(name, idle_functions, sizeof(idle_functions) / sizeof(*idle_functions),
-		       sizeof(*idle_functions), compare_names);
+		return is_idle_task &&
+		       names->functions.items[function].kind == TALLY_FRAME_KERNEL;
+	return tally_names_is_kernels(names, function, idle_functions,
+				      sizeof(idle_functions) / sizeof(*idle_functions));
 }
 
 bool tally_event_meets_idle(const struct tally_attr *attr)

@@ -92,12 +92,7 @@ static uint32_t name_of_nameless(struct tally_names *names, const struct tally_f
 	if (function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED)
 		tally_buffer_printf(&text, "+0x%" PRIx64, function->start);
 	tally_buffer_char(&text, ']');
-	uint32_t id = text.failed
-			      ? TALLY_STRING_NONE
-			      : tally_strings_intern(&names->strings, tally_buffer_string(&text));
-	names->strings.failed |= text.failed;
-	tally_buffer_release(&text);
-	return id;
+	return tally_strings_intern_buffer(&names->strings, &text);
 }
 
 static uint32_t bare_name(struct tally_names *names, const struct tally_function *function)
@@ -307,4 +302,27 @@ const char *tally_object_short(const char *path)
 const char *tally_names_short_object(const struct tally_names *names, uint32_t function)
 {
 	return tally_object_short(tally_names_object(names, function));
+}
+
+static int compare_names(const void *wanted, const void *listed)
+{
+	return strcmp(wanted, *(const char *const *)listed);
+}
+
+bool tally_names_is_kernels(const struct tally_names *names, uint32_t function,
+			    const char *const *sorted, size_t count)
+{
+	enum { LONGEST = 40 };
+	char name[LONGEST];
+	if (function >= names->functions.count ||
+	    names->functions.items[function].kind != TALLY_FRAME_KERNEL ||
+	    names->functions.items[function].name == TALLY_STRING_NONE)
+		return false;
+	const char *text = tally_names_text(names, function);
+	size_t length = strcspn(text, ".");
+	if (length >= sizeof(name))
+		return false;
+	memcpy(name, text, length);
+	name[length] = '\0';
+	return bsearch(name, sorted, count, sizeof(*sorted), compare_names);
 }

@@ -123,12 +123,7 @@ static uint32_t variant_name(struct tally_names *names, const struct tally_funct
 		tally_buffer_printf(&text, "%s::%.*s", plain, HASH_LETTERS, hash);
 	else
 		tally_buffer_printf(&text, "%s [%s]", plain, words[variant]);
-	uint32_t id = text.failed
-			      ? NONE
-			      : tally_strings_intern(&names->strings, tally_buffer_string(&text));
-	names->strings.failed |= text.failed;
-	tally_buffer_release(&text);
-	return id;
+	return tally_strings_intern_buffer(&names->strings, &text);
 }
 
 /* True if variants don't tell all symbols apart, so that symbols have to be shown. */
@@ -224,12 +219,7 @@ static uint32_t local_name(struct tally_names *names, const struct tally_functio
 		tally_buffer_printf(&text, "%s (0x%" PRIx64 ")", plain, function->start);
 	else
 		tally_buffer_printf(&text, "%s (%s)", plain, text_of(names, function->source));
-	uint32_t id = text.failed
-			      ? NONE
-			      : tally_strings_intern(&names->strings, tally_buffer_string(&text));
-	names->strings.failed |= text.failed;
-	tally_buffer_release(&text);
-	return id;
+	return tally_strings_intern_buffer(&names->strings, &text);
 }
 
 /* Adds the source file or the start to functions with one file and symbol that begin at different

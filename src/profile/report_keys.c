@@ -69,11 +69,7 @@ static uint32_t name_with_object(struct tally_names *names, const struct tally_f
 	struct tally_buffer text = { 0 };
 	tally_buffer_printf(&text, "%s (%s)", tally_strings_text(&names->strings, function->plain),
 			    whole ? object : tally_object_short(object));
-	uint32_t id = TALLY_STRING_NONE;
-	if (!text.failed)
-		id = tally_strings_intern(&names->strings, tally_buffer_string(&text));
-	tally_buffer_release(&text);
-	return id;
+	return tally_strings_intern_buffer(&names->strings, &text);
 }
 
 /* For codes whose functions have one name: returns true if they are in several objects. *alike: two

@@ -5,6 +5,7 @@
 
 #include "base/vector.h"
 #include "profile/class_table.h"
+#include "profile/name_functions.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -111,33 +112,15 @@ struct arranger {
 	} longest; /* by new row */
 };
 
-static int compare_names(const void *wanted, const void *listed)
-{
-	return strcmp(wanted, *(const char *const *)listed);
-}
-
 static bool is_in(const struct name_list *list, const struct tally_names *names, uint32_t function)
 {
-	enum { LONGEST = 40 };
-	char name[LONGEST];
-	if (names->functions.items[function].kind != TALLY_FRAME_KERNEL ||
-	    names->functions.items[function].name == TALLY_STRING_NONE)
-		return false;
-	const char *text = tally_names_text(names, function);
-	size_t length = strcspn(text, ".");
-	if (length >= sizeof(name))
-		return false;
-	memcpy(name, text, length);
-	name[length] = '\0';
-	return bsearch(name, list->names, list->count, sizeof(*list->names), compare_names);
+	return tally_names_is_kernels(names, function, list->names, list->count);
 }
 
 bool tally_function_is_scheduler(const struct tally_names *names, uint32_t function)
 {
-	const struct name_list list = { scheduler_functions,
-					sizeof(scheduler_functions) / sizeof(*scheduler_functions),
-					NULL };
-	return function < names->functions.count && is_in(&list, names, function);
+	return tally_names_is_kernels(names, function, scheduler_functions,
+				      sizeof(scheduler_functions) / sizeof(*scheduler_functions));
 }
 
 static bool has_place(const struct arranger *arranger, const struct name_list *list, uint32_t place)
