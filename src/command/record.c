@@ -62,16 +62,16 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_record_status status = { 0 };
 	int finished = tally_recorder_finish(run->recorder, &status, &err);
-	/* what came while the rest was written was for the recording, too */
-	if (end == TALLY_RECORD_END_SIGNAL)
-		tally_recorder_watch(run->recorder, &run->signals, -1, 0);
+	/* What came while the rest was written was for the recording, too. */
+	bool was_signalled = tally_recorder_watch(run->recorder, &run->signals, -1, 0) < 0 ||
+			     end == TALLY_RECORD_END_SIGNAL;
 	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
 	double names_cpu_s = 0;
 	char hint[512] = "";
 	if (!output_failed)
 		names_cpu_s = record_add_names(run->request, run->recorder, &run->signals,
-					       run->request->output_fd, &status, hint,
-					       sizeof(hint));
+					       run->request->output_fd, was_signalled,
+					       &status, hint, sizeof(hint));
 	struct tally_error name_err = TALLY_ERROR_NONE;
 	if (run->request->wants_time_in_name && record_output_name(run->request, &name_err) < 0)
 		tally_command_fail(run->command, &name_err);

@@ -88,18 +88,22 @@ static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthrea
 	return NULL;
 }
 
-/* 1, or -EINTR. */
+/* 1, or -EINTR.  A recording that ended by itself may have been about to be ended by Ctrl-C: the
+ * first one that comes right behind its end is for the recording. */
 static int await(struct tally_recorder *recorder, struct tally_signals *signals,
-		 const struct naming *naming, bool shows)
+		 const struct naming *naming, bool was_signalled, bool shows)
 {
 	struct timespec start, now;
 	bool shown = false;
 	int ready;
 	clock_gettime(CLOCK_MONOTONIC, &start);
-	while (!(ready = tally_recorder_watch(recorder, signals, naming->done_fd, QUIET_MS))) {
+	while ((ready = tally_recorder_watch(recorder, signals, naming->done_fd, QUIET_MS)) <= 0) {
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		double seconds = (double)(now.tv_sec - start.tv_sec) +
 				 (double)(now.tv_nsec - start.tv_nsec) / 1e9;
+		if (ready < 0 && (was_signalled || seconds * 1000 >= QUIET_MS))
+			break;
+		was_signalled |= ready < 0;
 		shown |= shows && seconds * 1000 >= QUIET_MS;
 		if (shown)
 			fprintf(stderr,
@@ -153,7 +157,7 @@ static void take_hint(const struct naming *naming, char *out, size_t size)
 /* 1; 0 where there is nothing to name; -EINTR, or another -errno.  `hint` gets what
  * record_say_result() is to end with. */
 static int add_names(const struct record_request *request, struct tally_recorder *recorder,
-		     struct tally_signals *signals, int fd, bool shows,
+		     struct tally_signals *signals, int fd, bool was_signalled, bool shows,
 		     struct tally_record_status *status, char *hint, size_t hint_size,
 		     struct tally_error *err)
 {
@@ -164,7 +168,7 @@ static int add_names(const struct record_request *request, struct tally_recorder
 	struct naming *naming = naming_new(recorder, fd, &thread);
 	if (!naming)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	if (await(recorder, signals, naming, shows) < 0) {
+	if (await(recorder, signals, naming, was_signalled, shows) < 0) {
 		pthread_detach(thread); /* it has `naming` now */
 		return -EINTR;
 	}
@@ -184,8 +188,8 @@ static int add_names(const struct record_request *request, struct tally_recorder
 }
 
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
-			struct tally_signals *signals, int fd, struct tally_record_status *status,
-			char *hint, size_t hint_size)
+			struct tally_signals *signals, int fd, bool was_signalled,
+			struct tally_record_status *status, char *hint, size_t hint_size)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	double before = cpu_seconds();
@@ -194,8 +198,8 @@ double record_add_names(const struct record_request *request, struct tally_recor
 		return 0;
 	const char *name = *request->named_output ? request->named_output : request->output;
 	bool shows = !request->quiet && tally_terminal_knows_escapes(STDERR_FILENO);
-	int result = add_names(request, recorder, signals, fd, shows, status, hint, hint_size,
-			       &err);
+	int result = add_names(request, recorder, signals, fd, was_signalled, shows, status, hint,
+			       hint_size, &err);
 	if (result == -EINTR)
 		fprintf(stderr, "tally: the names were left out; 'tally pack %s' adds them\n",
 			name);

@@ -109,11 +109,12 @@ void record_output_close(struct record_request *request, bool began);
 
 /* record_names.c: names what was sampled in the finished recording that `fd` is open on, and adds
  * it to the recording, unless that is a pipe or a signal is in a hurry: the recording is whole
- * whatever comes of it.  The CPU time that it took, in seconds; 0 without names.  `hint` gets how a
+ * whatever comes of it.  `was_signalled`: a signal asked for the recording's end, so that the next
+ * one means the names.  The CPU time that it took, in seconds; 0 without names.  `hint` gets how a
  * runtime's code would have names (jit_hint.h), or "". */
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
-			struct tally_signals *signals, int fd, struct tally_record_status *status,
-			char *hint, size_t hint_size);
+			struct tally_signals *signals, int fd, bool was_signalled,
+			struct tally_record_status *status, char *hint, size_t hint_size);
 
 /* record_words.c: what is said on standard error. */
 /* struct tally_record_options: the context is the request. */

@@ -225,6 +225,23 @@ for number_of in INT TERM; do
 	[ $? = 124 ] && has 'samples in' && has 'for the names' && lacks 'left out' && [ "$(samples twins)" -gt 0 ]
 	check "two SIG$number_of at once are one"
 done
+# Ctrl-C for a process that ends just before is for the recording, not for its names.
+ends_before() {
+	local delay target pid
+	for delay in 0 0.01 0.03; do
+		rm -rf .cache/tally
+		./shares 20000 >/dev/null & target=$!
+		./tally record -e cpu-clock -F 2000 -o before -p $target >out 2>&1 & pid=$!
+		sleep 0.4
+		kill -KILL $target; wait $target 2>/dev/null
+		sleep $delay
+		kill -INT $pid 2>/dev/null
+		wait $pid
+		has 'samples in' && lacks 'left out' || return 1
+	done
+}
+ends_before
+check "Ctrl-C just after the recorded process ended leaves no names out"
 ./tally record -o ended -- sh -c 'trap "" TERM; echo $$ >ready; while :; do sleep 0.05; done' >out 2>&1 & pid=$!
 read -r child <ready
 kill -TERM $pid
