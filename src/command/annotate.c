@@ -11,6 +11,7 @@
 #include "output/annotate_view.h"
 #include "output/pager.h"
 #include "output/script_values.h"
+#include "profile/idle.h"
 #include "task/jit.h"
 
 #include <errno.h>
@@ -72,6 +73,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
+	TALLY_IDLE_OPTION,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
 	  OPTION_MANGLED },
@@ -98,7 +100,7 @@ struct request {
 	struct tally_annotation_options making;
 	struct tally_annotate_view view;
 	size_t functions; /* how many are shown; 0: one, or all of the name but of "[object]" */
-	bool html, json, no_pager, mangled;
+	bool html, json, no_pager, mangled, shows_idle;
 };
 
 /* ---- options ------------------------------------------------------------- */
@@ -151,6 +153,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_HTML: request->html = true; break;
 	case OPTION_MANGLED: request->mangled = true; break;
 	case OPTION_OBJECT: request->choice.object = value; break;
+	case TALLY_OPTION_IDLE: request->shows_idle = true; break;
 	case OPTION_DSO: request->filter.objects = value; break;
 	case OPTION_SYMBOL: request->choice.name = value; break;
 	case OPTION_PERCENT_TYPE: return take_percent_type(value, err);
@@ -175,12 +178,23 @@ struct annotations {
 	size_t count, capacity;
 };
 
-static int make_all(struct tally_profile *profile, const struct request *request,
-		    struct annotations *out, struct tally_error *err)
+static void say_idle(const struct tally_command *command, const struct tally_profile *profile,
+		     uint32_t event)
+{
+	const struct tally_left_out idle = tally_profile_idle(profile, event);
+	uint64_t samples, period;
+	tally_profile_totals(profile, event, &samples, &period);
+	tally_command_say_idle(command, NULL, &idle, period);
+}
+
+static int make_all(const struct tally_command *command, struct tally_profile *profile,
+		    const struct request *request, struct annotations *out, struct tally_error *err)
 {
 	struct tally_hot_functions hot = { 0 };
 	uint32_t event;
 	int result = tally_profile_event(profile, request->event, &event, err);
+	if (!result)
+		say_idle(command, profile, event);
 	if (!result)
 		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
 	/* hundreds have no symbol */
@@ -248,6 +262,12 @@ static int64_t recorded_until(const struct tally_recording *recording, const cha
 		       : 0;
 }
 
+static bool leaves_out_idle(const struct request *request)
+{
+	return !request->shows_idle && !request->choice.name &&
+	       !tally_filter_means_idle(&request->filter);
+}
+
 static int read_profile(const struct request *request, bool leaves_only,
 			struct tally_profile **profile, struct tally_error *err)
 {
@@ -256,7 +276,7 @@ static int read_profile(const struct request *request, bool leaves_only,
 	struct tally_profile_options samples = { .filter = request->filter,
 						 .merge_threads = true,
 						 .merge_cpus = true,
-						 .leaves_out_idle = !request->choice.name,
+						 .leaves_out_idle = leaves_out_idle(request),
 						 .progress = tally_command_progress,
 						 .context = &progress };
 	int result = tally_recording_open(tally_recording_path(request->input), &recording, err);
@@ -312,7 +332,7 @@ static int show(const struct tally_command *command, struct request *request,
 	request->view.sources = &sources;
 	tally_filter_text(&request->filter, &taken);
 	request->view.taken = taken.length ? tally_buffer_string(&taken) : NULL;
-	int result = make_all(profile, request, &all, &err);
+	int result = make_all(command, profile, request, &all, &err);
 	if (result == -ENOENT && request->choice.name)
 		tell_of_callees(request, &err);
 	if (!result && is_text && !request->output) {

@@ -63,6 +63,7 @@ static const struct tally_option options[] = {
 	  OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
 	  NULL, OPTION_SYMBOL },
+	TALLY_IDLE_OPTION,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
@@ -206,6 +207,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_PAST_NOISE: request->past_noise = true; break;
 	case OPTION_MARKDOWN: request->markdown = true; break;
 	case OPTION_STDIO: request->no_pager = true; break;
+	case TALLY_OPTION_IDLE: request->input.shows_idle = true; break;
 	case OPTION_DSO: request->input.filter.objects = value; break;
 	case OPTION_SYMBOL: request->input.filter.symbols = value; break;
 	case OPTION_COMPUTE: return take_computation(value, err);

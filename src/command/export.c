@@ -7,6 +7,7 @@
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/export.h"
+#include "profile/idle.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_STACK_OPTION,
+	TALLY_IDLE_OPTION,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
@@ -42,7 +44,7 @@ struct request {
 	const struct tally_export_format *format;
 	struct tally_profile_filter filter;
 	struct tally_name_sources names;
-	bool no_inlines;
+	bool no_inlines, shows_idle;
 };
 
 static int parse_format(const char *value, const struct tally_export_format **out,
@@ -89,6 +91,7 @@ static int take_option(void *taker, int id, const char *value, struct tally_erro
 	case 'o': request->output = value; break;
 	case OPTION_EVENT: request->event = value; break;
 	case OPTION_FORMAT: return parse_format(value, &request->format, err);
+	case TALLY_OPTION_IDLE: request->shows_idle = true; break;
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	default: return tally_filter_option(id, value, &request->filter, err);
 	}
@@ -118,8 +121,22 @@ static int choose_event(const struct tally_samples *samples, const char *name, u
 	return tally_error_set(err, -ENOENT, "there are no samples of %s", name);
 }
 
-static int export_samples(const struct request *request, const struct tally_samples *samples,
-			  struct tally_error *err)
+/* Samples of idle CPUs, by the rule that all views have. */
+static int leave_out_idle(const struct tally_command *command, const struct request *request,
+			  struct tally_samples *samples, uint32_t event, struct tally_error *err)
+{
+	struct tally_left_out idle;
+	uint64_t rest;
+	if (request->shows_idle || tally_filter_means_idle(&request->filter))
+		return 0;
+	if (tally_samples_leave_out_idle(samples, event, &idle, &rest) < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	tally_command_say_idle(command, NULL, &idle, rest);
+	return 0;
+}
+
+static int export_samples(const struct tally_command *command, const struct request *request,
+			  struct tally_samples *samples, struct tally_error *err)
 {
 	const struct tally_export_format *format = request->format;
 	struct tally_buffer plain = { .maximum = (size_t)1 << 36 },
@@ -130,6 +147,8 @@ static int export_samples(const struct request *request, const struct tally_samp
 	const char *path = request->output ? request->output : isatty(STDOUT_FILENO) ? named : "-";
 	bool compress = ends_in(path, ".gz") || (!strcmp(path, "-") && format->compressed);
 	int result = choose_event(samples, request->event, &event, err);
+	if (!result)
+		result = leave_out_idle(command, request, samples, event, err);
 	if (!result && format->write(samples, event, &plain) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (!result && compress)
@@ -163,7 +182,7 @@ static int read_and_export(const struct tally_command *command, const struct req
 	tally_command_progress_end(&progress);
 	if (result < 0)
 		return result;
-	result = export_samples(request, samples, err);
+	result = export_samples(command, request, samples, err);
 	tally_command_warn(command, recording);
 	tally_samples_free(samples);
 	return result;

@@ -66,3 +66,8 @@ bool tally_filter_is_set(const struct tally_profile_filter *filter)
 	return filter->comms || filter->pids || filter->tids || filter->cpus || filter->time ||
 	       filter->objects || filter->symbols;
 }
+
+bool tally_filter_means_idle(const struct tally_profile_filter *filter)
+{
+	return filter->comms || filter->pids || filter->tids || filter->symbols;
+}

@@ -12,7 +12,8 @@ enum {
 	TALLY_OPTION_TIDS,
 	TALLY_OPTION_CPUS,
 	TALLY_OPTION_TIME,
-	TALLY_OPTION_MAX_STACK
+	TALLY_OPTION_MAX_STACK,
+	TALLY_OPTION_IDLE
 };
 
 /* Rows of a command's table of options. */
@@ -60,6 +61,13 @@ enum {
 			"the innermost N frames of each stack alone", NULL, TALLY_OPTION_MAX_STACK \
 	}
 
+/* Of a view that leaves out what CPUs did that had nothing to do. */
+#define TALLY_IDLE_OPTION \
+	{ \
+		0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, \
+			TALLY_OPTION_IDLE \
+	}
+
 /* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option,
  * or -EINVAL with a message that names it. */
 int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter,
@@ -71,5 +79,9 @@ void tally_filter_text(const struct tally_profile_filter *filter, struct tally_b
 
 /* Whether anything was asked for, of samples. */
 bool tally_filter_is_set(const struct tally_profile_filter *filter);
+
+/* Whether commands, tasks or functions were asked for: then the samples of idle CPUs among theirs
+ * are shown, too. */
+bool tally_filter_means_idle(const struct tally_profile_filter *filter);
 
 #endif

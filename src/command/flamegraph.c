@@ -29,7 +29,6 @@ enum {
 	OPTION_NO_INLINE,
 	OPTION_DIFF,
 	OPTION_OFF_CPU,
-	OPTION_IDLE,
 	OPTION_SCHEDULER,
 	OPTION_WAKERS
 };
@@ -75,8 +74,7 @@ static const struct tally_option options[] = {
 	  "colour by what changed since OLD, a recording or text like the input:\n"
 	  "red grew, blue shrank",
 	  NULL, OPTION_DIFF },
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL,
-	  OPTION_IDLE },
+	TALLY_IDLE_OPTION,
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
 	  "waits in the scheduler's own functions, not in what called it", NULL, OPTION_SCHEDULER },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
@@ -145,7 +143,7 @@ static int take_option(struct flamegraph *graph, int id, const char *value, stru
 		break;
 	case OPTION_WEIGHT: return tally_option_weight(value, &graph->drawing.by_samples, err);
 	case OPTION_DIFF: graph->old = value; break;
-	case OPTION_IDLE: graph->input.leaves_out_idle = false; break;
+	case TALLY_OPTION_IDLE: graph->input.shows_idle = true; break;
 	case OPTION_SCHEDULER: graph->input.shows_scheduler = true; break;
 	case OPTION_WAKERS:
 		graph->input.with_wakers = graph->off_cpu = true;
@@ -294,7 +292,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct flamegraph graph = { .input = { .leaves_out_idle = true, .arranges_waits = true } };
+	struct flamegraph graph = { .input = { .arranges_waits = true } };
 	int id;
 	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
 	       (!walk.dashes && walk.index < argc)) {

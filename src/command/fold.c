@@ -32,6 +32,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
 	TALLY_FILTER_STACK_OPTION,
+	TALLY_IDLE_OPTION,
 	TALLY_NAME_OPTIONS_BY(0),
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
 	  "waits (of record --off-cpu), and behind each stack who ended them", NULL,
@@ -80,6 +81,7 @@ static int take_option(struct fold *fold, int id, const char *value, struct tall
 		fold->input.arranges_waits = fold->input.with_wakers = true;
 		fold->input.event = TALLY_OFF_CPU_NAME;
 		break;
+	case TALLY_OPTION_IDLE: fold->input.shows_idle = true; break;
 	case OPTION_NO_INLINE: fold->input.no_inlines = true; break;
 	case OPTION_FULL: folded->full_names = fold->input.names.full_names = true; break;
 	case 'k': folded->suffix_kernel = true; break;

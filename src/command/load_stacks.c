@@ -47,23 +47,25 @@ static void count_others(const struct tally_profile *profile, uint32_t chosen,
 	}
 }
 
-static void say_left_out(const struct tally_command *command, const struct tally_profile *profile,
-			 uint32_t event)
+static void say_left_out(const struct tally_command *command, const char *path,
+			 const struct tally_profile *profile, uint32_t event)
 {
 	const struct tally_left_out idle = tally_profile_idle(profile, event);
 	struct tally_buffer text = { 0 };
 	uint64_t samples, period;
 	tally_profile_totals(profile, event, &samples, &period);
-	tally_idle_text(&idle, period, &text);
-	if (!text.length)
-		tally_profile_wakers_text(profile, &text);
+	if (tally_command_say_idle(command, path, &idle, period))
+		return;
+	tally_profile_wakers_text(profile, &text);
 	if (text.length)
 		fprintf(stderr, "tally %s: %s\n", command->name, tally_buffer_string(&text));
 	tally_buffer_release(&text);
 }
 
-static int take_profile(const struct tally_command *command, struct tally_profile *profile,
-			struct tally_stacks *stacks, struct tally_error *err)
+/* `path`: what is said names it; or NULL. */
+static int take_profile(const struct tally_command *command, const char *path,
+			struct tally_profile *profile, struct tally_stacks *stacks,
+			struct tally_error *err)
 {
 	uint32_t event;
 	size_t count;
@@ -83,7 +85,7 @@ static int take_profile(const struct tally_command *command, struct tally_profil
 	snprintf(stacks->unit, sizeof(stacks->unit), "%s",
 		 unit_of(profile->recording, &events[event]));
 	count_others(profile, event, stacks);
-	say_left_out(command, profile, event);
+	say_left_out(command, path, profile, event);
 	result = tally_profile_stacks(profile, event, true, true, stacks);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
@@ -126,7 +128,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 	options.arranges_waits = input->arranges_waits;
 	options.shows_scheduler = input->shows_scheduler;
 	options.with_wakers = input->with_wakers;
-	options.leaves_out_idle = input->leaves_out_idle;
+	options.leaves_out_idle = !input->shows_idle && !tally_filter_means_idle(&input->filter);
 	recording->names.no_inlines = input->no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &input->names);
@@ -139,10 +141,11 @@ static int load_recording(const struct tally_command *command, const char *path,
 	stacks->with_full_names = input->with_full_names;
 	tally_command_jit_hint(profile); /* while it has its rows */
 	tally_profile_count_unstarted(profile);
-	result = take_profile(command, profile, stacks, err);
+	const char *named = input->is_one_of_several ? path : NULL;
+	result = take_profile(command, named, profile, stacks, err);
 	if (result == -ENOENT)
 		name_recording(path, err);
-	tally_command_warn_of(command, input->is_one_of_several ? path : NULL, profile->recording);
+	tally_command_warn_of(command, named, profile->recording);
 	tally_profile_free(profile);
 	return result;
 }

@@ -1,4 +1,4 @@
-/* What `fold` and `flamegraph` start from: stacks out of a recording, folded text or `perf script`
+/* What `fold`, `flamegraph` and `diff` start from: stacks out of a recording, folded text or `perf script`
  * text. */
 #ifndef TALLY_COMMAND_LOAD_STACKS_H
 #define TALLY_COMMAND_LOAD_STACKS_H
@@ -19,7 +19,9 @@ struct tally_stacks_input {
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
 	bool by_line, with_full_names; /* tally_stacks' */
-	bool leaves_out_idle; /* samples of idle CPUs, and says so */
+	/* samples of idle CPUs, which else are left out, and that is said; those that the filter
+	 * means are shown in any case */
+	bool shows_idle;
 	bool arranges_waits, shows_scheduler, with_wakers; /* as a profile's */
 	bool is_one_of_several; /* warnings name it */
 };

@@ -2,6 +2,7 @@
 
 #include "base/buffer.h"
 #include "base/terminal.h"
+#include "profile/idle.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -30,6 +31,19 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 			path ? ": " : "", (int)strcspn(line, "\n"), line);
 	free(clean);
 	tally_buffer_release(&warnings);
+}
+
+bool tally_command_say_idle(const struct tally_command *command, const char *path,
+			    const struct tally_left_out *idle, uint64_t period)
+{
+	struct tally_buffer text = { 0 };
+	tally_idle_text(idle, period, &text);
+	bool is_said = text.length;
+	if (is_said)
+		fprintf(stderr, "tally %s: %s%s%s\n", command->name, path ? path : "",
+			path ? ": " : "", tally_buffer_string(&text));
+	tally_buffer_release(&text);
+	return is_said;
 }
 
 void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,

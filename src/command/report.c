@@ -41,7 +41,6 @@ enum {
 	OPTION_NO_BRANCHES,
 	OPTION_QUANTUM,
 	OPTION_MEMORY,
-	OPTION_IDLE,
 	OPTION_SCHEDULER,
 	OPTION_WAKERS
 };
@@ -80,8 +79,7 @@ static const struct tally_option options[] = {
 	TALLY_FILTER_OPTIONS,
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL,
-	  OPTION_IDLE },
+	TALLY_IDLE_OPTION,
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
 	  "waits in the scheduler's own functions, not in what called it", NULL, OPTION_SCHEDULER },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
@@ -210,7 +208,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	case OPTION_NO_INLINE: request->no_inlines = true; break;
 	case OPTION_STDIO: request->no_pager = true; request->tui = false; break;
 	case OPTION_TUI: request->tui = true; request->no_pager = false; break;
-	case OPTION_IDLE: request->shows_idle = true; break;
+	case TALLY_OPTION_IDLE: request->shows_idle = true; break;
 	case OPTION_SCHEDULER: request->shows_scheduler = true; break;
 	case OPTION_WAKERS: request->with_wakers = true; break;
 	case OPTION_ERROR: request->errors = true; break;
@@ -379,12 +377,6 @@ static int browse(const struct tally_command *command, struct request *request,
 	return TALLY_EXIT_OK;
 }
 
-/* Who names the idle task, or a function of its, wants to see it. */
-static bool names_tasks_or_functions(const struct tally_profile_filter *filter)
-{
-	return filter->comms || filter->pids || filter->tids || filter->symbols;
-}
-
 /* Takes the recording over.  An exit status: OK with the profile. */
 static int read_profile(const struct tally_command *command, struct request *request,
 			struct tally_recording *recording, struct tally_profile **profile)
@@ -443,7 +435,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.hides_functions = !request->shows_functions,
 		.time_quantum_ns = request->quantum_ns,
 		.leaves_out_idle = !request->shows_idle &&
-				   !names_tasks_or_functions(&request->filter),
+				   !tally_filter_means_idle(&request->filter),
 		.arranges_waits = true,
 		.shows_scheduler = request->shows_scheduler,
 		.with_wakers = request->with_wakers,

@@ -25,8 +25,7 @@ enum {
 	OPTION_CALL_GRAPH,
 	OPTION_CHILDREN,
 	OPTION_NO_CHILDREN,
-	OPTION_NO_DESCENDANTS,
-	OPTION_IDLE
+	OPTION_NO_DESCENDANTS
 };
 
 #define SORT_CHOICES "comm pid tid dso sym"
@@ -56,8 +55,7 @@ static const struct tally_option options[] = {
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL,
 	  OPTION_NO_CHILDREN },
-	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL,
-	  OPTION_IDLE },
+	TALLY_IDLE_OPTION,
 	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
 	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
@@ -172,7 +170,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		record->call_graph = TALLY_CALL_GRAPH_AUTO;
 		top->stacks = true;
 		break;
-	case OPTION_IDLE: top->shows_idle = true; break;
+	case TALLY_OPTION_IDLE: top->shows_idle = true; break;
 	case OPTION_CHILDREN: top->no_totals = false; break;
 	case OPTION_NO_CHILDREN: top->no_totals = true; break;
 	case TALLY_OPTION_MAX_STACK: return tally_option_frames(value, &top->frames_max, err);

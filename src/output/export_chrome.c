@@ -84,11 +84,21 @@ static uint64_t usual_gap(const struct tally_samples *samples, const uint32_t *o
 	return gap;
 }
 
+/* Most samples of the idle task are left out, so that what is between the others is no measure:
+ * a clock's sample then stands for its period. */
+static uint64_t gap_of(const struct drawing *drawing, const struct tally_one_sample *sample,
+		       uint64_t usual)
+{
+	bool is_clocks = !drawing->task->tid &&
+			 tally_export_is_time(drawing->samples, sample->event);
+	return is_clocks && sample->period < usual ? sample->period : usual;
+}
+
 static int draw_thread(struct drawing *drawing, const struct tally_export_threads *threads,
 		       const struct tally_export_thread *thread)
 {
 	const uint32_t *order = threads->order + thread->first;
-	uint64_t gap = usual_gap(drawing->samples, order, thread->count);
+	uint64_t usual = usual_gap(drawing->samples, order, thread->count);
 	struct tally_place_frames frames = { 0 };
 	int result = 0;
 	for (size_t i = 0; !result && i < thread->count; i++) {
@@ -96,6 +106,7 @@ static int draw_thread(struct drawing *drawing, const struct tally_export_thread
 		bool is_last = i + 1 == thread->count;
 		uint64_t next = is_last ? UINT64_MAX
 					: drawing->samples->samples.items[order[i + 1]].time;
+		uint64_t gap = gap_of(drawing, sample, usual);
 		result = draw_sample(drawing, sample, &frames);
 		if (next - sample->time > gap + gap / 2)
 			close_calls(drawing, 0, sample->time + gap);
@@ -109,7 +120,7 @@ static void put_marks(struct drawing *drawing, uint32_t event)
 	const char *comm;
 	for (size_t i = 0; i < drawing->samples->samples.count; i++) {
 		const struct tally_one_sample *sample = &drawing->samples->samples.items[i];
-		if (sample->event == event)
+		if (sample->event == event || sample->event == TALLY_SAMPLE_LEFT_OUT)
 			continue;
 		drawing->task = tally_export_task(drawing->samples, sample->thread, &comm);
 		put_event(drawing, tally_export_event_name(drawing->samples, sample->event), "i",

@@ -79,17 +79,20 @@ static bool is_idle_task(const struct tally_profile *profile, const struct tally
 	return !strcmp(tally_strings_text(&tasks->strings, class->comm), "swapper");
 }
 
-/* By function of names, for the idle task and for others apart: 0 not known yet, 1 no, 2 yes. */
-static bool is_idle(const struct tally_profile *profile, const struct tally_class *class,
-		    uint32_t place, uint8_t *answers)
+/* `answers`: by function of names, for the idle task and for others apart: 0 not known yet, 1 no,
+ * 2 yes. */
+static bool is_idle(const struct tally_names *names, uint32_t function, bool is_task,
+		    uint8_t *answers)
 {
-	uint32_t function = tally_profile_function(profile, place);
-	bool is_task = is_idle_task(profile, class);
 	uint8_t *answer = &answers[2 * (size_t)function + is_task];
 	if (!*answer)
-		*answer = tally_function_is_idle(&profile->recording->names, function, is_task) ? 2
-												: 1;
+		*answer = tally_function_is_idle(names, function, is_task) ? 2 : 1;
 	return *answer == 2;
+}
+
+static uint8_t *make_answers(const struct tally_names *names)
+{
+	return calloc(names->functions.count + 1, 2);
 }
 
 static void take_out_of_spread(struct tally_profile *profile, uint32_t event,
@@ -124,7 +127,8 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 	size_t events, kept = 0, bytes = 0, count = table->rows.count;
 	const struct tally_recorded_event *recorded = tally_perfdata_events(
 		profile->recording->data, &events);
-	uint8_t *answers = calloc(profile->recording->names.functions.count + 1, 2);
+	const struct tally_names *names = &profile->recording->names;
+	uint8_t *answers = make_answers(names);
 	int result = answers ? 0 : -ENOMEM;
 	for (size_t i = 0; !result && i < count; i++) {
 		struct tally_row row = table->rows.items[i];
@@ -133,8 +137,10 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 		size_t size = stack ? (size_t)(end - stack) : 0;
 		bool may_be = size && event < events &&
 			      tally_event_meets_idle(&recorded[event].attr);
-		if (may_be && is_idle(profile, &profile->classes.items[row.class],
-				      tally_stack_next_place(&at), answers)) {
+		if (may_be && is_idle(names, tally_profile_function(profile,
+								    tally_stack_next_place(&at)),
+				      is_idle_task(profile, &profile->classes.items[row.class]),
+				      answers)) {
 			result = leave_out(profile, event, &row);
 			continue;
 		}
@@ -159,6 +165,45 @@ struct tally_left_out tally_profile_idle(const struct tally_profile *profile, ui
 {
 	return event < profile->idle.count ? profile->idle.items[event]
 					   : (struct tally_left_out){ .samples = 0 };
+}
+
+static bool is_sample_idle(const struct tally_samples *samples,
+			   const struct tally_one_sample *sample, uint8_t *answers)
+{
+	const struct tally_names *names = &samples->recording->names;
+	const uint8_t *end, *at = tally_row_stack(&samples->stacks, sample->stack, &end);
+	if (!at || at == end)
+		return false;
+	const struct tally_place_name *name = &samples->names[tally_stack_next_place(&at)];
+	uint32_t function = names->frames.items[name->first + name->count - 1].function;
+	bool is_task = !samples->recording->tasks.threads.items[sample->thread].tid;
+	return is_idle(names, function, is_task, answers);
+}
+
+int tally_samples_leave_out_idle(struct tally_samples *samples, uint32_t event,
+				 struct tally_left_out *idle, uint64_t *rest_period)
+{
+	size_t events;
+	const struct tally_recorded_event *recorded = tally_perfdata_events(
+		samples->recording->data, &events);
+	uint8_t *answers = make_answers(&samples->recording->names);
+	*idle = (struct tally_left_out){ .samples = 0 };
+	*rest_period = 0;
+	for (size_t i = 0; answers && i < samples->samples.count; i++) {
+		struct tally_one_sample *sample = &samples->samples.items[i];
+		bool is_left_out = tally_event_meets_idle(&recorded[sample->event].attr) &&
+				   is_sample_idle(samples, sample, answers);
+		if (sample->event == event) {
+			idle->samples += is_left_out;
+			idle->period += is_left_out ? sample->period : 0;
+			*rest_period += is_left_out ? 0 : sample->period;
+		}
+		if (is_left_out)
+			sample->event = TALLY_SAMPLE_LEFT_OUT;
+	}
+	int result = answers ? 0 : -ENOMEM;
+	free(answers);
+	return result;
 }
 
 void tally_idle_text(const struct tally_left_out *idle, uint64_t period, struct tally_buffer *out)

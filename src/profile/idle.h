@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "profile/profile.h"
+#include "profile/samples.h"
 
 /* True if the kernel idles in the function.  If kernel functions have no names, everything that the
  * idle task does in the kernel counts as idle. */
@@ -22,6 +23,11 @@ int tally_profile_leave_out_idle(struct tally_profile *profile);
 
 /* Returns what was left out of an event as idle; 0 samples: nothing. */
 struct tally_left_out tally_profile_idle(const struct tally_profile *profile, uint32_t event);
+
+/* Marks the idle samples of all events as left out.  Sets `idle` to the event's samples that are
+ * left out, and `rest_period` to the period of its others.  Returns 0, or -ENOMEM. */
+int tally_samples_leave_out_idle(struct tally_samples *samples, uint32_t event,
+				 struct tally_left_out *idle, uint64_t *rest_period);
 
 /* Appends "35% of it is idle and left out: percentages are of the rest; …" without a newline;
  * nothing if no sample was left out. */

@@ -16,8 +16,12 @@ struct tally_one_sample {
 	uint32_t thread; /* index into the recording's tasks.threads */
 	uint32_t stack;  /* row of `stacks` */
 	uint32_t cpu;    /* UINT32_MAX: not recorded */
-	uint32_t event;  /* index into the recording's events */
+	/* index into the recording's events; TALLY_SAMPLE_LEFT_OUT: views skip the sample, whose time still
+	 * counts for the recording's span */
+	uint32_t event;
 };
+
+#define TALLY_SAMPLE_LEFT_OUT UINT32_MAX
 
 struct tally_samples {
 	struct tally_recording *recording;

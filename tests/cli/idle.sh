@@ -1,5 +1,5 @@
 #!/bin/bash
-# The idle task does not rank first: tally leaves out the time in which a CPU had nothing to do, and
+# The idle task does not rank first: every view that ranks or draws leaves out the time in which a CPU had nothing to do, and
 # says so.  TAP; $TALLY is the binary.
 set -u
 . "$(dirname "$0")/tap.sh"
@@ -39,8 +39,34 @@ check "… and has nothing to draw where there is nothing else" eval 'grep -qF "
 timeout 60 "$TALLY" report --stdio idle.data --event cpu-clock >out 2>err
 check "where the kernel's functions have no names it is the idle task that is left out" \
 	eval 'has "20 samples of cpu-clock" && has "80% of it is idle" && grep -q "100.00%.*busy\|command busy" out'
+left_out='75% of it is idle and left out: percentages are of the rest; --idle shows it'
+said() { grep -qF -- "$1" err; }
 tally fold idle.data
-check "fold has all" has safe_halt
+check "folded stacks are without them, and that is said" eval '! has safe_halt && has handle_it && said "$left_out"'
+tally fold --idle idle.data
+check "… unless --idle wants them" eval 'has safe_halt && ! said "idle and left out"'
+tally fold --comm swapper idle.data
+check "… or the idle task is named" eval 'has safe_halt && ! said "idle and left out"'
+tally script idle.data
+check "script has all records" eval 'has safe_halt && ! said "idle and left out"'
+for format in speedscope chrome firefox pprof; do
+	name="an export for $format"
+	tally export -f $format -o exported idle.data
+	check "$name is without them, and says so" eval 'grep -qaF handle_it exported && said "$left_out"'
+	tally export -f $format --idle -o with idle.data
+	check "… unless --idle wants them" eval '[ $(wc -c <with) -gt $(wc -c <exported) ] && ! said "idle and left out"'
+done
+tally export -f chrome -o exported idle.data
+check "an export's calls have none of them" eval '! grep -q "safe_halt" exported'
+tally diff idle.data idle.data
+check "diff compares the rest, and says so of each side" \
+	eval '! has safe_halt && has handle_it && [ "$(grep -cF "idle.data: $left_out" err)" = 2 ]'
+tally diff --idle idle.data idle.data
+check "… unless --idle wants them" eval 'has safe_halt && ! said "idle and left out"'
+tally flamegraph --diff idle.data -o both.svg idle.data
+check "so does a flame graph of two" eval '! grep -q safe_halt both.svg && [ "$(grep -cF "idle.data: $left_out" err)" = 2 ]'
+tally annotate --stdio -i idle.data
+check "annotate says what it left out" said "$left_out"
 if timeout 60 "$TALLY" record -q -a -e cpu-clock -o all.data -- sleep 0.5 2>err && timeout 60 "$TALLY" script --stdio -i all.data 2>err | grep -q 'default_idle'; then
 	timeout 60 "$TALLY" report --stdio -i all.data >out 2>err
 	check "this machine's, too" eval 'has "idle and left out" && ! grep -q "swapper.*halt" out'
