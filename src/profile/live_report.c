@@ -32,6 +32,9 @@ struct live_report {
 	const struct tally_report_options *options;
 	struct tally_report *report;
 	struct parts parts; /* sorted by key once they are merged */
+	/* by function: the name to show if objects are no key; NULL: they are, or functions
+	 * aren't */
+	uint32_t *symbols;
 	/* factor of weights: a faded weight may be below one, and trees have whole numbers */
 	double scale;
 };
@@ -48,7 +51,8 @@ static void make_key(const struct live_report *self, const struct tally_live_sum
 	key[TALLY_SORT_PID] = by[TALLY_SORT_PID] ? sum->pid : 0;
 	key[TALLY_SORT_TID] = by[TALLY_SORT_TID] ? sum->tid : 0;
 	key[TALLY_SORT_OBJECT] = by[TALLY_SORT_OBJECT] ? function->object : 0;
-	key[TALLY_SORT_SYMBOL] = by[TALLY_SORT_SYMBOL] ? function->plain : 0;
+	if (by[TALLY_SORT_SYMBOL])
+		key[TALLY_SORT_SYMBOL] = self->symbols ? self->symbols[number] : function->plain;
 }
 
 static int compare_keys(const void *a, const void *b)
@@ -290,6 +294,16 @@ static int make_trees(struct live_report *self)
 	return result;
 }
 
+static int make_symbols(struct live_report *self)
+{
+	const bool *by = self->options->by;
+	struct tally_names *names = self->sums->names;
+	if (!by[TALLY_SORT_SYMBOL] || by[TALLY_SORT_OBJECT])
+		return 0;
+	self->symbols = malloc((names->functions.count + 1) * sizeof(*self->symbols));
+	return self->symbols ? tally_names_tell_objects_apart(names, self->symbols) : -ENOMEM;
+}
+
 int tally_live_sums_report(const struct tally_live_sums *sums,
 			   const struct tally_report_options *options, struct tally_report *report)
 {
@@ -297,6 +311,8 @@ int tally_live_sums_report(const struct tally_live_sums *sums,
 				    .scale = sums->with_stacks ? STACKS_SCALE : 1 };
 	*report = (struct tally_report){ 0 };
 	int result = tally_names_tell_apart(sums->names);
+	if (!result)
+		result = make_symbols(&self);
 	if (!result)
 		result = add_sums(&self);
 	if (!result) {
@@ -308,6 +324,7 @@ int tally_live_sums_report(const struct tally_live_sums *sums,
 	if (!result && options->tree != TALLY_TREE_NONE)
 		result = make_trees(&self);
 	tally_vector_release(&self.parts);
+	free(self.symbols);
 	if (result < 0)
 		tally_report_release(report);
 	return result;

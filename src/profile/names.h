@@ -229,6 +229,12 @@ int tally_names_resolve(struct tally_names *names, const struct tally_place *pla
  * or -ENOMEM. */
 int tally_names_tell_apart(struct tally_names *names);
 
+/* Sets out[i] to the string id of the name to show for function i if views don't show its object:
+ * its plain name; if functions of several objects have that, its object behind it: "main (cc1)"; if
+ * two of these objects differ only in their folders, the object's whole path.  `out` has room for
+ * all functions, which have been told apart.  Returns 0 or -ENOMEM. */
+int tally_names_tell_objects_apart(struct tally_names *names, uint32_t *out);
+
 /* Appends the name with all parameters, which is the same in every recording of the function.
  * Leaves out hashes and addresses, which differ between builds. */
 void tally_names_full_text(const struct tally_names *names, uint32_t function,

@@ -346,6 +346,76 @@ int tally_names_tell_apart(struct tally_names *names)
 	return names->strings.failed ? -ENOMEM : 0;
 }
 
+/* ---- names without objects ------------------------------------------------------------------ */
+
+static uint32_t name_with_object(struct tally_names *names, const struct tally_function *function,
+				 bool is_whole)
+{
+	const char *object = text_of(names, function->object);
+	struct tally_buffer text = { 0 };
+	tally_buffer_printf(&text, "%s (%s)", text_of(names, function->plain),
+			    is_whole ? object : tally_object_short(object));
+	return tally_strings_intern_buffer(&names->strings, &text);
+}
+
+static int by_plain_name(const void *a, const void *b, void *context)
+{
+	const struct tally_names *names = context;
+	const struct tally_function *x = &names->functions.items[*(const uint32_t *)a];
+	const struct tally_function *y = &names->functions.items[*(const uint32_t *)b];
+	int order = compare(x->plain, y->plain);
+	if (order || x->object == y->object)
+		return order;
+	const char *of_x = text_of(names, x->object), *of_y = text_of(names, y->object);
+	order = strcmp(tally_object_short(of_x), tally_object_short(of_y));
+	return order ? order : compare(x->object, y->object);
+}
+
+/* Functions of one plain name, by object.  Inlined copies have no rows to be told from. */
+static void tell_objects(struct tally_names *names, const uint32_t *members, size_t count,
+			 uint32_t *out)
+{
+	const struct tally_function *functions = names->functions.items;
+	bool differ = false, are_alike = false;
+	const struct tally_function *last = NULL;
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_function *function = &functions[members[i]];
+		if (function->kind == TALLY_FRAME_INLINED)
+			continue;
+		if (last && last->object != function->object) {
+			differ = true;
+			are_alike |= !strcmp(tally_object_short(text_of(names, last->object)),
+					     tally_object_short(text_of(names, function->object)));
+		}
+		last = function;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_function *function = &functions[members[i]];
+		out[members[i]] = differ ? name_with_object(names, function, are_alike)
+					 : function->plain;
+	}
+}
+
+int tally_names_tell_objects_apart(struct tally_names *names, uint32_t *out)
+{
+	const struct tally_function *functions = names->functions.items;
+	size_t count = names->functions.count;
+	uint32_t *order = malloc((count + 1) * sizeof(*order));
+	if (!order)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof(*order), by_plain_name, names);
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1;
+		     end < count && functions[order[end]].plain == functions[order[i]].plain;)
+			end++;
+		tell_objects(names, order + i, end - i, out);
+	}
+	free(order);
+	return names->strings.failed ? -ENOMEM : 0;
+}
+
 /* ---- whole names ---------------------------------------------------------------------------- */
 
 void tally_names_full_text(const struct tally_names *names, uint32_t number,

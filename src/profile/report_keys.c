@@ -1,6 +1,5 @@
 #include "profile/report_parts.h"
 
-#include "base/buffer.h"
 #include "base/vector.h"
 
 #include <errno.h>
@@ -61,69 +60,14 @@ static int make_codes(struct tally_report_builder *builder)
 	return 0;
 }
 
-/* "main (cc1)": without a column of objects, this tells functions of one name apart. */
-static uint32_t name_with_object(struct tally_names *names, const struct tally_function *function,
-				 bool whole)
-{
-	const char *object = tally_strings_text(&names->strings, function->object);
-	struct tally_buffer text = { 0 };
-	tally_buffer_printf(&text, "%s (%s)", tally_strings_text(&names->strings, function->plain),
-			    whole ? object : tally_object_short(object));
-	return tally_strings_intern_buffer(&names->strings, &text);
-}
-
-/* For codes whose functions have one name: returns true if they are in several objects. *alike: two
- * of these objects differ only in their folders. */
-static bool are_of_several(const struct tally_report_builder *builder, uint32_t first, uint32_t end,
-			   bool *alike)
-{
-	const struct tally_names *names = &builder->profile->recording->names;
-	uint32_t before = UINT32_MAX;
-	bool differ = false;
-	*alike = false;
-	for (uint32_t code = first; code < end; code++) {
-		uint32_t here = builder->function_of_code[code];
-		const struct tally_function *function = &names->functions.items[here];
-		if (is_inlined(function) || function->name == TALLY_STRING_NONE)
-			continue;
-		if (before != UINT32_MAX &&
-		    names->functions.items[before].object != function->object) {
-			differ = true;
-			*alike |= !strcmp(tally_names_short_object(names, before),
-					  tally_names_short_object(names, here));
-		}
-		before = here;
-	}
-	return differ;
-}
-
-/* Makes the shown names.  Codes are in the order of names, then of objects. */
 static int make_symbols(struct tally_report_builder *builder)
 {
 	struct tally_names *names = &builder->profile->recording->names;
-	const uint32_t *of = builder->function_of_code;
-	uint32_t end, last = builder->code_max;
-	builder->symbol_of_code = malloc((last + 2) * sizeof(*builder->symbol_of_code));
-	if (!builder->symbol_of_code)
-		return -ENOMEM;
-	for (uint32_t first = 1; first <= last; first = end) {
-		uint32_t plain = names->functions.items[of[first]].plain;
-		bool alike;
-		for (end = first + 1;
-		     end <= last && names->functions.items[of[end]].plain == plain;)
-			end++;
-		bool differ = are_of_several(builder, first, end, &alike);
-		for (uint32_t code = first; code < end; code++) {
-			uint32_t symbol = plain;
-			if (differ)
-				symbol = name_with_object(names, &names->functions.items[of[code]],
-							  alike);
-			if (symbol == TALLY_STRING_NONE)
-				return -ENOMEM;
-			builder->symbol_of_code[code] = symbol;
-		}
-	}
-	return 0;
+	builder->symbol_of_function = malloc((names->functions.count + 1) *
+					     sizeof(*builder->symbol_of_function));
+	return builder->symbol_of_function
+		       ? tally_names_tell_objects_apart(names, builder->symbol_of_function)
+		       : -ENOMEM;
 }
 
 static int intern_key(struct tally_report_builder *builder, struct tally_map *index,
@@ -144,24 +88,25 @@ static int intern_key(struct tally_report_builder *builder, struct tally_map *in
 	return added ? tally_vector_push(&builder->keys, *key) : 0;
 }
 
-static uint32_t symbol_of(const struct tally_report_builder *builder,
-			  const struct tally_function *function, uint32_t code)
+static uint32_t symbol_of(const struct tally_report_builder *builder, uint32_t function)
 {
 	const bool *by = builder->options->by;
 	if (!by[TALLY_SORT_SYMBOL])
 		return 0;
-	return by[TALLY_SORT_OBJECT] ? function->plain : builder->symbol_of_code[code];
+	return by[TALLY_SORT_OBJECT]
+		       ? builder->profile->recording->names.functions.items[function].plain
+		       : builder->symbol_of_function[function];
 }
 
 static struct tally_report_key function_key(const struct tally_report_builder *builder,
 					    uint32_t code)
 {
 	const struct tally_names *names = &builder->profile->recording->names;
-	const struct tally_function *function =
-		&names->functions.items[builder->function_of_code[code]];
+	uint32_t function = builder->function_of_code[code];
+	bool by_object = builder->options->by[TALLY_SORT_OBJECT];
 	return (struct tally_report_key){
-		.object = builder->options->by[TALLY_SORT_OBJECT] ? function->object : 0,
-		.symbol = symbol_of(builder, function, code)
+		.object = by_object ? names->functions.items[function].object : 0,
+		.symbol = symbol_of(builder, function)
 	};
 }
 
@@ -279,7 +224,7 @@ void tally_report_release_keys(struct tally_report_builder *builder)
 {
 	free(builder->code_of_function);
 	free(builder->function_of_code);
-	free(builder->symbol_of_code);
+	free(builder->symbol_of_function);
 	free(builder->key_of_code);
 	free(builder->key_of_place);
 	free(builder->head_of_place);

@@ -44,7 +44,8 @@ struct tally_report_builder {
 
 	uint32_t *code_of_function; /* by function of the names: 1 … code_max */
 	uint32_t *function_of_code; /* one function that has the code */
-	uint32_t *symbol_of_code;   /* string id: the name to show if objects are no key */
+	/* by function: string id of the name to show if objects are no key */
+	uint32_t *symbol_of_function;
 	/* head_max: highest code with sources; code_max without sources */
 	uint32_t code_max, head_max;
 	uint32_t *key_of_code;      /* TALLY_REPORT_NONE: heads no entry; up to head_max */

@@ -195,6 +195,13 @@ check "functions of two objects stay apart by function alone" \
 	eval 'grep -q " main (program)$" out && grep -q " main (second)$" out && ! grep -q " main$" out'
 check "… and what is of one has its name alone" grep -q ' __libc_start_main$' out
 
+# … also where two of three are called alike, but for their folders.
+mkdir q third && cp program q/second && cp program third/program
+timeout 60 "$TALLY" record -e cpu-clock -F 500 -o three.data -- sh -c './program int; q/second double; third/program int' >out 2>&1
+timeout 60 "$TALLY" report --stdio --sort sym --percent-limit 0 -i three.data >out 2>err
+check "… by their whole paths where objects are called alike" \
+	eval '[ "$(grep -c " main (/.*/program)$" out)" = 2 ] && grep -q " main (/.*/q/second)$" out'
+
 # A program with several names is shown by the name under which it was started.
 mkdir bin
 cp program bin/check-rdb
@@ -219,7 +226,12 @@ check "what was started by both names has its file's" eval 'grep -Eq "% +check-r
 
 ./program all 100000 & running=$!
 timeout 20 "$TALLY" top --stdio -n 1 -d 1 -p $running >out 2>err
-kill $running
 check "top has both" eval 'grep -q "calc(int)" out && grep -q "calc(double)" out'
+./program int 100000 & running="$running $!"
+other/second int 100000 & running="$running $!"
+timeout 20 "$TALLY" top --stdio -n 1 -d 1 -s sym -p "${running// /,}" >out 2>err
+check "top tells functions of two objects apart by function alone, too" \
+	eval 'grep -q " calc(int) (program)$" out && grep -q " calc(int) (second)$" out'
+kill $running
 
 done_testing
