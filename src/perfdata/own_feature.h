@@ -19,6 +19,7 @@ enum tally_own_part {
 	TALLY_OWN_JITS,
 	TALLY_OWN_CODE,
 	TALLY_OWN_SOURCES,
+	TALLY_OWN_DECLARED,
 };
 
 /* Starts a section in an empty buffer. */

@@ -121,12 +121,14 @@ uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *te
 	return (uint32_t)*slot;
 }
 
-/* Inlined functions have no address of their own, so they are found by object and symbol; all
- * others by file and start. */
+/* Inlined functions have no address of their own, so they are found by object, symbol and the file
+ * that declares them; all others by file and start. */
 static uint64_t function_key(const struct tally_function *function, uint32_t file)
 {
 	if (function->kind == TALLY_FRAME_INLINED)
-		return tally_hash64((uint64_t)function->symbol << 32 | function->object) + 1;
+		return tally_hash64(((uint64_t)function->symbol << 32 | function->object) +
+				    tally_hash64(function->declared)) +
+		       1;
 	return tally_hash64(function->start) ^ ((uint64_t)file << 32 | file);
 }
 
@@ -150,8 +152,10 @@ uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file,
 			return (uint32_t)*slot;
 		}
 		const struct tally_function *there = &names->functions.items[*slot];
+		bool is_inlined = function.kind == TALLY_FRAME_INLINED;
 		if (there->start == function.start && there->object == function.object &&
-		    there->kind == function.kind && there->symbol == function.symbol)
+		    there->kind == function.kind && there->symbol == function.symbol &&
+		    (!is_inlined || there->declared == function.declared))
 			return (uint32_t)*slot;
 	}
 }
@@ -167,6 +171,7 @@ uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_nam
 		.symbol = symbol ? tally_strings_intern(&names->strings, symbol->name)
 				 : TALLY_STRING_NONE,
 		.source = TALLY_STRING_NONE,
+		.declared = TALLY_STRING_NONE,
 		.start = symbol ? symbol->start : start,
 		.kind = table->kind,
 	};
@@ -194,7 +199,7 @@ uint32_t tally_names_plain_function(struct tally_names *names, const struct tall
 				    uint64_t *offset)
 {
 	struct tally_function function = { .start = UINT64_MAX, .name = TALLY_STRING_NONE };
-	function.source = TALLY_STRING_NONE;
+	function.source = function.declared = TALLY_STRING_NONE;
 	*offset = 0;
 	if (tally_place_is_waker(place)) {
 		function.object = tally_strings_intern(&names->strings, "[waker]");
@@ -209,6 +214,7 @@ uint32_t tally_names_plain_function(struct tally_names *names, const struct tall
 			.start = names->tasks->files.items[place->file].symbol_start,
 			.kind = TALLY_FRAME_KERNEL,
 			.source = TALLY_STRING_NONE,
+			.declared = TALLY_STRING_NONE,
 		};
 		*offset = place->address - function.start;
 		function.name = function.object = tally_strings_intern(&names->strings, name);

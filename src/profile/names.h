@@ -63,6 +63,10 @@ struct tally_function {
 	/* string id of its source file by the object's symbol table, such as "a.c";
 	 * TALLY_STRING_NONE: not known, or not needed */
 	uint32_t source;
+	/* string id of the path of the file that declares it by the debug information, without "."
+	 * and ".."; TALLY_STRING_NONE: not known, or the function has external linkage, so that its
+	 * object has no other of its name */
+	uint32_t declared;
 	uint32_t file;   /* file id of the tasks, TALLY_FILE_KERNEL or TALLY_FILE_NONE */
 	/* string id of its object's path: "/usr/lib/…/libc.so.6", "[kernel.kallsyms]",
 	 * "[unknown]" */

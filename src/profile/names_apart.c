@@ -7,8 +7,9 @@
  *   calc(int)           the parameters, if these differ, also between objects;
  *   A::~A [deleting]    which body of a constructor or destructor it is; for Rust's older mangling
  *                       the hash, drop::h0123456789abcdef; else the symbol;
- *   helper (a.c)        for local functions that share a symbol: the source file by the symbol
- *                       table;
+ *   helper (a.c)        for local functions that share a symbol, inlined or not: the source file
+ *                       that declares them by the debug information, with as much of its path as
+ *                       tells the files apart; else the source file by the symbol table;
  *   helper (0x4290)     else the address where the function begins.
  *
  * The last three only tell functions of one object apart, since views show the object next to the
@@ -241,6 +242,106 @@ static void tell_sources(struct tally_names *names, const uint32_t *members, siz
 	}
 }
 
+/* ---- one symbol, several declarations ------------------------------------------------------- */
+
+/* The last `parts` of the path. */
+static const char *tail_of(const char *path, unsigned parts)
+{
+	const char *at = path + strlen(path);
+	while (at > path && parts) {
+		at--;
+		parts -= *at == '/';
+	}
+	return *at == '/' && !parts ? at + 1 : at;
+}
+
+/* Is it one file?  A path that begins nowhere may be the other's end: dwz drops the folder. */
+static bool is_same_file(const struct tally_names *names, uint32_t a, uint32_t b)
+{
+	if (a == b || a == NONE || b == NONE)
+		return a == b;
+	const char *x = text_of(names, a), *y = text_of(names, b);
+	size_t x_length = strlen(x), y_length = strlen(y);
+	const char *longer = x_length > y_length ? x : y, *shorter = x_length > y_length ? y : x;
+	size_t before = strlen(longer) - strlen(shorter);
+	return *shorter != '/' && before && longer[before - 1] == '/' &&
+	       !strcmp(longer + before, shorter);
+}
+
+static bool is_declared_alike(const struct tally_names *names, uint32_t a, uint32_t b)
+{
+	const struct tally_function *functions = names->functions.items;
+	return is_same_file(names, functions[a].declared, functions[b].declared);
+}
+
+/* The end of the path of the file that declares a member: as much of it as the files don't have that
+ * declare the others. */
+static const char *declared_text(const struct tally_names *names, const uint32_t *members,
+				 size_t count, uint32_t declared)
+{
+	const char *path = text_of(names, declared), *tail = tail_of(path, 1);
+	unsigned parts = 1;
+	for (size_t i = 0; i < count && tail > path;) {
+		uint32_t other = names->functions.items[members[i]].declared;
+		bool is_alike = other != NONE && !is_same_file(names, declared, other) &&
+				!strcmp(tail, tail_of(text_of(names, other), parts));
+		if (is_alike)
+			tail = tail_of(path, ++parts);
+		i = is_alike ? 0 : i + 1;
+	}
+	return tail;
+}
+
+/* The only member that has a place of its own and the declaration of another; NONE: there is none,
+ * or several. */
+static uint32_t place_of_declaration(const struct tally_names *names, const uint32_t *members,
+				     size_t count, uint32_t of)
+{
+	uint32_t found = NONE;
+	for (size_t i = 0; i < count; i++) {
+		if (!is_place_of_its_own(names, &names->functions.items[members[i]]) ||
+		    !is_declared_alike(names, members[i], of))
+			continue;
+		if (found != NONE)
+			return NONE;
+		found = members[i];
+	}
+	return found;
+}
+
+/* Functions of one object and symbol, of which some are inlined; `base` is the name that they
+ * share.  Those with places of their own may have been told apart already. */
+static void tell_declared(struct tally_names *names, const uint32_t *members, size_t count,
+			  uint32_t base)
+{
+	struct tally_function *functions = names->functions.items;
+	bool differ = false, is_declared = false;
+	for (size_t i = 0; i < count; i++) {
+		differ |= functions[members[i]].plain != base ||
+			  !is_declared_alike(names, members[0], members[i]);
+		is_declared |= functions[members[i]].declared != NONE;
+	}
+	if (!differ || !is_declared)
+		return;
+	for (unsigned inlined = 0; inlined < 2; inlined++)
+		for (size_t i = 0; i < count; i++) {
+			struct tally_function *function = &functions[members[i]];
+			uint32_t place = place_of_declaration(names, members, count, members[i]);
+			if ((function->kind == TALLY_FRAME_INLINED) != inlined ||
+			    function->declared == NONE || function->plain != base)
+				continue;
+			if (inlined && place != NONE) {
+				function->plain = functions[place].plain;
+				continue;
+			}
+			struct tally_buffer text = { 0 };
+			tally_buffer_printf(
+				&text, "%s (%s)", text_of(names, base),
+				declared_text(names, members, count, function->declared));
+			function->plain = tally_strings_intern_buffer(&names->strings, &text);
+		}
+}
+
 /* ---- groups --------------------------------------------------------------------------------- */
 
 static int compare(uint64_t a, uint64_t b)
@@ -277,11 +378,30 @@ static bool is_of_object(const struct tally_function *a, const struct tally_func
 	return a->plain == b->plain && a->object == b->object;
 }
 
+static bool is_of_symbol(const struct tally_function *a, const struct tally_function *b)
+{
+	return is_of_object(a, b) && a->symbol == b->symbol;
+}
+
 static bool is_of_file(const struct tally_names *names, const struct tally_function *a,
 		       const struct tally_function *b)
 {
-	return is_of_object(a, b) && a->symbol == b->symbol && a->file == b->file &&
-	       is_place_of_its_own(names, a) && is_place_of_its_own(names, b);
+	return a->file == b->file && is_place_of_its_own(names, a) && is_place_of_its_own(names, b);
+}
+
+/* Functions of one object and symbol. */
+static void tell_locals(struct tally_names *names, const uint32_t *members, size_t count)
+{
+	const struct tally_function *functions = names->functions.items;
+	uint32_t base = functions[members[0]].plain;
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count && is_of_file(names, &functions[members[i]],
+							    &functions[members[end]]);)
+			end++;
+		if (end > i + 1)
+			tell_sources(names, members + i, end - i);
+	}
+	tell_declared(names, members, count, base);
 }
 
 /* Tells functions apart that look the same. */
@@ -300,11 +420,11 @@ static void tell_group(struct telling *telling, uint32_t *members, size_t count)
 			tell_variants(telling, members + i, end - i);
 	}
 	for (size_t i = 0, end; i < count; i = end) {
-		for (end = i + 1; end < count && is_of_file(names, &functions[members[i]],
-							    &functions[members[end]]);)
+		for (end = i + 1; end < count && is_of_symbol(&functions[members[i]],
+							      &functions[members[end]]);)
 			end++;
 		if (end > i + 1)
-			tell_sources(names, members + i, end - i);
+			tell_locals(names, members + i, end - i);
 	}
 }
 

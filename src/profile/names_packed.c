@@ -147,6 +147,7 @@ static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32
 			.name = intern_name(names, packed->name),
 			.symbol = intern_text(names, packed->name),
 			.source = intern_text(names, packed->source),
+			.declared = intern_text(names, packed->declared),
 			.object = tally_strings_intern(&names->strings,
 						       object_of(names, file, packed)),
 			.start = packed->start,

@@ -26,6 +26,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { THREADS_MAX = 16, COUNT_WORTH_KEEPING = 64 };
@@ -280,6 +281,61 @@ static uint32_t intern_path(struct job *job, const char *path)
 	return path ? tally_strings_intern(&job->names->strings, path) : TALLY_STRING_NONE;
 }
 
+/* The path without "//", "." and "..", by which compilers call one file in many ways.  `out` has
+ * room for it. */
+static void make_plain_path(const char *path, char *out)
+{
+	char *begin = out + (*path == '/'), *at = begin;
+	*out = '/';
+	for (size_t length; *(path += strspn(path, "/")); path += length) {
+		length = strcspn(path, "/");
+		bool is_up = length == 2 && !strncmp(path, "..", 2);
+		char *last = at; /* of what there is, where its last part begins */
+		while (last > begin && last[-1] != '/')
+			last--;
+		bool is_last_up = at - last == 2 && !strncmp(last, "..", 2);
+		if (length == 1 && *path == '.')
+			continue;
+		if (is_up && at > begin && !is_last_up) {
+			at = last > begin ? last - 1 : begin;
+			continue;
+		}
+		if (at > begin)
+			*at++ = '/';
+		memcpy(at, path, length);
+		at += length;
+	}
+	*at = '\0';
+}
+
+static uint32_t intern_declared(struct job *job, const char *path)
+{
+	bool added = false;
+	uint64_t *slot = path ? tally_map_put(&job->table->texts, (uint64_t)(uintptr_t)path, &added)
+			      : NULL;
+	if (added) {
+		char *plain = malloc(strlen(path) + 2);
+		if (plain)
+			make_plain_path(path, plain);
+		*slot = plain ? tally_strings_intern(&job->names->strings, plain)
+			      : TALLY_STRING_NONE;
+		job->names->strings.failed |= !plain;
+		free(plain);
+	}
+	return slot ? (uint32_t)*slot : TALLY_STRING_NONE;
+}
+
+/* The function that a symbol names, where the debug information speaks of the same. */
+static void set_declared(struct job *job, uint32_t number, const struct tally_line_frame *frame)
+{
+	struct tally_function *function = &job->names->functions.items[number];
+	if (!frame || !frame->source || !frame->function || function->symbol == TALLY_STRING_NONE ||
+	    function->declared != TALLY_STRING_NONE ||
+	    strcmp(frame->function, tally_strings_text(&job->names->strings, function->symbol)))
+		return;
+	function->declared = intern_declared(job, frame->source);
+}
+
 /* Appends the frame of an inlined function. */
 static int push_inlined(struct job *job, const struct tally_line_frame *inlined, uint32_t object)
 {
@@ -292,6 +348,7 @@ static int push_inlined(struct job *job, const struct tally_line_frame *inlined,
 				  ? tally_strings_intern(&names->strings, inlined->function)
 				  : TALLY_STRING_NONE,
 		.source = TALLY_STRING_NONE,
+		.declared = intern_declared(job, inlined->source),
 		.object = object,
 		.kind = TALLY_FRAME_INLINED,
 	};
@@ -337,6 +394,7 @@ static int intern_job(struct job *job, struct tally_place_name *out)
 		const struct tally_line_frame *outer = answer->count
 							       ? &answer->frames[answer->count - 1]
 							       : NULL;
+		set_declared(job, function, outer);
 		struct tally_place_frame frame = {
 			.function = function,
 			.file = intern_path(job, outer ? outer->file : NULL),

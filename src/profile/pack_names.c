@@ -32,17 +32,18 @@ static void put_string(struct tally_packer *packer, const char *text)
 	tally_own_put_number(&packer->places, id - 1);
 }
 
-/* Part 7: source files that tell functions of one name apart. */
-static void put_source(struct tally_packer *packer, const struct tally_function *function,
-		       uint32_t id)
+/* Parts 7 and 8: source files that tell functions of one name apart, and files that declare
+ * functions. */
+static void put_text(struct tally_packer *packer, struct tally_buffer *part, uint32_t id,
+		     uint32_t text)
 {
-	if (function->source == TALLY_STRING_NONE)
+	if (text == TALLY_STRING_NONE)
 		return;
-	uint64_t source = tally_pack_string(
-		packer, tally_strings_text(&packer->names->strings, function->source));
-	packer->strings.failed |= !source;
-	tally_own_put_number(&packer->sources, id);
-	tally_own_put_number(&packer->sources, source - 1);
+	uint64_t string = tally_pack_string(packer,
+					    tally_strings_text(&packer->names->strings, text));
+	packer->strings.failed |= !string;
+	tally_own_put_number(part, id);
+	tally_own_put_number(part, string - 1);
 }
 
 uint32_t tally_pack_function(struct tally_packer *packer, uint32_t number)
@@ -63,7 +64,9 @@ uint32_t tally_pack_function(struct tally_packer *packer, uint32_t number)
 		tally_own_put_number(&packer->functions, object - 1);
 		tally_own_put_number(&packer->functions, function->start + 1);
 		packer->function_ids[number] = ++packer->function_count;
-		put_source(packer, function, packer->function_count - 1);
+		put_text(packer, &packer->sources, packer->function_count - 1, function->source);
+		put_text(packer, &packer->declared, packer->function_count - 1,
+			 function->declared);
 	}
 	return packer->function_ids[number] - 1;
 }
@@ -227,6 +230,9 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 				      packer.functions.length);
 		tally_own_feature_add(out, TALLY_OWN_PLACES, packer.places.bytes,
 				      packer.places.length);
+		if (packer.declared.length)
+			tally_own_feature_add(out, TALLY_OWN_DECLARED, packer.declared.bytes,
+					      packer.declared.length);
 		if (packer.sources.length)
 			tally_own_feature_add(out, TALLY_OWN_SOURCES, packer.sources.bytes,
 					      packer.sources.length);
@@ -235,7 +241,7 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 		tally_packed_jits_write(packer.names->tasks, out);
 	}
 	if (packer.strings.failed || packer.functions.failed || packer.places.failed ||
-	    packer.sources.failed || code.failed || out->failed)
+	    packer.sources.failed || packer.declared.failed || code.failed || out->failed)
 		result = -ENOMEM;
 	if (places)
 		*places = packer.asked;
@@ -245,6 +251,7 @@ int tally_pack_names(struct tally_profile *profile, const struct tally_place_tab
 	tally_buffer_release(&packer.functions);
 	tally_buffer_release(&packer.places);
 	tally_buffer_release(&packer.sources);
+	tally_buffer_release(&packer.declared);
 	tally_buffer_release(&code);
 	tally_map_release(&packer.string_ids);
 	free(packer.known);

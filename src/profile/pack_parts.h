@@ -19,7 +19,7 @@ struct tally_packer {
 	uint32_t string_count;
 	uint32_t *function_ids; /* by index of the names' function: id + 1 */
 	uint32_t function_count;
-	struct tally_buffer strings, functions, places, sources;
+	struct tally_buffer strings, functions, places, sources, declared;
 };
 
 /* Returns the id + 1 of a text, found by its address; the text must live as long as the packer.  0:

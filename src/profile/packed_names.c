@@ -177,21 +177,26 @@ static int read_object(struct tally_packed_names *packed, struct tally_reader *r
 	return result ? result : index_object(packed, (uint32_t)packed->objects.count - 1);
 }
 
-/* Older recordings don't have this part, nor do recordings that don't need it. */
-static int read_sources(struct tally_packed_names *packed, const void *section, size_t size)
+/* Reads part 7 or 8: a text for some of the functions.  Older recordings don't have these parts, nor
+ * do recordings that don't need them. */
+static int read_texts(struct tally_packed_names *packed, const void *section, size_t size,
+		      enum tally_own_part part)
 {
 	struct tally_reader reader;
 	tally_buffer_clear(&packed->scratch);
-	int result = tally_own_feature_get(section, size, TALLY_OWN_SOURCES, &packed->scratch);
+	int result = tally_own_feature_get(section, size, part, &packed->scratch);
 	if (result <= 0)
 		return result;
 	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
 	while (tally_reader_left(&reader)) {
 		uint32_t function = take_u32(&reader);
-		const char *source = take_string(packed, &reader);
+		const char *text = take_string(packed, &reader);
 		if (reader.failed || function >= packed->functions.count)
 			return -EBADMSG;
-		packed->functions.items[function].source = source;
+		if (part == TALLY_OWN_SOURCES)
+			packed->functions.items[function].source = text;
+		else
+			packed->functions.items[function].declared = text;
 	}
 	return 0;
 }
@@ -226,7 +231,9 @@ int tally_packed_names_read(const void *section, size_t size, struct tally_packe
 		if (!result)
 			result = read_part(packed, section, size, TALLY_OWN_PLACES);
 		if (!result)
-			result = read_sources(packed, section, size);
+			result = read_texts(packed, section, size, TALLY_OWN_SOURCES);
+		if (!result)
+			result = read_texts(packed, section, size, TALLY_OWN_DECLARED);
 		result = result ? result : 1;
 	}
 	tally_buffer_release(&packed->scratch);

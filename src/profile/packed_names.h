@@ -23,6 +23,7 @@ struct tally_packed_function {
 	enum tally_frame_kind kind;
 	/* source file that tells it from others of its name, such as "a.c"; NULL: not known */
 	const char *source;
+	const char *declared; /* path of the file that declares it; NULL: not known */
 	/* its index among the names' functions, once it has one; else UINT32_MAX */
 	uint32_t known;
 };

@@ -306,29 +306,48 @@ static bool read_header(struct program *program, const uint8_t **program_start)
 	return !cursor->failed;
 }
 
-int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit)
+/* Fills `program`, whose cursor is then at the program itself.  1; 0 where there is none, or the
+ * header is damaged; -ENOMEM. */
+static int read_tables(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit,
+		       struct program *program)
 {
 	lines->directories.count = lines->sources.count = lines->rows.count =
 		lines->sequences.count = 0;
 	if (!unit->has_lines)
 		return 0;
-	struct program program = {
-		.lines = lines, .unit = unit,
-		.cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_LINE, unit->line_offset),
-	};
+	program->lines = lines;
+	program->unit = unit;
+	program->cursor = tally_dwarf_cursor_at(unit->file, TALLY_DWARF_LINE, unit->line_offset);
 	const uint8_t *start;
-	if (!read_header(&program, &start))
+	if (!read_header(program, &start))
 		return 0;
 	/* The tables must not extend into the program. */
-	const uint8_t *end = program.cursor.end;
-	program.cursor.end = start > program.cursor.at ? start : program.cursor.at;
-	if ((lines->version >= 5 ? read_new_tables(&program) : read_old_tables(&program)) < 0)
+	const uint8_t *end = program->cursor.end;
+	program->cursor.end = start > program->cursor.at ? start : program->cursor.at;
+	if ((lines->version >= 5 ? read_new_tables(program) : read_old_tables(program)) < 0)
 		return -ENOMEM;
-	program.cursor = (struct tally_dwarf_cursor){ .at = start,
-						      .end = end,
-						      .swap = unit->file->swap };
+	program->cursor = (struct tally_dwarf_cursor){ .at = start,
+						       .end = end,
+						       .swap = unit->file->swap };
+	return 1;
+}
+
+int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit)
+{
+	struct program program = { 0 };
+	int result = read_tables(lines, unit, &program);
+	if (result <= 0)
+		return result;
 	run(&program);
 	return program.out_of_memory ? -ENOMEM : 0;
+}
+
+int tally_dwarf_lines_read_tables(struct tally_dwarf_lines *lines,
+				  const struct tally_dwarf_unit *unit)
+{
+	struct program program = { 0 };
+	int result = read_tables(lines, unit, &program);
+	return result < 0 ? result : 0;
 }
 
 void tally_dwarf_lines_release(struct tally_dwarf_lines *lines)

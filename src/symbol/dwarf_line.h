@@ -33,6 +33,9 @@ struct tally_dwarf_lines {
 /* Runs a unit's program; `lines` may have been used before.  Damage ends the program; the rows
  * before it are kept.  Returns 0 or -ENOMEM. */
 int tally_dwarf_lines_read(struct tally_dwarf_lines *lines, const struct tally_dwarf_unit *unit);
+/* Reads the tables of directories and files alone. */
+int tally_dwarf_lines_read_tables(struct tally_dwarf_lines *lines,
+				  const struct tally_dwarf_unit *unit);
 void tally_dwarf_lines_release(struct tally_dwarf_lines *lines);
 
 /* Returns a file's path, joined with its directory and the unit's, in the arena; NULL when there is

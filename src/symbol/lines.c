@@ -246,6 +246,9 @@ static int make_answer(struct tally_lines *lines, const struct spot *spot,
 	for (uint32_t i = 0; node != TALLY_LINES_NONE && i < count; i++) {
 		const struct tally_lines_node *its = &unit->nodes[node];
 		frames[i].function = tally_lines_unit_name(unit, blob, its->name);
+		if (its->name < unit->name_count)
+			frames[i].source = tally_lines_unit_file(unit, blob,
+								 unit->name_sources[its->name]);
 		if (i + 1 < count)
 			frames[i + 1] = (struct tally_line_frame){
 				.file = tally_lines_unit_file(unit, blob, its->call_file),

@@ -27,6 +27,9 @@ struct tally_line_frame {
 	const char *function;
 	const char *file; /* joined with its directory, as the compiler wrote it; NULL: unknown */
 	uint32_t line, column; /* 0: unknown */
+	/* The file that declares a function without external linkage, joined with its directory:
+	 * another file may have a function of the same name.  NULL: external linkage, or unknown. */
+	const char *source;
 };
 
 /* Innermost frame first.  The last frame is the function that contains the code; all before it are

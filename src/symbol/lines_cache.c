@@ -73,7 +73,8 @@ bool tally_lines_blob_unit(const struct tally_lines_blob *blob, uint32_t index,
 			(uint64_t)header.range_count *
 				(sizeof(*out->range_starts) + sizeof(*out->range_nodes)) +
 			(uint64_t)header.node_count * sizeof(*out->nodes) +
-			((uint64_t)header.name_count + header.file_count) * sizeof(uint32_t);
+			((uint64_t)header.name_count + header.file_count) * sizeof(uint32_t) +
+			(uint64_t)header.name_count * sizeof(*out->name_sources);
 	if (!part(blob, blob->units[index], size, 1))
 		return false;
 	out->row_starts = (const void *)(at + sizeof(header));
@@ -83,6 +84,7 @@ bool tally_lines_blob_unit(const struct tally_lines_blob *blob, uint32_t index,
 	out->nodes = (const void *)(out->range_nodes + out->range_count);
 	out->name_offsets = (const void *)(out->nodes + out->node_count);
 	out->file_offsets = out->name_offsets + out->name_count;
+	out->name_sources = (const void *)(out->file_offsets + out->file_count);
 	return true;
 }
 
@@ -200,6 +202,7 @@ static void write_unit(struct tally_buffer *buffer, struct pool *pool,
 		uint32_t offset = add_path(pool, tally_lines_unit_file(unit, old, i));
 		tally_buffer_append(buffer, &offset, sizeof(offset));
 	}
+	append_array(buffer, unit->name_sources, unit->name_count, sizeof(*unit->name_sources));
 }
 
 void tally_lines_blob_write(struct tally_buffer *buffer, uint64_t source_size,

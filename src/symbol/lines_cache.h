@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 #include "symbol/lines_unit.h"
 
-enum { TALLY_LINES_CACHE_VERSION = 1 };
+enum { TALLY_LINES_CACHE_VERSION = 2 };
 
 /* The parts of a blob. */
 struct tally_lines_blob {

@@ -27,6 +27,9 @@ void tally_lines_scratch_release(struct tally_lines_scratch *scratch)
 	tally_nested_release(&scratch->nested);
 	tally_map_release(&scratch->names_by_origin);
 	tally_vector_release(&scratch->names);
+	tally_vector_release(&scratch->name_sources);
+	for (size_t i = 0; i < TALLY_LINES_TABLES_KEPT; i++)
+		tally_dwarf_lines_release(&scratch->tables[i].lines);
 	tally_vector_release(&scratch->files);
 	tally_vector_release(&scratch->file_index);
 	tally_vector_release(&scratch->nodes);
@@ -171,6 +174,8 @@ static int pack(struct packing *packing, const struct tally_lines_code *code,
 	out->rows = keep(packing, scratch->rows.items, out->row_count, sizeof(*out->rows));
 	out->nodes = keep(packing, scratch->nodes.items, out->node_count, sizeof(*out->nodes));
 	out->names = keep(packing, scratch->names.items, out->name_count, sizeof(*out->names));
+	out->name_sources = keep(packing, scratch->name_sources.items, out->name_count,
+				 sizeof(*out->name_sources));
 	out->files = keep(packing, scratch->files.items, out->file_count, sizeof(*out->files));
 	return packing->out_of_memory ? -ENOMEM : 0;
 }

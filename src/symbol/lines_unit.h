@@ -64,6 +64,8 @@ struct tally_lines_unit {
 	 * instead. */
 	const char *const *names, *const *files;
 	const uint32_t *name_offsets, *file_offsets;
+	/* by name: the file that declares the function, or TALLY_LINES_NO_FILE */
+	const uint16_t *name_sources;
 	struct tally_arena arena; /* owns the arrays of a compiled unit */
 	bool is_partial; /* a file that belongs to it wasn't found: don't cache it */
 };
@@ -76,6 +78,14 @@ const char *tally_lines_unit_name(const struct tally_lines_unit *unit,
 const char *tally_lines_unit_file(const struct tally_lines_unit *unit,
 				  const struct tally_lines_blob *blob, uint32_t index);
 
+/* The file tables of a unit other than the one that is being compiled. */
+struct tally_lines_tables {
+	const struct tally_dwarf_unit *unit; /* NULL: none */
+	struct tally_dwarf_lines lines;
+};
+
+enum { TALLY_LINES_TABLES_KEPT = 64 };
+
 /* The working memory of one compiling thread. */
 struct tally_lines_scratch {
 	struct tally_dwarf_scratch dwarf;
@@ -84,7 +94,10 @@ struct tally_lines_scratch {
 	struct tally_nested nested;
 	struct tally_map names_by_origin; /* address of a DIE's bytes → index into `names` */
 	TALLY_VECTOR(const char *) names;
+	TALLY_VECTOR(uint16_t) name_sources;
 	TALLY_VECTOR(const char *) files;
+	struct tally_lines_tables tables[TALLY_LINES_TABLES_KEPT];
+	size_t sources_left; /* limit: files in other units' tables still to be read */
 	/* indexed by the line table's file: 0, or 1 + index into `files` */
 	TALLY_VECTOR(uint16_t) file_index;
 	TALLY_VECTOR(struct tally_lines_node) nodes;

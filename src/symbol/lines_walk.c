@@ -17,6 +17,8 @@
 enum {
 	HOPS_MAX = 16,       /* references from a copy to its name */
 	DEPTH_MAX = 1 << 16, /* nesting of DIEs */
+	/* files in the tables of other units, read for one unit: more are a trap */
+	SOURCES_MAX = 1 << 22,
 };
 
 struct walk {
@@ -32,6 +34,7 @@ struct walk {
 struct function {
 	struct tally_dwarf_extent extent;
 	struct tally_dwarf_value name, linkage_name, origin;
+	struct tally_dwarf_value decl_file, external;
 	struct tally_dwarf_value call_file, call_line, call_column;
 	struct tally_dwarf_value sibling;
 };
@@ -53,6 +56,10 @@ static struct tally_dwarf_value *place_of(struct function *function, uint16_t na
 	case DW_AT_abstract_origin:
 	case DW_AT_specification:
 		return &function->origin;
+	case DW_AT_decl_file:
+		return &function->decl_file;
+	case DW_AT_external:
+		return &function->external;
 	case DW_AT_call_file:
 		return &function->call_file;
 	case DW_AT_call_line:
@@ -99,30 +106,99 @@ static bool read_at(struct walk *walk, const struct tally_dwarf_unit *unit, uint
 				       abbrev->count, function);
 }
 
-/* Returns the name of the DIE that a function refers to: the first linkage name on the way,
- * otherwise the first plain name. */
-static const char *follow(struct walk *walk, const struct tally_dwarf_unit *unit, uint64_t offset)
+/* What a chain of DIEs says of a function. */
+struct named {
+	const char *name; /* NULL: nothing */
+	bool is_external;
+	/* the unit whose table of files `file` is of; NULL: no DIE says who declares it */
+	const struct tally_dwarf_unit *declaring;
+	uint64_t file;
+};
+
+static void see_declaration(struct named *named, const struct tally_dwarf_unit *unit,
+			    const struct function *function)
 {
-	const char *plain = NULL;
+	named->is_external |= function->external.form && function->external.number;
+	if (!named->declaring && function->decl_file.form) {
+		named->declaring = unit;
+		named->file = function->decl_file.number;
+	}
+}
+
+/* Sets the name to that of the DIE that a function refers to: the first linkage name on the way,
+ * otherwise the first plain name. */
+static void follow(struct walk *walk, const struct tally_dwarf_unit *unit, uint64_t offset,
+		   struct named *named)
+{
 	for (unsigned hop = 0; hop < HOPS_MAX; hop++) {
 		struct function function;
 		if (!read_at(walk, unit, offset, &function))
 			break;
+		see_declaration(named, unit, &function);
 		const char *linkage = tally_dwarf_string(unit, &function.linkage_name);
-		if (linkage)
-			return linkage;
-		if (!plain)
-			plain = tally_dwarf_string(unit, &function.name);
+		if (linkage) {
+			named->name = linkage;
+			return;
+		}
+		if (!named->name)
+			named->name = tally_dwarf_string(unit, &function.name);
 		if (!function.origin.form ||
 		    !tally_dwarf_reference(unit, &function.origin, &unit, &offset))
 			break;
 	}
-	return plain;
 }
 
-static uint32_t add_name(struct walk *walk, const char *name)
+/* The table of files of a unit that isn't the one that is walked; NULL: none, or too many were
+ * read. */
+static const struct tally_dwarf_lines *tables_of(struct tally_lines_scratch *scratch,
+						 const struct tally_dwarf_unit *unit)
+{
+	struct tally_lines_tables *kept =
+		&scratch->tables[tally_hash64((uintptr_t)unit) % TALLY_LINES_TABLES_KEPT];
+	if (kept->unit == unit)
+		return &kept->lines;
+	kept->unit = NULL;
+	if (!scratch->sources_left)
+		return NULL;
+	if (tally_dwarf_lines_read_tables(&kept->lines, unit) < 0) {
+		scratch->dwarf.out_of_memory = true;
+		return NULL;
+	}
+	size_t count = kept->lines.sources.count + 1;
+	scratch->sources_left -= count < scratch->sources_left ? count : scratch->sources_left;
+	kept->unit = unit;
+	return &kept->lines;
+}
+
+static uint16_t source_of(struct walk *walk, const struct named *named)
 {
 	struct tally_lines_scratch *scratch = walk->scratch;
+	const struct tally_dwarf_unit *unit = named->declaring;
+	if (named->is_external || !unit)
+		return TALLY_LINES_NO_FILE;
+	bool is_own = unit == walk->unit ||
+		      (unit->file == walk->lines_unit->file && unit->has_lines &&
+		       unit->line_offset == walk->lines_unit->line_offset);
+	if (is_own)
+		return tally_lines_file(scratch, walk->lines_unit, named->file);
+	const struct tally_dwarf_lines *lines = tables_of(scratch, unit);
+	const char *path = lines && (lines->version >= 5 || named->file)
+				   ? tally_dwarf_source_path(lines, unit, named->file,
+							     scratch->arena)
+				   : NULL;
+	if (!path || scratch->files.count >= TALLY_LINES_FILES_MAX)
+		return TALLY_LINES_NO_FILE;
+	if (tally_vector_push(&scratch->files, path) < 0) {
+		scratch->dwarf.out_of_memory = true;
+		return TALLY_LINES_NO_FILE;
+	}
+	return (uint16_t)(scratch->files.count - 1);
+}
+
+static uint32_t add_name(struct walk *walk, const struct named *named)
+{
+	struct tally_lines_scratch *scratch = walk->scratch;
+	const char *name = named->name;
 	if (!name || !*name)
 		return TALLY_LINES_NONE;
 	/* Without copying, the length is not checked here: most names are in no answer, and reading
@@ -130,7 +206,8 @@ static uint32_t add_name(struct walk *walk, const char *name)
 	if (walk->copy_names &&
 	    !(name = tally_arena_copy(scratch->arena, name, strnlen(name, TALLY_LINES_NAME_MAX))))
 		scratch->dwarf.out_of_memory = true;
-	else if (tally_vector_push(&scratch->names, name) < 0)
+	else if (tally_vector_push(&scratch->names, name) < 0 ||
+		 tally_vector_push(&scratch->name_sources, source_of(walk, named)) < 0)
 		scratch->dwarf.out_of_memory = true;
 	return (uint32_t)scratch->names.count - 1;
 }
@@ -138,12 +215,16 @@ static uint32_t add_name(struct walk *walk, const char *name)
 static uint32_t name_of(struct walk *walk, const struct function *function)
 {
 	const struct tally_dwarf_unit *unit = walk->unit, *other;
-	const char *linkage = tally_dwarf_string(unit, &function->linkage_name);
+	struct named named = { .name = tally_dwarf_string(unit, &function->linkage_name) };
 	uint64_t offset;
-	if (linkage || !function->origin.form ||
-	    !tally_dwarf_reference(unit, &function->origin, &other, &offset))
-		return add_name(walk,
-				linkage ? linkage : tally_dwarf_string(unit, &function->name));
+	see_declaration(&named, unit, function);
+	if (named.name || !function->origin.form ||
+	    !tally_dwarf_reference(unit, &function->origin, &other, &offset)) {
+		named.is_external |= named.name && function->origin.form;
+		if (!named.name)
+			named.name = tally_dwarf_string(unit, &function->name);
+		return add_name(walk, &named);
+	}
 	uintptr_t die = (uintptr_t)(other->file->sections[TALLY_DWARF_INFO].bytes + offset);
 	bool is_new;
 	uint64_t *kept = tally_map_put(&walk->scratch->names_by_origin, die, &is_new);
@@ -152,8 +233,10 @@ static uint32_t name_of(struct walk *walk, const struct function *function)
 		return TALLY_LINES_NONE;
 	}
 	if (is_new) {
-		const char *name = follow(walk, other, offset);
-		*kept = add_name(walk, name ? name : tally_dwarf_string(unit, &function->name));
+		follow(walk, other, offset, &named);
+		if (!named.name)
+			named.name = tally_dwarf_string(unit, &function->name);
+		*kept = add_name(walk, &named);
 	}
 	return (uint32_t)*kept;
 }
@@ -325,8 +408,11 @@ int tally_lines_walk(struct tally_lines_scratch *scratch, const struct tally_dwa
 		     const struct tally_lines_code *code, bool copy_names)
 {
 	forget_names(&scratch->names_by_origin);
-	scratch->names.count = scratch->nodes.count = scratch->around.count =
-		scratch->nested.ranges.count = 0;
+	scratch->names.count = scratch->name_sources.count = scratch->nodes.count =
+		scratch->around.count = scratch->nested.ranges.count = 0;
+	scratch->sources_left = SOURCES_MAX;
+	for (size_t i = 0; i < TALLY_LINES_TABLES_KEPT; i++)
+		scratch->tables[i].unit = NULL; /* a unit that was split may be gone */
 	if (tally_dwarf_abbrevs_read(&scratch->abbrevs, unit, SIZE_MAX) < 0)
 		return -ENOMEM;
 	struct walk walk = {

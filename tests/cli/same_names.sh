@@ -170,6 +170,60 @@ gcc -O1 -DENTRY=first -DTIMES=200000 -c -o one.o two.c && g++ -o alike main.o on
 rows -i alike.data
 check "what no file tells apart has its address" eval '[ "$(grep -Ec "^helper \(0x[0-9a-f]+\)\|" out)" = 2 ]'
 
+# Static functions that are inlined: of several files, folders, of a header, and of a file that has one which is not inlined.
+cat >inlined.c <<'END'
+static volatile double sink;
+static inline __attribute__((always_inline)) void step(void) { for (long i = 0; i < TIMES; i++) sink = sink + 1; }
+#ifdef OUTSIDE
+static __attribute__((noinline, noipa)) void walk(void) { for (long i = 0; i < TIMES; i++) sink = sink + 1; }
+#else
+static inline __attribute__((always_inline)) void walk(void) { for (long i = 0; i < TIMES; i++) sink = sink + 1; }
+#endif
+#include "shared.h"
+__attribute__((noinline, noipa)) void ENTRY(void) { step(); walk(); shared(); }
+END
+cat >shared.h <<'END'
+static inline __attribute__((always_inline)) void shared(void) { for (long i = 0; i < TIMES; i++) sink = sink + 1; }
+END
+cat >inlining.c <<'END'
+void first(void), second(void), third(void);
+int main(void) { for (int i = 0; i < 150; i++) { first(); second(); third(); } }
+END
+cp inlined.c a.c && cp inlined.c b.c && cp inlined.c other/a.c
+gcc -O1 -g -DENTRY=first -DTIMES=200000 -c a.c -o a.o && gcc -O1 -g -DENTRY=second -DTIMES=100000 -DOUTSIDE -c b.c -o b.o &&
+	(cd other && gcc -O1 -g -I../other/.. -DENTRY=third -DTIMES=100000 -c a.c -o a.o) &&
+	gcc -O1 -g -o inlining inlining.c a.o b.o other/a.o &&
+	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -o inlining.data -- ./inlining >out 2>&1
+stacks() {
+	timeout 60 "$TALLY" fold -i inlining.data >out 2>err
+	here=$(basename "$scratch")
+	grep -q "first;step ($here/a.c) " out && grep -q "second;step (b.c) " out &&
+		grep -q "third;step (other/a.c) " out && ! grep -q ";step [0-9]" out
+}
+check "inlined static functions are told apart by their file, with its folder where need be" stacks
+check "… and one that is not inlined, from those that are" eval 'grep -q "second;walk (b.c) " out && grep -q "first;walk (.*/a.c) " out &&
+	grep -q "third;walk (other/a.c) " out && ! grep -q ";walk [0-9]" out'
+check "… but not one of a header" eval 'grep -q "first;shared " out && grep -q "second;shared " out && grep -q "third;shared " out'
+mv out before
+mv inlining gone && stacks
+check "… which the recording knows" cmp out before
+mv gone inlining && rm -rf cache && mkdir cache
+"$TALLY" record --no-pack -e cpu-clock -F 2000 -o bare.data -- ./inlining >out 2>&1
+for round in fresh cached; do
+	timeout 60 "$TALLY" fold -i bare.data >out 2>err
+	check "… and the program, $round" eval 'grep -q "third;step (other/a.c) " out && grep -q "first;step (.*/a.c) " out && grep -q "third;shared " out'
+done
+timeout 60 "$TALLY" report --stdio -g -i inlining.data --percent-limit 0 >out 2>err
+check "a report's call trees have both" eval 'grep -q "step (other/a.c)" out && grep -q "step (b.c)" out && ! grep -q " step$" out'
+timeout 60 "$TALLY" flamegraph -i inlining.data -o graph.svg >out 2>err
+check "so have flame graphs" eval 'grep -q "step (other/a.c)" graph.svg && grep -q "step (b.c)" graph.svg'
+for format in speedscope firefox chrome pprof; do
+	timeout 60 "$TALLY" export -i inlining.data --format $format -o out >err 2>&1
+	check "so has an export for $format" eval 'grep -qa "step (other/a.c)" out && grep -qa "step (b.c)" out'
+done
+timeout 60 "$TALLY" script -i inlining.data >out 2>err
+check "script has names as perf prints them" eval 'grep -q " step+0x.*(inlined)" out && ! grep -q "step (" out'
+
 # A comparison: each side has one of the overloads, and calls it calc.
 for what in int double; do
 	timeout 60 "$TALLY" record -e cpu-clock -F 2000 -o $what.data -- ./program $what >out 2>&1
