@@ -8,6 +8,7 @@
 #include "symbol/lines.h"
 #include "task/jit.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -63,6 +64,35 @@ static void note_gap(struct tally_names *names, const struct tally_object_entry 
 	}
 }
 
+static bool is_same_file(const char *path, const struct stat *own)
+{
+	struct stat other;
+	return !stat(path, &other) && own->st_dev == other.st_dev && own->st_ino == other.st_ino;
+}
+
+/* The kernel cuts names of tasks after 15 bytes.  Sets `out` to the path of the only file of the
+ * folder whose name begins so, and which is the same; false where there is none, or several. */
+static bool find_cut_name(const char *folder, const char *cut, const struct stat *own, char *out,
+			  size_t size)
+{
+	DIR *files = opendir(folder);
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	size_t found = 0, cut_length = strlen(cut);
+	while (files && (entry = readdir(files))) {
+		if (strncmp(entry->d_name, cut, cut_length) != 0)
+			continue;
+		int length = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (length < 0 || (size_t)length >= sizeof(path) || !is_same_file(path, own))
+			continue;
+		if (!found++)
+			snprintf(out, size, "%s", path);
+	}
+	if (files)
+		closedir(files);
+	return found == 1;
+}
+
 /* For a program with several names, such as redis or busybox: returns the path that started it, if
  * that is in the file's folder and leads to the same file.  NULL: it is the file's own path, or
  * another file.  A name that is part of the file's own name says less ("cc", "python3"), so it is
@@ -71,15 +101,20 @@ static const char *started_path(const struct tally_mapped_file *file, const char
 				size_t size)
 {
 	const char *slash = strrchr(path, '/');
-	struct stat own, other;
+	char folder[PATH_MAX];
+	struct stat own;
 	if (!slash || !file->started_as[0] || file->is_started_variously ||
 	    strstr(slash + 1, file->started_as) || strchr(file->started_as, '/') ||
-	    strlen(file->started_as) + 1 == sizeof(file->started_as))
+	    (size_t)(slash - path) >= sizeof(folder) || stat(path, &own) < 0)
 		return NULL;
-	int length = snprintf(out, size, "%.*s/%s", (int)(slash - path), path, file->started_as);
-	bool is_it = length > 0 && (size_t)length < size && !stat(path, &own) &&
-		     !stat(out, &other) && own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-	return is_it ? out : NULL;
+	memcpy(folder, path, (size_t)(slash - path));
+	folder[slash - path] = '\0';
+	if (strlen(file->started_as) + 1 == sizeof(file->started_as))
+		return find_cut_name(*folder ? folder : "/", file->started_as, &own, out, size)
+			       ? out
+			       : NULL;
+	int length = snprintf(out, size, "%s/%s", folder, file->started_as);
+	return length > 0 && (size_t)length < size && is_same_file(out, &own) ? out : NULL;
 }
 
 static int open_table(struct tally_names *names, struct tally_name_table *table, uint32_t file_id)

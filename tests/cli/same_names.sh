@@ -278,6 +278,25 @@ timeout 60 "$TALLY" record -e cpu-clock -F 500 -o both.data -- sh -c 'bin/server
 timeout 60 "$TALLY" report --stdio -i both.data --sort dso >out 2>err
 check "what was started by both names has its file's" eval 'grep -Eq "% +check-rdb$" out && ! grep -Eq "% +server$" out'
 
+# The kernel cuts names at 15 letters.
+ln -s check-rdb bin/server-of-long-names
+ln -s check-rdb bin/exactly-fifteen
+for name in server-of-long-names exactly-fifteen; do
+	timeout 60 "$TALLY" record -e cpu-clock -F 500 -o long.data -- "bin/$name" int >out 2>&1
+	timeout 60 "$TALLY" report --stdio -i long.data --sort dso >out 2>err
+	check "an object is called as it was started by a name of many letters: $name" grep -Eq "% +$name$" out
+done
+mv bin/server-of-long-names gone-link
+timeout 60 "$TALLY" record -e cpu-clock -F 500 -o long.data -- bin/exactly-fifteen int >out 2>&1
+mv bin/exactly-fifteen elsewhere-link
+timeout 60 "$TALLY" report --stdio -i long.data --sort dso >out 2>err
+check "… which the recording knows" grep -Eq "% +exactly-fifteen$" out
+ln -s check-rdb bin/server-of-long-names
+ln -s check-rdb bin/server-of-long-fame
+timeout 60 "$TALLY" record -e cpu-clock -F 500 -o long.data -- bin/server-of-long-names int >out 2>&1
+timeout 60 "$TALLY" report --stdio -i long.data --sort dso >out 2>err
+check "… but by its file's where several links begin so" grep -Eq "% +check-rdb$" out
+
 ./program all 100000 & running=$!
 timeout 20 "$TALLY" top --stdio -n 1 -d 1 -p $running >out 2>err
 check "top has both" eval 'grep -q "calc(int)" out && grep -q "calc(double)" out'
