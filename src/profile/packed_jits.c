@@ -125,7 +125,7 @@ static int find_dump(struct tally_reader *reader, const struct tally_tasks *task
 		int result = read_dump(reader, &tasks->files.items[file],
 				       tally_tasks_path(tasks, file), out, &is_wanted);
 		if (!result && is_wanted)
-			(*out)->index = tally_jit_index_new(*out);
+			(*out)->index = tally_jit_index_new(*out, 0);
 		if (!result && is_wanted)
 			return (*out)->index ? 1 : -ENOMEM;
 		if (result)

@@ -11,10 +11,9 @@
  */
 #include "symbol/jit_dump.h"
 
-#include "base/map.h"
 #include "base/radix_sort.h"
-#include "base/reader.h"
 #include "base/vector.h"
+#include "symbol/jit_dump_parser.h"
 #include "symbol/jit_lines.h"
 #include "symbol/symbol_table.h"
 
@@ -22,28 +21,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC = 0x4a695444, VERSION = 1, HEADER_BYTES = 40, PREFIX_BYTES = 16, FLAG_CYCLES = 1 };
+enum { MAGIC = 0x4a695444, VERSION = 1, FLAG_CYCLES = 1 };
 enum { RECORD_LOAD, RECORD_MOVE, RECORD_DEBUG_INFO, RECORD_CLOSE, RECORD_UNWINDING_INFO };
 
-struct parser {
-	struct tally_jit_dump *dump;
-	struct tally_reader reader;      /* reads a record's body */
-	struct tally_map function_of_number;
-	/* the last DEBUG_INFO, until its LOAD comes; no bytes: none */
-	struct tally_reader debug;
-	const uint8_t *eh_frame;         /* of the last UNWINDING_INFO, until its LOAD comes */
-	size_t eh_frame_size;
-	uint64_t time_ns, last_ns, base;
-	bool is_unordered;
-};
-
 /* Returns 0, 1 when the record makes no sense, or -ENOMEM.  The functions below do the same. */
-static int add_place(struct parser *parser, uint32_t function, uint64_t address)
+static int add_place(struct tally_jit_parser *parser, uint32_t function, uint64_t address)
 {
 	struct tally_jit_dump *dump = parser->dump;
 	uint64_t end;
 	if (__builtin_add_overflow(address, dump->functions.items[function].size, &end))
 		return 1;
+	if (parser->keep && parser->time_ns < parser->last_ns)
+		parser->time_ns = parser->last_ns;
 	struct tally_jit_place place = { .time_ns = parser->time_ns,
 					 .address = address,
 					 .function = function };
@@ -52,7 +41,8 @@ static int add_place(struct parser *parser, uint32_t function, uint64_t address)
 	return tally_vector_push(&dump->places, place);
 }
 
-static int add_lines(struct parser *parser, struct tally_jit_function *function, uint64_t address)
+static int add_lines(struct tally_jit_parser *parser, struct tally_jit_function *function,
+		     uint64_t address)
 {
 	struct tally_jit_dump *dump = parser->dump;
 	size_t first = dump->lines.count;
@@ -64,7 +54,7 @@ static int add_lines(struct parser *parser, struct tally_jit_function *function,
 	return result;
 }
 
-static int read_load(struct parser *parser)
+static int read_load(struct tally_jit_parser *parser)
 {
 	struct tally_reader *reader = &parser->reader;
 	struct tally_jit_dump *dump = parser->dump;
@@ -83,7 +73,10 @@ static int read_load(struct parser *parser)
 		function.name = "[JIT]";
 	function.eh_frame = parser->eh_frame;
 	function.eh_frame_size = parser->eh_frame_size;
-	int result = add_lines(parser, &function, address);
+	int result = parser->keep ? parser->keep(parser, &function)
+				  : add_lines(parser, &function, address);
+	if (result == 1)
+		return 0;
 	uint64_t *slot = tally_map_put(&parser->function_of_number, number, NULL);
 	if (result < 0 || !slot || tally_vector_push(&dump->functions, function) < 0)
 		return -ENOMEM;
@@ -93,20 +86,36 @@ static int read_load(struct parser *parser)
 	return add_place(parser, (uint32_t)*slot, address);
 }
 
-static int read_move(struct parser *parser)
+/* Code that the dump needs not have lies over other code now. */
+static int add_unkept(struct tally_jit_parser *parser, uint64_t address, uint64_t size)
+{
+	struct tally_jit_dump *dump = parser->dump;
+	struct tally_jit_function function = { .name = "", .base = parser->base, .size = size };
+	if (!size || dump->functions.count >= UINT32_MAX - 1)
+		return 1;
+	int result = parser->keep(parser, &function);
+	if (result)
+		return result < 0 ? result : 0;
+	if (tally_vector_push(&dump->functions, function) < 0)
+		return -ENOMEM;
+	return add_place(parser, (uint32_t)(dump->functions.count - 1), address);
+}
+
+static int read_move(struct tally_jit_parser *parser)
 {
 	struct tally_reader *reader = &parser->reader;
 	tally_reader_u64(reader); /* pid, tid */
 	tally_reader_u64(reader); /* address of its mapping */
 	tally_reader_u64(reader); /* the old address */
-	uint64_t address = tally_reader_u64(reader);
-	tally_reader_u64(reader); /* size, which the function already has */
+	uint64_t address = tally_reader_u64(reader), size = tally_reader_u64(reader);
 	const uint64_t *function = tally_map_get(&parser->function_of_number,
 						 tally_reader_u64(reader));
+	if (!reader->failed && !function && parser->keep)
+		return add_unkept(parser, address, size);
 	return reader->failed || !function ? 1 : add_place(parser, (uint32_t)*function, address);
 }
 
-static int read_unwinding(struct parser *parser)
+static int read_unwinding(struct tally_jit_parser *parser)
 {
 	struct tally_reader *reader = &parser->reader;
 	uint64_t size = tally_reader_u64(reader), index_size = tally_reader_u64(reader);
@@ -119,7 +128,7 @@ static int read_unwinding(struct parser *parser)
 	return 0;
 }
 
-static int read_record(struct parser *parser, uint32_t type)
+static int read_record(struct tally_jit_parser *parser, uint32_t type)
 {
 	int result = 0;
 	switch (type) {
@@ -141,26 +150,25 @@ static int read_record(struct parser *parser, uint32_t type)
 	}
 }
 
-/* Reads all records.  Returns 0 or -ENOMEM: a dump that ends within a record is no error, since it
- * may still be written. */
-static int read_records(struct parser *parser, const uint8_t *bytes, size_t size, bool swap)
+int tally_jit_parser_records(struct tally_jit_parser *parser, const uint8_t *bytes, size_t size,
+			     bool swap, size_t *read)
 {
 	size_t at = 0;
 	int result = 0;
-	while (result >= 0 && size - at >= PREFIX_BYTES) {
-		tally_reader_init(&parser->reader, bytes + at, PREFIX_BYTES, swap);
+	while (result >= 0 && size - at >= TALLY_JIT_PREFIX_BYTES) {
+		tally_reader_init(&parser->reader, bytes + at, TALLY_JIT_PREFIX_BYTES, swap);
 		uint32_t type = tally_reader_u32(&parser->reader),
 			 total = tally_reader_u32(&parser->reader);
 		parser->time_ns = tally_reader_u64(&parser->reader);
-		if (total < PREFIX_BYTES || total > size - at)
+		if (total < TALLY_JIT_PREFIX_BYTES || total > size - at)
 			break;
-		tally_reader_init(&parser->reader, bytes + at + PREFIX_BYTES, total - PREFIX_BYTES,
-				  swap);
+		tally_reader_init(&parser->reader, bytes + at + TALLY_JIT_PREFIX_BYTES,
+				  total - TALLY_JIT_PREFIX_BYTES, swap);
 		result = read_record(parser, type);
 		parser->dump->damaged += result == 1;
 		at += total;
 	}
-	parser->dump->damaged += result >= 0 && at < size;
+	*read = at;
 	return result < 0 ? result : 0;
 }
 
@@ -186,9 +194,8 @@ static int sort_places(struct tally_jit_dump *dump)
 	return 0;
 }
 
-/* Returns false when this is no dump, or one of an unknown version. */
-static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader, uint32_t *total,
-			struct tally_error *err)
+bool tally_jit_parser_header(struct tally_jit_dump *dump, struct tally_reader *reader,
+			     uint32_t *total, struct tally_error *err)
 {
 	uint32_t magic = tally_reader_u32(reader);
 	if (magic != MAGIC && magic != __builtin_bswap32(MAGIC)) {
@@ -208,7 +215,7 @@ static bool read_header(struct tally_jit_dump *dump, struct tally_reader *reader
 			err, -ENOTSUP,
 			"the JIT's dump is of version %u: version %d is what tally can read",
 			version, VERSION);
-	else if (reader->failed || *total < HEADER_BYTES)
+	else if (reader->failed || *total < TALLY_JIT_HEADER_BYTES)
 		tally_error_set(err, -EBADMSG, "the JIT's dump has no whole header");
 	else
 		return true;
@@ -219,26 +226,29 @@ int tally_jit_dump_read(const void *bytes, size_t size, struct tally_jit_dump **
 			struct tally_error *err)
 {
 	struct tally_error why = { 0 };
-	struct parser parser = { .dump = calloc(1, sizeof(*parser.dump)) };
+	struct tally_jit_parser parser = { .dump = calloc(1, sizeof(*parser.dump)) };
 	struct tally_reader header;
 	uint32_t total = 0;
 	*out = NULL;
 	tally_reader_init(&header, bytes, size, false);
-	if (parser.dump && !read_header(parser.dump, &header, &total, &why)) {
+	if (parser.dump && !tally_jit_parser_header(parser.dump, &header, &total, &why)) {
 		tally_jit_dump_free(parser.dump);
 		if (err)
 			*err = why;
 		return why.code;
 	}
 	int result = parser.dump ? 0 : -ENOMEM;
-	if (!result && total <= size)
-		result = read_records(&parser, (const uint8_t *)bytes + total, size - total,
-				      header.swap);
+	if (!result && total <= size) {
+		size_t read;
+		result = tally_jit_parser_records(&parser, (const uint8_t *)bytes + total,
+						  size - total, header.swap, &read);
+		parser.dump->damaged += !result && read < size - total;
+	}
 	if (!result && parser.is_unordered)
 		result = sort_places(parser.dump);
 	if (!result) {
 		tally_jit_lines_put_back(parser.dump);
-		parser.dump->index = tally_jit_index_new(parser.dump);
+		parser.dump->index = tally_jit_index_new(parser.dump, 0);
 		result = parser.dump->index ? 0 : -ENOMEM;
 	}
 	tally_map_release(&parser.function_of_number);

@@ -84,8 +84,8 @@ int tally_jit_dump_symbols(const struct tally_jit_dump *dump, struct tally_symbo
 
 /* jit_index.c: finds places by address. */
 struct tally_jit_index;
-/* Returns NULL without memory. */
-struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump);
+/* Indexes the places from the `first` on.  Returns NULL without memory. */
+struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump, size_t first);
 const struct tally_jit_place *tally_jit_index_find(const struct tally_jit_index *index,
 						   const struct tally_jit_dump *dump,
 						   uint64_t address, size_t limit);

@@ -46,11 +46,11 @@ static void sum_up(struct node *nodes, size_t count)
 	}
 }
 
-static void fill(struct tally_jit_index *index, const struct tally_jit_dump *dump,
+static void fill(struct tally_jit_index *index, const struct tally_jit_dump *dump, size_t first,
 		 const struct tally_sort_key *sorted)
 {
 	for (size_t i = 0; i < index->count; i++) {
-		uint32_t order = sorted[i].index;
+		uint32_t order = (uint32_t)first + sorted[i].index;
 		const struct tally_jit_place *place = &dump->places.items[order];
 		index->nodes[i] = (struct node){
 			.start = place->address,
@@ -62,10 +62,10 @@ static void fill(struct tally_jit_index *index, const struct tally_jit_dump *dum
 		sum_up(index->nodes, index->count);
 }
 
-struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump)
+struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump, size_t first)
 {
 	struct tally_jit_index *index = calloc(1, sizeof(*index));
-	size_t count = dump->places.count;
+	size_t count = dump->places.count - first;
 	struct tally_sort_key *keys = calloc(2 * count + 1, sizeof(*keys));
 	if (index)
 		index->nodes = calloc(count + 1, sizeof(*index->nodes));
@@ -76,8 +76,9 @@ struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump)
 	}
 	index->count = count;
 	for (size_t i = 0; i < count; i++)
-		keys[i] = (struct tally_sort_key){ dump->places.items[i].address, (uint32_t)i };
-	fill(index, dump, tally_radix_sort(keys, keys + count, count));
+		keys[i] = (struct tally_sort_key){ dump->places.items[first + i].address,
+						   (uint32_t)i };
+	fill(index, dump, first, tally_radix_sort(keys, keys + count, count));
 	free(keys);
 	return index;
 }

@@ -1,99 +1,13 @@
 /* A JIT's dump: which code an address holds at a time, in either byte order, in valid dumps and
  * damaged ones. */
-#include "base/buffer.h"
+#include "test.h"
+
+#include "jit_dump_maker.h"
 #include "symbol/jit_dump.h"
+#include "symbol/jit_growth.h"
 #include "symbol/symbol.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-enum { LOAD, MOVE, DEBUG_INFO, CLOSE, UNWINDING };
-
-struct maker {
-	struct tally_buffer bytes;
-	bool swap;
-	size_t record;
-};
-
-static void u32(struct maker *maker, uint32_t value)
-{
-	value = maker->swap ? __builtin_bswap32(value) : value;
-	tally_buffer_append(&maker->bytes, &value, sizeof(value));
-}
-
-static void u64(struct maker *maker, uint64_t value)
-{
-	value = maker->swap ? __builtin_bswap64(value) : value;
-	tally_buffer_append(&maker->bytes, &value, sizeof(value));
-}
-
-static void text(struct maker *maker, const char *value)
-{
-	tally_buffer_append(&maker->bytes, value, strlen(value) + 1);
-}
-
-static void header(struct maker *maker)
-{
-	u32(maker, 0x4a695444);
-	u32(maker, 1);
-	u32(maker, 40);
-	u32(maker, 62);
-	u32(maker, 0);
-	u32(maker, 4711);
-	u64(maker, 5);
-	u64(maker, 0);
-}
-
-static void begin(struct maker *maker, uint32_t type, uint64_t time)
-{
-	maker->record = maker->bytes.length;
-	u32(maker, type);
-	u32(maker, 0);
-	u64(maker, time);
-}
-
-static void end(struct maker *maker)
-{
-	uint32_t size = (uint32_t)(maker->bytes.length - maker->record);
-	size = maker->swap ? __builtin_bswap32(size) : size;
-	memcpy(maker->bytes.bytes + maker->record + 4, &size, sizeof(size));
-}
-
-static void load(struct maker *maker, uint64_t time, uint64_t address, uint64_t size,
-		 uint64_t number, const char *name)
-{
-	begin(maker, LOAD, time);
-	u32(maker, 4711);
-	u32(maker, 4711);
-	u64(maker, address);
-	u64(maker, address);
-	u64(maker, size);
-	u64(maker, number);
-	text(maker, name);
-	for (uint64_t i = 0; i < size; i++)
-		tally_buffer_char(&maker->bytes, name[0]);
-	end(maker);
-}
-
-static void move(struct maker *maker, uint64_t time, uint64_t from, uint64_t to, uint64_t number)
-{
-	begin(maker, MOVE, time);
-	u32(maker, 4711);
-	u32(maker, 4711);
-	u64(maker, to);
-	u64(maker, from);
-	u64(maker, to);
-	u64(maker, 1);
-	u64(maker, number);
-	end(maker);
-}
+#include <errno.h>
 
 static struct tally_jit_dump *read_dump(const struct maker *maker)
 {
@@ -360,6 +274,209 @@ static void what_is_damaged_is_left_out_and_counted(void **state)
 	tally_buffer_release(&maker.bytes);
 }
 
+/* ---- a dump that grows ---------------------------------------------------- */
+
+static const uint64_t NOW = UINT64_MAX;
+
+static void grow(struct tally_jit_growth *growth, const struct maker *maker, size_t *at, size_t to)
+{
+	size_t read, wanted;
+	assert_int_equal(
+		tally_jit_growth_read(growth, maker->bytes.bytes + *at, to - *at, &read, &wanted),
+		0);
+	assert_true(read <= to - *at);
+	*at += read;
+}
+
+/* The size of the rules of what the address held; -1: no code that is known. */
+static long rules_at(struct tally_jit_growth *growth, uint64_t address, uint64_t time_ns)
+{
+	struct tally_jit_grown grown;
+	if (!tally_jit_growth_find(growth, address, time_ns, &grown))
+		return -1;
+	return (long)grown.function->eh_frame_size;
+}
+
+static void rules(struct maker *maker, uint64_t time, const char *text)
+{
+	begin(maker, UNWINDING, time);
+	u64(maker, strlen(text));
+	u64(maker, 0);
+	u64(maker, strlen(text));
+	tally_buffer_append(&maker->bytes, text, strlen(text));
+	end(maker);
+}
+
+static void a_growing_dump_tells_what_the_whole_one_does(void **state)
+{
+	(void)state;
+	for (unsigned step = 1; step < 300; step += step < 70 ? 1 : 37) {
+		struct maker maker = { .swap = step % 2 };
+		header(&maker);
+		load(&maker, 50, 0x500, 0x10, 9, "before there are rules");
+		rules(&maker, 100, "one");
+		load(&maker, 100, 0x1000, 0x100, 1, "old");
+		rules(&maker, 200, "longer");
+		load(&maker, 200, 0x1080, 0x10, 2, "within");
+		load(&maker, 250, 0x10c0, 0x10, 3, "without rules");
+		move(&maker, 300, 0x1000, 0x2000, 1);
+		move(&maker, 310, 0x500, 0x2001, 9);
+		rules(&maker, 400, "of the last");
+		load(&maker, 400, 0x0ff0, 0x20, 4, "over its start");
+		struct tally_jit_growth *growth = tally_jit_growth_new();
+		assert_non_null(growth);
+		size_t at = 0;
+		for (size_t to = 0; to < maker.bytes.length; to += step)
+			grow(growth, &maker, &at, to);
+		grow(growth, &maker, &at, maker.bytes.length);
+		assert_int_equal(at, maker.bytes.length);
+		assert_int_equal(rules_at(growth, 0x500, NOW), -1);
+		assert_int_equal(rules_at(growth, 0x1000, 99), -1);
+		assert_int_equal(rules_at(growth, 0x1000, 100), 3);
+		assert_int_equal(rules_at(growth, 0x1080, 199), 3);
+		assert_int_equal(rules_at(growth, 0x1080, 200), 6);
+		assert_int_equal(rules_at(growth, 0x10c0, 249), 3);
+		assert_int_equal(rules_at(growth, 0x10c0, 250), 0);
+		assert_int_equal(rules_at(growth, 0x2080, 299), -1);
+		assert_int_equal(rules_at(growth, 0x2080, 300), 3);
+		assert_int_equal(rules_at(growth, 0x2001, 309), 3);
+		assert_int_equal(rules_at(growth, 0x2001, 310), 0);
+		assert_int_equal(rules_at(growth, 0x1008, NOW), 11);
+		tally_jit_growth_free(growth);
+		tally_buffer_release(&maker.bytes);
+	}
+}
+
+/* The window's bytes go after each call. */
+static void a_growing_dump_borrows_nothing(void **state)
+{
+	(void)state;
+	struct maker maker = { 0 };
+	struct tally_jit_growth *growth = tally_jit_growth_new();
+	struct tally_jit_grown grown;
+	size_t read, wanted;
+	assert_non_null(growth);
+	header(&maker);
+	rules(&maker, 100, "waiting");
+	size_t first = maker.bytes.length;
+	load(&maker, 100, 0x1000, 0x40, 1, "it");
+	char *piece = malloc(first);
+	memcpy(piece, maker.bytes.bytes, first);
+	assert_int_equal(tally_jit_growth_read(growth, piece, first, &read, &wanted), 0);
+	assert_int_equal(read, first);
+	memset(piece, 0xee, first);
+	free(piece);
+	grow(growth, &maker, &first, maker.bytes.length);
+	memset(maker.bytes.bytes, 0xee, maker.bytes.length);
+	assert_true(tally_jit_growth_find(growth, 0x1004, 100, &grown));
+	assert_int_equal(grown.function->eh_frame_size, 7);
+	assert_memory_equal(grown.function->eh_frame, "waiting", 7);
+	assert_int_equal(grown.offset, 4);
+	assert_int_equal(grown.code_at, maker.bytes.length - 0x40);
+	assert_int_equal(grown.machine, 62);
+	tally_jit_growth_free(growth);
+	tally_buffer_release(&maker.bytes);
+}
+
+/* A JIT's threads may write a little out of order: what is later in the file holds. */
+static void a_growing_dump_has_the_files_order(void **state)
+{
+	(void)state;
+	struct maker maker = { 0 };
+	struct tally_jit_growth *growth = tally_jit_growth_new();
+	size_t at = 0;
+	assert_non_null(growth);
+	header(&maker);
+	rules(&maker, 200, "a");
+	load(&maker, 200, 0x1000, 0x40, 1, "first");
+	rules(&maker, 150, "bb");
+	load(&maker, 150, 0x1000, 0x40, 2, "second");
+	grow(growth, &maker, &at, maker.bytes.length);
+	assert_int_equal(rules_at(growth, 0x1000, 199), -1);
+	assert_int_equal(rules_at(growth, 0x1000, 200), 2);
+	tally_jit_growth_free(growth);
+	tally_buffer_release(&maker.bytes);
+}
+
+static void many_places_of_a_growing_dump_are_found(void **state)
+{
+	enum { PLACES = 9000, STEP = 500 };
+	(void)state;
+	struct maker maker = { 0 };
+	struct tally_jit_growth *growth = tally_jit_growth_new();
+	uint64_t random = 88172645463325252ull;
+	size_t at = 0;
+	assert_non_null(growth);
+	header(&maker);
+	rules(&maker, 0, "r");
+	for (unsigned i = 0; i < PLACES; i++) {
+		random = random * 6364136223846793005ull + 1442695040888963407ull;
+		load(&maker, i, 0x10000 + (random >> 40) % 4096, 1 + (random >> 20) % 40, i, "f");
+		if (i % STEP == 0) {
+			grow(growth, &maker, &at, maker.bytes.length);
+			rules_at(growth, 0x10800, NOW); /* indexed each time */
+		}
+	}
+	grow(growth, &maker, &at, maker.bytes.length);
+	struct tally_jit_dump *dump = read_dump(&maker);
+	for (uint64_t address = 0xfff0; address < 0x11100; address += 7)
+		for (uint64_t time = 0; time < PLACES; time += 900) {
+			const struct tally_jit_place *place = tally_jit_dump_find(
+				dump, address, tally_jit_dump_places_at(dump, time));
+			struct tally_jit_grown grown;
+			bool is_found = tally_jit_growth_find(growth, address, time, &grown);
+			assert_int_equal(is_found, place != NULL);
+			if (place)
+				assert_int_equal(grown.number, place->function);
+		}
+	tally_jit_dump_free(dump);
+	tally_jit_growth_free(growth);
+	tally_buffer_release(&maker.bytes);
+}
+
+static void what_is_no_dump_or_too_large_does_not_grow(void **state)
+{
+	(void)state;
+	struct maker maker = { 0 };
+	struct tally_jit_growth *growth = tally_jit_growth_new();
+	size_t at = 0, read, wanted;
+	assert_non_null(growth);
+	header(&maker);
+	grow(growth, &maker, &at, maker.bytes.length);
+	begin(&maker, LOAD, 1);
+	end(&maker);
+	uint32_t sizes[] = { 0, 15, 1u << 30 }, is_wanted[] = { 0, 0, 1u << 30 };
+	for (unsigned i = 0; i < 3; i++) { /* being written, damaged, not whole yet */
+		memcpy(maker.bytes.bytes + maker.record + 4, &sizes[i], sizeof(sizes[i]));
+		assert_int_equal(
+			tally_jit_growth_read(growth, maker.bytes.bytes + at, 16, &read, &wanted),
+			0);
+		assert_int_equal(read, 0);
+		assert_int_equal(wanted, is_wanted[i]);
+	}
+	tally_jit_growth_free(growth);
+	growth = tally_jit_growth_new();
+	maker.bytes.bytes[0] = 9;
+	assert_int_equal(tally_jit_growth_read(growth, maker.bytes.bytes, 39, &read, &wanted), 0);
+	assert_int_equal(wanted, 40);
+	assert_int_equal(tally_jit_growth_read(growth, maker.bytes.bytes, 40, &read, &wanted),
+			 -EBADMSG);
+	tally_jit_growth_free(growth);
+
+	tally_buffer_clear(&maker.bytes);
+	header(&maker);
+	rules(&maker, 1, "r");
+	load(&maker, 1, 0x1000, 16, 1, "f");
+	for (unsigned i = 0; i < TALLY_JIT_GROWTH_PLACES_MAX; i++)
+		move(&maker, 2, 0x1000, 0x1000, 1);
+	growth = tally_jit_growth_new();
+	assert_int_equal(tally_jit_growth_read(growth, maker.bytes.bytes, maker.bytes.length, &read,
+					       &wanted),
+			 -EFBIG);
+	tally_jit_growth_free(growth);
+	tally_buffer_release(&maker.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -369,6 +486,11 @@ int main(void)
 		cmocka_unit_test(lines_of_v8_are_mended),
 		cmocka_unit_test(unwind_rules_are_the_next_codes),
 		cmocka_unit_test(what_is_damaged_is_left_out_and_counted),
+		cmocka_unit_test(a_growing_dump_tells_what_the_whole_one_does),
+		cmocka_unit_test(a_growing_dump_borrows_nothing),
+		cmocka_unit_test(a_growing_dump_has_the_files_order),
+		cmocka_unit_test(many_places_of_a_growing_dump_are_found),
+		cmocka_unit_test(what_is_no_dump_or_too_large_does_not_grow),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
