@@ -35,31 +35,29 @@ static void note_gap(struct tally_jits *jits, size_t *gap, const char *path)
 /* ---- reading ------------------------------------------------------------- */
 
 /* Returns `fd` if it is the record's file, otherwise -1, with the counter of the reason in *gap. */
-static int check_file(struct tally_jits *jits, int fd, const struct tally_record_mmap *mmap,
+static int check_file(struct tally_jit_gaps *gaps, int fd, const struct tally_record_mmap *mmap,
 		      size_t **gap)
 {
 	struct stat file;
-	*gap = &jits->gaps.changed;
+	*gap = &gaps->changed;
 	if (fstat(fd, &file) < 0 || !S_ISREG(file.st_mode))
 		return -1;
 	if (mmap->has_inode && mmap->inode)
 		return file.st_ino == mmap->inode ? fd : -1;
-	*gap = &jits->gaps.distrusted;
+	*gap = &gaps->distrusted;
 	return !file.st_uid || file.st_uid == geteuid() ? fd : -1;
 }
 
-/* Opens the dump by its path, then by the same path below the process's root while the process
- * runs. */
-static int open_dump(struct tally_jits *jits, const struct tally_record_mmap *mmap, size_t **gap)
+int tally_jit_open(const struct tally_record_mmap *mmap, struct tally_jit_gaps *gaps, size_t **gap)
 {
 	char in_root[4200];
 	snprintf(in_root, sizeof(in_root), "/proc/%u/root%s", mmap->pid, mmap->filename);
 	const char *paths[] = { mmap->filename, in_root };
 	size_t *why = NULL;
-	*gap = &jits->gaps.missing;
+	*gap = &gaps->missing;
 	for (unsigned i = 0; i < 2 && mmap->filename[0] == '/'; i++) {
 		int fd = open(paths[i], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-		if (fd >= 0 && check_file(jits, fd, mmap, &why) >= 0)
+		if (fd >= 0 && check_file(gaps, fd, mmap, &why) >= 0)
 			return fd;
 		if (fd >= 0) {
 			*gap = why;
@@ -75,7 +73,7 @@ static int read_dump(struct tally_jits *jits, const struct tally_record_mmap *mm
 {
 	char path[32];
 	size_t *gap;
-	int fd = open_dump(jits, mmap, &gap);
+	int fd = tally_jit_open(mmap, &jits->gaps, &gap);
 	if (fd < 0) {
 		note_gap(jits, gap, mmap->filename);
 		return 0;
@@ -230,18 +228,28 @@ const struct tally_jit_function *tally_jits_function(const struct tally_tasks *t
 	return function && function->bytes ? function : NULL;
 }
 
+struct tally_unwind_table *tally_jit_table(const struct tally_jit_function *function,
+					   unsigned machine)
+{
+	enum { ALIGNMENT = 8 };
+	struct tally_unwind_table *table;
+	uint64_t behind = TALLY_JIT_RULES_AT +
+			  (function->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+	return tally_unwind_table_new_from_frames(function->eh_frame, function->eh_frame_size,
+						  behind, tally_unwind_machine_of_elf(machine),
+						  &table) < 0
+		       ? NULL
+		       : table;
+}
+
 struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit,
 					     const struct tally_jit_function *function)
 {
-	enum { ALIGNMENT = 8 };
 	if (!function->eh_frame_size)
 		return NULL;
 	struct tally_unwind_table **table = &jit->tables[function - jit->dump->functions.items];
-	uint64_t behind = function->base + (function->size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-	if (!*table && tally_unwind_table_new_from_frames(
-			       function->eh_frame, function->eh_frame_size, behind,
-			       tally_unwind_machine_of_elf(jit->dump->machine), table) < 0)
-		*table = NULL;
+	if (!*table)
+		*table = tally_jit_table(function, jit->dump->machine);
 	return *table;
 }
 

@@ -73,10 +73,24 @@ const struct tally_jit *tally_jits_of_file(const struct tally_tasks *tasks, uint
 const struct tally_jit_function *tally_jits_function(const struct tally_tasks *tasks, uint32_t file,
 						     uint64_t code_address);
 
+/* Where a function's rules have its code: not at 0, which stands for functions that the linker left
+ * out. */
+enum { TALLY_JIT_RULES_AT = 4096 };
+
 /* Returns the rules to unwind a function's frames, made on first use; NULL: none. */
 struct tally_unwind_table *tally_jits_unwind(const struct tally_jit *jit,
 					     const struct tally_jit_function *function);
 
+/* Makes the same anew.  Returns NULL also without memory.  The function's bytes must outlive the
+ * rules. */
+struct tally_unwind_table *tally_jit_table(const struct tally_jit_function *function,
+					   unsigned machine);
+
 void tally_jits_free(struct tally_jits *jits); /* accepts NULL */
+
+/* Opens the dump that a record names, by its path, then by the same path below the process's root
+ * while the process runs.  Returns a descriptor, or -1 with the counter of the reason in *gap. */
+int tally_jit_open(const struct tally_record_mmap *mmap, struct tally_jit_gaps *gaps,
+		   size_t **gap);
 
 #endif

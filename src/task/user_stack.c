@@ -22,8 +22,10 @@ static bool find_jit_place(const struct finder *finder, uint64_t address,
 	const struct tally_jit *jit = &finder->tasks->jits->items.items[number];
 	const struct tally_jit_function *function = tally_jit_dump_function(jit->dump,
 									    place->address);
-	if (function)
+	if (function) {
 		place->table = tally_jits_unwind(jit, function);
+		place->address += TALLY_JIT_RULES_AT - function->base;
+	}
 	return true;
 }
 
