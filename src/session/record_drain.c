@@ -9,6 +9,7 @@
  */
 #include "session/recorder_state.h"
 
+#include "task/live_jits.h"
 #include "task/made_code.h"
 
 #include <string.h>
@@ -72,6 +73,8 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 	if (result < 0)
 		return result;
 	tally_objects_see(&recorder->objects, &recorder->tasks, record);
+	if (recorder->objects.live_jits)
+		tally_live_jits_see(recorder->objects.live_jits, record);
 	return tally_record_put(recorder, bytes, size, err);
 }
 
@@ -338,6 +341,8 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 		tally_record_outer_pass(recorder->outer);
 	if (recorder->objects.made_code)
 		tally_made_code_pass(recorder->objects.made_code);
+	if (recorder->objects.live_jits)
+		tally_live_jits_pass(recorder->objects.live_jits, &recorder->tasks);
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	int result = drain_side_band(recorder, now_ns, last, err);

@@ -8,6 +8,7 @@
  */
 #include "session/recorder_state.h"
 
+#include "task/live_jits.h"
 #include "task/user_stack.h"
 
 #include <errno.h>
@@ -208,6 +209,8 @@ long tally_record_rewrite_sample(struct tally_recorder *recorder,
 	if (result < 0)
 		return result;
 	struct output output = { .start = out, .at = out };
+	if (recorder->objects.live_jits)
+		tally_live_jits_look(recorder->objects.live_jits, &recorder->tasks, sample->pid);
 	put_before_chain(&output, sample, bytes);
 	if (source->unwinds)
 		unwind_sample(recorder, &source->attr, &record, &output);

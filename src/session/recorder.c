@@ -1,5 +1,6 @@
 #include "session/recorder_state.h"
 
+#include "task/live_jits.h"
 #include "task/made_code.h"
 
 #include "abi/attr.h"
@@ -109,6 +110,9 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	if (!result && options->keeps_excerpt && !pipe && !options->next_output &&
 	    !options->take_sample)
 		recorder->excerpt = new_excerpt(recorder);
+	if (!result && (recorder->unwinds || recorder->completes) &&
+	    provider == tally_provider_kernel())
+		recorder->objects.live_jits = tally_live_jits_new(); /* optional */
 	if (!result)
 		result = tally_record_synthesize(recorder, err);
 	if (!result && recorder->unwinds && provider == tally_provider_kernel())
@@ -323,6 +327,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 	tally_record_excerpt_free(recorder->excerpt);
 	tally_record_outer_free(recorder->outer);
 	tally_made_code_free(recorder->objects.made_code);
+	tally_live_jits_free(recorder->objects.live_jits);
 	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
 		tally_unwind_chain_free(recorder->chains[i]);
 	tally_objects_release(&recorder->objects);

@@ -1,5 +1,7 @@
 #include "session/synthesis.h"
 
+#include "task/live_jits.h"
+
 #include <string.h>
 
 enum { FILENAME_MAX_BYTES = 4096 };
@@ -55,6 +57,8 @@ int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uin
 		if (taken < 0)
 			return taken;
 		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
+		if (recorder->objects.live_jits)
+			tally_live_jits_see(recorder->objects.live_jits, &record);
 	}
 	if (recorder->options.overwrite && !synthesis->is_known)
 		return 0; /* a dump writes it */

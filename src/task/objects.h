@@ -13,6 +13,7 @@
 #include "task/tasks.h"
 #include "unwind/unwind.h"
 
+struct tally_live_jits;
 struct tally_made_code;
 
 enum tally_object_state {
@@ -72,6 +73,8 @@ struct tally_objects {
 	bool is_live;
 	/* optional, while recording: reads code without a file */
 	struct tally_made_code *made_code;
+	/* optional, while recording: has rules of code without a file */
+	struct tally_live_jits *live_jits;
 	struct tally_object_search search;        /* set before the first object is opened */
 	struct { uint32_t *items; size_t count, capacity; } open; /* entries that have an object */
 	/* preferred to local files */

@@ -1,14 +1,17 @@
 #include "task/user_stack.h"
 
 #include "task/jit.h"
+#include "task/live_jits.h"
 #include "task/made_code.h"
 
 #include <string.h>
+#include <time.h>
 
 struct finder {
 	const struct tally_tasks *tasks;
 	struct tally_objects *objects;
 	uint32_t pid;
+	uint64_t time_ns; /* UINT64_MAX: now */
 };
 
 /* Finds code that the process made itself.  Its rules, if the dump has some, apply only to this
@@ -29,6 +32,36 @@ static bool find_jit_place(const struct finder *finder, uint64_t address,
 	return true;
 }
 
+/* Does the process still have the code that the dump tells of?  Where the process has ended nobody
+ * knows: then the dump's times are believed. */
+static bool is_code_there(const struct finder *finder, uint64_t address,
+			  const struct tally_live_rules *rules)
+{
+	uint8_t code[sizeof(rules->code)];
+	struct tally_made_code *memory = finder->objects->made_code;
+	size_t size = memory ? tally_made_code_read(memory, finder->pid, address + 1, code,
+						    rules->code_size)
+			     : 0;
+	return !memcmp(code, rules->code, size);
+}
+
+/* While recording: code that the process made, by the dump that it writes. */
+static bool find_live_place(const struct finder *finder, uint64_t address,
+			    struct tally_unwind_place *place)
+{
+	struct tally_live_jits *jits = finder->objects->live_jits;
+	struct tally_live_rules rules;
+	if (!jits || !tally_live_jits_has(jits, finder->pid))
+		return false;
+	place->is_brief = true;
+	if (!tally_live_jits_find(jits, finder->pid, address, finder->time_ns, &rules) ||
+	    !is_code_there(finder, address, &rules))
+		return false;
+	place->table = rules.table;
+	place->address = rules.address;
+	return true;
+}
+
 static bool find_place(void *context, uint64_t address, struct tally_unwind_place *place)
 {
 	const struct finder *finder = context;
@@ -36,7 +69,8 @@ static bool find_place(void *context, uint64_t address, struct tally_unwind_plac
 							       address);
 	*place = (struct tally_unwind_place){ 0 };
 	bool is_private = !mapping || finder->tasks->files.items[mapping->file].pid;
-	if (is_private && find_jit_place(finder, address, place))
+	if (is_private && (find_jit_place(finder, address, place) ||
+			   find_live_place(finder, address, place)))
 		return true;
 	if (!mapping)
 		return false;
@@ -76,6 +110,14 @@ static struct tally_unwind_request request_of(struct finder *finder)
 	};
 }
 
+/* As dumps of JITs tell of time. */
+static uint64_t time_of(const struct tally_attr *attr, const struct tally_sample *sample)
+{
+	bool is_monotonic = attr->flags & TALLY_ATTR_USE_CLOCKID &&
+			    attr->clockid == CLOCK_MONOTONIC;
+	return is_monotonic && attr->sample_type & TALLY_SAMPLE_TIME ? sample->time : UINT64_MAX;
+}
+
 static bool has_registers(const struct tally_sample *sample)
 {
 	const uint64_t abi_64bit = 2; /* PERF_SAMPLE_REGS_ABI_64 */
@@ -104,7 +146,7 @@ size_t tally_user_stack_walk(const struct tally_tasks *tasks, struct tally_objec
 			     const struct tally_user_stack_walk *walk, uint64_t *addresses,
 			     size_t limit, enum tally_unwind_end *end)
 {
-	struct finder finder = { tasks, objects, sample->pid };
+	struct finder finder = { tasks, objects, sample->pid, time_of(attr, sample) };
 	struct tally_unwind_request request = request_of(&finder);
 	request.stack = walk->stack ? walk->stack : sample->stack;
 	request.stack_size = walk->stack ? walk->stack_size : sample->stack_dynamic_size;
@@ -243,7 +285,7 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
 			   const struct tally_attr *attr, const struct tally_sample *sample,
 			   struct tally_user_stack_inner *inner)
 {
-	struct finder finder = { tasks, objects, sample->pid };
+	struct finder finder = { tasks, objects, sample->pid, time_of(attr, sample) };
 	size_t marker = 0;
 	while (marker < sample->chain_length && sample->chain[marker] != TALLY_CONTEXT_USER)
 		marker++;
@@ -259,7 +301,7 @@ bool tally_user_stack_mend(const struct tally_tasks *tasks, struct tally_objects
 bool tally_user_stack_is_call_of(const struct tally_tasks *tasks, struct tally_objects *objects,
 				 uint32_t pid, uint64_t return_address, uint64_t callee)
 {
-	struct finder finder = { tasks, objects, pid };
+	struct finder finder = { tasks, objects, pid, UINT64_MAX };
 	struct tally_unwind_place caller, called;
 	uint64_t target, start, end;
 	return find_place(&finder, return_address - 1, &caller) &&
@@ -274,7 +316,7 @@ bool tally_user_stack_is_same_function(const struct tally_tasks *tasks,
 				       struct tally_objects *objects, uint32_t pid, uint64_t one,
 				       uint64_t other)
 {
-	struct finder finder = { tasks, objects, pid };
+	struct finder finder = { tasks, objects, pid, UINT64_MAX };
 	struct tally_unwind_place first, second;
 	uint64_t start, end;
 	return find_place(&finder, one - 1, &first) && find_place(&finder, other - 1, &second) &&

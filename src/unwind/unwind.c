@@ -304,7 +304,7 @@ static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
 	walk->rule = find_rule(walk, &range);
 	if (!walk->rule) {
 		walk->rule = interpret(walk);
-	} else if (request->cache &&
+	} else if (request->cache && !walk->place.is_brief &&
 		   !walk->is_made_up) { /* the address looked up is that of the function before */
 		const struct tally_unwind_place *place = &walk->place;
 		uint64_t below = range.end ? smaller(place->address - range.start, place->below)

@@ -88,6 +88,9 @@ void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t address,
 				 uint64_t *start, uint64_t *end);
 
+/* Are there rules for an address that make sense? */
+bool tally_unwind_table_has_rule(struct tally_unwind_table *table, uint64_t address);
+
 /* The target of the direct call in front of a return address in the object (x86-64); false when
  * there is none. */
 bool tally_unwind_table_call(const struct tally_unwind_table *table, uint64_t return_address,
@@ -106,6 +109,7 @@ struct tally_unwind_place {
 	/* So many bytes before it and behind it lie in the same piece of the object; 0 is always
 	 * true. */
 	uint64_t below, above;
+	bool is_brief; /* this holds for the walk alone: it must not be remembered */
 };
 
 enum tally_unwind_end {

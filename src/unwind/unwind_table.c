@@ -102,6 +102,13 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
 	return &NONE;
 }
 
+bool tally_unwind_table_has_rule(struct tally_unwind_table *table, uint64_t address)
+{
+	struct tally_rule_range range;
+	const struct tally_unwind_rule *rule = tally_unwind_table_rule(table, address, &range);
+	return rule && rule->kind != TALLY_RULE_NONE && rule->kind != TALLY_RULE_BAD;
+}
+
 void tally_unwind_table_use_functions(struct tally_unwind_table *table,
 				      enum tally_unwind_function_kind (*find)(void *context,
 									      uint64_t address,

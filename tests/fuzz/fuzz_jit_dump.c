@@ -1,7 +1,10 @@
-/* A JIT's dump.  Its index of places must agree with a search; fuzz_unwind unwinds with its
- * rules. */
+/* A JIT's dump.  Its index of places must agree with a search, and what a growing dump tells must not
+ * depend on the pieces.  Its rules are compiled; fuzz_unwind unwinds with them. */
 #include "symbol/jit_dump.h"
+#include "symbol/jit_growth.h"
 #include "symbol/symbol.h"
+#include "task/jit.h"
+#include "unwind/unwind.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +54,72 @@ static void check_function(const struct tally_jit_dump *dump,
 		abort();
 }
 
+/* Reads in pieces of at least `step` bytes, each from memory of its own; NULL: it is of no use. */
+static struct tally_jit_growth *grow(const uint8_t *data, size_t size, size_t step)
+{
+	struct tally_jit_growth *growth = tally_jit_growth_new();
+	size_t at = 0, to = 0, read, wanted;
+	int result = growth ? 0 : -1;
+	while (!result && to < size) {
+		to = size - to < step ? size : to + step;
+		uint8_t *piece = malloc(to - at + 1);
+		if (!piece)
+			break;
+		memcpy(piece, data + at, to - at);
+		result = tally_jit_growth_read(growth, piece, to - at, &read, &wanted);
+		free(piece);
+		if (!result && read > to - at)
+			abort();
+		at += result ? 0 : read;
+	}
+	if (result) {
+		tally_jit_growth_free(growth);
+		return NULL;
+	}
+	return growth;
+}
+
+static void look_up_rules(const struct tally_jit_grown *grown)
+{
+	struct tally_unwind_table *table = grown->function->eh_frame_size
+						   ? tally_jit_table(grown->function,
+								     grown->machine)
+						   : NULL;
+	if (table)
+		tally_unwind_table_has_rule(table, TALLY_JIT_RULES_AT + grown->offset);
+	tally_unwind_table_free(table);
+}
+
+/* What is found must not depend on the pieces. */
+static void check_growth(const struct tally_jit_dump *dump, const uint8_t *data, size_t size)
+{
+	enum { PLACES = 50 };
+	struct tally_jit_growth *whole = grow(data, size, size),
+				*pieces = grow(data, size, size % 61 + 1);
+	if (!whole != !pieces)
+		abort();
+	for (size_t i = 0; whole && i < dump->places.count && i < PLACES; i++) {
+		const struct tally_jit_place *place = &dump->places.items[i];
+		const uint64_t times[] = { place->time_ns, place->time_ns - 1, UINT64_MAX };
+		for (unsigned j = 0; j < 3; j++) {
+			struct tally_jit_grown one, other;
+			bool is_found = tally_jit_growth_find(whole, place->address, times[j],
+							      &one);
+			if (is_found !=
+			    tally_jit_growth_find(pieces, place->address, times[j], &other))
+				abort();
+			if (is_found &&
+			    (one.number != other.number || one.offset >= one.function->size ||
+			     one.code_at != other.code_at || one.code_at >= size))
+				abort();
+			if (is_found && !j)
+				look_up_rules(&one);
+		}
+	}
+	tally_jit_growth_free(whole);
+	tally_jit_growth_free(pieces);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_jit_dump *dump;
@@ -65,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			check_place(dump, i);
 		for (size_t i = 0; i < dump->functions.count; i++)
 			check_function(dump, &dump->functions.items[i]);
+		check_growth(dump, data, size);
 		if (!tally_jit_dump_symbols(dump, &symbols))
 			tally_symbols_free(symbols);
 		tally_jit_dump_free(dump);

@@ -5,8 +5,10 @@
  *
  *   plain    none; a copy moves the stack pointer by 8 (CPython 3.12)
  *   frames   a frame pointer (later versions, built with frame pointers)
- *   dump     like plain, with a jitdump (/tmp/jit-PID.dump, -X perf_jit) that has an .eh_frame for
- *            each copy */
+ *   dump     a jitdump (/tmp/jit-PID.dump, -X perf_jit) has an .eh_frame for each copy.  For two
+ *            copies it alone is right: one aligns the stack by an amount that no instruction
+ *            tells, and one jumps by a ret.
+ */
 #include "truth.h"
 #include <fcntl.h>
 #include <string.h>
@@ -34,6 +36,36 @@ static const unsigned char plain[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec,
 /* push %rbp; mov %rsp,%rbp; call *%rcx; pop %rbp; ret */
 static const unsigned char frames[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
 					0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3 };
+/* push %rbx; mov %rsp,%rbx; and $-64,%rsp; call *%rcx; mov %rbx,%rsp; pop %rbx; ret */
+static const unsigned char aligning[] = { 0x53, 0x48, 0x89, 0xe3, 0x48, 0x83, 0xe4, 0xc0,
+					  0xff, 0xd1, 0x48, 0x89, 0xdc, 0x5b, 0xc3 };
+/* sub $24,%rsp; lea 1f(%rip),%rax; mov %rax,(%rsp); call *%rcx; ret; 1: add $16,%rsp; ret
+ * The first ret is a jump: what lies at rsp is no return address. */
+static const unsigned char misleading[] = { 0x48, 0x83, 0xec, 0x18, 0x48, 0x8d, 0x05, 0x07,
+					    0x00, 0x00, 0x00, 0x48, 0x89, 0x04, 0x24, 0xff,
+					    0xd1, 0xc3, 0x48, 0x83, 0xc4, 0x10, 0xc3 };
+
+/* Their rules behind the CIE's, as DW_CFA_ instructions: advance_loc 0x40 + bytes, def_cfa_offset
+ * 0x0e, def_cfa_register 0x0d, def_cfa 0x0c, offset 0x80 + register, restore 0xc0 + register.
+ * Registers are 3 rbx, 7 rsp. */
+static const unsigned char plain_rules[] = { 0x48, 0x0e, 16, 0x46, 0x0e, 8 };
+static const unsigned char aligning_rules[] = { 0x41, 0x0e, 16, 0x83, 2,    0x43, 0x0d, 3,
+						0x49, 0x0d, 7,  0x41, 0x0e, 8,    0xc3 };
+static const unsigned char misleading_rules[] = { 0x44, 0x0e, 32, 0x4e, 0x0e, 24, 0x44, 0x0e, 8 };
+
+struct code {
+	const unsigned char *bytes;
+	size_t size;
+	const unsigned char *rules;
+	size_t rules_size;
+};
+
+static const struct code PLAIN = { plain, sizeof(plain), plain_rules, sizeof(plain_rules) },
+			 FRAMES = { frames, sizeof(frames), NULL, 0 },
+			 ALIGNING = { aligning, sizeof(aligning), aligning_rules,
+				      sizeof(aligning_rules) },
+			 MISLEADING = { misleading, sizeof(misleading), misleading_rules,
+					sizeof(misleading_rules) };
 
 TRUTH_FUNCTION uint64_t half(uint64_t value)
 {
@@ -109,56 +141,69 @@ static FILE *open_dump(void)
 	return dump;
 }
 
-/* An .eh_frame of one function, whose code is right before it, padded to 16 bytes. */
 // clang-format off
-static const unsigned char eh_frame[] = {
-	/* CIE: "zR", the return address is 16, the CFA is rsp+8 */
+static const unsigned char cie[] = {
+	/* "zR", the return address is 16, the CFA is rsp+8 */
 	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
-	/* FDE: the code's address, set for each copy, and size */
-	24, 0, 0, 0, 28, 0, 0, 0, 0, 0, 0, 0, sizeof(plain), 0, 0, 0, 0,
-	0x48, 0x0e, 16, /* 8 bytes further, after the sub: rsp+16 */
-	0x46, 0x0e, 8,  /* 6 bytes further, after the add: rsp+8 */
-	0, 0, 0, 0, 0,
 };
 // clang-format on
-enum { FRAME_BYTES = sizeof(eh_frame), ADDRESS_AT = 32, CODE_ROOM = 16 };
+enum { CIE_BYTES = sizeof(cie), FDE_HEAD_BYTES = 17, FRAME_BYTES_MAX = 128 };
 
-static void dump_copy(FILE *dump, const void *made, const unsigned char *code, size_t size,
-		      const char *name, uint64_t number)
+static size_t multiple_of_8(size_t size)
+{
+	return (size + 7) / 8 * 8;
+}
+
+/* An .eh_frame of one function, whose code lies before it, padded to a multiple of 8 bytes. */
+static size_t make_frame(const struct code *code, unsigned char *frame)
+{
+	size_t size = multiple_of_8(CIE_BYTES + FDE_HEAD_BYTES + code->rules_size);
+	const uint32_t address_at = CIE_BYTES + 8;
+	const uint32_t head[] = { (uint32_t)size - CIE_BYTES - 4, CIE_BYTES + 4,
+				  -((uint32_t)multiple_of_8(code->size) + address_at),
+				  (uint32_t)code->size };
+	memset(frame, 0, FRAME_BYTES_MAX);
+	memcpy(frame, cie, CIE_BYTES);
+	memcpy(frame + CIE_BYTES, head, sizeof(head));
+	memcpy(frame + CIE_BYTES + FDE_HEAD_BYTES, code->rules, code->rules_size);
+	return size;
+}
+
+static void dump_copy(FILE *dump, const void *made, const struct code *code, const char *name,
+		      uint64_t number)
 {
 	char text[64];
 	size_t name_bytes = (size_t)snprintf(text, sizeof(text), "py::%s:/tmp/script.py", name) + 1;
-	unsigned char frame[FRAME_BYTES];
-	int32_t to_code = -(CODE_ROOM + ADDRESS_AT); /* relative to that field */
-	memcpy(frame, eh_frame, sizeof(frame));
-	memcpy(frame + ADDRESS_AT, &to_code, sizeof(to_code));
-	put_head(dump, JIT_UNWINDING_INFO, 24 + sizeof(frame));
-	put(dump, sizeof(frame), 8);
+	unsigned char frame[FRAME_BYTES_MAX];
+	size_t frame_bytes = make_frame(code, frame);
+	put_head(dump, JIT_UNWINDING_INFO, 24 + frame_bytes);
+	put(dump, frame_bytes, 8);
 	put(dump, 0, 8); /* bytes of an .eh_frame_hdr */
-	put(dump, sizeof(frame), 8);
-	fwrite(frame, sizeof(frame), 1, dump);
-	put_head(dump, JIT_LOAD, 40 + name_bytes + size);
+	put(dump, frame_bytes, 8);
+	fwrite(frame, frame_bytes, 1, dump);
+	put_head(dump, JIT_LOAD, 40 + name_bytes + code->size);
 	put(dump, (uint64_t)getpid(), 4);
 	put(dump, (uint64_t)getpid(), 4);
 	put(dump, (uint64_t)(uintptr_t)made, 8);
 	put(dump, (uint64_t)(uintptr_t)made, 8);
-	put(dump, size, 8);
+	put(dump, code->size, 8);
 	put(dump, number, 8);
 	fwrite(text, name_bytes, 1, dump);
-	fwrite(code, size, 1, dump);
+	fwrite(code->bytes, code->size, 1, dump);
 }
 
 /* ---- the copies ---- */
 
-static trampoline *copy(unsigned char **at, const unsigned char *code, size_t size,
-			const char *name, FILE *map, FILE *dump)
+static trampoline *copy(unsigned char **at, const struct code *code, const char *name, FILE *map,
+			FILE *dump)
 {
 	void *made = *at;
-	memcpy(made, code, size);
+	memcpy(made, code->bytes, code->size);
 	if (dump)
-		dump_copy(dump, made, code, size, name, (uint64_t)(uintptr_t)made / CODE_BYTES);
+		dump_copy(dump, made, code, name, (uint64_t)(uintptr_t)made / CODE_BYTES);
 	else
-		fprintf(map, "%lx %zx py::%s:/tmp/script.py\n", (unsigned long)made, size, name);
+		fprintf(map, "%lx %zx py::%s:/tmp/script.py\n", (unsigned long)made, code->size,
+			name);
 	*at += CODE_BYTES;
 	return (trampoline *)made;
 }
@@ -169,20 +214,24 @@ int main(int argc, char **argv)
 	char path[64];
 	int whole = PARTS;
 	int with_frames = argc > 1 && !strcmp(argv[1], "frames");
-	const unsigned char *code = with_frames ? frames : plain;
-	size_t size = with_frames ? sizeof(frames) : sizeof(plain);
 	unsigned char *arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *at = arena;
 	int with_dump = argc > 1 && !strcmp(argv[1], "dump");
+	const struct code *code = with_frames ? &FRAMES : &PLAIN;
+	const struct code *of_part[PARTS] = { code, code, code };
 	FILE *map, *dump = with_dump ? open_dump() : NULL;
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
 	map = fopen(with_dump ? "/dev/null" : path, "w");
 	if (arena == MAP_FAILED || !map || (with_dump && !dump))
 		return 1;
+	if (with_dump) {
+		of_part[HALF] = &ALIGNING;
+		of_part[THIRD] = &MISLEADING;
+	}
 	for (int part = HALF; part < PARTS; part++)
-		state.copies[part] = copy(&at, code, size, parts[part].name, map, dump);
-	state.drive = copy(&at, code, size, "drive", map, dump);
+		state.copies[part] = copy(&at, of_part[part], parts[part].name, map, dump);
+	state.drive = copy(&at, code, "drive", map, dump);
 	fclose(map);
 	if (dump)
 		fflush(dump);
