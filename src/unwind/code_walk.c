@@ -45,6 +45,8 @@ struct exploration {
 	bool has_jump, jumps_differ, is_full;
 	struct state found;
 	bool is_found, is_ambiguous;
+	bool is_plain;    /* tally_code_walk_plainly() */
+	uint64_t address; /* of the code */
 };
 
 static int32_t read_32(const uint8_t *bytes)
@@ -430,6 +432,30 @@ static enum flow flow_of(const struct decoded *decoded, int64_t *distance)
 	return is_end ? FLOW_END : FLOW_ON;
 }
 
+/* What compilers begin functions with that have a frame: push; endbr64; sub from rsp. */
+static bool begins_function(const uint8_t *bytes)
+{
+	static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned at = bytes[0] == 0x41;
+	return (bytes[at] & 0xf8) == 0x50 || !memcmp(bytes, ENDBR64, sizeof(ENDBR64)) ||
+	       (bytes[0] == 0x48 && (bytes[1] == 0x83 || bytes[1] == 0x81) && bytes[2] == 0xec);
+}
+
+/* Does a function seem to begin behind a call?  Then that may be one that does not return. */
+static bool may_end_at(const struct exploration *exploration, size_t behind)
+{
+	enum { ALIGNMENT = 16, NOP = 0x90, TRAP = 0xcc, CS = 0x2e, NARROW = 0x66 };
+	const uint8_t *bytes = exploration->code + behind;
+	if (behind + 4 > exploration->size)
+		return true;
+	if ((exploration->address + behind) % ALIGNMENT == 0 && begins_function(bytes))
+		return true;
+	return bytes[0] == NOP || bytes[0] == TRAP || bytes[0] == CS ||
+	       (bytes[0] == NARROW &&
+		(bytes[1] == NOP || bytes[1] == CS || bytes[1] == 0x0f || bytes[1] == NARROW)) ||
+	       (bytes[0] == 0x0f && bytes[1] == 0x1f);
+}
+
 /* Adds where else it goes; false where it doesn't go on. */
 static bool follow(struct exploration *exploration, size_t at, size_t length,
 		   const struct state *state)
@@ -445,6 +471,8 @@ static bool follow(struct exploration *exploration, size_t at, size_t length,
 		exploration->jump = *state;
 		exploration->has_jump = true;
 	}
+	if (flow == FLOW_CALL && exploration->is_plain && may_end_at(exploration, at + length))
+		return false;
 	return flow == FLOW_ON || flow == FLOW_BRANCH || flow == FLOW_CALL;
 }
 
@@ -512,19 +540,37 @@ static bool describe(const struct state *state, struct tally_code_frame *frame)
 	return frame->is_linked || !state->is_lost;
 }
 
-bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_code_frame *frame)
+static bool walk_to(const uint8_t *code, size_t size, uint64_t address, size_t at, bool is_plain,
+		    struct tally_code_frame *frame)
 {
 	uint32_t seen[SIZE_MAX_BYTES];
 	size = size < SIZE_MAX_BYTES ? size : SIZE_MAX_BYTES;
 	if (at >= size)
 		return false;
 	memset(seen, 0, size * sizeof(*seen));
-	struct exploration exploration = { .code = code, .size = size, .target = at, .seen = seen };
+	struct exploration exploration = { .code = code,
+					   .size = size,
+					   .target = at,
+					   .seen = seen,
+					   .is_plain = is_plain,
+					   .address = address };
 	add_way(&exploration, 0, &(struct state){ 0 });
 	walk_all(&exploration);
-	walk_tables(&exploration);
+	if (!is_plain)
+		walk_tables(&exploration);
 	return exploration.is_found && !exploration.is_ambiguous && !exploration.is_full &&
 	       describe(&exploration.found, frame);
+}
+
+bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_code_frame *frame)
+{
+	return walk_to(code, size, 0, at, false, frame);
+}
+
+bool tally_code_walk_plainly(const uint8_t *code, size_t size, uint64_t address, size_t at,
+			     struct tally_code_frame *frame)
+{
+	return walk_to(code, size, address, at, true, frame);
 }
 
 bool tally_code_tail(const uint8_t *code, size_t size, int64_t *distance)

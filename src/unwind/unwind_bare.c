@@ -370,6 +370,29 @@ static bool find_called_frame(struct tally_unwind_walk *walk, struct tally_code_
 	return false;
 }
 
+/* Code of which neither rules nor symbols tell anything, by where its function begins.  What lies
+ * where the return address must be was left by a call of that function, or by one through a
+ * pointer. */
+static bool find_begun_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
+{
+	uint64_t start, word, top, sp = tally_unwind_get(walk, walk->layout->sp);
+	struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table : NULL;
+	if (!table || !table->object ||
+	    !tally_unwind_table_begun_frame(table, walk->place.address, &start, frame) ||
+	    frame->is_linked ||
+	    !tally_unwind_load(&walk->frame, sp + (uint64_t)(int64_t)frame->return_at, WORD,
+			       &word) ||
+	    !is_left_by_call(walk, word))
+		return false;
+	/* A leaf behind a function that doesn't return, and taken for its end? */
+	if (walk->is_exact && frame->return_at && tally_unwind_load(&walk->frame, sp, WORD, &top) &&
+	    is_left_by_call(walk, top))
+		return false;
+	uint64_t target = called_from(walk, word),
+		 bias = tally_unwind_lookup_address(walk) - walk->place.address;
+	return !target || target == start + bias;
+}
+
 /* Is the return address a program's or a thread's start? */
 static bool returns_to_start(struct tally_unwind_walk *walk, uint64_t address)
 {
@@ -416,7 +439,8 @@ static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 	if (size && walk->request->has_hotspot && is_made_code(walk))
 		return step_by_hotspot(walk, code, size);
 	if (size && !is_linked_by_call(walk) &&
-	    (find_called_frame(walk, &frame) || find_started_frame(walk, &frame)))
+	    (find_begun_frame(walk, &frame) || find_called_frame(walk, &frame) ||
+	     find_started_frame(walk, &frame)))
 		return step_by_code(walk, &frame, true);
 	return step_by_link(walk, 0);
 }

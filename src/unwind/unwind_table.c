@@ -155,6 +155,49 @@ const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind
 	return tally_unwind_rules_of_frame(&table->made, &frame);
 }
 
+/* The beginnings in the segment that holds the address: some ms for a MiB, once. */
+static void find_starts(struct tally_unwind_table *table, uint64_t address)
+{
+	const size_t most_bytes = 4 << 20;
+	Elf *elf = tally_object_elf(table->object);
+	size_t count, size;
+	GElf_Phdr header;
+	table->has_starts = true;
+	if (!elf || elf_getphdrnum(elf, &count) != 0)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (!gelf_getphdr(elf, (int)i, &header) || header.p_type != PT_LOAD ||
+		    !(header.p_flags & PF_X) || address - header.p_vaddr >= header.p_filesz ||
+		    header.p_filesz > most_bytes)
+			continue;
+		const uint8_t *code = tally_object_bytes_at(table->object, header.p_vaddr, &size);
+		if (code) /* without memory it goes without */
+			tally_code_starts_find(code, size, header.p_vaddr, &table->starts);
+		return;
+	}
+}
+
+bool tally_unwind_table_begun_frame(struct tally_unwind_table *table, uint64_t address,
+				    uint64_t *start, struct tally_code_frame *frame)
+{
+	enum { REACH = 8 << 10 };
+	uint64_t end;
+	size_t available;
+	if (!table->find_function || table->machine != TALLY_UNWIND_X86_64 ||
+	    table->find_function(table->functions, address, start, &end) !=
+		    TALLY_UNWIND_NO_FUNCTION)
+		return false;
+	if (!table->has_starts)
+		find_starts(table, address);
+	if (!table->starts.bits ||
+	    !tally_code_starts_around(&table->starts, address, REACH, start, &end))
+		return false;
+	const uint8_t *code = tally_object_bytes_at(table->object, *start, &available);
+	return code && available >= end - *start &&
+	       tally_code_walk_plainly(code, (size_t)(end - *start), *start,
+				       (size_t)(address - *start), frame);
+}
+
 /* .eh_frame_hdr by its program header. */
 static bool find_linker_table(struct tally_object *object, struct tally_cfi_section *linker)
 {
@@ -284,7 +327,7 @@ int tally_unwind_table_new_from_frames(const void *eh_frame, size_t size, uint64
 
 size_t tally_unwind_table_bytes(const struct tally_unwind_table *table)
 {
-	size_t bytes = sizeof(*table);
+	size_t bytes = sizeof(*table) + (table->starts.bits ? table->starts.size / 8 : 0);
 	for (unsigned i = 0; i < table->index_count; i++)
 		bytes += table->indexes[i].functions.capacity *
 				 sizeof(*table->indexes[i].functions.items) +
@@ -301,6 +344,7 @@ void tally_unwind_table_free(struct tally_unwind_table *table)
 		tally_unwind_rules_release(&table->rules[i]);
 	}
 	tally_unwind_rules_release(&table->made);
+	tally_code_starts_release(&table->starts);
 	tally_object_unref(table->debug);
 	tally_object_unref(table->object);
 	free(table);

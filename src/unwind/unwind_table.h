@@ -2,6 +2,7 @@
 #ifndef TALLY_UNWIND_UNWIND_TABLE_H
 #define TALLY_UNWIND_UNWIND_TABLE_H
 
+#include "unwind/code_starts.h"
 #include "unwind/function_index.h"
 #include "unwind/unwind_rule.h"
 
@@ -22,6 +23,9 @@ struct tally_unwind_table {
 	void *functions;
 	bool is_go; /* its runtime switches stacks */
 	struct tally_unwind_rules made; /* of code without rules */
+	/* of a segment that neither rules nor symbols tell of; empty: not asked, or too large */
+	struct tally_code_starts starts;
+	bool has_starts; /* looked for */
 };
 
 /* A table over one section's bytes, which must outlive it; `linker` is its .eh_frame_hdr, or
@@ -52,6 +56,12 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
 /* Is a call under way there on another stack than the rules tell of?  The frame is that stack's
  * outermost. */
 bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address);
+
+/* The frame at an address that neither rules nor symbols tell of, and where its function begins:
+ * by the code, and not quite certain before the stack is looked at.  False: the code doesn't
+ * tell. */
+bool tally_unwind_table_begun_frame(struct tally_unwind_table *table, uint64_t address,
+				    uint64_t *start, struct tally_code_frame *frame);
 
 /* A rule for an address that no index has one for, made from the code; NULL: the code doesn't
  * tell. */

@@ -4,6 +4,7 @@
  * sees a read behind it.  An instruction must end inside the code, and a frame must be inside its
  * bounds. */
 #include "unwind/code_frame.h"
+#include "unwind/code_starts.h"
 #include "unwind/code_walk.h"
 
 #include <stdlib.h>
@@ -28,6 +29,19 @@ static void check_frame(const struct tally_code_frame *frame)
 	      (frame->fp_at >= -FRAME_BYTES_MAX && frame->fp_at <= FRAME_BYTES_MAX));
 }
 
+static void find_starts(const uint8_t *code, size_t size, size_t at)
+{
+	const uint64_t address = 0x1000;
+	struct tally_code_starts starts;
+	uint64_t start, end;
+	if (tally_code_starts_find(code, size, address, &starts) < 0)
+		return;
+	if (tally_code_starts_around(&starts, address + at, size, &start, &end))
+		check(start >= address && start <= address + at && end > address + at &&
+		      end <= address + size);
+	tally_code_starts_release(&starts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct tally_code_frame frame;
@@ -48,6 +62,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_frame(&frame);
 	if (tally_code_walk(code, size, at, &frame))
 		check_frame(&frame);
+	if (tally_code_walk_plainly(code, size, data[0], at, &frame))
+		check_frame(&frame);
+	find_starts(code, size, at);
 	tally_code_ends_in_call(code, at);
 	tally_code_ends_in_call(code, size);
 	tally_code_exits(code + at, size - at);

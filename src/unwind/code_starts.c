@@ -1,0 +1,164 @@
+/* Which addresses of code are functions' beginnings, by the code itself.
+ *
+ * The code is read instruction by instruction from its first byte.  Compilers put nothing but
+ * instructions there; where some bytes are none, the sweep falls into step again behind them.
+ *
+ * - The target of a direct call is a beginning.
+ * - An address that an instruction takes (lea, mov) may be one: of a function that is called by
+ *   pointer, as main is.  It may be a label's, too.  It counts where the code before it doesn't go
+ *   on: behind ret, jmp, ud2, hlt, or a call, and padding.
+ *
+ * Both must be instructions of the sweep.  Functions whose addresses are in tables alone are not
+ * found.
+ */
+#include "unwind/code_starts.h"
+
+#include "unwind/code_walk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BITS = 64, ALIGNMENT = 16 };
+
+struct sweep {
+	const uint8_t *code;
+	size_t size;
+	uint64_t address;
+	uint64_t *instructions; /* begin there */
+	uint64_t *behind_ends;  /* of these: the one before doesn't go on */
+	uint64_t *called, *taken;
+	bool has_ended, has_called; /* the last instruction that is no padding */
+	bool is_padded;             /* there is padding behind it */
+};
+
+static void set(uint64_t *bits, size_t at)
+{
+	bits[at / BITS] |= 1ull << at % BITS;
+}
+
+static bool is_set(const uint64_t *bits, size_t at)
+{
+	return bits[at / BITS] >> at % BITS & 1;
+}
+
+static int32_t read_32(const uint8_t *bytes)
+{
+	int32_t value;
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static void note(struct sweep *sweep, uint64_t *bits, uint64_t target)
+{
+	if (target - sweep->address < sweep->size)
+		set(bits, (size_t)(target - sweep->address));
+}
+
+static bool is_padding(const uint8_t *bytes, size_t length)
+{
+	while (length > 1 && (bytes[0] == 0x66 || bytes[0] == 0x2e)) {
+		bytes++;
+		length--;
+	}
+	return bytes[0] == 0x90 || bytes[0] == 0xcc ||
+	       (length > 2 && bytes[0] == 0x0f && bytes[1] == 0x1f);
+}
+
+static bool is_end(const uint8_t *bytes, size_t length)
+{
+	if (length > 1 && (bytes[0] == 0xf3 || bytes[0] == 0xf2 || bytes[0] == 0x3e)) {
+		bytes++;
+		length--;
+	}
+	return bytes[0] == 0xc3 || bytes[0] == 0xc2 || bytes[0] == 0xe9 || bytes[0] == 0xeb ||
+	       bytes[0] == 0xf4 || (length > 1 && bytes[0] == 0x0f && bytes[1] == 0x0b) ||
+	       (length > 1 && bytes[0] == 0xff && (bytes[1] >> 3 & 7) == 4);
+}
+
+static void note_targets(struct sweep *sweep, const uint8_t *bytes, size_t length, uint64_t behind)
+{
+	enum { NEAR_CALL = 5, SHORT_MOV = 5, LEA = 7, MOV = 7 };
+	bool is_wide = (bytes[0] & 0xf8) == 0x48;
+	if (bytes[length - NEAR_CALL] == 0xe8 &&
+	    (length == NEAR_CALL ||
+	     (length == NEAR_CALL + 1 && (bytes[0] == 0x67 || bytes[0] == 0xf2))))
+		note(sweep, sweep->called, behind + (uint64_t)(int64_t)read_32(bytes + length - 4));
+	else if (length == LEA && is_wide && bytes[1] == 0x8d && (bytes[2] & 0xc7) == 0x05)
+		note(sweep, sweep->taken, behind + (uint64_t)(int64_t)read_32(bytes + 3));
+	else if ((length == SHORT_MOV && (bytes[0] & 0xf8) == 0xb8) ||
+		 (length >= MOV && is_wide && bytes[1] == 0xc7))
+		note(sweep, sweep->taken, (uint32_t)read_32(bytes + length - 4));
+}
+
+static void take(struct sweep *sweep, size_t at, size_t length)
+{
+	const uint8_t *bytes = sweep->code + at;
+	set(sweep->instructions, at);
+	if (is_padding(bytes, length)) {
+		sweep->is_padded = true;
+		return;
+	}
+	bool is_aligned = (sweep->address + at) % ALIGNMENT == 0;
+	if (!at || sweep->has_ended || (sweep->has_called && sweep->is_padded && is_aligned))
+		set(sweep->behind_ends, at);
+	sweep->has_ended = is_end(bytes, length);
+	sweep->has_called = bytes[0] == 0xe8;
+	sweep->is_padded = false;
+	if (length >= 5)
+		note_targets(sweep, bytes, length, sweep->address + at + length);
+}
+
+int tally_code_starts_find(const uint8_t *code, size_t size, uint64_t address,
+			   struct tally_code_starts *out)
+{
+	size_t words = size / BITS + 1;
+	uint64_t *bits = calloc(words * 4, sizeof(*bits));
+	*out = (struct tally_code_starts){ .address = address, .size = size };
+	if (!bits)
+		return -ENOMEM;
+	struct sweep sweep = { .code = code,
+			       .size = size,
+			       .address = address,
+			       .instructions = bits,
+			       .behind_ends = bits + words,
+			       .called = bits + 2 * words,
+			       .taken = bits + 3 * words };
+	for (size_t at = 0; at < size;) {
+		size_t length = tally_code_length(code + at, size - at);
+		if (length)
+			take(&sweep, at, length);
+		else
+			sweep.has_ended = sweep.has_called = false;
+		at += length ? length : 1;
+	}
+	for (size_t i = 0; i < words; i++)
+		bits[i] &= sweep.called[i] | (sweep.taken[i] & sweep.behind_ends[i]);
+	uint64_t *less = realloc(bits, words * sizeof(*bits));
+	out->bits = less ? less : bits;
+	return 0;
+}
+
+void tally_code_starts_release(struct tally_code_starts *starts)
+{
+	free(starts->bits);
+	*starts = (struct tally_code_starts){ 0 };
+}
+
+bool tally_code_starts_around(const struct tally_code_starts *starts, uint64_t address,
+			      size_t reach, uint64_t *start, uint64_t *end)
+{
+	uint64_t at = address - starts->address, first, next = at + 1;
+	if (at >= starts->size)
+		return false;
+	first = at > reach ? at - reach : 0;
+	while (at > first && !is_set(starts->bits, (size_t)at))
+		at--;
+	if (!is_set(starts->bits, (size_t)at))
+		return false;
+	while (next < starts->size && next - at < 2 * reach && !is_set(starts->bits, (size_t)next))
+		next++;
+	*start = starts->address + at;
+	*end = starts->address + next;
+	return true;
+}
