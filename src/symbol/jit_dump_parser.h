@@ -1,5 +1,5 @@
-/* Reading the records of a JIT's dump: shared by who reads a whole dump (jit_dump.c) and who reads
- * one that grows (jit_growth.c). */
+/* Reads the records of a JIT's dump: of whole dumps (jit_dump.c) and growing ones (jit_growth.c).
+ */
 #ifndef TALLY_SYMBOL_JIT_DUMP_PARSER_H
 #define TALLY_SYMBOL_JIT_DUMP_PARSER_H
 
@@ -19,14 +19,14 @@ struct tally_jit_parser {
 	size_t eh_frame_size;
 	uint64_t time_ns, last_ns, base;
 	bool is_unordered;
-	/* Optional: for a reader whose bytes don't stay.  Makes a function, which points into them,
-	 * one that stays.  Returns 0, 1 where the function is to be left out, or -ENOMEM.  Lines are
-	 * not read then, and places come in the order of the records. */
+	/* Optional: for a reader whose bytes don't stay.  Copies what the function needs of them.
+	 * Returns 0, 1 to leave the function out, or -ENOMEM.  Lines are not read then, and places
+	 * come in the order of the records. */
 	int (*keep)(struct tally_jit_parser *parser, struct tally_jit_function *function);
 };
 
-/* Reads the dump's header, and sets *total to its bytes.  Returns false when this is no dump, or one
- * of an unknown version. */
+/* Reads the dump's header, and sets *total to its bytes.  Returns false when this is no dump, or
+ * one of an unknown version. */
 bool tally_jit_parser_header(struct tally_jit_dump *dump, struct tally_reader *reader,
 			     uint32_t *total, struct tally_error *err);
 

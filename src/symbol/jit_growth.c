@@ -25,7 +25,7 @@ struct tally_jit_growth {
 	uint64_t window_at;
 	struct tally_arena rules;
 	size_t rules_bytes;
-	const uint8_t *last_rules; /* that were kept last */
+	const uint8_t *last_rules; /* the last that were kept */
 	size_t last_rules_size;
 	/* the parser's rules that wait for their LOAD, between two calls */
 	struct {

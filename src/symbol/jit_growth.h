@@ -1,7 +1,7 @@
-/* A JIT's dump that is read while it is written: where code with unwind rules lies.
+/* A JIT's dump that is read while the JIT writes it.
  *
- * What is kept is what unwinding needs: no names, lines or code.  Nothing is borrowed.  Bytes are
- * untrusted.  Pure.  Not thread-safe.
+ * It keeps the places of code and the unwind rules, but no names, lines or code.  It borrows
+ * nothing.  Bytes are untrusted.  Pure.  Not thread-safe.
  */
 #ifndef TALLY_SYMBOL_JIT_GROWTH_H
 #define TALLY_SYMBOL_JIT_GROWTH_H
@@ -10,7 +10,7 @@
 
 struct tally_jit_growth;
 
-/* What is kept of one dump at most. */
+/* Limits of one dump. */
 enum {
 	TALLY_JIT_GROWTH_FUNCTIONS_MAX = 1 << 18,
 	TALLY_JIT_GROWTH_PLACES_MAX = 1 << 19,
@@ -27,7 +27,7 @@ void tally_jit_growth_free(struct tally_jit_growth *growth); /* NULL is fine */
 int tally_jit_growth_read(struct tally_jit_growth *growth, const void *bytes, size_t size,
 			  size_t *read, size_t *wanted);
 
-/* Leaves bytes out: a record that is too large to be read. */
+/* Skips the bytes of a record that is too large. */
 void tally_jit_growth_skip(struct tally_jit_growth *growth, size_t size);
 
 /* How many places of code are known.  It changes when tally_jit_growth_find() may answer
@@ -45,8 +45,8 @@ struct tally_jit_grown {
 	unsigned machine; /* e_machine */
 };
 
-/* What the address held at a time (CLOCK_MONOTONIC); UINT64_MAX: what it holds now.  False: no code
- * that is known.  Valid until the next tally_jit_growth_read(). */
+/* Finds the code at an address at a time (CLOCK_MONOTONIC; UINT64_MAX: now).  Returns false when
+ * there is no known code.  *out holds until the next tally_jit_growth_read(). */
 bool tally_jit_growth_find(struct tally_jit_growth *growth, uint64_t address, uint64_t time_ns,
 			   struct tally_jit_grown *out);
 

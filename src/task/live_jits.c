@@ -1,11 +1,11 @@
-/* What bounds this: a process may write anything into its dump, and as much as it likes.
+/* A process may write anything into its dump, and as much as it likes.
  *
- * A pass reads so many bytes of a dump at most; the rest waits for the next one.  A dump whose places
- * and rules take too much memory is given up, and its code is unwound as if there were none.  Rules
- * are compiled for functions that are met, into tables that are dropped when they are too many.
+ * A pass reads a bounded number of bytes of a dump; the rest waits for the next pass.  A dump whose
+ * places and rules take too much memory is dropped, and its code is unwound as without a dump.
+ * Rules are compiled for functions that are met.  When there are too many, all are freed.
  *
- * Nothing that was found here is remembered by the unwinder (is_brief): samples come CPU by CPU, not
- * in order of time, and a place holds from its time on.
+ * The unwinder remembers none of these answers (is_brief): samples come CPU by CPU, not in order of
+ * time, and a place holds from its time on.
  */
 #include "task/live_jits.h"
 
@@ -24,7 +24,7 @@ enum {
 	WINDOW_BYTES = 256 << 10,
 	PASS_BYTES = 16 << 20,   /* of one dump in a pass */
 	RECORD_BYTES = 16 << 20, /* a larger one is left out */
-	ALL_BYTES = 128 << 20,   /* that the dumps take together */
+	ALL_BYTES = 128 << 20,   /* of all dumps together */
 	FRAME_BYTES = 64 << 10,  /* of a function's rules */
 	TABLE_BYTES = 512,
 	TABLES_BYTES = 4 << 20, /* of a dump's compiled rules, before they are compiled */

@@ -13,10 +13,10 @@
 
 struct tally_live_jits;
 
-struct tally_live_jits *tally_live_jits_new(void); /* NULL: no memory */
+struct tally_live_jits *tally_live_jits_new(void);       /* NULL: no memory */
 void tally_live_jits_free(struct tally_live_jits *jits); /* NULL is fine */
 
-/* To be told of each record after the tasks were: opens the dump that it tells of, and forgets those
+/* Takes each record, after the tasks have: opens the dump that it names, and forgets those
  * of a process that runs another program. */
 void tally_live_jits_see(struct tally_live_jits *jits, const struct tally_record *record);
 
@@ -24,24 +24,24 @@ void tally_live_jits_see(struct tally_live_jits *jits, const struct tally_record
  * forgotten. */
 void tally_live_jits_pass(struct tally_live_jits *jits, const struct tally_tasks *tasks);
 
-/* Reads what the process's dumps have grown by since the last pass.  Where that is something, what
- * the process's addresses mean has changed. */
+/* Reads what the process's dumps have grown by since the last pass.  New code gives the process's
+ * mappings a new generation. */
 void tally_live_jits_look(struct tally_live_jits *jits, struct tally_tasks *tasks, uint32_t pid);
 
-/* Does the process have a dump? */
+/* Returns true when the process has a dump. */
 bool tally_live_jits_has(const struct tally_live_jits *jits, uint32_t pid);
 
 struct tally_live_rules {
 	struct tally_unwind_table *table; /* until the next tally_live_jits_look() or _see() */
 	uint64_t address;                 /* in the table */
-	/* What the dump has of the code behind the address, to compare: code may have been replaced
-	 * since, and the JIT may not have written that yet. */
+	/* The code behind the address as the dump has it.  The caller compares: the JIT may have
+	 * replaced the code without having written that yet. */
 	uint8_t code[8];
 	size_t code_size;
 };
 
-/* The rules for an address of the process at a time (CLOCK_MONOTONIC; UINT64_MAX: now).  False: no
- * dump has any, or they make no sense. */
+/* Finds the rules for an address of the process at a time (CLOCK_MONOTONIC; UINT64_MAX: now).
+ * Returns false when no dump has rules for it that make sense. */
 bool tally_live_jits_find(struct tally_live_jits *jits, uint32_t pid, uint64_t address,
 			  uint64_t time_ns, struct tally_live_rules *out);
 

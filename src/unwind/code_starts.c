@@ -1,7 +1,7 @@
 /* Which addresses of code are functions' beginnings, by the code itself.
  *
  * The code is read instruction by instruction from its first byte.  Compilers put nothing but
- * instructions there; where some bytes are none, the sweep falls into step again behind them.
+ * instructions there.  Behind bytes that are no instruction the sweep soon falls into step again.
  *
  * - The target of a direct call is a beginning.
  * - An address that an instruction takes (lea, mov) may be one: of a function that is called by

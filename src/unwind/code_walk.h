@@ -13,9 +13,8 @@ size_t tally_code_length(const uint8_t *code, size_t size);
  * leads there, where ways that do differ, or where rsp is not known there. */
 bool tally_code_walk(const uint8_t *code, size_t size, size_t at, struct tally_code_frame *frame);
 
-/* The same where nobody knows which of the code behind the function's first instruction, which lies
- * at `address`, is the function's: what jumps through tables reach, or calls that may not return, is
- * not known. */
+/* Does the same where the function's end is not known.  `address` is that of the first instruction.
+ * Follows neither jumps through tables nor calls that may not return. */
 bool tally_code_walk_plainly(const uint8_t *code, size_t size, uint64_t address, size_t at,
 			     struct tally_code_frame *frame);
 

@@ -57,8 +57,8 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
  * outermost. */
 bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address);
 
-/* The frame at an address that neither rules nor symbols tell of, and where its function begins:
- * by the code, and not quite certain before the stack is looked at.  False: the code doesn't
+/* Finds the frame at an address without rules and symbols, and where its function begins, by the
+ * code.  The caller checks the return address that comes out.  Returns false when the code doesn't
  * tell. */
 bool tally_unwind_table_begun_frame(struct tally_unwind_table *table, uint64_t address,
 				    uint64_t *start, struct tally_code_frame *frame);

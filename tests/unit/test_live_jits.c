@@ -315,7 +315,7 @@ static void a_dump_that_makes_no_sense_is_given_up(void **state)
 	}
 }
 
-/* Rules that contradict themselves are none: what the code tells is next. */
+/* The code is asked instead. */
 static void damaged_rules_are_none(void **state)
 {
 	struct scene *scene = start();
