@@ -11,6 +11,7 @@
 #include "profile/place_table.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef TALLY_PROFILE_NAMES_H
 #define TALLY_PROFILE_NAMES_H
 
-#include "profile/stacks.h"
+#include "profile/frame_kind.h"
 #include "task/objects.h"
 #include "task/tasks.h"
 

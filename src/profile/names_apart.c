@@ -19,9 +19,9 @@
  */
 #include "profile/names.h"
 
+#include "base/word_list.h"
 #include "base/buffer.h"
 #include "profile/name_tables.h"
-#include "profile/sample_filter.h"
 
 #include <errno.h>
 #include <inttypes.h>

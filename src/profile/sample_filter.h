@@ -8,6 +8,7 @@
 #ifndef TALLY_PROFILE_SAMPLE_FILTER_H
 #define TALLY_PROFILE_SAMPLE_FILTER_H
 
+#include "base/word_list.h"
 #include "base/error.h"
 #include "perfdata/perfdata.h"
 #include "profile/time_ranges.h"
@@ -60,10 +61,6 @@ bool tally_sample_filter_passes(struct tally_sample_filter *filter,
 int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct tally_error *err);
 /* The same for a list of CPUs. */
 int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct tally_error *err);
-
-/* True if a comma-separated list has the word, or a pattern that matches it: `*` is any text, `?`
- * one character.  A backslash before these, a comma or a backslash makes them literal. */
-bool tally_list_has(const char *list, const char *word);
 
 /* True if the filter's objects and symbols select a function of the names.  UINT32_MAX (memory was
  * out) is never selected. */

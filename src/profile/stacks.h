@@ -6,6 +6,7 @@
 #ifndef TALLY_PROFILE_STACKS_H
 #define TALLY_PROFILE_STACKS_H
 
+#include "profile/frame_kind.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/strings.h"
@@ -15,15 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-
-enum tally_frame_kind {
-	TALLY_FRAME_PROGRAM, /* the main executable, or not known */
-	TALLY_FRAME_LIBRARY,
-	TALLY_FRAME_KERNEL,
-	TALLY_FRAME_JIT,
-	TALLY_FRAME_INLINED,
-	TALLY_FRAME_KINDS
-};
 
 struct tally_frame {
 	uint32_t name;   /* string id in `strings` */
@@ -85,18 +77,6 @@ struct tally_stacks {
 	uint64_t other_samples;      /* samples of events other than `event` */
 	char other_event[128];       /* the first of these events */
 };
-
-/* Returns the kind of frames by their object's name.  Kernel: "[kernel.kallsyms]",
- * "/lib/modules/…", "vmlinux".  Library: "libc.so.6", "[vdso]".  JIT: "perf-PID.map", "[JIT] tid
- * 7", "jitted-7-0.so", "//anon".  All else is the program. */
-enum tally_frame_kind tally_frame_kind_of_object(const char *object);
-
-/* True if the kernel provides the object's code, but it runs in user mode: "[vdso]", 32-bit ARM's
- * "[vectors]". */
-bool tally_object_is_user_page(const char *object);
-
-/* Returns the part of an object's path after the last slash, with a "(deleted)" if it has one. */
-const char *tally_object_basename(const char *object);
 
 /* Return ids, added when new; UINT32_MAX when memory is out. */
 uint32_t tally_stacks_frame(struct tally_stacks *stacks, const char *name, const char *object,
