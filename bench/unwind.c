@@ -8,7 +8,7 @@
  * "cold" is the first pass: files are opened, functions compiled, the cache filled.  "warm" is the
  * best of several passes after it.  The interpreter is tally's reference; libdwfl is elfutils'
  * unwinder on the same bytes. */
-#include "profile/recording.h"
+#include "recording/recording.h"
 #include "unwind/unwind_table.h"
 
 #include "../tests/unit/dwfl_oracle.h"

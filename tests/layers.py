@@ -13,9 +13,10 @@ FLOORS = {
     "sim": 3, "valgrind": 3, # hosts
     "perfdata": 3, "symbol": 3, "unwind": 3, "counts": 3,
     "provider": 4, "task": 4,
-    "profile": 5, "session": 5, "library": 6,
-    "output": 6,
-    "command": 7,
+    "naming": 5, "recording": 6, "profile": 7, "report": 8, "diff": 8,
+    "session": 5, "counting": 6, "recorder": 7, "simulation": 7,
+    "library": 9, "output": 9, "flamegraph": 10, "browse": 10,
+    "command": 11,
 }
 FREESTANDING = {"abi", "filter", "engine"}
 # Headers of the language, not of a library.

@@ -4,7 +4,7 @@
 #include "base/buffer.h"
 #include "command/command.h"
 #include "command/recording_warnings.h"
-#include "output/browse.h"
+#include "browse/browse.h"
 #include "output/pager.h"
 #include "output/report_text.h"
 #include "profile/idle.h"

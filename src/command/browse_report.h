@@ -3,8 +3,8 @@
 #define TALLY_COMMAND_BROWSE_REPORT_H
 
 #include "command/command.h"
-#include "output/screen.h"
-#include "profile/report_model.h"
+#include "browse/screen.h"
+#include "report/report_model.h"
 
 enum { TALLY_BROWSE_GIVEN_MAX = 16 };
 

@@ -2,7 +2,7 @@
 #ifndef TALLY_COMMAND_FETCH_PROGRESS_H
 #define TALLY_COMMAND_FETCH_PROGRESS_H
 
-#include "profile/names.h"
+#include "naming/names.h"
 
 void tally_fetch_progress_use(struct tally_name_sources *sources);
 

@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "command/command.h"
-#include "profile/sample_filter.h"
+#include "recording/sample_filter.h"
 
 enum {
 	TALLY_OPTION_COMMS = 0x1000,

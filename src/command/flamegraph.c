@@ -6,9 +6,9 @@
 #include "command/name_options.h"
 #include "command/output_file.h"
 
-#include "output/flamegraph.h"
+#include "flamegraph/flamegraph.h"
 #include "perfdata/off_cpu_event.h"
-#include "profile/stack_match.h"
+#include "diff/stack_match.h"
 
 #include <errno.h>
 #include <stdio.h>

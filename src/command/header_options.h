@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "command/command.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 struct tally_header_request {
 	bool shown, only, full;

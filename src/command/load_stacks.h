@@ -4,8 +4,8 @@
 #define TALLY_COMMAND_LOAD_STACKS_H
 
 #include "command/command.h"
-#include "profile/names.h"
-#include "profile/sample_filter.h"
+#include "naming/names.h"
+#include "recording/sample_filter.h"
 #include "profile/stacks.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #define TALLY_COMMAND_NAME_OPTIONS_H
 
 #include "command/command.h"
-#include "profile/names.h"
+#include "naming/names.h"
 
 enum {
 	TALLY_OPTION_SYMFS = 0x2000,

@@ -5,10 +5,10 @@
 #include "command/new_file.h"
 #include "output/branch_text.h"
 #include "perfdata/graft.h"
-#include "profile/jit_hint.h"
-#include "profile/packed_names.h"
+#include "report/jit_hint.h"
+#include "naming/packed_names.h"
 #include "profile/profile.h"
-#include "profile/trace_text.h"
+#include "recording/trace_text.h"
 
 #include <errno.h>
 #include <fcntl.h>

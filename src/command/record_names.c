@@ -1,7 +1,7 @@
 /* Names for a recording that has just been finished.
  *
  * It is read again, as a report reads it, or of it what names need, where the recorder has gathered
- * that (session/record_excerpt.h).  Only the distinct places are named, from the user's cache where
+ * that (recorder/record_excerpt.h).  Only the distinct places are named, from the user's cache where
  * that has them.  A large program's debug information, read for the first time, takes a while all
  * the same.  So it is done in a thread, which is left behind when a signal comes: the recording is
  * whole without names, and nothing but the section's bytes comes back from there. */

@@ -7,7 +7,7 @@
 #include "command/command.h"
 #include "command/record_perf_options.h"
 #include "command/simulated_options.h"
-#include "session/recorder.h"
+#include "recorder/recorder.h"
 #include "session/signals.h"
 
 #include <signal.h>

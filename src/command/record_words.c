@@ -4,7 +4,7 @@
 #include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
-#include "session/counting.h"
+#include "counting/counting.h"
 #include "session/program.h"
 
 #include <stdio.h>

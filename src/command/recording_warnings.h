@@ -3,7 +3,7 @@
 #define TALLY_COMMAND_RECORDING_WARNINGS_H
 
 #include "command/command.h"
-#include "profile/jit_hint.h"
+#include "report/jit_hint.h"
 #include "profile/profile.h"
 
 /* "tally report: warning: …", a line each, terminal escapes in names neutralised. */

@@ -15,7 +15,7 @@
 #include "perfdata/off_cpu_event.h"
 #include "profile/idle.h"
 #include "profile/profile.h"
-#include "profile/report_model.h"
+#include "report/report_model.h"
 #include "profile/wait_stacks.h"
 
 #include <errno.h>

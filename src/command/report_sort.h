@@ -2,8 +2,8 @@
 #ifndef TALLY_COMMAND_REPORT_SORT_H
 #define TALLY_COMMAND_REPORT_SORT_H
 
-#include "profile/recording.h"
-#include "profile/report_model.h"
+#include "recording/recording.h"
+#include "report/report_model.h"
 
 #define TALLY_SORT_CHOICES \
 	"comm pid tid cpu cgroup cgroup_id dso_from sym_from srcline_from dso_to sym_to srcline_to mispredict in_tx abort " \

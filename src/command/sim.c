@@ -4,7 +4,7 @@
 #include "base/terminal.h"
 #include "command/command.h"
 #include "output/stat_view.h"
-#include "session/simulation.h"
+#include "simulation/simulation.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include "event/event.h"
 #include "output/stat_view.h"
 #include "provider/provider.h"
-#include "session/stat_run.h"
+#include "counting/stat_run.h"
 
 #include <stdio.h>
 

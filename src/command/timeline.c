@@ -7,7 +7,7 @@
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
 #include "output/pager.h"
-#include "profile/trace_text.h"
+#include "recording/trace_text.h"
 #include "output/timeline.h"
 
 #include <errno.h>

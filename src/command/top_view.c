@@ -4,7 +4,7 @@
 #include "base/terminal.h"
 #include "output/fit_text.h"
 #include "output/report_cells.h"
-#include "profile/jit_hint.h"
+#include "report/jit_hint.h"
 
 #include <errno.h>
 #include <langinfo.h>

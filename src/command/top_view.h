@@ -2,9 +2,9 @@
 #ifndef TALLY_COMMAND_TOP_VIEW_H
 #define TALLY_COMMAND_TOP_VIEW_H
 
-#include "output/browse.h"
-#include "profile/live_sums.h"
-#include "session/recorder.h"
+#include "browse/browse.h"
+#include "report/live_sums.h"
+#include "recorder/recorder.h"
 
 struct top_request {
 	double delay_s, duration_s, percent_min; /* duration 0: until the user leaves */

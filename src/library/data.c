@@ -3,8 +3,8 @@
 
 #include "base/vector.h"
 #include "library/library_events.h"
-#include "profile/place_table.h"
-#include "profile/recording.h"
+#include "naming/place_table.h"
+#include "recording/recording.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef TALLY_OUTPUT_ANNOTATE_ARROWS_H
 #define TALLY_OUTPUT_ANNOTATE_ARROWS_H
 
-#include "profile/annotation.h"
+#include "report/annotation.h"
 
 struct tally_arrow {
 	uint32_t low, high; /* instructions, the first and the last */

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "output/source_text.h"
-#include "profile/annotation.h"
+#include "report/annotation.h"
 
 struct tally_annotate_view {
 	unsigned columns;     /* of the terminal; 0: as wide as it gets */

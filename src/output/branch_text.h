@@ -3,7 +3,7 @@
 #define TALLY_OUTPUT_BRANCH_TEXT_H
 
 #include "base/buffer.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 enum tally_branch_field {
 	TALLY_BRANCH_FIELD_ADDRESSES, /* " 0x55e0a4/0x55e0c8/P/-/-/12/CALL " for each branch, the latest first */

@@ -4,8 +4,8 @@
 #define TALLY_OUTPUT_DIFF_VIEW_H
 
 #include "base/buffer.h"
-#include "profile/diff_gate.h"
-#include "profile/diff_model.h"
+#include "diff/diff_gate.h"
+#include "diff/diff_model.h"
 
 enum { TALLY_DIFF_JSON_VERSION = 1 };
 

@@ -15,7 +15,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
-#include "profile/names.h"
+#include "naming/names.h"
 
 /* Bytes behind a line's last that may be read, and are to be writable where it is copied to: copies
  * go by whole vectors, without a branch for each length. */

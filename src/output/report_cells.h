@@ -2,7 +2,7 @@
 #ifndef TALLY_OUTPUT_REPORT_CELLS_H
 #define TALLY_OUTPUT_REPORT_CELLS_H
 
-#include "profile/report_model.h"
+#include "report/report_model.h"
 
 enum { TALLY_REPORT_CELL_BYTES = 1024 };
 

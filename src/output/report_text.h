@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/json.h"
-#include "profile/report_model.h"
+#include "report/report_model.h"
 
 struct tally_report_view {
 	unsigned columns; /* 0: lines as long as they are */

@@ -4,7 +4,7 @@
 #define TALLY_OUTPUT_SCRIPT_COLUMNS_H
 
 #include "base/buffer.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 #include "output/script_fields.h"
 
 #include "base/suggest.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 #include <ctype.h>
 #include <errno.h>

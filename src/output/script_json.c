@@ -5,7 +5,7 @@
 #include "base/vector.h"
 #include "output/frame_lines.h"
 #include "output/script_columns.h"
-#include "profile/trace_text.h"
+#include "recording/trace_text.h"
 #include "output/script_values.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 
 #include "base/buffer.h"
 #include "output/script_fields.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 struct tally_script_json;
 

@@ -12,7 +12,7 @@
 #include "base/vector.h"
 #include "output/branch_text.h"
 #include "output/frame_lines.h"
-#include "profile/trace_text.h"
+#include "recording/trace_text.h"
 #include "output/script_values.h"
 
 #include <errno.h>

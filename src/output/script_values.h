@@ -5,7 +5,7 @@
 
 #include "base/buffer.h"
 #include "output/script_fields.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 /* The fields addr (where sym and dso are shown, of what it is, where that means something),
  * data_src, weight and ins_lat.  `source_width`: of the widest data_src so far, which others are

@@ -3,7 +3,7 @@
 #define TALLY_OUTPUT_STAT_VIEW_H
 
 #include "base/buffer.h"
-#include "session/stat_run.h"
+#include "counting/stat_run.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #define TALLY_OUTPUT_TOOL_RECORD_DUMP_H
 
 #include "base/buffer.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 /* Appends " name=value" for each field of the record. */
 void tally_tool_record_dump(const struct tally_raw_record *raw, struct tally_buffer *out);

@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 #include "base/map.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 struct tally_ran {
 	uint64_t start, end; /* ns of the recording's clock */

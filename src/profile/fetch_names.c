@@ -4,8 +4,8 @@
 #include "profile/fetch_names.h"
 
 #include "object/debuginfod.h"
-#include "profile/name_functions.h"
-#include "profile/name_tables.h"
+#include "naming/name_functions.h"
+#include "naming/name_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>

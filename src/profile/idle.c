@@ -1,7 +1,7 @@
 #include "profile/idle.h"
 
 #include "base/vector.h"
-#include "profile/name_functions.h"
+#include "naming/name_functions.h"
 
 #include <errno.h>
 #include <stdlib.h>

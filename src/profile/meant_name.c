@@ -2,8 +2,8 @@
 
 #include "base/map.h"
 #include "base/suggest.h"
-#include "profile/names.h"
-#include "profile/sample_filter.h"
+#include "naming/names.h"
+#include "recording/sample_filter.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "profile/fetch_names.h"
 
-#include "profile/name_functions.h"
-#include "profile/packed_names.h"
+#include "naming/name_functions.h"
+#include "naming/packed_names.h"
 
 #include <errno.h>
 #include <stdio.h>

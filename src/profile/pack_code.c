@@ -10,7 +10,7 @@
 
 #include "base/vector.h"
 #include "perfdata/own_feature.h"
-#include "profile/function_code.h"
+#include "naming/function_code.h"
 #include "profile/hot_functions.h"
 #include "symbol/lines.h"
 #include "task/jit.h"

@@ -2,10 +2,10 @@
 #include "profile/pack_parts.h"
 
 #include "perfdata/own_feature.h"
-#include "profile/name_functions.h"
-#include "profile/name_tables.h"
-#include "profile/packed_jits.h"
-#include "profile/packed_names.h"
+#include "naming/name_functions.h"
+#include "naming/name_tables.h"
+#include "naming/packed_jits.h"
+#include "naming/packed_names.h"
 #include "profile/profile.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
 #define TALLY_PROFILE_PROFILE_H
 
 #include "base/buffer.h"
-#include "profile/place_table.h"
-#include "profile/recording.h"
+#include "naming/place_table.h"
+#include "recording/recording.h"
 #include "profile/row_table.h"
 #include "profile/sample_facts.h"
 #include "profile/stacks.h"

@@ -3,7 +3,7 @@
 
 #include "base/vector.h"
 #include "profile/call_tree.h"
-#include "profile/name_functions.h"
+#include "naming/name_functions.h"
 
 #include <errno.h>
 #include <inttypes.h>

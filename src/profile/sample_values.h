@@ -4,9 +4,9 @@
 #define TALLY_PROFILE_SAMPLE_VALUES_H
 
 #include "base/buffer.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 #include "profile/sample_facts.h"
-#include "profile/trace_text.h"
+#include "recording/trace_text.h"
 
 /* The parts of a sample's weight: PERF_SAMPLE_WEIGHT is one number, PERF_SAMPLE_WEIGHT_STRUCT
  * three.  0: the sample has none. */

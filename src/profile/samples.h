@@ -6,8 +6,8 @@
 #ifndef TALLY_PROFILE_SAMPLES_H
 #define TALLY_PROFILE_SAMPLES_H
 
-#include "profile/place_table.h"
-#include "profile/recording.h"
+#include "naming/place_table.h"
+#include "recording/recording.h"
 #include "profile/row_table.h"
 
 struct tally_one_sample {

@@ -6,7 +6,7 @@
 #ifndef TALLY_PROFILE_STACKS_H
 #define TALLY_PROFILE_STACKS_H
 
-#include "profile/frame_kind.h"
+#include "naming/frame_kind.h"
 #include "base/error.h"
 #include "base/map.h"
 #include "base/strings.h"

@@ -6,7 +6,7 @@
  */
 #include "profile/profile.h"
 
-#include "profile/name_functions.h"
+#include "naming/name_functions.h"
 
 /* True if the kernel made the user chains.  Recorders that unwind stack copies either keep the
  * copies, or say so by a max_stack that the kernel doesn't have. */

@@ -5,7 +5,7 @@
 
 #include "base/vector.h"
 #include "profile/class_table.h"
-#include "profile/name_functions.h"
+#include "naming/name_functions.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * the stacks again, with the same result. */
 #include "base/reader.h"
 #include "perfdata/own_feature.h"
-#include "profile/packed_jits.h"
-#include "profile/packed_code.h"
-#include "profile/packed_stacks.h"
+#include "naming/packed_jits.h"
+#include "naming/packed_code.h"
+#include "naming/packed_stacks.h"
 #include "symbol/jit_dump.h"
 #include "task/tasks.h"
 

@@ -1,7 +1,7 @@
 /* Stacks as text, folded or perf's.  The weights add up; the folded text reads back to the same
  * weight; and no name can break out of the markup of a picture. */
 #include "base/vector.h"
-#include "output/flamegraph.h"
+#include "flamegraph/flamegraph.h"
 #include "output/folded.h"
 #include "profile/stacks.h"
 

@@ -6,12 +6,12 @@
 
 #include "base/vector.h"
 #include "output/annotate_view.h"
-#include "output/browse.h"
+#include "browse/browse.h"
 #include "output/diff_view.h"
 #include "output/export.h"
 #include "output/source_text.h"
 #include "output/timeline.h"
-#include "profile/annotation.h"
+#include "report/annotation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 

@@ -8,7 +8,7 @@
 #include "output/script_events.h"
 #include "output/script_text.h"
 #include "profile/profile.h"
-#include "profile/report_model.h"
+#include "report/report_model.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef TALLY_TEST_SORT_KEY_SETS_H
 #define TALLY_TEST_SORT_KEY_SETS_H
 
-#include "profile/sort_keys.h"
+#include "report/sort_keys.h"
 
 enum { SORT_KEY_SETS = 1 << (TALLY_SORT_KEYS - (TALLY_SORT_BLOCK + 1 - TALLY_SORT_OBJECT_FROM)) };
 

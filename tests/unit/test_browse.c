@@ -1,7 +1,7 @@
 /* Browsing a report: its model, the effects of keys, and drawing on a simulated screen. */
 #include "test.h"
 
-#include "output/browse.h"
+#include "browse/browse.h"
 #include "profile_fixture.h"
 
 enum { ROWS_MAX = 40, COLUMNS_MAX = 200, CELL_BYTES = 4 };

@@ -2,9 +2,9 @@
 
 #include "base/vector.h"
 #include "output/function_name.h"
-#include "output/flamegraph.h"
-#include "output/flamegraph_colours.h"
-#include "output/flamegraph_parts.h"
+#include "flamegraph/flamegraph.h"
+#include "flamegraph/flamegraph_colours.h"
+#include "flamegraph/flamegraph_parts.h"
 #include "output/flamegraph_text.h"
 
 #include <errno.h>

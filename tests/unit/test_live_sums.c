@@ -1,7 +1,7 @@
 /* Samples that fade: the sums that `tally top` shows. */
 #include "test.h"
 
-#include "profile/live_sums.h"
+#include "report/live_sums.h"
 #include "task/tasks.h"
 
 static struct tally_tasks tasks;

@@ -1,8 +1,8 @@
 #include "test.h"
 
-#include "profile/name_tables.h"
-#include "profile/names.h"
-#include "profile/text_pokes.h"
+#include "naming/name_tables.h"
+#include "naming/names.h"
+#include "naming/text_pokes.h"
 #include "symbol/lines.h"
 #include "symbol/symbol.h"
 

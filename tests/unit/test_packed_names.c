@@ -3,8 +3,8 @@
 #include "perfdata/graft.h"
 #include "perfdata/own_feature.h"
 #include "perfdata_fixture.h"
-#include "profile/packed_code.h"
-#include "profile/packed_stacks.h"
+#include "naming/packed_code.h"
+#include "naming/packed_stacks.h"
 
 #include <errno.h>
 #include <fcntl.h>

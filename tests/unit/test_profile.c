@@ -3,7 +3,7 @@
 #include "base/buffer.h"
 #include "base/vector.h"
 #include "profile/meant_name.h"
-#include "profile/sample_filter.h"
+#include "recording/sample_filter.h"
 
 #include "profile_fixture.h"
 

@@ -1,7 +1,7 @@
 /* A recorder's memory after hours: for tens of thousands of programs no more than for a few, and
  * nothing for tasks whose end had no record. */
 #include "object_fixture.h"
-#include "session/recorder_state.h"
+#include "recorder/recorder_state.h"
 
 #include <string.h>
 #include <sys/wait.h>

@@ -1,8 +1,8 @@
 /* Truncated stacks are completed with frames that are certain, and never wrongly
- * (session/record_outer.c).  The size of the copies follows the need (session/record_copy.c). */
+ * (recorder/record_outer.c).  The size of the copies follows the need (recorder/record_copy.c). */
 #include "test.h"
 
-#include "session/recorder_state.h"
+#include "recorder/recorder_state.h"
 #include "unwind/unwind.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* After a loss, the recorder looks when a quarter of a ring is full, for a longer time after each
- * further loss.  Without a loss it sleeps until it is woken (session/record_pace.c). */
+ * further loss.  Without a loss it sleeps until it is woken (recorder/record_pace.c). */
 #include "test.h"
 
-#include "session/recorder_state.h"
+#include "recorder/recorder_state.h"
 
 enum { MS = 1000000, SECOND = 1000 * MS, RING = 4 << 20 };
 

@@ -1,7 +1,7 @@
 /* SPEC C2: when a call chain replaces a sample's stack copy, all other fields stay. */
 #include "test.h"
 
-#include "session/recorder_state.h"
+#include "recorder/recorder_state.h"
 #include "unwind/unwind.h"
 
 #include <stdlib.h>

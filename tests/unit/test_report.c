@@ -3,7 +3,7 @@
 #include "output/fit_text.h"
 #include "output/report_cells.h"
 #include "output/report_text.h"
-#include "profile/report_model.h"
+#include "report/report_model.h"
 #include "profile_fixture.h"
 #include "sort_key_sets.h"
 

@@ -4,7 +4,7 @@
 
 #include "event/event.h"
 #include "provider/engine_catalogue.h"
-#include "session/simulation.h"
+#include "simulation/simulation.h"
 #include "sim/scenario_play.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "event/event.h"
 #include "output/stat_view.h"
 #include "provider/scripted.h"
-#include "session/stat_run.h"
+#include "counting/stat_run.h"
 
 #include <errno.h>
 #include <math.h>

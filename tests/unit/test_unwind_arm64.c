@@ -7,7 +7,7 @@
 #include "test.h"
 
 #include "object/object.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

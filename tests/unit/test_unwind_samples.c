@@ -4,7 +4,7 @@
  *
  * Arguments: the least number of samples, and the recordings.  Prints TAP. */
 #include "object/object.h"
-#include "profile/recording.h"
+#include "recording/recording.h"
 
 #include "dwfl_oracle.h"
 

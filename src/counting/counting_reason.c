@@ -1,0 +1,292 @@
+/* Explains missing figures: a few words in the row, and lines below the table that say how to get
+ * the figure.
+ *
+ * The row's words are short, since eight rows may need them; the advice is given once.
+ */
+#include "counting/counting.h"
+
+#include "abi/attr.h"
+#include "base/buffer.h"
+#include "machine/facts.h"
+#include "provider/advice.h"
+#include "provider/simulated.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_hardware(const struct tally_attr *attr)
+{
+	return attr->type == TALLY_TYPE_HARDWARE || attr->type == TALLY_TYPE_HW_CACHE ||
+	       attr->type == TALLY_TYPE_RAW;
+}
+
+/* True if no event of a PMU could be opened, and the reason was not a refusal. */
+static bool lacks_pmu(const struct tally_counting *c)
+{
+	size_t refused = 0;
+	if (c->options->provider->ops->reason)
+		return false;
+	for (size_t i = 0; i < c->options->event_count && !c->has_hardware; i++) {
+		int code = c->refusals[i];
+		if (is_hardware(&c->options->events[i].attr))
+			refused += code == -ENOENT || code == -EOPNOTSUPP || code == -ENODEV;
+	}
+	return refused > 0;
+}
+
+static const char *refused_reason(const struct tally_counting *c, const struct tally_event *event,
+				  int code)
+{
+	/* The kernel's own checks give EACCES; EPERM comes from a filter in front of it. */
+	if (code == -EPERM)
+		return "perf events are refused here";
+	if (event->kind == TALLY_EVENT_TRACEPOINT)
+		return "tracepoints need privilege here";
+	if (c->options->target->all)
+		return "counting whole CPUs needs privilege here";
+	if (c->is_user_only)
+		return "only user mode may be counted here";
+	return "perf events are refused here";
+}
+
+/* Everything in /proc is in ticks of 10 ms, whatever the kernel's own rate is. */
+static const char *inexact_reason(const struct tally_counting *c, size_t i)
+{
+	bool is_missing = c->refusals[i] == -ENOSYS;
+	if (tally_attr_is_clock(&c->options->events[i].attr))
+		return is_missing ? "this kernel has no perf events; /proc counts in ticks of 10 ms"
+				  : "closed to this user; /proc counts in ticks of 10 ms";
+	return is_missing ? "this kernel has no perf events; /proc does not count it per CPU"
+			  : "closed to this user; /proc does not count it per CPU";
+}
+
+const char *tally_counting_reason(const struct tally_counting *c, size_t i)
+{
+	const struct tally_event *event = &c->options->events[i];
+	bool hardware = is_hardware(&event->attr);
+	struct tally_provider *provider = c->options->provider;
+	if (c->refusals[i] < 0 && c->refusals[i] > TALLY_REFUSED_EMPTIED && provider->ops->reason)
+		return provider->ops->reason(provider, &event->attr, c->refusals[i], NULL);
+	if (c->refusals[i] != TALLY_REFUSED_EMPTIED && tally_counting_is_inexact(c, i))
+		return inexact_reason(c, i);
+	switch (c->refusals[i]) {
+	case 0:
+		return c->options->target->all ? "no CPU of its PMU is counted"
+					       : "the task has ended";
+	case TALLY_REFUSED_EMPTIED:
+		return "the kernel's work: counted for user mode alone it would read 0";
+	case TALLY_REFUSED_GROUP:
+		return "does not fit into its group; {…}:W opens it singly";
+	case -EPERM:
+	case -EACCES:
+		return refused_reason(c, event, c->refusals[i]);
+	case -ENOSYS:
+		return "this kernel has no perf events";
+	case -ENOENT:
+	case -EOPNOTSUPP:
+		if (hardware)
+			return lacks_pmu(c) ? "no hardware counters here"
+					    : "this CPU has no such event";
+		return event->kind == TALLY_EVENT_BREAKPOINT ? "no hardware breakpoints here"
+							     : "the kernel has no such event";
+	case -EINVAL:
+		if (event->kind == TALLY_EVENT_PMU && !c->options->target->all)
+			return "not accepted; if it counts CPUs and not tasks, add -a";
+		return "the kernel does not accept it as it is written";
+	case -EBUSY:
+		return "the counter is taken by another user";
+	case -ENOSPC:
+		return "no counter of that kind is free";
+	case -ESRCH:
+		return "the task has ended";
+	case -ENODEV:
+		return "not on this CPU, or the CPU is offline";
+	case -EMFILE:
+		return "out of file descriptors: raise ulimit -n";
+	default:
+		return tally_errno_text(c->refusals[i]);
+	}
+}
+
+static long paranoid_level(void)
+{
+	struct tally_buffer text = { 0 };
+	long level = -2;
+	if (tally_buffer_read_file(&text, AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid", 64) >=
+	    0)
+		level = strtol(tally_buffer_string(&text), NULL, 10);
+	tally_buffer_release(&text);
+	return level;
+}
+
+/* Returns advice on the machine's settings, or "".  It would not help with a simulation's or
+ * script's refusals. */
+static const char *advice_on(const struct tally_counting *c, struct tally_arena *arena,
+			     size_t event)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	struct tally_event asked = c->options->events[event];
+	if (c->options->provider != tally_provider_kernel() || !c->place_count)
+		return "";
+	/* After a refusal of the kernel's part, user mode was tried; its refusal was the last. */
+	if (c->refusals[event] == -EACCES && (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
+		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
+	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
+		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
+	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu,
+				  NULL, &err);
+	return err.hint[0] ? tally_arena_printf(arena, ". To count more: %s", err.hint) : "";
+}
+
+static const char *refusal_note(const struct tally_counting *c, struct tally_arena *arena, int code)
+{
+	size_t event = 0;
+	while (event + 1 < c->options->event_count && c->refusals[event] != code)
+		event++;
+	const char *what = "perf events are refused";
+	if (code == -ENOSYS)
+		what = "perf_event_open(2) is not there";
+	else if (code == -EACCES && c->options->target->all)
+		what = "counting whole CPUs is refused";
+	else if (code == -EACCES && tally_target_has_tasks(c->options->target))
+		what = "counting these tasks is refused";
+	const char *fallback = tally_counting_needs_usage(c)
+				       ? "; what the table has is from resource usage"
+				       : "";
+	const char *name = code == -ENOSYS ? "ENOSYS" : code == -EPERM ? "EPERM" : "EACCES";
+	return tally_arena_printf(arena, "%s (%s)%s%s", what, name, fallback,
+				  advice_on(c, arena, event));
+}
+
+/* Returns a note on the first row that was refused while others are counted. */
+static const char *single_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	for (size_t i = 0; i < c->options->event_count; i++) {
+		int code = c->refusals[i];
+		if (c->rows[i].state != TALLY_COUNT_NOT_SUPPORTED ||
+		    (code != -EACCES && code != -EPERM && code != -EINVAL && code != -EBUSY &&
+		     code != -EMFILE))
+			continue;
+		const char *advice = advice_on(c, arena, i);
+		return advice && advice[0] ? tally_arena_printf(arena, "%s: %s%s", c->rows[i].name,
+								tally_counting_reason(c, i), advice)
+					   : NULL;
+	}
+	return NULL;
+}
+
+static bool has_multiplexing(const struct tally_counting *c)
+{
+	for (size_t i = 0; i < c->part_count * c->options->event_count; i++)
+		if (c->rows[i].state == TALLY_COUNT_OK && c->rows[i].was_scaled)
+			return true;
+	return false;
+}
+
+/* True if a simulated CPU could count instead: for a command, counted by the kernel, if the
+ * simulator is available.  A script's lack says nothing about this machine. */
+static bool can_be_simulated(const struct tally_counting *c)
+{
+	return c->options->command_pid && c->options->provider == tally_provider_kernel() &&
+	       !*tally_simulated_lack();
+}
+
+/* A simulation gives the same counts at each run, unless the program's input from outside
+ * differs. */
+static const char *difference_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	const struct tally_count *most = NULL;
+	for (size_t i = 0; i < c->options->event_count; i++) {
+		const struct tally_count *row = &c->rows[i];
+		if (row->quality && row->spread.minimum < row->spread.maximum &&
+		    (!most ||
+		     tally_spread_percent(&row->spread) > tally_spread_percent(&most->spread)))
+			most = row;
+	}
+	return most ? tally_arena_printf(
+			      arena,
+			      "the runs differ: %s from %.0f to %.0f. The program does different work each "
+			      "time, by what it learns from outside: the time, random numbers, process ids, its "
+			      "files, threads and processes that wait for each other",
+			      most->name, most->spread.minimum, most->spread.maximum)
+		    : NULL;
+}
+
+static const char *cpus_text(const struct tally_cpu_list *cpus, struct tally_arena *arena)
+{
+	const char *list = tally_cpu_list_text(cpus, arena);
+	return tally_arena_printf(arena, "CPU%s %s", cpus->count == 1 ? "" : "s", list ? list : "");
+}
+
+static const char *offline_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	return c->went_offline.count
+		       ? tally_arena_printf(arena, "%s went offline meanwhile: counted up to then",
+					    cpus_text(&c->went_offline, arena))
+		       : NULL;
+}
+
+static const char *online_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	return c->came_online.count
+		       ? tally_arena_printf(arena, "%s came online meanwhile: counted from then on",
+					    cpus_text(&c->came_online, arena))
+		       : NULL;
+}
+
+static const char *descendants_note(const struct tally_counting *c, struct tally_arena *arena)
+{
+	char text[1024];
+	tally_target_descendants_text(c->options->target, text, sizeof(text));
+	bool is_told = *text && !c->options->target->takes_descendants;
+	return is_told ? tally_arena_printf(arena, "%s not counted; --descendants counts them",
+					    text)
+		       : NULL;
+}
+
+size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *arena,
+			    const char **notes, size_t maximum)
+{
+	size_t count = 0;
+	int refusal = tally_counting_refusal(c);
+	if (count < maximum)
+		notes[count++] = refusal ? refusal_note(c, arena, refusal) : single_note(c, arena);
+	if (c->is_user_only && count < maximum)
+		notes[count++] = tally_arena_printf(
+			arena,
+			"only user mode is counted (:u), since kernel.perf_event_paranoid is "
+			"%ld; 1 or CAP_PERFMON counts the kernel's part too",
+			paranoid_level());
+	if (!refusal && lacks_pmu(c) && count < maximum)
+		notes[count++] =
+			can_be_simulated(c)
+				? "no hardware counters: usual in virtual machines whose host does not share its PMU. "
+				  "--provider simulated counts instructions, branches and cache misses all the same, on a "
+				  "simulated CPU (" TALLY_SIMULATED_COST ")"
+				: "no hardware counters: usual in virtual machines whose host does not share its PMU";
+	if (c->coverage < 0.85 && count < maximum)
+		notes[count++] = tally_arena_printf(
+			arena,
+			"events were there for %.0f %% of the command's CPU time: a "
+			"set-user-ID program drops them when it starts. To count it, run tally "
+			"as root, or attach with -p",
+			100 * c->coverage);
+	if (has_multiplexing(c) && count < maximum)
+		notes[count++] =
+			"scaled: there were more events than counters; fewer events (-e) are counted all the time";
+	if (count < maximum)
+		notes[count++] = difference_note(c, arena);
+	if (count < maximum)
+		notes[count++] = offline_note(c, arena);
+	if (count < maximum)
+		notes[count++] = online_note(c, arena);
+	if (count < maximum)
+		notes[count++] = descendants_note(c, arena);
+	size_t kept = 0;
+	for (size_t i = 0; i < count; i++)
+		if (notes[i])
+			notes[kept++] = notes[i];
+	return kept;
+}

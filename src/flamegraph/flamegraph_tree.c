@@ -1,0 +1,598 @@
+/* Sorting makes the trees (profile/stack_sort.h): frames are sorted by their ranks in the order of
+ * names, under their commands, so that siblings come sorted by name.  The stacks of one thread are
+ * in order then, too: both trees are written from one sort (flamegraph_writer.h), the threads' each
+ * to an array of its own; where there is much to write, by a thread for each tree.
+ */
+#include "flamegraph/flamegraph_tree.h"
+
+#include "base/threads.h"
+#include "base/vector.h"
+#include "flamegraph/flamegraph_writer.h"
+#include "profile/call_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREAD_WORTH = 1 << 16 /* stacks */ };
+static const uint32_t NO_RUN = UINT32_MAX;
+
+struct ranked_frame {
+	const struct tally_stacks *stacks;
+	uint32_t id;
+};
+
+static int compare_frames(const void *a, const void *b)
+{
+	const struct ranked_frame *left = a, *right = b;
+	const struct tally_stacks *stacks = left->stacks;
+	const struct tally_frame *l = &stacks->frames.items[left->id],
+				 *r = &stacks->frames.items[right->id];
+	int order = l->name == r->name ? 0 : strcmp(tally_strings_text(&stacks->strings, l->name),
+						     tally_strings_text(&stacks->strings, r->name));
+	if (!order && l->object != r->object)
+		order = strcmp(tally_strings_text(&stacks->strings, l->object),
+			       tally_strings_text(&stacks->strings, r->object));
+	if (!order)
+		order = (l->kind > r->kind) - (l->kind < r->kind);
+	/* "" and no object at all. */
+	return order ? order : (left->id > right->id) - (left->id < right->id);
+}
+
+static uint32_t *rank_frames(const struct tally_stacks *stacks)
+{
+	size_t count = stacks->frames.count;
+	uint32_t *ranks = calloc(count + 1, sizeof(*ranks));
+	struct ranked_frame *sorted = calloc(count + 1, sizeof(*sorted));
+	for (size_t i = 0; ranks && sorted && i < count; i++)
+		sorted[i] = (struct ranked_frame){ stacks, (uint32_t)i };
+	if (ranks && sorted) {
+		qsort(sorted, count, sizeof(*sorted), compare_frames);
+		for (size_t i = 0; i < count; i++)
+			ranks[sorted[i].id] = (uint32_t)i;
+	} else {
+		free(ranks);
+		ranks = NULL;
+	}
+	free(sorted);
+	return ranks;
+}
+
+/* A thread on its way to a slot. */
+struct candidate {
+	const struct tally_stacks *stacks;
+	struct tally_flame_slot slot;
+	uint32_t thread;
+	uint64_t weight;
+};
+
+static int compare_weights(const void *a, const void *b)
+{
+	const struct candidate *l = a, *r = b;
+	if (l->weight != r->weight)
+		return l->weight < r->weight ? 1 : -1;
+	return (l->thread > r->thread) - (l->thread < r->thread);
+}
+
+static int compare_slots(const struct tally_stacks *stacks, const struct tally_flame_slot *l,
+			 const struct tally_flame_slot *r)
+{
+	if (l->comm != r->comm)
+		return strcmp(tally_strings_text(&stacks->strings, l->comm),
+			      tally_strings_text(&stacks->strings, r->comm));
+	if (l->pid != r->pid)
+		return l->pid < r->pid ? -1 : 1;
+	return (l->tid > r->tid) - (l->tid < r->tid);
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *l = a, *r = b;
+	int order = compare_slots(l->stacks, &l->slot, &r->slot);
+	return order ? order : (l->thread > r->thread) - (l->thread < r->thread);
+}
+
+static uint64_t weight_of(const struct tally_row *stack, bool by_samples)
+{
+	return by_samples ? stack->samples : stack->period;
+}
+
+/* Fills tree->slots, sorted, and slot_of (by thread). */
+static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *stacks,
+		      bool by_thread, bool by_samples, uint32_t *slot_of)
+{
+	size_t count = stacks->threads.count;
+	struct candidate *threads = calloc(count + 1, sizeof(*threads));
+	int status = threads ? 0 : -ENOMEM;
+	for (size_t i = 0; threads && i < count; i++) {
+		const struct tally_thread_label *label = &stacks->threads.items[i];
+		threads[i] = (struct candidate){ .stacks = stacks,
+						 .thread = (uint32_t)i,
+						 .slot = { label->comm, label->pid, label->tid,
+							   0 } };
+	}
+	for (size_t i = 0; threads && i < stacks->rows.rows.count; i++) {
+		struct candidate *thread = &threads[stacks->rows.rows.items[i].class];
+		thread->weight = tally_sum_capped(
+			thread->weight, weight_of(&stacks->rows.rows.items[i], by_samples));
+	}
+	if (threads)
+		qsort(threads, count, sizeof(*threads), compare_weights);
+	for (size_t i = by_thread ? TALLY_FLAME_THREADS_MAX : 0; threads && i < count; i++)
+		threads[i].slot.pid = threads[i].slot.tid = 0;
+	if (threads)
+		qsort(threads, count, sizeof(*threads), compare_candidates);
+	for (size_t i = 0; !status && i < count; i++) {
+		size_t last = tree->slots.count;
+		if (!last || compare_slots(stacks, &tree->slots.items[last - 1], &threads[i].slot))
+			status = tally_vector_push(&tree->slots, threads[i].slot);
+		if (!status) {
+			tree->slots.items[tree->slots.count - 1].threads++;
+			slot_of[threads[i].thread] = (uint32_t)tree->slots.count - 1;
+		}
+	}
+	free(threads);
+	return status;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		uint64_t rest = a % b;
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* Of all stacks' weights. */
+static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
+{
+	uint64_t unit = 0, last = 0;
+	for (size_t i = 0; i < stacks->rows.rows.count && unit != 1; i++) {
+		uint64_t weight = weight_of(&stacks->rows.rows.items[i], by_samples);
+		if (weight != last)
+			unit = common_divisor(weight, unit);
+		last = weight;
+	}
+	return unit ? unit : 1;
+}
+
+/* ---- stacks → nodes ------------------------------------------------------ */
+
+/* One of the two trees on its way. */
+struct tree_maker {
+	struct tally_flame_tree *tree;
+	uint32_t *slot_of; /* by thread */
+	struct tally_flame_writer *writers; /* by slot */
+	struct tally_flame_sums sums;
+};
+
+struct maker {
+	const struct tally_stacks *stacks;
+	const struct tally_flame_tree_options *options;
+	bool by_samples, two_threads;
+	uint64_t unit;
+	uint32_t *ranks;    /* by frame: its place in the order of names */
+	uint32_t *frame_of; /* by rank */
+	/* by step (see stacks.h): what it is sorted by, 0 where it is not just one frame */
+	uint32_t *codes;
+	uint32_t *sorted;   /* stacks by command */
+	size_t *ends;       /* by command: the end of its stacks in `sorted` */
+	struct tree_maker trees[2]; /* by command, by thread */
+	unsigned tree_count; /* 1: each command is one thread's */
+};
+
+static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_flame_tree *tree,
+		      bool by_thread)
+{
+	const struct tally_stacks *stacks = maker->stacks;
+	one->tree = tree;
+	one->slot_of = calloc(stacks->threads.count + 1, sizeof(*one->slot_of));
+	one->sums.used = calloc(stacks->frames.count + 1, sizeof(*one->sums.used));
+	one->sums.level_weights = tree->level_weights = calloc(TALLY_FLAME_DEPTH_MAX + 2,
+							       sizeof(*tree->level_weights));
+	one->sums.frame_of = maker->frame_of;
+	if (!one->slot_of || !one->sums.used || !tree->level_weights ||
+	    make_slots(tree, stacks, by_thread, maker->by_samples, one->slot_of) < 0)
+		return -ENOMEM;
+	one->writers = calloc(tree->slots.count + 1, sizeof(*one->writers));
+	for (size_t i = 0; one->writers && i < stacks->rows.rows.count; i++)
+		one->writers[one->slot_of[stacks->rows.rows.items[i].class]].stacks++;
+	return one->writers ? 0 : -ENOMEM;
+}
+
+static int sort_by_command(struct maker *maker)
+{
+	size_t count = maker->stacks->rows.rows.count, commands = maker->trees[0].tree->slots.count,
+	       sum = 0;
+	const struct tally_row *stacks = maker->stacks->rows.rows.items;
+	const uint32_t *slot_of = maker->trees[0].slot_of;
+	maker->sorted = malloc((count + 1) * sizeof(*maker->sorted));
+	maker->ends = calloc(commands + 1, sizeof(*maker->ends));
+	if (!maker->sorted || !maker->ends)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		maker->ends[slot_of[stacks[i].class]]++;
+	for (size_t slot = 0; slot < commands; slot++) {
+		size_t here = maker->ends[slot];
+		maker->ends[slot] = sum;
+		sum += here;
+	}
+	for (size_t i = 0; i < count; i++)
+		maker->sorted[maker->ends[slot_of[stacks[i].class]]++] = (uint32_t)i;
+	return 0;
+}
+
+static int make_codes(struct maker *maker)
+{
+	const struct tally_stacks *stacks = maker->stacks;
+	size_t steps = stacks->steps.count, frames = stacks->frames.count;
+	maker->codes = calloc((steps ? steps : frames) + 1, sizeof(*maker->codes));
+	if (!maker->codes)
+		return -ENOMEM;
+	for (size_t i = 0; i < steps; i++)
+		if (stacks->steps.items[i].count == 1)
+			maker->codes[i] =
+				maker->ranks[stacks->step_frames
+						     .items[stacks->steps.items[i].first]] +
+				1;
+	for (size_t i = 0; !steps && i < frames; i++)
+		maker->codes[i] = maker->ranks[i] + 1;
+	return 0;
+}
+
+/* What was inlined, the outermost first. */
+static void pack_inlined(const struct maker *maker, const struct tally_stack_sort *sort,
+			 uint32_t number, uint32_t room, struct tally_stack_packer *packer)
+{
+	const struct tally_stacks *stacks = maker->stacks;
+	const struct tally_step *step = &stacks->steps.items[number];
+	for (uint32_t i = step->count; i && room; room--)
+		tally_stack_sort_put(sort, packer,
+				     maker->ranks[stacks->step_frames.items[step->first + --i]] +
+					     1);
+}
+
+static int pack_stack(const struct maker *maker, struct tally_stack_sort *sort, uint32_t row)
+{
+	enum { FRAMES_MAX = TALLY_FLAME_DEPTH_MAX - 1 };
+	const uint8_t *end, *start = tally_row_stack(&maker->stacks->rows, row, &end);
+	struct tally_stack_packer packer;
+	if (tally_stack_sort_begin(sort, &packer, FRAMES_MAX) < 0)
+		return -ENOMEM;
+	while (end > start && packer.frames < FRAMES_MAX) {
+		uint32_t step = tally_stack_last_place(start, &end), code = maker->codes[step];
+		if (__builtin_expect(code != 0, 1))
+			tally_stack_sort_put(sort, &packer, code);
+		else
+			pack_inlined(maker, sort, step, FRAMES_MAX - packer.frames, &packer);
+	}
+	return tally_stack_sort_end(sort, &packer, row);
+}
+
+/* What weighs nothing has no place in the tree. */
+static int add_command(const struct maker *maker, struct tally_stack_sort *sort, uint32_t command)
+{
+	const struct tally_row *rows = maker->stacks->rows.rows.items;
+	int status = tally_stack_sort_root(sort, command);
+	for (size_t i = command ? maker->ends[command - 1] : 0; !status && i < maker->ends[command];
+	     i++)
+		if (weight_of(&rows[maker->sorted[i]], maker->by_samples))
+			status = pack_stack(maker, sort, maker->sorted[i]);
+	return status;
+}
+
+/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops
+ * its calls. */
+__attribute__((always_inline)) static inline void prefetch(const struct maker *maker,
+							   const struct tally_stack_sort *sort,
+							   size_t at, size_t count)
+{
+	enum { AHEAD = 12 };
+	if (at + 2 * AHEAD < count)
+		__builtin_prefetch(&sort->stacks.items[sort->keys[at + 2 * AHEAD].stack]);
+	if (at + AHEAD >= count)
+		return;
+	const struct tally_packed_stack *stack = &sort->stacks.items[sort->keys[at + AHEAD].stack];
+	__builtin_prefetch(&sort->words.items[stack->at]);
+	__builtin_prefetch(&maker->stacks->rows.rows.items[stack->item]);
+}
+
+/* The nodes of sorted stacks, for one of the trees. */
+struct writing {
+	struct maker *maker;
+	struct tree_maker *one;
+	const struct tally_stack_sort *sort;
+	size_t count;
+	int status;
+};
+
+static void *write_nodes(void *argument)
+{
+	struct writing *writing = argument;
+	const struct maker *maker = writing->maker;
+	const struct tally_stack_sort *sort = writing->sort;
+	struct tree_maker *one = writing->one;
+	for (size_t i = 0; !writing->status && i < writing->count; i++) {
+		prefetch(maker, sort, i, writing->count);
+		const struct tally_packed_stack *packed = &sort->stacks.items[sort->keys[i].stack];
+		const struct tally_row *stack = &maker->stacks->rows.rows.items[packed->item];
+		uint64_t weight = weight_of(stack, maker->by_samples);
+		uint32_t slot = one->slot_of[stack->class];
+		if (maker->unit != 1)
+			weight /= maker->unit;
+		writing->status = tally_flame_writer_add(&one->writers[slot], &one->sums, slot,
+							 sort, packed, weight);
+	}
+	return NULL;
+}
+
+static int write_command(struct maker *maker, struct tally_stack_sort *sort, size_t first,
+			 size_t count)
+{
+	struct writing writings[2];
+	pthread_t thread;
+	int status = tally_stack_sort_run(sort, first, count);
+	if (status)
+		return status;
+	for (unsigned i = 0; i < maker->tree_count; i++)
+		writings[i] = (struct writing){
+			.maker = maker, .one = &maker->trees[i], .sort = sort, .count = count
+		};
+	size_t worth = maker->options->threads_from ? maker->options->threads_from : THREAD_WORTH;
+	bool has_thread = maker->two_threads && maker->tree_count == 2 && count >= worth &&
+			  !tally_thread_start(&thread, write_nodes, &writings[1]);
+	for (unsigned i = 0; i < maker->tree_count; i++)
+		if (!i || !has_thread)
+			write_nodes(&writings[i]);
+	if (has_thread)
+		pthread_join(thread, NULL);
+	return writings[0].status       ? writings[0].status
+	       : maker->tree_count == 2 ? writings[1].status
+					: 0;
+}
+
+static int write_trees(struct maker *maker)
+{
+	struct tally_stack_sort sort;
+	tally_stack_sort_init(&sort, (uint32_t)maker->stacks->frames.count);
+	int status = tally_stack_sort_reserve(&sort, maker->stacks->rows.rows.count,
+					      maker->stacks->rows.stacks.count);
+	for (uint32_t command = 0; !status && command < maker->trees[0].tree->slots.count;
+	     command++)
+		status = add_command(maker, &sort, command);
+	for (size_t i = 0; !status && i < sort.roots.count; i++) {
+		size_t first = sort.roots.items[i].first;
+		size_t end = i + 1 < sort.roots.count ? sort.roots.items[i + 1].first
+						      : sort.stacks.count;
+		status = write_command(maker, &sort, first, end - first);
+	}
+	tally_stack_sort_release(&sort);
+	return status;
+}
+
+/* A node of the tree whose end is still to come. */
+struct joined {
+	size_t end; /* in the slot's nodes */
+	/* in the tree's; `run`: the one before which the next child comes, if that is a run */
+	uint32_t node, run;
+};
+
+/* Copies a slot's nodes behind the tree's; what was not known to be too light when it ended is by
+ * now. */
+static int join_slot(struct tally_flame_tree *tree, const struct tally_flame_writer *writer,
+		     uint64_t least)
+{
+	const struct tally_flame_tree from = { .nodes = { .items = writer->nodes.items,
+							  .count = writer->nodes.count } };
+	struct joined path[TALLY_FLAME_DEPTH_MAX + 2];
+	size_t depth = 0;
+	for (size_t i = 0; i < from.nodes.count;) {
+		struct tally_flame_node node = from.nodes.items[i];
+		while (depth && path[depth - 1].end <= i)
+			tree->nodes.items[path[--depth].node].end = (uint32_t)tree->nodes.count;
+		struct joined *above = depth ? &path[depth - 1] : NULL;
+		bool is_run = node.id == TALLY_FLAME_RUN,
+		     is_kept = !above || (!is_run && node.total >= least);
+		size_t end = node.end;
+		if (!is_kept && above->run != NO_RUN) {
+			struct tally_flame_node *run = &tree->nodes.items[above->run];
+			run->total += node.total;
+			run->self += tally_flame_tree_frames(&from, i);
+			i = end;
+			continue;
+		}
+		uint32_t place = (uint32_t)tree->nodes.count;
+		if (place >= UINT32_MAX - 1)
+			return -ENOMEM;
+		if (is_kept) {
+			path[depth++] = (struct joined){ .end = end, .node = place, .run = NO_RUN };
+		} else {
+			node.self = tally_flame_tree_frames(&from, i);
+			node.id = TALLY_FLAME_RUN;
+			node.end = place + 1;
+		}
+		if (above)
+			above->run = is_kept ? NO_RUN : place;
+		if (tally_vector_push(&tree->nodes, node) < 0)
+			return -ENOMEM;
+		i = is_kept ? i + 1 : end;
+	}
+	while (depth)
+		tree->nodes.items[path[--depth].node].end = (uint32_t)tree->nodes.count;
+	return 0;
+}
+
+/* Puts the root above the nodes of all slots. */
+static int join_slots(const struct maker *maker, struct tree_maker *one)
+{
+	struct tally_flame_tree *tree = one->tree;
+	struct tally_flame_node all = { 0 };
+	for (size_t slot = 0; slot < tree->slots.count; slot++)
+		if (tally_flame_writer_end(&one->writers[slot], &one->sums) < 0)
+			return -ENOMEM;
+	tree->least = one->sums.pruning.least;
+	if (tally_vector_push(&tree->nodes, all) < 0)
+		return -ENOMEM;
+	for (size_t slot = 0; slot < tree->slots.count; slot++) {
+		struct tally_flame_writer *writer = &one->writers[slot];
+		if (join_slot(tree, writer, tree->least) < 0)
+			return -ENOMEM;
+		if (writer->nodes.count)
+			all.total = tally_sum_capped(all.total, writer->nodes.items[0].total);
+		tally_flame_writer_release(writer);
+	}
+	all.end = (uint32_t)tree->nodes.count;
+	tree->nodes.items[0] = all;
+	tree->level_weights[0] = all.total;
+	tree->depth_max = one->sums.depth_max;
+	for (size_t i = 0; i < maker->stacks->frames.count; i++)
+		if (one->sums.used[i])
+			tree->kinds[maker->stacks->frames.items[i].kind] = true;
+	return 0;
+}
+
+static int copy_tree(struct tally_flame_tree *tree, const struct tally_flame_tree *from)
+{
+	if (tally_vector_reserve(&tree->nodes, from->nodes.count) < 0)
+		return -ENOMEM;
+	memcpy(tree->nodes.items, from->nodes.items,
+	       from->nodes.count * sizeof(*tree->nodes.items));
+	memcpy(tree->level_weights, from->level_weights,
+	       (TALLY_FLAME_DEPTH_MAX + 2) * sizeof(*tree->level_weights));
+	memcpy(tree->kinds, from->kinds, sizeof(tree->kinds));
+	tree->nodes.count = from->nodes.count;
+	tree->depth_max = from->depth_max;
+	tree->least = from->least;
+	return 0;
+}
+
+static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread,
+		      struct tally_flame_tree *by_comm)
+{
+	const size_t *nodes_max = maker->options->nodes_max;
+	const struct tally_stacks *stacks = maker->stacks;
+	size_t frames = stacks->frames.count;
+	maker->ranks = rank_frames(stacks);
+	maker->frame_of = malloc((frames + 1) * sizeof(*maker->frame_of));
+	if (!maker->ranks || !maker->frame_of || make_codes(maker) < 0)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < frames; i++)
+		maker->frame_of[maker->ranks[i]] = i;
+	if (start_tree(maker, &maker->trees[0], by_comm, false) < 0 ||
+	    start_tree(maker, &maker->trees[1], by_thread, true) < 0)
+		return -ENOMEM;
+	maker->tree_count = by_comm->slots.count == by_thread->slots.count ? 1 : 2;
+	maker->unit = find_unit(stacks, maker->by_samples);
+	/* One tree serves as both where they are the same. */
+	size_t comm_max = maker->tree_count == 2 || nodes_max[1] > nodes_max[0] ? nodes_max[1]
+										: nodes_max[0];
+	tally_flame_pruning_init(&maker->trees[0].sums.pruning, comm_max);
+	tally_flame_pruning_init(&maker->trees[1].sums.pruning, nodes_max[0]);
+	if (sort_by_command(maker) < 0 || write_trees(maker) < 0)
+		return -ENOMEM;
+	for (unsigned i = 0; i < maker->tree_count; i++)
+		if (join_slots(maker, &maker->trees[i]) < 0)
+			return -ENOMEM;
+	return maker->tree_count == 1 ? copy_tree(by_thread, by_comm) : 0;
+}
+
+int tally_flame_trees_build(struct tally_flame_tree *by_thread, struct tally_flame_tree *by_comm,
+			    const struct tally_stacks *stacks,
+			    const struct tally_flame_tree_options *options)
+{
+	struct maker maker = {
+		.stacks = stacks,
+		.options = options,
+		.by_samples = options->by_samples && stacks->total_samples,
+		.two_threads = tally_cpus_allowed() > 1,
+	};
+	int status = make_trees(&maker, by_thread, by_comm);
+	by_thread->unit = by_comm->unit = maker.unit;
+	by_thread->frame_ranks = maker.ranks;
+	by_thread->unit_is_sample = by_comm->unit_is_sample = !status && stacks->total_samples &&
+							      by_comm->nodes.items[0].total ==
+								      stacks->total_samples;
+	for (unsigned i = 0; i < 2; i++) {
+		struct tree_maker *one = &maker.trees[i];
+		for (size_t slot = 0; one->writers && slot < one->tree->slots.count; slot++)
+			tally_flame_writer_release(&one->writers[slot]);
+		free(one->writers);
+		free(one->slot_of);
+		free(one->sums.used);
+	}
+	free(maker.frame_of);
+	free(maker.codes);
+	free(maker.sorted);
+	free(maker.ends);
+	return status;
+}
+
+/* ---- which nodes are drawn ----------------------------------------------- */
+
+uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t index)
+{
+	const struct tally_flame_node *nodes = tree->nodes.items;
+	uint64_t frames = 0;
+	for (size_t i = index; i < nodes[index].end; i++)
+		frames += nodes[i].id == TALLY_FLAME_RUN ? nodes[i].self : 1;
+	return frames;
+}
+
+/* The total that `rank` nodes, or a few less where several have it, exceed: byte by byte from the
+ * highest one, the nodes that agree with what is known of it are counted by their next byte. */
+static uint64_t total_of_rank(const struct tally_flame_tree *tree, size_t rank)
+{
+	uint64_t known = 0, all = tree->nodes.items[0].total;
+	for (int shift = all ? (63 - __builtin_clzll(all)) / 8 * 8 : 0; shift >= 0; shift -= 8) {
+		size_t counts[256] = { 0 };
+		unsigned byte = 255;
+		for (size_t i = 0; i < tree->nodes.count; i++) {
+			uint64_t total = tree->nodes.items[i].total;
+			counts[total >> shift & 255] +=
+				tree->nodes.items[i].id != TALLY_FLAME_RUN &&
+				(shift == 56 || total >> (shift + 8) == known >> (shift + 8));
+		}
+		for (; counts[byte] <= rank; byte--)
+			rank -= counts[byte];
+		known |= (uint64_t)byte << shift;
+	}
+	return known;
+}
+
+uint64_t tally_flame_tree_threshold(const struct tally_flame_tree *tree, size_t nodes_max)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < tree->nodes.count; i++)
+		count += tree->nodes.items[i].id != TALLY_FLAME_RUN;
+	uint64_t least = count <= nodes_max ? 1
+					    : tally_sum_capped(total_of_rank(tree, nodes_max), 1);
+	return least > tree->least ? least : tree->least;
+}
+
+void tally_flame_tree_release(struct tally_flame_tree *tree)
+{
+	tally_vector_release(&tree->nodes);
+	tally_vector_release(&tree->slots);
+	free(tree->frame_ranks);
+	free(tree->level_weights);
+	*tree = (struct tally_flame_tree){ 0 };
+}
+
+const char *tally_flame_node_name(const struct tally_flame_tree *tree,
+				  const struct tally_stacks *stacks,
+				  const struct tally_flame_node *node)
+{
+	if (node->depth == 0)
+		return "all";
+	if (node->depth == 1)
+		return tally_strings_text(&stacks->strings, tree->slots.items[node->id].comm);
+	return tally_strings_text(&stacks->strings, stacks->frames.items[node->id].name);
+}
+
+unsigned tally_flame_node_kind(const struct tally_stacks *stacks,
+			       const struct tally_flame_node *node)
+{
+	return node->depth < 2 ? TALLY_FRAME_KINDS : stacks->frames.items[node->id].kind;
+}

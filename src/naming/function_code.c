@@ -1,0 +1,393 @@
+#include "naming/function_code.h"
+
+#include "naming/kernel_code.h"
+#include "naming/kernel_modules.h"
+#include "naming/name_functions.h"
+#include "naming/name_tables.h"
+#include "naming/packed_code.h"
+#include "naming/text_pokes.h"
+#include "symbol/jit_dump.h"
+#include "symbol/lines.h"
+#include "task/jit.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { CODE_BYTES_MAX = 4 << 20 };
+
+/* A place's file, its table and object; read on first use. */
+struct known {
+	uint32_t file;
+	struct tally_name_table *table;
+	struct tally_object_entry *entry;
+};
+
+static int know(struct tally_names *names, const struct tally_place *place, bool lines,
+		struct known *out)
+{
+	*out = (struct known){ .file = tally_names_file(names, place) };
+	if (out->file == TALLY_FILE_NONE)
+		return -ENOENT;
+	if (!tally_name_table_of(names, out->file))
+		return -ENOMEM;
+	out->table = tally_name_table_of(names, out->file);
+	out->entry = tally_name_table_entry(names, out->file);
+	if (tally_name_table_read(names, out->table, out->entry, lines) < 0)
+		return -ENOMEM;
+	if (out->table->is_kernel)
+		tally_kernel_names_reach(names, out->table, place->address);
+	return 0;
+}
+
+bool tally_function_code_address(struct tally_names *names, const struct tally_function_code *code,
+				 const struct tally_place *place, uint64_t *address)
+{
+	struct known known;
+	const struct tally_packed_place *packed = code->packed
+							  ? tally_names_packed_place(names, place)
+							  : NULL;
+	if (packed)
+		*address = code->start + packed->offset;
+	return packed ||
+	       (!know(names, place, false, &known) &&
+		tally_name_table_address(names, known.table, known.entry, place, address));
+}
+
+static const struct tally_symbol *symbol_at(struct tally_names *names, const struct known *known,
+					    uint64_t address)
+{
+	const struct tally_symbol *symbol = known->table->symbols
+						    ? tally_symbols_find(known->table->symbols,
+									 address)
+						    : NULL;
+	const struct tally_place place = { .address = address + (uint64_t)names->kernel_shift };
+	return known->table->is_kernel
+		       ? tally_kernel_module_symbol(names, known->table, &place, symbol)
+		       : symbol;
+}
+
+/* For JIT code: names whatever its process had mapped at the address at the end. */
+static const char *symbol_of_process(struct tally_names *names, uint32_t pid, uint64_t address,
+				     uint64_t *offset)
+{
+	struct tally_place place = tally_place_of(names->tasks, pid, false, address);
+	uint32_t function = place.file == TALLY_FILE_NONE
+				    ? UINT32_MAX
+				    : tally_names_function(names, &place, offset);
+	bool is_named = function != UINT32_MAX &&
+			names->functions.items[function].name != TALLY_STRING_NONE;
+	return is_named ? tally_names_plain_text(names, function) : NULL;
+}
+
+const char *tally_function_code_symbol(struct tally_names *names,
+				       const struct tally_function_code *code,
+				       const struct tally_place *place, uint64_t address,
+				       uint64_t *offset)
+{
+	struct known known;
+	const struct tally_jit *jit = tally_jits_of_file(names->tasks, place->file);
+	*offset = 0;
+	if (code->packed) {
+		const struct tally_packed_code_target *target =
+			tally_packed_code_target(names->packed_codes, code->packed, address);
+		*offset = target ? target->offset : 0;
+		return target ? target->name : NULL;
+	}
+	if (jit)
+		return symbol_of_process(names, jit->pid, address + code->shown, offset);
+	if (know(names, place, false, &known) < 0)
+		return NULL;
+	const struct tally_symbol *symbol = symbol_at(names, &known, address);
+	*offset = symbol ? address - symbol->start : 0;
+	return symbol ? symbol->name : NULL;
+}
+
+static int module_lines(struct tally_names *names, struct tally_name_table *table,
+			const struct tally_symbol *symbol, const uint64_t *addresses, size_t count,
+			struct tally_line_answer *answers)
+{
+	const struct tally_symbol **symbols = malloc((count + 1) * sizeof(*symbols));
+	for (size_t i = 0; symbols && i < count; i++)
+		symbols[i] = symbol;
+	int result = symbols ? tally_kernel_module_lines(names, table, addresses, symbols, count,
+							 answers)
+			     : -ENOMEM;
+	free(symbols);
+	return result;
+}
+
+static void packed_lines(const struct tally_names *names, const struct tally_function_code *code,
+			 const uint64_t *addresses, size_t count, struct tally_line_answer *answers,
+			 struct tally_line_frame *scratch)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_packed_code_row *row = tally_packed_code_row(
+			names->packed_codes, code->packed, addresses[i] - code->start);
+		struct tally_line_frame *frames = &scratch[2 * i];
+		if (!row)
+			continue;
+		frames[0] = (struct tally_line_frame){ .function = row->inlined,
+						       .file = row->file,
+						       .line = row->line };
+		frames[1] = (struct tally_line_frame){ .file = code->packed->main_file };
+		answers[i] = (struct tally_line_answer){ frames, row->inlined ? 2 : 1 };
+	}
+}
+
+int tally_function_code_lines(struct tally_names *names, const struct tally_function_code *code,
+			      const struct tally_place *place, const uint64_t *addresses,
+			      size_t count, struct tally_line_answer *answers,
+			      struct tally_line_frame *scratch)
+{
+	struct known known;
+	memset(answers, 0, count * sizeof(*answers));
+	if (code->packed) {
+		packed_lines(names, code, addresses, count, answers, scratch);
+		return 0;
+	}
+	int result = know(names, place, true, &known);
+	if (result < 0)
+		return result == -ENOMEM ? result : 0;
+	for (size_t i = 0; known.table->dump && i < count; i++) {
+		const struct tally_jit_line *line = tally_jit_dump_line(known.table->dump,
+									addresses[i]);
+		if (!line)
+			continue;
+		scratch[i] = (struct tally_line_frame){ .file = line->file,
+							.line = line->line,
+							.column = line->column };
+		answers[i] = (struct tally_line_answer){ &scratch[i], 1 };
+	}
+	if (known.table->is_kernel && count) {
+		const struct tally_symbol *symbol = symbol_at(names, &known, addresses[0]);
+		if (symbol && tally_kernel_module_object(names, known.table, symbol))
+			return module_lines(names, known.table, symbol, addresses, count, answers);
+	}
+	if (!known.table->lines)
+		return 0;
+	uint64_t moved = known.table->is_kernel
+				 ? (uint64_t)(names->kernel_shift - names->vmlinux_shift)
+				 : 0;
+	uint64_t *there = malloc((count + 1) * sizeof(*there));
+	for (size_t i = 0; there && i < count; i++)
+		there[i] = addresses[i] + moved;
+	result = there ? tally_lines_find(known.table->lines, there, count, answers) : -ENOMEM;
+	free(there);
+	return result;
+}
+
+/* ---- whose code it is ---------------------------------------------------- */
+
+void tally_code_because(struct tally_function_code *code, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(code->missing, sizeof(code->missing), format, args);
+	va_end(args);
+}
+
+void tally_code_of_object(struct tally_function_code *code, const struct tally_object *object,
+			  uint64_t address, uint64_t size)
+{
+	const uint16_t one = 1;
+	bool is_little_here = *(const uint8_t *)&one;
+	struct stat status;
+	size_t available = 0;
+	code->machine = tally_object_machine(object);
+	code->is_64bit = tally_object_is_64bit(object);
+	code->is_big_endian = is_little_here == tally_object_is_swapped(object);
+	if (!stat(tally_object_path(object), &status))
+		code->file_time_s = status.st_mtim.tv_sec;
+	code->bytes = tally_object_bytes_at(object, address, &available);
+	code->size = !code->bytes ? 0 : available < size ? available : (size_t)size;
+	if (!code->size)
+		tally_code_because(code, "%s has no bytes there", tally_object_path(object));
+}
+
+static void find_in_file(struct tally_names *names, const struct known *known,
+			 struct tally_function_code *code)
+{
+	const char *path = tally_tasks_path(names->tasks, known->file);
+	if (known->entry) {
+		tally_code_of_object(code, known->entry->object, code->start,
+				     code->end - code->start);
+		return;
+	}
+	const struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,
+								   known->file);
+	if (entry && entry->state == TALLY_OBJECT_CHANGED) {
+		tally_code_because(code, "%s is another build than the recorded one", path);
+		code->no_lines = "the program here is another build";
+		code->is_rebuilt = true;
+		snprintf(
+			code->hint, sizeof(code->hint),
+			"the recorded one is found by its build-id in ~/.debug, or below --symfs DIR");
+	} else if (names->tasks->files.items[known->file].pid) {
+		tally_code_because(code, "a JIT made it, and left no dump of its code");
+		code->no_lines = "a JIT made it";
+		snprintf(
+			code->hint, sizeof(code->hint),
+			"node --perf-prof and the JVM's jitdump agent leave one (docs: tally record)");
+	} else {
+		tally_code_because(code, "%s is not on this machine", path);
+		code->no_lines = "the program is not here";
+		snprintf(code->hint, sizeof(code->hint),
+			 "--symfs DIR looks below DIR; ~/.debug is looked into by build-id");
+	}
+}
+
+static void find_in_dump(struct tally_names *names, const struct known *known, uint64_t address,
+			 struct tally_function_code *code)
+{
+	const struct tally_jit_dump *dump = known->table->dump;
+	const struct tally_jit_function *function = tally_jits_function(names->tasks, known->file,
+									address);
+	code->no_lines = "a JIT made it";
+	if (!function || !function->bytes) {
+		tally_code_because(code, "the JIT's dump, %s, is not here any more",
+				   tally_tasks_path(names->tasks, known->file));
+		return;
+	}
+	code->start = function->base;
+	code->end = function->base + function->size;
+	code->bytes = function->bytes;
+	code->size = (size_t)function->size;
+	code->machine = dump->machine;
+	code->is_64bit = dump->machine != EM_386 && dump->machine != EM_ARM;
+	for (size_t i = 0; i < dump->places.count; i++)
+		if (&dump->functions.items[dump->places.items[i].function] == function)
+			code->shown = dump->places.items[i].address - function->base;
+}
+
+/* Code that the kernel made itself (BPF): the recording may have all of its bytes. */
+static int find_made(struct tally_names *names, const struct tally_place *place,
+		     struct tally_function_code *out)
+{
+	bool is_told = place->file < names->tasks->files.count &&
+		       names->tasks->files.items[place->file].is_symbol;
+	const struct tally_mapped_file *file = is_told ? &names->tasks->files.items[place->file]
+						       : NULL;
+	size_t size = file && file->symbol_size <= CODE_BYTES_MAX ? file->symbol_size : 0;
+	out->no_lines = place->file == TALLY_FILE_NONE ? "it is in no file" : "the kernel made it";
+	tally_code_because(
+		out, place->file == TALLY_FILE_NONE
+			     ? "no file is known to have been mapped there"
+			     : "the kernel made it while it ran (BPF), and keeps no file of it");
+	if (!size || !names->text_pokes ||
+	    tally_text_pokes_apply(names->text_pokes, file->symbol_start, NULL, size) != size)
+		return 0;
+	out->kept = malloc(size);
+	if (!out->kept)
+		return -ENOMEM;
+	tally_text_pokes_apply(names->text_pokes, file->symbol_start, out->kept, size);
+	out->bytes = out->kept;
+	out->size = size;
+	out->start = file->symbol_start;
+	out->end = file->symbol_start + size;
+	tally_kernel_code_machine(names, out);
+	return 0;
+}
+
+static int find_in_files(struct tally_names *names, const struct tally_place *place,
+			 struct tally_function_code *out)
+{
+	struct known known;
+	uint64_t address = 0, start = 0, end = 0;
+	*out = (struct tally_function_code){ 0 };
+	int result = know(names, place, true, &known);
+	if (result == -ENOMEM)
+		return result;
+	if (result < 0)
+		return find_made(names, place, out);
+	bool is_somewhere = tally_name_table_address(names, known.table, known.entry, place,
+						     &address);
+	const struct tally_symbol *symbol = is_somewhere ? symbol_at(names, &known, address) : NULL;
+	if (symbol) {
+		start = symbol->start;
+		end = symbol->end;
+	} else if (!is_somewhere ||
+		   !tally_name_table_bounds(known.table, known.entry, address, &start, &end)) {
+		start = end = 0;
+	}
+	out->start = start;
+	out->end = end - start > CODE_BYTES_MAX ? start + CODE_BYTES_MAX : end;
+	if (known.table->dump)
+		find_in_dump(names, &known, address, out);
+	else if (known.table->is_kernel)
+		return tally_kernel_code_find(names, known.table, symbol, out);
+	else if (out->end || !known.entry)
+		find_in_file(names, &known, out);
+	else
+		tally_code_because(
+			out, "neither a symbol nor unwind rules tell where it begins and ends");
+	return 0;
+}
+
+static void find_packed(struct tally_names *names, const struct tally_place *place,
+			struct tally_function_code *out)
+{
+	const struct tally_packed_code *packed = tally_names_packed_code(names, place);
+	if (!packed)
+		return;
+	bool is_rebuilt = out->is_rebuilt;
+	const char *no_lines = tally_jits_of_file(names->tasks, place->file) ? "a JIT made it"
+									     : NULL;
+	tally_function_code_release(out);
+	*out = (struct tally_function_code){
+		.is_rebuilt = is_rebuilt,
+		.no_lines = no_lines,
+		.start = packed->start,
+		.end = packed->start + packed->size,
+		.shown = packed->shown,
+		.bytes = packed->bytes,
+		.size = packed->size,
+		.packed = packed,
+		.machine = packed->machine,
+		.is_64bit = packed->is_64bit,
+		.is_big_endian = packed->is_big_endian,
+	};
+}
+
+/* Writes what the kernel changed into its code, so that it is as it was at the end. */
+static int write_pokes(const struct tally_names *names, struct tally_function_code *code)
+{
+	uint64_t address = code->start + code->shown;
+	code->poked = names->text_pokes
+			      ? tally_text_pokes_apply(names->text_pokes, address, NULL, code->size)
+			      : 0;
+	if (!code->poked)
+		return 0;
+	if (code->bytes != code->kept) {
+		free(code->kept);
+		code->kept = malloc(code->size);
+		if (!code->kept)
+			return -ENOMEM;
+		memcpy(code->kept, code->bytes, code->size);
+		code->bytes = code->kept;
+	}
+	tally_text_pokes_apply(names->text_pokes, address, code->kept, code->size);
+	return 0;
+}
+
+int tally_function_code_find(struct tally_names *names, const struct tally_place *place,
+			     struct tally_function_code *out)
+{
+	int result = find_in_files(names, place, out);
+	if (!result && !out->size)
+		find_packed(names, place, out);
+	if (!result && out->size && tally_names_file(names, place) == TALLY_FILE_KERNEL)
+		result = write_pokes(names, out);
+	return result;
+}
+
+void tally_function_code_release(struct tally_function_code *code)
+{
+	free(code->kept);
+	code->kept = NULL;
+	code->bytes = NULL;
+	code->size = 0;
+}

@@ -1,0 +1,334 @@
+#include "naming/name_tables.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+#include "naming/kernel_modules.h"
+#include "naming/listed_names.h"
+#include "naming/perf_map_names.h"
+#include "symbol/lines.h"
+#include "task/jit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The symbols of objects from this size on are cached: node's 150,000 take 25 ms to read and sort,
+ * and 3 ms from the cache. */
+enum { KEPT_OBJECT_BYTES = 8 << 20, SYMBOLS_VERSION = 3 };
+
+static struct tally_name_table *kernel_table(struct tally_names *names)
+{
+	struct tally_name_table *table = names->kernel;
+	if (!table) {
+		table = names->kernel = calloc(1, sizeof(*table));
+		if (!table)
+			return NULL;
+		*table = (struct tally_name_table){ .is_open = true,
+						    .is_kernel = true,
+						    .is_read = names->kernel_tried,
+						    .kind = TALLY_FRAME_KERNEL };
+		table->object = tally_strings_intern(&names->strings, "[kernel.kallsyms]");
+		names->kernel_tried = true;
+		if (tally_listed_names_fill(names, table, TALLY_FILE_KERNEL) < 0)
+			return NULL;
+	}
+	return table;
+}
+
+/* ---- files --------------------------------------------------------------- */
+
+static enum tally_frame_kind kind_of_path(const char *path)
+{
+	const char *so = strstr(path, ".so");
+	bool is_library = so && (!so[3] || so[3] == '.' || so[3] == '-');
+	return is_library || !strcmp(path, "[vdso]") || !strncmp(path, "[vsyscall", 9)
+		       ? TALLY_FRAME_LIBRARY
+		       : TALLY_FRAME_PROGRAM;
+}
+
+static void note_gap(struct tally_names *names, const struct tally_object_entry *entry,
+		     const char *path)
+{
+	if (names->packed)
+		return; /* the recording's own names lack it as well */
+	if (entry->state == TALLY_OBJECT_CHANGED) {
+		if (!names->gaps.changed_files++)
+			snprintf(names->gaps.changed_file, sizeof(names->gaps.changed_file), "%s",
+				 path);
+	} else if (entry->state == TALLY_OBJECT_MISSING && path[0] == '/') {
+		names->gaps.missing_files++;
+	}
+}
+
+static bool is_same_file(const char *path, const struct stat *own)
+{
+	struct stat other;
+	return !stat(path, &other) && own->st_dev == other.st_dev && own->st_ino == other.st_ino;
+}
+
+/* The kernel cuts names of tasks after 15 bytes.  Sets `out` to the path of the only file of the
+ * folder whose name begins so, and which is the same; false where there is none, or several. */
+static bool find_cut_name(const char *folder, const char *cut, const struct stat *own, char *out,
+			  size_t size)
+{
+	DIR *files = opendir(folder);
+	const struct dirent *entry;
+	char path[PATH_MAX];
+	size_t found = 0, cut_length = strlen(cut);
+	while (files && (entry = readdir(files))) {
+		if (strncmp(entry->d_name, cut, cut_length) != 0)
+			continue;
+		int length = snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		if (length < 0 || (size_t)length >= sizeof(path) || !is_same_file(path, own))
+			continue;
+		if (!found++)
+			snprintf(out, size, "%s", path);
+	}
+	if (files)
+		closedir(files);
+	return found == 1;
+}
+
+/* For a program with several names, such as redis or busybox: returns the path that started it, if
+ * that is in the file's folder and leads to the same file.  NULL: it is the file's own path, or
+ * another file.  A name that is part of the file's own name says less ("cc", "python3"), so it is
+ * not used. */
+static const char *started_path(const struct tally_mapped_file *file, const char *path, char *out,
+				size_t size)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX];
+	struct stat own;
+	if (!slash || !file->started_as[0] || file->is_started_variously ||
+	    strstr(slash + 1, file->started_as) || strchr(file->started_as, '/') ||
+	    (size_t)(slash - path) >= sizeof(folder) || stat(path, &own) < 0)
+		return NULL;
+	memcpy(folder, path, (size_t)(slash - path));
+	folder[slash - path] = '\0';
+	if (strlen(file->started_as) + 1 == sizeof(file->started_as))
+		return find_cut_name(*folder ? folder : "/", file->started_as, &own, out, size)
+			       ? out
+			       : NULL;
+	int length = snprintf(out, size, "%s/%s", folder, file->started_as);
+	return length > 0 && (size_t)length < size && is_same_file(out, &own) ? out : NULL;
+}
+
+static int open_table(struct tally_names *names, struct tally_name_table *table, uint32_t file_id)
+{
+	const struct tally_mapped_file *file = &names->tasks->files.items[file_id];
+	const char *path = tally_tasks_path(names->tasks, file_id);
+	char jit_path[64], started_as[PATH_MAX];
+	const struct tally_jit *jit = tally_jits_of_file(names->tasks, file_id);
+	table->is_open = true;
+	table->kind = kind_of_path(path);
+	if (jit) {
+		table->is_jit = true;
+		table->kind = TALLY_FRAME_JIT;
+		table->dump = jit->dump;
+	} else if (file->pid && strncmp(path, "[stack", 6) && strcmp(path, "[heap]")) {
+		table->is_jit = true;
+		table->kind = TALLY_FRAME_JIT;
+		table->symbols = tally_perf_map_load(names, file->pid);
+		snprintf(jit_path, sizeof(jit_path), "/tmp/perf-%u.map", file->pid);
+		if (table->symbols || strncmp(path, "/memfd:", 7))
+			/* otherwise it is a file in memory that has a name of its own */
+			path = jit_path;
+	} else if (!file->pid && tally_listed_names_fill(names, table, file_id) < 0) {
+		return -ENOMEM;
+	} else if (!file->pid && !table->is_listed) {
+		struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks,
+								     file_id);
+		if (!entry || entry->lack == -ENOMEM)
+			return -ENOMEM;
+		if (!entry->object)
+			note_gap(names, entry, path);
+		const char *started = entry->object && !names->real_paths
+					      ? started_path(file, path, started_as,
+							     sizeof(started_as))
+					      : NULL;
+		path = started ? started : path;
+	}
+	table->object = tally_strings_intern(&names->strings, path);
+	return 0;
+}
+
+struct tally_name_table *tally_name_table_of(struct tally_names *names, uint32_t file)
+{
+	if (file == TALLY_FILE_KERNEL)
+		return kernel_table(names);
+	while (names->tables.count <= file)
+		if (tally_vector_push(&names->tables, (struct tally_name_table){ 0 }) < 0)
+			return NULL;
+	struct tally_name_table *table = &names->tables.items[file];
+	return table->is_open || !open_table(names, table, file) ? table : NULL;
+}
+
+struct tally_object_entry *tally_name_table_entry(struct tally_names *names, uint32_t file)
+{
+	if (file == TALLY_FILE_KERNEL)
+		return names->kernel->is_read && names->vmlinux.state == TALLY_OBJECT_UNTRIED
+			       ? NULL
+			       : tally_kernel_object(names);
+	if (names->tables.items[file].is_jit || names->tables.items[file].is_listed ||
+	    names->tasks->files.items[file].pid)
+		return NULL;
+	struct tally_object_entry *entry = tally_objects_get(&names->objects, names->tasks, file);
+	return entry && entry->object ? entry : NULL;
+}
+
+static bool read_kept_symbols(struct tally_name_table *table, struct tally_disk_cache *cache,
+			      const struct tally_cache_key *key)
+{
+	if (!tally_cache_get(cache, key, &table->blob))
+		return false;
+	if (!tally_symbols_unpack(table->blob.bytes, table->blob.size, 0, &table->symbols))
+		return true;
+	tally_cache_blob_release(&table->blob);
+	return false;
+}
+
+int tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
+				 struct tally_object_entry *entry)
+{
+	struct tally_object *debug = tally_objects_debug(entry);
+	const struct tally_cache_key key = {
+		.id = *tally_object_build_id(entry->object),
+		.kind = "symbols",
+		.part = debug ? 1 : 0,
+		.version = SYMBOLS_VERSION,
+	};
+	size_t size;
+	struct tally_buffer packed = { .maximum = 1 << 30 };
+	tally_object_image(entry->object, &size);
+	bool is_kept = names->cache && size >= KEPT_OBJECT_BYTES;
+	if (is_kept && read_kept_symbols(table, names->cache, &key))
+		return 0;
+	int result = tally_symbols_from_object(entry->object, debug, &table->symbols, NULL);
+	if (result < 0)
+		table->symbols = NULL;
+	else if (is_kept && !tally_symbols_pack(table->symbols, 0, &packed))
+		tally_cache_put(names->cache, &key, tally_object_path(entry->object), packed.bytes,
+				packed.length);
+	tally_buffer_release(&packed);
+	return result == -ENOMEM || entry->lack == -ENOMEM ? -ENOMEM : 0;
+}
+
+int tally_name_table_read(struct tally_names *names, struct tally_name_table *table,
+			  struct tally_object_entry *entry, bool lines)
+{
+	int result = 0;
+	if (!table->is_read && table->is_kernel)
+		result = tally_kernel_names_read(names, table);
+	else if (!table->is_read && table->dump)
+		result = tally_jit_dump_symbols(table->dump, &table->symbols);
+	else if (!table->is_read && entry)
+		result = tally_name_table_read_object(names, table, entry);
+	if (result < 0)
+		return result;
+	table->is_read = true;
+	if (!lines || table->lines_tried || !entry)
+		return 0;
+	table->lines_tried = true;
+	if (tally_lines_new(entry->object, tally_objects_debug(entry), &table->lines, NULL) < 0)
+		return -ENOMEM;
+	tally_lines_use_cache(table->lines, names->cache);
+	return 0;
+}
+
+void tally_name_table_release(struct tally_name_table *table)
+{
+	if (table->lines)
+		tally_lines_keep(table->lines);
+	tally_lines_free(table->lines);
+	tally_symbols_free(table->symbols);
+	tally_symbols_free(table->data);
+	tally_symbols_free(table->kept);
+	tally_kernel_modules_free(table->modules);
+	tally_cache_blob_release(&table->blob);
+	tally_map_release(&table->texts);
+}
+
+/* ---- looking up ---------------------------------------------------------- */
+
+bool tally_name_table_address(const struct tally_names *names, const struct tally_name_table *table,
+			      const struct tally_object_entry *entry,
+			      const struct tally_place *place, uint64_t *address)
+{
+	if (table->is_listed && !table->is_kernel) {
+		*address = place->address + table->listed_shift;
+		return true;
+	}
+	*address = place->address - (table->is_kernel ? (uint64_t)names->kernel_shift : 0);
+	return table->is_kernel || table->is_jit ||
+	       (entry && tally_object_address_of_offset(entry->object, place->address, address));
+}
+
+bool tally_name_table_bounds(const struct tally_name_table *table, struct tally_object_entry *entry,
+			     uint64_t address, uint64_t *start, uint64_t *end)
+{
+	struct tally_unwind_table *rules = entry && !table->is_kernel ? tally_objects_unwind(entry)
+								      : NULL;
+	return rules && tally_unwind_table_function(rules, address, start, end);
+}
+
+uint64_t tally_name_table_start(const struct tally_name_table *table,
+				struct tally_object_entry *entry, uint64_t address)
+{
+	uint64_t start, end;
+	return tally_name_table_bounds(table, entry, address, &start, &end) ? start : UINT64_MAX;
+}
+
+/* `address` is `before` bytes before a return address, so that it lies in the call.  In two cases
+ * the function at the return address is the right one instead.  A signal trampoline is only ever
+ * returned to: nothing calls from before its start, and no symbol is there.  And the padding before
+ * the kernel's functions (__pfx_) makes no calls: an interrupt hit the function's first
+ * instruction.
+ *
+ * But if the unwind rules say that another function ends at the return address, that function ended
+ * in a call that doesn't return, and just has no symbol.
+ */
+const struct tally_symbol *tally_name_table_called(const struct tally_name_table *table,
+						   struct tally_object_entry *entry,
+						   uint64_t address, uint32_t before,
+						   size_t *cursor)
+{
+	const struct tally_symbol *symbol =
+		table->symbols ? tally_symbols_find_next(table->symbols, address, cursor) : NULL;
+	bool is_called = symbol && !(table->is_kernel && !strncmp(symbol->name, "__pfx_", 6));
+	if (is_called || !before || !table->symbols)
+		return symbol;
+	uint64_t start, end;
+	const struct tally_symbol *behind = tally_symbols_find(table->symbols, address + before);
+	if (behind && tally_name_table_bounds(table, entry, address, &start, &end) &&
+	    end <= address + before)
+		return symbol;
+	return behind ? behind : symbol;
+}
+
+uint32_t tally_name_table_object(struct tally_names *names, const struct tally_name_table *table,
+				 const struct tally_place *place,
+				 const struct tally_symbol **symbol)
+{
+	const char *own = table->modules && *symbol
+				  ? tally_kernel_module_name(table->modules, *symbol)
+				  : NULL;
+	const char *module = !own && table->is_kernel && *symbol
+				     ? tally_symbol_module(table->symbols, *symbol)
+				     : NULL;
+	char object[80], recorded[TALLY_MODULE_NAME_BYTES];
+	if (module && names->kernel_shift) {
+		*symbol = NULL;
+		module = NULL;
+	}
+	if (!*symbol && table->is_kernel &&
+	    tally_kernel_module_recorded(names, place->address, recorded))
+		module = recorded;
+	if (!module && !own)
+		return table->object;
+	snprintf(object, sizeof(object), "[%s]", own ? own : module);
+	return tally_strings_intern(&names->strings, object);
+}

@@ -1,0 +1,335 @@
+#include "naming/names.h"
+
+#include "base/buffer.h"
+#include "base/vector.h"
+#include "object/cache.h"
+#include "naming/kernel_modules.h"
+#include "naming/name_functions.h"
+#include "naming/name_tables.h"
+#include "naming/packed_code.h"
+#include "task/jit.h"
+#include "naming/place_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void tally_names_init(struct tally_names *names, struct tally_tasks *tasks)
+{
+	*names = (struct tally_names){ .tasks = tasks };
+}
+
+void tally_names_use_cache(struct tally_names *names)
+{
+	if (!names->cache)
+		names->cache = tally_cache_open();
+}
+
+void tally_names_use_sources(struct tally_names *names, const struct tally_name_sources *sources)
+{
+	names->sources = *sources;
+	names->objects.search = sources->search;
+}
+
+void tally_names_release(struct tally_names *names)
+{
+	tally_object_unref(names->vmlinux.object);
+	tally_object_unref(names->vmlinux.debug);
+	for (size_t i = 0; i < names->tables.count; i++)
+		tally_name_table_release(&names->tables.items[i]);
+	if (names->kernel)
+		tally_name_table_release(names->kernel);
+	free(names->kernel);
+	tally_packed_codes_free(names->packed_codes);
+	tally_packed_names_free(names->packed);
+	tally_cache_close(names->cache);
+	tally_vector_release(&names->tables);
+	tally_vector_release(&names->functions);
+	tally_vector_release(&names->frames);
+	tally_map_release(&names->function_index);
+	tally_strings_release(&names->strings);
+	tally_objects_release(&names->objects);
+}
+
+struct tally_place tally_place_of(const struct tally_tasks *tasks, uint32_t pid, bool kernel,
+				  uint64_t address)
+{
+	const struct tally_mapping *mapping = tally_tasks_find(tasks, pid, kernel, address);
+	uint32_t jit;
+	uint64_t code;
+	if (!kernel && (!mapping || tasks->files.items[mapping->file].pid) &&
+	    tally_jits_find(tasks, pid, address, &jit, &code))
+		return (struct tally_place){ .file = tasks->jits->items.items[jit].file,
+					     .address = code };
+	/* Simulated kernels have functions at any address, told by records. */
+	bool is_programs = kernel && address < tasks->kernel_start &&
+			   (!mapping || !tasks->files.items[mapping->file].is_symbol);
+	if (is_programs)
+		return (struct tally_place){ .file = TALLY_FILE_NONE, .address = address };
+	if (!mapping)
+		return (struct tally_place){ .file = kernel ? TALLY_FILE_KERNEL : TALLY_FILE_NONE,
+					     .address = address };
+	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
+	if (file->is_kernel || file->pid)
+		return (struct tally_place){ .file = mapping->file, .address = address };
+	return (struct tally_place){ .file = mapping->file,
+				     .address = address - mapping->start + mapping->file_offset };
+}
+
+/* ---- functions ----------------------------------------------------------- */
+
+/* A name in brackets, which symbols don't have: the object, and the function's start if unwind
+ * rules tell it. */
+static uint32_t name_of_nameless(struct tally_names *names, const struct tally_function *function)
+{
+	const char *object = tally_object_short(
+		tally_strings_text(&names->strings, function->object));
+	size_t length = strlen(object);
+	bool is_bracketed = object[0] == '[' && length > 1;
+	struct tally_buffer text = { 0 };
+	tally_buffer_printf(&text, "[%.*s", (int)(is_bracketed ? length - 2 : length),
+			    object + is_bracketed);
+	if (function->start != UINT64_MAX && function->kind != TALLY_FRAME_INLINED)
+		tally_buffer_printf(&text, "+0x%" PRIx64, function->start);
+	tally_buffer_char(&text, ']');
+	return tally_strings_intern_buffer(&names->strings, &text);
+}
+
+static uint32_t bare_name(struct tally_names *names, const struct tally_function *function)
+{
+	if (function->name == TALLY_STRING_NONE)
+		return name_of_nameless(names, function);
+	const char *text = tally_strings_text(&names->strings, function->name),
+		   *version = strstr(text, "@@");
+	return version && version > text
+		       ? tally_strings_add(&names->strings, text, (size_t)(version - text))
+		       : function->name;
+}
+
+uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts,
+				 const char *text)
+{
+	bool added;
+	uint64_t *slot = tally_map_put(texts, (uint64_t)(uintptr_t)text, &added);
+	if (!slot)
+		return TALLY_STRING_NONE;
+	if (added) {
+		char *readable = names->keep_mangled ? NULL : tally_demangle(text);
+		*slot = tally_strings_intern(&names->strings, readable ? readable : text);
+		free(readable);
+	}
+	return (uint32_t)*slot;
+}
+
+/* Inlined functions have no address of their own, so they are found by object, symbol and the file
+ * that declares them; all others by file and start. */
+static uint64_t function_key(const struct tally_function *function, uint32_t file)
+{
+	if (function->kind == TALLY_FRAME_INLINED)
+		return tally_hash64(((uint64_t)function->symbol << 32 | function->object) +
+				    tally_hash64(function->declared)) +
+		       1;
+	return tally_hash64(function->start) ^ ((uint64_t)file << 32 | file);
+}
+
+uint32_t tally_names_intern_function(struct tally_names *names, uint32_t file,
+				     struct tally_function function)
+{
+	/* the string that memory was out for may be this function's name */
+	if (names->strings.failed)
+		return UINT32_MAX;
+	for (uint64_t key = function_key(&function, file);; key++) {
+		bool added;
+		uint64_t *slot = tally_map_put(&names->function_index, key, &added);
+		if (!slot)
+			return UINT32_MAX;
+		if (added) {
+			function.bare = function.plain = bare_name(names, &function);
+			function.file = file;
+			*slot = names->functions.count;
+			if (tally_vector_push(&names->functions, function) < 0)
+				return UINT32_MAX;
+			return (uint32_t)*slot;
+		}
+		const struct tally_function *there = &names->functions.items[*slot];
+		bool is_inlined = function.kind == TALLY_FRAME_INLINED;
+		if (there->start == function.start && there->object == function.object &&
+		    there->kind == function.kind && there->symbol == function.symbol &&
+		    (!is_inlined || there->declared == function.declared))
+			return (uint32_t)*slot;
+	}
+}
+
+uint32_t tally_names_symbol_function(struct tally_names *names, struct tally_name_table *table,
+				     uint32_t file, const struct tally_place *place,
+				     const struct tally_symbol *symbol, uint64_t start)
+{
+	struct tally_function function = {
+		.object = tally_name_table_object(names, table, place, &symbol),
+		.name = symbol ? tally_names_intern_text(names, &table->texts, symbol->name)
+			       : TALLY_STRING_NONE,
+		.symbol = symbol ? tally_strings_intern(&names->strings, symbol->name)
+				 : TALLY_STRING_NONE,
+		.source = TALLY_STRING_NONE,
+		.declared = TALLY_STRING_NONE,
+		.start = symbol ? symbol->start : start,
+		.kind = table->kind,
+	};
+	return tally_names_intern_function(names, file, function);
+}
+
+static uint32_t name_waker(struct tally_names *names, const struct tally_place *place)
+{
+	char text[64];
+	switch (place->address >> 32 & 0xffff) {
+	case TALLY_PLACE_WAKER_INTERRUPT:
+		return tally_strings_intern(&names->strings, "[woken by an interrupt]");
+	case TALLY_PLACE_WAKER_PREEMPTED:
+		return tally_strings_intern(&names->strings, "[preempted, waits for a CPU]");
+	case TALLY_PLACE_WAKER_UNKNOWN:
+		return tally_strings_intern(&names->strings, "[woken by what was not recorded]");
+	default:
+		snprintf(text, sizeof(text), "[woken by %s]",
+			 tally_strings_text(&names->tasks->strings, (uint32_t)place->address));
+		return tally_strings_intern(&names->strings, text);
+	}
+}
+
+uint32_t tally_names_plain_function(struct tally_names *names, const struct tally_place *place,
+				    uint64_t *offset)
+{
+	struct tally_function function = { .start = UINT64_MAX, .name = TALLY_STRING_NONE };
+	function.source = function.declared = TALLY_STRING_NONE;
+	*offset = 0;
+	if (tally_place_is_waker(place)) {
+		function.object = tally_strings_intern(&names->strings, "[waker]");
+		function.name = name_waker(names, place);
+	} else if (place->file == TALLY_FILE_NONE) {
+		function.object = tally_strings_intern(&names->strings, "[unknown]");
+		if (place->address == TALLY_PLACE_CUT)
+			function.name = tally_strings_intern(&names->strings, "[truncated]");
+	} else {
+		const char *name = tally_tasks_path(names->tasks, place->file);
+		function = (struct tally_function){
+			.start = names->tasks->files.items[place->file].symbol_start,
+			.kind = TALLY_FRAME_KERNEL,
+			.source = TALLY_STRING_NONE,
+			.declared = TALLY_STRING_NONE,
+		};
+		*offset = place->address - function.start;
+		function.name = function.object = tally_strings_intern(&names->strings, name);
+	}
+	function.symbol = function.name;
+	return tally_names_intern_function(names, place->file, function);
+}
+
+uint32_t tally_names_file(const struct tally_names *names, const struct tally_place *place)
+{
+	if (place->file == TALLY_FILE_NONE || place->file == TALLY_FILE_KERNEL)
+		return place->file;
+	const struct tally_mapped_file *file = &names->tasks->files.items[place->file];
+	return file->is_symbol   ? TALLY_FILE_NONE
+	       : file->is_kernel ? TALLY_FILE_KERNEL
+				 : place->file;
+}
+
+uint32_t tally_names_function(struct tally_names *names, const struct tally_place *place,
+			      uint64_t *symbol_offset)
+{
+	uint64_t ignored, *offset = symbol_offset ? symbol_offset : &ignored;
+	if (names->asked && tally_place_table_intern(names->asked, place) == UINT32_MAX)
+		return UINT32_MAX;
+	uint32_t file = tally_names_file(names, place);
+	if (file == TALLY_FILE_NONE)
+		return tally_names_plain_function(names, place, offset);
+	const struct tally_packed_place *packed = tally_names_packed_place(names, place);
+	if (packed)
+		return tally_names_packed_function(names, place, packed, offset);
+	struct tally_name_table *table = tally_name_table_of(names, file);
+	struct tally_object_entry *entry = table ? tally_name_table_entry(names, file) : NULL;
+	if (!table || tally_name_table_read(names, table, entry, false) < 0)
+		return UINT32_MAX;
+	uint64_t address = UINT64_MAX;
+	size_t cursor = 0;
+	if (table->is_kernel)
+		tally_kernel_names_reach(names, table, place->address);
+	const struct tally_symbol *symbol = NULL;
+	if (tally_name_table_address(names, table, entry, place, &address))
+		symbol = tally_name_table_called(table, entry, address, place->before, &cursor);
+	if (table->is_kernel)
+		symbol = tally_kernel_module_symbol(names, table, place, symbol);
+	if (!symbol)
+		tally_name_table_lacks(names, table);
+	uint64_t start = symbol ? symbol->start : tally_name_table_start(table, entry, address);
+	*offset = start == UINT64_MAX ? 0 : address - start;
+	return tally_names_symbol_function(names, table, file, place, symbol, start);
+}
+
+static const char *text_or_unknown(const struct tally_names *names, uint32_t text)
+{
+	return text == TALLY_STRING_NONE ? "[unknown]" : tally_strings_text(&names->strings, text);
+}
+
+const char *tally_names_text(const struct tally_names *names, uint32_t function)
+{
+	bool known = function < names->functions.count;
+	return text_or_unknown(names,
+			       known ? names->functions.items[function].name : TALLY_STRING_NONE);
+}
+
+const char *tally_names_plain_text(const struct tally_names *names, uint32_t function)
+{
+	bool known = function < names->functions.count;
+	return text_or_unknown(names,
+			       known ? names->functions.items[function].plain : TALLY_STRING_NONE);
+}
+
+const char *tally_names_object(const struct tally_names *names, uint32_t function)
+{
+	return function < names->functions.count
+		       ? tally_strings_text(&names->strings,
+					    names->functions.items[function].object)
+		       : "[unknown]";
+}
+
+const char *tally_names_file_path(const struct tally_names *names, uint32_t function)
+{
+	uint32_t file = function < names->functions.count ? names->functions.items[function].file
+							  : TALLY_FILE_NONE;
+	return tally_tasks_path(names->tasks, file);
+}
+
+const char *tally_object_short(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash && slash[1] && path[0] != '[' ? slash + 1 : path;
+}
+
+const char *tally_names_short_object(const struct tally_names *names, uint32_t function)
+{
+	return tally_object_short(tally_names_object(names, function));
+}
+
+static int compare_names(const void *wanted, const void *listed)
+{
+	return strcmp(wanted, *(const char *const *)listed);
+}
+
+bool tally_names_is_kernels(const struct tally_names *names, uint32_t function,
+			    const char *const *sorted, size_t count)
+{
+	enum { LONGEST = 40 };
+	char name[LONGEST];
+	if (function >= names->functions.count ||
+	    names->functions.items[function].kind != TALLY_FRAME_KERNEL ||
+	    names->functions.items[function].name == TALLY_STRING_NONE)
+		return false;
+	const char *text = tally_names_text(names, function);
+	size_t length = strcspn(text, ".");
+	if (length >= sizeof(name))
+		return false;
+	memcpy(name, text, length);
+	name[length] = '\0';
+	return bsearch(name, sorted, count, sizeof(*sorted), compare_names);
+}

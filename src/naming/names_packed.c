@@ -1,0 +1,279 @@
+/* Names places by the recording's own names, and by the machine's files where the recording has
+ * none. */
+#include "base/radix_sort.h"
+#include "base/vector.h"
+#include "naming/name_functions.h"
+#include "naming/name_tables.h"
+#include "naming/packed_code.h"
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void tally_names_use_packed(struct tally_names *names, const void *section, size_t size)
+{
+	names->packed_section.bytes = section;
+	names->packed_section.size = size;
+}
+
+/* Reads the names on first use. */
+static struct tally_packed_names *packed_of(struct tally_names *names)
+{
+	const void *section = names->packed_section.bytes;
+	if (names->packed_section.is_read || !section)
+		return names->packed;
+	int result = tally_packed_names_read(section, names->packed_section.size, &names->packed);
+	names->packed_section.is_read = true;
+	names->gaps.packed_damaged = result == -EBADMSG;
+	names->gaps.packed_newer = result == -ENOTSUP;
+	return names->packed;
+}
+
+static bool is_fetched(const struct tally_names *names, const struct tally_object_entry *entry)
+{
+	return entry &&
+	       tally_objects_fetched(&names->objects, tally_object_build_id(entry->object));
+}
+
+/* True if the user said where to look for files, and the file was found there or fetched.  If not,
+ * the recording's own names stand. */
+static bool has_asked_for_file(struct tally_names *names, uint32_t file)
+{
+	const struct tally_name_sources *sources = &names->sources;
+	bool has_places = sources->search.root || sources->search.build_ids;
+	bool is_kernel = file == TALLY_FILE_KERNEL;
+	if (is_kernel && (sources->vmlinux || sources->kallsyms || sources->modules))
+		return true;
+	if ((!has_places && !sources->asks_debuginfod) ||
+	    (!is_kernel && !tally_name_table_of(names, file)))
+		return false;
+	const struct tally_object_entry *entry =
+		is_kernel ? tally_kernel_object(names) : tally_name_table_entry(names, file);
+	return has_places ? entry != NULL : is_fetched(names, entry);
+}
+
+/* True if the file is here.  A place without a name in the recording may have one now, from a debug
+ * file that was installed since. */
+static bool has_file(struct tally_names *names, uint32_t file)
+{
+	return file != TALLY_FILE_KERNEL && tally_name_table_of(names, file) &&
+	       tally_name_table_entry(names, file);
+}
+
+const struct tally_packed_place *tally_names_packed_place(struct tally_names *names,
+							  const struct tally_place *place)
+{
+	struct tally_packed_names *packed = packed_of(names);
+	uint32_t file = packed ? tally_names_file(names, place) : TALLY_FILE_NONE;
+	if (file == TALLY_FILE_NONE || has_asked_for_file(names, file))
+		return NULL;
+	const struct tally_packed_place *known = tally_packed_names_find(packed, names->tasks, file,
+									 place);
+	const struct tally_packed_frame *outer =
+		known ? &packed->frames.items[known->first + known->count - 1] : NULL;
+	const struct tally_packed_function *function =
+		outer ? &packed->functions.items[outer->function] : NULL;
+	return function && (function->name ||
+			    (function->start != UINT64_MAX && !has_file(names, file)))
+		       ? known
+		       : NULL;
+}
+
+const struct tally_packed_code *tally_names_packed_code(struct tally_names *names,
+							const struct tally_place *place)
+{
+	const struct tally_packed_place *known = tally_names_packed_place(names, place);
+	if (!known)
+		return NULL;
+	if (!names->packed_section.code_is_read)
+		names->gaps.packed_damaged |= tally_packed_codes_read(
+						      names->packed_section.bytes,
+						      names->packed_section.size, names->packed,
+						      &names->packed_codes) == -EBADMSG;
+	names->packed_section.code_is_read = true;
+	uint32_t function = names->packed->frames.items[known->first + known->count - 1].function;
+	return names->packed_codes ? tally_packed_code_find(names->packed_codes, function) : NULL;
+}
+
+struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file)
+{
+	bool is_file = file < names->tasks->files.count;
+	struct tally_build_id id = is_file ? names->tasks->files.items[file].build_id
+				   : file == TALLY_FILE_KERNEL ? names->kernel_build_id
+							       : (struct tally_build_id){ 0 };
+	const struct tally_packed_object *packed = !id.size && names->packed
+							   ? tally_packed_names_object(
+								     names->packed, names->tasks,
+								     file)
+							   : NULL;
+	if (packed)
+		return packed->build_id;
+	if (!id.size && is_file && tally_name_table_of(names, file)) {
+		const struct tally_object_entry *entry = tally_name_table_entry(names, file);
+		id = entry && entry->object ? *tally_object_build_id(entry->object) : id;
+	}
+	return id;
+}
+
+static uint32_t intern_text(struct tally_names *names, const char *text)
+{
+	return text ? tally_strings_intern(&names->strings, text) : TALLY_STRING_NONE;
+}
+
+static uint32_t intern_name(struct tally_names *names, const char *text)
+{
+	char *readable = text && !names->keep_mangled ? tally_demangle(text) : NULL;
+	uint32_t id = text ? tally_strings_intern(&names->strings, readable ? readable : text)
+			   : TALLY_STRING_NONE;
+	free(readable);
+	return id;
+}
+
+/* The recording has the name under which a program was started.  With real_paths, the file's own
+ * path is taken from the mapping. */
+static const char *object_of(const struct tally_names *names, uint32_t file,
+			     const struct tally_packed_function *packed)
+{
+	bool is_file = packed->object[0] == '/' && file < names->tasks->files.count &&
+		       !names->tasks->files.items[file].pid;
+	return names->real_paths && is_file ? tally_tasks_path(names->tasks, file) : packed->object;
+}
+
+static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32_t number)
+{
+	struct tally_packed_function *packed = &names->packed->functions.items[number];
+	if (packed->known == UINT32_MAX) {
+		struct tally_function function = {
+			.name = intern_name(names, packed->name),
+			.symbol = intern_text(names, packed->name),
+			.source = intern_text(names, packed->source),
+			.declared = intern_text(names, packed->declared),
+			.object = tally_strings_intern(&names->strings,
+						       object_of(names, file, packed)),
+			.start = packed->start,
+			.kind = packed->kind,
+		};
+		packed->known = tally_names_intern_function(names, file, function);
+	}
+	return packed->known;
+}
+
+uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
+				     const struct tally_packed_place *packed, uint64_t *offset)
+{
+	const struct tally_packed_frame *frame =
+		&names->packed->frames.items[packed->first + packed->count - 1];
+	*offset = packed->offset;
+	return intern_function(names, tally_names_file(names, place), frame->function);
+}
+
+static int name_place(struct tally_names *names, const struct tally_place *place,
+		      const struct tally_packed_place *packed, struct tally_place_name *out)
+{
+	uint32_t file = tally_names_file(names, place),
+		 skipped = names->no_inlines ? packed->count - 1 : 0;
+	*out = (struct tally_place_name){ .first = (uint32_t)names->frames.count,
+					  .count = packed->count - skipped,
+					  .offset = packed->offset };
+	for (uint32_t i = skipped; i < packed->count; i++) {
+		const struct tally_packed_frame *from =
+			&names->packed->frames.items[packed->first + i];
+		bool has_file = from->file && !names->no_inlines;
+		struct tally_place_frame frame = {
+			.function = intern_function(names, file, from->function),
+			.file = has_file ? tally_strings_intern(&names->strings, from->file)
+					 : TALLY_STRING_NONE,
+			.line = names->no_inlines ? 0 : from->line,
+		};
+		if (frame.function == UINT32_MAX || tally_vector_push(&names->frames, frame) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Places that the recording names, and places that are left to the files. */
+struct split {
+	const struct tally_packed_place **known; /* by place; NULL: left */
+	/* of the known places, and as many spare ones for sorting */
+	struct tally_sort_key *keys;
+	size_t known_count, left_count;
+	uint32_t *left;
+	struct tally_place *left_places;
+	struct tally_place_name *left_names;
+};
+
+static int split_places(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct split *split)
+{
+	split->known = calloc(count + 1, sizeof(*split->known));
+	split->keys = malloc((2 * count + 1) * sizeof(*split->keys));
+	split->left = malloc((count + 1) * sizeof(*split->left));
+	if (!split->known || !split->keys || !split->left)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const struct tally_packed_place *packed = split->known[i] =
+			tally_names_packed_place(names, &places[i]);
+		if (packed)
+			split->keys[split->known_count++] = (struct tally_sort_key){
+				(uint64_t)(packed - names->packed->places.items), (uint32_t)i
+			};
+		else
+			split->left[split->left_count++] = (uint32_t)i;
+	}
+	split->left_places = malloc((split->left_count + 1) * sizeof(*split->left_places));
+	split->left_names = malloc((split->left_count + 1) * sizeof(*split->left_names));
+	if (!split->left_places || !split->left_names)
+		return -ENOMEM;
+	for (size_t i = 0; i < split->left_count; i++)
+		split->left_places[i] = places[split->left[i]];
+	return 0;
+}
+
+/* Works in the packed order, by file and address, so that functions get the same numbers as without
+ * packed names. */
+static int name_known(struct tally_names *names, const struct tally_place *places,
+		      const struct split *split, struct tally_place_name *out)
+{
+	const struct tally_sort_key *sorted =
+		tally_radix_sort(split->keys, split->keys + split->known_count, split->known_count);
+	int result = 0;
+	for (size_t i = 0; !result && i < split->known_count; i++) {
+		uint32_t at = sorted[i].index;
+		result = name_place(names, &places[at], split->known[at], &out[at]);
+	}
+	return result;
+}
+
+static int resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+		   struct tally_place_name *out)
+{
+	struct split split = { 0 };
+	if (!packed_of(names))
+		return tally_names_resolve_by_files(names, places, count, out);
+	if (count == 1) {
+		const struct tally_packed_place *packed = tally_names_packed_place(names, places);
+		return packed ? name_place(names, places, packed, out)
+			      : tally_names_resolve_by_files(names, places, 1, out);
+	}
+	int result = split_places(names, places, count, &split);
+	if (!result && split.left_count)
+		result = tally_names_resolve_by_files(names, split.left_places, split.left_count,
+						      split.left_names);
+	for (size_t i = 0; !result && i < split.left_count; i++)
+		out[split.left[i]] = split.left_names[i];
+	if (!result)
+		result = name_known(names, places, &split, out);
+	free(split.known);
+	free(split.keys);
+	free(split.left);
+	free(split.left_places);
+	free(split.left_names);
+	return result;
+}
+
+int tally_names_resolve(struct tally_names *names, const struct tally_place *places, size_t count,
+			struct tally_place_name *out)
+{
+	int result = resolve(names, places, count, out);
+	return !result && names->strings.failed ? -ENOMEM : result;
+}

@@ -1,0 +1,184 @@
+#include "naming/packed_code.h"
+
+#include "base/reader.h"
+#include "base/vector.h"
+#include "perfdata/own_feature.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* ---- reading ------------------------------------------------------------- */
+
+static const char *take_string(const struct tally_packed_names *names, struct tally_reader *reader)
+{
+	uint64_t id = tally_reader_uleb(reader);
+	if (id > names->strings.count)
+		reader->failed = true;
+	return id && id <= names->strings.count ? names->strings.items[id - 1] : NULL;
+}
+
+static uint32_t take_u32(struct tally_reader *reader)
+{
+	uint64_t value = tally_reader_uleb(reader);
+	if (value > UINT32_MAX)
+		reader->failed = true;
+	return (uint32_t)value;
+}
+
+static int read_rows(const struct tally_packed_names *names, struct tally_reader *reader,
+		     struct tally_packed_codes *codes, struct tally_packed_code *code)
+{
+	uint64_t offset = 0;
+	code->first_row = codes->rows.count;
+	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
+		uint64_t step = tally_reader_uleb(reader);
+		struct tally_packed_code_row row = { .file = take_string(names, reader) };
+		row.line = take_u32(reader);
+		row.inlined = take_string(names, reader);
+		if (reader->failed || step >= code->size - offset || (!step && code->row_count))
+			return -EBADMSG;
+		offset += step;
+		row.offset = (uint32_t)offset;
+		if (tally_vector_push(&codes->rows, row) < 0)
+			return -ENOMEM;
+		code->row_count++;
+	}
+	return 0;
+}
+
+static int read_targets(const struct tally_packed_names *names, struct tally_reader *reader,
+			struct tally_packed_codes *codes, struct tally_packed_code *code)
+{
+	uint64_t address = 0;
+	code->first_target = codes->targets.count;
+	for (uint64_t left = tally_reader_uleb(reader); left; left--) {
+		uint64_t step = tally_reader_uleb(reader);
+		struct tally_packed_code_target target = { .address = address + step };
+		target.offset = tally_reader_uleb(reader);
+		target.name = take_string(names, reader);
+		if (reader->failed || !target.name || target.address < address ||
+		    (!step && code->target_count))
+			return -EBADMSG;
+		address = target.address;
+		if (tally_vector_push(&codes->targets, target) < 0)
+			return -ENOMEM;
+		code->target_count++;
+	}
+	return 0;
+}
+
+static int read_code(const struct tally_packed_names *names, struct tally_reader *reader,
+		     struct tally_packed_codes *codes)
+{
+	struct tally_packed_code code = { .function = take_u32(reader) };
+	const struct tally_packed_code *last = codes->codes.count
+						       ? &codes->codes.items[codes->codes.count - 1]
+						       : NULL;
+	code.start = tally_reader_uleb(reader);
+	uint64_t size = tally_reader_uleb(reader), shown = tally_reader_uleb(reader);
+	code.shown = shown & 1 ? ~(shown >> 1) : shown >> 1;
+	code.machine = take_u32(reader);
+	uint64_t flags = tally_reader_uleb(reader);
+	code.is_64bit = flags & 1;
+	code.is_big_endian = flags >> 1 & 1;
+	code.bytes = size && size < UINT32_MAX ? tally_reader_bytes(reader, (size_t)size) : NULL;
+	code.size = (size_t)size;
+	code.main_file = take_string(names, reader);
+	if (reader->failed || !code.bytes || code.function >= names->functions.count ||
+	    code.start + size < size || (last && code.function <= last->function))
+		return -EBADMSG;
+	int result = read_rows(names, reader, codes, &code);
+	if (!result)
+		result = read_targets(names, reader, codes, &code);
+	if (!result && reader->failed)
+		result = -EBADMSG;
+	return !result && tally_vector_push(&codes->codes, code) < 0 ? -ENOMEM : result;
+}
+
+int tally_packed_codes_read(const void *section, size_t size,
+			    const struct tally_packed_names *names, struct tally_packed_codes **out)
+{
+	struct tally_packed_codes *codes = *out = calloc(1, sizeof(*codes));
+	struct tally_reader reader;
+	if (!codes)
+		return -ENOMEM;
+	int result = tally_own_feature_get(section, size, TALLY_OWN_CODE, &codes->text);
+	if (result > 0) {
+		tally_reader_init(&reader, codes->text.bytes, codes->text.length, false);
+		for (result = 0; !result && tally_reader_left(&reader);)
+			result = read_code(names, &reader, codes);
+		result = result ? result : 1;
+	}
+	if (result > 0)
+		return 1;
+	tally_packed_codes_free(codes);
+	*out = NULL;
+	return result;
+}
+
+void tally_packed_codes_free(struct tally_packed_codes *codes)
+{
+	if (!codes)
+		return;
+	tally_buffer_release(&codes->text);
+	tally_vector_release(&codes->codes);
+	tally_vector_release(&codes->rows);
+	tally_vector_release(&codes->targets);
+	free(codes);
+}
+
+/* ---- looking up ---------------------------------------------------------- */
+
+const struct tally_packed_code *tally_packed_code_find(const struct tally_packed_codes *codes,
+						       uint32_t function)
+{
+	size_t low = 0, high = codes->codes.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct tally_packed_code *there = &codes->codes.items[middle];
+		if (there->function == function)
+			return there;
+		if (there->function < function)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+const struct tally_packed_code_row *tally_packed_code_row(const struct tally_packed_codes *codes,
+							  const struct tally_packed_code *code,
+							  uint64_t offset)
+{
+	size_t low = 0, high = code->row_count; /* `low` becomes the first row after the offset */
+	const struct tally_packed_code_row *rows = high ? codes->rows.items + code->first_row
+							: NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (rows[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low && offset < code->size ? &rows[low - 1] : NULL;
+}
+
+const struct tally_packed_code_target *tally_packed_code_target(
+	const struct tally_packed_codes *codes, const struct tally_packed_code *code,
+	uint64_t address)
+{
+	size_t low = 0, high = code->target_count;
+	const struct tally_packed_code_target *targets = high ? codes->targets.items +
+									 code->first_target
+							      : NULL;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (targets[middle].address == address)
+			return &targets[middle];
+		if (targets[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}

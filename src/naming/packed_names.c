@@ -1,0 +1,337 @@
+#include "naming/packed_names.h"
+
+#include "base/reader.h"
+#include "base/vector.h"
+#include "perfdata/own_feature.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Maximum number of objects with equal hashes; further ones are ignored.  This bounds the time that
+ * a crafted recording can cost. */
+enum { ALIKE_MAX = 64 };
+
+/* ---- reading ------------------------------------------------------------- */
+
+static int read_strings(struct tally_packed_names *packed)
+{
+	struct tally_reader reader;
+	tally_reader_init(&reader, packed->text.bytes, packed->text.length, false);
+	while (tally_reader_left(&reader)) {
+		const char *text = tally_reader_string(&reader);
+		if (!text)
+			return -EBADMSG;
+		if (tally_vector_push(&packed->strings, text) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static const char *take_string(const struct tally_packed_names *packed, struct tally_reader *reader)
+{
+	uint64_t id = tally_reader_uleb(reader);
+	if (id < packed->strings.count)
+		return packed->strings.items[id];
+	reader->failed = true;
+	return "";
+}
+
+/* Takes an id + 1; 0 is no string. */
+static const char *take_optional_string(const struct tally_packed_names *packed,
+					struct tally_reader *reader)
+{
+	uint64_t id = tally_reader_uleb(reader);
+	if (id > packed->strings.count)
+		reader->failed = true;
+	return id && id <= packed->strings.count ? packed->strings.items[id - 1] : NULL;
+}
+
+static uint32_t take_u32(struct tally_reader *reader)
+{
+	uint64_t value = tally_reader_uleb(reader);
+	if (value > UINT32_MAX)
+		reader->failed = true;
+	return (uint32_t)value;
+}
+
+static int read_functions(struct tally_packed_names *packed, struct tally_reader *reader)
+{
+	while (tally_reader_left(reader)) {
+		struct tally_packed_function function = { .known = UINT32_MAX };
+		uint64_t kind = tally_reader_uleb(reader);
+		function.kind = kind < TALLY_FRAME_KINDS ? (enum tally_frame_kind)kind
+							 : TALLY_FRAME_PROGRAM;
+		function.name = take_optional_string(packed, reader);
+		function.object = take_string(packed, reader);
+		function.start = tally_reader_uleb(reader) - 1;
+		if (reader->failed)
+			return -EBADMSG;
+		if (tally_vector_push(&packed->functions, function) < 0)
+			return -ENOMEM;
+	}
+	return packed->functions.count < UINT32_MAX ? 0 : -EBADMSG;
+}
+
+static int read_frames(struct tally_packed_names *packed, struct tally_reader *reader,
+		       uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++) {
+		struct tally_packed_frame frame = { .function = take_u32(reader) };
+		frame.file = take_optional_string(packed, reader);
+		frame.line = take_u32(reader);
+		if (reader->failed || frame.function >= packed->functions.count)
+			return -EBADMSG;
+		if (tally_vector_push(&packed->frames, frame) < 0)
+			return -ENOMEM;
+	}
+	return packed->frames.count < UINT32_MAX ? 0 : -EBADMSG;
+}
+
+/* Places must be sorted by address and `before`, without duplicates, because they are found by
+ * binary search. */
+static int read_places(struct tally_packed_names *packed, struct tally_reader *reader,
+		       uint64_t count)
+{
+	uint64_t address = 0;
+	int result = 0;
+	for (uint64_t i = 0; !result && i < count; i++) {
+		struct tally_packed_place place = { .first = (uint32_t)packed->frames.count };
+		uint64_t delta = tally_reader_uleb(reader), shape = tally_reader_uleb(reader);
+		const struct tally_packed_place *last =
+			i ? &packed->places.items[packed->places.count - 1] : NULL;
+		place.offset = tally_reader_uleb(reader);
+		place.before = shape & 1;
+		place.count = (uint32_t)(shape >> 1) + 1;
+		place.address = address + delta;
+		if (reader->failed || shape >> 1 >= tally_reader_left(reader) ||
+		    place.address < address || (last && !delta && place.before <= last->before))
+			return -EBADMSG;
+		address = place.address;
+		result = read_frames(packed, reader, place.count);
+		if (!result && tally_vector_push(&packed->places, place) < 0)
+			result = -ENOMEM;
+	}
+	return packed->places.count < UINT32_MAX ? result : -EBADMSG;
+}
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 0;
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ull;
+	return hash;
+}
+
+/* Hashes the path and ids; objects with equal hashes are compared in full. */
+static uint64_t object_key(const char *path, uint32_t pid, uint64_t inode,
+			   uint64_t inode_generation)
+{
+	return tally_hash64(hash_text(path) ^ tally_hash64(inode) ^
+			    tally_hash64(inode_generation + 1) ^ pid);
+}
+
+static int index_object(struct tally_packed_names *packed, uint32_t number)
+{
+	const struct tally_packed_object *object = &packed->objects.items[number];
+	bool added = false;
+	if (object->is_kernel) {
+		packed->kernel = number;
+		return 0;
+	}
+	uint64_t key = object_key(object->path, object->pid, object->inode,
+				  object->inode_generation);
+	for (unsigned tries = 0; !added && tries < ALIKE_MAX; tries++) {
+		uint64_t *slot = tally_map_put(&packed->object_index, key + tries, &added);
+		if (!slot)
+			return -ENOMEM;
+		if (added)
+			*slot = number;
+	}
+	return 0;
+}
+
+static int read_object(struct tally_packed_names *packed, struct tally_reader *reader)
+{
+	struct tally_packed_object object = { .first = (uint32_t)packed->places.count };
+	object.is_kernel = tally_reader_uleb(reader) & 1;
+	object.path = take_string(packed, reader);
+	object.pid = take_u32(reader);
+	object.major = take_u32(reader);
+	object.minor = take_u32(reader);
+	object.inode = tally_reader_uleb(reader);
+	object.inode_generation = tally_reader_uleb(reader);
+	uint64_t size = tally_reader_uleb(reader);
+	const void *id = size <= sizeof(object.build_id.bytes)
+				 ? tally_reader_bytes(reader, (size_t)size)
+				 : NULL;
+	uint64_t count = tally_reader_uleb(reader);
+	if (reader->failed || !id || count > tally_reader_left(reader))
+		return -EBADMSG;
+	object.build_id.size = (uint8_t)size;
+	memcpy(object.build_id.bytes, id, (size_t)size);
+	int result = read_places(packed, reader, count);
+	object.count = (uint32_t)packed->places.count - object.first;
+	if (!result && tally_vector_push(&packed->objects, object) < 0)
+		result = -ENOMEM;
+	return result ? result : index_object(packed, (uint32_t)packed->objects.count - 1);
+}
+
+/* Reads part 7 or 8: a text for some of the functions.  Older recordings don't have these parts, nor
+ * do recordings that don't need them. */
+static int read_texts(struct tally_packed_names *packed, const void *section, size_t size,
+		      enum tally_own_part part)
+{
+	struct tally_reader reader;
+	tally_buffer_clear(&packed->scratch);
+	int result = tally_own_feature_get(section, size, part, &packed->scratch);
+	if (result <= 0)
+		return result;
+	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
+	while (tally_reader_left(&reader)) {
+		uint32_t function = take_u32(&reader);
+		const char *text = take_string(packed, &reader);
+		if (reader.failed || function >= packed->functions.count)
+			return -EBADMSG;
+		if (part == TALLY_OWN_SOURCES)
+			packed->functions.items[function].source = text;
+		else
+			packed->functions.items[function].declared = text;
+	}
+	return 0;
+}
+
+static int read_part(struct tally_packed_names *packed, const void *section, size_t size,
+		     enum tally_own_part part)
+{
+	struct tally_reader reader;
+	tally_buffer_clear(&packed->scratch);
+	int result = tally_own_feature_get(section, size, part, &packed->scratch);
+	if (result <= 0)
+		return result ? result : -EBADMSG;
+	tally_reader_init(&reader, packed->scratch.bytes, packed->scratch.length, false);
+	if (part == TALLY_OWN_FUNCTIONS)
+		return read_functions(packed, &reader);
+	for (result = 0; !result && tally_reader_left(&reader);)
+		result = read_object(packed, &reader);
+	return reader.failed ? -EBADMSG : result;
+}
+
+int tally_packed_names_read(const void *section, size_t size, struct tally_packed_names **out)
+{
+	struct tally_packed_names *packed = *out = calloc(1, sizeof(*packed));
+	if (!packed)
+		return -ENOMEM;
+	packed->kernel = UINT32_MAX;
+	int result = tally_own_feature_get(section, size, TALLY_OWN_STRINGS, &packed->text);
+	if (result > 0) {
+		result = read_strings(packed);
+		if (!result)
+			result = read_part(packed, section, size, TALLY_OWN_FUNCTIONS);
+		if (!result)
+			result = read_part(packed, section, size, TALLY_OWN_PLACES);
+		if (!result)
+			result = read_texts(packed, section, size, TALLY_OWN_SOURCES);
+		if (!result)
+			result = read_texts(packed, section, size, TALLY_OWN_DECLARED);
+		result = result ? result : 1;
+	}
+	tally_buffer_release(&packed->scratch);
+	if (result > 0)
+		return 1;
+	tally_packed_names_free(packed);
+	*out = NULL;
+	return result;
+}
+
+void tally_packed_names_free(struct tally_packed_names *packed)
+{
+	if (!packed)
+		return;
+	tally_buffer_release(&packed->text);
+	tally_buffer_release(&packed->scratch);
+	tally_vector_release(&packed->strings);
+	tally_vector_release(&packed->functions);
+	tally_vector_release(&packed->frames);
+	tally_vector_release(&packed->places);
+	tally_vector_release(&packed->objects);
+	tally_vector_release(&packed->object_of_file);
+	tally_map_release(&packed->object_index);
+	free(packed);
+}
+
+/* ---- looking up ---------------------------------------------------------- */
+
+static bool is_object_of(const struct tally_packed_object *object,
+			 const struct tally_mapped_file *file, const char *path)
+{
+	bool ids_differ = object->build_id.size && file->build_id.size &&
+			  !tally_build_id_equal(&object->build_id, &file->build_id);
+	return object->pid == file->pid && object->inode == file->inode &&
+	       object->major == file->major && object->minor == file->minor &&
+	       object->inode_generation == file->inode_generation && !ids_differ &&
+	       !strcmp(object->path, path);
+}
+
+/* Returns the object's number, or UINT32_MAX. */
+static uint32_t find_object(const struct tally_packed_names *packed,
+			    const struct tally_tasks *tasks, uint32_t id)
+{
+	const struct tally_mapped_file *file = &tasks->files.items[id];
+	const char *path = tally_tasks_path(tasks, id);
+	const uint64_t *number;
+	uint64_t key = object_key(path, file->pid, file->inode, file->inode_generation);
+	for (; (number = tally_map_get(&packed->object_index, key)); key++)
+		if (is_object_of(&packed->objects.items[*number], file, path))
+			return (uint32_t)*number;
+	return UINT32_MAX;
+}
+
+static uint32_t object_of(struct tally_packed_names *packed, const struct tally_tasks *tasks,
+			  uint32_t file)
+{
+	if (file == TALLY_FILE_KERNEL)
+		return packed->kernel;
+	if (file >= tasks->files.count)
+		return UINT32_MAX;
+	while (packed->object_of_file.count <= file)
+		if (tally_vector_push(&packed->object_of_file, 0) < 0)
+			return UINT32_MAX;
+	uint32_t *known = &packed->object_of_file.items[file];
+	if (!*known) {
+		uint32_t number = find_object(packed, tasks, file);
+		*known = number == UINT32_MAX ? UINT32_MAX : number + 1;
+	}
+	return *known == UINT32_MAX ? UINT32_MAX : *known - 1;
+}
+
+const struct tally_packed_object *tally_packed_names_object(struct tally_packed_names *packed,
+							    const struct tally_tasks *tasks,
+							    uint32_t file)
+{
+	uint32_t number = object_of(packed, tasks, file);
+	return number == UINT32_MAX ? NULL : &packed->objects.items[number];
+}
+
+const struct tally_packed_place *tally_packed_names_find(struct tally_packed_names *packed,
+							 const struct tally_tasks *tasks,
+							 uint32_t file,
+							 const struct tally_place *place)
+{
+	const struct tally_packed_object *object = tally_packed_names_object(packed, tasks, file);
+	const struct tally_packed_place *places = object ? packed->places.items + object->first
+							 : NULL;
+	size_t low = 0, high = object ? object->count : 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct tally_packed_place *there = &places[middle];
+		if (there->address == place->address && there->before == place->before)
+			return there;
+		if (there->address < place->address ||
+		    (there->address == place->address && there->before < place->before))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}

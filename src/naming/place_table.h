@@ -1,0 +1,73 @@
+/* Addresses → places, and places → small numbers.
+ *
+ * The place of an address in its task's maps is remembered as long as the maps stay the same.  Not
+ * thread-safe.
+ */
+#ifndef TALLY_PROFILE_PLACE_TABLE_H
+#define TALLY_PROFILE_PLACE_TABLE_H
+
+#include "base/map.h"
+#include "naming/names.h"
+
+/* 16 bytes, so that a cache line has four. */
+struct tally_place_memory {
+	uint64_t address;
+	/* generation of the maps, kernel flag and `before`, + 1; 0: the slot is free */
+	uint32_t meaning;
+	uint32_t place;
+};
+
+enum { TALLY_PLACE_MEMORY_BITS = 14, TALLY_PLACE_STATE_BITS = 29 /* in `meaning` */ };
+
+struct tally_place_table {
+	struct { struct tally_place *items; size_t count, capacity; } places;
+	struct tally_map index;
+	struct tally_place_memory *memory; /* the last results, by a hash of address and meaning */
+	uint64_t era; /* the high bits of the generation that `memory` belongs to */
+	/* set by callers that only need names: all addresses in no file are one place, with address
+	 * 0 */
+	bool merges_unknown;
+};
+
+/* Returns the number of a place, added when new; UINT32_MAX when memory is out. */
+uint32_t tally_place_table_intern(struct tally_place_table *table, const struct tally_place *place);
+
+/* Looks up an address that _find doesn't remember. */
+uint32_t tally_place_table_look_up(struct tally_place_table *table, const struct tally_tasks *tasks,
+				   uint32_t pid, bool kernel, uint64_t maps, uint64_t address,
+				   uint32_t before);
+
+static inline struct tally_place_memory *tally_place_table_remembered(
+	const struct tally_place_table *table, uint64_t address, uint32_t meaning)
+{
+	uint64_t hash = (address ^ (uint64_t)meaning << 40) * 0x9e3779b97f4a7c15ull;
+	return &table->memory[hash >> (64 - TALLY_PLACE_MEMORY_BITS)];
+}
+
+static inline uint32_t tally_place_meaning(bool kernel, uint64_t maps, uint32_t before)
+{
+	uint64_t states = (uint64_t)1 << TALLY_PLACE_STATE_BITS;
+	return (uint32_t)(maps & (states - 1)) << 2 | (uint32_t)kernel << 1 | (before & 1);
+}
+
+/* Returns the place of an address in the current maps of a process (`kernel`: of the kernel);
+ * `maps` is their generation.  `before` is subtracted from the address, so that a return address
+ * lies in the call.  UINT32_MAX when memory is out. */
+static inline uint32_t tally_place_table_find(struct tally_place_table *table,
+					      const struct tally_tasks *tasks, uint32_t pid,
+					      bool kernel, uint64_t maps, uint64_t address,
+					      uint32_t before)
+{
+	uint32_t meaning = tally_place_meaning(kernel, maps, before);
+	if (__builtin_expect(table->memory && table->era == maps >> TALLY_PLACE_STATE_BITS, 1)) {
+		const struct tally_place_memory *there = tally_place_table_remembered(
+			table, address, meaning);
+		if (__builtin_expect(there->address == address && there->meaning == meaning + 1, 1))
+			return there->place;
+	}
+	return tally_place_table_look_up(table, tasks, pid, kernel, maps, address, before);
+}
+
+void tally_place_table_release(struct tally_place_table *table);
+
+#endif

@@ -1,0 +1,103 @@
+/* Collects the build-ids of the mapped files, for the list behind the data.
+ *
+ * They are read at the end; each file is opened for it.  For a file that no process maps any more,
+ * the build-id is read when the recorder forgets the file.  Only path and build-id are kept of such
+ * files, for at most 32,768 paths per output file; the list lacks further ones.
+ */
+#include "recorder/recorder_state.h"
+
+#include "base/vector.h"
+#include "perfdata/feature.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { FILES_MAX = 16384, FORGOTTEN_MAX = 32768 };
+
+static int keep(void *context, const char *path, const struct tally_build_id *id)
+{
+	struct tally_record_forgotten *forgotten = context;
+	bool is_full = forgotten->paths.count >= FORGOTTEN_MAX;
+	uint32_t at = is_full ? TALLY_STRING_NONE : tally_strings_intern(&forgotten->paths, path);
+	if (at == TALLY_STRING_NONE)
+		return is_full ? 0 : -ENOMEM;
+	if (at == forgotten->ids.count)
+		return tally_vector_push(&forgotten->ids, *id);
+	forgotten->ids.items[at] = *id; /* another file at that path: the list has room for one */
+	return 0;
+}
+
+int tally_record_forget_files(struct tally_recorder *recorder, struct tally_error *err)
+{
+	bool is_asked = !recorder->pipe && !recorder->options.take_sample;
+	/* The user of take_sample may refer to files by their ids. */
+	int result = !recorder->objects.is_live || recorder->options.take_sample
+			     ? 0
+			     : tally_objects_forget(&recorder->objects, &recorder->tasks, FILES_MAX,
+						    is_asked ? keep : NULL, &recorder->forgotten);
+	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+}
+
+void tally_record_forgotten_release(struct tally_record_forgotten *forgotten)
+{
+	tally_strings_release(&forgotten->paths);
+	tally_vector_release(&forgotten->ids);
+}
+
+static void put(struct tally_buffer *bytes, uint16_t misc, const char *path,
+		const struct tally_build_id *id)
+{
+	struct tally_recorded_build_id record = {
+		.pid = UINT32_MAX, .misc = misc, .size = id->size, .filename = path
+	};
+	memcpy(record.bytes, id->bytes, id->size);
+	if (id->size)
+		tally_feature_build_id(bytes, &record);
+}
+
+static void put_kernel(struct tally_buffer *bytes)
+{
+	struct tally_buffer notes = { 0 };
+	struct tally_build_id id;
+	if (!tally_buffer_read_file(&notes, AT_FDCWD, "/sys/kernel/notes", 1 << 16) &&
+	    tally_build_id_from_notes(notes.bytes, notes.length, &id))
+		put(bytes, TALLY_MISC_KERNEL, "[kernel.kallsyms]", &id);
+	tally_buffer_release(&notes);
+}
+
+/* Adds those whose paths were not mapped again since; otherwise the newer file counts. */
+static void put_forgotten(const struct tally_record_forgotten *forgotten,
+			  struct tally_strings *done, struct tally_buffer *bytes)
+{
+	for (uint32_t i = 0; i < forgotten->ids.count; i++) {
+		const char *path = tally_strings_text(&forgotten->paths, i);
+		size_t before = done->count;
+		if (tally_strings_intern(done, path) == before)
+			put(bytes, TALLY_MISC_USER, path, &forgotten->ids.items[i]);
+	}
+}
+
+int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			   struct tally_error *err)
+{
+	struct tally_strings done = { 0 };
+	put_kernel(bytes);
+	for (uint32_t file = 0; file < recorder->tasks.files.count; file++) {
+		const char *path = tally_tasks_path(&recorder->tasks, file);
+		size_t before = done.count;
+		/* A path may have been several files; the list has room for one. */
+		if (tally_strings_intern(&done, path) != before)
+			continue;
+		const struct tally_mapped_file *mapped = &recorder->tasks.files.items[file];
+		const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id :
+			tally_objects_file_build_id(&recorder->objects, &recorder->tasks, file);
+		if (id)
+			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path,
+			    id);
+		tally_record_trim_objects(recorder);
+	}
+	put_forgotten(&recorder->forgotten, &done, bytes);
+	tally_strings_release(&done);
+	return bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
+}

@@ -1,0 +1,513 @@
+/* An excerpt keeps the samples that bring a new place.  What an address means depends on the
+ * mappings of its process and of the kernel, so an address seen since their last change needs no
+ * further sample (recorder/map_eras.h).  A record of a change comes before younger samples, so this
+ * is known for every sample except those older than the last change; they are always kept.
+ *
+ * Most samples equal their process's last one, such as those of a tracepoint hit a million times,
+ * or share its outer frames: a comparison finds this.  The rest needs a dozen lookups of addresses
+ * per sample, which miss the cache while stacks of kilobytes stream through it.  For clang's stacks
+ * at 20 kHz that takes a microsecond per sample, as long as reading the samples again.  So the
+ * excerpt is given up if it keeps more than a quarter of the samples, after the first few thousand.
+ */
+#include "recorder/record_excerpt.h"
+
+#include "base/key_set.h"
+#include "recorder/map_eras.h"
+#include "task/jit.h"
+#include "task/last_chain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EXCERPT_BYTES_MAX ((size_t)8 << 20)
+
+enum {
+	LASTS = 64,
+	KIND_SPREAD = 7,
+	LOOK_EACH = 4096 /* samples between checks whether it is worthwhile */,
+	KEPT_SHARE = 4
+};
+
+/* The kind of an event's samples. */
+struct kind {
+	struct tally_sample_layout layout;
+	uint64_t salt;
+};
+
+/* The fields of a sample that are needed. */
+struct sample {
+	const struct kind *kind;
+	const uint8_t *record;
+	struct tally_record_header header;
+	const uint64_t *words; /* its chain, or its address without a chain */
+	size_t count;
+	uint64_t time, period;
+	uint32_t pid;
+	bool is_kernel; /* by the record's cpumode */
+	bool has_chain;
+};
+
+/* A process's last sample of an event. */
+struct last {
+	const struct kind *kind;
+	uint32_t pid;
+	bool is_kernel;
+	uint64_t changes;  /* of the eras, when the members below were set */
+	uint64_t eras[2];  /* numbers: user's era, kernel's era */
+	uint64_t salts[2]; /* salts of keys in these eras */
+	uint64_t since_ns; /* the time of the later change */
+	struct tally_last_chain chain; /* without a chain: the sample's address */
+	size_t period_at;              /* leaf's entry in `leaves` (LEAF_ONE, …) */
+};
+
+struct tally_record_excerpt {
+	struct tally_buffer records;
+	bool is_given_up;
+	bool ends_in_round;
+	struct tally_attr side_band;
+	const struct tally_map *event_of_id;
+	struct kind *kinds;      /* of all events except the side-band */
+	size_t kind_count;
+	const struct kind *kind; /* of the last event looked up, by `id`; NULL: none */
+	uint64_t id;
+	struct tally_map_eras eras;
+	struct tally_key_set places;
+	struct tally_map leaves; /* hash → LEAF_ONE or an offset */
+	struct last lasts[LASTS];
+	/* the part of a sample's chain to keep */
+	struct { uint64_t *items; size_t count, capacity; } chain;
+	uint64_t youngest_ns;      /* latest time of the samples so far */
+	uint64_t samples;
+	/* `samples` at the last check; how many were kept since */
+	uint64_t looked_at, kept;
+	/* of the last sample, if the next can be compared by its bytes; otherwise NULL */
+	const struct last *recent;
+	uint64_t recent_header;    /* the first word of the last sample's record */
+};
+
+static void release(struct tally_record_excerpt *excerpt)
+{
+	tally_buffer_release(&excerpt->records);
+	tally_map_eras_release(&excerpt->eras);
+	tally_key_set_release(&excerpt->places);
+	tally_map_release(&excerpt->leaves);
+	tally_vector_release(&excerpt->chain);
+	for (unsigned i = 0; i < LASTS; i++)
+		tally_vector_release(&excerpt->lasts[i].chain.words);
+	excerpt->recent = NULL;
+}
+
+static bool give_up(struct tally_record_excerpt *excerpt)
+{
+	release(excerpt);
+	excerpt->is_given_up = true;
+	return false;
+}
+
+/* Returns room for a record, or NULL. */
+static uint8_t *room_for(struct tally_record_excerpt *excerpt, size_t size)
+{
+	uint8_t *room = (uint8_t *)tally_buffer_room(&excerpt->records, size);
+	if (!room) {
+		give_up(excerpt);
+		return NULL;
+	}
+	excerpt->records.length += size;
+	excerpt->ends_in_round = false;
+	return room;
+}
+
+static void keep(struct tally_record_excerpt *excerpt, const void *record, size_t size)
+{
+	uint8_t *room = room_for(excerpt, size);
+	if (room)
+		memcpy(room, record, size);
+}
+
+/* ---- a sample's fields --------------------------------------------------- */
+
+static uint64_t word_at(const uint8_t *record, size_t index)
+{
+	uint64_t word;
+	memcpy(&word, record + 8 * index, sizeof(word));
+	return word;
+}
+
+static const struct kind *kind_of(struct tally_record_excerpt *excerpt, uint64_t id)
+{
+	if (!excerpt->kind || excerpt->id != id) {
+		const uint64_t *number = tally_map_get(excerpt->event_of_id, id);
+		excerpt->kind = number && *number < excerpt->kind_count ? &excerpt->kinds[*number]
+									: NULL;
+		excerpt->id = id;
+	}
+	return excerpt->kind;
+}
+
+static bool has_address(const uint64_t *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (words[i] < TALLY_CONTEXT_MAX)
+			return true;
+	return false;
+}
+
+/* Reads a sample.  Returns false when it is of no known event or too short. */
+static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *record,
+			struct sample *out)
+{
+	struct tally_record_header header;
+	memcpy(&header, record, sizeof(header));
+	const struct kind *kind = header.size >= 16 ? kind_of(excerpt, word_at(record, 1)) : NULL;
+	const struct tally_sample_layout *layout = kind ? &kind->layout : NULL;
+	size_t least = layout ? 8 * ((size_t)layout->words + layout->has_chain) : SIZE_MAX;
+	if (header.size < least)
+		return false;
+	unsigned mode = header.misc & TALLY_MISC_CPUMODE_MASK;
+	uint64_t count = layout->has_chain ? word_at(record, layout->words) : 0;
+	if (count > (header.size - least) / 8)
+		return false;
+	*out = (struct sample){
+		.kind = kind, .record = record, .header = header,
+		.words = (const uint64_t *)(const void *)(record + least), .count = count,
+		.time = word_at(record, layout->time), .period = word_at(record, layout->period),
+		.pid = (uint32_t)word_at(record, layout->tid),
+		.is_kernel = mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL,
+		.has_chain = has_address((const uint64_t *)(const void *)(record + least), count),
+	};
+	if (!out->has_chain) {
+		out->words = (const uint64_t *)(const void *)(record + 8 * layout->ip);
+		out->count = 1;
+	}
+	return true;
+}
+
+/* ---- what its process had last ------------------------------------------- */
+
+/* Updates the eras.  In a new era the meaning of the last chain's words is unknown. */
+static void look_at_eras(const struct tally_map_eras *eras, struct last *last)
+{
+	const struct tally_map_era user = tally_map_eras_of(eras, last->pid), kernel = eras->kernel;
+	if (last->eras[0] != user.number || last->eras[1] != kernel.number)
+		last->chain.words.count = 0;
+	last->eras[0] = user.number;
+	last->eras[1] = kernel.number;
+	last->salts[0] = tally_hash64(((uint64_t)last->pid << 32 ^ user.number) * 2);
+	last->salts[1] = tally_hash64(kernel.number * 2 + 1);
+	last->since_ns = user.since_ns > kernel.since_ns ? user.since_ns : kernel.since_ns;
+	last->changes = eras->changes;
+}
+
+static struct last *last_of(struct tally_record_excerpt *excerpt, const struct sample *sample)
+{
+	size_t number = (size_t)(sample->kind - excerpt->kinds);
+	struct last *last = &excerpt->lasts[(sample->pid + KIND_SPREAD * number) % LASTS];
+	bool is_its = last->pid == sample->pid && last->kind == sample->kind &&
+		      last->is_kernel == sample->is_kernel;
+	if (!is_its) {
+		last->pid = sample->pid;
+		last->kind = sample->kind;
+		last->is_kernel = sample->is_kernel;
+		last->chain.words.count = 0;
+	}
+	if (!is_its || last->changes != excerpt->eras.changes)
+		look_at_eras(&excerpt->eras, last);
+	return last;
+}
+
+/* ---- what is new in a sample --------------------------------------------- */
+
+static uint64_t key_of(const struct last *last, bool kernel, bool is_return, uint64_t address)
+{
+	return tally_hash64(address ^ last->salts[kernel]) + is_return;
+}
+
+/* For a sample without an address in its chain: adds its own address. */
+static bool add_address(struct tally_record_excerpt *excerpt, const struct last *last,
+			const struct sample *sample, uint64_t *leaf_key)
+{
+	uint64_t key = key_of(last, sample->is_kernel, false, *sample->words);
+	int added = tally_key_set_put(&excerpt->places, key);
+	*leaf_key = tally_hash64(key ^ sample->kind->salt);
+	return added < 0 ? give_up(excerpt) : added;
+}
+
+/* Gathers the part of a chain to keep: its new places, and the innermost address of each context,
+ * which is no return address.  Returns true if a place is new.  Sets `leaf_key`. */
+static bool gather_news(struct tally_record_excerpt *excerpt, struct last *last,
+			const struct sample *sample, struct tally_chain_news *news,
+			uint64_t *leaf_key)
+{
+	const struct tally_chain_walk *walk = &news->walk;
+	uint64_t address, *out;
+	bool is_new = false;
+	if (tally_vector_reserve(&excerpt->chain, 2 * sample->count) < 0)
+		return give_up(excerpt);
+	for (out = excerpt->chain.items; tally_chain_news_next(news, &last->chain, &address);) {
+		uint64_t key = key_of(last, walk->kernel, walk->is_return, address);
+		int added = tally_key_set_put(&excerpt->places, key);
+		if (added < 0)
+			return give_up(excerpt);
+		is_new |= added;
+		if (out == excerpt->chain.items)
+			*leaf_key = tally_hash64(key ^ sample->kind->salt);
+		if (!walk->is_return)
+			*out++ = walk->kernel ? TALLY_CONTEXT_KERNEL : TALLY_CONTEXT_USER;
+		if (!walk->is_return || added)
+			*out++ = address;
+	}
+	excerpt->chain.count = (size_t)(out - excerpt->chain.items);
+	return is_new;
+}
+
+/* Keeps a sample, with the gathered chain. */
+static void keep_sample(struct tally_record_excerpt *excerpt, const struct sample *sample)
+{
+	struct tally_record_header header = sample->header;
+	uint64_t count = excerpt->chain.count;
+	if (!sample->has_chain || count >= sample->count) {
+		keep(excerpt, sample->record, header.size);
+		return;
+	}
+	size_t chain = (size_t)((const uint8_t *)sample->words - sample->record),
+	       behind = chain + 8 * sample->count;
+	header.size = (uint16_t)(header.size - 8 * (sample->count - count));
+	uint8_t *room = room_for(excerpt, header.size);
+	if (!room)
+		return;
+	memcpy(room, sample->record, chain);
+	memcpy(room, &header, sizeof(header));
+	memcpy(room + chain - sizeof(count), &count, sizeof(count));
+	memcpy(room + chain, excerpt->chain.items, 8 * count);
+	memcpy(room + chain + 8 * count, sample->record + behind, sample->header.size - behind);
+}
+
+/* Value of a leaf: no sample kept; one kept; otherwise the offset of the second one's period, which
+ * collects the periods of all further samples. */
+enum { LEAF_NONE, LEAF_ONE };
+
+static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t period)
+{
+	uint64_t sum;
+	memcpy(&sum, excerpt->records.bytes + at, sizeof(sum));
+	sum += period;
+	memcpy(excerpt->records.bytes + at, &sum, sizeof(sum));
+}
+
+/* Adds a sample whose chain differs from the last. */
+static void add_chain(struct tally_record_excerpt *excerpt, struct last *last,
+		      const struct sample *sample, struct tally_chain_news *news)
+{
+	uint64_t leaf_key = 0;
+	bool is_kept = sample->has_chain ? gather_news(excerpt, last, sample, news, &leaf_key) :
+					   add_address(excerpt, last, sample, &leaf_key);
+	uint64_t *leaf = excerpt->is_given_up ? NULL
+					      : tally_map_put(&excerpt->leaves, leaf_key, NULL);
+	if (!leaf || tally_last_chain_set(&last->chain, news, sample->words, sample->count) < 0) {
+		give_up(excerpt);
+		return;
+	}
+	is_kept |= *leaf <= LEAF_ONE;
+	if (*leaf <= LEAF_ONE)
+		*leaf = *leaf == LEAF_NONE
+				? LEAF_ONE
+				: excerpt->records.length + 8 * (size_t)sample->kind->layout.period;
+	last->period_at = *leaf;
+	excerpt->kept += is_kept;
+	if (is_kept)
+		keep_sample(excerpt, sample);
+	else
+		add_period(excerpt, last->period_at, sample->period);
+}
+
+/* ---- samples ------------------------------------------------------------- */
+
+/* True if all fields that matter equal those of the last sample. */
+static inline bool is_as_recent(const struct tally_record_excerpt *excerpt, const uint8_t *record)
+{
+	const struct last *last = excerpt->recent;
+	if (!last || word_at(record, 0) != excerpt->recent_header ||
+	    word_at(record, 1) != excerpt->id)
+		return false;
+	const struct tally_sample_layout *layout = &last->kind->layout;
+	const __typeof__(last->chain.words) *words = &last->chain.words;
+	if ((uint32_t)word_at(record, layout->tid) != last->pid ||
+	    last->changes != excerpt->eras.changes ||
+	    word_at(record, layout->time) <= last->since_ns)
+		return false;
+	if (!layout->has_chain)
+		return word_at(record, layout->ip) == *last->chain.words.items;
+	return word_at(record, layout->words) == words->count &&
+	       !memcmp(record + 8 * ((size_t)layout->words + 1), words->items, 8 * words->count);
+}
+
+static inline void note_time(struct tally_record_excerpt *excerpt, uint64_t time)
+{
+	if (time > excerpt->youngest_ns)
+		excerpt->youngest_ns = time;
+}
+
+/* A cookie follows, and another record has the rest of the stack.  tally's recorders never enable
+ * this. */
+static bool is_to_be_continued(const uint64_t *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (words[i] == TALLY_CONTEXT_USER_DEFERRED)
+			return true;
+	return false;
+}
+
+static void add_sample(struct tally_record_excerpt *excerpt, const struct sample *sample)
+{
+	struct last *last = last_of(excerpt, sample);
+	note_time(excerpt, sample->time);
+	if (sample->time <= last->since_ns) {
+		excerpt->kept++;
+		keep(excerpt, sample->record, sample->header.size);
+		return;
+	}
+	struct tally_chain_news news = tally_chain_news_of(&last->chain, sample->words,
+							   sample->count, sample->is_kernel);
+	if (sample->has_chain && is_to_be_continued(sample->words, news.from)) {
+		give_up(excerpt);
+		return;
+	}
+	if (!news.from && sample->count == last->chain.words.count && last->period_at > LEAF_ONE)
+		add_period(excerpt, last->period_at, sample->period);
+	else
+		add_chain(excerpt, last, sample, &news);
+	if (excerpt->is_given_up || last->period_at <= LEAF_ONE ||
+	    sample->has_chain != sample->kind->layout.has_chain)
+		return;
+	excerpt->recent = last;
+	excerpt->recent_header = word_at(sample->record, 0);
+}
+
+static bool is_worth_it(struct tally_record_excerpt *excerpt)
+{
+	if (excerpt->samples - excerpt->looked_at < LOOK_EACH)
+		return true;
+	bool is_beginning = !excerpt->looked_at; /* at first everything is new */
+	bool is_worth_it = is_beginning ||
+			   excerpt->kept * KEPT_SHARE <= excerpt->samples - excerpt->looked_at;
+	excerpt->looked_at = excerpt->samples;
+	excerpt->kept = 0;
+	return is_worth_it;
+}
+
+void tally_record_excerpt_add_sample(struct tally_record_excerpt *excerpt, const void *record)
+{
+	const struct last *recent = excerpt->recent;
+	struct sample sample;
+	if (excerpt->is_given_up)
+		return;
+	excerpt->samples++;
+	if (is_as_recent(excerpt, record)) {
+		note_time(excerpt, word_at(record, recent->kind->layout.time));
+		add_period(excerpt, recent->period_at,
+			   word_at(record, recent->kind->layout.period));
+		return;
+	}
+	excerpt->recent = NULL;
+	if (is_worth_it(excerpt) && read_sample(excerpt, record, &sample))
+		add_sample(excerpt, &sample);
+	else
+		give_up(excerpt);
+}
+
+/* ---- records of tasks ---------------------------------------------------- */
+
+/* True if readers need the record to name places.  Gives the excerpt up for a record with unknown
+ * effects, for a JIT's dump, whose code depends on the time, and for a change that comes after
+ * younger samples. */
+static bool is_needed(struct tally_record_excerpt *excerpt, const void *bytes,
+		      const struct tally_record_header *header)
+{
+	struct tally_record record;
+	if (header->type >= TALLY_RECORD_USER_START)
+		return true;
+	if (tally_record_decode(&excerpt->side_band, bytes, header->size, &record) < 0)
+		return give_up(excerpt);
+	bool is_map = header->type == TALLY_RECORD_MMAP || header->type == TALLY_RECORD_MMAP2;
+	uint64_t changes = excerpt->eras.changes;
+	int told = is_map && tally_jits_is_dump(record.mmap.filename)
+			   ? -1
+			   : tally_map_eras_see(&excerpt->eras, &record);
+	bool is_late = excerpt->eras.changes != changes &&
+		       record.sample_id.time < excerpt->youngest_ns;
+	return told < 0 || is_late ? give_up(excerpt) : told;
+}
+
+void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *records,
+			      size_t size)
+{
+	struct tally_record_header header;
+	for (size_t at = 0; !excerpt->is_given_up && size - at >= sizeof(header);
+	     at += header.size) {
+		const uint8_t *bytes = (const uint8_t *)records + at;
+		memcpy(&header, bytes, sizeof(header));
+		if (header.size < sizeof(header) || header.size > size - at)
+			return;
+		bool is_round = header.type == TALLY_RECORD_FINISHED_ROUND;
+		if ((is_round && excerpt->ends_in_round) || !is_needed(excerpt, bytes, &header))
+			continue;
+		keep(excerpt, bytes, header.size);
+		excerpt->ends_in_round = is_round;
+	}
+}
+
+/* ---- its life ------------------------------------------------------------ */
+
+/* Fields with places outside the sample's chain, or with data for a chain that must still be
+ * made. */
+#define FOREIGN_PLACES \
+	(TALLY_SAMPLE_READ | TALLY_SAMPLE_BRANCH_STACK | TALLY_SAMPLE_STACK_USER | \
+	 TALLY_SAMPLE_REGS_USER)
+
+static bool kind_init(struct kind *kind, const struct tally_attr *attr, size_t number)
+{
+	const uint64_t needed = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_SAMPLE_TID |
+				TALLY_SAMPLE_TIME | TALLY_SAMPLE_PERIOD;
+	tally_sample_layout_init(&kind->layout, attr);
+	kind->salt = tally_hash64(number + 1);
+	return (attr->sample_type & (needed | FOREIGN_PLACES)) == needed;
+}
+
+struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *const *attrs,
+						      size_t count,
+						      const struct tally_map *event_of_id)
+{
+	struct tally_record_excerpt *excerpt = calloc(1, sizeof(*excerpt));
+	if (!excerpt)
+		return NULL;
+	excerpt->event_of_id = event_of_id;
+	excerpt->side_band = *attrs[count - 1];
+	excerpt->records.maximum = EXCERPT_BYTES_MAX;
+	excerpt->kinds = calloc(count, sizeof(*excerpt->kinds));
+	excerpt->kind_count = count - 1;
+	bool fits = excerpt->kinds;
+	for (size_t i = 0; fits && i < excerpt->kind_count; i++)
+		fits = kind_init(&excerpt->kinds[i], attrs[i], i);
+	if (fits)
+		return excerpt;
+	tally_record_excerpt_free(excerpt);
+	return NULL;
+}
+
+bool tally_record_excerpt_take(struct tally_record_excerpt *excerpt, struct tally_buffer *out)
+{
+	*out = excerpt->records;
+	excerpt->records = (struct tally_buffer){ 0 };
+	bool is_whole = !excerpt->is_given_up;
+	give_up(excerpt);
+	return is_whole;
+}
+
+void tally_record_excerpt_free(struct tally_record_excerpt *excerpt)
+{
+	if (!excerpt)
+		return;
+	release(excerpt);
+	free(excerpt->kinds);
+	free(excerpt);
+}

@@ -1,0 +1,259 @@
+/* Writes the features behind the data: the machine, the command, the mapped files, the tracepoints'
+ * formats.
+ *
+ * In a pipe they come before the data.  Build-ids are left out there, since the files that will be
+ * mapped are not known yet.
+ */
+#include "recorder/recorder_state.h"
+
+#include "machine/cpu.h"
+#include "machine/tracefs.h"
+#include "perfdata/feature.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FORMAT_BYTES_MAX = 1 << 20 };
+
+static int put_feature(struct tally_recorder *recorder, unsigned feature,
+		       struct tally_buffer *bytes, struct tally_error *err)
+{
+	int result = bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory")
+		     : bytes->length
+			     ? tally_perfdata_write_feature(recorder->writer, feature, bytes->bytes,
+							    bytes->length, err)
+			     : 0;
+	tally_buffer_clear(bytes);
+	return result;
+}
+
+static int put_text(struct tally_recorder *recorder, unsigned feature, const char *text,
+		    struct tally_buffer *bytes, struct tally_error *err)
+{
+	if (!text[0])
+		return 0;
+	tally_feature_string(bytes, text);
+	return put_feature(recorder, feature, bytes, err);
+}
+
+static int machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			    struct tally_error *err)
+{
+	struct utsname here;
+	struct tally_cpu_model cpu;
+	int result = 0;
+	tally_cpu_model_read(&cpu);
+	if (!uname(&here)) {
+		result = put_text(recorder, TALLY_FEATURE_HOSTNAME, here.nodename, bytes, err);
+		if (!result)
+			result = put_text(recorder, TALLY_FEATURE_OSRELEASE, here.release, bytes,
+					  err);
+		if (!result)
+			result = put_text(recorder, TALLY_FEATURE_ARCH, here.machine, bytes, err);
+	}
+	if (!result)
+		result = put_text(recorder, TALLY_FEATURE_VERSION, "tally " TALLY_VERSION, bytes,
+				  err);
+	const struct tally_provider_ops *ops = recorder->provider->ops;
+	const char *simulated = ops->machine ? ops->machine(recorder->provider, false) : NULL;
+	if (!result)
+		result = put_text(recorder, TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name,
+				  bytes, err);
+	if (!result)
+		result = put_text(recorder, TALLY_FEATURE_CPUID, simulated ? "" : cpu.id, bytes,
+				  err);
+	if (simulated)
+		tally_feature_nrcpus(bytes, 1, 1);
+	else
+		tally_feature_nrcpus(bytes, (uint32_t)get_nprocs_conf(), (uint32_t)get_nprocs());
+	if (!result)
+		result = put_feature(recorder, TALLY_FEATURE_NRCPUS, bytes, err);
+	tally_feature_u64(bytes, (uint64_t)sysconf(_SC_PHYS_PAGES) *
+					 (uint64_t)sysconf(_SC_PAGESIZE) / 1024);
+	return result ? result : put_feature(recorder, TALLY_FEATURE_TOTAL_MEM, bytes, err);
+}
+
+static int command_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			    struct tally_error *err)
+{
+	const struct tally_record_options *options = &recorder->options;
+	const char **words = tally_arena_array(&recorder->arena, (size_t)options->argc + 1,
+					       sizeof(*words));
+	if (!words)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	words[0] = "tally";
+	for (int i = 0; i < options->argc; i++)
+		words[i + 1] = options->argv[i];
+	tally_feature_string_list(bytes, words, (size_t)options->argc + 1);
+	int result = put_feature(recorder, TALLY_FEATURE_CMDLINE, bytes, err);
+	tally_feature_event_desc(bytes, recorder->recorded, recorder->source_count);
+	return result ? result : put_feature(recorder, TALLY_FEATURE_EVENT_DESC, bytes, err);
+}
+
+/* The number belongs to the provider; readers must not look it up on their own machine. */
+static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			struct tally_error *err)
+{
+	const struct tally_provider_ops *ops = recorder->provider->ops;
+	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
+	if (!ops->pmu_name)
+		return ops->machine ? 0 : tally_record_machine_features(recorder, bytes, err);
+	tally_feature_pmu_mappings(bytes, &pmu, 1);
+	return put_feature(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
+}
+
+static int group_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			  struct tally_error *err)
+{
+	struct tally_feature_group *groups =
+		tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*groups));
+	size_t count = 0;
+	if (!groups)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
+		int group = recorder->sources[i].event->group;
+		if (group == TALLY_EVENT_NO_GROUP)
+			continue;
+		if (!i || recorder->sources[i - 1].event->group != group)
+			groups[count++] = (struct tally_feature_group){
+				.name = "", .leader_index = (uint32_t)i
+			};
+		groups[count - 1].member_count++;
+	}
+	if (count)
+		tally_feature_group_desc(bytes, groups, count);
+	return put_feature(recorder, TALLY_FEATURE_GROUP_DESC, bytes, err);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int time_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			 struct tally_error *err)
+{
+	struct timespec resolution = { 0 };
+	int result = 0;
+	clock_getres(CLOCK_MONOTONIC, &resolution);
+	tally_feature_u64(bytes, (uint64_t)resolution.tv_nsec);
+	result = put_feature(recorder, TALLY_FEATURE_CLOCKID, bytes, err);
+	tally_feature_clock_data(bytes, CLOCK_MONOTONIC, clock_ns(CLOCK_REALTIME),
+				 clock_ns(CLOCK_MONOTONIC));
+	if (!result)
+		result = put_feature(recorder, TALLY_FEATURE_CLOCK_DATA, bytes, err);
+	/* waiting tasks still wait at this time */
+	uint64_t last_ns = tally_record_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC)
+							  : recorder->last_sample_ns;
+	if (!recorder->pipe && recorder->last_sample_ns)
+		tally_feature_sample_time(bytes, recorder->first_sample_ns, last_ns);
+	return result ? result : put_feature(recorder, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
+}
+
+/* ---- tracepoints --------------------------------------------------------- */
+
+/* Splits "sched:sched_switch:u" into "sched" and "sched_switch". */
+static bool split_tracepoint(const char *name, char *system, char *event, size_t size)
+{
+	size_t length = strcspn(name, ":");
+	if (!name[length] || length >= size)
+		return false;
+	snprintf(system, size, "%.*s", (int)length, name);
+	snprintf(event, size, "%.*s", (int)strcspn(name + length + 1, ":"), name + length + 1);
+	return true;
+}
+
+static int by_system(const void *a, const void *b)
+{
+	const struct tally_tracing_format *x = a, *y = b;
+	return strcmp(x->system, y->system);
+}
+
+static size_t read_formats(struct tally_recorder *recorder, int tracefs,
+			   struct tally_tracing_format *formats)
+{
+	struct tally_buffer text = { 0 };
+	size_t count = 0;
+	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
+		char system[128], event[128], path[300];
+		const struct tally_event *source = recorder->sources[i].event;
+		if (source->kind != TALLY_EVENT_TRACEPOINT ||
+		    !split_tracepoint(source->name, system, event, sizeof(system)))
+			continue;
+		snprintf(path, sizeof(path), "events/%s/%s/format", system, event);
+		tally_buffer_clear(&text);
+		if (tally_buffer_read_file(&text, tracefs, path, FORMAT_BYTES_MAX) < 0)
+			continue;
+		formats[count] = (struct tally_tracing_format){
+			.system = tally_arena_string(&recorder->arena, system),
+			.text = tally_arena_copy(&recorder->arena, text.bytes, text.length),
+			.length = text.length,
+		};
+		count += formats[count].system && formats[count].text;
+	}
+	tally_buffer_release(&text);
+	qsort(formats, count, sizeof(*formats), by_system);
+	return count;
+}
+
+static int tracing_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			    struct tally_error *err)
+{
+	struct tally_buffer page = { 0 }, event = { 0 }, printk = { 0 };
+	struct tally_tracing_data data = { 0 };
+	bool any = false;
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		any |= recorder->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
+	struct tally_tracing_format *formats = any ? tally_arena_array(&recorder->arena,
+								       recorder->source_count,
+								       sizeof(*formats))
+						   : NULL;
+	int tracefs = formats ? tally_tracefs_open(NULL) : -1;
+	if (tracefs < 0)
+		return 0;
+	data.format_count = read_formats(recorder, tracefs, formats);
+	data.formats = formats;
+	if (!tally_buffer_read_file(&page, tracefs, "events/header_page", FORMAT_BYTES_MAX))
+		data.header_page = page.bytes;
+	if (!tally_buffer_read_file(&event, tracefs, "events/header_event", FORMAT_BYTES_MAX))
+		data.header_event = event.bytes;
+	if (!tally_buffer_read_file(&printk, tracefs, "printk_formats", FORMAT_BYTES_MAX))
+		data.printk_formats = printk.bytes;
+	close(tracefs);
+	tally_feature_tracing_data(bytes, &data);
+	tally_buffer_release(&page);
+	tally_buffer_release(&event);
+	tally_buffer_release(&printk);
+	return put_feature(recorder, TALLY_FEATURE_TRACING_DATA, bytes, err);
+}
+
+int tally_record_features(struct tally_recorder *recorder, struct tally_error *err)
+{
+	struct tally_buffer bytes = { 0 };
+	int result = machine_features(recorder, &bytes, err);
+	if (!result)
+		result = command_features(recorder, &bytes, err);
+	if (!result)
+		result = pmu_features(recorder, &bytes, err);
+	if (!result)
+		result = group_features(recorder, &bytes, err);
+	if (!result)
+		result = time_features(recorder, &bytes, err);
+	if (!result)
+		result = tracing_features(recorder, &bytes, err);
+	if (!result && !recorder->pipe)
+		result = tally_record_build_ids(recorder, &bytes, err);
+	if (!result && !recorder->pipe)
+		result = put_feature(recorder, TALLY_FEATURE_BUILD_ID, &bytes, err);
+	tally_buffer_release(&bytes);
+	return result;
+}

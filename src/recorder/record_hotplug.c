@@ -1,0 +1,135 @@
+/* CPUs that go offline and come online while the whole machine is recorded.
+ *
+ * When a CPU goes offline, its events end for good.  When it comes back, it needs new events, whose
+ * ids are written at the file's end (perfdata_writer_head.c).  The old events' records in the ring
+ * are read before.
+ */
+#include "recorder/recorder_state.h"
+
+#include "base/vector.h"
+#include "machine/hotplug.h"
+
+#include <errno.h>
+
+bool tally_record_follows_cpus(const struct tally_recorder *recorder)
+{
+	return recorder->target->all && recorder->provider == tally_provider_kernel();
+}
+
+static void drop_handles(struct tally_recorder *recorder, size_t ring)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < recorder->handles.count; i++) {
+		const struct tally_record_handle *opened = &recorder->handles.items[i];
+		if (opened->ring != ring) {
+			recorder->handles.items[kept++] = *opened;
+			continue;
+		}
+		recorder->lost_closed += tally_record_lost_by(recorder, opened);
+		recorder->provider->ops->close(recorder->provider, opened->handle);
+	}
+	recorder->handles.count = kept;
+	kept = 0;
+	for (size_t i = 0; i < recorder->side_handles.count; i++) {
+		const struct tally_record_handle *opened = &recorder->side_handles.items[i];
+		if (opened->ring != ring)
+			recorder->side_handles.items[kept++] = *opened;
+		else
+			recorder->provider->ops->close(recorder->provider, opened->handle);
+	}
+	recorder->side_handles.count = kept;
+}
+
+static void close_cpu(struct tally_recorder *recorder, size_t ring)
+{
+	tally_ring_close(&recorder->rings[ring]);
+	tally_ring_close(&recorder->side_rings[ring]);
+	drop_handles(recorder, ring);
+}
+
+/* Opens a CPU's events again.  Its ring is empty: the pass before has read the rest. */
+static int open_again(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
+{
+	close_cpu(recorder, ring);
+	size_t first = recorder->handles.count;
+	int result = tally_record_open_cpu(recorder, ring, err);
+	tally_record_describe_sources(recorder); /* their ids have moved */
+	if (!result && recorder->is_enabled)
+		result = tally_record_enable_from(recorder, first, true, err);
+	if (result < 0)
+		close_cpu(recorder, ring);
+	return result;
+}
+
+static void come_online(struct tally_recorder *recorder, size_t ring)
+{
+	struct tally_record_cpu *cpu = &recorder->ring_cpus[ring];
+	struct tally_error err = TALLY_ERROR_NONE;
+	const char *why = NULL;
+	if (recorder->pipe)
+		why = "a recording in a pipe has told of its events";
+	else if (recorder->options.overwrite)
+		why = "a flight recorder's rings stay as they are";
+	else if (open_again(recorder, ring, &err) < 0)
+		why = err.message;
+	cpu->state = why ? TALLY_RECORD_CPU_GIVEN_UP : TALLY_RECORD_CPU_ONLINE;
+	if (why)
+		tally_record_say(recorder, "CPU %u came online, and is not recorded: %s",
+				 cpu->number, why);
+	else
+		tally_record_say(recorder, "CPU %u came online: it is sampled from now on",
+				 cpu->number);
+}
+
+/* Adds a ring for a CPU that had none. */
+static void add_cpu(struct tally_recorder *recorder, unsigned cpu)
+{
+	for (size_t i = 0; i < recorder->ring_count; i++)
+		if (recorder->ring_cpus[i].number == cpu)
+			return;
+	if (recorder->target->has_cpu_list || recorder->ring_count == recorder->ring_capacity)
+		return;
+	recorder->ring_cpus[recorder->ring_count] = (struct tally_record_cpu){
+		cpu, TALLY_RECORD_CPU_OFFLINE
+	};
+	recorder->ring_count++;
+}
+
+bool tally_record_set_online(struct tally_recorder *recorder, const struct tally_cpu_list *online)
+{
+	bool has_changed = false;
+	for (size_t i = 0; i < online->count; i++)
+		add_cpu(recorder, online->cpus[i]);
+	for (size_t i = 0; i < recorder->ring_count; i++) {
+		struct tally_record_cpu *cpu = &recorder->ring_cpus[i];
+		bool is_online = tally_cpu_list_contains(online, cpu->number);
+		if (cpu->state == TALLY_RECORD_CPU_ONLINE && !is_online) {
+			cpu->state = TALLY_RECORD_CPU_OFFLINE;
+			tally_record_say(
+				recorder,
+				"CPU %u went offline: nothing is sampled there until it is back",
+				cpu->number);
+			has_changed = true;
+		} else if (cpu->state == TALLY_RECORD_CPU_OFFLINE && is_online) {
+			come_online(recorder, i);
+			has_changed = true;
+		}
+	}
+	return has_changed;
+}
+
+bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd)
+{
+	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see hotplug.h */
+	uint64_t now = tally_record_now_ns();
+	struct tally_cpu_list online;
+	bool is_told = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);
+	if (!tally_record_follows_cpus(recorder) || (!is_told && now < recorder->online_at))
+		return false;
+	recorder->online_at = now + LOOK_NS;
+	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)
+		return false;
+	bool has_changed = tally_record_set_online(recorder, &online);
+	tally_cpu_list_release(&online);
+	return has_changed;
+}

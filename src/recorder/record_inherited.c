@@ -1,0 +1,125 @@
+/* Tasks created while events were being opened, which may have inherited them.
+ *
+ * Another listing of /proc finds them.  A task whose parent had no events yet needs its own.  A
+ * task whose parent had events has inherited them, and would be sampled twice.  The side-band tells
+ * the two apart: a FORK record has the parent and the time.  The records stay in the rings; the
+ * recorder drains them later.
+ *
+ * A recorder may lose its CPU between opening a task's events on two CPUs, so inheritance is
+ * tracked ring by ring.
+ */
+#include "recorder/recorder_state.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static uint64_t key_of(const struct tally_recorder *recorder, uint32_t tid, size_t ring)
+{
+	return (uint64_t)tid * recorder->ring_capacity + ring;
+}
+
+int tally_record_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring)
+{
+	uint64_t *slot = tally_map_put(&recorder->inherited.opened_ns,
+				       key_of(recorder, (uint32_t)tid, ring), NULL);
+	if (!slot)
+		return -ENOMEM;
+	*slot = tally_record_now_ns();
+	return 0;
+}
+
+/* Reads the records that came since the last look at the ring. */
+static int read_forks(struct tally_recorder *recorder, size_t index)
+{
+	struct tally_record_inherited *inherited = &recorder->inherited;
+	struct tally_ring look = recorder->side_rings[index];
+	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	const void *bytes;
+	size_t size;
+	int result = 0;
+	if (!look.page)
+		return 0;
+	look.bounce = NULL;
+	look.tail = inherited->read_to[index];
+	tally_ring_note(&look);
+	while (!result && (bytes = tally_ring_next(&look, &size))) {
+		const struct tally_record_header *header = bytes;
+		struct tally_record record = { 0 };
+		if (header->type == TALLY_RECORD_FORK &&
+		    tally_record_decode(attr, bytes, size, &record) >= 0)
+			result = tally_vector_push(&inherited->forks, record.task);
+	}
+	inherited->read_to[index] = look.tail;
+	free(look.bounce);
+	return result;
+}
+
+/* Notes the new task's inheritance of events, ring by ring.  Returns 1 when this is new, 0 or
+ * -ENOMEM. */
+static int take_fork(struct tally_recorder *recorder, const struct tally_record_task *fork)
+{
+	struct tally_record_inherited *inherited = &recorder->inherited;
+	int found_more = 0;
+	for (size_t ring = 0; ring < recorder->ring_count; ring++) {
+		uint64_t maker = key_of(recorder, fork->parent_tid, ring);
+		const uint64_t *opened_ns = tally_map_get(&inherited->opened_ns, maker);
+		bool is_new = false;
+		if (!(opened_ns && *opened_ns <= fork->time) &&
+		    !tally_map_get(&inherited->from, maker))
+			continue;
+		if (!tally_map_put(&inherited->from, key_of(recorder, fork->tid, ring), &is_new))
+			return -ENOMEM;
+		found_more |= is_new;
+	}
+	return found_more;
+}
+
+int tally_record_look_for_inherited(struct tally_recorder *recorder)
+{
+	struct tally_record_inherited *inherited = &recorder->inherited;
+	int result = 0, found_more = 1;
+	if (!(tally_record_side_band(recorder)->attr.flags & TALLY_ATTR_INHERIT))
+		return 0;
+	if (!inherited->read_to)
+		inherited->read_to = tally_arena_array(&recorder->arena, recorder->ring_count,
+						       sizeof(*inherited->read_to));
+	if (!inherited->read_to)
+		return -ENOMEM;
+	for (size_t i = 0; !result && i < recorder->ring_count; i++)
+		result = read_forks(recorder, i);
+	/* Each CPU's ring is in order, but a grandchild's record may be in a ring that was read
+	 * before. */
+	while (!result && found_more) {
+		found_more = 0;
+		for (size_t i = 0; !result && i < inherited->forks.count; i++) {
+			int taken = take_fork(recorder, &inherited->forks.items[i]);
+			result = taken < 0 ? taken : 0;
+			found_more |= taken;
+		}
+	}
+	return result;
+}
+
+bool tally_record_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring)
+{
+	return tally_map_get(&recorder->inherited.from, key_of(recorder, (uint32_t)tid, ring)) !=
+	       NULL;
+}
+
+bool tally_record_has_inherited_all(const struct tally_recorder *recorder, pid_t tid)
+{
+	size_t ring = 0;
+	while (ring < recorder->ring_count && tally_record_has_inherited(recorder, tid, ring))
+		ring++;
+	return ring && ring == recorder->ring_count;
+}
+
+void tally_record_forget_inherited(struct tally_recorder *recorder)
+{
+	tally_map_release(&recorder->inherited.opened_ns);
+	tally_map_release(&recorder->inherited.from);
+	tally_vector_release(&recorder->inherited.forks);
+	recorder->inherited = (struct tally_record_inherited){ 0 };
+}

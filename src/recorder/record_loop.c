@@ -1,0 +1,323 @@
+/* The recording's loop: waits for a ring, a signal, a command or a time; drains the rings; checks
+ * whether the recording is over. */
+#include "recorder/recorder_state.h"
+
+#include "machine/hotplug.h"
+#include "machine/latency.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { PROGRESS_MS = 500, DRAIN_MS = TALLY_RECORD_PACE_MS_MAX, FLUSH_MS = 1000 };
+
+struct loop {
+	struct tally_recorder *recorder;
+	struct tally_signals *signals;
+	struct tally_record_waits waits;
+	/* ns; 0: never; enable_at: the next switch, on or off */
+	uint64_t enable_at, stop_at, progress_at, next_file_at;
+	size_t switched; /* number of switches so far; if even, the next one switches on */
+	int extra_fd;    /* readable when there is a signal or a command */
+	int epoll_fd;    /* −1: extra_fd is the signals' descriptor */
+	int hotplug_fd;  /* −1: none */
+	uint64_t flush_at;
+	struct tally_record_pace pace;
+	/* stacks_cut at the last pass; until deep_until, passes follow each other quickly */
+	uint64_t stacks_cut, deep_until;
+	int look_ms; /* -1: only when woken */
+	enum tally_record_end end;
+	bool ended;
+};
+
+static int earliest_ms(const struct loop *loop)
+{
+	uint64_t now = tally_record_now_ns(), next = now + DRAIN_MS * 1000000ull;
+	const uint64_t times[] = { loop->enable_at, loop->stop_at, loop->progress_at,
+				   loop->next_file_at };
+	for (unsigned i = 0; i < 4; i++)
+		if (times[i] && times[i] < next)
+			next = times[i];
+	if (loop->look_ms > 0 && now + (uint64_t)loop->look_ms * 1000000u < next)
+		return loop->look_ms;
+	return next <= now ? 0 : (int)((next - now) / 1000000) + 1;
+}
+
+/* Ends the loop; the first reason counts. */
+static void end_loop(struct loop *loop, enum tally_record_end end)
+{
+	if (!loop->ended)
+		loop->end = end;
+	loop->ended = true;
+}
+
+/* Returns the time of the next switch: on after the delay; off and on with ranges.  0: no more
+ * switches. */
+static uint64_t next_switch(const struct loop *loop)
+{
+	const struct tally_record_options *options = &loop->recorder->options;
+	double after_s = loop->switched ? 0 : options->delay_s;
+	if (loop->switched < 2 * options->range_count) {
+		const struct tally_record_range *range = &options->ranges[loop->switched / 2];
+		after_s = loop->switched % 2 ? range->end_s : range->start_s;
+	}
+	return after_s > 0 ? loop->recorder->start_ns + (uint64_t)(after_s * 1e9) : 0;
+}
+
+static int on_time(struct loop *loop, struct tally_error *err)
+{
+	uint64_t now = tally_record_now_ns();
+	while (loop->enable_at && now >= loop->enable_at) {
+		int result = tally_record_enable(loop->recorder, loop->switched % 2 == 0, err);
+		if (result < 0)
+			return result;
+		loop->switched++;
+		loop->enable_at = next_switch(loop);
+	}
+	if (loop->stop_at && now >= loop->stop_at)
+		end_loop(loop, TALLY_RECORD_END_DURATION);
+	return 0;
+}
+
+/* Flushes so that the file of a killed recorder lacks one second at most, and a pipe's reader lags
+ * by one pass. */
+static int flush(struct loop *loop, struct tally_error *err)
+{
+	uint64_t now = tally_record_now_ns();
+	if (!loop->recorder->pipe && now < loop->flush_at)
+		return 0;
+	loop->flush_at = now + FLUSH_MS * 1000000ull;
+	return tally_perfdata_flush(loop->recorder->writer, err);
+}
+
+static int take_commands(struct loop *loop, bool *asked_next, struct tally_error *err)
+{
+	struct tally_recorder *recorder = loop->recorder;
+	struct tally_control *control = recorder->options.control;
+	struct tally_control_command command;
+	int result = 0;
+	while (control && !result && tally_control_next(control, &command)) {
+		enum tally_record_wish wish = TALLY_RECORD_WISH_NONE;
+		result = tally_record_obey(recorder, &command, &wish, err);
+		if (wish == TALLY_RECORD_WISH_STOP)
+			end_loop(loop, TALLY_RECORD_END_DURATION);
+		if (wish == TALLY_RECORD_WISH_NEXT_FILE && !result) { /* before it is answered */
+			result = tally_record_drain(recorder, false, err);
+			result = result ? result : tally_record_next_file(recorder, err);
+			*asked_next = false;
+		}
+		tally_control_acknowledge(control, &command);
+	}
+	return result;
+}
+
+/* Goes on in a new file when this one is large or old enough; ends the recording at the maximal
+ * size. */
+static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *err)
+{
+	struct tally_recorder *recorder = loop->recorder;
+	const struct tally_record_rotation *next = &recorder->options.next_file;
+	uint64_t now = tally_record_now_ns(), bytes = tally_perfdata_writer_bytes(recorder->writer);
+	bool is_time = loop->next_file_at && now >= loop->next_file_at;
+	if (recorder->options.max_bytes && bytes >= recorder->options.max_bytes && !loop->ended) {
+		tally_record_say(
+			recorder,
+			"the output has the size that was asked for (--max-size): the recording ends");
+		end_loop(loop, TALLY_RECORD_END_DURATION);
+	}
+	if (loop->ended || !recorder->options.next_output ||
+	    (!asked_next && !is_time && (!next->bytes || bytes < next->bytes)))
+		return 0;
+	int result = tally_record_next_file(recorder, err);
+	if (next->seconds > 0)
+		loop->next_file_at = tally_record_now_ns() + (uint64_t)(next->seconds * 1e9);
+	return result;
+}
+
+/* Watches a descriptor.  A regular file (fd:3 3<commands) can't be waited for (EPERM); it is read
+ * at each pass. */
+static bool watch(const struct loop *loop, int fd)
+{
+	struct epoll_event readable = { .events = EPOLLIN };
+	return fd < 0 || !epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &readable) || errno == EPERM;
+}
+
+/* Opens one descriptor that waits for signals, commands and CPUs' changes. */
+static int open_extra(struct loop *loop, struct tally_error *err)
+{
+	const struct tally_control *control = loop->recorder->options.control;
+	loop->extra_fd = loop->signals->fd;
+	loop->epoll_fd = loop->hotplug_fd = -1;
+	if (tally_record_follows_cpus(loop->recorder))
+		loop->hotplug_fd = tally_hotplug_open();
+	if (!control && loop->hotplug_fd < 0)
+		return 0;
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll_fd < 0 || !watch(loop, loop->signals->fd) ||
+	    !watch(loop, control ? control->fd : -1) || !watch(loop, loop->hotplug_fd))
+		return tally_error_set(err, -errno, "waiting for commands failed: %s",
+				       tally_errno_text(errno));
+	loop->extra_fd = loop->epoll_fd;
+	return 0;
+}
+
+/* Returns the time to the next look.  All rings have the size of the first one that exists.  Files
+ * that can only be opened through the processes that map them (in containers; perf maps) must be
+ * opened while these live.  So the time is limited even when the rings fill slowly. */
+static int next_look_ms(struct loop *loop)
+{
+	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 4, WHILE_NS = 500000000 };
+	const struct tally_recorder *recorder = loop->recorder;
+	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
+	/* Stacks longer than their copies are completed from memory that was read before and after.
+	 * The closer these reads are to the sample, the better. */
+	if (recorder->status.stacks_cut != loop->stacks_cut || !loop->deep_until)
+		loop->deep_until = tally_record_now_ns() + WHILE_NS;
+	loop->stacks_cut = recorder->status.stacks_cut;
+	if (recorder->outer && tally_record_now_ns() < loop->deep_until)
+		longest_ms = SEE_STACKS_MS;
+	if (!recorder->ring_count || !recorder->rings[0].page)
+		return longest_ms;
+	int ms = tally_record_pace_ms(&loop->pace, tally_record_now_ns(), recorder->status.lost,
+				      recorder->found_bytes, recorder->rings[0].mask + 1);
+	return ms < 0 || (longest_ms >= 0 && longest_ms < ms) ? longest_ms : ms;
+}
+
+static int wait_anew(struct loop *loop, struct tally_error *err)
+{
+	tally_record_waits_release(&loop->waits);
+	int result = tally_record_waits_init(&loop->waits, loop->recorder);
+	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+}
+
+static int drain_until_end(struct loop *loop,
+			   void (*progress)(void *context,
+					    const struct tally_record_status *status),
+			   void *context, struct tally_error *err)
+{
+	struct tally_recorder *recorder = loop->recorder;
+	struct tally_provider *provider = recorder->provider;
+	while (!loop->ended) {
+		struct tally_record_waits *waits = &loop->waits;
+		int ready = provider->ops->wait(provider, waits->items,
+						waits->count + waits->triggers, loop->extra_fd,
+						earliest_ms(loop));
+		if (ready < 0 && ready != -EINTR)
+			return tally_error_set(err, ready, "waiting for events failed: %s",
+					       tally_errno_text(ready));
+		recorder->status.wakeups++;
+		bool asked_next = false;
+		if (tally_record_take_signals(recorder, loop->signals, &asked_next))
+			end_loop(loop, TALLY_RECORD_END_SIGNAL);
+		asked_next |= tally_record_triggered(recorder);
+		if (recorder->command_ended)
+			end_loop(loop, TALLY_RECORD_END_COMMAND);
+		int result = take_commands(loop, &asked_next, err);
+		if (!result)
+			result = on_time(loop, err);
+		if (!result)
+			result = tally_record_drain(recorder, false, err);
+		if (!result && tally_record_check_online(recorder, loop->hotplug_fd))
+			result = wait_anew(loop, err);
+		if (!result)
+			result = look_at_size(loop, asked_next, err);
+		loop->look_ms = next_look_ms(loop);
+		if (!result)
+			result = flush(loop, err);
+		if (result < 0)
+			return result;
+		if (ready > 0)
+			tally_record_waits_update(waits, recorder);
+		if (!recorder->spawn && waits->ended == waits->count)
+			end_loop(loop, TALLY_RECORD_END_COMMAND);
+		if (progress && tally_record_now_ns() >= loop->progress_at) {
+			loop->progress_at = tally_record_now_ns() + PROGRESS_MS * 1000000ull;
+			tally_record_fill_status(recorder);
+			progress(context, &recorder->status);
+		}
+	}
+	return 0;
+}
+
+/* Drains what the provider had no room for in our rings.  Then closes the rings, so that neither
+ * the command nor its leftover processes wait for room. */
+static int drain_the_rest(struct tally_recorder *recorder, struct tally_error *err)
+{
+	struct tally_provider *provider = recorder->provider;
+	ssize_t moved = 1;
+	int result = 0;
+	while (provider->ops->gather && !result && (moved = provider->ops->gather(provider)) > 0)
+		result = tally_record_drain(recorder, true, err);
+	for (size_t i = 0; provider->ops->gather && i < recorder->ring_count; i++) {
+		tally_ring_close(&recorder->rings[i]);
+		tally_ring_close(&recorder->side_rings[i]);
+	}
+	return result;
+}
+
+static void loop_release(struct loop *loop)
+{
+	tally_record_waits_release(&loop->waits);
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	if (loop->hotplug_fd >= 0)
+		close(loop->hotplug_fd);
+}
+
+int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
+		       void (*progress)(void *context, const struct tally_record_status *status),
+		       void *context, enum tally_record_end *end, struct tally_error *err)
+{
+	const struct tally_record_options *options = &recorder->options;
+	struct loop loop = { .recorder = recorder, .signals = signals };
+	recorder->start_ns = tally_record_now_ns();
+	loop.progress_at = progress ? recorder->start_ns + PROGRESS_MS * 1000000ull : 0;
+	loop.enable_at = next_switch(&loop);
+	if (options->duration_s > 0)
+		loop.stop_at = recorder->start_ns +
+			       (uint64_t)((options->delay_s + options->duration_s) * 1e9);
+	if (options->next_file.seconds > 0)
+		loop.next_file_at = recorder->start_ns +
+				    (uint64_t)(options->next_file.seconds * 1e9);
+	int opened = open_extra(&loop, err);
+	if (!opened && tally_record_waits_init(&loop.waits, recorder) < 0)
+		opened = tally_error_set(err, -ENOMEM, "out of memory");
+	if (opened < 0) {
+		loop_release(&loop);
+		return opened;
+	}
+
+	loop.look_ms = next_look_ms(&loop);
+	struct tally_latency before;
+	/* the command is forked already, so it keeps its own latency */
+	tally_latency_begin(&before);
+	bool enable_now = !loop.enable_at && !options->starts_off &&
+			  !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
+	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;
+	if (!result && recorder->spawn)
+		result = tally_spawn_go(recorder->spawn, recorder->target->command, err);
+	bool ran = !result;
+	if (!result)
+		result = drain_until_end(&loop, progress, context, err);
+	tally_record_enable(recorder, false, NULL);
+	if (!result)
+		result = tally_record_drain(recorder, true, err);
+	if (!result && options->overwrite)
+		result = tally_record_dump_rings(recorder, err);
+	if (!result)
+		result = drain_the_rest(recorder, err);
+	if (!result)
+		result = tally_record_count_lost(recorder, err);
+	tally_latency_end(&before);
+	if (ran && result < 0) {
+		loop.end = TALLY_RECORD_END_OUTPUT;
+		result = 0;
+	}
+	*end = loop.end;
+	loop_release(&loop);
+	tally_record_fill_status(recorder);
+	return result;
+}

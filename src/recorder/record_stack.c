@@ -1,0 +1,226 @@
+/* A sample that carries a copy of the user's stack → the same sample with the call chain that the
+ * copy holds; one that carries a register beside its chain → with the leaf's caller that the
+ * register tells.
+ *
+ * Fields before the chain and fields behind the copy keep their bytes and their order, so the
+ * written attribute is the opened one less REGS_USER and STACK_USER (perf_event_open(2), the layout
+ * of PERF_RECORD_SAMPLE).
+ */
+#include "recorder/recorder_state.h"
+
+#include "task/live_jits.h"
+#include "task/user_stack.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { RECORD_BYTES_MAX = 65528 };
+
+struct output {
+	uint8_t *start, *at;
+	bool full;
+};
+
+static void put(struct output *output, const void *bytes, size_t size)
+{
+	if (output->full || size > RECORD_BYTES_MAX - (size_t)(output->at - output->start)) {
+		output->full = true;
+		return;
+	}
+	memcpy(output->at, bytes, size);
+	output->at += size;
+}
+
+static void put_word(struct output *output, uint64_t word)
+{
+	put(output, &word, sizeof(word));
+}
+
+/* What stands in a sample's bytes before the words of its chain, or behind. */
+static void put_before_chain(struct output *output, const struct tally_sample *sample,
+			     const void *bytes)
+{
+	put(output, bytes, (size_t)((const uint8_t *)sample->chain - 8 - (const uint8_t *)bytes));
+}
+
+static void put_behind_chain(struct output *output, const struct tally_sample *sample,
+			     const void *bytes, size_t size)
+{
+	const uint8_t *chain_end = (const uint8_t *)(sample->chain + sample->chain_length);
+	put(output, chain_end, (size_t)(sample->regs_user_start - chain_end));
+	put(output, sample->stack_user_end,
+	    (size_t)((const uint8_t *)bytes + size - sample->stack_user_end));
+}
+
+static void put_unwound(struct output *output, const struct tally_sample *sample,
+			const uint64_t *user, size_t users)
+{
+	put_word(output, sample->chain_length + (users ? users + 1 : 0));
+	put(output, sample->chain, sample->chain_length * 8);
+	if (!users)
+		return;
+	put_word(output, TALLY_CONTEXT_USER);
+	put(output, user, users * 8);
+}
+
+/* The kernel copies what is there of a stack: to the end of a signal handler's own one, or up to a
+ * page that was never touched (behind a large array, the stacks of Ada's tasks).  Reading the
+ * memory from outside goes on behind such pages. */
+static bool has_copy_ended(const struct tally_sample *sample)
+{
+	return sample->stack_dynamic_size < sample->stack_size;
+}
+
+/* Of a stack whose copy was too short. */
+static enum tally_record_stack_fate complete(struct tally_recorder *recorder,
+					     const struct tally_attr *attr,
+					     const struct tally_sample *sample,
+					     struct tally_record_frames *frames)
+{
+	enum tally_record_outer_result result = TALLY_RECORD_OUTER_UNCERTAIN;
+	bool has_ended = has_copy_ended(sample);
+	if (recorder->outer)
+		result = tally_record_outer_complete(recorder->outer, &recorder->tasks,
+						     &recorder->objects, attr, sample, frames);
+	recorder->status.stacks_completed += result == TALLY_RECORD_OUTER_COMPLETED;
+	recorder->status.stacks_cut += result != TALLY_RECORD_OUTER_COMPLETED;
+	recorder->status.stacks_ended += result != TALLY_RECORD_OUTER_COMPLETED && has_ended;
+	if (result == TALLY_RECORD_OUTER_COMPLETED || has_ended)
+		return TALLY_RECORD_STACK_WHOLE; /* more of a copy would not have done more */
+	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
+}
+
+/* What the sample's record says of the frames: 0 where they go to the start of the thread, else
+ * TALLY_MISC_STACK_*. */
+static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr *attr,
+		       const struct tally_sample *sample, struct tally_record_frames *frames)
+{
+	/* A chain of another thread's would be true, too, only of no use. */
+	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORD_CHAINS];
+	if (!*chain)
+		*chain = tally_unwind_chain_new(); /* optional */
+	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
+						    .chain = *chain };
+	const uint16_t asked = recorder->options.max_stack;
+	size_t limit = asked && asked < TALLY_USER_FRAMES_MAX ? asked : TALLY_USER_FRAMES_MAX;
+	enum tally_unwind_end end;
+	frames->count = tally_user_stack_walk(&recorder->tasks, &recorder->objects, attr, sample,
+					      &walk, frames->addresses, limit, &end);
+	if (!frames->count)
+		return 0;
+	recorder->status.stacks++;
+	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
+	uint64_t cut_before = recorder->status.stacks_cut;
+	bool is_short = end == TALLY_UNWIND_TRUNCATED;
+	uint64_t needed = is_short ? UINT64_MAX
+				   : frames->stack_pointers[frames->count - 1] -
+					     frames->stack_pointers[0];
+	tally_record_copies_note(recorder, sample,
+				 is_short ? complete(recorder, attr, sample, frames)
+					  : TALLY_RECORD_STACK_WHOLE,
+				 needed);
+	if (end == TALLY_UNWIND_COMPLETE || (is_short && recorder->status.stacks_cut == cut_before))
+		return 0;
+	if (is_short && has_copy_ended(sample))
+		return TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED;
+	recorder->status.stacks_lost += !is_short && end != TALLY_UNWIND_LIMIT;
+	return is_short || end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;
+}
+
+static void unwind_sample(struct tally_recorder *recorder, const struct tally_attr *attr,
+			  struct tally_record *record, struct output *output)
+{
+	const struct tally_sample *sample = &record->sample;
+	record->header.misc |= unwind(recorder, attr, sample, &recorder->frames);
+	uint64_t *user = recorder->frames.addresses;
+	size_t users = recorder->frames.count;
+	/* No way to unwind (a 32-bit program): where it was is known all the same. */
+	bool in_user = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
+	if (!users && in_user) {
+		user[users++] = sample->ip;
+		record->header.misc |= TALLY_MISC_STACK_LOST;
+	}
+	put_unwound(output, sample, user, users);
+}
+
+static bool is_as_last(const struct tally_record_mended *last, uint64_t space,
+		       const struct tally_sample *sample)
+{
+	return last->space == space && last->pid == sample->pid &&
+	       last->words == sample->chain_length &&
+	       last->stack_size == sample->stack_dynamic_size &&
+	       !memcmp(last->registers, sample->regs_user.words, sizeof(last->registers)) &&
+	       !memcmp(last->chain, sample->chain, last->words * sizeof(*last->chain)) &&
+	       !memcmp(last->stack, sample->stack, last->stack_size);
+}
+
+/* tally_user_stack_mend(), unless the last sample was the same. */
+static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder,
+						 const struct tally_attr *attr,
+						 const struct tally_sample *sample)
+{
+	struct tally_record_mended *last = &recorder->mended;
+	uint64_t space = tally_tasks_generation(&recorder->tasks, sample->pid);
+	bool fits = space && sample->stack && sample->regs_user.words &&
+		    sample->chain_length <= TALLY_RECORD_MENDED_WORDS &&
+		    sample->stack_dynamic_size <= sizeof(last->stack);
+	if (fits && is_as_last(last, space, sample))
+		return last->is_mended ? &last->inner : NULL;
+	last->is_mended = tally_user_stack_mend(&recorder->tasks, &recorder->objects, attr, sample,
+						&last->inner);
+	last->space = fits ? space : 0;
+	if (fits) {
+		last->pid = sample->pid;
+		last->words = sample->chain_length;
+		last->stack_size = sample->stack_dynamic_size;
+		memcpy(last->registers, sample->regs_user.words, sizeof(last->registers));
+		memcpy(last->chain, sample->chain, last->words * sizeof(*last->chain));
+		memcpy(last->stack, sample->stack, last->stack_size);
+	}
+	return last->is_mended ? &last->inner : NULL;
+}
+
+/* A chain by frame pointers, with the callers that they skip. */
+static void mend_chain(struct tally_recorder *recorder, const struct tally_attr *attr,
+		       struct tally_record *record, struct output *output)
+{
+	const struct tally_sample *sample = &record->sample;
+	const struct tally_user_stack_inner *inner = mend(recorder, attr, sample);
+	if (!inner) {
+		put_word(output, sample->chain_length);
+		put(output, sample->chain, sample->chain_length * 8);
+		return;
+	}
+	if (inner->is_cut)
+		record->header.misc |= TALLY_MISC_STACK_LOST;
+	put_word(output, inner->at + inner->count + sample->chain_length - inner->resume);
+	put(output, sample->chain, inner->at * 8);
+	put(output, inner->frames, inner->count * 8);
+	put(output, sample->chain + inner->resume, (sample->chain_length - inner->resume) * 8);
+}
+
+long tally_record_rewrite_sample(struct tally_recorder *recorder,
+				 const struct tally_record_source *source, const void *bytes,
+				 size_t size, void *out)
+{
+	struct tally_record record;
+	int result = tally_record_decode(&source->attr, bytes, size, &record);
+	const struct tally_sample *sample = &record.sample;
+	if (result < 0)
+		return result;
+	struct output output = { .start = out, .at = out };
+	if (recorder->objects.live_jits)
+		tally_live_jits_look(recorder->objects.live_jits, &recorder->tasks, sample->pid);
+	put_before_chain(&output, sample, bytes);
+	if (source->unwinds)
+		unwind_sample(recorder, &source->attr, &record, &output);
+	else
+		mend_chain(recorder, &source->attr, &record, &output);
+	put_behind_chain(&output, sample, bytes, record.header.size);
+	if (output.full)
+		return -EBADMSG;
+	size_t written = (size_t)(output.at - output.start);
+	record.header.size = (uint16_t)written;
+	memcpy(out, &record.header, sizeof(record.header));
+	return (long)written;
+}

@@ -1,0 +1,117 @@
+/* Events whose hits start the next file (--switch-output-event).  They are open on the same tasks
+ * and CPUs as the recorded events, with a ring of their own for each CPU.  The rings' records are
+ * not read; it only matters that there are any. */
+#include "recorder/recorder_state.h"
+
+#include "base/vector.h"
+#include "provider/advice.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+static void make_attr(const struct tally_recorder *recorder, const struct tally_event *event,
+		      struct tally_attr *attr)
+{
+	*attr = event->attr;
+	attr->size = sizeof(*attr);
+	attr->flags &= ~(TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC | TALLY_ATTR_WATERMARK);
+	attr->sample_type = TALLY_SAMPLE_TIME;
+	attr->wakeup_events = 1;
+	if (!event->has_period && !event->has_frequency) {
+		attr->sample_period = 1;
+		attr->flags &= ~TALLY_ATTR_FREQ;
+	}
+	if (!recorder->target->all && !recorder->options.no_inherit)
+		attr->flags |= TALLY_ATTR_INHERIT;
+}
+
+static int open_on(struct tally_recorder *recorder, const struct tally_event *event, pid_t tid,
+		   int cpu, size_t at, struct tally_error *err)
+{
+	struct tally_record_triggers *triggers = &recorder->triggers;
+	struct tally_provider *provider = recorder->provider;
+	struct tally_ring *ring = &triggers->rings[at];
+	struct tally_attr attr;
+	make_attr(recorder, event, &attr);
+	int handle = provider->ops->open(provider, &attr, tid, cpu, -1, 0);
+	if (handle == -ESRCH && tid > 0)
+		return 0; /* it has ended */
+	if (handle < 0) {
+		tally_provider_open_error(event, handle, tid, cpu, tally_record_command(recorder),
+					  err);
+		return handle;
+	}
+	if (tally_vector_push(&triggers->handles, handle) < 0) {
+		provider->ops->close(provider, handle);
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	int result = ring->page ? provider->ops->ioctl(provider, handle, TALLY_IOCTL_SET_OUTPUT,
+						       (void *)(intptr_t)ring->handle, 0) :
+				  tally_ring_open(ring, provider, handle, cpu, 1);
+	return result < 0 ? tally_error_set(err, result, "a ring for '%s' failed: %s", event->name,
+					    tally_errno_text(result))
+			  : 0;
+}
+
+static int open_event(struct tally_recorder *recorder, const struct tally_event *event,
+		      struct tally_error *err)
+{
+	const struct tally_target *target = recorder->target;
+	bool is_listed = !target->all && !tally_record_follows_command(recorder);
+	size_t tasks = is_listed ? target->tids.count : 1;
+	int result = 0;
+	for (size_t t = 0; !result && t < tasks; t++) {
+		pid_t tid = target->all ? -1
+			    : is_listed ? target->tids.items[t]
+					: recorder->spawn->pid;
+		for (size_t c = 0; !result && c < target->cpus.count; c++)
+			result = open_on(recorder, event, tid, (int)target->cpus.cpus[c], c, err);
+	}
+	return result;
+}
+
+int tally_record_open_triggers(struct tally_recorder *recorder, struct tally_error *err)
+{
+	const struct tally_event_list *events = recorder->options.switch_events;
+	struct tally_record_triggers *triggers = &recorder->triggers;
+	int result = 0;
+	if (!events || !events->count)
+		return 0;
+	triggers->count = recorder->target->cpus.count;
+	triggers->rings = tally_arena_array(&recorder->arena, triggers->count,
+					    sizeof(*triggers->rings));
+	if (!triggers->rings) {
+		triggers->count = 0;
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; !result && i < events->count; i++)
+		result = open_event(recorder, &events->items[i], err);
+	return result;
+}
+
+bool tally_record_triggered(struct tally_recorder *recorder)
+{
+	bool is_hit = false;
+	for (size_t i = 0; i < recorder->triggers.count; i++) {
+		struct tally_ring *ring = &recorder->triggers.rings[i];
+		if (!ring->page)
+			continue;
+		tally_ring_note(ring);
+		is_hit |= ring->noted != ring->tail;
+		ring->tail = ring->noted;
+		tally_ring_release_read(ring);
+	}
+	return is_hit;
+}
+
+void tally_record_close_triggers(struct tally_recorder *recorder)
+{
+	struct tally_record_triggers *triggers = &recorder->triggers;
+	for (size_t i = 0; i < triggers->count; i++)
+		tally_ring_close(&triggers->rings[i]);
+	for (size_t i = 0; i < triggers->handles.count; i++)
+		recorder->provider->ops->close(recorder->provider, triggers->handles.items[i]);
+	tally_vector_release(&triggers->handles);
+	triggers->count = 0;
+}

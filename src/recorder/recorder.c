@@ -1,0 +1,342 @@
+#include "recorder/recorder_state.h"
+
+#include "task/live_jits.h"
+#include "task/made_code.h"
+
+#include "abi/attr.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t tally_record_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static double own_cpu_s(void)
+{
+	struct rusage usage;
+	getrusage(RUSAGE_SELF, &usage);
+	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+void tally_record_describe_sources(struct tally_recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->source_count; i++) {
+		struct tally_record_source *source = &recorder->sources[i];
+		recorder->recorded[i] = (struct tally_recorded_event){
+			.attr = source->written,
+			.name = source->name,
+			.ids = source->ids.items,
+			.id_count = source->ids.count,
+		};
+		recorder->recorded[i].attr.size = tally_attr_size_needed(&source->written);
+	}
+}
+
+/* Reads a task's memory.  Fails with -errno for zombies and for other users' tasks; their stacks
+ * end where their copies do. */
+static long read_task(void *context, uint32_t tid, uint64_t address, void *out, size_t size)
+{
+	struct iovec local = { out, size }, remote = { (void *)(uintptr_t)address, size };
+	(void)context;
+	ssize_t got = process_vm_readv((pid_t)tid, &local, 1, &remote, 1, 0);
+	return got < 0 ? -errno : got;
+}
+
+static uint64_t sample_clock_ns(void *context)
+{
+	(void)context;
+	return tally_record_now_ns();
+}
+
+/* Returns NULL when there can be no excerpt. */
+static struct tally_record_excerpt *new_excerpt(const struct tally_recorder *recorder)
+{
+	const struct tally_attr **attrs = calloc(recorder->source_count, sizeof(*attrs));
+	for (size_t i = 0; attrs && i < recorder->source_count; i++)
+		attrs[i] = &recorder->sources[i].written;
+	struct tally_record_excerpt *excerpt = attrs ? tally_record_excerpt_new(
+							       attrs, recorder->source_count,
+							       &recorder->source_of_id)
+						     : NULL;
+	free(attrs);
+	return excerpt;
+}
+
+int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
+		       struct tally_target *target, const struct tally_record_options *options,
+		       int output_fd, bool pipe, struct tally_spawn *spawn,
+		       struct tally_buffer *notes, struct tally_recorder **out,
+		       struct tally_error *err)
+{
+	struct tally_recorder *recorder = calloc(1, sizeof(*recorder));
+	if (!recorder)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	recorder->provider = provider;
+	recorder->objects.is_live = provider == tally_provider_kernel();
+	recorder->target = target;
+	recorder->options = *options;
+	recorder->spawn = spawn;
+	recorder->notes = notes;
+	recorder->pipe = pipe;
+	recorder->output_fd = output_fd;
+	struct tally_perfdata_options writing = { .pipe = pipe,
+						  .compression_level = options->compression_level };
+	int result = tally_record_make_sources(recorder, events, err);
+	if (!result)
+		result = tally_record_open(recorder, err);
+	if (!result) {
+		tally_record_describe_sources(recorder);
+		result = tally_perfdata_writer_new(output_fd, recorder->recorded,
+						   recorder->source_count, &writing,
+						   &recorder->writer, err);
+	}
+	if (!result && pipe)
+		result = tally_record_features(recorder, err);
+	if (!result && options->keeps_excerpt && !pipe && !options->next_output &&
+	    !options->take_sample)
+		recorder->excerpt = new_excerpt(recorder);
+	if (!result && (recorder->unwinds || recorder->completes) &&
+	    provider == tally_provider_kernel())
+		recorder->objects.live_jits = tally_live_jits_new(); /* optional */
+	if (!result)
+		result = tally_record_synthesize(recorder, err);
+	if (!result && recorder->unwinds && provider == tally_provider_kernel())
+		/* optional */
+		recorder->outer = tally_record_outer_new(read_task, sample_clock_ns, NULL);
+	if (!result && (recorder->unwinds || recorder->completes) &&
+	    provider == tally_provider_kernel())
+		recorder->objects.made_code = tally_made_code_new(read_task, NULL); /* optional */
+	if (result < 0) {
+		tally_recorder_free(recorder);
+		return result;
+	}
+	*out = recorder;
+	return 0;
+}
+
+static bool command_runs(const struct tally_recorder *recorder)
+{
+	return recorder->spawn && recorder->spawn->pid > 0 && !recorder->command_ended;
+}
+
+static void reap(struct tally_recorder *recorder)
+{
+	if (command_runs(recorder) && wait4(recorder->spawn->pid, &recorder->wait_status, WNOHANG,
+					    &recorder->command_used) == recorder->spawn->pid)
+		recorder->command_ended = true;
+}
+
+/* Signals the command; a stopped command is continued, so that it can end. */
+static void tell_command(const struct tally_recorder *recorder, int number)
+{
+	if (!command_runs(recorder))
+		return;
+	kill(recorder->spawn->pid, number);
+	kill(recorder->spawn->pid, SIGCONT);
+}
+
+/* Takes all pending signals.  Returns how many asked for the end. */
+unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
+				   bool *asked_next)
+{
+	struct tally_signal signal;
+	unsigned asked = 0;
+	while (tally_signals_next(signals, &signal)) {
+		if (signal.number == SIGCHLD) {
+			reap(recorder);
+			continue;
+		}
+		if (signal.number == SIGUSR2) {
+			*asked_next = true;
+			continue;
+		}
+		if (signal.was_ignored)
+			continue;
+		/* A terminal's Ctrl-C reached the command directly.  SIGINT from elsewhere is
+		 * passed on as SIGTERM: shells start background jobs with SIGINT ignored. */
+		if (!signal.from_terminal)
+			tell_command(recorder, signal.number == SIGINT ? SIGTERM : signal.number);
+		asked++;
+	}
+	return asked;
+}
+
+void tally_record_fill_status(struct tally_recorder *recorder)
+{
+	recorder->status.seconds = (double)(tally_record_now_ns() - recorder->start_ns) / 1e9;
+	struct stat file;
+	recorder->status.bytes = tally_perfdata_writer_bytes(recorder->writer);
+	if (!recorder->pipe && !fstat(recorder->output_fd, &file) && S_ISREG(file.st_mode))
+		recorder->status.bytes = (uint64_t)file.st_size;
+	recorder->status.own_cpu_s = own_cpu_s();
+	recorder->status.file_samples = recorder->status.samples - recorder->file_samples;
+}
+
+int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
+			  struct tally_error *err)
+{
+	int result = recorder->pipe ? 0 : tally_record_features(recorder, err);
+	int finished = tally_perfdata_finish(recorder->writer, result < 0 ? NULL : err);
+	double seconds = recorder->status.seconds;
+	tally_record_fill_status(recorder);
+	recorder->status.seconds = seconds;
+	*status = recorder->status;
+	return result < 0 ? result : finished;
+}
+
+int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
+			   struct tally_record_status *status, struct tally_error *err)
+{
+	double seconds = recorder->status.seconds, own_cpu_s = recorder->status.own_cpu_s;
+	int result = tally_perfdata_add_own(recorder->writer, bytes, size, err);
+	tally_record_fill_status(recorder);
+	recorder->status.seconds = seconds;
+	recorder->status.own_cpu_s = own_cpu_s;
+	*status = recorder->status;
+	return result;
+}
+
+int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *signals, int fd,
+			 int timeout_ms)
+{
+	struct pollfd waits[2] = { { .fd = fd, .events = POLLIN },
+				   { .fd = signals->fd, .events = POLLIN } };
+	int ready = poll(waits, 2, timeout_ms);
+	bool is_late;
+	if (ready > 0 && waits[0].revents)
+		return 1;
+	return ready > 0 && tally_record_take_signals(recorder, signals, &is_late) ? -EINTR : 0;
+}
+
+const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder)
+{
+	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;
+}
+
+/* Gives the command 0.3 s to end: the signal that interrupted us may have reached it as well
+ * (Ctrl-C, timeout). */
+static bool ends_soon(struct tally_recorder *recorder)
+{
+	enum { ROUNDS = 30, ROUND_MS = 10 };
+	for (unsigned i = 0; i < ROUNDS && command_runs(recorder); i++) {
+		poll(NULL, 0, ROUND_MS);
+		reap(recorder);
+	}
+	return !command_runs(recorder);
+}
+
+int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals,
+			enum tally_record_end end)
+{
+	if (end == TALLY_RECORD_END_DURATION)
+		tell_command(recorder, SIGTERM);
+	for (reap(recorder); command_runs(recorder);) {
+		struct pollfd wait = { .fd = signals->fd, .events = POLLIN };
+		bool is_late;
+		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
+			return -errno;
+		if (tally_record_take_signals(recorder, signals, &is_late))
+			return ends_soon(recorder) ? 0 : -EINTR;
+	}
+	return 0;
+}
+
+bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status)
+{
+	*wait_status = recorder->wait_status;
+	return recorder->command_ended;
+}
+
+static double seconds_of(struct timeval time)
+{
+	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
+}
+
+/* Returns the time that each sample stands for: a clock's period; 0 for other events.  Also 0 for a
+ * timer with so short a period that it is always late: it gives one sample for all turns that it
+ * missed (hrtimer_forward()), which would look like tasks that are too short. */
+static double clock_period_s(const struct tally_attr *attr)
+{
+	if (!tally_attr_is_clock(attr) ||
+	    attr->flags & (TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL) ||
+	    !attr->sample_period)
+		return 0;
+	const double in_time_s = 4e-5;
+	double period_s = attr->flags & TALLY_ATTR_FREQ ? 1 / (double)attr->sample_period
+							: (double)attr->sample_period / 1e9;
+	return period_s >= in_time_s ? period_s : 0;
+}
+
+bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s,
+			     double *used_s)
+{
+	const struct tally_record_options *options = &recorder->options;
+	bool was_on = !(options->delay_s > 0) && !options->range_count && !options->starts_off &&
+		      !options->control;
+	bool is_alone = recorder->source_count == 2; /* with the side-band */
+	if (!recorder->command_ended || !tally_record_follows_command(recorder) || !is_alone ||
+	    !was_on || options->no_inherit || options->overwrite ||
+	    recorder->provider != tally_provider_kernel())
+		return false;
+	double period_s = clock_period_s(&recorder->sources[0].attr);
+	*sampled_s = (double)(recorder->status.samples + recorder->status.lost) * period_s;
+	*used_s = seconds_of(recorder->command_used.ru_utime) +
+		  seconds_of(recorder->command_used.ru_stime);
+	return period_s > 0;
+}
+
+void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out)
+{
+	*out = recorder->perf_maps;
+	recorder->perf_maps = (struct tally_perf_maps){ 0 };
+}
+
+void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_buffer *out)
+{
+	*out = (struct tally_buffer){ 0 };
+	if (recorder->excerpt)
+		tally_record_excerpt_take(recorder->excerpt, out);
+}
+
+int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out)
+{
+	return tally_objects_hand_over(&recorder->objects, out);
+}
+
+void tally_recorder_free(struct tally_recorder *recorder)
+{
+	if (!recorder)
+		return;
+	tally_record_close(recorder);
+	tally_perfdata_writer_free(recorder->writer);
+	tally_record_excerpt_free(recorder->excerpt);
+	tally_record_outer_free(recorder->outer);
+	tally_made_code_free(recorder->objects.made_code);
+	tally_live_jits_free(recorder->objects.live_jits);
+	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
+		tally_unwind_chain_free(recorder->chains[i]);
+	tally_objects_release(&recorder->objects);
+	tally_tasks_release(&recorder->tasks);
+	tally_endings_release(&recorder->endings);
+	tally_perf_maps_release(&recorder->perf_maps);
+	tally_record_forgotten_release(&recorder->forgotten);
+	tally_record_modules_release(&recorder->modules);
+	tally_buffer_release(&recorder->history);
+	tally_arena_release(&recorder->arena);
+	free(recorder);
+}

@@ -1,0 +1,274 @@
+#include "recording/off_cpu.h"
+
+#include "base/map.h"
+#include "base/vector.h"
+#include "recording/recording.h"
+#include "recording/waking_reader.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* the task has exited: it leaves its CPU once more and doesn't come back */
+static const uint64_t ENDED = UINT64_MAX;
+
+/* the tid that the kernel reports at the very end of a task's exit */
+static const uint32_t NO_MORE_TASK = UINT32_MAX;
+
+struct measuring {
+	struct tally_off_cpu *off_cpu;
+	struct tally_waking_reader wakings;
+	/* tid → number of its sample, or ENDED; until the wait ends, `waits` has the time when it
+	 * began */
+	struct tally_map waiting;
+	uint64_t last;            /* ns: latest time seen */
+};
+
+static bool is_file(const char *path)
+{
+	struct stat status;
+	return path && strcmp(path, "-") && !stat(path, &status) &&
+	       (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
+
+static bool has_wakings(const struct tally_recording *recording)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	for (size_t i = 0; i < count; i++)
+		if (tally_is_waking(&events[i].attr, events[i].name))
+			return true;
+	return false;
+}
+
+static bool has_event(const struct tally_recording *recording, bool *tells_switches)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(recording->data, &count);
+	bool is_there = *tells_switches = false;
+	for (size_t i = 0; i < count; i++) {
+		is_there |= tally_is_off_cpu(&events[i].attr, events[i].name);
+		*tells_switches |= (events[i].attr.flags & TALLY_ATTR_CONTEXT_SWITCH) != 0;
+	}
+	return is_there;
+}
+
+void tally_off_cpu_look(struct tally_recording *recording)
+{
+	bool tells_switches;
+	recording->off_cpu.is_due = has_event(recording, &tells_switches) && tells_switches &&
+				    is_file(recording->path);
+	recording->off_cpu.has_wakings = recording->off_cpu.is_due && has_wakings(recording);
+}
+
+bool tally_off_cpu_is_unknown(const struct tally_recording *recording)
+{
+	bool tells_switches;
+	return !recording->off_cpu.is_measured && !recording->keep_groups &&
+	       has_event(recording, &tells_switches);
+}
+
+/* ---- measuring ----------------------------------------------------------- */
+
+static void see_time(struct measuring *measuring, uint64_t time)
+{
+	if (time > measuring->last)
+		measuring->last = time;
+}
+
+static void set_end(uint64_t *wait, uint64_t end)
+{
+	*wait = end > *wait ? end - *wait : 0;
+}
+
+static void end_wait(struct measuring *measuring, uint32_t tid, uint64_t time)
+{
+	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
+	if (!number || *number == ENDED)
+		return;
+	set_end(&measuring->off_cpu->waits.items[*number], time);
+	tally_map_remove(&measuring->waiting, tid);
+}
+
+static void set_waker(struct measuring *measuring, uint32_t tid, uint32_t waker)
+{
+	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
+	if (number && *number < measuring->off_cpu->wakers.count)
+		measuring->off_cpu->wakers.items[*number] = waker;
+}
+
+/* The task now waits since sample number `state`, or has ended.  If it was still waiting, the end
+ * of that wait is unknown, so the wait is dropped. */
+static int set_state(struct measuring *measuring, uint32_t tid, uint64_t state)
+{
+	bool is_new;
+	uint64_t *number = tally_map_put(&measuring->waiting, tid, &is_new);
+	if (!number)
+		return -ENOMEM;
+	if (!is_new && *number != ENDED)
+		measuring->off_cpu->waits.items[*number] = 0;
+	*number = state;
+	return 0;
+}
+
+/* A thread that calls exec takes the tid of its process's first thread, which has ended by then. */
+static void revive(struct measuring *measuring, uint32_t tid)
+{
+	const uint64_t *number = tally_map_get(&measuring->waiting, tid);
+	if (number && *number == ENDED)
+		tally_map_remove(&measuring->waiting, tid);
+}
+
+static int begin_wait(struct measuring *measuring, const struct tally_sample *sample)
+{
+	struct tally_off_cpu *off_cpu = measuring->off_cpu;
+	const uint64_t *number = tally_map_get(&measuring->waiting, sample->tid);
+	bool is_dead = sample->tid == NO_MORE_TASK || (number && *number == ENDED);
+	bool waits = sample->tid && !is_dead;
+	if (waits && set_state(measuring, sample->tid, off_cpu->waits.count) < 0)
+		return -ENOMEM;
+	if (off_cpu->wants_wakers &&
+	    tally_vector_push(
+		    &off_cpu->wakers,
+		    waits ? tally_waking_before(&measuring->wakings, sample->tid, sample->time)
+			  : 0) < 0)
+		return -ENOMEM;
+	return tally_vector_push(&off_cpu->waits, waits ? sample->time : 0);
+}
+
+/* If a task is woken several times, the last waking before it runs counts. */
+static int see_waking(struct measuring *measuring, const struct tally_raw_record *raw,
+		      const struct tally_sample *sample)
+{
+	struct tally_off_cpu *off_cpu = measuring->off_cpu;
+	struct tally_waking waking;
+	if (tally_waking_read(&measuring->wakings, raw->event, sample, &waking) < 0 ||
+	    tally_vector_push(&off_cpu->wakings, waking.number) < 0)
+		return -ENOMEM;
+	while (off_cpu->interrupts.count < waking.number)
+		if (tally_vector_push(&off_cpu->interrupts, waking.in_interrupt) < 0)
+			return -ENOMEM;
+	if (waking.number)
+		set_waker(measuring, waking.woken, waking.number);
+	return 0;
+}
+
+static int measure_sample(struct measuring *measuring, const struct tally_raw_record *raw,
+			  const struct tally_sample *sample)
+{
+	see_time(measuring, sample->time);
+	if (tally_is_off_cpu(&raw->event->attr, raw->event->name))
+		return begin_wait(measuring, sample);
+	if (measuring->off_cpu->wants_wakers &&
+	    tally_is_waking(&raw->event->attr, raw->event->name))
+		return see_waking(measuring, raw, sample);
+	return 0;
+}
+
+static int measure_record(struct measuring *measuring, const struct tally_raw_record *raw,
+			  const struct tally_record *record)
+{
+	const struct tally_sample_id *id = &record->sample_id;
+	switch (record->header.type) {
+	case TALLY_RECORD_SAMPLE:
+		return measure_sample(measuring, raw, &record->sample);
+	case TALLY_RECORD_SWITCH:
+	case TALLY_RECORD_SWITCH_CPU_WIDE:
+		if (!id->present)
+			return 0;
+		see_time(measuring, id->time);
+		if (!(record->header.misc & TALLY_MISC_SWITCH_OUT))
+			end_wait(measuring, id->tid, id->time);
+		else if (record->header.misc & TALLY_MISC_SWITCH_OUT_PREEMPT)
+			set_waker(measuring, id->tid, TALLY_WAKER_NOBODY);
+		return 0;
+	case TALLY_RECORD_EXIT:
+		return set_state(measuring, record->task.tid, ENDED);
+	case TALLY_RECORD_COMM:
+		if (record->header.misc & TALLY_MISC_COMM_EXEC)
+			revive(measuring, record->comm.tid);
+		return 0;
+	case TALLY_RECORD_FORK:
+		/* the number belonged to another task before */
+		tally_map_remove(&measuring->waiting, record->task.tid);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static void cut_waits(struct measuring *measuring)
+{
+	for (size_t i = 0; i < measuring->waiting.capacity; i++) {
+		const struct tally_map_slot *slot = &measuring->waiting.slots[i];
+		if (slot->used && slot->value != ENDED)
+			set_end(&measuring->off_cpu->waits.items[slot->value], measuring->last);
+	}
+}
+
+static int measure(struct measuring *measuring, struct tally_recording *recording,
+		   struct tally_error *err)
+{
+	struct tally_raw_record raw;
+	struct tally_record record;
+	int result;
+	while ((result = tally_recording_next(recording, &raw, &record, err)) > 0)
+		if (measure_record(measuring, &raw, &record) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+	uint64_t first, last;
+	if (tally_recorded_times(recording->data, &first, &last))
+		see_time(measuring, last);
+	if (!result)
+		cut_waits(measuring);
+	return result;
+}
+
+int tally_off_cpu_measure(struct tally_recording *recording, struct tally_error *err)
+{
+	struct measuring measuring = { .off_cpu = &recording->off_cpu };
+	struct tally_recording *again;
+	recording->off_cpu.wants_wakers &= recording->off_cpu.has_wakings;
+	recording->off_cpu.is_due = false;
+	int result = tally_recording_open(recording->path, &again, err);
+	if (result < 0)
+		return result;
+	/* gives the same samples in the same order, as they were written */
+	again->off_cpu.is_due = false;
+	measuring.wakings.recording = again;
+	result = measure(&measuring, again, err);
+	tally_waking_reader_release(&measuring.wakings);
+	recording->off_cpu.is_measured = !result;
+	tally_map_release(&measuring.waiting);
+	tally_recording_close(again);
+	return result;
+}
+
+/* ---- what was measured --------------------------------------------------- */
+
+bool tally_off_cpu_take(struct tally_off_cpu *off_cpu, struct tally_sample *sample)
+{
+	if (off_cpu->wants_wakers)
+		off_cpu->waker = off_cpu->next < off_cpu->wakers.count
+					 ? off_cpu->wakers.items[off_cpu->next]
+					 : 0;
+	uint64_t wait = off_cpu->next < off_cpu->waits.count ? off_cpu->waits.items[off_cpu->next++]
+							     : 0;
+	sample->period = wait;
+	sample->type |= TALLY_SAMPLE_PERIOD;
+	return wait;
+}
+
+void tally_off_cpu_take_waking(struct tally_off_cpu *off_cpu)
+{
+	off_cpu->waker = off_cpu->next_waking < off_cpu->wakings.count
+				 ? off_cpu->wakings.items[off_cpu->next_waking++]
+				 : 0;
+}
+
+void tally_off_cpu_release(struct tally_off_cpu *off_cpu)
+{
+	tally_vector_release(&off_cpu->wakers);
+	tally_vector_release(&off_cpu->wakings);
+	tally_vector_release(&off_cpu->interrupts);
+	tally_vector_release(&off_cpu->waits);
+}

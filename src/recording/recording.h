@@ -1,0 +1,246 @@
+/* A recording being read: its records in order of time, the tasks as they were at that time, and
+ * samples' stacks as places.
+ *
+ * All views of a recording use this: script directly, record by record; report and flame graphs
+ * through profile.h.  Not thread-safe.
+ */
+#ifndef TALLY_PROFILE_RECORDING_H
+#define TALLY_PROFILE_RECORDING_H
+
+#include "abi/arch.h"
+#include "base/buffer.h"
+#include "perfdata/order.h"
+#include "perfdata/perfdata.h"
+#include "recording/deferred_chains.h"
+#include "naming/kernel_identity.h"
+#include "naming/names.h"
+#include "recording/off_cpu.h"
+#include "naming/packed_stacks.h"
+#include "recording/sample_filter.h"
+#include "naming/text_pokes.h"
+#include "task/endings.h"
+#include "task/tasks.h"
+#include "task/user_stack.h"
+
+/* One address of a sample's stack. */
+struct tally_chain_frame {
+	uint64_t address;         /* raw: the sampled ip, or a return address */
+	struct tally_place place; /* of the call: `before` bytes before the return address */
+	uint8_t before;           /* 1 for return addresses, 0 for sampled ones */
+	bool kernel;
+};
+
+struct tally_recording_counts {
+	uint64_t records, samples;
+	uint64_t filtered;      /* samples left out by the filter */
+	uint64_t lost;          /* records that didn't fit in a ring, from LOST and LOST_SAMPLES */
+	uint64_t lost_records;  /* number of LOST records */
+	uint64_t throttled;
+	uint64_t undecodable;   /* records with malformed fields; skipped */
+	uint64_t stat_counts;   /* STAT records, from `perf stat record`, which takes no samples */
+	struct { /* hardware traces (AUX areas), which tally does not decode */
+		uint64_t bytes;
+		uint32_t type;  /* kind of trace, from AUXTRACE_INFO */
+		bool is_told;   /* there is an AUXTRACE_INFO */
+	} trace;
+	uint64_t unknown;       /* records of undefined types; skipped */
+	uint64_t unknown_ids;   /* values in groups with the id of no event; left out */
+	uint64_t stacks;        /* user stacks unwound here */
+	uint64_t stacks_cut;    /* part of `stacks`: the copy ended before the stack */
+	uint64_t stacks_lost;   /* part of `stacks`: they ended where nothing told the caller */
+	struct tally_cut_stacks {
+		uint64_t too_large; /* part of stacks_cut: no copy can be large enough */
+		/* part of stacks_cut: the kernel could not copy as much as requested; a larger
+		 * option won't help */
+		uint64_t ended;
+		uint64_t bytes;     /* copy size that would have sufficed for the others */
+		bool is_at_least;   /* `bytes` is only a lower bound */
+	} cut;
+	uint64_t stacks_32bit;  /* user stacks that can't be unwound here: of 32-bit programs */
+	uint64_t stacks_foreign; /* … of machines whose unwind rules aren't known */
+	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
+	/* part of chains_cut: the kernel could not copy as much as requested */
+	uint64_t chains_ended;
+	/* samples given whose stack was unwound while recording, and ended where nothing told the
+	 * caller */
+	uint64_t chains_lost;
+	uint64_t chains_astray; /* the same for chains that the kernel made by frame pointers */
+	uint64_t chains;        /* samples given with a chain and without a stack copy */
+	/* part of `chains`: the outermost function starts no thread
+	 * (tally_profile_count_unstarted) */
+	uint64_t chains_unstarted;
+	/* part of `chains`: as long as the kernel makes chains, with callers left out */
+	uint64_t chains_full;
+	uint32_t chain_limit;   /* the length of these chains */
+	uint64_t first_time, last_time; /* of the samples given, ns */
+};
+
+struct tally_recording {
+	struct tally_perfdata *data;
+	char *path; /* as opened; NULL: opened from memory */
+	struct tally_order *order;
+	struct tally_tasks tasks;
+	/* ended processes; their maps are freed some time later (recording.c) */
+	struct tally_endings endings;
+	struct tally_names names;
+	enum tally_arch arch; /* of the recorded machine, as far as known */
+	struct { struct tally_chain_frame *items; size_t count, capacity; } chain;
+	/* the chain of the sample given last */
+	struct { uint64_t *items; size_t count, capacity; } made_chain;
+	struct tally_recording_counts counts;
+	/* from the records of its maps, if the recording has neither its build-id nor its
+	 * release */
+	struct {
+		bool is_another; /* another kernel than the running one was recorded */
+		bool is_located; /* the address of one of its symbols was compared already */
+		char release[TALLY_KERNEL_RELEASE_BYTES]; /* "": not known */
+	} kernel;
+	size_t build_ids_seen;
+	/* thread → top of its stack, known from stacks that were unwound to the end */
+	struct tally_map stack_tops;
+	/* user stacks of samples that have a stack copy or the register with their leaf's caller */
+	struct {
+		uint64_t samples; /* number of such samples given or left out so far */
+		/* tally's own section before it is read; NULL: none, or read */
+		const void *section;
+		size_t section_size;
+		/* stacks in that section; NULL: none */
+		struct tally_packed_stacks *packed;
+		/* created by callers that pack stacks: filled while reading; NULL: not needed */
+		struct tally_packed_stacks *noted;
+	} stacks;
+	/* set by callers that draw trees: a cut stack gets TALLY_PLACE_CUT as its outermost
+	 * frame */
+	bool marks_cut;
+	bool is_chain_full; /* the sample given last counts in counts.chains_full */
+	/* some chains are longer than the default limit, so the recorded kernel had another
+	 * limit */
+	bool has_longer_chains;
+	bool leaves_only; /* set by callers that need no stacks: they are not read */
+	struct tally_sample_filter filter; /* set by tally_recording_filter() */
+	/* set by the same: number of innermost frames to keep of a stack; 0: all */
+	uint32_t frames_max;
+	/* set by callers that want samples as they were written: see tally_recording_next() */
+	bool keep_groups;
+	/* set by callers that keep samples for a while: called before maps or names of tasks
+	 * change */
+	struct {
+		int (*call)(void *context); /* returns 0 or -ENOMEM; may be NULL */
+		void *context;
+	} before_change;
+	struct tally_deferred_chains deferred;
+	struct tally_off_cpu off_cpu;
+	struct tally_text_pokes text_pokes; /* up to the end of the filter's time range */
+	/* command → how much of it the filters left out; for tally_recording_is_empty() */
+	struct tally_map left_out;
+	struct tally_map last_values; /* event id → value in its last sample */
+	struct {
+		struct tally_raw_record raw;
+		struct tally_record record;
+		/* index of the next value to give; none is left at record.sample.read.count */
+		uint64_t next;
+	} group;
+};
+
+/* Opens a recording; `path` "-" is stdin.  Returns 0, or -errno with a message. */
+int tally_recording_open(const char *path, struct tally_recording **out, struct tally_error *err);
+/* The same for bytes in memory, which must outlive the recording. */
+int tally_recording_open_memory(const void *bytes, size_t size, struct tally_recording **out,
+				struct tally_error *err);
+void tally_recording_close(struct tally_recording *recording);
+
+/* Leaves out samples that don't pass the filter, and frames beyond its `frames_max`.  Its objects
+ * and symbols are ignored here.  The texts must outlive the recording.  Returns 0, -EINVAL, -ENOENT
+ * (a file has no such event; for a pipe, next() reports this at the end), -ENODATA (the recording
+ * has no times to take shares of) or -ENOMEM. */
+int tally_recording_filter(struct tally_recording *recording,
+			   const struct tally_profile_filter *filter, struct tally_error *err);
+
+/* Reads the next record.  Returns 1, 0 at the end, or -errno with a message.  `record` is decoded
+ * for the kernel's types; user types (64 and up) only have their header.  Maps and comms are
+ * applied first.  Both records are valid until the next call.
+ *
+ * Some samples are changed unless `keep_groups` is set:
+ *
+ * - A sample with counts of a group (PERF_SAMPLE_READ: "{a,b}:S") is given once for each event that
+ *   counted since its last sample.  The count is the period.
+ * - A sample with branch records of calls, or with the register that holds the leaf's caller, gets
+ *   a chain made from them (recording_made_chains.c).
+ * - A sample whose user stack comes in a later record is given after that record
+ *   (deferred_chains.c).
+ * - A sample of an off-CPU event has as its period the time until its task came back.  It is left
+ *   out if that is not known (off_cpu.h).
+ * - Chains are cut down to `frames_max`.  Stack copies are cut down in chain() and addresses(), and
+ *   counted separately.
+ */
+int tally_recording_next(struct tally_recording *recording, struct tally_raw_record *raw,
+			 struct tally_record *record, struct tally_error *err);
+
+/* Makes the stack of the sample that next() just gave: frames in recording->chain, leaf first.
+ * Returns 0 or -ENOMEM. */
+int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
+			  const struct tally_record *record);
+
+/* The same without places: the frames' `place` is not set, and no frame marks a cut stack.  Returns
+ * 1 if the stack is cut, 0 if not, or -ENOMEM. */
+int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,
+			      const struct tally_record *record);
+
+/* Makes the sample's chain from its branch records, if they are of calls (attr.branch_sample_type
+ * CALL_STACK).  The recording owns the chain, which is valid until the next sample.  Returns 0 or
+ * -ENOMEM. */
+int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				 struct tally_sample *sample);
+
+/* True if the sample has branch records of calls. */
+bool tally_recording_has_branch_chain(const struct tally_attr *attr,
+				      const struct tally_sample *sample);
+
+/* Tells whether the kernel left callers out of a sample's chain because it reached the maximum
+ * length.  The chain must be as the kernel made it, and at least that long (tally_chain_limit()).
+ * Returns 1, 0 or -ENOMEM. */
+int tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
+				  const struct tally_record *record);
+
+/* Cuts a sample's chain down to the recording's frames_max, which must be set. */
+void tally_recording_shorten(struct tally_recording *recording, struct tally_record *record);
+
+/* Adds the leaf's caller to a sample's chain, if a register holds it
+ * (tally_user_stack_has_inner()).  The recording owns the chain, which is valid until the next
+ * sample.  Returns 0 or -ENOMEM. */
+int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				   struct tally_sample *sample);
+
+/* Gets what the recording's own section says of the user stack of the sample given last.  Returns
+ * false if it says nothing. */
+bool tally_recording_find_packed(struct tally_recording *recording,
+				 struct tally_unwound_stack *stack, struct tally_packed_need *need);
+
+/* Notes that a filter left out a sample or record of a command (TALLY_STRING_NONE: not known). */
+void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm);
+
+/* Sets the error that says why there is nothing to show, and what to do.  Returns -ENOENT.
+ * `left_out`: samples that a view's own filters left out, in addition to counts.filtered. */
+int tally_recording_is_empty(const struct tally_recording *recording, uint64_t left_out,
+			     struct tally_error *err);
+
+/* Appends the recorded command ("make -j8") as one line, from the recorder's command line: the part
+ * after "--".  Appends nothing if there is none. */
+void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);
+
+/* From now on, unwound stacks are noted in `stacks.noted` for tally_pack_names(), and names stay
+ * mangled.  Returns 0 or -ENOMEM. */
+int tally_recording_prepare_packing(struct tally_recording *recording);
+
+/* True if the event's periods are ns: of a clock, or of measured waits. */
+bool tally_recording_tells_time(const struct tally_recording *recording,
+				const struct tally_recorded_event *event);
+
+/* True for the name of a function without a caller, where programs and threads begin: in glibc,
+ * musl, Go and the kernel. */
+bool tally_is_start(const char *name);
+
+/* True if samples of the event have stacks. */
+bool tally_recording_has_stacks(const struct tally_attr *attr);
+
+#endif

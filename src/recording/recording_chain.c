@@ -1,0 +1,299 @@
+/* Makes frames of a sample's stack: first the kernel's chain, then what is unwound from the stack
+ * copy. */
+#include "recording/recording.h"
+
+#include "abi/chain_walk.h"
+#include "base/vector.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A record has at most 64 KiB, which leaves this much for a stack, the maximum of tally's
+ * option. */
+enum { STACK_COPY_MAX = 64512 };
+
+static int push_frame(struct tally_recording *recording, uint64_t address, bool is_return,
+		      bool kernel)
+{
+	if (tally_vector_reserve(&recording->chain, recording->chain.count + 1) < 0)
+		return -ENOMEM;
+	struct tally_chain_frame *frame = &recording->chain.items[recording->chain.count++];
+	frame->address = address;
+	frame->before = is_return && address;
+	frame->kernel = kernel;
+	return 0;
+}
+
+static bool is_kernel_mode(uint16_t misc)
+{
+	unsigned mode = misc & TALLY_MISC_CPUMODE_MASK;
+	return mode == TALLY_MISC_KERNEL || mode == TALLY_MISC_GUEST_KERNEL;
+}
+
+static int push_kernel_chain(struct tally_recording *recording, const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	struct tally_chain_walk walk = tally_chain_walk_of(sample,
+							   is_kernel_mode(record->header.misc));
+	uint64_t address;
+	while (tally_chain_walk_next(&walk, &address))
+		if (push_frame(recording, address, walk.is_return, walk.kernel) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+/* Notes the stack copy size that the recording should have had. */
+static void count_cut(struct tally_recording *recording, struct tally_packed_need need)
+{
+	struct tally_recording_counts *counts = &recording->counts;
+	counts->stacks_cut++;
+	counts->cut.ended += need.bytes == 0;
+	counts->cut.too_large += need.bytes > STACK_COPY_MAX;
+	if (need.bytes > STACK_COPY_MAX || need.bytes == 0)
+		return;
+	counts->cut.is_at_least |= !need.is_at_most;
+	if (need.bytes > counts->cut.bytes)
+		counts->cut.bytes = need.bytes;
+}
+
+/* Estimates how large a copy a cut stack needs.  A thread's stack ends where its whole stacks
+ * ended.  Without one, the end of the mapping has to do, although the environment is above the
+ * stack. */
+static struct tally_packed_need needed(const struct tally_recording *recording,
+				       const struct tally_attr *attr,
+				       const struct tally_sample *sample,
+				       const struct tally_unwind_extent *extent)
+{
+	const uint64_t *top = tally_map_get(&recording->stack_tops, sample->tid);
+	struct tally_user_stack_need need = tally_user_stack_needed(
+		&recording->tasks, &recording->names.objects, attr, sample, extent, top ? *top : 0);
+	return (struct tally_packed_need){ need.bytes < UINT32_MAX ? (uint32_t)need.bytes
+								   : UINT32_MAX,
+					   need.is_at_most };
+}
+
+/* Memory for a stack that is unwound here. */
+struct unwound {
+	uint64_t addresses[TALLY_USER_FRAMES_MAX];
+	bool is_exact[TALLY_USER_FRAMES_MAX];
+};
+
+static int unwind(struct tally_recording *recording, const struct tally_attr *attr,
+		  const struct tally_sample *sample, uint32_t most, struct unwound *room,
+		  struct tally_unwound_stack *stack, struct tally_packed_need *need)
+{
+	enum tally_unwind_end end;
+	struct tally_unwind_extent extent;
+	size_t count = tally_user_stack_frames(&recording->tasks, &recording->names.objects, attr,
+					       sample, room->addresses, room->is_exact, most, &end,
+					       &extent);
+	*stack = (struct tally_unwound_stack){
+		room->addresses,
+		room->is_exact,
+		(uint32_t)count,
+		count && end == TALLY_UNWIND_TRUNCATED,
+		count && end == TALLY_UNWIND_COMPLETE,
+	};
+	if (stack->is_cut) {
+		*need = needed(recording, attr, sample, &extent);
+	} else if (stack->is_complete) {
+		uint64_t *top = tally_map_put(&recording->stack_tops, sample->tid, NULL);
+		if (!top)
+			return -ENOMEM;
+		*top = extent.reached;
+	}
+	return 0;
+}
+
+bool tally_recording_find_packed(struct tally_recording *recording,
+				 struct tally_unwound_stack *stack, struct tally_packed_need *need)
+{
+	if (recording->stacks.section) {
+		int result = tally_packed_stacks_read(recording->stacks.section,
+						      recording->stacks.section_size,
+						      &recording->stacks.packed);
+		recording->stacks.section = NULL;
+		recording->names.gaps.packed_damaged |= result == -EBADMSG;
+	}
+	return recording->stacks.packed &&
+	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1,
+				      stack, need);
+}
+
+/* Returns 1 if the stack doesn't reach the start of its thread, 0 or -ENOMEM. */
+static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
+			   const struct tally_record *record)
+{
+	struct unwound room;
+	struct tally_unwound_stack stack;
+	struct tally_packed_need need = { 0 };
+	const uint64_t abi_32bit = 1; /* PERF_SAMPLE_REGS_ABI_32 */
+	/* user frames are counted separately from the kernel's, as in perf */
+	const uint32_t asked = recording->frames_max, most = asked && asked < TALLY_USER_FRAMES_MAX
+								     ? asked
+								     : TALLY_USER_FRAMES_MAX;
+	if (!tally_unwind_regs_mask(recording->names.objects.machine))
+		recording->counts.stacks_foreign++;
+	else if (record->sample.regs_user.abi == abi_32bit)
+		recording->counts.stacks_32bit++;
+	if (!tally_recording_find_packed(recording, &stack, &need) &&
+	    unwind(recording, attr, &record->sample, most, &room, &stack, &need) < 0)
+		return -ENOMEM;
+	if (recording->stacks.noted &&
+	    tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1, &stack,
+				     need) < 0)
+		return -ENOMEM;
+	if (!stack.count)
+		return 0;
+	recording->counts.stacks++;
+	bool is_cut = stack.is_cut && stack.count < most;
+	bool is_lost = !stack.is_cut && !stack.is_complete && stack.count < most;
+	if (is_cut)
+		count_cut(recording, need);
+	recording->counts.stacks_lost += is_lost;
+	/* as in perf, show the call rather than the return address */
+	for (size_t i = 0; i < stack.count && i < most; i++)
+		if (push_frame(recording, stack.addresses[i] - !stack.is_exact[i], false, false) <
+		    0)
+			return -ENOMEM;
+	return is_cut || is_lost;
+}
+
+int tally_recording_addresses(struct tally_recording *recording, const struct tally_raw_record *raw,
+			      const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	bool kernel = is_kernel_mode(record->header.misc);
+	int is_cut = 0;
+	recording->chain.count = 0;
+	if (recording->leaves_only && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->ip, false, kernel);
+	if (push_kernel_chain(recording, record) < 0)
+		return -ENOMEM;
+	if (sample->stack)
+		is_cut = push_user_stack(recording, &raw->event->attr, record);
+	else if (recording->chain.count)
+		is_cut = recording->is_chain_full ||
+			 (record->header.misc & TALLY_MISC_STACK_INCOMPLETE);
+	if (!recording->chain.count && sample->type & TALLY_SAMPLE_IP)
+		return push_frame(recording, sample->ip, false, kernel);
+	return is_cut;
+}
+
+/* The frames beyond are dropped as if they had not been recorded: no frame marks the cut. */
+void tally_recording_shorten(struct tally_recording *recording, struct tally_record *record)
+{
+	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample, false);
+	uint64_t address;
+	uint32_t frames = 0;
+	while (frames < recording->frames_max && tally_chain_walk_next(&walk, &address))
+		frames++;
+	if (frames < recording->frames_max)
+		return;
+	record->sample.chain_length = (uint64_t)(walk.at - record->sample.chain);
+	record->header.misc &= (uint16_t)~TALLY_MISC_STACK_INCOMPLETE;
+	recording->is_chain_full = false;
+}
+
+int tally_recording_chain(struct tally_recording *recording, const struct tally_raw_record *raw,
+			  const struct tally_record *record)
+{
+	int is_cut = tally_recording_addresses(recording, raw, record);
+	if (is_cut < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < recording->chain.count; i++) {
+		struct tally_chain_frame *frame = &recording->chain.items[i];
+		frame->place = tally_place_of(&recording->tasks, record->sample.pid, frame->kernel,
+					      frame->address - frame->before);
+		frame->place.before = frame->before;
+	}
+	struct tally_chain_frame cut = { .address = TALLY_PLACE_CUT,
+					 .place = { .file = TALLY_FILE_NONE,
+						    .address = TALLY_PLACE_CUT } };
+	return recording->marks_cut && is_cut ? tally_vector_push(&recording->chain, cut) : 0;
+}
+
+/* ---- chains as long as the kernel makes any ------------------------------ */
+
+bool tally_is_start(const char *name)
+{
+	static const char *const starts[] = {
+		"_start",
+		"_start_c",
+		"__libc_start_call_main",
+		"__libc_start_main",
+		"__libc_start_main_impl",
+		"start_thread",
+		"thread_start",
+		"clone",
+		"__clone",
+		"clone3",
+		"__clone3",
+		"runtime.goexit",
+		"runtime.goexit.abi0",
+		"runtime.mstart",
+		"runtime.mstart.abi0",
+		"runtime.rt0_go",
+		"runtime.rt0_go.abi0",
+		"__start_context",
+		"ret_from_fork",
+		"ret_from_fork_asm",
+		"secondary_startup_64",
+		"secondary_startup_64_no_verify",
+	};
+	for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strcmp(name, starts[i]))
+			return true;
+	return false;
+}
+
+/* A stack may be exactly as deep as the limit: then its outermost function is the start of a
+ * thread.  Names come later for recordings from a pipe and for debug files to fetch, and are not
+ * shown when places are only collected.  Returns 1, 0 or -ENOMEM. */
+static int is_whole(struct tally_recording *recording, const struct tally_record *record)
+{
+	struct tally_names *names = &recording->names;
+	struct tally_chain_walk walk = tally_chain_walk_of(&record->sample,
+							   is_kernel_mode(record->header.misc));
+	uint64_t address, outermost = 0;
+	if (tally_perfdata_is_pipe(recording->data) || names->sources.asks_debuginfod ||
+	    names->asked)
+		return 0;
+	while (tally_chain_walk_next(&walk, &address))
+		outermost = address - walk.is_return;
+	if (walk.kernel)
+		return 0;
+	struct tally_place place = tally_place_of(&recording->tasks, record->sample.pid, false,
+						  outermost);
+	place.before = walk.is_return;
+	uint32_t function = tally_names_function(names, &place, NULL);
+	return function == UINT32_MAX ? -ENOMEM
+				      : tally_is_start(tally_names_plain_text(names, function));
+}
+
+/* A chain that goes on in a stack copy, or in branch records of calls, doesn't end at the limit.
+ * tally's recorder may have added the leaf's caller, so one more frame is possible. */
+int tally_recording_ends_at_limit(struct tally_recording *recording, const struct tally_attr *attr,
+				  const struct tally_record *record)
+{
+	const struct tally_sample *sample = &record->sample;
+	uint32_t limit = tally_chain_limit(attr);
+	if (sample->stack || tally_recording_has_branch_chain(attr, sample))
+		return 0;
+	uint64_t frames = tally_chain_frames(sample);
+	if (frames != limit && frames != limit + 1ull) {
+		recording->has_longer_chains |= frames > limit && !attr->sample_max_stack;
+		return 0;
+	}
+	bool is_other_limit = recording->has_longer_chains && !attr->sample_max_stack;
+	int whole = is_other_limit ? 1 : is_whole(recording, record);
+	if (whole)
+		return whole < 0 ? whole : 0;
+	recording->counts.chain_limit = limit;
+	return 1;
+}
+
+bool tally_recording_has_stacks(const struct tally_attr *attr)
+{
+	return attr->sample_type & (TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_STACK_USER);
+}

@@ -1,0 +1,253 @@
+#include "recording/sample_filter.h"
+
+#include "base/buffer.h"
+#include "base/reader.h"
+#include "base/vector.h"
+#include "machine/cpu.h"
+#include "naming/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sets of numbers ----------------------------------------------------- */
+
+static const char *parse_number(const char *text, uint64_t *number)
+{
+	char *end;
+	errno = 0;
+	unsigned long value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || errno || value > UINT32_MAX)
+		return NULL;
+	*number = value;
+	return end;
+}
+
+int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct tally_error *err)
+{
+	for (const char *at = text;;) {
+		struct tally_range range;
+		const char *end = parse_number(at, &range.first);
+		range.last = range.first;
+		if (end && *end == '-')
+			end = parse_number(end + 1, &range.last);
+		if (!end || (*end && *end != ',') || range.last < range.first)
+			return tally_error_set(err, -EINVAL,
+					       "'%s' is no list of numbers like 3,8-11", text);
+		if (tally_vector_push(numbers, range) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		if (!*end)
+			break;
+		at = end + 1;
+	}
+	tally_ranges_join(numbers);
+	return 0;
+}
+
+int tally_filter_cpus_parse(struct tally_ranges *cpus, const char *text, struct tally_error *err)
+{
+	struct tally_cpu_list list;
+	int result = tally_cpu_list_asked(text, &list, err);
+	for (size_t i = 0; !result && i < list.count; i++)
+		if (tally_vector_push(cpus, (struct tally_range){ list.cpus[i], list.cpus[i] }) < 0)
+			result = tally_error_set(err, -ENOMEM, "out of memory");
+	tally_cpu_list_release(&list);
+	tally_ranges_join(cpus);
+	return result;
+}
+
+static bool is_object_listed(const struct tally_names *names, uint32_t function,
+			     const char *objects)
+{
+	const char *own = tally_names_file_path(names, function);
+	return tally_list_has(objects, tally_names_object(names, function)) ||
+	       tally_list_has(objects, tally_names_short_object(names, function)) ||
+	       tally_list_has(objects, own) || tally_list_has(objects, tally_object_short(own));
+}
+
+bool tally_function_passes(const struct tally_profile_filter *filter,
+			   const struct tally_names *names, uint32_t function)
+{
+	const char *objects = filter->objects, *symbols = filter->symbols;
+	if (function == UINT32_MAX)
+		return false;
+	return (!objects || is_object_listed(names, function, objects)) &&
+	       (!symbols || tally_names_is_listed(names, function, symbols));
+}
+
+void tally_list_quote(const char *word, char *list)
+{
+	for (; *word; *list++ = *word++)
+		if (strchr("*?,\\", *word))
+			*list++ = '\\';
+	*list = '\0';
+}
+
+/* ---- events -------------------------------------------------------------- */
+
+size_t tally_event_find(const struct tally_recorded_event *events, size_t count, const char *name)
+{
+	size_t length = strlen(name), found = count;
+	uint64_t number;
+	const char *end = parse_number(name, &number);
+	if (end && !*end && number < count)
+		return number;
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(events[i].name, name))
+			return i;
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(events[i].name, name, length) && events[i].name[length] == ':' &&
+		    !strchr(name, ':'))
+			return i;
+	for (size_t i = 0; i < count; i++) {
+		const char *colon = events[i].attr.type == TALLY_TYPE_TRACEPOINT
+					    ? strchr(events[i].name, ':')
+					    : NULL;
+		if (colon && !strncmp(colon + 1, name, length) &&
+		    (!colon[1 + length] || colon[1 + length] == ':'))
+			found = found == count ? i : SIZE_MAX;
+	}
+	return found < count ? found : count;
+}
+
+int tally_event_not_found(const struct tally_perfdata *data, const char *name,
+			  struct tally_error *err)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	struct tally_buffer known = { 0 };
+	for (size_t i = 0; i < count; i++)
+		/* it has no samples */
+		if (events[i].attr.type != TALLY_TYPE_SOFTWARE ||
+		    events[i].attr.config != TALLY_SW_DUMMY)
+			tally_buffer_printf(&known, "%s%s", known.length ? ", " : "",
+					    events[i].name);
+	tally_error_set(err, -ENOENT, "the recording has no event '%s'", name);
+	if (known.length)
+		tally_error_hint(err, "it has: %s", tally_buffer_string(&known));
+	tally_buffer_release(&known);
+	return -ENOENT;
+}
+
+/* A pipe announces its events one by one, so the search is repeated when there are more. */
+static bool is_event(struct tally_sample_filter *filter, const struct tally_perfdata *data,
+		     const struct tally_recorded_event *event)
+{
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(data, &count);
+	if (count != filter->events_seen) {
+		size_t found = tally_event_find(events, count, filter->event);
+		filter->event_index = found < count ? found : SIZE_MAX;
+		filter->events_seen = count;
+	}
+	return (size_t)(event - events) == filter->event_index;
+}
+
+/* ---- the filter ---------------------------------------------------------- */
+
+bool tally_recorded_times(const struct tally_perfdata *data, uint64_t *first_ns, uint64_t *last_ns)
+{
+	struct tally_feature_bytes told = tally_perfdata_feature(data, TALLY_FEATURE_SAMPLE_TIME);
+	struct tally_reader reader;
+	if (!told.bytes)
+		return false;
+	tally_reader_init(&reader, told.bytes, told.size, false);
+	*first_ns = tally_reader_u64(&reader);
+	*last_ns = tally_reader_u64(&reader);
+	return !reader.failed && *last_ns && *first_ns <= *last_ns;
+}
+
+static uint64_t later(uint64_t time_ns, uint64_t by_ns)
+{
+	return time_ns < UINT64_MAX - by_ns ? time_ns + by_ns : UINT64_MAX;
+}
+
+static int no_times(const char *text, bool is_share, bool is_pipe, struct tally_error *err)
+{
+	tally_error_set(
+		err, -ENODATA,
+		"no %s '%s' %s: the recording doesn't tell when its first and its last sample were taken%s",
+		is_share ? "share" : "time", text, is_share ? "of the time" : "since its start",
+		is_pipe ? " (it came from a pipe)" : "");
+	tally_error_hint(err,
+			 "%sgive START,END in seconds, as 'tally script -F time' prints them; %s",
+			 is_share ? "" : "without --reltime ",
+			 is_pipe ? "or record to a file"
+				 : "perf record --timestamp-boundary keeps these times");
+	return -ENODATA;
+}
+
+static int parse_times(struct tally_sample_filter *filter, const struct tally_profile_filter *asked,
+		       const struct tally_perfdata *data, struct tally_error *err)
+{
+	bool is_share = tally_time_is_share(asked->time),
+	     is_since_first = asked->time_since_first && !is_share;
+	uint64_t first_ns = 0, last_ns = 0;
+	if ((is_share || is_since_first) && !tally_recorded_times(data, &first_ns, &last_ns))
+		return no_times(asked->time, is_share, tally_perfdata_is_pipe(data), err);
+	int result = tally_time_ranges_parse(&filter->times, asked->time, first_ns, last_ns, err);
+	for (size_t i = 0; is_since_first && i < filter->times.count; i++) {
+		filter->times.items[i].first = later(filter->times.items[i].first, first_ns);
+		filter->times.items[i].last = later(filter->times.items[i].last, first_ns);
+	}
+	if (!result) {
+		filter->time_start_ns = filter->times.items[0].first;
+		filter->time_end_ns = filter->times.items[filter->times.count - 1].last;
+	}
+	return result;
+}
+
+int tally_sample_filter_init(struct tally_sample_filter *filter,
+			     const struct tally_profile_filter *asked,
+			     const struct tally_perfdata *data, struct tally_error *err)
+{
+	*filter = (struct tally_sample_filter){
+		.comms = asked->comms,
+		.event = asked->event,
+		.time_end_ns = UINT64_MAX,
+		.event_index = SIZE_MAX,
+	};
+	int result = asked->pids ? tally_numbers_parse(&filter->pids, asked->pids, err) : 0;
+	if (!result && asked->tids)
+		result = tally_numbers_parse(&filter->tids, asked->tids, err);
+	if (!result && asked->cpus)
+		result = tally_filter_cpus_parse(&filter->cpus, asked->cpus, err);
+	if (!result && asked->time)
+		result = parse_times(filter, asked, data, err);
+	if (result)
+		tally_sample_filter_release(filter);
+	filter->takes_all = !asked->pids && !asked->tids && !asked->cpus && !asked->comms &&
+			    !asked->event && !asked->time;
+	return result;
+}
+
+void tally_sample_filter_release(struct tally_sample_filter *filter)
+{
+	tally_vector_release(&filter->pids);
+	tally_vector_release(&filter->tids);
+	tally_vector_release(&filter->cpus);
+	tally_vector_release(&filter->times);
+}
+
+bool tally_sample_filter_passes(struct tally_sample_filter *filter,
+				const struct tally_perfdata *data, const struct tally_tasks *tasks,
+				const struct tally_recorded_event *event,
+				const struct tally_sample *sample)
+{
+	char buffer[16];
+	if (filter->takes_all)
+		return true;
+	if (!tally_ranges_pass(&filter->times, sample->time))
+		return false;
+	if (!tally_ranges_pass(&filter->pids, sample->pid))
+		return false;
+	if (!tally_ranges_pass(&filter->tids, sample->tid))
+		return false;
+	if (!tally_ranges_pass(&filter->cpus, sample->cpu))
+		return false;
+	if (filter->event && !is_event(filter, data, event))
+		return false;
+	return !filter->comms ||
+	       tally_list_has(filter->comms,
+			      tally_tasks_comm(tasks, sample->pid, sample->tid, buffer));
+}

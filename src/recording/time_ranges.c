@@ -1,0 +1,125 @@
+#include "recording/time_ranges.h"
+
+#include "base/vector.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { DECIMALS = 9 };
+
+#define UNIT UINT64_C(1000000000) /* billionths in a second, and in a per cent */
+#define WHOLE (100 * UNIT)
+
+/* Parses "12.345678" into billionths, exactly: a double would lose digits after a hundred days of
+ * uptime.  Returns the end of the number, or NULL if there is none. */
+static const char *parse_decimal(const char *text, uint64_t *value)
+{
+	const uint64_t most = UINT64_MAX / UNIT - 1;
+	uint64_t whole = 0, part = 0;
+	unsigned digits = 0, decimals = 0;
+	for (; *text >= '0' && *text <= '9' && whole <= most / 10; text++, digits++)
+		whole = 10 * whole + (uint64_t)(*text - '0');
+	if (*text == '.')
+		for (text++; *text >= '0' && *text <= '9'; text++, digits++)
+			if (decimals < DECIMALS) {
+				part = 10 * part + (uint64_t)(*text - '0');
+				decimals++;
+			}
+	for (; decimals < DECIMALS; decimals++)
+		part *= 10;
+	*value = whole * UNIT + part;
+	return digits && whole <= most ? text : NULL;
+}
+
+/* ---- seconds ------------------------------------------------------------- */
+
+/* Parses "12.5,13".  Returns its end, or NULL if it is malformed. */
+static const char *parse_seconds(const char *text, struct tally_range *range)
+{
+	*range = (struct tally_range){ 0, UINT64_MAX };
+	if (*text != ',')
+		text = parse_decimal(text, &range->first);
+	if (!text || *text++ != ',')
+		return NULL;
+	if (*text && *text != ' ')
+		text = parse_decimal(text, &range->last);
+	return text && range->first <= range->last ? text : NULL;
+}
+
+/* ---- shares -------------------------------------------------------------- */
+
+static const char *parse_percent(const char *text, uint64_t *share)
+{
+	text = parse_decimal(text, share);
+	return text && *text == '%' && *share <= WHOLE ? text + 1 : NULL;
+}
+
+/* Parses "10%-20%", "10%/2" or "10%".  Returns its end, or NULL if it is malformed. */
+static const char *parse_share(const char *text, uint64_t *from, uint64_t *to)
+{
+	uint64_t number = UNIT;
+	*from = 0;
+	text = parse_percent(text, to);
+	if (text && *text == '-') {
+		*from = *to;
+		text = parse_percent(text + 1, to);
+	} else if (text && *text == '/') {
+		text = parse_decimal(text + 1, &number);
+		if (!text || number % UNIT || number < UNIT || !*to || number / UNIT > WHOLE / *to)
+			return NULL;
+		*from = (number / UNIT - 1) * *to;
+		*to += *from;
+	}
+	return text && *from < *to ? text : NULL;
+}
+
+__extension__ typedef unsigned __int128 wide;
+
+static uint64_t time_at(uint64_t share, uint64_t first_ns, uint64_t last_ns)
+{
+	return first_ns + (uint64_t)((wide)(last_ns - first_ns) * share / WHOLE);
+}
+
+/* The time at which a share ends belongs to the next share, except at the last sample. */
+static struct tally_range range_of(uint64_t from, uint64_t to, uint64_t first_ns, uint64_t last_ns)
+{
+	struct tally_range range = { time_at(from, first_ns, last_ns),
+				     time_at(to, first_ns, last_ns) };
+	if (to < WHOLE && range.last > range.first)
+		range.last--;
+	return range;
+}
+
+/* ---- ranges -------------------------------------------------------------- */
+
+bool tally_time_is_share(const char *text)
+{
+	return strchr(text, '%') != NULL;
+}
+
+int tally_time_ranges_parse(struct tally_ranges *ranges, const char *text, uint64_t first_ns,
+			    uint64_t last_ns, struct tally_error *err)
+{
+	bool is_share = tally_time_is_share(text);
+	char between = is_share ? ',' : ' ';
+	const char *at = text;
+	do {
+		struct tally_range range;
+		uint64_t from = 0, to = 0;
+		at = is_share ? parse_share(at, &from, &to) : parse_seconds(at, &range);
+		if (!at || (*at && *at != between))
+			return tally_error_set(
+				err, -EINVAL,
+				"'%s' is neither START,END in seconds nor a share of the time "
+				"like 10%%-20%% or 10%%/2",
+				text);
+		if (is_share)
+			range = range_of(from, to, first_ns, last_ns);
+		if (tally_vector_push(ranges, range) < 0)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		while (*at == between)
+			at++;
+	} while (*at);
+	tally_ranges_join(ranges);
+	return 0;
+}

@@ -1,0 +1,111 @@
+#include "recording/trace_text.h"
+
+#include "base/vector.h"
+#include "perfdata/feature.h"
+#include "tracepoint/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void tally_trace_text_release(struct tally_trace_text *trace)
+{
+	for (size_t i = 0; i < trace->formats.count; i++) {
+		tally_print_free(trace->formats.items[i].print);
+		tally_tracepoint_free(trace->formats.items[i].tracepoint);
+	}
+	tally_vector_release(&trace->formats);
+	tally_printk_release(&trace->printk);
+}
+
+static struct tally_trace_format *make_format(struct tally_trace_text *trace,
+					      const struct tally_recorded_event *event,
+					      size_t index)
+{
+	const char *text;
+	size_t length;
+	char system[128];
+	while (trace->formats.count <= index)
+		if (tally_vector_push(&trace->formats, (struct tally_trace_format){ 0 }) < 0)
+			return NULL;
+	struct tally_trace_format *format = &trace->formats.items[index];
+	if (format->tried)
+		return format;
+	format->tried = true;
+	snprintf(system, sizeof(system), "%.*s", (int)strcspn(event->name, ":"), event->name);
+	struct tally_feature_bytes tracing =
+		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
+	struct tally_tracepoint_machine machine;
+	if (tally_perfdata_tracepoint_format(trace->recording->data, event->attr.config, &text,
+					     &length) &&
+	    tally_tracing_data_machine(tracing.bytes, tracing.size, &machine.long_bytes,
+				       &machine.swap) &&
+	    !tally_tracepoint_parse(text, length, &machine, &format->tracepoint, NULL) &&
+	    tally_print_compile(format->tracepoint, system, &format->print, NULL) < 0)
+		format->print = NULL;
+	return format;
+}
+
+static void look_up(struct tally_trace_text *trace, struct tally_trace_name *name, uint64_t address)
+{
+	struct tally_names *names = &trace->recording->names;
+	struct tally_place place = tally_place_of(&trace->recording->tasks, 0, true, address);
+	uint64_t offset;
+	uint32_t function = tally_names_function(names, &place, &offset);
+	bool known = function != UINT32_MAX &&
+		     names->functions.items[function].name != TALLY_STRING_NONE;
+	*name = (struct tally_trace_name){ .address = address,
+					   .start = address - offset,
+					   .generation = trace->recording->tasks.kernel.generation,
+					   .text = known ? tally_names_text(names, function)
+							 : NULL };
+}
+
+static const char *kernel_function(void *context, uint64_t address, uint64_t *start)
+{
+	struct tally_trace_text *trace = context;
+	if (!(address >> 63))
+		return NULL;
+	struct tally_trace_name *name =
+		&trace->names[address * 0x9e3779b97f4a7c15ull >> (64 - TALLY_TRACE_NAMES_BITS)];
+	if (name->address != address ||
+	    name->generation != trace->recording->tasks.kernel.generation)
+		look_up(trace, name, address);
+	*start = name->start;
+	return name->text;
+}
+
+/* Parses the kernel's strings by address once they have come: a pipe brings them in the stream. */
+static void read_printk(struct tally_trace_text *trace)
+{
+	struct tally_feature_bytes bytes =
+		tally_perfdata_feature(trace->recording->data, TALLY_FEATURE_TRACING_DATA);
+	size_t length;
+	if (!bytes.bytes || bytes.bytes == trace->printk_source)
+		return;
+	trace->printk_source = bytes.bytes;
+	tally_printk_release(&trace->printk);
+	const char *text = tally_tracing_data_printk(bytes.bytes, bytes.size, &length);
+	trace->failed |= text && tally_printk_parse(&trace->printk, text, length) < 0;
+}
+
+static const char *kernel_string(void *context, uint64_t address)
+{
+	struct tally_trace_text *trace = context;
+	read_printk(trace);
+	return tally_printk_find(&trace->printk, address);
+}
+
+void tally_trace_text_put(struct tally_trace_text *trace, const struct tally_recorded_event *event,
+			  size_t index, const struct tally_sample *sample, struct tally_buffer *out)
+{
+	const struct tally_trace_format *format =
+		index < trace->formats.count ? &trace->formats.items[index] : NULL;
+	const struct tally_print_names names = { .context = trace, .function = kernel_function,
+					      .string = kernel_string };
+	if (!format || !format->tried)
+		format = make_format(trace, event, index);
+	if (format && format->print && sample->raw)
+		tally_print_event(format->print, sample->raw, sample->raw_size, &names, out);
+	else
+		tally_buffer_text(out, "[no format recorded]");
+}

@@ -1,0 +1,449 @@
+/* From a profile's rows to one function's instructions.
+ *
+ * The profile has its samples summed up by place: the samples in a function are the leaves of rows
+ * whose symbol is that function.  The whole function is disassembled, not just the sampled
+ * instructions, because a reader looks for where jumps go and what lies between.  Instructions of
+ * x86 have no alignment, so they are decoded one after the other from the function's start.
+ *
+ * There are two kinds of addresses.  Names and lines are found by the symbols' addresses.  The
+ * shown addresses differ from these for JIT code and the kernel (function_code.h, `shown`).
+ */
+#include "report/annotation.h"
+
+#include "abi/attr.h"
+#include "base/vector.h"
+#include "naming/function_code.h"
+#include "profile/share_error.h"
+#include "symbol/lines.h"
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct spot {
+	uint64_t address; /* as shown */
+	uint32_t place;
+	struct tally_annotation_weight weight;
+};
+
+struct maker {
+	struct tally_profile *profile;
+	struct tally_names *names;
+	const struct tally_hot_function *hot;
+	const struct tally_annotation_options *options;
+	struct tally_annotation *out;
+	struct tally_function_code code;
+	struct { struct spot *items; size_t count, capacity; } spots;
+	struct tally_map line_index; /* file and line → index into `lines` */
+	const struct tally_place *place; /* one place of the function */
+};
+
+static double error_of(const struct tally_annotation_weight *part,
+		       const struct tally_annotation_weight *whole)
+{
+	const struct tally_share share = {
+		.part = (double)(whole->period ? part->period : part->samples),
+		.whole = (double)(whole->period ? whole->period : whole->samples),
+		.part_samples = part->samples, .samples = whole->samples,
+	};
+	return tally_share_error(&share);
+}
+
+double tally_annotation_error(const struct tally_annotation *annotation,
+			      const struct tally_annotation_weight *weight)
+{
+	return error_of(weight, &annotation->weight);
+}
+
+double tally_annotation_total_error(const struct tally_annotation *annotation)
+{
+	return error_of(&annotation->weight, &annotation->total);
+}
+
+double tally_annotation_percent(const struct tally_annotation *annotation,
+				const struct tally_annotation_weight *weight)
+{
+	if (annotation->weight.period)
+		return 100 * (double)weight->period / (double)annotation->weight.period;
+	return annotation->weight.samples
+		       ? 100 * (double)weight->samples / (double)annotation->weight.samples
+		       : 0;
+}
+
+double tally_annotation_total_percent(const struct tally_annotation *annotation)
+{
+	if (annotation->total.period)
+		return 100 * (double)annotation->weight.period / (double)annotation->total.period;
+	return annotation->total.samples ? 100 * (double)annotation->weight.samples /
+						   (double)annotation->total.samples
+					 : 0;
+}
+
+/* ---- samples ------------------------------------------------------------- */
+
+static int by_address(const void *a_, const void *b_)
+{
+	const struct spot *a = a_, *b = b_;
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static int gather_spots(struct maker *maker, uint32_t event)
+{
+	struct tally_annotation_weight *weights = tally_leaf_weights(maker->profile, event);
+	int result = weights ? 0 : -ENOMEM;
+	for (uint32_t place = 0; !result && place < maker->profile->places.places.count; place++) {
+		if (!weights[place].samples ||
+		    tally_profile_function(maker->profile, place) != maker->hot->function)
+			continue;
+		struct spot spot = { .place = place, .weight = weights[place] };
+		if (!tally_function_code_address(maker->names, &maker->code,
+						 &maker->profile->places.places.items[place],
+						 &spot.address))
+			spot.address = maker->profile->places.places.items[place].address;
+		spot.address += maker->code.shown;
+		result = tally_vector_push(&maker->spots, spot);
+	}
+	free(weights);
+	if (maker->spots.count)
+		qsort(maker->spots.items, maker->spots.count, sizeof(*maker->spots.items),
+		      by_address);
+	return result;
+}
+
+/* ---- lines --------------------------------------------------------------- */
+
+static uint32_t line_of(struct maker *maker, const char *file, uint32_t number)
+{
+	struct tally_annotation *out = maker->out;
+	bool added;
+	uint32_t id = file && number ? tally_strings_intern(&out->strings, file)
+				     : TALLY_STRING_NONE;
+	uint64_t *slot = id == TALLY_STRING_NONE
+				 ? NULL
+				 : tally_map_put(&maker->line_index, (uint64_t)id << 32 | number,
+						 &added);
+	if (!slot)
+		return UINT32_MAX;
+	if (added) {
+		*slot = out->lines.count;
+		if (tally_vector_push(&out->lines, (struct tally_annotated_line){
+							   .file = id, .line = number }) < 0)
+			return UINT32_MAX;
+	}
+	return (uint32_t)*slot;
+}
+
+/* Sums samples by line, using the names of the profile's places.  A recording may carry these even
+ * if the binary is not here. */
+static void weigh_lines(struct maker *maker)
+{
+	for (size_t i = 0; i < maker->spots.count; i++) {
+		const struct spot *spot = &maker->spots.items[i];
+		const struct tally_place_name *name = &maker->profile->names[spot->place];
+		const struct tally_place_frame *inner = &maker->names->frames.items[name->first];
+		const struct tally_place_frame *outer = inner + name->count - 1;
+		const char *file = inner->file == TALLY_STRING_NONE
+					   ? NULL
+					   : tally_strings_text(&maker->names->strings,
+								inner->file);
+		uint32_t line = line_of(maker, file, inner->line);
+		if (line != UINT32_MAX)
+			tally_annotation_add(&maker->out->lines.items[line].weight, &spot->weight);
+		if (outer->file != TALLY_STRING_NONE && maker->out->main_file == TALLY_STRING_NONE)
+			maker->out->main_file = tally_strings_intern(
+				&maker->out->strings,
+				tally_strings_text(&maker->names->strings, outer->file));
+	}
+}
+
+static void see_frames(struct maker *maker, const struct tally_line_answer *answer,
+		       struct tally_annotated_instruction *instruction)
+{
+	struct tally_annotation *out = maker->out;
+	const struct tally_line_frame *frame = answer->frames;
+	instruction->line = line_of(maker, frame->file, frame->line);
+	if (instruction->line != UINT32_MAX)
+		out->lines.items[instruction->line].instructions++;
+	if (answer->count > 1 && frame->function) {
+		char *readable = maker->names->keep_mangled ? NULL
+							    : tally_demangle(frame->function);
+		instruction->inlined = tally_strings_intern(&out->strings,
+							    readable ? readable : frame->function);
+		free(readable);
+	}
+	const char *own = answer->frames[answer->count - 1].file;
+	if (own && out->main_file == TALLY_STRING_NONE)
+		out->main_file = tally_strings_intern(&out->strings, own);
+}
+
+static int find_lines(struct maker *maker)
+{
+	struct tally_annotation *out = maker->out;
+	size_t count = out->instructions.count;
+	uint64_t *addresses = malloc((count + 1) * sizeof(*addresses));
+	struct tally_line_answer *answers = calloc(count + 1, sizeof(*answers));
+	struct tally_line_frame *scratch = calloc(2 * count + 1, sizeof(*scratch));
+	int result = addresses && answers && scratch ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < count; i++)
+		addresses[i] = out->instructions.items[i].address - maker->code.shown;
+	if (!result)
+		result = tally_function_code_lines(maker->names, &maker->code, maker->place,
+						   addresses, count, answers, scratch);
+	for (size_t i = 0; !result && i < count; i++)
+		if (answers[i].count)
+			see_frames(maker, &answers[i], &out->instructions.items[i]);
+	free(addresses);
+	free(answers);
+	free(scratch);
+	return result;
+}
+
+/* ---- instructions -------------------------------------------------------- */
+
+/* Finds the name of an address and the offset from its start.  Returns a text that the caller
+ * frees, or NULL when not known. */
+static char *name_at(struct maker *maker, uint64_t address, uint64_t *offset)
+{
+	const char *name = tally_function_code_symbol(maker->names, &maker->code, maker->place,
+						      address - maker->code.shown, offset);
+	char *readable = name && !maker->names->keep_mangled ? tally_demangle(name) : NULL;
+	return readable ? readable : name ? strdup(name) : NULL;
+}
+
+/* Returns "memcpy" or "main+0x12" as a string id.  An address that is not jumped to or called gets
+ * a name only if a function begins there: the table has no symbols of data, and what lies far
+ * behind a function is not part of it. */
+static uint32_t name_address(struct maker *maker, uint64_t address, bool goes)
+{
+	uint64_t offset = 0;
+	char text[512], *name = name_at(maker, address, &offset);
+	const char *version = name ? strstr(name, "@@") : NULL;
+	bool is_said = name && (goes || !offset);
+	if (is_said)
+		snprintf(text, sizeof(text), offset ? "%.*s+0x%llx" : "%.*s",
+			 version && version > name ? (int)(version - name) : 480, name,
+			 (unsigned long long)offset);
+	free(name);
+	return is_said ? tally_strings_intern(&maker->out->strings, text) : TALLY_STRING_NONE;
+}
+
+static int disassemble(struct maker *maker, struct tally_disassembler *disassembler)
+{
+	const struct tally_function_code *code = &maker->code;
+	struct tally_annotation *out = maker->out;
+	struct tally_instruction one;
+	for (size_t at = 0; at < code->size; at += one.size) {
+		uint64_t address = code->start + code->shown + at;
+		tally_disassemble(disassembler, code->bytes + at, code->size - at, address, &one);
+		bool goes = one.kind == TALLY_INSTRUCTION_JUMP ||
+			    one.kind == TALLY_INSTRUCTION_CALL;
+		uint64_t asked = goes ? one.target : one.reference;
+		bool is_inside = goes && asked >= out->start && asked < out->end;
+		bool is_named = asked && !(is_inside && asked != out->start);
+		struct tally_annotated_instruction instruction = {
+			.address = address,
+			.size = one.size,
+			.kind = one.kind,
+			.target = goes ? one.target : one.reference,
+			.text = tally_strings_add(&out->strings, one.text, one.operand),
+			.destination = UINT32_MAX,
+			.line = UINT32_MAX,
+			.inlined = TALLY_STRING_NONE,
+			.target_name = is_named ? name_address(maker, asked, goes)
+						: TALLY_STRING_NONE,
+		};
+		if (instruction.text == TALLY_STRING_NONE ||
+		    tally_vector_push(&out->instructions, instruction) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Returns the index of the instruction that holds an address; UINT32_MAX: none. */
+static uint32_t instruction_at(const struct tally_annotation *annotation, uint64_t address)
+{
+	size_t low = 0, high = annotation->instructions.count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct tally_annotated_instruction *there =
+			&annotation->instructions.items[middle];
+		if (address < there->address)
+			high = middle;
+		else if (address - there->address >= there->size)
+			low = middle + 1;
+		else
+			return (uint32_t)middle;
+	}
+	return UINT32_MAX;
+}
+
+static void link_jumps(struct tally_annotation *out)
+{
+	for (size_t i = 0; i < out->instructions.count; i++) {
+		struct tally_annotated_instruction *from = &out->instructions.items[i];
+		if (from->kind != TALLY_INSTRUCTION_JUMP)
+			continue;
+		uint32_t to = instruction_at(out, from->target);
+		if (to == UINT32_MAX || out->instructions.items[to].address != from->target)
+			continue; /* into another function, or into the middle of an instruction */
+		from->destination = to;
+		out->instructions.items[to].label = 1;
+	}
+	for (size_t i = 0; i < out->instructions.count; i++)
+		if (out->instructions.items[i].label)
+			out->instructions.items[i].label = ++out->labels;
+}
+
+static void weigh_instructions(struct maker *maker)
+{
+	for (size_t i = 0; i < maker->spots.count; i++) {
+		uint32_t at = instruction_at(maker->out, maker->spots.items[i].address);
+		if (at != UINT32_MAX)
+			tally_annotation_add(&maker->out->instructions.items[at].weight,
+					     &maker->spots.items[i].weight);
+	}
+}
+
+static int add_instructions(struct maker *maker, struct tally_error *err)
+{
+	struct tally_function_code *code = &maker->code;
+	struct tally_annotation *out = maker->out;
+	struct tally_disassembler *disassembler;
+	struct tally_error why = TALLY_ERROR_NONE;
+	if (!code->size) {
+		snprintf(out->missing, sizeof(out->missing), "%s", code->missing);
+		snprintf(out->hint, sizeof(out->hint), "%s", code->hint);
+		return 0;
+	}
+	if (tally_disassembler_open(code->machine, code->is_64bit, code->is_big_endian,
+				    maker->options->is_intel, &disassembler, &why) < 0) {
+		snprintf(out->missing, sizeof(out->missing), "%s", why.message);
+		snprintf(out->hint, sizeof(out->hint), "%s", why.hint);
+		return why.code == -ENOMEM ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
+	}
+	int result = disassemble(maker, disassembler);
+	tally_disassembler_close(disassembler);
+	if (!result)
+		result = find_lines(maker);
+	if (result < 0)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	link_jumps(out);
+	weigh_instructions(maker);
+	return 0;
+}
+
+/* ---- all of it ----------------------------------------------------------- */
+
+struct line_order {
+	const struct tally_strings *strings;
+	const struct tally_annotated_line *lines;
+};
+
+static int by_file_and_line(const void *a_, const void *b_, void *order_)
+{
+	const struct line_order *order = order_;
+	const struct tally_annotated_line *a = &order->lines[*(const uint32_t *)a_],
+					  *b = &order->lines[*(const uint32_t *)b_];
+	if (a->file != b->file)
+		return strcmp(tally_strings_text(order->strings, a->file),
+			      tally_strings_text(order->strings, b->file));
+	return a->line < b->line ? -1 : a->line > b->line;
+}
+
+static int sort_lines(struct tally_annotation *out)
+{
+	size_t count = out->lines.count;
+	uint32_t *order = malloc((count + 1) * sizeof(*order)),
+		 *where = malloc((count + 1) * sizeof(*where));
+	struct tally_annotated_line *sorted = malloc((count + 1) * sizeof(*sorted));
+	struct line_order context = { &out->strings, out->lines.items };
+	int result = order && where && sorted ? 0 : -ENOMEM;
+	for (uint32_t i = 0; !result && i < count; i++)
+		order[i] = i;
+	if (!result)
+		qsort_r(order, count, sizeof(*order), by_file_and_line, &context);
+	for (uint32_t i = 0; !result && i < count; i++) {
+		sorted[i] = out->lines.items[order[i]];
+		where[order[i]] = i;
+	}
+	for (size_t i = 0; !result && i < out->instructions.count; i++)
+		if (out->instructions.items[i].line != UINT32_MAX)
+			out->instructions.items[i].line = where[out->instructions.items[i].line];
+	if (!result && count)
+		memcpy(out->lines.items, sorted, count * sizeof(*sorted));
+	free(order);
+	free(where);
+	free(sorted);
+	return result;
+}
+
+static enum tally_sample_aim aim_of(const struct tally_attr *attr)
+{
+	if (attr->type == TALLY_TYPE_SOFTWARE)
+		return tally_attr_is_clock(attr) ? TALLY_AIM_NEXT : TALLY_AIM_EXACT;
+	if (attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
+	    attr->flags & TALLY_ATTR_PRECISE_IP)
+		return TALLY_AIM_EXACT;
+	return TALLY_AIM_SKID;
+}
+
+static void describe(struct maker *maker, uint32_t event)
+{
+	struct tally_annotation *out = maker->out;
+	size_t count;
+	const struct tally_recorded_event *events = tally_perfdata_events(
+		maker->profile->recording->data, &count);
+	const struct tally_attr *attr = &events[event].attr;
+	out->function = tally_names_plain_text(maker->names, maker->hot->function);
+	out->object = tally_names_object(maker->names, maker->hot->function);
+	out->event = events[event].name;
+	out->aim = aim_of(attr);
+	out->weight = maker->hot->weight;
+	out->start = maker->code.start + maker->code.shown;
+	out->end = maker->code.end + maker->code.shown;
+	out->object_time_s = maker->code.file_time_s;
+	out->is_rebuilt = maker->code.is_rebuilt;
+	out->poked = maker->code.poked;
+	out->no_lines = maker->code.no_lines;
+	tally_profile_totals(maker->profile, event, &out->total.samples, &out->total.period);
+}
+
+int tally_annotation_make(struct tally_profile *profile, uint32_t event,
+			  const struct tally_hot_function *hot,
+			  const struct tally_annotation_options *options,
+			  struct tally_annotation *out, struct tally_error *err)
+{
+	struct maker maker = { .profile = profile,
+			       .names = &profile->recording->names,
+			       .hot = hot,
+			       .options = options,
+			       .out = out,
+			       .place = &profile->places.places.items[hot->place] };
+	*out = (struct tally_annotation){ .main_file = TALLY_STRING_NONE };
+	int result = tally_function_code_find(maker.names, maker.place, &maker.code);
+	if (!result)
+		result = gather_spots(&maker, event);
+	if (result < 0)
+		tally_error_set(err, result, "out of memory");
+	if (!result) {
+		describe(&maker, event);
+		weigh_lines(&maker);
+		if (!options->no_code)
+			result = add_instructions(&maker, err);
+	}
+	if (!result && sort_lines(out) < 0)
+		result = tally_error_set(err, -ENOMEM, "out of memory");
+	tally_vector_release(&maker.spots);
+	tally_map_release(&maker.line_index);
+	tally_function_code_release(&maker.code);
+	return result;
+}
+
+void tally_annotation_release(struct tally_annotation *annotation)
+{
+	tally_vector_release(&annotation->instructions);
+	tally_vector_release(&annotation->lines);
+	tally_strings_release(&annotation->strings);
+}

@@ -1,0 +1,383 @@
+/* Finds code whose functions have no names although there is a way to get them: code that a JIT
+ * made, and code that an interpreter runs.
+ *
+ * A runtime only tells the names of its code with an option, mostly one for its start.  An
+ * interpreter's functions don't appear in the stack at all; time spent in the interpreter's loop
+ * shows that they are missing.
+ */
+#include "report/jit_hint.h"
+
+#include "machine/procfs.h"
+#include "naming/name_functions.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORTH_A_LINE = 20 }; /* one in so many samples */
+
+static const struct runtime {
+	const char *comm, *start;
+	const char *needs;  /* the version it needs; "": all current versions do */
+	/* start of a command that makes a running process name its code, up to the pid; NULL: there
+	 * is none */
+	const char *live;
+	const char *behind; /* the rest of that command, after the pid */
+	/* another option that it needs if stacks follow frame pointers; NULL: none */
+	const char *frame_pointers;
+} RUNTIMES[] = {
+	{ "node", "node --perf-basic-prof --interpreted-frames-native-stack", "", NULL, NULL,
+	  NULL },
+	{ "deno", "deno run --v8-flags=--perf-basic-prof,--interpreted-frames-native-stack", "",
+	  NULL, NULL, NULL },
+	{ "java", "java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit", " (JDK 17)",
+	  "jcmd ", " Compiler.perfmap", "-XX:+PreserveFramePointer" },
+	{ "dotnet", "DOTNET_PerfMapEnabled=1", "", NULL, NULL, NULL },
+	{ "ruby", "ruby --yjit-perf", " (Ruby 3.3)", NULL, NULL, NULL },
+	{ "beam.smp", "erl +JPperf true", "", NULL, NULL, NULL },
+};
+
+/* Interpreters, known by the function that is their main loop. */
+static const struct interpreter {
+	const char *loop, *language, *start, *needs;
+	const char *named;   /* prefix of the names that the interpreter gives */
+	const char *library; /* its object's name up to the version's minor number; NULL: any */
+	unsigned from_minor; /* the minor number of version 3 that first has the option */
+} INTERPRETERS[] = {
+	{ "_PyEval_EvalFrameDefault", "Python", "python3 -X perf", " (Python 3.12)",
+	  "py::", "python3.", 12 },
+	{ "vm_exec_core", "Ruby", "ruby --yjit-perf", " (Ruby 3.3)", NULL, NULL, 0 },
+};
+
+enum { INTERPRETER_COUNT = sizeof(INTERPRETERS) / sizeof(*INTERPRETERS) };
+
+/* ---- functions ------------------------------------------------------------------------------ */
+
+static bool is_unnamed_function(const struct tally_names *names, uint32_t index)
+{
+	const struct tally_function *function = &names->functions.items[index];
+	return function->kind == TALLY_FRAME_JIT && function->name == TALLY_STRING_NONE;
+}
+
+static bool is_unnamed(const struct tally_profile *profile, uint32_t place)
+{
+	return is_unnamed_function(&profile->recording->names,
+				   tally_profile_function(profile, place));
+}
+
+/* Returns the path of the memfd that holds the place's code; NULL: it is another file.  A memfd is
+ * gone with its process. */
+static const char *memory_file(const struct tally_profile *profile, uint32_t place)
+{
+	const struct tally_names *names = &profile->recording->names;
+	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
+	const char *path = file < names->tasks->files.count ? tally_tasks_path(names->tasks, file)
+							    : "";
+	return strncmp(path, "/memfd:", 7) != 0 ? NULL : path;
+}
+
+/* Returns an array by function: 1 + index of the interpreter whose loop it is; 0: no loop, or that
+ * of an interpreter that names its functions.  NULL: out of memory. */
+static uint8_t *find_loops(const struct tally_names *names)
+{
+	uint8_t *loops = calloc(names->functions.count + 1, sizeof(*loops));
+	bool is_named[INTERPRETER_COUNT] = { false };
+	for (size_t i = 0; loops && i < names->functions.count; i++) {
+		const struct tally_function *function = &names->functions.items[i];
+		const char *name = tally_strings_text(&names->strings, function->bare);
+		for (size_t which = 0; which < INTERPRETER_COUNT; which++) {
+			const struct interpreter *one = &INTERPRETERS[which];
+			if (!strcmp(name, one->loop))
+				loops[i] = (uint8_t)(which + 1);
+			is_named[which] |= one->named && function->kind == TALLY_FRAME_JIT &&
+					   !strncmp(name, one->named, strlen(one->named));
+		}
+	}
+	for (size_t i = 0; loops && i < names->functions.count; i++)
+		loops[i] = loops[i] && is_named[loops[i] - 1] ? 0 : loops[i];
+	return loops;
+}
+
+/* ---- samples -------------------------------------------------------------------------------- */
+
+struct sums {
+	/* comm → samples in unnamed code or in what it called */
+	struct tally_map by_comm;
+	uint64_t total, in_memory, most;
+	/* samples in unnamed code or in its callees; in its callees only */
+	uint64_t unnamed, below;
+	/* of the task with most of these samples; pid 0: not known */
+	uint32_t comm, pid;
+	const char *memory;
+	uint64_t interpreted[INTERPRETER_COUNT];
+	uint32_t loop[INTERPRETER_COUNT]; /* one function that is the loop */
+};
+
+static int count_unnamed(struct sums *sums, uint32_t comm, uint32_t pid, bool is_leaf,
+			 uint64_t added)
+{
+	uint64_t *samples = tally_map_put(&sums->by_comm, comm, NULL);
+	if (!samples)
+		return -ENOMEM;
+	*samples += added;
+	sums->unnamed += added;
+	sums->below += is_leaf ? 0 : added;
+	if (*samples > sums->most) {
+		sums->most = *samples;
+		sums->comm = comm;
+		sums->pid = pid;
+	}
+	return 0;
+}
+
+static void count_loop(struct sums *sums, const uint8_t *loops, uint32_t function, uint64_t added)
+{
+	unsigned which = loops[function] - 1u;
+	sums->interpreted[which] += added;
+	sums->loop[which] = function;
+}
+
+/* Finds the process that made the code: the owner of memory without a file.  This is more precise
+ * than the row's task, since a row may hold several threads.  Returns the comm and sets `pid`, 0 if
+ * not known. */
+static uint32_t maker_of(const struct tally_profile *profile, uint32_t place, uint32_t comm,
+			 uint32_t *pid)
+{
+	const struct tally_names *names = &profile->recording->names;
+	const struct tally_tasks *tasks = names->tasks;
+	uint32_t file = tally_names_file(names, &profile->places.places.items[place]);
+	*pid = file < tasks->files.count ? tasks->files.items[file].pid : 0;
+	const uint64_t *slot = *pid ? tally_map_get(&tasks->thread_index,
+						    (uint64_t)*pid << 32 | *pid)
+				    : NULL;
+	uint32_t main = slot ? tasks->threads.items[*slot].comm : TALLY_STRING_NONE;
+	return main == TALLY_STRING_NONE ? comm : main;
+}
+
+static int count_row(const struct tally_profile *profile, const uint8_t *loops, size_t index,
+		     struct sums *sums)
+{
+	const struct tally_row *row = &profile->rows.rows.items[index];
+	const uint8_t *end, *at = tally_row_stack(&profile->rows, index, &end);
+	bool is_leaf = true;
+	sums->total += row->samples;
+	for (; at && at < end; is_leaf = false) {
+		uint32_t place = tally_stack_next_place(&at), pid;
+		uint32_t function = tally_profile_function(profile, place);
+		if (loops[function]) {
+			count_loop(sums, loops, function, row->samples);
+			return 0;
+		}
+		if (!is_unnamed(profile, place))
+			continue;
+		const char *path = memory_file(profile, place);
+		if (path && is_leaf) {
+			sums->memory = path;
+			sums->in_memory += row->samples;
+			return 0;
+		}
+		if (path)
+			continue;
+		uint32_t comm = maker_of(profile, place, profile->classes.items[row->class].comm,
+					 &pid);
+		return count_unnamed(sums, comm, pid, is_leaf, row->samples);
+	}
+	return 0;
+}
+
+static int count_live(const struct tally_live_sums *live, const uint8_t *loops,
+		      const struct tally_live_sum *sum, struct sums *sums)
+{
+	const double parts = 1024; /* parts of a sample, because samples fade */
+	const uint32_t *frames = sum->count ? live->frames.items + sum->first : &sum->function;
+	uint64_t samples = (uint64_t)(sum->samples * parts);
+	sums->total += samples;
+	for (uint32_t i = 0; i < (sum->count ? sum->count : 1); i++) {
+		if (loops[frames[i]]) {
+			count_loop(sums, loops, frames[i], samples);
+			return 0;
+		}
+		if (is_unnamed_function(live->names, frames[i]) &&
+		    strncmp(tally_names_object(live->names, frames[i]), "/memfd:", 7))
+			return count_unnamed(sums, sum->comm, sum->pid, !i, samples);
+	}
+	return 0;
+}
+
+/* ---- what to do ----------------------------------------------------------------------------- */
+
+static bool is_worth_a_line(const struct sums *sums, uint64_t samples)
+{
+	return samples && samples >= sums->total / WORTH_A_LINE;
+}
+
+/* True if the recorded process still runs here, so that a command can make it write its names. */
+static bool runs_on(const struct tally_names *names, uint32_t pid, const char *comm)
+{
+	char now[32];
+	return pid && pid <= INT32_MAX && !names->foreign_machine &&
+	       tally_proc_comm((pid_t)pid, now, sizeof(now)) >= 0 && !strcmp(now, comm);
+}
+
+static const struct runtime *runtime_of(const char *comm)
+{
+	for (size_t i = 0; i < sizeof(RUNTIMES) / sizeof(*RUNTIMES); i++)
+		if (!strcmp(comm, RUNTIMES[i].comm))
+			return &RUNTIMES[i];
+	return NULL;
+}
+
+static void put_way(const struct tally_names *names, const char *comm, uint32_t pid,
+		    bool by_frame_pointers, struct tally_buffer *out)
+{
+	const struct runtime *runtime = runtime_of(comm);
+	if (!runtime) {
+		tally_buffer_text(
+			out,
+			"start it with the option of its runtime that writes /tmp/perf-PID.map or a jit-PID.dump");
+		return;
+	}
+	bool is_live = runtime->live && runs_on(names, pid, comm);
+	if (is_live)
+		tally_buffer_printf(out, "%s%u%s names it now; next time ", runtime->live, pid,
+				    runtime->behind);
+	bool needs_more = by_frame_pointers && runtime->frame_pointers;
+	tally_buffer_printf(out, "start it with %s%s%s%s", runtime->start, needs_more ? " " : "",
+			    needs_more ? runtime->frame_pointers : "", runtime->needs);
+	if (runtime->live && !is_live)
+		tally_buffer_printf(out, ", or name it while it runs: %sPID%s", runtime->live,
+				    runtime->behind);
+}
+
+/* Returns 11 for "…/libpython3.11.so.1.0"; 0: the name has no version. */
+static unsigned minor_version(const char *object, const char *library)
+{
+	const char *at = strstr(object, library);
+	return at ? (unsigned)strtoul(at + strlen(library), NULL, 10) : 0;
+}
+
+static void put_interpreter(const struct tally_names *names, const struct interpreter *one,
+			    uint32_t loop, struct tally_buffer *out)
+{
+	unsigned minor = one->library ? minor_version(tally_names_short_object(names, loop),
+						      one->library)
+				      : 0;
+	if (minor && minor < one->from_minor)
+		tally_buffer_printf(out, "%s 3.%u can't name them; from 3.%u on, start it with %s",
+				    one->language, minor, one->from_minor, one->start);
+	else
+		tally_buffer_printf(out, "start it with %s%s", one->start, minor ? "" : one->needs);
+}
+
+static double percent(const struct sums *sums, uint64_t samples)
+{
+	return 100.0 * (double)samples / (double)sums->total;
+}
+
+struct wording {
+	const struct tally_names *names;
+	enum tally_hint_form form;
+	bool by_frame_pointers;
+};
+
+static void put_brief_way(const struct tally_names *names, const char *comm, uint32_t pid,
+			  struct tally_buffer *out)
+{
+	const struct runtime *runtime = runtime_of(comm);
+	if (runtime && runtime->live && runs_on(names, pid, comm))
+		tally_buffer_printf(out, "%s's code has no names: %s%u%s\n", comm, runtime->live,
+				    pid, runtime->behind);
+	else if (runtime)
+		tally_buffer_printf(out, "code without names: %s\n", runtime->start);
+	else
+		tally_buffer_printf(
+			out, "%s's code has no names: its runtime may have an option for them\n",
+			comm);
+}
+
+static void put_unnamed(const struct wording *wording, const struct sums *sums,
+			struct tally_buffer *out)
+{
+	const char *comm = tally_strings_text(&wording->names->tasks->strings, sums->comm);
+	if (wording->form == TALLY_HINT_BRIEF) {
+		put_brief_way(wording->names, comm, sums->pid, out);
+		return;
+	}
+	if (wording->form == TALLY_HINT_WITH_SHARES)
+		tally_buffer_printf(
+			out,
+			"%.0f%% of the samples are in code that %s made while it ran, without names%s: ",
+			percent(sums, sums->unnamed), comm,
+			sums->below ? ", or in what it called" : "");
+	else
+		tally_buffer_printf(out, "code that %s made while it ran has no names: ", comm);
+	put_way(wording->names, comm, sums->pid, wording->by_frame_pointers, out);
+	tally_buffer_char(out, '\n');
+}
+
+static void put_interpreted(const struct wording *wording, const struct sums *sums, size_t which,
+			    struct tally_buffer *out)
+{
+	const struct interpreter *interpreter = &INTERPRETERS[which];
+	if (wording->form == TALLY_HINT_WITH_SHARES)
+		tally_buffer_printf(
+			out, "%.0f%% of the samples are in %s code, whose functions are not seen: ",
+			percent(sums, sums->interpreted[which]), interpreter->language);
+	else
+		tally_buffer_printf(out, "%s functions are not seen: ", interpreter->language);
+	put_interpreter(wording->names, interpreter, sums->loop[which], out);
+	tally_buffer_char(out, '\n');
+}
+
+/* Writes one line, about the largest gap.  Several lines would not be read. */
+static void put(const struct wording *wording, const struct sums *sums, struct tally_buffer *out)
+{
+	size_t which = 0;
+	for (size_t i = 1; i < INTERPRETER_COUNT; i++)
+		which = sums->interpreted[i] > sums->interpreted[which] ? i : which;
+	if (is_worth_a_line(sums, sums->in_memory) && wording->form == TALLY_HINT_WITH_SHARES)
+		tally_buffer_printf(
+			out,
+			"%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
+			"is gone with its process; from a file on disk they are named\n",
+			percent(sums, sums->in_memory), sums->memory);
+	else if (is_worth_a_line(sums, sums->unnamed) && sums->unnamed >= sums->interpreted[which])
+		put_unnamed(wording, sums, out);
+	else if (is_worth_a_line(sums, sums->interpreted[which]))
+		put_interpreted(wording, sums, which, out);
+}
+
+int tally_profile_jit_hint(const struct tally_profile *profile, enum tally_hint_form form,
+			   struct tally_buffer *out)
+{
+	const struct wording wording = {
+		.names = &profile->recording->names,
+		.form = form,
+		.by_frame_pointers = tally_profile_follows_frame_pointers(profile),
+	};
+	struct sums sums = { 0 };
+	uint8_t *loops = find_loops(&profile->recording->names);
+	int result = loops ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < profile->rows.rows.count; i++)
+		result = count_row(profile, loops, i, &sums);
+	if (!result)
+		put(&wording, &sums, out);
+	tally_map_release(&sums.by_comm);
+	free(loops);
+	return result;
+}
+
+int tally_live_jit_hint(const struct tally_live_sums *live, struct tally_buffer *out)
+{
+	const struct wording wording = { .names = live->names, .form = TALLY_HINT_BRIEF };
+	struct sums sums = { 0 };
+	uint8_t *loops = find_loops(live->names);
+	int result = loops ? 0 : -ENOMEM;
+	for (size_t i = 0; !result && i < live->sums.count; i++)
+		result = count_live(live, loops, &live->sums.items[i], &sums);
+	if (!result)
+		put(&wording, &sums, out);
+	tally_map_release(&sums.by_comm);
+	free(loops);
+	return result;
+}

@@ -1,0 +1,139 @@
+/* Common parts of the code that makes a report.  For report_*.c only.
+ *
+ * Rows of the profile come under roots: the report's keys that concern the whole sample, such as
+ * command, process, thread and CPU.  Functions have codes in the order of their names and objects;
+ * equal ones share a code.  Places have keys: the report's keys that concern a frame (symbol,
+ * object, source).  A root and a key together make an entry.
+ *
+ * For trees, an entry's nodes are found by their codes.  In a report with sources a function has
+ * several keys, so its frames have a code for each key, above the functions' own codes (code_max).
+ * A branch is shown by its plain code.
+ */
+#ifndef TALLY_PROFILE_REPORT_PARTS_H
+#define TALLY_PROFILE_REPORT_PARTS_H
+
+#include "profile/call_tree.h"
+#include "report/report_model.h"
+
+/* Each frame of a stack may head a tree of all the frames below it.  A record of 64 KiB could hold
+ * 8,000 frames and need 32 million branches; no real program comes near. */
+enum { TALLY_BRANCHES_MAX = 4 << 20 };
+
+static const uint32_t TALLY_REPORT_NONE = UINT32_MAX;
+
+struct tally_report_root {
+	/* as in an entry; 0: not a key of the report, or one of a frame */
+	uint32_t key[TALLY_SORT_KEYS];
+};
+
+struct tally_report_key {
+	uint32_t object, symbol, file, line; /* string ids of names; 0: not a key of the report */
+};
+
+/* An entry before it is in the report. */
+struct tally_report_met {
+	struct tally_report_entry entry;
+	uint32_t root, key;
+	uint32_t shown; /* its index in the report; TALLY_REPORT_NONE: hidden */
+};
+
+struct tally_report_builder {
+	const struct tally_profile *profile;
+	const struct tally_report_options *options;
+	struct tally_report *report;
+
+	uint32_t *code_of_function; /* by function of the names: 1 … code_max */
+	uint32_t *function_of_code; /* one function that has the code */
+	/* by function: string id of the name to show if objects are no key */
+	uint32_t *symbol_of_function;
+	/* head_max: highest code with sources; code_max without sources */
+	uint32_t code_max, head_max;
+	uint32_t *key_of_code;      /* TALLY_REPORT_NONE: heads no entry; up to head_max */
+	uint32_t *key_of_place;
+	uint32_t *head_of_place;    /* code of the frame of its symbol; NULL: the function's code */
+	uint32_t *plain_of_code;    /* code of the function; NULL: they are the same */
+	/* key 0 is that of samples without any address */
+	struct { struct tally_report_key *items; size_t count, capacity; } keys;
+	uint32_t *root_of_class;    /* TALLY_REPORT_NONE: of another event */
+	struct { struct tally_report_root *items; size_t count, capacity; } roots;
+	/* the event's rows, by root; in the profile's order within a root */
+	uint32_t *rows;
+	/* by root: index of its first row in `rows`; one more at the end */
+	size_t *root_rows;
+
+	struct { struct tally_report_met *items; size_t count, capacity; } met;
+	/* by index in `rows`: number of the leaf's entry in `met`; only if trees need it */
+	uint32_t *leaf_entry;
+	uint64_t least;             /* minimum weight of a branch */
+	size_t branches;
+};
+
+/* Makes codes and keys.  Returns 0 or -ENOMEM. */
+int tally_report_make_keys(struct tally_report_builder *builder);
+void tally_report_release_keys(struct tally_report_builder *builder);
+
+/* Makes roots, and sorts the event's rows by root.  Returns 0 or -ENOMEM. */
+int tally_report_make_roots(struct tally_report_builder *builder);
+/* Sets the keys of a root that come from facts; `number` is that of a class's facts.  Returns 0 or
+ * -ENOMEM. */
+int tally_report_set_facts(const struct tally_report_builder *builder, uint32_t number,
+			   struct tally_report_root *root);
+void tally_report_release_roots(struct tally_report_builder *builder);
+
+/* Return a place's source as an interned string of the names: the last part of the file's path, and
+ * with the line "x.c:12".  Without a known line, "f+12" or "libc.so.6[1a2b]", as in perf.
+ * TALLY_STRING_NONE when memory is out. */
+uint32_t tally_report_source_file(const struct tally_profile *profile, uint32_t place);
+uint32_t tally_report_source_line(const struct tally_profile *profile, uint32_t place);
+
+static inline uint32_t tally_report_plain_code(const struct tally_report_builder *builder,
+					       uint32_t code)
+{
+	return builder->plain_of_code ? builder->plain_of_code[code] : code;
+}
+
+/* Fills `met`.  Returns 0 or -ENOMEM. */
+int tally_report_sum_rows(struct tally_report_builder *builder);
+
+/* Packs the stacks of rows. */
+struct tally_report_packer {
+	const struct tally_report_builder *builder;
+	struct tally_stack_sort sort;
+	uint32_t *code_of_place; /* code of a place's only frame; 0: it has several */
+	uint32_t frames_max;     /* maximum number of frames in a place */
+	bool heads;              /* frames of symbols have the codes of entries */
+};
+
+/* Returns 0 or -ENOMEM.  Release the packer in both cases. */
+int tally_report_packer_init(struct tally_report_packer *packer,
+			     const struct tally_report_builder *builder, bool heads);
+void tally_report_packer_release(struct tally_report_packer *packer);
+
+/* Adds a row's stack to packer->sort: all of it from the outermost frame, or with `from_leaf` from
+ * the leaf's caller upwards.  Returns 0 or -ENOMEM. */
+int tally_report_packer_add(struct tally_report_packer *packer, uint32_t row, bool from_leaf);
+
+/* Makes the trees of the report's entries.  Returns 0 or -ENOMEM. */
+int tally_report_make_trees(struct tally_report_builder *builder);
+
+/* A node that heads an entry's tree, or one of several whose branches are merged. */
+struct tally_report_place {
+	uint32_t node, end; /* end: nodes[node].end */
+	uint32_t shown;     /* the entry's index in the report */
+	uint64_t weight;
+};
+
+/* Makes the branches below the nodes of one entry; with `callers` (by node: the node above) those
+ * above.  Returns 0 or -ENOMEM. */
+int tally_report_make_branches(struct tally_report_builder *builder,
+			       const struct tally_call_tree *tree, const uint32_t *callers,
+			       const struct tally_report_place *places, size_t count);
+
+/* Adds a branch at the front of `*list`; NULL when memory is out. */
+struct tally_branch_node *tally_report_add_branch(struct tally_report_builder *builder,
+						  struct tally_branch_node **list, uint32_t code,
+						  uint64_t weight);
+/* Sorts siblings, heaviest first; equal ones keep their order. */
+struct tally_branch_node *tally_report_sort_branches(struct tally_branch_node *first);
+
+#endif
