@@ -1,5 +1,5 @@
-/* Browsing a report on a screen: what keys do, and what is drawn.  The keys are those of less, and
- * of perf's browser. */
+/* Browses a report on a screen: handles keys and draws. The keys are those of less(1) and of perf's
+ * browser. */
 #ifndef TALLY_OUTPUT_BROWSE_H
 #define TALLY_OUTPUT_BROWSE_H
 
@@ -8,15 +8,16 @@
 
 enum { TALLY_BROWSER_TEXT_BYTES = 256 };
 
-/* What a key asks of who holds the report. */
+/* What the caller must do after a key. */
 enum tally_browser_wish {
 	TALLY_WISH_NONE,
-	TALLY_WISH_REPORT, /* `options` have changed: build it anew, and tally_browse_set() it */
+	/* `options` have changed: build the report again and tally_browse_set() it */
+	TALLY_WISH_REPORT,
 	TALLY_WISH_NEXT_EVENT,
 	TALLY_WISH_PREVIOUS_EVENT,
-	TALLY_WISH_ANNOTATE, /* the function of the current line */
-	TALLY_WISH_PAUSE,    /* of a live view */
-	TALLY_WISH_RESET,    /* … begin again */
+	TALLY_WISH_ANNOTATE, /* show the function of the current line */
+	TALLY_WISH_PAUSE,    /* pause the live view */
+	TALLY_WISH_RESET,    /* clear the live view */
 	TALLY_WISH_QUIT,
 	TALLY_WISH_FAIL,     /* out of memory */
 };
@@ -25,7 +26,7 @@ enum tally_browser_mode {
 	TALLY_BROWSER_ROWS,
 	TALLY_BROWSER_HELP,
 	TALLY_BROWSER_COLUMNS, /* the menu of `s` */
-	TALLY_BROWSER_SEARCH,  /* these read a line */
+	TALLY_BROWSER_SEARCH,  /* the modes from here on read a line */
 	TALLY_BROWSER_FILTER,
 	TALLY_BROWSER_PERCENT,
 };
@@ -34,19 +35,19 @@ struct tally_browser {
 	struct tally_browse browse;
 	struct tally_screen *screen;
 	struct tally_report_options *options;
-	bool live;       /* `tally top` */
-	bool has_stacks, has_threads; /* that the report can be built with */
-	/* of those with samples, from 1; count 1 or 0: the only one */
+	bool live;       /* in `tally top` */
+	bool has_stacks, has_threads; /* what the report can be built with */
+	/* number among the events with samples, from 1; count 0 or 1: no other event */
 	unsigned event_number, event_count;
-	bool errors;     /* sampling errors, on narrow screens too */
+	bool errors;     /* show sampling errors on narrow screens as well */
 	enum tally_browser_mode mode;
-	unsigned menu;   /* the line that is chosen; of the help, the first that is seen */
+	unsigned menu;   /* the menu's chosen line; in the help, the first line shown */
 	char input[TALLY_BROWSE_WORD_BYTES];
 	char title[TALLY_BROWSER_TEXT_BYTES];   /* what was measured */
-	char message[TALLY_BROWSER_TEXT_BYTES]; /* until the next key */
+	char message[TALLY_BROWSER_TEXT_BYTES]; /* shown until the next key */
 };
 
-/* The menu's lines: keys to sort by that are shown or not, then by what entries are ordered. */
+/* Lines of the menu: the columns, each shown or hidden, then the two orders of entries. */
 enum { TALLY_BROWSER_MENU_LINES = 7 };
 struct tally_browser_choice { const char *name; bool is_on; char letter; };
 struct tally_browser_choice tally_browser_choice(const struct tally_browser *browser,

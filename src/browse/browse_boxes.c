@@ -14,7 +14,8 @@ static void put_edge(struct tally_drawn_row *row, const char *left, const char *
 	tally_row_put(row, TALLY_STYLE_DIM, right, 1);
 }
 
-/* Lines in a frame in the middle; "key\ttext" has keys stand out. */
+/* Draws lines in a frame in the middle of the screen. In a line "key\ttext" the key is
+ * highlighted. */
 static void put_box(struct tally_browser *browser, int rows, int columns, const char *const *lines,
 		    size_t count, size_t chosen)
 {
@@ -85,7 +86,7 @@ static void put_help(struct tally_browser *browser, int rows, int columns)
 		if ((browser->live ? help[i].in_live : help[i].in_report) &&
 		    (browser->has_stacks || !help[i].of_stacks))
 			lines[count++] = help[i].text;
-	/* What doesn't fit is gone through with the keys of lines. */
+	/* Lines that don't fit are reached with the keys that move the cursor. */
 	size_t room = rows > 2 ? (size_t)rows - 2 : 1, most = count > room ? count - room : 0;
 	browser->menu = browser->menu < most ? browser->menu : (unsigned)most;
 	put_box(browser, rows, columns, lines + browser->menu, count - browser->menu, SIZE_MAX);
@@ -110,7 +111,7 @@ static void put_menu(struct tally_browser *browser, int rows, int columns)
 			 choice.name, choice.letter);
 		lines[i] = texts[i];
 	}
-	/* On a low screen the lines up to the one that is chosen. */
+	/* On a low screen, shows the lines up to the chosen one. */
 	unsigned room = rows > 2 ? (unsigned)rows - 2 : 1,
 		 from = browser->menu < room ? 0 : browser->menu - room + 1;
 	put_box(browser, rows, columns, lines + from, TALLY_BROWSER_MENU_LINES - from,

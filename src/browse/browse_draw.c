@@ -3,7 +3,7 @@
  *     what was measured
  *     titles of the columns
  *     lines
- *     keys, or what is typed, or a message; and where in the report this is
+ *     keys, input or a message; and the position in the report
  */
 #include "browse/browse_row.h"
 
@@ -26,7 +26,7 @@ enum {
 	HINTS_MIN = 15
 };
 
-/* What of an entry's columns a screen has room for. */
+/* Which of an entry's columns fit on the screen. */
 struct fit {
 	bool total, self, errors, waits;
 	int widths[TALLY_SORT_KEYS]; /* 0: not shown */
@@ -66,7 +66,7 @@ static void put_share(struct tally_drawn_row *row, const struct tally_browser *b
 	tally_row_put(row, TALLY_STYLE_DIM, text, ERROR_WIDTH);
 }
 
-/* A column of waits. */
+/* Puts a right-aligned cell of a column of waits. */
 static void put_right(struct tally_drawn_row *row, unsigned style, const char *text)
 {
 	int width = tally_text_width(text),
@@ -84,8 +84,8 @@ static void put_share_title(struct tally_drawn_row *row, const struct fit *fit, 
 			      ERROR_WIDTH);
 }
 
-/* On the narrowest, errors go, then the share that lines are not sorted by.  Of waits nothing is
- * left to chance. */
+/* Chooses the share columns. On a narrow screen the errors go first, then the share that entries
+ * are not sorted by. A report of waits has no errors: its times are measured, not sampled. */
 static void fit_shares(const struct tally_browser *browser, int columns, struct fit *fit)
 {
 	bool of_waits = browser->browse.report.of_waits;
@@ -102,8 +102,8 @@ static void fit_shares(const struct tally_browser *browser, int columns, struct 
 		*(browser->options->by_self ? &fit->total : &fit->self) = false;
 }
 
-/* Widths for this screen: where the last column has too little room, commands and objects give of
- * theirs. */
+/* Computes the columns' widths. If the last column has too little room, those of commands and
+ * objects shrink. */
 static void fit_columns(const struct tally_browser *browser, int columns, struct fit *fit)
 {
 	const struct tally_browse *browse = &browser->browse;
@@ -128,8 +128,8 @@ static void fit_columns(const struct tally_browser *browser, int columns, struct
 		widths[widest]--;
 		used--;
 	}
-	/* On the narrowest nothing is left of the first columns: what is asked is which function it
-	 * is. */
+	/* On the narrowest screens only the last column stays: the function is what matters
+	 * most. */
 	last = last < NAMES_MIN ? last : NAMES_MIN;
 	for (unsigned round = 0; round < 2; round++)
 		for (unsigned i = 0; i + 1 < count && used + last > columns; i++)
@@ -196,7 +196,7 @@ static void put_branch(struct tally_drawn_row *row, const struct tally_browser *
 	enum { START = 4, LEVEL = 2, SHARE = 10 };
 	const struct tally_names *names = browser->browse.names;
 	bool ascii = row->screen->ascii;
-	/* Deep trees leave half of a narrow screen to their names. */
+	/* Deep trees leave half of a narrow screen to the names. */
 	int half = (row->columns / 2 - START) / LEVEL,
 	    room = (row->columns - NAMES_MIN - SHARE - START) / LEVEL;
 	int levels = room < half ? room : half,
@@ -304,7 +304,7 @@ static void describe_place(const struct tally_browser *browser, char *out, size_
 		 tally_number(browse->lines.count));
 }
 
-/* As many as fit; what one can't do without stands first. */
+/* Lists as many keys as fit, the most important first. */
 static void list_hints(const struct tally_browser *browser, int width, char *text, size_t size)
 {
 	static const struct { const char *text; bool in_report, in_live, of_stacks; } hints[] = {

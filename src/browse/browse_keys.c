@@ -1,4 +1,4 @@
-/* What keys do to a browsed report. */
+/* Handles the keys of a browsed report. */
 #include "browse/browse.h"
 
 #include <stdio.h>
@@ -218,7 +218,7 @@ static enum tally_browser_wish switch_order(struct tally_browser *browser)
 	return TALLY_WISH_REPORT;
 }
 
-/* 0: no key to move with. */
+/* Returns false if the key moves nothing. */
 static bool move_key(struct tally_browse *browse, uint32_t key)
 {
 	long page = (long)browse->height - 1;
@@ -312,13 +312,13 @@ static enum tally_browser_wish row_key(struct tally_browser *browser, uint32_t k
 	return TALLY_WISH_NONE;
 }
 
-/* Any key but those that move in it closes it. */
+/* Any key that does not scroll closes the help. */
 static enum tally_browser_wish help_key(struct tally_browser *browser, uint32_t key)
 {
 	bool down = key == TALLY_KEY_DOWN || key == 'j' || key == ' ' || key == TALLY_KEY_PAGE_DOWN;
 	bool up = key == TALLY_KEY_UP || key == 'k' || key == 'b' || key == TALLY_KEY_PAGE_UP;
 	if (down)
-		browser->menu++; /* as far as there are lines */
+		browser->menu++; /* drawing limits it */
 	else if (up)
 		browser->menu -= browser->menu > 0;
 	else

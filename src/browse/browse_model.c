@@ -28,7 +28,7 @@ const char *tally_browse_match(const char *text, const char *word)
 
 /* ---- what is open -------------------------------------------------------- */
 
-/* What is shown of entries tells them apart. */
+/* Hashes the keys that are shown: two entries never agree in all of them. */
 static uint64_t entry_path(const struct tally_browse *browse, uint32_t number)
 {
 	const struct tally_report_entry *entry = &browse->report.entries.items[number];
@@ -132,7 +132,7 @@ static int make_lines(struct tally_browse *browse)
 	return result;
 }
 
-/* Columns that were there before don't get narrower: a live view would jump. */
+/* Columns never get narrower: a live view would jump. */
 static int width_before(const struct tally_browse_column *columns, unsigned count,
 			enum tally_sort_key key)
 {
@@ -175,7 +175,7 @@ static void keep_in_sight(struct tally_browse *browse)
 		browse->cursor = count ? count - 1 : 0;
 	if (browse->cursor < browse->top)
 		browse->top = browse->cursor;
-	/* Behind the last line stands how many there are that are not shown. */
+	/* The last line is followed by one that says how many entries are not shown. */
 	if (count && browse->report.hidden) {
 		if (browse->cursor == count - 1 && count >= browse->top + height && height > 1)
 			browse->top = count + 1 - height;
@@ -205,7 +205,8 @@ uint32_t tally_browse_function(const struct tally_browse *browse,
 			    : browse->report.entries.items[line->entry].function;
 }
 
-/* Lines anew; the cursor on the same entry or branch, or on the entry whose branch has gone. */
+/* Makes the lines again. The cursor stays on its entry or branch; if the branch is gone, on the
+ * entry. */
 static int change_lines(struct tally_browse *browse)
 {
 	const struct tally_browse_line *current = tally_browse_current(browse);
@@ -241,7 +242,7 @@ void tally_browse_go(struct tally_browse *browse, size_t line)
 	keep_in_sight(browse);
 }
 
-/* By what both reports tell entries apart by. */
+/* True if two entries agree in all keys that both reports have. */
 static bool is_same(const struct tally_browse *browse, const struct tally_report_entry *a,
 		    const struct tally_report_entry *b)
 {
@@ -259,7 +260,8 @@ int tally_browse_set(struct tally_browse *browse, const struct tally_report *rep
 	const struct tally_report_entry *current = tally_browse_entry(browse);
 	uint64_t path = line ? line->path : 0;
 	struct tally_report_entry old = current ? *current : (struct tally_report_entry){ 0 };
-	bool moved = browse->cursor > 0; /* who has not moved stays on top */
+	/* a cursor on the first line stays there, whichever entry it is */
+	bool moved = browse->cursor > 0;
 	browse->report = *report;
 	browse->options = options;
 	find_columns(browse);
@@ -306,8 +308,7 @@ int tally_browse_close(struct tally_browse *browse)
 	size_t at = browse->cursor;
 	if (!line->branch)
 		return 0;
-	/* Frames of a straight run stand at the indent of what is below the branch that they belong
-	 * to. */
+	/* Frames of a straight run have the indent of the branch's children. */
 	for (at--; at; at--) {
 		const struct tally_browse_line *above = &browse->lines.items[at];
 		if (!above->branch || (!above->is_straight && above->indent < line->indent))

@@ -1,9 +1,9 @@
-/* A report to be browsed: which lines are to be seen, which are open, what is searched and
- * filtered, where the cursor is.
+/* The state of a browsed report: which lines there are, which are open, the filter and the search,
+ * and the cursor. It knows nothing of terminals.
  *
- * Knows nothing of terminals.  A line is an entry of the report, or a branch of its call tree,
- * whose entry and branches above are all open.  What the report points to, its options and names
- * must outlive what was set, until the next is; functions that return an int give 0 or -ENOMEM.
+ * A line is an entry of the report, or a branch of its call tree when the entry and all branches
+ * above are open. The report's data, its options and its names must outlive the tally_browse, or
+ * last until the next tally_browse_set(). Functions that return an int return 0 or -ENOMEM.
  */
 #ifndef TALLY_OUTPUT_BROWSE_MODEL_H
 #define TALLY_OUTPUT_BROWSE_MODEL_H
@@ -14,77 +14,78 @@
 enum { TALLY_BROWSE_WORD_BYTES = 128, TALLY_BROWSE_INDENT_MAX = 60 };
 
 struct tally_browse_line {
-	uint32_t entry;                         /* of the report */
+	uint32_t entry;                         /* index in the report */
 	const struct tally_branch_node *branch; /* NULL: the entry's own line */
-	/* the same for the same functions below the same entry, whatever report */
+	/* hash of the functions from the entry down; the same in a rebuilt report */
 	uint64_t path;
-	/* bit i: a line runs down beside this one at indent i */
+	/* bit i: a vertical line is drawn at indent i */
 	uint64_t rails;
 	uint8_t indent;
-	bool is_last;     /* of the siblings that are shown */
-	/* takes all of what is above it: stands below without a joint, always open */
+	bool is_last;     /* last of the siblings that are shown */
+	/* has its parent's whole weight: shown directly below it, always open */
 	bool is_straight;
 	bool can_open, is_open;
 };
 
 struct tally_browse_column {
 	enum tally_sort_key key;
-	int width; /* columns of its longest text, its title's at least */
+	int width; /* width of the longest cell or of the title, in columns */
 };
 
 struct tally_browse {
 	const struct tally_names *names;
-	struct tally_report report; /* what it points to is the caller's */
+	struct tally_report report; /* a copy; the data it points to is the caller's */
 	const struct tally_report_options *options;
-	struct tally_report_options shown_options; /* those of the report that is shown */
+	struct tally_report_options shown_options; /* options of the report that is shown */
 	struct { struct tally_browse_line *items; size_t count, capacity; } lines;
 	size_t entries_shown;
-	size_t cursor, top; /* lines; top is the first on the screen */
-	size_t height;      /* lines that the screen has room for */
+	size_t cursor, top; /* cursor's line; first line on the screen */
+	size_t height;      /* lines that fit on the screen */
 	struct tally_browse_column columns[TALLY_SORT_KEYS];
 	unsigned column_count;
-	char filter[TALLY_BROWSE_WORD_BYTES]; /* entries that have it in a cell; "": all */
+	char filter[TALLY_BROWSE_WORD_BYTES]; /* shows entries with this text in a cell; "": all */
 	char search[TALLY_BROWSE_WORD_BYTES];
-	uint32_t object;     /* of these alone, as string of names; TALLY_STRING_NONE: all */
-	struct tally_map open; /* by path: 1 where it is open */
+	uint32_t object;     /* shows entries of this object (string id); TALLY_STRING_NONE: all */
+	struct tally_map open; /* path → 1 if open */
 };
 
 void tally_browse_init(struct tally_browse *browse, const struct tally_names *names);
 void tally_browse_release(struct tally_browse *browse);
 
-/* Another report, or the same one built anew: what is open stays so, and the cursor where it is, as
- * far as that is still there. */
+/* Sets another report, or the same one built again. Open entries stay open and the cursor stays on
+ * its line, as far as these still exist. */
 int tally_browse_set(struct tally_browse *browse, const struct tally_report *report,
 		     const struct tally_report_options *options);
 
-/* NULL: there are no lines. */
+/* Returns the line under the cursor; NULL: there are no lines. */
 const struct tally_browse_line *tally_browse_current(const struct tally_browse *browse);
 const struct tally_report_entry *tally_browse_entry(const struct tally_browse *browse);
-/* The function of a line; UINT32_MAX: none. */
+/* Returns the line's function; UINT32_MAX: none. */
 uint32_t tally_browse_function(const struct tally_browse *browse,
 			       const struct tally_browse_line *line);
 
-/* The screen has room for so many lines. */
+/* Sets how many lines fit on the screen. */
 void tally_browse_resize(struct tally_browse *browse, size_t height);
 void tally_browse_move(struct tally_browse *browse, long lines);
 void tally_browse_go(struct tally_browse *browse, size_t line);
 
-/* Opens or closes what the cursor is on. */
+/* Opens or closes the line under the cursor. */
 int tally_browse_toggle(struct tally_browse *browse);
 int tally_browse_open(struct tally_browse *browse);
-/* Closes what the cursor is on; goes to what is above where it is closed. */
+/* Closes the line under the cursor; if it is closed, moves the cursor to its parent. */
 int tally_browse_close(struct tally_browse *browse);
-/* All trees with all of their branches. */
+/* Opens or closes all trees with all their branches. */
 int tally_browse_open_all(struct tally_browse *browse, bool open);
 
 int tally_browse_filter(struct tally_browse *browse, const char *word);
-/* Entries of this object alone; TALLY_STRING_NONE: of all. */
+/* Shows only entries of this object; TALLY_STRING_NONE: all. */
 int tally_browse_only_object(struct tally_browse *browse, uint32_t object);
 
-/* To the next line (backwards: the one before) with `search` in it, going round; false: none has
- * it.  `here`: the line of the cursor will do. */
+/* Moves the cursor to the next line (with `backwards`, the previous one) that has `search` in it,
+ * and wraps around. With `here`, the current line counts. Returns false if no line has it. */
 bool tally_browse_find(struct tally_browse *browse, bool backwards, bool here);
-/* Where in a text the word is, whatever its case; NULL: nowhere, or there is no word. */
+/* Returns where the word is in a text, ignoring case; NULL: it isn't there, or the word is
+ * empty. */
 const char *tally_browse_match(const char *text, const char *word);
 
 #endif

@@ -17,7 +17,7 @@ static void put_raw(struct tally_drawn_row *row, unsigned style, const char *tex
 		unsigned char c = (unsigned char)*text;
 		if (c < 0x80 || !row->screen->ascii)
 			clean[n++] = c < ' ' ? ' ' : (char)c;
-		else if (c >= 0xc0) /* begins a character that this terminal may not have */
+		else if (c >= 0xc0) /* begins a character that this terminal may lack */
 			clean[n++] = '?';
 	}
 	clean[n] = '\0';

@@ -4,19 +4,19 @@
 
 #include "browse/browse.h"
 
-/* It is put together from left to right. */
+/* The row is put together from left to right. */
 struct tally_drawn_row {
 	struct tally_screen *screen;
-	const char *search; /* marked where it is met */
+	const char *search; /* highlighted in the text */
 	int y, x, columns;
-	unsigned style; /* of all of it: TALLY_STYLE_CURSOR or 0 */
+	unsigned style; /* style of the whole row: TALLY_STYLE_CURSOR or 0 */
 };
 
-/* In `width` columns, or what the row has left: cut, or filled up with blanks. */
+/* Puts text in `width` columns, or in those left in the row: cut, or padded with blanks. */
 void tally_row_put(struct tally_drawn_row *row, unsigned style, const char *text, int width);
 void tally_row_put_rest(struct tally_drawn_row *row, unsigned style, const char *text);
 
-/* browse_boxes.c: what lies over the lines while a mode asks for it. */
+/* browse_boxes.c: draws the box of the current mode over the lines, if it has one. */
 void tally_browser_draw_box(struct tally_browser *browser, int rows, int columns);
 
 #endif

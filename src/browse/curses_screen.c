@@ -1,9 +1,9 @@
 /* The terminal's screen, by ncurses.
  *
- * The library is loaded when a screen is opened, so that who never looks at one needs none.  Its
- * numbers for keys and attributes are those of ncurses.h; its functions are found by name, those
- * alone that are macros over them there replaced by what they stand for.  The library is not
- * unloaded: it keeps memory and signal handlers of its own.
+ * The library is loaded when a screen is opened, so that other uses of tally don't need it. The
+ * numbers of keys and attributes are those of ncurses.h. Functions are found by name; those that
+ * ncurses.h defines as macros are replaced by what the macros call. The library is never unloaded,
+ * because it keeps memory and signal handlers of its own.
  */
 #include "base/terminal.h"
 #include "base/loaded.h"
@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-struct window; /* WINDOW */
+struct window; /* ncurses's WINDOW */
 
-/* ncurses.h's, the ABI of libncursesw.so.6. */
+/* Values from ncurses.h; they are part of the ABI of libncursesw.so.6. */
 enum {
 	CODE_YES = 0400,
 	CODE_DOWN = 0402,
@@ -135,7 +135,7 @@ static void put(struct tally_screen *screen, int row, int column, unsigned style
 	case TALLY_STYLE_WARM: pair = curses->colours ? PAIR_WARM : 0; break;
 	default: break;
 	}
-	if (style & TALLY_STYLE_CURSOR) { /* in one colour: others are hard to read on it */
+	if (style & TALLY_STYLE_CURSOR) { /* one colour: others are hard to read when reversed */
 		attributes = ATTRIBUTE_REVERSE | (attributes & ATTRIBUTE_BOLD);
 		pair = 0;
 	}
@@ -155,7 +155,7 @@ static void show(struct tally_screen *screen)
 static bool is_gone(void)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
-	return poll(&terminal, 1, 0) > 0; /* there is something to read, and it can't be read */
+	return poll(&terminal, 1, 0) > 0; /* readable, but read() failed: the terminal is gone */
 }
 
 static uint32_t translate(unsigned code)
@@ -185,7 +185,7 @@ static uint32_t get_key(struct tally_screen *screen, int timeout_ms)
 		return translate(code);
 	if (got < 0)
 		return is_gone() ? TALLY_KEY_GONE : TALLY_KEY_NONE;
-	if (code == 26) { /* Ctrl-Z: ncurses gives the terminal back before it stops */
+	if (code == 26) { /* Ctrl-Z: ncurses restores the terminal before it stops */
 		raise(SIGTSTP);
 		return TALLY_KEY_RESIZE;
 	}
@@ -251,7 +251,7 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 		library->init_pair(PAIR_HOT, COLOUR_RED, -1);
 		library->init_pair(PAIR_WARM, COLOUR_YELLOW, -1);
 	}
-	library->raw(); /* Ctrl-C is a key */
+	library->raw(); /* Ctrl-C arrives as a key */
 	library->noecho();
 	library->keypad(curses->window, true);
 	library->curs_set(0);

@@ -1,4 +1,4 @@
-/* A terminal's screen as those who draw on it see it: cells to put text into, and keys. */
+/* A terminal's screen: cells to write text to, and keys. */
 #ifndef TALLY_OUTPUT_SCREEN_H
 #define TALLY_OUTPUT_SCREEN_H
 
@@ -11,16 +11,16 @@ enum tally_screen_style {
 	TALLY_STYLE_PLAIN,
 	TALLY_STYLE_BOLD,
 	TALLY_STYLE_DIM,
-	TALLY_STYLE_HOT,   /* as text output has it: bold red */
-	TALLY_STYLE_WARM,  /* yellow */
+	TALLY_STYLE_HOT,   /* bold red, as in text output */
+	TALLY_STYLE_WARM,  /* yellow, as in text output */
 	TALLY_STYLE_BAR,   /* the line at the bottom */
-	TALLY_STYLE_CURSOR = 0x100, /* and: the line that the cursor is on */
-	TALLY_STYLE_MATCH = 0x200,  /* and: what was searched for */
+	TALLY_STYLE_CURSOR = 0x100, /* flag: the cursor's line */
+	TALLY_STYLE_MATCH = 0x200,  /* flag: a search match */
 };
 
-/* Characters are what they are in Unicode; Enter is '\n', Escape 27, Ctrl-C 3. */
+/* Other keys are their Unicode characters. */
 enum tally_screen_key {
-	TALLY_KEY_NONE, /* none came in time */
+	TALLY_KEY_NONE, /* timeout */
 	TALLY_KEY_TAB = 9,
 	TALLY_KEY_ENTER = 10,
 	TALLY_KEY_ESCAPE = 27,
@@ -35,8 +35,8 @@ enum tally_screen_key {
 	TALLY_KEY_PAGE_DOWN,
 	TALLY_KEY_BACK_TAB,
 	TALLY_KEY_BACKSPACE,
-	TALLY_KEY_RESIZE, /* size() gives another size */
-	TALLY_KEY_GONE,   /* the terminal is no more */
+	TALLY_KEY_RESIZE, /* size() has changed */
+	TALLY_KEY_GONE,   /* the terminal is gone */
 };
 
 struct tally_screen;
@@ -44,13 +44,13 @@ struct tally_screen;
 struct tally_screen_ops {
 	void (*size)(struct tally_screen *screen, int *rows, int *columns);
 	void (*clear)(struct tally_screen *screen);
-	/* Clean text (UTF-8, no control bytes) that fits into the row. */
+	/* `text` is valid UTF-8 without control bytes, and fits in the row. */
 	void (*put)(struct tally_screen *screen, int row, int column, unsigned style,
 		    const char *text);
 	void (*show)(struct tally_screen *screen);
-	/* Waits for a key; at most so long: TALLY_KEY_NONE then.  -1: until one comes. */
+	/* Waits for a key at most timeout_ms, then returns TALLY_KEY_NONE; -1: waits forever. */
 	uint32_t (*key)(struct tally_screen *screen, int timeout_ms);
-	/* Leaves the terminal to another program, and takes it back. */
+	/* Hands the terminal to another program, and takes it back. */
 	void (*suspend)(struct tally_screen *screen);
 	void (*resume)(struct tally_screen *screen);
 	void (*close)(struct tally_screen *screen);
@@ -61,11 +61,11 @@ struct tally_screen {
 	bool ascii; /* no box-drawing characters */
 };
 
-/* Is there a terminal that standard input and output are both of, and that is no dumb one? */
+/* True if standard input and output are terminals and $TERM is not "dumb". */
 bool tally_screen_possible(void);
 
-/* The terminal's, by ncurses, which is loaded for it.  -ENOENT when that is not installed; the hint
- * names its package. */
+/* Opens the terminal's screen with ncurses, which it loads. Returns -ENOENT when ncurses is not
+ * installed; the hint names its package. */
 int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err);
 
 #endif

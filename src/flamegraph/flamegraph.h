@@ -1,7 +1,7 @@
-/* Flame graphs: one self-contained file, SVG or HTML, out of stacks.
+/* Flame graphs: turns stacks into one self-contained file, SVG or HTML.
  *
- * Both hold a static picture (for viewers that run no scripts) and the call tree as data, which the
- * script in them draws: zoom, search, filters, themes.  The same stacks and options give the same
+ * Both contain a static picture (for viewers without scripts) and the call tree as data, which the
+ * embedded script draws: zoom, search, filters, themes. The same stacks and options give the same
  * bytes.
  */
 #ifndef TALLY_OUTPUT_FLAMEGRAPH_H
@@ -19,18 +19,18 @@ struct tally_flamegraph_options {
 	const char *title;    /* NULL: the stacks' title, else "Flame graph" */
 	const char *subtitle; /* NULL: event, samples, weight and threads */
 	bool icicle;          /* root at the top */
-	bool by_samples;      /* widths are samples where their number is known, not periods */
+	bool by_samples;      /* weigh by samples instead of periods, where samples are counted */
 	enum tally_flamegraph_theme theme;
-	unsigned width_px;    /* of the static picture; 0: 1200 */
+	unsigned width_px;    /* width of the static picture; 0: 1200 */
 	double min_width_px;  /* narrower frames are merged in the static picture; 0: 0.5 */
-	/* What they are compared with: boxes are coloured by the change of their shares.  The
-	 * frames and commands are the same as the stacks' (tally_match_side); NULL: nothing,
-	 * colours are of kinds of code. */
+	/* The stacks to compare with; boxes are then coloured by how their shares changed. Both
+	 * sides must have the same frames and commands (tally_match_side). NULL: no comparison,
+	 * colours show kinds of code. */
 	const struct tally_stacks *old;
-	size_t nodes_max;     /* boxes in the file; 0: as many as stay below about 4 MB */
+	size_t nodes_max;     /* boxes in the file; 0: as many as fit in about 4 MB */
 };
 
-/* Append to `out`.  0, -ENOMEM, or -ENODATA when the stacks weigh nothing. */
+/* Append to `out`. Return 0, -ENOMEM, or -ENODATA when the stacks' total weight is 0. */
 int tally_flamegraph_svg(const struct tally_stacks *stacks,
 			 const struct tally_flamegraph_options *options, struct tally_buffer *out,
 			 struct tally_error *err);

@@ -1,9 +1,8 @@
-/* Red is what grew, blue what shrank: the pair that is told apart in all common kinds of colour
- * blindness.  The steps follow the square root of the change, so that one large change doesn't
- * leave all others pale; what sampling alone would do (Agresti and Caffo's interval for the
- * difference of two shares: Wilson's idea, simple enough to be said in the script again) has no
- * colour at all.
- */
+/* Red boxes grew, blue boxes shrank: people with any common kind of colour blindness can tell these
+ * two apart. The steps follow the square root of the change, so that one large change doesn't leave
+ * all others pale. A change within the sampling error has no colour. The test is Agresti and
+ * Caffo's interval for the difference of two shares, which follows Wilson's idea and is simple
+ * enough to repeat in the script. */
 #include "flamegraph/flamegraph_change.h"
 
 #include <errno.h>
@@ -11,20 +10,20 @@
 #include <stdlib.h>
 
 struct scale {
-	uint32_t shrank, none, grew; /* each with a contrast of 4.5 to 1 to the text on it */
+	uint32_t shrank, none, grew; /* each has a contrast of 4.5 to 1 to its text */
 };
 
 static const struct scale light = { 0x6ea0e8, 0xe6e0d8, 0xf0795f },
 			  dark = { 0x2b5fb8, 0x3b3630, 0xb0392b };
 
-static const double deviations = 1.959963984540054; /* that hold 95 % */
+static const double deviations = 1.959963984540054; /* normal quantile for 95 % */
 
-/* Children are in the order of names in both trees, so one cursor a level goes along. */
+/* Children have the same order in both trees, so one cursor per level is enough. */
 static void pair_nodes(struct tally_flame_old *old, const struct tally_flame_tree *new,
 		       uint32_t *cursors, uint32_t *parents)
 {
 	const struct tally_flame_node *nodes = new->nodes.items, *others = old->by_comm.nodes.items;
-	const uint32_t *ranks = old->by_thread.frame_ranks; /* of the same frames on both sides */
+	const uint32_t *ranks = old->by_thread.frame_ranks; /* both sides have the same frames */
 	old->others[0] = parents[0] = 0;
 	cursors[1] = 1;
 	for (size_t i = 1; i < new->nodes.count; i++) {
@@ -144,7 +143,7 @@ void tally_flame_change_rules(struct tally_buffer *out)
 		".flame-scale{display:flex;align-items:center;gap:8px;color:var(--muted)}"
 		".flame-steps{display:flex;border-radius:3px;overflow:hidden}.flame-legend .flame-steps i{width:18px;"
 		"border-radius:0}.flame-sides{white-space:nowrap}"
-		/* A line more or less below the graph would move it away from under the pointer. */
+		/* The box must keep its height: otherwise the graph moves under the pointer. */
 		".flame-details .flame-figures{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}"
 		"@media (max-width:720px){.flame-details .flame-figures{white-space:normal;height:38px}"
 		".flame-legend .flame-steps i{width:12px}.flame-sides{gap:8px}}\n");

@@ -1,8 +1,7 @@
-/* The colours were made in OKLCH: one lightness and chroma per kind, shades a little lighter,
- * darker and turned.  Kinds differ in lightness as well as in hue, so that they can be told apart
- * without seeing red and green, and every fill has a contrast of at least 4.5 to 1 with the text on
- * it (WCAG 2.2, 1.4.3): a test computes it.
- */
+/* The colours were made in OKLCH: one lightness and chroma per kind; shades are slightly lighter,
+ * darker or shifted in hue. Kinds differ in lightness as well as in hue, so that people who can't
+ * tell red from green can tell them apart. Every fill has a contrast of at least 4.5 to 1 with its
+ * text (WCAG 2.2, 1.4.3), which a test computes. */
 #include "flamegraph/flamegraph_colours.h"
 
 const struct tally_flame_theme tally_flame_light = {

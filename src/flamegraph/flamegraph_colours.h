@@ -1,4 +1,4 @@
-/* A flame graph's palette: hue tells the kind of code, shades tell neighbours apart.  For
+/* A flame graph's palette: the hue shows the kind of code, shades separate neighbours. For
  * flamegraph_*.c. */
 #ifndef TALLY_OUTPUT_FLAMEGRAPH_COLOURS_H
 #define TALLY_OUTPUT_FLAMEGRAPH_COLOURS_H
@@ -14,7 +14,7 @@ struct tally_flame_theme {
 	uint32_t fills[TALLY_FLAME_KINDS][TALLY_FLAME_SHADES]; /* 0xrrggbb */
 	uint32_t ink;        /* text on fills */
 	uint32_t background;
-	uint32_t text, muted; /* text on the background */
+	uint32_t text, muted; /* text colours on the background */
 };
 
 extern const struct tally_flame_theme tally_flame_light, tally_flame_dark;
@@ -22,13 +22,13 @@ extern const struct tally_flame_theme tally_flame_light, tally_flame_dark;
 /* "program", …, "thread" */
 extern const char *const tally_flame_kind_names[TALLY_FLAME_KINDS];
 
-/* A name's shade: the same in every graph. */
+/* Returns a name's shade, which is the same in every graph. */
 unsigned tally_flame_shade(const char *name);
 
-/* Style rules for the static picture: .pKS (kind, shade) and the texts', in both themes. */
+/* Writes style rules for the static picture, in both themes: .pKS (kind, shade) and texts. */
 void tally_flame_colour_rules(struct tally_buffer *out);
 
-/* The "palette" member of the data. */
+/* Writes the "palette" member of the data. */
 void tally_flame_colour_json(struct tally_buffer *out);
 
 #endif

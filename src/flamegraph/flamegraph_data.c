@@ -1,4 +1,4 @@
-/* The tree as flamegraph.js reads it: JSON whose bulk is one array of numbers, in preorder.
+/* The call tree for flamegraph.js: JSON that consists mostly of one array of numbers, in preorder.
  *
  *     {"version":1, "title":…, "subtitle":…, "event":…, "unit":…, "scale":S, "samples":bool,
  *      "icicle":bool, "palette":{…}, "kinds":["program",…],
@@ -6,23 +6,23 @@
  *      "threads":[comm, pid, tid, threads, …],
  *      "nodes":[…], "left":{"frames":F,"weight":W,"below":B}}
  *
- * A weight times `scale` is in `unit`; with `samples` a weight is also a number of samples.
- * `frames` has three numbers a frame: its name, its object + 1 (0: none), and 4 × kind + shade.
- * Frames are numbered in the order of their names.  `nodes` has for each thread, and then for each
- * frame below it:
+ * A weight times `scale` is in `unit`; with `samples`, a weight is also a number of samples.
+ * `frames` has three numbers for each frame: its name, its object + 1 (0: none), and 4 × kind +
+ * shade. Frames are numbered in the order of their names. `nodes` has for each thread, and then for
+ * each frame below it:
  *
- *     4 × id + 2 × (hidden is there) + (self is there), [self,] [hidden,] number of children
+ *     4 × id + 2 × (has hidden) + (has self), [self,] [hidden,] number of children
  *
- * Of a differential graph there are, with frames of the same numbers,
+ * A differential graph also has, with the same frame numbers:
  *
- *     "old":{"scale":S, "threads":[…], "nodes":[…], "left":{…}}, "change":{"steps":N, "largest":…, "oldSamples":…, "newSamples":…,
- *     "light":[…], "dark":[…]}
+ *     "old":{"scale":S, "threads":[…], "nodes":[…], "left":{…}},
+ *     "change":{"steps":N, "largest":…, "oldSamples":…, "newSamples":…, "light":[…], "dark":[…]}
  *
- * with the colours from what shrank most to what grew most, 2 N + 1 of them, and the largest change
- * of a share.
+ * `light` and `dark` hold 2 N + 1 colours, from shrank most to grew most; `largest` is the largest
+ * change of a share.
  *
- * `hidden` is the weight of children that are not in the file, since they are lighter than
- * `left.below`: what a file of bounded size has to leave out is counted, and shown as left out.
+ * `hidden` is the weight of children that are lighter than `left.below` and so not in the file. The
+ * file's size is bounded: what it leaves out is counted and shown as such.
  */
 #include "flamegraph/flamegraph_parts.h"
 
@@ -39,10 +39,10 @@ enum { DATA_BYTES_MAX = 3500000 };
 
 struct data_writer {
 	const struct tally_flame_drawing *drawing;
-	const struct tally_flame_tree *tree; /* that is written */
-	uint64_t threshold;                  /* of it */
-	uint32_t *numbers; /* by frame id: its number in the file */
-	uint32_t *ids;     /* by number: the frame's id */
+	const struct tally_flame_tree *tree; /* the tree being written */
+	uint64_t threshold;                  /* nodes of `tree` below this weight are left out */
+	uint32_t *numbers; /* number in the file, by frame id */
+	uint32_t *ids;     /* frame id, by number in the file */
 	uint32_t frame_count;
 	uint64_t hidden_frames, hidden_weight;
 };
@@ -52,7 +52,7 @@ static bool is_kept(const struct data_writer *writer, const struct tally_flame_n
 	return node->id != TALLY_FLAME_RUN && (node->depth < 2 || node->total >= writer->threshold);
 }
 
-/* Which of the tree's nodes are kept is known from here on. */
+/* Selects the tree to write, and the threshold below which its nodes are left out. */
 static void take_tree(struct data_writer *writer, const struct tally_flame_tree *tree,
 		      size_t nodes_max)
 {
@@ -70,7 +70,7 @@ static void mark_frames(struct data_writer *writer)
 	}
 }
 
-/* Numbers the frames that kept nodes have, in the order of their ranks. */
+/* Numbers the frames of kept nodes in the order of their ranks. */
 static void number_frames(struct data_writer *writer, size_t nodes_max)
 {
 	size_t frames = writer->drawing->stacks->frames.count;
@@ -94,7 +94,7 @@ static void number_frames(struct data_writer *writer, size_t nodes_max)
 	}
 }
 
-/* Interns strings into a JSON array: the number of each is what `numbers` holds + 1. */
+/* Interns strings into a JSON array; a string's number is its index in the array. */
 struct string_list {
 	struct tally_map numbers;
 	struct tally_buffer json;
@@ -165,7 +165,7 @@ static void write_threads(const struct data_writer *writer, struct tally_buffer 
 	tally_buffer_text(out, "],\n");
 }
 
-/* The numbers of one node; counts what it hides. */
+/* Writes the numbers of one node, and adds up what it hides. */
 static void write_node(struct data_writer *writer, size_t index, struct tally_buffer *out)
 {
 	const struct tally_flame_tree *tree = writer->tree;

@@ -27,8 +27,7 @@ static void write_size(const struct tally_stacks *stacks, struct tally_buffer *o
 {
 	bool has_both = stacks->total_samples && strcmp(stacks->unit, "samples");
 	if (has_both || !stacks->total_samples) {
-		/* The event stands there already, and this text is escaped where it is written
-		 * out. */
+		/* The event's name precedes this text, which is escaped when it is written. */
 		tally_flame_weight(out, (double)stacks->total_weight, stacks->unit, "");
 	}
 	if (stacks->total_samples) {
@@ -37,8 +36,8 @@ static void write_size(const struct tally_stacks *stacks, struct tally_buffer *o
 	}
 }
 
-/* "cpu-clock · 1.24 s in 618 samples · 12 threads", or "cpu-clock · 1.24 s in 618 samples, before:
- * 1.10 s in 550 samples" */
+/* "cpu-clock · 1.24 s in 618 samples · 12 threads", or, compared, "cpu-clock · 1.24 s in 618
+ * samples, before: 1.10 s in 550 samples" */
 static void write_subtitle(struct tally_flame_drawing *drawing)
 {
 	const struct tally_stacks *stacks = drawing->stacks;

@@ -1,4 +1,4 @@
-/* The SVG and the HTML file around the same picture, data, style and script. */
+/* The SVG and the HTML file, which share the picture, the data, the style and the script. */
 #include "flamegraph/flamegraph_parts.h"
 
 #include "flamegraph/flamegraph_colours.h"
@@ -79,7 +79,7 @@ static void write_svg(const struct tally_flame_drawing *drawing, const struct fl
 	tally_buffer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
 	append_svg_open(drawing, parts->height_px, theme_attribute(drawing), out);
 	append_title(drawing, out);
-	/* The script and its data hold no "]]>": a test looks. */
+	/* Neither the script nor its data contains "]]>"; a test checks the script. */
 	tally_buffer_printf(out, "<style><![CDATA[\n%s", tally_flamegraph_css);
 	write_rules(drawing, out);
 	tally_buffer_text(out, "]]></style>\n<g id=\"tally-picture\">\n");

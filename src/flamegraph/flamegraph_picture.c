@@ -1,7 +1,6 @@
-/* The static picture, for viewers without scripts: boxes at least min_width_px wide, and at most
- * TALLY_FLAME_BOXES_MAX of them.  Narrower neighbours are drawn as one grey box, or not at all, and
- * so are deep rows that hold next to nothing; how much that is stands below the picture.
- */
+/* The static picture, for viewers without scripts: at most TALLY_FLAME_BOXES_MAX boxes, each at
+ * least min_width_px wide. Narrower neighbours are drawn as one grey box or left out. Deep rows
+ * that hold almost no weight are left out. A line below the picture says how much is missing. */
 #include "flamegraph/flamegraph_parts.h"
 
 #include "base/number_text.h"
@@ -14,9 +13,9 @@
 
 enum {
 	ROWS_MAX = 400,
-	/* beyond these, rows that hold less than 1 in SLENDER of the weight are left out, */
+	/* beyond these, rows with less than 1 / SLENDER of the weight are left out … */
 	ROWS_ALWAYS = 36,
-	SLENDER = 100,      /* so that one deep recursion doesn't make a tall empty picture */
+	SLENDER = 100,      /* … so that one deep recursion doesn't make a tall empty picture */
 	ROW_PX = 18,
 	BOX_PX = 17,
 	MARGIN_PX = 16,
@@ -24,7 +23,7 @@ enum {
 	LEGEND_PX = 58,
 };
 
-static const double CELL_PX = 6.65; /* of the labels' 11 px fixed-width font */
+static const double CELL_PX = 6.65; /* cell width of the labels' 11 px fixed-width font */
 
 struct picture {
 	const struct tally_flame_drawing *drawing;
@@ -32,13 +31,13 @@ struct picture {
 	uint64_t threshold, total;
 	double px_per_weight;
 	uint32_t rows, rows_max;
-	uint64_t *next; /* by depth: the weight left of the next node there */
-	/* neighbours not drawn yet */
+	uint64_t *next; /* by depth: where the next node there begins, in weight */
+	/* adjacent narrow frames, not drawn yet */
 	struct { uint32_t depth; uint64_t start, weight, frames; } narrow;
 	uint64_t hidden_frames, hidden_weight;
 };
 
-/* "12.3", without zeros that say nothing. */
+/* Writes a length without trailing zeros: "12.3". */
 static void append_px(struct tally_buffer *out, double px)
 {
 	char text[32];
@@ -82,7 +81,7 @@ static void append_box(struct picture *picture, uint64_t start, uint64_t weight,
 	struct tally_buffer *out = picture->out;
 	*x = MARGIN_PX + (double)start * picture->px_per_weight;
 	*width = (double)weight * picture->px_per_weight;
-	/* A hairline between neighbours, where there is room for one. */
+	/* Leaves a hairline between neighbours if there is room. */
 	double drawn = *width > 2 ? *width - 0.6 : *width;
 	tally_buffer_printf(out, "<rect class=\"%s\" x=\"", class);
 	append_px(out, *x);
@@ -202,7 +201,7 @@ static void draw_text(struct picture *picture, const char *class, double x, doub
 	tally_buffer_text(picture->out, "</text>\n");
 }
 
-/* The colours from what shrank most to what grew most. */
+/* Draws the colours from shrank most to grew most. */
 static void draw_scale(struct picture *picture, double y)
 {
 	enum { STEP_PX = 20 };
@@ -222,7 +221,7 @@ static void draw_scale(struct picture *picture, double y)
 	draw_text(picture, "pm", x + 10, y, 12, text);
 }
 
-/* A swatch and a word for each kind that there is. */
+/* Draws a swatch and a word for each kind in the tree. */
 static void draw_legend(struct picture *picture, double y)
 {
 	const struct tally_flame_tree *tree = &picture->drawing->by_comm;
@@ -258,7 +257,7 @@ static void draw_note(struct picture *picture, double y)
 	tally_buffer_release(&text);
 }
 
-/* The rows that are worth their height. */
+/* Returns the number of rows that hold enough weight to be drawn. */
 static uint32_t count_rows(const struct picture *picture)
 {
 	const struct tally_flame_tree *tree = &picture->drawing->by_comm;
@@ -288,7 +287,7 @@ static void measure(struct picture *picture)
 		    tree->nodes.items[i].depth >= picture->rows)
 			picture->rows = tree->nodes.items[i].depth + 1;
 	if (picture->rows < picture->rows_max && picture->rows <= tree->depth_max)
-		picture->rows++; /* for narrow frames on the tallest */
+		picture->rows++; /* a row for narrow frames on top of the deepest */
 }
 
 void tally_flame_picture(const struct tally_flame_drawing *drawing, struct tally_buffer *out,

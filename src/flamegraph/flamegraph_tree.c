@@ -1,8 +1,7 @@
-/* Sorting makes the trees (profile/stack_sort.h): frames are sorted by their ranks in the order of
- * names, under their commands, so that siblings come sorted by name.  The stacks of one thread are
- * in order then, too: both trees are written from one sort (flamegraph_writer.h), the threads' each
- * to an array of its own; where there is much to write, by a thread for each tree.
- */
+/* Builds the trees by sorting (profile/stack_sort.h). Stacks are sorted under their commands by the
+ * ranks of their frames, so that siblings come sorted by name. The stacks of each thread are then
+ * in order as well, so that one sort serves both trees (flamegraph_writer.h). Each thread's nodes
+ * are written to an array of their own. Large inputs use one CPU thread for each tree. */
 #include "flamegraph/flamegraph_tree.h"
 
 #include "base/threads.h"
@@ -14,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREAD_WORTH = 1 << 16 /* stacks */ };
+enum { THREAD_WORTH = 1 << 16 /* stacks that justify a second CPU thread */ };
 static const uint32_t NO_RUN = UINT32_MAX;
 
 struct ranked_frame {
@@ -35,7 +34,7 @@ static int compare_frames(const void *a, const void *b)
 			       tally_strings_text(&stacks->strings, r->object));
 	if (!order)
 		order = (l->kind > r->kind) - (l->kind < r->kind);
-	/* "" and no object at all. */
+	/* An empty object name and no object compare equal above: ids decide. */
 	return order ? order : (left->id > right->id) - (left->id < right->id);
 }
 
@@ -58,7 +57,7 @@ static uint32_t *rank_frames(const struct tally_stacks *stacks)
 	return ranks;
 }
 
-/* A thread on its way to a slot. */
+/* A thread while slots are assigned. */
 struct candidate {
 	const struct tally_stacks *stacks;
 	struct tally_flame_slot slot;
@@ -97,7 +96,7 @@ static uint64_t weight_of(const struct tally_row *stack, bool by_samples)
 	return by_samples ? stack->samples : stack->period;
 }
 
-/* Fills tree->slots, sorted, and slot_of (by thread). */
+/* Fills tree->slots, sorted, and slot_of (slot by thread). */
 static int make_slots(struct tally_flame_tree *tree, const struct tally_stacks *stacks,
 		      bool by_thread, bool by_samples, uint32_t *slot_of)
 {
@@ -145,7 +144,7 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* Of all stacks' weights. */
+/* Returns the greatest common divisor of all stacks' weights. */
 static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
 {
 	uint64_t unit = 0, last = 0;
@@ -160,10 +159,10 @@ static uint64_t find_unit(const struct tally_stacks *stacks, bool by_samples)
 
 /* ---- stacks → nodes ------------------------------------------------------ */
 
-/* One of the two trees on its way. */
+/* One of the two trees under construction. */
 struct tree_maker {
 	struct tally_flame_tree *tree;
-	uint32_t *slot_of; /* by thread */
+	uint32_t *slot_of; /* slot by thread */
 	struct tally_flame_writer *writers; /* by slot */
 	struct tally_flame_sums sums;
 };
@@ -173,14 +172,14 @@ struct maker {
 	const struct tally_flame_tree_options *options;
 	bool by_samples, two_threads;
 	uint64_t unit;
-	uint32_t *ranks;    /* by frame: its place in the order of names */
-	uint32_t *frame_of; /* by rank */
-	/* by step (see stacks.h): what it is sorted by, 0 where it is not just one frame */
+	uint32_t *ranks;    /* by frame: its rank in the order of names */
+	uint32_t *frame_of; /* frame by rank */
+	/* by step (stacks.h): its sort code; 0 if it is not exactly one frame */
 	uint32_t *codes;
-	uint32_t *sorted;   /* stacks by command */
-	size_t *ends;       /* by command: the end of its stacks in `sorted` */
-	struct tree_maker trees[2]; /* by command, by thread */
-	unsigned tree_count; /* 1: each command is one thread's */
+	uint32_t *sorted;   /* stacks, grouped by command */
+	size_t *ends;       /* by command: end of its stacks in `sorted` */
+	struct tree_maker trees[2]; /* by command; by thread */
+	unsigned tree_count; /* 1: each command has one thread, so the trees are equal */
 };
 
 static int start_tree(struct maker *maker, struct tree_maker *one, struct tally_flame_tree *tree,
@@ -242,7 +241,7 @@ static int make_codes(struct maker *maker)
 	return 0;
 }
 
-/* What was inlined, the outermost first. */
+/* Packs the frames of a step, the outermost of the inlined ones first. */
 static void pack_inlined(const struct maker *maker, const struct tally_stack_sort *sort,
 			 uint32_t number, uint32_t room, struct tally_stack_packer *packer)
 {
@@ -271,7 +270,7 @@ static int pack_stack(const struct maker *maker, struct tally_stack_sort *sort, 
 	return tally_stack_sort_end(sort, &packer, row);
 }
 
-/* What weighs nothing has no place in the tree. */
+/* Stacks without weight are left out. */
 static int add_command(const struct maker *maker, struct tally_stack_sort *sort, uint32_t command)
 {
 	const struct tally_row *rows = maker->stacks->rows.rows.items;
@@ -283,7 +282,7 @@ static int add_command(const struct maker *maker, struct tally_stack_sort *sort,
 	return status;
 }
 
-/* Inlined always: gcc takes a function that does nothing else for one that does nothing, and drops
+/* always_inline, because gcc takes a function that only prefetches for one without effect and drops
  * its calls. */
 __attribute__((always_inline)) static inline void prefetch(const struct maker *maker,
 							   const struct tally_stack_sort *sort,
@@ -299,7 +298,7 @@ __attribute__((always_inline)) static inline void prefetch(const struct maker *m
 	__builtin_prefetch(&maker->stacks->rows.rows.items[stack->item]);
 }
 
-/* The nodes of sorted stacks, for one of the trees. */
+/* Writes the nodes of sorted stacks, for one of the trees. */
 struct writing {
 	struct maker *maker;
 	struct tree_maker *one;
@@ -372,15 +371,15 @@ static int write_trees(struct maker *maker)
 	return status;
 }
 
-/* A node of the tree whose end is still to come. */
+/* A node of the tree whose end is not known yet. */
 struct joined {
-	size_t end; /* in the slot's nodes */
-	/* in the tree's; `run`: the one before which the next child comes, if that is a run */
+	size_t end; /* its end in the slot's nodes */
+	/* In the tree's nodes. `run`: the run directly before the next child, or NO_RUN. */
 	uint32_t node, run;
 };
 
-/* Copies a slot's nodes behind the tree's; what was not known to be too light when it ended is by
- * now. */
+/* Appends a slot's nodes to the tree. Leaves out nodes that were kept when they ended but are too
+ * light now that `least` is final. */
 static int join_slot(struct tally_flame_tree *tree, const struct tally_flame_writer *writer,
 		     uint64_t least)
 {
@@ -485,7 +484,7 @@ static int make_trees(struct maker *maker, struct tally_flame_tree *by_thread,
 		return -ENOMEM;
 	maker->tree_count = by_comm->slots.count == by_thread->slots.count ? 1 : 2;
 	maker->unit = find_unit(stacks, maker->by_samples);
-	/* One tree serves as both where they are the same. */
+	/* If the trees are equal, one serves as both. */
 	size_t comm_max = maker->tree_count == 2 || nodes_max[1] > nodes_max[0] ? nodes_max[1]
 										: nodes_max[0];
 	tally_flame_pruning_init(&maker->trees[0].sums.pruning, comm_max);
@@ -540,8 +539,8 @@ uint64_t tally_flame_tree_frames(const struct tally_flame_tree *tree, size_t ind
 	return frames;
 }
 
-/* The total that `rank` nodes, or a few less where several have it, exceed: byte by byte from the
- * highest one, the nodes that agree with what is known of it are counted by their next byte. */
+/* Returns the total that at most `rank` nodes exceed. A radix select: from the highest byte on, it
+ * counts the nodes that agree with the bytes known so far by their next byte. */
 static uint64_t total_of_rank(const struct tally_flame_tree *tree, size_t rank)
 {
 	uint64_t known = 0, all = tree->nodes.items[0].total;

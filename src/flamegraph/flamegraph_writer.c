@@ -1,13 +1,12 @@
-/* Nodes in preorder, without those that no file will have.
+/* Writes nodes in preorder, without those that are certainly too light for the file.
  *
- * Of millions of nodes a file takes the heaviest: some 300,000.  Which these are is known at the
- * end, but that some are not among them is known long before: once there are more than that of a
- * total of 5 or more, those of 5 and less are not.  So nodes are counted by their totals, roughly
- * (eight buckets for each power of two), as they end; with the counts the bound rises, and what
- * ends below it is taken back.
+ * A file holds some 300,000 of possibly millions of nodes: the heaviest. Which these are is known
+ * only at the end, but many can be excluded early. Once 300,000 nodes have a total of more than 5,
+ * those of 5 or less are out. So each node is counted by its total when it ends, in eight buckets
+ * for each power of two. These counts raise the bound, and a node that ends below it is removed.
  *
- * Whoever draws wants to know where what is left stands, and how much is not there: neighbours that
- * are left out become one node, a run, with their weight and the number of their frames.
+ * The picture needs the position of what remains and the size of what is missing. So neighbours
+ * that are left out become one node, a run, with their weight and the number of their frames.
  */
 #include "flamegraph/flamegraph_writer.h"
 
@@ -47,8 +46,8 @@ static void count_node(struct tally_flame_pruning *pruning, uint64_t total)
 		return;
 	pruning->counts[bucket]++;
 	for (pruning->above++; pruning->above > pruning->nodes_max;) {
-		/* More nodes than there may be weigh at least what is least here: one that weighs
-		 * just that is none of them. */
+		/* More than nodes_max nodes weigh at least this bucket's least total: a node that
+		 * weighs just that is not among the heaviest. */
 		pruning->least = least_of_bucket(++pruning->bucket) + 1;
 		pruning->above -= pruning->counts[pruning->bucket];
 	}
@@ -84,7 +83,7 @@ static int leave_out(struct tally_flame_writer *writer, const struct tally_flame
 	return 0;
 }
 
-/* Ends the open nodes but for the first `left`. */
+/* Ends the open nodes after the first `left`. */
 static int close_nodes(struct tally_flame_writer *writer, struct tally_flame_sums *sums,
 		       size_t left)
 {
@@ -108,7 +107,7 @@ static int close_nodes(struct tally_flame_writer *writer, struct tally_flame_sum
 	return 0;
 }
 
-/* Room that is not used costs nothing, growing into it does. */
+/* Reserved memory that stays untouched costs nothing; growing an array does. */
 static int make_room(struct tally_flame_writer *writer, const struct tally_flame_pruning *pruning)
 {
 	enum { A_STACK = 2, A_KEPT_NODE = 4 }; /* nodes */

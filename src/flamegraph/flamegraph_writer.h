@@ -1,4 +1,4 @@
-/* Writes the nodes of a flame graph from sorted stacks.  For flamegraph_tree.c. */
+/* Writes a flame graph's nodes from sorted stacks. For flamegraph_tree.c. */
 #ifndef TALLY_OUTPUT_FLAMEGRAPH_WRITER_H
 #define TALLY_OUTPUT_FLAMEGRAPH_WRITER_H
 
@@ -7,46 +7,46 @@
 
 enum { TALLY_FLAME_BUCKETS = 496 };
 
-/* What is too light to be among the `nodes_max` heaviest nodes, as far as it is known yet. */
+/* Tracks which nodes are certainly not among the `nodes_max` heaviest. */
 struct tally_flame_pruning {
 	size_t nodes_max;
-	uint64_t least; /* what is lighter is left out */
+	uint64_t least; /* lighter nodes are left out */
 	unsigned bucket;
-	uint64_t above; /* nodes of the buckets above */
+	uint64_t above; /* nodes in the buckets above `bucket` */
 	uint64_t counts[TALLY_FLAME_BUCKETS];
 };
 
-/* What is told of all nodes, whether they are left out or not; and what they are of. */
+/* Sums over all nodes, left out or not, and the frames of the codes. */
 struct tally_flame_sums {
 	struct tally_flame_pruning pruning;
-	const uint32_t *frame_of;  /* by code - 1 */
-	uint64_t *level_weights;   /* by depth, up to TALLY_FLAME_DEPTH_MAX */
-	bool *used;                /* by frame */
+	const uint32_t *frame_of;  /* frame, by code − 1 */
+	uint64_t *level_weights;   /* weight by depth, up to TALLY_FLAME_DEPTH_MAX */
+	bool *used;                /* by frame: it has a node */
 	uint32_t depth_max;
 };
 
 struct tally_flame_open {
 	uint32_t node;
-	/* the node before which its next child comes, if that is a run; else UINT32_MAX */
+	/* the run directly before the next child; otherwise UINT32_MAX */
 	uint32_t run;
-	uint64_t frames; /* in it, it included */
+	uint64_t frames; /* frames in the subtree, itself included */
 };
 
-/* The nodes of one slot; the slot's is the first. */
+/* The nodes of one slot; the first is the slot's own. */
 struct tally_flame_writer {
 	struct { struct tally_flame_node *items; size_t count, capacity; } nodes;
 	struct { struct tally_flame_open *items; size_t count, capacity; } path;
 	const struct tally_packed_stack *before;
-	size_t stacks; /* that it will be given, where that is known */
+	size_t stacks; /* number of stacks to come, if known */
 };
 
 void tally_flame_pruning_init(struct tally_flame_pruning *pruning, size_t nodes_max);
 
-/* Adds the slot's next stack.  0 or -ENOMEM. */
+/* Adds the slot's next stack. Returns 0 or -ENOMEM. */
 int tally_flame_writer_add(struct tally_flame_writer *writer, struct tally_flame_sums *sums,
 			   uint32_t slot, const struct tally_stack_sort *sort,
 			   const struct tally_packed_stack *stack, uint64_t weight);
-/* Behind the last stack. */
+/* Closes all nodes after the last stack. Returns 0 or -ENOMEM. */
 int tally_flame_writer_end(struct tally_flame_writer *writer, struct tally_flame_sums *sums);
 void tally_flame_writer_release(struct tally_flame_writer *writer);
 

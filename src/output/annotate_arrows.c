@@ -17,7 +17,7 @@ static int shorter_first(const void *a_, const void *b_)
 
 static int gather(const struct tally_annotation *annotation, struct tally_arrows *out)
 {
-	/* + 1 */
+	/* arrow's index + 1, by target instruction; 0: none yet */
 	uint32_t *of_target = calloc(annotation->instructions.count + 1, sizeof(*of_target));
 	int result = of_target ? 0 : -ENOMEM;
 	for (uint32_t from = 0; !result && from < annotation->instructions.count; from++) {

@@ -1,8 +1,8 @@
-/* Jumps within a function as arrows: which column each is drawn in.  For annotate_*.c.
+/* Jumps within a function, drawn as arrows: assigns each arrow a column. For annotate_*.c.
  *
- * All jumps to one instruction share a line, which reaches from the first of them to the last.
- * Short ones come next to the code, longer ones outside of them.  What finds no column is not
- * drawn: labels tell of it.
+ * All jumps to one instruction share an arrow, which spans from the lowest to the highest
+ * instruction involved. Short arrows are drawn next to the code, longer ones further out. If no
+ * column is free, an arrow is not drawn, and the view labels its target instead.
  */
 #ifndef TALLY_OUTPUT_ANNOTATE_ARROWS_H
 #define TALLY_OUTPUT_ANNOTATE_ARROWS_H
@@ -10,16 +10,16 @@
 #include "report/annotation.h"
 
 struct tally_arrow {
-	uint32_t low, high; /* instructions, the first and the last */
-	uint32_t to;        /* one of them */
+	uint32_t low, high; /* first and last instruction that the arrow spans */
+	uint32_t to;        /* the instruction jumped to, within low … high */
 	unsigned column;    /* 0: next to the code; UINT_MAX: not drawn */
 };
 
 struct tally_arrows {
 	struct { struct tally_arrow *items; size_t count, capacity; } arrows;
-	uint32_t *there; /* by column and instruction: the arrow + 1; 0: none */
+	uint32_t *there; /* the arrow's index + 1, by column and instruction; 0: none */
 	size_t rows;
-	unsigned columns; /* that are used */
+	unsigned columns; /* columns in use */
 };
 
 int tally_arrows_make(const struct tally_annotation *annotation, unsigned columns_max,
@@ -28,13 +28,13 @@ void tally_arrows_release(struct tally_arrows *arrows);
 
 enum { TALLY_ARROW_UP = 1, TALLY_ARROW_DOWN = 2, TALLY_ARROW_LEFT = 4, TALLY_ARROW_RIGHT = 8 };
 
-/* What is drawn in a column beside an instruction, or (`above`) beside what is shown between it and
- * the one before. */
+/* Returns which parts of arrows (TALLY_ARROW_* bits) to draw in a column beside an instruction or,
+ * with `above`, beside the lines shown between that instruction and the one before. */
 unsigned tally_arrow_cell(const struct tally_arrows *arrows,
 			  const struct tally_annotation *annotation, size_t row, unsigned column,
 			  bool above);
 
-/* Whether an arrow that is drawn ends at an instruction, or begins there. */
+/* True if a drawn arrow ends at an instruction (_arrives), or begins there (_leaves). */
 bool tally_arrow_arrives(const struct tally_arrows *arrows, size_t row);
 bool tally_arrow_leaves(const struct tally_arrows *arrows,
 			const struct tally_annotation *annotation, size_t row);

@@ -1,6 +1,6 @@
-/* Annotated functions as one page: source at the left, instructions at the right, what jumps where
- * drawn beside them.  It asks nothing of the network, and is whole without its script, which only
- * lights up what belongs together. */
+/* Annotated functions as one HTML page: source on the left, instructions on the right, with arrows
+ * for jumps. The page loads nothing from the network. It is complete without its script, which only
+ * highlights related lines. */
 #include "output/annotate_arrows.h"
 #include "base/number_text.h"
 #include "output/annotate_view.h"
@@ -21,9 +21,9 @@ struct page {
 	const struct tally_annotation *annotation;
 	const struct tally_annotate_view *view;
 	struct tally_buffer *out;
-	size_t number; /* of the function on the page */
+	size_t number; /* the function's number on the page */
 	struct tally_arrows arrows;
-	uint32_t *hottest; /* by line: its instruction that weighs most, UINT32_MAX: it has none */
+	uint32_t *hottest; /* by line: its heaviest instruction; UINT32_MAX: none */
 };
 
 static const char *text_of(const struct page *page, uint32_t id)
@@ -37,7 +37,8 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* A cell with a percentage, the redder the more it is: small shares have to be told apart, too. */
+/* A cell with a percentage; larger shares are redder. The colour follows the square root, so that
+ * small shares differ visibly as well. */
 static void put_share(const struct page *page, const struct tally_annotation_weight *weight)
 {
 	const struct tally_annotation *annotation = page->annotation;
@@ -158,7 +159,7 @@ static void put_source_row(const struct page *page, const struct tally_source_fi
 	tally_buffer_text(page->out, "</span></div>\n");
 }
 
-/* The name first: of a long path the end would be cut off. */
+/* Puts the file name first, because the end of a long path may be cut off. */
 static void put_path(const struct page *page, const char *path,
 		     const struct tally_source_file *file)
 {

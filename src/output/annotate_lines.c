@@ -97,8 +97,8 @@ bool tally_annotate_has_samples(const struct tally_annotation *annotation,
 
 /* ---- is it the source? --------------------------------------------------- */
 
-/* Files that have something in common; `path` is the function's own when it is one of them, else
- * the first. */
+/* Counts source files with something in common. `path` is the function's own file if it is among
+ * them, otherwise the first. */
 struct same_files {
 	const char *path;
 	size_t count;
@@ -123,7 +123,8 @@ static void and_others(const struct same_files *files, struct tally_buffer *out)
 				    files->count > 2 ? "s" : "");
 }
 
-/* Absent: those that samples are of; of others nobody expects to see anything. */
+/* Sorts files that cannot be read into `absent`, and those changed after the recording into
+ * `changed`. Files without samples are never reported as absent: no reader expects to see them. */
 static void sort_files(const struct tally_annotation *annotation,
 		       const struct tally_annotate_view *view, struct same_files *absent,
 		       struct same_files *changed)

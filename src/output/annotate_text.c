@@ -1,5 +1,5 @@
-/* An annotated function for a terminal, a pipe or a file: one instruction a line, jumps drawn at
- * its left. */
+/* An annotated function for a terminal, a pipe or a file: one instruction per line, with jumps
+ * drawn to its left. */
 #include "output/annotate_arrows.h"
 #include "output/annotate_view.h"
 #include "output/fit_text.h"
@@ -20,9 +20,9 @@ struct writer {
 	const struct tally_annotate_view *view;
 	struct tally_buffer *out;
 	struct tally_arrows arrows;
-	bool with_error;           /* a column of ± */
-	unsigned indent;           /* that source lines lose */
-	/* the last: of what stands before the address */
+	bool with_error;           /* show a column of ± */
+	unsigned indent;           /* columns of indentation removed from source lines */
+	/* widths of an address, of a label, and of everything left of the address */
 	int address_width, label_width, left_width;
 };
 
@@ -43,7 +43,7 @@ static const char *heat(double percent)
 				: DIM;
 }
 
-/* What is left of the line is `used` columns less than the terminal has. */
+/* Puts text that fits the rest of the line; `used` columns are taken already. */
 static void put_text(const struct writer *writer, const char *text, int used)
 {
 	char clean[1024];
@@ -69,7 +69,7 @@ static const char *plus_minus(const struct writer *writer)
 	return writer->view->ascii ? "+-" : "±";
 }
 
-/* Of what put_weight() writes. */
+/* Returns the width of what put_weight() writes, in columns. */
 static int weight_width(const struct writer *writer)
 {
 	return 8 +
@@ -118,7 +118,7 @@ static void put_hot_lines(const struct writer *writer)
 	}
 }
 
-/* A sentence, broken at blanks where the line ends. */
+/* Puts a sentence, wrapped at blanks to the terminal's width. */
 static void put_note(const struct writer *writer, const char *text)
 {
 	char clean[1400];
@@ -286,7 +286,8 @@ static void put_left(const struct writer *writer, size_t row)
 	put_arrows(writer, row, true);
 }
 
-/* The line that the instructions from `row` on are of, when it isn't that of those before. */
+/* Puts the source line of the instructions from `row` on, if it differs from that of the
+ * instruction before. */
 static void put_source(const struct writer *writer, size_t row)
 {
 	const struct tally_annotation *annotation = writer->annotation;
@@ -325,7 +326,8 @@ static void put_source(const struct writer *writer, size_t row)
 	tally_buffer_release(&text);
 }
 
-/* What is left out from `row` on: how much; the next row that is shown. */
+/* Puts a line that says how many instructions from `row` on are left out. Returns the next visible
+ * row. */
 static size_t put_gap(const struct writer *writer, const bool *visible, size_t row)
 {
 	const struct tally_annotation *annotation = writer->annotation;
@@ -367,7 +369,8 @@ static int put_instructions(const struct writer *writer)
 
 /* ---- source alone -------------------------------------------------------- */
 
-/* NULL: it is not here; then there is nothing to say of lines without samples. */
+/* Returns the block's source file, or NULL if it cannot be read. Without it, lines without samples
+ * are not shown. */
 static const struct tally_source_file *source_of(const struct writer *writer,
 						 const struct tally_line_block *block)
 {
@@ -443,8 +446,8 @@ static void put_lines(const struct writer *writer)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-/* Bodies of functions are indented as a whole: what all of their lines begin with, but for two
- * columns, is room lost. */
+/* Returns how many columns of indentation all source lines can lose: what they have in common, less
+ * two. Function bodies are indented as a whole, which would waste room. */
 static unsigned common_indent(const struct writer *writer)
 {
 	enum { KEPT = 2 };

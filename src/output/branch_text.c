@@ -31,7 +31,8 @@ static void put_flags(uint64_t flags, struct tally_buffer *out)
 		(unsigned)(flags >> TALLY_BRANCH_CYCLES_SHIFT & 0xffff), type_name(flags));
 }
 
-/* A branch doesn't say whose the address is: the kernel's are the upper half. */
+/* A branch record does not say whether an address is the kernel's; the kernel has the upper
+ * half. */
 static int put_end(struct tally_recording *recording, uint32_t pid, uint64_t address,
 		   enum tally_branch_field field, bool objects, struct tally_buffer *out)
 {

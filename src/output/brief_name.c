@@ -8,7 +8,8 @@
 
 enum { ARGUMENTS_MAX = 4, WORTH_FILLING = 8 };
 
-/* "operator<", "operator<<", "operator->" …: how many of its characters at `at` are no brackets. */
+/* Returns how many characters at `at` belong to an operator's name ("operator<", "operator<<",
+ * "operator->") and so are not brackets. */
 static size_t operator_length(const char *text, const char *at)
 {
 	static const char word[] = "operator";
@@ -19,8 +20,8 @@ static size_t operator_length(const char *text, const char *at)
 	return !strncmp(at, "()", 2) ? 2 : strspn(at, "<>=-");
 }
 
-/* Appends the text with "…" for its outermost template arguments, and tells the first of these.
- * False when brackets don't pair. */
+/* Appends the text with `dots` in place of its outermost template arguments; stores where the first
+ * arguments are in `*first` and `*first_length`. Returns false when brackets don't pair. */
 static bool fold_arguments(const char *text, const char *dots, struct tally_buffer *out,
 			   const char **first, size_t *first_length)
 {
@@ -55,7 +56,7 @@ static bool fold_arguments(const char *text, const char *dots, struct tally_buff
 	return !depth && !out->failed;
 }
 
-/* True for parts that need the part before them: "{{closure}}", "operator()", a Rust hash. */
+/* True for a part that means nothing alone: "{{closure}}", "operator()", a Rust hash. */
 static bool needs_scope(const char *part)
 {
 	enum { HASH_DIGITS = 16 };
@@ -64,7 +65,7 @@ static bool needs_scope(const char *part)
 		!part[1 + HASH_DIGITS]);
 }
 
-/* The next part of a qualified name, or NULL behind the last. */
+/* Returns the next part of a qualified name, or NULL after the last. */
 static const char *next_part(const char *text, const char *part)
 {
 	int depth = 0;
@@ -83,7 +84,7 @@ static const char *next_part(const char *text, const char *part)
 	return NULL;
 }
 
-/* Drops leading parts until the rest fits, or needs what is before it. */
+/* Drops leading parts until the rest fits, or until the rest means nothing alone. */
 static const char *drop_parts(const char *text, int width)
 {
 	const char *part = text;
@@ -96,7 +97,8 @@ static const char *drop_parts(const char *text, int width)
 	return part;
 }
 
-/* Arguments tell instances of a template apart: as many of the first ones as there is room for. */
+/* Appends the name with as much of its first template arguments as there is room for. Arguments
+ * tell instances of a template apart. */
 static void put_filled(struct tally_buffer *out, const char *brief, const char *dots,
 		       const char *arguments, size_t length, int width)
 {
@@ -124,7 +126,7 @@ void tally_brief_name(struct tally_buffer *out, const char *name, int width, con
 		tally_buffer_text(out, name);
 	} else {
 		const char *whole = tally_buffer_string(&folded), *brief = drop_parts(whole, width);
-		/* The part with the first arguments may be dropped. */
+		/* The first arguments may belong to a part that was dropped. */
 		const char *first = strstr(whole, dots);
 		if (first && first >= brief)
 			put_filled(out, brief, dots, arguments, length, width);

@@ -1,4 +1,4 @@
-/* One document; docs/stat-output.md has the schema. */
+/* Writes one document; docs/stat-output.md has the schema. */
 #include "base/json.h"
 #include "output/comparison_view.h"
 

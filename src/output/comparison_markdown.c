@@ -1,11 +1,11 @@
-/* GitHub's Markdown, as other forges read it too: a table with the verdicts above it. */
+/* GitHub's Markdown, which other forges accept: the verdicts, then a table. */
 #include "base/terminal.h"
 #include "output/comparison_view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Names come from files: nothing in them may end a cell or begin markup. */
+/* Names come from files: escape everything that could end a cell or begin markup. */
 static void put_code(struct tally_buffer *out, const char *text)
 {
 	char clean[512];
@@ -19,7 +19,7 @@ static void put_code(struct tally_buffer *out, const char *text)
 	tally_buffer_char(out, '`');
 }
 
-/* Figures are ours but for units and states: these are escaped. */
+/* Units and states come from files: escapes them. */
 static void put_cell(struct tally_buffer *out, const char *text)
 {
 	tally_buffer_text(out, " | ");

@@ -30,7 +30,7 @@ void tally_comparison_figure(const struct tally_saved_row *row, char out[TALLY_C
 	snprintf(out, TALLY_COMPARISON_TEXT, "%s%s%s", number, unit[0] ? " " : "", unit);
 }
 
-/* Digits as far as they say something: 12.3 %, 1.25 %, 0.0004 %. */
+/* Chooses decimals so that about three digits are significant: 12.3 %, 1.25 %, 0.0004 %. */
 static int decimals_of(double percent)
 {
 	double size = fabs(percent);

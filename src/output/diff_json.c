@@ -1,4 +1,4 @@
-/* One document; docs/diff.md has the schema. */
+/* Writes one document; docs/diff.md has the schema. */
 #include "base/json.h"
 #include "output/diff_view.h"
 

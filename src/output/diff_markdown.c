@@ -1,10 +1,10 @@
-/* GitHub's Markdown, as other forges read it too. */
+/* GitHub's Markdown, which other forges accept. */
 #include "output/diff_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Names come from files: nothing in them may end a cell or begin markup. */
+/* Names come from files: escape everything that could end a cell or begin markup. */
 static void put_code(struct tally_buffer *out, const char *text)
 {
 	tally_buffer_char(out, '`');

@@ -10,7 +10,7 @@ enum { NAME_LEAST = 28, OBJECT_MAX = 32, OBJECT_LEAST = 10 };
 struct diff_table {
 	const struct tally_diff *diff;
 	const struct tally_diff_view *view;
-	int widths[TALLY_DIFF_COLUMNS]; /* 0: no such column */
+	int widths[TALLY_DIFF_COLUMNS]; /* 0: the column is not shown */
 	struct tally_buffer *out;
 };
 
@@ -56,7 +56,7 @@ static int left_for_last(const struct diff_table *table)
 	return left;
 }
 
-/* What tells least gives way where a terminal has too little room for names. */
+/* Drops or shrinks columns, the least useful first, until names have enough room. */
 static void fit(struct diff_table *table)
 {
 	static const enum tally_diff_column ORDER[] = { TALLY_DIFF_WEIGHT, TALLY_DIFF_OBJECT,

@@ -1,4 +1,4 @@
-/* Showing what changed between two sides' stacks: a table for people, Markdown for a pull request,
+/* Shows what changed between two sides' stacks: a table for people, Markdown for a pull request,
  * JSON for programs. */
 #ifndef TALLY_OUTPUT_DIFF_VIEW_H
 #define TALLY_OUTPUT_DIFF_VIEW_H
@@ -12,10 +12,10 @@ enum { TALLY_DIFF_JSON_VERSION = 1 };
 struct tally_diff_view {
 	const struct tally_match *match;
 	const struct tally_diff_options *options;
-	const char *const *old_paths, *const *new_paths; /* a run each */
-	unsigned columns; /* of the terminal; 0: lines as long as they are */
+	const char *const *old_paths, *const *new_paths; /* one path for each run */
+	unsigned columns; /* terminal width; 0: unlimited */
 	bool colours, ascii;
-	const struct tally_diff_verdict *verdicts; /* on what was asked by --fail-if */
+	const struct tally_diff_verdict *verdicts; /* results of --fail-if's conditions */
 	size_t verdict_count;
 };
 
@@ -27,7 +27,7 @@ void tally_diff_markdown(const struct tally_diff *diff, const struct tally_diff_
 void tally_diff_json(const struct tally_diff *diff, const struct tally_diff_view *view,
 		     struct tally_buffer *out);
 
-/* --- what table and Markdown have in common ------------------------------- */
+/* --- shared by table and Markdown ------------------------------------------- */
 
 enum tally_diff_column {
 	TALLY_DIFF_OLD,
@@ -45,7 +45,7 @@ enum tally_diff_column {
 enum { TALLY_DIFF_CELL = 1024 };
 
 struct tally_diff_cells {
-	char text[TALLY_DIFF_COLUMNS][TALLY_DIFF_CELL]; /* clean of terminal escapes */
+	char text[TALLY_DIFF_COLUMNS][TALLY_DIFF_CELL]; /* without terminal escapes */
 };
 
 bool tally_diff_has_column(const struct tally_diff *diff, const struct tally_diff_view *view,
@@ -55,15 +55,14 @@ void tally_diff_heading(const struct tally_diff *diff, const struct tally_diff_v
 void tally_diff_cells(const struct tally_diff *diff, const struct tally_diff_view *view,
 		      const struct tally_diff_entry *entry, struct tally_diff_cells *out);
 
-/* "old.data: 1,234 samples, 1.24 s of cpu-clock", by side. */
+/* Appends "old.data: 1,234 samples, 1.24 s of cpu-clock" for one side. */
 void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths,
 			  struct tally_buffer *out);
-/* The lines below the rows, a newline behind each: what was left out, what was matched, how to
- * trust it. */
+/* Appends the lines below the table, each with a newline: what was left out, what was matched, and
+ * how far to trust it. */
 void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view,
 		      struct tally_buffer *out);
-/* What should be known before a row is read, a newline behind it; nothing where there is no such
- * thing. */
+/* Appends a warning to be read before the table, with a newline; nothing if there is none. */
 void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out);
 
 #endif

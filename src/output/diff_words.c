@@ -175,7 +175,7 @@ static void put_verdict(const struct tally_diff_verdict *verdict, struct tally_b
 	tally_buffer_char(out, '\n');
 }
 
-/* "noise" beside an interval without 0 looks like a contradiction. */
+/* Explains why a row says "noise" although its interval excludes 0. */
 static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
 {
 	size_t count = 0;

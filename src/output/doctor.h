@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct tally_doctor_style {
-	bool utf8;    /* ✓ ! ✗, else ok ! x */
+	bool utf8;    /* marks are ✓ ! ✗, otherwise ok ! x */
 	bool colours;
 };
 
@@ -16,7 +16,7 @@ void tally_doctor_text(const struct tally_machine_facts *facts,
 		       const struct tally_findings *findings,
 		       const struct tally_doctor_style *style, struct tally_buffer *out);
 
-/* docs/doctor.md describes it. */
+/* docs/doctor.md describes the schema. */
 void tally_doctor_json(const struct tally_machine_facts *facts,
 		       const struct tally_findings *findings, struct tally_buffer *out);
 

@@ -50,7 +50,7 @@ static void put_limit(struct tally_json *json, const char *name, uint64_t value)
 		tally_json_u64(json, name, value);
 }
 
-/* "ok", "EACCES", or null when it wasn't tried. */
+/* "ok", "EACCES", or null if it wasn't tried. */
 static void put_probe(struct tally_json *json, const char *name, int result)
 {
 	if (result == TALLY_PROBE_NOT_TRIED)

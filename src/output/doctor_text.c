@@ -8,7 +8,7 @@ struct mark {
 	const char *utf8, *ascii, *colour;
 };
 
-/* "…" stands in cures; nothing else in them is beyond ASCII. */
+/* Texts of cures contain "…"; they are ASCII otherwise. */
 static void put_text(struct tally_buffer *out, const struct tally_doctor_style *style,
 		     const char *text)
 {
@@ -58,7 +58,7 @@ static void put_finding(struct tally_buffer *out, const struct tally_doctor_styl
 	put_text(out, style, finding->detail);
 	tally_buffer_char(out, '\n');
 	put_lines(out, style, "cause:", finding->cause);
-	/* A verdict's cure stands where its cause is found, below. */
+	/* A verdict's cure is printed with its cause, further down. */
 	if (finding->group != TALLY_FINDING_VERDICT)
 		put_lines(out, style, "cure:", finding->cure);
 }

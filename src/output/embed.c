@@ -1,12 +1,13 @@
 /* Run by the build: turns a text file into a C array, `embed IN OUT SYMBOL [KEY]`.
  *
- * Lines between "//if KEY" and "//else" or "//end" are there only when the key is given, those
- * between "//else" and "//end" only when it isn't; the marks themselves never. */
+ * Lines between "//if KEY" and "//else" or "//end" are kept only when KEY is given; lines between
+ * "//else" and "//end" only when it isn't. The marks themselves are always removed.
+ */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The state of the block that the line is in; true when the line is a mark. */
+/* Returns true if the line is a mark, and updates whether the lines after it are left out. */
 static bool is_mark(const char *line, const char *key, bool *is_left_out)
 {
 	while (*line == '\t')

@@ -16,7 +16,7 @@ static const char *paint(const struct tally_event_list_style *style, const char 
 #define DIM "\033[2m"
 #define PLAIN "\033[0m"
 
-/* Names and texts of modules are others': cleaned before a terminal gets them. */
+/* Names and texts come from kernel modules: clean them before they reach a terminal. */
 static void put_clean(struct tally_buffer *out, const char *text)
 {
 	char clean[1024];
@@ -100,7 +100,7 @@ static void put_description(struct tally_buffer *out, const struct tally_listed_
 	}
 }
 
-/* `said`: the line before it gave the same reason. */
+/* `said`: the previous line gave the same reason. */
 static void put_line(struct tally_buffer *out, const struct tally_listed_event *event, bool said)
 {
 	size_t length = name_length(event);
@@ -129,7 +129,7 @@ static bool have_one_reason(const struct tally_listed_event *a, const struct tal
 	return a->unavailable && b->unavailable && !strcmp(a->unavailable, b->unavailable);
 }
 
-/* The reason that every event of the run shares, or NULL: it is then said once. */
+/* Returns the reason that all events share, so that it is printed once; NULL: they differ. */
 static const char *shared_reason(const struct tally_listed_event *events, size_t count)
 {
 	const char *reason = count > 1 ? events[0].unavailable : NULL;
@@ -153,8 +153,8 @@ static void put_heading(struct tally_buffer *out, const struct tally_event_list_
 	tally_buffer_char(out, '\n');
 }
 
-/* Words in the columns from `indent` on, the first at `column`; those that a line has no room for
- * are on the next.  Where that would be a narrow strip, the terminal breaks the line. */
+/* Puts words from `column` on and wraps them to lines that start at `indent`. If that would leave
+ * only a narrow strip, leaves the wrapping to the terminal. */
 static void put_words(struct tally_buffer *out, const char *words, size_t column, size_t indent,
 		      size_t columns)
 {
@@ -205,7 +205,7 @@ static void put_row(struct tally_buffer *out, const struct tally_event_list_styl
 static void put_rows(struct tally_buffer *out, const struct tally_event_list_style *style,
 		     const struct tally_listed_event *events, size_t count, bool say_reason)
 {
-	/* descriptions are longer */
+	/* at most two fifths of the line, because descriptions are longer than names */
 	size_t width = NAME_COLUMNS_MIN, most = style->columns * 2 / 5;
 	most = most < NAME_COLUMNS ? most : NAME_COLUMNS;
 	for (size_t i = 0; i < count; i++)
@@ -215,7 +215,7 @@ static void put_rows(struct tally_buffer *out, const struct tally_event_list_sty
 		put_row(out, style, &events[i], width, say_reason);
 }
 
-/* How many from `events` on have the same parent. */
+/* Returns how many events from `events` on have the same parent. */
 static size_t siblings(const struct tally_listed_event *events, size_t count)
 {
 	size_t n = 1;
@@ -224,7 +224,7 @@ static size_t siblings(const struct tally_listed_event *events, size_t count)
 	return n;
 }
 
-/* "sched (26)  signal (2)  …" in columns, ordered downwards as ls(1) does. */
+/* Puts "sched (26) signal (2) …" in columns, sorted downwards as ls(1) does. */
 static void put_systems(struct tally_buffer *out, const struct tally_event_list_style *style,
 			const struct tally_listed_event *events, size_t count)
 {
@@ -233,7 +233,7 @@ static void put_systems(struct tally_buffer *out, const struct tally_event_list_
 	for (size_t i = 0; i < count && number < 1024; i += systems[number++].count) {
 		systems[number].first = &events[i];
 		systems[number].count = siblings(events + i, count - i);
-		if (strlen(events[i].parent) + 6 > width) /* " (" number ")" */
+		if (strlen(events[i].parent) + 6 > width) /* 6: " (", the number, ")" */
 			width = strlen(events[i].parent) + 6;
 	}
 	size_t across = style->columns > width + GAP ? style->columns / (width + GAP) : 1;
@@ -256,7 +256,7 @@ static void put_systems(struct tally_buffer *out, const struct tally_event_list_
 		"  'tally list tracepoint' lists them, 'tally list sched:*' those of one system\n");
 }
 
-/* The tracepoints of one system, in columns. */
+/* Puts the tracepoints of one system in columns. */
 static void put_names(struct tally_buffer *out, const struct tally_event_list_style *style,
 		      const struct tally_listed_event *events, size_t count)
 {

@@ -1,4 +1,4 @@
-/* docs/list.md describes what is written here. */
+/* docs/list.md describes the schema. */
 #include "output/event_list.h"
 
 #include "base/json.h"

@@ -1,7 +1,8 @@
-/* Recordings in other tools' formats, one file each behind one table.
+/* Recordings in other tools' formats: one file per format, all in one table.
  *
  *     pprof       Profile message of github.com/google/pprof, proto/profile.proto
- *     firefox     the Firefox Profiler's processed profile, version 48 (firefox-devtools/profiler, docs-developer)
+ *     firefox     the Firefox Profiler's processed profile, version 48
+ *                 (firefox-devtools/profiler, docs-developer)
  *     speedscope  https://www.speedscope.app/file-format-schema.json
  *     chrome      Trace Event Format, as chrome://tracing and ui.perfetto.dev read it
  */
@@ -13,14 +14,14 @@
 
 struct tally_export_format {
 	const char *name;
-	const char *suffix;  /* that files of the format have by custom: ".pb.gz" */
-	const char *opened;  /* what opens it, for people */
-	/* Appends the whole file, plain.  0 or -ENOMEM. */
+	const char *suffix;  /* usual suffix of the format's files: ".pb.gz" */
+	const char *opened;  /* program that opens it, for messages */
+	/* Appends the whole file, uncompressed. Returns 0 or -ENOMEM. */
 	int (*write)(const struct tally_samples *samples, uint32_t event, struct tally_buffer *out);
-	bool compressed;     /* by custom with gzip */
+	bool compressed;     /* usually compressed with gzip */
 };
 
-/* A NULL name ends them. */
+/* A NULL name ends the table. */
 extern const struct tally_export_format tally_export_formats[];
 
 #endif

@@ -1,9 +1,9 @@
-/* Trace events: what a thread was found in by one sample after the other, drawn as calls.
+/* Trace events: consecutive samples of a thread, drawn as calls.
  *
- * A sample says where a thread was at one moment.  It is drawn until the thread's next sample, or,
- * where that comes late, for as long as samples of the thread usually are apart: then the thread
- * did something else.  Frames that a sample has in common with the one before, from the root on,
- * are one call that goes on.  Other events' samples are marks.
+ * A sample says where a thread was at one moment. It is drawn until the thread's next sample. If
+ * that comes late, it is drawn for the usual distance between the thread's samples, because the
+ * thread did something else afterwards. Frames that a sample shares with the one before, from the
+ * root on, are one call that continues. Samples of other events are marks.
  */
 #include "output/export_parts.h"
 
@@ -17,8 +17,9 @@ struct drawing {
 	const struct tally_samples *samples;
 	struct tally_json *json;
 	const struct tally_thread *task;
-	uint64_t origin; /* ns: what is shown as 0 */
-	struct { uint32_t *items; size_t count, capacity; } calls; /* functions, the root first */
+	uint64_t origin; /* ns; the time shown as 0 */
+	/* function ids, the root first */
+	struct { uint32_t *items; size_t count, capacity; } calls;
 };
 
 static void put_event(const struct drawing *drawing, const char *name, const char *phase,
@@ -28,8 +29,8 @@ static void put_event(const struct drawing *drawing, const char *name, const cha
 				time - drawing->origin);
 }
 
-/* Beginnings and ends rather than whole calls: what ends when another begins then has the same
- * digits. */
+/* Writes beginnings and ends rather than whole calls: a call then ends at exactly the digits at
+ * which the next one begins. */
 static void put_call(const struct drawing *drawing, uint32_t function, const char *phase,
 		     uint64_t time)
 {
@@ -69,7 +70,7 @@ static int by_value(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* How far a thread's samples usually are apart: the median; 0 where memory is out. */
+/* Returns the median distance between a thread's samples, in ns; 1 ms if it is unknown. */
 static uint64_t usual_gap(const struct tally_samples *samples, const uint32_t *order, size_t count)
 {
 	uint64_t *gaps = count > 1 ? malloc((count - 1) * sizeof(*gaps)) : NULL, gap = 1000000;

@@ -1,5 +1,5 @@
-/* The Firefox Profiler's processed profile: for each thread tables of functions, frames and stacks,
- * whose rows refer to one another by number, column by column. */
+/* The Firefox Profiler's processed profile: for each thread, tables of functions, frames and stacks
+ * that are stored by column and refer to one another by row number. */
 #include "output/export_parts.h"
 
 #include "base/json.h"
@@ -11,7 +11,7 @@
 
 enum { VERSION = 48, RESOURCE_LIBRARY = 1 };
 
-/* By enum tally_frame_kind; the first one is the profiler's default and has to be grey. */
+/* By enum tally_frame_kind + 1. The profiler uses the first as its default and needs it grey. */
 static const struct { const char *name, *colour;
 } categories[] = {
 	{ "Other", "grey" },    { "Program", "yellow" }, { "Library", "blue" },
@@ -28,11 +28,11 @@ struct column {
 	size_t count, capacity;
 };
 
-/* The tables of a thread.  Numbers that are not there are UINT32_MAX, written as null. */
+/* The tables of a thread. Missing numbers are UINT32_MAX and written as null. */
 struct thread_tables {
 	const struct tally_samples *samples;
-	const uint32_t *files; /* by function */
-	struct tally_map strings, resources, functions, frames, stacks; /* what → its row */
+	const uint32_t *files; /* source file by function */
+	struct tally_map strings, resources, functions, frames, stacks; /* key → row */
 	struct { const char **items; size_t count, capacity; } texts;
 	struct column resource_names, function_names, function_resources, function_files;
 	struct column frame_functions, frame_lines, frame_depths, frame_categories;
@@ -47,7 +47,7 @@ static uint32_t add(struct thread_tables *tables, struct column *column, uint32_
 	return (uint32_t)column->count - 1;
 }
 
-/* The row of a key, and whether it has to be filled. */
+/* Returns the row of a key; sets `*is_new` if the caller must fill the row. */
 static uint32_t row_of(struct thread_tables *tables, struct tally_map *map, uint64_t key,
 		       size_t rows, bool *is_new)
 {
@@ -62,8 +62,8 @@ static uint32_t row_of(struct thread_tables *tables, struct tally_map *map, uint
 	return (uint32_t)*slot;
 }
 
-/* Texts live as long as the names do, so that they are known by where they are; the few that don't
- * are copied. */
+/* Interns a text by its address. Texts live as long as the names do, so that equal addresses mean
+ * equal texts. */
 static uint32_t add_text(struct thread_tables *tables, const char *text)
 {
 	bool is_new;
@@ -122,7 +122,7 @@ static uint32_t add_frame(struct thread_tables *tables, const struct tally_place
 	return row;
 }
 
-/* The row of a stack, UINT32_MAX for an empty one. */
+/* Returns the row of a stack, UINT32_MAX for an empty one. */
 static uint32_t add_stack(struct thread_tables *tables, const struct tally_place_frames *frames)
 {
 	uint32_t prefix = UINT32_MAX, depth = 0;
@@ -174,7 +174,7 @@ static void put_column(struct tally_json *json, const char *name, const struct c
 	tally_json_end(json);
 }
 
-/* `value` so often; UINT32_MAX: null. */
+/* Writes `count` times `value`, or null. */
 static void put_constant(struct tally_json *json, const char *name, size_t count, int64_t value,
 			 bool is_null)
 {
@@ -201,7 +201,8 @@ static void put_code_tables(struct tally_json *json, const struct thread_tables 
 	size_t resources = tables->resource_names.count, stacks = tables->stack_frames.count;
 	tally_json_object(json, "frameTable");
 	tally_json_u64(json, "length", frames);
-	put_constant(json, "address", frames, -1, false); /* everything is named already */
+	/* unused: frames are symbolized already */
+	put_constant(json, "address", frames, -1, false);
 	put_column(json, "inlineDepth", &tables->frame_depths);
 	put_column(json, "category", &tables->frame_categories);
 	put_constant(json, "subcategory", frames, 0, false);
@@ -238,7 +239,7 @@ static void put_code_tables(struct tally_json *json, const struct thread_tables 
 	tally_json_end(json);
 }
 
-/* What every thread has, and recordings don't. */
+/* Writes the tables that the format requires and recordings have no data for. */
 static void put_empty_tables(struct tally_json *json)
 {
 	static const char *const marker_columns[] = { "data",    "name",  "startTime",

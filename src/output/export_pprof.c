@@ -1,7 +1,8 @@
 /* pprof: Profile of github.com/google/pprof, proto/profile.proto, in protobuf's wire format.
  *
- * A field is a key (number << 3 | type) and a varint, or the length and bytes of a message, a string or packed varints.
- * Messages need their length before them, so each is built in a buffer of its own.
+ * A field is a key (number << 3 | type), then a varint or the length and bytes of a message, a
+ * string or packed varints. A message is preceded by its length, so each is built in a buffer of
+ * its own.
  */
 #include "output/export_parts.h"
 
@@ -50,7 +51,7 @@ struct pprof {
 	const struct tally_samples *samples;
 	struct tally_buffer *out;
 	struct tally_strings
-		strings; /* id + 1 is the index in the string table, whose first is "" */
+		strings; /* id + 1 is the index in the string table, whose first string is "" */
 	struct tally_buffer message, inner;
 	bool failed;
 };
@@ -65,7 +66,7 @@ static void put_varint(struct tally_buffer *out, uint64_t value)
 static void put_number(struct tally_buffer *out, unsigned field, uint64_t value)
 {
 	if (!value)
-		return; /* the default */
+		return; /* 0 is the default and is not written */
 	put_varint(out, field << 3 | VARINT);
 	put_varint(out, value);
 }
@@ -99,7 +100,7 @@ static void put_value_type(struct pprof *pprof, unsigned field, const char *type
 	put_message(pprof->out, field, &pprof->message);
 }
 
-/* One for each file that a place is of; 0 is none. */
+/* Writes one mapping for each file; id 0 means no mapping. */
 static void put_mapping(struct pprof *pprof, uint32_t number)
 {
 	const struct tally_tasks *tasks = &pprof->samples->recording->tasks;
@@ -119,8 +120,8 @@ static void put_mapping(struct pprof *pprof, uint32_t number)
 	put_message(pprof->out, PROFILE_MAPPING, &pprof->message);
 }
 
-/* What pprof heads its tables with: the file that has the first task's name (python3:
- * /usr/bin/python3.11). */
+/* Returns the file that has the first task's name (python3: /usr/bin/python3.11). pprof takes the
+ * first mapping as the profile's title. */
 static uint32_t main_file(const struct tally_samples *samples)
 {
 	const struct tally_tasks *tasks = &samples->recording->tasks;
@@ -134,7 +135,7 @@ static uint32_t main_file(const struct tally_samples *samples)
 	return 0;
 }
 
-/* The main program's first. */
+/* Puts the main program's mapping first. */
 static void put_mappings(struct pprof *pprof)
 {
 	const struct tally_tasks *tasks = &pprof->samples->recording->tasks;
@@ -197,7 +198,7 @@ static void put_label(struct pprof *pprof, const char *key, const char *words, u
 	put_message(&pprof->message, SAMPLE_LABEL, &pprof->inner);
 }
 
-/* A stack in a thread, with what its samples add up to. */
+/* Puts one stack in one thread, with the sums of its samples. */
 static void put_sample(struct pprof *pprof, uint32_t stack, uint32_t thread, uint64_t count,
 		       uint64_t period)
 {

@@ -1,4 +1,4 @@
-/* speedscope: a list of frames, and for each thread its samples as lists of them. */
+/* speedscope: a list of frames, and for each thread its samples as lists of frames. */
 #include "output/export_parts.h"
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Every function is a frame, with its own number. */
+/* Writes every function as a frame; the function's id is the frame's number. */
 static void put_frames(const struct tally_samples *samples, const uint32_t *files,
 		       struct tally_json *json)
 {

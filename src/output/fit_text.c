@@ -17,7 +17,7 @@ static bool begins_letter(char byte)
 	return (byte & 0xc0) != 0x80;
 }
 
-/* Keeps the beginning, and half of the columns for the end where that is wanted. */
+/* Keeps the beginning; with `keeps_end`, half of the columns for the end. */
 static void put_cut(struct tally_buffer *out, const char *text, int width, bool keeps_end,
 		    bool ascii)
 {
@@ -38,7 +38,7 @@ static void put_cut(struct tally_buffer *out, const char *text, int width, bool 
 int tally_fit_text(struct tally_buffer *out, const char *text, int width, bool ascii)
 {
 	bool is_name = strchr(text, '<') ||
-		       strstr(text, "::"); /* one whose end matters: overloads differ behind */
+		       strstr(text, "::"); /* the end of a name matters: overloads differ there */
 	struct tally_buffer brief = { 0 };
 	if (width > 0 && tally_text_width(text) > width && is_name) {
 		tally_brief_name(&brief, text, width, ascii ? ".." : "…");

@@ -11,8 +11,8 @@
 
 enum { REPLACEMENT = 0xfffd };
 
-/* Whether XML 1.0 allows the character, and whether it shows as itself: control characters don't,
- * and those that turn the direction of text around make a name look like another. */
+/* True if XML 1.0 allows the character and it shows as itself. Control characters don't, and
+ * characters that change the direction of text make a name look like another. */
 static bool is_fit(uint32_t c)
 {
 	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) && !(c >= 0xd800 && c < 0xe000) &&
@@ -21,8 +21,8 @@ static bool is_fit(uint32_t c)
 	       c <= 0x10ffff;
 }
 
-/* The next character of `*text`, which is moved behind it: REPLACEMENT for a byte that begins no
- * UTF-8 sequence and for what isn't fit. */
+/* Returns the next character and moves `*text` past it. Returns REPLACEMENT for a byte that begins
+ * no UTF-8 sequence, and for characters that are not fit. */
 static uint32_t next_character(const char **text)
 {
 	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
@@ -87,7 +87,7 @@ void tally_flame_json_text(struct tally_buffer *out, const char *text)
 	tally_buffer_char(out, '"');
 }
 
-/* Cells of a fixed-width font: East Asian characters and emoji take two. */
+/* Returns the character's cells in a fixed-width font: 2 for East Asian ones and emoji. */
 static unsigned cells(uint32_t c)
 {
 	return (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) ||
@@ -140,7 +140,7 @@ void tally_flame_label(struct tally_buffer *out, const char *name, unsigned colu
 	tally_buffer_release(&brief);
 }
 
-/* Three digits: "1.24", "12.4", "124". */
+/* Writes three digits: "1.24", "12.4", "124". */
 static void append_scaled(struct tally_buffer *out, double value, const char *unit)
 {
 	int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;

@@ -10,12 +10,13 @@
 #include <string.h>
 
 struct folded_line {
-	const char *text; /* in `lines`; found by `offset` while that still grows */
+	/* in `lines`; set when that has stopped growing, until then `offset` counts */
+	const char *text;
 	size_t offset;
 	uint64_t weight;
 };
 
-/* A name that can't end the line, the frame, or upset a terminal. */
+/* Appends a name; replaces what would end the line or the frame, or upset a terminal. */
 static void append_name(struct tally_buffer *out, const char *name, size_t length, bool full)
 {
 	char *clean = tally_buffer_room(out, length + 1), *at = clean;
@@ -51,13 +52,13 @@ static void append_thread(const struct tally_stacks *stacks,
 		tally_buffer_printf(out, "/%" PRIu32, thread->tid);
 }
 
-/* By frame: how much of its name is written.  Parameters are left out where no other frame's name
- * is the same without them: overloads stay apart.  NULL: no memory. */
+/* Returns, by frame, how many bytes of its name to write. Parameters are left out only if no other
+ * name becomes the same: overloads stay apart. The caller frees the array. NULL: out of memory. */
 static size_t *choose_lengths(const struct tally_stacks *stacks)
 {
 	enum { SEVERAL = UINT32_MAX - 1 };
 	size_t *lengths = malloc((stacks->frames.count + 1) * sizeof(*lengths));
-	struct tally_map names = { 0 }; /* short name → the only whole one, + 1; SEVERAL */
+	struct tally_map names = { 0 }; /* short name → the only whole name + 1, or SEVERAL */
 	struct tally_strings shorts = { 0 };
 	for (int pass = 0; lengths && pass < 2; pass++)
 		for (size_t i = 0; lengths && i < stacks->frames.count; i++) {
@@ -88,7 +89,7 @@ static void append_frame(const struct tally_stacks *stacks, const struct tally_f
 	const char *name = tally_strings_text(&stacks->strings, frame->name);
 	bool full = options->full_names;
 	length = full ? strlen(name) : length;
-	/* "Ljava/io/PrintStream;::print": the L is the JVM's mark of a class. */
+	/* In "Ljava/io/PrintStream;::print", the L is the JVM's mark of a class. */
 	if (is_java && !full && *name == 'L' && memchr(name, '/', length)) {
 		name++;
 		length--;

@@ -1,5 +1,5 @@
-/* Folded text, as the stackcollapse scripts write it: "comm;root;…;leaf WEIGHT", sorted
- * bytewise. */
+/* Folded text in the format of the stackcollapse scripts: "comm;root;…;leaf WEIGHT", sorted by
+ * bytes. */
 #ifndef TALLY_OUTPUT_FOLDED_H
 #define TALLY_OUTPUT_FOLDED_H
 
@@ -10,14 +10,15 @@
 #include <stdbool.h>
 
 struct tally_folded_options {
-	bool with_pid, with_tid; /* "comm-PID", "comm-PID/TID"; '?' for a pid that isn't known */
+	bool with_pid, with_tid; /* "comm-PID", "comm-PID/TID"; '?' for an unknown pid */
 	bool suffix_kernel, suffix_jit, suffix_inlined; /* _[k] _[j] _[i] */
-	bool full_names; /* keep quotes, and parameter lists where nothing else has the name
-			  * without: stackcollapse-perf.pl drops both */
-	bool by_samples; /* weigh by samples where their number is known, not by periods */
+	/* Keep quotes and all parameter lists. Otherwise quotes are dropped, and parameter lists
+	 * where the name stays unique, as stackcollapse-perf.pl does. */
+	bool full_names;
+	bool by_samples; /* weigh by samples instead of periods, where samples are counted */
 };
 
-/* Appends to `out`: equal lines are one line with their sum.  0 or -ENOMEM. */
+/* Appends to `out`; equal lines are merged. Returns 0 or -ENOMEM. */
 int tally_folded_write(const struct tally_stacks *stacks,
 		       const struct tally_folded_options *options, struct tally_buffer *out,
 		       struct tally_error *err);

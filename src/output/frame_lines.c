@@ -16,7 +16,7 @@ enum { BYTES_MAX = 64 << 20 };
 
 static void forget_cache(struct tally_frame_lines *lines)
 {
-	/* no generation is all ones */
+	/* all ones: no generation has this value */
 	memset(lines->cache, 0xff, sizeof(*lines->cache) << TALLY_FRAME_LINES_BITS);
 }
 
@@ -59,7 +59,7 @@ static void put_hexadecimal(struct tally_buffer *out, uint64_t value, size_t wid
 	tally_buffer_append(out, text, (size_t)(tally_put_hexadecimal(text, value, width) - text));
 }
 
-/* perf shows offsets in the file for user addresses, the kernel's own as they are. */
+/* Like perf: offsets in the file for user addresses, plain addresses for the kernel. */
 static void put_address(struct tally_buffer *out, const struct tally_place *place)
 {
 	tally_buffer_char(out, '\t');
@@ -140,7 +140,7 @@ static void put_json(struct tally_buffer *out, const struct tally_frame_lines *l
 		tally_json_bool(&json, "inlined", i + 1 < name->count);
 		tally_json_end(&json);
 		if (!out->failed)
-			out->bytes[out->length - 1] = ','; /* instead of the line's end */
+			out->bytes[out->length - 1] = ','; /* replaces the newline */
 	}
 }
 
@@ -188,7 +188,7 @@ static void put_names(struct tally_buffer *out, const struct tally_names *names,
 	}
 }
 
-/* perf gives inlined functions the offset from the start of the one that they are in. */
+/* Like perf: inlined functions get the offset from the start of the function around them. */
 static void put_text(struct tally_buffer *out, const struct tally_frame_lines *lines,
 		     const struct tally_place *place, const struct tally_place_name *name,
 		     bool is_one, size_t *symbol)
@@ -224,13 +224,13 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 	struct tally_place_frame only = { .file = TALLY_STRING_NONE };
 	struct tally_place_name name = { .count = 1 };
 	*symbol = 0;
-	if (is_one && !has_lines) { /* no debug information is needed */
+	if (is_one && !has_lines) { /* needs no debug information */
 		only.function = tally_names_function(names, place, &name.offset);
 		if (only.function == UINT32_MAX || tally_vector_push(&names->frames, only) < 0)
 			return -ENOMEM;
 		name.first = (uint32_t)names->frames.count - 1;
 	} else {
-		/* Source lines are wanted even where inlined functions are not. */
+		/* Source lines need the inlined functions even when those are not shown. */
 		bool no_inlines = names->no_inlines;
 		names->no_inlines &= !has_lines;
 		int result = tally_names_resolve(names, place, 1, &name);
@@ -246,7 +246,7 @@ static int put_place(struct tally_buffer *out, const struct tally_frame_lines *l
 		put_cells(out, lines, place, &name);
 	else
 		put_text(out, lines, place, &name, is_one, symbol);
-	names->frames.count = frames; /* of no use besides the text */
+	names->frames.count = frames; /* the frames were needed for the text only */
 	return out->failed ? -ENOMEM : 0;
 }
 
@@ -274,7 +274,7 @@ static int line_of_place(struct tally_frame_lines *lines, const struct tally_pla
 {
 	uint64_t key = tally_hash64(place->address << 1 | place->before) ^
 		       ((uint64_t)place->file << 32 | place->file);
-	for (;; key++) { /* a key that another place holds: the next one */
+	for (;; key++) { /* if another place has the key, try the next one */
 		bool added;
 		uint64_t *slot = tally_map_put(&lines->index, key, &added);
 		if (!slot)
@@ -309,7 +309,7 @@ const struct tally_frame_line *tally_frame_lines_make(struct tally_frame_lines *
 	if (lines->bytes > lines->bytes_max)
 		forget_all(lines);
 	if (line_of_place(lines, &place, &line) < 0) {
-		forget_all(lines); /* an entry of the index may stand for nothing */
+		forget_all(lines); /* an entry of the index may point to a line that was not made */
 		return NULL;
 	}
 	*slot = (struct tally_frame_lines_slot){ address, space, line };

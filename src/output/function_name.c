@@ -21,7 +21,7 @@ static bool follows_operator(const char *name, const char *at)
 
 size_t tally_function_name_length(const char *name)
 {
-	int inner = 0; /* brackets that are open */
+	int inner = 0; /* number of open brackets */
 	for (const char *at = name; *at; at++) {
 		if (follows_operator(name, at)) {
 			at += strncmp(at, "()", 2) != 0 ? strspn(at, "<>-=") : 2;

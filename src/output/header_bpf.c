@@ -1,5 +1,5 @@
-/* BPF programs as perf found them: each a bpf_prog_info (linux/bpf.h) as large as its kernel made
- * it, whose addresses are offsets into the bytes that follow. */
+/* BPF programs as perf recorded them: each is a bpf_prog_info (linux/bpf.h) of the size of the
+ * recording kernel's, whose addresses are offsets into the bytes that follow. */
 #include "output/header_parts.h"
 
 #include "machine/bpf_types.h"
@@ -35,7 +35,7 @@ static const uint8_t *array_at(const uint8_t *data, size_t size, uint64_t offset
 	return data && offset <= size && bytes <= size - offset ? data + offset : NULL;
 }
 
-/* BTF by its number, from the section that follows. */
+/* Returns the BTF with this id, from the section of BPF types. */
 static struct tally_feature_bytes types_of(const struct tally_header_part *part, uint32_t wanted)
 {
 	struct tally_feature_bytes section = tally_perfdata_feature(part->data,
@@ -53,8 +53,8 @@ static struct tally_feature_bytes types_of(const struct tally_header_part *part,
 	return (struct tally_feature_bytes){ 0 };
 }
 
-/* What the types call each function, or NULL; for the caller to free.  NULL where there are no
- * types. */
+/* Returns the functions' names from the BTF; a name may be NULL. The caller frees the array. NULL:
+ * the program has no usable BTF, or memory is out. */
 static const char **function_names(const struct tally_header_part *part,
 				   const struct bpf_program *program, const uint8_t *data,
 				   size_t size)
@@ -78,7 +78,7 @@ static const char **function_names(const struct tally_header_part *part,
 	return names;
 }
 
-/* "bpf_prog_" tag "_" name, as the kernel names it to kallsyms. */
+/* Puts "bpf_prog_" tag "_" name, the kernel's name for it in kallsyms. */
 static void put_name(struct tally_buffer *out, const struct bpf_program *program,
 		     const uint8_t *tag, const char *name)
 {
@@ -128,7 +128,7 @@ void tally_header_bpf_programs(struct tally_header_part *part)
 	for (uint32_t i = 0; i < count && !reader->failed; i++) {
 		struct bpf_program program = { 0 };
 		uint32_t info_size = tally_reader_u32(reader), data_size = tally_reader_u32(reader);
-		tally_reader_u64(reader); /* which arrays there are */
+		tally_reader_u64(reader); /* bit mask of the arrays that follow */
 		const uint8_t *info = tally_reader_bytes(reader, info_size);
 		const uint8_t *data = tally_reader_bytes(reader, data_size);
 		if (reader->failed)

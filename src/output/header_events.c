@@ -70,7 +70,7 @@ static void put_attr(struct tally_buffer *out, const struct tally_attr *attr)
 	put_number(out, "sig_data", attr->sig_data);
 }
 
-/* One event: its attribute, how many ids, its name, the ids. */
+/* Puts one event: its attribute, its name and its ids. */
 static void put_event(struct tally_header_part *part, uint32_t attr_size)
 {
 	struct tally_attr attr = { 0 };

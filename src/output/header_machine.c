@@ -21,8 +21,8 @@ static uint32_t available_cpus(const struct tally_header_part *part)
 	return tally_reader_u32(&reader);
 }
 
-/* Lists of packages and threads, cores and packages by CPU; newer: lists of dies, dies by CPU.  The
- * dies are shown in between. */
+/* Lists of packages and threads, then core and package of each CPU; newer files add lists of dies
+ * and the die of each CPU. perf prints the dies between packages and threads, so read ahead. */
 void tally_header_cpu_topology(struct tally_header_part *part)
 {
 	struct tally_reader *reader = &part->reader, cpus, threads;
@@ -31,7 +31,7 @@ void tally_header_cpu_topology(struct tally_header_part *part)
 	uint32_t count = available_cpus(part);
 	put_list(part, "sockets");
 	threads = *reader;
-	part->out = &unseen; /* to pass them by */
+	part->out = &unseen; /* read over the lists without printing */
 	put_list(part, "threads");
 	cpus = *reader;
 	tally_reader_bytes(reader, (size_t)count * 8);
@@ -89,7 +89,7 @@ void tally_header_cache(struct tally_header_part *part)
 	}
 }
 
-/* "0-23,32-199" */
+/* Puts the set bits as ranges: "0-23,32-199". */
 static void put_bits(struct tally_header_part *part, const struct tally_reader *words,
 		     uint64_t bits)
 {
@@ -134,7 +134,7 @@ void tally_header_memory(struct tally_header_part *part)
 			    (int)count, block);
 	for (uint64_t i = 0; i < count && !reader->failed; i++) {
 		uint64_t node = tally_reader_u64(reader);
-		/* as many bits as may be, which the bits' own length says again */
+		/* the number of possible bits; the bitmap repeats it */
 		tally_reader_u64(reader);
 		uint64_t bits = tally_reader_u64(reader);
 		struct tally_reader words = *reader;
@@ -165,7 +165,7 @@ void tally_header_hybrid(struct tally_header_part *part)
 	}
 }
 
-/* The PMU's name, where there is one, stands behind what it is capable of. */
+/* The PMU's name, if there is one, follows the capabilities. */
 static void put_caps(struct tally_header_part *part, bool is_named)
 {
 	struct tally_buffer caps = { 0 };
@@ -207,7 +207,7 @@ void tally_header_pmus(struct tally_header_part *part)
 	tally_buffer_char(part->out, '\n');
 }
 
-/* The scheduler's domains, by CPU; named from version 17 of /proc/schedstat on. */
+/* The scheduler's domains of each CPU; they have names since version 17 of /proc/schedstat. */
 void tally_header_cpu_domains(struct tally_header_part *part)
 {
 	enum { WITH_NAMES = 17 };

@@ -58,14 +58,14 @@ void tally_pager_start(struct tally_pager *pager, bool wanted)
 		dup2(pipe_fds[0], STDIN_FILENO);
 		close(pipe_fds[0]);
 		close(pipe_fds[1]);
-		/* leave at once when it fits, colours through, long lines cut */
+		/* quit if it fits on one screen; pass colours; cut long lines */
 		setenv("LESS", "FRSX", 0);
 		execl("/bin/sh", "sh", "-c", command, (char *)NULL);
 		_exit(127);
 	}
 	if (pid > 0) {
-		signal(SIGPIPE, SIG_IGN); /* leaving the pager early is no error */
-		/* Ctrl-C is the pager's: ours would leave it alone with the terminal. */
+		signal(SIGPIPE, SIG_IGN); /* quitting the pager early is not an error */
+		/* Ctrl-C is for the pager: if it ended tally, the pager would lose its input. */
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
 		dup2(pipe_fds[1], STDOUT_FILENO);

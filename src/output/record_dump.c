@@ -1,4 +1,4 @@
-/* Every record with all its fields, one a line: what the decoder made of it, nothing resolved. */
+/* Every record with all its fields, one per line, as decoded; nothing is resolved. */
 #include "output/script_text.h"
 
 #include "output/tool_record_dump.h"

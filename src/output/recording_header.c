@@ -88,7 +88,7 @@ static void put_clock_resolution(struct tally_header_part *part)
 {
 	uint64_t ns = tally_reader_u64(&part->reader);
 	if (!part->reader.failed)
-		/* perf's word for it */
+		/* perf's wording */
 		tally_buffer_printf(part->out, "# clockid frequency: %" PRIu64 " MHz\n", ns * 1000);
 }
 
@@ -139,7 +139,7 @@ static void put_stat(struct tally_header_part *part)
 	tally_buffer_text(part->out, "# contains stat data\n");
 }
 
-/* simpleperf's: a key and a value each, in lines of their own where a value has more than one. */
+/* simpleperf's metadata: keys and values; each line of a longer value gets a line. */
 static void put_meta_info(struct tally_header_part *part)
 {
 	while (tally_reader_left(&part->reader)) {
@@ -159,8 +159,8 @@ static void put_meta_info(struct tally_header_part *part)
 
 static const struct {
 	const char *name;
-	tally_header_printer *print; /* NULL: nothing for people */
-	bool is_long; /* shown on demand alone */
+	tally_header_printer *print; /* NULL: not printed */
+	bool is_long; /* printed only on request */
 } features[] = {
 	[TALLY_FEATURE_TRACING_DATA] = { "TRACING_DATA", NULL, false },
 	[TALLY_FEATURE_BUILD_ID] = { "BUILD_ID", NULL, false },
@@ -203,7 +203,7 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 {
 	struct tally_feature_bytes bytes = tally_perfdata_feature(data, feature);
 	struct tally_header_part part = { .data = data, .out = out };
-	/* Empty: a perf's mark, behind the last one that it knows, in a pipe. */
+	/* In pipes, perf ends its features with an empty one, numbered after the last it knows. */
 	if (!bytes.bytes || (!bytes.size && feature > TALLY_FEATURE_PMU_CAPS))
 		return;
 	tally_reader_init(&part.reader, bytes.bytes, bytes.size, false);
@@ -230,7 +230,7 @@ void tally_recording_header_feature(const struct tally_perfdata *data, unsigned 
 		tally_buffer_printf(out, "# %s: cut short\n", features[feature].name);
 }
 
-/* Of those that the recorder could have written: it knew all that come before one that it wrote. */
+/* Lists the missing features up to the last one in the file: the recorder knew all of these. */
 static void put_missing(const struct tally_perfdata *data, struct tally_buffer *out)
 {
 	unsigned end = TALLY_FEATURE_KNOWN_MAX;

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What tells instances of a template apart may stand at a long name's end: it loses its middle. */
+/* Cuts the middle: a long name's end may be what tells instances of a template apart. */
 static void copy_name(const char *name, const char *behind, char *out, size_t size)
 {
-	static const char dots[] = "..."; /* in any locale */
+	static const char dots[] = "..."; /* readable in any locale */
 	size_t length = strlen(name), room = size - sizeof(dots) - strlen(behind);
 	if (length <= room) {
 		snprintf(out, size, "%s%s", name, behind);
@@ -30,7 +30,7 @@ static void put_function(const struct tally_names *names, uint32_t function, con
 			 char *out, size_t size)
 {
 	char raw[TALLY_REPORT_CELL_BYTES];
-	/* samples without a branch have none, however they are sorted */
+	/* UINT32_MAX for samples without a branch, whatever the keys are */
 	bool known = function < names->functions.count;
 	bool named = known && names->functions.items[function].name != TALLY_STRING_NONE;
 	bool kernel = named && names->functions.items[function].kind == TALLY_FRAME_KERNEL;
@@ -46,7 +46,7 @@ void tally_report_function(const struct tally_names *names, uint32_t function, c
 	put_function(names, function, name, out, size);
 }
 
-/* The key says more than the function's name where that is another's, too. */
+/* Uses the key's name, which is longer if another function has the same plain name. */
 static void put_own_function(const struct tally_names *names, uint32_t function, uint32_t key,
 			     char *out, size_t size)
 {

@@ -1,9 +1,9 @@
-/* A report as JSON: docs/report-json.md is the schema. */
+/* A report as JSON; docs/report-json.md is the schema. */
 #include "output/report_text.h"
 
 #include <stdlib.h>
 
-/* NULL: neither a symbol nor unwind rules tell. */
+/* NULL: neither a symbol nor an unwind rule gives a name. */
 static const char *name_of(const struct tally_names *names, uint32_t number)
 {
 	const struct tally_function *function = number < names->functions.count
@@ -57,7 +57,8 @@ static void put_branches(const struct tally_profile *profile, const struct tally
 	}
 }
 
-/* Flat, each branch before those below it: stacks are deeper than what parsers of JSON nest. */
+/* Puts branches as a flat array, parents before children: stacks are deeper than JSON parsers allow
+ * nesting. */
 static void put_tree(const struct tally_profile *profile, const struct tally_report *report,
 		     const struct tally_report_options *options,
 		     const struct tally_branch_node *first, struct tally_json *json)
@@ -70,7 +71,7 @@ static void put_tree(const struct tally_profile *profile, const struct tally_rep
 	tally_json_end(json);
 }
 
-/* To a thousandth of a percentage point: more digits would be noise. */
+/* Rounds to a thousandth of a percentage point: more digits would be noise. */
 static void put_error(const struct tally_report *report, const char *name, uint64_t period,
 		      uint64_t samples, struct tally_json *json)
 {
@@ -79,7 +80,7 @@ static void put_error(const struct tally_report *report, const char *name, uint6
 		(double)(int64_t)(1000 * tally_report_error(report, period, samples) + 0.5) / 1000);
 }
 
-/* null: not known. */
+/* Writes null if the number is unknown. */
 static void put_digits(const char *name, const char *digits, uint64_t times,
 		       struct tally_json *json)
 {

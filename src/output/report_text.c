@@ -1,6 +1,6 @@
-/* The table of `tally report`: a head that says what was measured and how far to trust it, a row an
- * entry, and its call tree below.  Columns that would say the same on each row (one command, one
- * event) go to the head. */
+/* The table of `tally report`: a head that says what was measured and how far to trust it, then a
+ * row for each entry with its call tree below. A column that would be the same on each row (one
+ * command, one event) moves to the head. */
 #include "output/report_text.h"
 
 #include "base/number_text.h"
@@ -16,7 +16,7 @@
 
 enum { CELL_MAX = 48, TREE_DEPTH_MAX = 120, ERROR_WIDTH = 7, NAME_BYTES = TALLY_REPORT_CELL_BYTES };
 
-/* Behind a function of a call tree that has no call of its own. */
+/* Follows an inlined function in a call tree. */
 static const char INLINED[] = " (inlined)";
 
 struct column {
@@ -40,7 +40,7 @@ static const char *colour(const struct table *table, const char *code)
 	return table->view->colours ? code : "";
 }
 
-/* Hot rows stand out, cold ones stand back. */
+/* Hot rows are bright, cold rows dim. */
 static const char *heat(const struct table *table, double percent)
 {
 	return colour(table, percent >= 5 ? "\x1b[1;31m" : percent >= 1 ? "\x1b[33m" : "\x1b[2m");
@@ -81,13 +81,13 @@ static void choose_columns(struct table *table)
 	}
 }
 
-/* Of waits nothing is left to chance. */
+/* Reports of waits have no errors: their times are measured, not sampled. */
 static bool has_errors(const struct table *table)
 {
 	return table->view->errors && !table->report->of_waits;
 }
 
-/* Where waits have their columns, a narrow terminal has room for one share: that which rows are
+/* Beside the columns of waits, a narrow terminal has room for one share: the one that rows are
  * sorted by. */
 static bool has_total(const struct table *table)
 {
@@ -109,15 +109,14 @@ static int share_width(const struct table *table)
 	return (is_pair ? 17 : 10) + (has_errors(table) ? (1 + is_pair) * ERROR_WIDTH : 0);
 }
 
-/* Columns before the first of choose_columns(). */
+/* Returns the width of everything left of choose_columns()'s first column. */
 static int lead_width(const struct table *table)
 {
 	return share_width(table) +
 	       (table->report->of_waits ? TALLY_WAIT_COLUMNS * TALLY_WAIT_WIDTH : 0);
 }
 
-/* Where a narrow terminal leaves the last column too little room, commands and objects give of
- * theirs. */
+/* If the last column has too little room on a narrow terminal, commands and objects shrink. */
 static void shrink_columns(struct table *table)
 {
 	enum { LAST_MIN = 28, SHRUNK_MIN = 8 };
@@ -143,7 +142,7 @@ static void shrink_columns(struct table *table)
 	}
 }
 
-/* What all of the event's samples were called, where it is one name. */
+/* Returns the command's name when all of the event's samples have the same. */
 static const char *only_command(const struct table *table)
 {
 	const struct tally_profile *profile = table->profile;
@@ -156,8 +155,8 @@ static const char *only_command(const struct table *table)
 	return "";
 }
 
-/* What a percentage of this many samples may be off by: " (±1.2 at 10%)"; of few it is more than
- * there is. */
+/* Puts the error of a share of 10 %: " (±1.2 at 10%)". With few samples the error exceeds 10 and a
+ * range is put instead. */
 static void put_tenth_error(const struct table *table, struct tally_buffer *out)
 {
 	const double tenth = 10, all = 100;
@@ -182,7 +181,7 @@ static bool of_waits(const struct table *table)
 	return tally_off_cpu_measured(&recording->off_cpu, event);
 }
 
-/* Of waits none is left to chance. */
+/* Puts the total time of all waits. */
 static void put_waits(const struct table *table, struct tally_buffer *out)
 {
 	tally_buffer_text(out, ", ");
@@ -190,7 +189,7 @@ static void put_waits(const struct table *table, struct tally_buffer *out)
 	tally_buffer_text(out, " in all");
 }
 
-/* " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads" */
+/* Puts " (±1.2 at 10%) over 1.20 s, command gcc, 4 threads". */
 static void put_circumstances(const struct table *table, struct tally_buffer *out)
 {
 	const struct tally_recording *recording = table->profile->recording;
@@ -215,11 +214,11 @@ static void put_circumstances(const struct table *table, struct tally_buffer *ou
 		tally_buffer_printf(out, ", %s threads", tally_number(table->report->threads));
 }
 
-/* One line, without its end; `bold` and `plain` around what was measured. */
+/* Puts one line without a newline; `bold` and `plain` surround what was measured. */
 static void put_head_line(const struct table *table, const char *bold, const char *plain,
 			  struct tally_buffer *out)
 {
-	enum { REST = 44 }; /* columns that the circumstances mostly take */
+	enum { REST = 44 }; /* columns to keep for the circumstances */
 	int columns = (int)table->view->columns;
 	size_t event_count, start = out->length;
 	const struct tally_recorded_event *events = tally_perfdata_events(
@@ -250,8 +249,9 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 	tally_buffer_release(&rest);
 }
 
-/* Of what happens seldom, or all at once, the kernel's rate takes little and weighs it badly: of
- * thousands of page faults ten samples, when all of them could have been had. */
+/* Warns when a sampling rate fits the event badly. For rare or bursty events, the kernel takes few
+ * samples at a rate and weighs them badly: ten samples of thousands of page faults, all of which
+ * could have been recorded. */
 static void put_rate_note(const struct table *table)
 {
 	enum { FEW = 1000, TIMES = 4, AFFORDABLE = 1000000 };
@@ -436,8 +436,8 @@ static void put_branch_line(struct table *table, const struct tally_branch_node 
 	tally_buffer_char(table->out, '\n');
 }
 
-/* Siblings with their subtrees.  A frame that takes all of its caller's weight stands below it
- * without a joint: straight runs stay straight. */
+/* Puts siblings with their subtrees. A frame with all its caller's weight is put directly below it
+ * without a joint, so that straight runs are not indented. */
 static void put_branches(struct table *table, const struct tally_branch_node *first, uint64_t above,
 			 char *prefix, unsigned depth)
 {

@@ -1,6 +1,6 @@
-/* Times as `script` shows them: of the recording's clock, or, as perf script's --reltime and
- * --deltatime have them, since the first time that is shown, or since the one before; to the
- * microsecond, or with --ns to the nanosecond. */
+/* Times as `script` shows them: by the recording's clock; since the first time shown (perf script's
+ * --reltime); or since the previous one (--deltatime). In microseconds, with --ns in
+ * nanoseconds. */
 #ifndef TALLY_OUTPUT_SCRIPT_CLOCK_H
 #define TALLY_OUTPUT_SCRIPT_CLOCK_H
 
@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 struct tally_script_clock {
-	bool nanoseconds, since_first, since_last; /* of the last two at most one */
-	uint64_t reference_ns; /* what they count from; 0: nothing was shown yet */
+	bool nanoseconds, since_first, since_last; /* at most one of the last two is set */
+	uint64_t reference_ns; /* the time subtracted; 0: nothing has been shown yet */
 };
 
 enum { TALLY_SCRIPT_TIME_MAX = 64 };
-/* "12345.678901: ", without a NUL; the byte behind it is returned. */
+/* Writes "12345.678901: " without a NUL. Returns the end. */
 char *tally_script_time(struct tally_script_clock *clock, char *at, uint64_t time_ns);
 
-/* "12345.678901": what is shown anyway, of samples by the million. */
+/* Writes "12345.678901", the default format; optimised for millions of samples. */
 static inline char *tally_script_seconds(char *at, uint64_t time_ns)
 {
 	uint32_t fraction = (uint32_t)(time_ns % 1000000000 / 1000);

@@ -19,7 +19,7 @@ static void put_hexadecimal(uint64_t value, struct tally_buffer *out)
 	tally_buffer_printf(out, "0x%" PRIx64, value);
 }
 
-/* What perf's layout has around a value. */
+/* Removes the blanks that perf's layout puts around a value. */
 static void trim(struct tally_buffer *out)
 {
 	size_t blanks = strspn(tally_buffer_string(out), " ");
@@ -31,7 +31,7 @@ static void trim(struct tally_buffer *out)
 		out->bytes[--out->length] = '\0';
 }
 
-/* ---- who, when, what ----------------------------------------------------- */
+/* ---- task, time, event -------------------------------------------------- */
 
 static void command(const struct tally_script_cell *cell, struct tally_buffer *out)
 {
@@ -133,7 +133,7 @@ static uint64_t code_page(const struct tally_script_cell *cell)
 	return sample_of(cell)->code_page_size;
 }
 
-/* ---- what is as perf prints it ------------------------------------------- */
+/* ---- printed as perf does ---------------------------------------------- */
 
 static void cgroup(const struct tally_script_cell *cell, struct tally_buffer *out)
 {

@@ -26,7 +26,8 @@ static unsigned kind_of(uint32_t type)
 	}
 }
 
-/* Whom a record is about; the others are about who wrote them. */
+/* Returns the task that a record is about. Records without one of their own are about the task that
+ * was running. */
 static void task_of(const struct tally_record *record, uint32_t *pid, uint32_t *tid)
 {
 	uint32_t type = record->header.type;
@@ -106,7 +107,7 @@ static void put_task(const struct tally_record_task *task, struct tally_buffer *
 			    (int)task->parent_pid, (int)task->parent_tid);
 }
 
-/* Sixteen a line. */
+/* Puts sixteen bytes per line. */
 static void put_bytes(const char *name, const uint8_t *bytes, unsigned count,
 		      struct tally_buffer *out)
 {
@@ -184,7 +185,7 @@ int tally_script_event(struct tally_recording *recording, struct tally_script *s
 	if (!(kind_of(record->header.type) & shown))
 		return 0;
 	task_of(record, &pid, &tid);
-	pid = tid ? pid : 0; /* the kernel's maps are told as -1's */
+	pid = tid ? pid : 0; /* the kernel's mappings are recorded with pid -1 */
 	int result = raw->event && record->header.type < TALLY_RECORD_USER_START ?
 			     tally_script_head(script, raw, record, pid, tid, out, err) : 0;
 	if (result < 0)

@@ -1,10 +1,10 @@
-/* Records other than samples, as `perf script --show-…-events` prints them. */
+/* Records other than samples, in the format of `perf script --show-…-events`. */
 #ifndef TALLY_OUTPUT_SCRIPT_EVENTS_H
 #define TALLY_OUTPUT_SCRIPT_EVENTS_H
 
 #include "output/script_text.h"
 
-/* Which of them, by what perf calls them. */
+/* Kinds of records, by perf's names. */
 enum tally_script_events {
 	TALLY_SCRIPT_MMAP = 1 << 0,
 	TALLY_SCRIPT_TASK = 1 << 1,
@@ -17,8 +17,8 @@ enum tally_script_events {
 	TALLY_SCRIPT_ROUND = 1 << 8
 };
 
-/* Appends the record that tally_recording_next() just gave, where `shown` has its kind.  As
- * tally_script_sample(). */
+/* Appends the record that tally_recording_next() returned last if `shown` has its kind. Returns
+ * like tally_script_sample(). */
 int tally_script_event(struct tally_recording *recording, struct tally_script *script,
 		       const struct tally_raw_record *raw, const struct tally_record *record,
 		       unsigned shown, struct tally_buffer *out, struct tally_error *err);

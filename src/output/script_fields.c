@@ -23,11 +23,11 @@ enum {
 
 struct field {
 	const char *name;
-	/* 0: what only decoders of instruction traces have, so that there is nothing to show */
+	/* 0: accepted but never shown; only decoders of instruction traces have it */
 	uint32_t bit;
-	/* one of these bits has to be in attr.sample_type; 0: nothing has to */
+	/* attr.sample_type must have one of these bits; 0: no requirement */
 	uint64_t sample_type;
-	const char *attribute; /* what perf calls it */
+	const char *attribute; /* perf's name for it */
 };
 
 static const struct field known_fields[] = {
@@ -99,7 +99,8 @@ void tally_script_fields_init(struct tally_script_fields *fields, enum tally_scr
 
 /* ---- -F ------------------------------------------------------------------ */
 
-/* The types that a list is for, as bits; `*text` moves behind "sw:".  0: no such type. */
+/* Returns the types that a list applies to, as bits, and moves `*text` past "sw:". 0: unknown
+ * type. */
 static unsigned take_type(const char **text, struct tally_error *err)
 {
 	static const struct { const char *name; unsigned type;
@@ -164,7 +165,7 @@ static const struct field *find_field(const char *text, size_t length, struct ta
 	return NULL;
 }
 
-/* Says no to half of a list that has signs, or the field that it is. */
+/* Finds a field; fails if only some of the list's fields have a sign. */
 static int take_field(const char *text, size_t length, bool has_signs, const struct field **out,
 		      struct tally_error *err)
 {
@@ -183,7 +184,7 @@ static void apply(struct tally_script_type_fields *type, uint32_t bit, char sign
 	if (sign == '-') {
 		type->shown &= ~bit;
 		type->asked &= ~bit;
-		if (bit == TALLY_FIELD_SYMBOL) /* there is nothing left that it could be of */
+		if (bit == TALLY_FIELD_SYMBOL) /* without a symbol, there is no offset from it */
 			type->shown &= ~(uint32_t)TALLY_FIELD_OFFSET;
 		return;
 	}
@@ -191,7 +192,7 @@ static void apply(struct tally_script_type_fields *type, uint32_t bit, char sign
 	type->asked |= bit;
 }
 
-/* What is left makes sense together. */
+/* Checks that the remaining fields make sense together. */
 static int check_type(const struct tally_script_type_fields *type, struct tally_error *err)
 {
 	uint32_t shown = type->shown;
@@ -226,8 +227,8 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 			continue;
 		if (take_field(text, length, has_signs, &field, err) < 0)
 			return -EINVAL;
-		/* What only tracepoints have is left out for the others, but where it is meant for
-		 * them. */
+		/* A list without a type sets a field that only tracepoints have for tracepoints
+		 * alone. */
 		if (field->bit == TALLY_FIELD_STACK && fields->layout != TALLY_SCRIPT_CSV)
 			return tally_error_set(
 				err, -EINVAL,
@@ -242,7 +243,8 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 	}
 	for (unsigned type = 0; type < TALLY_SCRIPT_TYPES; type++) {
 		shown_types += fields->types[type].shown != 0;
-		/* Of what is added for all types some have nothing: a tracepoint no address. */
+		/* With + and -, a field may lack what it needs in some types: a tracepoint has no
+		 * address. */
 		if (!has_signs && check_type(&fields->types[type], err) < 0)
 			return -EINVAL;
 	}
@@ -263,7 +265,7 @@ int tally_script_fields_of(const struct tally_script_fields *fields,
 	bool has_stacks = tally_recording_has_stacks(&event->attr);
 	bool has_samples = number != TALLY_TYPE_SOFTWARE || event->attr.config != TALLY_SW_DUMMY;
 	*shown = type->shown;
-	/* Where a tracepoint was is told by its stack alone. */
+	/* Only a tracepoint's stack says where it was hit. */
 	if (fields->layout == TALLY_SCRIPT_TEXT && number == TALLY_TYPE_TRACEPOINT &&
 	    !type->is_set && has_stacks)
 		*shown |= PLACE;

@@ -1,9 +1,8 @@
-/* What `script` shows of a sample: perf script's -F.
+/* The fields that `script` shows of a sample: perf script's -F (perf-script(1), FIELDS).
  *
- * Events are of types (hardware, software, tracepoints …), and each type has its own set: "-F
- * trace:time,trace -F sw:comm".  A list without a type is for all of them.  One that was asked for
- * and that an event's samples don't carry is an error, one that is shown anyway is left out.
- * perf-script(1), FIELDS.
+ * Each type of event (hardware, software, tracepoints …) has its own set: "-F trace:time,trace -F
+ * sw:comm". A list without a type applies to all types. A requested field that an event's samples
+ * lack is an error; a default field that they lack is left out.
  */
 #ifndef TALLY_OUTPUT_SCRIPT_FIELDS_H
 #define TALLY_OUTPUT_SCRIPT_FIELDS_H
@@ -45,35 +44,37 @@ enum tally_script_field {
 	TALLY_FIELD_LATENCY = 1 << 26,
 	TALLY_FIELD_BPF_OUTPUT = 1 << 27,
 	TALLY_FIELD_WALL_TIME = 1 << 28,
-	TALLY_FIELD_STACK = 1 << 29 /* of CSV: the stack's names in a column of their own */
+	TALLY_FIELD_STACK = 1 << 29 /* CSV: the stack's names in one column */
 };
 
-/* In what fields are shown, which each have their own that are shown anyway. */
+/* The output format; each has its own default fields. */
 enum tally_script_layout { TALLY_SCRIPT_TEXT, TALLY_SCRIPT_JSON, TALLY_SCRIPT_CSV };
 
-/* perf_event's types; events of PMUs of their own are OTHER. */
+/* perf_event's types; dynamic PMUs' events are OTHER. */
 enum { TALLY_SCRIPT_TYPE_OTHER = 6, TALLY_SCRIPT_TYPES };
 
 struct tally_script_fields {
 	enum tally_script_layout layout;
-	bool no_stacks; /* the sampled address alone */
-	struct tally_script_clock *clock; /* NULL: the recording's, to the microsecond */
+	bool no_stacks; /* show only the sampled address */
+	struct tally_script_clock *clock; /* NULL: the recording's clock, in microseconds */
 	struct tally_script_type_fields {
 		uint32_t shown;
-		uint32_t asked; /* of these: by name, so that they have to be there */
-		/* something was asked for: tracepoints show no stacks of their own accord then */
+		/* fields in `shown` that were requested by name and so must exist */
+		uint32_t asked;
+		/* -F was given: tracepoints then show no stacks by default */
 		bool is_set;
 	} types[TALLY_SCRIPT_TYPES];
 };
 
-/* What is shown without -F. */
+/* Sets the defaults, without -F. */
 void tally_script_fields_init(struct tally_script_fields *fields, enum tally_script_layout layout);
 
-/* Takes one "[TYPE:]FIELD,…" or "[TYPE:]+FIELD,-FIELD,…".  0 or -EINVAL. */
+/* Parses one "[TYPE:]FIELD,…" or "[TYPE:]+FIELD,-FIELD,…". Returns 0 or -EINVAL. */
 int tally_script_fields_parse(struct tally_script_fields *fields, const char *text,
 			      struct tally_error *err);
 
-/* What is shown of an event's samples; -ENODATA: it has not what was asked for. */
+/* Stores which fields to show of an event's samples. Returns 0, or -ENODATA if they lack a
+ * requested field. */
 int tally_script_fields_of(const struct tally_script_fields *fields,
 			   const struct tally_recorded_event *event, uint32_t *shown,
 			   struct tally_error *err);

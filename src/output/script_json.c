@@ -15,21 +15,21 @@
 
 enum {
 	FRAMES = TALLY_FIELD_IP | TALLY_FIELD_SYMBOL | TALLY_FIELD_OBJECT | TALLY_FIELD_LINE,
-	LAYOUTS = 32 /* of frames */
+	LAYOUTS = 32 /* combinations of frame parts */
 };
 
 struct tally_script_json {
 	struct tally_recording *recording;
 	struct tally_script_fields fields;
-	/* by event; 0: not asked yet, or nothing */
+	/* fields shown, by event; 0: none, or not computed yet */
 	struct { uint32_t *items; size_t count, capacity; } shown;
-	uint32_t columns; /* CSV: what any type of events shows */
-	struct tally_frame_lines stacks; /* CSV: names */
-	/* JSON: by the parts that are shown; CSV: the first is the sampled address's */
+	uint32_t columns; /* CSV: fields that any type of event shows */
+	struct tally_frame_lines stacks; /* CSV: names of whole stacks */
+	/* by the parts that are shown; CSV: lines for the sampled address */
 	struct tally_frame_lines *frames[LAYOUTS];
 	struct tally_trace_text trace;
-	struct tally_buffer said; /* by a tracepoint */
-	struct tally_buffer text; /* a cell's */
+	struct tally_buffer said; /* a tracepoint's text */
+	struct tally_buffer text; /* a cell's text */
 	uint64_t wall_offset;
 };
 
@@ -43,7 +43,7 @@ static unsigned parts_of(uint32_t fields)
 	       (fields & TALLY_FIELD_LINE ? TALLY_FRAME_SOURCE : 0);
 }
 
-/* With the parts that are shown of each, of a `kind`. */
+/* Returns the lines with the parts that `fields` select, in the format `kind`. */
 static struct tally_frame_lines *frames_of(struct tally_script_json *script, uint32_t fields,
 					   unsigned kind)
 {
@@ -77,8 +77,7 @@ static int put_frame(struct tally_script_json *script, struct tally_frame_lines 
 	return 0;
 }
 
-/* Of the addresses that were just made: leaf first, with the separator behind the last one taken
- * off. */
+/* Puts the addresses that were just computed, the leaf first, without the last separator. */
 static int put_frames(struct tally_script_json *script, struct tally_frame_lines *lines,
 		      uint32_t pid, struct tally_buffer *out)
 {
@@ -107,7 +106,7 @@ static void put_cell(struct tally_script_json *script, const struct tally_script
 	}
 }
 
-/* What of the sampled address is asked for, a comma behind each. */
+/* Puts the sampled address's requested cells, each followed by a comma. */
 static int put_place(struct tally_script_json *script, uint32_t shown,
 		     const struct tally_sample *sample, struct tally_buffer *out)
 {
@@ -152,7 +151,7 @@ static int put_csv(struct tally_script_json *script, uint32_t shown,
 	if (!result)
 		result = put_place(script, shown, sample, out);
 	if (!out->failed && out->length)
-		out->length--; /* the last comma */
+		out->length--; /* remove the last comma */
 	tally_buffer_text(out, "\r\n");
 	return result;
 }
@@ -289,7 +288,7 @@ int tally_script_json_new(struct tally_recording *recording,
 		tally_script_json_free(script);
 		return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result;
 	}
-	/* The columns are the same whatever events there are: of pipes they are not known yet. */
+	/* Columns don't depend on the events: those of a pipe are not known yet. */
 	for (unsigned type = 0; fields->layout == TALLY_SCRIPT_CSV && type < TALLY_SCRIPT_TYPES;
 	     type++)
 		script->columns |= fields->types[type].shown;

@@ -1,10 +1,11 @@
-/* perf's default layout (tools/perf/builtin-script.c): which fields a line has follows from the
- * event's kind and from what its samples carry; all events of a kind have the same columns.
+/* perf's default layout (tools/perf/builtin-script.c): a line's fields follow from the event's type
+ * and from what its samples contain; all events of a type have the same columns.
  *
- * Text is ten times the size of what it is made from, so a field is not formatted again that was
- * before: the command with its number is kept for each thread, an event's name with its padding for
- * each event, an address's line for each address (frame_lines.h), a tracepoint's format is a
- * program (print.h).  What is left is the time and the copies. */
+ * The text is ten times the size of the recording, so nothing is formatted twice. The command with
+ * its number is cached for each thread, the padded event name for each event, and the line for each
+ * address (frame_lines.h). A tracepoint's format is compiled to a program (print.h). What is left
+ * is formatting times, and copying.
+ */
 #include "output/script_text.h"
 
 #include "abi/chain_walk.h"
@@ -20,16 +21,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "command  1234 " of a thread. */
+/* The text "command 1234 " of a thread. */
 struct thread_head {
-	uint64_t generation; /* of the commands, plus one: 0 is none */
+	uint64_t generation; /* generation of the commands + 1; 0: unset */
 	uint32_t pid, tid;
-	uint8_t layout; /* of put_thread() */
+	uint8_t layout; /* put_thread()'s layout bits */
 	uint8_t length;
 	char text[45];
 };
 
-/* "   cpu-clock: " of an event, and what its samples show. */
+/* The text " cpu-clock: " of an event, and which fields its samples show. */
 struct event_head {
 	const char *name;
 	char *text;
@@ -39,13 +40,13 @@ struct event_head {
 	struct tally_frame_lines *lines;
 };
 
-/* In place of TALLY_FIELD_TIME, where times are not shown as usual. */
+/* Replaces TALLY_FIELD_TIME when times are not in the default format. */
 enum { FIELD_OTHER_TIME = 1 << 30 };
 
 enum {
 	THREAD_HEADS = 64,
 	HEAD_NUMBERS_MAX = 128,
-	LAYOUTS = 32 /* of lines, by enum tally_frame_parts */
+	LAYOUTS = 32 /* combinations of enum tally_frame_parts */
 };
 
 struct tally_script {
@@ -53,14 +54,15 @@ struct tally_script {
 	struct tally_frame_lines *lines[LAYOUTS];
 	struct tally_trace_text trace;
 	struct { struct event_head *items; size_t count, capacity; } events;
-	struct thread_head threads[THREAD_HEADS]; /* by tid */
+	struct thread_head threads[THREAD_HEADS]; /* hashed by tid */
 	int name_width;
-	size_t source_width; /* of the widest data_src so far */
-	uint64_t wall_offset; /* with tod: the wall's time of a sample's time 0 */
+	size_t source_width; /* width of the widest data_src so far */
+	uint64_t wall_offset; /* field tod: wall-clock time at a sample time of 0 */
 	struct tally_script_fields fields;
 	struct tally_script_clock usual_clock;
 	struct {
-		uint64_t generation; /* of all mappings, and the process, that these hold for */
+		/* state of all mappings, and the process, that these are valid for */
+		uint64_t generation;
 		uint32_t pid;
 		uint64_t user, kernel; /* tally_frame_space() of sampled addresses */
 	} spaces;
@@ -74,7 +76,7 @@ static struct tally_frame_lines *lines_of(struct tally_script *script, uint32_t 
 			 (fields & TALLY_FIELD_OFFSET ? TALLY_FRAME_OFFSET : 0) |
 			 (fields & TALLY_FIELD_OBJECT ? TALLY_FRAME_OBJECT : 0) |
 			 (fields & TALLY_FIELD_LINE ? TALLY_FRAME_SOURCE : 0);
-	/* Without a source line the end of a stack's line is what stands alone. */
+	/* Without a stack, the source line follows on the same line. */
 	parts |= fields & TALLY_FIELD_LINE && !stacks ? TALLY_FRAME_ALONE : 0;
 	if (script->lines[parts])
 		return script->lines[parts];
@@ -91,7 +93,7 @@ static bool shows_other_times(const struct tally_script_clock *clock)
 	return clock->nanoseconds || clock->since_first || clock->since_last;
 }
 
-/* The columns follow the widest name; a pipe may announce more events later, or other names. */
+/* Columns follow the widest name. A pipe may later announce more events or rename some. */
 static int make_event_heads(struct tally_script *script, const struct tally_recorded_event *events,
 			    size_t count, struct tally_error *err)
 {
@@ -141,7 +143,7 @@ static uint8_t thread_layout(const struct event_head *head, const struct tally_s
 	return (uint8_t)layout;
 }
 
-/* `pid` and `tid` are whose command it is, mostly the sample's. */
+/* Puts the command of `pid` and `tid`, and the sample's numbers. */
 static void put_thread(struct tally_script *script, uint32_t pid, uint32_t tid,
 		       const struct tally_sample *sample, uint8_t layout, struct tally_buffer *out)
 {
@@ -197,7 +199,7 @@ static char *put_seldom(const struct tally_script *script, char *at,
 	return at;
 }
 
-/* "[003] 12345.678901:      10000 " */
+/* Puts "[003] 12345.678901: 10000 ". */
 static char *put_numbers(const struct tally_script *script, char *at,
 			 const struct tally_recorded_event *event,
 			 const struct tally_record *record, uint32_t fields)
@@ -246,7 +248,7 @@ static int put_head(struct tally_script *script, const struct tally_recorded_eve
 	if (!at)
 		return -ENOMEM;
 	if (head) {
-		memcpy(at, head->text, sizeof(head->text)); /* all of it: as long as it may be */
+		memcpy(at, head->text, sizeof(head->text)); /* a copy of fixed size is faster */
 		at += head->length;
 	}
 	at = put_numbers(script, at, event, record, name->fields);
@@ -294,8 +296,7 @@ static int put_line(struct tally_frame_lines *lines, uint32_t pid, uint64_t spac
 		if (!at)
 			return -ENOMEM;
 	}
-	/* Most lines are of 40 to 120 bytes: two copies of a fixed size are faster than one of
-	 * any. */
+	/* Most lines have 40 to 120 bytes: two copies of fixed size beat one of variable size. */
 	memcpy(at, text, 64);
 	if (length > 64)
 		memcpy(at + 64, text + 64, 64);
@@ -305,7 +306,7 @@ static int put_line(struct tally_frame_lines *lines, uint32_t pid, uint64_t spac
 	return 0;
 }
 
-/* Chains that stand in the sample, address by address. */
+/* Puts a chain that the sample contains, address by address. */
 static int put_words(struct tally_script *script, struct tally_frame_lines *lines,
 		     const struct tally_record *record, bool kernel, struct tally_buffer *out)
 {
@@ -323,7 +324,7 @@ static int put_words(struct tally_script *script, struct tally_frame_lines *line
 	return 0;
 }
 
-/* Chains with frames that are unwound from a copy of the stack. */
+/* Puts a chain whose frames are unwound from a copy of the stack. */
 static int put_unwound(struct tally_script *script, struct tally_frame_lines *lines,
 		       const struct tally_raw_record *raw, const struct tally_record *record,
 		       struct tally_buffer *out)
@@ -339,7 +340,7 @@ static int put_unwound(struct tally_script *script, struct tally_frame_lines *li
 	return 0;
 }
 
-/* " 7f3c11a0 main+0x20 (/usr/bin/program)" */
+/* Puts " 7f3c11a0 main+0x20 (/usr/bin/program)". */
 static int put_leaf(struct tally_script *script, struct tally_frame_lines *lines,
 		    const struct tally_sample *sample, bool kernel, struct tally_buffer *out)
 {
@@ -350,7 +351,8 @@ static int put_leaf(struct tally_script *script, struct tally_frame_lines *lines
 		return -ENOMEM;
 	*at++ = ' ';
 	at = tally_put_hexadecimal(at, sample->ip, 16);
-	size_t length = line->length - line->symbol - 1; /* what follows stands in the same line */
+	/* without the newline: more fields follow on this line */
+	size_t length = line->length - line->symbol - 1;
 	memcpy(at, line->text + line->symbol, length);
 	at += length;
 	out->length = (size_t)(at - out->bytes);
@@ -367,13 +369,13 @@ static void end_line(struct tally_buffer *out)
 	out->bytes[out->length] = '\0';
 }
 
-/* What a stack's line or an address has behind it. */
+/* Puts the fields that follow the stack or the address. */
 static int put_rest(struct tally_script *script, const struct tally_recorded_event *event,
 		    uint32_t fields, const struct tally_sample *sample, struct tally_buffer *out)
 {
 	const uint32_t branches = TALLY_FIELD_BRANCHES | TALLY_FIELD_BRANCH_SYMBOLS;
 	tally_script_put_regs(script->recording, event, sample, fields, out);
-	/* Asked for both, perf prints the addresses. */
+	/* If both are requested, perf prints addresses. */
 	if (fields & branches && sample->branches &&
 	    tally_branch_text(script->recording, sample,
 			      fields & TALLY_FIELD_BRANCHES ? TALLY_BRANCH_FIELD_ADDRESSES
@@ -396,7 +398,8 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	int result = 0;
 	if (put_head(script, raw->event, head, record, out) < 0)
 		return -ENOMEM;
-	if (fields & TALLY_FIELD_FLAGS) /* only decoders of instruction traces have any */
+	/* always blank: only decoders of instruction traces have flags */
+	if (fields & TALLY_FIELD_FLAGS)
 		tally_buffer_printf(out, "  %-21s ", "");
 	if (fields & TALLY_FIELD_TRACE)
 		tally_trace_text_put(&script->trace, raw->event,
@@ -417,7 +420,7 @@ static int put_sample(struct tally_script *script, const struct tally_raw_record
 	return result < 0 || out->failed || script->trace.failed ? -ENOMEM : 0;
 }
 
-/* Of each sample. */
+/* Called for each sample. */
 __attribute__((always_inline)) static inline int find_event_head(
 	struct tally_script *script, const struct tally_recorded_event *event,
 	const struct event_head **head, struct tally_error *err)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What a page fault was at has a name; what a clock's samples carry has none. */
+/* True if samples carry a data address: page faults do, clock samples don't. */
 static bool is_of_data(const struct tally_attr *attr)
 {
 	return attr->type == TALLY_TYPE_SOFTWARE &&
@@ -123,10 +123,10 @@ static void put_page_size(uint64_t bytes, struct tally_buffer *out)
 
 static bool is_printable(char byte)
 {
-	return byte >= ' ' && byte <= '~'; /* in any locale */
+	return byte >= ' ' && byte <= '~'; /* ASCII in any locale */
 }
 
-/* Printable, with NULs behind it and nothing else. */
+/* True for printable text followed by NULs only. */
 static bool is_text(const char *bytes, size_t size)
 {
 	size_t length = strnlen(bytes, size), nuls = length;
@@ -171,7 +171,7 @@ int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *
 	tally_reader_init(&reader, bytes.bytes ? (const void *)bytes.bytes : "",
 			  bytes.bytes ? bytes.size : 0, false);
 	uint32_t version = tally_reader_u32(&reader);
-	tally_reader_u32(&reader); /* which clock the samples' is */
+	tally_reader_u32(&reader); /* skip the id of the samples' clock */
 	uint64_t wall = tally_reader_u64(&reader);
 	*offset_ns = wall - tally_reader_u64(&reader);
 	if (!reader.failed && version == 1)

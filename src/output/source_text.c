@@ -13,7 +13,7 @@
 
 enum { SOURCE_BYTES_MAX = 32 << 20, TAB = 8, LINE_COLUMNS_MAX = 2000 };
 
-/* Opened without waiting: the path may be a pipe's or a device's. */
+/* O_NONBLOCK: the path may name a FIFO or a device, which must not block. */
 static int read_regular(struct tally_source_file *file, const char *path)
 {
 	struct stat status;

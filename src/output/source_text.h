@@ -1,7 +1,7 @@
-/* The lines of source files, as the compiler had named them.
+/* The lines of source files, by the paths that the compiler recorded.
  *
- * The paths come from programs and recordings: only regular files are read, up to a size, and
- * whatever is not to be had is no error.  Not thread-safe.
+ * Paths come from programs and recordings, so only regular files up to a size are read. A file that
+ * cannot be read is not an error. Not thread-safe.
  */
 #ifndef TALLY_OUTPUT_SOURCE_TEXT_H
 #define TALLY_OUTPUT_SOURCE_TEXT_H
@@ -15,27 +15,27 @@
 struct tally_source_file {
 	char *path;
 	struct tally_buffer text;
-	uint32_t *starts; /* of lines, and one behind the last */
-	uint32_t count;   /* 0: it could not be read */
-	int64_t time_ns;  /* when it was changed last, by time(2) */
+	uint32_t *starts; /* offsets of lines, and of the end */
+	uint32_t count;   /* lines; 0: the file could not be read */
+	int64_t time_ns;  /* modification time, ns since the Epoch */
 };
 
 struct tally_source_files {
-	const char *root; /* --symfs: looked below first; NULL: none */
+	const char *root; /* --symfs: searched first; NULL: none */
 	struct { struct tally_source_file *items; size_t count, capacity; } files;
 };
 
-/* The file, read on first use; NULL when memory is out.  Valid until another is asked for. */
+/* Returns the file, which is read on first use; NULL: out of memory. Valid until the next call. */
 const struct tally_source_file *tally_source_file(struct tally_source_files *files,
 						  const char *path);
 
-/* Appends line `line` (from 1) without its end, tabs as blanks up to the next eighth column, other
- * control bytes as "?"; false when there is none.  `without`: so many columns of blanks are left
- * out at its beginning. */
+/* Appends a line (numbered from 1) without its newline. Expands tabs to multiples of 8 columns;
+ * other control bytes become "?". `without` columns of leading blanks are removed. Returns false if
+ * there is no such line. */
 bool tally_source_line(const struct tally_source_file *file, uint32_t line, unsigned without,
 		       struct tally_buffer *out);
 
-/* Columns of blanks that all lines of a range begin with. */
+/* Returns how many columns of blanks all lines of a range begin with. */
 unsigned tally_source_indent(const struct tally_source_file *file, uint32_t first, uint32_t last);
 
 void tally_source_files_release(struct tally_source_files *files);

@@ -1,4 +1,4 @@
-/* CSV in the order of `perf stat -x`, with two columns more; docs/stat-output.md. */
+/* CSV in the order of `perf stat -x`, with two more columns; see docs/stat-output.md. */
 #include "output/stat_view.h"
 
 #include "base/csv.h"
@@ -41,7 +41,7 @@ static void heading(struct tally_stat_view *view, const struct tally_stat_report
 			field(view, columns[i], i + 1 == sizeof(columns) / sizeof(columns[0]));
 }
 
-/* What stands ahead of a value: when, and what of. */
+/* Puts the columns before the value: the time, and the part that it belongs to. */
 static void show_place(struct tally_stat_view *view, const struct tally_stat_report *report,
 		       const struct tally_count_part *part)
 {
@@ -84,7 +84,7 @@ static void show_row(struct tally_stat_view *view, const struct tally_stat_repor
 	field(view, count ? metrics[0].unit : "", false);
 	field(view, missing ? "" : row->source, false);
 	field(view, row->reason ? row->reason : !missing && row->quality ? row->quality : "", true);
-	/* As perf does it: a further metric has a row of its own, empty but for the metric. */
+	/* As in perf, each further metric has its own row, which is empty otherwise. */
 	for (unsigned i = 1; i < count; i++) {
 		show_place(view, report, shown->part);
 		for (int empty = 0; empty < 5 + (report->runs_wanted > 1) + has_cgroups; empty++)

@@ -15,7 +15,7 @@ static const char *state_text(enum tally_count_state state)
 	return names[state];
 }
 
-/* A number, or null where there is none. */
+/* Writes a number, or null. */
 static void maybe(struct tally_json *json, const char *name, bool is_there, double value)
 {
 	tally_json_double(json, name, is_there ? value : NAN);
@@ -42,7 +42,7 @@ static void show_part(struct tally_json *json, const struct tally_stat_report *r
 	if (!report->by)
 		return;
 	bool is_cpu = report->by ==
-		      TALLY_COUNT_BY_CPU; /* perf has "0" for what it calls CPU0 elsewhere */
+		      TALLY_COUNT_BY_CPU; /* perf's JSON has "0" for "CPU0" */
 	tally_json_text(json, tally_stat_part_name(report->by),
 			part->label + (is_cpu ? strlen("CPU") : 0));
 	if (tally_stat_part_is_sum(report->by))

@@ -1,4 +1,4 @@
-/* The rows of a report, in order. */
+/* Puts a report's rows in order. */
 #include "event/event.h"
 #include "output/stat_view.h"
 
@@ -39,13 +39,13 @@ static int largest_first(const void *a, const void *b)
 	return x->part < y->part ? -1 : x->part > y->part;
 }
 
-/* A tool's event is of the whole: it stands where the first part does, as perf's. */
+/* A tool event belongs to no part; like perf, shows it with the first. */
 static bool is_of_whole(const struct tally_count *row, size_t part)
 {
 	return part && row->type == TALLY_TYPE_TOOL;
 }
 
-/* Of all threads there are, those that ended before they could be counted are no news. */
+/* With one row per thread, threads that ended before they could be counted are hidden as well. */
 static bool is_hidden(const struct tally_stat_view *view, const struct tally_stat_report *report,
 		      const struct tally_count *row)
 {

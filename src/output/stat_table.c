@@ -1,8 +1,8 @@
-/* The table that a person reads.
+/* The table for people.
  *
  *          1,234,567,890       instructions        #     2.31 insn per cycle, CPI 0.43    ± 0.12 %
  *
- * Columns are as wide as what stands in them; what is said of one row stands on that row.
+ * Columns are as wide as their contents; a remark about one row is on that row.
  */
 #include "base/number_text.h"
 #include "base/terminal.h"
@@ -56,7 +56,7 @@ void tally_stat_number(double value, int decimals, char *out, size_t size)
 double tally_stat_shown(const struct tally_count *row, double value, const char **unit,
 			int *decimals)
 {
-	bool is_tool = row->type == TALLY_TYPE_TOOL; /* perf has these in ns */
+	bool is_tool = row->type == TALLY_TYPE_TOOL; /* shown in ns, as in perf */
 	bool is_clock = !strcmp(row->unit, "ns") && !is_tool;
 	*unit = is_clock ? "msec" : row->unit;
 	*decimals = (row->unit[0] && !is_tool) || row->scale != 1 ? 2 : 0;
@@ -70,7 +70,7 @@ static void paint(struct tally_stat_view *view, enum ink ink)
 		tally_buffer_text(view->out, codes[ink]);
 }
 
-/* Columns that a UTF-8 text takes: our own texts hold no wide characters. */
+/* Returns a text's columns. tally's own texts have no wide characters. */
 static int width(const char *text)
 {
 	int columns = 0;
@@ -104,7 +104,7 @@ static void comment_of(const struct tally_count_table *table, size_t index, char
 	}
 }
 
-/* A tool's times have no better one, but for /proc's, which are in ticks. */
+/* True if the row's source needs no mention. Only /proc's times are inexact: they are in ticks. */
 static bool has_usual_source(const struct tally_count *row)
 {
 	return row->type == TALLY_TYPE_TOOL ? strcmp(row->source, "/proc") != 0
@@ -135,7 +135,7 @@ static void tail_of(const struct tally_stat_report *report, const struct tally_c
 		snprintf(out + used, size - used, "(%s)", row->reason);
 }
 
-/* What the row is of: "S0-D0-C1     2". */
+/* Writes the part that the row belongs to: "S0-D0-C1 2". */
 static void place_of(const struct tally_stat_report *report, const struct tally_count_part *part,
 		     char *out, size_t size)
 {
@@ -166,7 +166,7 @@ static void fill_line(const struct tally_stat_view *view, const struct tally_sta
 	const char *missing = tally_stat_missing_text(row), *unit;
 	int decimals;
 	double value = tally_stat_shown(row, row->value, &unit, &decimals);
-	/* The mean of a few small counts is no whole number: 0.5 must not be shown as 0. */
+	/* The mean of small counts may be a fraction: 0.5 must not be shown as 0. */
 	if (!decimals && report->runs > 1 && value < 100 && value != (double)(long)value)
 		decimals = 2;
 	tally_stat_number(value, decimals, line->value, sizeof(line->value));
@@ -187,7 +187,7 @@ static void fill_line(const struct tally_stat_view *view, const struct tally_sta
 	tail_of(report, row, line->tail, sizeof(line->tail));
 }
 
-/* How wide the columns are. */
+/* Widths of the columns. */
 struct columns {
 	int place, value, name, cgroup, comment;
 };
@@ -240,7 +240,7 @@ static struct columns measure(const struct tally_stat_view *view,
 {
 	struct columns columns = { .value = report->by ? VALUE_WIDTH_MIN : VALUE_WIDTH,
 				   .name = NAME_WIDTH_MIN };
-	if (report->by) /* there are more columns: names need no more room than they take */
+	if (report->by) /* with more columns, names get no more room than they need */
 		columns.name = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct line line = { 0 };
@@ -313,7 +313,7 @@ static void show_ending(struct tally_stat_view *view, const struct tally_stat_re
 				    report->runs, report->runs_wanted);
 }
 
-/* Breaks at blanks, so that a note stays in its column. */
+/* Wraps at blanks, so that a note stays in its column. */
 static void show_wrapped(const struct tally_stat_view *view, const char *text, int indent)
 {
 	enum { LINE = 100 };
@@ -346,7 +346,7 @@ static void show_notes(struct tally_stat_view *view, const struct tally_stat_rep
 	}
 }
 
-/* To `room` columns; `text` has room for the sign behind its end. */
+/* Cuts to `room` columns; `text` has space for "…" after its end. */
 static void shorten(char *text, int room, bool is_ascii)
 {
 	int kept = room - (is_ascii ? 3 : 1), columns = 0;
@@ -369,7 +369,8 @@ static void show_heading(struct tally_stat_view *view, const struct tally_stat_r
 		snprintf(runs, sizeof(runs), ", mean ± σ of %lu runs", report->runs);
 	if (view->columns)
 		shorten(target, (int)view->columns - (int)strlen(start) - width(runs) -
-				(view->is_ascii && runs[0] ? 5 : 0), /* "+- sigma" */
+				/* "+- sigma" is wider than "± σ" */
+				(view->is_ascii && runs[0] ? 5 : 0),
 			view->is_ascii);
 	tally_buffer_printf(view->out, "\n%s", start);
 	paint(view, INK_BOLD);
@@ -425,7 +426,7 @@ static void show_report(struct tally_stat_view *view, const struct tally_stat_re
 	view->reports++;
 }
 
-/* Our own signs get their plain spelling; what else is not ASCII came from outside. */
+/* Replaces tally's own signs by ASCII spellings; other non-ASCII characters become "?". */
 static void append_ascii(struct tally_buffer *out, const char *text)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* Showing a `stat` report: a table for people, CSV and JSON for programs. */
+/* Shows a `stat` report: a table for people, CSV and JSON for programs. */
 #ifndef TALLY_OUTPUT_STAT_VIEW_H
 #define TALLY_OUTPUT_STAT_VIEW_H
 
@@ -11,16 +11,17 @@ enum { TALLY_STAT_CSV_VERSION = 1, TALLY_STAT_JSON_VERSION = 1 };
 
 struct tally_stat_view {
 	struct tally_buffer *out;
-	const char *separator; /* CSV */
+	const char *separator; /* CSV: between fields */
 	bool has_colours;      /* table */
 	bool is_ascii;         /* table: the terminal's locale can't show "±" */
-	bool is_plain;         /* table: no commas in numbers */
-	bool clears;           /* table: the screen is cleared before each interval */
-	bool hides_zero;       /* rows that counted 0 are left out */
-	/* table: the terminal's, 0: it is none and the heading stays whole */
+	bool is_plain;         /* table: numbers without commas */
+	bool clears;           /* table: clear the screen before each interval */
+	bool hides_zero;       /* leave out rows that counted 0 */
+	/* table: terminal width; 0: not a terminal, headings are not cut */
 	unsigned columns;
-	unsigned long reports; /* shown so far: headings stand above the first */
-	size_t notes_shown;    /* table, intervals: a new one is shown when it comes */
+	unsigned long reports; /* shown so far; headings precede the first */
+	/* table, intervals: notes printed so far; new ones are printed once */
+	size_t notes_shown;
 };
 
 struct tally_stat_view_ops {
@@ -32,7 +33,7 @@ struct tally_stat_view_ops {
 extern const struct tally_stat_view_ops tally_stat_view_table, tally_stat_view_csv,
 	tally_stat_view_json;
 
-/* A row, and what it stands in: its part's rows, for metrics. */
+/* A row, with its part and, for metrics, its part's rows. */
 struct tally_stat_row {
 	const struct tally_count *count;
 	const struct tally_count_part *part;
@@ -40,26 +41,27 @@ struct tally_stat_row {
 	size_t index; /* in the table */
 };
 
-/* All rows in the order in which they are shown, which is perf's: of CPUs and threads event by
- * event (the largest threads first), else part by part.  malloc'd; NULL: out of memory. */
+/* Returns all rows in perf's order: for CPUs and threads event by event (the largest threads
+ * first), otherwise part by part. The caller frees the array. NULL: out of memory. */
 struct tally_stat_row *tally_stat_rows(const struct tally_stat_view *view,
 				       const struct tally_stat_report *report, size_t *count);
 
-/* perf's name for what a row is a part of: "cpu", "core", … or NULL of a whole. */
+/* Returns perf's name for a kind of part: "cpu", "core", …; NULL: the report has no parts. */
 const char *tally_stat_part_name(enum tally_count_by by);
 
-/* The part is of several CPUs, whose number is shown. */
+/* True if a part covers several CPUs; their number is then shown. */
 bool tally_stat_part_is_sum(enum tally_count_by by);
 
 bool tally_stat_has_cgroups(const struct tally_stat_report *report);
 
-/* "<not counted>", "<not supported>", "<withheld>", or NULL for a row that has a figure. */
+/* Returns "<not counted>", "<not supported>" or "<withheld>"; NULL: the row has a figure. */
 const char *tally_stat_missing_text(const struct tally_count *row);
 
-/* 1234567.5 → "1,234,567.50", whatever the locale. */
+/* Writes 1234567.5 as "1,234,567.50", independent of the locale. */
 void tally_stat_number(double value, int decimals, char *out, size_t size);
 
-/* The value and unit as people read them: clocks in msec.  `decimals` for the value. */
+/* Returns the value in the unit for people (clocks in msec); stores the unit and the number of
+ * decimals. */
 double tally_stat_shown(const struct tally_count *row, double value, const char **unit,
 			int *decimals);
 

@@ -1,4 +1,4 @@
-/* A strip is a line of cells, each as full as its part of the time was. */
+/* A strip is a line of cells; a cell's height is the share of its time that was used. */
 #include "output/timeline.h"
 
 #include "base/extremes.h"
@@ -14,11 +14,11 @@
 enum { COLUMNS_MIN = 60, LABEL_WIDTH = 22, FIGURE_WIDTH = 12, LEVELS = 8, NAME_MAX_BYTES = 16 };
 
 struct strip {
-	double *cells;  /* ns of running, or number of marks */
+	double *cells;  /* ns of running time, or number of marks */
 	double total;
-	uint32_t id;    /* CPU, or thread */
-	uint32_t event; /* of marks */
-	double order;   /* rows with more stand first */
+	uint32_t id;    /* CPU, or index of the thread */
+	uint32_t event; /* event of the marks */
+	double order;   /* sort key, the largest first */
 };
 
 struct strips {
@@ -30,7 +30,7 @@ struct chart {
 	const struct tally_activity *activity;
 	const struct tally_timeline_view *view;
 	struct tally_buffer *out;
-	unsigned width;     /* cells */
+	unsigned width;     /* number of cells */
 	double cell_ns;
 };
 
@@ -67,7 +67,7 @@ static void release_strips(struct strips *strips, struct tally_map *index)
 	tally_map_release(index);
 }
 
-/* Spreads an interval over the cells that it touches. */
+/* Adds an interval to the cells that it overlaps. */
 static void fill(const struct chart *chart, struct strip *strip, uint64_t start, uint64_t end)
 {
 	uint64_t first = chart->activity->first;
@@ -100,7 +100,7 @@ static int gather_ran(const struct chart *chart, bool by_cpu, struct strips *str
 	return 0;
 }
 
-/* By event and thread; the order is the thread's first, told later. */
+/* Makes strips of marks by event and thread; the caller sets `order` later. */
 static int gather_marks(const struct chart *chart, struct strips *strips, struct tally_map *index)
 {
 	for (size_t i = 0; i < chart->activity->marks.count; i++) {
@@ -148,7 +148,7 @@ static void put_label(const struct chart *chart, const char *text)
 	tally_buffer_printf(chart->out, "%-*.*s ", LABEL_WIDTH - 1, LABEL_WIDTH - 1, text);
 }
 
-/* "0.25 s": as many digits as tell the ticks apart. */
+/* Draws ticks such as "0.25 s", with as many digits as tell neighbours apart. */
 static void put_axis(const struct chart *chart)
 {
 	double span = (double)(chart->activity->last - chart->activity->first), step = 1;
@@ -173,7 +173,7 @@ static void put_axis(const struct chart *chart)
 		int length = snprintf(text, sizeof(text), "%s%.*f %s",
 				      chart->view->ascii ? "|" : "╷", digits, tick * step / scale,
 				      unit);
-		/* the line takes three bytes */
+		/* the sign takes three bytes but one column */
 		unsigned shown = (unsigned)length - (chart->view->ascii ? 0 : 2);
 		if (where < at || where + shown > chart->width)
 			continue;
@@ -251,7 +251,7 @@ static void put_tasks(const struct chart *chart, const struct strips *strips,
 				    colour(chart, "\x1b[0m"));
 }
 
-/* Tasks that only marks tell of, behind those that ran. */
+/* Appends tasks that have marks but no running time. */
 static int add_marked_tasks(const struct chart *chart, const struct strips *marks,
 			    struct strips *tasks, struct tally_map *index)
 {
@@ -269,7 +269,7 @@ static void put_head(const struct chart *chart, size_t tasks)
 	tally_buffer_printf(chart->out, "%s%.3f s of %s task%s", colour(chart, "\x1b[1m"),
 			    (double)(activity->last - activity->first) / 1e9, tally_number(tasks),
 			    tasks == 1 ? "" : "s");
-	if (activity->cpu_count) /* 0: the samples don't tell */
+	if (activity->cpu_count) /* 0: unknown from samples */
 		tally_buffer_printf(chart->out, " on %u CPU%s", activity->cpu_count,
 				    activity->cpu_count == 1 ? "" : "s");
 	tally_buffer_printf(chart->out, ", %s%s\n\n",

@@ -1,11 +1,11 @@
-/* Who ran where and what happened, as trace events. */
+/* What ran where and what happened, as trace events. */
 #include "output/timeline.h"
 #include "output/trace_event.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-enum { CPUS_PID = 0 /* the process whose threads are the CPUs: no task has its number */ };
+enum { CPUS_PID = 0 /* the process whose threads are the CPUs; no task has this pid */ };
 
 static void put_start(struct tally_json *json, const struct tally_activity *activity,
 		      const char *name, const char *phase, uint32_t pid, uint32_t tid,
@@ -26,7 +26,8 @@ static void put_names(struct tally_json *json, const struct tally_activity *acti
 	tally_trace_event_tasks(json, &activity->recording->tasks, false);
 }
 
-/* Twice: on its CPU's track by the task's name, on the task's by the CPU's. */
+/* Writes an interval twice: on the CPU's track, named after the task, and on the task's track,
+ * named after the CPU. */
 static void put_ran(struct tally_json *json, const struct tally_activity *activity,
 		    const struct tally_ran *ran)
 {

@@ -1,6 +1,5 @@
-/* Layouts: perf's tools/lib/perf/include/perf/event.h, as structs of u32 and u64 with strings and
- * arrays behind.  What a record has behind its known fields is shown as bytes, so that nothing of
- * it is hidden. */
+/* Layouts: perf's tools/lib/perf/include/perf/event.h, structs of u32 and u64 followed by strings
+ * and arrays. Bytes after the known fields are shown as numbers, so that nothing is hidden. */
 #include "output/tool_record_dump.h"
 
 #include "base/reader.h"
@@ -50,7 +49,7 @@ static void put_rest(struct tally_reader *reader, size_t size, struct tally_buff
 		tally_buffer_text(out, "…");
 }
 
-/* A list of equal entries: u64 count, then `words` u64 each. */
+/* Puts a list of equal entries: a u64 count, then `words` u64 for each. */
 static void put_list(struct tally_reader *reader, const char *const *names, unsigned words,
 		     struct tally_buffer *out)
 {
@@ -144,7 +143,7 @@ static void put_cpu_map(struct tally_reader *reader, struct tally_buffer *out)
 	tally_cpu_map_text(reader, out);
 }
 
-/* A tracepoint's number and name. */
+/* Puts a tracepoint's id and name. */
 static void put_event_type(struct tally_reader *reader, struct tally_buffer *out)
 {
 	put_u64(reader, "id", out);

@@ -1,4 +1,4 @@
-/* The records that tools add to what the kernel wrote (types from 64 on), with all their fields. */
+/* Records that tools add to the kernel's (types from 64 on), with all their fields. */
 #ifndef TALLY_OUTPUT_TOOL_RECORD_DUMP_H
 #define TALLY_OUTPUT_TOOL_RECORD_DUMP_H
 
