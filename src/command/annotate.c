@@ -77,7 +77,7 @@ static const struct tally_option options[] = {
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
 	  OPTION_MANGLED },
-	/* as perf calls them */
+	/* perf's names */
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL, NULL, OPTION_SYMBOL },
 	{ 0, "disassembler-style", TALLY_ARGUMENT_REQUIRED, "SYNTAX", NULL, NULL, 'M' },
@@ -197,7 +197,7 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 		say_idle(command, profile, event);
 	if (!result)
 		result = tally_hot_functions_find(profile, event, &request->choice, &hot, err);
-	/* hundreds have no symbol */
+	/* "[object]" names hundreds of places without a symbol */
 	bool is_one = !request->choice.name || request->choice.name[0] == '[';
 	size_t wanted = request->functions ? request->functions : is_one ? 1 : hot.count;
 	for (size_t i = 0; !result && i < hot.count && i < wanted; i++) {
@@ -239,7 +239,7 @@ static int write_json(const struct annotations *all, const struct request *reque
 	return out->failed ? -ENOMEM : 0;
 }
 
-/* A reader of standard output that goes away is no error. */
+/* A reader that closes standard output early is not an error. */
 static int write_out(const char *path, const struct tally_buffer *text, struct tally_error *err)
 {
 	if (path && strcmp(path, "-") != 0)
@@ -248,8 +248,8 @@ static int write_out(const char *path, const struct tally_buffer *text, struct t
 	return 0;
 }
 
-/* When the last sample was taken, by time(2): as the recording tells, else when its file was
- * written; 0: not known. */
+/* Returns the wall-clock time of the last sample in ns: from the recording, or its file's
+ * modification time; 0: unknown. */
 static int64_t recorded_until(const struct tally_recording *recording, const char *path)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -294,8 +294,8 @@ static int read_profile(const struct request *request, bool leaves_only,
 	return result;
 }
 
-/* A function that has no samples may well have called what has: stacks tell, which nobody had asked
- * for so far. */
+/* Explains why a function has no samples: they may be in functions that it calls. Only stacks show
+ * that, so the recording is read again with them. */
 static void tell_of_callees(const struct request *request, struct tally_error *err)
 {
 	struct tally_error ignored = TALLY_ERROR_NONE;
@@ -386,7 +386,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	int id;
 	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
 	       (!walk.dashes && walk.index < argc && !request.choice.name)) {
-		if (id == TALLY_OPTION_DONE) { /* options may stand behind the function */
+		if (id == TALLY_OPTION_DONE) { /* options may follow the function */
 			request.choice.name = argv[walk.index++];
 			continue;
 		}

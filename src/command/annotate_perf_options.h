@@ -1,5 +1,4 @@
-/* Options of `perf annotate` that tally does not have, as record_perf_options.h has those of `perf
- * record`. */
+/* Options of `perf annotate` that tally lacks; see record_perf_options.h. */
 #ifndef TALLY_COMMAND_ANNOTATE_PERF_OPTIONS_H
 #define TALLY_COMMAND_ANNOTATE_PERF_OPTIONS_H
 
@@ -40,7 +39,7 @@ enum { ANNOTATE_PERF_FIRST = 1000, ANNOTATE_PERF_BEFORE = ANNOTATE_PERF_FIRST - 
 #undef ROW
 };
 
-/* 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
+/* Returns 1 if the option is accepted, 0 if `id` is another option, -EINVAL with an alternative. */
 int annotate_take_perf_option(int id, struct tally_error *err);
 
 #endif

@@ -23,10 +23,10 @@ struct report_browser {
 	struct tally_report_options options;
 	struct tally_report report;
 	const struct tally_browse_request *request;
-	uint32_t idle_said_of; /* an event + 1; 0: none */
+	uint32_t idle_said_of; /* event + 1 that say_idle() has reported; 0: none */
 };
 
-/* Once for each event that is shown. */
+/* Reports idle samples once for each event shown. */
 static void say_idle(struct report_browser *view)
 {
 	struct tally_buffer text = { 0 };
@@ -65,7 +65,7 @@ static void number_event(struct report_browser *view)
 	}
 }
 
-/* The report as the options have it now, in the place of the one that is shown. */
+/* Builds the report again with the current options. */
 static int build(struct report_browser *view)
 {
 	struct tally_report old = view->report;
@@ -87,7 +87,7 @@ static int build(struct report_browser *view)
 	return result;
 }
 
-/* The next event that has samples, or the one before; whether there is another. */
+/* Goes to the next or previous event with samples; false if there is no other. */
 static bool go_to_event(struct report_browser *view, bool backwards)
 {
 	size_t count;
@@ -119,7 +119,7 @@ struct arguments {
 	unsigned count;
 };
 
-/* "--cpu=3" */
+/* Adds "--cpu=3". */
 static void add_argument(struct arguments *arguments, const char *option, const char *value)
 {
 	char *text = value ? tally_arena_printf(&arguments->arena, "--%s=%s", option, value) :
@@ -135,7 +135,7 @@ static void add_number(struct arguments *arguments, const char *option, uint32_t
 	add_argument(arguments, option, text);
 }
 
-/* As the one name of a list of patterns. */
+/* Adds a name as a pattern that matches only itself. */
 static void add_name(struct arguments *arguments, const char *option, const char *name)
 {
 	char *quoted = tally_arena_alloc(&arguments->arena, 2 * strlen(name) + 1);
@@ -145,8 +145,8 @@ static void add_name(struct arguments *arguments, const char *option, const char
 	add_argument(arguments, option, quoted);
 }
 
-/* Whose line it is, where there are others: the samples of python3's memcpy() are not those of
- * gcc's. */
+/* Restricts `annotate` to the entry's command, thread and CPU: samples of python3's memcpy() are
+ * not those of gcc's. */
 static void add_entry(struct arguments *arguments, const struct report_browser *view)
 {
 	const struct tally_report_entry *entry = tally_browse_entry(&view->browser.browse);
@@ -165,7 +165,7 @@ static void add_entry(struct arguments *arguments, const struct report_browser *
 		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);
 }
 
-/* What has no symbol has to be in a file. */
+/* True if the code can be read: what has no symbol must be in a file. */
 static bool has_code(const struct tally_names *names, uint32_t function)
 {
 	const struct tally_function *one = &names->functions.items[function];
@@ -190,14 +190,14 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	add_entry(&arguments, view);
 	arguments.items[arguments.count++] = "--";
 	arguments.items[arguments.count++] = name;
-	setenv("LESS", "RS", 1); /* stays, also where all fits on the screen */
+	setenv("LESS", "RS", 1); /* the pager stays even if everything fits on the screen */
 	int status = command->run(command, (int)arguments.count,
 				  (char **)(uintptr_t)arguments.items);
 	tally_arena_release(&arguments.arena);
 	return status;
 }
 
-/* By the command of that name, in a process of its own that has the terminal meanwhile. */
+/* Runs `tally annotate` in a child process that has the terminal meanwhile. */
 static void annotate(struct report_browser *view)
 {
 	struct tally_browser *browser = &view->browser;
@@ -224,7 +224,7 @@ static void annotate(struct report_browser *view)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	signal(SIGINT, interrupted);
-	/* what was written would be gone at once */
+	/* otherwise its output would vanish at once */
 	if (pid < 0 || status || !tally_pager_is_less()) {
 		fprintf(stderr, "Enter goes back to the report");
 		for (int c = 0; pid > 0 && c != '\n' && c != EOF;)
@@ -268,7 +268,7 @@ int tally_browse_report(struct tally_screen *screen, const struct tally_profile 
 				       .options = request->report,
 				       .request = request };
 	bool leave = false;
-	/* Of a list by self one asks who called, of totals what they called. */
+	/* Rows sorted by self need their callers, rows sorted by total their callees. */
 	if (profile->has_stacks && view.options.tree == TALLY_TREE_NONE)
 		view.options.tree = view.options.by_self ? TALLY_TREE_CALLEE : TALLY_TREE_CALLER;
 	view.browser = (struct tally_browser){ .screen = screen,

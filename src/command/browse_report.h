@@ -9,11 +9,11 @@
 enum { TALLY_BROWSE_GIVEN_MAX = 16 };
 
 struct tally_browse_request {
-	const char *input; /* the recording */
-	struct tally_report_options report; /* what it begins with */
-	bool errors; /* sampling errors where there is little room, too */
-	/* Options of samples and names by which the profile was made: an annotation from here is
-	 * made by them, too. */
+	const char *input; /* path of the recording */
+	struct tally_report_options report; /* initial options */
+	bool errors; /* show sampling errors on narrow screens as well */
+	/* Options that selected samples and names for this profile; `annotate` gets the same
+	 * ones. */
 	struct {
 		const struct tally_option *option;
 		const char *value;
@@ -21,11 +21,11 @@ struct tally_browse_request {
 	unsigned given_count;
 };
 
-/* An option for an annotation; the last one of several holds. */
+/* Adds an option for `annotate`; a later value replaces an earlier one. */
 void tally_browse_give(struct tally_browse_request *request, const struct tally_option *table,
 		       int id, const char *value);
 
-/* Until the user leaves.  0, or -ENOMEM. */
+/* Returns when the user leaves: 0 or -ENOMEM. */
 int tally_browse_report(struct tally_screen *screen, const struct tally_profile *profile,
 			const struct tally_browse_request *request);
 

@@ -1,5 +1,5 @@
-/* tally cache: what is kept on the disk about objects, so that their lines are not worked out
- * again. */
+/* tally cache: lists and clears the user's cache of data about objects, which saves reading debug
+ * information again. */
 #include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
@@ -20,7 +20,7 @@ static const struct tally_option options[] = {
 	TALLY_OPTIONS_END,
 };
 
-/* All blobs of a kind of one object. */
+/* All blobs of one kind of one object. */
 struct cached {
 	struct tally_build_id id;
 	char kind[TALLY_CACHE_KIND_MAX + 1];
@@ -69,7 +69,7 @@ static int add(void *context, const struct tally_cache_entry *entry)
 	return 0;
 }
 
-/* One row for each object and kind. */
+/* Merges rows: one for each object and kind. */
 static void sum_up(struct listing *listing)
 {
 	struct cached *rows = listing->rows.items;

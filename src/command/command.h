@@ -1,6 +1,6 @@
-/* Subcommands: one file each, exporting one `struct tally_command`, listed in commands.c.
+/* Subcommands: one file each, which exports one `struct tally_command` that commands.c lists.
  *
- * Help, usage errors and (later) completion and man pages come from the option tables.
+ * Help, usage errors and completion come from the option tables.
  */
 #ifndef TALLY_COMMAND_COMMAND_H
 #define TALLY_COMMAND_COMMAND_H
@@ -14,18 +14,19 @@
 enum tally_argument_kind {
 	TALLY_ARGUMENT_NONE,
 	TALLY_ARGUMENT_REQUIRED,
-	TALLY_ARGUMENT_OPTIONAL /* "-g", "-gcaller", and "-g caller" when `choices` has the word */
+	TALLY_ARGUMENT_OPTIONAL /* "-g", "-gcaller"; also "-g caller" if `choices` has the word */
 };
 
 struct tally_option {
-	int letter;            /* 'e', or 0 for a long option alone */
-	const char *name;      /* "event", or NULL for a letter alone */
+	int letter;            /* 'e', or 0: long option only */
+	const char *name;      /* "event", or NULL: letter only */
 	enum tally_argument_kind kind;
-	const char *argument;  /* "EVENTS": its name in the help */
-	const char *help;      /* one or more lines; starts in lower case, no full stop */
-	/* for OPTIONAL: words, separated by blanks, that may stand as the next argument */
+	const char *argument;  /* "EVENTS": the argument's name in the help */
+	/* one or more lines, lower case, no full stop; NULL: not in the help */
+	const char *help;
+	/* for OPTIONAL: blank-separated words that may be the next argument */
 	const char *choices;
-	int id;                /* what tally_options_next returns; 0: the letter */
+	int id;                /* what tally_options_next() returns; 0: the letter */
 };
 
 #define TALLY_OPTIONS_END { .letter = 0, .name = NULL }
@@ -40,23 +41,24 @@ struct tally_command {
 	int (*run)(const struct tally_command *command, int argc, char **argv);
 };
 
-extern const struct tally_command *const tally_commands[]; /* NULL at the end */
+extern const struct tally_command *const tally_commands[]; /* ends with NULL */
 
-/* NULL after a message that names the nearest one (exit with TALLY_EXIT_USAGE). */
+/* Returns the command. NULL: prints an error that suggests the nearest name; exit with
+ * TALLY_EXIT_USAGE. */
 const struct tally_command *tally_command_find(const char *name);
 
 enum { TALLY_EXIT_OK = 0, TALLY_EXIT_FAILURE = 1, TALLY_EXIT_USAGE = 2 };
 
-/* A walk over the options; stops at the first argument that is none (so a profiled command keeps
- * its own). */
+/* Iterates over a command's options. Stops at the first argument that is not an option, so that a
+ * profiled command keeps its own options. */
 struct tally_options {
 	const struct tally_command *command;
 	int argc;
 	char **argv;
-	int index;         /* of the first argument behind the options, once next() gave 0 */
-	const char *value; /* the argument of the option just given, or NULL */
-	bool dashes;       /* "--" ended the options */
-	const char *cluster; /* rest of "-abc" */
+	int index;         /* first argument after the options, once next() returned 0 */
+	const char *value; /* the last option's argument, or NULL */
+	bool dashes;       /* "--" was read */
+	const char *cluster; /* the rest of "-abc" */
 };
 
 #define TALLY_OPTIONS_INIT(command_, argc_, argv_) \
@@ -64,45 +66,45 @@ struct tally_options {
 
 enum { TALLY_OPTION_DONE = 0, TALLY_OPTION_ERROR = -1, TALLY_OPTION_HELP = -2 };
 
-/* The next option's id; DONE; ERROR after the message was printed (exit with TALLY_EXIT_USAGE);
- * HELP after the help was printed (exit 0): -h and --help are every command's. */
+/* Returns the next option's id; DONE; ERROR after printing an error (exit with TALLY_EXIT_USAGE);
+ * or HELP after printing the help (exit with 0). Every command has -h and --help. */
 int tally_options_next(struct tally_options *options);
 
-/* Whether its argument is the name of a file or a folder, which may not be empty. */
+/* True if the option's argument names a file or a directory, which must not be empty. */
 bool tally_option_takes_path(const struct tally_option *option);
 
-/* The next argument, which is a file's name; NULL after a message (exit with TALLY_EXIT_USAGE)
- * where that is empty. */
+/* Returns the next argument, the name of a file. NULL: it is empty; an error was printed, exit with
+ * TALLY_EXIT_USAGE. */
 const char *tally_options_file(struct tally_options *options);
 
-/* Numbers from options: 0, or -EINVAL with a message that names the option. */
+/* Parses a number. Returns 0, or -EINVAL with a message that names the option. */
 int tally_option_u64(const char *option, const char *value, unsigned long long minimum,
 		     unsigned long long maximum, unsigned long long *out, struct tally_error *err);
-/* "512K", "8M", "1G": bytes. */
+/* Parses a size, "512K", "8M", "1G", to bytes. */
 int tally_option_size(const char *option, const char *value, unsigned long long *out,
 		      struct tally_error *err);
-/* "1.5", "500ms", "2s", "3m": seconds. */
+/* Parses a time, "1.5", "500ms", "2s", "3m", to seconds. */
 int tally_option_seconds(const char *option, const char *value, double *out,
 			 struct tally_error *err);
-/* A millisecond at least, and no more than a billion seconds: no time is not the same as no end. */
+/* Like tally_option_seconds(), from 1 ms to 1e9 s: 0 must not be taken for "no limit". */
 int tally_option_duration(const char *option, const char *value, double *out,
 			  struct tally_error *err);
 
-/* -D: milliseconds, or -1 for "not before --control says so". */
+/* Parses -D: milliseconds, or -1 to wait for --control. */
 int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);
 
-/* --max-stack: frames, as many as an attribute can say, but for the number that means "unwound"
- * there. */
+/* Parses --max-stack: a number of frames, up to what an attribute can hold. The attribute's value
+ * for "unwound" is excluded. */
 int tally_option_frames(const char *value, uint32_t *out, struct tally_error *err);
 
-/* "tally stat: MESSAGE" and "hint: HINT" on stderr, terminal escapes in names neutralised.
+/* Prints "tally stat: MESSAGE" and "hint: HINT" to stderr, with terminal escapes neutralised.
  * Returns TALLY_EXIT_FAILURE. */
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err);
 
-/* The same for wrong use: adds "see tally stat --help".  Returns TALLY_EXIT_USAGE. */
+/* Prints a usage error, with "see tally stat --help". Returns TALLY_EXIT_USAGE. */
 int tally_command_misuse(const struct tally_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* … of an option's value, with the error's own hint where it has one. */
+/* Prints a usage error from `err`; its hint, if it has one, replaces "see …". */
 int tally_command_misused(const struct tally_command *command, const struct tally_error *err);
 
 #endif

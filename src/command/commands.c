@@ -1,4 +1,4 @@
-/* The table of subcommands, in the order in which `tally help` lists them. */
+/* The table of subcommands, in the order of `tally help`. */
 #include "command/command.h"
 
 #include "base/suggest.h"
@@ -33,7 +33,7 @@ COMMANDS(DECLARE)
 #define LIST(name) &tally_command_##name,
 const struct tally_command *const tally_commands[] = { COMMANDS(LIST) NULL };
 
-/* Commands of perf that tally has not: what does their work. */
+/* Commands that perf has and tally lacks, with alternatives. */
 static const struct {
 	const char *name, *instead;
 } OTHERS[] = {

@@ -1,5 +1,5 @@
-/* tally compare: what differs between two saved results of `tally stat`, and whether a script is to
- * stop for it. */
+/* tally compare: compares two saved results of `tally stat`, and fails a script if a condition
+ * holds. */
 #include "base/arena.h"
 #include "base/terminal.h"
 #include "command/command.h"
@@ -101,7 +101,7 @@ static int compare_files(struct compare *compare, const char *const *paths, stru
 				     &compare->comparison);
 	if (result < 0)
 		return tally_error_set(err, result, "out of memory");
-	/* What can't be judged is told below the table that shows why. */
+	/* Prints the table before the error: it shows why a condition cannot be judged. */
 	int judged = judge(compare, err);
 	struct tally_error write_error = TALLY_ERROR_NONE;
 	result = show(compare, judged < 0 ? &write_error : err);
@@ -133,7 +133,7 @@ static int take_option(struct compare *compare, const struct tally_options *walk
 	}
 }
 
-/* A gate must tell "it got worse" (1) from "it could not be looked at" (2). */
+/* CI must be able to tell "it got worse" (1) from "it could not be compared" (2). */
 static int fail(const struct tally_command *command, const struct tally_error *err)
 {
 	tally_command_fail(command, err);
@@ -147,7 +147,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct compare compare = { .arena = TALLY_ARENA_INIT };
 	const char *paths[2];
 	int path_count = 0, id;
-	/* Options may stand behind the files too: compare old new --fail-if … */
+	/* Options may follow the files: compare old new --fail-if … */
 	for (;;) {
 		id = tally_options_next(&walk);
 		if (id == TALLY_OPTION_HELP)

@@ -1,9 +1,8 @@
-/* Completion for shells, made of the option tables: what a command takes is said in one place, so
- * that nothing here can fall behind it.
+/* Shell completion, generated from the option tables so that it is never out of date.
  *
- * What may stand behind an option is told by its table: words by `choices`, or an argument like "fp|dwarf|none"; files,
- * events and processes by the argument's name.  Where a command runs a program ("command" in its
- * usage), what follows is completed as on a command line of its own.
+ * An option's table entry says how to complete its argument. Words come from `choices` or an
+ * argument like "fp|dwarf|none"; files, events and processes follow from the argument's name. If a
+ * command runs a program ("command" in its usage), the rest is completed like a command line.
  */
 #include "command/command.h"
 
@@ -11,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What does not come from the tables: src/command/completion.bash and so on. */
+/* The fixed parts: src/command/completion.bash and others. */
 extern const char tally_completion_bash[], tally_completion_zsh[], tally_completion_fish[];
 
 enum argument {
@@ -27,7 +26,7 @@ static bool is_end(const struct tally_option *option)
 	return !option->letter && !option->name;
 }
 
-/* Options without help are for tests. */
+/* Skips options without help, which are hidden. */
 static const struct tally_option *next_shown(const struct tally_option *option)
 {
 	while (option && !is_end(option) && !option->help)
@@ -49,7 +48,7 @@ static bool takes_files(const struct tally_command *command)
 	return false;
 }
 
-/* "fp|dwarf[,SIZE]|none" → "fp dwarf none"; empty where the argument is no list of words. */
+/* "fp|dwarf[,SIZE]|none" → "fp dwarf none"; empty if the argument is not a list of words. */
 static void words_of(const struct tally_option *option, char *words, size_t size)
 {
 	size_t length = 0;
@@ -95,7 +94,7 @@ static void print_names(void)
 		printf("%s%s", i ? " " : "", tally_commands[i]->name);
 }
 
-/* Commands that answer `wanted`, as a pattern of case: "stat|record". */
+/* Prints the commands for which `wanted` is true as a pattern of case: "stat|record". */
 static void print_pattern(bool (*wanted)(const struct tally_command *))
 {
 	bool first = true;
@@ -105,7 +104,7 @@ static void print_pattern(bool (*wanted)(const struct tally_command *))
 			first = false;
 		}
 	if (first)
-		printf("-"); /* no command's name */
+		printf("-"); /* matches no command */
 }
 
 static void bash_words(const struct tally_command *command)
@@ -120,7 +119,7 @@ static void bash_words(const struct tally_command *command)
 	printf("' ;;\n");
 }
 
-/* What the options take that must have an argument. */
+/* Prints how to complete the arguments of options. */
 static void bash_arguments(const struct tally_command *command)
 {
 	static const char *const kinds[] = { [ARGUMENT_NOTHING] = "nothing",
@@ -166,8 +165,8 @@ static void print_bash(void)
 	printf(") return 0 ;;\n\tesac\n\treturn 1\n}\n\n%s", tally_completion_bash);
 }
 
-/* Text within '…', where a quote is '\''; the first line alone.  `also`: characters that want a
- * backslash. */
+/* Prints the first line of a text for use within '…': `quote` replaces a quote, and characters in
+ * `also` get a backslash. */
 static void print_quoted(const char *text, const char *also, const char *quote)
 {
 	for (; *text && *text != '\n'; text++)
@@ -195,8 +194,8 @@ static void zsh_option(const struct tally_command *command, const struct tally_o
 	for (unsigned f = 0; f < 2; f++) {
 		if (!forms[f])
 			continue;
-		/* Behind a letter the argument may be its own word or not, behind a name also come
-		 * after "=". */
+		/* A letter's argument may follow directly or as the next word; a name's also after
+		 * "=". */
 		printf("\t\t'*%s%s[", forms[f],
 		       option->kind == TALLY_ARGUMENT_NONE       ? ""
 		       : option->kind == TALLY_ARGUMENT_OPTIONAL ? (f ? "=-" : "-")
@@ -274,7 +273,7 @@ static void fish_option(const struct tally_command *command, const struct tally_
 		       option->name ? option->name : "", words);
 }
 
-/* Which options are followed by their value. */
+/* Prints which options need an argument. */
 static void fish_takes(void)
 {
 	printf("function __tally_takes\n\tswitch $argv[1]\n");

@@ -1,4 +1,4 @@
-/* tally diff: which functions' shares changed between two recordings, and which of it can be
+/* tally diff: which functions' shares changed between two recordings, and which changes may be
  * chance. */
 #include "base/suggest.h"
 #include "base/terminal.h"
@@ -76,7 +76,7 @@ static const struct tally_option options[] = {
 	  OPTION_MARKDOWN },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/diff.md)", NULL, 0 },
-	/* as perf calls them */
+	/* perf's names */
 	{ 0, "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
 	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
@@ -98,7 +98,7 @@ struct request {
 	struct tally_stacks_input input;
 	struct tally_diff_options diff;
 	struct runs old, new;
-	struct tally_diff_verdict *verdicts; /* CONDITIONS_MAX of them */
+	struct tally_diff_verdict *verdicts; /* CONDITIONS_MAX items */
 	size_t verdict_count;
 	bool percent_given, past_noise, json, markdown, no_pager;
 };
@@ -127,7 +127,7 @@ static int parse_sort(const char *text, struct request *request, struct tally_er
 		*keys[k].by = true;
 		text += length;
 	} while (*text++ == ',');
-	/* A line is one of a function, and what was inlined has lines of its own. */
+	/* Lines belong to functions; inlined functions have lines of their own. */
 	diff->by_symbol |= request->input.by_line;
 	request->input.no_inlines = !request->input.by_line;
 	return 0;
@@ -284,7 +284,7 @@ static void show(const struct request *request, const struct tally_match *match,
 	tally_pager_finish(&pager);
 }
 
-/* Before the table, on stderr: it is not to be missed behind a pager or in a pipe. */
+/* Warns on stderr before the table, so that neither a pager nor a pipe hides it. */
 static void warn(const struct tally_command *command, const struct tally_diff *diff)
 {
 	struct tally_buffer text = { 0 };
@@ -314,7 +314,7 @@ static int compare(const struct tally_command *command, struct request *request,
 					  request->verdicts, request->verdict_count, err);
 	if (judged == -ENOMEM)
 		result = judged;
-	/* What can't be judged is told below the table that shows why. */
+	/* Prints the table before the error: it shows why a condition cannot be judged. */
 	if (!result) {
 		warn(command, &diff);
 		show(request, &match, &diff, &out);
@@ -337,7 +337,7 @@ static int compare(const struct tally_command *command, struct request *request,
 	return result;
 }
 
-/* Returns 0, 1 when help was asked for, -1 when what is wrong has been told. */
+/* Returns 0, 1 after printing the help, or -1 after printing an error. */
 static int take_arguments(const struct tally_command *command, int argc, char **argv,
 			  struct request *request)
 {
@@ -345,7 +345,7 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 	struct tally_error err = TALLY_ERROR_NONE;
 	const char *paths[2] = { NULL };
 	unsigned path_count = 0;
-	/* Options may stand behind the files too: diff old new --sort sym */
+	/* Options may follow the files: diff old new --sort sym */
 	for (;;) {
 		int id = tally_options_next(&walk);
 		if (id < 0)
@@ -387,7 +387,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = {
-		.input.no_inlines = true, /* rows are of symbols, as in a report */
+		.input.no_inlines = true, /* rows are symbols, as in a report */
 		.diff = { .by_object = true,
 			  .by_symbol = true,
 			  .percent_min = 0.5,
@@ -398,7 +398,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		free(request.verdicts);
 		return status > 0 ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
 	}
-	if (request.json) { /* for programs: all of it */
+	if (request.json) { /* programs get all rows */
 		request.diff.percent_min = request.percent_given ? request.diff.percent_min : 0;
 		request.diff.noise_limit = SIZE_MAX;
 	}
@@ -406,7 +406,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	release_runs(&request.old);
 	release_runs(&request.new);
 	status = result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
-	/* A gate must tell "it got worse" (1) from "it could not be looked at" (2). */
+	/* CI must be able to tell "it got worse" (1) from "it could not be compared" (2). */
 	if (request.verdict_count && result < 0)
 		status = TALLY_EXIT_USAGE;
 	for (size_t i = 0; result >= 0 && i < request.verdict_count; i++)

@@ -1,5 +1,4 @@
-/* Options of `perf diff` that tally does not have, as record_perf_options.h has those of `perf
- * record`. */
+/* Options of `perf diff` that tally lacks; see record_perf_options.h. */
 #ifndef TALLY_COMMAND_DIFF_PERF_OPTIONS_H
 #define TALLY_COMMAND_DIFF_PERF_OPTIONS_H
 
@@ -31,7 +30,7 @@ enum { DIFF_PERF_FIRST = 1000, DIFF_PERF_BEFORE = DIFF_PERF_FIRST - 1,
 #undef ROW
 };
 
-/* 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
+/* Returns 1 if the option is accepted, 0 if `id` is another option, -EINVAL with an alternative. */
 int diff_take_perf_option(int id, struct tally_error *err);
 
 #endif

@@ -64,7 +64,8 @@ static bool ends_in(const char *text, const char *end)
 	return length >= end_length && !strcmp(text + length - end_length, end);
 }
 
-/* What a file's name says: "x.pb.gz" or "x.pb" is pprof's, "x.json" could be anybody's. */
+/* Derives the format from a file's name: "x.pb.gz" and "x.pb" are pprof's, "x.json" is
+ * ambiguous. */
 static const struct tally_export_format *format_of(const char *path)
 {
 	for (const struct tally_export_format *format = tally_export_formats; path && format->name;

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* From the first file to the last Ctrl-C is not for us, but for what is coming. */
+/* From the first file to the last, SIGINT is blocked: Ctrl-C cancels the download, not tally. */
 static bool is_interrupted(bool ends)
 {
 	sigset_t interrupt;

@@ -1,4 +1,4 @@
-/* What is shown on a terminal while debug files come, and Ctrl-C, which ends that alone. */
+/* Shows on a terminal how fetching debug files proceeds; Ctrl-C ends only the fetching. */
 #ifndef TALLY_COMMAND_FETCH_PROGRESS_H
 #define TALLY_COMMAND_FETCH_PROGRESS_H
 

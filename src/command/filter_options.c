@@ -4,8 +4,8 @@
 
 #include <errno.h>
 
-/* Shares of the time are of a recording's that isn't known yet: any would do to see whether they
- * are well said. */
+/* Checks the syntax only: shares of the time need the recording's span, which is not known yet, so
+ * any span will do. */
 static int take_time(const char *value, const char **out, struct tally_error *err)
 {
 	struct tally_ranges ranges = { 0 };

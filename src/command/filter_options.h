@@ -1,4 +1,4 @@
-/* Options by which every view of a recording takes a part of its samples, or of their stacks. */
+/* Options to select samples, or parts of their stacks; every view of a recording has them. */
 #ifndef TALLY_COMMAND_FILTER_OPTIONS_H
 #define TALLY_COMMAND_FILTER_OPTIONS_H
 
@@ -16,7 +16,7 @@ enum {
 	TALLY_OPTION_IDLE
 };
 
-/* Rows of a command's table of options. */
+/* Rows of an option table. */
 #define TALLY_FILTER_OPTIONS \
 	{ 0, \
 	  "comm", \
@@ -38,7 +38,7 @@ enum {
 			NULL, TALLY_OPTION_TIME \
 	}
 
-/* The tasks' names differ where a command has a --pid of another meaning. */
+/* The names of the options for tasks, for commands where --pid means something else. */
 #define TALLY_FILTER_TASK_OPTIONS(pid, tid) \
 	{ \
 		0, \
@@ -54,7 +54,7 @@ enum {
 			TALLY_OPTION_TIDS \
 	}
 
-/* Of a view that shows stacks. */
+/* For views that show stacks. */
 #define TALLY_FILTER_STACK_OPTION \
 	{ \
 		0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
@@ -73,11 +73,11 @@ enum {
 int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter,
 			struct tally_error *err);
 
-/* "--comm cc1 --time 1.5,": the options that make such a filter, behind one another; nothing for
- * one that takes all. */
+/* Appends the options that make this filter, "--comm cc1 --time 1.5,"; nothing if it passes all
+ * samples. */
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out);
 
-/* Whether anything was asked for, of samples. */
+/* True if the filter excludes samples. */
 bool tally_filter_is_set(const struct tally_profile_filter *filter);
 
 /* Whether commands, tasks or functions were asked for: then the samples of idle CPUs among theirs

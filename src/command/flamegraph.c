@@ -87,12 +87,12 @@ static const struct tally_option options[] = {
 struct flamegraph {
 	struct tally_stacks_input input;
 	struct tally_flamegraph_options drawing;
-	const char *old;    /* to compare with, or NULL */
-	const char *output; /* NULL until chosen */
+	const char *old;    /* input to compare with, or NULL */
+	const char *output; /* NULL: not chosen yet */
 	bool is_html, has_format;
 	bool off_cpu;
-	char **command; /* to record, or NULL */
-	int status;     /* the command's, once it was recorded */
+	char **command; /* command to record, or NULL */
+	int status;     /* exit status of `record` */
 };
 
 static int choose_word(const char *option, const char *value, const char *const *words,
@@ -125,7 +125,7 @@ static int take_width(struct flamegraph *graph, int id, const char *value, struc
 	return 0;
 }
 
-/* 0, or -EINVAL when the option's value was wrong. */
+/* Returns 0 or -EINVAL. */
 static int take_option(struct flamegraph *graph, int id, const char *value, struct tally_error *err)
 {
 	static const char *const formats[] = { "svg", "html", NULL }, *const themes[] = {
@@ -185,7 +185,7 @@ static void choose_output(struct flamegraph *graph)
 
 extern const struct tally_command tally_command_record;
 
-/* Records the command into a file of its own; the status is record's, and the command's. */
+/* Records the command into a file of its own; graph->status is what `record` returns. */
 static int record_command(struct flamegraph *graph, char path[], struct tally_error *err)
 {
 	char *cpu[] = { "record", "-q", "-o", path, "--" },
@@ -209,11 +209,11 @@ static int record_command(struct flamegraph *graph, char path[], struct tally_er
 	free(argv);
 	struct stat recorded;
 	graph->input.path = path;
-	/* What could not be recorded has been told, and leaves nothing. */
+	/* `record` has printed its errors; then there is no recording. */
 	return stat(path, &recorded) < 0 || !recorded.st_size ? 1 : 0;
 }
 
-/* 0, 1 when there is nothing to draw and why has been told, or -errno. */
+/* Returns 0, 1 when there is nothing to draw and an error was printed, or -errno. */
 static int load(const struct tally_command *command, struct flamegraph *graph,
 		struct tally_stacks *stacks, struct tally_error *err)
 {
@@ -232,7 +232,7 @@ static int load(const struct tally_command *command, struct flamegraph *graph,
 	return status;
 }
 
-/* Both sides' stacks, with the same frames and commands. */
+/* Both sides' stacks, which have the same frames and commands. */
 struct sides {
 	struct tally_stacks old, new;
 };
@@ -301,7 +301,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 				command,
 				"'%s' is one input too many; a command to record stands behind --",
 				argv[walk.index]);
-		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
+		if (id == TALLY_OPTION_DONE) { /* options may follow the input */
 			graph.input.path = tally_options_file(&walk);
 			if (!graph.input.path)
 				return TALLY_EXIT_USAGE;

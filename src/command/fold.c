@@ -65,7 +65,7 @@ struct fold {
 	const char *output;
 };
 
-/* 0, -EINVAL when an option's value was wrong. */
+/* Returns 0 or -EINVAL. */
 static int take_option(struct fold *fold, int id, const char *value, struct tally_error *err)
 {
 	struct tally_folded_options *folded = &fold->folded;
@@ -121,7 +121,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id == TALLY_OPTION_DONE && fold.input.path)
 			return tally_command_misuse(command, "'%s' is one input too many",
 						    argv[walk.index]);
-		if (id == TALLY_OPTION_DONE) { /* options may stand behind the input */
+		if (id == TALLY_OPTION_DONE) { /* options may follow the input */
 			fold.input.path = tally_options_file(&walk);
 			if (!fold.input.path)
 				return TALLY_EXIT_USAGE;
@@ -134,7 +134,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (take_option(&fold, id, walk.value, &err) < 0)
 			return tally_command_misused(command, &err);
 	}
-	/* behind -- */
+	/* after -- */
 	if (walk.index < argc && !fold.input.path && !(fold.input.path = tally_options_file(&walk)))
 		return TALLY_EXIT_USAGE;
 	if (walk.index < argc)

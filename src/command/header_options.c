@@ -50,7 +50,8 @@ int tally_command_header_only(const struct tally_command *command,
 	struct tally_raw_record raw;
 	struct tally_record record;
 	int result = 0;
-	/* A pipe tells of itself in the stream, and who writes it isn't to be killed. */
+	/* A pipe's metadata are in the stream; reading to the end also spares its writer
+	 * SIGPIPE. */
 	if (tally_perfdata_is_pipe(recording->data))
 		while ((result = tally_recording_next(recording, &raw, &record, &err)) > 0)
 			continue;

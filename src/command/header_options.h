@@ -1,4 +1,4 @@
-/* Options to show what a recording says of itself: --header, --header-only, -I. */
+/* Options that show a recording's metadata: --header, --header-only, -I. */
 #ifndef TALLY_COMMAND_HEADER_OPTIONS_H
 #define TALLY_COMMAND_HEADER_OPTIONS_H
 
@@ -28,16 +28,16 @@ enum { TALLY_OPTION_HEADER = 0x6000, TALLY_OPTION_HEADER_ONLY, TALLY_OPTION_HEAD
 			TALLY_OPTION_HEADER_FULL \
 	}
 
-/* False for an option that is none of these. */
+/* Returns false if `id` is another option. */
 bool tally_header_option(int id, struct tally_header_request *request);
 
-/* Appends the header of the recording at `path` as far as it is known, terminal escapes in names
+/* Appends the header of the recording at `path` as far as it is known, with terminal escapes
  * neutralised. */
 void tally_command_header(const struct tally_recording *recording, const char *path,
 			  const struct tally_header_request *request, struct tally_buffer *out);
 
-/* --header-only: prints it, behind the last record of a pipe.  The exit status; closes the
- * recording. */
+/* --header-only: prints the header; reads a pipe to its end first. Closes the recording. Returns
+ * the exit status. */
 int tally_command_header_only(const struct tally_command *command,
 			      struct tally_recording *recording, const char *path,
 			      const struct tally_header_request *request);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 enum {
-	OPTION_COLUMNS = 26, /* of an option's names, between two blanks and two blanks */
+	OPTION_COLUMNS = 26, /* width of an option's names with two blanks on each side */
 	MARGIN = OPTION_COLUMNS + 4,
 	WIDTH_MIN = 60,
 	WIDTH_MAX = 100,
@@ -23,12 +23,12 @@ static unsigned columns_of(const char *text, size_t length)
 {
 	unsigned columns = 0;
 	for (size_t i = 0; i < length; i++)
-		columns += (text[i] & 0xc0) != 0x80; /* UTF-8's further bytes take no room */
+		/* further bytes of a UTF-8 character take no column */
+		columns += (text[i] & 0xc0) != 0x80;
 	return columns;
 }
 
-/* Words from column `margin` on, and on lines that begin there; line breaks are as good as
- * blanks. */
+/* Wraps words at `width`, with lines that start at `margin`; newlines count as blanks. */
 static void print_wrapped(const char *text, size_t length, unsigned margin, unsigned width)
 {
 	unsigned at = margin;
@@ -59,7 +59,7 @@ static void print_wrapped(const char *text, size_t length, unsigned margin, unsi
 
 static void print_option(const struct tally_option *option, unsigned width)
 {
-	if (!option->help) /* for tests and the like: it works, but nobody needs to know */
+	if (!option->help) /* hidden options work but are not in the help */
 		return;
 	char left[64];
 	const char *argument = option->argument ? option->argument : "";
@@ -82,7 +82,7 @@ static void print_option(const struct tally_option *option, unsigned width)
 	print_wrapped(option->help, strlen(option->help), MARGIN, width);
 }
 
-/* Paragraphs are wrapped; lines that begin with a blank, examples and tables, stay as they are. */
+/* Wraps paragraphs. Lines that begin with a blank (examples, tables) are printed unchanged. */
 static void print_details(const char *text, unsigned width)
 {
 	while (*text) {

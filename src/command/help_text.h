@@ -1,5 +1,5 @@
-/* A command's help, on standard output: its use, options and details, no wider than the terminal or
- * 100 columns. */
+/* Prints a command's help to standard output: usage, options and details, at most as wide as the
+ * terminal or 100 columns. */
 #ifndef TALLY_COMMAND_HELP_TEXT_H
 #define TALLY_COMMAND_HELP_TEXT_H
 

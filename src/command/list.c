@@ -1,4 +1,4 @@
-/* tally list: what can stand behind -e here. */
+/* tally list: the events that -e accepts here. */
 #include "base/suggest.h"
 #include "base/terminal.h"
 #include "base/vector.h"
@@ -39,8 +39,8 @@ struct listing {
 		struct tally_listed_event *items;
 		size_t count, capacity;
 	} events;
-	struct tally_error no_tracepoints; /* why they are missing */
-	char nearest[160]; /* to the first word, while nothing matches */
+	struct tally_error no_tracepoints; /* why there are none */
+	char nearest[160]; /* nearest to the first word while nothing matches */
 	unsigned distance;
 };
 
@@ -127,7 +127,7 @@ static int add_named(struct listing *listing, enum tally_event_kind kind)
 	return code;
 }
 
-/* Tried the way it would be counted: by its expression. */
+/* Tries to open the event, parsed from its expression as a user's is. */
 static const char *pmu_event_unavailable(struct listing *listing, const char *expression,
 					 const struct tally_pmu *pmu)
 {
@@ -183,7 +183,7 @@ static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
 			event.unavailable = pmu_event_unavailable(listing, event.name, pmu);
 		code = add(listing, event);
 	}
-	/* The PMUs "software", "tracepoint", "breakpoint" say what the other sections list. */
+	/* The PMUs "software", "tracepoint" and "breakpoint" repeat what other sections list. */
 	if (code || (pmu->type < TALLY_TYPE_MAX && !pmu->term_count))
 		return code;
 	const char *name = tally_arena_printf(arena, "%s/%s=VALUE%s/", pmu->name,
@@ -197,12 +197,12 @@ static int add_pmu(struct listing *listing, const struct tally_pmu *pmu)
 		    : -ENOMEM;
 }
 
-/* rNNN and mem:…, which stand for many. */
+/* Adds rNNN or mem:…, which stand for many events. */
 static int add_form(struct listing *listing, enum tally_event_kind kind, const char *name,
 		    const char *description, const struct tally_attr *sample)
 {
 	int code = tally_kernel_probe_available(sample, -1);
-	/* The sample's number may not exist; that the kind does is asked here. */
+	/* `sample` may not exist itself; only errors that concern the whole kind count. */
 	bool missing = code == -ENOENT || code == -EOPNOTSUPP || code == -EACCES ||
 		       code == -EPERM || code == -ENOSYS;
 	return add(listing, (struct tally_listed_event){
@@ -226,14 +226,14 @@ static int add_tracepoints(struct listing *listing)
 	return code;
 }
 
-/* Without libpfm there are none; who asked for them by kind is told. */
+/* Adds libpfm's events; without libpfm, an error only if they were requested by kind. */
 static int add_vendor_events(struct listing *listing, struct tally_error *err)
 {
 	struct tally_vendor_name *names;
 	size_t count;
 	if (!wants(listing, TALLY_EVENT_VENDOR))
 		return 0;
-	if (!listing->any_kind && !listing->word_count) /* thousands: who wants them asks */
+	if (!listing->any_kind && !listing->word_count) /* thousands: listed only on request */
 		return add(
 			listing,
 			(struct tally_listed_event){
@@ -276,7 +276,7 @@ static int add_fields(struct listing *listing)
 	return code;
 }
 
-/* Loads what the wanted kinds need, and no more: names alone take a directory walk. */
+/* Loads only what the requested kinds need; names alone take only a directory walk. */
 static int load(struct listing *listing, struct tally_error *err)
 {
 	struct tally_catalogue *catalogue = &listing->catalogue;
@@ -353,8 +353,8 @@ static int nothing(const struct tally_command *command, const struct listing *li
 	return tally_command_fail(command, &err);
 }
 
-/* A list without tracepoints must not look complete; on a terminal and in JSON the list itself says
- * so. */
+/* Warns when tracepoints are missing, so that the list does not look complete. On a terminal and in
+ * JSON the list itself says so. */
 static void note_missing(const struct tally_command *command, const struct listing *listing,
 			 bool terminal)
 {
@@ -402,7 +402,7 @@ static int print(const struct tally_command *command, struct listing *listing)
 	return status;
 }
 
-/* Options may stand behind words: 0, or the walk's end (ERROR, HELP). */
+/* Options may follow words. Returns 0, or ERROR or HELP from the options. */
 static int take_arguments(struct tally_options *walk, struct listing *listing)
 {
 	for (;;) {

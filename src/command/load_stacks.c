@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the weights of an event are: its periods. */
+/* Returns the unit of an event's weights, which are its periods. */
 static const char *unit_of(const struct tally_recording *recording,
 			   const struct tally_recorded_event *event)
 {
@@ -29,7 +29,7 @@ static const char *unit_of(const struct tally_recording *recording,
 											: "events";
 }
 
-/* Samples of the events that weren't chosen. */
+/* Counts the samples of events that were not chosen. */
 static void count_others(const struct tally_profile *profile, uint32_t chosen,
 			 struct tally_stacks *stacks)
 {
@@ -90,7 +90,7 @@ static int take_profile(const struct tally_command *command, const char *path,
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
-/* Where more than one is read, it matters which has not what was asked for. */
+/* Prefixes the error with the recording's name, for commands that read several. */
 static void name_recording(const char *path, struct tally_error *err)
 {
 	struct tally_error told = *err;
@@ -100,7 +100,7 @@ static void name_recording(const char *path, struct tally_error *err)
 		tally_error_hint(err, "%s", told.hint);
 }
 
-/* A recording in a file, or the whole of one that came down a pipe, in `bytes`. */
+/* Loads a recording from a file, or from `bytes` if it came from a pipe. */
 static int load_recording(const struct tally_command *command, const char *path,
 			  const struct tally_buffer *bytes, const struct tally_stacks_input *input,
 			  struct tally_stacks *stacks, struct tally_error *err)
@@ -139,7 +139,7 @@ static int load_recording(const struct tally_command *command, const char *path,
 		return result;
 	stacks->by_line = input->by_line;
 	stacks->with_full_names = input->with_full_names;
-	tally_command_jit_hint(profile); /* while it has its rows */
+	tally_command_jit_hint(profile); /* before the profile loses its rows */
 	tally_profile_count_unstarted(profile);
 	const char *named = input->is_one_of_several ? path : NULL;
 	result = take_profile(command, named, profile, stacks, err);
@@ -150,8 +150,8 @@ static int load_recording(const struct tally_command *command, const char *path,
 	return result;
 }
 
-/* 0 at the end of the file, with everything in `text`; 1 when it is a recording: read to its end
- * only where `whole_recording` says so, since a file is mapped instead. */
+/* Returns 0 at the end of the file, with everything in `text`, or 1 for a recording. Reads a
+ * recording to its end only with `whole_recording`; a file is mapped instead. */
 static int read_text(int fd, bool whole_recording, struct tally_buffer *text)
 {
 	enum { CHUNK_BYTES = 1 << 18 };

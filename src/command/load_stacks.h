@@ -1,5 +1,4 @@
-/* What `fold`, `flamegraph` and `diff` start from: stacks out of a recording, folded text or `perf script`
- * text. */
+/* The input of `fold` and `flamegraph`: a recording, folded text or `perf script` text. */
 #ifndef TALLY_COMMAND_LOAD_STACKS_H
 #define TALLY_COMMAND_LOAD_STACKS_H
 
@@ -12,10 +11,10 @@
 
 struct tally_stacks_input {
 	const char *
-		path; /* "-" for standard input; NULL: standard input where that is a pipe or a file,
-			    * else the last recording */
-	const char *event; /* NULL: the first there is */
-	struct tally_profile_filter filter; /* of a recording's samples */
+		/* "-": standard input; NULL: that if it is a pipe or a file, else tally.data */
+		path;
+	const char *event; /* NULL: the first one with samples */
+	struct tally_profile_filter filter; /* for a recording's samples */
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
 	bool by_line, with_full_names; /* tally_stacks' */
@@ -26,12 +25,12 @@ struct tally_stacks_input {
 	bool is_one_of_several; /* warnings name it */
 };
 
-/* Reads the input, told apart by its first bytes, and warns on stderr of what was left out.
- * 0 or -errno. */
+/* Reads the input and detects its format from its first bytes. Prints warnings about what was left
+ * out. Returns 0 or -errno. */
 int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err);
 
-/* "samples" or "period" (or "periods") → by_samples.  0 or -EINVAL. */
+/* Parses "samples", "period" or "periods". Returns 0 or -EINVAL. */
 int tally_option_weight(const char *value, bool *by_samples, struct tally_error *err);
 
 #endif

@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv)
 {
-	/* Only what shows text to people may differ by locale; numbers stay the C locale's. */
+	/* Text depends on the locale; numbers keep the C locale's format. */
 	setlocale(LC_CTYPE, "");
 	const char *name = argc > 1 ? argv[1] : "help";
 	if (!strcmp(name, "--help") || !strcmp(name, "-h"))

@@ -22,7 +22,7 @@ static int take_folder(const char *option, const char *value, const char **out,
 	return 1;
 }
 
-/* /boot has compressed images, which look as if they would do. */
+/* Checks the file: /boot has compressed images, which are not usable. */
 static int take_vmlinux(const char *value, const char **out, struct tally_error *err)
 {
 	struct tally_error why = TALLY_ERROR_NONE;

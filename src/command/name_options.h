@@ -1,4 +1,4 @@
-/* Options of every view of a recording that say where names come from. */
+/* Options that say where names come from; every view of a recording has them. */
 #ifndef TALLY_COMMAND_NAME_OPTIONS_H
 #define TALLY_COMMAND_NAME_OPTIONS_H
 
@@ -15,7 +15,7 @@ enum {
 	TALLY_OPTION_FULL_NAMES
 };
 
-/* Of views that show names as short as they can be, which `script` doesn't. */
+/* For views that shorten names, all but `script`. */
 #define TALLY_FULL_NAMES_OPTION \
 	{ \
 		0, "full-names", TALLY_ARGUMENT_NONE, NULL, \
@@ -23,8 +23,8 @@ enum {
 			TALLY_OPTION_FULL_NAMES \
 	}
 
-/* Rows of a command's table of options; of one that has another use for perf's letter of --vmlinux,
- * with 0 for it. */
+/* Rows of an option table. `kernel` is the letter of --vmlinux, perf's 'k' or 0 if the command uses
+ * that otherwise. */
 #define TALLY_NAME_OPTIONS TALLY_NAME_OPTIONS_BY('k')
 #define TALLY_NAME_OPTIONS_BY(kernel) \
 	{ 0, \
@@ -69,8 +69,8 @@ enum {
 			NULL, TALLY_OPTION_DEBUGINFOD \
 	}
 
-/* Takes one of these options, whose text is kept: 1, 0 when it is another option, or -errno with a
- * message that names it. */
+/* Handles one of these options; `sources` keeps `value`. Returns 1, 0 if it is another option, or
+ * -errno with a message that names it. */
 int tally_name_option(int id, const char *value, struct tally_name_sources *sources,
 		      struct tally_error *err);
 

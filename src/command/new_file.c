@@ -38,7 +38,7 @@ int tally_new_file_open(struct tally_new_file *file, const char *path, struct ta
 	const char *target = realpath(path, real) ? real : path;
 	if (snprintf(file->path, sizeof(file->path), "%s", target) >= (int)sizeof(file->path))
 		return fail(file, -ENAMETOOLONG, err);
-	/* Root may put a file where /dev/null is. */
+	/* Root could replace /dev/null by a file. */
 	if (!stat(file->path, &there) && !S_ISREG(there.st_mode)) {
 		tally_error_set(err, -EINVAL, "%s can't be written: it is no regular file",
 				file->path);
@@ -47,7 +47,7 @@ int tally_new_file_open(struct tally_new_file *file, const char *path, struct ta
 	}
 	strcpy(real, file->path);
 	snprintf(file->folder, sizeof(file->folder), "%s", dirname(real));
-	/* Without a name until it is whole, where the file system can. */
+	/* If the file system supports O_TMPFILE, the file has no name until it is complete. */
 	file->fd = open(file->folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
 	if (file->fd >= 0)
 		return 0;
@@ -95,7 +95,7 @@ int tally_new_file_keep(struct tally_new_file *file, int like, struct tally_erro
 	*file->temporary = '\0';
 	int folder = open(file->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (folder >= 0) {
-		fsync(folder); /* what can't be made sure of is done all the same */
+		fsync(folder); /* best effort: an error changes nothing */
 		close(folder);
 	}
 	return 0;

@@ -1,5 +1,5 @@
-/* A file that takes a name, or another's place, only when it is whole: whoever looks sees the old
- * one or the new one, and what is interrupted leaves nothing behind.
+/* A file that appears under its name, or replaces another, only when it is complete. Other
+ * processes see the old file or the new one. An interruption leaves nothing behind.
  *
  *     tally_new_file_open(&file, path, &err);
  *     write to file.fd;
@@ -19,11 +19,11 @@ struct tally_new_file {
 	char temporary[4096 + 32]; /* "": it has no name yet */
 };
 
-/* A link is followed: what it points to is replaced, if it is a regular file or nothing yet.
+/* Follows a link and replaces its target, which must be a regular file or not exist. Returns 0, or
  * -errno with a message. */
 int tally_new_file_open(struct tally_new_file *file, const char *path, struct tally_error *err);
-/* To the disk, with mode and, where we may, owner of the file that it replaces (`like`; -1: none),
- * and in its place. */
+/* Syncs the file to disk and renames it into place. `like` is the file that it replaces, or -1: the
+ * new file gets its mode and, if permitted, its owner. Returns 0, or -errno with a message. */
 int tally_new_file_keep(struct tally_new_file *file, int like, struct tally_error *err);
 void tally_new_file_release(struct tally_new_file *file);
 

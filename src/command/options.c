@@ -1,8 +1,8 @@
-/* Walking argv by a table of options; help_text.c prints the same table.
+/* Parses argv by a table of options; help_text.c prints the same table.
  *
- * Own code rather than getopt_long(3): an optional argument may stand behind a blank when it is one
- * of the option's words (perf's `report -g caller`), a mistake gets the nearest name, and no state
- * is global.
+ * getopt_long(3) is not used: here an optional argument may be the next word if it is one of the
+ * option's choices (perf's `report -g caller`), an unknown option gets a suggestion, and there is
+ * no global state.
  */
 #include "command/command.h"
 #include "command/help_text.h"
@@ -41,7 +41,7 @@ static int option_error(const struct tally_options *options, const char *format,
 	return TALLY_OPTION_ERROR;
 }
 
-/* A word of `choices`, blank-separated. */
+/* True if the word, up to a comma, is in `choices`. */
 static bool is_choice(const char *choices, const char *word)
 {
 	size_t length = word ? strcspn(word, ",") : 0;
@@ -60,7 +60,7 @@ bool tally_option_takes_path(const struct tally_option *option)
 	return strstr(name, "FILE") || !strcmp(name, "DIR") || !strcmp(name, "OLD");
 }
 
-/* Gives `option` its argument: `attached` (behind the letter or =), else the next word of argv. */
+/* Sets the option's argument: `attached` (after the letter or =), or the next word of argv. */
 static int take_argument(struct tally_options *options, const struct tally_option *option,
 			 const char *attached, const char *shown)
 {
@@ -96,7 +96,8 @@ const char *tally_options_file(struct tally_options *options)
 	return NULL;
 }
 
-/* An option that no command has: `shown`, of which `typed` is to be looked for; NULL: nothing. */
+/* Prints an error for an unknown option, `shown`, with the option nearest to `typed`; NULL:
+ * none. */
 static int unknown_option(const struct tally_options *options, const char *shown, const char *typed)
 {
 	struct tally_nearest nearest;
@@ -131,7 +132,7 @@ static int take_long(struct tally_options *options, const char *word)
 			matches = 1;
 			break;
 		}
-		/* an unambiguous beginning will do */
+		/* an unambiguous prefix is enough */
 		if (!strncmp(o->name, typed, strlen(typed))) {
 			matches += !found || strcmp(found->name, o->name) != 0;
 			found = found ? found : o;
@@ -163,7 +164,7 @@ static int take_letter(struct tally_options *options)
 	}
 	if (letter == 'h')
 		return TALLY_OPTION_HELP;
-	/* Another tool would take a word for a long option: -freq. */
+	/* Other tools accept -freq as a long option: suggest one. */
 	return unknown_option(options, shown, strlen(word) > 2 ? word : NULL);
 }
 

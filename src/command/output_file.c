@@ -26,8 +26,8 @@ static int failed_to_write(const char *path, int code, struct tally_error *err)
 	return tally_error_set(err, code, "writing %s failed: %s", path, tally_errno_text(code));
 }
 
-/* A terminal, a pipe, a device: nothing that another could stand for; or a file of a folder that
- * takes no new ones. */
+/* Writes to what cannot be replaced: a terminal, a pipe, a device, or a file in a directory without
+ * write permission. */
 static int write_in_place(const char *path, const struct tally_buffer *text,
 			  struct tally_error *err)
 {
@@ -41,7 +41,7 @@ static int write_in_place(const char *path, const struct tally_buffer *text,
 	return result < 0 ? failed_to_write(path, result, err) : 0;
 }
 
-/* `old`: the file that is replaced, or -1. */
+/* `old`: the file to replace, or -1. */
 static int write_anew(const char *path, int old, const struct tally_buffer *text,
 		      struct tally_error *err)
 {
@@ -65,8 +65,7 @@ static int write_file(const char *path, const struct tally_buffer *text, struct 
 		return write_anew(path, -1, text, err);
 	if (!S_ISREG(there.st_mode))
 		return write_in_place(path, text, err);
-	/* Who may not write to a file may not replace it either, even where its folder would allow
-	 * that. */
+	/* Do not replace a file that is not writable, even if its directory would permit it. */
 	int old = open(path, O_WRONLY | O_CLOEXEC);
 	if (old < 0)
 		return tally_error_set(err, -errno, "%s can't be written: %s", path,
@@ -86,7 +85,7 @@ int tally_output_write(const char *path, const struct tally_buffer *text, struct
 		return 0;
 	tally_error_set(err, -EIO, "writing to standard output failed: %s",
 			tally_errno_text(errno));
-	__fpurge(stdout); /* or main() finds what is left, and says it again */
+	__fpurge(stdout); /* otherwise main() would report the error again */
 	clearerr(stdout);
 	return -EIO;
 }

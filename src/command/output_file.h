@@ -1,4 +1,4 @@
-/* What a command leaves behind: a file, or its standard output. */
+/* A command's output: a file, or standard output. */
 #ifndef TALLY_COMMAND_OUTPUT_FILE_H
 #define TALLY_COMMAND_OUTPUT_FILE_H
 
@@ -7,15 +7,14 @@
 
 #include <stdbool.h>
 
-/* Writes the text to `path`; NULL or "-" is standard output.  A file that is there is replaced when
- * all of the text is on the disk, and stays as it is when that fails.  0 or -errno with a
- * message. */
+/* Writes the text to `path`; NULL or "-": standard output. An existing file is replaced only when
+ * all the text is on disk, and is unchanged after an error. Returns 0, or -errno with a message. */
 int tally_output_write(const char *path, const struct tally_buffer *text, struct tally_error *err);
 
-/* Whether the name ends in one of these (".svg", NULL at the end), in either case. */
+/* True if the name has one of these endings (".svg"; NULL ends the list), in either case. */
 bool tally_output_ends_in(const char *path, const char *const *endings);
-/* Whether the name promises another kind of file (a picture, JSON …) than the known ones: programs
- * would open it by its name, and not understand it. */
+/* True if the name's ending belongs to another format (a picture, JSON …) than `known`: programs
+ * that go by the name would open the file and fail. */
 bool tally_output_is_other_kind(const char *path, const char *const *known);
 
 #endif

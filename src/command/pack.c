@@ -46,7 +46,7 @@ static void warn(void *context, const struct tally_recording *recording)
 	tally_command_warn(reading->command, recording);
 }
 
-/* The section's bytes.  0 or -errno. */
+/* Makes the section's bytes. Returns 0 or -errno. */
 static int make_section(const struct tally_command *command, const struct request *request,
 			struct tally_buffer *section, size_t *places, size_t *known,
 			struct tally_error *err)

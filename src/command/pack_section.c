@@ -1,5 +1,6 @@
-/* Two passes: the samples' stacks, as a report reads them; and where samples hold other addresses
- * that scripts print by name (branches, a tracepoint's %pS), what scripts ask for. */
+/* Two passes. The first reads the samples' stacks, as a report does. The second runs only if
+ * samples have other addresses that scripts print by name (branches, a tracepoint's %pS), and names
+ * those. */
 #include "command/pack_section.h"
 
 #include "command/new_file.h"
@@ -19,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A format that prints functions by address. */
+/* True if the tracepoint's format prints functions by address. */
 static bool prints_functions(const struct tally_perfdata *data,
 			     const struct tally_recorded_event *event)
 {
@@ -106,7 +107,7 @@ static int find_others(const char *path, const struct tally_pack_options *option
 static int read_profile(const char *path, const struct tally_pack_options *options,
 			struct tally_profile **out, struct tally_error *err)
 {
-	/* What is hot by its callers is told by whole stacks. */
+	/* Deciding which debug files are worth fetching needs whole stacks, not only places. */
 	bool fetches = options->names && options->names->asks_debuginfod;
 	struct tally_profile_options samples = { .merge_threads = true,
 						 .merge_cpus = true,
@@ -155,7 +156,8 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 	return result;
 }
 
-/* Of a directory the parts go with the file as it is: that isn't written anew. */
+/* Copies the file with the section. A recording that is a directory has data in other files, which
+ * fit only the unchanged file: it cannot be rewritten. */
 static int write_file(const char *path, bool is_directory, const struct tally_new_file *file,
 		      int from, const struct tally_buffer *section, struct tally_error *err)
 {

@@ -1,5 +1,5 @@
-/* perf's options that tally does not have: taken where they ask for what is done anyway, else
- * refused. */
+/* perf's options that tally lacks: accepted if they request what tally does anyway, otherwise
+ * refused with an alternative. */
 #include "command/annotate_perf_options.h"
 #include "command/diff_perf_options.h"
 #include "command/record_perf_options.h"

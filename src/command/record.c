@@ -11,7 +11,7 @@
 
 enum { RECORDER_NICE = -15 };
 
-/* One recording, from opened events to a closed file. */
+/* One recording, from open events to a closed file. */
 struct run {
 	const struct tally_command *command;
 	struct record_request *request;
@@ -19,7 +19,7 @@ struct run {
 	struct tally_spawn spawn;
 	struct tally_recorder *recorder;
 	struct tally_control control;
-	bool began; /* the output holds something of use */
+	bool began; /* the output has useful content */
 };
 
 static void say_notes_of_provider(const struct run *run, int signal)
@@ -35,14 +35,14 @@ static void say_notes_of_provider(const struct run *run, int signal)
 	tally_arena_release(&arena);
 }
 
-/* The recording is complete; the command may still run. */
+/* Waits for the command, which may run on after the recording is complete. */
 static int await_command(struct run *run, enum tally_record_end end)
 {
 	int status, ended = tally_recorder_wait(run->recorder, &run->signals, end);
 	bool has_ended = tally_recorder_command_ended(run->recorder, &status);
 	say_notes_of_provider(run, has_ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	if (has_ended) {
-		/* A limit that was asked for is no failure of the command, as with stat. */
+		/* Reaching a requested time limit is not a failure of the command, as with stat. */
 		bool stopped_by_us = end == TALLY_RECORD_END_DURATION && WIFSIGNALED(status) &&
 				     WTERMSIG(status) == SIGTERM;
 		if (WIFSIGNALED(status) && end == TALLY_RECORD_END_COMMAND && !run->request->quiet)
@@ -125,7 +125,7 @@ static int next_output(void *context, const struct tally_record_status *status, 
 	return record_output_next(context, status, fd, err);
 }
 
-/* What may be asked for while it runs. */
+/* Prepares signals and --control, which change the recording while it runs. */
 static int prepare_control(struct run *run, struct tally_error *err)
 {
 	struct record_request *request = run->request;
@@ -145,8 +145,7 @@ static int prepare_control(struct run *run, struct tally_error *err)
 	return result;
 }
 
-/* Files of which one follows the other need names, and what the kernel alone can do needs the
- * kernel. */
+/* Several files, or a time in the name, need an output with a name. */
 static int check_files(const struct record_request *request, struct tally_error *err)
 {
 	const struct tally_record_options *options = &request->record;
@@ -198,9 +197,9 @@ static int record(const struct tally_command *command, struct record_request *re
 		tally_command_fail(command, &err);
 		status = started < 0 ? tally_spawn_failure_status(started) : status;
 	} else {
-		/* Behind the fork: the command's own are as they were.  While the rings are emptied
-		 * it has more (machine/latency.h); this is for the names, which go on while other
-		 * programs run. */
+		/* After the fork, so that the command keeps its own priorities. While the rings are
+		 * drained the recorder has a higher priority (machine/latency.h); this one is for
+		 * naming, while other programs run. */
 		signal(SIGPIPE, SIG_IGN);
 		setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 		status = go_first(request, &err) < 0 ? tally_command_fail(command, &err)

@@ -1,4 +1,4 @@
-/* The options whose arguments are small languages of their own. */
+/* Parses the options whose arguments have a syntax of their own. */
 #include "command/record_request.h"
 
 #include "abi/arch.h"
@@ -88,8 +88,8 @@ int record_parse_branches(const char *value, struct tally_record_options *record
 	return 0;
 }
 
-/* A number of bytes has B, K, M or G behind it, a time s, m, h, d or ms: perf's letters, in which M
- * are bytes. */
+/* Parses a number of bytes with B, K, M or G, or a time with s, m, h, d or ms. As in perf, M means
+ * bytes and m minutes. */
 int record_parse_switch(const char *value, struct tally_record_rotation *when,
 			struct tally_error *err)
 {

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Cycles where the CPU can, else the clock of the CPUs. */
+/* Chooses cycles if the CPU can count them, otherwise cpu-clock. */
 static int choose_default_event(struct record_request *request, struct tally_error *err)
 {
 	const struct tally_attr cycles = { .type = TALLY_TYPE_HARDWARE,
@@ -31,7 +31,7 @@ static int choose_default_event(struct record_request *request, struct tally_err
 	if (handle >= 0)
 		provider->ops->close(provider, handle);
 	else if (handle != -EPERM && handle != -EACCES &&
-		 handle != -ENOSYS) /* then nothing can be sampled: told later */
+		 handle != -ENOSYS) /* then nothing can be sampled; reported later */
 		request->default_event_note =
 			request->target.command && !*tally_simulated_lack()
 				? "this machine has no hardware cycle counter: sampling cpu-clock (--provider simulated samples "
@@ -56,7 +56,7 @@ static int choose_provider(struct record_request *request, struct tally_error *e
 	return result < 0 ? result : tally_simulated_catalogue(&request->catalogue, err);
 }
 
-/* Whose events they are stands in the file: no reader is to take them for the hardware's. */
+/* Marks the events as simulated in the file: no reader may take them for the hardware's. */
 static int make_own(struct record_request *request, struct tally_error *err)
 {
 	int result = simulated_check_events(&request->events, err);
@@ -93,7 +93,7 @@ static bool has_event(const struct tally_event_list *events, const char *name)
 	return false;
 }
 
-/* The kernel says so only when it is asked: by an event on ourselves. */
+/* Only opening an event tells whether the kernel permits it; try it on this process. */
 static bool may_sample(const struct record_request *request, const struct tally_event *event)
 {
 	struct tally_provider *provider = request->provider;
@@ -107,7 +107,7 @@ static bool may_sample(const struct record_request *request, const struct tally_
 	return handle >= 0;
 }
 
-/* Waits, and who ends them as far as the kernel lets this user know. */
+/* Adds waits, and the tasks that end them if the kernel permits this user to see those. */
 static int add_off_cpu(struct record_request *request, struct tally_error *err)
 {
 	struct tally_error ignored = TALLY_ERROR_NONE;
@@ -121,7 +121,7 @@ static int add_off_cpu(struct record_request *request, struct tally_error *err)
 	if (is_known && request->events.count == count + 1 &&
 	    may_sample(request, &request->events.items[count])) {
 		struct tally_event *waking = &request->events.items[count];
-		waking->has_period = true; /* whatever the rate of the others is */
+		waking->has_period = true; /* every hit, whatever the other events' rate is */
 		waking->attr.sample_period = 1;
 		waking->attr.flags &= ~TALLY_ATTR_FREQ;
 		return 0;
@@ -131,7 +131,7 @@ static int add_off_cpu(struct record_request *request, struct tally_error *err)
 	return 0;
 }
 
-/* 0, or an exit status after the message was printed. */
+/* Returns 0, or an exit status after printing an error. */
 int record_parse_events(const struct tally_command *command, struct record_request *request)
 {
 	struct tally_error err = TALLY_ERROR_NONE;

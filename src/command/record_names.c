@@ -1,10 +1,11 @@
-/* Names for a recording that has just been finished.
+/* Names the places of a recording that was just finished.
  *
- * It is read again, as a report reads it, or of it what names need, where the recorder has gathered
- * that (recorder/record_excerpt.h).  Only the distinct places are named, from the user's cache where
- * that has them.  A large program's debug information, read for the first time, takes a while all
- * the same.  So it is done in a thread, which is left behind when a signal comes: the recording is
- * whole without names, and nothing but the section's bytes comes back from there. */
+ * The recording is read again as a report reads it; if the recorder has gathered an excerpt
+ * (recorder/record_excerpt.h), only that is read. Each distinct place is named once, from the user's
+ * cache if possible. Reading a large program's debug information for the first time takes a while
+ * all the same. So a thread does the work, and is abandoned when a signal comes: the recording is
+ * complete without names, and the thread hands back nothing but the section's bytes.
+ */
 #include "base/terminal.h"
 #include "command/pack_section.h"
 #include "command/record_request.h"
@@ -43,7 +44,7 @@ static int read_and_pack(struct naming *naming)
 						    .hint = &naming->hint };
 	char path[40];
 	size_t places, known;
-	/* its name may be another file's by now */
+	/* the recording's name may belong to another file by now */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", naming->fd);
 	return tally_pack_section(path, &options, &naming->section, &places, &known, &naming->err);
 }
@@ -88,8 +89,7 @@ static struct naming *naming_new(struct tally_recorder *recorder, int fd, pthrea
 	return NULL;
 }
 
-/* 1, or -EINTR.  A recording that ended by itself may have been about to be ended by Ctrl-C: the
- * first one that comes right behind its end is for the recording. */
+/* Returns 1, or -EINTR. */
 static int await(struct tally_recorder *recorder, struct tally_signals *signals,
 		 const struct naming *naming, bool was_signalled, bool shows)
 {
@@ -122,8 +122,8 @@ static double cpu_seconds(void)
 	return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
 }
 
-/* The files before the last one, where the recording went on in others: each is replaced once it is
- * whole. */
+/* Names the files before the last one, if the output was switched. Each is replaced when its new
+ * version is complete. */
 static int name_files(const struct record_request *request, struct tally_recorder *recorder,
 		      struct tally_signals *signals, const struct naming *naming,
 		      struct tally_error *err)
@@ -154,8 +154,8 @@ static void take_hint(const struct naming *naming, char *out, size_t size)
 	tally_terminal_clean(line, out, size);
 }
 
-/* 1; 0 where there is nothing to name; -EINTR, or another -errno.  `hint` gets what
- * record_say_result() is to end with. */
+/* Returns 1, 0 if there is nothing to name, -EINTR, or another -errno. `hint` receives what
+ * record_say_result() prints last. */
 static int add_names(const struct record_request *request, struct tally_recorder *recorder,
 		     struct tally_signals *signals, int fd, bool was_signalled, bool shows,
 		     struct tally_record_status *status, char *hint, size_t hint_size,

@@ -1,4 +1,4 @@
-/* What `tally record` may be asked for. */
+/* The options of `tally record`. */
 #include "command/event_filters.h"
 #include "command/record_request.h"
 
@@ -206,10 +206,10 @@ static int parse_rate(const char *value, struct record_request *request, struct 
 	return 0;
 }
 
-/* By what the kernel allows; a simulated CPU's time is its own. */
+/* The kernel limits the rate, but not that of a simulated CPU. */
 static int check_rate(struct record_request *request, struct tally_error *err)
 {
-	/* what a kernel allows; nothing is lost beyond it, but for the disk's room */
+	/* the kernel's default limit; more would lose no samples, but fill the disk */
 	enum { SIMULATED_MAX_HZ = 100000 };
 	bool is_simulated = simulated_is_meant(request->provider_name);
 	int allowed = is_simulated ? SIMULATED_MAX_HZ
@@ -270,7 +270,7 @@ static int exclude_own(struct record_request *request, struct tally_error *err)
 		    : tally_error_set(err, -ENOMEM, "out of memory");
 }
 
-/* Options that set bits and no more: true when `id` is one. */
+/* Handles options that only set bits; returns false if `id` is another option. */
 static bool apply_flag(int id, struct tally_record_options *record)
 {
 	static const struct {

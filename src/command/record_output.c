@@ -17,7 +17,7 @@ static bool is_standard_output(const char *name)
 	       !strcmp(name, "/proc/self/fd/1");
 }
 
-/* The recording takes standard output for itself; what the command prints there goes to standard
+/* Uses standard output for the recording, and sends the command's standard output to standard
  * error. */
 static int open_pipe(struct tally_error *err)
 {
@@ -31,8 +31,8 @@ static int open_pipe(struct tally_error *err)
 	return fd;
 }
 
-/* Of a link the file that it leads to is written and kept: the link is not ours to move, which may
- * be /dev/stderr. */
+/* If the output is a link to a regular file, writes and keeps that file. The link stays: it may be
+ * /dev/stderr. */
 static void follow_link(struct record_request *request)
 {
 	struct stat there;
@@ -42,7 +42,7 @@ static void follow_link(struct record_request *request)
 		request->output = request->linked_output;
 }
 
-/* A device, a folder, a FIFO: nothing that a file may take the place of. */
+/* A device, a directory or a FIFO must not be replaced by a file. */
 static int check_name(const char *name, const char *output, struct tally_error *err)
 {
 	struct stat there;
@@ -54,7 +54,7 @@ static int check_name(const char *name, const char *output, struct tally_error *
 	return -EEXIST;
 }
 
-/* The last recording stays as FILE.old, as with perf. */
+/* Keeps the last recording as FILE.old, as perf does. */
 static int keep_old(struct record_request *request, struct tally_error *err)
 {
 	struct stat there;
@@ -66,7 +66,7 @@ static int keep_old(struct record_request *request, struct tally_error *err)
 		*old = '\0';
 		return 0;
 	}
-	/* A recording that never begins must cost nothing, not even the last but one. */
+	/* If the recording fails to start, nothing may be lost, not even the old FILE.old. */
 	snprintf(older, sizeof(request->older_output), "%s~", old);
 	int result = check_name(old, request->output, err);
 	if (!result)
@@ -82,7 +82,8 @@ static int keep_old(struct record_request *request, struct tally_error *err)
 	int code = -errno;
 	if (*older && !rename(older, old))
 		*older = '\0';
-	if (code == -EACCES || code == -EPERM) { /* the folder isn't ours, the file may be */
+	/* the directory is not writable, but the file may be */
+	if (code == -EACCES || code == -EPERM) {
 		*old = '\0';
 		return 0;
 	}
@@ -98,8 +99,8 @@ static bool is_fifo(const char *name)
 	return !stat(name, &there) && S_ISFIFO(there.st_mode);
 }
 
-/* Waits for a FIFO's reader, as a shell does: the signals that are kept for the recording still end
- * us here.  Opened for reading, too, it would not tell later that the reader is gone. */
+/* Waits for a FIFO's reader, as a shell does. Signals that the recording handles must still end
+ * tally here. O_RDWR would not wait, but would hide later that the reader is gone. */
 static int open_fifo(const char *name, const sigset_t *signals_before)
 {
 	sigset_t now;
@@ -132,7 +133,7 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 		return result;
 	int fd = fifo ? open_fifo(request->output, signals_before) :
 			open(request->output, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd >= 0 && !fifo) /* of a link to nothing the file is there now */
+	if (fd >= 0 && !fifo) /* a dangling link has a target now */
 		follow_link(request);
 	request->pipe = fd >= 0 && lseek(fd, 0, SEEK_CUR) < 0;
 	if (fd >= 0 && !isatty(fd))
@@ -150,7 +151,7 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 	return code;
 }
 
-/* What never began leaves no file, and the last recording where it was. */
+/* If the recording did not begin, removes its file and restores the last recording. */
 void record_output_close(struct record_request *request, bool began)
 {
 	int fd = request->output_fd;
@@ -169,14 +170,14 @@ void record_output_close(struct record_request *request, bool began)
 	tally_vector_release(&request->files);
 }
 
-/* As perf has it: year to second, hundredths. */
+/* perf's format: year to second, then hundredths of a second. */
 static int name_by_time(const struct record_request *request, char *out, size_t size)
 {
 	struct timespec now;
 	struct tm local;
 	struct stat there;
 	clock_gettime(CLOCK_REALTIME, &now);
-	/* two within one: the later moves on */
+	/* if the name exists, try the next hundredth */
 	for (unsigned hundredth = (unsigned)(now.tv_nsec / 10000000);; hundredth++) {
 		char second[32];
 		if (hundredth == 100) {
@@ -198,7 +199,7 @@ int record_output_name(struct record_request *request, struct tally_error *err)
 	char *named = request->named_output;
 	struct stat there;
 	if (!stat(request->output, &there) && !there.st_size && request->files.count) {
-		unlink(request->output); /* the disk had no room for as much as its header */
+		unlink(request->output); /* the disk had no room even for its header */
 		snprintf(named, sizeof(request->named_output), "%s",
 			 request->files.items[request->files.count - 1]);
 		return 0;
@@ -212,7 +213,7 @@ int record_output_name(struct record_request *request, struct tally_error *err)
 					    tally_errno_text(result)) : 0;
 }
 
-/* Those too many go. */
+/* Deletes the oldest files beyond the limit. */
 static int keep_last(struct record_request *request)
 {
 	char *name = strdup(request->named_output);
@@ -220,7 +221,7 @@ static int keep_last(struct record_request *request)
 		free(name);
 		return -ENOMEM;
 	}
-	/* The one that is begun now is one of them. */
+	/* The limit includes the file that begins now. */
 	while (request->max_files && request->files.count >= request->max_files) {
 		unlink(request->files.items[0]);
 		free(request->files.items[0]);

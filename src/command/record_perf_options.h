@@ -1,7 +1,8 @@
-/* Options of `perf record` that tally does not have: those that ask for what tally does anyway are
- * taken, the others are refused with what to use instead.  docs/compatibility.md has the list.
+/* Options of `perf record` that tally lacks. Those that request what tally does anyway are
+ * accepted; the others are refused with an alternative. docs/compatibility.md lists them.
  *
- *     X(ID, letter, "name", argument kind, "argument", "what to use instead", or NULL where it is taken) */
+ *     X(ID, letter, "name", argument kind, "argument", "what to use instead", or NULL if accepted)
+ */
 #ifndef TALLY_COMMAND_RECORD_PERF_OPTIONS_H
 #define TALLY_COMMAND_RECORD_PERF_OPTIONS_H
 

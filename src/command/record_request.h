@@ -1,5 +1,5 @@
-/* What `tally record` was asked for; shared by its files, and by `tally top`, which samples as it
- * does. */
+/* The request of `tally record`; shared by its files, and by `tally top`, which samples the same
+ * way. */
 #ifndef TALLY_COMMAND_RECORD_REQUEST_H
 #define TALLY_COMMAND_RECORD_REQUEST_H
 
@@ -16,8 +16,8 @@
 
 struct record_expression {
 	const char *text;
-	const char *filter;  /* of its tracepoints, or NULL */
-	/* of -G behind it: for the events up to here that had no turn yet; or NULL */
+	const char *filter;  /* for its tracepoints, or NULL */
+	/* -G's argument, for the events since the last -G; or NULL */
 	const char *cgroups;
 };
 
@@ -26,7 +26,8 @@ struct record_request {
 	struct tally_target target;
 	struct tally_catalogue catalogue;
 	struct tally_arena arena;
-	struct record_expression expressions[64]; /* -e: understood once the provider is known */
+	/* -e's arguments, parsed once the provider is known */
+	struct record_expression expressions[64];
 	size_t expression_count;
 	struct tally_event_list events;
 	const char *provider_name;
@@ -34,44 +35,44 @@ struct record_request {
 	struct tally_provider *provider;
 	bool wants_max_rate; /* -F max */
 	const char *output;
-	char linked_output[4096]; /* what `output` points to where a link was named */
-	char old_output[4096]; /* what stood there before has this name now; "" when nothing did */
+	char linked_output[4096]; /* target of `output` if it is a link */
+	char old_output[4096]; /* new name of the file that had `output`'s name; "": none */
 	char older_output
 		[4096 +
-		 1]; /* what had that name before; "" likewise.  Given up once the recording began */
-	bool pipe; /* the output can't seek */
-	const char *default_event_note; /* why it isn't cycles, or NULL */
-	bool off_cpu; /* where tasks wait, too */
-	bool no_wakers; /* … and not who woke them */
-	bool lacks_wakers; /* … that can't be recorded by this user */
+		 1]; /* what had old_output's name; deleted once the recording began; "": none */
+	bool pipe; /* the output is not seekable */
+	const char *default_event_note; /* why the default is not cycles, or NULL */
+	bool off_cpu; /* record waits as well */
+	bool no_wakers; /* without wakers */
+	bool lacks_wakers; /* wakers requested, but not permitted */
 	bool quiet;
 	bool no_pack;
 	const char *control;         /* --control's argument, or NULL */
-	const char *switch_event;    /* --switch-output-event's */
+	const char *switch_event;    /* --switch-output-event's argument */
 	struct tally_event_list switch_events;
-	int realtime;                /* priority of the recorder's; 0: none */
+	int realtime;                /* real-time priority of the recorder; 0: none */
 	bool is_dry_run;
 	bool wants_time_in_name;
-	size_t max_files;            /* of a switched output: the last so many are kept; 0: all */
-	/* of it, complete: the kept ones' names, the oldest first */
+	size_t max_files;            /* files of a switched output to keep; 0: all */
+	/* names of complete files that are kept, the oldest first */
 	struct { char **items; size_t count, capacity; } files;
-	int output_fd;               /* of the file that is written now; -1: none */
-	char named_output[4096 + 32]; /* `output`, with the time */
+	int output_fd;               /* file being written; -1: none */
+	char named_output[4096 + 32]; /* `output` with the time appended */
 };
 
-/* record_events.c: frees what was opened and parsed; the output is record_output_close()'s. */
+/* record_events.c: frees what was opened and parsed, except the output (record_output_close()). */
 void record_request_release(struct record_request *request);
 
-/* record_options.c: 0; an exit status after the message was printed; -1 after help. */
+/* record_options.c: returns 0, an exit status after printing an error, or -1 after the help. */
 extern const struct tally_option record_options[];
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv,
 			   struct record_request *request);
-/* -m: bytes ("4M") or pages.  0 or -EINVAL with a message. */
+/* Parses -m: bytes ("4M") or pages. Returns 0, or -EINVAL with a message. */
 int record_parse_ring(const char *value, struct tally_record_options *record,
 		      struct tally_error *err);
 
-/* perf_options.c: ids of perf's options; 1 where it is taken, 0 when `id` is none of them, -EINVAL
- * with what to use. */
+/* perf_options.c: ids of perf's options. Returns 1 if the option is accepted, 0 if `id` is another
+ * option, -EINVAL with an alternative. */
 enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
 #define ROW(id_, ...) RECORD_PERF_##id_,
        RECORD_PERF_OPTIONS(ROW)
@@ -79,45 +80,44 @@ enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
 };
 int record_take_perf_option(int id, struct tally_error *err);
 
-/* record_choices.c: 0 or -EINVAL with a message. */
+/* record_choices.c: these return 0, or -EINVAL with a message. */
 int record_parse_call_graph(const char *value, struct tally_record_options *record,
 			    struct tally_error *err);
 int record_parse_branches(const char *value, struct tally_record_options *record,
 			  struct tally_error *err);
 int record_parse_switch(const char *value, struct tally_record_rotation *when,
 			struct tally_error *err);
-/* "250", "-1", or ranges: "10-20,30-40"; these are the arena's. */
+/* Parses "250", "-1", or ranges "10-20,30-40"; the arena owns the ranges. */
 int record_parse_delay(const char *value, struct record_request *request, struct tally_error *err);
-/* Names of registers, separated by commas; NULL: all. */
+/* Parses names of registers, separated by commas; NULL: all. */
 int record_parse_registers(const char *option, const char *value, uint64_t *mask,
 			   struct tally_error *err);
 
-/* record_events.c: what the expressions mean to the provider, or the default event. 0, or an exit
- * status likewise. */
+/* record_events.c: parses the expressions for the provider, or chooses the default event. Returns
+ * 0, or an exit status after printing an error. */
 int record_parse_events(const struct tally_command *command, struct record_request *request);
 
-/* record_output.c: a descriptor, or -errno. */
+/* record_output.c: returns a descriptor, or -errno. */
 int record_output_open(struct record_request *request, const sigset_t *signals_before,
 		       struct tally_error *err);
-/* The next file's descriptor; the one that is complete gets the time into its name. */
+/* Opens the next file; renames the complete one to include the time. */
 int record_output_next(struct record_request *request, const struct tally_record_status *status,
 		       int *fd, struct tally_error *err);
-/* The last file gets the time into its name where that is wanted. */
+/* Renames the last file to include the time, if requested. */
 int record_output_name(struct record_request *request, struct tally_error *err);
-/* What never began leaves no file, and the last recording where it was. */
+/* If the recording did not begin, removes its file and restores the last recording. */
 void record_output_close(struct record_request *request, bool began);
 
-/* record_names.c: names what was sampled in the finished recording that `fd` is open on, and adds
- * it to the recording, unless that is a pipe or a signal is in a hurry: the recording is whole
- * whatever comes of it.  `was_signalled`: a signal asked for the recording's end, so that the next
- * one means the names.  The CPU time that it took, in seconds; 0 without names.  `hint` gets how a
- * runtime's code would have names (jit_hint.h), or "". */
+/* record_names.c: names the places of the finished recording open at `fd`, and adds the names to
+ * it. Does nothing for a pipe, and gives up on a signal; the recording is complete in any case.
+ * `hint` receives how a runtime's code would get names (jit_hint.h), or "". Returns the CPU time
+ * used, in seconds; 0 without names. */
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
 			struct tally_signals *signals, int fd, bool was_signalled,
 			struct tally_record_status *status, char *hint, size_t hint_size);
 
-/* record_words.c: what is said on standard error. */
-/* struct tally_record_options: the context is the request. */
+/* record_words.c: messages on standard error. */
+/* Callback of struct tally_record_options; `context` is the request. */
 void record_say(void *context, const char *line);
 void record_say_file(const struct record_request *request, const struct tally_record_status *status,
 		     const char *name);

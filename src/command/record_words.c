@@ -24,7 +24,7 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-/* A command has the terminal for itself: its output and prompts would be overwritten. */
+/* Not with a command: progress would overwrite its output and prompts. */
 bool record_shows_progress(const struct record_request *request)
 {
 	return !request->quiet && !request->target.command &&
@@ -61,7 +61,7 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-/* What may be the reason that nothing was sampled. */
+/* Prints the likely reason why nothing was sampled. */
 static void say_nothing_sampled(const struct record_request *request, double seconds)
 {
 	const struct tally_record_options *rate = &request->record;
@@ -94,10 +94,10 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 			event->name);
 }
 
-/* One line, of what most of them lack. */
+/* Warns about incomplete stacks in one line, with the most common reason. */
 static void say_incomplete(const struct tally_record_status *status)
 {
-	enum { WORTH_SAYING = 20 }; /* one of so many */
+	enum { WORTH_SAYING = 20 }; /* one in this many */
 	uint64_t incomplete = status->stacks_cut + status->stacks_lost + status->stacks_deep;
 	const char *why = "a lower rate (-F) or --call-graph dwarf,64512 copies more";
 	if (incomplete <= status->stacks / WORTH_SAYING)
@@ -134,8 +134,9 @@ static void say_warnings(const struct record_request *request,
 	say_incomplete(status);
 }
 
-/* A new task's clock begins anew: of one that lives for less than a period nothing is met, of
- * others half a period is missed in the mean.  Of ordinary programs 91 % or more are met. */
+/* Warns when samples miss much CPU time. A new task's clock starts at 0: tasks that live for less
+ * than a period get no sample, others lose half a period on average. For ordinary programs, 91 % or
+ * more of the time is covered. */
 static void say_coverage(const struct tally_recorder *recorder)
 {
 	const double worth_saying_s = 0.1, enough = 0.8;

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Something is sent to us.  Sockets don't count: remote shells give one to every command. */
+/* True for a pipe or a file. Not for sockets: remote shells give one to every command. */
 static bool standard_input_is_fed(void)
 {
 	struct stat status;
@@ -45,7 +45,7 @@ bool tally_recording_arguments(const struct tally_command *command, int argc, ch
 			return false;
 		}
 	}
-	if (walk.index < argc && !*input && !(*input = tally_options_file(&walk))) { /* behind -- */
+	if (walk.index < argc && !*input && !(*input = tally_options_file(&walk))) { /* after -- */
 		*status = TALLY_EXIT_USAGE;
 		return false;
 	}

@@ -25,7 +25,7 @@ void tally_command_warn_of(const struct tally_command *command, const char *path
 	char *clean = malloc(warnings.length + 1);
 	if (clean)
 		tally_terminal_clean(tally_buffer_string(&warnings), clean, warnings.length + 1);
-	fflush(stdout); /* where both go to one file, a warning isn't to stand inside a line */
+	fflush(stdout); /* both may go to one file: a warning must not be inside a line */
 	for (const char *line = clean ? clean : ""; *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "tally %s: warning: %s%s%.*s\n", command->name, path ? path : "",
 			path ? ": " : "", (int)strcspn(line, "\n"), line);
@@ -84,12 +84,12 @@ void tally_command_progress_start(struct tally_command_progress *progress)
 
 #define ERASE_LINE "\r\x1b[K"
 
-/* The line would stand in front of the shell's prompt. */
+/* Otherwise the line would precede the shell's prompt. */
 static void erase_and_end(int signal_number)
 {
 	ssize_t written = write(STDERR_FILENO, ERASE_LINE, sizeof(ERASE_LINE) - 1);
 	(void)written;
-	raise(signal_number); /* SA_RESETHAND: now it ends the program */
+	raise(signal_number); /* SA_RESETHAND: this ends the program */
 }
 
 static void erase_on_signals(bool on)
@@ -101,7 +101,7 @@ static void erase_on_signals(bool on)
 		sigemptyset(&action.sa_mask);
 		action.sa_flags = on ? (int)SA_RESETHAND : 0;
 		action.sa_handler = on ? erase_and_end : SIG_DFL;
-		/* What is ignored or handled otherwise stays so. */
+		/* Leave signals that are ignored or handled otherwise. */
 		if (!sigaction(ending[i], NULL, &before) &&
 		    before.sa_handler == (on ? SIG_DFL : erase_and_end))
 			sigaction(ending[i], &action, NULL);

@@ -1,4 +1,4 @@
-/* How far to trust what was read, on stderr. */
+/* Warnings about what was read, on stderr. */
 #ifndef TALLY_COMMAND_RECORDING_WARNINGS_H
 #define TALLY_COMMAND_RECORDING_WARNINGS_H
 
@@ -6,11 +6,11 @@
 #include "report/jit_hint.h"
 #include "profile/profile.h"
 
-/* "tally report: warning: …", a line each, terminal escapes in names neutralised. */
+/* Prints "tally report: warning: …" for each warning, with terminal escapes neutralised. */
 void tally_command_warn(const struct tally_command *command,
 			const struct tally_recording *recording);
 
-/* "tally diff: warning: old.data: …": where several are read. */
+/* Prints "tally diff: warning: old.data: …", for commands that read several. */
 void tally_command_warn_of(const struct tally_command *command, const char *path,
 			   const struct tally_recording *recording);
 
@@ -22,20 +22,20 @@ bool tally_command_say_idle(const struct tally_command *command, const char *pat
 /* "hint: …": how code of JITs would have names, where much of the profile has none. */
 void tally_command_jit_hint(const struct tally_profile *profile);
 
-/* The same as text without its end, "" where there is none. */
+/* Writes the same text without its newline; "" if there is none. */
 void tally_command_jit_hint_text(const struct tally_profile *profile, enum tally_hint_form form,
 				 char *out, size_t size);
 
-/* Shows on a terminal how much of a recording has been read, once that takes longer than a
+/* Shows on a terminal how much of a recording has been read, if reading takes longer than a
  * second. */
 struct tally_command_progress {
 	double started, shown; /* seconds */
 	bool is_terminal, visible;
 };
-/* One at a time.  A signal that ends the program finds the line erased. */
+/* Only one at a time. Erases the line when a signal ends the program. */
 void tally_command_progress_start(struct tally_command_progress *progress);
 void tally_command_progress(void *progress, double share);
-/* The same by the record that was just given; cheap enough for each. */
+/* Shows progress by the position of a record; cheap enough to call for each. */
 void tally_command_progress_record(struct tally_command_progress *progress,
 				   const struct tally_recording *recording,
 				   const struct tally_raw_record *raw);

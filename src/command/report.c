@@ -102,7 +102,7 @@ static const struct tally_option options[] = {
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)",
 	  NULL, OPTION_TUI },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
-	/* as perf calls them */
+	/* perf's names */
 	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
 	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
@@ -128,7 +128,7 @@ struct request {
 	bool shows_functions, shows_idle, shows_scheduler, with_wakers;
 };
 
-/* perf's "graph,0.5,callee" is taken for the order in it. */
+/* Parses the order; also from perf's "graph,0.5,callee". */
 static int parse_tree(const char *value, struct request *request, struct tally_error *err)
 {
 	static const char *const styles[] = { "caller", "graph", "fractal", "flat" };
@@ -219,7 +219,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 		result = report_take_perf_option(id, err);
 		if (result)
 			return result;
-		if (id != TALLY_OPTION_MAX_STACK) /* what is annotated are leaves */
+		if (id != TALLY_OPTION_MAX_STACK) /* annotate shows leaves only */
 			tally_browse_give(&request->browsing, options, id, value);
 		result = tally_name_option(id, value, &request->names, err);
 		return result ? result : tally_filter_option(id, value, &request->filter, err);
@@ -227,8 +227,8 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 	return result;
 }
 
-/* The event that is shown first: that asked for, or the waits, which are recorded only where
- * they are asked for, or the first with samples. */
+/* Chooses the event to show first: the requested one; or the waits, since they are recorded only on
+ * request; or the first with samples. */
 static int choose_event(const struct tally_profile *profile, const struct request *request,
 			uint32_t *event, struct tally_error *err)
 {
@@ -237,7 +237,7 @@ static int choose_event(const struct tally_profile *profile, const struct reques
 	return waits == UINT32_MAX ? tally_profile_event(profile, request->event, event, err) : 0;
 }
 
-/* Reports of the event asked for, or of each that has samples. */
+/* Writes the report of the requested event, or of each event with samples. */
 static int put_events(const struct tally_profile *profile, struct request *request,
 		      struct tally_report_view *view, struct tally_buffer *out,
 		      struct tally_json *json, struct tally_error *err)
@@ -265,7 +265,7 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 			if (out->length)
 				tally_buffer_char(out, '\n');
 			tally_report_text(profile, &report, &request->report, view, out);
-			view->hint = NULL; /* once */
+			view->hint = NULL; /* only once */
 		}
 		tally_report_release(&report);
 	}
@@ -288,15 +288,15 @@ static void put_json_warnings(const struct tally_recording *recording, struct ta
 	tally_buffer_release(&warnings);
 }
 
-/* What of the options depends on what was recorded. */
+/* Completes the options whose defaults depend on the recording. */
 static void complete(struct request *request, const struct tally_profile *profile)
 {
 	if (!request->children_given)
 		request->report.children = profile->has_stacks;
 	if (!profile->has_stacks)
 		request->report.tree = TALLY_TREE_NONE;
-	/* A plain list sorted by total begins with _start and main, which everybody knows: perf's
-	 * trap. */
+	/* By total, a flat list would begin with _start and main, which tell nothing; perf does
+	 * that. */
 	request->report.by_self = request->report.tree == TALLY_TREE_NONE &&
 				  !request->children_given;
 }
@@ -349,7 +349,7 @@ static int show(const struct tally_command *command, struct request *request,
 	return result < 0 ? tally_command_fail(command, &err) : TALLY_EXIT_OK;
 }
 
-/* -1: without ncurses, and not insisted on: to be shown as text. */
+/* Returns -1 if ncurses is missing and --tui was not given; the report is then shown as text. */
 static int browse(const struct tally_command *command, struct request *request,
 		  struct tally_profile *profile)
 {
@@ -391,8 +391,8 @@ static int read_profile(const struct tally_command *command, struct request *req
 		tally_recording_close(recording);
 		return tally_command_fail(command, &err);
 	}
-	/* Who woke stands above the wait: the tree goes there from its callers, and a leaf is
-	 * the waker's outermost caller. */
+	/* The waker is above the wait: the tree goes from callers to callees, and the leaf is the
+	 * waker's outermost caller. */
 	if (request->with_wakers && report->tree == TALLY_TREE_NONE)
 		report->tree = TALLY_TREE_CALLER;
 	if (request->with_wakers)
@@ -414,7 +414,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 	recording->names.no_inlines = request->no_inlines;
 	tally_names_use_cache(&recording->names);
 	tally_names_use_sources(&recording->names, &request->names);
-	/* The leaf of a wait is the scheduler's: where it waits is among its callers. */
+	/* The leaf of a wait is in the scheduler; the code that waits is among its callers. */
 	recording->leaves_only = !recording->off_cpu.is_due && !request->browses &&
 				 request->children_given && !report->children &&
 				 report->tree == TALLY_TREE_NONE;
@@ -424,7 +424,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 		.merge_threads = !request->browses && !report->by[TALLY_SORT_PID] &&
 				 !report->by[TALLY_SORT_TID],
 		.merge_cpus = !report->by[TALLY_SORT_CPU],
-		/* They are shown where a source line is asked for, and who browses may ask
+		/* Unnamed places matter for source lines, which a user who browses may request
 		 * later. */
 		.merge_unknown = !request->browses && !facts &&
 				 !tally_report_sort_needs_lines(&request->sort),
@@ -447,7 +447,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 	tally_command_progress_end(&progress);
 	if (result < 0)
 		return tally_command_fail(command, &err);
-	/* a pipe tells when it is read */
+	/* a pipe's events are known only after reading it */
 	if (tally_report_sort_check(&request->sort, recording, facts, &err) < 0) {
 		tally_profile_free(*profile);
 		return tally_command_fail(command, &err);
@@ -470,7 +470,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_misuse(
 			command, "--sort srcline and srcfile need what --no-inline leaves unread");
 	request.input = tally_recording_path(request.input);
-	if (request.json && !request.percent_given) /* for programs: all of it */
+	if (request.json && !request.percent_given) /* programs get all rows */
 		request.report.percent_min = request.report.tree_percent_min = 0;
 	if (request.tui && (request.json || !tally_screen_possible()))
 		return tally_command_misuse(command,

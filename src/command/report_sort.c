@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* perf's others. */
+/* perf's other keys. */
 static int refused_key(const char *text, size_t length, struct tally_error *err)
 {
 	static const struct { const char *names, *why;
@@ -71,7 +71,7 @@ bool tally_report_sort_names_code(const struct tally_report_sort *sort)
 	       sort->by[TALLY_SORT_SYMBOL_TO] || tally_report_sort_needs_lines(sort);
 }
 
-/* The first key that asks for one of the facts; NULL: none. */
+/* Returns the first key that needs one of the facts; NULL: none. */
 static const char *key_of_facts(const struct tally_report_sort *sort, unsigned facts)
 {
 	for (unsigned key = 0; key < TALLY_SORT_KEYS; key++)
@@ -87,7 +87,8 @@ static bool is_known(const struct tally_recording *recording)
 	return count;
 }
 
-/* Whether an event's samples have one of these; branches of calls are stacks. */
+/* True if an event's samples have one of these bits. Branch records of calls are stacks, and don't
+ * count. */
 static bool is_recorded(const struct tally_recording *recording, uint64_t sample_type,
 			uint64_t without_branches)
 {

@@ -1,4 +1,4 @@
-/* What `tally report` is sorted by, and whether the recording can answer. */
+/* The sort keys of `tally report`, and whether the recording has data for them. */
 #ifndef TALLY_COMMAND_REPORT_SORT_H
 #define TALLY_COMMAND_REPORT_SORT_H
 
@@ -21,28 +21,27 @@ struct tally_report_sort {
 	bool by[TALLY_SORT_KEYS];
 	bool given;
 	enum tally_branch_wish branches;
-	bool of_memory; /* --mem-mode: by what accesses cost */
+	bool of_memory; /* --mem-mode: weigh by the cost of accesses */
 };
 
-/* "comm,dso,sym". */
+/* Parses "comm,dso,sym". Returns 0, or -errno with a message. */
 int tally_report_sort_parse(struct tally_report_sort *sort, const char *text,
 			    struct tally_error *err);
 
-/* Whether lines of sources are asked for. */
+/* True if a key needs source lines. */
 bool tally_report_sort_needs_lines(const struct tally_report_sort *sort);
 
-/* Whether functions are told apart, by their names or lines. */
+/* True if a key names functions or lines. */
 bool tally_report_sort_names_code(const struct tally_report_sort *sort);
 
-/* Decides, with what is known of the recording before it is read, whether rows are branches, and
- * what they are sorted by where nothing was asked for.  The facts to ask the profile for are
- * `facts`.  -EINVAL for what can't go together. */
+/* Decides, before the recording is read, whether rows are branches, and the default keys. Stores in
+ * `facts` what the profile must collect. Returns 0, or -EINVAL for keys that exclude each other. */
 int tally_report_sort_choose(struct tally_report_sort *sort,
 			     const struct tally_recording *recording, bool wants_stacks,
 			     unsigned *facts, struct tally_error *err);
 
-/* -ENODATA where the recording has not what the facts are: with what has to be recorded.  Of a pipe
- * nothing is known before it is read: there all passes until then. */
+/* Returns 0, or -ENODATA with a hint on what to record if the recording lacks the facts. Returns 0
+ * for a pipe that has not been read, since nothing is known about it. */
 int tally_report_sort_check(const struct tally_report_sort *sort,
 			    const struct tally_recording *recording, unsigned facts,
 			    struct tally_error *err);

@@ -37,7 +37,7 @@ enum {
 	FIELD_LISTS_MAX = 64
 };
 
-/* The kind's bit is in the option's id. */
+/* The option's id contains the kind's bit. */
 #define SHOW_OPTION(kind, bit, help) \
 	{ 0, "show-" kind "-events", TALLY_ARGUMENT_NONE, NULL, help, NULL, OPTION_SHOW | (bit) }
 
@@ -87,7 +87,7 @@ static const struct tally_option options[] = {
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
 	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
-	/* as perf calls them */
+	/* perf's names */
 	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
 	{ 0, "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
 	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
@@ -104,17 +104,18 @@ struct request {
 	struct tally_profile_filter filter;
 	struct tally_header_request header;
 	enum tally_script_layout layout;
-	const char *field_lists[FIELD_LISTS_MAX]; /* their layout may be chosen behind them */
+	/* parsed later: the layout may be chosen after them */
+	const char *field_lists[FIELD_LISTS_MAX];
 	size_t field_list_count;
 	struct tally_script_fields fields;
 	struct tally_script_clock clock;
 	struct tally_name_sources names;
-	unsigned shown; /* enum tally_script_events */
-	uint64_t left_out; /* samples, by their leaves' names */
+	unsigned shown; /* bits of enum tally_script_events */
+	uint64_t left_out; /* samples left out by --dso and --symbol */
 	bool records, mangled, no_inlines, no_stacks, no_pager;
 };
 
-/* Names from outside can't drive a terminal; elsewhere bytes pass as they are. */
+/* On a terminal, neutralises escapes in names; elsewhere writes bytes unchanged. */
 static int flush(struct tally_buffer *out, bool terminal)
 {
 	bool gone;
@@ -132,7 +133,7 @@ static int flush(struct tally_buffer *out, bool terminal)
 	return gone ? -1 : 0;
 }
 
-/* What a pipe tells of the machine in the stream. */
+/* Writes metadata that a pipe has in its stream. */
 static void put_feature(const struct tally_recording *recording, const struct tally_raw_record *raw,
 			bool full, struct tally_buffer *out)
 {
@@ -200,7 +201,7 @@ static int print_all(struct tally_recording *recording, struct request *request,
 		if (result >= 0 && out.failed)
 			result = tally_error_set(err, -12, "out of memory");
 		if (result < 0 || (out.length >= FLUSH_BYTES && flush(&out, terminal) < 0))
-			break; /* a reader that went away is no error of ours */
+			break; /* the reader has gone, which is not an error */
 	}
 	tally_command_progress_end(&progress);
 	if (result <= 0)
@@ -280,7 +281,7 @@ static int take_fields(struct request *request, struct tally_error *err)
 	return result;
 }
 
-/* Lines are printed as they are read, so what is hot has to be known before. */
+/* Lines are printed while reading, so hot objects must be found in a pass before. */
 static int fetch_names(struct tally_recording *recording, const struct request *request,
 		       struct tally_error *err)
 {
@@ -336,7 +337,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (err.hint[0])
 			fprintf(stderr, "hint: %s\n", err.hint);
 	}
-	/* Damage that left something to print is no failure, damage that left nothing is. */
+	/* Damage is a failure only if nothing could be printed. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {
 		result = tally_error_set(&err, -74, "%s: nothing in it can be used", request.input);
 		tally_error_hint(&err, "record again with tally record");

@@ -1,5 +1,4 @@
-/* Options of `perf script` that tally does not have, as record_perf_options.h has those of `perf
- * record`. */
+/* Options of `perf script` that tally lacks; see record_perf_options.h. */
 #ifndef TALLY_COMMAND_SCRIPT_PERF_OPTIONS_H
 #define TALLY_COMMAND_SCRIPT_PERF_OPTIONS_H
 
@@ -76,7 +75,7 @@ enum { SCRIPT_PERF_FIRST = 1000, SCRIPT_PERF_BEFORE = SCRIPT_PERF_FIRST - 1,
 #undef ROW
 };
 
-/* 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
+/* Returns 1 if the option is accepted, 0 if `id` is another option, -EINVAL with an alternative. */
 int script_take_perf_option(int id, struct tally_error *err);
 
 #endif

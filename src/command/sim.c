@@ -1,4 +1,4 @@
-/* tally sim: a machine that exists nowhere, measured by an engine that does. */
+/* tally sim: plays a scenario's imaginary machine, and measures it with tally's engine. */
 #include "base/number_text.h"
 #include "base/size_text.h"
 #include "base/terminal.h"
@@ -34,7 +34,7 @@ struct sim {
 	struct tally_stat_view view;
 };
 
-/* --- what comes of it ----------------------------------------------------- */
+/* --- results ---------------------------------------------------------------- */
 
 static void tell(void *context, uint64_t ns, const char *text)
 {
@@ -144,7 +144,7 @@ static int read_source(struct sim *sim, struct tally_error *err)
 			: 0;
 }
 
-/* The line, and a caret below the column. Tabs are shown as one blank. */
+/* Writes the line, with a caret below the column. A tab becomes one blank. */
 static void point_at(const char *text, struct scenario_place place, char *out, size_t size)
 {
 	const char *line = text;
@@ -209,7 +209,8 @@ static int play(struct sim *sim, int argc, char **argv, struct tally_error *err)
 	return code;
 }
 
-/* Tables and messages go there, and names have no place beside it. */
+/* True for standard output and error: tables and messages go there, and FILE.elf needs a real
+ * name. */
 static bool is_standard_stream(const char *path)
 {
 	struct stat there, stream;
@@ -241,7 +242,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id == TALLY_OPTION_DONE && sim.path)
 			return tally_command_misuse(command, "'%s' is one scenario too many",
 						    argv[walk.index]);
-		if (id == TALLY_OPTION_DONE) { /* options may stand behind the scenario */
+		if (id == TALLY_OPTION_DONE) { /* options may follow the scenario */
 			sim.path = tally_options_file(&walk);
 			if (!sim.path)
 				return TALLY_EXIT_USAGE;
@@ -253,7 +254,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			return TALLY_EXIT_USAGE;
 		take_option(&sim, id, walk.value);
 	}
-	/* behind -- */
+	/* after -- */
 	if (walk.index < argc && !sim.path && !(sim.path = tally_options_file(&walk)))
 		return TALLY_EXIT_USAGE;
 	if (!sim.path || walk.index < argc)

@@ -1,4 +1,4 @@
-/* --provider simulated and what belongs to it: the same for every command that counts. */
+/* --provider simulated and its options: the same for every command that counts. */
 #ifndef TALLY_COMMAND_SIMULATED_OPTIONS_H
 #define TALLY_COMMAND_SIMULATED_OPTIONS_H
 
@@ -7,7 +7,7 @@
 #include "provider/simulated.h"
 #include "session/target.h"
 
-/* Rows of an option table; the ids are the command's own. */
+/* Rows of an option table; the ids are the command's. */
 #define SIMULATED_OPTION_PROVIDER(id_) \
 	{ \
 		0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
@@ -29,20 +29,22 @@
 			"only from where FUNCTION begins until it returns, simulated;\nmay be given again", \
 			NULL, id_ \
 	}
-/* --toggle: 0, or -EINVAL for an empty or long name, or too many. */
+/* Adds --toggle's function. Returns 0, or -EINVAL: the name is empty or long, or too many. */
 int simulated_add_toggle(struct tally_simulated_options *options, const char *function,
 			 struct tally_error *err);
-/* True for "simulated". */
+/* True for the provider "simulated". */
 bool simulated_is_meant(const char *provider_name);
 
-/* What only makes sense there was given for another provider: a message, or NULL. */
+/* Returns a message if options of the simulated provider were given for another; else NULL. */
 const char *simulated_conflict(const struct tally_simulated_options *options,
 			       const char *provider_name);
 
-/* Only a command that tally starts can be simulated, alone and whole. 0 or -EINVAL. */
+/* Checks that the target is one command that tally starts, the only one that can be simulated.
+ * Returns 0 or -EINVAL. */
 int simulated_check_target(const struct tally_target *target, struct tally_error *err);
 
-/* The first event that the simulated PMU doesn't count, told with the way out.  0 or -EINVAL. */
+/* Returns 0, or -EINVAL with an alternative for the first event that the simulated PMU cannot
+ * count. */
 int simulated_check_events(const struct tally_event_list *events, struct tally_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* tally stat: counts, and what they say. */
+/* tally stat: counts events and explains them. */
 #include "base/terminal.h"
 #include "command/stat_command.h"
 
@@ -40,7 +40,7 @@ static void write_report(void *context, const struct tally_stat_report *report)
 			   stat->text.length ||
 		   fflush(stat->output)) {
 		stat->write_error = errno ? -errno : -EIO;
-		/* The run may have been long: its counts are shown all the same. */
+		/* After a long run the counts must not be lost: print them to stderr. */
 		if (stat->output != stderr)
 			fwrite(stat->text.bytes, 1, stat->text.length, stderr);
 	}
@@ -54,13 +54,13 @@ static void write_message(void *context, const char *text)
 	fprintf(stderr, "%s\n", clean);
 }
 
-/* What looks like a hang to one who forgot the command. */
+/* Counting the whole system without a command looks like a hang: says so. */
 static void say_waiting(void *context)
 {
 	const struct stat_command *stat = context;
 	const struct tally_target *target = &stat->target;
 	bool is_all = (target->all && !target->has_cpu_list) || target->every_thread;
-	/* Programs that read what -x and -j write there get nothing else. */
+	/* Programs that parse -x or -j on stderr get nothing else there. */
 	bool is_read = stat->output == stderr && stat->ops != &tally_stat_view_table &&
 		       !isatty(STDERR_FILENO);
 	if (is_all && !is_read && !target->command && !stat->options.timeout_ms &&
@@ -140,7 +140,7 @@ static int count(struct stat_command *stat)
 	return status;
 }
 
-/* Of a full disk a name would be left, and nothing behind it. */
+/* A full disk leaves an empty file. */
 static void drop_if_empty(const struct stat_command *stat)
 {
 	struct stat file;

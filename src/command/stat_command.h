@@ -1,4 +1,4 @@
-/* What the files of `tally stat` share. */
+/* Shared by the files of `tally stat`. */
 #ifndef TALLY_COMMAND_STAT_COMMAND_H
 #define TALLY_COMMAND_STAT_COMMAND_H
 
@@ -13,11 +13,11 @@
 
 #include <stdio.h>
 
-/* -e and -G in the order in which they were given: a cgroup is for the events ahead of it. */
+/* -e and -G in their order: a cgroup applies to the events before it. */
 struct stat_expression {
 	enum { STAT_EVENTS, STAT_CGROUPS } kind;
 	const char *text;
-	const char *filter; /* of the tracepoints, or NULL */
+	const char *filter; /* for the tracepoints, or NULL */
 };
 
 struct stat_command {
@@ -30,7 +30,7 @@ struct stat_command {
 	struct tally_provider *provider;
 	struct tally_stat_options options;
 	struct stat_expression expressions[64];
-	size_t expression_count, event_expressions; /* all; of events */
+	size_t expression_count, event_expressions; /* all expressions; those of events */
 	bool is_detailed, counts_nothing, appends;
 	const char *each_cgroup, *output_path, *provider_name, *control_spec;
 	struct tally_control control;
@@ -41,18 +41,18 @@ struct stat_command {
 	struct tally_stat_view view;
 	const struct tally_stat_view_ops *ops;
 	bool is_misused;
-	int write_error; /* -errno of the output */
+	int write_error; /* -errno from writing the output */
 };
 
-/* stat_options.c */
+/* stat_options.c. */
 extern const struct tally_option stat_options[];
-/* 0, or what to exit with (−1: all is well but nothing is to be done). */
+/* Returns 0, an exit status, or −1 after the help. */
 int stat_take_arguments(struct stat_command *stat, int argc, char **argv);
 
-/* stat_events.c: fills stat->events; sets is_misused where the expressions are wrong. */
+/* stat_events.c: fills stat->events; sets is_misused if an expression is wrong. */
 int stat_parse_events(struct stat_command *stat, struct tally_error *err);
-/* Which CPUs each event's PMU counts on: an uncore PMU opened on each CPU would be counted as
- * often. */
+/* Finds which CPUs each event's PMU counts on: an uncore PMU opened on every CPU would count
+ * repeatedly. */
 int stat_find_event_cpus(struct stat_command *stat, struct tally_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* What `stat` counts: the events that were named, or presets. */
+/* The events that `stat` counts: named ones or presets. */
 #include "command/event_filters.h"
 #include "command/stat_command.h"
 #include "provider/kernel_catalogue.h"
@@ -12,7 +12,7 @@ struct preset {
 	uint32_t type;
 	uint64_t config;
 	const char *name;
-	/* pairs whose ratio is shown are counted together; −1: software is never scaled */
+	/* events whose ratio is shown are counted together; −1: software, never scaled */
 	int group;
 };
 
@@ -45,7 +45,7 @@ static const struct preset detailed[] = {
 	{ CACHE(ITLB, MISS), "iTLB-load-misses", 5 },
 };
 
-/* All are counted at once there: no groups. */
+/* The simulated PMU counts all at once: no groups. */
 static const char simulated_standard[] =
 	"instructions,branches,branch-misses,L1-dcache-loads,L1-dcache-load-misses,"
 	"LLC-load-misses,dTLB-load-misses,est-cycles";
@@ -72,10 +72,10 @@ static int add_presets(struct stat_command *stat, const struct preset *presets, 
 					     .group = p->group < 0 ? TALLY_EVENT_NO_GROUP
 								   : first_group + p->group,
 					     .weak_group = p->group >= 0 };
-		if (p->kind != TALLY_EVENT_SOFTWARE) /* as a parsed name has it */
+		if (p->kind != TALLY_EVENT_SOFTWARE) /* as for parsed names */
 			event.attr.flags = TALLY_ATTR_EXCLUDE_GUEST;
-		/* A CPU runs all the time, a task does not: whole CPUs are measured by their own
-		 * clock. */
+		/* Whole CPUs are measured by the CPU's clock: a CPU runs all the time, a task does
+		 * not. */
 		if (stat->target.all && p->type == TALLY_TYPE_SOFTWARE &&
 		    p->config == TALLY_SW_TASK_CLOCK) {
 			event.name = "cpu-clock";
@@ -114,7 +114,7 @@ static int add_presets_simulated(struct stat_command *stat, struct tally_error *
 	return result;
 }
 
-/* --for-each-cgroup: all events once in each of them, cgroup by cgroup. */
+/* --for-each-cgroup: repeats all events for each cgroup. */
 static int repeat_in_cgroups(struct stat_command *stat, const char *names, struct tally_error *err)
 {
 	struct tally_event_list *list = &stat->events;

@@ -43,7 +43,7 @@ static int take_number(struct stat_command *stat, const char *option, const char
 	return 0;
 }
 
-/* perf's --timeout takes ms; with a unit either option takes any. */
+/* A plain number is ms for perf's --timeout and seconds for --duration; both accept units. */
 static int take_time(struct stat_command *stat, const char *option, const char *value,
 		     bool plain_is_ms)
 {
@@ -103,7 +103,7 @@ static int take_expression(struct stat_command *stat, int id, const char *value)
 	return 0;
 }
 
-/* Of the last -e. */
+/* Sets the filter of the last -e. */
 static int take_filter(struct stat_command *stat, const char *value)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -120,7 +120,7 @@ static int take_filter(struct stat_command *stat, const char *value)
 	return err.code;
 }
 
-/* Of all events, wherever they stand; several lists are one. */
+/* Applies to all events, wherever it is on the command line; repeated lists are joined. */
 static int take_each_cgroup(struct stat_command *stat, const char *names)
 {
 	const char *before = stat->each_cgroup;
@@ -269,7 +269,7 @@ static int take_option(struct stat_command *stat, int id, const char *value)
 	}
 }
 
-/* Options that don't go together: a message, or NULL. */
+/* Returns a message if options exclude each other, or NULL. */
 static const char *conflict_of_target(const struct stat_command *stat)
 {
 	const struct tally_target *target = &stat->target;
@@ -338,7 +338,7 @@ int stat_take_arguments(struct stat_command *stat, int argc, char **argv)
 const struct tally_option stat_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
 	  "count these instead: cycles,instructions, {a,b} as a group,\n'sched:*'" },
-	/* perf's: -e takes these names, too */
+	/* perf's name; -e accepts these events */
 	{ 0, "pfm-events", TALLY_ARGUMENT_REQUIRED, "EVENTS", NULL, NULL, 'e' },
 	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
 	  "of the tracepoints of the last -e only hits whose fields are so:\n"
@@ -347,7 +347,7 @@ const struct tally_option stat_options[] = {
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL,
 	  "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
 	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only take the time" },
-	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; on by default */
+	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; the default */
 	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567", NULL,
 	  OPTION_NO_BIG_NUM },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",

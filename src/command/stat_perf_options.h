@@ -1,5 +1,4 @@
-/* Options of `perf stat` that tally does not have, as record_perf_options.h has those of `perf
- * record`. */
+/* Options of `perf stat` that tally lacks; see record_perf_options.h. */
 #ifndef TALLY_COMMAND_STAT_PERF_OPTIONS_H
 #define TALLY_COMMAND_STAT_PERF_OPTIONS_H
 
@@ -55,7 +54,7 @@ enum { STAT_PERF_FIRST = 1000, STAT_PERF_BEFORE = STAT_PERF_FIRST - 1,
 #undef ROW
 };
 
-/* 1 where it is taken, 0 when `id` is none of them, -EINVAL with what to use. */
+/* Returns 1 if the option is accepted, 0 if `id` is another option, -EINVAL with an alternative. */
 int stat_take_perf_option(int id, struct tally_error *err);
 
 #endif

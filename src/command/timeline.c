@@ -151,7 +151,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	if (result < 0)
 		return result;
 	result = show(request, activity, err);
-	/* without those of stacks, which a timeline has not */
+	/* a timeline has no stacks: no warnings about them */
 	struct tally_recording_counts *counts = &recording->counts;
 	counts->chains_cut = counts->chains_ended = counts->chains_full = 0;
 	counts->stacks_cut = counts->stacks_foreign = counts->stacks_32bit = 0;

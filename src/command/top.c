@@ -1,4 +1,4 @@
-/* `tally top`: what runs now, by function, again and again: on a terminal to be browsed, else as
+/* `tally top`: what runs now, by function, updated repeatedly: browsed on a terminal, else as
  * text. */
 #include "base/suggest.h"
 #include "command/filter_options.h"
@@ -46,7 +46,7 @@ static const struct tally_option options[] = {
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER",
 	  "what this user runs now, and what that starts", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
-	/* As perf has it; it is before what the help shows, since the first of a name is taken. */
+	/* perf's form. It precedes the one in the help, because the first of a name is used. */
 	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL,
 	  "fp dwarf lbr none", OPTION_CALL_GRAPH },
 	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees, to be opened, and totals",
@@ -80,7 +80,7 @@ static const struct tally_option options[] = {
 	  OPTION_STDIO },
 	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)",
 	  NULL, OPTION_TUI },
-	/* as perf calls them */
+	/* perf's names */
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_CHILDREN },
 	{ 0, "hide_kernel_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'K' },
 	{ 0, "hide_user_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'U' },
@@ -102,7 +102,7 @@ static int parse_percent(const char *value, double *out, struct tally_error *err
 	return 0;
 }
 
-/* What live sums are kept by. */
+/* Parses the keys by which live sums are kept. */
 static int parse_sort(const char *text, struct top_request *top, struct tally_error *err)
 {
 	static const struct { const char *name; enum tally_sort_key key;
@@ -158,7 +158,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case 'u': return tally_target_set_user(&request->target, value, err);
 	case 'C': return tally_target_set_cpus(&request->target, value, err);
 	case OPTION_CALL_GRAPH:
-		/* perf's has the view's settings behind "fp,": they are left out. */
+		/* perf has the view's settings after "fp,"; they are ignored. */
 		if (value && *value)
 			result = record_parse_call_graph(strncmp(value, "fp,", 3) ? value : "fp",
 							 record, err);
@@ -209,7 +209,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	return result;
 }
 
-/* 0; an exit status after a message; -1 after help. */
+/* Returns 0, an exit status after an error, or -1 after the help. */
 static int parse(const struct tally_command *command, int argc, char **argv,
 		 struct record_request *request, struct top_request *top)
 {
@@ -237,8 +237,8 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 	return record_parse_events(command, request);
 }
 
-/* The recorder for the target; where nothing was asked for and the kernel refuses the whole system,
- * for the user's own processes. */
+/* Opens the recorder for the target. If no target was given and the kernel refuses the whole
+ * system, opens it for the user's own processes. */
 static int open_recorder(struct record_request *request, struct top_request *top, int fd,
 			 struct tally_error *err)
 {
@@ -280,7 +280,7 @@ static int show(const struct tally_command *command, struct record_request *requ
 		struct top_request *top)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	/* Records of tasks go where a recording's would: nowhere. */
+	/* The records of tasks, which a recording would contain, are discarded. */
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC), result;
 	top->events = &request->events;
 	top->target = &request->target;
@@ -304,8 +304,8 @@ static int show(const struct tally_command *command, struct record_request *requ
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct record_request request = {
-		/* Nothing is drained while a view is named and drawn: small copies, of which a ring
-		 * holds half a second. */
+		/* The rings are not drained while a view is drawn: with small copies of stacks, a
+		 * ring holds half a second. */
 		.record = { .frequency = RECORD_DEFAULT_HZ,
 			    .call_graph = TALLY_CALL_GRAPH_NONE,
 			    .stack_bytes = 16 << 10,

@@ -16,7 +16,7 @@
 
 enum { LOOK_MS = 100, TEXT_ROWS = 20 };
 
-static const double FADES = 0.5; /* what of a sample's weight is left a view later */
+static const double FADES = 0.5; /* share of a sample's weight that remains one view later */
 
 int top_take_sample(void *context, size_t event, const struct tally_record *sample)
 {
@@ -41,7 +41,7 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* "812 samples of cpu-clock in 2.0 s, 3 lost, the whole system" */
+/* Writes "812 samples of cpu-clock in 2.0 s, 3 lost, the whole system". */
 static void describe(const struct top_request *top, char *out, size_t size)
 {
 	char event[TALLY_BROWSER_TEXT_BYTES / 2], target[TALLY_BROWSER_TEXT_BYTES / 4],
@@ -64,7 +64,7 @@ static void describe(const struct top_request *top, char *out, size_t size)
 				    : "");
 }
 
-/* The tasks that were asked for have ended. */
+/* True if all target tasks have ended. */
 static bool are_gone(const struct tally_target *target)
 {
 	bool gone = target->tids.count && !target->all;
@@ -145,7 +145,7 @@ static void print_view(const struct top_request *top)
 /* ---- the loop ------------------------------------------------------------ */
 
 struct loop {
-	double next, end; /* s; end 0: never */
+	double next, end; /* seconds; end 0: none */
 	unsigned long long views;
 	bool leave;
 };
@@ -168,7 +168,7 @@ static int hint(struct top_request *top)
 	return result;
 }
 
-/* A view is due: shows what there is, and lets it fade. */
+/* Shows a view, then lets its weights decay. */
 static int show_view(struct top_request *top, struct loop *loop)
 {
 	int result = build(top);
@@ -189,7 +189,7 @@ static int show_view(struct top_request *top, struct loop *loop)
 	top->before = top->status;
 	top->taken = 0;
 	loop->next += top->delay_s;
-	if (loop->next < now_s()) /* what was missed is not made up for */
+	if (loop->next < now_s()) /* skip views that were missed */
 		loop->next = now_s() + top->delay_s;
 	loop->leave |= top->iterations && ++loop->views >= top->iterations;
 	return result;
@@ -223,7 +223,7 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 	}
 }
 
-/* Until the rings are to be looked at again, or there is a key. */
+/* Waits until the rings must be looked at again, or for a key. */
 static int wait_a_little(struct top_request *top, struct loop *loop)
 {
 	double left_ms = (loop->next - now_s()) * 1000;
@@ -247,7 +247,7 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 	int result = tally_recorder_begin(top->recorder, err);
 	if (result < 0)
 		return result;
-	result = build(top); /* an empty one */
+	result = build(top); /* an empty view */
 	while (!result && !loop.leave) {
 		int looked = tally_recorder_look(top->recorder, &top->status, err);
 		if (looked < 0)
