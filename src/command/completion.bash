@@ -1,6 +1,6 @@
 _tally_events()
 {
-	# Behind the last comma or brace; events have colons, at which bash parts words.
+	# Completes after the last comma or brace; bash splits words at the colons of events.
 	local whole=$1 head= part=
 	part=${whole##*[,\{]}
 	head=${whole%"$part"}
@@ -20,7 +20,7 @@ _tally_value()
 	esac
 }
 
-# COMP_WORDS parts words at = and :, which is undone here: line[] is the words up to the cursor's.
+# COMP_WORDS splits words at = and :; joins them again into line[], up to the cursor's word.
 _tally_join()
 {
 	local i joined=0
@@ -49,7 +49,7 @@ _tally()
 		COMPREPLY=($(compgen -W "$(_tally_commands)" -- "$cur"))
 		return
 	fi
-	# Where the options end, and with them tally's part of the line.
+	# Finds where the options end, and with them tally's part of the line.
 	local at=2 ended=0
 	while ((at < last)); do
 		local word=${line[at]}

@@ -1,5 +1,5 @@
-# Where in the line the program begins that tally is to run, as an index of its words; one behind them when tally's own
-# options go on, two when the value of the last one is missing.
+# Prints the index of the word where the program begins that tally runs: one past the last word while tally's own
+# options go on, two past it if the last option lacks its value.
 function __tally_program_at
 	set -l words (commandline -opc)
 	set -l at 3
@@ -24,7 +24,7 @@ function __tally_in
 	not contains -- -- $words
 end
 
-# The options of a command that runs programs end where the program begins.
+# Tests for a command's options, which end where the program begins.
 function __tally_options_of
 	__tally_in $argv[1]; and test (__tally_program_at) -gt (count (commandline -opc))
 end

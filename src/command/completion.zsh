@@ -13,7 +13,7 @@ _tally()
 	[[ $state == one ]] && _tally_arguments $line[1]
 }
 
-# Found by $fpath, this file is the function; read by `source`, it has to tell.
+# Found by $fpath, this file is the function's body; read by `source`, it must register the function.
 if [[ $funcstack[1] == _tally ]]; then
 	_tally "$@"
 else

@@ -1,10 +1,10 @@
-/* The live flame graph, the same in SVG and HTML.  flamegraph_data.c tells what the data are.
+/* The live flame graph, the same in SVG and HTML.  flamegraph_data.c describes the data.
  *
- * A view is a tree over the data: the threads chosen, merged by command.  What is seen of it is a range of weights
- * [from, to] across the canvas; zooming moves the range.  Only boxes at least NARROW wide are drawn one by one;
- * narrower neighbours share a grey box, and come apart when zoomed in on.
+ * A view is a tree over the data: the selected threads, merged by command.  The canvas shows a range of weights
+ * [from, to] of it; zooming moves the range.  Boxes at least NARROW pixels wide are drawn one by one; narrower
+ * neighbours share a grey box, which splits when one zooms in.
  *
- * Names come from the profiled program and are not to be trusted: they are only ever set as text.
+ * Names come from the profiled program and are untrusted: they are only ever set as text.
  */
 (function () {
 'use strict';
@@ -18,12 +18,12 @@ const ALL = -1, THREAD_KIND = data.kinds.length - 1;
 
 /* ---- The tree ---- */
 
-/* A node: `frame` is a frame's number, of a command's node a string; kids are sorted as their names are. */
+/* A node: `frame` is a frame's number, or a command's name; kids are sorted by name. */
 function makeNode(frame, parent, self, hidden) {
 	return { frame, parent, self, hidden, total: 0, depth: parent ? parent.depth + 1 : 0, start: 0, kids: [] };
 }
 
-/* The data's nodes → one tree per thread. */
+/* Makes one tree per thread from the data's nodes. */
 //if diff
 function readThreads(data) {
 	const numbers = data.nodes, threads = [];
@@ -66,7 +66,7 @@ function readThreads() {
 	return threads;
 }
 
-/* Adds `from` to `into`, whose frames are equal; kids of both are sorted by frame. */
+/* Adds `from` to `into`; both have the same frame, and kids sorted by frame. */
 function mergeInto(into, from) {
 	const work = [[into, from]];
 	while (work.length) {
@@ -93,7 +93,7 @@ function mergeInto(into, from) {
 	}
 }
 
-/* Places, numbers and depth of the nodes, and the weight of each kind of code. */
+/* Sets the nodes' positions and numbers, the depth, and the weight of each kind of code. */
 function finishView(root) {
 	const nodes = [], work = [root], kinds = new Array(data.kinds.length).fill(0);
 	let depth = 0;
@@ -114,7 +114,7 @@ function finishView(root) {
 	return { root, nodes, kinds, depth };
 }
 
-/* `chosen`: '' for all, 'c' + a command, 't' + a thread's place in the list. */
+/* `chosen`: '' for all, 'c' + a command, 't' + a thread's index. */
 //if diff
 function makeSide(chosen, threads) {
 //else
@@ -137,7 +137,7 @@ function makeView(chosen) {
 }
 
 //if diff
-/* Gives each node the one of the other tree that stands for the same calls. */
+/* Pairs each node with the other tree's node of the same calls. */
 function pairNodes(root, otherRoot) {
 	const work = [[root, otherRoot]];
 	while (work.length) {
@@ -151,7 +151,7 @@ function pairNodes(root, otherRoot) {
 	}
 }
 
-/* The side that is drawn, its nodes paired with the other's. */
+/* Makes the drawn side's view, its nodes paired with the other side's. */
 function makeView(chosen) {
 	const views = { now: makeSide(chosen, threads), before: makeSide(chosen, oldThreads) };
 	for (const view of [views.now, views.before])
@@ -163,7 +163,7 @@ function makeView(chosen) {
 	return view;
 }
 
-/* Shares before and now, and the step of colour; flamegraph/flamegraph_change.c has the same. */
+/* Returns the old and new share and the colour's step, like flamegraph/flamegraph_change.c. */
 function changeOf(node) {
 	const { steps, largest, oldSamples, newSamples } = data.change, all = { now: state.view.root.total, before: state.view.otherTotal };
 	if (state.side === 'before')
@@ -292,7 +292,7 @@ for (const thread of threads)
 	wholes.now += thread.root.total;
 for (const thread of oldThreads) {
 	wholes.before += thread.root.total;
-	if (!threads.some(one => one.comm === thread.comm)) /* so that it can be chosen */
+	if (!threads.some(one => one.comm === thread.comm)) /* so that it can be selected */
 		threads.push({ ...thread, root: makeNode(0, null, 0, 0) });
 }
 data.left.weight *= data.scale;
@@ -413,7 +413,7 @@ function buildFoot() {
 }
 
 //if diff
-/* The colours, from what shrank most to what grew most. */
+/* The colours from shrank most to grew most. */
 function fillLegend() {
 	const largest = (100 * data.change.largest).toFixed(1);
 	ui.legend.textContent = '';
@@ -432,7 +432,7 @@ function nameSide() {
 	ui.sideName.textContent = 'widths: ' + state.side;
 }
 
-/* The other side, with as much of it zoomed on as is there, too. */
+/* Switches sides; keeps the zoom as far as the other side has those calls. */
 function turnSide() {
 	let node = state.zoom;
 	while (node && !node.other)
@@ -450,7 +450,7 @@ function turnSide() {
 	zoomTo(there, true);
 }
 //else
-/* A button for each kind that there is, with its share; pressed, other kinds fade. */
+/* Makes a button for each kind, with its share; pressing it fades other kinds. */
 function fillLegend() {
 	const fills = colours().fills;
 	ui.legend.textContent = '';
@@ -502,7 +502,7 @@ function mix(colour, other, share) {
 		.toString(16).padStart(2, '0')).join('');
 }
 
-/* As output/function_name.c has it. */
+/* Same as output/function_name.c. */
 function withoutParameters(name) {
 	let inner = 0;
 	for (let at = 0; at < name.length; at++) {
@@ -552,7 +552,7 @@ function briefName(name, fits) {
 	}
 	if (depth)
 		return name;
-	/* Leading parts go, as long as the rest says enough. */
+	/* Drop leading parts while the rest has a meaning alone. */
 	const parts = [0];
 	for (let at = 0; at < folded.length; at++) {
 		depth += '<({['.includes(folded[at]);
@@ -572,7 +572,7 @@ function briefName(name, fits) {
 
 const fitted = new Map();
 
-/* The name as it fits: whole, brief, without parameters, or cut. */
+/* Returns the name that fits: whole, brief, without parameters, or cut. */
 function fit(name, width) {
 	const advance = ui.advance, room = Math.floor(width / advance);
 	if (room < 4)
@@ -602,7 +602,7 @@ function fit(name, width) {
 	return text;
 }
 
-/* The boxes to draw, for the range of weights at hand. */
+/* Returns the boxes to draw for the current range of weights. */
 function layout(width) {
 	const scale = width / (state.to - state.from), boxes = [], narrow = [], work = [state.view.root];
 	while (work.length) {
@@ -634,7 +634,7 @@ function layout(width) {
 	state.narrowBoxes = narrow.filter(run => run.width >= NARROW);
 }
 
-/* Rows of what is zoomed on. */
+/* Returns the rows of the zoomed node. */
 function rows() {
 	return Math.max(state.zoomDepth + 1, 1);
 }
@@ -753,7 +753,7 @@ function resize() {
 	draw();
 }
 
-/* The height that scrolls; the root stays in sight. */
+/* Sets the scrolled height; the root stays visible. */
 function place() {
 	const height = rows() * ROW;
 	ui.space.style.height = Math.max(0, height - ui.viewHeight) + 'px';
@@ -764,7 +764,7 @@ function place() {
 	}
 }
 
-/* ---- What a user does ---- */
+/* ---- User input ---- */
 
 const slow = window.matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -817,7 +817,7 @@ function choose(chosen) {
 	zoomTo(state.view.root, true);
 }
 
-/* A test of names: a part of them in any case, or a /regular expression/; null when it is none. */
+/* Returns a test of names: part of a name in any case, or a /regular expression/; null: it is invalid. */
 function nameTest(text) {
 	const slashes = /^\/(.+)\/([i]?)$/.exec(text);
 	if (!slashes) {
@@ -832,7 +832,7 @@ function nameTest(text) {
 	}
 }
 
-/* The weight of what matches counts the outermost match alone: a function that calls itself is there once. */
+/* The matched weight counts only the outermost match: a function that calls itself counts once. */
 function findMatches() {
 	const test = state.search ? nameTest(state.search) : null;
 	state.matches = null;
@@ -921,8 +921,8 @@ function figures(node) {
 
 //if diff
 //else
-/* A report's SELF is of a symbol, with what the compiler put into it, and its code alone: what of the function was put into
- * others is these others'.  Boxes take inlined functions apart.  By name and object, of all its boxes: the SELF, and with the
+/* A report's SELF is a symbol's: it includes what was inlined into the function, and excludes the function's own inlined
+ * copies.  Boxes separate inlined functions.  Sums, by name and object over all boxes, the SELF and the weight of the
  * inlined copies. */
 function sumFunctions(view) {
 	const INLINED = data.kinds.indexOf('inlined'), isInlined = node => !isThread(node) && kindOf(node) === INLINED;
@@ -941,14 +941,14 @@ function sumFunctions(view) {
 		sums.set(key, sum);
 		if (!isInlined(node))
 			sum.self += own[node.index];
-		else if (!isInlined(around) || isThread(around.parent)) /* in no other box of it */
+		else if (!isInlined(around) || isThread(around.parent)) /* not inside another of its boxes */
 			sum.copies += own[node.index];
 	}
 	view.functionSums = node => sums.get(keyOf(node));
 	view.own = node => own[node.index];
 }
 
-/* What a report says of the function, where its box alone says something else. */
+/* Describes what a report says of the function, if its box alone differs. */
 function describeFunction(element, node) {
 	const view = state.view, all = view.root.total;
 	if (isThread(node))
@@ -996,7 +996,7 @@ function describeIn(element, node) {
 //end
 }
 
-/* The line below the graph: what is hovered or walked on, else what is zoomed on. */
+/* Fills the line below the graph: the hovered or current node, else the zoomed one. */
 function describe(node) {
 	describeIn(ui.details, node || state.cursor || state.zoom);
 }
@@ -1032,7 +1032,7 @@ function hoverAt(x, y) {
 		placeTip(x, y);
 }
 
-/* Arrow keys: towards the root or the leaf, and along the siblings. */
+/* Arrow keys move towards the root or the leaf, and along siblings. */
 function walk(key) {
 	const node = state.cursor || state.zoom, outwards = (key === 'ArrowUp') === state.icicle;
 	const siblings = node.parent ? node.parent.kids : [node], at = siblings.indexOf(node);
@@ -1070,7 +1070,7 @@ function escape() {
 
 function onKey(event) {
 	const isTyping = document.activeElement === ui.search || document.activeElement === ui.threads;
-	/* A second Ctrl-F is the browser's own. */
+	/* A second Ctrl-F is the browser's. */
 	const isFind = (event.ctrlKey || event.metaKey) && event.key === 'f' && document.activeElement !== ui.search;
 	if (isFind || (event.key === '/' && !isTyping)) {
 		ui.search.focus();
@@ -1100,7 +1100,7 @@ function onKey(event) {
 	event.preventDefault();
 }
 
-/* ---- The state in the address, so that a link shows what one sees ---- */
+/* ---- The state in the address, so that a link shows the same view ---- */
 
 function keepState() {
 	const words = [];
@@ -1124,7 +1124,7 @@ function keepState() {
 	try {
 		window.history.replaceState(null, '', hash || window.location.href.split('#')[0]);
 	} catch (error) {
-		/* Some viewers forbid it; nothing but the link is lost. */
+		/* Some viewers forbid it; only the link is lost. */
 	}
 }
 

@@ -1,4 +1,4 @@
-/* Panes begin where most samples are.  The instructions of a source line, and the line of an instruction, light up together. */
+/* Panes scroll to the line with most samples.  A source line and its instructions are highlighted together. */
 (() => {
 	'use strict';
 	for (const pane of location.hash ? [] : document.querySelectorAll('.pane')) {
