@@ -8,7 +8,7 @@
 
 enum { TALLY_BROWSER_TEXT_BYTES = 256 };
 
-/* What the caller must do after a key. */
+/* The caller's task after a key. */
 enum tally_browser_wish {
 	TALLY_WISH_NONE,
 	/* `options` have changed: build the report again and tally_browse_set() it */
@@ -36,14 +36,14 @@ struct tally_browser {
 	struct tally_screen *screen;
 	struct tally_report_options *options;
 	bool live;       /* in `tally top` */
-	bool has_stacks, has_threads; /* what the report can be built with */
+	bool has_stacks, has_threads; /* data that the report has */
 	/* number among the events with samples, from 1; count 0 or 1: no other event */
 	unsigned event_number, event_count;
 	bool errors;     /* show sampling errors on narrow screens as well */
 	enum tally_browser_mode mode;
 	unsigned menu;   /* the menu's chosen line; in the help, the first line shown */
 	char input[TALLY_BROWSE_WORD_BYTES];
-	char title[TALLY_BROWSER_TEXT_BYTES];   /* what was measured */
+	char title[TALLY_BROWSER_TEXT_BYTES];   /* event, samples and circumstances */
 	char message[TALLY_BROWSER_TEXT_BYTES]; /* shown until the next key */
 };
 

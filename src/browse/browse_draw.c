@@ -1,6 +1,6 @@
 /* The browsed report on a screen:
  *
- *     what was measured
+ *     event, samples and circumstances
  *     titles of the columns
  *     lines
  *     keys, input or a message; and the position in the report

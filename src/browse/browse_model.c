@@ -205,8 +205,8 @@ uint32_t tally_browse_function(const struct tally_browse *browse,
 			    : browse->report.entries.items[line->entry].function;
 }
 
-/* Makes the lines again. The cursor stays on its entry or branch; if the branch is gone, on the
- * entry. */
+/* Makes the lines again.  The cursor stays on its entry or branch, or moves from a branch that has
+ * disappeared to its entry. */
 static int change_lines(struct tally_browse *browse)
 {
 	const struct tally_browse_line *current = tally_browse_current(browse);

@@ -1,8 +1,7 @@
 /* The terminal's screen, by ncurses.
  *
  * The library is loaded when a screen is opened, so that other uses of tally don't need it. The
- * numbers of keys and attributes are those of ncurses.h. Functions are found by name; those that
- * ncurses.h defines as macros are replaced by what the macros call. The library is never unloaded,
+ * numbers of keys and attributes are those of ncurses.h. Functions are found by name; macros of ncurses.h are replaced by the functions that they call. The library is never unloaded,
  * because it keeps memory and signal handlers of its own.
  */
 #include "base/terminal.h"
@@ -155,7 +154,7 @@ static void show(struct tally_screen *screen)
 static bool is_gone(void)
 {
 	struct pollfd terminal = { .fd = STDIN_FILENO, .events = POLLIN };
-	return poll(&terminal, 1, 0) > 0; /* readable, but read() failed: the terminal is gone */
+	return poll(&terminal, 1, 0) > 0; /* readable, but read() failed: the terminal disappeared */
 }
 
 static uint32_t translate(unsigned code)

@@ -36,7 +36,7 @@ enum tally_screen_key {
 	TALLY_KEY_BACK_TAB,
 	TALLY_KEY_BACKSPACE,
 	TALLY_KEY_RESIZE, /* size() has changed */
-	TALLY_KEY_GONE,   /* the terminal is gone */
+	TALLY_KEY_GONE,   /* the terminal disappeared */
 };
 
 struct tally_screen;

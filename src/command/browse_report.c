@@ -165,7 +165,7 @@ static void add_entry(struct arguments *arguments, const struct report_browser *
 		add_number(arguments, "cpu", entry->key[TALLY_SORT_CPU]);
 }
 
-/* True if the code can be read: what has no symbol must be in a file. */
+/* True if the code can be read: code without a symbol must be in a file. */
 static bool has_code(const struct tally_names *names, uint32_t function)
 {
 	const struct tally_function *one = &names->functions.items[function];

@@ -26,7 +26,7 @@ struct tally_option {
 	const char *help;
 	/* for OPTIONAL: blank-separated words that may be the next argument */
 	const char *choices;
-	int id;                /* what tally_options_next() returns; 0: the letter */
+	int id;                /* value from tally_options_next(); 0: the letter */
 };
 
 #define TALLY_OPTIONS_END { .letter = 0, .name = NULL }
@@ -93,7 +93,7 @@ int tally_option_duration(const char *option, const char *value, double *out,
 /* Parses -D: milliseconds, or -1 to wait for --control. */
 int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);
 
-/* Parses --max-stack: a number of frames, up to what an attribute can hold. The attribute's value
+/* Parses --max-stack: a number of frames, up to the maximum of an attribute. The attribute's value
  * for "unwound" is excluded. */
 int tally_option_frames(const char *value, uint32_t *out, struct tally_error *err);
 

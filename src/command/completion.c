@@ -94,7 +94,7 @@ static void print_names(void)
 		printf("%s%s", i ? " " : "", tally_commands[i]->name);
 }
 
-/* Prints the commands for which `wanted` is true as a pattern of case: "stat|record". */
+/* Prints the commands that pass `wanted` as a pattern of case: "stat|record". */
 static void print_pattern(bool (*wanted)(const struct tally_command *))
 {
 	bool first = true;

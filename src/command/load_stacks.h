@@ -11,7 +11,7 @@
 
 struct tally_stacks_input {
 	const char *
-		/* "-": standard input; NULL: that if it is a pipe or a file, else tally.data */
+		/* "-": standard input; NULL: the same if it is a pipe or file, else tally.data */
 		path;
 	const char *event; /* NULL: the first one with samples */
 	struct tally_profile_filter filter; /* for a recording's samples */

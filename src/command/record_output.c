@@ -100,7 +100,7 @@ static bool is_fifo(const char *name)
 }
 
 /* Waits for a FIFO's reader, as a shell does. Signals that the recording handles must still end
- * tally here. O_RDWR would not wait, but would hide later that the reader is gone. */
+ * tally here. O_RDWR would not wait, but would hide later that the reader has left. */
 static int open_fifo(const char *name, const sigset_t *signals_before)
 {
 	sigset_t now;

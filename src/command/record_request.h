@@ -39,7 +39,7 @@ struct record_request {
 	char old_output[4096]; /* new name of the file that had `output`'s name; "": none */
 	char older_output
 		[4096 +
-		 1]; /* what had old_output's name; deleted once the recording began; "": none */
+		 1]; /* name of old_output's predecessor; deleted once recording began; "": none */
 	bool pipe; /* the output is not seekable */
 	const char *default_event_note; /* why the default is not cycles, or NULL */
 	bool off_cpu; /* record waits as well */

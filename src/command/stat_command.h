@@ -30,7 +30,7 @@ struct stat_command {
 	struct tally_provider *provider;
 	struct tally_stat_options options;
 	struct stat_expression expressions[64];
-	size_t expression_count, event_expressions; /* all expressions; those of events */
+	size_t expression_count, event_expressions; /* all expressions; expressions of events */
 	bool is_detailed, counts_nothing, appends;
 	const char *each_cgroup, *output_path, *provider_name, *control_spec;
 	struct tally_control control;

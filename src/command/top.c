@@ -1,4 +1,4 @@
-/* `tally top`: what runs now, by function, updated repeatedly: browsed on a terminal, else as
+/* `tally top`: the functions that run now, updated repeatedly: browsed on a terminal, else as
  * text. */
 #include "base/suggest.h"
 #include "command/filter_options.h"
@@ -102,7 +102,7 @@ static int parse_percent(const char *value, double *out, struct tally_error *err
 	return 0;
 }
 
-/* Parses the keys by which live sums are kept. */
+/* Parses the keys of live sums. */
 static int parse_sort(const char *text, struct top_request *top, struct tally_error *err)
 {
 	static const struct { const char *name; enum tally_sort_key key;

@@ -223,7 +223,7 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 	}
 }
 
-/* Waits until the rings must be looked at again, or for a key. */
+/* Waits for a key, at most until the rings must be drained. */
 static int wait_a_little(struct top_request *top, struct loop *loop)
 {
 	double left_ms = (loop->next - now_s()) * 1000;

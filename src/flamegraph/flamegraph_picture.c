@@ -31,7 +31,7 @@ struct picture {
 	uint64_t threshold, total;
 	double px_per_weight;
 	uint32_t rows, rows_max;
-	uint64_t *next; /* by depth: where the next node there begins, in weight */
+	uint64_t *next; /* by depth: start of the next node, in weight */
 	/* adjacent narrow frames, not drawn yet */
 	struct { uint32_t depth; uint64_t start, weight, frames; } narrow;
 	uint64_t hidden_frames, hidden_weight;

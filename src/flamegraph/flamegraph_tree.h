@@ -57,7 +57,7 @@ struct tally_flame_tree_options {
 	/* For the tree by thread and by command: the heaviest nodes that are kept; others may be in
 	 * runs. */
 	size_t nodes_max[2];
-	/* stacks of a command from which a second thread is used; 0: default */
+	/* minimum stacks of a command to use a second thread; 0: default */
 	size_t threads_from;
 };
 

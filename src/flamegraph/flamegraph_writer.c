@@ -5,7 +5,7 @@
  * those of 5 or less are out. So each node is counted by its total when it ends, in eight buckets
  * for each power of two. These counts raise the bound, and a node that ends below it is removed.
  *
- * The picture needs the position of what remains and the size of what is missing. So neighbours
+ * The picture needs the positions of the remaining nodes and the size of the gaps. So neighbours
  * that are left out become one node, a run, with their weight and the number of their frames.
  */
 #include "flamegraph/flamegraph_writer.h"

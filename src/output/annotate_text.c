@@ -69,7 +69,7 @@ static const char *plus_minus(const struct writer *writer)
 	return writer->view->ascii ? "+-" : "±";
 }
 
-/* Returns the width of what put_weight() writes, in columns. */
+/* Returns put_weight()'s width in columns. */
 static int weight_width(const struct writer *writer)
 {
 	return 8 +
@@ -446,8 +446,8 @@ static void put_lines(const struct writer *writer)
 
 /* ---- all of it ----------------------------------------------------------- */
 
-/* Returns how many columns of indentation all source lines can lose: what they have in common, less
- * two. Function bodies are indented as a whole, which would waste room. */
+/* Returns how many columns of indentation all source lines can lose: their common indentation,
+ * less two.  Function bodies are indented as a whole, which would waste room. */
 static unsigned common_indent(const struct writer *writer)
 {
 	enum { KEPT = 2 };

@@ -58,8 +58,8 @@ void tally_diff_cells(const struct tally_diff *diff, const struct tally_diff_vie
 /* Appends "old.data: 1,234 samples, 1.24 s of cpu-clock" for one side. */
 void tally_diff_side_text(const struct tally_diff_side *side, const char *const *paths,
 			  struct tally_buffer *out);
-/* Appends the lines below the table, each with a newline: what was left out, what was matched, and
- * how far to trust it. */
+/* Appends the lines below the table, each with a newline: omissions, matches, and the limits of the
+ * comparison. */
 void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_view *view,
 		      struct tally_buffer *out);
 /* Appends a warning to be read before the table, with a newline; nothing if there is none. */

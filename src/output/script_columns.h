@@ -1,4 +1,4 @@
-/* What `script --json` and `--csv` show of a sample, except frames: one key or column for each
+/* A sample's contents in `script --json` and `--csv`, except frames: one key or column for each
  * field. */
 #ifndef TALLY_OUTPUT_SCRIPT_COLUMNS_H
 #define TALLY_OUTPUT_SCRIPT_COLUMNS_H

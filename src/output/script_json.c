@@ -288,7 +288,7 @@ int tally_script_json_new(struct tally_recording *recording,
 		tally_script_json_free(script);
 		return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : result;
 	}
-	/* Columns don't depend on the events: those of a pipe are not known yet. */
+	/* Columns don't depend on the events: a pipe's events are not known yet. */
 	for (unsigned type = 0; fields->layout == TALLY_SCRIPT_CSV && type < TALLY_SCRIPT_TYPES;
 	     type++)
 		script->columns |= fields->types[type].shown;

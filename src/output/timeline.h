@@ -1,4 +1,4 @@
-/* What ran and what happened over time: strips for a terminal, trace events for viewers. */
+/* Running times and events over time: strips for a terminal, trace events for viewers. */
 #ifndef TALLY_OUTPUT_TIMELINE_H
 #define TALLY_OUTPUT_TIMELINE_H
 
@@ -7,7 +7,7 @@
 
 struct tally_timeline_view {
 	unsigned columns;  /* total width; at least 60 are used */
-	unsigned tasks;    /* limit of task rows; those that ran longest are shown */
+	unsigned tasks;    /* limit of task rows; the longest running are shown */
 	bool cpus_wanted, tasks_wanted;
 	bool colours, ascii;
 };

@@ -1,4 +1,4 @@
-/* What ran where and what happened, as trace events. */
+/* Running times and marks as trace events. */
 #include "output/timeline.h"
 #include "output/trace_event.h"
 
