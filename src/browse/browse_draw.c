@@ -247,7 +247,7 @@ static void put_nothing(struct tally_drawn_row *row, const struct tally_browser 
 	tally_row_put(row, 0, "", GAP);
 	tally_row_put_rest(row, TALLY_STYLE_DIM,
 			   filtered                ? "nothing passes the filter; Esc shows all"
-			   : browse->report.hidden ? "all is below the limit; P changes it"
+			   : browse->report.hidden ? "all rows are below the limit; P changes it"
 			   : browser->live         ? "nothing was sampled yet"
 						   : "no samples");
 }
@@ -336,8 +336,8 @@ static void list_hints(const struct tally_browser *browser, int width, char *tex
 static void put_footer(struct tally_browser *browser, int rows, int columns)
 {
 	static const struct { enum tally_browser_mode mode; const char *prompt; } prompts[] = {
-		{ TALLY_BROWSER_SEARCH, "search: " }, { TALLY_BROWSER_FILTER, "only what has: " },
-		{ TALLY_BROWSER_PERCENT, "leave out what is below %: " },
+		{ TALLY_BROWSER_SEARCH, "search: " }, { TALLY_BROWSER_FILTER, "filter: " },
+		{ TALLY_BROWSER_PERCENT, "hide rows below %: " },
 	};
 	char text[TALLY_BROWSER_TEXT_BYTES + TALLY_BROWSE_WORD_BYTES],
 		place[TALLY_BROWSER_TEXT_BYTES] = "";

@@ -40,7 +40,7 @@ static enum tally_browser_wish toggle_key(struct tally_browser *browser, enum ta
 	for (unsigned i = 0; i < TALLY_SORT_KEYS; i++)
 		others += i != key && options->by[i];
 	if (options->by[key] && !others) {
-		snprintf(browser->message, sizeof(browser->message), "one column has to stay");
+		snprintf(browser->message, sizeof(browser->message), "at least one column must stay");
 		return TALLY_WISH_NONE;
 	}
 	options->by[key] = !options->by[key];
@@ -54,7 +54,7 @@ static enum tally_browser_wish choose(struct tally_browser *browser, unsigned li
 		return toggle_key(browser, menu_keys[line]);
 	if (line == MENU_TOTAL && !browser->has_stacks) {
 		snprintf(browser->message, sizeof(browser->message),
-			 "there are no stacks: %s with -g", browser->live ? "top" : "record");
+			 "there are no stacks: use %s -g", browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	options->by_self = line == MENU_SELF;
@@ -99,7 +99,7 @@ static void find(struct tally_browser *browser, bool backwards, bool here)
 {
 	if (!browser->browse.search[0])
 		snprintf(browser->message, sizeof(browser->message),
-			 "nothing was searched for yet: / searches");
+			 "no search yet: / searches");
 	else if (!tally_browse_find(&browser->browse, backwards, here))
 		snprintf(browser->message, sizeof(browser->message), "no line has '%s'%s",
 			 browser->browse.search, browser->has_stacks ? " (e opens all trees)" : "");
@@ -208,7 +208,7 @@ static enum tally_browser_wish switch_order(struct tally_browser *browser)
 	struct tally_report_options *options = browser->options;
 	if (!browser->has_stacks) {
 		snprintf(browser->message, sizeof(browser->message),
-			 "there are no stacks: %s with -g", browser->live ? "top" : "record");
+			 "there are no stacks: use %s -g", browser->live ? "top" : "record");
 		return TALLY_WISH_NONE;
 	}
 	bool callee = options->tree == TALLY_TREE_CALLEE;
@@ -240,12 +240,12 @@ static void say_why_closed(struct tally_browser *browser)
 	const struct tally_browse_line *line = tally_browse_current(&browser->browse);
 	if (!browser->has_stacks)
 		snprintf(browser->message, sizeof(browser->message),
-			 "there are no stacks: %s with -g", browser->live ? "top" : "record");
+			 "there are no stacks: use %s -g", browser->live ? "top" : "record");
 	else if (line && !line->can_open && !line->is_straight)
 		snprintf(browser->message, sizeof(browser->message),
 			 browser->options->tree == TALLY_TREE_CALLEE
-				 ? "no caller of it is above the limit"
-				 : "it called nothing above the limit; c: who called it");
+				 ? "its callers are all below the limit"
+				 : "its callees are all below the limit; c shows callers");
 }
 
 static enum tally_browser_wish tree_key(struct tally_browser *browser, uint32_t key)
@@ -269,7 +269,7 @@ static enum tally_browser_wish live_key(struct tally_browser *browser, uint32_t 
 {
 	if (key == 'a')
 		snprintf(browser->message, sizeof(browser->message),
-			 "annotate shows recordings: tally record -p PID");
+			 "annotate needs a recording: tally record -p PID");
 	return key == 'p'   ? TALLY_WISH_PAUSE
 	       : key == 'z' ? TALLY_WISH_RESET
 			    : tree_key(browser, key);

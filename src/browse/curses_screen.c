@@ -237,7 +237,7 @@ int tally_curses_screen_open(struct tally_screen **out, struct tally_error *err)
 	if (!library->newterm(NULL, stdout, stdin)) {
 		free(curses);
 		tally_error_set(err, -ENOENT,
-				"reports can't be browsed: nothing is known of a terminal '%s'",
+				"reports can't be browsed: unknown terminal '%s'",
 				getenv("TERM"));
 		tally_error_hint(err, "on Debian: apt-get install ncurses-term; --stdio for text");
 		return -ENOENT;

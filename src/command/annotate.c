@@ -41,32 +41,32 @@ static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "this event's samples (the first there is)", NULL, OPTION_EVENT },
+	  "this event's samples (the first)", NULL, OPTION_EVENT },
 	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N",
-	  "the N hottest functions, one behind the other", NULL, OPTION_ALL_HOT },
+	  "the N hottest functions, one after another", NULL, OPTION_ALL_HOT },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE: a page where its name ends in .html, else text;\n"
+	  "write to FILE: HTML if its name ends in .html, otherwise text;\n"
 	  "- is standard output",
 	  NULL, 0 },
 	{ 0, "html", TALLY_ARGUMENT_NONE, NULL,
-	  "a page for a browser, whatever the file is called (annotate.html)", NULL, OPTION_HTML },
+	  "write an HTML page, whatever the file's name (annotate.html)", NULL, OPTION_HTML },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/annotate-json.md)", NULL, 0 },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager", NULL, OPTION_STDIO },
 	{ 's', "source", TALLY_ARGUMENT_NONE, NULL,
-	  "source lines between the instructions (that is the default)", NULL, 0 },
-	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "instructions alone", NULL, OPTION_NO_SOURCE },
-	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "source lines alone, each with its share", NULL,
+	  "source lines between the instructions (the default)", NULL, 0 },
+	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "only instructions", NULL, OPTION_NO_SOURCE },
+	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "only source lines, each with its share", NULL,
 	  OPTION_NO_ASM },
 	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number",
 	  NULL, 0 },
 	{ 'n', "samples", TALLY_ARGUMENT_NONE, NULL, "samples beside the percentages", NULL, 0 },
 	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX",
-	  "of x86 instructions: att or intel (att)", "att intel", 0 },
+	  "syntax of x86 instructions: att or intel (att)", "att intel", 0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT",
-	  "instructions of at least that share, and what is around them (0: all)", NULL,
+	  "instructions with at least that share, and those near them (0: all)", NULL,
 	  OPTION_PERCENT },
 	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the function of this program or library, where several have one of its name", NULL,
+	  "the function of this program or library, if several have that name", NULL,
 	  OPTION_OBJECT },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries",
 	  NULL, OPTION_DSO },
@@ -75,7 +75,7 @@ static const struct tally_option options[] = {
 	TALLY_NAME_OPTIONS,
 	TALLY_IDLE_OPTION,
 	TALLY_FULL_NAMES_OPTION,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file", NULL,
 	  OPTION_MANGLED },
 	/* perf's names */
 	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
@@ -399,12 +399,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		request.choice.name = argv[walk.index++];
 	if (walk.index < argc)
 		return tally_command_misuse(
-			command, "one function at a time; what is '%s'? (-i names the recording)",
+			command, "one function at a time: '%s' is too many (-i names the recording)",
 			argv[walk.index]);
 	request.html |= tally_output_ends_in(request.output, endings) && !request.json;
 	if (!request.html && !request.json && tally_output_is_other_kind(request.output, endings))
 		return tally_command_misuse(
-			command, "'%s': without --json it is an .html file, or text (.txt)",
+			command, "'%s': without --json the output is .html or text (.txt)",
 			request.output);
 	if (request.html && request.json)
 		return tally_command_misuse(command, "either --html or --json, not both");
@@ -418,15 +418,13 @@ const struct tally_command tally_command_annotate = {
 	.summary = "a function's lines and instructions, with their shares of samples",
 	.usage = "[options] [FUNCTION]",
 	.details =
-		"Without FUNCTION it is the hottest one; of several functions of a name all are shown, the hottest first.\n"
-		"'[libz.so.1+0x4010]', as report has what lacks a symbol, is a function's name, too; '[libz.so.1]' the hottest there.\n"
-		"A percentage is of the function's samples, and what stands behind ± is how far it may be from the true\n"
-		"one, either way, in 95 of 100 recordings.\n"
-		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) name the instruction\n"
-		"that was next when the interrupt came: what took the time may be the one before it.\n"
-		"\n"
-		"libLLVM disassembles (on Debian: libllvm14 or a later one); without it there are source lines alone.\n"
-		"\n"
+		"Without FUNCTION, the hottest one is shown.  If several functions have that name, all are shown, the hottest first.\n"
+		"'[libz.so.1+0x4010]', report's name for code without a symbol, is valid as well; '[libz.so.1]' is the hottest there.\n"
+		"Percentages are shares of the function's samples; the value after ± is the sampling error: in 95 of 100\n"
+		"recordings the true share is within it.\n"
+		"Jumps within the function are drawn at the left.  A clock's samples (cpu-clock, task-clock) point to the instruction\n"
+		"that was next when the interrupt came: the time may belong to the one before.\n\n"
+		"libLLVM disassembles (on Debian: libllvm14 or later); without it only source lines are shown.\n\n"
 		"  tally record -- ./program && tally annotate\n"
 		"  tally annotate -M intel --percent-limit 1 compress_block\n"
 		"  tally annotate --all-hot 10 -o hot.html\n"

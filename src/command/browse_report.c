@@ -98,7 +98,7 @@ static bool go_to_event(struct report_browser *view, bool backwards)
 	} while (!has_samples(view, event) && event != view->options.event);
 	if (event == view->options.event) {
 		snprintf(view->browser.message, sizeof(view->browser.message),
-			 "there is but one event");
+			 "there is only one event");
 		return false;
 	}
 	view->options.event = event;
@@ -207,13 +207,13 @@ static void annotate(struct report_browser *view)
 	const struct tally_command *command = annotate_command();
 	if (!command || function == UINT32_MAX || !has_code(names, function)) {
 		snprintf(browser->message, sizeof(browser->message),
-			 command ? "what has no symbol and no file can't be annotated"
+			 command ? "code without a symbol and a file can't be annotated"
 				 : "this tally can't annotate");
 		return;
 	}
 	if (!line->branch && !tally_browse_entry(&browser->browse)->self_samples) {
 		snprintf(browser->message, sizeof(browser->message),
-			 "no sample is in it: they are in what it called");
+			 "it has no samples of its own, only in functions that it called");
 		return;
 	}
 	browser->screen->ops->suspend(browser->screen);
@@ -226,7 +226,7 @@ static void annotate(struct report_browser *view)
 	signal(SIGINT, interrupted);
 	/* otherwise its output would vanish at once */
 	if (pid < 0 || status || !tally_pager_is_less()) {
-		fprintf(stderr, "Enter goes back to the report");
+		fprintf(stderr, "press Enter to return to the report");
 		for (int c = 0; pid > 0 && c != '\n' && c != EOF;)
 			c = getchar();
 	}

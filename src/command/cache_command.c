@@ -15,8 +15,8 @@
 
 static const struct tally_option options[] = {
 	{ 0, "list", TALLY_ARGUMENT_NONE, NULL,
-	  "what is in it, last used first (what is done without options)", NULL, 'l' },
-	{ 0, "clear", TALLY_ARGUMENT_NONE, NULL, "remove all of it", NULL, 'c' },
+	  "list the contents, last used first (the default)", NULL, 'l' },
+	{ 0, "clear", TALLY_ARGUMENT_NONE, NULL, "remove everything", NULL, 'c' },
 	TALLY_OPTIONS_END,
 };
 
@@ -171,11 +171,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		wants_clear |= id == 'c';
 	}
 	if (walk.index < argc)
-		return tally_command_misuse(command, "'%s' is an argument too many",
+		return tally_command_misuse(command, "unexpected argument '%s'",
 					    argv[walk.index]);
 	struct tally_disk_cache *cache = tally_cache_open();
 	if (!cache) {
-		puts("no cache: HOME is unset, its folder can't be made or others may write it, or TALLY_CACHE_BYTES is 0");
+		puts("no cache: HOME is unset, its directory can't be created or others may write to it, or TALLY_CACHE_BYTES is 0");
 		return TALLY_EXIT_OK;
 	}
 	if (wants_list || !wants_clear)
@@ -188,14 +188,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_cache = {
 	.name = "cache",
-	.summary = "what is kept on the disk about programs and libraries",
+	.summary = "list or clear the cache of data about programs and libraries",
 	.usage = "[--list] [--clear]",
 	.details =
-		"Lines and inlined functions of an object are worked out once and kept by its build-id, in\n"
+		"Lines and inlined functions of an object are computed once and cached by its build-id, in\n"
 		"$XDG_CACHE_HOME/tally or ~/.cache/tally, so that the next report of the same programs starts at once.\n"
-		"All of it can be made again: it may be removed at any time, also while tally runs.\n\n"
-		"TALLY_CACHE_BYTES says how much there may be, such as 2G (512M where it is unset; 0: no cache).  Beyond it,\n"
-		"what was not used for longest is removed.\n\n"
+		"The cache may be removed at any time, even while tally runs: tally computes it again.\n\n"
+		"TALLY_CACHE_BYTES limits its size, such as 2G (default 512M; 0: no cache).  Beyond that, the least\n"
+		"recently used data are removed.\n\n"
 		"  tally cache\n"
 		"  tally cache --clear",
 	.options = options,

@@ -32,10 +32,10 @@ struct compare {
 
 static const struct tally_option options[] = {
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
-	  "exit with 1 when it holds: 'instructions > +1%'; may be given\nmore than once", NULL,
+	  "exit with 1 if it holds: 'instructions > +1%'; repeatable", NULL,
 	  OPTION_FAIL_IF },
 	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL,
-	  "let a change fail also where chance may have made it", NULL, OPTION_PAST_NOISE },
+	  "fail also for changes that may be chance", NULL, OPTION_PAST_NOISE },
 	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL,
 	  OPTION_MARKDOWN },
 	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/stat-output.md)", NULL, 0 },
@@ -163,16 +163,16 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			break;
 		if (path_count == 2)
 			return tally_command_misuse(command,
-						    "'%s' is a file too many: two are compared",
+						    "unexpected file '%s': two are compared",
 						    argv[walk.index]);
 		paths[path_count] = tally_options_file(&walk);
 		if (!paths[path_count++])
 			return TALLY_EXIT_USAGE;
 	}
 	if (path_count < 2)
-		return tally_command_misuse(command, "two files are compared, the old one first");
+		return tally_command_misuse(command, "name two files, the old one first");
 	if (compare.wants_json && compare.wants_markdown)
-		return tally_command_misuse(command, "JSON or Markdown: one of them");
+		return tally_command_misuse(command, "choose either JSON or Markdown");
 	int result = compare_files(&compare, paths, &err);
 	int status = result < 0                      ? fail(command, &err)
 		     : compare.comparison.has_failed ? TALLY_EXIT_FAILURE
@@ -186,16 +186,16 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_compare = {
 	.name = "compare",
-	.summary = "what differs between two saved results of stat",
+	.summary = "compare two saved results of stat",
 	.usage = "[options] OLD NEW",
 	.details =
-		"OLD and NEW are what `tally stat -j -o FILE` wrote (or `perf stat -j`).  Results of several runs (stat -r, or\n"
-		"--append) are compared with their spread: a change that chance alone would make in more than one case of\n"
-		"twenty is called noise, and fails nothing.  Counts of the simulated PMU repeat to the last digit.\n\n"
+		"OLD and NEW are files written by `tally stat -j -o FILE` (or `perf stat -j`).  For several runs (stat -r, or\n"
+		"--append), the spread is taken into account: a change that chance alone would cause in more than one case\n"
+		"of twenty is noise and never fails.  Counts of the simulated PMU repeat to the last digit.\n\n"
 		"A condition is an event's name, or elapsed, user, system (seconds), then > or <, then a limit:\n"
 		"+1% or -1% of change, +1000 of difference, or 2.5G of the new figure itself (clocks: msec).\n\n"
-		"Exit status: 0; 1 when a condition of --fail-if holds; 2 when a file can't be read or a condition can't be\n"
-		"judged, since the event was not counted.  docs/ci.md has jobs to copy.\n\n"
+		"Exit status: 0; 1 if a condition of --fail-if holds; 2 if a file can't be read, or a condition can't be\n"
+		"judged because the event was not counted.  docs/ci.md has CI jobs to copy.\n\n"
 		"  tally stat --provider simulated -e instructions -jo new.json ./program\n"
 		"  tally compare old.json new.json --fail-if 'instructions > +1%'\n"
 		"  tally compare old.json new.json --markdown -o comment.md",

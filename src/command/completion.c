@@ -331,19 +331,19 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (id)
 		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
 	if (argc - walk.index != 1)
-		return tally_command_misuse(command, "for which shell: bash, zsh or fish?");
+		return tally_command_misuse(command, "name a shell: bash, zsh or fish");
 	for (unsigned i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)
 		if (!strcmp(argv[walk.index], shells[i].shell)) {
 			shells[i].print();
 			return TALLY_EXIT_OK;
 		}
-	return tally_command_misuse(command, "there is no completion for '%s': bash, zsh or fish",
+	return tally_command_misuse(command, "no completion for '%s': use bash, zsh or fish",
 				    argv[walk.index]);
 }
 
 const struct tally_command tally_command_completion = {
 	.name = "completion",
-	.summary = "what a shell reads to complete commands, options and events",
+	.summary = "print shell completion for commands, options and events",
 	.usage = "bash|zsh|fish",
 	.details =
 		"It is installed with tally, where shells look for it.  Without an installation:\n"

@@ -37,26 +37,26 @@ enum {
 #define SORT_CHOICES "comm dso sym srcline"
 
 static const struct tally_option options[] = {
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "of comm,dso,sym,srcline (dso,sym)",
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "group rows by these of comm,dso,sym,srcline (dso,sym)",
 	  SORT_CHOICES, 0 },
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
-	  "compare totals: what functions called counts as theirs", NULL, OPTION_CHILDREN },
+	  "compare totals, which include called functions", NULL, OPTION_CHILDREN },
 	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "compare each function's share of its recording (share), its time or\n"
 	  "events (time), or its samples (samples); share",
 	  NULL, OPTION_NORMALIZE },
 	{ 0, "old", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "a recording of the old side; may be given more than once: how\n"
-	  "runs differ is counted then",
+	  "a recording of the old side; repeatable, to account for\n"
+	  "variation between runs",
 	  NULL, OPTION_OLD },
 	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise", NULL,
 	  OPTION_NEW },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",
-	  "at most N rows (all that changed and 10 of the others)", NULL, 0 },
+	  "at most N rows (all changes and 10 others)", NULL, 0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
 	  "leave out rows below P % on both sides (0.5)", NULL, OPTION_PERCENT },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "compare this event's samples (the first there is)", NULL, 0 },
+	  "compare this event's samples (the first)", NULL, 0 },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
@@ -67,11 +67,10 @@ static const struct tally_option options[] = {
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
-	  "exit with 1 when it holds: 'parse > +2' (see below); may be given\n"
-	  "more than once",
+	  "exit with 1 if it holds: 'parse > +2' (see below); repeatable",
 	  NULL, OPTION_FAIL_IF },
 	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL,
-	  "let a change fail also where chance may have made it", NULL, OPTION_PAST_NOISE },
+	  "fail also for changes that may be chance", NULL, OPTION_PAST_NOISE },
 	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL,
 	  OPTION_MARKDOWN },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
@@ -150,7 +149,7 @@ static int parse_measure(const char *value, enum tally_share_measure *out, struc
 static int add_path(struct runs *runs, const char *path, struct tally_error *err)
 {
 	if (runs->count == RUNS_MAX)
-		return tally_error_set(err, -EINVAL, "more than %d recordings of a side", RUNS_MAX);
+		return tally_error_set(err, -EINVAL, "more than %d recordings on one side", RUNS_MAX);
 	runs->paths[runs->count++] = path;
 	return 0;
 }
@@ -220,7 +219,7 @@ static int take_option(struct request *request, int id, const char *value, struc
 		if (result < 0 && id == TALLY_OPTION_CPUS)
 			tally_error_hint(
 				err,
-				"-C is of CPUs; commands, which perf diff's -C chooses, are --comm %s",
+				"-C selects CPUs; perf diff's -C, for commands, is --comm %s here",
 				value);
 		return result;
 	}
@@ -322,10 +321,10 @@ static int compare(const struct tally_command *command, struct request *request,
 	if (result == -EINVAL) {
 		tally_error_set(
 			err, result,
-			"times don't compare: the recordings are of different events or units");
+			"times can't be compared: the recordings have different events or units");
 		tally_error_hint(
 			err,
-			"--event chooses one that both have, --normalize share compares shares");
+			"choose an event that both have with --event, or compare shares with --normalize share");
 	} else if (result < 0 || out.failed) {
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	} else {
@@ -360,7 +359,7 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 		if (path_count == 2)
 			return tally_command_misuse(
 				       command,
-				       "'%s' is a file too many: --old and --new add more of a side",
+				       "unexpected file '%s': --old and --new add recordings to a side",
 				       argv[walk.index]),
 			       -1;
 		paths[path_count] = tally_options_file(&walk);
@@ -369,17 +368,17 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 	}
 	if (path_count == 1)
 		return tally_command_misuse(command,
-					    "two recordings are compared, the old one first"),
+					    "name two recordings, the old one first"),
 		       -1;
 	if (path_count && (add_path(&request->old, paths[0], &err) < 0 ||
 			   add_path(&request->new, paths[1], &err) < 0))
 		return tally_command_misused(command, &err), -1;
 	if (!request->old.count || !request->new.count)
 		return tally_command_misuse(command,
-					    "two recordings are compared, the old one first"),
+					    "name two recordings, the old one first"),
 		       -1;
 	if (request->json && request->markdown)
-		return tally_command_misuse(command, "JSON or Markdown: one of them"), -1;
+		return tally_command_misuse(command, "choose either JSON or Markdown"), -1;
 	return 0;
 }
 
@@ -421,14 +420,14 @@ const struct tally_command tally_command_diff = {
 	.summary = "what changed between two recordings, function by function",
 	.usage = "[options] OLD NEW",
 	.details =
-		"OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is how much more (or less) of the samples\n"
-		"are in the function itself, in percentage points, and the interval holds the true change in 95 of 100\n"
-		"comparisons.  Rows marked noise did not change by more than chance changes some function among so many.\n"
-		"Functions are the same when their names and their objects' names are; a function or an object under\n"
-		"another name is told as such.  --sort srcline compares each function's source lines, inlined ones too.\n\n"
+		"OLD and NEW are recordings, folded text or `perf script` text.  CHANGE is the change of a function's own share of\n"
+		"the samples, in percentage points; in 95 of 100 comparisons the interval contains the true change.\n"
+		"Rows marked noise changed by no more than chance would change one of so many functions.\n"
+		"Functions are matched by their names and their objects' names; a renamed function or object is\n"
+		"reported as such.  --sort srcline compares each function's source lines, including inlined ones.\n\n"
 		"A condition of --fail-if is a function's name, or * for any, then > or <, then a limit: +2 or -2 points of change,\n"
-		"+10% of change relative to the old share, or 30 % of the new side as 30; with --normalize time or samples\n"
-		"they are of those.  What chance may have done fails nothing.\n\n"
+		"+10% of change relative to the old share, or 30 for 30 % of the new side.  With --normalize time or samples,\n"
+		"limits are of those.  Changes that may be chance never fail.\n\n"
 		"Exit status: 0; 1 when a recording can't be read; with --fail-if 1 when a condition holds, and 2 when it can't be\n"
 		"judged.\n\n"
 		"  tally record -o old.data -- ./program     before the change\n"

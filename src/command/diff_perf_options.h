@@ -13,9 +13,9 @@
 	X(FORMULA, 'F', "formula", NONE, NULL, \
 	  "CHANGE is the new share less the old one (docs/diff.md)") \
 	X(ORDER, 'o', "order", REQUIRED, "N", \
-	  "rows stand by the size of their change; -j has all of them") \
+	  "rows are sorted by the size of their change; -j has all of them") \
 	X(PERIOD, 'p', "period", NONE, NULL, "--normalize time compares periods; -j has them") \
-	X(QUIET, 'q', "quiet", NONE, NULL, "2>/dev/null leaves out what is warned of") \
+	X(QUIET, 'q', "quiet", NONE, NULL, "2>/dev/null hides warnings") \
 	X(SEPARATOR, 't', "field-separator", REQUIRED, "SEP", "-j is for programs (docs/diff.md)") \
 	X(CYCLES, 0, "cycles-hist", NONE, NULL, \
 	  "tally report -b --sort srcline_from,srcline_to,cycles has the cycles between branches") \

@@ -59,7 +59,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (id == TALLY_OPTION_ERROR)
 		return TALLY_EXIT_USAGE;
 	if (walk.index < argc)
-		return tally_command_misuse(command, "'%s' is one argument too many",
+		return tally_command_misuse(command, "unexpected argument '%s'",
 					    argv[walk.index]);
 	tally_machine_facts_read(&facts);
 	facts.simulated = tally_simulated_lack();
@@ -68,13 +68,13 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_doctor = {
 	.name = "doctor",
-	.summary = "what may be measured here, and the cure for what may not",
+	.summary = "show what can be measured here, and how to fix the rest",
 	.usage = "[options]",
 	.details =
-		"Everything is tried out, not guessed from settings: whether perf_event_open reaches the kernel,\n"
-		"which events open, whether overflows really arrive.  That takes less than a tenth of a second\n"
+		"Everything is tested, not guessed from settings: whether perf_event_open reaches the kernel,\n"
+		"which events open, whether overflows arrive.  This takes less than a tenth of a second\n"
 		"and changes nothing.\n\n"
-		"Exit status: 0 when at least your own programs can be counted, 1 when not.\n\n"
+		"Exit status: 0 if at least your own programs can be counted, otherwise 1.\n\n"
 		"  tally doctor\n"
 		"  tally doctor --json | jq '.findings[] | select(.state != \"ok\")'",
 	.options = options,

@@ -17,12 +17,12 @@ int event_filters_set(struct tally_event_list *events, size_t first, const char 
 		if (event->kind != TALLY_EVENT_TRACEPOINT) {
 			tally_error_set(
 				err, -EINVAL,
-				"--filter: '%s' is no tracepoint: it has no fields to filter by",
+				"--filter: '%s' is not a tracepoint and has no fields to filter by",
 				event->name);
 			tally_error_hint(
 				err,
-				"filters by address ('start …') are for PMUs that trace, which tally doesn't "
-				"record; ':u' and ':k' take user mode or the kernel alone");
+				"address filters ('start …') need a tracing PMU, which tally "
+				"doesn't record; ':u' and ':k' select user mode or the kernel");
 			return -EINVAL;
 		}
 		event->filter = filter;

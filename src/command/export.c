@@ -20,14 +20,14 @@ static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
 	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
-	  "pprof, firefox, speedscope or chrome (else by the name behind -o)",
+	  "pprof, firefox, speedscope or chrome (default: by -o's name)",
 	  "pprof firefox speedscope chrome", OPTION_FORMAT },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE, compressed where its name ends in .gz;\n"
+	  "write to FILE, compressed if its name ends in .gz;\n"
 	  "- is standard output (profile and the format's ending)",
 	  NULL, 0 },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "export this event's samples (the first there is)", NULL, OPTION_EVENT },
+	  "export this event's samples (the first)", NULL, OPTION_EVENT },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_STACK_OPTION,
@@ -35,7 +35,7 @@ static const struct tally_option options[] = {
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
+	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -119,7 +119,7 @@ static int choose_event(const struct tally_samples *samples, const char *name, u
 			*event = (uint32_t)found;
 			return 0;
 		}
-	return tally_error_set(err, -ENOENT, "there are no samples of %s", name);
+	return tally_error_set(err, -ENOENT, "no samples of %s", name);
 }
 
 /* Samples of idle CPUs, by the rule that all views have. */
@@ -199,7 +199,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return status;
 	if (!request.format && !(request.format = format_of(request.output)))
 		return tally_command_misuse(
-			command, "which format? --format pprof, firefox, speedscope or chrome");
+			command, "name a format: --format pprof, firefox, speedscope or chrome");
 	return read_and_export(command, &request, &err) < 0 ? tally_command_fail(command, &err)
 							    : TALLY_EXIT_OK;
 }
@@ -209,10 +209,9 @@ const struct tally_command tally_command_export = {
 	.summary = "a recording for pprof, Firefox Profiler, speedscope and Perfetto",
 	.usage = "[options] [FILE]",
 	.details =
-		"pprof has each distinct stack with what its samples add up to; the others have samples in order of time.\n"
-		"In chrome's format consecutive samples of one function are drawn as one call, and samples of events other\n"
-		"than the exported one are marks.\n"
-		"\n"
+		"pprof gets each distinct stack with the sum of its samples; the others get samples in time order.\n"
+		"In chrome's format, consecutive samples of one function are drawn as one call, and samples of other\n"
+		"events are marks.\n\n"
 		"  tally export -f firefox -o profile.json.gz  for profiler.firefox.com\n"
 		"  tally export -o a.pb.gz && go tool pprof -http :8080 a.pb.gz\n"
 		"  tally export -o run.speedscope.json perf.data\n"

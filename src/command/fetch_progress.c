@@ -38,7 +38,7 @@ static bool show(void *context, const char *object, uint64_t bytes, uint64_t tot
 	else if (bytes)
 		snprintf(size, sizeof(size), ", %.1f MB", (double)bytes / megabyte);
 	if (*object && goes_on)
-		fprintf(stderr, "\rdebuginfod: %.32s%s (Ctrl-C goes on without)\x1b[K", clean,
+		fprintf(stderr, "\rdebuginfod: %.32s%s (Ctrl-C skips it)\x1b[K", clean,
 			size);
 	else
 		fputs("\r\x1b[K", stderr);

@@ -22,7 +22,7 @@ enum {
 	  "comm", \
 	  TALLY_ARGUMENT_REQUIRED, \
 	  "LIST", \
-	  "only these commands; cc* is any that begins so", \
+	  "only these commands; cc* matches any that begins with cc", \
 	  NULL, \
 	  TALLY_OPTION_COMMS }, \
 		{ 'C', \
@@ -58,13 +58,13 @@ enum {
 #define TALLY_FILTER_STACK_OPTION \
 	{ \
 		0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
-			"the innermost N frames of each stack alone", NULL, TALLY_OPTION_MAX_STACK \
+			"only the innermost N frames of each stack", NULL, TALLY_OPTION_MAX_STACK \
 	}
 
 /* Of a view that leaves out what CPUs did that had nothing to do. */
 #define TALLY_IDLE_OPTION \
 	{ \
-		0, "idle", TALLY_ARGUMENT_NONE, NULL, "with the samples of idle CPUs", NULL, \
+		0, "idle", TALLY_ARGUMENT_NONE, NULL, "include the samples of idle CPUs", NULL, \
 			TALLY_OPTION_IDLE \
 	}
 

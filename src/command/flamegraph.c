@@ -37,16 +37,16 @@ static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL,
 	  0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE: .svg or .html says which, - is standard output\n"
-	  "(flamegraph.svg; standard output when that is no terminal)",
+	  "write to FILE, .svg or .html; - is standard output\n"
+	  "(flamegraph.svg; standard output if it is not a terminal)",
 	  NULL, 0 },
-	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE is called",
+	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE's name",
 	  NULL, OPTION_FORMAT },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "draw this event's samples (the first there is)", NULL, OPTION_EVENT },
+	  "draw this event's samples (the first)", NULL, OPTION_EVENT },
 	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
-	  "draw where tasks waited, of what record --off-cpu recorded: a command is\n"
-	  "recorded so",
+	  "draw where tasks waited, as record --off-cpu recorded; a command is\n"
+	  "recorded that way",
 	  NULL, OPTION_OFF_CPU },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
 	TALLY_FILTER_OPTIONS,
@@ -54,18 +54,18 @@ static const struct tally_option options[] = {
 	TALLY_NAME_OPTIONS,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
-	  "what widths show: samples, or period: the time or\nevents that "
-	  "samples stand for (period, where it is known)",
+	  "widths show samples, or period: the time or events that\nsamples stand for (period, "
+	  "if known)",
 	  NULL, OPTION_WEIGHT },
 	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL,
 	  OPTION_TITLE },
 	{ 0, "subtitle", TALLY_ARGUMENT_REQUIRED, "TEXT",
 	  "the line below it (event, samples, threads)", NULL, OPTION_SUBTITLE },
-	{ 0, "icicle", TALLY_ARGUMENT_NONE, NULL, "callers above what they call", NULL, 'I' },
-	{ 0, "inverted", TALLY_ARGUMENT_NONE, NULL, "the same, by flamegraph.pl's name", NULL,
+	{ 0, "icicle", TALLY_ARGUMENT_NONE, NULL, "callers above callees", NULL, 'I' },
+	{ 0, "inverted", TALLY_ARGUMENT_NONE, NULL, "flamegraph.pl's name for --icicle", NULL,
 	  'I' },
 	{ 0, "theme", TALLY_ARGUMENT_REQUIRED, "THEME",
-	  "auto, light or dark (auto: what the reader's system has)", NULL, OPTION_THEME },
+	  "auto, light or dark (auto: the viewer's system setting)", NULL, OPTION_THEME },
 	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)", NULL,
 	  OPTION_WIDTH },
 	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS",
@@ -76,11 +76,11 @@ static const struct tally_option options[] = {
 	  NULL, OPTION_DIFF },
 	TALLY_IDLE_OPTION,
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
-	  "waits in the scheduler's own functions, not in what called it", NULL, OPTION_SCHEDULER },
+	  "show waits in the scheduler's own functions, not in their caller", NULL, OPTION_SCHEDULER },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
-	  "draw waits (as --off-cpu), and above each stack who ended them", NULL, OPTION_WAKERS },
+	  "draw waits (like --off-cpu), with the waker above each stack", NULL, OPTION_WAKERS },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
+	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -195,7 +195,7 @@ static int record_command(struct flamegraph *graph, char path[], struct tally_er
 					: sizeof(cpu) / sizeof(*cpu),
 	    count = 0, fd = mkstemp(path);
 	if (fd < 0)
-		return tally_error_set(err, -errno, "making %s failed: %s", path,
+		return tally_error_set(err, -errno, "creating %s failed: %s", path,
 				       tally_errno_text(errno));
 	close(fd);
 	while (graph->command[count])
@@ -224,7 +224,7 @@ static int load(const struct tally_command *command, struct flamegraph *graph,
 		return tally_load_stacks(command, &graph->input, stacks, err);
 	if (snprintf(path, sizeof(path), "%s/tally-XXXXXX", folder && *folder ? folder : "/tmp") >=
 	    (int)sizeof(path))
-		return tally_error_set(err, -ENAMETOOLONG, "TMPDIR is too long a path");
+		return tally_error_set(err, -ENAMETOOLONG, "the path in TMPDIR is too long");
 	int status = record_command(graph, path, err);
 	if (!status)
 		status = tally_load_stacks(command, &graph->input, stacks, err);
@@ -299,7 +299,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (id == TALLY_OPTION_DONE && graph.input.path)
 			return tally_command_misuse(
 				command,
-				"'%s' is one input too many; a command to record stands behind --",
+				"unexpected input '%s'; a command to record follows --",
 				argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may follow the input */
 			graph.input.path = tally_options_file(&walk);
@@ -315,7 +315,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			return tally_command_misused(command, &err);
 	}
 	if (walk.dashes && walk.index == argc)
-		return tally_command_misuse(command, "there is no command behind --");
+		return tally_command_misuse(command, "no command after --");
 	if (walk.dashes && graph.input.path)
 		return tally_command_misuse(command,
 					    "either an input or a command to record, not both");
@@ -336,14 +336,14 @@ const struct tally_command tally_command_flamegraph = {
 	.usage = "[options] [FILE | -- command [argument…]]",
 	.details =
 		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
-		"the last recording (tally.data) where neither is given.  The file needs nothing but itself: mail it, attach it,\n"
-		"open it in a browser to zoom, search and filter; without scripts it is a still picture.\n\n"
+		"the last recording (tally.data) if neither is given.  The output is one self-contained file: open it in a\n"
+		"browser to zoom, search and filter; without scripts it is a still picture.\n\n"
 		"  tally flamegraph -o out.svg\n"
 		"  tally flamegraph -o out.html -- make -j8\n"
 		"  tally flamegraph --diff old.data -o diff.html new.data\n"
 		"  perf script | tally flamegraph --title 'after the fix' -o after.svg\n\n"
-		"Keys: / searches, arrows and Enter walk and zoom, Esc undoes, I turns it upside down,\n"
-		"D changes light and dark.",
+		"Keys: / searches, arrows and Enter move and zoom, Esc undoes, I turns the graph upside down,\n"
+		"D switches between light and dark.",
 	.options = options,
 	.run = run,
 };

@@ -26,23 +26,22 @@ static const struct tally_option options[] = {
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE, not to standard output",
 	  NULL, 0 },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "fold this event's samples (the first there is)", NULL, OPTION_EVENT },
+	  "fold this event's samples (the first)", NULL, OPTION_EVENT },
 	{ 0, "event-filter", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "the same, by stackcollapse-perf's name", NULL, OPTION_EVENT },
+	  "stackcollapse-perf's name for --event", NULL, OPTION_EVENT },
 	TALLY_FILTER_OPTIONS,
 	TALLY_FILTER_TASK_OPTIONS("pids", "tids"),
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_IDLE_OPTION,
 	TALLY_NAME_OPTIONS_BY(0),
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
-	  "waits (of record --off-cpu), and behind each stack who ended them", NULL,
+	  "waits (record --off-cpu), with the waker after each stack", NULL,
 	  OPTION_WAKERS },
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
-	  "samples, or period: the time or events that\nthey stand for "
-	  "(period, where it is known)",
+	  "samples, or period: the time or events that\nthey stand for (period, if known)",
 	  NULL, OPTION_WEIGHT },
-	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "tell processes apart: comm-PID", NULL, OPTION_PID },
-	{ 0, "tid", TALLY_ARGUMENT_NONE, NULL, "tell threads apart: comm-PID/TID", NULL,
+	{ 0, "pid", TALLY_ARGUMENT_NONE, NULL, "separate processes: comm-PID", NULL, OPTION_PID },
+	{ 0, "tid", TALLY_ARGUMENT_NONE, NULL, "separate threads: comm-PID/TID", NULL,
 	  OPTION_TID },
 	{ 'k', "kernel-suffix", TALLY_ARGUMENT_NONE, NULL, "mark the kernel's functions with _[k]",
 	  NULL, 'k' },
@@ -55,7 +54,7 @@ static const struct tally_option options[] = {
 	{ 0, "full-names", TALLY_ARGUMENT_NONE, NULL,
 	  "keep parameter lists, quotes and blanks in names", NULL, OPTION_FULL },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
+	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
 };
 
@@ -119,7 +118,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
 	       (!walk.dashes && walk.index < argc)) {
 		if (id == TALLY_OPTION_DONE && fold.input.path)
-			return tally_command_misuse(command, "'%s' is one input too many",
+			return tally_command_misuse(command, "unexpected input '%s'",
 						    argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may follow the input */
 			fold.input.path = tally_options_file(&walk);
@@ -138,7 +137,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	if (walk.index < argc && !fold.input.path && !(fold.input.path = tally_options_file(&walk)))
 		return TALLY_EXIT_USAGE;
 	if (walk.index < argc)
-		return tally_command_misuse(command, "'%s' is one input too many",
+		return tally_command_misuse(command, "unexpected input '%s'",
 					    argv[walk.index]);
 	if (fold_input(command, &fold, &err) < 0)
 		return tally_command_fail(command, &err);
@@ -151,8 +150,8 @@ const struct tally_command tally_command_fold = {
 	.usage = "[options] [FILE]",
 	.details =
 		"The input is a recording, `perf script` text or folded text: a file, standard input, or\n"
-		"the last recording (tally.data) where neither is given.  The output is what flame graph tools read, and what\n"
-		"grep, sort and awk understand:\n\n"
+		"the last recording (tally.data) if neither is given.  The output is for flame graph tools, and for\n"
+		"grep, sort and awk:\n\n"
 		"  tally fold perf.data | grep ext4 | sort -nk2 -t' ' | tail\n"
 		"  perf script | tally fold -k > stacks.txt",
 	.options = options,

@@ -17,14 +17,14 @@ enum { TALLY_OPTION_HEADER = 0x6000, TALLY_OPTION_HEADER_ONLY, TALLY_OPTION_HEAD
 	  "header", \
 	  TALLY_ARGUMENT_NONE, \
 	  NULL, \
-	  "first what the recording says of the machine and its making", \
+	  "first print the metadata: machine, command line, events", \
 	  NULL, \
 	  TALLY_OPTION_HEADER }, \
-		{ 0,    "header-only",           TALLY_ARGUMENT_NONE, NULL, "nothing but that", \
+		{ 0,    "header-only",           TALLY_ARGUMENT_NONE, NULL, "print only the metadata", \
 		  NULL, TALLY_OPTION_HEADER_ONLY }, \
 	{ \
 		'I', "show-info", TALLY_ARGUMENT_NONE, NULL, \
-			"all of that: CPUs, caches and memory in full", NULL, \
+			"print CPUs, caches and memory in full", NULL, \
 			TALLY_OPTION_HEADER_FULL \
 	}
 

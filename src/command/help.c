@@ -8,7 +8,7 @@ static void list(void)
 	       "usage: tally COMMAND [options] …\n\n");
 	for (size_t i = 0; tally_commands[i]; i++)
 		printf("  %-12s %s\n", tally_commands[i]->name, tally_commands[i]->summary);
-	printf("\n'tally COMMAND --help' tells more of each.\n");
+	printf("\n'tally COMMAND --help' describes each.\n");
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)

@@ -133,7 +133,7 @@ static const char *pmu_event_unavailable(struct listing *listing, const char *ex
 {
 	struct tally_event_list parsed = { 0 };
 	struct tally_cpu_list cpus = { 0 };
-	const char *reason = "its description in sysfs can't be understood";
+	const char *reason = "tally can't parse its description in sysfs";
 	if (!tally_event_parse(expression, &listing->catalogue, &listing->catalogue.arena, &parsed,
 			       NULL)) {
 		if (listing->is_simulated)
@@ -337,7 +337,7 @@ static int nothing(const struct tally_command *command, const struct listing *li
 	if (!listing->word_count && missing)
 		return tally_command_fail(command, missing);
 	if (!listing->word_count) {
-		tally_error_set(&err, -ENOENT, "there are none on this machine");
+		tally_error_set(&err, -ENOENT, "this machine has no such events");
 		return tally_command_fail(command, &err);
 	}
 	tally_error_set(&err, -ENOENT, "no event matches '%.200s'%s", listing->words[0],
@@ -345,7 +345,7 @@ static int nothing(const struct tally_command *command, const struct listing *li
 	if (listing->nearest[0] && listing->distance <= 2 + strlen(listing->words[0]) / 6)
 		tally_error_hint(&err, "did you mean '%s'?", listing->nearest);
 	else if (missing)
-		tally_error_hint(&err, "tracepoints are not among them: %.400s", missing->message);
+		tally_error_hint(&err, "tracepoints were not searched: %.400s", missing->message);
 	else
 		tally_error_hint(
 			&err,
@@ -437,7 +437,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return end == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
 	if (listing.provider_name && !simulated_is_meant(listing.provider_name) &&
 	    strcmp(listing.provider_name, "kernel"))
-		return tally_command_misuse(command, "there is no provider '%s': kernel, simulated",
+		return tally_command_misuse(command, "no provider '%s': use kernel or simulated",
 					    listing.provider_name);
 	int status;
 	if (collect(&listing, &err) < 0)
@@ -456,10 +456,10 @@ const struct tally_command tally_command_list = {
 	.summary = "the events that can be counted, sampled and traced here",
 	.usage = "[options] [hw|sw|cache|pmu|raw|breakpoint|tracepoint|pfm]… [WORD…]",
 	.details =
-		"Words match anywhere in a name, or as globs; an event that matches one of them is listed.  What this\n"
-		"machine can't count is marked; the reason is given once for all that share it.  In a pipe each event\n"
-		"has a line that begins with the name to be typed behind -e.\n\n"
-		"Exit status: 0, or 1 when nothing matches.\n\n"
+		"Words match anywhere in a name, or as globs; an event that matches one of them is listed.  Events that\n"
+		"this machine can't count are marked; a shared reason is given once.  In a pipe each event has one\n"
+		"line, which begins with its name for -e.\n\n"
+		"Exit status: 0, or 1 if nothing matches.\n\n"
 		"  tally list\n"
 		"  tally list cache dTLB\n"
 		"  tally list pfm l3_miss\n"

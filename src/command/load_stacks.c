@@ -118,10 +118,10 @@ static int load_recording(const struct tally_command *command, const char *path,
 		return result;
 	if (input->with_wakers && !recording->off_cpu.has_wakings) {
 		tally_recording_close(recording);
-		tally_error_set(err, -ENOENT, "%s does not tell who ended waits", path);
+		tally_error_set(err, -ENOENT, "%s has no recorded wakers", path);
 		tally_error_hint(
 			err,
-			"record --off-cpu records it into a file, for root and who else may sample tracepoints");
+			"record --off-cpu records wakers into a file, for users who may sample tracepoints, such as root");
 		return -ENOENT;
 	}
 	options.filter = input->filter;
@@ -176,7 +176,7 @@ static void warn_of_skipped(const struct tally_command *command, const char *pat
 	const char *colon = *path ? ": " : "";
 	if (stacks->lines_skipped)
 		fprintf(stderr,
-			"tally %s: warning: %s%sskipped %s of %s line%s, which can't be understood; "
+			"tally %s: warning: %s%sskipped %s of %s line%s, which can't be parsed; "
 			"the first is line %" PRIu64 "\n",
 			command->name, path, colon, tally_number(stacks->lines_skipped),
 			tally_number(stacks->lines_read), stacks->lines_read == 1 ? "" : "s",
@@ -187,7 +187,7 @@ static void warn_of_skipped(const struct tally_command *command, const char *pat
 		tally_terminal_clean(stacks->other_event, other, sizeof(other));
 		fprintf(stderr,
 			"tally %s: warning: %s%sleft out %s sample%s of other events than '%s'; "
-			"--event %s would choose another\n",
+			"--event %s chooses another\n",
 			command->name, path, colon, tally_number(stacks->other_samples),
 			stacks->other_samples == 1 ? "" : "s", event, other);
 	}
@@ -209,7 +209,7 @@ static int is_empty(const char *path, struct tally_error *err)
 	bool is_stdin = !strcmp(path, "-");
 	tally_error_set(err, -ENODATA, "%s is empty", is_stdin ? "standard input" : path);
 	if (is_stdin)
-		tally_error_hint(err, "name a file to read that instead");
+		tally_error_hint(err, "name a file to read instead");
 	return -ENODATA;
 }
 
@@ -220,19 +220,19 @@ static int no_filter_for_text(const char *path, const struct tally_profile_filte
 	if (tally_filter_is_set(filter)) {
 		tally_error_set(
 			err, -EINVAL,
-			"%s is text, and only a recording's samples can be chosen by command, function, task, "
+			"%s is text; only recordings can be filtered by command, function, task, "
 			"CPU or time",
 			name);
-		tally_error_hint(err, "grep chooses folded stacks");
+		tally_error_hint(err, "filter folded stacks with grep");
 	} else {
 		tally_error_set(
 			err, -EINVAL,
-			"%s is text, and --max-stack is for recordings: which frames are inlined is not "
-			"known of text",
+			"%s is text, and --max-stack needs a recording: text does not mark "
+			"inlined frames",
 			name);
 		tally_error_hint(
 			err,
-			"'perf script --max-stack %u' and 'tally script' write text of so many frames",
+			"'perf script --max-stack %u' and 'tally script' write text with at most that many frames",
 			filter->frames_max);
 	}
 	return -EINVAL;

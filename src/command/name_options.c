@@ -17,7 +17,7 @@ static int take_folder(const char *option, const char *value, const char **out,
 		return tally_error_set(err, -errno, "option --%s: %s: %s", option, value,
 				       tally_errno_text(-errno));
 	if (!S_ISDIR(status.st_mode))
-		return tally_error_set(err, -ENOTDIR, "option --%s: %s is not a folder", option,
+		return tally_error_set(err, -ENOTDIR, "option --%s: %s is not a directory", option,
 				       value);
 	return 1;
 }
@@ -34,8 +34,8 @@ static int take_vmlinux(const char *value, const char **out, struct tally_error 
 			err, rc, "option --vmlinux: %s%s", why.message,
 			rc != -ENOEXEC
 				? ""
-				: " (what is wanted is the kernel before it was compressed; of Debian's, package "
-				  "linux-image-RELEASE-dbg has it)");
+				: " (use the uncompressed kernel; Debian: package "
+				  "linux-image-RELEASE-dbg)");
 	tally_object_unref(object);
 	return 1;
 }

@@ -19,7 +19,7 @@ enum {
 #define TALLY_FULL_NAMES_OPTION \
 	{ \
 		0, "full-names", TALLY_ARGUMENT_NONE, NULL, \
-			"show functions' parameters even where nothing else has the name", NULL, \
+			"show functions' parameters even if the name is unique", NULL, \
 			TALLY_OPTION_FULL_NAMES \
 	}
 

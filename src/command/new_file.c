@@ -16,7 +16,7 @@ static int fail(const struct tally_new_file *file, int code, struct tally_error 
 {
 	tally_error_set(err, code, "%s can't be written: %s", file->path, tally_errno_text(code));
 	if (code == -EACCES || code == -EPERM || code == -EROFS)
-		tally_error_hint(err, "-o names another file");
+		tally_error_hint(err, "name another file with -o");
 	return code;
 }
 
@@ -40,9 +40,9 @@ int tally_new_file_open(struct tally_new_file *file, const char *path, struct ta
 		return fail(file, -ENAMETOOLONG, err);
 	/* Root could replace /dev/null by a file. */
 	if (!stat(file->path, &there) && !S_ISREG(there.st_mode)) {
-		tally_error_set(err, -EINVAL, "%s can't be written: it is no regular file",
+		tally_error_set(err, -EINVAL, "%s can't be written: it is not a regular file",
 				file->path);
-		tally_error_hint(err, "-o names another file");
+		tally_error_hint(err, "name another file with -o");
 		return -EINVAL;
 	}
 	strcpy(real, file->path);

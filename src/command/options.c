@@ -141,7 +141,7 @@ static int take_long(struct tally_options *options, const char *word)
 	if (matches == 1)
 		return take_argument(options, found, equals ? equals + 1 : NULL, shown);
 	if (matches > 1)
-		return option_error(options, "option %s could be several; write it out", shown);
+		return option_error(options, "option %s is ambiguous; write it out", shown);
 	return unknown_option(options, shown, typed);
 }
 
@@ -274,7 +274,7 @@ int tally_option_delay(const char *value, long *delay_ms, struct tally_error *er
 	int result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
 	if (result < 0)
 		return tally_error_set(
-			err, result, "option -D: '%s' is no number of milliseconds, nor -1", value);
+			err, result, "option -D: '%s' is neither a number of milliseconds nor -1", value);
 	*delay_ms = (long)number;
 	return 0;
 }

@@ -17,9 +17,9 @@ static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data)", NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "leave the recording as it is and write another", NULL, 0 },
+	  "write a copy and leave the recording unchanged", NULL, 0 },
 	TALLY_NAME_OPTIONS,
-	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but warnings and errors", NULL, 0 },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only warnings and errors", NULL, 0 },
 	TALLY_OPTIONS_END,
 };
 
@@ -62,11 +62,11 @@ static int make_section(const struct tally_command *command, const struct reques
 	tally_command_progress_end(&reading.progress);
 	if (result < 0 || section->length)
 		return result;
-	tally_error_set(err, -ENOENT, *places ? "%s: nothing that was sampled can be named here" :
+	tally_error_set(err, -ENOENT, *places ? "%s: no sampled place can be named here" :
 						"%s: there is nothing to name", path);
 	tally_error_hint(
 		err,
-		"the programs that were recorded must be there, as they were; 'tally report' shows what is");
+		"the recorded programs must be here, unchanged; 'tally report' shows which are");
 	return -ENOENT;
 }
 
@@ -81,7 +81,7 @@ static int pack(const struct tally_command *command, const struct request *reque
 	if (!result)
 		result = tally_pack_write(request->input, output, &section, err);
 	if (!result && !request->quiet)
-		fprintf(stderr, "tally: %s carries the names of %s of %s sampled places, in %s\n",
+		fprintf(stderr, "tally: %s has the names of %s of %s sampled places, in %s\n",
 			output, tally_number(known), tally_number(places),
 			tally_size_text(section.length, size));
 	tally_buffer_release(&section);
@@ -94,19 +94,18 @@ static int check(const struct request *request, struct tally_error *err)
 	if (!strcmp(request->input, "-"))
 		return tally_error_set(
 			err, -EINVAL,
-			"a recording that comes down a pipe can't be packed: name its file");
+			"a recording from a pipe can't be packed: name a file");
 	if (request->output && !strcmp(request->output, "-"))
 		return tally_error_set(err, -EINVAL,
-				       "-o -: what is packed goes to a file, not down a pipe");
+				       "-o -: a packed recording must go to a file, not a pipe");
 	if (stat(request->input, &file) < 0 || S_ISREG(file.st_mode))
 		return 0;
 	if (!S_ISDIR(file.st_mode))
-		return tally_error_set(err, -EINVAL, "%s is no file", request->input);
+		return tally_error_set(err, -EINVAL, "%s is not a file", request->input);
 	if (request->output)
 		return tally_error_set(
 			err, -EINVAL,
-			"-o: a recording that is a directory is packed where it is: cp -r %s %s, and "
-			"tally pack %s",
+			"-o: a directory is packed in place: cp -r %s %s, then tally pack %s",
 			request->input, request->output, request->output);
 	return 0;
 }
@@ -146,15 +145,13 @@ const struct tally_command tally_command_pack = {
 	.summary = "put names into a recording, to read it on any machine",
 	.usage = "[options] [FILE]",
 	.details =
-		"Functions, inlined frames, source lines and build-ids of all sampled addresses are added to the file, and the\n"
-		"code of the hottest functions, for annotate; it is replaced once the new one is whole.  `tally record` does so\n"
-		"by itself; recordings of perf's, or that came down a pipe, are packed where the programs are:\n"
-		"\n"
+		"Adds functions, inlined frames, source lines and build-ids of all sampled addresses to the file, and the\n"
+		"code of the hottest functions, for annotate.  The file is replaced once the new one is complete.  `tally record`\n"
+		"packs by itself; pack recordings of perf, or from a pipe, where the programs are:\n\n"
 		"  perf record -g ./program && tally pack perf.data\n"
 		"  tally pack stream.data -o tally.data\n"
-		"  tally pack --debuginfod=https://debuginfod.debian.net perf.data\n"
-		"\n"
-		"perf reads the file as before.  Of a recording that is a directory (perf record --threads) it is the file 'data' in it.",
+		"  tally pack --debuginfod=https://debuginfod.debian.net perf.data\n\n"
+		"perf reads the file as before.  In a recording that is a directory (perf record --threads), it is the file 'data'.",
 	.options = options,
 	.run = run,
 };

@@ -166,7 +166,7 @@ static int write_file(const char *path, bool is_directory, const struct tally_ne
 		return result;
 	if (is_directory)
 		return tally_error_set(err, result,
-				       "%s can't be packed: its data is not laid out as perf does",
+				       "%s can't be packed: its data is not laid out as perf's is",
 				       path);
 	if (ftruncate(file->fd, 0) < 0)
 		return tally_error_set(err, -errno, "%s can't be written: %s", file->path,

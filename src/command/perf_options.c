@@ -21,7 +21,7 @@ static int take(const struct row *rows, int count, int at, struct tally_error *e
 		return 0;
 	if (!rows[at].instead)
 		return 1;
-	return tally_error_set(err, -EINVAL, "--%s is perf's alone: %s", rows[at].name,
+	return tally_error_set(err, -EINVAL, "--%s is not an option of tally's: %s", rows[at].name,
 			       rows[at].instead);
 }
 

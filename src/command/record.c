@@ -51,7 +51,7 @@ static int await_command(struct run *run, enum tally_record_end end)
 		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
 	}
 	if (ended == -EINTR) {
-		fprintf(stderr, "tally: the command goes on\n");
+		fprintf(stderr, "tally: the command is still running\n");
 		return 128 + SIGINT;
 	}
 	return TALLY_EXIT_OK;
@@ -81,12 +81,12 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	if (output_failed) {
 		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
 		if (!run->request->pipe)
-			fprintf(stderr, "hint: what was written until then is readable in %s\n",
+			fprintf(stderr, "hint: what was written so far is readable in %s\n",
 				*run->request->named_output ? run->request->named_output
 							    : run->request->output);
 		int ignored;
 		if (run->spawn.pid > 0 && !tally_recorder_command_ended(run->recorder, &ignored))
-			fprintf(stderr, "tally: '%s' runs on, without being recorded\n",
+			fprintf(stderr, "tally: '%s' continues unrecorded\n",
 				run->request->target.command[0]);
 	}
 	int exit_status = await_command(run, end);
@@ -154,7 +154,7 @@ static int check_files(const struct record_request *request, struct tally_error 
 		       S_ISREG(there.st_mode);
 	if (!is_file &&
 	    (options->overwrite || options->next_file.is_wanted || request->wants_time_in_name))
-		return tally_error_set(err, -EINVAL, "%s want a file to write to, not %s",
+		return tally_error_set(err, -EINVAL, "%s need a file, not %s",
 				       options->overwrite
 					       ? "snapshots"
 					       : "--switch-output and --timestamp-filename",
@@ -167,10 +167,10 @@ static int go_first(const struct record_request *request, struct tally_error *er
 	const struct sched_param priority = { .sched_priority = request->realtime };
 	if (!request->realtime || !sched_setscheduler(0, SCHED_FIFO, &priority))
 		return 0;
-	tally_error_set(err, -errno, "-r %d: the recorder can't be given that priority: %s",
+	tally_error_set(err, -errno, "-r %d: the recorder can't get that priority: %s",
 			request->realtime, tally_errno_text(errno));
 	tally_error_hint(err,
-			 "as root, or with CAP_SYS_NICE; without -r it has priority 1 if it may");
+			 "run as root or with CAP_SYS_NICE; without -r it gets priority 1 if permitted");
 	return err->code;
 }
 
@@ -242,8 +242,7 @@ const struct tally_command tally_command_record = {
 	.summary = "sample a program, tasks or the whole system into a file",
 	.usage = "[options] [--] [command [argument…]]",
 	.details =
-		"Without -e the CPU's cycles are sampled where it can count them, else its clock (cpu-clock).\n"
-		"\n"
+		"Without -e, cycles are sampled if the CPU can count them, otherwise cpu-clock.\n\n"
 		"  tally record -- ./program       then: tally report\n"
 		"  tally record -p 1234 --duration 10\n"
 		"  tally record -a -e sched:sched_switch -- sleep 1\n"

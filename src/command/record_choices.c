@@ -78,8 +78,8 @@ int record_parse_branches(const char *value, struct tally_record_options *record
 		if (i == count)
 			return tally_error_set(
 				err, -EINVAL,
-				"-j: '%.*s' is no kind of branch; there are any, any_call, "
-				"any_ret, ind_call, ind_jmp, cond, call, abort_tx, in_tx, no_tx, stack, "
+				"-j: unknown kind of branch '%.*s'; use any, any_call, any_ret, "
+				"ind_call, ind_jmp, cond, call, abort_tx, in_tx, no_tx, stack, "
 				"save_type, hw_index, priv, and u, k, hv",
 				(int)length, word);
 		bits |= names[i].bit;
@@ -148,8 +148,8 @@ static int parse_ranges(const char *value, struct record_request *request, struc
 		if (!is_range || ranges[i].start_s <= last || ranges[i].end_s <= ranges[i].start_s)
 			return tally_error_set(
 				err, -EINVAL,
-				"-D: '%s' is neither milliseconds nor ranges of them, each behind the "
-				"last (10-20,30-40)",
+				"-D: '%s' is neither milliseconds nor ascending ranges "
+				"(10-20,30-40)",
 				value);
 		last = ranges[i].end_s;
 		at++;

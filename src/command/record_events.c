@@ -48,7 +48,7 @@ static int choose_provider(struct record_request *request, struct tally_error *e
 	if (!name || !strcmp(name, "kernel"))
 		return tally_kernel_catalogue(&request->catalogue, err);
 	if (!simulated_is_meant(name))
-		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated",
+		return tally_error_set(err, -EINVAL, "no provider '%s': use kernel or simulated",
 				       name);
 	int result = simulated_check_target(&request->target, err);
 	if (!result)

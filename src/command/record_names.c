@@ -107,7 +107,7 @@ static int await(struct tally_recorder *recorder, struct tally_signals *signals,
 		shown |= shows && seconds * 1000 >= QUIET_MS;
 		if (shown)
 			fprintf(stderr,
-				"\r\x1b[Knaming what was sampled: %.0f s (Ctrl-C leaves the names out)",
+				"\r\x1b[Knaming samples: %.0f s (Ctrl-C leaves the names out)",
 				seconds);
 	}
 	if (shown)
@@ -205,8 +205,8 @@ double record_add_names(const struct record_request *request, struct tally_recor
 			name);
 	else if (result < 0)
 		fprintf(stderr,
-			"tally record: warning: %s carries no names: %s\n"
-			"hint: 'tally pack %s -o FILE' writes a copy with them elsewhere\n",
+			"tally record: warning: %s has no names: %s\n"
+			"hint: 'tally pack %s -o FILE' writes a copy with names\n",
 			name, err.message, name);
 	return result > 0 ? cpu_seconds() - before : 0;
 }

@@ -53,134 +53,134 @@ enum {
 
 const struct tally_option record_options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
-	  "what to sample (cycles, else cpu-clock); 'tally list' has all", NULL, 0 },
+	  "events to sample (cycles or cpu-clock); 'tally list' lists them", NULL, 0 },
 	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ",
-	  "samples a second (999); max: what the kernel allows", NULL, 0 },
+	  "samples per second (999); max: the kernel's limit", NULL, 0 },
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
 	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)", NULL, 0 },
 	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|lbr|none",
-	  "by unwinding copies of the stack (dwarf, the default; SIZE bytes, else\nas many as prove needed), by frame pointers, or by the CPU's branch\nrecords",
+	  "unwind copies of the stack (dwarf, the default; SIZE bytes, otherwise\nas many as needed), follow frame pointers (fp), or use the CPU's\nbranch records (lbr)",
 	  NULL, OPTION_CALL_GRAPH },
-	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "addresses alone", NULL,
+	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "record only addresses", NULL,
 	  OPTION_NO_CALL_GRAPH },
 	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N",
-	  "the innermost N frames of a call graph; by frame pointers at most\nsysctl kernel.perf_event_max_stack (127)",
+	  "keep the innermost N frames of a call graph; with frame pointers at most\nsysctl kernel.perf_event_max_stack (127)",
 	  NULL, OPTION_MAX_STACK },
 	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL,
-	  "keep the stack copies in the file, unwind when reading", NULL, OPTION_KEEP_STACKS },
+	  "keep the stack copies in the file and unwind when reading", NULL, OPTION_KEEP_STACKS },
 	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
-	  "of the tracepoints of the last -e only those whose fields are so:\n"
+	  "filter the hits of the last -e's tracepoints by their fields:\n"
 	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
 	  NULL, OPTION_FILTER },
 	{ 0, "exclude-perf", TALLY_ARGUMENT_NONE, NULL,
-	  "of the tracepoints of the last -e none that tally itself causes", NULL,
+	  "leave out hits of the last -e's tracepoints that tally causes", NULL,
 	  OPTION_EXCLUDE_PERF },
-	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the kernel alone",
+	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL, "only the kernel's part of call graphs",
 	  NULL, OPTION_KERNEL_CHAINS },
-	{ 0, "user-callchains", TALLY_ARGUMENT_NONE, NULL, "call graphs of the program alone", NULL,
+	{ 0, "user-callchains", TALLY_ARGUMENT_NONE, NULL, "only the program's part of call graphs", NULL,
 	  OPTION_USER_CHAINS },
-	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events in user mode alone", NULL,
+	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events only in user mode", NULL,
 	  OPTION_ALL_USER },
-	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events in the kernel alone", NULL,
+	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events only in the kernel", NULL,
 	  OPTION_ALL_KERNEL },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
-	  "record these processes, and the child processes that they have", NULL, 0 },
+	  "record these processes and their children", NULL, 0 },
 	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p without the child processes that run already; -i: also without new ones", NULL,
+	  "-p without existing child processes; with -i also without new ones", NULL,
 	  OPTION_NO_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "record these threads", NULL, 0 },
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER",
-	  "record what this user runs now, and what that starts", NULL, 0 },
-	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without children and threads to come",
+	  "record this user's processes and what they start", NULL, 0 },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "leave out new children and threads",
 	  NULL, 0 },
 	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL,
-	  "a ring for each thread instead of each CPU; without children and threads\nto come", NULL,
+	  "a ring for each thread instead of each CPU; leaves out new children\nand threads", NULL,
 	  OPTION_PER_THREAD },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "record the whole system", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "record these CPUs (0-3,7)", NULL, 0 },
 	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
-	  "the events of the -e before, in these control groups alone: one for all,\n"
-	  "or one for each; with -a",
+	  "sample the events of the -e before only in these cgroups: one for all\n"
+	  "events, or one for each; needs -a",
 	  NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "tally.data; - is a pipe on standard output", NULL, 0 },
+	  "write to FILE (tally.data); - is standard output, a pipe", NULL, 0 },
 	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
-	  "ring per CPU: bytes with K, M, G, else pages", NULL, 0 },
+	  "ring size per CPU: bytes with K, M or G, otherwise pages", NULL, 0 },
 	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS|RANGES",
-	  "start sampling that many milliseconds later; -1: when --control says;\n10-20,30-40: from then to then",
+	  "start sampling after MS milliseconds; -1: when --control enables it;\n10-20,30-40: only in these ranges",
 	  NULL, 0 },
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME",
-	  "stop after so long: 5, 500ms, 2m; a command gets SIGTERM", NULL, OPTION_DURATION },
+	  "stop after TIME: 5, 500ms, 2m; a command gets SIGTERM", NULL, OPTION_DURATION },
 	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
-	  "do as lines there say: enable, disable, snapshot, stop, ping", NULL, OPTION_CONTROL },
+	  "read commands from this FIFO or descriptor: enable, disable,\nsnapshot, stop, ping", NULL, OPTION_CONTROL },
 	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL,
-	  "a flight recorder: keep the last that the rings hold; SIGUSR2 writes\n"
-	  "it to a file of its own, the end to the output",
+	  "flight recorder: keep only what the rings hold; SIGUSR2 writes it to\n"
+	  "a separate file, the end of the recording to the output",
 	  NULL, OPTION_OVERWRITE },
 	{ 0, "switch-output", TALLY_ARGUMENT_OPTIONAL, "signal|SIZE|TIME",
-	  "go on in a new file at SIGUSR2, after SIZE (100M) or TIME (30s);\n"
-	  "the files' names end in the time",
+	  "start a new file at SIGUSR2, after SIZE (100M) or TIME (30s);\n"
+	  "names end in the time",
 	  NULL, OPTION_SWITCH_OUTPUT },
 	{ 0, "switch-output-event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "go on in a new file, or dump the flight recorder, when it occurs", NULL,
+	  "start a new file, or dump the flight recorder, when EVENT occurs", NULL,
 	  OPTION_SWITCH_EVENT },
 	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files",
 	  NULL, OPTION_SWITCH_MAX_FILES },
-	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL, "the output's name ends in the time",
+	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL, "append the time to the output's name",
 	  NULL, OPTION_TIMESTAMP_FILENAME },
 	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE",
-	  "stop when the output has so many bytes (500M)", NULL, OPTION_MAX_SIZE },
-	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "with the addresses of data, and maps of it",
+	  "stop when the output reaches SIZE (500M)", NULL, OPTION_MAX_SIZE },
+	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "record data addresses, and mappings of data",
 	  NULL, 0 },
-	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "with the physical addresses of data", NULL,
+	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "record physical data addresses", NULL,
 	  OPTION_PHYS_DATA },
-	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of data", NULL,
+	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "record the page sizes of data addresses", NULL,
 	  OPTION_DATA_PAGE_SIZE },
-	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "with the size of the page of code", NULL,
+	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "record the page sizes of code addresses", NULL,
 	  OPTION_CODE_PAGE_SIZE },
-	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL, "with the weight (cost) that the PMU gives",
+	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL, "record the weight (cost) that the PMU measures",
 	  NULL, 0 },
-	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "with what became of a memory transaction",
+	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "record the flags of memory transactions",
 	  NULL, OPTION_TRANSACTION },
 	{ 'I', "intr-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
-	  "with the registers as the event found them (all, or -Iip,sp)", NULL, 0 },
+	  "record the registers at the event (all, or -Iip,sp)", NULL, 0 },
 	{ 0, "user-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
-	  "with the program's registers; keeps stack copies, where they are taken", NULL,
+	  "record the program's registers; keeps stack copies, if there are any", NULL,
 	  OPTION_USER_REGS },
 	{ 0, "running-time", TALLY_ARGUMENT_NONE, NULL,
-	  "with the time that groups (:S) were counted", NULL, OPTION_RUNNING_TIME },
-	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "with the raw bytes of all events", NULL,
+	  "record how long groups (:S) were counted", NULL, OPTION_RUNNING_TIME },
+	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "record the raw bytes of all events", NULL,
 	  0 },
-	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "with the branches taken before the sample",
+	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "record the branches taken before each sample",
 	  NULL, 0 },
 	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS",
-	  "with those of some kinds: any_call,u", NULL, 0 },
+	  "record branches of these kinds: any_call,u", NULL, 0 },
 	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
-	  "where tasks wait, and for how long, as an event of its own: " TALLY_OFF_CPU_NAME
-	  ",\nand who wakes them, where tracepoints are allowed",
+	  "record where and how long tasks wait, as the event " TALLY_OFF_CPU_NAME
+	  ",\nand their wakers, if tracepoints are allowed",
 	  NULL, OPTION_OFF_CPU },
-	{ 0, "no-wakers", TALLY_ARGUMENT_NONE, NULL, "--off-cpu without who wakes", NULL,
+	{ 0, "no-wakers", TALLY_ARGUMENT_NONE, NULL, "--off-cpu without wakers", NULL,
 	  OPTION_NO_WAKERS },
 	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL,
 	  OPTION_SWITCH_EVENTS },
 	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL,
 	  OPTION_NAMESPACES },
-	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record control groups, and each sample's",
+	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record cgroups, and each sample's cgroup",
 	  NULL, OPTION_ALL_CGROUPS },
-	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, "without BPF programs as they come and go",
+	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, "don't record loads and unloads of BPF programs",
 	  NULL, OPTION_NO_BPF_EVENT },
 	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL",
-	  "zstd's, 1 to 22 (1); 0: plain", NULL, 0 },
+	  "zstd level, 1 to 22 (1); 0: uncompressed", NULL, 0 },
 	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out the names: reports need the programs then\n(tally pack adds them)", NULL,
+	  "don't add names: reports then need the programs\n(tally pack adds names)", NULL,
 	  OPTION_NO_PACK },
 	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N",
-	  "the recorder's priority of SCHED_FIFO, 1 to 99 (1 if it may,\nelse SCHED_OTHER's)", NULL,
+	  "the recorder's SCHED_FIFO priority, 1 to 99 (1 if permitted,\notherwise SCHED_OTHER)", NULL,
 	  0 },
 	{ 'k', "clockid", TALLY_ARGUMENT_REQUIRED, "mono", NULL, NULL, 0 },
-	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "look at the options alone", NULL,
+	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "only check the options", NULL,
 	  OPTION_DRY_RUN },
-	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "say nothing but errors and losses", NULL, 0 },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only errors and losses", NULL, 0 },
 	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
 	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
 	SIMULATED_OPTION_REGION(OPTION_REGION),
@@ -245,7 +245,7 @@ static int take_filter(struct record_request *request, const char *option, const
 {
 	if (!request->expression_count)
 		return tally_error_set(err, -EINVAL,
-				       "%s belongs behind the -e whose tracepoints it is for",
+				       "%s must follow the -e that it applies to",
 				       option);
 	struct record_expression *last = &request->expressions[request->expression_count - 1];
 	return event_filters_add(&request->arena, &last->filter, value, err);
@@ -255,7 +255,7 @@ static int take_cgroups(struct record_request *request, const char *value, struc
 {
 	if (!request->expression_count)
 		return tally_error_set(err, -EINVAL,
-				       "-G belongs behind the -e whose events it is for");
+				       "-G must follow the -e that it applies to");
 	struct record_expression *last = &request->expressions[request->expression_count - 1];
 	last->cgroups = last->cgroups
 				? tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value)
@@ -314,7 +314,7 @@ int record_parse_ring(const char *value, struct tally_record_options *record,
 	record->ring_bytes = (size_t)(is_pages ? bytes * (unsigned long long)sysconf(_SC_PAGESIZE)
 					       : bytes);
 	if (!record->ring_bytes || record->ring_bytes > (size_t)1 << 31)
-		return tally_error_set(err, -EINVAL, "-m: a ring has a page to 2 GiB");
+		return tally_error_set(err, -EINVAL, "-m: a ring has between one page and 2 GiB");
 	return 0;
 }
 
@@ -325,8 +325,7 @@ static int take_clock(const char *value, struct tally_error *err)
 		return 0;
 	return tally_error_set(
 		err, -EINVAL,
-		"-k %s: tally records in CLOCK_MONOTONIC, which JITs' dumps and other programs' times "
-		"are in, too",
+		"-k %s: tally always records CLOCK_MONOTONIC, which JITs' dumps use as well",
 		value);
 }
 
@@ -455,14 +454,14 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	if (!request->target.command && !request->target.all && !request->target.has_cpu_list &&
 	    !tally_target_has_tasks(&request->target))
 		return tally_command_misuse(
-			command, "what to record? a command, -p PID, or -a for the whole system");
+			command, "nothing to record: give a command, -p PID, or -a for the whole system");
 	const struct tally_target *target = &request->target;
 	bool is_whole = target->all || target->has_cpu_list;
 	for (size_t i = 0; i < request->expression_count; i++)
 		if (request->expressions[i].cgroups && !is_whole)
 			return tally_command_misuse(
 				command,
-				"-G %s: control groups are recorded CPU by CPU: add -a, or -C CPUS",
+				"-G %s: cgroups are recorded CPU by CPU: add -a, or -C CPUS",
 				request->expressions[i].cgroups);
 	struct tally_record_options *record = &request->record;
 	request->wants_time_in_name |= record->next_file.is_wanted;
@@ -472,26 +471,27 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 	if (simulated_is_meant(request->provider_name) && wants_kernel)
 		return tally_command_misuse(
 			command,
-			"the simulated CPU has none of --overwrite, branch stacks, registers, -d, -W, -R, "
-			"--per-thread, --off-cpu, --switch-output-event and the like");
+			"the simulated CPU does not support --overwrite, branch stacks, "
+			"registers, -d, -W, -R, --per-thread, --off-cpu, --switch-output-event "
+			"and similar options");
 	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
 		return tally_command_misuse(
 			command,
-			"--off-cpu: tasks leave a CPU in the kernel, which --all-user leaves out");
+			"--off-cpu and --all-user exclude each other: tasks leave a CPU in the kernel");
 	if (record->per_thread && is_whole)
 		return tally_command_misuse(
 			command,
-			"--per-thread is for threads wherever they run; -a and -C are for CPUs");
+			"--per-thread excludes -a and -C: it records threads on any CPU");
 	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER |
 				  TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
 	if (record->exclude_chain == no_chain)
 		return tally_command_misuse(
 			command,
-			"--kernel-callchains and --user-callchains leave nothing: --no-call-graph");
+			"--kernel-callchains and --user-callchains leave nothing: use --no-call-graph");
 	if (record->starts_off && !request->control)
 		return tally_command_misuse(
 			command,
-			"-D -1 waits for somebody to switch the events on: --control names who");
+			"-D -1 needs --control, which switches the events on");
 	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
 	if (request->record.exclude == both)
 		return tally_command_misuse(command,

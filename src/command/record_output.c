@@ -23,7 +23,7 @@ static int open_pipe(struct tally_error *err)
 {
 	if (isatty(STDOUT_FILENO))
 		return tally_error_set(err, -EINVAL,
-				       "a recording is no text: -o - wants a pipe, not a terminal");
+				       "a recording is binary: -o - needs a pipe, not a terminal");
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return tally_error_set(err, -errno, "standard output can't be written: %s",
@@ -48,9 +48,9 @@ static int check_name(const char *name, const char *output, struct tally_error *
 	struct stat there;
 	if (lstat(name, &there) < 0 || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))
 		return 0;
-	tally_error_set(err, -EEXIST, "the old %s can't be kept as %s, which is no regular file",
+	tally_error_set(err, -EEXIST, "the old %s can't be kept as %s, which is not a regular file",
 			output, name);
-	tally_error_hint(err, "-o names another file");
+	tally_error_hint(err, "name another file with -o");
 	return -EEXIST;
 }
 
@@ -116,7 +116,7 @@ static void restore_old(const struct record_request *request)
 	if (*request->old_output && rename(request->old_output, request->output) < 0)
 		fprintf(stderr, "hint: the last recording is in %s\n", request->old_output);
 	else if (*request->older_output && rename(request->older_output, request->old_output) < 0)
-		fprintf(stderr, "hint: the last recording but one is in %s\n",
+		fprintf(stderr, "hint: the recording before the last is in %s\n",
 			request->older_output);
 }
 
@@ -140,14 +140,14 @@ int record_output_open(struct record_request *request, const sigset_t *signals_b
 		return fd;
 	if (fd >= 0) {
 		close(fd);
-		return tally_error_set(err, -EINVAL, "a recording is no text: %s is a terminal",
+		return tally_error_set(err, -EINVAL, "a recording is binary: %s is a terminal",
 				       request->output);
 	}
 	int code = -errno;
 	restore_old(request);
 	tally_error_set(err, code, "%s can't be written: %s", request->output,
 			tally_errno_text(code));
-	tally_error_hint(err, "-o names another file");
+	tally_error_hint(err, "name another file with -o");
 	return code;
 }
 

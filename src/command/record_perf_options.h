@@ -26,27 +26,27 @@
 	  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); --overwrite is the flight recorder of other events") \
 	X(STAT, 's', "stat", NONE, NULL, "tally stat --per-thread counts thread by thread") \
 	X(AFFINITY, 0, "affinity", REQUIRED, "NODE|CPU", \
-	  "one thread empties all rings, where the scheduler puts it; taskset(1) and numactl(8) say where") \
+	  "one thread drains all rings; place it with taskset(1) or numactl(8)") \
 	X(AIO, 0, "aio", OPTIONAL, "N", \
-	  "records are compressed before they are written, so the disk has little to do; -m gives larger rings") \
+	  "records are compressed before writing, which spares the disk; -m sets larger rings") \
 	X(AUX_SAMPLE, 0, "aux-sample", OPTIONAL, "OPTIONS", \
 	  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); perf does") \
 	X(BUILDID_MMAP, 0, "buildid-mmap", NONE, NULL, \
-	  "the build-ids of what was sampled are in each recording; in records of maps they would stand where the inodes do") \
+	  "each recording has the build-ids of sampled files; records of mappings keep inodes") \
 	X(CLANG_OPT, 0, "clang-opt", REQUIRED, "OPTIONS", \
 	  "tally runs no BPF programs; --filter selects hits of tracepoints by their fields") \
 	X(CLANG_PATH, 0, "clang-path", REQUIRED, "PATH", \
 	  "tally runs no BPF programs; --filter selects hits of tracepoints by their fields") \
 	X(DEBUGINFOD, 0, "debuginfod", OPTIONAL, "URLS", \
-	  "tally report --debuginfod asks for the debug files of what was hot") \
+	  "tally report --debuginfod fetches the debug files of hot objects") \
 	X(GROUP, 0, "group", NONE, NULL, "braces make groups: -e '{cycles,instructions}'") \
 	X(KCORE, 0, "kcore", NONE, NULL, \
 	  "tally annotate reads the running kernel's code itself, on the machine that was recorded") \
 	X(SYNTH, 0, "synth", REQUIRED, "KINDS", \
-	  "what is there before is always told of, without which nothing could be named") \
+	  "existing tasks and mappings are always recorded; names need them") \
 	X(THREADS, 0, "threads", OPTIONAL, "SPEC", \
-	  "one thread empties all rings; -m gives larger ones, -F and -c fewer samples") \
+	  "one thread drains all rings; -m sets larger ones, -F and -c take fewer samples") \
 	X(VMLINUX, 0, "vmlinux", REQUIRED, "FILE", \
-	  "tally report --vmlinux FILE names the kernel's functions by it")
+	  "tally report --vmlinux FILE names the kernel's functions")
 
 #endif

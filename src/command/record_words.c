@@ -55,7 +55,7 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 	if (graph)
 		fprintf(stderr, "tally: %s\n", graph);
 	if (request->lacks_wakers)
-		fputs("tally: who wakes the tasks that wait is not recorded: this user may not sample tracepoints (root may)\n",
+		fputs("tally: wakers are not recorded: this user may not sample tracepoints (root may)\n",
 		      stderr);
 	for (const char *line = tally_buffer_string(notes); *line; line += strcspn(line, "\n") + 1)
 		fprintf(stderr, "tally: %.*s\n", (int)strcspn(line, "\n"), line);
@@ -81,12 +81,12 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 			seconds, rate->delay_s);
 	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
 		fprintf(stderr,
-			"hint: nothing was sampled: at -F %.0f that takes %.2g ms of CPU time; a higher -F, or a longer "
-			"run, gives samples\n",
+			"hint: nothing was sampled: at -F %.0f a sample needs %.2g ms of CPU "
+			"time; use a higher -F, or run longer\n",
 			rate->frequency, 1000 / rate->frequency);
 	else if (rate->rate_given || event->has_period || event->has_frequency)
 		fprintf(stderr,
-			"hint: nothing was sampled: '%s' did not occur, or less often than the period; -c 1 takes each\n",
+			"hint: nothing was sampled: '%s' did not occur, or less often than the period; -c 1 records each\n",
 			event->name);
 	else
 		fprintf(stderr,
@@ -105,7 +105,7 @@ static void say_incomplete(const struct tally_record_status *status)
 	if (status->stacks_lost * 2 > incomplete)
 		why = "code without unwind rules keeps no frame pointers; its runtime may have an option for them";
 	else if (status->stacks_deep * 2 > incomplete)
-		why = "they are deeper than the frames that are kept";
+		why = "they have more frames than are kept";
 	else if (status->stacks_ended * 2 > status->stacks_cut)
 		why = "the kernel had no more to copy: exec replaced the program, or memory was never touched";
 	fprintf(stderr, "tally record: warning: %.0f%% of the stacks are incomplete: %s\n",
@@ -117,7 +117,7 @@ static void say_warnings(const struct record_request *request,
 {
 	if (status->lost)
 		fprintf(stderr,
-			"tally record: warning: %s record%s lost: a larger ring (-m) or a lower rate (-F) keeps them\n",
+			"tally record: warning: %s record%s lost: use a larger ring (-m) or a lower rate (-F)\n",
 			tally_number(status->lost), status->lost == 1 ? " was" : "s were");
 	if (status->throttled)
 		fprintf(stderr,
@@ -144,8 +144,9 @@ static void say_coverage(const struct tally_recorder *recorder)
 	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s &&
 	    sampled_s < enough * used_s)
 		fprintf(stderr,
-			"tally record: warning: the samples stand for %.0f of %.0f ms of CPU time: processes and threads that live "
-			"for less than a period are missed; -a, or a higher -F, meets them\n",
+			"tally record: warning: the samples cover %.0f of %.0f ms of CPU time: "
+			"processes and threads that live for less than a period are missed; use "
+			"-a or a higher -F\n",
 			sampled_s * 1e3, used_s * 1e3);
 }
 

@@ -50,7 +50,7 @@ bool tally_recording_arguments(const struct tally_command *command, int argc, ch
 		return false;
 	}
 	if (walk.index < argc)
-		*status = tally_command_misuse(command, "one recording at a time; what is '%s'?",
+		*status = tally_command_misuse(command, "one recording at a time: '%s' is too many",
 					       argv[walk.index]);
 	return walk.index == argc;
 }

@@ -14,7 +14,7 @@ void tally_command_warn(const struct tally_command *command,
 void tally_command_warn_of(const struct tally_command *command, const char *path,
 			   const struct tally_recording *recording);
 
-/* "tally fold: 35% of it is idle and left out: …"; `path` as above.  Nothing where nothing was left
+/* "tally fold: 35% is idle and left out: …"; `path` as above.  Nothing where nothing was left
  * out; true when something was.  `period`: of the rest. */
 bool tally_command_say_idle(const struct tally_command *command, const char *path,
 			    const struct tally_left_out *idle, uint64_t period);

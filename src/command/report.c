@@ -49,29 +49,29 @@ static const struct tally_option options[] = {
 	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
-	  "what rows are told apart by (comm,dso,sym; of branches\ncomm,dso_from,sym_from,dso_to,sym_to): keys as listed below",
+	  "group rows by these keys, listed below (comm,dso,sym; for branches\ncomm,dso_from,sym_from,dso_to,sym_to)",
 	  TALLY_SORT_CHOICES, 0 },
 	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL,
-	  "shares of what memory accesses cost, by where the data was and what\n"
+	  "shares of the cost of memory accesses, by memory level and data\n"
 	  "(recordings of perf mem)",
 	  NULL, OPTION_MEMORY },
 	{ 0, "time-quantum", TALLY_ARGUMENT_REQUIRED, "TIME",
-	  "how long one row of --sort time is: 10us, 1s (100ms)", NULL, OPTION_QUANTUM },
+	  "length of a row of --sort time: 10us, 1s (100ms)", NULL, OPTION_QUANTUM },
 	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
 	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
 	  "caller callee none graph fractal flat", 0 },
 	TALLY_FILTER_STACK_OPTION,
 	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
-	  "a row for each branch taken before the samples (the default where\nthey were recorded, without -g)",
+	  "a row for each branch taken before the samples (the default if they\nwere recorded, without -g)",
 	  NULL, 0 },
 	{ 0, "no-branch-stack", TALLY_ARGUMENT_NONE, NULL,
-	  "rows are of samples, whatever branches were recorded", NULL, OPTION_NO_BRANCHES },
+	  "rows are of samples, even if branches were recorded", NULL, OPTION_NO_BRANCHES },
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
 	  "heaviest total first, as with -g (else heaviest self first)", NULL, OPTION_CHILDREN },
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals", NULL, OPTION_NO_CHILDREN },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows", NULL, 0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
-	  "leave out rows whose TOTAL (or SELF, where it is alone),\nand branches that are below P % (0.5)",
+	  "leave out rows whose TOTAL (SELF if there is no TOTAL), and\nbranches of trees, are below P % (0.5)",
 	  NULL, OPTION_PERCENT },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
 	  NULL, OPTION_EVENT },
@@ -81,25 +81,25 @@ static const struct tally_option options[] = {
 	TALLY_FULL_NAMES_OPTION,
 	TALLY_IDLE_OPTION,
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
-	  "waits in the scheduler's own functions, not in what called it", NULL, OPTION_SCHEDULER },
+	  "show waits in the scheduler's own functions, not in their caller", NULL, OPTION_SCHEDULER },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
-	  "call trees of waits that go on with who ended them (record --off-cpu)", NULL,
+	  "call trees of waits, continued by their wakers (record --off-cpu)", NULL,
 	  OPTION_WAKERS },
 	{ 0, "error", TALLY_ARGUMENT_NONE, NULL,
-	  "columns of sampling errors (95 %; where a terminal is wide anyway)", NULL,
+	  "columns of sampling errors, 95 % (the default on wide terminals)", NULL,
 	  OPTION_ERROR },
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
 	  OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
 	  NULL, OPTION_SYMBOL },
 	TALLY_HEADER_OPTIONS,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file", NULL,
 	  OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "call trees of symbols' functions, without what was inlined in them", NULL,
+	  "leave out inlined functions in call trees", NULL,
 	  OPTION_NO_INLINE },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "as text, without a pager", NULL, OPTION_STDIO },
-	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)",
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager", NULL, OPTION_STDIO },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
 	  NULL, OPTION_TUI },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
 	/* perf's names */
@@ -194,7 +194,7 @@ static int apply_option(void *taker, int id, const char *value, struct tally_err
 		if (result < 0)
 			tally_error_hint(
 				err,
-				"-n is how many rows are shown; -j has the samples of each, which perf's -n shows");
+				"-n limits the rows; -j has the samples of each, which perf's -n shows");
 		break;
 	case OPTION_PERCENT:
 		result = parse_number("--percent-limit", value, &request->report.percent_min, err);
@@ -384,10 +384,10 @@ static int read_profile(const struct tally_command *command, struct request *req
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_report_options *report = &request->report;
 	if (request->with_wakers && !recording->off_cpu.has_wakings) {
-		tally_error_set(&err, -ENOENT, "the recording does not tell who ended waits");
+		tally_error_set(&err, -ENOENT, "the recording has no recorded wakers");
 		tally_error_hint(
 			&err,
-			"record --off-cpu records it into a file, for root and who else may sample tracepoints");
+			"record --off-cpu records wakers into a file, for users who may sample tracepoints, such as root");
 		tally_recording_close(recording);
 		return tally_command_fail(command, &err);
 	}
@@ -468,7 +468,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return status;
 	if (request.no_inlines && tally_report_sort_needs_lines(&request.sort))
 		return tally_command_misuse(
-			command, "--sort srcline and srcfile need what --no-inline leaves unread");
+			command, "--sort srcline and srcfile exclude --no-inline");
 	request.input = tally_recording_path(request.input);
 	if (request.json && !request.percent_given) /* programs get all rows */
 		request.report.percent_min = request.report.tree_percent_min = 0;
@@ -498,10 +498,9 @@ const struct tally_command tally_command_report = {
 	.summary = "a recording's functions, by the time (or events) that they took",
 	.usage = "[options] [FILE]",
 	.details =
-		"SELF is what was sampled in the function itself, TOTAL what was sampled in it and in what it called.\n"
-		"On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s chooses columns, h\n"
-		"lists all keys, q leaves.  In pipes, with --stdio or -j, it is text.\n"
-		"\n"
+		"SELF counts samples in the function itself, TOTAL also those in functions that it called.\n"
+		"On a terminal the report is browsed: Enter opens call trees, / searches, f filters, s selects columns, h\n"
+		"lists all keys, q quits.  In pipes, with --stdio or -j, it is text.\n\n"
 		"--sort takes\n"
 		"  of any sample  comm,pid,tid,cpu,socket,cgroup,cgroup_id,time,dso,sym,\n"
 		"                 srcfile,srcline,addr; trace of tracepoints\n"
@@ -510,8 +509,7 @@ const struct tally_command tally_command_report = {
 		"  of costs       weight,ins_lat,p_stage_cyc, local_weight,local_ins_lat,\n"
 		"                 local_p_stage_cyc, transaction\n"
 		"  of memory      mem,symbol_daddr,dso_daddr,dcacheline,phys_daddr,\n"
-		"                 data_page_size,snoop,tlb,locked,blocked, code_page_size\n"
-		"\n"
+		"                 data_page_size,snoop,tlb,locked,blocked, code_page_size\n\n"
 		"  tally record -- ./program && tally report\n"
 		"  tally report -g                    with the call trees\n"
 		"  tally report -g callee --no-children --sort sym -n 20\n"

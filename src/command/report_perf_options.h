@@ -12,27 +12,27 @@
 	X(SKIP_EMPTY, 0, "skip-empty", NONE, NULL, NULL) \
 	X(DUMP, 'D', "dump-raw-trace", NONE, NULL, "tally script --records shows every record") \
 	X(FIELDS, 'F', "fields", REQUIRED, "KEYS", \
-	  "-s says what rows are told apart by; -j has every figure of them") \
+	  "-s sets the keys that group rows; -j has all figures") \
 	X(DISASSEMBLER, 'M', "disassembler-style", REQUIRED, "STYLE", "tally annotate shows code") \
 	X(NUMBERS, 0, "show-nr-samples", NONE, NULL, "-j has the samples of each row") \
 	X(PARENT, 'p', "parent", REQUIRED, "REGEX", \
 	  "-g callee shows who called; --symbol takes patterns") \
-	X(QUIET, 'q', "quiet", NONE, NULL, "2>/dev/null leaves out what is warned of") \
+	X(QUIET, 'q', "quiet", NONE, NULL, "2>/dev/null hides warnings") \
 	X(SEPARATOR, 't', "field-separator", REQUIRED, "SEP", \
 	  "-j is for programs (docs/report-json.md)") \
 	X(THREADS, 'T', "threads", NONE, NULL, \
 	  "--sort tid has a row for each thread; tally stat --per-thread counts") \
 	X(UNRESOLVED, 'U', "hide-unresolved", NONE, NULL, \
-	  "what has no name is one row of its object") \
+	  "code without names is one row per object") \
 	X(WIDTHS, 'w', "column-widths", REQUIRED, "WIDTHS", \
-	  "columns are as wide as what stands in them") \
+	  "columns are as wide as their contents") \
 	X(OTHER, 'x', "exclude-other", NONE, NULL, "--symbol takes patterns") \
 	X(ASM_RAW, 0, "asm-raw", NONE, NULL, "tally annotate shows code") \
 	X(BRANCH_HISTORY, 0, "branch-history", NONE, NULL, "-b has a row for each branch") \
 	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, \
-	  "the kernel's names stand as they are") \
+	  "kernel names are shown unchanged") \
 	X(DISABLE_ORDER, 0, "disable-order", NONE, NULL, \
-	  "records are read in the order of their times") \
+	  "records are read in time order") \
 	X(SOURCE_PATH, 0, "full-source-path", NONE, NULL, "-j has whole paths") \
 	X(GTK, 0, "gtk", NONE, NULL, \
 	  "--tui browses on the terminal; tally flamegraph -o FILE.html draws for a browser") \
@@ -45,9 +45,9 @@
 	X(IGNORE_VMLINUX, 0, "ignore-vmlinux", NONE, NULL, \
 	  "only the recorded kernel's own file is used") \
 	X(ITRACE, 0, "itrace", OPTIONAL, "OPTIONS", \
-	  "tally decodes no traces of instructions; perf does") \
+	  "tally does not decode instruction traces; perf does") \
 	X(MMAPS, 0, "mmaps", NONE, NULL, "tally script --show-mmap-events shows them") \
-	X(NS, 0, "ns", NONE, NULL, "--time-quantum 1us makes the rows of --sort time so fine") \
+	X(NS, 0, "ns", NONE, NULL, "--time-quantum 1us makes the rows of --sort time that fine") \
 	X(OBJDUMP, 0, "objdump", REQUIRED, "PATH", "tally annotate shows code, by libLLVM") \
 	X(PERCENT_TYPE, 0, "percent-type", REQUIRED, "TYPE", \
 	  "tally annotate says what its percentages are of") \
@@ -62,20 +62,20 @@
 	X(CPU_UTILIZATION, 0, "show-cpu-utilization", NONE, NULL, \
 	  "--sort dso has the kernel in a row of its own") \
 	X(SHOW_ON_OFF, 0, "show-on-off-events", NONE, NULL, \
-	  "--time takes a part of the recording") \
+	  "--time selects a part of the recording") \
 	X(REF_CALL_GRAPH, 0, "show-ref-call-graph", NONE, NULL, \
 	  "stacks are those of the event's own samples") \
 	X(TOTAL_PERIOD, 0, "show-total-period", NONE, NULL, "-j has the period of each row") \
 	X(SOCKET_FILTER, 0, "socket-filter", REQUIRED, "N", \
-	  "--cpu takes CPUs; --sort socket tells sockets apart") \
+	  "--cpu selects CPUs; --sort socket groups by socket") \
 	X(SOURCE, 0, "source", NONE, NULL, "tally annotate shows code with its source") \
 	X(STATS, 0, "stats", NONE, NULL, "tally script --records shows every record") \
 	X(COLOUR, 0, "stdio-color", REQUIRED, "MODE", \
-	  "NO_COLOR=1 turns colours off; what is no terminal gets none") \
+	  "NO_COLOR=1 turns colours off; only terminals get any") \
 	X(STITCH_LBR, 0, "stitch-lbr", NONE, NULL, \
-	  "stacks of LBR are shown as they were recorded") \
-	X(SWITCH_OFF, 0, "switch-off", REQUIRED, "EVENT", "--time takes a part of the recording") \
-	X(SWITCH_ON, 0, "switch-on", REQUIRED, "EVENT", "--time takes a part of the recording") \
+	  "LBR stacks are shown as recorded") \
+	X(SWITCH_OFF, 0, "switch-off", REQUIRED, "EVENT", "--time selects a part of the recording") \
+	X(SWITCH_ON, 0, "switch-on", REQUIRED, "EVENT", "--time selects a part of the recording") \
 	X(SYMBOL_FILTER, 0, "symbol-filter", REQUIRED, "TEXT", \
 	  "--symbol takes patterns: '*TEXT*'") \
 	X(TASKS, 0, "tasks", NONE, NULL, "tally script --show-task-events shows them") \

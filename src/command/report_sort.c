@@ -14,15 +14,15 @@ static int refused_key(const char *text, size_t length, struct tally_error *err)
 	static const struct { const char *names, *why;
 	} keys[] = {
 		{ "overhead overhead_sys overhead_us overhead_guest_sys overhead_guest_us overhead_children sample period",
-		  "is a column of every report, and tells no rows apart (-j has periods and samples)" },
+		  "is a column of every report, not a key (-j has periods and samples)" },
 		{ "parent", "is another report: tally report -g callee shows who called" },
-		{ "trace_fields", "is trace: what a tracepoint said, in one column" },
-		{ "symbol_size dso_size", "is no property of samples" },
+		{ "trace_fields", "is trace: a tracepoint's text, in one column" },
+		{ "symbol_size dso_size", "is not a property of samples" },
 		{ "symbol_iaddr", "is sym and addr" },
 		{ "ipc_null ipc_lbr",
-		  "is reckoned from cycles of branches: --sort cycles has them" },
+		  "is computed from cycles of branches: use --sort cycles" },
 		{ "type typeoff typecln simd callchain_branch_predicted callchain_branch_abort callchain_branch_cycles",
-		  "is of later perfs, and not of tally" },
+		  "is a key of later versions of perf" },
 	};
 	for (size_t i = 0; length && i < sizeof(keys) / sizeof(keys[0]); i++)
 		for (const char *name = keys[i].names; *name;
@@ -133,16 +133,16 @@ int tally_report_sort_choose(struct tally_report_sort *sort,
 			 (asks || (recorded && !wants_stacks && !sort->of_memory)));
 	if (branches && sort->of_memory)
 		return tally_error_set(err, -EINVAL,
-				       "--mem-mode is of samples, and %s%s of branches",
+				       "--mem-mode is for samples, and %s%s for branches",
 				       asks ? "--sort " : "-b is", asks ? asks : "");
 	if (asks && !branches)
 		return tally_error_set(
 			err, -EINVAL,
-			"--sort %s is of branches, which --no-branch-stack leaves out", asks);
+			"--sort %s needs branches, which --no-branch-stack leaves out", asks);
 	if (branches && wants_stacks && (asks || sort->branches == TALLY_BRANCHES_WANTED))
 		return tally_error_set(
 			err, -EINVAL,
-			"branches have no call trees: -g and --children can't be had with %s%s",
+			"branches have no call trees: -g and --children exclude %s%s",
 			asks ? "--sort " : "-b", asks ? asks : "");
 	if (!sort->given && sort->of_memory)
 		sort_by_memory(sort);
@@ -174,12 +174,12 @@ int tally_report_sort_check(const struct tally_report_sort *sort,
 		const char *lacks, *hint;
 	} needs[] = {
 		{ TALLY_FACT_BRANCH, TALLY_SAMPLE_BRANCH_STACK, 0, "branch stacks",
-		  "tally record -b takes them, where the CPU keeps them: few virtual machines show it" },
+		  "record them with tally record -b, if the CPU supports it (few virtual machines do)" },
 		{ TALLY_FACT_PREDICTION | TALLY_FACT_TRANSACTION | TALLY_FACT_ABORT,
 		  TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_FLAGS, "flags of its branches",
-		  "tally record -b takes them" },
+		  "record them with tally record -b" },
 		{ TALLY_FACT_CYCLES, TALLY_SAMPLE_BRANCH_STACK, TALLY_BRANCH_NO_CYCLES,
-		  "cycles of its branches", "tally record -b takes them" },
+		  "cycles of its branches", "record them with tally record -b" },
 	};
 	for (unsigned i = 0; is_known(recording) && i < sizeof(needs) / sizeof(needs[0]); i++) {
 		if (!(facts & needs[i].fact) ||

@@ -54,38 +54,38 @@ static const struct tally_option options[] = {
 	  NULL, OPTION_SYMBOL },
 	TALLY_NAME_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
-	  "every record with all its fields, not samples alone", NULL, OPTION_RECORDS },
+	  "every record with all its fields, not only samples", NULL, OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
-	  "what of a sample is shown: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD more or less than usual; sw:, trace:, hw: for such events",
+	  "fields to show: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD change the defaults; sw:, trace:, hw: only for such events",
 	  NULL, 0 },
 	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, "times to the nanosecond", NULL, OPTION_NS },
 	{ 0, "reltime", TALLY_ARGUMENT_NONE, NULL,
-	  "times since the first that is shown; --time's are since the first sample", NULL,
+	  "times since the first one shown; --time counts from the first sample", NULL,
 	  OPTION_RELATIVE },
-	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the line before", NULL,
+	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the previous line", NULL,
 	  OPTION_DELTA },
 	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)",
 	  NULL, 0 },
 	{ 0, "csv", TALLY_ARGUMENT_NONE, NULL, "samples as CSV", NULL, OPTION_CSV },
-	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "names, forks and ends of tasks too"),
-	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "what is mapped, too"),
+	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "also names, forks and exits of tasks"),
+	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "also mappings"),
 	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH,
-		    "context switches, too (recorded with --switch-events)"),
-	SHOW_OPTION("namespace", TALLY_SCRIPT_NAMESPACE, "tasks' namespaces, too"),
-	SHOW_OPTION("cgroup", TALLY_SCRIPT_CGROUP, "cgroups by number, too"),
+		    "also context switches (recorded with --switch-events)"),
+	SHOW_OPTION("namespace", TALLY_SCRIPT_NAMESPACE, "also tasks' namespaces"),
+	SHOW_OPTION("cgroup", TALLY_SCRIPT_CGROUP, "also cgroups by number"),
 	SHOW_OPTION("bpf", TALLY_SCRIPT_BPF,
-		    "BPF programs and other code that the kernel makes, as it comes and goes, too"),
-	SHOW_OPTION("text-poke", TALLY_SCRIPT_TEXT_POKE, "changes of the kernel's code, too"),
-	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "where records were lost, too"),
-	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "where the recorder finished a round, too"),
+		    "also loads and unloads of BPF programs and other generated kernel code"),
+	SHOW_OPTION("text-poke", TALLY_SCRIPT_TEXT_POKE, "also changes of the kernel's code"),
+	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "also lost records"),
+	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "also ends of the recorder's rounds"),
 	TALLY_HEADER_OPTIONS,
 	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL,
-	  "the sampled address alone of each stack", NULL, 0 },
+	  "only the sampled address of each stack", NULL, 0 },
 	TALLY_FILTER_STACK_OPTION,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "names as they stand in the file", NULL,
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file", NULL,
 	  OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "symbols' functions alone, not what was inlined in them", NULL, OPTION_NO_INLINE },
+	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	/* perf's names */
 	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
@@ -259,12 +259,12 @@ static int check_clock(const struct request *request, struct tally_error *err)
 	if (request->clock.since_first && request->clock.since_last)
 		return tally_error_set(
 			err, -EINVAL,
-			"--reltime and --deltatime can't be shown together: choose one");
+			"--reltime and --deltatime exclude each other");
 	if ((request->clock.since_first || request->clock.since_last) &&
 	    (request->records || request->layout != TALLY_SCRIPT_TEXT))
 		return tally_error_set(
 			err, -EINVAL,
-			"--%s is for text: %s the recording's clock in nanoseconds, to be subtracted",
+			"--%s is for text: %s the recording's clock in nanoseconds",
 			request->clock.since_first ? "reltime" : "deltatime",
 			request->records ? "--records has" : "-j and --csv have");
 	return 0;
@@ -339,7 +339,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	}
 	/* Damage is a failure only if nothing could be printed. */
 	if (!result && !recording->counts.records && tally_perfdata_damage(recording->data)) {
-		result = tally_error_set(&err, -74, "%s: nothing in it can be used", request.input);
+		result = tally_error_set(&err, -74, "%s: no usable data", request.input);
 		tally_error_hint(&err, "record again with tally record");
 	}
 	tally_recording_close(recording);
@@ -352,8 +352,7 @@ const struct tally_command tally_command_script = {
 	.usage = "[options] [FILE]",
 	.details =
 		"A sample is a line \"command tid [cpu] time: period event:\", its address or its call chain, and\n"
-		"what a tracepoint said.  Addresses of user code are offsets in their file.\n"
-		"\n"
+		"a tracepoint's text.  Addresses of user code are offsets in their file.\n\n"
 		"  tally script | less\n"
 		"  tally script --records | grep MMAP2\n"
 		"  tally record -o - -e sched:sched_switch -a -- sleep 1 | tally script -",

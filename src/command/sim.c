@@ -18,11 +18,11 @@ enum { OPTION_EXPLAIN = 256, SCENARIO_BYTES_MAX = 1 << 20, LINE_SHOWN_MAX = 100 
 
 static const struct tally_option options[] = {
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write what is sampled to FILE, a perf.data file, and the\n"
-	  "functions' names to FILE.elf",
+	  "write samples to FILE, a perf.data file, and functions'\n"
+	  "names to FILE.elf",
 	  NULL, 0 },
 	{ 0, "explain", TALLY_ARGUMENT_NONE, NULL,
-	  "tell what the engine does, as it happens: rotations,\nrefusals, births, losses", NULL,
+	  "print what the engine does: rotations, refusals, new\ntasks, losses", NULL,
 	  OPTION_EXPLAIN },
 	TALLY_OPTIONS_END,
 };
@@ -137,7 +137,7 @@ static int read_source(struct sim *sim, struct tally_error *err)
 	const char *path = strcmp(sim->path, "-") ? sim->path : "/dev/stdin";
 	int code = tally_buffer_read_file(&sim->source, AT_FDCWD, path, SCENARIO_BYTES_MAX);
 	if (code == -EFBIG)
-		return tally_error_set(err, code, "%s is larger than a scenario may be (1 MiB)",
+		return tally_error_set(err, code, "%s is too large: a scenario has at most 1 MiB",
 				       sim->path);
 	return code < 0 ? tally_error_set(err, code, "%s can't be read: %s", sim->path,
 					  tally_errno_text(code))
@@ -177,7 +177,7 @@ static int parse(struct sim *sim, struct scenario **scenario, struct tally_error
 		point_at(tally_buffer_string(&sim->source), wrong.place, excerpt, sizeof(excerpt));
 		tally_error_set(err, code, "%.200s, line %u: %s%s", sim->path, wrong.place.line,
 				wrong.message, excerpt);
-		tally_error_hint(err, "docs/sim.md has the language");
+		tally_error_hint(err, "docs/sim.md describes the language");
 	}
 	return code;
 }
@@ -240,7 +240,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
 	       (!walk.dashes && walk.index < argc)) {
 		if (id == TALLY_OPTION_DONE && sim.path)
-			return tally_command_misuse(command, "'%s' is one scenario too many",
+			return tally_command_misuse(command, "unexpected scenario '%s'",
 						    argv[walk.index]);
 		if (id == TALLY_OPTION_DONE) { /* options may follow the scenario */
 			sim.path = tally_options_file(&walk);
@@ -259,11 +259,11 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return TALLY_EXIT_USAGE;
 	if (!sim.path || walk.index < argc)
 		return tally_command_misuse(command,
-					    sim.path ? "there is one scenario too many"
-						     : "which scenario? Try examples/tour.sim");
+					    sim.path ? "only one scenario can be played"
+						     : "name a scenario, such as examples/tour.sim");
 	if (sim.output && is_standard_stream(sim.output))
 		return tally_command_misuse(
-			command, "-o %s: what is printed goes there; -o names a file of its own",
+			command, "-o %s: other output goes there; name another file",
 			sim.output);
 	sim.view.out = &sim.text;
 	sim.view.is_ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;

@@ -14,8 +14,8 @@ const char *simulated_conflict(const struct tally_simulated_options *options,
 	if (simulated_is_meant(provider_name))
 		return NULL;
 	if (options->region || options->function_count)
-		return "--region and --toggle are for --provider simulated";
-	return options->cpu ? "--sim-cpu is for --provider simulated" : NULL;
+		return "--region and --toggle need --provider simulated";
+	return options->cpu ? "--sim-cpu needs --provider simulated" : NULL;
 }
 
 int simulated_add_toggle(struct tally_simulated_options *options, const char *function,
@@ -41,12 +41,12 @@ int simulated_check_target(const struct tally_target *target, struct tally_error
 	else if (target->all || target->has_cpu_list)
 		what = "whole CPUs can't be simulated (-a, -C)";
 	else if (!target->command)
-		what = "a command is what can be simulated; there is none";
+		what = "only a command can be simulated";
 	if (!what)
 		return 0;
 	tally_error_set(err, -EINVAL, "%s", what);
 	tally_error_hint(
-		err, "give the command: it is simulated from its start, with all that it starts");
+		err, "give a command: it is simulated from its start, with its children");
 	return -EINVAL;
 }
 

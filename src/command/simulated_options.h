@@ -26,7 +26,7 @@
 #define SIMULATED_OPTION_TOGGLE(id_) \
 	{ \
 		0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
-			"only from where FUNCTION begins until it returns, simulated;\nmay be given again", \
+			"only while FUNCTION runs, simulated; repeatable", \
 			NULL, id_ \
 	}
 /* Adds --toggle's function. Returns 0, or -EINVAL: the name is empty or long, or too many. */

@@ -23,7 +23,7 @@ static int open_provider(struct stat_command *stat, struct tally_error *err)
 						   err);
 	else {
 		stat->is_misused = true;
-		return tally_error_set(err, -EINVAL, "there is no provider '%s': kernel, simulated",
+		return tally_error_set(err, -EINVAL, "no provider '%s': use kernel or simulated",
 				       name);
 	}
 	return 0;
@@ -181,15 +181,14 @@ static int run(const struct tally_command *command, int argc, char **argv)
 
 const struct tally_command tally_command_stat = {
 	.name = "stat",
-	.summary = "count events while a command runs, and say what the counts mean",
+	.summary = "count events while a command runs, and explain the counts",
 	.usage = "[options] [--] [command [argument…]]",
 	.options = stat_options,
 	.details =
 		"Without a command, -p or -t, the whole system is counted until Ctrl-C.  The counts go to standard\n"
 		"error, so that the command's own output stays clean; the exit status is the command's (128 + n when\n"
 		"signal n ended it, 127 when it was not found, 126 when it can't be executed).  A command that tally\n"
-		"stops at --duration, --timeout or --interval-count, as asked, gives 0; a wrong event gives 2.\n"
-		"\n"
+		"stops at --duration, --timeout or --interval-count gives 0; a wrong event gives 2.\n\n"
 		"  tally stat -d ./program                  with cache and TLB misses\n"
 		"  tally stat -r 10 -- make -s              mean and spread of ten runs\n"
 		"  tally stat -e page-faults -I 1000 -p 42  a process, each second\n"

@@ -56,7 +56,7 @@ static int take_time(struct stat_command *stat, const char *option, const char *
 	if (plain_is_ms && !value[strspn(value, "0123456789.")])
 		seconds /= 1000;
 	if (seconds < 0.001 || seconds > 1e9) {
-		tally_command_misuse(stat->command, "option %s: %s is no time to count for", option,
+		tally_command_misuse(stat->command, "option %s: %s is out of range (1ms to 1e9s)", option,
 				     value);
 		return -EINVAL;
 	}
@@ -113,7 +113,7 @@ static int take_filter(struct stat_command *stat, const char *value)
 			last = &stat->expressions[i];
 	if (!last)
 		tally_error_set(&err, -EINVAL,
-				"--filter belongs behind the -e whose tracepoints it is for");
+				"--filter must follow the -e that it applies to");
 	else if (!event_filters_add(&stat->arena, &last->filter, value, &err))
 		return 0;
 	tally_command_misused(stat->command, &err);
@@ -277,16 +277,16 @@ static const char *conflict_of_target(const struct stat_command *stat)
 	bool has_tasks = target->pids.count || target->threads.count;
 	bool is_of_cpus = !has_tasks && (target->all || target->has_cpu_list || !target->command);
 	if (by == TALLY_COUNT_BY_THREAD && !has_tasks && !target->all && target->command)
-		return "--per-thread is for tasks that run already: with -p, -t or -a";
+		return "--per-thread needs running tasks: -p, -t or -a";
 	if (by == TALLY_COUNT_BY_THREAD && target->has_cpu_list)
-		return "--per-thread and -C don't go together";
+		return "--per-thread and -C exclude each other";
 	if (by && by != TALLY_COUNT_BY_THREAD && !is_of_cpus)
-		return "-A, --per-core, --per-die, --per-socket and --per-node are of CPUs: with -a or -C";
+		return "-A, --per-core, --per-die, --per-socket and --per-node need CPUs: -a or -C";
 	bool has_cgroups = stat->expression_count > stat->event_expressions;
 	if (has_cgroups && stat->each_cgroup)
-		return "-G and --for-each-cgroup don't go together";
+		return "-G and --for-each-cgroup exclude each other";
 	if ((has_cgroups || stat->each_cgroup) && (!is_of_cpus || by == TALLY_COUNT_BY_THREAD))
-		return "cgroups (-G, --for-each-cgroup) are counted on CPUs: with -a or -C";
+		return "cgroups (-G, --for-each-cgroup) are counted on CPUs: add -a or -C";
 	return NULL;
 }
 
@@ -294,20 +294,20 @@ static const char *conflict(const struct stat_command *stat)
 {
 	const struct tally_stat_options *o = &stat->options;
 	if (o->runs > 1 && !stat->target.command)
-		return "-r repeats a command; there is none";
+		return "-r needs a command to repeat";
 	if (o->runs > 1 && o->interval_ms)
-		return "-r and -I don't go together: intervals of several runs have no mean";
+		return "-r and -I exclude each other: intervals of several runs have no mean";
 	if (o->interval_count && !o->interval_ms)
 		return "--interval-count needs -I";
 	if ((o->summary || stat->view.clears) && !o->interval_ms)
 		return "--summary and --interval-clear need -I";
 	if (stat->counts_nothing &&
 	    (stat->expression_count || stat->each_cgroup || stat->is_detailed))
-		return "-n counts nothing: it doesn't go with -e or -d";
+		return "-n counts nothing: it excludes -e and -d";
 	if (stat->appends && !stat->output_path)
 		return "--append needs -o FILE";
 	if (o->delay_ms < 0 && !stat->control_spec)
-		return "-D -1 counts nothing unless --control enables it";
+		return "-D -1 needs --control, which enables counting";
 	if (conflict_of_target(stat))
 		return conflict_of_target(stat);
 	return simulated_conflict(&stat->simulated, stat->provider_name);
@@ -341,24 +341,24 @@ const struct tally_option stat_options[] = {
 	/* perf's name; -e accepts these events */
 	{ 0, "pfm-events", TALLY_ARGUMENT_REQUIRED, "EVENTS", NULL, NULL, 'e' },
 	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
-	  "of the tracepoints of the last -e only hits whose fields are so:\n"
+	  "filter the hits of the last -e's tracepoints by their fields:\n"
 	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
 	  NULL, OPTION_FILTER },
 	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL,
 	  "add loads and misses of L1-dcache, LLC, dTLB and iTLB" },
-	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only take the time" },
+	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only measure the time" },
 	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL }, /* perf's; the default */
 	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567", NULL,
 	  OPTION_NO_BIG_NUM },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
 	  "count running processes, until they end, the command\nends, or Ctrl-C" },
 	{ 0, "descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p with the child processes that run already; new ones are\ncounted anyway", NULL,
+	  "-p with existing child processes; new ones are always\ncounted", NULL,
 	  OPTION_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "count single threads" },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
 	  "count the whole system (the default without a command)" },
-	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "count these CPUs alone: 0-3,7" },
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "count only these CPUs: 0-3,7" },
 	{ 'A', "no-aggr", TALLY_ARGUMENT_NONE, NULL, "a row for each CPU (with -a or -C)", NULL,
 	  0 },
 	{ 0, "per-core", TALLY_ARGUMENT_NONE, NULL,
@@ -370,23 +370,23 @@ const struct tally_option stat_options[] = {
 	  "for each thread of -p, -t, or of all processes, the largest first", NULL,
 	  OPTION_PER_THREAD },
 	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
-	  "count the events ahead of it in cgroups, a name for each,\nor one name for all (with -a or -C)" },
+	  "count the events before it in cgroups, one for each event\nor one for all (with -a or -C)" },
 	{ 0, "for-each-cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
 	  "count all events in each of these cgroups (with -a or -C)", NULL, OPTION_EACH_CGROUP },
 	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS",
-	  "begin to count so long after the start; -1: when --control says so" },
+	  "start counting after MS milliseconds; -1: when --control enables it" },
 	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
-	  "take commands from a FIFO or a descriptor: enable [EVENT],\ndisable [EVENT], ping, evlist, stop; "
-	  "each of them is answered with \"ack\"",
+	  "read commands from a FIFO or a descriptor: enable [EVENT],\ndisable [EVENT], ping, "
+	  "evlist, stop; each is answered with \"ack\"",
 	  NULL, OPTION_CONTROL },
 	{ 'r', "repeat", TALLY_ARGUMENT_REQUIRED, "N", "run the command N times; show mean ± σ" },
 	{ 'I', "interval-print", TALLY_ARGUMENT_REQUIRED, "MS",
-	  "print what was counted in each interval" },
+	  "print the counts of each interval" },
 	{ 0, "interval-count", TALLY_ARGUMENT_REQUIRED, "N", "stop after N intervals", NULL,
 	  OPTION_INTERVAL_COUNT },
 	{ 0, "interval-clear", TALLY_ARGUMENT_NONE, NULL, "clear the screen before each", NULL,
 	  OPTION_CLEAR },
-	{ 0, "summary", TALLY_ARGUMENT_NONE, NULL, "after the intervals, print the whole", NULL,
+	{ 0, "summary", TALLY_ARGUMENT_NONE, NULL, "print the totals after the intervals", NULL,
 	  OPTION_SUMMARY },
 	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "SECONDS",
 	  "stop after this time; a command gets SIGTERM", NULL, OPTION_DURATION },

@@ -10,15 +10,15 @@
 	X(NO_MERGE, 0, "no-merge", NONE, NULL, NULL) \
 	X(GROUP, 'g', "group", NONE, NULL, "braces make groups: -e '{cycles,instructions}'") \
 	X(METRICS, 'M', "metrics", REQUIRED, "NAMES", \
-	  "its metrics are formulas over events of single models of CPU; ratios of what -e names, as of " \
-	  "{cycles,instructions}, are shown by themselves") \
-	X(SYNC, 'S', "sync", NONE, NULL, "sync(1) before it does the same") \
+	  "perf's metrics are formulas for single CPU models; tally shows ratios of the events " \
+	  "in -e, such as {cycles,instructions}") \
+	X(SYNC, 'S', "sync", NONE, NULL, "run sync(1) before it") \
 	X(TRANSACTION, 'T', "transaction", NONE, NULL, \
 	  "-e names the events of transactions, where the CPU has them: '{cpu/tx-start/,cpu/cycles-t/}'") \
 	X(ALL_KERNEL, 0, "all-kernel", NONE, NULL, \
-	  "':k' behind an event counts the kernel alone: -e cycles:k") \
+	  "':k' after an event counts only the kernel: -e cycles:k") \
 	X(ALL_USER, 0, "all-user", NONE, NULL, \
-	  "':u' behind an event counts user mode alone: -e cycles:u") \
+	  "':u' after an event counts only user mode: -e cycles:u") \
 	X(CPUTYPE, 0, "cputype", REQUIRED, "TYPE", \
 	  "the PMU's name says which CPUs: -e cpu_core/cycles/") \
 	X(HYBRID_MERGE, 0, "hybrid-merge", NONE, NULL, \
@@ -28,17 +28,17 @@
 	X(LOG_FD, 0, "log-fd", REQUIRED, "N", "-o /dev/fd/N writes there") \
 	X(METRIC_NO_GROUP, 0, "metric-no-group", NONE, NULL, "there are no metrics by name (-M)") \
 	X(METRIC_NO_MERGE, 0, "metric-no-merge", NONE, NULL, "there are no metrics by name (-M)") \
-	X(METRIC_ONLY, 0, "metric-only", NONE, NULL, "-j has the metrics of each event apart") \
+	X(METRIC_ONLY, 0, "metric-only", NONE, NULL, "-j has each event's metrics separately") \
 	X(NO_CSV_SUMMARY, 0, "no-csv-summary", NONE, NULL, \
 	  "rows of --summary begin with \"summary\"; -j has them in a document of their own") \
 	X(NO_SCALE, 0, "no-scale", NONE, NULL, "-j has the raw counts beside those scaled") \
 	X(PERCORE_SHOW_THREAD, 0, "percore-show-thread", NONE, NULL, \
 	  "--per-core sums up cores, -A shows each CPU") \
 	X(POST, 0, "post", REQUIRED, "COMMAND", \
-	  "--append -j -o FILE adds a run to those of a shell's loop: tally compare takes them together") \
+	  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the runs") \
 	X(PRE, 0, "pre", REQUIRED, "COMMAND", \
-	  "--append -j -o FILE adds a run to those of a shell's loop: tally compare takes them together") \
-	X(QUIET, 0, "quiet", NONE, NULL, "-o /dev/null throws the counts away") \
+	  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the runs") \
+	X(QUIET, 0, "quiet", NONE, NULL, "-o /dev/null discards the counts") \
 	X(SMI_COST, 0, "smi-cost", NONE, NULL, \
 	  "-a -e msr/smi/,msr/aperf/ counts them, where the CPU does") \
 	X(TABLE, 0, "table", NONE, NULL, \

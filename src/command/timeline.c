@@ -30,12 +30,12 @@ static const struct tally_option options[] = {
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
-	  "where its name ends in .json, else text",
+	  "if its name ends in .json, otherwise text",
 	  NULL, 0 },
 	{ 0, "by", TALLY_ARGUMENT_REQUIRED, "cpu|task|both", "which rows (both)", NULL, OPTION_BY },
 	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",
 	  "at most N tasks: those that ran longest (20)", NULL, 0 },
-	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "of the text (the terminal's)", NULL,
+	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "width of the text (the terminal's)", NULL,
 	  OPTION_WIDTH },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples", NULL,
 	  OPTION_EVENT },
@@ -183,10 +183,9 @@ const struct tally_command tally_command_timeline = {
 	.summary = "what ran and what happened over time, by CPU and by task",
 	.usage = "[options] [FILE]",
 	.details =
-		"Each row is a strip of time; a cell is as full as its part of the time was.  Where tasks ran is told by\n"
-		"context switches (record --switch-events, or -e sched:sched_switch -a); without them by samples.  Other\n"
-		"events have a row of their own below the task that they happened to.\n"
-		"\n"
+		"Each row is a strip of time; a cell's height shows how much of its time was used.  Running times come from\n"
+		"context switches (record --switch-events, or -e sched:sched_switch -a), or without them from samples.\n"
+		"Other events have a row of their own below their task.\n\n"
 		"  tally record --switch-events -e cpu-clock,page-faults -- make -j2\n"
 		"  tally timeline\n"
 		"  tally record -a -e sched:sched_switch -e 'block:*' -- sleep 1\n"

@@ -32,53 +32,53 @@ enum {
 
 static const struct tally_option options[] = {
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
-	  "what to sample (cycles, else cpu-clock); 'tally list' has all", NULL, 0 },
-	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples a second (999)", NULL, 0 },
+	  "events to sample (cycles or cpu-clock); 'tally list' lists them", NULL, 0 },
+	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples per second (999)", NULL, 0 },
 	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
 	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
 	  "the whole system (the default, where the kernel allows it)", NULL, 0 },
 	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
-	  "these processes, and the child processes that they have", NULL, 0 },
+	  "these processes and their children", NULL, 0 },
 	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p without the child processes that run already; -i: also without new ones", NULL,
+	  "-p without existing child processes; with -i also without new ones", NULL,
 	  OPTION_NO_DESCENDANTS },
 	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
 	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER",
-	  "what this user runs now, and what that starts", NULL, 0 },
+	  "this user's processes and what they start", NULL, 0 },
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
 	/* perf's form. It precedes the one in the help, because the first of a name is used. */
 	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL,
 	  "fp dwarf lbr none", OPTION_CALL_GRAPH },
-	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees, to be opened, and totals",
+	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees and totals",
 	  NULL, 0 },
 	TALLY_FILTER_STACK_OPTION,
 	TALLY_FULL_NAMES_OPTION,
 	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL,
 	  OPTION_NO_CHILDREN },
 	TALLY_IDLE_OPTION,
-	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "user mode alone", NULL, 0 },
-	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "the kernel alone", NULL, 0 },
+	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "only user mode", NULL, 0 },
+	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "only the kernel", NULL, 0 },
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
-	  "what rows are told apart by, of comm,pid,tid,dso,sym (dso,sym)", SORT_CHOICES, 0 },
+	  "group rows by these of comm,pid,tid,dso,sym (dso,sym)", SORT_CHOICES, 0 },
 	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
-	  "a ring's, as record's: 512K, 8M, or pages", NULL, 0 },
-	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "without the children and threads to come",
+	  "ring size per CPU: 512K, 8M, or pages", NULL, 0 },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "leave out new children and threads",
 	  NULL, 0 },
-	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "between two views (2 s): 1, 500ms", NULL,
+	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "time between views (2): 1, 500ms", NULL,
 	  0 },
-	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "leave after N views", NULL, 0 },
-	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "leave after so long: 5, 500ms, 2m", NULL,
+	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "exit after N views", NULL, 0 },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "exit after TIME: 5, 500ms, 2m", NULL,
 	  OPTION_DURATION },
 	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)", NULL,
 	  OPTION_LIMIT },
 	{ 'z', "zero", TALLY_ARGUMENT_NONE, NULL,
-	  "each view from nothing, without what came before it (as text it is so)", NULL, 0 },
+	  "start each view from zero (always so as text)", NULL, 0 },
 	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)", NULL,
 	  OPTION_PERCENT },
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL,
-	  "as text, a list for each time (the default where there is no terminal)", NULL,
+	  "print a list for each interval (the default without a terminal)", NULL,
 	  OPTION_STDIO },
-	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse it on the terminal (the default, on one)",
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
 	  NULL, OPTION_TUI },
 	/* perf's names */
 	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_CHILDREN },
@@ -183,7 +183,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		if (result < 0)
 			tally_error_hint(
 				err,
-				"-n is how many views are shown; samples, which perf's -n shows: " TOP_PERF_COUNTS);
+				"-n limits the views; for samples, which perf's -n shows: " TOP_PERF_COUNTS);
 		break;
 	case OPTION_DURATION:
 		return tally_option_duration("--duration", value, &top->duration_s, err);
@@ -225,12 +225,12 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 	if (walk.index < argc)
 		return tally_command_misuse(
 			command,
-			"top shows what runs already; what is '%s'? ('tally record' starts commands)",
+			"top shows running programs: it can't start '%s' ('tally record' starts commands)",
 			argv[walk.index]);
 	if (request->record.exclude == both)
 		return tally_command_misuse(command, "-K and -U leave nothing to show");
 	if (!(top->delay_s >= 0.05))
-		return tally_command_misuse(command, "-d: 50ms is the least");
+		return tally_command_misuse(command, "-d: the minimum is 50ms");
 	if (top->tui && !tally_screen_possible())
 		return tally_command_misuse(command,
 					    "--tui needs a terminal, for input and output");
@@ -268,7 +268,7 @@ static int open_recorder(struct record_request *request, struct top_request *top
 		if (result < 0)
 			tally_error_hint(
 				err,
-				"the kernel refuses the whole system: 'tally doctor' says what would allow it");
+				"the kernel does not allow the whole system: 'tally doctor' shows how to allow it");
 	}
 	if (!result && top->stdio)
 		record_say_notes(request, top->recorder, &notes);
@@ -338,9 +338,8 @@ const struct tally_command tally_command_top = {
 	.summary = "what runs now, by function",
 	.usage = "[options]",
 	.details =
-		"On a terminal: what was sampled lately, older samples counting half as much with each view; / searches, f\n"
-		"filters, s chooses columns, p pauses, h lists all keys, q leaves.  As text: what was sampled in each interval.\n"
-		"\n"
+		"On a terminal: recent samples, whose weight halves with each view; / searches, f filters, s selects\n"
+		"columns, p pauses, h lists all keys, q quits.  As text: the samples of each interval.\n\n"
 		"  tally top                            the whole system\n"
 		"  tally top -p 1234 -d 500ms\n"
 		"  tally top -g                         who called what\n"

@@ -25,52 +25,52 @@
 	X(CGROUP, 'G', "cgroup", REQUIRED, "NAME", \
 	  "tally record -a -e EVENT -G NAME samples a control group") \
 	X(VMLINUX, 'k', "vmlinux", REQUIRED, "FILE", \
-	  "the running kernel tells its names; tally report --vmlinux FILE has others") \
+	  "names come from the running kernel; tally report --vmlinux FILE uses a file") \
 	X(KALLSYMS, 0, "kallsyms", REQUIRED, "FILE", \
-	  "the running kernel tells its names; tally report --kallsyms FILE has others") \
+	  "names come from the running kernel; tally report --kallsyms FILE uses a file") \
 	X(DISASSEMBLER, 'M', "disassembler-style", REQUIRED, "STYLE", TOP_PERF_CODE) \
 	X(NUMBERS, 0, "show-nr-samples", NONE, NULL, TOP_PERF_COUNTS) \
 	X(REALTIME, 'r', "realtime", REQUIRED, "N", "chrt -f N tally top gives it that priority") \
 	X(WIDTHS, 'w', "column-widths", REQUIRED, "WIDTHS", \
-	  "columns are as wide as what stands in them") \
+	  "columns are as wide as their contents") \
 	X(ASM_RAW, 0, "asm-raw", NONE, NULL, TOP_PERF_CODE) \
 	X(COMMS, 0, "comms", REQUIRED, "LIST", \
-	  "-p, -t and -u choose tasks; on the terminal f shows rows that have a word") \
+	  "-p, -t and -u select tasks; on the terminal f filters rows by a word") \
 	X(DSOS, 0, "dsos", REQUIRED, "LIST", \
-	  "on the terminal d shows one object's rows, and f those that have a word") \
+	  "on the terminal d shows one object's rows, and f filters rows by a word") \
 	X(SYMBOLS, 0, "symbols", REQUIRED, "LIST", \
-	  "on the terminal f shows rows that have a word") \
+	  "on the terminal f filters rows by a word") \
 	X(DEMANGLE_KERNEL, 0, "demangle-kernel", NONE, NULL, \
-	  "the kernel's names stand as they are") \
-	X(FIELDS, 0, "fields", REQUIRED, "KEYS", "-s says what rows are told apart by") \
+	  "kernel names are shown unchanged") \
+	X(FIELDS, 0, "fields", REQUIRED, "KEYS", "-s sets the keys that group rows") \
 	X(INHERIT, 0, "inherit", NONE, NULL, \
-	  "children are sampled, too, unless -i leaves them out") \
+	  "children are sampled as well, unless -i is given") \
 	X(GROUP, 0, "group", NONE, NULL, \
 	  "each event has a list of its own; on the terminal Tab shows the next") \
 	X(GROUP_SORT, 0, "group-sort-idx", REQUIRED, "N", \
 	  "each event has a list of its own; on the terminal Tab shows the next") \
 	X(HIERARCHY, 0, "hierarchy", NONE, NULL, "-s dso has a row for each object") \
 	X(IGNORE_CALLEES, 0, "ignore-callees", REQUIRED, "REGEX", \
-	  "on the terminal f shows rows that have a word") \
-	X(IGNORE_VMLINUX, 0, "ignore-vmlinux", NONE, NULL, "the running kernel tells its names") \
+	  "on the terminal f filters rows by a word") \
+	X(IGNORE_VMLINUX, 0, "ignore-vmlinux", NONE, NULL, "names come from the running kernel") \
 	X(OBJDUMP, 0, "objdump", REQUIRED, "PATH", TOP_PERF_CODE) \
 	X(OVERWRITE, 0, "overwrite", NONE, NULL, \
-	  "rings are emptied ten times a second; -m gives larger ones") \
+	  "rings are drained ten times a second; -m sets larger ones") \
 	X(PERCENTAGE, 0, "percentage", REQUIRED, "relative|absolute", \
-	  "shares are of all samples that are taken") \
+	  "shares are of all samples") \
 	X(PREFIX, 0, "prefix", REQUIRED, "PREFIX", TOP_PERF_CODE) \
 	X(PREFIX_STRIP, 0, "prefix-strip", REQUIRED, "N", TOP_PERF_CODE) \
 	X(RAW_TRACE, 0, "raw-trace", NONE, NULL, \
 	  "tally record -a -e EVENT, and then tally script, shows fields of tracepoints") \
 	X(SHOW_ON_OFF, 0, "show-on-off-events", NONE, NULL, \
-	  "on the terminal p pauses, z begins again") \
+	  "on the terminal p pauses, z clears") \
 	X(TOTAL_PERIOD, 0, "show-total-period", NONE, NULL, TOP_PERF_COUNTS) \
 	X(SOURCE, 0, "source", NONE, NULL, TOP_PERF_CODE) \
 	X(STITCH_LBR, 0, "stitch-lbr", NONE, NULL, "stacks are by frame pointers") \
 	X(SWITCH_OFF, 0, "switch-off", REQUIRED, "EVENT", \
-	  "on the terminal p pauses, z begins again") \
+	  "on the terminal p pauses, z clears") \
 	X(SWITCH_ON, 0, "switch-on", REQUIRED, "EVENT", \
-	  "on the terminal p pauses, z begins again") \
+	  "on the terminal p pauses, z clears") \
 	X(ANNOTATE, 0, "sym-annotate", REQUIRED, "FUNCTION", TOP_PERF_CODE)
 
 enum { TOP_PERF_FIRST = 1000, TOP_PERF_BEFORE = TOP_PERF_FIRST - 1,

@@ -211,7 +211,7 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 	case TALLY_WISH_PAUSE:
 		top->is_paused = !top->is_paused;
 		snprintf(browser->message, sizeof(browser->message), "%s",
-			 top->is_paused ? "paused; p goes on" : "sampling goes on");
+			 top->is_paused ? "paused; p continues" : "sampling continues");
 		return 0;
 	case TALLY_WISH_RESET: {
 		int result = tally_live_sums_decay(&top->sums, 0);

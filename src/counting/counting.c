@@ -129,7 +129,7 @@ static void withhold_empty_tracepoint(struct tally_count *row)
 	if (row->type == TALLY_TYPE_TRACEPOINT && (row->excludes & TALLY_ATTR_EXCLUDE_KERNEL) &&
 	    !row->raw) {
 		row->state = TALLY_COUNT_WITHHELD;
-		row->reason = "fires in the kernel, where only user mode may be counted";
+		row->reason = "occurs in the kernel, and only user mode may be counted";
 	}
 }
 
@@ -191,14 +191,14 @@ static void fill_counted(struct tally_counting *c, struct tally_count *row, size
 	else if (row->state == TALLY_COUNT_OK)
 		withhold_empty_tracepoint(row);
 	else if (is_pinned && !total.enabled_ns)
-		row->reason = "pinned, and no counter was free: it is in error";
+		row->reason = "pinned, but no counter was free";
 	else if (!was_read)
 		row->reason = sum->was_open ? "lost its counter to another user"
 					    : tally_counting_reason(c, event);
 	else if (row->group >= 0 && total.enabled_ns && !c->options->events[event].weak_group)
-		row->reason = "its group never got the PMU; {…}:W counts its events singly";
+		row->reason = "its group was never scheduled; {…}:W counts its events separately";
 	else
-		row->reason = total.enabled_ns ? "never got the PMU; fewer events (-e) may"
+		row->reason = total.enabled_ns ? "was never scheduled; try fewer events (-e)"
 					       : "was never enabled";
 }
 

@@ -384,7 +384,7 @@ static int say_failure(const struct tally_counting *c, int code, struct tally_er
 	const struct tally_target *target = c->options->target;
 	size_t places = target->all ? target->cpus.count : target->tids.count;
 	tally_error_set(err, code,
-			"%zu event%s on %zu %s need a descriptor each, and %llu is the limit",
+			"%zu event%s on %zu %s need a file descriptor each; the limit is %llu",
 			c->options->event_count, c->options->event_count == 1 ? "" : "s", places,
 			target->all ? "CPUs" : "threads", (unsigned long long)limit.rlim_cur);
 	tally_error_hint(

@@ -76,9 +76,9 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 		return c->options->target->all ? "no CPU of its PMU is counted"
 					       : "the task has ended";
 	case TALLY_REFUSED_EMPTIED:
-		return "the kernel's work: counted for user mode alone it would read 0";
+		return "happens in the kernel: in user mode the count would be 0";
 	case TALLY_REFUSED_GROUP:
-		return "does not fit into its group; {…}:W opens it singly";
+		return "does not fit into its group; {…}:W opens it separately";
 	case -EPERM:
 	case -EACCES:
 		return refused_reason(c, event, c->refusals[i]);
@@ -93,10 +93,10 @@ const char *tally_counting_reason(const struct tally_counting *c, size_t i)
 							     : "the kernel has no such event";
 	case -EINVAL:
 		if (event->kind == TALLY_EVENT_PMU && !c->options->target->all)
-			return "not accepted; if it counts CPUs and not tasks, add -a";
-		return "the kernel does not accept it as it is written";
+			return "rejected; if it counts CPUs rather than tasks, add -a";
+		return "the kernel rejects it as written";
 	case -EBUSY:
-		return "the counter is taken by another user";
+		return "another user holds the counter";
 	case -ENOSPC:
 		return "no counter of that kind is free";
 	case -ESRCH:
@@ -147,13 +147,13 @@ static const char *refusal_note(const struct tally_counting *c, struct tally_are
 		event++;
 	const char *what = "perf events are refused";
 	if (code == -ENOSYS)
-		what = "perf_event_open(2) is not there";
+		what = "perf_event_open(2) is missing";
 	else if (code == -EACCES && c->options->target->all)
 		what = "counting whole CPUs is refused";
 	else if (code == -EACCES && tally_target_has_tasks(c->options->target))
 		what = "counting these tasks is refused";
 	const char *fallback = tally_counting_needs_usage(c)
-				       ? "; what the table has is from resource usage"
+				       ? "; the counts shown are from resource usage"
 				       : "";
 	const char *name = code == -ENOSYS ? "ENOSYS" : code == -EPERM ? "EPERM" : "EACCES";
 	return tally_arena_printf(arena, "%s (%s)%s%s", what, name, fallback,
@@ -207,9 +207,9 @@ static const char *difference_note(const struct tally_counting *c, struct tally_
 	}
 	return most ? tally_arena_printf(
 			      arena,
-			      "the runs differ: %s from %.0f to %.0f. The program does different work each "
-			      "time, by what it learns from outside: the time, random numbers, process ids, its "
-			      "files, threads and processes that wait for each other",
+			      "the runs differ: %s from %.0f to %.0f. The program does different "
+			      "work each time: it may depend on the time, random numbers, "
+			      "process ids, files, or the order of its threads and processes",
 			      most->name, most->spread.minimum, most->spread.maximum)
 		    : NULL;
 }
@@ -223,7 +223,7 @@ static const char *cpus_text(const struct tally_cpu_list *cpus, struct tally_are
 static const char *offline_note(const struct tally_counting *c, struct tally_arena *arena)
 {
 	return c->went_offline.count
-		       ? tally_arena_printf(arena, "%s went offline meanwhile: counted up to then",
+		       ? tally_arena_printf(arena, "%s went offline: counted until then",
 					    cpus_text(&c->went_offline, arena))
 		       : NULL;
 }
@@ -231,7 +231,7 @@ static const char *offline_note(const struct tally_counting *c, struct tally_are
 static const char *online_note(const struct tally_counting *c, struct tally_arena *arena)
 {
 	return c->came_online.count
-		       ? tally_arena_printf(arena, "%s came online meanwhile: counted from then on",
+		       ? tally_arena_printf(arena, "%s came online: counted from then on",
 					    cpus_text(&c->came_online, arena))
 		       : NULL;
 }
@@ -257,7 +257,7 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 		notes[count++] = tally_arena_printf(
 			arena,
 			"only user mode is counted (:u), since kernel.perf_event_paranoid is "
-			"%ld; 1 or CAP_PERFMON counts the kernel's part too",
+			"%ld; 1 or CAP_PERFMON allows counting the kernel as well",
 			paranoid_level());
 	if (!refusal && lacks_pmu(c) && count < maximum)
 		notes[count++] =
@@ -269,13 +269,14 @@ size_t tally_counting_notes(const struct tally_counting *c, struct tally_arena *
 	if (c->coverage < 0.85 && count < maximum)
 		notes[count++] = tally_arena_printf(
 			arena,
-			"events were there for %.0f %% of the command's CPU time: a "
-			"set-user-ID program drops them when it starts. To count it, run tally "
-			"as root, or attach with -p",
+			"only %.0f %% of the command's CPU time was counted: exec of a "
+			"set-user-ID program drops the events. To count it, run tally as root, "
+			"or attach with -p",
 			100 * c->coverage);
 	if (has_multiplexing(c) && count < maximum)
 		notes[count++] =
-			"scaled: there were more events than counters; fewer events (-e) are counted all the time";
+			"scaled: there were more events than counters; "
+			"with fewer events (-e) nothing is scaled";
 	if (count < maximum)
 		notes[count++] = difference_note(c, arena);
 	if (count < maximum)

@@ -49,10 +49,10 @@ static const char *remark(const struct tally_stat_state *run,
 	if (tally_target_has_tasks(target))
 		return used->has_times ? NULL : "the tasks have ended";
 	if (!target->command)
-		return "known of a command or of tasks alone";
+		return "measured only for a command or tasks";
 	if (!used->has_times)
-		return "known when the command has ended: --summary";
-	return target->all ? "of the command alone" : NULL;
+		return "measured when the command has ended: --summary";
+	return target->all ? "measured only for the command" : NULL;
 }
 
 static void fill(struct tally_stat_state *run, const struct tally_resource_usage *used,

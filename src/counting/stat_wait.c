@@ -117,7 +117,7 @@ static void obey(struct tally_stat_state *run, const struct tally_control_comman
 		say(run, "control: '%s' is for recordings", "snapshot");
 		break;
 	case TALLY_CONTROL_UNKNOWN:
-		say(run, "control: '%s' is no command (enable, disable, ping, evlist, stop)",
+		say(run, "control: unknown command '%s' (enable, disable, ping, evlist, stop)",
 		    command->argument);
 		break;
 	default:

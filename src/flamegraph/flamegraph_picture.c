@@ -216,7 +216,7 @@ static void draw_scale(struct picture *picture, double y)
 			"<rect class=\"d%d\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"12\"/>", i,
 			x, y - 10, STEP_PX);
 	snprintf(text, sizeof(text),
-		 "grew by %.1f percentage points; in the middle: no more than sampling does",
+		 "grew by %.1f percentage points; in the middle: within the sampling error",
 		 largest);
 	draw_text(picture, "pm", x + 10, y, 12, text);
 }

@@ -225,18 +225,18 @@ static void find_in_file(struct tally_names *names, const struct known *known,
 		code->is_rebuilt = true;
 		snprintf(
 			code->hint, sizeof(code->hint),
-			"the recorded one is found by its build-id in ~/.debug, or below --symfs DIR");
+			"put the recorded one into ~/.debug by build-id, or below --symfs DIR");
 	} else if (names->tasks->files.items[known->file].pid) {
 		tally_code_because(code, "a JIT made it, and left no dump of its code");
 		code->no_lines = "a JIT made it";
 		snprintf(
 			code->hint, sizeof(code->hint),
-			"node --perf-prof and the JVM's jitdump agent leave one (docs: tally record)");
+			"node --perf-prof and the JVM's jitdump agent write one (see tally-record(1))");
 	} else {
 		tally_code_because(code, "%s is not on this machine", path);
 		code->no_lines = "the program is not here";
 		snprintf(code->hint, sizeof(code->hint),
-			 "--symfs DIR looks below DIR; ~/.debug is looked into by build-id");
+			 "--symfs DIR searches below DIR; ~/.debug is searched by build-id");
 	}
 }
 
@@ -248,7 +248,7 @@ static void find_in_dump(struct tally_names *names, const struct known *known, u
 									address);
 	code->no_lines = "a JIT made it";
 	if (!function || !function->bytes) {
-		tally_code_because(code, "the JIT's dump, %s, is not here any more",
+		tally_code_because(code, "the JIT's dump, %s, is gone",
 				   tally_tasks_path(names->tasks, known->file));
 		return;
 	}
@@ -275,8 +275,8 @@ static int find_made(struct tally_names *names, const struct tally_place *place,
 	out->no_lines = place->file == TALLY_FILE_NONE ? "it is in no file" : "the kernel made it";
 	tally_code_because(
 		out, place->file == TALLY_FILE_NONE
-			     ? "no file is known to have been mapped there"
-			     : "the kernel made it while it ran (BPF), and keeps no file of it");
+			     ? "no file was mapped there"
+			     : "the kernel generated it (BPF) and has no file of it");
 	if (!size || !names->text_pokes ||
 	    tally_text_pokes_apply(names->text_pokes, file->symbol_start, NULL, size) != size)
 		return 0;
@@ -323,7 +323,7 @@ static int find_in_files(struct tally_names *names, const struct tally_place *pl
 		find_in_file(names, &known, out);
 	else
 		tally_code_because(
-			out, "neither a symbol nor unwind rules tell where it begins and ends");
+			out, "neither a symbol nor unwind rules give its bounds");
 	return 0;
 }
 

@@ -67,27 +67,27 @@ static void say_missing(const struct tally_names *names, const char *module, int
 {
 	const char *kcore = why == -ESTALE ? "/proc/kcore is of another kernel" :
 			    why == -ENOENT ? "this kernel has no /proc/kcore" :
-			    why == -EACCES || why == -EPERM ? "/proc/kcore is root's alone" :
+			    why == -EACCES || why == -EPERM ? "only root can read /proc/kcore" :
 			    "/proc/kcore doesn't have it";
 	const char *release = names->kernel_release ? names->kernel_release : "RELEASE";
 	if (module) {
 		tally_code_because(
 			code,
-			"the module's code is not to be had: %s, and the recorded %s.ko is not here",
+			"the module's code is unavailable: %s, and the recorded %s.ko is not here",
 			kcore, module);
 		snprintf(
 			code->hint, sizeof(code->hint),
-			"it is looked for by build-id and in /lib/modules/%.64s; --symfs DIR looks "
-			"below DIR",
+			"it is searched by build-id and in /lib/modules/%.64s; --symfs DIR "
+			"searches below DIR",
 			release);
 		return;
 	}
 	tally_code_because(code,
-			   "the kernel's code is not to be had: %s, and there is no vmlinux of it",
+			   "the kernel's code is unavailable: %s, and there is no vmlinux",
 			   kcore);
 	snprintf(code->hint, sizeof(code->hint),
-		 "--vmlinux FILE takes it; Debian's package linux-image-%.64s-dbg and Fedora's "
-		 "kernel-debuginfo have it",
+		 "name it with --vmlinux FILE; Debian's package linux-image-%.64s-dbg and "
+		 "Fedora's kernel-debuginfo have it",
 		 release);
 }
 
@@ -111,7 +111,7 @@ int tally_kernel_code_find(struct tally_names *names, struct tally_name_table *t
 	tally_kernel_code_machine(names, code);
 	if (!symbol) {
 		tally_code_because(code,
-				   "no symbol of the kernel's tells where it begins and ends");
+				   "no kernel symbol gives its bounds");
 		snprintf(
 			code->hint, sizeof(code->hint),
 			"--vmlinux FILE or --kallsyms FILE of the recorded kernel name its functions");

@@ -9,9 +9,9 @@ const char *tally_annotate_aim_text(const struct tally_annotation *annotation)
 {
 	switch (annotation->aim) {
 	case TALLY_AIM_NEXT:
-		return "a clock's sample names the instruction that was next: what took the time may be the one before it";
+		return "a clock's sample points to the next instruction: the time may belong to the one before";
 	case TALLY_AIM_SKID:
-		return "samples name an instruction some way behind their cause (skid); EVENT:pp is more precise";
+		return "samples point some instructions past their cause (skid); EVENT:pp is more precise";
 	case TALLY_AIM_EXACT: break;
 	}
 	return "";
@@ -159,15 +159,15 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 		tally_buffer_text(
 			out,
 			changed.count > 1
-				? " have changed since the recording: their lines may not be those\n"
-				: " has changed since the recording: its lines may not be those\n");
+				? " have changed since the recording: their lines may be wrong\n"
+				: " has changed since the recording: its lines may be wrong\n");
 	} else if (path) {
 		const struct tally_source_file *file = tally_source_file(view->sources, path);
 		bool is_here = file && file->count;
 		if (is_here && annotation->is_rebuilt)
 			tally_buffer_printf(
 				out,
-				"%s has been built anew since the recording: lines of %s may not be those\n",
+				"%s was rebuilt since the recording: lines of %s may be wrong\n",
 				base_name(annotation->object), base_name(path));
 		else if (is_here && annotation->object_time_s &&
 			 file->time_ns / 1000000000 > annotation->object_time_s)
@@ -177,7 +177,7 @@ void tally_annotate_source_notes(const struct tally_annotation *annotation,
 	if (annotation->poked)
 		tally_buffer_printf(
 			out,
-			"the kernel wrote over %s byte%s of this code while it was recorded: it is shown as in the end\n",
+			"the kernel changed %s byte%s of this code while recording: its final state is shown\n",
 			tally_number(annotation->poked), annotation->poked > 1 ? "s" : "");
 	if (absent.count) {
 		tally_buffer_printf(out, "source not found: %s", absent.path);

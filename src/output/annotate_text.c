@@ -158,7 +158,7 @@ static void put_head(const struct writer *writer)
 	put_note(writer, tally_buffer_string(&note));
 	if (writer->view->taken) {
 		tally_buffer_clear(&note);
-		tally_buffer_printf(&note, "other samples than %s are left out",
+		tally_buffer_printf(&note, "samples other than %s are left out",
 				    writer->view->taken);
 		put_note(writer, tally_buffer_string(&note));
 	}
@@ -419,8 +419,8 @@ static void put_no_lines(const struct writer *writer)
 	const char *why = annotation->no_lines;
 	struct tally_buffer note = { 0 };
 	if (!why && annotation->object[0] != '[')
-		why = "there is no debug information of it (compile with -g)";
-	tally_buffer_printf(&note, "nothing is known of its source lines%s%s%s",
+		why = "it has no debug information (compile with -g)";
+	tally_buffer_printf(&note, "no source lines%s%s%s",
 			    annotation->missing[0] ? " either" : "", why ? ": " : "",
 			    why ? why : "");
 	put_note(writer, tally_buffer_string(&note));

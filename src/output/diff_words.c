@@ -186,8 +186,8 @@ static void note_noise(const struct tally_diff *diff, struct tally_buffer *out)
 	if (count)
 		tally_buffer_printf(
 			out,
-			"noise beside an interval without 0 (%s row%s): of %s that are compared chance alone "
-			"gives one in twenty such an interval; a change has to be larger than that\n",
+			"noise although the interval excludes 0 (%s row%s): among %s compared, "
+			"chance alone causes that for one in twenty; a change must be larger\n",
 			tally_number(count), count == 1 ? "" : "s", tally_number(diff->compared));
 }
 
@@ -195,7 +195,7 @@ void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_vie
 		      struct tally_buffer *out)
 {
 	const char *what = view->options->by_symbol ? "function" : "row";
-	tally_buffer_printf(out, "%s of %s %ss changed by more than chance does\n",
+	tally_buffer_printf(out, "%s of %s %ss changed by more than chance\n",
 			    tally_number(diff->changes), tally_number(diff->compared), what);
 	if (diff->noise || diff->below || diff->beyond) {
 		tally_buffer_text(out, "left out:");
@@ -225,12 +225,12 @@ void tally_diff_notes(const struct tally_diff *diff, const struct tally_diff_vie
 	    !strcmp(diff->new.unit, "ns"))
 		tally_buffer_text(
 			out,
-			"shares add up to 100 %: where one grows others shrink; --normalize time compares times\n");
+			"shares add up to 100 %: if one grows, others shrink; --normalize time compares times\n");
 	if (diff->old.runs < 2 && diff->new.runs < 2)
 		tally_buffer_text(
 			out,
-			"intervals are of sampling alone; with several recordings a side (--old, --new) they count "
-			"how runs differ, too\n");
+			"intervals cover sampling only; with several recordings per side (--old, "
+			"--new) they cover variation between runs\n");
 	for (size_t i = 0; i < view->verdict_count; i++)
 		put_verdict(&view->verdicts[i], out);
 }
@@ -243,6 +243,6 @@ void tally_diff_warning(const struct tally_diff *diff, struct tally_buffer *out)
 	tally_terminal_clean(diff->old.event, old, sizeof(old));
 	tally_terminal_clean(diff->new.event, new, sizeof(new));
 	tally_buffer_printf(
-		out, "the events differ, '%s' and '%s': shares of them may differ for that alone\n",
+		out, "the events differ, '%s' and '%s': that alone may change shares\n",
 		old, new);
 }

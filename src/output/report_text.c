@@ -268,8 +268,8 @@ static void put_rate_note(const struct table *table)
 		return;
 	tally_buffer_printf(
 		&note,
-		"a rate leaves most of them out: record -c 1, or -e %.*s/period=1/ beside other "
-		"events, takes each",
+		"a sampling rate leaves most of them out: record each with -c 1, or with -e "
+		"%.*s/period=1/ beside other events",
 		(int)strcspn(event->name, ":/"), event->name);
 	tally_buffer_char(table->out, '\n');
 	tally_wrap_text(table->out, tally_buffer_string(&note),

@@ -118,10 +118,10 @@ static unsigned take_type(const char **text, struct tally_error *err)
 			*text = colon + 1;
 			return 1u << types[i].type;
 		}
-	tally_error_set(err, -EINVAL, "option -F: '%.*s' is no type of events", (int)length, *text);
+	tally_error_set(err, -EINVAL, "option -F: unknown event type '%.*s'", (int)length, *text);
 	tally_error_hint(
 		err,
-		"types are hw, sw, trace, raw and break, one to an option: -F trace:time,trace -F sw:comm");
+		"types are hw, sw, trace, raw and break, one per option: -F trace:time,trace -F sw:comm");
 	return 0;
 }
 
@@ -153,12 +153,12 @@ static const struct field *find_field(const char *text, size_t length, struct ta
 		if (strlen(others[i]) == length && !strncmp(others[i], text, length)) {
 			tally_error_set(
 				err, -EINVAL,
-				"option -F: '%s' is a field of perf's that tally does not show",
+				"option -F: tally does not show perf's field '%s'",
 				others[i]);
 			tally_error_hint(
 				err,
-				"tally script --records shows all that a sample carries; perf script reads the "
-				"recording too");
+				"tally script --records shows all that a sample contains; perf "
+				"script reads the recording as well");
 			return NULL;
 		}
 	unknown_field(text, length, err);
@@ -173,7 +173,7 @@ static int take_field(const char *text, size_t length, bool has_signs, const str
 	if (is_signed != has_signs)
 		return tally_error_set(
 			err, -EINVAL,
-			"option -F: fields with + or - can't stand beside '%.*s' in one list",
+			"option -F: fields with + or - can't be in one list with '%.*s'",
 			(int)length, text);
 	*out = find_field(text + is_signed, length - is_signed, err);
 	return *out ? 0 : -EINVAL;
@@ -250,7 +250,7 @@ int tally_script_fields_parse(struct tally_script_fields *fields, const char *te
 	}
 	return shown_types ? 0
 			   : tally_error_set(err, -EINVAL,
-					     "option -F: nothing is left to show, of any event");
+					     "option -F: no field is left to show");
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -289,8 +289,8 @@ int tally_script_fields_of(const struct tally_script_fields *fields,
 				event->name, field->attribute, field->name);
 		tally_error_hint(
 			err,
-			"it is shown of what was recorded with it; 'tally record --help' has the options, and "
-			"-F -%s leaves it out",
+			"record it ('tally record --help' has the options), or leave it out with "
+			"-F -%s",
 			field->name);
 		return -ENODATA;
 	}

@@ -178,8 +178,8 @@ int tally_script_wall_offset(const struct tally_recording *recording, uint64_t *
 		return 0;
 	tally_error_set(
 		err, -ENODATA,
-		"the recording does not tell the time of day: the field 'tod' can't be shown");
-	tally_error_hint(err, "tally record notes it, and perf record -k mono");
+		"the recording lacks the time of day: the field 'tod' can't be shown");
+	tally_error_hint(err, "record with tally record, or perf record -k mono");
 	return -ENODATA;
 }
 

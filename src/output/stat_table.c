@@ -303,7 +303,7 @@ static void show_ending(struct tally_stat_view *view, const struct tally_stat_re
 {
 	if (report->was_limited)
 		tally_buffer_text(view->out,
-				  "\n The command was stopped at the limit that was asked for.\n");
+				  "\n The command was stopped at the requested limit.\n");
 	else if (report->end_signal)
 		tally_buffer_printf(view->out, "\n The command was ended by signal %d (%s).\n",
 				    report->end_signal, strsignal(report->end_signal));

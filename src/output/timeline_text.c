@@ -264,7 +264,7 @@ static int add_marked_tasks(const struct chart *chart, const struct strips *mark
 static void put_head(const struct chart *chart, size_t tasks)
 {
 	static const char *const sources[] = { "by its context switches", "by sched:sched_switch",
-					       "by samples: a cell is as full as they say" };
+					       "by samples: cells show their share" };
 	const struct tally_activity *activity = chart->activity;
 	tally_buffer_printf(chart->out, "%s%.3f s of %s task%s", colour(chart, "\x1b[1m"),
 			    (double)(activity->last - activity->first) / 1e9, tally_number(tasks),
@@ -273,7 +273,7 @@ static void put_head(const struct chart *chart, size_t tasks)
 		tally_buffer_printf(chart->out, " on %u CPU%s", activity->cpu_count,
 				    activity->cpu_count == 1 ? "" : "s");
 	tally_buffer_printf(chart->out, ", %s%s\n\n",
-			    activity->ran.count ? sources[activity->source] : "by what happened",
+			    activity->ran.count ? sources[activity->source] : "by events",
 			    colour(chart, "\x1b[0m"));
 }
 

@@ -532,14 +532,14 @@ static int fill(struct activity_reader *reader, struct tally_error *err)
 		return 0;
 	if (reader->idle_passes) {
 		tally_error_set(err, -ENOENT,
-				"only the idle task ran, which a timeline leaves empty");
+				"only the idle task ran, which a timeline does not show");
 		tally_error_hint(err,
 				 "'tally report --sort comm,cpu' counts the idle task's samples");
 		return -ENOENT;
 	}
 	if (!recording->counts.samples || reader->left_out)
 		return tally_recording_is_empty(recording, reader->left_out, err);
-	tally_error_set(err, -ENOENT, "the recording doesn't tell what happened when");
+	tally_error_set(err, -ENOENT, "the recording has no times");
 	tally_error_hint(
 		err,
 		"record with times: tally record --switch-events, or -e sched:sched_switch -a");

@@ -164,7 +164,7 @@ static int none_is_chosen(const struct tally_profile *profile,
 		put_short(tally_names_plain_text(names, all->items[i].function), list,
 			  sizeof(list));
 	if (choice->name)
-		tally_error_set(err, -ENOENT, "no samples are of a function '%s'%s%s", choice->name,
+		tally_error_set(err, -ENOENT, "no samples in a function '%s'%s%s", choice->name,
 				choice->object ? " of " : "", choice->object ? choice->object : "");
 	else
 		tally_error_set(err, -ENOENT, "no samples are in '%s'", choice->object);

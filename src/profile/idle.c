@@ -212,6 +212,6 @@ void tally_idle_text(const struct tally_left_out *idle, uint64_t period, struct 
 	if (idle->samples)
 		tally_buffer_printf(
 			out,
-			"%.*f%% of it is idle and left out: percentages are of the rest; --idle shows it",
+			"%.*f%% is idle and left out: percentages are of the rest; --idle shows it",
 			share < 10 ? 1 : 0, share);
 }

@@ -29,7 +29,7 @@ struct tally_left_out tally_profile_idle(const struct tally_profile *profile, ui
 int tally_samples_leave_out_idle(struct tally_samples *samples, uint32_t event,
 				 struct tally_left_out *idle, uint64_t *rest_period);
 
-/* Appends "35% of it is idle and left out: percentages are of the rest; …" without a newline;
+/* Appends "35% is idle and left out: percentages are of the rest; …" without a newline;
  * nothing if no sample was left out. */
 void tally_idle_text(const struct tally_left_out *idle, uint64_t period, struct tally_buffer *out);
 

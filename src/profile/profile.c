@@ -108,9 +108,9 @@ int tally_recording_fetch_names(struct tally_recording *recording,
 	if (!can_be_read_again(recording)) {
 		tally_error_set(
 			err, -ESPIPE,
-			"--debuginfod looks for what is hot before it shows anything: what comes down a pipe "
-			"can't be read twice");
-		tally_error_hint(err, "write it to a file, and name that");
+			"--debuginfod must find hot objects first, and a pipe can't be read "
+			"twice");
+		tally_error_hint(err, "write the recording to a file, and read that");
 		return -ESPIPE;
 	}
 	int result = tally_recording_open(recording->path, &again, err);

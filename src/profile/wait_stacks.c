@@ -449,13 +449,13 @@ void tally_profile_wakers_text(const struct tally_profile *profile, struct tally
 	       percent = (woken + preempted + unknown) / 100;
 	if (!(percent > 0))
 		return;
-	tally_buffer_printf(out, "who ended waits is known of %.0f%% of the time", woken / percent);
+	tally_buffer_printf(out, "wakers are known for %.0f%% of the time", woken / percent);
 	if (preempted / percent >= worth_saying)
-		tally_buffer_printf(out, "; for %.0f%% tasks could have run, and waited for a CPU",
+		tally_buffer_printf(out, "; for %.0f%% tasks were ready and waited for a CPU",
 				    preempted / percent);
 	if (unknown / percent >= worth_saying)
 		tally_buffer_printf(
-			out, "; for %.0f%% it was not recorded%s", unknown / percent,
+			out, "; for %.0f%% they were not recorded%s", unknown / percent,
 			is_of_tasks(profile)
 				? ": other tasks, devices or timers, which record -a records"
 				: "");

@@ -43,13 +43,12 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 	if (gaps->packed_damaged)
 		tally_buffer_text(
 			out,
-			"the names that the recording carries are damaged: this machine's files are asked "
-			"instead\n");
+			"the recording's own names are damaged: using this machine's files\n");
 	if (gaps->packed_newer)
 		tally_buffer_text(
 			out,
-			"the names that the recording carries are of a newer tally: this machine's files are "
-			"asked instead\n");
+			"the recording's own names are of a newer tally: using this machine's "
+			"files\n");
 	if (gaps->kernel_hidden)
 		tally_buffer_text(
 			out,
@@ -58,29 +57,28 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 	if (gaps->vmlinux_differs)
 		tally_buffer_text(
 			out,
-			"the vmlinux that was given is of another build than the recorded kernel: its names may be "
-			"wrong\n");
+			"the given vmlinux is another build than the recorded kernel: its names "
+			"may be wrong\n");
 	if (gaps->nameless.listed)
 		tally_buffer_printf(
 			out,
-			"%.0f%% of the samples are in functions without names, of %s: debug files name them "
-			"(Debian's packages …-dbgsym; or --debuginfod)\n",
+			"%.0f%% of the samples are in functions without names, of %s: install "
+			"debug files (Debian: packages …-dbgsym) or use --debuginfod\n",
 			gaps->nameless.percent, gaps->nameless.objects);
 	if (gaps->absent.listed)
 		tally_buffer_printf(
 			out,
-			"%.0f%% of the samples are in functions without names, of %s, not found %s: "
-			"--symfs DIR says where files like it are, and `tally pack` where it was recorded keeps its "
-			"names\n",
+			"%.0f%% of the samples are in functions without names, of %s, not found "
+			"%s: use --symfs DIR, or run `tally pack` where it was recorded\n",
 			gaps->absent.percent, gaps->absent.objects,
 			is_packed ? "when they were named" : "on this machine");
 	if (gaps->unfetched_files)
-		tally_buffer_printf(out, "debuginfod: %s of %s debug file%s could not be had\n",
+		tally_buffer_printf(out, "debuginfod: %s of %s debug file%s could not be fetched\n",
 				    tally_number(gaps->unfetched_files),
 				    tally_number(gaps->unfetched_files + gaps->fetched_files),
 				    either(gaps->unfetched_files + gaps->fetched_files, "", "s"));
 	if (gaps->fetching_ended)
-		tally_buffer_text(out, "debuginfod: the rest was not asked for\n");
+		tally_buffer_text(out, "debuginfod: the rest was not requested\n");
 	if (gaps->lacks_xz)
 		tally_buffer_text(
 			out,
@@ -104,13 +102,13 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 	const struct tally_jit_gaps *gaps = &jits->gaps;
 	warn_dump("is gone", gaps->missing, gaps->file, out);
 	warn_dump("is not the file that was recorded", gaps->changed, gaps->file, out);
-	warn_dump("was not used, for it is another user's", gaps->distrusted, gaps->file, out);
+	warn_dump("was not used, because it belongs to another user", gaps->distrusted, gaps->file, out);
 	warn_dump("can't be read", gaps->unreadable, gaps->file, out);
 	if (jits->items.count && (jits->has_no_times || gaps->other_clock))
 		tally_buffer_text(
 			out,
-			"JIT code is named as it was at the end, since its dump's clock is not the recording's: "
-			"where code was replaced, names are wrong (perf record needs -k mono)\n");
+			"JIT code has the names from the end, because its dump uses another "
+			"clock: names of replaced code are wrong (perf record needs -k mono)\n");
 }
 
 /* ---- stacks -------------------------------------------------------------- */
@@ -128,17 +126,17 @@ static void put_cut(const struct tally_recording_counts *counts, struct tally_bu
 	if (cut->bytes && cut->is_at_least)
 		tally_buffer_printf(
 			out,
-			"their copies ended; record with more than --call-graph dwarf,%" PRIu64,
+			"the copies were too short; record with more than --call-graph dwarf,%" PRIu64,
 			cut->bytes);
 	else if (cut->bytes)
 		tally_buffer_printf(out,
-				    "their copies ended; --call-graph dwarf,%" PRIu64
+				    "the copies were too short; --call-graph dwarf,%" PRIu64
 				    " would have sufficed",
 				    cut->bytes);
 	else
 		tally_buffer_text(
 			out,
-			"they are longer than any copy (64512 bytes); 'tally record' completes them from memory");
+			"they exceed the largest copy (64512 bytes); 'tally record' completes them from memory");
 }
 
 static void put_cut_when_recorded(const struct tally_recording_counts *counts,
@@ -147,7 +145,7 @@ static void put_cut_when_recorded(const struct tally_recording_counts *counts,
 	(void)counts;
 	tally_buffer_text(
 		out,
-		"their copies ended; a lower rate, -F, or --call-graph dwarf,64512 copies more");
+		"the copies were too short; a lower rate (-F) or --call-graph dwarf,64512 copies more");
 }
 
 /* The kernel stops copying at a page that isn't there: after the end of a stack, never touched, or
@@ -280,7 +278,7 @@ static int has_only_a_trace(const struct tally_recording_counts *counts, struct 
 	struct tally_buffer what = { 0 }, decoder = { 0 };
 	put_trace(counts, &what);
 	put_decoder(counts, &decoder);
-	tally_error_set(err, -ENOENT, "the recording holds %s, and no samples",
+	tally_error_set(err, -ENOENT, "the recording has %s but no samples",
 			tally_buffer_string(&what));
 	tally_error_hint(err, "%s", tally_buffer_string(&decoder));
 	tally_buffer_release(&what);
@@ -294,7 +292,7 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 	if (recording->counts.stat_counts) {
 		tally_error_set(
 			err, -ENOENT,
-			"the recording holds counts, and no samples: perf stat record made it");
+			"the recording has counts but no samples: perf stat record wrote it");
 		tally_error_hint(
 			err,
 			"perf stat report shows them; tally stat -j saves counts that tally compare reads");
@@ -305,12 +303,12 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 	if (tally_perfdata_is_unfinished(recording->data)) {
 		tally_error_hint(
 			err,
-			"its recorder did not finish it: was it killed? SIGINT lets it write what it has");
+			"its recorder did not finish, perhaps because it was killed; stop it with SIGINT");
 		return -ENOENT;
 	}
 	tally_error_hint(err,
-			 "what was recorded may have run too shortly, or hardly have used the CPU: "
-			 "a higher -F, or -c 1 with another event, sees more");
+			 "the program may have run too briefly or hardly used the CPU; try a "
+			 "higher -F, or -c 1 with another event");
 	return -ENOENT;
 }
 
@@ -364,7 +362,7 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
 		tally_error_set(err, -ENOENT,
 				"none of the recording's %s samples passes the filters",
 				tally_number(recording->counts.samples));
-	tally_error_hint(err, "%s%s'tally report --percent-limit 0' shows all there is",
+	tally_error_hint(err, "%s%s'tally report --percent-limit 0' shows everything",
 			 comms.length ? tally_buffer_string(&comms) : "",
 			 !comms.length                            ? ""
 			 : recording->left_out.count > LISTED_MAX ? " and others; "
@@ -420,8 +418,8 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (tally_off_cpu_is_unknown(recording))
 		tally_buffer_text(
 			out, TALLY_OFF_CPU_NAME
-			" is shown by the number of waits: how long they were is told by a file alone, "
-			"made with switch events (tally record --off-cpu)\n");
+			" is shown by the number of waits: their lengths need a file with switch "
+			"events (tally record --off-cpu)\n");
 	if (counts->samples) /* otherwise the error says so */
 		warn_trace(counts, out);
 	warn_features(recording->data, out);

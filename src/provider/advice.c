@@ -113,7 +113,7 @@ static void contained(const struct refusal *r, const struct tally_capabilities *
 {
 	tally_error_hint(
 		r->err,
-		"%s: a container's rules stand above the sysctl; start it with --cap-add PERFMON "
+		"%s: in a container the sysctl is not enough; start it with --cap-add PERFMON "
 		"--security-opt seccomp=unconfined, or run tally on the host",
 		own->initial_namespace ? "security rules (seccomp, LSM) forbid it"
 				       : "root of this user namespace is not root of the machine");
@@ -142,7 +142,7 @@ static void forbidden(const struct refusal *r)
 		tally_error_set(
 			r->err, r->code,
 			"no permission to count '%s' %s: kernel.perf_event_paranoid is %d, and "
-			"without privilege this takes %d or less",
+			"must be %d or less without privilege",
 			r->event->name, target(r, who, sizeof(who)), level, needed);
 	else
 		tally_error_set(r->err, r->code, "no permission to count '%s' %s (%s)",
@@ -153,11 +153,11 @@ static void forbidden(const struct refusal *r)
 	else if (barred && needed == 1 && happens_in_kernel(r->attr))
 		tally_error_hint(
 			r->err,
-			"it happens in the kernel alone; as root: sysctl kernel.perf_event_paranoid=%d",
+			"it occurs only in the kernel; as root: sysctl kernel.perf_event_paranoid=%d",
 			needed);
 	else if (barred && needed == 1 && level <= 2)
-		tally_error_hint(r->err, "count user space alone (%s), or as root: "
-					 "sysctl kernel.perf_event_paranoid=%d",
+		tally_error_hint(r->err, "count only user space (%s), or as root: sysctl "
+					 "kernel.perf_event_paranoid=%d",
 				 user_name(r->event->name, name, sizeof(name)), needed);
 	else if (barred)
 		tally_error_hint(
@@ -167,7 +167,7 @@ static void forbidden(const struct refusal *r)
 			needed);
 	else if (of_another_user(r->pid, &user) && !own.sys_ptrace)
 		tally_error_hint(r->err,
-				 "task %d is another user's: run tally as that user or as root",
+				 "task %d belongs to another user: run tally as that user or as root",
 				 (int)r->pid);
 	else
 		contained(r, &own);
@@ -197,7 +197,7 @@ static void not_there(const struct refusal *r)
 				r->event->name);
 		tally_error_hint(
 			r->err,
-			"'tally list tracepoint' shows what there is; a module may have been unloaded");
+			"'tally list tracepoint' lists them; a module may have been unloaded");
 	} else {
 		tally_error_set(r->err, r->code, "no PMU of this kernel counts '%s'",
 				r->event->name);
@@ -230,7 +230,7 @@ static void unsupported(const struct refusal *r)
 			"events and seldom in virtual machines; --call-graph fp and dwarf work everywhere");
 		return;
 	}
-	tally_error_set(r->err, r->code, "the PMU of '%s' doesn't support what is asked of it",
+	tally_error_set(r->err, r->code, "the PMU of '%s' doesn't support this request",
 			r->event->name);
 	if (tally_attr_precise(r->attr))
 		tally_error_hint(r->err, "it can't place samples precisely: leave out ':p'");
@@ -250,7 +250,7 @@ static void invalid(const struct refusal *r)
 	const uint64_t exclusions = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL |
 				    TALLY_ATTR_EXCLUDE_HV | TALLY_ATTR_EXCLUDE_HOST;
 	tally_sysctls_read(&settings);
-	tally_error_set(r->err, r->code, "the kernel doesn't accept '%s' as it is asked for",
+	tally_error_set(r->err, r->code, "the kernel rejects '%s' with these settings",
 			r->event->name);
 	if (attr->flags & TALLY_ATTR_FREQ && settings.max_sample_rate != TALLY_SYSCTL_UNKNOWN &&
 	    attr->sample_period > (uint64_t)settings.max_sample_rate)
@@ -260,14 +260,14 @@ static void invalid(const struct refusal *r)
 			"-F %d, or raise it",
 			(unsigned long long)attr->sample_period, settings.max_sample_rate);
 	else if (tally_attr_precise(attr))
-		tally_error_hint(r->err, "this CPU may not know it as precise: leave out ':p'");
+		tally_error_hint(r->err, "this CPU may not offer it as a precise event: leave out ':p'");
 	else if (attr->type >= TALLY_TYPE_MAX && attr->sample_period)
 		tally_error_hint(r->err, "its PMU may only count, not sample: use 'tally stat'");
 	else if (attr->type >= TALLY_TYPE_MAX && r->pid >= 0)
 		tally_error_hint(r->err, "its PMU may count whole CPUs only: add -a");
 	else if (attr->type >= TALLY_TYPE_MAX && attr->flags & exclusions)
 		tally_error_hint(r->err,
-				 "its PMU may not tell user from kernel: leave out the modifiers");
+				 "its PMU may not separate user mode from the kernel: leave out the modifiers");
 	else if (attr->type == TALLY_TYPE_BREAKPOINT)
 		tally_error_hint(
 			r->err,
@@ -276,20 +276,20 @@ static void invalid(const struct refusal *r)
 	else if (r->event->group != TALLY_EVENT_NO_GROUP)
 		tally_error_hint(
 			r->err,
-			"the group may not fit on the PMU: take an event out, or open it as a weak group "
-			"({…}:W)");
+			"the group may not fit on the PMU: remove an event, or open it as a weak "
+			"group ({…}:W)");
 	else
 		tally_error_hint(
 			r->err,
-			"the event's number or a term may be unknown to this CPU, or the kernel older than "
-			"what is asked");
+			"this CPU may not know the event's number or a term, or the kernel may "
+			"be too old");
 }
 
 static void busy(const struct refusal *r)
 {
 	struct tally_sysctls settings;
 	tally_sysctls_read(&settings);
-	tally_error_set(r->err, r->code, "the counter for '%s' is taken", r->event->name);
+	tally_error_set(r->err, r->code, "the counter for '%s' is in use", r->event->name);
 	if (settings.nmi_watchdog == 1)
 		tally_error_hint(
 			r->err,
@@ -312,7 +312,7 @@ static void no_descriptors(const struct refusal *r)
 
 static void gone(const struct refusal *r)
 {
-	tally_error_set(r->err, r->code, "there is no task %d (any more) to count '%s' of",
+	tally_error_set(r->err, r->code, "no task %d (any more) to count '%s' for",
 			(int)r->pid, r->event->name);
 }
 
@@ -321,13 +321,13 @@ static void no_space(const struct refusal *r)
 	tally_error_set(r->err, r->code, "no breakpoint register is free for '%s'", r->event->name);
 	tally_error_hint(
 		r->err,
-		"CPUs have few (x86: four), debuggers take them, too, and mem: events share them");
+		"CPUs have few (x86: four); debuggers use them, and mem: events share them");
 }
 
 static void too_big(const struct refusal *r)
 {
 	tally_error_set(r->err, r->code,
-			"'%s' doesn't go into its group, or asks for more than this kernel knows",
+			"'%s' doesn't fit into its group, or needs a newer kernel",
 			r->event->name);
 	tally_error_hint(r->err, "make the group smaller");
 }
@@ -337,7 +337,7 @@ static void too_deep(const struct refusal *r)
 	struct tally_sysctls settings;
 	tally_sysctls_read(&settings);
 	tally_error_set(r->err, r->code,
-			"'%s' asks for call chains of %u frames, the kernel's maximum is %d",
+			"'%s' requests call chains of %u frames; the kernel's maximum is %d",
 			r->event->name, r->attr->sample_max_stack, settings.max_stack);
 	tally_error_hint(
 		r->err,
@@ -350,7 +350,7 @@ static void no_perf_events(const struct refusal *r)
 	tally_error_set(r->err, r->code,
 			"this kernel has no perf events (perf_event_open is not implemented)");
 	tally_error_hint(r->err,
-			 "a sandbox may hide them (gVisor, seccomp); 'tally doctor' looks closer");
+			 "a sandbox (gVisor, seccomp) may hide them; run 'tally doctor'");
 }
 
 /* True if a filter or sandbox in front of the kernel has answered.  It uses errnos that the kernel
@@ -365,7 +365,7 @@ static bool never_reached(const struct refusal *r)
 		return false;
 	tally_error_set(r->err, r->code, "can't count '%s' %s: %s", r->event->name,
 			target(r, who, sizeof(who)), finding.cause);
-	tally_error_hint(r->err, "%.*s ('tally doctor' tells more)",
+	tally_error_hint(r->err, "%.*s ('tally doctor' explains more)",
 			 (int)strcspn(finding.cure, "\n"), finding.cure);
 	return true;
 }

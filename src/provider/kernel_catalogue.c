@@ -253,7 +253,7 @@ const char *tally_kernel_unavailable_text(const struct tally_attr *attr, int cod
 	case EOPNOTSUPP: return none ? "no hardware PMU on this machine (EOPNOTSUPP)"
 				     : "not supported by its PMU (EOPNOTSUPP)";
 	case EINVAL: return "not on this CPU (EINVAL)";
-	case ENODEV: return "its PMU is not there (ENODEV)";
+	case ENODEV: return "its PMU is missing (ENODEV)";
 	case EACCES:
 		return "needs privilege: root, CAP_PERFMON or a lower perf_event_paranoid (EACCES)";
 	case EPERM: return "forbidden by a container or a security module (EPERM)";

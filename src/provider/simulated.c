@@ -306,19 +306,19 @@ static const char *simulated_reason(struct tally_provider *provider, const struc
 	reason = lacks(simulated_of(provider), attr);
 	if (reason) {
 		if (hint)
-			*hint = "--sim-cpu chooses one that has it";
+			*hint = "choose a CPU that has it with --sim-cpu";
 		return reason;
 	}
 	switch (code) {
 	case -EMFILE:
-		return "64 events at most are simulated at once";
+		return "at most 64 events are simulated at once";
 	case -ENOSPC:
 		if (hint)
-			*hint = "count its events singly, or give counters= the size of the largest group";
-		return "its group has more events than the PMU has counters, by counters=";
+			*hint = "count its events separately, or set counters= to the size of the largest group";
+		return "its group has more events than the PMU has counters (counters=)";
 	case -EOPNOTSUPP:
 		return attr->sample_type & ~SAMPLED
-			       ? "the simulated CPU has nothing of this for a sample"
+			       ? "the simulated CPU has no such data for samples"
 			       : "only a command that tally starts is simulated";
 	default:
 		return tally_errno_text(code);
@@ -348,7 +348,7 @@ static const char *simulated_uncounted(struct tally_provider *provider)
 	    __atomic_load_n(&shared->regions, __ATOMIC_SEQ_CST))
 		return NULL;
 	return simulated->options.function_count ? "no function of that name ran" :
-						   "the program passed no tally_roi_begin()";
+						   "the program never called tally_roi_begin()";
 }
 
 /* Lists the regions that were counted, and the named functions that never ran. */
@@ -365,18 +365,18 @@ static void region_notes(const struct simulated *simulated, struct tally_arena *
 	}
 	if (regions & VSIM_REGION_MARKED)
 		ran = tally_arena_printf(arena, "%s%s", ran ? ran : "",
-					 ran ? ", and where the program says so (tally/roi.h)"
-					     : "where the program says so (tally/roi.h)");
+					 ran ? ", and between the program's markers (tally/roi.h)"
+					     : "between the program's markers (tally/roi.h)");
 	if (ran)
-		*counted = tally_arena_printf(arena, "counted in a region alone: %s", ran);
+		*counted = tally_arena_printf(arena, "counted only in regions: %s", ran);
 	if (not)
 		*absent = tally_arena_printf(
 			arena,
-			"no function of the name %s ran: a name is the symbol's, as 'tally report' "
-			"shows it; what was inlined has none",
+			"no function %s ran: use the symbol's name, as 'tally report' shows it; "
+			"inlined functions have none",
 			not );
 	else if (!regions)
-		*absent = "the program passed no tally_roi_begin() (tally/roi.h)";
+		*absent = "the program never called tally_roi_begin() (tally/roi.h)";
 }
 
 static size_t simulated_notes(struct tally_provider *provider, int signal,
@@ -386,8 +386,8 @@ static size_t simulated_notes(struct tally_provider *provider, int signal,
 	const struct vsim_plan *shared = simulated->plan.shared;
 	uint32_t unsimulated = shared ? __atomic_load_n(&shared->unsimulated, __ATOMIC_SEQ_CST) : 0;
 	static const char did_not_start[] =
-		"the simulated PMU did not start: where nothing above says why, the program's "
-		"file is damaged, or memory (ulimit -v) is too little for both";
+		"the simulated PMU did not start: unless a message above explains it, the "
+		"program's file is damaged, or the memory limit (ulimit -v) is too low";
 	const char *counted = NULL, *absent = NULL;
 	if (simulated_plan_has_begun(simulated) && shared->region_only)
 		region_notes(simulated, arena, &counted, &absent);
@@ -396,19 +396,19 @@ static size_t simulated_notes(struct tally_provider *provider, int signal,
 		absent,
 		shared && !simulated_plan_has_begun(simulated) ? did_not_start : NULL,
 		signal == SIGILL
-			? "SIGILL: the simulated CPU has no AVX-512; code that is built for it alone, without "
-			  "asking the CPU, can't run on it"
+			? "SIGILL: the simulated CPU has no AVX-512 and can't run code that "
+			  "requires it"
 			: NULL,
 		unsimulated
 			? tally_arena_printf(
 				  arena,
-				  "%u program%s ran unsimulated, and nothing of it was counted: "
-				  "set-user-ID and 32-bit programs can't be, nor those for AVX-512 alone, "
-				  "nor what is executed as a user who may not open tally's files "
-				  "(setpriv, runuser)",
+				  "%u program%s ran unsimulated and uncounted: set-user-ID, "
+				  "32-bit and AVX-512-only programs can't be simulated, nor "
+				  "programs run as a user who can't open tally's files (setpriv, "
+				  "runuser)",
 				  unsimulated, unsimulated == 1 ? "" : "s")
 			: NULL,
-		simulated->damaged ? "the program wrote over a ring of records: some are lost"
+		simulated->damaged ? "the program overwrote a ring: some records are lost"
 				   : NULL,
 	};
 	size_t count = 0;

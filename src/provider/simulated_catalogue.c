@@ -47,7 +47,7 @@ static const char *refuses_kind(const struct tally_attr *attr, const char **hint
 		return "the simulated PMU has no breakpoints";
 	case TALLY_TYPE_RAW:
 		*hint = "'tally list --provider simulated' shows what it counts";
-		return "a raw number means an event of one CPU model, which is not what is simulated";
+		return "raw numbers belong to one CPU model, which is not the simulated one";
 	default:
 		*hint = "'tally list --provider simulated' shows what it counts";
 		return "this PMU is not simulated";
@@ -65,7 +65,8 @@ const char *tally_simulated_refuses(const struct tally_attr *attr, const char **
 	} else if (attr->type != VSIM_PMU_TYPE) {
 		reason = refuses_kind(attr, hint);
 	} else if (!vsim_config_is_valid(attr->config)) {
-		*hint = "'tally list --provider simulated' shows what it counts; est-cycles is in no sum";
+		*hint = "'tally list --provider simulated' shows what it counts; "
+			"est-cycles can't be part of a sum";
 		reason = "the simulated PMU has no such event";
 	}
 	if (!reason && attr->flags & TALLY_ATTR_EXCLUDE_HOST) {
@@ -73,8 +74,8 @@ const char *tally_simulated_refuses(const struct tally_attr *attr, const char **
 		reason = "the simulated CPU runs no guests";
 	}
 	if (!reason && attr->flags & TALLY_ATTR_EXCLUDE_USER) {
-		*hint = "leave out the modifier: the program's own code is what is counted";
-		reason = "the simulated PMU runs user mode alone, and sees nothing of the kernel";
+		*hint = "leave out the modifier: only the program's own code is counted";
+		reason = "the simulated PMU runs only user mode and does not see the kernel";
 	}
 	return reason;
 }

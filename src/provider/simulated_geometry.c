@@ -72,7 +72,7 @@ static void hint_at_presets(struct tally_error *err)
 	for (size_t i = 0; vsim_geometry_preset_name(i) && used < sizeof(names); i++)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
 					 vsim_geometry_preset_name(i));
-	tally_error_hint(err, "there are %s, and files with a '/' or a '.' in their names", names);
+	tally_error_hint(err, "known CPUs are %s; a file's name must contain '/' or '.'", names);
 }
 
 int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *geometry,
@@ -89,7 +89,7 @@ int simulated_geometry(const char *cpu, const char *root, struct vsim_geometry *
 	}
 	if (strpbrk(cpu, "/."))
 		return read_file(cpu, geometry, err);
-	tally_error_set(err, -EINVAL, "--sim-cpu: no CPU is called '%.100s'", cpu);
+	tally_error_set(err, -EINVAL, "--sim-cpu: unknown CPU '%.100s'", cpu);
 	hint_at_presets(err);
 	return -EINVAL;
 }

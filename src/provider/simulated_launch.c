@@ -84,7 +84,7 @@ static int refuse_rights(const char *path, struct tally_error *err)
 	tally_error_set(err, -EACCES,
 			"'%s' is set-user-ID or set-group-ID: such programs can't be simulated",
 			path);
-	tally_error_hint(err, "a copy without these bits can, with your own rights (cp gives one)");
+	tally_error_hint(err, "copy it (cp drops these bits) and run the copy");
 	return -EACCES;
 }
 
@@ -92,8 +92,7 @@ static int refuse_avx512(const char *path, struct tally_error *err)
 {
 	tally_error_set(
 		err, -ENOEXEC,
-		"'%s' says that it needs a CPU with AVX-512 (x86-64-v4), which the simulated one "
-		"has not",
+		"'%s' requires a CPU with AVX-512 (x86-64-v4), which the simulated CPU lacks",
 		path);
 	tally_error_hint(err, "build it for x86-64-v3 at most, and link it without -z x86-64-v4");
 	return -ENOEXEC;
@@ -101,7 +100,7 @@ static int refuse_avx512(const char *path, struct tally_error *err)
 
 static int refuse_machine(const char *path, const char *because, struct tally_error *err)
 {
-	tally_error_set(err, -ENOEXEC, "'%s' is not for x86-64, which is all that is simulated%s",
+	tally_error_set(err, -ENOEXEC, "'%s' is not an x86-64 program, and no others can be simulated%s",
 			path, because);
 	tally_error_hint(err, "build it for x86-64");
 	return -ENOEXEC;
@@ -130,7 +129,7 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES)
 		return tally_error_set(err, -EACCES,
-				       "'%s' may not be read, as it must be to be simulated", path);
+				       "'%s' can't be simulated: no permission to read it", path);
 	if (fd < 0)
 		return 0; /* Valgrind will report the same error as the kernel */
 	ssize_t got = fstat(fd, &st) < 0 ? -1 : read(fd, bytes, sizeof(bytes) - 1);
@@ -154,7 +153,7 @@ static int check_program(const char *path, unsigned depth, struct tally_error *e
 	interpreter(bytes, got < LINE ? (size_t)got : LINE - 1, next);
 	if (next[0] == '/' && access(next, F_OK) < 0)
 		return tally_error_set(err, -ENOENT,
-				       "'%s' is there, but the interpreter that it names is not",
+				       "'%s' exists, but its interpreter does not",
 				       path);
 	return check_program(next, depth + 1, err);
 }
@@ -173,16 +172,16 @@ static int check_surroundings(struct tally_error *err)
 	if (access(folder, W_OK | X_OK) < 0) {
 		tally_error_set(
 			err, -EACCES,
-			"the simulated PMU needs a folder for files of its own, and %s is not usable: %s",
+			"the simulated PMU needs a directory for its files, and %s is not usable: %s",
 			folder, tally_errno_text(-errno));
-		tally_error_hint(err, "TMPDIR says which folder that is");
+		tally_error_hint(err, "set TMPDIR to a usable directory");
 		return -EACCES;
 	}
 	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_max >= DESCRIPTORS)
 		return 0;
 	tally_error_set(
 		err, -EACCES,
-		"the simulated PMU needs file descriptors of its own: %llu are too few, %d enough",
+		"the simulated PMU needs more file descriptors: the limit is %llu, %d are enough",
 		(unsigned long long)limit.rlim_max, DESCRIPTORS);
 	tally_error_hint(err, "raise ulimit -n");
 	return -EACCES;

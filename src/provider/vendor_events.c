@@ -76,7 +76,7 @@ int tally_vendor_event(const char *text, struct tally_attr *attr, struct tally_e
 				       text);
 	if (code != PFM_SUCCESS) {
 		tally_error_set(err, -EINVAL, "libpfm on '%s': %s", text, library.strerror(code));
-		tally_error_hint(err, "'tally list pfm %.*s' shows what may stand behind it",
+		tally_error_hint(err, "'tally list pfm %.*s' lists its masks",
 				 (int)strcspn(text, ":."), text);
 		return -EINVAL;
 	}

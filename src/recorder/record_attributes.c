@@ -308,7 +308,8 @@ static void describe_each_hit(struct tally_recorder *recorder)
 	if (copies < events)
 		snprintf(
 			recorder->call_graph_text, sizeof(recorder->call_graph_text),
-			"call graphs by frame pointers where each hit is taken; --call-graph dwarf copies stacks there, too");
+			"call graphs by frame pointers for events that record each hit; "
+			"--call-graph dwarf copies stacks for them as well");
 }
 
 int tally_record_make_sources(struct tally_recorder *recorder,

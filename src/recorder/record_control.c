@@ -59,7 +59,7 @@ int tally_record_obey(struct tally_recorder *recorder, const struct tally_contro
 		else
 			tally_record_say(
 				recorder,
-				"--control: a snapshot wants --overwrite or --switch-output");
+				"--control: snapshot needs --overwrite or --switch-output");
 		break;
 	case TALLY_CONTROL_STOP: *wish = TALLY_RECORD_WISH_STOP; break;
 	case TALLY_CONTROL_EVLIST:

@@ -126,7 +126,7 @@ static int switch_to(struct tally_recorder *recorder, unsigned next, struct tall
 					    NULL, 0);
 		if (result < 0)
 			return tally_error_set(err, result,
-					       "going over to other stack copies failed: %s",
+					       "changing the size of stack copies failed: %s",
 					       tally_errno_text(result));
 	}
 	copies->now = next;

@@ -67,14 +67,14 @@ static void come_online(struct tally_recorder *recorder, size_t ring)
 	struct tally_error err = TALLY_ERROR_NONE;
 	const char *why = NULL;
 	if (recorder->pipe)
-		why = "a recording in a pipe has told of its events";
+		why = "events can't be added to a recording in a pipe";
 	else if (recorder->options.overwrite)
-		why = "a flight recorder's rings stay as they are";
+		why = "a flight recorder's rings are fixed";
 	else if (open_again(recorder, ring, &err) < 0)
 		why = err.message;
 	cpu->state = why ? TALLY_RECORD_CPU_GIVEN_UP : TALLY_RECORD_CPU_ONLINE;
 	if (why)
-		tally_record_say(recorder, "CPU %u came online, and is not recorded: %s",
+		tally_record_say(recorder, "CPU %u came online but is not recorded: %s",
 				 cpu->number, why);
 	else
 		tally_record_say(recorder, "CPU %u came online: it is sampled from now on",

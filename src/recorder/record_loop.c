@@ -125,7 +125,7 @@ static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *
 	if (recorder->options.max_bytes && bytes >= recorder->options.max_bytes && !loop->ended) {
 		tally_record_say(
 			recorder,
-			"the output has the size that was asked for (--max-size): the recording ends");
+			"the output reached --max-size: the recording ends");
 		end_loop(loop, TALLY_RECORD_END_DURATION);
 	}
 	if (loop->ended || !recorder->options.next_output ||

@@ -68,8 +68,8 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 	if (changed)
 		tally_buffer_text(
 			recorder->notes,
-			"user mode alone is recorded: this user may not look at the kernel "
-			"(sysctl kernel.perf_event_paranoid=1 allows it)\n");
+			"only user mode is recorded: this user may not sample the kernel (sysctl "
+			"kernel.perf_event_paranoid=1 allows it)\n");
 	return changed;
 }
 
@@ -346,7 +346,7 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_record_
 	} while (listed > 0);
 	return opened ? 0
 		      : tally_error_set(err, -ESRCH,
-					"none of the tasks to record is there (any more)");
+					"none of the tasks to record exists (any more)");
 }
 
 static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes,
@@ -390,7 +390,7 @@ static void tell_of_emptied(struct tally_recorder *recorder)
 		if (tally_counting_is_emptied(&recorder->sources[i].attr))
 			tally_buffer_printf(
 				recorder->notes,
-				"'%s' can have no samples: it happens in the kernel alone\n",
+				"'%s' can have no samples: it occurs only in the kernel\n",
 				recorder->sources[i].name);
 }
 
@@ -404,7 +404,7 @@ static void tell_of_group_reads(struct tally_recorder *recorder)
 			recorder->notes,
 			"with :S new threads and children are not sampled: groups of inherited "
 			"events can't be read%s\n",
-			recorder->provider->ops->command ? "" : "; -a takes in all");
+			recorder->provider->ops->command ? "" : "; -a samples them all");
 }
 
 static void tell_of_descendants(struct tally_recorder *recorder)
@@ -415,11 +415,11 @@ static void tell_of_descendants(struct tally_recorder *recorder)
 		return;
 	tally_buffer_printf(recorder->notes, "%s %s\n", text,
 			    recorder->target->takes_descendants
-				    ? "recorded, too; --no-descendants leaves them out"
+				    ? "recorded as well; --no-descendants leaves them out"
 				    : "not recorded");
 	if (recorder->refused_descendants)
 		tally_buffer_printf(recorder->notes,
-				    "%zu of their threads may not be looked at by this user\n",
+				    "this user may not record %zu of their threads\n",
 				    recorder->refused_descendants);
 }
 

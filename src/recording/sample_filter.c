@@ -33,7 +33,7 @@ int tally_numbers_parse(struct tally_ranges *numbers, const char *text, struct t
 			end = parse_number(end + 1, &range.last);
 		if (!end || (*end && *end != ',') || range.last < range.first)
 			return tally_error_set(err, -EINVAL,
-					       "'%s' is no list of numbers like 3,8-11", text);
+					       "'%s' is not a list of numbers like 3,8-11", text);
 		if (tally_vector_push(numbers, range) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!*end)
@@ -166,7 +166,7 @@ static int no_times(const char *text, bool is_share, bool is_pipe, struct tally_
 {
 	tally_error_set(
 		err, -ENODATA,
-		"no %s '%s' %s: the recording doesn't tell when its first and its last sample were taken%s",
+		"no %s '%s' %s: the recording lacks the times of its first and last sample%s",
 		is_share ? "share" : "time", text, is_share ? "of the time" : "since its start",
 		is_pipe ? " (it came from a pipe)" : "");
 	tally_error_hint(err,

@@ -234,7 +234,7 @@ static void put_way(const struct tally_names *names, const char *comm, uint32_t 
 	if (!runtime) {
 		tally_buffer_text(
 			out,
-			"start it with the option of its runtime that writes /tmp/perf-PID.map or a jit-PID.dump");
+			"start it with its runtime's option that writes /tmp/perf-PID.map or jit-PID.dump");
 		return;
 	}
 	bool is_live = runtime->live && runs_on(names, pid, comm);
@@ -306,11 +306,11 @@ static void put_unnamed(const struct wording *wording, const struct sums *sums,
 	if (wording->form == TALLY_HINT_WITH_SHARES)
 		tally_buffer_printf(
 			out,
-			"%.0f%% of the samples are in code that %s made while it ran, without names%s: ",
+			"%.0f%% of the samples are in JIT code of %s without names%s: ",
 			percent(sums, sums->unnamed), comm,
-			sums->below ? ", or in what it called" : "");
+			sums->below ? ", or in functions that it called" : "");
 	else
-		tally_buffer_printf(out, "code that %s made while it ran has no names: ", comm);
+		tally_buffer_printf(out, "JIT code of %s has no names: ", comm);
 	put_way(wording->names, comm, sums->pid, wording->by_frame_pointers, out);
 	tally_buffer_char(out, '\n');
 }
@@ -321,10 +321,10 @@ static void put_interpreted(const struct wording *wording, const struct sums *su
 	const struct interpreter *interpreter = &INTERPRETERS[which];
 	if (wording->form == TALLY_HINT_WITH_SHARES)
 		tally_buffer_printf(
-			out, "%.0f%% of the samples are in %s code, whose functions are not seen: ",
+			out, "%.0f%% of the samples are in %s code, whose functions are not visible: ",
 			percent(sums, sums->interpreted[which]), interpreter->language);
 	else
-		tally_buffer_printf(out, "%s functions are not seen: ", interpreter->language);
+		tally_buffer_printf(out, "%s functions are not visible: ", interpreter->language);
 	put_interpreter(wording->names, interpreter, sums->loop[which], out);
 	tally_buffer_char(out, '\n');
 }
@@ -338,8 +338,8 @@ static void put(const struct wording *wording, const struct sums *sums, struct t
 	if (is_worth_a_line(sums, sums->in_memory) && wording->form == TALLY_HINT_WITH_SHARES)
 		tally_buffer_printf(
 			out,
-			"%.0f%% of the samples are in functions without names, of %s: a file in memory, which "
-			"is gone with its process; from a file on disk they are named\n",
+			"%.0f%% of the samples are in functions without names, of %s: a memory "
+			"file, gone with its process; functions of files on disk get names\n",
 			percent(sums, sums->in_memory), sums->memory);
 	else if (is_worth_a_line(sums, sums->unnamed) && sums->unnamed >= sums->interpreted[which])
 		put_unnamed(wording, sums, out);

@@ -109,34 +109,34 @@ bool tally_sort_key_lacks(unsigned facts, uint64_t sample_types, unsigned *fact,
 			  const char **hint)
 {
 	static const char memory[] =
-		"perf mem record takes them, or tally record -d -W with a CPU's event of loads or stores";
+		"record them with perf mem record, or with tally record -d -W and a CPU event of loads or stores";
 	static const struct {
 		unsigned facts;
 		uint64_t sample_types;
 		const char *lacks, *hint;
 	} needs[] = {
 		{ VALUE(WEIGHT), TALLY_SAMPLE_WEIGHT | TALLY_SAMPLE_WEIGHT_STRUCT, "weights",
-		  "tally record -W takes them" },
+		  "record them with tally record -W" },
 		{ VALUE(LATENCY) | VALUE(STAGE), TALLY_SAMPLE_WEIGHT_STRUCT,
 		  "weights of several parts",
-		  "tally record -W takes them, with CPUs that tell latencies" },
+		  "record them with tally record -W, on CPUs that measure latencies" },
 		{ VALUE(TRANSACTION), TALLY_SAMPLE_TRANSACTION, "flags of transactions",
-		  "tally record --transaction takes them" },
+		  "record them with tally record --transaction" },
 		{ VALUE(TRACE), TALLY_SAMPLE_RAW, "samples of tracepoints",
-		  "tally record -e sched:sched_switch takes some" },
+		  "record some with tally record -e sched:sched_switch" },
 		{ VALUE(SOCKET), TALLY_SAMPLE_CPU, "CPUs of samples",
-		  "tally record --sample-cpu notes them, and with -a or -C" },
+		  "record them with tally record --sample-cpu, -a or -C" },
 		{ VALUE(TIME), TALLY_SAMPLE_TIME, "times",
-		  "tally record takes them; perf record -T" },
-		{ VALUE(ADDRESS), TALLY_SAMPLE_IP, "addresses of code", "tally record takes them" },
+		  "record them with tally record, or perf record -T" },
+		{ VALUE(ADDRESS), TALLY_SAMPLE_IP, "addresses of code", "record them with tally record" },
 		{ VALUE(CODE_PAGE), TALLY_SAMPLE_CODE_PAGE_SIZE, "sizes of code's pages",
-		  "tally record --code-page-size takes them" },
+		  "record them with tally record --code-page-size" },
 		{ VALUE(DATA_SYMBOL) | VALUE(DATA_OBJECT) | VALUE(CACHELINE), TALLY_SAMPLE_ADDR,
-		  "addresses of data", "tally record -d takes them" },
+		  "addresses of data", "record them with tally record -d" },
 		{ VALUE(PHYSICAL), TALLY_SAMPLE_PHYS_ADDR, "physical addresses",
-		  "tally record --phys-data takes them" },
+		  "record them with tally record --phys-data" },
 		{ VALUE(DATA_PAGE), TALLY_SAMPLE_DATA_PAGE_SIZE, "sizes of data's pages",
-		  "tally record --data-page-size takes them" },
+		  "record them with tally record --data-page-size" },
 		{ VALUE(LEVEL) | VALUE(SNOOP) | VALUE(TLB) | VALUE(LOCK) | VALUE(BLOCK),
 		  TALLY_SAMPLE_DATA_SRC, "sources of data", memory },
 	};

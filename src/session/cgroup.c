@@ -67,7 +67,7 @@ int tally_cgroup_open_among(const char *mounts, const char *name, struct tally_e
 {
 	char mount[PATH_MAX], path[2 * PATH_MAX];
 	if (!find_mount(mounts, mount)) {
-		tally_error_set(err, -ENOENT, "no hierarchy of cgroups for perf events is mounted");
+		tally_error_set(err, -ENOENT, "no cgroup hierarchy for perf events is mounted");
 		tally_error_hint(err, "as root: mount -t cgroup2 none /sys/fs/cgroup");
 		return -ENOENT;
 	}
@@ -79,11 +79,11 @@ int tally_cgroup_open_among(const char *mounts, const char *name, struct tally_e
 		return fd;
 	int code = -errno;
 	if (code == -ENOENT) {
-		tally_error_set(err, code, "there is no cgroup '%s' below %s", name, mount);
+		tally_error_set(err, code, "no cgroup '%s' below %s", name, mount);
 		tally_error_hint(
 			err,
-			"'systemd-cgls' or 'find %s -type d' shows them; /proc/PID/cgroup says where a "
-			"process is",
+			"'systemd-cgls' or 'find %s -type d' lists them; /proc/PID/cgroup names "
+			"a process's",
 			mount);
 		return code;
 	}

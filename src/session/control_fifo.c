@@ -10,9 +10,9 @@
 
 static int bad_spec(const char *spec, struct tally_error *err)
 {
-	tally_error_set(err, -EINVAL, "'%s' is no place to be controlled from", spec);
+	tally_error_set(err, -EINVAL, "'%s' is not a control channel", spec);
 	tally_error_hint(
-		err, "write fifo:CTL[,ACK] with paths of FIFOs, or fd:CTL[,ACK] with descriptors");
+		err, "use fifo:CTL[,ACK] with paths of FIFOs, or fd:CTL[,ACK] with descriptors");
 	return -EINVAL;
 }
 
@@ -24,13 +24,13 @@ static int open_fifo(const char *path, struct tally_error *err)
 		int code = -errno;
 		tally_error_set(err, code, "%s: %s", path, tally_errno_text(code));
 		if (code == -ENOENT)
-			tally_error_hint(err, "make it first: mkfifo %s", path);
+			tally_error_hint(err, "create it first: mkfifo %s", path);
 		return code;
 	}
 	if (fstat(fd, &st) < 0 || !S_ISFIFO(st.st_mode)) {
 		close(fd);
-		tally_error_set(err, -EINVAL, "%s is no FIFO", path);
-		tally_error_hint(err, "mkfifo makes one");
+		tally_error_set(err, -EINVAL, "%s is not a FIFO", path);
+		tally_error_hint(err, "create one with mkfifo");
 		return -EINVAL;
 	}
 	return fd;
@@ -42,7 +42,7 @@ static int take_fd(const char *text, struct tally_error *err)
 	errno = 0;
 	long fd = strtol(text, &end, 10);
 	if (end == text || *end || errno || fd < 0 || fd > 1 << 30)
-		return tally_error_set(err, -EINVAL, "'%s' is not the number of a descriptor",
+		return tally_error_set(err, -EINVAL, "'%s' is not a file descriptor",
 				       text);
 	if (fcntl((int)fd, F_GETFD) < 0)
 		return tally_error_set(err, -EBADF, "descriptor %ld is not open", fd);

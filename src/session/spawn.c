@@ -120,7 +120,7 @@ static int explain(const char *name, int code, struct tally_error *err)
 	bool exists = is_path && !stat(name, &st);
 	if (code == -ENOENT && exists)
 		tally_error_set(err, code,
-				"'%s' is there, but the interpreter that it names is not", name);
+				"'%s' exists, but its interpreter does not", name);
 	else if (code == -ENOENT && is_path)
 		tally_error_set(err, code, "there is no file '%s'", name);
 	else if (code == -ENOENT)
@@ -128,9 +128,9 @@ static int explain(const char *name, int code, struct tally_error *err)
 	else if (code == -EACCES && exists && S_ISDIR(st.st_mode))
 		tally_error_set(err, code, "'%s' is a directory", name);
 	else if (code == -EACCES)
-		tally_error_set(err, code, "'%s' may not be executed", name);
+		tally_error_set(err, code, "no permission to execute '%s'", name);
 	else if (code == -ENOEXEC)
-		tally_error_set(err, code, "'%s' is in no format that can be executed", name);
+		tally_error_set(err, code, "'%s' has no executable format", name);
 	else
 		tally_error_set(err, code, "'%s' can't be executed: %s", name,
 				tally_errno_text(code));

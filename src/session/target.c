@@ -239,11 +239,12 @@ static int check_processes(const struct tally_target *target, struct tally_error
 			result = -ESRCH;
 		tally_pid_list_release(&threads);
 		if (result < 0) {
-			tally_error_set(err, result, "process %d: %s", target->pids.items[i],
-					result == -ESRCH || result == -ENOENT
-						? "there is none of that number"
-						: tally_errno_text(result));
-			return result;
+			bool is_absent = result == -ESRCH || result == -ENOENT;
+			return is_absent ? tally_error_set(err, result, "no process %d",
+							   target->pids.items[i])
+					 : tally_error_set(err, result, "process %d: %s",
+							   target->pids.items[i],
+							   tally_errno_text(result));
 		}
 	}
 	return 0;
@@ -259,7 +260,7 @@ static int check_cpus(const struct tally_target *target, struct tally_error *err
 			const char *text = tally_cpu_list_text(&online, &arena);
 			result = tally_error_set(err, -ENODEV, "there is no CPU %u online",
 						 target->cpus.cpus[i]);
-			tally_error_hint(err, "online are %s", text ? text : "others");
+			tally_error_hint(err, "online CPUs: %s", text ? text : "others");
 		}
 	tally_arena_release(&arena);
 	tally_cpu_list_release(&online);
@@ -272,7 +273,7 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 	if (tasks && (target->all || target->has_cpu_list)) {
 		tally_error_set(
 			err, -EINVAL,
-			"processes (-p, -t, -u) and CPUs (-a, -C) can't be counted at once");
+			"processes (-p, -t, -u) and CPUs (-a, -C) can't be counted together");
 		tally_error_hint(err, "leave one of them out");
 		return -EINVAL;
 	}
@@ -295,7 +296,7 @@ int tally_target_resolve(struct tally_target *target, struct tally_error *err)
 		return tally_error_set(err, (int)listed, "listing threads: %s",
 				       tally_errno_text((int)listed));
 	if (!listed && target->has_user)
-		return tally_error_set(err, -ESRCH, "user %u runs nothing", (unsigned)target->user);
+		return tally_error_set(err, -ESRCH, "user %u has no processes", (unsigned)target->user);
 	return 0;
 }
 

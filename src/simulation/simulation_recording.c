@@ -21,10 +21,10 @@ static int check_regular(struct simulation *simulation, const char *path)
 	struct stat there;
 	if (stat(path, &there) < 0 || S_ISREG(there.st_mode))
 		return 0;
-	tally_error_set(simulation->err, -EINVAL, "%s is no regular file", path);
+	tally_error_set(simulation->err, -EINVAL, "%s is not a regular file", path);
 	tally_error_hint(
 		simulation->err,
-		"-o names a file for what is sampled, beside which another takes the names, FILE.elf");
+		"-o FILE writes samples to FILE, and the functions' names to FILE.elf");
 	return -EINVAL;
 }
 

@@ -57,7 +57,7 @@ none() {
 check "where there can be no cache, it says so" none
 
 refused() {
-	! cache surplus && has "'surplus' is an argument too many" && ! cache --lists && has 'no option --lists'
+	! cache surplus && has "unexpected argument 'surplus'" && ! cache --lists && has 'no option --lists'
 }
 check "wrong use is refused" refused
 

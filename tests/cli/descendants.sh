@@ -35,7 +35,7 @@ counted() { sed -n 's/^\([0-9.]*\),msec,task-clock.*/\1/p' out | cut -d. -f1; }
 
 ms=200
 ./tally record -q -o probe -e cpu-clock true 2>out || skip_all "the kernel refuses: $(head -n 1 out)"
-attached ./tally record -e cpu-clock -g -o all && has "process $master has 3 child processes, which are recorded, too; --no-descendants leaves them out" &&
+attached ./tally record -e cpu-clock -g -o all && has "process $master has 3 child processes, which are recorded as well; --no-descendants leaves them out" &&
 	timeout 60 ./tally fold -i all >folded 2>>out
 check "record -p of a master says that its workers are recorded"
 for worker in first second third; do

@@ -42,7 +42,7 @@ check "no change is 0, without a sign" same_file
 by_chance() { # 40 functions, and one of them just outside of its own interval
 	for i in $(seq 40); do echo "p;f$i 100"; done >many.old
 	sed 's/f7 100/f7 135/' many.old >many.new
-	diff_exits 0 many.old many.new && has 'noise .* f7$' && has '^noise beside an interval without 0 \(1 row\): of 40 '
+	diff_exits 0 many.old many.new && has 'noise .* f7$' && has '^noise although the interval excludes 0 \(1 row\): among 40 '
 }
 check "noise beside an interval without 0 is explained" by_chance
 
@@ -115,7 +115,7 @@ unjudged() {
 check "... and tells what can't be judged from what passed" unjudged
 
 wrong() {
-	diff_exits 2 old.folded && has 'two recordings are compared' && diff_exits 2 old.folded new.folded old.folded &&
+	diff_exits 2 old.folded && has 'name two recordings' && diff_exits 2 old.folded new.folded old.folded &&
 		diff_exits 2 --sort pid old.folded new.folded && diff_exits 1 old.folded nothing.folded && has 'nothing.folded' &&
 		diff_exits 2 --normalize more old.folded new.folded && diff_exits 2 -j --markdown old.folded new.folded
 }

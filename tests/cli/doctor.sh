@@ -14,7 +14,7 @@ has() { grep -qF -- "$1" out; }
 answer() { if "$@"; then echo yes; else echo no; fi; }
 jq() { python3 -c 'import json,sys; d=json.load(open("out")); f={x["id"]:x for x in d["findings"]}; sys.exit(not eval(sys.argv[1]))' "$1"; }
 
-run 2 ./tally doctor surplus && has 'one argument too many'
+run 2 ./tally doctor surplus && has "unexpected argument 'surplus'"
 check "an argument too many is wrong use" "$(answer [ $? = 0 ])"
 
 for action in EPERM ENOSYS EACCES; do

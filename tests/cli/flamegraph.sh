@@ -49,7 +49,7 @@ other() { run 0 "$TALLY" fold --event faults script.txt && has 'V8_Worker;main 7
 try "--event chooses" other
 missing() { run 1 "$TALLY" fold --event nope script.txt && warns "it has samples of 'cycles:u'"; }
 try "an event that isn't there is an error that names one that is" missing
-no_recording() { run 1 "$TALLY" fold --comm main script.txt && warns "only a recording's samples"; }
+no_recording() { run 1 "$TALLY" fold --comm main script.txt && warns "only recordings can be filtered"; }
 try "filters are a recording's" no_recording
 malformed() { (echo nonsense; cat script.txt) >bad.txt; run 0 "$TALLY" fold bad.txt && warns 'skipped 1 of 12 lines'; }
 try "malformed lines are skipped with one warning" malformed

@@ -16,7 +16,7 @@ has() { grep -qF -- "$1" out; }
 
 tally report --stdio idle.data --event cpu-clock
 check "idle samples are left out, and how many is said" \
-	eval 'has "25 samples of cpu-clock" && has "75% of it is idle and left out: percentages are of the rest; --idle shows it" && ! has safe_halt'
+	eval 'has "25 samples of cpu-clock" && has "75% is idle and left out: percentages are of the rest; --idle shows it" && ! has safe_halt'
 check "… percentages are of the rest; an interrupt in the idle task is work" eval 'grep -q "80.00%.*busy.*handle_it" out && grep -q "20.00%.*handle_it" out'
 tally report --stdio idle.data --event cpu-clock --idle
 check "--idle shows them" eval 'has "100 samples of cpu-clock" && grep -q "75.00%.*pv_native_safe_halt" out && ! has "left out"'
@@ -28,18 +28,18 @@ tally report -j idle.data --event cpu-clock
 check "JSON has what was left out" eval 'grep -q "\"idle_samples\": 75" out && grep -q "\"samples\": 25" out && grep -q "\"idle_period\": 75000000" out'
 tally report --stdio only.data
 check "a machine that did nothing else is shown so" \
-	eval 'has "0 samples of cpu-clock" && has "100% of it is idle"'
+	eval 'has "0 samples of cpu-clock" && has "100% is idle"'
 tally flamegraph -o idle.svg idle.data
 check "a flame graph leaves them out, and says so" \
-	eval 'grep -qF "75% of it is idle" err && ! grep -q safe_halt idle.svg && grep -q handle_it idle.svg'
+	eval 'grep -qF "75% is idle" err && ! grep -q safe_halt idle.svg && grep -q handle_it idle.svg'
 tally flamegraph -o idle.svg --idle idle.data
 check "… unless --idle wants them" grep -q safe_halt idle.svg
 tally flamegraph -o only.svg only.data
-check "… and has nothing to draw where there is nothing else" eval 'grep -qF "100% of it is idle" err'
+check "… and has nothing to draw where there is nothing else" eval 'grep -qF "100% is idle" err'
 timeout 60 "$TALLY" report --stdio idle.data --event cpu-clock >out 2>err
 check "where the kernel's functions have no names it is the idle task that is left out" \
-	eval 'has "20 samples of cpu-clock" && has "80% of it is idle" && grep -q "100.00%.*busy\|command busy" out'
-left_out='75% of it is idle and left out: percentages are of the rest; --idle shows it'
+	eval 'has "20 samples of cpu-clock" && has "80% is idle" && grep -q "100.00%.*busy\|command busy" out'
+left_out='75% is idle and left out: percentages are of the rest; --idle shows it'
 said() { grep -qF -- "$1" err; }
 tally fold idle.data
 check "folded stacks are without them, and that is said" eval '! has safe_halt && has handle_it && said "$left_out"'

@@ -84,7 +84,7 @@ check "unwound stacks go through JIT frames to main" test $whole = 0
 way='node --perf-basic-prof --interpreted-frames-native-stack'
 record plain
 check "JIT code without names is told at the recording's end, with the options that give them" \
-	test "$(grep -c "^hint: code that node made while it ran has no names: start it with $way$" out)" = 1
+	test "$(grep -c "^hint: JIT code of node has no names: start it with $way$" out)" = 1
 timeout 60 "$TALLY" report --stdio -i plain.data >out 2>err
 check "... in the report's head" eval '[ "$(head -n 3 out | grep -c "^hint: [0-9]*% of the samples .*$way$")" = 1 ]'
 check "... and nowhere else" eval '[ "$(cat out err | grep -c hint:)" = 1 ]'
@@ -105,7 +105,7 @@ JS
 record calls --always-sparkplug
 timeout 60 "$TALLY" report --stdio -i calls.data --dso node >out 2>&1
 check "... and JIT code that calls what has names" \
-	grep -Eq "^hint: ([5-9][0-9]|100)% .* without names, or in what it called: .*$way" out
+	grep -Eq "^hint: ([5-9][0-9]|100)% .* without names, or in functions that it called: .*$way" out
 sed -i s/700000/5000000/ work.js
 node --always-sparkplug work.js & pid=$!
 timeout 60 "$TALLY" top --stdio -g -p $pid -d 500ms -n 4 >out 2>&1

@@ -47,7 +47,7 @@ waits_here;[woken by what was not recorded] 50
 WAKERS
 	timeout 60 "$TALLY" report --stdio --wakers --kallsyms kallsyms wakers.data >out 2>err
 	check "… which is said of the time" \
-		grep -q "^who ended waits is known of 62% of the time; for 35% tasks could have run, and waited for a CPU; for 2% it was not$" out
+		grep -q "^wakers are known for 62% of the time; for 35% tasks were ready and waited for a CPU; for 2% they were not recorded$" out
 else
 	skip "times that are known" "there is no python3"
 fi
@@ -116,7 +116,7 @@ timeout 60 "$TALLY" export --format speedscope -i waits.data --event offcpu-time
 check "exports, too" grep -q '"nanoseconds"' waits.json
 # ---- who wakes whom ------------------------------------------------------------------------------------------------
 
-if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>err && ! grep -q 'is not recorded' err; then
+if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>err && ! grep -q 'are not recorded' err; then
 	timeout 60 "$TALLY" fold --wakers -i wakers.data >folded 2>err
 	cat took folded >out
 	# WAITER WAKER: nanoseconds that the waiter waited for the waker
@@ -130,7 +130,7 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 	done
 	timeout 60 "$TALLY" report --stdio --wakers -i wakers.data >out 2>err
 	check "report --wakers has trees that go on there, and says of how much it is known" \
-		eval 'grep -q "woken by waker" out && grep -q "^who ended waits is known of [0-9]*% of the time" out && ! grep -q "try_to_wake_up" out'
+		eval 'grep -q "woken by waker" out && grep -q "^wakers are known for [0-9]*% of the time" out && ! grep -q "try_to_wake_up" out'
 	check "… of waits alone" eval '[ "$(grep -c "samples of" out)" = 1 ]'
 	timeout 60 "$TALLY" report --stdio -i wakers.data >out 2>err
 	check "without it wakings are no event to look at, and stacks end in waits" eval '! grep -q "sched_waking\|woken by" out'
@@ -142,11 +142,11 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 	check "filters choose who waits, whoever wakes" grep -q "woken by waker" out
 	timeout 60 "$TALLY" flamegraph --wakers -i wakers.data -o wakers.svg >out 2>err
 	check "a flame graph has the waker above who waited" \
-		eval 'grep -q "woken by waker" wakers.svg && grep -q gives_signal wakers.svg && grep -q "^tally flamegraph: who ended waits" err'
+		eval 'grep -q "woken by waker" wakers.svg && grep -q gives_signal wakers.svg && grep -q "^tally flamegraph: wakers are known" err'
 	timeout 60 "$TALLY" record --off-cpu --no-wakers -o plain.data -- "$WAKERS" 1 >out 2>err
 	timeout 60 "$TALLY" report --stdio --wakers -i plain.data >out 2>err
 	exited=$?
-	check "a recording without them says so" eval '[ "$exited" = 1 ] && grep -q "does not tell who ended waits" err'
+	check "a recording without them says so" eval '[ "$exited" = 1 ] && grep -q "no recorded wakers" err'
 	# A user who may sample the kernel, but not list tracepoints.
 	perfmon="setpriv --reuid=65534 --clear-groups --inh-caps=+perfmon --ambient-caps=+perfmon"
 	chmod 755 . && cp -f "$TALLY" ./tally && mkdir -p -m 777 ours
@@ -154,7 +154,7 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 		timeout 60 $perfmon ./tally record --off-cpu -o ours/less.data -- sleep 0.1 >out 2>err
 		timeout 60 "$TALLY" report --stdio -i ours/less.data >out 2>&1
 		check "where tracepoints are not to be had that is said, and waits are recorded" \
-			eval 'grep -q "^tally: who wakes the tasks that wait is not recorded" err && grep -qE "samples? of offcpu-time" out'
+			eval 'grep -q "^tally: wakers are not recorded" err && grep -qE "samples? of offcpu-time" out'
 	else
 		skip "where tracepoints are not to be had that is said, and waits are recorded" "needs root, setpriv and CAP_PERFMON"
 	fi
@@ -167,7 +167,7 @@ if timeout 60 "$TALLY" record --off-cpu -o wakers.data -- "$WAKERS" 10 >took 2>e
 		eval 'grep "nanosleep" folded | grep -qE "woken by (an interrupt|what was not recorded)" &&
 		! grep "nanosleep" folded | grep -q "woken by [^aw]\|cpu_startup_entry"'
 else
-	skip "who wakes whom" "$(grep -h "is not recorded" err || echo "the kernel refuses")"
+	skip "who wakes whom" "$(grep -h "are not recorded" err || echo "the kernel refuses")"
 fi
 if have perf; then
 	timeout 60 perf report --stdio -i waits.data >out 2>err

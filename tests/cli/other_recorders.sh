@@ -180,11 +180,11 @@ says() { # KIND WORDS COMMAND…
 	grep -qF "$2" out
 }
 for command in report script fold timeline flamegraph; do
-	check "$command: a trace, and no samples" says traced_pt 'holds 5.0 KiB of Intel PT trace (AUX data), and no samples' $command
+	check "$command: a trace, and no samples" says traced_pt 'has 5.0 KiB of Intel PT trace (AUX data) but no samples' $command
 	check "… and what decodes it" grep -q "^hint: 'perf inject --itrace -i FILE -o OUT'" out
 done
 check "a trace beside samples" says traced_etm_samples 'warning: 5.0 KiB of CoreSight ETM trace (AUX data) is not decoded' report
 check "… whose samples are shown" grep -q '7 samples of cpu-clock' out
 check "a trace in samples" says traced_in_samples 'warning: 192 B of Intel PT trace (AUX data) is not decoded' report
-check "a trace that nobody knows" says traced_unknown '5.0 KiB of hardware trace (AUX data), and no samples' report
+check "a trace that nobody knows" says traced_unknown '5.0 KiB of hardware trace (AUX data) but no samples' report
 done_testing

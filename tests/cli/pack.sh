@@ -248,17 +248,17 @@ size=$(stat -c %s damaged.data)
 printf '\252\125' | dd of=damaged.data bs=1 seek=$((size - 40)) conv=notrunc 2>/dev/null
 "$TALLY" script --stdio first.data >before
 "$TALLY" script --stdio damaged.data >after 2>err
-check "damaged names are told of" grep -q 'the names that the recording carries are damaged' err
+check "damaged names are told of" grep -q 'the recording.s own names are damaged' err
 check "and the files asked instead" cmp before after
 check "without a recording there is an error" sh -c "! '$TALLY' pack nothing.data 2>err && grep -q 'nothing.data.*o such file' err"
 echo text >text.data
 mkfifo fifo
 check "a device or a FIFO is no file to be replaced" sh -c "! '$TALLY' pack first.data -o fifo 2>err && [ -p fifo ] &&
-	grep -q 'no regular file' err && ! '$TALLY' pack first.data -o - 2>err && grep -q 'not down a pipe' err"
+	grep -q 'not a regular file' err && ! '$TALLY' pack first.data -o - 2>err && grep -q 'not a pipe' err"
 check "a text is no recording, and stays as it is" sh -c "! '$TALLY' pack text.data 2>err && grep -q text text.data"
 mkdir -p closed && cp first.data closed/ && chmod 500 closed
 if [ "$(id -u)" != 0 ]; then
-	check "a folder that can't be written is told of" sh -c "! '$TALLY' pack closed/first.data 2>err && grep -q 'hint: -o' err"
+	check "a folder that can't be written is told of" sh -c "! '$TALLY' pack closed/first.data 2>err && grep -q 'with -o' err"
 fi
 chmod 700 closed
 echo "1..$number"

@@ -30,7 +30,7 @@ sanitized=no; grep -q __asan_init tally && sanitized=yes
 
 run 0 ./tally record --help && has --call-graph && has --keep-stacks
 check "the help tells the options"
-run 2 ./tally record && has 'what to record?'
+run 2 ./tally record && has 'nothing to record'
 check "without a target it asks for one"
 run 2 ./tally record -e no-such-event true && has no-such-event && has '^' && [ ! -e tally.data ]
 check "an unknown event is pointed at"
@@ -46,7 +46,7 @@ run 1 ./tally record -C 9999 true && has 'CPU 9999' && [ ! -e tally.data ]
 check "a CPU that is not there is an error"
 run 2 ./tally record -m 4G true && has '2 GiB' && [ ! -e tally.data ]
 check "a ring too large for anyone is refused"
-run 1 ./tally record -o /no/such/dir/file true && has '/no/such/dir/file' && has 'hint: -o'
+run 1 ./tally record -o /no/such/dir/file true && has '/no/such/dir/file' && has 'hint: name another file with -o'
 check "a file that can't be written is an error"
 
 # --- a machine that refuses --------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ rm -f status*
 run 127 ./tally record -o status no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && [ ! -e status ]
 check "a command that is not found gives 127 and no file"
 echo 'echo hello' >plain; chmod 644 plain
-run 126 ./tally record -o status ./plain && has 'may not be executed' && [ ! -e status ]
+run 126 ./tally record -o status ./plain && has 'no permission to execute' && [ ! -e status ]
 check "a file that is not executable gives 126 and no file"
 
 # --- the file that was there -------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ while True:
     if not data: break
     seen += data
 print(seen.decode())
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' && has 'wants a pipe'
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))' && has 'needs a pipe'
 check "a recording is not written to a terminal"
 rm -f fifo; mkfifo fifo
 ./tally script --stdio - <fifo >read 2>&1 &
@@ -158,7 +158,7 @@ check "/dev/stdout is standard output"
 run 124 timeout 0.5 ./tally record -o fifo true
 check "a FIFO without a reader is waited for, until a signal"
 (./tally record -F 5000 -o - -- sh -c "$spin; sleep 1; exit 3"; echo "status $?" >&2) 2>out | head -c 6000 >/dev/null
-has 'status 1' && has 'the program that reads the pipe has ended' && has 'runs on'
+has 'status 1' && has 'the program that reads the pipe has ended' && has 'continues unrecorded'
 check "a reader that goes away is told of, the command runs on"
 (./tally record -q -o piped -- sh -c 'kill -PIPE $$'; echo "status $?") >out 2>&1
 has 'status 141'
@@ -272,7 +272,7 @@ echo "status $?"
 ./tally script --stdio -i /mnt/file >full.tally || echo 'unreadable'
 command -v perf >/dev/null && perf script -i /mnt/file 2>/dev/null | grep -c cpu-clock >full.perf
 SH2
-	run 0 unshare -m sh full.sh "$spin; $spin; $spin" && has 'status 1' && has 'No space left' && has 'is readable in' && has 'runs on' &&
+	run 0 unshare -m sh full.sh "$spin; $spin; $spin" && has 'status 1' && has 'No space left' && has 'is readable in' && has 'continues unrecorded' &&
 		lacks unreadable && [ "$(grep -c cpu-clock: full.tally)" -gt 50 ]
 	check "a full disk ends the recording; it is readable up to there"
 	[ $has_perf = no ] || [ "$(cat full.perf)" = "$(grep -c cpu-clock: full.tally)" ]
@@ -447,10 +447,10 @@ fi
 run 0 ./tally record --keep-stacks --call-graph dwarf,4096 -o kept -- ./shares 100 && ./tally script --stdio -i kept | grep -q 'spend+'
 check "--keep-stacks keeps the copies, unwound by the reader"
 
-run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'where each hit is taken'
+run 0 ./tally record -o hits -e cpu-clock -e mem:0x1000:w -- bash -c "$spin" && has 'for events that record each hit'
 check "each hit of an event takes no stack copy unless asked to"
 run 0 ./tally record -o hits -e page-faults -c 1 sh -c : &&
-	grep -q 'by frame pointers where each hit is taken; --call-graph dwarf copies' out
+	grep -q 'by frame pointers for events that record each hit; --call-graph dwarf copies' out
 check "where each hit is taken it says how the stacks are had, and how else"
 
 # --- limits ------------------------------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ has 'status 1' && has 'ulimit -n' && [ ! -e few ]
 check "too few descriptors: says so and leaves no file"
 if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	mkdir own && chmod 777 own
-	run 0 $nobody ./tally record -o own/user -- ./shares 100 && has 'user mode alone' && has 'perf_event_paranoid' && [ "$(samples own/user)" -gt 10 ]
+	run 0 $nobody ./tally record -o own/user -- ./shares 100 && has 'only user mode' && has 'perf_event_paranoid' && [ "$(samples own/user)" -gt 10 ]
 	check "an unprivileged user records user mode, and is told so"
 	./tally script --stdio -i own/user >out && lacks '[kernel' && has cpu-clock:u:
 	check "what is recorded is called cpu-clock:u"
@@ -477,15 +477,15 @@ if [ $is_root = yes ] && [ "$paranoid" = 2 ]; then
 	check "another user's process is refused"
 	run 1 $nobody ./tally record -e cpu-clock:k -o own/none true && has "of 'true'" && has '(cpu-clock:u)' && lacks ':k:u' && [ ! -e own/none ]
 	check "the kernel's side is refused with the event that would do"
-	run 1 $nobody ./tally record --all-kernel -o own/none true && has '(cpu-clock:u)' && lacks 'user mode alone' && [ ! -e own/none ]
+	run 1 $nobody ./tally record --all-kernel -o own/none true && has '(cpu-clock:u)' && lacks 'only user mode' && [ ! -e own/none ]
 	check "so is --all-kernel"
 	run 1 $nobody ./tally record -e context-switches -o own/none true && has 'perf_event_paranoid=1' && lacks 'context-switches:u' && [ ! -e own/none ]
 	check "what happens in the kernel alone is refused, not recorded as nothing"
 	run 0 $nobody ./tally record -e cpu-clock,context-switches -o own/some -- ./shares 50 && has "'context-switches:u' can have no samples"
 	check "among others it is said that there are none"
-	run 1 $nobody ./tally record -o ./nowhere true && has './nowhere' && has 'hint: -o' && [ ! -e nowhere ]
+	run 1 $nobody ./tally record -o ./nowhere true && has './nowhere' && has 'hint: name another file with -o' && [ ! -e nowhere ]
 	check "a folder that can't be written is an error"
-	run 0 $nobody ./tally record -m 64M -o own/large -- ./shares 100 && has 'rings are' && has mlock && [ "$(samples own/large)" -gt 10 ]
+	run 0 $nobody ./tally record -m 64M -o own/large -- ./shares 100 && has 'rings have' && has mlock && [ "$(samples own/large)" -gt 10 ]
 	check "-m beyond the budget: rings as large as fit, and says so"
 	(ulimit -l 0; $nobody ./tally record --call-graph dwarf -o own/small -- ./shares 100; echo "status $?") >out 2>&1
 	has 'status 0' && [ "$(samples own/small)" -gt 10 ]

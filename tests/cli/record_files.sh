@@ -58,10 +58,10 @@ mkdir far/data.old~ && run 1 ./tally record -q -o far/data -e cpu-clock true && 
 check "a folder in the place of the file that is kept is refused, and nothing lost"
 if mknod device c 1 3 2>out && sh -c ": >device" 2>out; then
 	for words in --switch-output=1s --timestamp-filename --overwrite; do
-		run 1 ./tally record -q $words -o device -e cpu-clock true && has 'want a file' && [ -c device ] && [ "$(echo device*)" = device ]
+		run 1 ./tally record -q $words -o device -e cpu-clock true && has 'need a file' && [ -c device ] && [ "$(echo device*)" = device ]
 		check "$words: a device is refused, and stays"
 	done
-	mv device far/data.old && run 1 ./tally record -q -o far/data -e cpu-clock true && has 'no regular file' && [ -c far/data.old ] && [ -s far/data ]
+	mv device far/data.old && run 1 ./tally record -q -o far/data -e cpu-clock true && has 'not a regular file' && [ -c far/data.old ] && [ -s far/data ]
 	check "a device in the place of the file that is kept stays"
 else
 	skip "a device is no file" "needs the right to make devices: $(head -1 out)"

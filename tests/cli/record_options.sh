@@ -98,9 +98,9 @@ for words in "-c 10 -e page-faults" "-e page-faults/period=10/"; do
 done
 
 # --- filters -----------------------------------------------------------------------------------------------------
-run 2 ./tally record --filter 'a == 1' -e cpu-clock true && has 'behind the -e'
+run 2 ./tally record --filter 'a == 1' -e cpu-clock true && has 'must follow the -e'
 check "a filter without an event before it is refused"
-run 2 ./tally record -e cpu-clock --filter 'start 0x1000' true && has 'no tracepoint'
+run 2 ./tally record -e cpu-clock --filter 'start 0x1000' true && has 'is not a tracepoint'
 check "a filter by address is refused"
 if ./tally record -q -a -e sched:sched_switch -o probe true 2>out; then
 	run 1 ./tally record -e sched:sched_switch --filter 'prev_comm == "a" && prev_pidd > 0' true && has 'no such field' && has 'prev_pid,' &&
@@ -127,10 +127,10 @@ fi
 # --- what a timer for each task misses ---------------------------------------------------------------------------
 if [ $is_root = yes ]; then # otherwise the kernel's part is not sampled
 	run 0 ./tally record -e cpu-clock -F 99 -o short -- sh -c 'i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i + 1)); done' &&
-		grep -q 'the samples stand for [0-9]* of [1-9][0-9][0-9]* ms of CPU time: .*-a, or a higher -F' out
+		grep -q 'the samples cover [0-9]* of [1-9][0-9][0-9]* ms of CPU time: .*use -a or a higher -F' out
 	check "tasks that are too short to be met are told of"
-	run 0 ./tally record -e cpu-clock -F 4999 -o long -- ./shares 300 && ! has 'the samples stand for' &&
-		run 0 ./tally record -e cpu-clock -c 7 --no-call-graph -o long -- ./shares 300 && ! has 'the samples stand for' # a late timer
+	run 0 ./tally record -e cpu-clock -F 4999 -o long -- ./shares 300 && ! has 'the samples cover' &&
+		run 0 ./tally record -e cpu-clock -c 7 --no-call-graph -o long -- ./shares 300 && ! has 'the samples cover' # a late timer
 	check "… not where samples stand for the time that was used"
 else
 	skip "tasks that are too short to be met are told of" "needs root"

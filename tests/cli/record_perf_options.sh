@@ -90,7 +90,7 @@ check "--per-thread has all threads of a process" test "$(grep -cE '^ *[0-9.]+% 
 ! have perf || check "… as perf reads it" test "$(perf script -i threads 2>>out | grep -c cpu-clock)" = "$(times threads | wc -l)"
 "$TALLY" record -q --per-thread -e cpu-clock -F 2000 -o threads -- "$SHARES" 100 >out 2>&1
 check "… and a command" test "$(times threads | wc -l)" -gt 0
-run 2 "$TALLY" record --per-thread -a true && has "for CPUs"
+run 2 "$TALLY" record --per-thread -a true && has "excludes -a and -C"
 check "… but no CPUs"
 if [ "$(id -u)" = 0 ] && have chrt; then
 	"$TALLY" record -q -r 3 -e cpu-clock -o first -- sh -c 'sleep 0.1; chrt -p $PPID; echo; chrt -p $$' >out 2>&1

@@ -61,9 +61,9 @@ fi
 few() { record "$@" sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do ls / >/dev/null; done'; report; }
 few -e cpu-clock,page-faults
 check "a rate that leaves most of an event out is told of, with what takes each" \
-	eval '[ "$(grep -c "^a rate leaves most of them out: record -c 1, or -e page-faults/period=1/ " out)" = 1 ]'
+	eval '[ "$(grep -c "^a sampling rate leaves most of them out: record each with -c 1, or with -e page-faults/period=1/ " out)" = 1 ]'
 few -e cpu-clock,page-faults/period=1/
-check "… not where each was taken, and of no clock" eval 'grep -q "samples of page-faults" out && ! grep -q "a rate leaves" out'
+check "… not where each was taken, and of no clock" eval 'grep -q "samples of page-faults" out && ! grep -q "a sampling rate leaves" out'
 
 # ---- what is asked for ---------------------------------------------------------------------------------
 record -e cpu-clock,page-faults -F 1999 -g "$WORKLOAD" threads
@@ -249,7 +249,7 @@ C
 	"$TALLY" record -o cut.data -e cpu-clock -F 999 --call-graph dwarf,1024 -- ./deep >out 2>&1
 	"$TALLY" fold -i cut.data >folded 2>err
 	check "a stack that was cut when tally recorded it is marked, too" eval 'grep -q "^deep;\[truncated\];deep;" folded &&
-		! grep -q "^deep;deep" folded && grep -q "^tally fold: warning: [0-9]*% of the stacks are incomplete: their copies ended; a lower rate" err'
+		! grep -q "^deep;deep" folded && grep -q "^tally fold: warning: [0-9]*% of the stacks are incomplete: the copies were too short; a lower rate" err'
 	# Except at the start and the end of the program, where perf names less of the C library.
 	perf script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >theirs
 	"$TALLY" script --no-inline -i cut.data 2>/dev/null | grep -v '(/.*\.so' >out

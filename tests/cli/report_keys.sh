@@ -243,11 +243,11 @@ refuses() {
 	[ $? = "$1" ] && grep -Eq "$2" out
 }
 check "a key that the recording can't answer" refuses 1 "^tally report: --sort phys_daddr: the recording has no physical addresses" --sort sym,phys_daddr
-check "… says what takes it" grep -q "^hint: tally record --phys-data" out
+check "… says what takes it" grep -q "^hint: record them with tally record --phys-data" out
 check "a recording without costs can't be weighed by them" refuses 1 "^tally report: --mem-mode: the recording has no weights" --mem-mode
 check "perf's other keys are told apart from nobody's" refuses 2 "'parent' is another report" --sort parent
 check "a recording without branches says what takes them" refuses 1 "no branch stacks" --sort dso,sym_from
-check "… and how" grep -q "hint: tally record -b" out
+check "… and how" grep -q "hint: record them with tally record -b" out
 check "… for -b too" refuses 1 "^tally report: -b: .*no branch stacks" -b
 check "branches that are left out can't be sorted by" refuses 2 "leaves out" --no-branch-stack --sort sym_to
 check "branches have no call trees" refuses 2 "no call trees" -b -g

@@ -28,7 +28,7 @@ start='java -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit'
 if have javac && have jcmd && javac Work.java 2>out; then
 	record java.data --call-graph dwarf -- java -cp . Work 700
 	check "a JVM's code has no names: the recording's end says how" \
-		grep -q "^hint: code that java made while it ran has no names: start it with $start (JDK 17), or name it while it runs: jcmd PID Compiler.perfmap$" out
+		grep -q "^hint: JIT code of java has no names: start it with $start (JDK 17), or name it while it runs: jcmd PID Compiler.perfmap$" out
 	record frames.data --call-graph fp -- java -cp . Work 700
 	check "… with frame pointers where stacks are followed by these alone" \
 		grep -q "start it with $start -XX:+PreserveFramePointer (JDK 17)" out
@@ -70,10 +70,10 @@ if ! grep -q ' _PyEval_EvalFrameDefault$' out; then
 	skip "Python's functions are told to be missed" "there is no python3 with symbols"
 elif [ "$minor" -lt 12 ]; then
 	check "Python's functions are told to be missed, with the version that could name them" \
-		grep -q "^hint: [0-9]*% of the samples are in Python code, whose functions are not seen: Python 3.$minor can't name them; from 3.12 on, start it with python3 -X perf$" out
+		grep -q "^hint: [0-9]*% of the samples are in Python code, whose functions are not visible: Python 3.$minor can't name them; from 3.12 on, start it with python3 -X perf$" out
 else
 	check "Python's functions are told to be missed, with what names them" \
-		grep -q "^hint: [0-9]*% of the samples are in Python code, whose functions are not seen: start it with python3 -X perf" out
+		grep -q "^hint: [0-9]*% of the samples are in Python code, whose functions are not visible: start it with python3 -X perf" out
 	record python.data --call-graph dwarf -- "$python" -X perf work.py
 	timeout 60 "$TALLY" report --stdio -i python.data >out 2>err
 	check "… and so they are" eval 'grep -q "py::inner:" out && ! grep -q hint: out err'

@@ -121,9 +121,9 @@ if perf record --no-bpf-event -q -o - -e cpu-clock -F 2000 "$WORKLOAD" spin >pip
 	check "… which doesn't tell when it began" eval '[ ! -s out ] && grep -q "came from a pipe" err && grep -q "^hint: without --reltime give START,END" err'
 fi
 refuses_times() { "$TALLY" script "${@:2}" -i stacks.data >out 2>&1; [ $? = 2 ] && grep -q -e "$1" out; }
-check "--reltime and --deltatime at once are refused" refuses_times "choose one" --reltime --deltatime
+check "--reltime and --deltatime at once are refused" refuses_times "exclude each other" --reltime --deltatime
 for layout in -j --csv --records; do
-	check "--reltime beside $layout is refused" refuses_times "in nanoseconds, to be subtracted" --reltime $layout
+	check "--reltime beside $layout is refused" refuses_times "clock in nanoseconds" --reltime $layout
 	check "--deltatime beside $layout is refused" refuses_times "--deltatime is for text" --deltatime $layout
 done
 for layout in -j --csv; do
@@ -217,16 +217,16 @@ fi
 # ---- what can't be shown -------------------------------------------------------------------------------
 refuses() { "$TALLY" script -F "$1" -i stacks.data >out 2>&1; [ $? = "$2" ] && grep -q "$3" out; }
 check "a field that nobody knows" refuses comm,nonsense 2 "there is no field 'nonsense'"
-check "a field of perf's that tally has not" refuses +brstackinsn 2 "'brstackinsn' is a field of perf's"
-check "signs and none in one list" refuses comm,+ip 2 "can't stand beside"
-check "a type that isn't one" refuses nope:comm 2 "'nope' is no type of events"
+check "a field of perf's that tally has not" refuses +brstackinsn 2 "does not show perf's field 'brstackinsn'"
+check "signs and none in one list" refuses comm,+ip 2 "can't be in one list with"
+check "a type that isn't one" refuses nope:comm 2 "unknown event type 'nope'"
 check "fields of tracepoints for others" refuses sw:trace 2 "only tracepoints have"
-check "nothing at all" refuses "" 2 "nothing is left to show"
+check "nothing at all" refuses "" 2 "no field is left to show"
 check "CSV's own column elsewhere" refuses comm,stack 2 "stack is a column of --csv"
 check "what was not recorded, as JSON" eval '"$TALLY" script --json -F +weight -i stacks.data >out 2>&1; [ $? = 1 ] && grep -q "have no WEIGHT" out'
 check "an offset from nothing" refuses comm,symoff 2 "needs sym"
 check "a line of nothing" refuses comm,srcline 2 "needs ip"
 check "costs apart that were not recorded" eval '"$TALLY" script -F ins_lat -i memory.data >out 2>&1; [ $? = 1 ] && grep -q "no WEIGHT_STRUCT" out'
-check "a time of day that was not recorded" refuses +tod 1 "does not tell the time of day"
+check "a time of day that was not recorded" refuses +tod 1 "lacks the time of day"
 check "what was not recorded is named" refuses +addr 1 "have no ADDR"
 echo "1..$number"

@@ -144,10 +144,10 @@ printf 'task t\n  repeat 3 times\n  end\nend\n' | scenario; wrong "nothing to re
 printf 'task t\n  guest 1K instructions of m in f\nend\n' | scenario; wrong "no guests" 6 "guests need"
 printf 'program p\n yield\nend\ncount cycles of p\n' | scenario; wrong "measuring a program" 8 "'p' is a program"
 printf 'say "x\n' | scenario; wrong "an open quotation" 5 "the quotation mark has no other"
-mkfifo pipe && run 2 timeout 10 "$TALLY" sim -o pipe "$examples/stacks.sim" && has 'pipe is no regular file' && [ -p pipe ] && [ ! -e pipe.elf ]
+mkfifo pipe && run 2 timeout 10 "$TALLY" sim -o pipe "$examples/stacks.sim" && has 'pipe is not a regular file' && [ -p pipe ] && [ ! -e pipe.elf ]
 check "-o wants a file: nothing is left beside a device"
 for stream in - /dev/stdout /dev/stderr; do
-	run 2 timeout 10 "$TALLY" sim -o $stream "$examples/stacks.sim" && has "-o $stream: what is printed goes there" && [ ! -e ./- ] && [ ! -e ./-.elf ] && [ ! -e out.elf ]
+	run 2 timeout 10 "$TALLY" sim -o $stream "$examples/stacks.sim" && has "-o $stream: other output goes there" && [ ! -e ./- ] && [ ! -e ./-.elf ] && [ ! -e out.elf ]
 	check "-o $stream is no file for a recording"
 done
 printf 'task t\n yield\nend\ncount cyclse of t\n' | scenario; run 2 "$TALLY" sim s.sim && has "line 8: there is no event 'cyclse'" && has "did you mean 'cycles'"
@@ -158,7 +158,7 @@ run 1 "$TALLY" sim no-such.sim && has "no-such.sim can't be read: No such file"
 check "no such scenario"
 run 2 "$TALLY" sim && has "tour.sim"
 check "no scenario at all"
-run 2 "$TALLY" sim a b && has "too many"
+run 2 "$TALLY" sim a b && has "unexpected scenario"
 check "two scenarios"
 run 0 "$TALLY" sim --help && has '--explain'
 check "help"

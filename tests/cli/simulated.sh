@@ -24,7 +24,7 @@ record="$TALLY record --provider simulated"
 run 0 "$TALLY" list --provider simulated && has 'vsim/L2-load-misses/' && has 'exact: instructions executed' &&
 	has 'estimate: ' && has 'the simulated PMU has no cycles' && lacks 'sched:sched_switch'
 check "list tells what is simulated, and how far it can be trusted"
-run 2 "$TALLY" stat --sim-cpu skylake true && has '--sim-cpu is for --provider simulated'
+run 2 "$TALLY" stat --sim-cpu skylake true && has '--sim-cpu needs --provider simulated'
 check "--sim-cpu without the provider is wrong use"
 run 2 "$TALLY" stat --provider no-such true && has "no provider 'no-such'" && has simulated
 check "an unknown provider is told, with those there are"
@@ -68,12 +68,12 @@ samples() { timeout 60 $record -F "$1" -o rate.data "$GETPPID_LOOP" 3000000 >out
 check "-F max is a hundred thousand a simulated second"
 run 0 $record -e instructions:S -o group.data true && has 'are not sampled' && lacks ' -a '
 check "nobody is sent to -a, which can't be simulated"
-run 126 env TMPDIR=/nonexistent $stat -e instructions true && has '/nonexistent is not usable' && has 'hint: TMPDIR' && lacks valgrind &&
+run 126 env TMPDIR=/nonexistent $stat -e instructions true && has '/nonexistent is not usable' && has 'hint: set TMPDIR' && lacks valgrind &&
 	run 126 env TMPDIR=/nonexistent $record true && has '/nonexistent is not usable' &&
 	run 126 sh -c 'ulimit -n 10; exec "$@"' sh $stat -e instructions true && has 'hint: raise ulimit -n' && lacks valgrind
 check "without what the tool needs to start, it is not started"
 group='{vsim/instructions,counters=1/,vsim/loads,counters=1/}'
-run 0 $stat -e "$group" true && has '(exact, user)' && has 'does not fit into its group; {…}:W opens it singly' && lacks valgrind &&
+run 0 $stat -e "$group" true && has '(exact, user)' && has 'does not fit into its group; {…}:W opens it separately' && lacks valgrind &&
 	run 1 $record -e "$group" true && has 'its group has more events than the PMU has counters' && has 'hint: '
 check "a group that can never have its counters is refused before the command starts"
 run 0 $stat --sim-cpu skylake -e L1-dcache-load-misses true && has 'CPU, simulated: skylake'
@@ -112,12 +112,12 @@ import json; print(int(json.loads(open("out").read())["events"][0]["value"]) // 
 	check "and samples are taken there alone"
 	run 0 $stat --toggle nosuch -j -e stores true && json 'd["events"][0]["state"] == "not-counted" and
 		"no function" in d["events"][0]["note"] and any("nosuch" in n for n in d["notes"])' &&
-		run 0 $stat --toggle nosuch true && has '<not counted>' && has "the name 'nosuch' ran" &&
-		run 0 $stat --region -x, -e stores true && has 'not counted' && has 'passed no tally_roi_begin' &&
+		run 0 $stat --toggle nosuch true && has '<not counted>' && has "no function 'nosuch' ran" &&
+		run 0 $stat --region -x, -e stores true && has 'not counted' && has 'never called tally_roi_begin' &&
 		run 0 $record --toggle nosuch -e stores -o nosuch.data -- true && has 'sampled: no function of that name ran'
 	check "a region that never began gives no figure, but the reason"
 	run 0 $stat --toggle inner --toggle nosuch -j -e stores ./region && json 'd["events"][0]["state"] == "counted" and
-		any("region alone" in n and "inner" in n and "nosuch" not in n for n in d["notes"])'
+		any("only in regions" in n and "inner" in n and "nosuch" not in n for n in d["notes"])'
 	check "which region was counted is told"
 else
 	skip "regions" "no compiler"
@@ -188,7 +188,7 @@ run 143 $stat -e instructions sh -c 'kill -TERM $$' && has 'signal 15' && ! grep
 check "a signal gives 128 + n, and the counts so far"
 run 139 $stat -e instructions sh -c 'kill -SEGV $$' && ! grep -q 'not counted' out
 check "so does SIGSEGV"
-run 0 $stat --timeout 3000 -e instructions sh -c 'while :; do :; done' && has 'stopped at the limit' && ! grep -q 'not counted' out
+run 0 $stat --timeout 3000 -e instructions sh -c 'while :; do :; done' && has 'stopped at the requested limit' && ! grep -q 'not counted' out
 check "--timeout ends the command, with the counts so far"
 timeout 60 $stat -o closed.txt -e instructions sh -c 'ls / >listed && ls -d /' >out 2>&- </dev/null && [ -s listed ] && grep -q instructions closed.txt
 check "a program without stderr runs as it does unsimulated"
@@ -197,7 +197,7 @@ check "the program's environment is its own"
 run 127 $stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'" && lacks instructions
 check "a command that is not found gives 127 and no table"
 echo 'echo hello' >plain; chmod 644 plain
-run 126 $stat ./plain && has 'may not be executed'
+run 126 $stat ./plain && has 'no permission to execute'
 check "a file that is not executable gives 126"
 printf '#!/no/such/interpreter\n' >lost; chmod 755 lost
 run 127 $stat ./lost && has 'interpreter'

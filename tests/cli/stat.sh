@@ -61,16 +61,16 @@ as=; [ $is_root = no ] || as=$nobody # root may enter any folder
 PATH=$scratch/closed:$PATH run 127 $as ./tally stat no-such-command-anywhere && has "there is no command 'no-such-command-anywhere'"
 check "... also where a folder of PATH may not be searched"
 echo 'echo hello' >plain; chmod 644 plain
-run 126 ./tally stat ./plain && has 'may not be executed' && lacks task-clock
+run 126 ./tally stat ./plain && has 'no permission to execute' && lacks task-clock
 check "a file that is not executable gives 126 and no table"
 printf '#!/no/such/interpreter\n' >lost; chmod 755 lost
 run 127 ./tally stat ./lost && has 'interpreter'
 check "a missing interpreter is named as such"
 run 3 ./tally stat -r 3 sh -c 'exit 3'
 check "-r passes the status on"
-run 2 ./tally stat --filter 'a == 1' true && has 'behind the -e' && run 2 ./tally stat -e cs --filter 'a == 1' true && has 'no tracepoint'
+run 2 ./tally stat --filter 'a == 1' true && has 'must follow the -e' && run 2 ./tally stat -e cs --filter 'a == 1' true && has 'is not a tracepoint'
 check "a filter is for tracepoints of an -e"
-run 2 ./tally stat -M IPC true && has 'single models of CPU'
+run 2 ./tally stat -M IPC true && has 'single CPU models'
 check "metrics by name are refused with the reason"
 run 2 ./tally stat -r 0 true
 check "-r 0 is wrong use"
@@ -82,7 +82,7 @@ run 1 ./tally stat -p 999999999 && has 'process 999999999'
 check "a process that is not there is an error"
 run 1 ./tally stat -C 0,4095 true && has 'there is no CPU 4095 online'
 check "a CPU that is not there is an error"
-run 1 ./tally stat -p 1 -a && has "can't be counted at once"
+run 1 ./tally stat -p 1 -a && has "can't be counted together"
 check "processes and CPUs together are refused"
 run 0 ./tally stat -- sh -c 'echo "$1"' sh -x && has -x
 check "-- ends the options"
@@ -192,9 +192,9 @@ cp counts out
 [ $status = 0 ] && has cpu-clock
 check "SIGINT ends a system-wide count with status 0, also in the background"
 
-run 0 ./tally stat --timeout 50 sleep 100 && has task-clock && has 'stopped at the limit'
+run 0 ./tally stat --timeout 50 sleep 100 && has task-clock && has 'stopped at the requested limit'
 check "--timeout ends the command, which is no failure"
-run 0 ./tally stat -I 20 --interval-count 2 sleep 100 && run 0 ./tally stat --help && has 'as asked, gives 0'
+run 0 ./tally stat -I 20 --interval-count 2 sleep 100 && run 0 ./tally stat --help && has '--interval-count gives 0'
 check "--interval-count ends the command, which is no failure"
 run 137 ./tally stat --duration 20 sh -c 'kill -KILL $$' && run 9 ./tally stat --timeout 50 sh -c 'trap "exit 9" TERM; while :; do sleep 0.01; done'
 check "other ends keep their status, limit or not"

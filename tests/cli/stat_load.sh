@@ -94,7 +94,7 @@ read -r -t 20 line <said
 if $tally stat -j -e task-clock -p $member --timeout 10 2>out && grep -q '"source":"kernel"' out; then
 	run 0 limited 512 $tally stat -j -e task-clock,page-faults -p $member --timeout 50 8>&- && json "e[0]['state'] == 'counted' and e[1]['state'] == 'counted'"
 	check "the limit of descriptors is raised as far as it goes"
-	run 1 limited 128 $tally stat -j -e task-clock,page-faults -p $member --timeout 50 8>&- && has '2 events on 101 threads need a descriptor each, and 128 is the limit' && has 'ulimit'
+	run 1 limited 128 $tally stat -j -e task-clock,page-faults -p $member --timeout 50 8>&- && has '2 events on 101 threads need a file descriptor each; the limit is 128' && has 'ulimit'
 	check "beyond the hard limit nothing is counted in part"
 else
 	skip "the limit of descriptors is raised as far as it goes" "perf events are refused"

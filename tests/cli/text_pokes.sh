@@ -66,7 +66,7 @@ make() { python3 recording.py "$here" "$@"; }
 annotate() { timeout 60 "$TALLY" annotate --stdio --no-source --vmlinux vmlinux "$@" >out 2>&1; }
 # Prints the instruction at the place, and how many bytes were overwritten, by annotate.
 place() { sed -n 's/^.*ffffffff81200100 *//p' out | awk '{ print $1 }'; }
-said() { sed -n 's/.*wrote over \([0-9,]*\) byte.*/\1/p' out | tr -d ,; }
+said() { sed -n 's/.*the kernel changed \([0-9,]*\) byte.*/\1/p' out | tr -d ,; }
 shows() { # WHAT BYTES: without BYTES, nothing is reported
 	[ "$(place)" = "$1" ] && [ "$(said)" = "${2-}" ]
 }
@@ -106,7 +106,7 @@ make taken.data name run take
 check "… or told when it was taken away" trampoline taken.data
 make part.data part run
 annotate -i part.data ftrace_trampoline
-check "… which is not shown when it is told in part" grep -q 'the kernel made it while it ran' out
+check "… which is not shown when it is told in part" grep -q 'the kernel generated it' out
 check "samples in it have its name" grep -q 'ftrace_trampoline+0x4' <("$TALLY" script -i made.data 2>out)
 
 if have perf; then

@@ -29,7 +29,7 @@ check "a single sample is a mark" eval 'timeline -i counted && grep -q "cycles" 
 
 if have perf && perf record -q -e page-faults -c 1 -o without-cpus true >out 2>&1; then
 	check "CPUs that the samples don't tell are not said to be none" eval \
-		'timeline -i without-cpus && grep -q "^[0-9.]* s of [0-9]* tasks*, by what happened$" out'
+		'timeline -i without-cpus && grep -q "^[0-9.]* s of [0-9]* tasks*, by events$" out'
 else
 	skip "CPUs that the samples don't tell are not said to be none" "perf can't record here"
 fi

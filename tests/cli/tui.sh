@@ -88,7 +88,7 @@ if have less; then
 	total=$(sed -n 's/^[^0-9]*\([0-9,]*\) samples of cpu-clock.*/\1/p' screen | tr -d ,)
 	keys a
 	check "a annotates the function" eval 'shows "inner" && hides "? help"'
-	check "... by the samples that the report has, of its one command" shows "other samples than --cpu 0-4095 are"
+	check "... by the samples that the report has, of its one command" shows "samples other than --cpu 0-4095 are"
 	check "... counted as there: those in other objects, too" shows "of the ${total:-?} samples of cpu-clock"
 	keys q
 	check "and comes back" shows "? help"
@@ -121,7 +121,7 @@ fi
 pane 80 24 "\"\$TALLY\" report -i two.data --sort pid" # each has about half
 shows "? help"
 keys P C-u 80 Enter
-check "a percent limit hides what is below" shows "all is below the limit"
+check "a percent limit hides what is below" shows "all rows are below the limit"
 keys P C-u 0 Enter
 check "and shows it again" hides "below the limit"
 keys q
@@ -132,7 +132,7 @@ if have less && "$TALLY" record -q -e minor-faults -c 1 -o commands.data -- sh -
 	keys / record_workload Enter
 	cursor_has record_workload
 	keys a
-	check "a annotates by the samples of the line's command, where there are several" shows "other samples than --comm record_workload are"
+	check "a annotates by the samples of the line's command, where there are several" shows "samples other than --comm record_workload are"
 	keys q
 	shows "? help"
 	keys q
@@ -156,13 +156,13 @@ shows "? help"
 keys / RECURS Enter
 cursor_has "recursion"
 keys Enter
-check "Enter where there is no tree says why" shows "no caller of it is above the limit"
+check "Enter where there is no tree says why" shows "its callers are all below the limit"
 keys c
 shows "trees show what a function called"
 keys / inner Enter
 cursor_has "inner"
 keys Enter
-check "... and which key shows the other way" shows "it called nothing above the limit; c: who called it"
+check "... and which key shows the other way" shows "its callees are all below the limit; c shows callers"
 keys q
 
 pane 100 30 "\"\$TALLY\" report"
@@ -193,13 +193,13 @@ check "it says of what" shows "samples of"
 keys p
 check "p pauses" shows "paused"
 keys p
-check "and goes on" shows "sampling goes on"
+check "and goes on" shows "sampling continues"
 keys t
 check "threads apart" shows "TID"
 keys t f nosuchthing Enter
 check "a filter" shows "nothing passes the filter"
 keys Escape '?'
-check "its own help" shows "begin again from nothing"
+check "its own help" shows "clear all samples"
 keys q q
 check "q leaves top" shows "left with 0"
 pane 100 30 "bash spinner.sh & \"\$TALLY\" top -g -p \$! -d 300ms; kill \$!"

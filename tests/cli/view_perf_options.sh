@@ -26,9 +26,9 @@ for pair in "${least[@]}"; do
 	while read -r option; do
 		timeout 10 "$TALLY" $command "$option" --no-such-thing --no-such-thing >said 2>&1 </dev/null
 		status=$?
-		[ $status = 2 ] && ! grep -qE "there is no option $option\b|could be several" said ||
+		[ $status = 2 ] && ! grep -qE "there is no option $option\b|is ambiguous" said ||
 			echo "$option: status $status, $(head -1 said)"
-		! grep -q "is perf's alone: *$" said || echo "$option: refused without a hint"
+		! grep -q "is not an option of tally's: *$" said || echo "$option: refused without a hint"
 	done <options >out
 	check "no option of perf $command is unknown ($(wc -l <options) of them)" test "$(wc -l <options)" -ge "$count" -a ! -s out
 	sed -n "/^## .$command.: perf's options/,/^## [^-]*$/p" "$SOURCE/docs/compatibility.md" >listed
@@ -90,7 +90,7 @@ run 0 "$TALLY" diff --stdio old.folded new.folded
 cp out plain
 run 0 "$TALLY" diff --stdio -f -v -c delta-abs old.folded new.folded && cmp -s out plain
 check "those of diff that ask for what is done anyway are taken"
-run 1 "$TALLY" diff -S b old.folded new.folded && has "only a recording's samples can be chosen"
+run 1 "$TALLY" diff -S b old.folded new.folded && has "only recordings can be filtered"
 check "… and functions chosen of recordings alone"
 
 # --- what script takes -------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ by_tally() {
 		has '"value":3003,' &&
 		"$TALLY" stat --provider simulated --region -j -e branches -- "$WORKLOAD" region 3 1000 >out 2>&1 && has '"value":3000,' &&
 		"$TALLY" record --provider simulated --toggle known_loop -e instructions -c 500 -o data -- "$WORKLOAD" loop 2 1000 \
-			>out 2>&1 && has ': 8 samples' && ! "$TALLY" stat --toggle known_loop -- true >out 2>&1 && has 'are for --provider simulated'
+			>out 2>&1 && has ': 8 samples' && ! "$TALLY" stat --toggle known_loop -- true >out 2>&1 && has 'need --provider simulated'
 }
 check "stat and record with --toggle and --region" by_tally
 

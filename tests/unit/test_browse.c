@@ -276,7 +276,7 @@ static void columns_come_and_go(void **state)
 	press(&view, "co"); /* without commands and objects, functions can't be switched off */
 	press(&view, "f");
 	assert_true(view.options.by[TALLY_SORT_SYMBOL]);
-	assert_true(row_has(&view, 23, "one column has to stay"));
+	assert_true(row_has(&view, 23, "at least one column must stay"));
 	close_view(&view);
 }
 
@@ -295,7 +295,7 @@ static void a_percent_limit_hides_and_says_so(void **state)
 	view.options.children = false; /* leaf has 93 */
 	press(&view, "P\x15" "98%\n");
 	assert_int_equal(line_count(&view), 0);
-	assert_true(row_has(&view, 2, "all is below the limit"));
+	assert_true(row_has(&view, 2, "all rows are below the limit"));
 	view.options.children = true;
 	press(&view, "P\x15" "5\nsaq");
 	press(&view, "P\x15" "50\n");

@@ -119,7 +119,7 @@ static void senders_of_a_fifo_come_and_go(void **state)
 	assert_non_null(file);
 	fclose(file);
 	assert_int_equal(tally_control_open(&control, spec, &err), -EINVAL);
-	assert_non_null(strstr(err.message, "no FIFO"));
+	assert_non_null(strstr(err.message, "not a FIFO"));
 	unlink(path);
 	rmdir(folder);
 }

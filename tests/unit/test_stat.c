@@ -164,7 +164,7 @@ static void never_running_is_not_counted(void **state)
 	struct stat_test *t = *state;
 	const char *text = run(t, "cycles 0/1000/0\ninstructions 5", "cycles,instructions");
 	has(text, "<not counted>");
-	has(text, "never got the PMU");
+	has(text, "was never scheduled");
 	lacks(text, "per cycle");
 }
 
@@ -176,7 +176,7 @@ static void an_uncountable_event_drags_no_other_down(void **state)
 		"{LLC-loads,cycles,branches},bus-cycles");
 	has(text, "<not supported>");
 	has(text, "# this CPU has no such event");
-	has(text, "# the counter is taken by another user");
+	has(text, "# another user holds the counter");
 	/* it leads the group now, and the group's values are in the right rows */
 	assert_int_equal(t->rows[1].value, 77);
 	assert_int_equal(t->rows[2].value, 5);
@@ -304,7 +304,7 @@ static void refusal_altogether_falls_back_to_resource_usage(void **state)
 	assert_int_equal(t->rows[3].state, TALLY_COUNT_NOT_SUPPORTED);
 	assert_int_equal(t->rows[4].state, TALLY_COUNT_NOT_SUPPORTED);
 	has(text, "(wait4)");
-	has(text, "note: perf_event_open(2) is not there");
+	has(text, "note: perf_event_open(2) is missing");
 }
 
 static void repeated_runs_give_mean_and_sigma(void **state)
@@ -419,7 +419,7 @@ static void a_tool_s_time_stands_once(void **state)
 	const char *first = strstr(text, "ns,duration_time");
 	assert_non_null(first);
 	assert_null(strstr(first + 1, "ns,duration_time"));
-	has(text, "of the command alone");
+	has(text, "only for the command");
 	assert_int_equal(t->rows[0].state, TALLY_COUNT_OK);
 }
 
