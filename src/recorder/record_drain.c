@@ -177,6 +177,19 @@ static const struct tally_record_source *rewriting_source(struct tally_recorder 
 	return source && (source->unwinds || source->completes) ? source : NULL;
 }
 
+int tally_record_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
+			    struct tally_error *err)
+{
+	if (written < 0) {
+		recorder->status.lost++;
+		return 0;
+	}
+	if (recorder->options.take_sample)
+		return tally_record_give_sample(recorder, bytes, (size_t)written, err);
+	see_for_excerpt(recorder, bytes);
+	return tally_perfdata_write_walked(recorder->writer, bytes, (size_t)written, err);
+}
+
 static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
 			struct tally_error *err)
 {
@@ -190,14 +203,8 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 		return tally_perfdata_write(recorder->writer, bytes, size, err);
 	}
 	long written = tally_record_rewrite_sample(recorder, source, bytes, size, rewritten);
-	if (written < 0) {
-		recorder->status.lost++;
-		return 0;
-	}
-	if (recorder->options.take_sample)
-		return tally_record_give_sample(recorder, rewritten, (size_t)written, err);
-	see_for_excerpt(recorder, rewritten);
-	return tally_perfdata_write_walked(recorder->writer, rewritten, (size_t)written, err);
+	int result = written ? tally_record_put_sample(recorder, rewritten, written, err) : 0;
+	return result || !recorder->holds.news_tid ? result : tally_record_write_told(recorder, err);
 }
 
 static void see_other(struct tally_recorder *recorder, const void *bytes, size_t size)
@@ -348,9 +355,15 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	int result = drain_side_band(recorder, now_ns, last, err);
 	if (!result)
 		result = tally_record_look_at_modules(recorder, now_ns, err);
+	recorder->holds.is_open = !last && !recorder->options.take_sample;
+	recorder->holds.pass++;
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
 		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
 			result = drain_samples(recorder, &recorder->rings[i], err);
+	recorder->holds.is_open = false;
+	recorder->holds.last_pass_ns = now_ns;
+	if (!result)
+		result = tally_record_write_held(recorder, last, err);
 	if (!result)
 		result = tally_record_end_gone(recorder, now_ns, err);
 	tally_endings_pass(&recorder->endings, &recorder->tasks);
@@ -358,7 +371,8 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	tally_record_trim_objects(recorder);
 	if (!result)
 		result = tally_record_forget_files(recorder, err);
-	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite)
+	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite &&
+	    !tally_record_holds_on(recorder))
 		result = finish_round(recorder, err);
 	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;
 }

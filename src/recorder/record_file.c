@@ -12,7 +12,9 @@ int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *
 		.compression_level = recorder->options.compression_level
 	};
 	struct tally_record_status status;
-	int fd, result = recorder->options.overwrite ? tally_record_dump_rings(recorder, err) : 0;
+	int fd, result = tally_record_write_held(recorder, true, err);
+	if (!result && recorder->options.overwrite)
+		result = tally_record_dump_rings(recorder, err);
 	if (!result)
 		result = tally_recorder_finish(recorder, &status, err);
 	if (!result)

@@ -26,8 +26,9 @@ struct loop {
 	int hotplug_fd;  /* −1: none */
 	uint64_t flush_at;
 	struct tally_record_pace pace;
-	/* stacks_cut at the last pass; until deep_until, passes follow each other quickly */
-	uint64_t stacks_cut, deep_until;
+	/* stacks longer than their copies at the last pass; until deep_until, passes follow each
+	 * other quickly */
+	uint64_t stacks_deep, deep_until;
 	int look_ms; /* -1: only when woken */
 	enum tally_record_end end;
 	bool ended;
@@ -169,14 +170,17 @@ static int open_extra(struct loop *loop, struct tally_error *err)
  * opened while these live.  So the time is limited even when the rings fill slowly. */
 static int next_look_ms(struct loop *loop)
 {
-	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 4, WHILE_NS = 500000000 };
+	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 4 };
+	const uint64_t while_ns = 2000000000;
 	const struct tally_recorder *recorder = loop->recorder;
 	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
 	/* Stacks longer than their copies are completed from memory that was read before and after.
 	 * The closer these reads are to the sample, the better. */
-	if (recorder->status.stacks_cut != loop->stacks_cut || !loop->deep_until)
-		loop->deep_until = tally_record_now_ns() + WHILE_NS;
-	loop->stacks_cut = recorder->status.stacks_cut;
+	uint64_t deep = recorder->status.stacks_cut + recorder->status.stacks_completed +
+			recorder->holds.count;
+	if (deep != loop->stacks_deep || !loop->deep_until)
+		loop->deep_until = tally_record_now_ns() + while_ns;
+	loop->stacks_deep = deep;
 	if (recorder->outer && tally_record_now_ns() < loop->deep_until)
 		longest_ms = SEE_STACKS_MS;
 	if (!recorder->ring_count || !recorder->rings[0].page)

@@ -7,21 +7,32 @@
  * too early the rest is taken from the task's memory, read from outside once in a pass over the
  * rings.
  *
- * That memory is younger than the sample, and the task ran on meanwhile.  What shows that it is the
- * sample's, too, is a snapshot that is older than the sample: a return address that stands in the
- * same slot before and after stood there in between.  (It could have been taken away and come back:
- * by a call of the same function from the same place at the same depth, where something else was
- * called for the moment of the sample, with a frame of the same address and depth in the copy
- * leading to it.  Nothing is known that would do that; the recorder counts these stacks apart all
- * the same.)
+ * That memory is younger than the sample, and the task ran on meanwhile.  A snapshot that is older
+ * than the sample shows whether it is the sample's, too: a return address that stands in the same
+ * slot before and after stood there in between.  (A call of the same function from the same place at
+ * the same depth could take it away and bring it back.  The recorder counts completed stacks apart.)
  *
  *     snapshot ──── samples … ──── heads noted ─ snapshot ──── samples … ──── heads noted ─ snapshot
  *     (before)                                   (after; before of the next)
  *
- * Where the program did return and call again, the snapshots differ.  Then the outermost KiB of the
- * copy, whose frames hold data, too, tell which of them is of the sample's calls: one that is the
- * same there, while the other isn't, is enough.  Else, where a slot holds two return addresses, the
- * call in front of each tells which of them called the function inside.
+ * Where the program returned and called again, the snapshots differ.  One of them is enough where
+ * the stack stood, at its time, as it did at the sample's:
+ *
+ * - The outermost KiB of the copy hold frames with their data.  A snapshot that has the same bytes
+ *   there agrees with the sample.  But memory keeps what calls leave behind: a task that has returned
+ *   to an outer frame and calls something else there has the old bytes inside of it.  So the task's
+ *   next sample must agree with the snapshot, too.
+ * - A handler on a stack of its own: the copy holds the handler's stack alone, and the signal's frame
+ *   in it, where the interrupted function's registers are saved.  While the handler runs, the
+ *   interrupted stack does not change.  A snapshot of it agrees with the samples that have the same
+ *   signal's frame.  The samples next to the snapshot on both sides must agree.
+ * - The copies of samples whose stack is whole are kept, too, as snapshots, where the task's stacks
+ *   were cut lately.  What they hold stood.
+ *
+ * A sample that the snapshot behind it may complete waits for the task's next one (record_held.c).
+ * What agrees may still not tell one call from another; compare() finds out, and then nothing is
+ * completed.  Where both snapshots count and a slot holds two return addresses, the call in front of
+ * each tells which of them called the function inside.
  *
  * A snapshot that begins behind the noting is younger than all samples of the pass.  It is made at
  * a task's first stack of the pass that was cut, and serves for the others.  How its words make
@@ -44,26 +55,47 @@ enum {
 	FIRST_BYTES = 64 << 10,  /* of a stack beyond the copy */
 	MAX_BYTES = 512 << 10,
 	BELOW_BYTES = 8 << 10,   /* of the copied part: where the next samples' copies may end */
+	SPAN_MAX = MAX_BYTES - BELOW_BYTES,
 	ABOVE_BYTES = 256,       /* above the outermost frame */
 	WALKS_MAX = 16,          /* unwound with a snapshot, of a task in a pass */
+	COMPARED_MAX = 128,
 	WORD = 8,
+	/* a signal's frame: 304 of ucontext with its registers and mask, 128 of siginfo */
+	SIGNAL_BYTES = 304 + 128,
 };
+
+#define SAMPLED_NS_MIN 500000u     /* between two copies that are kept */
+#define SAMPLED_FOR_NS 2000000000u /* after a stack that was cut */
 
 struct snapshot {
 	uint64_t time_ns; /* when it was complete */
 	uint64_t base;
 	size_t size, capacity;
 	uint8_t *bytes;
+	bool is_sampled; /* a sample's copy */
+	/* The task's last sample before it, and its first one after it; 0: none was seen. */
+	uint64_t older_ns, younger_ns;
+	bool agrees_before, agrees_after; /* with these */
+	bool is_compared;
+	bool has_signal;  /* of the pass's first sample in a handler on a stack of its own: */
+	uint8_t signal[SIGNAL_BYTES];
 };
 
 struct outer_task {
 	uint32_t pid, tid;
 	uint64_t pass; /* of the newest snapshot */
-	unsigned newest, walks;
+	unsigned newest;
+	uint64_t walked_pass; /* in which `walks` stacks were unwound with a snapshot */
+	unsigned walks;
 	struct snapshot snapshots[SNAPSHOTS];
+	struct snapshot sampled[2]; /* the copies of the last two whole stacks */
+	unsigned same, different; /* of late: what compare() found */
+	uint64_t cut_ns; /* the time of the last sample that was cut */
 	uint64_t top;  /* where the stack ends, 0: not known */
 	size_t span;   /* bytes to read beyond the copy where it isn't */
 	struct tally_record_frames outer; /* to the outermost; count 0: none known */
+	bool is_outer_cut; /* there was room for no more of them */
+	bool is_too_long;  /* the stack: more than MAX_BYTES are not read */
 };
 
 struct tally_record_outer {
@@ -89,11 +121,23 @@ struct tally_record_outer *tally_record_outer_new(long (*read)(void *context, ui
 	return outer;
 }
 
+static void forget_snapshots(struct outer_task *task)
+{
+	for (unsigned i = 0; i < SNAPSHOTS; i++) {
+		free(task->snapshots[i].bytes);
+		task->snapshots[i] = (struct snapshot){ 0 };
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		free(task->sampled[i].bytes);
+		task->sampled[i] = (struct snapshot){ 0 };
+	}
+}
+
 void tally_record_outer_free(struct tally_record_outer *outer)
 {
 	for (unsigned i = 0; outer && i < TASKS; i++) {
-		for (unsigned s = 0; outer->tasks[i] && s < SNAPSHOTS; s++)
-			free(outer->tasks[i]->snapshots[s].bytes);
+		if (outer->tasks[i])
+			forget_snapshots(outer->tasks[i]);
 		free(outer->tasks[i]);
 	}
 	if (outer)
@@ -114,16 +158,23 @@ static struct outer_task *task_of(struct tally_record_outer *outer, uint32_t pid
 	struct outer_task *task = *place;
 	if (!task || (task->pid == pid && task->tid == tid))
 		return task;
-	for (unsigned i = 0; i < SNAPSHOTS; i++) {
-		free(task->snapshots[i].bytes);
-		task->snapshots[i] = (struct snapshot){ 0 };
-	}
+	forget_snapshots(task);
 	task->pid = pid;
 	task->tid = tid;
-	task->pass = task->top = 0;
+	task->pass = task->top = task->cut_ns = 0;
+	task->same = task->different = 0;
 	task->span = FIRST_BYTES;
+	task->is_too_long = false;
 	task->outer.count = 0;
 	return task;
+}
+
+/* NULL where another task has its place. */
+static struct outer_task *known_task(const struct tally_record_outer *outer,
+				     const struct tally_sample *sample)
+{
+	struct outer_task *task = outer->tasks[sample->tid % TASKS];
+	return task && task->pid == sample->pid && task->tid == sample->tid ? task : NULL;
 }
 
 /* ---- snapshots ----------------------------------------------------------- */
@@ -155,9 +206,13 @@ static void shrink(struct snapshot *snapshot)
 static void read_snapshot(struct tally_record_outer *outer, struct outer_task *task,
 			  struct snapshot *snapshot, uint64_t base, uint64_t boundary)
 {
-	uint64_t top = task->top > boundary ? task->top : boundary + task->span;
+	bool has_top = task->top > boundary && task->top - base <= MAX_BYTES;
+	uint64_t top = has_top ? task->top : boundary + task->span;
 	size_t size = (size_t)(top - base);
 	snapshot->size = 0;
+	snapshot->older_ns = snapshot->younger_ns = 0;
+	snapshot->agrees_before = snapshot->agrees_after = false;
+	snapshot->is_compared = snapshot->has_signal = false;
 	if (size > MAX_BYTES || !reserve(&snapshot->bytes, &snapshot->capacity, size))
 		return;
 	long got = outer->read(outer->context, task->tid, base, snapshot->bytes, size);
@@ -175,7 +230,6 @@ static struct snapshot *snapshot_now(struct tally_record_outer *outer, struct ou
 	if (task->pass != outer->pass) {
 		task->newest = (task->newest + 1) % SNAPSHOTS;
 		task->pass = outer->pass;
-		task->walks = 0;
 		read_snapshot(outer, task, &task->snapshots[task->newest], base, boundary);
 	}
 	struct snapshot *snapshot = &task->snapshots[task->newest];
@@ -185,16 +239,19 @@ static struct snapshot *snapshot_now(struct tally_record_outer *outer, struct ou
 	return snapshot->size ? snapshot : NULL;
 }
 
-/* The youngest that is older than the sample. */
-static struct snapshot *snapshot_before(struct outer_task *task, uint64_t time_ns)
+/* The snapshot that is next to a time, before it or after it; NULL where there is none. */
+static struct snapshot *snapshot_beside(struct outer_task *task, uint64_t time_ns, bool is_after)
 {
-	for (unsigned back = 1; back < SNAPSHOTS; back++) {
-		struct snapshot *snapshot =
-			&task->snapshots[(task->newest + SNAPSHOTS - back) % SNAPSHOTS];
-		if (snapshot->size && snapshot->time_ns <= time_ns)
-			return snapshot;
+	struct snapshot *nearest = NULL;
+	for (unsigned i = 0; i < SNAPSHOTS + 2; i++) {
+		struct snapshot *snapshot = i < SNAPSHOTS ? &task->snapshots[i] :
+							    &task->sampled[i - SNAPSHOTS];
+		bool fits = is_after ? snapshot->time_ns > time_ns : snapshot->time_ns <= time_ns;
+		bool is_nearer = !nearest || (snapshot->time_ns > nearest->time_ns) != is_after;
+		if (snapshot->size && fits && is_nearer)
+			nearest = snapshot;
 	}
-	return NULL;
+	return nearest;
 }
 
 /* ---- frames -------------------------------------------------------------- */
@@ -226,9 +283,10 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 	const struct tally_unwind_memory nothing = { 0 };
 	enum tally_unwind_end end;
 	task->outer.count = 0;
+	task->is_too_long = false;
 	if (is_apart)
 		end_address = boundary; /* the copy is whole */
-	if ((end_address <= boundary && !is_apart) ||
+	if ((!is_apart && (end_address <= boundary || snapshot->base > boundary)) ||
 	    !reserve(&outer->joined, &outer->joined_capacity,
 		     copied + (size_t)(end_address - boundary)))
 		return;
@@ -247,24 +305,26 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 					     TALLY_USER_FRAMES_MAX, &end);
 	if (end == TALLY_UNWIND_TRUNCATED && task->top <= snapshot->base + snapshot->size) {
 		task->top = 0; /* what was taken for the end was none */
-		task->span = task->span < MAX_BYTES / 2 ? 2 * task->span : task->span;
+		task->is_too_long = task->span == SPAN_MAX;
+		task->span = task->span < SPAN_MAX / 2 ? 2 * task->span : SPAN_MAX;
 	}
-	if (end != TALLY_UNWIND_COMPLETE || count <= known)
+	task->is_outer_cut = end == TALLY_UNWIND_LIMIT;
+	if ((end != TALLY_UNWIND_COMPLETE && !task->is_outer_cut) || count <= known)
 		return;
-	task->top = all->stack_pointers[count - 1] + ABOVE_BYTES;
+	if (!task->is_outer_cut)
+		task->top = all->stack_pointers[count - 1] + ABOVE_BYTES;
 	all->count = count - known;
 	memmove(all->addresses, all->addresses + known, all->count * sizeof(*all->addresses));
 	memmove(all->stack_pointers, all->stack_pointers + known,
 		all->count * sizeof(*all->stack_pointers));
 }
 
-/* Does a snapshot hold what the outer end of the copy does?  Then the frames there are the same,
- * and nothing outside of them has returned in between.  Where that tells one snapshot from the
- * other, the one is enough. */
+/* Does a snapshot hold what the outer end of the copy does, with two frames at least?  Then the
+ * frames there are the same. */
 static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sample *sample,
 		       const struct tally_record_frames *frames)
 {
-	enum { ENOUGH_BYTES = 1024 };
+	enum { ENOUGH_BYTES = 1024, ENOUGH_FRAMES = 2 };
 	uint64_t start = frames->stack_pointers[0], end = start + sample->stack_dynamic_size,
 		 from = start;
 	if (end - from > BELOW_BYTES)
@@ -273,10 +333,72 @@ static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sampl
 		from = snapshot->base;
 	uint64_t offset = from - snapshot->base;
 	if (from >= end || end - from < ENOUGH_BYTES || offset > snapshot->size ||
-	    snapshot->size - offset < end - from)
+	    snapshot->size - offset < end - from || frames->count <= ENOUGH_FRAMES ||
+	    frames->stack_pointers[frames->count - ENOUGH_FRAMES] - WORD < from)
 		return false;
 	return !memcmp((const uint8_t *)sample->stack + (from - start), snapshot->bytes + offset,
 		       end - from);
+}
+
+/* The frame of the signal whose handler was sampled: what it interrupted is saved there.  NULL
+ * where the copy lacks a part of it. */
+static const uint8_t *signal_of(const struct tally_sample *sample,
+				const struct tally_record_frames *frames)
+{
+	if (frames->count < 2)
+		return NULL;
+	uint64_t offset = frames->stack_pointers[frames->count - 2] - frames->stack_pointers[0];
+	bool is_copied = offset <= sample->stack_dynamic_size &&
+			 sample->stack_dynamic_size - offset >= SIGNAL_BYTES;
+	return is_copied ? (const uint8_t *)sample->stack + offset : NULL;
+}
+
+static void note_signal(struct snapshot *snapshot, const struct tally_sample *sample,
+			const struct tally_record_frames *frames)
+{
+	const uint8_t *signal = signal_of(sample, frames);
+	if (!signal || snapshot->has_signal)
+		return;
+	memcpy(snapshot->signal, signal, SIGNAL_BYTES);
+	snapshot->has_signal = true;
+}
+
+static bool agrees(const struct snapshot *snapshot, const struct tally_sample *sample,
+		   const struct tally_record_frames *frames)
+{
+	if (!snapshot || !is_interrupted_apart(sample, frames))
+		return snapshot && is_of_copy(snapshot, sample, frames);
+	const uint8_t *signal = signal_of(sample, frames);
+	return signal && snapshot->has_signal && !memcmp(snapshot->signal, signal, SIGNAL_BYTES);
+}
+
+/* Tells a snapshot of the pass what the sample next to it says. */
+static void note_neighbour(struct snapshot *snapshot, uint64_t time_ns, bool does_agree)
+{
+	if (!snapshot || snapshot->is_sampled)
+		return;
+	if (time_ns <= snapshot->time_ns && time_ns >= snapshot->older_ns) {
+		snapshot->older_ns = time_ns;
+		snapshot->agrees_before = does_agree;
+	} else if (time_ns > snapshot->time_ns &&
+		   (!snapshot->younger_ns || time_ns <= snapshot->younger_ns)) {
+		snapshot->younger_ns = time_ns;
+		snapshot->agrees_after = does_agree;
+	}
+}
+
+/* Do the samples next to the snapshot agree with it, as far as that is needed?  An older one says
+ * nothing more of bytes that a younger one has; of what a handler interrupted it does. */
+static bool agreed(const struct snapshot *snapshot)
+{
+	return snapshot->agrees_after && (snapshot->agrees_before || !snapshot->has_signal);
+}
+
+/* Were the frames that agree with a sample in use at the snapshot's time, rather than left behind by
+ * calls that had returned?  A sample's were. */
+static bool stood(const struct outer_task *task, const struct snapshot *snapshot)
+{
+	return snapshot->is_sampled || (agreed(snapshot) && !task->different);
 }
 
 /* Where the last frame of a cut stack stands among the outer ones; their number when it doesn't. */
@@ -331,14 +453,18 @@ static uint64_t certain_word(const struct evidence *evidence, uint64_t slot, uin
 	return is_one && is_expected ? word : 0;
 }
 
-static bool append_certain(struct tally_record_frames *frames,
-			   const struct tally_record_frames *outer, size_t last,
-			   const struct evidence *evidence)
+/* Appends the task's outer frames, where they are certain, from behind the one that is the copy's
+ * last: as many as there is room for. */
+static bool append_certain(struct tally_record_frames *frames, const struct outer_task *task,
+			   size_t last, const struct evidence *evidence)
 {
-	size_t count = frames->count, more = outer->count - last - 1;
-	if (more > TALLY_USER_FRAMES_MAX - count)
-		return false;
-	for (size_t i = last + 1; i < outer->count; i++, count++) {
+	const struct tally_record_frames *outer = &task->outer;
+	size_t count = frames->count, end = outer->count;
+	if (end - last - 1 > TALLY_USER_FRAMES_MAX - count)
+		end = last + 1 + TALLY_USER_FRAMES_MAX - count;
+	else if (task->is_outer_cut && end - last - 1 < TALLY_USER_FRAMES_MAX - count)
+		return false; /* there was room for less, from another frame on */
+	for (size_t i = last + 1; i < end; i++, count++) {
 		uint64_t slot = outer->stack_pointers[i] - WORD;
 		uint64_t word = certain_word(evidence, slot, outer->addresses[i],
 					     frames->addresses[count - 1]);
@@ -351,41 +477,157 @@ static bool append_certain(struct tally_record_frames *frames,
 	return true;
 }
 
+/* learn_outer(), which widens the pass's snapshot until the stack's end is in it. */
+static void learn_widely(struct tally_record_outer *outer, struct outer_task *task,
+			 struct snapshot *snapshot, const struct tally_tasks *tasks,
+			 struct tally_objects *objects, const struct tally_attr *attr,
+			 const struct tally_sample *sample,
+			 const struct tally_record_frames *frames, uint64_t boundary)
+{
+	size_t span = 0;
+	do {
+		if (span) {
+			uint64_t base = snapshot->base;
+			read_snapshot(outer, task, snapshot, base, boundary);
+			if (!snapshot->size)
+				return;
+			if (is_interrupted_apart(sample, frames))
+				note_signal(snapshot, sample, frames);
+			note_neighbour(snapshot, sample->time, agrees(snapshot, sample, frames));
+		}
+		span = task->span;
+		learn_outer(outer, task, snapshot, tasks, objects, attr, sample, frames);
+	} while (task->span > span && snapshot == &task->snapshots[task->newest] &&
+		 task->pass == outer->pass);
+}
+
+/* What agrees with a sample may not tell one call from another: a signal's frame does not where
+ * several functions call one that its handler interrupts, with equal registers.  It shows in
+ * snapshots that agree with the same samples, and differ in who returns where. */
+static void compare(struct outer_task *task, struct snapshot *snapshot,
+		    const struct tally_sample *sample, const struct tally_record_frames *frames)
+{
+	const struct tally_record_frames *outer = &task->outer;
+	struct snapshot *older = snapshot_beside(task, snapshot->time_ns - 1, false);
+	if (snapshot->is_compared || snapshot->is_sampled || !older || older->is_sampled ||
+	    !agreed(snapshot) || !agreed(older) || !agrees(older, sample, frames) ||
+	    outer->count < 2)
+		return;
+	bool is_same = true;
+	for (size_t i = 1; i < outer->count && is_same; i++)
+		is_same = word_at(snapshot, outer->stack_pointers[i] - WORD) ==
+			  word_at(older, outer->stack_pointers[i] - WORD);
+	snapshot->is_compared = true;
+	task->same += is_same;
+	task->different += !is_same;
+	if (task->same + task->different >= COMPARED_MAX) {
+		task->same /= 2;
+		task->different /= 2;
+	}
+}
+
+/* What the frames are now. */
+static enum tally_record_outer_result completed(const struct outer_task *task,
+						const struct tally_record_frames *frames)
+{
+	const struct tally_record_frames *outer = &task->outer;
+	bool is_outermost = !task->is_outer_cut && frames->stack_pointers[frames->count - 1] ==
+							   outer->stack_pointers[outer->count - 1];
+	return is_outermost ? TALLY_RECORD_OUTER_COMPLETED : TALLY_RECORD_OUTER_FULL;
+}
+
 enum tally_record_outer_result tally_record_outer_complete(struct tally_record_outer *outer,
 							   const struct tally_tasks *tasks,
 							   struct tally_objects *objects,
 							   const struct tally_attr *attr,
 							   const struct tally_sample *sample,
-							   struct tally_record_frames *frames)
+							   struct tally_record_frames *frames,
+							   bool is_again)
 {
+	struct outer_task *task =
+		is_again ? known_task(outer, sample) : task_of(outer, sample->pid, sample->tid);
+	if (!task || !frames->count)
+		return TALLY_RECORD_OUTER_UNCERTAIN;
+	bool is_apart = is_interrupted_apart(sample, frames);
 	uint64_t sp = frames->stack_pointers[0], boundary = sp + sample->stack_dynamic_size;
-	if (frames->count && is_interrupted_apart(sample, frames))
+	if (is_apart)
 		sp = boundary = frames->stack_pointers[frames->count - 1];
-	struct outer_task *task = frames->count ? task_of(outer, sample->pid, sample->tid) : NULL;
-	struct snapshot *after = task ? snapshot_now(outer, task, sp, boundary) : NULL;
-	struct snapshot *before = after ? snapshot_before(task, sample->time) : NULL;
-	if (!before)
-		return after ? TALLY_RECORD_OUTER_NEW : TALLY_RECORD_OUTER_UNCERTAIN;
-	bool is_before = is_of_copy(before, sample, frames),
-	     is_after = is_of_copy(after, sample, frames);
-	if (is_before && !is_after)
+	if (task->walked_pass != outer->pass) {
+		task->walked_pass = outer->pass;
+		task->walks = 0;
+		task->is_too_long = false;
+	}
+	task->cut_ns = sample->time > task->cut_ns ? sample->time : task->cut_ns;
+	struct snapshot *now = is_again ? NULL : snapshot_now(outer, task, sp, boundary);
+	if (now && is_apart)
+		note_signal(now, sample, frames);
+	if (now && !task->top && task->walks++ < WALKS_MAX)
+		learn_widely(outer, task, now, tasks, objects, attr, sample, frames, boundary);
+	struct snapshot *before = snapshot_beside(task, sample->time, false),
+			*after = snapshot_beside(task, sample->time, true);
+	bool is_before = agrees(before, sample, frames), is_after = agrees(after, sample, frames);
+	note_neighbour(before, sample->time, is_before);
+	note_neighbour(after, sample->time, is_after);
+	if (is_before)
+		compare(task, before, sample, frames);
+	bool stood_before = is_before && stood(task, before),
+	     stood_after = is_after && stood(task, after);
+	enum tally_record_outer_result result = TALLY_RECORD_OUTER_UNCERTAIN;
+	if (task->is_too_long)
+		return TALLY_RECORD_OUTER_FULL;
+	if (is_after && !after->is_sampled && !after->younger_ns)
+		result = TALLY_RECORD_OUTER_WAITS;
+	else if (after && !before)
+		result = TALLY_RECORD_OUTER_NEW;
+	if (stood_before && !stood_after)
 		after = before;
-	else if (is_after && !is_before)
+	else if (stood_after && !stood_before)
 		before = after;
+	/* Where they differ so often, they do in between as well. */
+	if (!before || !after || task->different * 5 > task->same + task->different)
+		return result;
 	const struct evidence evidence = { tasks, objects, sample->pid, before, after };
 	size_t last = find_last(&task->outer, frames);
-	if (last < task->outer.count && append_certain(frames, &task->outer, last, &evidence))
-		return TALLY_RECORD_OUTER_COMPLETED;
+	if (last < task->outer.count && append_certain(frames, task, last, &evidence))
+		return completed(task, frames);
 	/* The younger snapshot first; the older where calls that came since have written over the
 	 * sample's. */
 	for (unsigned i = 0; i < 2 && task->walks++ < WALKS_MAX; i++) {
-		const struct snapshot *snapshot = i ? before : after;
-		if (i && (before == after || !is_before))
+		struct snapshot *snapshot = i ? before : after;
+		if (i && before == after)
 			break;
-		learn_outer(outer, task, snapshot, tasks, objects, attr, sample, frames);
+		learn_widely(outer, task, snapshot, tasks, objects, attr, sample, frames, boundary);
 		if (task->outer.count && !find_last(&task->outer, frames) &&
-		    append_certain(frames, &task->outer, 0, &evidence))
-			return TALLY_RECORD_OUTER_COMPLETED;
+		    append_certain(frames, task, 0, &evidence))
+			return completed(task, frames);
 	}
-	return TALLY_RECORD_OUTER_UNCERTAIN;
+	return result;
+}
+
+bool tally_record_outer_see(struct tally_record_outer *outer, const struct tally_sample *sample,
+			    const struct tally_record_frames *frames)
+{
+	struct outer_task *task = known_task(outer, sample);
+	if (!task || !frames->count || sample->time > task->cut_ns + SAMPLED_FOR_NS)
+		return false;
+	uint64_t sp = frames->stack_pointers[0],
+		 end = frames->stack_pointers[frames->count - 1] + ABOVE_BYTES;
+	for (unsigned i = 0; i < SNAPSHOTS; i++)
+		note_neighbour(&task->snapshots[i], sample->time, false);
+	bool is_first_younger = task->sampled[0].time_ns > task->sampled[1].time_ns;
+	struct snapshot *older = &task->sampled[is_first_younger],
+			*younger = &task->sampled[!is_first_younger];
+	if (end - sp > sample->stack_dynamic_size)
+		end = sp + sample->stack_dynamic_size;
+	if (is_interrupted_apart(sample, frames) ||
+	    sample->time < younger->time_ns + SAMPLED_NS_MIN ||
+	    !reserve(&older->bytes, &older->capacity, (size_t)(end - sp)))
+		return false;
+	older->time_ns = sample->time;
+	older->base = sp;
+	older->size = (size_t)(end - sp);
+	older->is_sampled = true;
+	memcpy(older->bytes, sample->stack, older->size);
+	task->top = frames->stack_pointers[frames->count - 1] + ABOVE_BYTES;
+	return true;
 }

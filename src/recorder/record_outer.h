@@ -30,14 +30,24 @@ enum tally_record_outer_result {
 	TALLY_RECORD_OUTER_COMPLETED,
 	TALLY_RECORD_OUTER_UNCERTAIN, /* the stack stays as it is */
 	TALLY_RECORD_OUTER_NEW, /* the same, because nothing of its task had been read before */
+	TALLY_RECORD_OUTER_WAITS, /* the same, but the task's next sample may tell */
+	/* more than TALLY_USER_FRAMES_MAX frames, or more bytes than are read of a stack */
+	TALLY_RECORD_OUTER_FULL,
 };
 
-/* Appends the frames beyond the copy if they are certain. */
+/* Appends the frames beyond the copy if they are certain.  `is_again`: tries a sample of an earlier
+ * call once more, with what was seen since. */
 enum tally_record_outer_result tally_record_outer_complete(struct tally_record_outer *outer,
 							   const struct tally_tasks *tasks,
 							   struct tally_objects *objects,
 							   const struct tally_attr *attr,
 							   const struct tally_sample *sample,
-							   struct tally_record_frames *frames);
+							   struct tally_record_frames *frames,
+							   bool is_again);
+
+/* A sample whose copy has the whole stack: kept where its task has stacks that are cut.  Returns
+ * true where it tells more of the sample before it. */
+bool tally_record_outer_see(struct tally_record_outer *outer, const struct tally_sample *sample,
+			    const struct tally_record_frames *frames);
 
 #endif

@@ -71,17 +71,23 @@ static bool has_copy_ended(const struct tally_sample *sample)
 	return sample->stack_dynamic_size < sample->stack_size;
 }
 
-/* Of a stack whose copy was too short. */
-static enum tally_record_stack_fate complete(struct tally_recorder *recorder,
-					     const struct tally_attr *attr,
-					     const struct tally_sample *sample,
-					     struct tally_record_frames *frames)
+static enum tally_record_outer_result complete(struct tally_recorder *recorder,
+					       const struct tally_attr *attr,
+					       const struct tally_sample *sample,
+					       struct tally_record_frames *frames, bool is_again)
 {
-	enum tally_record_outer_result result = TALLY_RECORD_OUTER_UNCERTAIN;
+	return recorder->outer ? tally_record_outer_complete(recorder->outer, &recorder->tasks,
+							     &recorder->objects, attr, sample,
+							     frames, is_again) :
+				 TALLY_RECORD_OUTER_UNCERTAIN;
+}
+
+/* Of a stack whose copy was too short. */
+static enum tally_record_stack_fate fate_of(struct tally_recorder *recorder,
+					    const struct tally_sample *sample,
+					    enum tally_record_outer_result result)
+{
 	bool has_ended = has_copy_ended(sample);
-	if (recorder->outer)
-		result = tally_record_outer_complete(recorder->outer, &recorder->tasks,
-						     &recorder->objects, attr, sample, frames);
 	recorder->status.stacks_completed += result == TALLY_RECORD_OUTER_COMPLETED;
 	recorder->status.stacks_cut += result != TALLY_RECORD_OUTER_COMPLETED;
 	recorder->status.stacks_ended += result != TALLY_RECORD_OUTER_COMPLETED && has_ended;
@@ -90,10 +96,27 @@ static enum tally_record_stack_fate complete(struct tally_recorder *recorder,
 	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
 }
 
+/* Counts a stack whose copy was too short, and returns what its record says of the frames. */
+static uint16_t count_short(struct tally_recorder *recorder, const struct tally_sample *sample,
+			    enum tally_record_outer_result result)
+{
+	if (result == TALLY_RECORD_OUTER_FULL) {
+		recorder->status.stacks_deep++;
+		tally_record_copies_note(recorder, sample, TALLY_RECORD_STACK_WHOLE, UINT64_MAX);
+		return TALLY_MISC_STACK_CUT;
+	}
+	tally_record_copies_note(recorder, sample, fate_of(recorder, sample, result), UINT64_MAX);
+	if (result == TALLY_RECORD_OUTER_COMPLETED)
+		return 0;
+	return has_copy_ended(sample) ? TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED
+				      : TALLY_MISC_STACK_CUT;
+}
+
 /* What the sample's record says of the frames: 0 where they go to the start of the thread, else
- * TALLY_MISC_STACK_*. */
+ * TALLY_MISC_STACK_*.  *is_uncertain: their outer part may be known later. */
 static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr *attr,
-		       const struct tally_sample *sample, struct tally_record_frames *frames)
+		       const struct tally_sample *sample, struct tally_record_frames *frames,
+		       bool can_wait, bool *is_uncertain)
 {
 	/* A chain of another thread's would be true, too, only of no use. */
 	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORD_CHAINS];
@@ -110,28 +133,30 @@ static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr 
 		return 0;
 	recorder->status.stacks++;
 	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
-	uint64_t cut_before = recorder->status.stacks_cut;
-	bool is_short = end == TALLY_UNWIND_TRUNCATED;
-	uint64_t needed = is_short ? UINT64_MAX
-				   : frames->stack_pointers[frames->count - 1] -
-					     frames->stack_pointers[0];
-	tally_record_copies_note(recorder, sample,
-				 is_short ? complete(recorder, attr, sample, frames)
-					  : TALLY_RECORD_STACK_WHOLE,
-				 needed);
-	if (end == TALLY_UNWIND_COMPLETE || (is_short && recorder->status.stacks_cut == cut_before))
+	if (end == TALLY_UNWIND_TRUNCATED) {
+		enum tally_record_outer_result result =
+			complete(recorder, attr, sample, frames, false);
+		*is_uncertain = can_wait && result != TALLY_RECORD_OUTER_COMPLETED &&
+				result != TALLY_RECORD_OUTER_FULL;
+		return *is_uncertain ? 0 : count_short(recorder, sample, result);
+	}
+	tally_record_copies_note(recorder, sample, TALLY_RECORD_STACK_WHOLE,
+				 frames->stack_pointers[frames->count - 1] -
+					 frames->stack_pointers[0]);
+	if (end == TALLY_UNWIND_COMPLETE) {
+		if (recorder->outer && tally_record_outer_see(recorder->outer, sample, frames))
+			tally_record_held_news(recorder, sample);
 		return 0;
-	if (is_short && has_copy_ended(sample))
-		return TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED;
-	recorder->status.stacks_lost += !is_short && end != TALLY_UNWIND_LIMIT;
-	return is_short || end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;
+	}
+	recorder->status.stacks_lost += end != TALLY_UNWIND_LIMIT;
+	return end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;
 }
 
-static void unwind_sample(struct tally_recorder *recorder, const struct tally_attr *attr,
-			  struct tally_record *record, struct output *output)
+/* Writes the sample with these frames into `output`. */
+static void put_stack(struct tally_recorder *recorder, struct tally_record *record,
+		      struct output *output)
 {
 	const struct tally_sample *sample = &record->sample;
-	record->header.misc |= unwind(recorder, attr, sample, &recorder->frames);
 	uint64_t *user = recorder->frames.addresses;
 	size_t users = recorder->frames.count;
 	/* No way to unwind (a 32-bit program): where it was is known all the same. */
@@ -199,6 +224,18 @@ static void mend_chain(struct tally_recorder *recorder, const struct tally_attr 
 	put(output, sample->chain + inner->resume, (sample->chain_length - inner->resume) * 8);
 }
 
+/* The record behind its chain, and its header. */
+static long finish(struct output *output, struct tally_record *record, const void *bytes)
+{
+	put_behind_chain(output, &record->sample, bytes, record->header.size);
+	if (output->full)
+		return -EBADMSG;
+	size_t written = (size_t)(output->at - output->start);
+	record->header.size = (uint16_t)written;
+	memcpy(output->start, &record->header, sizeof(record->header));
+	return (long)written;
+}
+
 long tally_record_rewrite_sample(struct tally_recorder *recorder,
 				 const struct tally_record_source *source, const void *bytes,
 				 size_t size, void *out)
@@ -212,15 +249,42 @@ long tally_record_rewrite_sample(struct tally_recorder *recorder,
 	if (recorder->objects.live_jits)
 		tally_live_jits_look(recorder->objects.live_jits, &recorder->tasks, sample->pid);
 	put_before_chain(&output, sample, bytes);
-	if (source->unwinds)
-		unwind_sample(recorder, &source->attr, &record, &output);
-	else
+	if (!source->unwinds) {
 		mend_chain(recorder, &source->attr, &record, &output);
-	put_behind_chain(&output, sample, bytes, record.header.size);
-	if (output.full)
-		return -EBADMSG;
-	size_t written = (size_t)(output.at - output.start);
-	record.header.size = (uint16_t)written;
-	memcpy(out, &record.header, sizeof(record.header));
-	return (long)written;
+		return finish(&output, &record, bytes);
+	}
+	bool is_uncertain = false;
+	record.header.misc |= unwind(recorder, &source->attr, sample, &recorder->frames,
+				     tally_record_can_hold(recorder, sample), &is_uncertain);
+	if (is_uncertain && !tally_record_hold(recorder, source, bytes, record.header.size,
+						sample))
+		return 0;
+	if (is_uncertain)
+		record.header.misc |= count_short(recorder, sample, TALLY_RECORD_OUTER_UNCERTAIN);
+	put_stack(recorder, &record, &output);
+	return finish(&output, &record, bytes);
+}
+
+long tally_record_rewrite_held(struct tally_recorder *recorder,
+			       const struct tally_record_held *held, bool can_wait, void *out)
+{
+	struct tally_record record;
+	int result = tally_record_decode(&held->source->attr, held->bytes, held->size, &record);
+	const struct tally_sample *sample = &record.sample;
+	if (result < 0)
+		return result;
+	struct tally_record_frames *frames = &recorder->frames;
+	frames->count = held->frames;
+	memcpy(frames->addresses, held->addresses, held->frames * sizeof(*held->addresses));
+	memcpy(frames->stack_pointers, held->stack_pointers,
+	       held->frames * sizeof(*held->stack_pointers));
+	enum tally_record_outer_result done =
+		complete(recorder, &held->source->attr, sample, frames, true);
+	if (done == TALLY_RECORD_OUTER_WAITS && can_wait)
+		return 0;
+	record.header.misc |= count_short(recorder, sample, done);
+	struct output output = { .start = out, .at = out };
+	put_before_chain(&output, sample, held->bytes);
+	put_stack(recorder, &record, &output);
+	return finish(&output, &record, held->bytes);
 }

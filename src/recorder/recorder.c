@@ -325,6 +325,7 @@ void tally_recorder_free(struct tally_recorder *recorder)
 	tally_record_close(recorder);
 	tally_perfdata_writer_free(recorder->writer);
 	tally_record_excerpt_free(recorder->excerpt);
+	tally_record_holds_release(&recorder->holds);
 	tally_record_outer_free(recorder->outer);
 	tally_made_code_free(recorder->objects.made_code);
 	tally_live_jits_free(recorder->objects.live_jits);

@@ -67,6 +67,29 @@ enum {
 	TALLY_RECORD_MENDED_BYTES = 512
 };
 
+/* A sample whose stack may be completed in the next pass; and all of them: record_held.c. */
+struct tally_record_held {
+	const struct tally_record_source *source;
+	uint8_t *bytes; /* of the record, as the ring had them */
+	size_t size;
+	uint64_t *addresses, *stack_pointers; /* what its copy has */
+	size_t frames;
+	uint32_t tid;
+	uint64_t time_ns;
+	uint64_t pass; /* in which it was read */
+};
+struct tally_record_holds {
+	struct tally_record_held *items;
+	size_t count;
+	uint64_t pass;
+	uint64_t last_pass_ns; /* all records of the last pass are older */
+	bool is_open;          /* a pass is on that others follow */
+	/* A thread of which more is known: its samples from before a time are to be written; 0:
+	 * none. */
+	uint32_t news_tid;
+	uint64_t news_ns;
+};
+
 struct tally_record_ring_sizes {
 	size_t sample_pages, side_pages;
 };
@@ -168,6 +191,7 @@ struct tally_recorder {
 	struct tally_record_frames frames; /* of the last unwound stack */
 	struct tally_record_mended mended;
 	struct tally_record_outer *outer; /* NULL: cut stacks stay cut */
+	struct tally_record_holds holds;
 	struct tally_perfdata_writer *writer;
 	struct tally_record_excerpt *excerpt; /* NULL: none */
 	bool pipe;
@@ -347,15 +371,39 @@ int tally_record_put(struct tally_recorder *recorder, const void *records, size_
 /* Writes one record of a sample ring; its header has its size. */
 int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err);
 
+/* Writes a rewritten sample of `written` bytes; an -errno there counts as a lost sample. */
+int tally_record_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
+			    struct tally_error *err);
+
+/* record_held.c: returns whether a sample may be held. */
+bool tally_record_can_hold(const struct tally_recorder *recorder,
+			   const struct tally_sample *sample);
+/* Holds a sample, with its frames in recorder->frames.  Returns 0 or -ENOMEM. */
+int tally_record_hold(struct tally_recorder *recorder, const struct tally_record_source *source,
+		      const void *bytes, size_t size, const struct tally_sample *sample);
+/* Notes that a whole stack of the sample's thread was seen. */
+void tally_record_held_news(struct tally_recorder *recorder, const struct tally_sample *sample);
+/* Writes the older samples of that thread. */
+int tally_record_write_told(struct tally_recorder *recorder, struct tally_error *err);
+/* At the end of a pass: writes the samples that an earlier pass held and that need not wait on;
+ * `all`: all samples. */
+int tally_record_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err);
+/* Returns whether a sample of an earlier pass is still held: then no round may end. */
+bool tally_record_holds_on(const struct tally_recorder *recorder);
+void tally_record_holds_release(struct tally_record_holds *holds);
+
 /* record_live.c: passes a sample to options.take_sample. */
 int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
 			     struct tally_error *err);
 
 /* record_stack.c: writes a sample of a source that unwinds or completes to `out` (64 KiB), in the
- * file's form.  Returns its size, or -EBADMSG. */
+ * file's form.  Returns its size, 0 if it is held now, or -EBADMSG. */
 long tally_record_rewrite_sample(struct tally_recorder *recorder,
 				 const struct tally_record_source *source, const void *bytes,
 				 size_t size, void *out);
+/* Does the same for a held sample.  Returns 0 if it stays held. */
+long tally_record_rewrite_held(struct tally_recorder *recorder,
+			       const struct tally_record_held *held, bool can_wait, void *out);
 
 /* record_features.c: writes the features behind the data. */
 int tally_record_features(struct tally_recorder *recorder, struct tally_error *err);

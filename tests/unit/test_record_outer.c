@@ -12,7 +12,8 @@ enum {
 	/* in the task's stack, 64 bytes each: rbp at 16, then the return address */
 	FRAMES = 40,
 	FRAME_BYTES = 64,
-	COPIED = 3,       /* frames in a copy */
+	COPIED = 3,       /* frames in a copy: too little to tell one call from another */
+	COPIED_WELL = 24, /* enough for that */
 	REGISTER_COUNT = 20,
 };
 
@@ -27,6 +28,7 @@ struct task {
 	uint64_t next_address; /* makes each return address unique */
 	uint64_t time, random;
 	int refusal;           /* error of reading its memory: -errno */
+	unsigned copied;       /* frames in a copy */
 	unsigned reads;
 	bool runs_on;          /* the task runs while its memory is read */
 };
@@ -45,7 +47,8 @@ static void return_elsewhere(struct task *task, unsigned frame)
 static void start(struct task *task)
 {
 	struct tally_record map = { .header = { .type = TALLY_RECORD_MMAP2 } };
-	*task = (struct task){ .next_address = CODE, .time = 1000, .random = 1 };
+	*task = (struct task){ .next_address = CODE, .time = 1000, .random = 1,
+				.copied = COPIED };
 	task->attr = (struct tally_attr){ .size = sizeof(task->attr),
 					  .sample_regs_user = TALLY_UNWIND_REGS_MASK };
 	map.mmap = (struct tally_record_mmap){ .pid = 42,
@@ -66,6 +69,13 @@ static void end(struct task *task)
 {
 	tally_objects_release(&task->objects);
 	tally_tasks_release(&task->tasks);
+}
+
+/* Lets a frame call another function, which replaces all frames inside of it. */
+static void call_anew(struct task *task, unsigned frame)
+{
+	for (unsigned i = 0; i <= frame; i++)
+		return_elsewhere(task, i);
 }
 
 /* Changes frames; outer ones more rarely. */
@@ -89,8 +99,16 @@ static long read_memory(void *context, uint32_t tid, uint64_t address, void *out
 		return -EFAULT;
 	if (size > sizeof(task->memory) - offset)
 		size = sizeof(task->memory) - offset;
+	/* What the inner frames had stands there still when an outer one has called another
+	 * function. */
+	bool is_calling = task->copied == COPIED_WELL && task->runs_on && !random_below(task, 3);
+	unsigned frame = (unsigned)random_below(task, FRAMES - 1);
+	if (is_calling)
+		return_elsewhere(task, frame);
 	memcpy(out, (const uint8_t *)task->memory + offset, size);
-	if (task->runs_on && !random_below(task, 3))
+	if (is_calling)
+		call_anew(task, frame);
+	else if (task->runs_on && task->copied == COPIED && !random_below(task, 3))
 		run(task);
 	return (long)size;
 }
@@ -101,7 +119,7 @@ static uint64_t now(void *context)
 }
 
 struct taken {
-	uint64_t time, registers[REGISTER_COUNT], copy[COPIED * FRAME_BYTES / 8];
+	uint64_t time, registers[REGISTER_COUNT], copy[COPIED_WELL * FRAME_BYTES / 8];
 	uint64_t truth[FRAMES]; /* addresses of all frames */
 };
 
@@ -111,21 +129,21 @@ static void take(struct task *task, struct taken *taken)
 	taken->registers[6] = STACK + 16; /* in the kernel's order: … BP SP IP */
 	taken->registers[7] = STACK;
 	taken->registers[8] = taken->truth[0] = CODE;
-	memcpy(taken->copy, task->memory, sizeof(taken->copy));
+	memcpy(taken->copy, task->memory, task->copied * FRAME_BYTES);
 	for (unsigned i = 1; i < FRAMES; i++)
 		taken->truth[i] = task->memory[(i - 1) * FRAME_BYTES / 8 + 3];
 }
 
-static enum tally_record_outer_result complete(struct tally_record_outer *outer, struct task *task,
-					       const struct taken *taken,
-					       struct tally_record_frames *frames)
+static enum tally_record_outer_result try_to(struct tally_record_outer *outer, struct task *task,
+					  const struct taken *taken,
+					  struct tally_record_frames *frames, bool is_again)
 {
 	struct tally_sample sample = { .pid = 42,
 				       .tid = 43,
 				       .time = taken->time,
 				       .stack = taken->copy,
-				       .stack_size = sizeof(taken->copy),
-				       .stack_dynamic_size = sizeof(taken->copy) };
+				       .stack_size = task->copied * FRAME_BYTES,
+				       .stack_dynamic_size = task->copied * FRAME_BYTES };
 	sample.regs_user.abi = 2;
 	sample.regs_user.words = taken->registers;
 	sample.regs_user.count = REGISTER_COUNT;
@@ -134,13 +152,20 @@ static enum tally_record_outer_result complete(struct tally_record_outer *outer,
 	frames->count = tally_user_stack_walk(&task->tasks, &task->objects, &task->attr, &sample,
 					      &walk, frames->addresses, TALLY_USER_FRAMES_MAX,
 					      &end);
-	assert_int_equal(frames->count, COPIED + 1);
+	assert_int_equal(frames->count, task->copied + 1);
 	enum tally_record_outer_result result = tally_record_outer_complete(
-		outer, &task->tasks, &task->objects, &task->attr, &sample, frames);
+		outer, &task->tasks, &task->objects, &task->attr, &sample, frames, is_again);
 	assert_int_equal(frames->count,
-			 result == TALLY_RECORD_OUTER_COMPLETED ? FRAMES : COPIED + 1);
+			 result == TALLY_RECORD_OUTER_COMPLETED ? FRAMES : task->copied + 1);
 	assert_memory_equal(frames->addresses, taken->truth, frames->count * sizeof(*taken->truth));
 	return result;
+}
+
+static enum tally_record_outer_result complete(struct tally_record_outer *outer, struct task *task,
+					       const struct taken *taken,
+					       struct tally_record_frames *frames)
+{
+	return try_to(outer, task, taken, frames, false);
 }
 
 static void what_stands_there_before_and_after_is_the_sample_s(void **state)
@@ -190,7 +215,7 @@ static void a_task_that_runs_on_is_never_completed_wrongly(void **state)
 	static struct tally_record_frames frames;
 	struct task task;
 	struct taken taken[20];
-	unsigned results[3] = { 0 };
+	unsigned results[TALLY_RECORD_OUTER_FULL + 1] = { 0 };
 	(void)state;
 	start(&task);
 	task.runs_on = true;
@@ -209,6 +234,83 @@ static void a_task_that_runs_on_is_never_completed_wrongly(void **state)
 	}
 	assert_true(results[TALLY_RECORD_OUTER_COMPLETED] > 1000 &&
 		    results[TALLY_RECORD_OUTER_UNCERTAIN] > 1000);
+	tally_record_outer_free(outer);
+	end(&task);
+}
+
+static void a_look_between_two_samples_of_one_call_tells_of_both(void **state)
+{
+	static struct tally_record_frames frames;
+	struct task task;
+	struct taken first, second, last;
+	(void)state;
+	start(&task);
+	task.copied = COPIED_WELL;
+	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	assert_non_null(outer);
+	take(&task, &first);
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &first, &frames), TALLY_RECORD_OUTER_WAITS);
+	assert_int_equal(try_to(outer, &task, &first, &frames, true), TALLY_RECORD_OUTER_WAITS);
+	take(&task, &second);
+	take(&task, &last);
+	call_anew(&task, 30); /* seen by the second look alone */
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &second, &frames), TALLY_RECORD_OUTER_COMPLETED);
+	assert_int_equal(complete(outer, &task, &last, &frames), TALLY_RECORD_OUTER_COMPLETED);
+	assert_int_equal(try_to(outer, &task, &first, &frames, true), TALLY_RECORD_OUTER_COMPLETED);
+
+	call_anew(&task, 30);
+	take(&task, &first);
+	return_elsewhere(&task, 30); /* inside of it is what was left behind */
+	tally_record_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &first, &frames), TALLY_RECORD_OUTER_WAITS);
+	call_anew(&task, 30);
+	take(&task, &second);
+	tally_record_outer_pass(outer);
+	complete(outer, &task, &second, &frames);
+	assert_int_equal(try_to(outer, &task, &first, &frames, true), TALLY_RECORD_OUTER_UNCERTAIN);
+	tally_record_outer_free(outer);
+	end(&task);
+}
+
+/* try_to() holds each stack against the truth of its moment. */
+static void what_was_left_behind_completes_nothing(void **state)
+{
+	static struct tally_record_frames frames;
+	struct task task;
+	struct taken taken[20], held[20];
+	unsigned results[TALLY_RECORD_OUTER_FULL + 1] = { 0 }, count = 0, held_count = 0, later = 0;
+	(void)state;
+	start(&task);
+	task.runs_on = true;
+	task.copied = COPIED_WELL;
+	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	assert_non_null(outer);
+	for (int pass = 0; pass < 3000; pass++) {
+		count = 1 + (unsigned)random_below(&task, 20);
+		for (unsigned i = 0; i < count; i++) {
+			if (!random_below(&task, 8))
+				call_anew(&task, (unsigned)random_below(&task, FRAMES - 1));
+			take(&task, &taken[i]);
+		}
+		tally_record_outer_pass(outer);
+		unsigned waiting = 0;
+		struct taken waits[20];
+		for (unsigned i = 0; i < count; i++) {
+			enum tally_record_outer_result result =
+				complete(outer, &task, &taken[i], &frames);
+			results[result]++;
+			if (result != TALLY_RECORD_OUTER_COMPLETED)
+				waits[waiting++] = taken[i];
+		}
+		for (unsigned i = 0; i < held_count; i++)
+			later += try_to(outer, &task, &held[i], &frames, true) ==
+				 TALLY_RECORD_OUTER_COMPLETED;
+		memcpy(held, waits, waiting * sizeof(*waits));
+		held_count = waiting;
+	}
+	assert_true(results[TALLY_RECORD_OUTER_COMPLETED] > 1000 && later > 1000);
 	tally_record_outer_free(outer);
 	end(&task);
 }
@@ -313,6 +415,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_stands_there_before_and_after_is_the_sample_s),
 		cmocka_unit_test(a_task_that_runs_on_is_never_completed_wrongly),
+		cmocka_unit_test(a_look_between_two_samples_of_one_call_tells_of_both),
+		cmocka_unit_test(what_was_left_behind_completes_nothing),
 		cmocka_unit_test(
 			copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large),
 	};
