@@ -105,7 +105,7 @@ static void say_incomplete(const struct tally_record_status *status)
 	if (status->stacks_lost * 2 > incomplete)
 		why = "code without unwind rules keeps no frame pointers; its runtime may have an option for them";
 	else if (status->stacks_deep * 2 > incomplete)
-		why = "they have more frames than are kept";
+		why = "they exceed the 8,000 frames or 512 KiB that are kept of a stack";
 	else if (status->stacks_ended * 2 > status->stacks_cut)
 		why = "the kernel had no more to copy: exec replaced the program, or memory was never touched";
 	fprintf(stderr, "tally record: warning: %.0f%% of the stacks are incomplete: %s\n",

@@ -153,7 +153,7 @@ static int read_and_show(const struct tally_command *command, struct request *re
 	result = show(request, activity, err);
 	/* a timeline has no stacks: no warnings about them */
 	struct tally_recording_counts *counts = &recording->counts;
-	counts->chains_cut = counts->chains_ended = counts->chains_full = 0;
+	counts->chains_cut = counts->chains_deep = counts->chains_ended = counts->chains_full = 0;
 	counts->stacks_cut = counts->stacks_foreign = counts->stacks_32bit = 0;
 	tally_command_warn(command, recording);
 	tally_activity_free(activity);

@@ -148,6 +148,13 @@ static void put_cut_when_recorded(const struct tally_recording_counts *counts,
 		"the copies were too short; a lower rate (-F) or --call-graph dwarf,64512 copies more");
 }
 
+static void put_deep(const struct tally_recording_counts *counts, struct tally_buffer *out)
+{
+	(void)counts;
+	_Static_assert(TALLY_USER_FRAMES_MAX == 8000, "as the text says");
+	tally_buffer_text(out, "they are deeper than the 8,000 frames that 'tally record' keeps");
+}
+
 /* The kernel stops copying at a page that isn't there: after the end of a stack, never touched, or
  * freed when exec replaced the program. */
 static void put_ended(const struct tally_recording_counts *counts, struct tally_buffer *out)
@@ -192,7 +199,9 @@ static void warn_stacks(const struct tally_recording_counts *counts, struct tall
 	enum { WORTH_SAYING = 20 }; /* one in so many */
 	const struct reason reasons[] = {
 		{ counts->stacks_cut - counts->cut.ended, put_cut },
-		{ counts->chains_cut - counts->chains_ended, put_cut_when_recorded },
+		{ counts->chains_cut - counts->chains_deep - counts->chains_ended,
+		  put_cut_when_recorded },
+		{ counts->chains_deep, put_deep },
 		{ counts->cut.ended + counts->chains_ended, put_ended },
 		{ counts->chains_full, put_full },
 		{ counts->stacks_lost + counts->chains_lost, put_lost },

@@ -489,7 +489,10 @@ static void count_chain(struct tally_recording *recording, const struct tally_at
 	uint16_t misc = record->header.misc;
 	bool is_cut = misc & TALLY_MISC_STACK_CUT;
 	counts->chains_cut += is_cut;
-	counts->chains_ended += is_cut && misc & TALLY_MISC_STACK_ENDED;
+	bool has_ended = is_cut && misc & TALLY_MISC_STACK_ENDED;
+	counts->chains_ended += has_ended;
+	counts->chains_deep += is_cut && !has_ended &&
+			       record->sample.chain_length >= TALLY_USER_FRAMES_MAX;
 	bool is_lost = !is_cut && misc & TALLY_MISC_STACK_LOST,
 	     is_unwound = attr->sample_max_stack == UINT16_MAX;
 	counts->chains_lost += is_lost && is_unwound;

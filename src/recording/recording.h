@@ -59,6 +59,7 @@ struct tally_recording_counts {
 	uint64_t stacks_32bit;  /* user stacks that can't be unwound here: of 32-bit programs */
 	uint64_t stacks_foreign; /* … of machines whose unwind rules aren't known */
 	uint64_t chains_cut;    /* samples given whose stack was cut when tally recorded it */
+	uint64_t chains_deep;   /* part of chains_cut: they had more frames than tally keeps */
 	/* part of chains_cut: the kernel could not copy as much as requested */
 	uint64_t chains_ended;
 	/* samples given whose stack was unwound while recording, and ended where nothing told the

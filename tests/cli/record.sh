@@ -373,7 +373,7 @@ if command -v cc >/dev/null && cc -O1 -no-pie touch.c -o touch 2>out; then
 		[ "$(samples watch)" = 37 ]
 		check "37 writes to a watched variable are 37 samples"
 	else skip "a breakpoint" "this CPU has none free: $(head -1 out)"; fi
-	# Deep recursion: no stack copy holds 60,000 frames of 64 bytes and more.
+	# Deep recursion: 20,000 frames of 64 bytes and more are more than the recorder reads.
 	cat >deep.c <<'C'
 #include <stdio.h>
 #include <stdlib.h>
@@ -390,8 +390,14 @@ __attribute__((noinline)) long deep(long n)
 int main(void) { return deep(20000) == 7; }
 C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep &&
-		run 0 ./tally record -o deep.data --call-graph dwarf,16384 -- ./deep && has 'of the stacks are incomplete: '
-	check "cut stacks are warned of"
+		run 0 ./tally record -o deep.data --call-graph dwarf,16384 -- ./deep &&
+		has 'stacks are incomplete: they are deeper than the 8,000 frames, or 512 KiB, that are taken'
+	check "stacks of more bytes than are read are warned of as such"
+	sed 's/char room.*/char room[1] = { 0 };/' deep.c >frames.c &&
+		cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls frames.c -o frames &&
+		run 0 ./tally record -o frames.data -- ./frames && has 'deeper than the 8,000 frames' &&
+		run 0 ./tally report --stdio -i frames.data && has 'deeper than the 8,000 frames'
+	check "so are stacks of more frames than are kept, by reports, too"
 	# An unused array lies between a function and its callers, and the kernel's copies end
 	# there.  The recorder's reading from outside helps from its second pass over the rings on.
 	# So the program lasts many passes, by its CPU clock, on any CPU.
