@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* DW_EH_PE: the low four bits are the format, the next three what the value is relative to. */
+/* DW_EH_PE: the low four bits are the format; the next three say what the value is relative to. */
 enum {
 	PE_ABSPTR = 0x00, PE_ULEB128 = 0x01, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04,
 	PE_SLEB128 = 0x09, PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c, PE_FORMAT = 0x0f,
@@ -67,8 +67,8 @@ uint64_t tally_cfi_pointer_read(const struct tally_cfi_section *section,
 	case PE_ALIGNED:
 		tally_reader_bytes(reader, -here & 7);
 		return tally_reader_u64(reader);
-	/* funcrel has no function here yet; what lies behind an indirect pointer the file does not
-	 * know */
+	/* DW_EH_PE_funcrel: the function is not known yet.  Indirect pointers: the value that they
+	 * point at is not in the file. */
 	default:
 		reader->failed = true;
 	}
@@ -90,8 +90,8 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 	else if (length >= 0xfffffff0)
 		return false; /* reserved */
 	if (length == 0) {
-		/* crtend.o's end mark.  The linker may put more behind it, where readers that know
-		 * the section's size go on. */
+		/* crtend.o ends the section with a zero length.  The linker may put more entries
+		 * behind it; readers that know the section's size go on there. */
 		entry->body = entry->end = (uint32_t)tally_reader_offset(&reader);
 		return !reader.failed && !section->ends_at_zero;
 	}
@@ -99,10 +99,10 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 		return false;
 	size_t id_at = tally_reader_offset(&reader);
 	entry->end = (uint32_t)(id_at + length);
-	/* .eh_frame's id has 4 bytes even behind a 64-bit length. */
+	/* In .eh_frame the id has 4 bytes even behind a 64-bit length. */
 	bool is_wide = is_64bit && section->is_debug_frame;
 	if (length < (is_wide ? 8 : 4))
-		return true; /* too short for anything: stepped over */
+		return true; /* too short for an id: callers skip it */
 	uint64_t id = is_wide ? tally_reader_u64(&reader) : tally_reader_u32(&reader);
 	entry->body = (uint32_t)tally_reader_offset(&reader);
 	uint64_t cie_mark = !section->is_debug_frame ? 0 : is_wide ? UINT64_MAX : UINT32_MAX;
@@ -110,8 +110,8 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 		entry->kind = TALLY_CFI_CIE;
 		return true;
 	}
-	/* An FDE names its CIE by the section's offset, in .eh_frame by the distance back from this
-	 * field. */
+	/* An FDE in .debug_frame names its CIE by an offset in the section; in .eh_frame by the
+	 * distance back from this field. */
 	uint64_t cie = section->is_debug_frame ? id : id_at - id;
 	if (cie < section->size) {
 		entry->kind = TALLY_CFI_FDE;
@@ -120,7 +120,8 @@ bool tally_cfi_entry_read(const struct tally_cfi_section *section, size_t offset
 	return true;
 }
 
-/* "zPLRS": each letter after z announces data, in the letters' order. */
+/* Reads augmentation data.  Each letter behind the z ("zPLRS") announces one item, in the letters'
+ * order.  Returns false when a letter is unknown or data is missing. */
 static bool read_augmentation(const struct tally_cfi_section *section, struct tally_reader *reader,
 			      const char *letters, struct tally_cfi_cie *cie)
 {
@@ -135,21 +136,25 @@ static bool read_augmentation(const struct tally_cfi_section *section, struct ta
 		case 'R':
 			cie->encoding = tally_reader_u8(reader);
 			break;
-		case 'P': /* the personality routine, of exceptions: stepped over, through whatever encoding */
+		/* The personality routine for exceptions.  Skip its pointer, whatever the
+		 * encoding. */
+		case 'P':
 			encoding = tally_reader_u8(reader);
 			if ((encoding & PE_BASE) == PE_ALIGNED)
 				tally_cfi_pointer_read(section, reader, PE_ALIGNED);
 			else if (encoding != PE_OMIT)
 				read_format(reader, encoding & PE_FORMAT);
 			break;
-		case 'L': /* encoding of the FDEs' pointer to their exception table, which is skipped by length */
+		/* The encoding of each FDE's pointer to its exception table.  FDEs skip the pointer
+		 * by its length. */
+		case 'L':
 			tally_reader_u8(reader);
 			break;
 		case 'S':
 			cie->is_signal_frame = true;
 			break;
-		case 'B': /* arm64: return addresses are signed with the other key; */
-		case 'G': /* the frame's memory is tagged: neither moves anything */
+		case 'B': /* arm64: return addresses are signed with the other key */
+		case 'G': /* arm64: the frame's memory is tagged.  Neither changes the rules. */
 			break;
 		default:
 			return false;
@@ -177,7 +182,7 @@ bool tally_cfi_cie_read(const struct tally_cfi_section *section,
 		augmentation += 2;
 	}
 	if (version == 4) {
-		if (tally_reader_u8(&reader) != 8) /* bytes of an address */
+		if (tally_reader_u8(&reader) != 8) /* size of an address, in bytes */
 			return false;
 		cie->segment_size = tally_reader_u8(&reader);
 	}
@@ -191,7 +196,7 @@ bool tally_cfi_cie_read(const struct tally_cfi_section *section,
 		if (!read_augmentation(section, &reader, augmentation + 1, cie))
 			return false;
 	} else if (augmentation[0]) {
-		return false; /* without z its data has no known size */
+		return false; /* without z, the size of the data is unknown */
 	}
 	cie->instructions = (uint32_t)tally_reader_offset(&reader);
 	cie->instructions_end = entry->end;

@@ -2,8 +2,8 @@
 
 #include "unwind/unwind_machine.h"
 
-/* The largest functions of real programs have some thousand instructions; a made-up one must not
- * hold a recorder. */
+/* The largest functions of real programs have thousands of instructions.  The limit keeps a forged
+ * program from stalling a recorder. */
 enum { STEPS_MAX = 1 << 16 };
 
 /* DW_CFA opcodes.  The first three carry an operand in their low six bits. */
@@ -41,13 +41,14 @@ enum {
 	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f
 };
 
-/* Factored offsets come from the file: they wrap rather than overflow. */
+/* Multiplies with wraparound: the operands come from the file, and signed overflow is undefined. */
 static int64_t multiply(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a * b);
 }
 
-/* Registers beyond ours (xmm0 is 17) have rules in real files: read, and forgotten. */
+/* Sets the rule of a register.  Ignores registers that tally does not track: real files have rules
+ * for some of them (xmm0 is 17). */
 static void set_rule(struct tally_cfi_program *program, uint64_t reg, struct tally_cfi_rule rule)
 {
 	if (reg >= program->register_count)
@@ -90,7 +91,8 @@ static void define_cfa(struct tally_cfi_program *program, uint64_t reg, int64_t 
 						    .value = offset };
 }
 
-/* The CFA's register or offset alone: only where it is a register and an offset. */
+/* Changes the CFA's register or its offset; NULL keeps the old one.  Allowed only while the CFA is
+ * register + offset. */
 static void change_cfa(struct tally_cfi_program *program, const uint64_t *reg,
 		       const int64_t *offset)
 {
@@ -203,7 +205,8 @@ static void advance(struct tally_cfi_program *program, uint64_t factored)
 	program->row_end = program->row_end + factored * program->cie.code_align;
 }
 
-/* Locations only move row_end: that of the row which the instructions so far describe. */
+/* Runs one instruction.  One that advances the location changes only row_end, the end of the row
+ * that the instructions so far describe. */
 static void run_instruction(struct tally_cfi_program *program)
 {
 	struct tally_reader *reader = &program->reader;
@@ -244,10 +247,11 @@ static void run_instruction(struct tally_cfi_program *program)
 	case CFA_RESTORE_STATE:
 		restore_state(program);
 		return;
-	case CFA_GNU_ARGS_SIZE: /* for landing pads of exceptions: says nothing about the frame */
+	case CFA_GNU_ARGS_SIZE: /* for exception landing pads: does not affect the frame */
 		tally_reader_uleb(reader);
 		return;
-	case CFA_AARCH64_NEGATE_RA_STATE: /* return addresses are stripped wherever they come from */
+	/* the walk strips the signature of every return address */
+	case CFA_AARCH64_NEGATE_RA_STATE:
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 		program->bad |= !tally_unwind_layout(program->section->machine)->has_signed_returns;
 		return;
@@ -266,7 +270,7 @@ static void set_reader(struct tally_cfi_program *program, uint32_t offset, uint3
 	tally_reader_seek(&program->reader, offset);
 }
 
-/* Runs until the location moves on from row_start, or to the last instruction. */
+/* Runs instructions until one advances the location, or to the last one. */
 static void run_row(struct tally_cfi_program *program)
 {
 	program->row_end = program->row_start;

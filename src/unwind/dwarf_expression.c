@@ -1,10 +1,12 @@
-/* DWARF expressions as they occur in call frame information: a stack machine over registers and
- * memory.
+/* Evaluates DWARF expressions of call frame information: a stack machine over registers and memory.
  *
- * Three kinds are met in practice: the PLT's (where in its 16-byte entry are we, has it pushed
- * already?), those of signal trampolines (each register lies in the ucontext at an offset from rsp)
- * and of functions that realign their stack (the CFA was saved beside rbp).  DWARF 5 section 2.5;
- * 6.4.2 says what is not allowed in CFI.
+ * Three kinds occur in practice:
+ *
+ * - The PLT's: is rip behind the push in its 16-byte entry?
+ * - Those of signal trampolines: each register is in the ucontext, at an offset from rsp.
+ * - Those of functions that realign their stack: the CFA is saved near rbp.
+ *
+ * DWARF 5 section 2.5 defines the operations; 6.4.2 says which ones CFI may not use.
  */
 #include "unwind/cfi.h"
 
@@ -268,7 +270,8 @@ static void run_operation(struct machine *m, uint8_t opcode)
 	case OP_SKIP:
 		jump(m, true);
 		return;
-	case OP_REGX: /* a location elsewhere; in CFI, by custom, the register's value */
+	/* by convention the register's value in CFI; a location in other expressions */
+	case OP_REGX:
 		push_register(m, tally_reader_uleb(&m->reader), 0);
 		return;
 	case OP_BREGX:

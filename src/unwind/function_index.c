@@ -20,7 +20,7 @@ static uint64_t linker_start(const struct tally_function_index *index, size_t po
 	return index->linker_address + (uint64_t)read_s32(index->linker + position * PAIR);
 }
 
-/* In order, each start once: else a binary search would not find what is there. */
+/* True if the starts ascend without duplicates, as a binary search requires. */
 static bool is_sorted(const uint8_t *pairs, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -29,8 +29,9 @@ static bool is_sorted(const uint8_t *pairs, size_t count)
 	return true;
 }
 
-/* Linux Standard Base 5.0, "The .eh_frame_hdr section": version, three encodings, the pointer to
- * .eh_frame, the count, the table. */
+/* Takes the linker's table into use.  Returns false when it is not sound.  The layout is that of
+ * the Linux Standard Base 5.0, "The .eh_frame_hdr section": version, three encodings, the pointer
+ * to .eh_frame, the count, the table. */
 static bool use_linker_table(struct tally_function_index *index,
 			     const struct tally_cfi_section *linker)
 {
@@ -76,7 +77,8 @@ static bool read_linker_function(const struct tally_function_index *index, size_
 	return true;
 }
 
-/* Has the section no more functions than the table?  Hops from length to length: 2 ns an entry. */
+/* True if the section has no more functions than the table.  Hops from length to length: 2 ns an
+ * entry. */
 static bool is_complete(struct tally_function_index *index)
 {
 	struct tally_cfi_entry entry;
@@ -109,7 +111,7 @@ static const struct tally_cfi_cie *find_cie(const struct cies *cies, uint32_t of
 	return low < cies->count && cies->items[low].offset == offset ? &cies->items[low] : NULL;
 }
 
-/* Scanned in order of offsets, hence sorted. */
+/* Reads all CIEs.  They come out sorted, because the scan goes by ascending offsets. */
 static int read_cies(const struct tally_cfi_section *section, struct cies *cies)
 {
 	struct tally_cfi_entry entry;
@@ -121,7 +123,8 @@ static int read_cies(const struct tally_cfi_section *section, struct cies *cies)
 	return 0;
 }
 
-/* The linker leaves the FDEs of functions that it dropped at address 0 in .debug_frame. */
+/* True if the linker kept the function.  In .debug_frame it leaves the FDEs of functions that it
+ * dropped, at address 0. */
 static bool is_kept(const struct tally_cfi_fde *fde)
 {
 	return fde->start != 0 && fde->end - fde->start <= UINT32_MAX;
@@ -155,8 +158,8 @@ static int compare_functions(const void *a, const void *b)
 	return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-/* Sorted by start, one function per start: the first in the section, as a linear search would find
- * it. */
+/* Sorts by start and keeps one function for each start: the first in the section, which a linear
+ * search would find. */
 static void sort_functions(struct tally_function_index *index)
 {
 	struct tally_unwind_function *items = index->functions.items;
@@ -215,7 +218,7 @@ static uint64_t start_at(const struct tally_function_index *index, size_t positi
 			     : index->functions.items[position].start;
 }
 
-/* How many functions start at or below the address. */
+/* Returns the number of functions that start at or below the address. */
 static size_t upper_bound(const struct tally_function_index *index, uint64_t address)
 {
 	size_t low = 0, high = index->count;
@@ -260,7 +263,7 @@ bool tally_function_index_find(struct tally_function_index *index, uint64_t addr
 		if (!index->linker || (is_right && is_complete(index)))
 			return false;
 		*is_anew = true;
-		tally_function_index_read(index); /* out of memory: what was read until then */
+		tally_function_index_read(index); /* on -ENOMEM: use what was read */
 	}
 }
 

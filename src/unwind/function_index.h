@@ -1,11 +1,12 @@
-/* Which function of an object holds an address, and its call frame information: inside this room.
+/* Finds the function of an object that holds an address, and its call frame information.  Internal
+ * to src/unwind.
  *
- * The linker's index (.eh_frame_hdr, a sorted table of pairs: a function's start, its FDE) is used
- * where it is sound, so that an object with half a million functions costs nothing before one of
- * them is hit.  It is a second account of the same facts, and not believed: its order is checked
- * when it is taken up, each entry against the FDE when it is used, and the number of its entries
- * against the section's when an address is in none of them.  Where it fails, or is missing
- * (.debug_frame has none), every FDE's header is read, once.
+ * The linker writes an index into .eh_frame_hdr: a sorted table of pairs (a function's start, its
+ * FDE).  With it, an object with half a million functions costs nothing until one of them is hit.
+ * The table repeats what the section says, and may be wrong.  So its order is checked when the
+ * index is made; each entry is checked against its FDE when it is used; and the number of entries
+ * is checked against the section's FDEs when an address is in none of them.  If a check fails, or
+ * there is no table (.debug_frame has none), the header of every FDE is read, once.
  */
 #ifndef TALLY_UNWIND_FUNCTION_INDEX_H
 #define TALLY_UNWIND_FUNCTION_INDEX_H
@@ -13,8 +14,8 @@
 #include "base/vector.h"
 #include "unwind/cfi.h"
 
-/* Everything else is read again from the section, which is smaller than a copy of it would be and
- * as near. */
+/* A function keeps only this.  Everything else is read from the section again: a copy would be
+ * larger, and no faster to reach. */
 struct tally_unwind_function {
 	uint64_t start;
 	uint32_t size;
@@ -23,42 +24,45 @@ struct tally_unwind_function {
 
 struct tally_function_index {
 	struct tally_cfi_section section;
-	/* the linker's table: pairs of 32 bits relative to its address; NULL: `functions` */
+	/* the linker's table: pairs of 32-bit offsets from its address; NULL: `functions` is
+	 * used */
 	const uint8_t *linker;
 	uint64_t linker_address;
-	bool linker_is_complete; /* was counted */
+	bool linker_is_complete; /* the section is known to have no more FDEs than the table */
 	size_t count;
 	TALLY_VECTOR(struct tally_unwind_function) functions; /* sorted by start */
 };
 
-/* Over a section, with the bytes of its .eh_frame_hdr (NULL: none).  0 or -ENOMEM. */
+/* Makes an index over a section, with the bytes of its .eh_frame_hdr (NULL: none).  The bytes of
+ * both must outlive it.  Returns 0 or -ENOMEM. */
 int tally_function_index_init(struct tally_function_index *index,
 			      const struct tally_cfi_section *section,
 			      const struct tally_cfi_section *linker);
 void tally_function_index_release(struct tally_function_index *index);
 
-/* The function of a position (below `count`); false when the linker's table is wrong about it. */
+/* Reads the function at a position (below `count`).  Returns false when the linker's table is wrong
+ * about it. */
 bool tally_function_index_at(const struct tally_function_index *index, size_t position,
 			     struct tally_unwind_function *function);
 
-/* Where the last function stands that starts at or below an address, and that start; false: none
- * does.  Whether it reaches so far is not asked. */
+/* Finds the last function that starts at or below an address: its position and its start.  Returns
+ * false when there is none.  Does not check that the function reaches up to the address. */
 bool tally_function_index_below(const struct tally_function_index *index, uint64_t address,
 				size_t *position, uint64_t *start);
 
-/* Where the function behind that one begins; UINT64_MAX when it is the last. */
+/* Returns the start of the next function behind a position, or UINT64_MAX behind the last one. */
 uint64_t tally_function_index_next(const struct tally_function_index *index, size_t position);
 
-/* The function that holds an address.  May find that the linker's table is wrong and read the
- * section anew, which changes `count` and what positions mean; *is_anew says so. */
+/* Finds the function that holds an address.  If it finds that the linker's table is wrong, it reads
+ * the section instead and sets *is_anew: `count` and the meaning of positions have changed. */
 bool tally_function_index_find(struct tally_function_index *index, uint64_t address,
 			       size_t *position, struct tally_unwind_function *function,
 			       bool *is_anew);
 
-/* Forgets the linker's table and reads the section.  0 or -ENOMEM. */
+/* Drops the linker's table and reads the section.  Returns 0 or -ENOMEM. */
 int tally_function_index_read(struct tally_function_index *index);
 
-/* Starts the program of a function of the index; false when its rules are bad. */
+/* Starts the program of a function in the index.  Returns false when its rules are malformed. */
 bool tally_function_index_start(const struct tally_function_index *index,
 				const struct tally_unwind_function *function,
 				struct tally_cfi_program *program);
