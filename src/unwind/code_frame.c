@@ -1,4 +1,4 @@
-/* The frame of code that was made at run time, read from its instructions.
+/* Finds the frame of code that was made at run time, from its instructions.
  *
  * Code that a program makes has no unwind rules that a profiler can find, and much of it keeps no
  * frame pointer: HotSpot's compiled methods, CPython's perf trampolines, the output of small JITs.
@@ -6,9 +6,9 @@
  * return address is:
  *
  * - The end.  If the instructions at an address only leave the function (add $8,%rsp; pop %rbp;
- *   ret), the CPU will run just these.  The sum of what they add to rsp gives the return address,
- *   whatever the compiler was.  This works for a trampoline, which ends right after its call, and
- *   for a leaf that was sampled in its last instructions.
+ *   ret), the CPU will run just these.  The sum of the bytes that they add to rsp gives the place
+ *   of the return address, whichever compiler made the code.  This works for a trampoline, which
+ *   ends right after its call, and for a leaf that was sampled in its last instructions.
  *
  * - The beginning, for HotSpot's methods.  Their frame has one size from the first instructions to
  *   the last, so the beginning tells the frame of every address inside.  A beginning is easy to
@@ -57,7 +57,7 @@ static int32_t read_32(const uint8_t *bytes)
 
 struct leaving {
 	struct tally_code_frame frame;
-	int32_t sp;       /* how far rsp is above the frame's */
+	int32_t sp;       /* bytes from the frame's rsp up to the current one */
 	bool is_over;     /* `frame` is known */
 };
 
@@ -73,7 +73,7 @@ static bool begins(const struct bytes *code, const char *pattern, size_t size)
 
 #define BEGINS(code, text) begins(code, text, sizeof(text) - 1)
 
-/* add $n,%rsp, or lea n(%rsp),%rsp: its length, 0 for another instruction. */
+/* Takes add $n,%rsp or lea n(%rsp),%rsp.  Returns its length, or 0 for another instruction. */
 static size_t raise_sp(const struct bytes *code, struct leaving *leaving)
 {
 	static const struct { char bytes[5]; uint8_t size, immediate; } forms[] = {
@@ -94,7 +94,8 @@ static size_t raise_sp(const struct bytes *code, struct leaving *leaving)
 	return 0;
 }
 
-/* Restores rbp by pop or by mov n(%rsp),%rbp, or pops another register. */
+/* Takes an instruction that restores rbp (pop, or mov n(%rsp),%rbp) or pops another register.
+ * Returns its length, or 0. */
 static size_t restore(const struct bytes *code, struct leaving *leaving)
 {
 	enum { POP = 0x58, POP_RBP = 0x5d, POP_RSP = 0x5c, REX_B = 0x41 };
@@ -115,8 +116,8 @@ static size_t restore(const struct bytes *code, struct leaving *leaving)
 	return is_extended ? 2 : 1;
 }
 
-/* What changes neither rsp nor rbp and stands between: JVMs ask here whether the thread is to
- * stop. */
+/* Skips an instruction that changes neither rsp nor rbp.  JVMs put some before the ret, to ask
+ * whether the thread must stop.  Returns its length, or 0. */
 static size_t pass(const struct bytes *code)
 {
 	static const struct { char bytes[5]; uint8_t size, whole; } forms[] = {
@@ -135,7 +136,8 @@ static size_t pass(const struct bytes *code)
 	return 0;
 }
 
-/* ret, or what gives the whole frame back at once. */
+/* Takes a ret, or the instructions that release the whole frame by rbp.  Returns true when the
+ * frame is known. */
 static bool leave(const struct bytes *code, struct leaving *leaving)
 {
 	struct tally_code_frame *frame = &leaving->frame;
@@ -143,7 +145,7 @@ static bool leave(const struct bytes *code, struct leaving *leaving)
 		frame->return_at = leaving->sp;
 		leaving->is_over = true;
 	} else if (frame->saves_fp) {
-		return false; /* rbp is the caller's by now */
+		return false; /* rbp holds the caller's value by now */
 	} else if (BEGINS(code, "\xc9") || BEGINS(code, "\x48\x89\xec\x5d") ||
 		   BEGINS(code, "\x48\x8b\xe5\x5d")) {
 		*frame = (struct tally_code_frame){ .is_linked = true };
@@ -171,10 +173,10 @@ bool tally_code_frame_ahead(const uint8_t *code, size_t size, struct tally_code_
 
 /* ---- the beginning ------------------------------------------------------- */
 
-/* A function's first instructions, as far as an address lies behind them. */
+/* A function's first instructions: those before pc have run, the others have not. */
 struct entering {
 	const uint8_t *at, *pc, *end;
-	int32_t size; /* of what is on the stack by then */
+	int32_t size; /* bytes that have been put on the stack at pc */
 	bool has_pushed, is_linked;
 };
 
@@ -186,7 +188,7 @@ static bool is_next(const struct entering *entering, const char *pattern, size_t
 
 #define IS_NEXT(entering, text) is_next(entering, text, sizeof(text) - 1)
 
-/* sub $n,%rsp: takes it where it has run; false for another instruction. */
+/* Takes sub $n,%rsp, and counts its bytes if it has run.  Returns false for another instruction. */
 static bool enter_sub(struct entering *entering)
 {
 	bool is_short = IS_NEXT(entering, "\x48\x83\xec");
@@ -203,7 +205,8 @@ static bool enter_sub(struct entering *entering)
 	return true;
 }
 
-/* From behind the instruction that touches the stack. */
+/* Reads on behind the instruction that touches the stack.  Returns false when this is no
+ * beginning. */
 static bool enter_touching(struct entering *entering, struct tally_code_frame *frame)
 {
 	if (!IS_NEXT(entering, "\x55"))
@@ -223,15 +226,16 @@ static bool enter_touching(struct entering *entering, struct tally_code_frame *f
 	return true;
 }
 
-/* A method that is to be entered no more begins with a jump, which takes the place of five
- * bytes. */
+/* True if HotSpot has closed the method: a jump replaces the first five bytes, so that no call
+ * enters it any more. */
 static bool is_closed(const uint8_t *code, const uint8_t *end)
 {
 	enum { JMP = 0xe9, JMP_BYTES = 5 };
 	return end - code > BANG_BYTES && code[0] == JMP;
 }
 
-/* sub $n,%rsp; mov %rbp,n-8(%rsp) */
+/* Reads the beginning of a method without calls: sub $n,%rsp; mov %rbp,n-8(%rsp).  Returns false
+ * when this is none. */
 static bool enter_small(struct entering *entering, struct tally_code_frame *frame)
 {
 	const uint8_t *start = entering->at;
@@ -240,7 +244,7 @@ static bool enter_small(struct entering *entering, struct tally_code_frame *fram
 	if (!was_closed && !enter_sub(entering))
 		return false;
 	if (was_closed)
-		entering->at += SUB_BYTES; /* what is inside has passed it */
+		entering->at += SUB_BYTES; /* the jump replaced the sub */
 	if (IS_NEXT(entering, "\x48\x89\x6c\x24") && entering->end - entering->at > 4) {
 		saved_at = (int8_t)entering->at[4];
 		entering->at += 5;
@@ -255,7 +259,7 @@ static bool enter_small(struct entering *entering, struct tally_code_frame *fram
 	if (was_closed)
 		size = saved_at + WORD;
 	if (was_closed && entering->pc > start)
-		entering->size = size; /* else the jump is still to come */
+		entering->size = size; /* at the start, nothing has run yet */
 	if (saved_at != size - WORD)
 		return false;
 	*frame = (struct tally_code_frame){ .saves_fp = entering->at <= entering->pc,
@@ -300,7 +304,8 @@ bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more,
 
 /* ---- calls --------------------------------------------------------------- */
 
-/* call through a register or memory: ff, then a byte whose middle three bits are 2. */
+/* True if the bytes are a call through a register or memory: ff, then a byte whose middle three
+ * bits are 2. */
 static bool is_indirect(const uint8_t *code, size_t length)
 {
 	enum { BY_REGISTER = 3, SIB = 4, NO_BASE = 5 };

@@ -1,14 +1,17 @@
-/* The length of an x86-64 instruction (Intel SDM volume 2, appendix A: the opcode maps).
+/* Finds the length of an x86-64 instruction (Intel SDM volume 2, appendix A: the opcode maps).
  *
- * An instruction is prefixes, an opcode in one of four maps, for most a ModRM byte that says where
- * an operand is, with an SIB byte and a displacement as it demands, and an immediate operand.  The
- * maps are strings here, a letter an opcode:
+ * An instruction consists of prefixes, an opcode in one of four maps, and operands.  Most opcodes
+ * have a ModRM byte, which says where an operand is; it may be followed by a SIB byte and a
+ * displacement.  The last part is an immediate operand, if the opcode has one.  The maps are
+ * strings here, with one letter for each opcode:
  *
- *     .  alone        m  ModRM         b  8 bits of immediate       z  32 bits, or 16 behind 66 without REX.W
- *     B  ModRM and b  Z  ModRM and z   w  16 bits                   e  16 bits and 8
- *     v  as z, but 64 bits behind REX.W                             o  an address of 64 bits
- *     t  ModRM, and b where its middle bits are 0 or 1              T  likewise z
- *     !  none in 64-bit mode, or a prefix
+ *     .  no operand bytes            m  ModRM
+ *     b  8-bit immediate             B  ModRM, then b
+ *     z  32-bit immediate; 16-bit behind prefix 66 without REX.W
+ *     Z  ModRM, then z               v  like z, but 64-bit behind REX.W
+ *     w  16-bit immediate            e  16-bit, then 8-bit immediate
+ *     o  64-bit address              t  ModRM, then b where its middle bits are 0 or 1
+ *     T  like t, but with z          !  none in 64-bit mode, or a prefix
  */
 #include "unwind/code_walk.h"
 
@@ -29,7 +32,7 @@ static const char MAP_2[256 + 1] =
 	"mmmm!!!!mmmmmmmm........!!!!!!!!" /* 20; 38 and 3a lead to other maps */
 	"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm" /* 40 */
 	"mmmmmmmmmmmmmmmmBBBBmmm.mmmmmmmm" /* 60 */
-	"zzzzzzzzzzzzzzzzmmmmmmmmmmmmmmmm" /* 80; jumps have 32 bits with prefix 66, too */
+	"zzzzzzzzzzzzzzzzmmmmmmmmmmmmmmmm" /* 80; jumps keep 32 bits behind prefix 66 */
 	"...mBm!!...mBmmmmmmmmmmmmmBmmmmm" /* a0 */
 	"mmBmBBBm........mmmmmmmmmmmmmmmm" /* c0 */
 	"mmmmmmmmmmmmmmmmmmmmmmmmmmmmmmmm"; /* e0 */
@@ -47,7 +50,8 @@ static bool take(struct instruction *instruction, size_t bytes)
 	return true;
 }
 
-/* ModRM, SIB and displacement; *middle is ModRM's. */
+/* Takes ModRM, SIB and displacement; sets *middle to ModRM's middle bits.  Returns false when bytes
+ * are missing. */
 static bool take_operand(struct instruction *instruction, unsigned *middle)
 {
 	if (!take(instruction, 1))
@@ -93,7 +97,8 @@ static bool has_immediate(unsigned map, uint8_t opcode)
 	return map == 3 || (map == 1 && MAP_2[opcode] == 'B');
 }
 
-/* VEX and EVEX: the map is in the payload, and its immediates are of 8 bits. */
+/* Takes the rest of a VEX or EVEX instruction.  Its payload names the map; immediates have 8
+ * bits. */
 static bool take_vex(struct instruction *instruction, unsigned map, size_t payload)
 {
 	unsigned middle;
@@ -106,7 +111,7 @@ static bool take_vex(struct instruction *instruction, unsigned map, size_t paylo
 	       (!has_immediate(map, opcode) || take(instruction, 1));
 }
 
-/* XOP, of AMD's: map 8 has immediates of 8 bits, 10 of 32. */
+/* Takes the rest of an XOP instruction (AMD).  Map 8 has 8-bit immediates, map 10 32-bit ones. */
 static bool take_xop(struct instruction *instruction, unsigned map)
 {
 	unsigned middle;
@@ -150,7 +155,7 @@ static bool take_prefixes(struct instruction *instruction)
 	return instruction->at < instruction->end;
 }
 
-/* What follows the opcode. */
+/* Takes the bytes behind the opcode.  Returns false when they are missing or invalid. */
 static bool take_by_map(struct instruction *instruction, uint8_t opcode)
 {
 	enum { VEX_3 = 0xc4, VEX_2 = 0xc5, EVEX = 0x62, ESCAPE = 0x0f };

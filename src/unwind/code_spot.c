@@ -9,13 +9,14 @@ struct pattern {
 	enum tally_code_spot spot;
 };
 
-/* All certain, whatever function they are found in, but for `mov %rsp,%rbp`, which needs its push
- * before it. */
+/* Each pattern is certain in any function, except `mov %rsp,%rbp`, which needs its push before
+ * it. */
 static const struct pattern PATTERNS[] = {
-	/* mov $15,%rax; syscall: rt_sigreturn.  musl's has no rules, nor have those of other
-	 * languages' runtimes. */
+	/* mov $15,%rax; syscall: rt_sigreturn.  The trampolines of musl and of other languages'
+	 * runtimes have no rules. */
 	{ { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 }, 9, TALLY_CODE_SIGRETURN },
-	/* jmp *x(%rip): PLT, or a call in tail position.  Static programs' PLT has no rules. */
+	/* jmp *x(%rip): an entry of the PLT, or a tail call.  The PLT of static programs has no
+	 * rules. */
 	{ { 0xff, 0x25 }, 2, TALLY_CODE_EDGE },
 	{ { 0xf2, 0xff, 0x25 }, 3, TALLY_CODE_EDGE },
 	{ { 0xf3, 0x0f, 0x1e, 0xfa, 0xff, 0x25 }, 6, TALLY_CODE_EDGE }, /* behind endbr64 */
@@ -49,8 +50,8 @@ struct instruction {
 	uint32_t mask, value;
 };
 
-/* Where x30 holds the return address and sp is the caller's: a function's first instruction, its
- * last, and what PLT stubs are made of (the linker writes no rules for them). */
+/* Instructions at which x30 holds the return address and sp is the caller's: a function's first
+ * instruction, its last, and those of PLT stubs (the linker writes no rules for stubs). */
 static const struct instruction ARM64_EDGES[] = {
 	{ 0xffffffff, 0xd65f03c0 }, /* ret */
 	{ 0xfffffbff, 0xd65f0bff }, /* retaa, retab */

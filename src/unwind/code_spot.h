@@ -1,4 +1,4 @@
-/* What a few bytes of code tell about the frame of code without rules. */
+/* Finds the frame of code without rules where a few bytes of it suffice. */
 #ifndef TALLY_UNWIND_CODE_SPOT_H
 #define TALLY_UNWIND_CODE_SPOT_H
 
@@ -12,10 +12,10 @@ enum tally_code_spot {
 	TALLY_CODE_PUSHED_RBP, /* rbp was just pushed, the return address is above it */
 };
 
-/* x86-64: `code` is what runs next, `previous` the byte before it. */
+/* Recognises x86-64 code.  `code` runs next; `previous` is the byte before it. */
 enum tally_code_spot tally_code_recognise(const uint8_t *code, size_t size, uint8_t previous);
 
-/* arm64: an instruction tells. */
+/* Recognises arm64 code by its next instruction (sigreturn: by two). */
 enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size);
 
 #endif
