@@ -13,7 +13,7 @@ struct tally_unwind_cache *tally_unwind_cache_new(void)
 	struct tally_unwind_cache *cache = aligned_alloc(HUGE_BYTES, HUGE_BYTES);
 	if (cache) {
 		tally_huge_advise(cache, HUGE_BYTES);
-		tally_unwind_cache_clear(cache); /* zero: an address that is no code's */
+		tally_unwind_cache_clear(cache); /* no code has address 0 */
 	}
 	return cache;
 }
@@ -28,7 +28,8 @@ void tally_unwind_cache_free(struct tally_unwind_cache *cache)
 	free(cache);
 }
 
-/* 0 where the rule's address doesn't fit: such a rule is not remembered. */
+/* Packs a stretch.  Returns 0 when the rule's address doesn't fit: the rule is then not
+ * remembered. */
 static uint64_t stretch_of(const struct tally_unwind_rule *rule, uint64_t from, uint64_t more)
 {
 	uint64_t number = (uintptr_t)rule / TALLY_UNWIND_RULE_ALIGN,

@@ -1,12 +1,13 @@
-/* The rules of addresses, remembered: inside this room.
+/* Remembers the rules of addresses.  Internal to src/unwind.
  *
- * One rule holds for a stretch of a function, often for most of it.  So what is remembered is
- * stretches, by regions of code: a sample's ip is rarely one that was seen before, but nearly
- * always beside one, and the return addresses of one function share a line of the CPU's cache.  One
- * look tells, or a second one at the line's neighbour, where what was in a line goes when that is
- * needed.  Keyed by the region's address in the process and the space, the number of a set of
- * mappings, so that nothing is ever to be removed: a process whose mappings change gets another
- * number.
+ * One rule holds for a stretch of a function, often for most of it.  So the cache remembers
+ * stretches, grouped by regions of code.  A sample's ip has rarely been seen before, but it nearly
+ * always lies beside one that has; and the return addresses of one function share a line of the
+ * CPU's cache.  A lookup reads one line, or also its neighbour: when a line is needed for another
+ * region, its content moves to the neighbour.
+ *
+ * The key is the region's address in the process and the space, which is the number of a set of
+ * mappings.  A process whose mappings change gets another number, so nothing must ever be removed.
  */
 #ifndef TALLY_UNWIND_UNWIND_CACHE_H
 #define TALLY_UNWIND_UNWIND_CACHE_H
@@ -15,17 +16,17 @@
 
 enum {
 	TALLY_UNWIND_CACHE_BITS = 15,
-	TALLY_UNWIND_PLACE_BITS = 9, /* in a region */
+	TALLY_UNWIND_PLACE_BITS = 9, /* of an offset in a region */
 	TALLY_UNWIND_REGION = 1 << TALLY_UNWIND_PLACE_BITS,
 	TALLY_UNWIND_STRETCHES = 6,
 	TALLY_UNWIND_RULE_ALIGN = 8,
 };
 
-/* A line of the CPU's cache.  A stretch is the rule's address (46 bits of it: rules lie at
- * multiples of eight), the first of the region's bytes that it is for, and how many behind that; 0:
- * none, and none behind it. */
+/* A line of the CPU's cache.  A stretch consists of the rule's address (46 bits of it: rules lie at
+ * multiples of eight), the offset of its first byte in the region, and the number of bytes behind
+ * that one.  A stretch of 0 is empty, and so are those behind it. */
 struct tally_unwind_region {
-	uint64_t address, space; /* of the region's first byte */
+	uint64_t address, space; /* address of the region's first byte; number of the mappings */
 	uint64_t stretches[TALLY_UNWIND_STRETCHES];
 };
 
@@ -53,7 +54,7 @@ static inline bool tally_unwind_region_is(const struct tally_unwind_region *regi
 	return address - region->address < TALLY_UNWIND_REGION && region->space == space;
 }
 
-/* The rule of an address of the region's, or NULL: not known. */
+/* Returns the rule of an address in the region, or NULL if it is not known. */
 static inline const struct tally_unwind_rule *tally_unwind_region_rule(
 	const struct tally_unwind_region *region, uint64_t address)
 {
@@ -78,8 +79,8 @@ static inline const struct tally_unwind_rule *tally_unwind_cache_get(
 		       : NULL;
 }
 
-/* Remembers the rule of an address, which holds for `below` bytes before it and `above` behind it,
- * at least. */
+/* Remembers the rule of an address.  It holds for at least `below` bytes before the address and
+ * `above` bytes behind it. */
 void tally_unwind_cache_put(struct tally_unwind_cache *cache, uint64_t address, uint64_t space,
 			    const struct tally_unwind_rule *rule, uint64_t below, uint64_t above);
 

@@ -1,43 +1,44 @@
-/* Ending a walk where it meets the stack before.
+/* Ends a walk where it meets the stack before.
  *
  * A thread that is sampled 20,000 times a second has, of fifty frames, forty-five in common with
- * the sample before.  Walking them again is slow for a reason that no better code removes: the copy
- * of the stack was written by another CPU, each step waits for a word of it, and says only then
- * where the next one lies.  Where the words *were* is known, though.  So the outermost part of the
- * last whole stack is kept, as frames and as the words of the stack that led from one to the next.
- * A new copy's words at these addresses are compared first, all of them at once as far as the CPU
- * is concerned; then the walk goes on as ever, up to a frame that the kept chain has too.
+ * the sample before.  Walking them again is slow for a reason that no better code removes: another
+ * CPU wrote the copy of the stack, each step waits for a word of it, and only then knows where the
+ * next word lies.  But the last walk knows where the words *were*.  So this file keeps the
+ * outermost part of the last whole stack: its frames, and the words of the stack that led from one
+ * to the next.  It first compares the new copy's words at these addresses; the CPU can load them
+ * all at once.  Then the walk goes on as usual, up to a frame that the kept chain has as well.
  *
- * Nothing is guessed: what comes out is what the whole walk would give.  A step is a function of
- * the rules at pc (which hold for as long as the space is the same), of the registers that they
- * name, and of the words that they load.  If two walks stand at the same pc with the same values in
- * all registers that the rest of the walk will read before it has restored them, and find the same
- * words wherever it loads, then by induction each further step is the same.  What the rest reads is
- * known, as the rest was walked once:
+ * Nothing is guessed: the result is what the whole walk would give.  A step is a function of the
+ * rules at pc (which hold as long as the space is the same), of the registers that they name, and
+ * of the words that they load.  Take two walks at the same pc, with the same values in all
+ * registers that the rest of the walk reads before it restores them.  If they also find the same
+ * words wherever they load, then by induction each further step is the same.  These registers and
+ * words are known, because the rest was walked once:
  *
- *     frame       rule                              needs before the step        words
+ *     frame      rule                              needs    words
  *     …
- *     parse()     CFA = rsp + 64                    sp                           return address
- *     realign()   CFA = rbp + 16, rbp at CFA − 16   sp, rbp                      return address; rbp if needed outside
- *     run()       CFA = rsp + 48, rbp at CFA − 16   sp; not rbp: it is restored  return address, rbp
- *     main()      CFA = rbp + 16, …                 sp, rbp                      return address
- *     _start()    outermost                         sp                           none
+ *     parse()    CFA = rsp + 64                    sp       return address
+ *     realign()  CFA = rbp + 16, rbp at CFA − 16   sp, rbp  return address; rbp if needed outside
+ *     run()      CFA = rsp + 48, rbp at CFA − 16   sp       return address, rbp
+ *     main()     CFA = rbp + 16, …                 sp, rbp  return address
+ *     _start()   outermost                         sp       none
  *
- * Read upwards: a frame needs rbp when its own rule computes with it, or when it passes it on to
- * one that needs it.  A saved register that nobody outside asks for needn't be the same: in code
- * without frame pointers most are of that kind.  No rule of a compiler's computes with other
- * registers than rsp and rbp (r10, in realigned functions' first instructions); steps that do,
- * those by expressions, over signals, and whatever is not a compiled rule or a frame pointer end
- * the chain: it is kept from the outermost frame to there.  Nor is a frame met that was
- * interrupted.
+ * "Needs" is before the step.  Read the table upwards: a frame needs rbp when its own rule computes
+ * with it, or when it passes rbp on to a frame that needs it.  run() doesn't need rbp: it restores
+ * it.  A saved register that no outer frame needs may differ; in code without frame pointers most
+ * are of that kind.
  *
- * A load also depends on where the copy begins and ends.  Of the kept words all were loaded, and
- * each must be within the new copy to be the same; steps that went on where a load failed are not
- * kept.
+ * Compilers' rules compute with no registers other than rsp and rbp (and r10, in the first
+ * instructions of functions that realign their stack).  A step that does, and every step other than
+ * by a compiled rule or a frame pointer (by expressions, over signals), ends the chain: it is kept
+ * from the outermost frame up to there.  A frame that was interrupted is never met.
  *
- * Hence a chain stays true for ever, in its space; another thread's, or an old one, is of less use,
- * but not wrong. tests/unit/test_unwind_chain.c compares with whole walks, on random stacks that
- * were changed at random.
+ * A load also depends on where the copy begins and ends.  All kept words were loaded, and each must
+ * be within the new copy to be the same.  Steps that went on after a load failed are not kept.
+ *
+ * So a chain stays true for ever, in its space.  The chain of another thread, or an old one, is
+ * less useful but not wrong.  tests/unit/test_unwind_chain.c compares with whole walks, on random
+ * stacks with random changes.
  */
 #include "unwind/unwind_chain.h"
 
@@ -48,7 +49,7 @@
 
 enum { WORD = TALLY_UNWIND_WORD, STEP_WORDS = 3, FETCHED_BYTES = 2048 };
 
-/* What is farther from pc is not taken for a return address. */
+/* A word farther from pc than this is not taken for a return address. */
 #define NEAR_BYTES ((uint64_t)256 << 20)
 
 struct tally_unwind_chain *tally_unwind_chain_new(void)
@@ -70,8 +71,9 @@ static bool holds(const struct tally_unwind_frame *frame, const struct tally_cha
 	return value == word->value;
 }
 
-/* The frames up to there are new: their return addresses are among these words, most of which are
- * none.  The rules that are asked for one after the other on the way up are fetched all at once. */
+/* Prefetches the rules of the new frames, those below `end`.  Their return addresses are among the
+ * words of the stack there; most words are none.  The walk would need the rules one after the
+ * other; this fetches them all at once. */
 static void fetch_rules(const struct tally_unwind_walk *walk, uint64_t end)
 {
 	const struct tally_unwind_request *request = walk->request;
@@ -112,7 +114,7 @@ struct tally_unwind_chain *tally_unwind_chain_begin(const struct tally_unwind_wa
 	return chain;
 }
 
-/* What a step took from the stack, and what of it matters to the frames outside. */
+/* The words that a step loaded, and the values that matter to the frames outside. */
 struct account {
 	struct tally_chain_word words[STEP_WORDS];
 	unsigned count;
@@ -129,7 +131,8 @@ static bool load(struct tally_unwind_frame *frame, struct account *account, uint
 	return true;
 }
 
-/* The frame pointer that the step restores, or leaves as it is. */
+/* Accounts for the frame pointer that the step restores or leaves as it is.  Returns false where
+ * the step can't be part of a chain. */
 static bool account_fp(struct tally_unwind_frame *frame, const struct tally_chain_step *step,
 		       const struct tally_unwind_rule *rule, struct account *account)
 {
@@ -147,7 +150,7 @@ static bool account_fp(struct tally_unwind_frame *frame, const struct tally_chai
 	       load(frame, account, base + (uint64_t)(rule->saved_word[i] * WORD), &account->fp);
 }
 
-/* False where a step is not one of those that a chain may have. */
+/* Accounts for a step by a rule.  Returns false where the step can't be part of a chain. */
 static bool account_rule(struct tally_unwind_frame *frame, const struct tally_chain_step *step,
 			 const struct tally_unwind_rule *rule, bool is_fp_needed,
 			 struct account *account)
@@ -170,7 +173,8 @@ static bool account_rule(struct tally_unwind_frame *frame, const struct tally_ch
 	return !account->needs_fp || step->known >> TALLY_UNWIND_RBP & 1;
 }
 
-/* `outside` is the frame that the step led to: NULL for the outermost. */
+/* Accounts for a step.  `outside` is the frame that it led to, NULL for the outermost.  Returns
+ * false where the step can't be part of a chain. */
 static bool account_step(struct tally_unwind_frame *frame, const struct tally_chain_step *step,
 			 const struct tally_chain_frame *outside, struct account *account)
 {
@@ -190,8 +194,8 @@ static bool account_step(struct tally_unwind_frame *frame, const struct tally_ch
 		return false;
 	if (!outside && rule->kind == TALLY_RULE_OUTERMOST)
 		return true;
-	/* Code without rules may be known by its bytes: to be outermost, or to return from a
-	 * signal. */
+	/* The bytes of code without rules may have told that it is outermost, or that it returns
+	 * from a signal. */
 	if (rule->kind == TALLY_RULE_NO_TABLE || (rule->kind == TALLY_RULE_NONE && outside))
 		rule = &BY_POINTER;
 	else if (rule->kind != TALLY_RULE_SAVED && rule->kind != TALLY_RULE_PLT)

@@ -1,5 +1,5 @@
-/* The last whole stack of a thread, to end the next walk where it meets it: inside this room;
- * unwind_chain.c. */
+/* Keeps the last whole stack of a thread, so that the next walk ends where it meets it.  Internal
+ * to src/unwind; unwind_chain.c explains it. */
 #ifndef TALLY_UNWIND_UNWIND_CHAIN_H
 #define TALLY_UNWIND_UNWIND_CHAIN_H
 
@@ -7,12 +7,11 @@
 
 enum { TALLY_CHAIN_FRAMES = 512, TALLY_CHAIN_WORDS = 1024 };
 
-/* What the rest of a walk depends on, but for the words of the stack. */
+/* A frame with the registers that the rest of a walk depends on. */
 struct tally_chain_frame {
 	uint64_t pc, sp;
-	uint64_t fp;        /* where needs_fp */
-	/* of the chain's words, those below are this step's and those of the frames outside of
-	 * it */
+	uint64_t fp;        /* if needs_fp */
+	/* the chain's words below this index belong to this step and to the frames outside of it */
 	uint32_t words_end;
 	bool needs_fp;
 };
@@ -31,16 +30,15 @@ struct tally_chain_step {
 struct tally_unwind_chain {
 	uint64_t space;
 	uint32_t frame_count, word_count;
-	/* Of the walk under way. */
-	/* the frames below this one may be met: their words are the new copy's, and they are not
-	 * passed yet */
+	/* For the walk under way: the frames below this index may be met.  Their words are equal in
+	 * the new copy, and the walk has not passed them. */
 	uint32_t at;
 	struct tally_chain_frame frames[TALLY_CHAIN_FRAMES]; /* outermost first, as are the words */
 	struct tally_chain_word words[TALLY_CHAIN_WORDS];
 	struct tally_chain_step steps[TALLY_CHAIN_FRAMES]; /* leaf first */
 };
 
-/* The request's chain where it can be used, prepared for the walk; else NULL. */
+/* Prepares the request's chain for the walk.  Returns NULL where a chain can't be used. */
 struct tally_unwind_chain *tally_unwind_chain_begin(const struct tally_unwind_walk *walk);
 
 static inline void tally_unwind_chain_note(struct tally_unwind_chain *chain,
@@ -57,9 +55,9 @@ static inline void tally_unwind_chain_note(struct tally_unwind_chain *chain,
 		};
 }
 
-/* Has the walk come to a frame of the chain, with all that decides on what is outside of it being
- * the same?  Then the frames from this one on are the chain's first frames: their number; else
- * 0. */
+/* Returns how many of the chain's frames make up the rest of the walk, the current frame included.
+ * Returns 0 unless the current frame is one of the chain, and everything that decides on the frames
+ * outside of it is the same. */
 static inline size_t tally_unwind_chain_meet(struct tally_unwind_chain *chain,
 					     const struct tally_unwind_walk *walk)
 {
@@ -75,8 +73,8 @@ static inline size_t tally_unwind_chain_meet(struct tally_unwind_chain *chain,
 	return !frame->needs_fp || has_fp ? chain->at : 0;
 }
 
-/* After a walk that went to the outermost frame: `count` of its steps were noted, behind which the
- * chain's first `met` frames follow. */
+/* Keeps the stack of a walk that reached the outermost frame.  `count` of its steps were noted; the
+ * chain's first `met` frames are the rest. */
 void tally_unwind_chain_learn(struct tally_unwind_chain *chain, struct tally_unwind_walk *walk,
 			      size_t count, size_t met);
 

@@ -3,8 +3,8 @@
 #include <elf.h>
 #include <string.h>
 
-/* asm/perf_regs.h of x86: ax bx cx dx si di bp sp ip, then flags and segments, r8–r15 from bit
- * 16. */
+/* DWARF's numbers of the registers in x86's asm/perf_regs.h: ax bx cx dx si di bp sp ip, then flags
+ * and segments, r8–r15 from bit 16. */
 enum { X86_BITS = 24, X86_NONE = TALLY_UNWIND_REGISTERS };
 static const uint8_t X86_REGISTERS[X86_BITS] = {
 	0,        3,        2,        1,        4, 5, 6,  7,  16, X86_NONE, X86_NONE, X86_NONE,

@@ -1,5 +1,5 @@
-/* A step by a row of the rules as DWARF has it: the interpreter, for what has no compact form, and
- * the reference for what has. */
+/* Takes a step by a row of DWARF's table.  This interpreter serves rows that have no compact form,
+ * and is the reference for those that have one. */
 #include "unwind/unwind_walk.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static enum tally_expression_result compute_cfa(struct tally_unwind_walk *walk, 
 	return TALLY_EXPRESSION_OK;
 }
 
-/* The caller's value of a register. */
+/* Computes the caller's value of a register. */
 static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, unsigned reg,
 					       uint64_t cfa, uint64_t *value)
 {
@@ -60,7 +60,7 @@ static enum tally_expression_result apply_rule(struct tally_unwind_walk *walk, u
 	case TALLY_CFI_VAL_EXPRESSION:
 		return run_expression(walk, rule, &cfa, value);
 	}
-	return TALLY_EXPRESSION_BAD; /* undefined: can't be had */
+	return TALLY_EXPRESSION_BAD; /* undefined: the value is lost */
 }
 
 static bool stop_for(struct tally_unwind_walk *walk, enum tally_expression_result result)
@@ -78,12 +78,12 @@ bool tally_unwind_step_by_row(struct tally_unwind_walk *walk)
 	unsigned column = row->return_register;
 	if (row->registers[column].kind == TALLY_CFI_UNDEFINED)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
-	/* arm64's kernel describes its trampoline as a frame record, which tells of no register but
-	 * these two. */
+	/* The kernel's rules for arm64's trampoline describe a frame record, which restores only
+	 * x29 and x30. */
 	if (row->is_signal_frame && layout->has_signed_returns &&
 	    tally_unwind_is_at_sigreturn(walk))
 		return tally_unwind_step_over_signal(walk);
-	/* Behind a frame record sp is not known. */
+	/* A step by a frame record leaves sp unknown. */
 	if (row->cfa.kind == TALLY_CFI_REGISTER && row->cfa.reg == layout->sp &&
 	    !tally_unwind_knows(walk, layout->sp))
 		return tally_unwind_step_by_frame_pointer(walk);

@@ -1,25 +1,26 @@
-/* Rules compiled: from DWARF's programs to what a step needs.
+/* Compiles rules from DWARF's programs to the form that a step needs.
  *
- * A row of DWARF's table has a rule for every register, of seven kinds, and comes out of a program
- * that runs from the function's start: a microsecond for two additions and two loads.  Yet
- * compilers have few habits.  Nearly every row is "CFA = register + offset; the return address and
- * up to six registers lie so and so far below", and an object of fifty thousand functions has a few
- * hundred distinct ones.  So a function that is hit has its program run once, to its end; each row
- * is put into the form of struct tally_unwind_rule and interned.  What remains of a lookup is two
- * binary searches, and that is for addresses that were not met before (unwind_cache.h).
+ * A row of DWARF's table has a rule for every register, of seven kinds.  A program that runs from
+ * the function's start computes the row.  It takes a microsecond, for a step of two additions and
+ * two loads.  Yet compilers have few habits.  Nearly every row is "CFA = register + offset; the
+ * return address and up to six registers are saved at fixed distances below it".  An object of
+ * fifty thousand functions has a few hundred distinct rows.  So when a function is hit, its program
+ * runs once, to its end.  Each row becomes a struct tally_unwind_rule and is interned.  Then a
+ * lookup is two binary searches, and only addresses that were not met before need one
+ * (unwind_cache.h).
  *
- * Three habits take expressions, and two of them are put into the same form:
+ * Three habits use expressions, and two of them fit into the same form:
  *
- * - The PLT's entries are 16 bytes, and the CFA is 8 higher behind the push in their middle: all
- *   entries have one rule that computes (rip & 15) >= 11.  Recognised byte by byte.
- * - Functions that realign their stack keep what they saved at distances from rbp, and the CFA's
- *   value in a word there: the CFA is loaded, the saved words count from rbp.
+ * - The PLT's entries are 16 bytes, and the CFA is 8 bytes higher behind the push in their middle.
+ *   One rule for all entries computes (rip & 15) >= 11.  is_plt() recognises it byte by byte.
+ * - Functions that realign their stack save registers at distances from rbp, and the CFA's value in
+ *   a word there.  The rule loads the CFA, and saved words count from rbp.
  * - Signal trampolines fetch every register from the context that the kernel pushed.  There is one
- *   in a process; its row is kept as it is (TALLY_RULE_ROW), as is whatever else doesn't fit, and
- *   interpreted.
+ *   trampoline in a process.  Its row is kept as it is (TALLY_RULE_ROW) and interpreted, like every
+ *   other row that does not fit.
  *
- * Whole objects are not compiled: of a large one a few per cent of the functions are ever seen in a
- * profile.
+ * Whole objects are not compiled: a profile meets only a few per cent of a large object's
+ * functions.
  */
 #include "unwind/unwind_rule.h"
 
@@ -31,12 +32,13 @@
 
 enum { WORD = 8, OP_BREG0 = 0x70, OP_BREG31 = 0x8f, OP_DEREF = 0x06 };
 
-/* Rows of one object: a file that was made to have more is interpreted from there on. */
+/* Rows of one object.  The limit is for forged files: their other functions are interpreted. */
 enum { ROWS_MAX = 1 << 24 };
 
 /* ---- from a row to a rule ------------------------------------------------ */
 
-/* DW_OP_bregN offset, and perhaps one operation behind it. */
+/* True if the expression is DW_OP_bregN and an offset, with at most one operation behind it.  Sets
+ * *then to that operation, or to 0. */
 static bool is_register_and_offset(const struct tally_cfi_row *row,
 				   const struct tally_cfi_rule *rule, uint8_t *reg, int64_t *offset,
 				   uint8_t *then)
@@ -53,8 +55,8 @@ static bool is_register_and_offset(const struct tally_cfi_row *row,
 	return true;
 }
 
-/* breg7 8; breg16 0; lit15; and; lit11; ge; lit3; shl; plus: as GNU ld writes it; with IBT it is
- * lit9 or lit10. */
+/* True if the CFA is the PLT's expression as GNU ld writes it: breg7 8; breg16 0; lit15; and;
+ * lit11; ge; lit3; shl; plus.  With IBT the lit11 is lit9 or lit10.  Sets *from to its number. */
 static bool is_plt(const struct tally_cfi_row *row, uint8_t *from)
 {
 	static const uint8_t BEFORE[] = { 0x77, 8, 0x80, 0, 0x3f, 0x1a },
@@ -135,7 +137,8 @@ static bool put_return(const struct tally_cfi_row *row, const struct tally_unwin
 	rule->return_word = TALLY_RULE_RETURN_IN_REGISTER;
 	if (from->kind == TALLY_CFI_OFFSET)
 		return to_word(from->value, &rule->return_word);
-	/* A leaf of arm64 has it in x30 still.  In x86-64's own column there is nothing. */
+	/* A leaf of arm64 still has it in x30.  On x86-64 the column is pc itself, which holds no
+	 * return address. */
 	bool is_kept = from->kind == TALLY_CFI_UNSPECIFIED || from->kind == TALLY_CFI_SAME_VALUE;
 	return is_kept && layout->return_register != layout->pc;
 }
@@ -170,7 +173,7 @@ static int add_rule(struct tally_unwind_rules *rules, const struct tally_unwind_
 	struct tally_unwind_rule *copy = tally_arena_alloc(&rules->arena, sizeof(*copy));
 	if (!copy)
 		return -ENOMEM;
-	memcpy(copy, rule, sizeof(*copy)); /* its padding too: rules are compared by bytes */
+	memcpy(copy, rule, sizeof(*copy)); /* with its padding: rules are compared by bytes */
 	*id = (uint32_t)rules->rules.count;
 	return tally_vector_push(&rules->rules, copy);
 }
@@ -190,7 +193,8 @@ static int intern_rule(struct tally_unwind_rules *rules, const struct tally_unwi
 			return -ENOMEM;
 		*id = (uint32_t)*slot;
 		if (added) {
-			/* should the next fail, nothing is compiled any more */
+			/* If add_rule() fails, this slot names no rule or another one.  The
+			 * comparison below skips it. */
 			*slot = rules->rules.count;
 			return add_rule(rules, rule, id);
 		}
@@ -206,7 +210,7 @@ const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_
 	struct tally_unwind_rule rule;
 	uint32_t id;
 	int64_t cfa = (int64_t)frame->return_at + WORD;
-	memset(&rule, 0, sizeof(rule)); /* rules are compared by bytes */
+	memset(&rule, 0, sizeof(rule)); /* padding must be 0: rules are compared by bytes */
 	rule.kind = TALLY_RULE_SAVED;
 	rule.cfa_register = frame->is_linked ? TALLY_UNWIND_RBP : TALLY_UNWIND_RSP;
 	rule.cfa_offset = frame->is_linked ? 2 * WORD : (int32_t)cfa;
@@ -260,7 +264,7 @@ static int compile_rows(struct tally_unwind_rules *rules, const struct tally_fun
 	}
 	if (is_started && !program.bad)
 		return 0;
-	/* The rows before the instruction that makes no sense are as good as ever. */
+	/* The rows before the malformed instruction are valid. */
 	if (reached - function->start >= function->size)
 		return 0;
 	if (intern_rule(rules, &BAD, &rule) < 0)
@@ -302,7 +306,7 @@ static const struct tally_unwind_rule *find_row(const struct tally_unwind_rules 
 	}
 	range->start = start + rows[low - 1].start;
 	range->end = start + (low < function->count ? rows[low].start : function->size);
-	/* functions of made-up files overlap */
+	/* functions of forged files may overlap */
 	uint64_t next = tally_function_index_next(index, position);
 	range->end = next < range->end ? next : range->end;
 	return rules->rules.items[rows[low - 1].rule];
@@ -314,7 +318,8 @@ void tally_unwind_rules_renumber(struct tally_unwind_rules *rules)
 	rules->functions = NULL;
 }
 
-/* One that was compiled: its description was read and found good then, and need not be again. */
+/* Finds the rule of an address in a function that is already compiled; NULL if there is none.  The
+ * function's description was found good when it was compiled, and is not read again. */
 static const struct tally_unwind_rule *find_compiled(const struct tally_unwind_rules *rules,
 						     const struct tally_function_index *index,
 						     uint64_t address,
@@ -349,7 +354,7 @@ const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rule
 		return NULL;
 	*is_failed = true;
 	if (!rules->functions)
-		/* zero pages until touched */
+		/* untouched pages take no memory */
 		rules->functions = calloc(index->count, sizeof(*rules->functions));
 	if (!rules->functions)
 		return NULL;

@@ -1,4 +1,5 @@
-/* A walk up a stack, frame by frame: what the ways of taking a step share.  Inside this room. */
+/* A walk up a stack, frame by frame: the state that the ways of taking a step share.  Internal to
+ * src/unwind. */
 #ifndef TALLY_UNWIND_UNWIND_WALK_H
 #define TALLY_UNWIND_UNWIND_WALK_H
 
@@ -10,20 +11,21 @@ enum { TALLY_UNWIND_WORD = 8 };
 struct tally_unwind_walk {
 	const struct tally_unwind_request *request;
 	const struct tally_unwind_layout *layout;
-	uint64_t return_mask; /* what a return address has of address: the rest is its signature */
+	/* the address bits of a return address; the others are its signature */
+	uint64_t return_mask;
 	struct tally_unwind_frame frame;
 	const struct tally_unwind_rule *rule; /* of the current frame */
-	/* of the current frame, where its rule is TALLY_RULE_ROW */
+	/* of the current frame, if its rule is TALLY_RULE_ROW */
 	const struct tally_cfi_row *row;
-	struct tally_unwind_place place;      /* of the current frame, where has_place says so */
+	struct tally_unwind_place place;      /* of the current frame, if has_place */
 	bool has_place;
-	bool is_exact;      /* pc is that of an instruction about to run, not a return address */
-	bool is_by_pointer; /* the step to here was by frame pointer: a guess */
-	bool is_fetched;    /* what the walk will read was asked for already */
-	/* pc is where a function begins: no call left it (tally_unwind_is_made_up()) */
+	bool is_exact;      /* pc is the next instruction to run, not a return address */
+	bool is_by_pointer; /* the step to this frame was by frame pointer: a guess */
+	bool is_fetched;    /* the words of the stack were loaded already: no need to prefetch */
+	/* pc is a function's first byte: no call left it (tally_unwind_is_made_up()) */
 	bool is_made_up;
 	enum tally_unwind_end end;
-	struct tally_cfi_program program; /* large, and set up by whoever runs it */
+	struct tally_cfi_program program; /* large; only the interpreter sets it up */
 };
 
 static inline uint64_t tally_unwind_get(const struct tally_unwind_walk *walk, unsigned reg)
@@ -47,39 +49,40 @@ static inline bool tally_unwind_stop(struct tally_unwind_walk *walk, enum tally_
 	return false;
 }
 
-/* Finds the place of the current frame, once; false when nothing is mapped there. */
+/* Finds the place of the current frame, once.  Returns false when nothing is mapped there. */
 bool tally_unwind_locate(struct tally_unwind_walk *walk);
 
-/* A word of the stack that the rules name could not be read: ends the walk, as the reason
- * demands. */
+/* Ends the walk because a word of the stack that the rules name could not be read.  The end says
+ * whether the copy was too short or the rules are bad.  Returns false. */
 bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk);
 
-/* Makes the registers of the caller the current ones; false, at the walk's end, where they can't
- * be. */
+/* Makes the caller's registers the current ones.  Returns false, and ends the walk, when they can't
+ * be a caller's. */
 bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *registers, uint64_t known,
 			bool is_exact);
 
-/* A saved word; below sp it is gone from the copy, but then the function's end has popped it
- * already, and the register holds it again (compilers don't say so in the rules: any moment now
- * they won't matter). */
+/* Reads a saved word.  Below sp it is no longer in the copy; but then the function's last
+ * instructions have popped it already, and the register holds it again.  (Compilers write no rules
+ * for that: the function is about to return.)  Returns false when the word can't be had. */
 bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint64_t address,
 			     uint64_t *value);
 
-/* The ways of taking a step but for that by a compiled rule: false at the walk's end. */
+/* The ways of taking a step, other than by a compiled rule.  They return false at the walk's
+ * end. */
 bool tally_unwind_step_by_row(struct tally_unwind_walk *walk);
 bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_table(struct tally_unwind_walk *walk);
 bool tally_unwind_step_without_rules(struct tally_unwind_walk *walk);
 
-/* True in the first instructions of a program, or of its dynamic linker: they have no caller. */
+/* True in the first instructions of a program or of its dynamic linker: they have no caller. */
 bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk);
 
-/* True when the return address, in an object with rules, was left by no call: it is a function's
- * first byte.  Those who set a stack up put it there: Go for the stacks of its scheduler,
- * makecontext(3).  Nothing is outside. */
+/* True if the return address, in an object with rules, was left by no call: it is a function's
+ * first byte.  Code that sets up a stack puts it there: Go for the stacks of its scheduler,
+ * makecontext(3).  The frame has no caller. */
 bool tally_unwind_is_made_up(struct tally_unwind_walk *walk);
 
-/* True when the code at pc is where a signal's handler returns to, where it can be read. */
+/* True if the code at pc can be read and is where a signal handler returns to. */
 bool tally_unwind_is_at_sigreturn(struct tally_unwind_walk *walk);
 bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk);
 
