@@ -173,7 +173,7 @@ bool tally_code_frame_ahead(const uint8_t *code, size_t size, struct tally_code_
 
 /* ---- the beginning ------------------------------------------------------- */
 
-/* A function's first instructions: those before pc have run, the others have not. */
+/* A function's first instructions.  The ones before pc have run. */
 struct entering {
 	const uint8_t *at, *pc, *end;
 	int32_t size; /* bytes that have been put on the stack at pc */

@@ -1,15 +1,15 @@
-/* Which addresses of code are functions' beginnings, by the code itself.
+/* Finds where functions begin, from the code alone.
  *
- * The code is read instruction by instruction from its first byte.  Compilers put nothing but
- * instructions there.  Behind bytes that are no instruction the sweep soon falls into step again.
+ * It reads the code instruction by instruction from its first byte (a sweep).  Compilers put only
+ * instructions there.  Behind bytes that are no instruction, the sweep soon falls into step again.
+ * It looks for two things:
  *
  * - The target of a direct call is a beginning.
- * - An address that an instruction takes (lea, mov) may be one: of a function that is called by
- *   pointer, as main is.  It may be a label's, too.  It counts where the code before it doesn't go
- *   on: behind ret, jmp, ud2, hlt, or a call, and padding.
+ * - An address that an instruction takes (lea, mov) may be a beginning: some functions are called
+ *   by pointer, as main is.  It may also be a label's address.  So it counts only where the code
+ *   before it doesn't go on: behind ret, jmp, ud2 or hlt, or behind a call and padding.
  *
- * Both must be instructions of the sweep.  Functions whose addresses are in tables alone are not
- * found.
+ * Both must be instructions of the sweep.  A function whose address is only in tables is not found.
  */
 #include "unwind/code_starts.h"
 
@@ -25,11 +25,11 @@ struct sweep {
 	const uint8_t *code;
 	size_t size;
 	uint64_t address;
-	uint64_t *instructions; /* begin there */
-	uint64_t *behind_ends;  /* of these: the one before doesn't go on */
+	uint64_t *instructions; /* bits of bytes where an instruction begins */
+	uint64_t *behind_ends;  /* the instruction before doesn't go on */
 	uint64_t *called, *taken;
-	bool has_ended, has_called; /* the last instruction that is no padding */
-	bool is_padded;             /* there is padding behind it */
+	bool has_ended, has_called; /* of the last instruction that is no padding */
+	bool is_padded;             /* padding follows it */
 };
 
 static void set(uint64_t *bits, size_t at)

@@ -19,14 +19,15 @@
 
 enum { WORD = 8, SIZE_MAX_BYTES = 16 << 10, FRAME_BYTES_MAX = 1 << 20, WAYS_MAX = 256 };
 
-/* What is known of a frame at an instruction.  Distances are from the return address downwards. */
+/* The frame as it is known at an instruction.  Distances are in bytes, from the return address
+ * downwards. */
 struct state {
 	int32_t depth;    /* of rsp */
-	/* of the place where the caller's rbp is saved; 0: nowhere, rbp is the caller's */
+	/* of the place where the caller's rbp is saved; 0: not saved, rbp still holds it */
 	int32_t fp_depth;
-	int32_t link;     /* of what rbp points at; 0: it does not point into the frame */
-	bool is_lost;     /* rsp is not known, but by rbp */
-	bool fp_is_lost;  /* rbp has another value, and the caller's was not saved */
+	int32_t link;     /* of the word that rbp points at; 0: it does not point into the frame */
+	bool is_lost;     /* rsp is unknown, unless rbp gives it */
+	bool fp_is_lost;  /* rbp was overwritten, and the caller's value was not saved */
 };
 
 struct way {
@@ -37,8 +38,8 @@ struct way {
 struct exploration {
 	const uint8_t *code;
 	size_t size, target;
-	uint32_t
-		*seen; /* by byte: 0, or digest_of() the state that reached the instruction there */
+	/* by byte: 0, or digest_of() the state that reached the instruction there */
+	uint32_t *seen;
 	struct way ways[WAYS_MAX];
 	size_t count;
 	struct state jump; /* at jumps through tables */
@@ -62,7 +63,7 @@ static bool is_same(const struct state *a, const struct state *b)
 	       a->is_lost == b->is_lost && a->fp_is_lost == b->fp_is_lost;
 }
 
-/* A number that tells states apart, never 0. */
+/* Returns a hash of the state, never 0. */
 static uint32_t digest_of(const struct state *state)
 {
 	uint64_t digest = state->is_lost ? UINT32_MAX : (uint32_t)state->depth;
@@ -87,7 +88,7 @@ static void add_way(struct exploration *exploration, int64_t at, const struct st
 
 struct decoded {
 	const uint8_t *bytes; /* behind the prefixes */
-	size_t length;        /* of these */
+	size_t length;        /* of `bytes` */
 	uint8_t rex;          /* 0: none */
 	bool has_66, has_scalar, has_repeat; /* prefixes 66, f2, f3 */
 };
@@ -118,12 +119,12 @@ static struct decoded decode(const uint8_t *code, size_t length)
 
 enum { REX_W = 8, REX_R = 4, REX_X = 2, REX_B = 1, RSP = 4, RBP = 5 };
 
-/* Sets how deep rsp is; beyond a frame it is lost. */
+/* Sets the depth of rsp.  Outside of a frame's limits, rsp is lost. */
 static void set_depth(struct state *state, int64_t depth)
 {
 	bool is_frame = depth >= 0 && depth <= FRAME_BYTES_MAX;
 	bool is_dropped = is_frame && depth < state->fp_depth && state->depth >= state->fp_depth;
-	if (is_dropped && !state->is_lost) { /* what was saved is no longer on the stack */
+	if (is_dropped && !state->is_lost) { /* the saved rbp is no longer on the stack */
 		state->fp_is_lost = true;
 		state->fp_depth = state->link = 0;
 	}
@@ -141,7 +142,7 @@ static void push(struct state *state, bool is_rbp)
 static void pop(struct state *state, bool is_rbp, bool is_rsp)
 {
 	if (is_rbp && !state->is_lost && state->fp_depth && state->depth == state->fp_depth) {
-		state->fp_depth = 0; /* the caller's again */
+		state->fp_depth = 0; /* rbp is the caller's again */
 		state->link = 0;
 		state->fp_is_lost = false;
 	} else if (is_rbp) {
@@ -152,7 +153,7 @@ static void pop(struct state *state, bool is_rbp, bool is_rsp)
 	set_depth(state, (int64_t)state->depth - WORD);
 }
 
-/* rsp is as rbp says, and `below` further down. */
+/* Sets rsp to `below` bytes below the word that rbp points at. */
 static void take_link(struct state *state, int64_t below)
 {
 	state->is_lost = !state->link;
@@ -165,7 +166,8 @@ static void lose_fp(struct state *state)
 	state->fp_is_lost |= !state->fp_depth;
 }
 
-/* n(%rsp) in an instruction whose ModRM byte is bytes[1]. */
+/* True if the operand is n(%rsp), in an instruction whose ModRM byte is bytes[1].  Sets *offset to
+ * n. */
 static bool is_at_sp(const struct decoded *decoded, int32_t *offset)
 {
 	const uint8_t *bytes = decoded->bytes;
@@ -179,7 +181,7 @@ static bool is_at_sp(const struct decoded *decoded, int32_t *offset)
 	return true;
 }
 
-/* add, sub, and, lea, mov with rsp for their result. */
+/* Applies add, sub, and, lea or mov with rsp as the result. */
 static void change_sp(struct state *state, const struct decoded *decoded)
 {
 	const uint8_t *bytes = decoded->bytes;
@@ -188,7 +190,7 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 			    (middle == 0 || middle == 5);
 	int32_t offset;
 	if (!(decoded->rex & REX_W)) {
-		state->is_lost = true; /* half of it */
+		state->is_lost = true; /* overwrites half of rsp */
 		return;
 	}
 	if (is_immediate) { /* add, sub */
@@ -214,7 +216,7 @@ static void change_sp(struct state *state, const struct decoded *decoded)
 		state->is_lost = true;
 }
 
-/* The registers of an instruction's ModRM byte; NEITHER where it has memory. */
+/* The registers that an instruction's ModRM byte names; NEITHER where it names memory. */
 enum { NEITHER = 99 };
 
 static unsigned middle_register(const struct decoded *decoded, uint8_t modrm)
@@ -228,7 +230,7 @@ static unsigned operand_register(const struct decoded *decoded, uint8_t modrm)
 			       : (unsigned)NEITHER;
 }
 
-/* Of opcodes behind 0f. */
+/* Returns the register that an opcode behind 0f writes. */
 static unsigned written_by_0f(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[1];
@@ -246,16 +248,18 @@ static unsigned written_by_0f(const struct decoded *decoded)
 	bool is_moved = (opcode & 0xf0) == 0x40 || (opcode & 0xf6) == 0xb6; /* cmov, movzx, movsx */
 	bool is_middle = is_moved || memchr(MIDDLE, opcode, sizeof(MIDDLE));
 	bool is_operand = memchr(OPERAND, opcode, sizeof(OPERAND));
-	if ((opcode & 0xfe) == 0x2c) /* else to a register of MMX */
+	if ((opcode & 0xfe) == 0x2c) /* otherwise it writes an MMX register */
 		is_middle = decoded->has_repeat || decoded->has_scalar;
-	if (opcode == 0x7e || opcode == 0xae) /* movq between vectors has f3, and fences lack it */
+	/* f3 0f 7e moves between vectors; 0f ae writes a register only with f3 */
+	if (opcode == 0x7e || opcode == 0xae)
 		is_operand = (opcode == 0xae) == decoded->has_repeat;
 	if (is_middle)
 		return middle_register(decoded, modrm);
 	return is_operand ? operand_register(decoded, modrm) : (unsigned)NEITHER;
 }
 
-/* Behind VEX.  Its payload has the map, the bits of REX (inverted), and vvvv: one more register. */
+/* Returns the register that an instruction with VEX writes.  The payload has the map, the bits of
+ * REX (inverted), and vvvv: one more register. */
 static unsigned written_by_vex(const struct decoded *decoded)
 {
 	enum { VEX_3 = 0xc4 };
@@ -285,7 +289,7 @@ static unsigned written_by_vex(const struct decoded *decoded)
 	return is_extracted ? operand_register(&plain, modrm) : (unsigned)NEITHER;
 }
 
-/* Which register an instruction writes, of those that matter; 0: neither. */
+/* Returns which of rsp and rbp an instruction writes; 0: neither. */
 static unsigned written(const struct decoded *decoded)
 {
 	uint8_t opcode = decoded->bytes[0];
@@ -339,7 +343,7 @@ static void change_fp(struct state *state, const struct decoded *decoded)
 		lose_fp(state);
 }
 
-/* mov %rbp,n(%rsp) */
+/* True for mov %rbp,n(%rsp) that saves the caller's rbp.  Sets *at to the depth of its place. */
 static bool saves_fp(const struct state *state, const struct decoded *decoded, int32_t *at)
 {
 	int32_t offset;
@@ -404,7 +408,8 @@ enum flow {
 	FLOW_END,
 };
 
-/* *distance is the target's from behind the instruction. */
+/* Returns where an instruction goes.  Sets *distance to the target's distance from behind the
+ * instruction. */
 static enum flow flow_of(const struct decoded *decoded, int64_t *distance)
 {
 	const uint8_t *bytes = decoded->bytes, opcode = bytes[0];
@@ -432,7 +437,8 @@ static enum flow flow_of(const struct decoded *decoded, int64_t *distance)
 	return is_end ? FLOW_END : FLOW_ON;
 }
 
-/* What compilers begin functions with that have a frame: push; endbr64; sub from rsp. */
+/* True for an instruction that compilers put first in a function with a frame: push; endbr64; sub
+ * from rsp. */
 static bool begins_function(const uint8_t *bytes)
 {
 	static const uint8_t ENDBR64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -441,7 +447,7 @@ static bool begins_function(const uint8_t *bytes)
 	       (bytes[0] == 0x48 && (bytes[1] == 0x83 || bytes[1] == 0x81) && bytes[2] == 0xec);
 }
 
-/* Does a function seem to begin behind a call?  Then that may be one that does not return. */
+/* True if a function seems to begin behind a call: the call may be of one that does not return. */
 static bool may_end_at(const struct exploration *exploration, size_t behind)
 {
 	enum { ALIGNMENT = 16, NOP = 0x90, TRAP = 0xcc, CS = 0x2e, NARROW = 0x66 };
@@ -456,7 +462,8 @@ static bool may_end_at(const struct exploration *exploration, size_t behind)
 	       (bytes[0] == 0x0f && bytes[1] == 0x1f);
 }
 
-/* Adds where else it goes; false where it doesn't go on. */
+/* Adds the other places that the instruction at `at` goes to.  Returns false where it doesn't go on
+ * to the next one. */
 static bool follow(struct exploration *exploration, size_t at, size_t length,
 		   const struct state *state)
 {
@@ -489,7 +496,8 @@ static void walk_way(struct exploration *exploration, struct way way)
 			exploration->found = *state;
 			exploration->is_found = true;
 		}
-		/* Also where a call that doesn't return is taken to go on in another frame. */
+		/* Ways also disagree where a call that doesn't return seems to go on into code with
+		 * another frame. */
 		exploration->is_ambiguous |= exploration->seen[at] &&
 					     exploration->seen[at] != digest;
 		if (exploration->seen[at])
@@ -510,11 +518,12 @@ static void walk_all(struct exploration *exploration)
 		walk_way(exploration, exploration->ways[--exploration->count]);
 }
 
-/* What jumps through tables reach: it lies behind instructions that don't go on, unseen. */
+/* Walks the targets of jumps through tables: code that no way has reached, behind instructions that
+ * don't go on. */
 static void walk_tables(struct exploration *exploration)
 {
-	const struct state jump =
-		exploration->jump; /* cases may end in jumps of another frame: to other functions */
+	/* a copy: cases may end in jumps to other functions, with another frame */
+	const struct state jump = exploration->jump;
 	if (!exploration->has_jump)
 		return;
 	for (size_t at = 0;
@@ -531,7 +540,7 @@ static void walk_tables(struct exploration *exploration)
 static bool describe(const struct state *state, struct tally_code_frame *frame)
 {
 	if ((state->is_lost && !state->link) || state->fp_is_lost)
-		return false; /* without the caller's rbp its frame can't be told */
+		return false; /* without the caller's rbp, its frame can't be found */
 	*frame = (struct tally_code_frame){ .is_linked = state->link == WORD &&
 							 state->fp_depth == WORD,
 					    .return_at = state->depth,

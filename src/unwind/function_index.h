@@ -2,11 +2,12 @@
  * to src/unwind.
  *
  * The linker writes an index into .eh_frame_hdr: a sorted table of pairs (a function's start, its
- * FDE).  With it, an object with half a million functions costs nothing until one of them is hit.
- * The table repeats what the section says, and may be wrong.  So its order is checked when the
- * index is made; each entry is checked against its FDE when it is used; and the number of entries
- * is checked against the section's FDEs when an address is in none of them.  If a check fails, or
- * there is no table (.debug_frame has none), the header of every FDE is read, once.
+ * FDE).  It saves reading the whole section: an object with half a million functions costs nothing
+ * until one of them is hit.  The table repeats what the section says, and may be wrong.  So its
+ * order is checked when the index is made; each entry is checked against its FDE when it is used;
+ * and the number of entries is checked against the section's FDEs when an address is in none of
+ * them.  If a check fails, or there is no table (.debug_frame has none), the header of every FDE is
+ * read, once.
  */
 #ifndef TALLY_UNWIND_FUNCTION_INDEX_H
 #define TALLY_UNWIND_FUNCTION_INDEX_H

@@ -1,58 +1,59 @@
-/* Unwinding: who called whom, from registers and a copy of the stack.
+/* Unwinding: finds who called whom, from registers and a copy of the stack.
  *
- * A call pushes the address behind it onto the stack; the callee makes room below for what it
- * keeps.  To find the caller of a stopped function one must know how far above rsp its return
- * address lies: a number that the machine stores nowhere.  With frame pointers (rbp points at the
- * saved rbp, the return address is above it) the stack is a linked list; but compilers leave them
- * out by default and use rbp for something else.
+ * A call pushes the address behind it onto the stack; the callee makes room below for its own data.
+ * To find the caller of a stopped function, one must know how far above rsp its return address
+ * lies.  The machine stores this number nowhere.  With frame pointers (rbp points at the saved rbp,
+ * the return address is above it) the stack is a linked list; but compilers leave them out by
+ * default and use rbp for something else.
  *
- * What they write instead, since C++ exceptions need it as well, is a table: .eh_frame.  For each
- * instruction of a function it says where the caller's registers are, all of it relative to the
- * CFA, the "canonical frame address": the value that rsp had before the call pushed.  A function's
- * rows, and what is done with them:
+ * Instead, compilers write a table, .eh_frame; C++ exceptions need it as well.  For each
+ * instruction of a function it says where the caller's registers are.  All of it is relative to the
+ * CFA, the "canonical frame address": the value that rsp had before the call pushed.  A function
+ * and its rows:
  *
  *     push %rbx          at entry:             CFA = rsp + 8,  rip saved at CFA − 8
  *     sub $32,%rsp       behind the push:      CFA = rsp + 16, …, rbx saved at CFA − 16
  *     call g             behind the sub:       CFA = rsp + 48, …
  *
  * To step from a frame to its caller: find the row of its ip; compute the CFA; read each saved
- * register; rsp of the caller is the CFA, its ip is the return address.  Repeat.  The table itself
- * isn't stored, it would be larger than the code: a small program per function (an FDE) describes
- * how each row differs from the one before, and programs share a prelude per object file (a CIE).
- * cfi.c reads these, cfi_program.c runs them, unwind_row.c takes a step by the row that comes out.
- * On arm64 a call leaves the return address in x30, and the callee saves it.
+ * register.  The caller's rsp is the CFA, and its ip is the return address.  Repeat.  The table
+ * itself isn't stored: it would be larger than the code.  A small program per function (an FDE)
+ * describes how each row differs from the one before, and programs share a prelude per object file
+ * (a CIE).  cfi.c reads these, cfi_program.c runs them, and unwind_row.c takes a step by the
+ * resulting row.  On arm64 a call leaves the return address in x30, and the callee saves it.
  *
- * What makes it less than simple:
+ * Several things make it harder:
  *
  * - A return address is where the caller *goes on*.  After a call that never returns (abort) that
- *   may be the next function already.  So rules are looked up at ip − 1, inside the call, except
- *   for the leaf; and except for a frame that a signal interrupted: it did not call, its ip is
- *   exact.  Such frames lie behind the trampoline to which a signal handler returns; its CIE is
- *   marked "S", its rules fetch all registers from the context that the kernel pushed.
- * - Some code has no rules: compiled just in time, written in assembly, built without tables.  On
- *   x86-64 its instructions tell the frame where that is certain (code_spot.c, code_frame.c,
- *   code_walk.c).  Otherwise the frame pointer leads to the caller, if rbp looks like one; then the
- *   rules take over again.  The registers that such a frame might have saved are unknown from there
- *   on.
+ *   may be the next function already.  So the walk looks rules up at ip − 1, inside the call.  Two
+ *   kinds of frames have an exact ip: the leaf, and a frame that a signal interrupted, because it
+ *   made no call.  The signal's handler returns to a trampoline, and the interrupted frame follows.
+ *   The trampoline's CIE is marked "S", and its rules fetch all registers from the context that the
+ *   kernel pushed.
+ * - Some code has no rules: it was compiled just in time, written in assembly, or built without
+ *   tables.  On x86-64 its instructions tell the frame where that is certain (code_spot.c,
+ *   code_frame.c, code_walk.c).  Otherwise the frame pointer leads to the caller, if rbp looks like
+ *   one; then the rules take over again.  The registers that such a frame might have saved are
+ *   unknown from there on.
  * - Not every return address was left by a call.  makecontext(3) puts the first byte of a function
- *   on a new stack, and Go calls from a goroutine's stack on a thread's.  Such a frame is the
+ *   on a new stack, and Go calls from a goroutine's stack on a thread's.  The frame is then the
  *   outermost of its stack.
- * - rbp or rbx of a caller are needed only when it has rules on them; a register that can't be had
- *   is not an error until a rule asks for it.
- * - The copy has an end.  A stack of a thousand frames doesn't fit into 8 KiB: the chain is then
- *   cut at its root end, and whoever draws it must know; hence the ends that tally_unwind_end tells
- *   apart.
- * - arm64 signs return addresses: the high bits are no address, and are masked off.  Its frame
- *   pointer leads from one record {x29, x30} to the next, but they lie anywhere in their frames: sp
- *   is not known behind them.
- * - Everything is untrusted.  The rules come from files that anyone may have written; a wrong one
- *   must end the walk: the stack pointer never goes back (but across a signal, from the alternate
- *   stack), loops are bounded.
+ * - A caller's rbp or rbx matters only if its rules use that register.  An unknown register is not
+ *   an error until a rule needs it.
+ * - The copy has an end.  A stack of a thousand frames doesn't fit into 8 KiB: the chain then lacks
+ *   its outermost frames, and a view must be able to say so.  So enum tally_unwind_end tells the
+ *   reasons apart.
+ * - arm64 signs return addresses: the high bits are a signature, and are masked off.  Its frame
+ *   pointer leads from one record {x29, x30} to the next.  A record may lie anywhere in its frame,
+ *   so sp is unknown after such a step.
+ * - Everything is untrusted.  Anyone may have written the files that the rules come from.  A wrong
+ *   rule must end the walk: the stack pointer never goes back (except across a signal, from the
+ *   alternate stack), and loops are bounded.
  *
- * Running a program for each frame takes a microsecond or two.  But where programs stop there are
- * few addresses, seen over and over: unwind_rule.c compiles the functions that are hit, and
+ * Running a program for each frame takes a microsecond or two.  But programs are sampled at few
+ * addresses, over and over.  So unwind_rule.c compiles the functions that are hit, and
  * unwind_cache.h remembers the rules of the code around each address.  A frame that was met before
- * costs a look into the cache, an addition, and a load for what is saved.
+ * costs a look into the cache, an addition, and a load for each saved word.
  */
 #include "unwind/unwind.h"
 
@@ -63,7 +64,7 @@
 
 enum { WORD = TALLY_UNWIND_WORD, CACHE_LINE = 64, AHEAD = 1024 };
 
-/* Farther from sp than any stack reaches: an address there is no sign of a copy that was too
+/* No stack reaches this far from sp: a word missed beyond it does not mean that the copy was too
  * short. */
 #define FAR_BYTES ((uint64_t)1 << 30)
 
@@ -83,7 +84,7 @@ bool tally_unwind_load(struct tally_unwind_frame *frame, uint64_t address, unsig
 		}
 	}
 	*value = 0;
-	memcpy(value, bytes + offset, size); /* little-endian, as we are */
+	memcpy(value, bytes + offset, size); /* little-endian, like the host */
 	return true;
 }
 
@@ -111,8 +112,8 @@ bool tally_unwind_load_saved(struct tally_unwind_walk *walk, unsigned reg, uint6
 bool tally_unwind_stop_at_missed(struct tally_unwind_walk *walk)
 {
 	uint64_t size = walk->frame.stack_size, end = walk->frame.stack_address + size;
-	/* Just above the copy; or anywhere once a handler's own stack was left for one that was not
-	 * copied. */
+	/* Just above the copy; or anywhere, once the walk left a signal handler's own stack for one
+	 * that was not copied. */
 	bool is_beyond = walk->frame.missed + WORD - end < FAR_BYTES ||
 			 tally_unwind_get(walk, walk->layout->sp) - walk->frame.stack_address >
 				 size;
@@ -125,8 +126,8 @@ static inline bool may_enter(struct tally_unwind_walk *walk, uint64_t sp, uint64
 	uint64_t old_sp = tally_unwind_get(walk, walk->layout->sp);
 	if (pc == 0)
 		return tally_unwind_stop(walk, TALLY_UNWIND_COMPLETE);
-	/* Leaves of arm64 have moved sp nowhere; x86-64's vfork keeps its return address in a
-	 * register. */
+	/* sp need not move: leaves of arm64 leave it where it is, and x86-64's vfork keeps its
+	 * return address in a register. */
 	bool has_moved = sp > old_sp ||
 			 (sp == old_sp && pc != tally_unwind_get(walk, walk->layout->pc));
 	return has_moved || is_exact || tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
@@ -145,7 +146,8 @@ bool tally_unwind_enter(struct tally_unwind_walk *walk, const uint64_t *register
 
 /* ---- a step by a compiled rule ------------------------------------------- */
 
-/* The CFA's register is not known. */
+/* Takes the step if the CFA's register is unknown: by frame pointer where that register is sp, else
+ * the walk ends. */
 static bool step_without_cfa(struct tally_unwind_walk *walk, const struct tally_unwind_rule *rule)
 {
 	bool is_sp = rule->cfa_register == walk->layout->sp && !rule->cfa_is_loaded &&
@@ -154,8 +156,8 @@ static bool step_without_cfa(struct tally_unwind_walk *walk, const struct tally_
 		     : tally_unwind_stop(walk, TALLY_UNWIND_BAD_RULES);
 }
 
-/* The saved registers that can be read; of the others one that was popped is what it was, the rest
- * are lost. */
+/* Restores the saved registers.  If a word can't be read, a register saved below sp was popped
+ * already and keeps its value; the others become unknown. */
 static inline void restore_saved(struct tally_unwind_walk *walk,
 				 const struct tally_unwind_rule *rule, uint64_t cfa)
 {
@@ -177,9 +179,9 @@ static inline void restore_saved(struct tally_unwind_walk *walk,
 	frame->known = known;
 }
 
-/* A stack's copy is read once, from memory that was just written by someone else: the first lines
- * are asked for at once, those where later frames probably lie while this one is worked on.
- * (Without: a fifth longer.) */
+/* Prefetches the first lines of the copy.  It is read once, and another CPU has just written it.
+ * fetch_ahead() prefetches the lines where later frames probably lie, while this frame is worked
+ * on.  (Without both, unwinding takes a fifth longer.) */
 static inline void fetch_first(const struct tally_unwind_request *request)
 {
 	for (size_t line = 0; line < AHEAD && line < request->stack_size; line += CACHE_LINE)
@@ -244,7 +246,8 @@ bool tally_unwind_locate(struct tally_unwind_walk *walk)
 	return walk->has_place;
 }
 
-/* What code without rules tells itself, or `rule`.  The entry point has no caller. */
+/* Returns a rule made from the code, or `rule` where the code doesn't tell.  The entry point keeps
+ * `rule`: it has no caller. */
 static const struct tally_unwind_rule *rule_of_code(struct tally_unwind_walk *walk,
 						    const struct tally_unwind_rule *rule)
 {
@@ -268,8 +271,8 @@ static const struct tally_unwind_rule *interpret(struct tally_unwind_walk *walk)
 	}
 }
 
-/* A rule that stays, or NULL where the program must be run: asked for, or there is no memory.
- * *range is set where the rule is a function's. */
+/* Finds a rule that lives as long as its table.  Returns NULL where the program must be
+ * interpreted: the request says so, or memory is out.  Sets *range if the rule is a function's. */
 static const struct tally_unwind_rule *find_rule(struct tally_unwind_walk *walk,
 						 struct tally_rule_range *range)
 {
@@ -305,7 +308,7 @@ static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
 	if (!walk->rule) {
 		walk->rule = interpret(walk);
 	} else if (request->cache && !walk->place.is_brief &&
-		   !walk->is_made_up) { /* the address looked up is that of the function before */
+		   !walk->is_made_up) { /* its look-up hit the function before */
 		const struct tally_unwind_place *place = &walk->place;
 		uint64_t below = range.end ? smaller(place->address - range.start, place->below)
 					   : 0;
@@ -316,7 +319,7 @@ static void resolve_anew(struct tally_unwind_walk *walk, uint64_t address)
 	}
 }
 
-/* Finds the rule of the current frame; false when nothing is mapped there. */
+/* Finds the rule of the current frame.  Returns false when nothing is mapped there. */
 static inline bool resolve(struct tally_unwind_walk *walk)
 {
 	const struct tally_unwind_request *request = walk->request;
@@ -352,7 +355,8 @@ static inline bool step(struct tally_unwind_walk *walk)
 
 static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses, size_t at)
 {
-	/* Readers look for a return address's function one byte before it. */
+	/* Readers look up a return address one byte before it.  A made-up one is a function's first
+	 * byte: add one. */
 	addresses[at] = tally_unwind_get(walk, walk->layout->pc) + walk->is_made_up;
 	if (walk->request->is_exact)
 		walk->request->is_exact[at] = walk->is_exact;
@@ -360,8 +364,8 @@ static void put_frame(const struct tally_unwind_walk *walk, uint64_t *addresses,
 		walk->request->stack_pointers[at] = tally_unwind_get(walk, walk->layout->sp);
 }
 
-/* Linux gives user space 48 bits of address on arm64, or 52 to those who ask for it; what lies
- * above in a return address is its signature. */
+/* Linux gives user space 48 bits of address on arm64, or 52 to programs that request them.  The
+ * higher bits of a return address are its signature. */
 static uint64_t return_mask(const struct tally_unwind_layout *layout, uint64_t sp)
 {
 	return !layout->has_signed_returns ? UINT64_MAX
@@ -387,7 +391,8 @@ static bool start(struct tally_unwind_walk *walk, const struct tally_unwind_requ
 	return walk->layout->count;
 }
 
-/* The rest of the walk is the chain's first `met` frames. */
+/* Writes the chain's first `met` frames, which are the rest of the walk.  Returns the number of all
+ * frames. */
 static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_chain *chain,
 		      size_t met, uint64_t *addresses, size_t count)
 {
@@ -404,7 +409,7 @@ static size_t put_met(struct tally_unwind_walk *walk, const struct tally_unwind_
 	return count;
 }
 
-/* From the leaf to where there is an end. */
+/* Walks from the leaf to the end.  Returns the number of frames. */
 static size_t climb(struct tally_unwind_walk *walk, uint64_t *addresses, size_t limit)
 {
 	struct tally_unwind_chain *chain = tally_unwind_chain_begin(walk);

@@ -1,4 +1,4 @@
-/* Steps from code that has no rules: by frame pointer, and by what the code itself tells. */
+/* Takes steps from code that has no rules: from the code itself, or by frame pointer. */
 #include "unwind/unwind_walk.h"
 
 #include "object/object.h"
@@ -12,17 +12,17 @@
 enum {
 	WORD = TALLY_UNWIND_WORD,
 	ENTRY_BYTES = 48,
-	LOCALS_BYTES_MAX = 4096, /* of an interpreted method of HotSpot's */
+	LOCALS_BYTES_MAX = 4096, /* of a method that HotSpot interprets */
 };
 
-/* A thread's stack as systems set it up: what is farther above sp is not taken for a frame
+/* The usual size of a thread's stack.  An address farther above sp is not taken for a frame
  * pointer. */
 #define STACK_BYTES ((uint64_t)8 << 20)
 
-/* arm64's trampoline is in the vdso, which nobody has a file of when the stack is another
- * machine's.  But what the kernel pushed is known by itself: behind the registers (and pstate) are
- * records with a type and a size each, of which that of the vector registers comes first
- * (asm/sigcontext.h: FPSIMD_MAGIC). */
+/* True if sp points at arm64's signal frame.  The trampoline is in the vdso; when the stack comes
+ * from another machine, there is no file of it.  But the data that the kernel pushed can be
+ * recognised: behind the registers (and pstate) there are records with a type and a size each, and
+ * the record of the vector registers comes first (asm/sigcontext.h: FPSIMD_MAGIC). */
 static bool is_at_signal_frame(struct tally_unwind_walk *walk)
 {
 	enum { RECORDS_AT = 128 + 176 + 288 };
@@ -33,8 +33,8 @@ static bool is_at_signal_frame(struct tally_unwind_walk *walk)
 	       record == vector_registers;
 }
 
-/* arm64's trampoline is two instructions, the second of which calls the kernel: pc is behind it
- * until that is done. */
+/* True if pc is in arm64's trampoline, or right behind it.  The trampoline is two instructions, and
+ * the second one calls the kernel: until the kernel is done, pc is behind it. */
 static bool is_within_sigreturn(struct tally_unwind_walk *walk, const struct tally_object *object,
 				uint64_t address)
 {
@@ -50,7 +50,7 @@ static bool is_within_sigreturn(struct tally_unwind_walk *walk, const struct tal
 	return false;
 }
 
-/* Is the current frame of code that has no file? */
+/* True if the code of the current frame has no file: it was made at run time. */
 static bool is_made_code(struct tally_unwind_walk *walk)
 {
 	return tally_unwind_locate(walk) && (!walk->place.table || !walk->place.table->object);
@@ -76,7 +76,7 @@ static size_t read_code(struct tally_unwind_walk *walk, uint64_t address, uint8_
 	return code ? size : 0;
 }
 
-/* What the code at pc tells, where it can be read from its file. */
+/* Recognises the code at pc.  Returns TALLY_CODE_OTHER where it can't be read from its file. */
 static enum tally_code_spot recognise(struct tally_unwind_walk *walk)
 {
 	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table
@@ -101,9 +101,10 @@ bool tally_unwind_is_at_sigreturn(struct tally_unwind_walk *walk)
 	return recognise(walk) == TALLY_CODE_SIGRETURN;
 }
 
-/* What the kernel pushed is at sp by then: x86-64's struct ucontext (asm-generic/ucontext.h,
- * asm/sigcontext.h) with the registers in their order from byte 40 on; arm64's struct rt_sigframe,
- * where they follow on a siginfo of 128 bytes, 176 of the ucontext and the fault's address. */
+/* Steps over a signal by the context that the kernel pushed at sp.  On x86-64 that is struct
+ * ucontext (asm-generic/ucontext.h, asm/sigcontext.h), with the registers in its order from byte 40
+ * on.  On arm64 it is struct rt_sigframe; the registers follow a siginfo of 128 bytes, 176 bytes of
+ * the ucontext, and the fault's address. */
 bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 {
 	static const uint8_t X86_64[] = {
@@ -121,8 +122,8 @@ bool tally_unwind_step_over_signal(struct tally_unwind_walk *walk)
 	return tally_unwind_enter(walk, registers, (1ull << walk->layout->count) - 1, true);
 }
 
-/* One step by the frame pointer.  `sp_slot`: where the caller's rsp is kept; 0: it is right above
- * the pair. */
+/* Takes a step by the frame pointer.  `sp_slot` is the address where the caller's rsp is stored; 0:
+ * the caller's rsp is right above the pair. */
 static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
@@ -140,7 +141,8 @@ static bool step_by_link(struct tally_unwind_walk *walk, uint64_t sp_slot)
 	    !tally_unwind_load(&walk->frame, fp + WORD, WORD, &registers[layout->pc]))
 		return tally_unwind_stop(walk, TALLY_UNWIND_TRUNCATED);
 	registers[layout->pc] &= walk->return_mask;
-	/* arm64's pair may lie anywhere in its frame: sp is at least behind it, and not known. */
+	/* arm64's pair may lie anywhere in its frame: the caller's sp is somewhere above it, and
+	 * unknown. */
 	registers[layout->sp] = fp + 2 * WORD;
 	if (layout->top_of_pair)
 		known |= 1ull << layout->sp;
@@ -155,8 +157,8 @@ bool tally_unwind_step_by_frame_pointer(struct tally_unwind_walk *walk)
 	return step_by_link(walk, 0);
 }
 
-/* In a function's first two instructions, or its last, the frame pointer is the caller's still or
- * again. */
+/* Steps from a function's first two instructions, or from its last.  There the frame pointer is
+ * still, or again, the caller's. */
 static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
@@ -176,8 +178,8 @@ static bool step_from_edge(struct tally_unwind_walk *walk, bool has_pushed_fp)
 	return tally_unwind_enter(walk, registers, walk->frame.known, false);
 }
 
-/* The dynamic linker's first instructions have no rules.  Some assembly, a call, and never anything
- * below. */
+/* The dynamic linker's first instructions have no rules: some assembly and a call.  They have no
+ * caller. */
 bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk)
 {
 	const struct tally_unwind_table *table = tally_unwind_locate(walk) ? walk->place.table
@@ -186,7 +188,7 @@ bool tally_unwind_is_entry_point(struct tally_unwind_walk *walk)
 	       walk->place.address - table->entry_point < ENTRY_BYTES;
 }
 
-/* Is the word what a call left, by the code before the address that it is? */
+/* True if a call left the address on the stack: the code in front of it is a call. */
 static bool is_left_by_call(struct tally_unwind_walk *walk, uint64_t address)
 {
 	enum { CALL_BYTES = 8 };
@@ -208,9 +210,9 @@ static bool is_left_by_call(struct tally_unwind_walk *walk, uint64_t address)
 	return size == CALL_BYTES && tally_code_ends_in_call(code, size);
 }
 
-/* Does HotSpot's interpreter have its frame at `fp`, for a method whose callee's frame ends at
- * `sp`?  The interpreter puts a method's locals between its frame and the caller's.  Below its
- * saved rbp it keeps rsp as it was before the frame, and as it was before the call (frame_x86.hpp:
+/* True if HotSpot's interpreter has its frame at `fp`, for a method whose callee's frame ends at
+ * `sp`.  The interpreter puts a method's locals between its frame and the caller's.  Below its
+ * saved rbp it stores rsp as it was before the frame, and as it was before the call (frame_x86.hpp:
  * interpreter_frame_sender_sp_offset, interpreter_frame_last_sp_offset). */
 static bool is_interpreter_frame(struct tally_unwind_walk *walk, uint64_t fp, uint64_t sp)
 {
@@ -224,7 +226,8 @@ static bool is_interpreter_frame(struct tally_unwind_walk *walk, uint64_t fp, ui
 	       (!has_called || (last >= sp && last <= fp));
 }
 
-/* The frame of a method that HotSpot compiled.  Most are short; the longest have some ten KiB. */
+/* Finds the frame of a method that HotSpot compiled.  Most methods are short; the longest have some
+ * ten KiB. */
 static bool find_hotspot_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
 	enum { BEHIND = 32, WINDOWS = 2 };
@@ -232,7 +235,7 @@ static bool find_hotspot_frame(struct tally_unwind_walk *walk, struct tally_code
 	uint8_t code[(64 << 10) + BEHIND];
 	uint64_t pc = tally_unwind_get(walk, walk->layout->pc);
 	for (unsigned i = 0; i < WINDOWS; i++) {
-		/* The pages before may not be there: as many as are. */
+		/* Pages before pc may be unmapped: read as many as there are. */
 		for (uint32_t before = windows[i]; before >= BEHIND; before /= 2) {
 			size_t got = read_code(walk, pc - before, code, before + BEHIND);
 			if (got <= before)
@@ -269,7 +272,7 @@ static bool step_by_code(struct tally_unwind_walk *walk, const struct tally_code
 	return tally_unwind_enter(walk, registers, known, false);
 }
 
-/* Does the frame pointer lead to an address that a call left? */
+/* True if the frame pointer leads to an address that a call left. */
 static bool is_linked_by_call(struct tally_unwind_walk *walk)
 {
 	uint64_t fp = tally_unwind_get(walk, walk->layout->fp), address;
@@ -279,7 +282,7 @@ static bool is_linked_by_call(struct tally_unwind_walk *walk)
 	       is_left_by_call(walk, address);
 }
 
-/* The same, remembered: `code` is what find_hotspot_frame() looks back from. */
+/* Like find_hotspot_frame(), but remembers the answers.  `code` is the code at pc. */
 static bool recall_hotspot_frame(struct tally_unwind_walk *walk, const uint8_t *code, size_t size,
 				 struct tally_code_frame *frame)
 {
@@ -294,7 +297,8 @@ static bool recall_hotspot_frame(struct tally_unwind_walk *walk, const uint8_t *
 	return is_found;
 }
 
-/* In code that a HotSpot JVM made: a compiled method's, the interpreter's, or a stub's. */
+/* Takes a step in code that a HotSpot JVM made: of a compiled method, the interpreter, or a
+ * stub. */
 static bool step_by_hotspot(struct tally_unwind_walk *walk, const uint8_t *code, size_t size)
 {
 	const struct tally_unwind_layout *layout = walk->layout;
@@ -307,7 +311,7 @@ static bool step_by_hotspot(struct tally_unwind_walk *walk, const uint8_t *code,
 	return step_by_link(walk, is_interpreted ? fp - WORD : 0);
 }
 
-/* The target of the direct call in front of the address; 0: there is none. */
+/* Returns the target of the direct call in front of the address; 0 if there is none. */
 static uint64_t called_from(struct tally_unwind_walk *walk, uint64_t address)
 {
 	enum { CALL = 0xe8, CALL_BYTES = 5 };
@@ -331,8 +335,8 @@ static uint64_t called_from(struct tally_unwind_walk *walk, uint64_t address)
 	return address + (uint64_t)(int64_t)distance;
 }
 
-/* Does a function that begins at `start`, or one that it hands its call on to, lead to pc with
- * `depth` bytes on the stack? */
+/* True if the function that begins at `start`, or one that it hands its call on to, leads to pc
+ * with `depth` bytes on the stack. */
 static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t depth,
 		     struct tally_code_frame *frame)
 {
@@ -350,9 +354,9 @@ static bool leads_to(struct tally_unwind_walk *walk, uint64_t start, int32_t dep
 	       frame->return_at == depth;
 }
 
-/* Code of which neither rules nor symbols tell anything: a word of the stack is its return address
- * where the call in front of that address goes to a function that leads to pc with just as much on
- * the stack. */
+/* Finds the frame of code without rules and symbols, by a call on the stack.  A word of the stack
+ * is the return address if the call in front of that address goes to a function that leads to pc
+ * with as many bytes on the stack as are below the word. */
 static bool find_called_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
 	enum { WORDS_MAX = 2048 };
@@ -370,8 +374,8 @@ static bool find_called_frame(struct tally_unwind_walk *walk, struct tally_code_
 	return false;
 }
 
-/* Code of which neither rules nor symbols tell anything, by where its function begins.  What lies
- * where the return address must be was left by a call of that function, or by one through a
+/* Finds the frame of code without rules and symbols, by where its function begins.  The word in the
+ * place of the return address must come from a call of that function, or from a call through a
  * pointer. */
 static bool find_begun_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
@@ -384,7 +388,8 @@ static bool find_begun_frame(struct tally_unwind_walk *walk, struct tally_code_f
 			       &word) ||
 	    !is_left_by_call(walk, word))
 		return false;
-	/* A leaf behind a function that doesn't return, and taken for its end? */
+	/* This may be a leaf behind a function that doesn't return, taken for that function's
+	 * end. */
 	if (walk->is_exact && frame->return_at && tally_unwind_load(&walk->frame, sp, WORD, &top) &&
 	    is_left_by_call(walk, top))
 		return false;
@@ -393,7 +398,7 @@ static bool find_begun_frame(struct tally_unwind_walk *walk, struct tally_code_f
 	return !target || target == start + bias;
 }
 
-/* Is the return address a program's or a thread's start? */
+/* True if the return address is in the first code of a program or a thread. */
 static bool returns_to_start(struct tally_unwind_walk *walk, uint64_t address)
 {
 	const struct tally_unwind_request *request = walk->request;
@@ -408,8 +413,9 @@ static bool returns_to_start(struct tally_unwind_walk *walk, uint64_t address)
 	return code && tally_code_exits(code, size);
 }
 
-/* The frame of a C library's start routine: the first word of the stack that a call left is the
- * start's.  No other caller is in between, for a call would have left its return address there. */
+/* Finds the frame of a C library's start routine, which the first code of a program or a thread
+ * calls.  The first word of the stack that a call left must be in that code: another caller in
+ * between would have left its return address there. */
 static bool find_started_frame(struct tally_unwind_walk *walk, struct tally_code_frame *frame)
 {
 	enum { WORDS_MAX = 64 };
@@ -423,7 +429,7 @@ static bool find_started_frame(struct tally_unwind_walk *walk, struct tally_code
 	return false;
 }
 
-/* x86-64 code tells of its frame itself; what doesn't is taken to keep a frame pointer. */
+/* Takes a step from x86-64 code itself, if it tells the frame, else by frame pointer. */
 static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 {
 	enum { CODE_BYTES = 64 };
@@ -445,7 +451,7 @@ static bool step_by_code_or_pointer(struct tally_unwind_walk *walk)
 	return step_by_link(walk, 0);
 }
 
-/* What the code at pc is, where it was made at run time. */
+/* Recognises the code at pc if it was made at run time. */
 static enum tally_code_spot recognise_made(struct tally_unwind_walk *walk)
 {
 	enum { CODE_BYTES = 16 };

@@ -1,6 +1,6 @@
-/* An object's sections with rules, and what is asked of them.
+/* Finds an object's sections with rules, and looks up rules in them.
  *
- * Of an object without section headers the program headers lead to .eh_frame_hdr, whose pointer
+ * In an object without section headers, the program headers lead to .eh_frame_hdr, whose pointer
  * tells where .eh_frame begins.
  */
 #include "unwind/unwind_table.h"
@@ -94,7 +94,7 @@ const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_tabl
 		bool is_failed;
 		const struct tally_unwind_rule *rule = tally_unwind_rules_find(
 			&table->rules[i], &table->indexes[i], address, range, &is_failed);
-		if (rule && i) /* the one asked first may have a function in between */
+		if (rule && i) /* an earlier index may have a function within the range */
 			*range = (struct tally_rule_range){ address, address + 1 };
 		if (rule || is_failed)
 			return rule;
@@ -129,7 +129,8 @@ bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_
 				       TALLY_UNWIND_STACK_SWITCH;
 }
 
-/* A signal handler's trampoline is no function: what returns to it was not called from there. */
+/* True for the trampoline that a signal handler returns to.  It is no function: it did not call the
+ * handler. */
 static bool is_sigreturn(const uint8_t *code, size_t size)
 {
 	return size && tally_code_recognise(code, size, 0) == TALLY_CODE_SIGRETURN;
@@ -155,7 +156,8 @@ const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind
 	return tally_unwind_rules_of_frame(&table->made, &frame);
 }
 
-/* The beginnings in the segment that holds the address: some ms for a MiB, once. */
+/* Finds where functions begin in the segment that holds the address.  Takes some ms for a MiB,
+ * once. */
 static void find_starts(struct tally_unwind_table *table, uint64_t address)
 {
 	const size_t most_bytes = 4 << 20;
@@ -171,7 +173,7 @@ static void find_starts(struct tally_unwind_table *table, uint64_t address)
 		    header.p_filesz > most_bytes)
 			continue;
 		const uint8_t *code = tally_object_bytes_at(table->object, header.p_vaddr, &size);
-		if (code) /* without memory it goes without */
+		if (code) /* without memory: finds none */
 			tally_code_starts_find(code, size, header.p_vaddr, &table->starts);
 		return;
 	}
@@ -198,7 +200,7 @@ bool tally_unwind_table_begun_frame(struct tally_unwind_table *table, uint64_t a
 				       (size_t)(address - *start), frame);
 }
 
-/* .eh_frame_hdr by its program header. */
+/* Finds .eh_frame_hdr by its program header. */
 static bool find_linker_table(struct tally_object *object, struct tally_cfi_section *linker)
 {
 	Elf *elf = tally_object_elf(object);
@@ -217,7 +219,8 @@ static bool find_linker_table(struct tally_object *object, struct tally_cfi_sect
 	return false;
 }
 
-/* .eh_frame by way of .eh_frame_hdr: version 1, three encodings, the pointer. */
+/* Finds .eh_frame by way of .eh_frame_hdr, which begins with: version 1, three encodings, the
+ * pointer. */
 static bool find_by_linker_table(struct tally_object *object,
 				 const struct tally_cfi_section *linker,
 				 struct tally_cfi_section *section)

@@ -1,4 +1,4 @@
-/* The rules of one object: inside this room (and for tests that make their own sections). */
+/* The rules of one object.  Internal to src/unwind (and for tests that make their own sections). */
 #ifndef TALLY_UNWIND_UNWIND_TABLE_H
 #define TALLY_UNWIND_UNWIND_TABLE_H
 
@@ -6,8 +6,8 @@
 #include "unwind/function_index.h"
 #include "unwind/unwind_rule.h"
 
-/* .eh_frame, then .debug_frame, of the object and of its debug file: one is asked after the
- * other. */
+/* .eh_frame, then .debug_frame, of the object and of its debug file.  They are searched in this
+ * order. */
 enum { TALLY_UNWIND_INDEXES = 3 };
 
 struct tally_unwind_table {
@@ -16,55 +16,58 @@ struct tally_unwind_table {
 	uint64_t entry_point; /* 0: none */
 	unsigned index_count;
 	struct tally_function_index indexes[TALLY_UNWIND_INDEXES];
-	struct tally_unwind_rules rules[TALLY_UNWIND_INDEXES]; /* what of each index was compiled */
+	struct tally_unwind_rules rules[TALLY_UNWIND_INDEXES]; /* compiled from each index */
 	/* tally_unwind_table_use_functions() */
 	enum tally_unwind_function_kind (*find_function)(void *context, uint64_t address,
 							 uint64_t *start, uint64_t *end);
 	void *functions;
-	bool is_go; /* its runtime switches stacks */
-	struct tally_unwind_rules made; /* of code without rules */
-	/* of a segment that neither rules nor symbols tell of; empty: not asked, or too large */
+	bool is_go; /* a Go program: its runtime switches stacks */
+	struct tally_unwind_rules made; /* made from code without rules */
+	/* of a segment without rules and symbols; empty: not searched, or too large */
 	struct tally_code_starts starts;
-	bool has_starts; /* looked for */
+	bool has_starts; /* `starts` was searched for */
 };
 
-/* A table over one section's bytes, which must outlive it; `linker` is its .eh_frame_hdr, or
- * NULL. */
+/* Makes a table over one section's bytes, which must outlive it.  `linker` is its .eh_frame_hdr, or
+ * NULL.  Returns 0 or -ENOMEM. */
 int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section,
 				      const struct tally_cfi_section *linker,
 				      struct tally_unwind_table **out, struct tally_error *err);
 
-/* The function that holds an address, in whichever index has it first: NULL when none does. */
+/* Finds the function that holds an address, in the first index that has it.  Returns that index, or
+ * NULL. */
 struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *table,
 						     uint64_t address,
 						     struct tally_unwind_function *function);
 
 enum tally_unwind_lookup { TALLY_UNWIND_FOUND, TALLY_UNWIND_NOT_FOUND, TALLY_UNWIND_MALFORMED };
 
-/* The row at an address in the object, left in program->row: runs the function's program. */
+/* Finds the row at an address in the object, by running the function's program.  Leaves the row in
+ * program->row. */
 enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *table,
 						   uint64_t address,
 						   struct tally_cfi_program *program);
 
-/* The same as a compiled rule, of kind TALLY_RULE_NONE, _BAD or better; compiles the function when
- * it is met for the first time.  Lives as long as the table.  NULL when memory is out:
- * tally_unwind_table_lookup needs none. */
+/* Finds the compiled rule at an address in the object, of kind TALLY_RULE_NONE, _BAD or better, and
+ * the addresses that it holds for.  Compiles a function that it meets for the first time.  The rule
+ * lives as long as the table.  Returns NULL when memory is out; tally_unwind_table_lookup() needs
+ * none. */
 const struct tally_unwind_rule *tally_unwind_table_rule(struct tally_unwind_table *table,
 							uint64_t address,
 							struct tally_rule_range *range);
 
-/* Is a call under way there on another stack than the rules tell of?  The frame is that stack's
- * outermost. */
+/* True if a call is under way at the address on another stack than the rules describe.  The frame
+ * is then that stack's outermost. */
 bool tally_unwind_table_switches_stack(struct tally_unwind_table *table, uint64_t address);
 
-/* Finds the frame at an address without rules and symbols, and where its function begins, by the
- * code.  The caller checks the return address that comes out.  Returns false when the code doesn't
- * tell. */
+/* Finds the frame at an address without rules and symbols, and where its function begins, from the
+ * code.  The result is not quite certain: the caller checks the return address.  Returns false when
+ * the code doesn't tell. */
 bool tally_unwind_table_begun_frame(struct tally_unwind_table *table, uint64_t address,
 				    uint64_t *start, struct tally_code_frame *frame);
 
-/* A rule for an address that no index has one for, made from the code; NULL: the code doesn't
- * tell. */
+/* Makes a rule from the code for an address that no index has a rule for.  Returns NULL where the
+ * code doesn't tell. */
 const struct tally_unwind_rule *tally_unwind_table_code_rule(struct tally_unwind_table *table,
 							     uint64_t address);
 
