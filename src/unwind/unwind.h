@@ -129,7 +129,7 @@ enum tally_unwind_end {
 	TALLY_UNWIND_LIMIT,      /* as many frames as there was room for */
 };
 
-/* Remembers the rules of addresses: for 8 MiB of code, in 2 MiB of memory. */
+/* Remembers the rules of addresses: for up to 16 MiB of code, in 2 MiB of memory. */
 struct tally_unwind_cache;
 struct tally_unwind_cache *tally_unwind_cache_new(void); /* NULL: no memory */
 /* Forgets everything.  Call this before you free a table whose rules the cache may remember. */
