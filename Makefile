@@ -65,7 +65,7 @@ bench-large: all
 bench-recorder: all
 	@bench/recorder $(BENCH)
 
-# The engine's own costs, beside the kernel's: the last part of docs/performance.md.
+# The engine's own costs, beside the kernel's: docs/performance.md, The engine.
 bench-engine: all
 	@build/bench/bench_engine 15
 

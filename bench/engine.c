@@ -1,4 +1,4 @@
-/* The engine's costs beside the kernel's on this machine: the second table of docs/performance.md.
+/* The engine's costs beside the kernel's on this machine: docs/performance.md, The engine.
  *
  *     bench_engine [ROUNDS [hits|reads|switches|opens|machine]...]
  *
