@@ -1,8 +1,9 @@
 /* The terminal's screen, by ncurses.
  *
  * The library is loaded when a screen is opened, so that other uses of tally don't need it. The
- * numbers of keys and attributes are those of ncurses.h. Functions are found by name; macros of ncurses.h are replaced by the functions that they call. The library is never unloaded,
- * because it keeps memory and signal handlers of its own.
+ * numbers of keys and attributes are those of ncurses.h. Functions are found by name; macros of
+ * ncurses.h are replaced by the functions that they call. The library is never unloaded, because it
+ * keeps memory and signal handlers of its own.
  */
 #include "base/terminal.h"
 #include "base/loaded.h"

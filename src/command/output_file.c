@@ -26,8 +26,8 @@ static int failed_to_write(const char *path, int code, struct tally_error *err)
 	return tally_error_set(err, code, "writing %s failed: %s", path, tally_errno_text(code));
 }
 
-/* Writes to a file that cannot be replaced: a terminal, a pipe, a device, or a file in a directory without
- * write permission. */
+/* Writes to a file that cannot be replaced: a terminal, a pipe, a device, or a file in a directory
+ * without write permission. */
 static int write_in_place(const char *path, const struct tally_buffer *text,
 			  struct tally_error *err)
 {

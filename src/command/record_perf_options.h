@@ -1,4 +1,5 @@
-/* Options of `perf record` that tally lacks. Options for tally's default behaviour are accepted; the others are refused with an alternative. docs/compatibility.md lists them.
+/* Options of `perf record` that tally lacks. Options for tally's default behaviour are accepted;
+ * the others are refused with an alternative. docs/compatibility.md lists them.
  *
  *     X(ID, letter, "name", argument kind, "argument", "what to use instead", or NULL if accepted)
  */

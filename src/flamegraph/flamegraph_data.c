@@ -21,7 +21,8 @@
  * `light` and `dark` hold 2 N + 1 colours, from shrank most to grew most; `largest` is the largest
  * change of a share.
  *
- * `hidden` is the weight of children that are lighter than `left.below` and so not in the file. The file's size is bounded: omissions are counted, and shown as such.
+ * `hidden` is the weight of children that are lighter than `left.below` and so not in the file. The
+ * file's size is bounded: omissions are counted, and shown as such.
  */
 #include "flamegraph/flamegraph_parts.h"
 

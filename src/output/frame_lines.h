@@ -79,7 +79,8 @@ int tally_frame_lines_init(struct tally_frame_lines *lines, struct tally_names *
 void tally_frame_lines_release(struct tally_frame_lines *lines);
 
 /* Combines everything that an address's meaning depends on: the state of the mappings (the
- * generation of a struct tally_process, the kernel's or the process's own), and whether the address is a return address, so that the byte before it decides. */
+ * generation of a struct tally_process, the kernel's or the process's own), and whether the address
+ * is a return address, so that the byte before it decides. */
 static inline uint64_t tally_frame_space(uint64_t generation, bool kernel, bool before)
 {
 	return generation << 2 | (uint64_t)kernel << 1 | before;

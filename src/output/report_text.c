@@ -250,7 +250,8 @@ static void put_head_line(const struct table *table, const char *bold, const cha
 }
 
 /* Warns when a sampling rate fits the event badly. For rare or bursty events, the kernel takes few
- * samples at a rate and weighs them badly: ten samples of thousands of page faults, although all could have been recorded. */
+ * samples at a rate and weighs them badly: ten samples of thousands of page faults, although all
+ * could have been recorded. */
 static void put_rate_note(const struct table *table)
 {
 	enum { FEW = 1000, TIMES = 4, AFFORDABLE = 1000000 };

@@ -1,8 +1,10 @@
-/* perf's default layout (tools/perf/builtin-script.c): a line's fields follow from the event's type and its samples' contents; all events of a type have the same columns.
+/* perf's default layout (tools/perf/builtin-script.c): a line's fields follow from the event's type
+ * and its samples' contents; all events of a type have the same columns.
  *
  * The text is ten times the size of the recording, so nothing is formatted twice. The command with
  * its number is cached for each thread, the padded event name for each event, and the line for each
- * address (frame_lines.h). A tracepoint's format is compiled to a program (print.h). Only times are formatted for each sample; the rest is copied.
+ * address (frame_lines.h). A tracepoint's format is compiled to a program (print.h). Only times are
+ * formatted for each sample; the rest is copied.
  */
 #include "output/script_text.h"
 
