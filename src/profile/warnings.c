@@ -152,7 +152,7 @@ static void put_deep(const struct tally_recording_counts *counts, struct tally_b
 {
 	(void)counts;
 	_Static_assert(TALLY_USER_FRAMES_MAX == 8000, "as the text says");
-	tally_buffer_text(out, "they are deeper than the 8,000 frames that 'tally record' keeps");
+	tally_buffer_text(out, "they exceed the 8,000 frames that 'tally record' keeps");
 }
 
 /* The kernel stops copying at a page that isn't there: after the end of a stack, never touched, or

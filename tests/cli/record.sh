@@ -391,12 +391,12 @@ int main(void) { return deep(20000) == 7; }
 C
 	cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls deep.c -o deep &&
 		run 0 ./tally record -o deep.data --call-graph dwarf,16384 -- ./deep &&
-		has 'stacks are incomplete: they are deeper than the 8,000 frames, or 512 KiB, that are taken'
+		has 'stacks are incomplete: they exceed the 8,000 frames or 512 KiB that are kept of a stack'
 	check "stacks of more bytes than are read are warned of as such"
 	sed 's/char room.*/char room[1] = { 0 };/' deep.c >frames.c &&
 		cc -O1 -fomit-frame-pointer -fno-optimize-sibling-calls frames.c -o frames &&
-		run 0 ./tally record -o frames.data -- ./frames && has 'deeper than the 8,000 frames' &&
-		run 0 ./tally report --stdio -i frames.data && has 'deeper than the 8,000 frames'
+		run 0 ./tally record -o frames.data -- ./frames && has 'exceed the 8,000 frames' &&
+		run 0 ./tally report --stdio -i frames.data && has 'exceed the 8,000 frames'
 	check "so are stacks of more frames than are kept, by reports, too"
 	# An unused array lies between a function and its callers, and the kernel's copies end
 	# there.  The recorder's reading from outside helps from its second pass over the rings on.
