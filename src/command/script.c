@@ -56,7 +56,7 @@ static const struct tally_option options[] = {
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
 	  "every record with all its fields, not only samples", NULL, OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
-	  "fields to show: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs,uregs,brstack,brstacksym …;\n+FIELD,-FIELD change the defaults; sw:, trace:, hw: only for such events",
+	  "fields to show: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs, uregs, brstack, brstacksym …;\n+FIELD,-FIELD change the defaults; sw:, trace:, hw: only for such events",
 	  NULL, 0 },
 	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, "times to the nanosecond", NULL, OPTION_NS },
 	{ 0, "reltime", TALLY_ARGUMENT_NONE, NULL,
