@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks every #include below src/ and hosts/: none may point upwards (docs/design.md, The floors).
+"""Checks every #include below src/ and hosts/: none may point upwards (docs/architecture.md, The floors).
 TAP.
 """
 import pathlib

@@ -3,7 +3,7 @@
 files.
 
 TAP.  Each row of docs/lineage.md has a row of docs/spec.md and a test, or "outside" and the reason.
-docs/design.md has a line for each file of the engine.
+docs/architecture.md has a line for each file of the engine.
 Usage: lineage.py SOURCE_ROOT CONFORMANCE
 """
 import pathlib
@@ -62,7 +62,7 @@ for path in sorted((root / "docs").glob("*.md")):
     for number, line in enumerate(path.read_text().splitlines(), 1):
         missing += [f"docs/{path.name}:{number}: {token}" for token in re.findall(r"`([^`]+)`", line) if is_missing(token)]
 
-design = (root / "docs/design.md").read_text()
+design = (root / "docs/architecture.md").read_text()
 unsaid = [str(path) for path in sorted((root / "src/engine").glob("*.c")) if f"`{path.name}`" not in design]
 
 wrong = [reason for reason in lineage if reason]
@@ -71,7 +71,7 @@ if not clauses or len(lineage) < 100 or len(rows) < 50:
 print("1..3")
 for number, (bad, what) in enumerate(((wrong, "every statement of docs/lineage.md has rows and tests that are there"),
                                       (missing, "clauses and files that docs/ names are there"),
-                                      (unsaid, "docs/design.md has a line for each file of the engine")), 1):
+                                      (unsaid, "docs/architecture.md has a line for each file of the engine")), 1):
     for line in bad:
         print(f"# {line}")
     print(f"{'not ok' if bad else 'ok'} {number} - {what}")

@@ -18,7 +18,7 @@ installed() { (cd "$scratch/root" && find . -path "*/$1"); }
 here() { find "$scratch/root" -path "*/$1" | head -1; }
 find root >out
 for file in bin/tally include/tally/counter.h libtally.so libtally.a pkgconfig/tally.pc include/tally/engine.h \
-	libtallyengine.a pkgconfig/tally-engine.pc doc/tally/LICENSE doc/tally/CHANGELOG.md doc/tally/design.md \
+	libtallyengine.a pkgconfig/tally-engine.pc doc/tally/LICENSE doc/tally/CHANGELOG.md doc/tally/architecture.md \
 	doc/tally/porting.md doc/tally/examples/self_count.c doc/tally/examples/skeleton.c man/man1/tally.1 \
 	man/man1/tally-stat.1 bash-completion/completions/tally zsh/site-functions/_tally vendor_completions.d/tally.fish; do
 	[ -n "$(installed "$file")" ]
