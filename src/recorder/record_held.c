@@ -1,14 +1,18 @@
 /* Samples that wait for the next pass.
  *
- * Where a stack is longer than its copy, a younger sample of the task may be what tells that the
- * task's memory is the sample's (record_outer.c).  So such a sample is held, as it was in the ring,
- * with the frames that its copy has.  It is written, with whatever is known by then, when a whole
- * stack of its task is seen, at the end of the next pass, or, where only the task's next sample can
- * tell, at the end of the pass that finds one, after WAIT_MS at most.
+ * If a stack is longer than its copy, its outer frames come from the task's memory.  A younger
+ * sample of the task may be needed to show that they are the sample's (record_outer.c).  So the
+ * sample is held: its bytes as they were in the ring, and the frames that its copy has.  It is
+ * written, with the outer frames if they are certain by then,
  *
- * Readers put records in order by rounds: at the end of one they let go of what is not younger than
- * the latest record of the round before (perfdata/order.c).  So a sample is held only if it is
- * younger than all records of the pass before, and no round ends at a pass after which one is held
+ * - when a whole stack of its task is seen, or
+ * - at the end of the next pass, or
+ * - if only the task's next sample can make the frames certain, at the end of the pass that reads
+ *   that sample, or after WAIT_MS.
+ *
+ * Readers sort records by rounds: at the end of a round they release all records that are not
+ * younger than the latest record of the round before (perfdata/order.c).  So a sample is held only
+ * if it is younger than all records of the pass before.  And no round ends while a sample is held
  * that an earlier pass read.
  */
 #include "recorder/recorder_state.h"
@@ -18,8 +22,8 @@
 #include <string.h>
 
 enum {
-	HELD_MAX = 128, /* of up to 64 KiB */
-	WAIT_MS = 500,
+	HELD_MAX = 128, /* samples, of up to 64 KiB each */
+	WAIT_MS = 500,  /* from the sample's time to the latest pass's */
 	RECORD_BYTES_MAX = 1 << 16,
 };
 
@@ -70,6 +74,7 @@ void tally_record_held_news(struct tally_recorder *recorder, const struct tally_
 	recorder->holds.news_ns = sample->time;
 }
 
+/* Writes the sample and releases it, unless it stays held. */
 static int write_one(struct tally_recorder *recorder, struct tally_record_held *held, bool can_wait,
 		     struct tally_error *err)
 {
@@ -81,6 +86,7 @@ static int write_one(struct tally_recorder *recorder, struct tally_record_held *
 	return tally_record_put_sample(recorder, rewritten, written, err);
 }
 
+/* Removes released samples from the list. */
 static void close_gaps(struct tally_record_holds *holds)
 {
 	size_t kept = 0;

@@ -1,46 +1,48 @@
 /* Outer frames that a stack's copy did not reach.
  *
- * The kernel sets aside a copy's full size in the ring for each sample, so that copies that reach
- * the outermost frame of every stack fill any ring within milliseconds: 20,000 stacks of clang a
- * second are 1.2 GB.  But most of what they'd hold is the same from sample to sample: the outer
- * frames of a deep stack stay for long.  So a copy holds the inner part alone, and where it ends
- * too early the rest is taken from the task's memory, read from outside once in a pass over the
- * rings.
+ * The kernel reserves a copy's full size in the ring for each sample.  So copies that reach the
+ * outermost frame of every stack fill any ring within milliseconds: 20,000 stacks of clang a second
+ * are 1.2 GB.  Most of these bytes are the same from sample to sample, since the outer frames of a
+ * deep stack stay for long.  So a copy holds only the inner part.  If it ends before the outermost
+ * frame, the recorder reads the rest from the task's memory, once in a pass over the rings: a
+ * snapshot.
  *
- * That memory is younger than the sample, and the task ran on meanwhile.  A snapshot that is older
- * than the sample shows whether it is the sample's, too: a return address that stands in the same
- * slot before and after stood there in between.  (A call of the same function from the same place at
- * the same depth could take it away and bring it back.  The recorder counts completed stacks apart.)
+ * A snapshot is younger than the sample, and the task ran on in the meantime.  A second snapshot,
+ * older than the sample, shows which return addresses are the sample's: one that is in the same
+ * slot in both was there in between.  (A call of the same function from the same place at the same
+ * depth could have removed it and put it back.  The recorder counts completed stacks separately.)
  *
- *     snapshot ──── samples … ──── heads noted ─ snapshot ──── samples … ──── heads noted ─ snapshot
- *     (before)                                   (after; before of the next)
+ *    snapshot ──── samples … ──── heads noted ─ snapshot ──── samples … ──── heads noted ─ snapshot
+ *    (before)                                   (after; before of the next)
  *
- * Where the program returned and called again, the snapshots differ.  One of them is enough where
- * the stack stood, at its time, as it did at the sample's:
+ * If the program returned and called again, the snapshots differ.  Then one of them is enough if
+ * the stack was the same when it was made as when the sample was taken.  Three things show this:
  *
- * - The outermost KiB of the copy hold frames with their data.  A snapshot that has the same bytes
- *   there agrees with the sample.  But memory keeps what calls leave behind: a task that has returned
- *   to an outer frame and calls something else there has the old bytes inside of it.  So the task's
- *   next sample must agree with the snapshot, too.
- * - A handler on a stack of its own: the copy holds the handler's stack alone, and the signal's frame
- *   in it, where the interrupted function's registers are saved.  While the handler runs, the
- *   interrupted stack does not change.  A snapshot of it agrees with the samples that have the same
- *   signal's frame.  The samples next to the snapshot on both sides must agree.
- * - The copies of samples whose stack is whole are kept, too, as snapshots, where the task's stacks
- *   were cut lately.  What they hold stood.
+ * - The outermost KiB of the copy hold frames with their data.  A snapshot with the same bytes
+ *   there agrees with the sample.  This proves little by itself: a return does not erase the
+ *   callee's frame.  If the task has returned to an outer frame and called another function, the
+ *   old bytes may still be there.  So the task's next sample must agree with the snapshot as well.
+ * - A signal handler may run on its own stack.  Then the copy holds only the handler's stack, with
+ *   the signal frame, where the kernel saved the interrupted function's registers.  While the
+ *   handler runs, the interrupted stack does not change.  A snapshot of that stack agrees with the
+ *   samples that have the same signal frame.  The nearest samples before and after the snapshot
+ *   must both agree with it.
+ * - If the task's stacks were cut lately, copies of whole stacks are kept as snapshots.  All frames
+ *   in such a copy were in use when it was made, so agreement with the sample is enough.
  *
- * A sample that the snapshot behind it may complete waits for the task's next one (record_held.c).
- * What agrees may still not tell one call from another; compare() finds out, and then nothing is
- * completed.  Where both snapshots count and a slot holds two return addresses, the call in front of
- * each tells which of them called the function inside.
+ * If the snapshot after a sample may complete it, the sample waits for the task's next one
+ * (record_held.c).  Different calls may look alike even so.  compare() detects this.  Then
+ * agreement with such a snapshot completes nothing, and if it is frequent, the task's stacks stay
+ * cut.  If both snapshots are used and a slot holds a different return address in each, the call
+ * instructions before these addresses show which of them called the inner function.
  *
- * A snapshot that begins behind the noting is younger than all samples of the pass.  It is made at
- * a task's first stack of the pass that was cut, and serves for the others.  How its words make
- * frames is found by unwinding the sample's copy and the snapshot in one piece.  The outer frames
- * are kept: a stack whose last frame (sp and address) is among them needs no further unwinding,
- * only that each return address beyond is found where x86-64 has it, right below its frame's sp, in
- * both snapshots.  Frames of which that is not so (those that a signal interrupted, and all of
- * arm64) never pass, and their stacks stay cut.
+ * A snapshot that is read after the rings' heads were noted is younger than all samples of the
+ * pass.  The first cut stack of a task in a pass makes it, and the task's other stacks use it.
+ * Unwinding the sample's copy and the snapshot as one piece finds the frames.  The outer frames are
+ * kept.  If the last frame (sp and address) of a later stack is among them, that stack is not
+ * unwound further.  Its return addresses need only be in their slots in both snapshots.  On x86-64
+ * the slot is directly below the frame's sp.  Other frames (those that a signal interrupted, and
+ * all on arm64) have no such slot: they never pass this test, and their stacks stay cut.
  */
 #include "recorder/record_outer.h"
 
@@ -49,35 +51,37 @@
 #include <string.h>
 
 enum {
-	TASKS = 128,             /* at a time; a task that finds its place taken gets it */
-	/* this pass's and two before: samples taken while a snapshot was made need the older */
+	TASKS = 128,             /* slots by tid; a task replaces the one that has its slot */
+	/* this pass's and the two before: a sample taken while a snapshot was read needs the one
+	 * before that */
 	SNAPSHOTS = 3,
-	FIRST_BYTES = 64 << 10,  /* of a stack beyond the copy */
-	MAX_BYTES = 512 << 10,
-	BELOW_BYTES = 8 << 10,   /* of the copied part: where the next samples' copies may end */
+	FIRST_BYTES = 64 << 10,  /* read beyond the copy while the stack's end is unknown */
+	MAX_BYTES = 512 << 10,   /* of a snapshot */
+	BELOW_BYTES = 8 << 10,   /* read of the copied part: the next copies may end there */
 	SPAN_MAX = MAX_BYTES - BELOW_BYTES,
-	ABOVE_BYTES = 256,       /* above the outermost frame */
-	WALKS_MAX = 16,          /* unwound with a snapshot, of a task in a pass */
-	COMPARED_MAX = 128,
+	ABOVE_BYTES = 256,       /* read above the outermost frame's sp */
+	WALKS_MAX = 16,          /* stacks of a task that are unwound with a snapshot in a pass */
+	COMPARED_MAX = 128,      /* results of compare() before older ones count half */
 	WORD = 8,
-	/* a signal's frame: 304 of ucontext with its registers and mask, 128 of siginfo */
+	/* of a signal frame: 304 of ucontext with its registers and mask, 128 of siginfo */
 	SIGNAL_BYTES = 304 + 128,
 };
 
-#define SAMPLED_NS_MIN 500000u     /* between two copies that are kept */
-#define SAMPLED_FOR_NS 2000000000u /* after a stack that was cut */
+#define SAMPLED_NS_MIN 500000u     /* least time between two copies that are kept */
+#define SAMPLED_FOR_NS 2000000000u /* time after a cut stack in which copies are kept */
 
 struct snapshot {
-	uint64_t time_ns; /* when it was complete */
-	uint64_t base;
+	uint64_t time_ns; /* when it had been read */
+	uint64_t base;    /* address of the first byte */
 	size_t size, capacity;
 	uint8_t *bytes;
 	bool is_sampled; /* a sample's copy */
-	/* The task's last sample before it, and its first one after it; 0: none was seen. */
+	/* times of the task's last sample before it and of the first one after it; 0: none seen */
 	uint64_t older_ns, younger_ns;
-	bool agrees_before, agrees_after; /* with these */
-	bool is_compared;
-	bool has_signal;  /* of the pass's first sample in a handler on a stack of its own: */
+	bool agrees_before, agrees_after; /* the snapshot agrees with these samples */
+	bool is_compared; /* compare() has counted it */
+	/* the signal frame of the pass's first sample in a handler that has its own stack */
+	bool has_signal;
 	uint8_t signal[SIGNAL_BYTES];
 };
 
@@ -89,13 +93,14 @@ struct outer_task {
 	unsigned walks;
 	struct snapshot snapshots[SNAPSHOTS];
 	struct snapshot sampled[2]; /* the copies of the last two whole stacks */
-	unsigned same, different; /* of late: what compare() found */
-	uint64_t cut_ns; /* the time of the last sample that was cut */
-	uint64_t top;  /* where the stack ends, 0: not known */
-	size_t span;   /* bytes to read beyond the copy where it isn't */
-	struct tally_record_frames outer; /* to the outermost; count 0: none known */
-	bool is_outer_cut; /* there was room for no more of them */
-	bool is_too_long;  /* the stack: more than MAX_BYTES are not read */
+	unsigned same, different; /* recent results of compare() */
+	uint64_t cut_ns; /* time of the last sample whose stack was cut */
+	uint64_t top;  /* end of the stack; 0: unknown */
+	size_t span;   /* bytes to read beyond the copy while `top` is unknown */
+	/* from a copy's last frame to the outermost; count 0: none known */
+	struct tally_record_frames outer;
+	bool is_outer_cut; /* `outer` is incomplete: the walk had no room for more */
+	bool is_too_long;  /* the stack has more than the MAX_BYTES that are read */
 };
 
 struct tally_record_outer {
@@ -104,7 +109,7 @@ struct tally_record_outer {
 	void *context;
 	uint64_t pass;
 	struct outer_task *tasks[TASKS];
-	uint8_t *joined; /* a copy and what a snapshot has beyond it */
+	uint8_t *joined; /* a copy, then the snapshot's bytes beyond it */
 	size_t joined_capacity;
 };
 
@@ -150,6 +155,7 @@ void tally_record_outer_pass(struct tally_record_outer *outer)
 	outer->pass++;
 }
 
+/* Returns the task's entry, made anew if another task has its slot; NULL if memory runs out. */
 static struct outer_task *task_of(struct tally_record_outer *outer, uint32_t pid, uint32_t tid)
 {
 	struct outer_task **place = &outer->tasks[tid % TASKS];
@@ -169,7 +175,7 @@ static struct outer_task *task_of(struct tally_record_outer *outer, uint32_t pid
 	return task;
 }
 
-/* NULL where another task has its place. */
+/* Returns the sample's task, or NULL if it has no entry. */
 static struct outer_task *known_task(const struct tally_record_outer *outer,
 				     const struct tally_sample *sample)
 {
@@ -191,7 +197,7 @@ static bool reserve(uint8_t **bytes, size_t *capacity, size_t size)
 	return true;
 }
 
-/* A stack's size is guessed at first, and mostly too high. */
+/* Frees unused memory: the first guess of a stack's size is mostly too high. */
 static void shrink(struct snapshot *snapshot)
 {
 	uint8_t *smaller = snapshot->size && snapshot->size < snapshot->capacity / 2 ?
@@ -203,6 +209,8 @@ static void shrink(struct snapshot *snapshot)
 	snapshot->capacity = snapshot->size;
 }
 
+/* Reads the task's memory from `base` to the stack's end, or as far beyond `boundary` as
+ * task->span says.  Sets snapshot->size to 0 on failure. */
 static void read_snapshot(struct tally_record_outer *outer, struct outer_task *task,
 			  struct snapshot *snapshot, uint64_t base, uint64_t boundary)
 {
@@ -222,7 +230,8 @@ static void read_snapshot(struct tally_record_outer *outer, struct outer_task *t
 	shrink(snapshot);
 }
 
-/* The pass's snapshot, which holds the stack from `boundary` on; NULL where it can't be read. */
+/* Returns the pass's snapshot, which holds the stack from `boundary` on; NULL if it can't be
+ * read. */
 static struct snapshot *snapshot_now(struct tally_record_outer *outer, struct outer_task *task,
 				     uint64_t sp, uint64_t boundary)
 {
@@ -233,13 +242,14 @@ static struct snapshot *snapshot_now(struct tally_record_outer *outer, struct ou
 		read_snapshot(outer, task, &task->snapshots[task->newest], base, boundary);
 	}
 	struct snapshot *snapshot = &task->snapshots[task->newest];
-	/* once more, with what it lacks: as young as needed */
+	/* It lacks a part that this stack needs.  Read it again: a later snapshot of the same pass
+	 * is younger than all its samples as well. */
 	if (snapshot->size && snapshot->base > boundary)
 		read_snapshot(outer, task, snapshot, base, boundary);
 	return snapshot->size ? snapshot : NULL;
 }
 
-/* The snapshot that is next to a time, before it or after it; NULL where there is none. */
+/* Returns the nearest snapshot before a time, or after it; NULL if there is none. */
 static struct snapshot *snapshot_beside(struct outer_task *task, uint64_t time_ns, bool is_after)
 {
 	struct snapshot *nearest = NULL;
@@ -256,8 +266,8 @@ static struct snapshot *snapshot_beside(struct outer_task *task, uint64_t time_n
 
 /* ---- frames -------------------------------------------------------------- */
 
-/* A signal's handler may have a stack of its own, of which alone the copy is.  The last frame is
- * what was interrupted, on another stack then. */
+/* True if a signal handler runs on its own stack.  Then the copy holds only that stack, and the
+ * last frame is the interrupted function's, on another one. */
 static bool is_interrupted_apart(const struct tally_sample *sample,
 				 const struct tally_record_frames *frames)
 {
@@ -270,7 +280,9 @@ static struct tally_unwind_memory whole_of(const struct snapshot *snapshot)
 	return (struct tally_unwind_memory){ snapshot->bytes, snapshot->size, snapshot->base };
 }
 
-/* Unwinds copy and snapshot in one piece, and keeps the frames from the copy's last one on. */
+/* Unwinds the copy and the snapshot as one piece.  Keeps the frames from the copy's last one on in
+ * task->outer; its count is 0 if the walk failed.  Sets task->top, or raises task->span if the
+ * snapshot was too short. */
 static void learn_outer(struct tally_record_outer *outer, struct outer_task *task,
 			const struct snapshot *snapshot, const struct tally_tasks *tasks,
 			struct tally_objects *objects, const struct tally_attr *attr,
@@ -304,7 +316,7 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 	size_t count = tally_user_stack_walk(tasks, objects, attr, sample, &walk, all->addresses,
 					     TALLY_USER_FRAMES_MAX, &end);
 	if (end == TALLY_UNWIND_TRUNCATED && task->top <= snapshot->base + snapshot->size) {
-		task->top = 0; /* what was taken for the end was none */
+		task->top = 0; /* the stack goes on behind the supposed end */
 		task->is_too_long = task->span == SPAN_MAX;
 		task->span = task->span < SPAN_MAX / 2 ? 2 * task->span : SPAN_MAX;
 	}
@@ -319,8 +331,8 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 		all->count * sizeof(*all->stack_pointers));
 }
 
-/* Does a snapshot hold what the outer end of the copy does, with two frames at least?  Then the
- * frames there are the same. */
+/* True if the snapshot has the same bytes as the outer end of the copy, with at least two frames in
+ * them.  Then the frames there are the same. */
 static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sample *sample,
 		       const struct tally_record_frames *frames)
 {
@@ -340,8 +352,8 @@ static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sampl
 		       end - from);
 }
 
-/* The frame of the signal whose handler was sampled: what it interrupted is saved there.  NULL
- * where the copy lacks a part of it. */
+/* Returns the signal frame under the sampled handler, where the kernel saved the interrupted
+ * registers; NULL if the copy lacks a part of it. */
 static const uint8_t *signal_of(const struct tally_sample *sample,
 				const struct tally_record_frames *frames)
 {
@@ -363,6 +375,8 @@ static void note_signal(struct snapshot *snapshot, const struct tally_sample *sa
 	snapshot->has_signal = true;
 }
 
+/* True if the snapshot agrees with the sample: it has the copy's outer bytes, or the signal frame
+ * of a handler that has its own stack.  False for NULL. */
 static bool agrees(const struct snapshot *snapshot, const struct tally_sample *sample,
 		   const struct tally_record_frames *frames)
 {
@@ -372,7 +386,8 @@ static bool agrees(const struct snapshot *snapshot, const struct tally_sample *s
 	return signal && snapshot->has_signal && !memcmp(snapshot->signal, signal, SIGNAL_BYTES);
 }
 
-/* Tells a snapshot of the pass what the sample next to it says. */
+/* Notes in a snapshot that was read whether a sample agrees with it, if no other sample seen so far
+ * is nearer on that side.  Copies of samples need no neighbours. */
 static void note_neighbour(struct snapshot *snapshot, uint64_t time_ns, bool does_agree)
 {
 	if (!snapshot || snapshot->is_sampled)
@@ -387,21 +402,22 @@ static void note_neighbour(struct snapshot *snapshot, uint64_t time_ns, bool doe
 	}
 }
 
-/* Do the samples next to the snapshot agree with it, as far as that is needed?  An older one says
- * nothing more of bytes that a younger one has; of what a handler interrupted it does. */
+/* True if enough of the samples next to the snapshot agree with it.  For the bytes of a copy the
+ * younger one is enough: an older one proves nothing more.  For a signal frame both are needed. */
 static bool agreed(const struct snapshot *snapshot)
 {
 	return snapshot->agrees_after && (snapshot->agrees_before || !snapshot->has_signal);
 }
 
-/* Were the frames that agree with a sample in use at the snapshot's time, rather than left behind by
- * calls that had returned?  A sample's were. */
+/* True if the frames that agree with a sample were in use when the snapshot was made, rather than
+ * left behind by calls that had returned.  The frames of a sample's copy always were. */
 static bool stood(const struct outer_task *task, const struct snapshot *snapshot)
 {
 	return snapshot->is_sampled || (agreed(snapshot) && !task->different);
 }
 
-/* Where the last frame of a cut stack stands among the outer ones; their number when it doesn't. */
+/* Returns the index of a cut stack's last frame among the outer frames; their number if it is not
+ * among them. */
 static size_t find_last(const struct tally_record_frames *outer,
 			const struct tally_record_frames *frames)
 {
@@ -414,7 +430,7 @@ static size_t find_last(const struct tally_record_frames *outer,
 	return at;
 }
 
-/* What a completion has to go by. */
+/* The input of certain_word(): the process's code and two snapshots, which may be the same. */
 struct evidence {
 	const struct tally_tasks *tasks;
 	struct tally_objects *objects;
@@ -422,6 +438,7 @@ struct evidence {
 	const struct snapshot *before, *after;
 };
 
+/* Returns the word at an address; 0 if the snapshot does not hold it. */
 static uint64_t word_at(const struct snapshot *snapshot, uint64_t address)
 {
 	uint64_t offset = address - snapshot->base, word = 0;
@@ -430,9 +447,10 @@ static uint64_t word_at(const struct snapshot *snapshot, uint64_t address)
 	return word;
 }
 
-/* The return address in a slot at the time of the sample; 0: not certain.  `inner` is an address in
- * the function that returns there.  Where another one stands there by now, the call in front of
- * each tells which of them called that function. */
+/* Returns the return address that was in a slot at the time of the sample; 0 if that is not
+ * certain.  `expected` is the address that the outer frames have there, `inner` an address in the
+ * function that returns there.  If the snapshots have different addresses, takes the one that
+ * follows a call of that function. */
 static uint64_t certain_word(const struct evidence *evidence, uint64_t slot, uint64_t expected,
 			     uint64_t inner)
 {
@@ -445,16 +463,16 @@ static uint64_t certain_word(const struct evidence *evidence, uint64_t slot, uin
 							     evidence->pid, after, inner);
 	uint64_t word = is_before ? before : after;
 	bool is_one = is_before != is_after;
-	/* The frames outside were found by the rules of the expected address: in the same function
-	 * they are the same. */
+	/* The frames further out were found by the rules of the expected address.  The rules of
+	 * another address give the same frames only if it is in the same function. */
 	bool is_expected = word == expected ||
 			   tally_user_stack_is_same_function(evidence->tasks, evidence->objects,
 							     evidence->pid, word, expected);
 	return is_one && is_expected ? word : 0;
 }
 
-/* Appends the task's outer frames, where they are certain, from behind the one that is the copy's
- * last: as many as there is room for. */
+/* Appends the outer frames behind index `last`, which is the copy's last frame, as many as there is
+ * room for.  Returns false if one of them is not certain: then `frames` keeps its count. */
 static bool append_certain(struct tally_record_frames *frames, const struct outer_task *task,
 			   size_t last, const struct evidence *evidence)
 {
@@ -463,13 +481,13 @@ static bool append_certain(struct tally_record_frames *frames, const struct oute
 	if (end - last - 1 > TALLY_USER_FRAMES_MAX - count)
 		end = last + 1 + TALLY_USER_FRAMES_MAX - count;
 	else if (task->is_outer_cut && end - last - 1 < TALLY_USER_FRAMES_MAX - count)
-		return false; /* there was room for less, from another frame on */
+		return false; /* that walk had more inner frames, and less room for outer ones */
 	for (size_t i = last + 1; i < end; i++, count++) {
 		uint64_t slot = outer->stack_pointers[i] - WORD;
 		uint64_t word = certain_word(evidence, slot, outer->addresses[i],
 					     frames->addresses[count - 1]);
 		if (!word)
-			return false; /* frames->count is as it was */
+			return false;
 		frames->addresses[count] = word;
 		frames->stack_pointers[count] = outer->stack_pointers[i];
 	}
@@ -477,7 +495,8 @@ static bool append_certain(struct tally_record_frames *frames, const struct oute
 	return true;
 }
 
-/* learn_outer(), which widens the pass's snapshot until the stack's end is in it. */
+/* Calls learn_outer().  If the snapshot is this pass's newest one, reads it again with a larger
+ * span until it holds the stack's end. */
 static void learn_widely(struct tally_record_outer *outer, struct outer_task *task,
 			 struct snapshot *snapshot, const struct tally_tasks *tasks,
 			 struct tally_objects *objects, const struct tally_attr *attr,
@@ -501,9 +520,10 @@ static void learn_widely(struct tally_record_outer *outer, struct outer_task *ta
 		 task->pass == outer->pass);
 }
 
-/* What agrees with a sample may not tell one call from another: a signal's frame does not where
- * several functions call one that its handler interrupts, with equal registers.  It shows in
- * snapshots that agree with the same samples, and differ in who returns where. */
+/* Counts whether two snapshots that agree with one sample have the same outer return addresses.
+ *
+ * If they differ, then agreement does not identify a call.  For instance, several functions call
+ * one that a signal interrupts, with equal registers: then the signal frames are equal, too. */
 static void compare(struct outer_task *task, struct snapshot *snapshot,
 		    const struct tally_sample *sample, const struct tally_record_frames *frames)
 {
@@ -526,7 +546,7 @@ static void compare(struct outer_task *task, struct snapshot *snapshot,
 	}
 }
 
-/* What the frames are now. */
+/* Returns COMPLETED if the appended frames reach the outermost one, else FULL. */
 static enum tally_record_outer_result completed(const struct outer_task *task,
 						const struct tally_record_frames *frames)
 {
@@ -583,15 +603,16 @@ enum tally_record_outer_result tally_record_outer_complete(struct tally_record_o
 		after = before;
 	else if (stood_after && !stood_before)
 		before = after;
-	/* Where they differ so often, they do in between as well. */
+	/* If snapshots that agree with one sample differ so often, the stack may have been another
+	 * one between two equal snapshots. */
 	if (!before || !after || task->different * 5 > task->same + task->different)
 		return result;
 	const struct evidence evidence = { tasks, objects, sample->pid, before, after };
 	size_t last = find_last(&task->outer, frames);
 	if (last < task->outer.count && append_certain(frames, task, last, &evidence))
 		return completed(task, frames);
-	/* The younger snapshot first; the older where calls that came since have written over the
-	 * sample's. */
+	/* Try the younger snapshot first.  The older one helps if later calls have overwritten the
+	 * sample's frames in the younger. */
 	for (unsigned i = 0; i < 2 && task->walks++ < WALKS_MAX; i++) {
 		struct snapshot *snapshot = i ? before : after;
 		if (i && before == after)

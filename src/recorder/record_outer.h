@@ -1,4 +1,5 @@
-/* The outer part of stacks that are longer than their copies: record_outer.c. */
+/* Finds the outer frames of stacks that are longer than their copies.  record_outer.c explains
+ * how. */
 #ifndef TALLY_SESSION_RECORD_OUTER_H
 #define TALLY_SESSION_RECORD_OUTER_H
 
@@ -13,30 +14,32 @@ struct tally_record_frames {
 	size_t count;
 };
 
-/* Returns NULL without memory.  `read` works like process_vm_readv(2) for one piece: it returns the
- * bytes read from `address` of a task on, possibly fewer than `size`, or -errno.  `now_ns` is the
- * samples' clock. */
+/* Returns NULL if memory runs out.  `read` reads a task's memory from `address` on, like
+ * process_vm_readv(2) with one piece.  It returns the number of bytes read, possibly fewer than
+ * `size`, or -errno.  `now_ns` returns the time of the samples' clock. */
 struct tally_record_outer *tally_record_outer_new(long (*read)(void *context, uint32_t tid,
 							       uint64_t address, void *out,
 							       size_t size),
 						  uint64_t (*now_ns)(void *context), void *context);
 void tally_record_outer_free(struct tally_record_outer *outer); /* accepts NULL */
 
-/* Begins a pass over the rings, whose heads were just noted: what is read of a stack from now on is
- * younger than all samples of the pass. */
+/* Begins a pass over the rings.  Call it when the rings' heads have been noted: memory that is read
+ * from then on is younger than all samples of the pass. */
 void tally_record_outer_pass(struct tally_record_outer *outer);
 
 enum tally_record_outer_result {
 	TALLY_RECORD_OUTER_COMPLETED,
-	TALLY_RECORD_OUTER_UNCERTAIN, /* the stack stays as it is */
-	TALLY_RECORD_OUTER_NEW, /* the same, because nothing of its task had been read before */
-	TALLY_RECORD_OUTER_WAITS, /* the same, but the task's next sample may tell */
-	/* more than TALLY_USER_FRAMES_MAX frames, or more bytes than are read of a stack */
+	TALLY_RECORD_OUTER_UNCERTAIN, /* the outer frames are not certain: none were appended */
+	/* uncertain, because there is no snapshot of the task from before the sample */
+	TALLY_RECORD_OUTER_NEW,
+	/* uncertain, but the task's next sample may make them certain */
+	TALLY_RECORD_OUTER_WAITS,
+	/* the stack has more frames than TALLY_USER_FRAMES_MAX, or more bytes than are read */
 	TALLY_RECORD_OUTER_FULL,
 };
 
-/* Appends the frames beyond the copy if they are certain.  `is_again`: tries a sample of an earlier
- * call once more, with what was seen since. */
+/* Appends the frames beyond the copy to `frames` if they are certain.  `is_again`: an earlier call
+ * had this sample, and this one tries it with the samples and snapshots that came since. */
 enum tally_record_outer_result tally_record_outer_complete(struct tally_record_outer *outer,
 							   const struct tally_tasks *tasks,
 							   struct tally_objects *objects,
@@ -45,8 +48,9 @@ enum tally_record_outer_result tally_record_outer_complete(struct tally_record_o
 							   struct tally_record_frames *frames,
 							   bool is_again);
 
-/* A sample whose copy has the whole stack: kept where its task has stacks that are cut.  Returns
- * true where it tells more of the sample before it. */
+/* Takes a sample whose copy holds the whole stack.  Keeps the copy as a snapshot if the task's
+ * stacks were cut lately.  Returns true if it was kept: then the task's earlier samples may be
+ * completed. */
 bool tally_record_outer_see(struct tally_record_outer *outer, const struct tally_sample *sample,
 			    const struct tally_record_frames *frames);
 

@@ -1,10 +1,11 @@
-/* A sample that carries a copy of the user's stack → the same sample with the call chain that the
- * copy holds; one that carries a register beside its chain → with the leaf's caller that the
- * register tells.
+/* Rewrites samples before they are written to the recording.
  *
- * Fields before the chain and fields behind the copy keep their bytes and their order, so the
- * written attribute is the opened one less REGS_USER and STACK_USER (perf_event_open(2), the layout
- * of PERF_RECORD_SAMPLE).
+ * A copy of the user's stack becomes the call chain that it holds.  A chain with user registers
+ * beside it gets the innermost callers that the kernel's walk by frame pointers skipped.
+ *
+ * Fields before the chain and fields behind the copy keep their bytes and their order.  So the
+ * written attribute is the opened one without REGS_USER and STACK_USER (perf_event_open(2), the
+ * layout of PERF_RECORD_SAMPLE).
  */
 #include "recorder/recorder_state.h"
 
@@ -36,13 +37,15 @@ static void put_word(struct output *output, uint64_t word)
 	put(output, &word, sizeof(word));
 }
 
-/* What stands in a sample's bytes before the words of its chain, or behind. */
+/* Copies the sample's bytes before its chain: the record's header and the fields before the
+ * chain's length. */
 static void put_before_chain(struct output *output, const struct tally_sample *sample,
 			     const void *bytes)
 {
 	put(output, bytes, (size_t)((const uint8_t *)sample->chain - 8 - (const uint8_t *)bytes));
 }
 
+/* Copies the fields behind the chain, without the user registers and the stack. */
 static void put_behind_chain(struct output *output, const struct tally_sample *sample,
 			     const void *bytes, size_t size)
 {
@@ -52,6 +55,7 @@ static void put_behind_chain(struct output *output, const struct tally_sample *s
 	    (size_t)((const uint8_t *)bytes + size - sample->stack_user_end));
 }
 
+/* Writes a chain: the sample's own, then `users` user frames. */
 static void put_unwound(struct output *output, const struct tally_sample *sample,
 			const uint64_t *user, size_t users)
 {
@@ -63,9 +67,9 @@ static void put_unwound(struct output *output, const struct tally_sample *sample
 	put(output, user, users * 8);
 }
 
-/* The kernel copies what is there of a stack: to the end of a signal handler's own one, or up to a
- * page that was never touched (behind a large array, the stacks of Ada's tasks).  Reading the
- * memory from outside goes on behind such pages. */
+/* True if the kernel copied less than the event asked for.  It stops at the end of a signal
+ * handler's own stack, or at a page that was never touched (behind a large array, in the stacks of
+ * Ada's tasks).  Reading the task's memory from outside goes on behind such pages. */
 static bool has_copy_ended(const struct tally_sample *sample)
 {
 	return sample->stack_dynamic_size < sample->stack_size;
@@ -82,7 +86,7 @@ static enum tally_record_outer_result complete(struct tally_recorder *recorder,
 				 TALLY_RECORD_OUTER_UNCERTAIN;
 }
 
-/* Of a stack whose copy was too short. */
+/* Counts a stack whose copy was too short.  Returns its fate, for tally_record_copies_note(). */
 static enum tally_record_stack_fate fate_of(struct tally_recorder *recorder,
 					    const struct tally_sample *sample,
 					    enum tally_record_outer_result result)
@@ -92,11 +96,12 @@ static enum tally_record_stack_fate fate_of(struct tally_recorder *recorder,
 	recorder->status.stacks_cut += result != TALLY_RECORD_OUTER_COMPLETED;
 	recorder->status.stacks_ended += result != TALLY_RECORD_OUTER_COMPLETED && has_ended;
 	if (result == TALLY_RECORD_OUTER_COMPLETED || has_ended)
-		return TALLY_RECORD_STACK_WHOLE; /* more of a copy would not have done more */
+		return TALLY_RECORD_STACK_WHOLE; /* a larger copy would not have helped */
 	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
 }
 
-/* Counts a stack whose copy was too short, and returns what its record says of the frames. */
+/* Counts a stack whose copy was too short.  Returns TALLY_MISC_STACK_* for its record; 0: its
+ * frames are complete. */
 static uint16_t count_short(struct tally_recorder *recorder, const struct tally_sample *sample,
 			    enum tally_record_outer_result result)
 {
@@ -112,13 +117,15 @@ static uint16_t count_short(struct tally_recorder *recorder, const struct tally_
 				      : TALLY_MISC_STACK_CUT;
 }
 
-/* What the sample's record says of the frames: 0 where they go to the start of the thread, else
- * TALLY_MISC_STACK_*.  *is_uncertain: their outer part may be known later. */
+/* Unwinds the sample's stack into `frames`.  Returns 0 if they reach the start of the thread, or if
+ * there are none; else TALLY_MISC_STACK_* for the record.  Sets *is_uncertain if `can_wait` and the
+ * outer frames may be known later: then the caller counts the stack. */
 static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr *attr,
 		       const struct tally_sample *sample, struct tally_record_frames *frames,
 		       bool can_wait, bool *is_uncertain)
 {
-	/* A chain of another thread's would be true, too, only of no use. */
+	/* Threads may share an entry: another thread's chain gives no wrong frames, but saves no
+	 * work. */
 	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORD_CHAINS];
 	if (!*chain)
 		*chain = tally_unwind_chain_new(); /* optional */
@@ -159,7 +166,7 @@ static void put_stack(struct tally_recorder *recorder, struct tally_record *reco
 	const struct tally_sample *sample = &record->sample;
 	uint64_t *user = recorder->frames.addresses;
 	size_t users = recorder->frames.count;
-	/* No way to unwind (a 32-bit program): where it was is known all the same. */
+	/* The stack can't be unwound (a 32-bit program): the leaf's address is still known. */
 	bool in_user = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
 	if (!users && in_user) {
 		user[users++] = sample->ip;
@@ -179,7 +186,8 @@ static bool is_as_last(const struct tally_record_mended *last, uint64_t space,
 	       !memcmp(last->stack, sample->stack, last->stack_size);
 }
 
-/* tally_user_stack_mend(), unless the last sample was the same. */
+/* Calls tally_user_stack_mend(), or returns its last result if the last sample was the same.
+ * Returns NULL when there is nothing to mend. */
 static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder,
 						 const struct tally_attr *attr,
 						 const struct tally_sample *sample)
@@ -205,7 +213,7 @@ static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder
 	return last->is_mended ? &last->inner : NULL;
 }
 
-/* A chain by frame pointers, with the callers that they skip. */
+/* Writes a chain by frame pointers, with the callers that they skip. */
 static void mend_chain(struct tally_recorder *recorder, const struct tally_attr *attr,
 		       struct tally_record *record, struct output *output)
 {
@@ -224,7 +232,8 @@ static void mend_chain(struct tally_recorder *recorder, const struct tally_attr 
 	put(output, sample->chain + inner->resume, (sample->chain_length - inner->resume) * 8);
 }
 
-/* The record behind its chain, and its header. */
+/* Writes the rest of the record behind its chain, and its header.  Returns the record's size, or
+ * -EBADMSG if it became too large. */
 static long finish(struct output *output, struct tally_record *record, const void *bytes)
 {
 	put_behind_chain(output, &record->sample, bytes, record->header.size);

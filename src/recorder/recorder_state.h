@@ -67,25 +67,26 @@ enum {
 	TALLY_RECORD_MENDED_BYTES = 512
 };
 
-/* A sample whose stack may be completed in the next pass; and all of them: record_held.c. */
+/* A sample whose stack may be completed in a later pass: record_held.c. */
 struct tally_record_held {
 	const struct tally_record_source *source;
 	uint8_t *bytes; /* of the record, as the ring had them */
 	size_t size;
-	uint64_t *addresses, *stack_pointers; /* what its copy has */
+	uint64_t *addresses, *stack_pointers; /* of the frames in its copy */
 	size_t frames;
 	uint32_t tid;
 	uint64_t time_ns;
 	uint64_t pass; /* in which it was read */
 };
+/* All held samples. */
 struct tally_record_holds {
 	struct tally_record_held *items;
 	size_t count;
 	uint64_t pass;
 	uint64_t last_pass_ns; /* all records of the last pass are older */
-	bool is_open;          /* a pass is on that others follow */
-	/* A thread of which more is known: its samples from before a time are to be written; 0:
-	 * none. */
+	bool is_open;          /* a pass is in progress, and it is not the last one */
+	/* a thread whose whole stack was seen at news_ns: its older samples can be written; 0:
+	 * none */
 	uint32_t news_tid;
 	uint64_t news_ns;
 };
@@ -396,8 +397,8 @@ void tally_record_holds_release(struct tally_record_holds *holds);
 int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
 			     struct tally_error *err);
 
-/* record_stack.c: writes a sample of a source that unwinds or completes to `out` (64 KiB), in the
- * file's form.  Returns its size, 0 if it is held now, or -EBADMSG. */
+/* record_stack.c: writes a sample of a source that unwinds stacks or mends chains to `out` (64
+ * KiB), in the file's form.  Returns its size, 0 if it is held now, or -EBADMSG. */
 long tally_record_rewrite_sample(struct tally_recorder *recorder,
 				 const struct tally_record_source *source, const void *bytes,
 				 size_t size, void *out);
