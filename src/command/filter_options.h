@@ -80,8 +80,8 @@ void tally_filter_text(const struct tally_profile_filter *filter, struct tally_b
 /* True if the filter excludes samples. */
 bool tally_filter_is_set(const struct tally_profile_filter *filter);
 
-/* Whether commands, tasks or functions were asked for: then the samples of idle CPUs among theirs
- * are shown, too. */
+/* True if the filter names commands, tasks or functions.  Then their samples are shown even if they
+ * are of idle CPUs. */
 bool tally_filter_means_idle(const struct tally_profile_filter *filter);
 
 #endif

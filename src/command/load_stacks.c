@@ -62,7 +62,7 @@ static void say_left_out(const struct tally_command *command, const char *path,
 	tally_buffer_release(&text);
 }
 
-/* `path`: what is said names it; or NULL. */
+/* Makes the stacks of the profile's event.  `path`: named in warnings; NULL: not named. */
 static int take_profile(const struct tally_command *command, const char *path,
 			struct tally_profile *profile, struct tally_stacks *stacks,
 			struct tally_error *err)

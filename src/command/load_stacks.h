@@ -18,8 +18,8 @@ struct tally_stacks_input {
 	struct tally_name_sources names;
 	bool no_inlines; /* leave out what was inlined */
 	bool by_line, with_full_names; /* tally_stacks' */
-	/* samples of idle CPUs, which else are left out, and that is said; those that the filter
-	 * means are shown in any case */
+	/* keep samples of idle CPUs; otherwise they are left out with a message, unless
+	 * tally_filter_means_idle() */
 	bool shows_idle;
 	bool arranges_waits, shows_scheduler, with_wakers; /* as a profile's */
 	bool is_one_of_several; /* warnings name it */

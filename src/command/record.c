@@ -62,7 +62,7 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_record_status status = { 0 };
 	int finished = tally_recorder_finish(run->recorder, &status, &err);
-	/* What came while the rest was written was for the recording, too. */
+	/* A signal that came while the rest was written was meant for the recording as well. */
 	bool was_signalled = tally_recorder_watch(run->recorder, &run->signals, -1, 0) < 0 ||
 			     end == TALLY_RECORD_END_SIGNAL;
 	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;

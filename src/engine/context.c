@@ -1,4 +1,4 @@
-/* Contexts: where events live, and how the surface changes what a CPU is working with.
+/* Contexts: they hold the events, and let the surface change events that a CPU is working with.
  *
  * A context belongs to a task or to a CPU, and holds the events of all PMUs.  A task's context is
  * *on* a CPU while the task runs there; a CPU's is on while the CPU is up.  Four parties access it:

@@ -92,8 +92,8 @@ struct engine_event {
 	 * the fork */
 	unsigned group_generation;
 	bool software_only;          /* leader: every event of the group is of SCOPE_SOFTWARE */
-	/* leader: the group's PMUs as engine_pmu_bit(): those of its hardware events, or the
-	 * software bit alone */
+	/* leader: the PMUs of the group's hardware events as engine_pmu_bit(); only the software
+	 * bit if it has none */
 	uint64_t pmus;
 	/* leader: the first PMU that is not a software PMU; NULL if software_only */
 	struct tally_engine_pmu *group_pmu;

@@ -150,7 +150,7 @@ int engine_pmu_init_event(struct engine_event *event)
 	return error;
 }
 
-/* --- what PMUs are told, and tell ----------------------------------------- */
+/* --- calls to PMUs, and from them ----------------------------------------- */
 
 void engine_pmu_disable(struct tally_engine_pmu *pmu)
 {

@@ -1,5 +1,5 @@
-/* Events that are told of each hit instead of counting in hardware: software events, tracepoints,
- * breakpoints.
+/* Events whose hits the engine counts one by one, instead of hardware: software events, tracepoints
+ * and breakpoints.
  *
  * SPEC C7.  A hit has a weight.  In period mode with PERF_SAMPLE_PERIOD, every hit is one sample
  * that carries its weight, whatever the period.  Otherwise period_left counts down, and a hit

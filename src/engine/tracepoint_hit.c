@@ -73,8 +73,8 @@ static ON_THE_WAY void hit_event(struct engine_event *event, const struct tally_
 		engine_swevent_hit(event, cpu, hit->count, sample, regs);
 }
 
-/* Counts the hit for the receiving task, which is not running here: for those of its events that
- * are bound to this CPU.  It is only counted, not sampled (measured: E2.declared_task). */
+/* Counts the hit for the receiving task, which is not running here, in its events that are bound to
+ * this CPU.  The kernel counts such a hit and does not sample it (measured: E2.declared_task). */
 static __attribute__((noinline)) void hit_task(const struct tally_trace_lists *lists,
 					       const struct tally_trace_hit *hit,
 					       struct engine_cpu *cpu,

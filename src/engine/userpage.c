@@ -111,7 +111,8 @@ void engine_user_page_update(struct engine_event *event)
 		lock = before + (first ? 1 : 2);
 	} while (!engine_shared_compare_exchange32(&event->page_lock, &before, lock));
 	engine_shared_store32(&page->lock, lock);
-	/* lock odd before the fields; pairs with the reader's acquire of what it read */
+	/* lock odd before the fields; pairs with the acquire between the reader's loads of the
+	 * fields and its second load of the lock */
 	engine_store_fence();
 
 	for (;;) {

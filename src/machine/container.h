@@ -1,7 +1,7 @@
-/* Finds out whether this process is in a container, and of which kind: the advice depends on it.
+/* Finds out whether this process is in a container, and its kind: the advice depends on it.
  *
- * No system call tells.  Files left in an image (/.dockerenv) outlive the container, so marks count
- * only where a namespace differs from the initial one, whose inode numbers are fixed
+ * No system call returns this.  Files left in an image (/.dockerenv) outlive the container, so
+ * marks count only where a namespace differs from the initial one, whose inode numbers are fixed
  * (linux/proc_ns.h), or where the cgroup's path names a runtime. */
 #ifndef TALLY_MACHINE_CONTAINER_H
 #define TALLY_MACHINE_CONTAINER_H

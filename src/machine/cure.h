@@ -42,7 +42,8 @@ void tally_cure_descriptors(struct tally_finding *finding, const struct tally_ma
  * if it is the kernel. */
 bool tally_gate_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
-/* Sets cause and cure if tracepoints can't be looked up.  Returns false if they can. */
+/* Sets cause and cure if tracefs, which has the tracepoints' ids, can't be read.  Returns false if
+ * it can. */
 bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
 
 /* The groups of findings that finding_machine.c makes. */

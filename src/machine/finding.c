@@ -41,7 +41,7 @@ const char *tally_finding_group_text(enum tally_finding_group group)
 	return texts[group];
 }
 
-/* ---- verdicts: what one may do ------------------------------------------- */
+/* ---- verdicts: the permitted uses ---------------------------------------- */
 
 /* Takes cause and cure from the refusal's explanation. */
 static void refuse(struct tally_finding *finding, const struct tally_machine_facts *facts,

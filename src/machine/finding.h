@@ -52,7 +52,7 @@ const char *tally_finding_group_text(enum tally_finding_group group); /* "verdic
 
 /* ---- one refusal --------------------------------------------------------- */
 
-/* The request for which perf_event_open(2), or mapping its ring, failed. */
+/* A request that failed, in perf_event_open(2) or in mapping its ring. */
 struct tally_refusal {
 	int errno_code;       /* positive, or -errno */
 	bool mapping;         /* mapping the ring was refused, not the event */

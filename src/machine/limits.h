@@ -46,8 +46,8 @@ struct tally_ring_budget tally_ring_budget_make(const struct tally_sysctls *sysc
 /* The same for this process, with numbers read now. */
 struct tally_ring_budget tally_machine_ring_budget(void);
 
-/* Returns the largest power of two of data pages, at most `pages_max`, with which `rings` rings fit
- * into the budget; 0 if not even one page fits. */
+/* Returns how many data pages each of `rings` rings can have within the budget: a power of two, at
+ * most `pages_max`; 0 if not even one page fits. */
 size_t tally_machine_ring_pages(const struct tally_ring_budget *budget, size_t rings,
 				size_t pages_max);
 

@@ -1,10 +1,10 @@
-/* Tries what perf events may do here, rather than guessing it from settings.
+/* Tries which perf events work here, rather than guessing it from settings.
  *
  * Each probe opens a real event on this process (or CPU) and returns the errno of the refusal.  The
  * most informative one is tally_probe_reach(): perf_event_open(2) with flags that no kernel knows.
  * A kernel that gets the call returns EINVAL before it looks at the caller's privileges.  Any other
- * answer comes from something in front of the kernel: so the EPERM of a seccomp filter can be told
- * from the kernel's own. */
+ * answer comes from something in front of the kernel.  This distinguishes the EPERM of a seccomp
+ * filter from the kernel's own. */
 #ifndef TALLY_MACHINE_PROBE_H
 #define TALLY_MACHINE_PROBE_H
 

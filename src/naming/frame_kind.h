@@ -1,4 +1,4 @@
-/* What kind of code a frame is in, by the name of its object. */
+/* The kind of code that a frame is in, by the name of its object. */
 #ifndef TALLY_PROFILE_FRAME_KIND_H
 #define TALLY_PROFILE_FRAME_KIND_H
 

@@ -32,7 +32,7 @@ enum { NONE = TALLY_STRING_NONE };
 
 struct telling {
 	struct tally_names *names;
-	uint32_t *order; /* indices of functions; those that look the same are together */
+	uint32_t *order; /* indices of functions; equal-looking ones are neighbours */
 };
 
 static const char *text_of(const struct tally_names *names, uint32_t id)
@@ -274,8 +274,8 @@ static bool is_declared_alike(const struct tally_names *names, uint32_t a, uint3
 	return is_same_file(names, functions[a].declared, functions[b].declared);
 }
 
-/* The end of the path of the file that declares a member: as much of it as the files don't have that
- * declare the others. */
+/* Returns the end of the path of the file that declares a member, just long enough to differ from
+ * the files that declare the other members. */
 static const char *declared_text(const struct tally_names *names, const uint32_t *members,
 				 size_t count, uint32_t declared)
 {
@@ -309,8 +309,9 @@ static uint32_t place_of_declaration(const struct tally_names *names, const uint
 	return found;
 }
 
-/* Functions of one object and symbol, of which some are inlined; `base` is the name that they
- * share.  Those with places of their own may have been told apart already. */
+/* Distinguishes functions of one object and symbol, some of them inlined, by their declarations.
+ * `base` is the name that they share.  Functions with places of their own may already have
+ * distinct names. */
 static void tell_declared(struct tally_names *names, const uint32_t *members, size_t count,
 			  uint32_t base)
 {
@@ -491,7 +492,8 @@ static int by_plain_name(const void *a, const void *b, void *context)
 	return order ? order : compare(x->object, y->object);
 }
 
-/* Functions of one plain name, by object.  Inlined copies have no rows to be told from. */
+/* Distinguishes functions of one plain name by their objects.  Inlined copies are left as they are:
+ * they have no rows of their own. */
 static void tell_objects(struct tally_names *names, const uint32_t *members, size_t count,
 			 uint32_t *out)
 {

@@ -31,8 +31,8 @@
 
 enum { THREADS_MAX = 16, COUNT_WORTH_KEEPING = 64 };
 
-/* The minimum cost of a job for which a thread is started, as bytes of a file that is read for the
- * first time: about a millisecond. */
+/* Costs are in bytes of a file that is read for the first time.  A thread is started only for a job
+ * that costs at least COST_OF_THREAD: about a millisecond. */
 static const uint64_t COST_OF_THREAD = 2 << 20, COST_OF_KALLSYMS = 100 << 20, COST_OF_PLACE = 4096;
 
 /* A readable name that has no string id yet. */
@@ -281,8 +281,8 @@ static uint32_t intern_path(struct job *job, const char *path)
 	return path ? tally_strings_intern(&job->names->strings, path) : TALLY_STRING_NONE;
 }
 
-/* The path without "//", "." and "..", by which compilers call one file in many ways.  `out` has
- * room for it. */
+/* Writes the path without "//", "." and "..": compilers use them to name one file in many ways.
+ * `out` has room for the whole path. */
 static void make_plain_path(const char *path, char *out)
 {
 	char *begin = out + (*path == '/'), *at = begin;
@@ -290,7 +290,7 @@ static void make_plain_path(const char *path, char *out)
 	for (size_t length; *(path += strspn(path, "/")); path += length) {
 		length = strcspn(path, "/");
 		bool is_up = length == 2 && !strncmp(path, "..", 2);
-		char *last = at; /* of what there is, where its last part begins */
+		char *last = at; /* the beginning of the last part written so far */
 		while (last > begin && last[-1] != '/')
 			last--;
 		bool is_last_up = at - last == 2 && !strncmp(last, "..", 2);
