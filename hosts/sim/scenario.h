@@ -78,7 +78,7 @@ struct scenario_step {
 struct scenario_program {
 	const char *name;
 	bool is_task, is_unprivileged;
-	int cpu; /* its first CPU, to which it is pinned; or SCENARIO_NONE */
+	int cpu; /* it is pinned to this CPU from the start; or SCENARIO_NONE */
 	int like; /* the program whose steps it copies; or SCENARIO_NONE */
 	struct scenario_step *steps;
 	unsigned step_count, step_capacity;

@@ -12,7 +12,7 @@ struct scenario_word {
 	bool is_unclosed;
 };
 
-/* A name that is looked up at the end, when all names are known. */
+/* A use of a name.  The parser resolves it at the end, when all names are known. */
 struct scenario_reference {
 	struct scenario_word word;
 	unsigned line;

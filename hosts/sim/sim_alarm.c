@@ -1,4 +1,4 @@
-/* The machine's next happening: alarms in the order of their times; those of equal times in the
+/* The machine's next event: alarms in the order of their times.  Alarms with the same time keep the
  * order in which they were set.
  *
  * Most alarms are in a heap with four children per node.  Its entries hold the keys, so sifting
@@ -7,7 +7,8 @@
  * sift instead of two.
  *
  * There are as many ticks as CPUs, and each is set one period after it rang, later than all the
- * others.  They have a sorted list of their own, where that costs one look at the last tick. */
+ * others.  They have a sorted list of their own, where setting one takes a single look at the last
+ * tick. */
 #include "sim/sim_state.h"
 
 #include <stdlib.h>

@@ -36,7 +36,8 @@ static uint64_t metric_at(const struct sim_cpu *cpu, const struct sim_work *work
 	return work->per_kilo[metric] ? scaled(instructions, work->per_kilo[metric], 1000) : 0;
 }
 
-/* Returns the first instruction with which the metric reaches `count`. */
+/* Returns the number of instructions after which the metric reaches `count`; SIM_NEVER if it never
+ * does. */
 static uint64_t instruction_of(const struct sim_cpu *cpu, const struct sim_work *work,
 			       enum sim_metric metric, uint64_t count)
 {

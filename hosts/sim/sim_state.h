@@ -45,7 +45,7 @@ struct sim_alarm *sim_alarms_first(struct sim_alarms *alarms); /* NULL: none is 
 struct sim_alarm *sim_alarms_take(struct sim_alarms *alarms);
 void sim_alarms_release(struct sim_alarms *alarms);
 
-/* --- counters: what PMU models program ------------------------------------ */
+/* --- counters that PMU models program ------------------------------------- */
 
 /* Modes as bits: 1 << TALLY_MODE_…. */
 struct sim_counter {

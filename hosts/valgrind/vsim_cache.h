@@ -3,8 +3,8 @@
  * struct vsim_cache, for the outer levels, replaces the least recently used line; each set is kept
  * in the order of use.  A line is identified by a key of 32 bits, so that a set of 16 fits one line
  * of the host's cache and takes four comparisons.  The key holds the 31 bits above those that
- * select the set.  Lines that differ only in higher bits are confused: those 2^47 bytes apart for
- * 1,024 sets of 64 bytes, 2^35 bytes apart in the most extreme cache that a user can configure.
+ * select the set.  Lines that differ only in higher bits are confused.  With 1,024 sets of 64
+ * bytes, they are 2^47 bytes apart; in the most extreme cache that a user can configure, 2^35.
  * The tests' model does the same.
  *
  * struct vsim_first, for the first level, replaces a line that was not used recently.  Each use

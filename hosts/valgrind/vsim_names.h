@@ -31,7 +31,7 @@ const struct vsim_event_name *vsim_event_by_config(uint64_t config);
 /* True if the PMU counts this config: known kinds, at least one, est-cycles only by itself.
  * Several kinds are counted as their sum. */
 bool vsim_config_is_valid(uint64_t config);
-/* Returns the quality of a valid config: that of its least certain kind. */
+/* Returns the quality of a valid config: the quality of its least certain kind. */
 enum vsim_quality vsim_config_quality(uint64_t config);
 /* Returns "exact", "model" or "estimate". */
 const char *vsim_quality_name(enum vsim_quality quality);

@@ -11,8 +11,8 @@
  * (.constprop.0), the arguments, the return type and the last template arguments.
  *
  * A function has returned when, at any return or indirect jump, the stack pointer is above its
- * value at the function's beginning.  That also holds for longjmp and exceptions, since both set
- * the stack pointer and end in one of the two.  A change to another stack (coroutines, a signal
+ * value at the function's beginning.  longjmp and exceptions are covered, since both set the stack
+ * pointer and end in a return or an indirect jump.  A change to another stack (coroutines, a signal
  * handler on a stack that lies higher) is mistaken for a return. */
 #include "valgrind/vsim_region.h"
 #include "valgrind/vsim_host.h"
@@ -96,7 +96,7 @@ static bool is_name(const char *name, SizeT length, const char *wanted)
 }
 
 /* Returns the length without the suffix that compilers append to a function's copy.  ".cold" is not
- * such a suffix: that part is jumped to, not called. */
+ * such a suffix: code jumps to that part and does not call it. */
 static SizeT without_suffix(const char *symbol)
 {
 	static const char *const suffixes[] = { ".constprop.", ".isra.", ".part.", ".lto_priv." };

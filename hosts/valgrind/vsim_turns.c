@@ -375,7 +375,7 @@ void vsim_turns_exit(struct vsim *sim, ThreadId tid, int32_t kernel_tid)
 {
 	if (sim->host->exit.tid)
 		vsim_turns_await_exit(sim);
-	/* the process's first thread stays until the last is gone */
+	/* the kernel keeps the process's first thread until its last one is gone */
 	if (kernel_tid != VG_(getpid)())
 		sim->host->exit = (struct vsim_exit){ kernel_tid, sim->host->threads[tid].cleared };
 }
