@@ -408,7 +408,7 @@ static int unknown_read_format_einval(struct surface *surface)
 	return 0;
 }
 
-/* --- A7: what runs out ---------------------------------------------------- */
+/* --- A7: limits and bad pointers ------------------------------------------ */
 
 static int out_of_descriptors(struct surface *surface)
 {

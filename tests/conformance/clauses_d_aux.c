@@ -290,7 +290,7 @@ static int gaps_are_partial(struct surface *surface)
 	return 0;
 }
 
-/* --- who is told ---------------------------------------------------------- */
+/* --- watermarks, snapshots, ITRACE_START ---------------------------------- */
 
 static int watermark_wakes(struct surface *surface)
 {

@@ -32,7 +32,7 @@ enum not_applicable {
 
 struct clause {
 	const char *id;   /* "A2.size_zero_means_64" */
-	const char *holds; /* a sentence: what must hold */
+	const char *holds; /* the clause, as a sentence */
 	unsigned needs;   /* enum surface_feature */
 	int (*run)(struct surface *surface);
 };

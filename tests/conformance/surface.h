@@ -1,5 +1,5 @@
-/* The system-call surface that the conformance suite uses (docs/spec.md, H6), and the work with
- * which a test's tasks cause events.
+/* The system-call surface that the conformance suite uses (docs/spec.md, H6), and calls that make a
+ * test's tasks cause events.
  *
  * One table has several implementations: surface_kernel.c (the running kernel, here and in the
  * guest machine) and surface_sim.c (tally's engine in the simulated machine).  A test is a C
@@ -110,8 +110,8 @@ struct surface_ops {
 	int (*wait)(struct surface *surface, pid_t task);
 	/* exec(2).  Descriptors with FD_CLOEXEC close, comm becomes `comm` (at most 15 bytes), then
 	 * `body` runs as the new program and the task exits with its result.  Returns only on
-	 * failure, with -errno.  `argument` points to at most 256 bytes, of which `size` are copied
-	 * into the new program, or into shared() memory (size 0). */
+	 * failure, with -errno.  `argument` points to `size` bytes, at most 256, which are copied
+	 * for the new program; or, with size 0, to shared() memory. */
 	int (*exec)(struct surface *surface, const char *comm, surface_body *body,
 		    const void *argument, size_t size);
 	/* Makes the calling task run as another user without capabilities from now on.  Use a
@@ -129,7 +129,7 @@ struct surface_ops {
 	int (*this_cpu)(struct surface *surface);
 	int (*cpus)(struct surface *surface); /* number of online CPUs */
 
-	/* --- Work: what makes events happen, in the calling task ---------- */
+	/* --- Work: calls that make the calling task cause events ---------- */
 	/* Uses at least this much user-mode CPU time. */
 	void (*burn)(struct surface *surface, uint64_t ns);
 	/* Runs a user-only loop: each iteration has 2 instructions, one of them a taken branch.

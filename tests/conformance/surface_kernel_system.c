@@ -39,8 +39,8 @@ static int write_text(const char *path, const char *text)
 	return code;
 }
 
-/* Opens tracefs in the same way as src/machine/tracefs.c: where it is mounted, or as a mount
- * without a path that ends with this process. */
+/* Opens tracefs in the same way as src/machine/tracefs.c: at its mount point, or as a mount of its
+ * own that has no path and lasts as long as this process.  Returns a descriptor or -errno. */
 int kernel_tracefs_open(void)
 {
 	static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };

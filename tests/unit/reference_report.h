@@ -60,7 +60,8 @@ static inline const struct tally_function *reference_function(const struct refer
 	return &report->profile->recording->names.functions.items[function];
 }
 
-/* Functions without a symbol are told apart by their start. */
+/* Returns a function's name, or its plain name if it has none: functions without a symbol differ
+ * only by their start. */
 static inline uint32_t reference_name(const struct tally_function *function)
 {
 	return function->name == TALLY_STRING_NONE ? function->plain : function->name;

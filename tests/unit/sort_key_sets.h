@@ -1,5 +1,5 @@
-/* Sets of keys by which any recording's report can be sorted, as numbers: a bit for each key.  Keys
- * that few recordings have are left out: rows of branches belong to another report, and values are
+/* Sets of sort keys that fit the report of any recording, as numbers: a bit for each key.  Keys
+ * that few recordings have are left out: branches have a report of their own, and values are
  * rare. */
 #ifndef TALLY_TEST_SORT_KEY_SETS_H
 #define TALLY_TEST_SORT_KEY_SETS_H

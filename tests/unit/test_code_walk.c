@@ -595,8 +595,7 @@ static void ends_of_a_start_are_the_next_one(void **state)
 	tally_code_starts_release(&starts);
 }
 
-/* What may begin another function is not followed where it isn't known which code is the
- * function's. */
+/* Without the function's bounds, the walk stops at instructions that may begin another function. */
 static void plain_walks_end_where_functions_may(void **state)
 {
 	struct tally_code_frame frame;
@@ -624,8 +623,8 @@ static void find_starts(const struct library *library, struct tally_code_starts 
 	assert_int_equal(tally_code_starts_find(text.bytes, text.size, text.address, starts), 0);
 }
 
-/* Without symbols places are right or unknown, but for some behind calls that don't return; the
- * stack is still to say that those are wrong. */
+/* Without symbols, places are right or unknown.  Exceptions are some places after calls that don't
+ * return.  The unwinder detects these later, by the stack. */
 static void beginnings_are_found_without_symbols(void **state)
 {
 	size_t libraries = 0;

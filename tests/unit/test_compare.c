@@ -131,8 +131,7 @@ static void an_interval_holds_0_where_the_change_is_noise_and_only_there(void **
 	assert_true(noise > 50 && real > 50);
 }
 
-/* Draws from a fixed generator.  Of series without a difference, about one in twenty is called
- * different; of those one sigma apart, nearly all. */
+/* Draws from a normal distribution, with a mean of 0 and a sigma of 1, by a fixed generator. */
 static double draw(uint64_t *seed)
 {
 	double sum = 0;
@@ -143,6 +142,8 @@ static double draw(uint64_t *seed)
 	return sum - 6;
 }
 
+/* Returns the share of pairs of series, whose means are `shift` apart, that are called
+ * different. */
 static double share_called_real(double shift, uint64_t seed)
 {
 	enum { TRIALS = 4000, RUNS = 12 };

@@ -1,10 +1,10 @@
 /* The contexts that hold events, and how calls reach them: SPEC.md A5, H3, F4. */
 #include "engine_counters.h"
 
-/* --- where ---------------------------------------------------------------- */
+/* --- CPUs where events run and are changed -------------------------------- */
 
-/* A5, and Linux's behaviour (measured): such an event is enabled while its task runs anywhere, and
- * runs only on its CPU. */
+/* A5, and Linux's behaviour (measured): an event of a task and a CPU is enabled while the task runs
+ * on any CPU, and runs only on its own CPU. */
 static void task_event_of_one_cpu_runs_there_alone(void **state)
 {
 	(void)state;

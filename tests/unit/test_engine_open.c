@@ -271,7 +271,7 @@ static void clocks_are_those_that_the_host_keeps(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &pmu.pmu), 0);
 }
 
-/* --- A4: who counts it ---------------------------------------------------- */
+/* --- A4: the PMU that counts an event ------------------------------------- */
 
 static void what_nobody_counts_is_enoent(void **state)
 {
@@ -424,7 +424,7 @@ static void what_a_pmu_can_not_do_is_refused(void **state)
 	assert_int_equal(tally_engine_pmu_unregister(fixture->engine, &uncore.pmu), 0);
 }
 
-/* --- A5, A6: whom, where, with whom --------------------------------------- */
+/* --- A5, A6: tasks, CPUs, groups ------------------------------------------ */
 
 static void targets_are_tasks_and_cpus_that_are_there(void **state)
 {
@@ -684,7 +684,7 @@ static void a_group_may_grow_to_what_a_read_holds(void **state)
 
 /* --- H2: every step is undone --------------------------------------------- */
 
-/* Opens something in addition to what exists.  Returns a descriptor or -errno. */
+/* Opens one more event.  Returns a descriptor or -errno. */
 typedef int opening(struct engine_fixture *fixture, int group);
 
 static int open_plain(struct engine_fixture *fixture, int group)

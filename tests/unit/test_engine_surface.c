@@ -460,8 +460,8 @@ static void an_event_outlives_the_hits_on_it(void **state)
 	assert_true(fixture_bytes(fixture) + sizeof(struct engine_event) <= late.bytes);
 }
 
-/* Only the first CPUs of a large machine are online and can be asked.  This counts the questions to
- * the others. */
+/* Only the first CPUs of a large machine are online: calls to them run.  `questions` counts the
+ * calls to the others. */
 enum { MANY_CPUS = 300, MOST_AT_ONCE = 64, CLOSED = 5000 };
 static unsigned questions;
 

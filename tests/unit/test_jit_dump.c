@@ -288,7 +288,7 @@ static void grow(struct tally_jit_growth *growth, const struct maker *maker, siz
 	*at += read;
 }
 
-/* The size of the rules of what the address held; -1: no code that is known. */
+/* Returns the size of the rules of the code that was at an address at a time; -1: no known code. */
 static long rules_at(struct tally_jit_growth *growth, uint64_t address, uint64_t time_ns)
 {
 	struct tally_jit_grown grown;
@@ -378,7 +378,7 @@ static void a_growing_dump_borrows_nothing(void **state)
 	tally_buffer_release(&maker.bytes);
 }
 
-/* A JIT's threads may write a little out of order: what is later in the file holds. */
+/* A JIT's threads may write slightly out of order: the later record in the file counts. */
 static void a_growing_dump_has_the_files_order(void **state)
 {
 	(void)state;

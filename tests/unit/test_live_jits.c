@@ -1,4 +1,5 @@
-/* Stacks through code that a JIT made, by the rules in the dump that it writes (task/live_jits.h). */
+/* Stacks through code that a JIT made, by the rules in the dump that it writes
+ * (task/live_jits.h). */
 #include "test.h"
 
 #include "jit_dump_maker.h"
@@ -115,8 +116,8 @@ static void end_scene(struct scene *scene)
 	free(scene);
 }
 
-/* How many words of the stack lie below the return address of a leaf's frame; -1: it is not
- * known. */
+/* Returns how many words of the stack lie below the return address of a leaf's frame; -1:
+ * unknown. */
 static long frame_of(struct scene *scene, uint64_t ip, uint64_t time_ns)
 {
 	uint64_t words[REGISTERS] = { [BP] = 1, [SP] = STACK, [IP] = ip }, stack[STACK_WORDS],
@@ -197,7 +198,8 @@ static void records_may_be_written_in_pieces(void **state)
 	end_scene(scene);
 }
 
-/* Samples come CPU by CPU: what holds for one must not be remembered for the next. */
+/* Samples come CPU by CPU, so their times jump back: rules that were found for one sample must not
+ * be used for another time. */
 static void an_address_has_the_rules_of_its_time(void **state)
 {
 	struct scene *scene = start();
@@ -219,7 +221,7 @@ static void an_address_has_the_rules_of_its_time(void **state)
 	end_scene(scene);
 }
 
-/* A JIT buffers what it writes: other code may lie there before the dump says so. */
+/* A JIT buffers its dump: memory may hold other code before the dump says so. */
 static void rules_of_code_that_was_replaced_are_not_used(void **state)
 {
 	struct scene *scene = start();
@@ -231,7 +233,8 @@ static void rules_of_code_that_was_replaced_are_not_used(void **state)
 	write_all(scene);
 	assert_int_equal(frame_of(scene, CODE + 8, 500), -1);
 	assert_int_equal(frame_of(scene, CODE + 0x20, 500), 5);
-	scene->has_ended = true; /* nobody knows: the times are believed */
+	/* the memory of an ended process can't be compared: the dump's times decide */
+	scene->has_ended = true;
 	tally_made_code_free(scene->objects.made_code);
 	scene->objects.made_code = tally_made_code_new(read_process, scene);
 	assert_int_equal(frame_of(scene, CODE + 8, 500), 5);
@@ -299,7 +302,7 @@ static void a_dump_that_makes_no_sense_is_given_up(void **state)
 		if (kind == 0)
 			scene->maker.bytes.bytes[0] = 9;
 		write_all(scene);
-		if (kind == 1) /* smaller than what was read */
+		if (kind == 1) /* shorter than the part that was read */
 			assert_int_equal(ftruncate(scene->fd, 50), 0);
 		if (kind == 2) {
 			for (unsigned i = 0; i <= TALLY_JIT_GROWTH_PLACES_MAX; i++)
@@ -315,7 +318,7 @@ static void a_dump_that_makes_no_sense_is_given_up(void **state)
 	}
 }
 
-/* The code is asked instead. */
+/* Damaged rules count as none: the instructions are walked instead. */
 static void damaged_rules_are_none(void **state)
 {
 	struct scene *scene = start();
@@ -329,7 +332,7 @@ static void damaged_rules_are_none(void **state)
 	end_scene(scene);
 }
 
-/* A record that is larger than what is read at once, with half of it there for a while. */
+/* A record is larger than one read, and at first only half of it is in the file. */
 static void a_record_may_be_too_large(void **state)
 {
 	enum { LARGE = 20 << 20 };

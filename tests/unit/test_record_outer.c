@@ -78,7 +78,7 @@ static void call_anew(struct task *task, unsigned frame)
 		return_elsewhere(task, i);
 }
 
-/* Changes frames; outer ones more rarely. */
+/* Changes a frame, an outer one more rarely. */
 static void run(struct task *task)
 {
 	unsigned frame = (unsigned)random_below(task, FRAMES - 1);
@@ -99,8 +99,8 @@ static long read_memory(void *context, uint32_t tid, uint64_t address, void *out
 		return -EFAULT;
 	if (size > sizeof(task->memory) - offset)
 		size = sizeof(task->memory) - offset;
-	/* What the inner frames had stands there still when an outer one has called another
-	 * function. */
+	/* When an outer frame has called another function, the inner frames' old bytes are still in
+	 * memory. */
 	bool is_calling = task->copied == COPIED_WELL && task->runs_on && !random_below(task, 3);
 	unsigned frame = (unsigned)random_below(task, FRAMES - 1);
 	if (is_calling)
