@@ -1,15 +1,15 @@
-/* Names as views show them: short, but never the same for two functions of one object.
+/* Makes the names that views show: short, but different for all functions of one object.
  *
  * A function is identified by its symbol.  Demangled without parameters, as perf prints names,
  * overloads look the same, and so do some other functions.  Functions that look the same get an
- * addition that tells them apart, the first of these that suffices:
+ * addition that makes them different, the first of these that suffices:
  *
  *   calc(int)           the parameters, if these differ, also between objects;
  *   A::~A [deleting]    which body of a constructor or destructor it is; for Rust's older mangling
  *                       the hash, drop::h0123456789abcdef; else the symbol;
  *   helper (a.c)        for local functions that share a symbol, inlined or not: the source file
  *                       that declares them by the debug information, with as much of its path as
- *                       tells the files apart; else the source file by the symbol table;
+ *                       the files differ in; else the source file by the symbol table;
  *   helper (0x4290)     else the address where the function begins.
  *
  * The last three only tell functions of one object apart, since views show the object next to the
@@ -97,8 +97,8 @@ static bool has_hash(const struct tally_names *names, const struct tally_functio
 	       TALLY_MANGLED_RUST_HASH;
 }
 
-/* DWARF gives an inlined constructor another symbol (C4) than its out-of-line copies, so this
- * symbol tells nothing apart. */
+/* True if the function's symbol distinguishes it from others.  An inlined constructor's does not:
+ * DWARF gives it another symbol (C4) than its out-of-line copies. */
 static bool has_symbol_of_its_own(const struct tally_names *names,
 				  const struct tally_function *function)
 {
@@ -127,7 +127,7 @@ static uint32_t variant_name(struct tally_names *names, const struct tally_funct
 	return tally_strings_intern_buffer(&names->strings, &text);
 }
 
-/* True if variants don't tell all symbols apart, so that symbols have to be shown. */
+/* True if some symbols have the same variant name, or no variant: then symbols must be shown. */
 static bool needs_symbols(struct telling *telling, const uint32_t *members, size_t count)
 {
 	struct tally_names *names = telling->names;
@@ -176,6 +176,8 @@ static void tell_variants(struct telling *telling, const uint32_t *members, size
 
 /* ---- one symbol, several functions ---------------------------------------------------------- */
 
+/* True for a function whose code is at a known address in a file.  Inlined and JIT functions and
+ * the stubs of a procedure linkage table have no such place. */
 static bool is_place_of_its_own(const struct tally_names *names,
 				const struct tally_function *function)
 {
@@ -185,6 +187,7 @@ static bool is_place_of_its_own(const struct tally_names *names,
 	       (!at || strcmp(at, "@plt") != 0);
 }
 
+/* Sets the members' source files from the object's symbol table. */
 static void find_sources(struct tally_names *names, const uint32_t *members, size_t count)
 {
 	struct tally_function *functions = names->functions.items;
@@ -244,7 +247,7 @@ static void tell_sources(struct tally_names *names, const uint32_t *members, siz
 
 /* ---- one symbol, several declarations ------------------------------------------------------- */
 
-/* The last `parts` of the path. */
+/* Returns the last `parts` components of the path. */
 static const char *tail_of(const char *path, unsigned parts)
 {
 	const char *at = path + strlen(path);
@@ -255,7 +258,8 @@ static const char *tail_of(const char *path, unsigned parts)
 	return *at == '/' && !parts ? at + 1 : at;
 }
 
-/* Is it one file?  A path that begins nowhere may be the other's end: dwz drops the folder. */
+/* True if two paths name one file.  A relative path may be the end of the other path, since dwz
+ * drops the folder. */
 static bool is_same_file(const struct tally_names *names, uint32_t a, uint32_t b)
 {
 	if (a == b || a == NONE || b == NONE)
@@ -292,8 +296,8 @@ static const char *declared_text(const struct tally_names *names, const uint32_t
 	return tail;
 }
 
-/* The only member that has a place of its own and the declaration of another; NONE: there is none,
- * or several. */
+/* Returns the only member that has a place of its own and the same declaration as function `of`;
+ * NONE if there is none, or several. */
 static uint32_t place_of_declaration(const struct tally_names *names, const uint32_t *members,
 				     size_t count, uint32_t of)
 {
@@ -390,7 +394,8 @@ static bool is_of_file(const struct tally_names *names, const struct tally_funct
 	return a->file == b->file && is_place_of_its_own(names, a) && is_place_of_its_own(names, b);
 }
 
-/* Functions of one object and symbol. */
+/* Distinguishes functions of one object and symbol: by source file or address within a file, then
+ * by declaration. */
 static void tell_locals(struct tally_names *names, const uint32_t *members, size_t count)
 {
 	const struct tally_function *functions = names->functions.items;
@@ -405,7 +410,7 @@ static void tell_locals(struct tally_names *names, const uint32_t *members, size
 	tell_declared(names, members, count, base);
 }
 
-/* Tells functions apart that look the same. */
+/* Gives different names to functions that share a bare name.  `members` are sorted by symbol. */
 static void tell_group(struct telling *telling, uint32_t *members, size_t count)
 {
 	struct tally_names *names = telling->names;
@@ -492,8 +497,8 @@ static int by_plain_name(const void *a, const void *b, void *context)
 	return order ? order : compare(x->object, y->object);
 }
 
-/* Distinguishes functions of one plain name by their objects.  Inlined copies are left as they are:
- * they have no rows of their own. */
+/* Writes the names of functions of one plain name to `out`: with their objects if these differ.
+ * Objects of inlined copies don't count for this, since such copies have no rows of their own. */
 static void tell_objects(struct tally_names *names, const uint32_t *members, size_t count,
 			 uint32_t *out)
 {

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-/* Returns NULL without memory. */
+/* Returns NULL if memory runs out. */
 static struct tally_map_era *era_of(struct tally_map_eras *eras, uint32_t pid)
 {
 	bool added;
@@ -48,7 +48,7 @@ int tally_map_eras_see(struct tally_map_eras *eras, const struct tally_record *r
 		return record->task.pid == record->task.parent_pid
 			       ? 1
 			       : change_process(eras, record->task.pid, record);
-	case TALLY_RECORD_COMM: /* for an exec too: the mappings that follow are what changes */
+	case TALLY_RECORD_COMM: /* an exec changes mappings only by the MMAPs that follow */
 	case TALLY_RECORD_EXIT:
 	case TALLY_RECORD_NAMESPACES:
 		return 1;

@@ -18,7 +18,7 @@ static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP
 				       TALLY_SAMPLE_TID | TALLY_SAMPLE_TIME | TALLY_SAMPLE_CPU |
 				       TALLY_SAMPLE_PERIOD;
 
-/* ---- which call graph ---------------------------------------------------- */
+/* ---- the kind of call graph ---------------------------------------------- */
 
 /* Chooses one way for every target: copies of the stack, whose frames are unwound by the rules of
  * their own code.  Each function has frame pointers or not, so knowing the whole program would not

@@ -107,7 +107,7 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint
 	return oldest;
 }
 
-/* Takes the record at its true length: perf finds the trailer by the header's size. */
+/* Takes a side-band record, with its true size in the header: perf finds the trailer by that. */
 static int take_mended(struct tally_recorder *recorder, const void *bytes, size_t size,
 		       const struct tally_record *record, struct tally_error *err)
 {
@@ -145,7 +145,7 @@ static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, boo
 	return result;
 }
 
-/* Every sample of ours begins with IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header. */
+/* The recorder's samples begin with IDENTIFIER, IP, TID, TIME: words 1 to 4 behind the header. */
 enum { SAMPLE_TIME_AT = 32, SAMPLE_BYTES_MIN = SAMPLE_TIME_AT + 8 };
 
 static void see_sample(struct tally_recorder *recorder, const void *bytes)

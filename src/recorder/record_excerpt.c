@@ -182,7 +182,7 @@ static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *rec
 	return true;
 }
 
-/* ---- what its process had last ------------------------------------------- */
+/* ---- the last sample of its process -------------------------------------- */
 
 /* Updates the eras.  In a new era the meaning of the last chain's words is unknown. */
 static void look_at_eras(const struct tally_map_eras *eras, struct last *last)
@@ -215,7 +215,7 @@ static struct last *last_of(struct tally_record_excerpt *excerpt, const struct s
 	return last;
 }
 
-/* ---- what is new in a sample --------------------------------------------- */
+/* ---- new places of a sample ---------------------------------------------- */
 
 static uint64_t key_of(const struct last *last, bool kernel, bool is_return, uint64_t address)
 {
@@ -456,7 +456,7 @@ void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *
 	}
 }
 
-/* ---- its life ------------------------------------------------------------ */
+/* ---- beginning and end --------------------------------------------------- */
 
 /* Fields with places outside the sample's chain, or with data for a chain that must still be
  * made. */

@@ -1,9 +1,9 @@
-/* Tasks created while events were being opened, which may have inherited them.
+/* Finds out which tasks, created while events were being opened, have inherited these events.
  *
- * Another listing of /proc finds them.  A task whose parent had no events yet needs its own.  A
- * task whose parent had events has inherited them, and would be sampled twice.  The side-band tells
- * the two apart: a FORK record has the parent and the time.  The records stay in the rings; the
- * recorder drains them later.
+ * A second listing of /proc shows the new tasks.  A task whose parent had no events yet needs its
+ * own.  A task whose parent had events has inherited them, and would be sampled twice.  The
+ * side-band tells the two apart: a FORK record has the parent and the time.  The records stay in
+ * the rings; the recorder drains them later.
  *
  * A recorder may lose its CPU between opening a task's events on two CPUs, so inheritance is
  * tracked ring by ring.

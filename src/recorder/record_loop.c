@@ -105,7 +105,7 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 		result = tally_record_obey(recorder, &command, &wish, err);
 		if (wish == TALLY_RECORD_WISH_STOP)
 			end_loop(loop, TALLY_RECORD_END_DURATION);
-		if (wish == TALLY_RECORD_WISH_NEXT_FILE && !result) { /* before it is answered */
+		if (wish == TALLY_RECORD_WISH_NEXT_FILE && !result) { /* before the answer */
 			result = tally_record_drain(recorder, false, err);
 			result = result ? result : tally_record_next_file(recorder, err);
 			*asked_next = false;
@@ -115,7 +115,7 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 	return result;
 }
 
-/* Goes on in a new file when this one is large or old enough; ends the recording at the maximal
+/* Continues in a new file when this one is large or old enough.  Ends the recording at the maximum
  * size. */
 static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *err)
 {

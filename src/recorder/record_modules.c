@@ -49,7 +49,7 @@ static uint64_t count_folders(void)
 	return stat("/sys/module", &status) ? 0 : (uint64_t)status.st_nlink;
 }
 
-/* ---- written ------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------- */
 
 static int write_module(struct tally_synthesis *synthesis, const struct tally_loaded_module *module,
 			const char *path)
@@ -121,7 +121,7 @@ static int write_modules(struct tally_synthesis *synthesis,
 	return result;
 }
 
-/* ---- asked --------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------- */
 
 int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err)
 {
@@ -135,7 +135,7 @@ int tally_record_read_modules(struct tally_recorder *recorder, struct tally_erro
 	if (!result)
 		result = tally_loaded_modules_parse(tally_buffer_string(&text), &modules->now);
 	tally_buffer_release(&text);
-	/* there are none, or this user may not read them */
+	/* other failures mean that there are no modules, or that this user may not read them */
 	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
 }
 

@@ -481,7 +481,7 @@ static bool append_certain(struct tally_record_frames *frames, const struct oute
 	if (end - last - 1 > TALLY_USER_FRAMES_MAX - count)
 		end = last + 1 + TALLY_USER_FRAMES_MAX - count;
 	else if (task->is_outer_cut && end - last - 1 < TALLY_USER_FRAMES_MAX - count)
-		return false; /* that walk had more inner frames, and less room for outer ones */
+		return false; /* that walk had more inner frames, so less room */
 	for (size_t i = last + 1; i < end; i++, count++) {
 		uint64_t slot = outer->stack_pointers[i] - WORD;
 		uint64_t word = certain_word(evidence, slot, outer->addresses[i],

@@ -2,13 +2,14 @@
  *
  * With stack copies, waking is a fifth of the recorder's work: 64 KiB per sample fill a quarter of
  * a ring in 0.8 ms.  So the recorder is woken at half a ring.  If it then waits long for a CPU, the
- * other half is not enough and samples are lost; but the mark is fixed in the event and can't be
- * moved.  So after a loss the recorder looks by itself when a quarter is filled, judging by the
- * last passes: for a second after the first loss, and twice as long after each further one.
+ * other half is not enough and samples are lost.  The mark is fixed in the event and can't be
+ * moved.  So after a loss the recorder wakes by itself when a quarter should be filled, judging by
+ * the last passes.  It does so for a second after the first loss, and twice as long after each
+ * further one.
  *
- * But not if even that would have been too late.  A virtual machine's CPU sometimes stops for
- * several milliseconds.  A ring that is full after three is lost then, however early the last look
- * was, and looking earlier for ever after would cost a seventh more for nothing:
+ * It does not if even that would have been too late.  A virtual machine's CPU sometimes stops for
+ * several milliseconds.  Then a ring that fills in three overflows, however early the last look
+ * was.  Early looks would not prevent such losses, but take a seventh more time:
  *
  *     last look       ¼        ½                  1         1¼ of the time that fills a ring
  *     |---------------+--------+------------------+---------+--------------
@@ -20,8 +21,8 @@ enum { SPAN_NS_MIN = 1000000000, PART = 4, NS_PER_MS = 1000000 };
 
 #define SPAN_NS_MAX ((uint64_t)3600 * SPAN_NS_MIN)
 
-/* Notes how long a ring takes to fill, from a pass that found room in it, and how long no pass
- * looked at the rings: a loss is reported by a record in the following pass. */
+/* Notes the time in which a ring fills, if the pass found room in it, and the longer one of the
+ * last two gaps between passes: the record of a loss comes in the pass after the loss. */
 static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint64_t found_bytes,
 		      uint64_t ring_bytes)
 {
@@ -31,6 +32,8 @@ static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint6
 	pace->elapsed_ns = elapsed_ns;
 }
 
+/* True if looks at a quarter of a ring would have prevented the last loss, or if this is
+ * unknown. */
 static bool would_have_helped(const struct tally_record_pace *pace)
 {
 	return !pace->fill_ns || (double)pace->longest_ns <= pace->fill_ns + pace->fill_ns / PART;

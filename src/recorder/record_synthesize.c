@@ -254,7 +254,7 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 	return result ? result : tally_record_put(recorder, &done, sizeof(done), err);
 }
 
-/* ---- what is known ------------------------------------------------------- */
+/* ---- the tasks known so far ---------------------------------------------- */
 
 /* True for all pieces of the kernel except the first, when other code cuts its mapping: perf would
  * take each piece for the whole kernel. */

@@ -34,13 +34,13 @@ struct tally_record_handle {
 	uint32_t copy_bytes;
 };
 
-/* How many bytes of each stack are copied: record_copy.c. */
+/* The number of bytes of each stack that are copied: record_copy.c. */
 enum { TALLY_RECORD_COPY_SIZES = 4 };
 struct tally_record_copies {
 	uint32_t sizes[TALLY_RECORD_COPY_SIZES]; /* ascending; each has open events */
 	unsigned count, now; /* now: index of the size in use; count 0: the size is fixed */
-	/* Stacks since the size came into use: all, cut by it, their task's first, and those that
-	 * the next smaller size would have contained. */
+	/* Stacks since the size came into use: the total; cut by it; cut, but only for lack of an
+	 * earlier snapshot of the task; short enough for the next smaller size. */
 	uint64_t stacks, cut, new, small;
 	uint64_t lost_before; /* status.lost when the size came into use */
 	unsigned highest;     /* largest index to use: larger copies lost samples */
@@ -49,15 +49,15 @@ struct tally_record_copies {
 
 enum { TALLY_RECORD_CHAINS = 64 };
 
-/* When to look at the rings without being woken: record_pace.c.  Zero-initialised is a recording's
- * start. */
+/* State for choosing when to look at the rings without being woken: record_pace.c.  All 0 at the
+ * start of a recording. */
 struct tally_record_pace {
 	uint64_t last_ns, lost;
 	/* after a loss: the end of the early looks, and their duration */
 	uint64_t until_ns, span_ns;
-	uint64_t elapsed_ns;        /* before the last pass */
-	uint64_t longest_ns;        /* before the last pass or the one before it */
-	/* time in which a ring filled, by the last pass that could tell; 0: unknown */
+	uint64_t elapsed_ns;        /* between the last two passes */
+	uint64_t longest_ns;        /* the larger one of the last two values of elapsed_ns */
+	/* time in which a ring fills, by the last pass that found room in it; 0: unknown */
 	double fill_ns;
 };
 
@@ -128,7 +128,7 @@ struct tally_record_cpu {
 	enum tally_record_cpu_state state;
 };
 
-/* Which tasks inherited their events while events were opened: record_inherited.c. */
+/* The tasks that inherited events while events were being opened: record_inherited.c. */
 struct tally_record_inherited {
 	/* The maps' keys combine a task and a ring. */
 	struct tally_map opened_ns; /* time when the task's events for this ring were open */
@@ -229,7 +229,7 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err);
 void tally_record_close(struct tally_recorder *recorder);
 /* Opens the events of a CPU that came online, with its ring, as on the other CPUs. */
 int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err);
-/* Enables or disables what was opened disabled, from the handle `first` on, or all. */
+/* Enables or disables the events that were opened disabled: from the handle `first` on, or all. */
 int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
 			     struct tally_error *err);
 int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
@@ -342,8 +342,8 @@ uint64_t tally_record_lost_by(const struct tally_recorder *recorder,
 			      const struct tally_record_handle *opened);
 int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_wait.c: which rings to wait for.  A ring whose first event has ended is waited for by
- * another of its events. */
+/* record_wait.c: the rings to wait for.  If the first event of a ring has ended, another of its
+ * events takes its place. */
 struct tally_record_waits {
 	struct tally_wait_item *items; /* handle -1: all events of the ring have ended */
 	struct { bool side; uint32_t ring; size_t next; } *places;
@@ -376,7 +376,7 @@ int tally_record_write(struct tally_recorder *recorder, const void *bytes, struc
 int tally_record_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
 			    struct tally_error *err);
 
-/* record_held.c: returns whether a sample may be held. */
+/* record_held.c: true if a sample may be held. */
 bool tally_record_can_hold(const struct tally_recorder *recorder,
 			   const struct tally_sample *sample);
 /* Holds a sample, with its frames in recorder->frames.  Returns 0 or -ENOMEM. */
@@ -386,10 +386,10 @@ int tally_record_hold(struct tally_recorder *recorder, const struct tally_record
 void tally_record_held_news(struct tally_recorder *recorder, const struct tally_sample *sample);
 /* Writes the older samples of that thread. */
 int tally_record_write_told(struct tally_recorder *recorder, struct tally_error *err);
-/* At the end of a pass: writes the samples that an earlier pass held and that need not wait on;
- * `all`: all samples. */
+/* At the end of a pass: writes the samples that an earlier pass held, except those that may wait
+ * for more; `all`: writes every held sample. */
 int tally_record_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err);
-/* Returns whether a sample of an earlier pass is still held: then no round may end. */
+/* True if a sample of an earlier pass is still held: then no round may end. */
 bool tally_record_holds_on(const struct tally_recorder *recorder);
 void tally_record_holds_release(struct tally_record_holds *holds);
 
