@@ -315,7 +315,7 @@ static int happening_line(struct scenario_parser *parser)
 	return code;
 }
 
-/* --- what is measured ----------------------------------------------------- */
+/* --- measurements --------------------------------------------------------- */
 
 static int events_and_target(struct scenario_parser *parser, struct scenario_part *part)
 {

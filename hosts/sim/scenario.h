@@ -1,4 +1,4 @@
-/* Scenarios: a machine, what its tasks do, and what is to be measured, in a text that reads like
+/* Scenarios: a machine, its tasks' work, and the events to measure, in a text that reads like
  * prose.
  *
  * docs/sim.md describes the language.  The parser is pure: bytes in, structures out.  Events to

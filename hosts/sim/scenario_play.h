@@ -45,10 +45,10 @@ int scenario_play_init(struct scenario_play *play, const struct scenario *scenar
 		       struct sim_machine *machine);
 /* Starts the tasks: they run as soon as the caller lets time pass.  Returns 0 or -12 (ENOMEM). */
 int scenario_play_start(struct scenario_play *play);
-/* Does what is due now with CPUs.  The caller is the current task, and is moved if its own CPU goes
- * offline. */
+/* Switches the CPUs offline and online that are due now.  The caller is the current task, and is
+ * moved if its own CPU goes offline. */
 void scenario_play_happenings(struct scenario_play *play);
-/* Returns the time at which the next of these is due, in ns; UINT64_MAX: none. */
+/* Returns the time of the next such switch, in ns; UINT64_MAX: none. */
 uint64_t scenario_play_next_happening(const struct scenario_play *play);
 /* Returns the task started for a program; NULL if none was. */
 struct scenario_instance *scenario_play_find(const struct scenario_play *play, int program);

@@ -68,7 +68,7 @@ static bool write_word(struct tracer_cpu *cpu, uint64_t word)
 	return true;
 }
 
-/* Writes what was counted since the last time. */
+/* Adds the counts since the last flush to the event, and writes one word of trace for each. */
 static void flush(struct tally_pmu_event *event)
 {
 	struct tracer_cpu *cpu = here(event);

@@ -136,7 +136,7 @@ void vsim_life_finish(struct vsim *sim);
 /* Call these around a fork: before it, and after it in the parent. */
 void vsim_turns_fork(ThreadId tid);
 void vsim_turns_forked(ThreadId tid);
-/* Waits until this new thread stands in the queue. */
+/* Waits until this new thread is in the queue. */
 void vsim_turns_await(struct vsim *sim, ThreadId child);
 /* Call these around each system call. */
 void vsim_turns_call(struct vsim *sim, ThreadId tid, UInt number, const UWord *arguments);

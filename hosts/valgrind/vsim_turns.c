@@ -159,7 +159,7 @@ void __wrap_vgModuleLocal_release_sched_lock(struct sched_lock *lock)
 		(__NR_futex, (RegWord)bell, WAKE_OPERATION, EVERYBODY, 0, 0, 0, 0, 0);
 }
 
-/* --- waiting until somebody stands there ---------------------------------- */
+/* --- waiting for a thread to enter the queue ------------------------------ */
 
 static void pause_for(uint64_t *waited)
 {

@@ -197,7 +197,7 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	return status;
 }
 
-/* Runs `tally annotate` in a child process that has the terminal meanwhile. */
+/* Runs `tally annotate` in a child process, which uses the terminal until it ends. */
 static void annotate(struct report_browser *view)
 {
 	struct tally_browser *browser = &view->browser;

@@ -85,7 +85,7 @@ int engine_inherit_fork(struct tally_engine_task *parent, struct tally_engine_ta
 {
 	if (!parent->context)
 		return 0;
-	/* Only the surface, which this is, changes what is in a context. */
+	/* The list can't change: only the surface changes it, and this is a call of the surface. */
 	ENGINE_LIST_EACH_BACK(event, &parent->context->events, struct engine_event, context_link) {
 		if (!is_inherited(event, thread))
 			continue;

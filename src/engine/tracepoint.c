@@ -8,7 +8,7 @@
  * (engine_retire()), since hits may still use them. */
 #include "engine/tracepoint_state.h"
 
-/* --- what is registered --------------------------------------------------- */
+/* --- the registered tracepoints ------------------------------------------- */
 
 static bool same_text(const char *a, const char *b)
 {

@@ -12,11 +12,11 @@
  * release of an even lock.
  *
  * Another writer may interrupt the writer: an overflow while the context puts the event on its PMU.
- * The values that the first has computed may be old by then, and must not be those that stay.  So
- * the lock's true value is kept in the event, out of the user's reach.  An interrupting writer
- * finds it odd, adds 2 (it stays odd: the page is not consistent), writes the page and leaves.  The
- * first writer sees that the lock has moved and computes again.  It repeats once for each interrupt
- * that wrote; readers can't make it repeat.
+ * Then the values that the first writer has computed may be old, and must not be the last ones that
+ * are written.  So the lock's true value is kept in the event, out of the user's reach.  An
+ * interrupting writer finds it odd, adds 2 (it stays odd: the page is not consistent), writes the
+ * page and leaves.  The first writer sees that the lock has moved and computes again.  It repeats
+ * once for each interrupt that wrote; readers can't make it repeat.
  *
  * Writers of one event are never on two CPUs at once: the page is updated on the CPU where the
  * event is active, or with its context locked. */

@@ -5,9 +5,9 @@
  * - the kernel's code from the running kernel's memory, which has the same patches as when it ran,
  *   else from its vmlinux or a module's file.
  *
- * The recording itself tells what the kernel wrote over its code while it was recorded
- * (text_pokes.h), and all of some code that the kernel made meanwhile.  If none of these sources is
- * here, the recording may carry the code (packed_code.h).
+ * The recording itself has the changes that the kernel made to its code in that time
+ * (text_pokes.h), and the whole code of some functions that the kernel generated.  If none of these
+ * sources is available, the recording may carry the code (packed_code.h).
  */
 #ifndef TALLY_PROFILE_FUNCTION_CODE_H
 #define TALLY_PROFILE_FUNCTION_CODE_H

@@ -70,8 +70,9 @@ static bool is_same_file(const char *path, const struct stat *own)
 	return !stat(path, &other) && own->st_dev == other.st_dev && own->st_ino == other.st_ino;
 }
 
-/* The kernel cuts names of tasks after 15 bytes.  Sets `out` to the path of the only file of the
- * folder whose name begins so, and which is the same; false where there is none, or several. */
+/* Finds a program by a task's name, which the kernel cuts after 15 bytes.  Sets `out` to the path
+ * of the only file in the folder whose name begins with `cut` and which is the file of `own`.
+ * Returns false if there is none, or several. */
 static bool find_cut_name(const char *folder, const char *cut, const struct stat *own, char *out,
 			  size_t size)
 {

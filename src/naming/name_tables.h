@@ -101,8 +101,8 @@ bool tally_kernel_running_build_id(struct tally_build_id *id);
 int tally_name_table_read_object(const struct tally_names *names, struct tally_name_table *table,
 				  struct tally_object_entry *entry);
 
-/* In kernel_names.c: reads the kernel's symbols from the cache, kallsyms or vmlinux.  Of `names` it
- * changes only what concerns the kernel, so that threads may read other files meanwhile. */
+/* In kernel_names.c: reads the kernel's symbols from the cache, kallsyms or vmlinux.  Changes only
+ * the kernel's part of `names`, so that other threads may read other files at the same time. */
 int tally_kernel_names_read(struct tally_names *names, struct tally_name_table *table);
 
 /* Makes sure that the symbols reach to `address`: the cache has no symbols of modules. */

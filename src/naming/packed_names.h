@@ -1,10 +1,10 @@
 /* The names that a recording carries: its sampled places with their functions, inlined frames and
  * source lines.
  *
- * A reader with these names needs no binaries, and sees what was true when they were packed, even
- * if files have changed since.  Only the sampled places are there; an address between them is not
- * known. docs/file-format.md has the layout.  Pure: bytes in, tables out; the bytes are untrusted.
- * Not thread-safe.
+ * A reader with these names needs no binaries, and sees the names of the time when they were
+ * packed, even if files have changed since.  Only the sampled places are there; an address between
+ * them is unknown.  docs/file-format.md has the layout.  Pure: bytes in, tables out; the bytes are
+ * untrusted.  Not thread-safe.
  */
 #ifndef TALLY_PROFILE_PACKED_NAMES_H
 #define TALLY_PROFILE_PACKED_NAMES_H
@@ -21,7 +21,8 @@ struct tally_packed_function {
 	const char *object; /* a path, "[kernel.kallsyms]" or "[nf_tables]" */
 	uint64_t start;     /* UINT64_MAX: not known */
 	enum tally_frame_kind kind;
-	/* source file that tells it from others of its name, such as "a.c"; NULL: not known */
+	/* source file that distinguishes it from others of its name, such as "a.c"; NULL:
+	 * unknown */
 	const char *source;
 	const char *declared; /* path of the file that declares it; NULL: not known */
 	/* its index among the names' functions, once it has one; else UINT32_MAX */

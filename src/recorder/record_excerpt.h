@@ -25,7 +25,7 @@ struct tally_record_excerpt;
 /* Makes an excerpt.  `attrs` are the attributes of the recording's events as written; the last is
  * the side-band's.  `event_of_id` maps the ids at the start of samples to indices of `attrs`, and
  * must outlive the excerpt.  All samples must have TALLY_SAMPLE_IDENTIFIER, IP, TID, TIME and
- * PERIOD.  Returns NULL without memory, or when the events' samples have places outside their
+ * PERIOD.  Returns NULL if memory runs out, or if the events' samples have places outside their
  * chains. */
 struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *const *attrs,
 						      size_t count,

@@ -138,8 +138,8 @@ struct tally_record_inherited {
 	uint64_t *read_to;
 };
 
-/* The last mended chain, and what it was mended from: hits of one place come in a row.
- * record_stack.c. */
+/* The last mended chain, with the fields that it was made from.  Hits of one place come in a row,
+ * so the next sample is often the same.  record_stack.c. */
 struct tally_record_mended {
 	uint64_t space; /* generation of the process's mappings; 0: none */
 	uint32_t pid;
@@ -320,7 +320,7 @@ static inline bool tally_record_follows_command(const struct tally_recorder *rec
 	       !tally_target_has_tasks(recorder->target);
 }
 
-/* Returns the command's name; NULL when it is not what is recorded. */
+/* Returns the command's name; NULL if something else is recorded. */
 static inline const char *tally_record_command(const struct tally_recorder *recorder)
 {
 	return tally_record_follows_command(recorder) ? recorder->target->command[0] : NULL;

@@ -2,7 +2,7 @@
  * through /dev/kvm.
  *
  * The guest is one page of code without an MMU: a loop at EL1, a return to EL0, the same loop
- * there, and a store to an address without memory, which ends KVM_RUN. */
+ * there, and a store to an unmapped address, which ends KVM_RUN. */
 #include "surface_kernel.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ bool kernel_may_run_guests(struct surface *surface)
 }
 
 #ifdef __aarch64__
-/* x0, x1: iterations at EL1, EL0; x2: address of EL0's part; x3: the address without memory. */
+/* x0, x1: iterations at EL1, EL0; x2: address of EL0's part; x3: the unmapped address. */
 static const uint32_t guest_code[] = {
 	0xf1000400, /* 1: subs x0, x0, #1 */
 	0x54ffffe1, /*    b.ne 1b */

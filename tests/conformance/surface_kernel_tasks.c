@@ -87,7 +87,7 @@ void kernel_task_begin(struct kernel_surface *kernel)
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	madvise(kernel_task.fault_region, size, MADV_NOHUGEPAGE);
 	populate();
-	/* Does once what is bound or read lazily, before it counts. */
+	/* Make lazy binding and the first reads happen before anything is counted. */
 	kernel_fault(&kernel->surface, 1);
 	kernel->surface.ops->now(&kernel->surface);
 	syscall(SYS_gettid);

@@ -436,7 +436,7 @@ static void close_meanwhile(struct tally_pmu_event *event, const struct tally_en
 	late->bytes = fixture_bytes(late->fixture);
 	assert_int_equal(tally_engine_close(late->fixture->engine, late->fd), 0);
 	assert_int_equal(fixture_events(late->fixture), 0);
-	/* nor its file, which says whom to signal */
+	/* nor its file, which has the task to signal */
 	assert_int_equal(fixture_bytes(late->fixture), late->bytes);
 	fixture_on(late->fixture, 1);
 	assert_int_equal(event->attr->config, TALLY_SW_PAGE_FAULTS); /* the event is still there */

@@ -1,4 +1,4 @@
-/* Filters: which texts are filters, what they pass, and that the kernel agrees on both (SPEC
+/* Filters: their syntax, the records that they pass, and that the kernel agrees on both (SPEC
  * E7). */
 #include "test.h"
 

@@ -371,7 +371,7 @@ static void mutants_do_no_harm(void **state)
 	tally_buffer_release(&file);
 }
 
-/* ---- what is compressed as a whole ---- */
+/* ---- files that are compressed as a whole ---- */
 
 static void packed_bytes_are_the_same_when_unpacked(void **state)
 {

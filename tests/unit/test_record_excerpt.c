@@ -1,5 +1,5 @@
-/* An excerpt has the same places as the whole recording (recorder/record_excerpt.h).  The whole one,
- * read like a report does, is the reference. */
+/* An excerpt has the same places as the whole recording (recorder/record_excerpt.h).  The whole
+ * one, read like a report does, is the reference. */
 #include "test.h"
 
 #include "profile_fixture.h"
@@ -173,7 +173,7 @@ static void make_related(struct profile_fixture *fixture, uint64_t seed)
 	fixture_finish(fixture, 0, 0);
 }
 
-/* ---- what is read of it -------------------------------------------------- */
+/* ---- reading an excerpt -------------------------------------------------- */
 
 static struct tally_profile *read_places(const struct profile_fixture *fixture,
 					 const struct tally_buffer *records)

@@ -262,7 +262,7 @@ static void a_look_between_two_samples_of_one_call_tells_of_both(void **state)
 
 	call_anew(&task, 30);
 	take(&task, &first);
-	return_elsewhere(&task, 30); /* inside of it is what was left behind */
+	return_elsewhere(&task, 30); /* the inner frames' bytes are left behind */
 	tally_record_outer_pass(outer);
 	assert_int_equal(complete(outer, &task, &first, &frames), TALLY_RECORD_OUTER_WAITS);
 	call_anew(&task, 30);

@@ -327,8 +327,8 @@ static pid_t start(const char *path)
 	return pid;
 }
 
-/* Runs to the next int3 of any thread.  Returns the thread.  Steps over an int3 that it stands
- * at. */
+/* Continues the program until any thread has executed an int3.  Returns the thread, or -1 if the
+ * program ended. */
 static pid_t run_to_break(pid_t pid)
 {
 	assert_int_equal(ptrace(PTRACE_CONT, pid, NULL, NULL), 0);
