@@ -45,8 +45,8 @@ int scenario_play_init(struct scenario_play *play, const struct scenario *scenar
 		       struct sim_machine *machine);
 /* Starts the tasks: they run as soon as the caller lets time pass.  Returns 0 or -12 (ENOMEM). */
 int scenario_play_start(struct scenario_play *play);
-/* Switches the CPUs offline and online that are due now.  The caller is the current task, and is
- * moved if its own CPU goes offline. */
+/* Takes CPUs offline and online, if the scenario does so at this time.  The caller is the current
+ * task, and is moved if its own CPU goes offline. */
 void scenario_play_happenings(struct scenario_play *play);
 /* Returns the time of the next such switch, in ns; UINT64_MAX: none. */
 uint64_t scenario_play_next_happening(const struct scenario_play *play);

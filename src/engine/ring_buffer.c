@@ -9,7 +9,7 @@
  *   nest   number of writers in progress. An interrupt ends before the code that it interrupted
  *          goes on. So the writer that brings nest back to 0 is the first that came, and all others
  *          have ended by then: all that is reserved has been written. Only this writer moves
- *          page->data_head, up to which readers may read.
+ *          page->data_head, the limit for readers.
  *   tail   page->data_tail, the reader's: it has read up to here. A record that would pass it is
  *          dropped and counted in `lost`. The next record that finds room has a LOST record before
  *          it, which takes the count by an exchange, so that each loss is reported exactly once.

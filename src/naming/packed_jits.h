@@ -1,5 +1,5 @@
-/* Addresses of JIT code over time, as the recording has them (docs/file-format.md).  This is the
- * part of JIT dumps (symbol/jit_dump.h) by which readers find the code that an address belongs to.
+/* Addresses of JIT code over time, as the recording has them (docs/file-format.md).  It is
+ * taken from JIT dumps (symbol/jit_dump.h), and serves to find the code that an address belongs to.
  * The names are among the packed names; the code itself is not here.
  *
  * The bytes are untrusted.  Not thread-safe.

@@ -10,8 +10,8 @@
  * future).  A location is the list of all stores to it.  A CPU's view says how far into each list
  * it must have seen, and a load takes any store from there on.  A release store carries its CPU's
  * view, and a CPU that acquires it adopts that view.  So a store may become visible after later
- * ones, and a load may return an old value, unless the memory orders forbid it: that covers all
- * that arm64 and riscv64 do with stores, and more.  Not modelled: a store before an earlier load
+ * ones, and a load may return an old value, unless the memory orders forbid it.  This covers all
+ * effects of stores on arm64 and riscv64, and more.  Not modelled: a store before an earlier load
  * (control dependencies prevent it).
  *
  * A CPU's local state is the hash of the values it loaded.  An interrupt ends before the
