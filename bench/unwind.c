@@ -72,9 +72,10 @@ static size_t unwind_all(struct bench *bench, bool is_interpreted)
 	bench->recording->names.objects.unwind_interpreted = is_interpreted;
 	for (size_t i = 0; i < bench->count; i++) {
 		const struct copy *copy = &bench->copies[i];
-		frames += tally_user_stack_unwind(&bench->recording->tasks,
+		frames += tally_user_stack_frames(&bench->recording->tasks,
 						  &bench->recording->names.objects, copy->attr,
-						  &copy->record.sample, addresses, FRAMES, &end);
+						  &copy->record.sample, addresses, NULL, FRAMES,
+						  &end, NULL);
 		bench->ends[end]++;
 	}
 	bench->recording->names.objects.unwind_interpreted = false;

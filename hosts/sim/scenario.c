@@ -27,11 +27,6 @@ static const char *const metric_names[SIM_METRICS] = {
 	[SIM_ITLB_LOAD_MISSES] = "iTLB-load-misses",
 };
 
-const char *scenario_metric_name(enum sim_metric metric)
-{
-	return metric_names[metric];
-}
-
 /* --- the machine ---------------------------------------------------------- */
 
 static int machine_number(struct scenario_parser *parser)

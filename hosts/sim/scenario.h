@@ -134,6 +134,4 @@ int scenario_parse(const char *text, size_t length, struct scenario **out,
 		   struct scenario_error *error);
 void scenario_free(struct scenario *scenario);
 
-const char *scenario_metric_name(enum sim_metric metric);
-
 #endif

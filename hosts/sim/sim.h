@@ -112,7 +112,6 @@ struct sim_signal_count {
 struct sim_machine *sim_new(const struct sim_config *config);
 void sim_free(struct sim_machine *machine);
 struct tally_engine *sim_engine(struct sim_machine *machine);
-const struct sim_config *sim_configuration(const struct sim_machine *machine);
 uint64_t sim_now(const struct sim_machine *machine);
 /* Runs until every task has exited or is blocked for good, or the time is `until_ns`.  Returns the
  * number of tasks left. */
@@ -163,10 +162,8 @@ struct sim_task *sim_find_task(struct sim_machine *machine, int32_t tid);
 /* Returns the work that a task did in a mode: the truth that counts are compared with. */
 uint64_t sim_truth(const struct sim_task *task, enum sim_metric metric,
 		   enum tally_engine_mode mode);
-uint64_t sim_task_runtime(const struct sim_task *task); /* ns on a CPU */
 struct sim_signal_count *sim_signals(struct sim_task *task, int number);
 void sim_drop_privileges(struct sim_task *task);
-bool sim_privileged(const struct sim_task *task);
 
 /* --- what a task does between phases -------------------------------------- */
 

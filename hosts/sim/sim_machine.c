@@ -206,11 +206,6 @@ struct tally_engine *sim_engine(struct sim_machine *machine)
 	return machine->engine;
 }
 
-const struct sim_config *sim_configuration(const struct sim_machine *machine)
-{
-	return &machine->config;
-}
-
 uint64_t sim_now(const struct sim_machine *machine)
 {
 	return machine->now;

@@ -314,12 +314,6 @@ uint64_t sim_truth(const struct sim_task *task, enum sim_metric metric, enum tal
 	return task->truth[metric][mode];
 }
 
-uint64_t sim_task_runtime(const struct sim_task *task)
-{
-	return task->runtime +
-	       (task->state == SIM_RUNNING ? task->machine->now - task->run_start : 0);
-}
-
 struct sim_signal_count *sim_signals(struct sim_task *task, int number)
 {
 	if (!task->signals)
@@ -330,11 +324,6 @@ struct sim_signal_count *sim_signals(struct sim_task *task, int number)
 void sim_drop_privileges(struct sim_task *task)
 {
 	task->unprivileged = true;
-}
-
-bool sim_privileged(const struct sim_task *task)
-{
-	return !task->unprivileged;
 }
 
 /* --- what happens to a task between phases -------------------------------- */

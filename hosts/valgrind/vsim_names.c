@@ -102,11 +102,6 @@ const char *vsim_quality_name(enum vsim_quality quality)
 	return quality == VSIM_EXACT ? "exact" : quality == VSIM_MODEL ? "model" : "estimate";
 }
 
-bool vsim_config_needs_model(uint64_t config)
-{
-	return config >> VSIM_STATIC_KINDS != 0;
-}
-
 static const uint64_t hardware[TALLY_HW_MAX] = { /* 0: not simulated */
 	[TALLY_HW_INSTRUCTIONS] = BIT(INSTRUCTIONS),
 	[TALLY_HW_CACHE_REFERENCES] = LLC_ACCESSES,

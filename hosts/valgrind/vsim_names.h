@@ -35,8 +35,6 @@ bool vsim_config_is_valid(uint64_t config);
 enum vsim_quality vsim_config_quality(uint64_t config);
 /* Returns "exact", "model" or "estimate". */
 const char *vsim_quality_name(enum vsim_quality quality);
-/* True if counting it needs the model of caches, TLBs and predictors, which takes time. */
-bool vsim_config_needs_model(uint64_t config);
 
 /* Sets *config for a generic event (attr.type HARDWARE or HW_CACHE).  Returns 0; -ENOENT (-2) for
  * an event that is not simulated (cycles: est-cycles are never passed off as cycles); -EINVAL (-22)

@@ -40,7 +40,6 @@ enum {
 };
 #define VSIM_PLAN_MAGIC 0x4d4953594c4c4154ull /* "TALLYSIM" */
 #define VSIM_REGION_MARKED (1u << VSIM_FUNCTIONS)
-#define VSIM_TOTALS_NS 50000000ull            /* ns: intended age limit of running totals */
 
 /* Kinds of events.  Each is counted as it happens, by one number.  An event of the PMU "vsim" is a
  * set of kinds: its config has bit (1 << kind) for each.  VSIM_EST_CYCLES can't be combined: it is

@@ -41,25 +41,12 @@ bool tally_terminal_colours(int fd)
 	return !(no && *no) && tally_terminal_knows_escapes(fd);
 }
 
-static unsigned from_environment(const char *name, unsigned otherwise)
-{
-	const char *text = getenv(name);
-	int value = text ? atoi(text) : 0;
-	return value > 0 ? (unsigned)value : otherwise;
-}
-
 unsigned tally_terminal_columns(int fd, unsigned otherwise)
 {
 	struct winsize size;
 	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_col)
 		return size.ws_col;
-	return from_environment("COLUMNS", otherwise);
-}
-
-unsigned tally_terminal_rows(int fd, unsigned otherwise)
-{
-	struct winsize size;
-	if (!ioctl(fd, TIOCGWINSZ, &size) && size.ws_row)
-		return size.ws_row;
-	return from_environment("LINES", otherwise);
+	const char *text = getenv("COLUMNS");
+	int value = text ? atoi(text) : 0;
+	return value > 0 ? (unsigned)value : otherwise;
 }

@@ -16,9 +16,7 @@ bool tally_terminal_knows_escapes(int fd);
 /* The same, and colours are wanted (NO_COLOR is unset or empty). */
 bool tally_terminal_colours(int fd);
 
-/* Return the columns and rows of the terminal at `fd`: by ioctl, else $COLUMNS or $LINES, else
- * `otherwise`. */
+/* Returns the columns of the terminal at `fd`: by ioctl, else $COLUMNS, else `otherwise`. */
 unsigned tally_terminal_columns(int fd, unsigned otherwise);
-unsigned tally_terminal_rows(int fd, unsigned otherwise);
 
 #endif

@@ -1,4 +1,4 @@
-/* Linux's errno numbers (asm-generic), independent of the host's libc. */
+/* Linux's errno numbers (asm-generic) that the engine returns, independent of the host's libc. */
 #ifndef TALLY_ENGINE_ERROR_H
 #define TALLY_ENGINE_ERROR_H
 
@@ -6,16 +6,12 @@ enum engine_errno {
 	ENGINE_EPERM = 1,
 	ENGINE_ENOENT = 2,
 	ENGINE_ESRCH = 3,
-	ENGINE_EINTR = 4,
-	ENGINE_EIO = 5,
-	ENGINE_ENXIO = 6,
 	ENGINE_E2BIG = 7,
 	ENGINE_EBADF = 9,
 	ENGINE_ECHILD = 10,
 	ENGINE_EAGAIN = 11,
 	ENGINE_ENOMEM = 12,
 	ENGINE_EACCES = 13,
-	ENGINE_EFAULT = 14,
 	ENGINE_EBUSY = 16,
 	ENGINE_EEXIST = 17,
 	ENGINE_ENODEV = 19,

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum { MAPS_SIZE_MAX = 256 << 20, STATUS_SIZE_MAX = 1 << 20 };
 
@@ -199,21 +198,6 @@ int tally_proc_comm(pid_t tid, char *out, size_t size)
 	}
 	tally_buffer_release(&text);
 	return code;
-}
-
-int tally_proc_exe(pid_t pid, char *out, size_t size)
-{
-	char path[64];
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	ssize_t length = readlink(path, out, size - 1);
-	if (length >= 0) {
-		out[length] = 0;
-		return (int)length;
-	}
-	/* A kernel thread has the link, but no target; a task that has ended has no link. */
-	int code = -errno;
-	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return code == -ENOENT && access(path, F_OK) ? -ESRCH : code;
 }
 
 static int by_number(const void *left, const void *right)

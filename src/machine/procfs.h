@@ -56,10 +56,6 @@ int tally_proc_status(pid_t pid, struct tally_proc_status *out);
 /* Reads the name of a task (process or thread).  Returns its length, or -errno. */
 int tally_proc_comm(pid_t tid, char *out, size_t size);
 
-/* Reads the path of a process's program, as readlink(2) of /proc/PID/exe.  Returns its length, or
- * -errno: -ENOENT for kernel threads. */
-int tally_proc_exe(pid_t pid, char *out, size_t size);
-
 struct tally_pid_list {
 	pid_t *items; /* ascending; malloc'd */
 	size_t count, capacity;

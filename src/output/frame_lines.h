@@ -37,7 +37,6 @@ enum tally_frame_parts {
 	/* the innermost function's requested parts as CSV cells, each followed by a comma */
 	TALLY_FRAME_CELLS = 1 << 7,
 	TALLY_FRAME_ADDRESS = 1 << 8, /* JSON: include the address */
-	TALLY_FRAME_USUAL = TALLY_FRAME_SYMBOL | TALLY_FRAME_OFFSET | TALLY_FRAME_OBJECT,
 };
 
 struct tally_frame_line {

@@ -14,7 +14,6 @@ struct tally_script_clock {
 	uint64_t reference_ns; /* the time subtracted; 0: nothing has been shown yet */
 };
 
-enum { TALLY_SCRIPT_TIME_MAX = 64 };
 /* Writes "12345.678901: " without a NUL. Returns the end. */
 char *tally_script_time(struct tally_script_clock *clock, char *at, uint64_t time_ns);
 

@@ -71,17 +71,6 @@ int tally_stack_sort_end(struct tally_stack_sort *sort, const struct tally_stack
 	return tally_vector_push(&sort->stacks, stack);
 }
 
-int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count,
-			 uint32_t item)
-{
-	struct tally_stack_packer packer;
-	if (tally_stack_sort_begin(sort, &packer, count) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		tally_stack_sort_put(sort, &packer, codes[i]);
-	return tally_stack_sort_end(sort, &packer, item);
-}
-
 /* ---- by one word --------------------------------------------------------- */
 
 static void insertion_sort(struct tally_sorted_word *keys, size_t count)

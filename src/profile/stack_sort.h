@@ -47,12 +47,8 @@ int tally_stack_sort_reserve(struct tally_stack_sort *sort, size_t stacks, size_
  * or -ENOMEM. */
 int tally_stack_sort_root(struct tally_stack_sort *sort, uint32_t root);
 
-/* Adds a stack under the last root.  Returns 0 or -ENOMEM. */
-int tally_stack_sort_add(struct tally_stack_sort *sort, const uint32_t *codes, size_t count,
-			 uint32_t item);
-
-/* The same one code at a time: at most `frames_max` calls of _put between _begin (returns 0 or
- * -ENOMEM) and _end. */
+/* Adds a stack under the last root, one code at a time: at most `frames_max` calls of _put between
+ * _begin (returns 0 or -ENOMEM) and _end (the same). */
 struct tally_stack_packer {
 	uint64_t *at, word;
 	unsigned shift; /* bit position of the last code in `word` */

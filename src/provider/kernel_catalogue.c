@@ -197,14 +197,6 @@ int tally_kernel_catalogue(struct tally_catalogue *catalogue, struct tally_error
 	return 0;
 }
 
-int tally_kernel_catalogue_load(struct tally_catalogue *catalogue, struct tally_error *err)
-{
-	int code = catalogue->load_pmus(catalogue, catalogue->context, NULL, err);
-	if (!code && catalogue->load_tracepoints(catalogue, catalogue->context, NULL) == -ENOMEM)
-		code = tally_error_set(err, -ENOMEM, "no memory left for the names of tracepoints");
-	return code;
-}
-
 static int probe(const struct tally_attr *attr, pid_t pid, int cpu)
 {
 	long fd = syscall(SYS_perf_event_open, attr, pid, cpu, -1, TALLY_FLAG_FD_CLOEXEC);

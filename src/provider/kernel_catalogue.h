@@ -12,10 +12,6 @@ struct tally_catalogue;
  * expression names them.  Returns 0 or -errno. */
 int tally_kernel_catalogue(struct tally_catalogue *catalogue, struct tally_error *err);
 
-/* Reads all PMUs and walks all tracepoints, for `list`.  If tracepoints can't be read, this is no
- * failure: tracepoints_unavailable says why.  Returns 0 or -errno. */
-int tally_kernel_catalogue_load(struct tally_catalogue *catalogue, struct tally_error *err);
-
 /* Tries to open such an event.  Returns 0 or -errno.  Tries it on this process, then on `cpu` (-1:
  * on no CPU). */
 int tally_kernel_probe_available(const struct tally_attr *attr, int cpu);

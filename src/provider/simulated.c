@@ -5,8 +5,8 @@
  * each process opens them in an engine of its own when it begins under the tool.  From then on only
  * their being enabled changes in the plan, and processes follow that.  So once the command runs,
  * requests that can't be met later are refused, though the kernel would meet them at once: new
- * events, other periods.  Processes add their counts to the plan's totals: while they run at least
- * every VSIM_TOTALS_NS, and the rest when they end. */
+ * events, other periods.  Processes add their counts to the plan's totals: while they run at each
+ * tick of simulated time (VSIM_TICK_NS) and before system calls, and the rest when they end. */
 #include "provider/simulated_state.h"
 
 #include "event/event.h"

@@ -124,14 +124,6 @@ static bool has_registers(const struct tally_sample *sample)
 	return sample->regs_user.abi == abi_64bit && sample->regs_user.words;
 }
 
-size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_objects *objects,
-			       const struct tally_attr *attr, const struct tally_sample *sample,
-			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end)
-{
-	return tally_user_stack_frames(tasks, objects, attr, sample, addresses, NULL, limit, end,
-				       NULL);
-}
-
 size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, bool *is_exact, size_t limit,

@@ -11,13 +11,8 @@ enum { TALLY_USER_FRAMES_MAX = 8000 };
 
 /* Unwinds by the REGS_USER and STACK_USER of a sample of `attr`.  Writes at most `limit` addresses,
  * leaf first, and returns their number; 0 when the sample has no user registers (a kernel
- * thread). */
-size_t tally_user_stack_unwind(const struct tally_tasks *tasks, struct tally_objects *objects,
-			       const struct tally_attr *attr, const struct tally_sample *sample,
-			       uint64_t *addresses, size_t limit, enum tally_unwind_end *end);
-
-/* The same.  Sets `is_exact` (`limit` elements) for addresses that are no return addresses: the
- * leaf, and code that a signal interrupted.  `extent` may be NULL. */
+ * thread).  Sets `is_exact` (NULL, or `limit` elements) for addresses that are no return addresses:
+ * the leaf, and code that a signal interrupted.  `extent` may be NULL. */
 size_t tally_user_stack_frames(const struct tally_tasks *tasks, struct tally_objects *objects,
 			       const struct tally_attr *attr, const struct tally_sample *sample,
 			       uint64_t *addresses, bool *is_exact, size_t limit,

@@ -230,7 +230,7 @@ static bool enter_touching(struct entering *entering, struct tally_code_frame *f
  * enters it any more. */
 static bool is_closed(const uint8_t *code, const uint8_t *end)
 {
-	enum { JMP = 0xe9, JMP_BYTES = 5 };
+	enum { JMP = 0xe9 };
 	return end - code > BANG_BYTES && code[0] == JMP;
 }
 

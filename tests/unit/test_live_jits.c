@@ -135,8 +135,8 @@ static long frame_of(struct scene *scene, uint64_t ip, uint64_t time_ns)
 	sample.regs_user.words = words;
 	for (unsigned i = 0; i < STACK_WORDS; i++)
 		stack[i] = CODE + CODE_BYTES - STACK_WORDS + i; /* mapped, without any rules */
-	size_t count = tally_user_stack_unwind(&scene->tasks, &scene->objects, &attr, &sample,
-					       addresses, 2, &end);
+	size_t count = tally_user_stack_frames(&scene->tasks, &scene->objects, &attr, &sample,
+					       addresses, NULL, 2, &end, NULL);
 	assert_int_equal(addresses[0], ip);
 	return count < 2 ? -1 : (long)(addresses[1] - stack[0]);
 }

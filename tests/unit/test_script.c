@@ -256,7 +256,10 @@ static void lines_are_bounded(void **state)
 	struct tally_frame_lines lines;
 	tally_names_init(&names, &tasks);
 	names.no_inlines = true;
-	assert_int_equal(tally_frame_lines_init(&lines, &names, TALLY_FRAME_USUAL), 0);
+	assert_int_equal(tally_frame_lines_init(&lines, &names,
+						TALLY_FRAME_SYMBOL | TALLY_FRAME_OFFSET |
+							TALLY_FRAME_OBJECT),
+			 0);
 	lines.bytes_max = 1 << 20;
 	for (uint64_t address = 1; address < 100000; address++) {
 		char expected[64];

@@ -43,8 +43,6 @@ static void the_least_certain_kind_says_how_good_a_figure_is(void **state)
 	assert_int_equal(vsim_config_quality(1ull << VSIM_LOADS | 1ull << VSIM_L1D_LOAD_MISSES),
 			 VSIM_MODEL);
 	assert_int_equal(vsim_config_quality(1ull << VSIM_EST_CYCLES), VSIM_ESTIMATE);
-	assert_false(vsim_config_needs_model(1ull << VSIM_BRANCHES));
-	assert_true(vsim_config_needs_model(1ull << VSIM_CONDITIONAL_MISSES));
 	assert_string_equal(vsim_quality_name(VSIM_MODEL), "model");
 }
 
