@@ -65,7 +65,6 @@ enum scenario_step_kind {
 
 struct scenario_step {
 	enum scenario_step_kind kind;
-	struct scenario_place place;
 	uint64_t amount, ns, address;
 	int mix, function, from, program, cpu;
 	unsigned other, access;

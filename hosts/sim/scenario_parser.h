@@ -32,7 +32,7 @@ struct scenario_parser {
 	struct scenario_reference *references;
 	unsigned reference_count, reference_capacity;
 	uint64_t next_code, next_kernel;
-	bool has_machine, has_stop;
+	bool has_machine;
 };
 
 /* Errors.  All functions return -22 or -12, which callers pass on. */

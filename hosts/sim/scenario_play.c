@@ -133,9 +133,9 @@ static struct scenario_instance *spawn(struct scenario_play *play, struct scenar
 	struct scenario_instance *instance = calloc(1, sizeof(*instance));
 	if (!instance)
 		return NULL;
-	*instance = (struct scenario_instance){
-		.play = play, .program = program, .parent = parent, .is_thread = thread
-	};
+	*instance = (struct scenario_instance){ .play = play,
+						.program = program,
+						.parent = parent };
 	struct sim_task_spec spec = { .comm = parent ? NULL : program->name,
 				      .program = play_task,
 				      .data = instance,

@@ -15,7 +15,7 @@ struct scenario_instance {
 	struct scenario_instance *next;   /* in order of creation */
 	struct sim_task *task;            /* NULL once it has exited */
 	int32_t tid, pid;
-	bool is_thread, has_begun;
+	bool has_begun;
 	unsigned step, depth, children; /* children: number of those alive */
 	struct { unsigned first; uint64_t left; } repeats[SCENARIO_DEPTH_MAX];
 	uint64_t again;                 /* remaining repetitions of the step */

@@ -254,8 +254,7 @@ static int parse_verb(struct scenario_parser *parser, struct scenario_step *step
 int scenario_step(struct scenario_parser *parser)
 {
 	struct scenario_program *program = parser->program;
-	struct scenario_step step = { .place = { parser->line, parser->word.column },
-				      .mix = SCENARIO_NONE,
+	struct scenario_step step = { .mix = SCENARIO_NONE,
 				      .function = SCENARIO_NONE,
 				      .from = SCENARIO_NONE,
 				      .program = SCENARIO_NONE,

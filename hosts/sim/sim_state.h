@@ -90,7 +90,7 @@ struct sim_cpu {
 	struct sim_task *queue_first, *queue_last; /* tasks that are runnable but not current */
 	unsigned queue_length;
 	/* switch at the next opportunity; the current task is still runnable */
-	bool resched, preempt;
+	bool resched;
 	struct sim_alarm work, tick;
 	uint64_t slice_start, next_tick;
 	/* The work in progress began at `work_start` (ns) with `work_done` instructions. */

@@ -335,8 +335,7 @@ void sim_user_regs(struct sim_machine *machine, struct tally_engine_regs *regs)
 
 struct happening {
 	struct sim_machine *machine;
-	enum tally_sw event;
-	uint64_t count, address;
+	uint64_t address;
 	unsigned slot;
 };
 

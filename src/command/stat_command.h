@@ -34,7 +34,6 @@ struct stat_command {
 	bool is_detailed, counts_nothing, appends;
 	const char *each_cgroup, *output_path, *provider_name, *control_spec;
 	struct tally_control control;
-	bool by_thread;
 	struct tally_simulated_options simulated;
 	FILE *output;
 	struct tally_buffer text;

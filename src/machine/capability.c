@@ -31,7 +31,6 @@ void tally_capabilities_read(struct tally_capabilities *out)
 		.sys_ptrace = bits >> CAP_SYS_PTRACE & 1,
 		.syslog = bits >> CAP_SYSLOG & 1,
 		.ipc_lock = bits >> CAP_IPC_LOCK & 1,
-		.sys_resource = bits >> CAP_SYS_RESOURCE & 1,
 		.initial_namespace = in_initial_user_namespace(),
 	};
 }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 struct tally_capabilities {
-	bool perfmon, sys_admin, sys_ptrace, syslog, ipc_lock, sys_resource; /* effective */
+	bool perfmon, sys_admin, sys_ptrace, syslog, ipc_lock; /* effective */
 	/* this process is in the initial user namespace, where the bits count */
 	bool initial_namespace;
 };

@@ -156,18 +156,12 @@ static void status_name(const char *field, char *out, size_t size)
 
 void tally_proc_status_parse(const char *text, struct tally_proc_status *out)
 {
-	const char *uid = status_field(text, "Uid"), *caps = status_field(text, "CapEff");
-	const char *name = status_field(text, "Name");
+	const char *uid = status_field(text, "Uid"), *name = status_field(text, "Name");
 	*out = (struct tally_proc_status){
-		.pid = status_number(text, "Pid"),
 		.tgid = status_number(text, "Tgid"),
 		.parent = status_number(text, "PPid"),
-		.tracer = status_number(text, "TracerPid"),
 		.uid = (uid_t)-1,
-		.capabilities = caps ? strtoull(caps, NULL, 16) : 0,
 		.seccomp = status_number(text, "Seccomp"),
-		.seccomp_filters = status_number(text, "Seccomp_filters"),
-		.no_new_privileges = status_number(text, "NoNewPrivs") == 1,
 	};
 	if (uid && (uid = strpbrk(uid, " \t\n")) && *uid != '\n')
 		out->uid = (uid_t)strtoul(uid, NULL, 10);

@@ -40,13 +40,10 @@ int tally_proc_maps(pid_t pid, int (*visit)(void *context, const struct tally_pr
 		    void *context);
 
 struct tally_proc_status {
-	pid_t pid, tgid, parent, tracer; /* -1: not in the text */
-	uid_t uid;                       /* effective */
-	uint64_t capabilities;           /* effective, a bit each */
-	int seccomp;                     /* 0 off, 1 strict, 2 filter, -1 not in the text */
-	int seccomp_filters;             /* -1: not in the text (before Linux 5.9) */
-	bool no_new_privileges;
-	char name[TALLY_PROC_COMM_MAX];  /* unescaped */
+	pid_t tgid, parent;             /* -1: not in the text */
+	uid_t uid;                      /* effective */
+	int seccomp;                    /* 0 off, 1 strict, 2 filter, -1 not in the text */
+	char name[TALLY_PROC_COMM_MAX]; /* unescaped */
 };
 
 void tally_proc_status_parse(const char *text, struct tally_proc_status *out);

@@ -34,7 +34,6 @@ enum { COMPRESSED_ZSTD = 2 }; /* ELFCOMPRESS_ZSTD; libelf has it from 0.189 on *
 
 struct segment {
 	uint64_t address, file_offset, file_size;
-	uint64_t align;
 	bool is_executable;
 };
 
@@ -91,7 +90,6 @@ static int read_segments(struct tally_object *object)
 			.address = header.p_vaddr,
 			.file_offset = header.p_offset,
 			.file_size = header.p_filesz,
-			.align = header.p_align,
 			.is_executable = header.p_flags & PF_X,
 		};
 	}
@@ -412,9 +410,7 @@ static bool load_section(const struct tally_object *object, Elf_Scn *scn, bool i
 		.size = header.sh_size,
 		.file_offset = header.sh_offset,
 		.type = header.sh_type,
-		.flags = (uint32_t)header.sh_flags,
 		.link = header.sh_link,
-		.entry_size = (uint32_t)header.sh_entsize,
 	};
 	if (header.sh_type == SHT_NOBITS)
 		return true;

@@ -32,9 +32,8 @@ struct tally_section {
 	uint64_t address; /* sh_addr */
 	uint64_t size;
 	uint64_t file_offset;
-	uint32_t type, flags;
-	uint32_t link;        /* sh_link: the index of its string table */
-	uint32_t entry_size;  /* sh_entsize */
+	uint32_t type;
+	uint32_t link; /* sh_link: the index of its string table */
 	/* NULL for SHT_NOBITS; inflated if the section is compressed */
 	const uint8_t *bytes;
 };

@@ -82,15 +82,14 @@ static bool make_room(struct work *work)
 }
 
 /* Unpacks one COMPRESSED record.  Returns false when the thread must end. */
-static bool unpack(struct work *work, const uint8_t *bytes, size_t size, uint64_t offset)
+static bool unpack(struct work *work, const uint8_t *bytes, size_t size)
 {
 	ZSTD_inBuffer input = { bytes, size, 0 };
-	struct tally_unpacked piece = { .offset = offset };
+	struct tally_unpacked piece = { 0 };
 	work->bytes_in += size;
 	do {
 		if (!make_room(work)) {
-			piece = (struct tally_unpacked){ .offset = offset,
-							 .is_last = true,
+			piece = (struct tally_unpacked){ .is_last = true,
 							 .failure = TALLY_UNPACK_NO_MEMORY };
 			hand_over(work->ahead, &piece);
 			return false;
@@ -129,7 +128,7 @@ static void walk(struct work *work)
 			return;
 		if (tally_record_is_compressed(&header) &&
 		    (!tally_compressed_bytes(record, ahead->swap, &head, &size) ||
-		     !unpack(work, record + head, size, offset)))
+		     !unpack(work, record + head, size)))
 			return;
 		uint64_t payload = tally_record_payload(record, ahead->swap);
 		offset += header.size;
@@ -143,8 +142,7 @@ static void *run(void *context)
 {
 	struct tally_unpack_ahead *ahead = context;
 	struct work work = { .ahead = ahead, .stream = ZSTD_createDStream() };
-	struct tally_unpacked no_memory = { .offset = ahead->offset,
-					    .is_last = true,
+	struct tally_unpacked no_memory = { .is_last = true,
 					    .failure = TALLY_UNPACK_NO_MEMORY };
 	if (work.stream)
 		walk(&work);

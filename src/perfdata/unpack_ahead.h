@@ -28,7 +28,6 @@ struct tally_unpacked {
 	/* in the block; before the block's first piece there is space for the beginning of a torn
 	 * record */
 	size_t start, end;
-	uint64_t offset;           /* of the COMPRESSED record in the file */
 	bool is_last;              /* of the COMPRESSED record */
 	enum tally_unpack_failure failure; /* behind the bytes; if set, no piece follows */
 	size_t zstd_result;        /* zstd's result, for TALLY_UNPACK_DAMAGED */

@@ -47,7 +47,6 @@ static int add_sample(struct tally_samples *samples, struct bytes *bytes,
 	struct tally_one_sample one = {
 		.time = sample->type & TALLY_SAMPLE_TIME ? sample->time : 0,
 		.thread = tally_tasks_thread(&recording->tasks, sample->pid, sample->tid),
-		.cpu = sample->type & TALLY_SAMPLE_CPU ? sample->cpu : UINT32_MAX,
 		.event = (uint32_t)(raw->event - events),
 		.period = sample->period,
 	};

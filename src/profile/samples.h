@@ -15,7 +15,6 @@ struct tally_one_sample {
 	uint64_t period; /* weight of the sample, in the unit of its event */
 	uint32_t thread; /* index into the recording's tasks.threads */
 	uint32_t stack;  /* row of `stacks` */
-	uint32_t cpu;    /* UINT32_MAX: not recorded */
 	/* index into the recording's events; TALLY_SAMPLE_LEFT_OUT: views skip the sample, whose time still
 	 * counts for the recording's span */
 	uint32_t event;

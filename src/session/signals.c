@@ -78,7 +78,6 @@ int tally_signals_next(struct tally_signals *signals, struct tally_signal *out)
 	bool from_terminal = info.ssi_code == SI_KERNEL;
 	*out = (struct tally_signal){
 		.number = (int)info.ssi_signo,
-		.sender = (pid_t)info.ssi_pid,
 		.from_terminal = from_terminal,
 		.was_ignored = from_terminal && info.ssi_signo < 65 &&
 			       signals->ignored[info.ssi_signo],

@@ -27,7 +27,6 @@ struct tally_signals {
 
 struct tally_signal {
 	int number;
-	pid_t sender;
 	bool from_terminal; /* sent to the whole foreground group, so it need not be passed on */
 	/* from the terminal, and ignored since before open (nohup, background job): not for us */
 	bool was_ignored;

@@ -23,7 +23,6 @@ struct simulation_part {
 	const struct scenario_part *part;
 	const char *target_text;
 	struct tally_event_list events;
-	bool is_open;
 	/* For a count. */
 	struct tally_target target;
 	struct tally_counting_options counting_options;

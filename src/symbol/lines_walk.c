@@ -36,7 +36,6 @@ struct function {
 	struct tally_dwarf_value name, linkage_name, origin;
 	struct tally_dwarf_value decl_file, external;
 	struct tally_dwarf_value call_file, call_line, call_column;
-	struct tally_dwarf_value sibling;
 };
 
 static struct tally_dwarf_value *place_of(struct function *function, uint16_t name)

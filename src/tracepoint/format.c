@@ -199,9 +199,9 @@ static void classify(struct tally_tracepoint_field *field)
 	field->is_long = contains(field->type, "long");
 }
 
-static int parse_field(struct format_parser *parser, struct line line, bool is_common)
+static int parse_field(struct format_parser *parser, struct line line)
 {
-	struct tally_tracepoint_field field = { .is_common = is_common };
+	struct tally_tracepoint_field field = { 0 };
 	const char *semicolon = memchr(line.start, ';', (size_t)(line.end - line.start));
 	if (!semicolon)
 		return bad(parser, line.start, "a field's declaration doesn't end");
@@ -245,7 +245,7 @@ static int parse_body(struct format_parser *parser, struct tally_tracepoint *tra
 		}
 		if (!skip_word(&line, "field:") && !skip_word(&line, "field special:"))
 			return bad(parser, line.start, "neither a field nor a print format");
-		int error = parse_field(parser, line, is_common);
+		int error = parse_field(parser, line);
 		if (error < 0)
 			return error;
 	}

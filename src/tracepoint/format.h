@@ -33,7 +33,6 @@ struct tally_tracepoint_field {
 	/* of an array's elements; otherwise `size_bytes`; 0: unknown */
 	uint32_t element_bytes;
 	enum tally_field_place place;
-	bool is_common; /* common_type … common_pid */
 	bool is_signed;
 	bool is_array;
 	bool is_string; /* an array of char or bytes */

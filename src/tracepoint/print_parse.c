@@ -36,7 +36,7 @@ struct token {
 struct print_parser {
 	const struct tally_tracepoint *tracepoint;
 	struct tally_arena *arena;
-	const char *start, *at, *end;
+	const char *at, *end;
 	struct token token; /* the next token */
 	unsigned nesting;
 	struct tally_error *err;
@@ -661,7 +661,6 @@ int tally_print_parse(const struct tally_tracepoint *tracepoint, struct tally_ar
 	*out = (struct tally_print_source){ .format = "" };
 	struct print_parser parser = { .tracepoint = tracepoint,
 				       .arena = arena,
-				       .start = start,
 				       .at = start,
 				       .end = start + strlen(start),
 				       .err = err };

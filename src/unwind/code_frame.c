@@ -177,7 +177,7 @@ bool tally_code_frame_ahead(const uint8_t *code, size_t size, struct tally_code_
 struct entering {
 	const uint8_t *at, *pc, *end;
 	int32_t size; /* bytes that have been put on the stack at pc */
-	bool has_pushed, is_linked;
+	bool is_linked;
 };
 
 static bool is_next(const struct entering *entering, const char *pattern, size_t size)

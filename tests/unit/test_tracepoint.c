@@ -164,10 +164,10 @@ static void fields_are_as_declared(void **state)
 	assert_int_equal(field->offset, 8);
 	assert_int_equal(field->size_bytes, 16);
 	assert_int_equal(field->element_bytes, 1);
-	assert_true(field->is_string && !field->is_common);
+	assert_true(field->is_string);
 	field = tally_tracepoint_field(tracepoint, "prev_state");
 	assert_true(field->is_long && field->is_signed && !field->is_array);
-	assert_true(tally_tracepoint_field(tracepoint, "common_pid")->is_common);
+	assert_non_null(tally_tracepoint_field(tracepoint, "common_pid"));
 	assert_null(tally_tracepoint_field(tracepoint, "nothing"));
 	tally_tracepoint_free(tracepoint);
 
