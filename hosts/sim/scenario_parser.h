@@ -55,7 +55,6 @@ int scenario_number(struct scenario_parser *parser, const char *what, uint64_t m
 bool scenario_is_time(
 	const struct scenario_parser *parser); /* "5ms", or a number followed by a unit */
 int scenario_time(struct scenario_parser *parser, uint64_t *ns);
-char *scenario_keep(struct scenario_parser *parser, const char *text, size_t length);
 int scenario_refer(struct scenario_parser *parser, unsigned program, unsigned step);
 int scenario_grow(struct scenario_parser *parser, void **items, unsigned count, unsigned *capacity,
 		  size_t size);

@@ -111,7 +111,7 @@ int scenario_done(struct scenario_parser *parser)
 		       : 0;
 }
 
-char *scenario_keep(struct scenario_parser *parser, const char *text, size_t length)
+static char *keep(struct scenario_parser *parser, const char *text, size_t length)
 {
 	struct scenario_text *kept = malloc(sizeof(*kept) + length + 1);
 	if (!kept)
@@ -125,7 +125,7 @@ char *scenario_keep(struct scenario_parser *parser, const char *text, size_t len
 
 static int keep_word(struct scenario_parser *parser, const char **out)
 {
-	*out = scenario_keep(parser, parser->word.start, parser->word.length);
+	*out = keep(parser, parser->word.start, parser->word.length);
 	if (!*out)
 		return ENOMEM_CODE;
 	scenario_next(parser);

@@ -179,8 +179,6 @@ void sim_trace_syscall(struct sim_machine *machine, int number);
 /* The hypervisor switches counters between host and guest, at entry and exit; work in guest modes
  * comes in between. config.virtualisation is the kind of host. */
 void sim_guest_switch(struct sim_machine *machine, bool entering);
-/* Sets `regs` to the current task's registers as user code would have them. */
-void sim_user_regs(struct sim_machine *machine, struct tally_engine_regs *regs);
 
 /* --- C bodies ------------------------------------------------------------- */
 

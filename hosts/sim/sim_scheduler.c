@@ -2,7 +2,7 @@
  * others. */
 #include "sim/sim_state.h"
 
-void sim_enqueue(struct sim_cpu *cpu, struct sim_task *task)
+static void enqueue(struct sim_cpu *cpu, struct sim_task *task)
 {
 	task->state = SIM_RUNNABLE;
 	task->queue_next = NULL;
@@ -15,7 +15,7 @@ void sim_enqueue(struct sim_cpu *cpu, struct sim_task *task)
 	sim_cpu_rearm(cpu);
 }
 
-void sim_dequeue(struct sim_task *task)
+static void dequeue(struct sim_task *task)
 {
 	struct sim_cpu *cpu = task->cpu;
 	struct sim_task *previous = NULL;
@@ -48,7 +48,7 @@ static bool idle(const struct sim_cpu *cpu)
 	return cpu->online && !cpu->current && !cpu->queue_length;
 }
 
-struct sim_cpu *sim_choose_cpu(struct sim_machine *machine, struct sim_task *task)
+static struct sim_cpu *choose_cpu(struct sim_machine *machine, struct sim_task *task)
 {
 	if (task->pinned >= 0 && machine->cpus[task->pinned].online)
 		return &machine->cpus[task->pinned];
@@ -68,7 +68,8 @@ static uintptr_t migrating(struct sim_cpu *cpu)
 	return cpu->irq_off++;
 }
 
-void sim_move(struct sim_task *task, struct sim_cpu *to)
+/* For a task that neither runs nor is queued. */
+static void move(struct sim_task *task, struct sim_cpu *to)
 {
 	if (task->cpu == to)
 		return;
@@ -90,8 +91,8 @@ static struct sim_task *take_from_others(struct sim_cpu *cpu)
 		if (other == cpu || !other->queue_first || !may_run_on(other->queue_first, cpu))
 			continue;
 		struct sim_task *task = other->queue_first;
-		sim_dequeue(task);
-		sim_move(task, cpu);
+		dequeue(task);
+		move(task, cpu);
 		return task;
 	}
 	return NULL;
@@ -101,7 +102,7 @@ static struct sim_task *choose_task(struct sim_cpu *cpu, struct sim_task *previo
 {
 	struct sim_task *next = cpu->queue_first;
 	if (next) {
-		sim_dequeue(next);
+		dequeue(next);
 		return next;
 	}
 	if (runnable && may_run_on(previous, cpu))
@@ -115,9 +116,9 @@ static void leave(struct sim_cpu *cpu, struct sim_task *previous, bool runnable)
 	previous->runtime += machine->now - previous->run_start;
 	if (runnable) {
 		struct sim_cpu *to = may_run_on(previous, cpu) ? cpu
-							       : sim_choose_cpu(machine, previous);
-		sim_move(previous, to);
-		sim_enqueue(to, previous);
+							       : choose_cpu(machine, previous);
+		move(previous, to);
+		enqueue(to, previous);
 	} else if (previous->state == SIM_DEAD) {
 		sim_task_free(previous);
 	}
@@ -169,10 +170,10 @@ void sim_wake(struct sim_machine *machine, struct sim_task *task)
 		task->state = SIM_RUNNING;
 		return;
 	}
-	struct sim_cpu *cpu = sim_choose_cpu(machine, task);
-	sim_move(task, cpu);
+	struct sim_cpu *cpu = choose_cpu(machine, task);
+	move(task, cpu);
 	sim_trace_wakeup(machine, task);
-	sim_enqueue(cpu, task);
+	enqueue(cpu, task);
 }
 
 int sim_pin(struct sim_machine *machine, struct sim_task *task, int cpu)
@@ -183,9 +184,9 @@ int sim_pin(struct sim_machine *machine, struct sim_task *task, int cpu)
 	if (cpu < 0 || task->cpu == &machine->cpus[cpu])
 		return 0;
 	if (task->state == SIM_RUNNABLE) {
-		sim_dequeue(task);
-		sim_move(task, &machine->cpus[cpu]);
-		sim_enqueue(&machine->cpus[cpu], task);
+		dequeue(task);
+		move(task, &machine->cpus[cpu]);
+		enqueue(&machine->cpus[cpu], task);
 	} else if (task->state == SIM_RUNNING) {
 		task->cpu->resched = true;
 		sim_cpu_rearm(task->cpu);
@@ -210,12 +211,12 @@ void sim_cpu_evacuate(struct sim_cpu *cpu)
 			machine->cpu = before;
 			continue;
 		}
-		sim_dequeue(task);
+		dequeue(task);
 		if (task->pinned == (int)cpu->number)
 			task->pinned = -1;
-		struct sim_cpu *to = sim_choose_cpu(machine, task);
-		sim_move(task, to);
-		sim_enqueue(to, task);
+		struct sim_cpu *to = choose_cpu(machine, task);
+		move(task, to);
+		enqueue(to, task);
 	}
 	cpu->online = true;
 }

@@ -199,12 +199,7 @@ void sim_at_level(struct sim_cpu *cpu, enum tally_engine_level level, void (*fun
 		  void *argument);
 
 /* sim_scheduler.c */
-void sim_enqueue(struct sim_cpu *cpu, struct sim_task *task);
-void sim_dequeue(struct sim_task *task);
 void sim_schedule(struct sim_cpu *cpu); /* the current task leaves if it must; the next one comes */
-struct sim_cpu *sim_choose_cpu(struct sim_machine *machine, struct sim_task *task);
-/* for a task that neither runs nor is queued */
-void sim_move(struct sim_task *task, struct sim_cpu *to);
 uint64_t sim_random(struct sim_machine *machine);
 void sim_cpu_evacuate(struct sim_cpu *cpu);
 

@@ -328,7 +328,8 @@ void sim_drop_privileges(struct sim_task *task)
 
 /* --- what happens to a task between phases -------------------------------- */
 
-void sim_user_regs(struct sim_machine *machine, struct tally_engine_regs *regs)
+/* Sets `regs` to the current task's registers as user code would have them. */
+static void user_regs(struct sim_machine *machine, struct tally_engine_regs *regs)
 {
 	sim_cpu_regs(machine->cpu, regs);
 }
@@ -342,7 +343,7 @@ struct happening {
 void sim_fault(struct sim_machine *machine, uint64_t address, unsigned count, bool major)
 {
 	struct tally_engine_regs regs;
-	sim_user_regs(machine, &regs);
+	user_regs(machine, &regs);
 	for (unsigned i = 0; i < count; i++, address += 4096) {
 		sim_trace_fault(machine, address, regs.ip);
 		tally_engine_software(machine->engine, TALLY_SW_PAGE_FAULTS, 1, &regs, address);
@@ -356,7 +357,7 @@ void sim_fault(struct sim_machine *machine, uint64_t address, unsigned count, bo
 void sim_software(struct sim_machine *machine, enum tally_sw event, unsigned count)
 {
 	struct tally_engine_regs regs;
-	sim_user_regs(machine, &regs);
+	user_regs(machine, &regs);
 	for (unsigned i = 0; i < count; i++) {
 		tally_engine_software(machine->engine, event, 1, &regs, regs.ip);
 		sim_cpu_settle(machine->cpu);
@@ -367,7 +368,7 @@ static void breakpoint_body(void *argument)
 {
 	struct happening *happening = argument;
 	struct tally_engine_regs regs;
-	sim_user_regs(happening->machine, &regs);
+	user_regs(happening->machine, &regs);
 	tally_engine_breakpoint_hit(happening->machine->engine, happening->slot, &regs,
 				    happening->address);
 }

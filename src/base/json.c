@@ -25,7 +25,8 @@ static unsigned utf8_length(const unsigned char *text)
 	return length;
 }
 
-void tally_json_quote(struct tally_buffer *out, const char *text)
+/* Appends `text` as a JSON string with its quotes. */
+static void quote(struct tally_buffer *out, const char *text)
 {
 	tally_buffer_char(out, '"');
 	for (const unsigned char *at = (const unsigned char *)text; *at;) {
@@ -65,7 +66,7 @@ static void before_value(struct tally_json *json, const char *name)
 		line_break(json);
 	}
 	if (name) {
-		tally_json_quote(json->out, name);
+		quote(json->out, name);
 		tally_buffer_text(json->out, json->indent ? ": " : ":");
 	}
 }
@@ -111,7 +112,7 @@ void tally_json_text(struct tally_json *json, const char *name, const char *valu
 		return;
 	}
 	before_value(json, name);
-	tally_json_quote(json->out, value);
+	quote(json->out, value);
 }
 
 void tally_json_u64(struct tally_json *json, const char *name, uint64_t value)

@@ -39,7 +39,4 @@ void tally_json_double(struct tally_json *json, const char *name, double value);
 void tally_json_bool(struct tally_json *json, const char *name, bool value);
 void tally_json_null(struct tally_json *json, const char *name);
 
-/* Appends `text` as a JSON string with its quotes. */
-void tally_json_quote(struct tally_buffer *out, const char *text);
-
 #endif

@@ -107,7 +107,7 @@ void tally_stat_interval(struct tally_stat_state *run)
 	report(run, at_ns, true);
 }
 
-void tally_stat_begin_counting(struct tally_stat_state *run)
+static void begin_counting(struct tally_stat_state *run)
 {
 	if (tally_counting_needs_usage(&run->counting))
 		run->usage_first = run->usage_last = usage_now(run);
@@ -123,7 +123,7 @@ static void check_deadlines(struct tally_stat_state *run)
 	int64_t now = tally_stat_now_ns(), since_start = now - run->start_ns;
 	if (!has_begun(run)) {
 		if (now >= run->enable_at_ns)
-			tally_stat_begin_counting(run);
+			begin_counting(run);
 		return;
 	}
 	if (o->timeout_ms && since_start >= (int64_t)o->timeout_ms * 1000000) {
@@ -184,7 +184,7 @@ static int start(struct tally_stat_state *run, struct tally_error *err)
 	if (result < 0)
 		return result;
 	if (!on_command && !o->delay_ms)
-		tally_stat_begin_counting(run);
+		begin_counting(run);
 	run->start_ns = tally_stat_now_ns();
 	if (o->delay_ms > 0)
 		run->enable_at_ns = run->start_ns + (int64_t)o->delay_ms * 1000000;

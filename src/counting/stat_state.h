@@ -51,7 +51,6 @@ int64_t tally_stat_now_ns(void);
 
 /* stat_run.c */
 void tally_stat_interval(struct tally_stat_state *run); /* reads and reports */
-void tally_stat_begin_counting(struct tally_stat_state *run);
 
 /* Returns what the attached tasks, or otherwise the command, have used since they started. */
 struct tally_resource_usage tally_stat_usage_of_tasks(const struct tally_stat_state *run);

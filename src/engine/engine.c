@@ -94,7 +94,8 @@ static bool is_due(const struct tally_engine *engine)
 
 /* All objects in `departing` were retired before the round of questions began.  Objects that are
  * retired meanwhile, also by freeing these, are in the next round. */
-void engine_reap(struct tally_engine *engine)
+/* Frees the retired objects whose time has come. */
+static void reap(struct tally_engine *engine)
 {
 	unsigned asks = ASKS_AT_ONCE;
 	if (!engine->departing) {
@@ -151,7 +152,7 @@ void engine_enter(struct tally_engine *engine)
 
 void engine_leave(struct tally_engine *engine)
 {
-	engine_reap(engine);
+	reap(engine);
 	engine->host.unlock(engine->host.host);
 }
 

@@ -95,11 +95,4 @@ void engine_context_reschedule_all(struct engine_context *context, struct engine
 /* Sets event->cgroup_away by the current task. */
 void engine_cgroup_look(struct engine_event *event, const struct engine_cpu *cpu);
 
-/* --- inherit.c --- */
-
-/* Ends one event because its task ended, or by exec.  A child's counts are folded into its parent's
- * and it is freed.  An original moves to EXIT, and its pollers are woken. [surface] */
-void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task,
-			       bool exec);
-
 #endif

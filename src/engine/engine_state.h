@@ -352,9 +352,8 @@ void engine_release(struct tally_engine *engine, void *memory, size_t size);
  * before it. [surface] */
 void engine_retire(struct tally_engine *engine, struct engine_retired *retired,
 		   void (*free)(struct tally_engine *engine, struct engine_retired *retired));
-/* Frees the retired objects whose time has come.  Called at the end of each surface call. */
-void engine_reap(struct tally_engine *engine);
-/* Taken around each system call: the host's lock.  Leaving calls engine_reap(). */
+/* Taken around each system call: the host's lock.  Leaving frees the retired objects whose
+ * time has come. */
 void engine_enter(struct tally_engine *engine);
 void engine_leave(struct tally_engine *engine);
 /* Copy from and to the caller's memory.  Return 0 or -EFAULT. */

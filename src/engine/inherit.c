@@ -110,8 +110,9 @@ static void tell(struct engine_event *event)
 		host->wake(host->host, event->file);
 }
 
-void engine_inherit_exit_event(struct engine_event *event, struct tally_engine_task *task,
-			       bool exec)
+/* Ends one event because its task ended, or by exec.  A child's counts are folded into its parent's
+ * and it is freed.  An original moves to EXIT, and its pollers are woken. [surface] */
+static void exit_event(struct engine_event *event, struct tally_engine_task *task, bool exec)
 {
 	struct engine_event *original = event->parent;
 	if (!original) {
@@ -150,7 +151,7 @@ void engine_inherit_exit(struct tally_engine_task *task)
 		return;
 	engine_context_call_in(context, NULL, leave, context);
 	ENGINE_LIST_EACH(event, &context->events, struct engine_event, context_link)
-		engine_inherit_exit_event(event, task, false);
+		exit_event(event, task, false);
 	__atomic_store_n(&task->context, NULL, __ATOMIC_SEQ_CST);
 	engine_context_put(context);
 }
@@ -188,6 +189,6 @@ void engine_inherit_exec(struct tally_engine_task *task)
 		if (event->owner)
 			engine_list_remove(&event->owner_link);
 		event->owner = NULL;
-		engine_inherit_exit_event(event, task, true);
+		exit_event(event, task, true);
 	}
 }

@@ -134,7 +134,7 @@ void tally_cure_privilege(struct tally_finding *finding, const struct tally_mach
 	tally_cure_capability(finding, facts);
 }
 
-void tally_cure_seccomp(struct tally_finding *finding, const struct tally_machine_facts *facts)
+static void cure_seccomp(struct tally_finding *finding, const struct tally_machine_facts *facts)
 {
 	switch (facts->container) {
 	case TALLY_CONTAINER_DOCKER:
@@ -230,14 +230,14 @@ bool tally_gate_explain(struct tally_finding *finding, const struct tally_machin
 		tally_finding_cause(
 			finding,
 			"a seccomp filter refuses perf_event_open before the kernel sees it");
-		tally_cure_seccomp(finding, facts);
+		cure_seccomp(finding, facts);
 		return true;
 	case TALLY_GATE_SECCOMP_KILLS:
 		if (!finding->id)
 			finding->id = "seccomp";
 		tally_finding_cause(finding,
 				    "a seccomp filter kills whoever calls perf_event_open");
-		tally_cure_seccomp(finding, facts);
+		cure_seccomp(finding, facts);
 		return true;
 	case TALLY_GATE_NO_PERF_EVENTS:
 		if (!finding->id)

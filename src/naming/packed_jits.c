@@ -40,7 +40,8 @@ static void put_dump(struct tally_buffer *out, const struct tally_tasks *tasks,
 	}
 }
 
-bool tally_packed_jits_has(const struct tally_tasks *tasks)
+/* True if the tasks' recording has any dump. */
+static bool has_dump(const struct tally_tasks *tasks)
 {
 	return tasks->jits && tasks->jits->items.count;
 }
@@ -48,7 +49,7 @@ bool tally_packed_jits_has(const struct tally_tasks *tasks)
 void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffer *section)
 {
 	struct tally_buffer out = { 0 };
-	if (!tally_packed_jits_has(tasks))
+	if (!has_dump(tasks))
 		return;
 	for (size_t i = 0; i < tasks->jits->items.count; i++)
 		put_dump(&out, tasks, &tasks->jits->items.items[i]);

@@ -18,9 +18,6 @@ struct tally_jit_dump;
  * failure is kept in `section`. */
 void tally_packed_jits_write(const struct tally_tasks *tasks, struct tally_buffer *section);
 
-/* True if the tasks' recording has any dump. */
-bool tally_packed_jits_has(const struct tally_tasks *tasks);
-
 /* Makes the dump for a file of the tasks from tally's own section.  Returns 1 (the caller frees
  * `out`), 0 if the section doesn't have it, -EBADMSG, -ENOTSUP or -ENOMEM. */
 int tally_packed_jits_read(const void *section, size_t size, const struct tally_tasks *tasks,

@@ -53,7 +53,8 @@ static struct tally_field_places places_at(const struct tally_attr *attr, uint32
 static const struct tally_field_places nowhere = { .sample_size_min = UINT32_MAX,
 						   .trailer_size_min = UINT32_MAX };
 
-struct tally_field_places tally_time_places(const struct tally_attr *attr)
+/* Returns the positions of the time in records. tally_record_decode() finds it by decoding. */
+static struct tally_field_places time_places(const struct tally_attr *attr)
 {
 	uint64_t type = attr->sample_type;
 	if (!(type & TALLY_SAMPLE_TIME))
@@ -64,7 +65,8 @@ struct tally_field_places tally_time_places(const struct tally_attr *attr)
 					     TALLY_SAMPLE_CPU | TALLY_SAMPLE_IDENTIFIER));
 }
 
-struct tally_field_places tally_id_places(const struct tally_attr *attr)
+/* Returns the positions of the id in records. tally_record_id() finds it by decoding. */
+static struct tally_field_places id_places(const struct tally_attr *attr)
 {
 	uint64_t type = attr->sample_type;
 	if (type & TALLY_SAMPLE_IDENTIFIER)
@@ -83,7 +85,7 @@ struct tally_field_places tally_id_places(const struct tally_attr *attr)
 static struct tally_field_places time_places_of(const struct tally_perfdata *data,
 						const struct tally_attr *attr)
 {
-	struct tally_field_places places = tally_time_places(attr);
+	struct tally_field_places places = time_places(attr);
 	if (data->event_count && attr->type == TALLY_TYPE_SOFTWARE &&
 	    attr->config == TALLY_SW_DUMMY) {
 		places.sample_at = data->time_places[0].sample_at;
@@ -117,7 +119,7 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 	memset(data->event_cache, 0, sizeof(data->event_cache));
 	data->time_places[data->event_count] = time_places_of(data, &event.attr);
 	if (!data->event_count)
-		data->id_places = tally_id_places(&event.attr);
+		data->id_places = id_places(&event.attr);
 	data->times_agree = !data->event_count ||
 			    (data->times_agree &&
 			     !memcmp(&data->time_places[0], &data->time_places[data->event_count],

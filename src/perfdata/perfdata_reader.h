@@ -257,9 +257,4 @@ static inline bool tally_field_of(const struct tally_field_places *places, const
 	return true;
 }
 
-/* Return the positions of time and id in records. tally_record_id() and tally_record_decode() find
- * the same fields by decoding. */
-struct tally_field_places tally_time_places(const struct tally_attr *attr);
-struct tally_field_places tally_id_places(const struct tally_attr *attr);
-
 #endif

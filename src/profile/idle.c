@@ -64,7 +64,9 @@ bool tally_function_is_idle(const struct tally_names *names, uint32_t function, 
 				      sizeof(idle_functions) / sizeof(*idle_functions));
 }
 
-bool tally_event_meets_idle(const struct tally_attr *attr)
+/* True if the event's samples come by time or from hardware, so that they can hit the idle task;
+ * false for events that happen in code. */
+static bool event_meets_idle(const struct tally_attr *attr)
 {
 	bool is_hit = attr->type == TALLY_TYPE_TRACEPOINT || attr->type == TALLY_TYPE_BREAKPOINT ||
 		      attr->type == TALLY_TYPE_SOFTWARE;
@@ -136,7 +138,7 @@ int tally_profile_leave_out_idle(struct tally_profile *profile)
 		uint32_t event = profile->classes.items[row.class].event;
 		size_t size = stack ? (size_t)(end - stack) : 0;
 		bool may_be = size && event < events &&
-			      tally_event_meets_idle(&recorded[event].attr);
+			      event_meets_idle(&recorded[event].attr);
 		if (may_be && is_idle(names, tally_profile_function(profile,
 								    tally_stack_next_place(&at)),
 				      is_idle_task(profile, &profile->classes.items[row.class]),
@@ -191,7 +193,7 @@ int tally_samples_leave_out_idle(struct tally_samples *samples, uint32_t event,
 	*rest_period = 0;
 	for (size_t i = 0; answers && i < samples->samples.count; i++) {
 		struct tally_one_sample *sample = &samples->samples.items[i];
-		bool is_left_out = tally_event_meets_idle(&recorded[sample->event].attr) &&
+		bool is_left_out = event_meets_idle(&recorded[sample->event].attr) &&
 				   is_sample_idle(samples, sample, answers);
 		if (sample->event == event) {
 			idle->samples += is_left_out;

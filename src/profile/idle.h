@@ -14,10 +14,6 @@
  * idle task does in the kernel counts as idle. */
 bool tally_function_is_idle(const struct tally_names *names, uint32_t function, bool is_idle_task);
 
-/* True if the event's samples come by time or from hardware, so that they can hit the idle task;
- * false for events that happen in code. */
-bool tally_event_meets_idle(const struct tally_attr *attr);
-
 /* Moves the idle samples from the profile's rows to profile->idle.  Returns 0 or -ENOMEM. */
 int tally_profile_leave_out_idle(struct tally_profile *profile);
 

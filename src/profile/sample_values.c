@@ -27,7 +27,9 @@ void tally_page_size_text(uint64_t bytes, struct tally_buffer *out)
 		tally_buffer_text(out, "N/A");
 }
 
-void tally_transaction_text(uint64_t flags, struct tally_buffer *out)
+/* Appends "TX CON NEITHER :2a", the flags of PERF_SAMPLE_TRANSACTION in perf's words; "-" for
+ * none. */
+static void transaction_text(uint64_t flags, struct tally_buffer *out)
 {
 	static const char *const words[8] = { "EL",    "TX",  "SYNC",      "ASYNC",
 					      "RETRY", "CON", "CAP-WRITE", "CAP-READ" };
@@ -97,7 +99,7 @@ static void put_value(const struct tally_sample_values *values, enum tally_sampl
 		      uint64_t number, struct tally_buffer *out)
 {
 	switch (value) {
-	case TALLY_VALUE_TRANSACTION: tally_transaction_text(number, out); break;
+	case TALLY_VALUE_TRANSACTION: transaction_text(number, out); break;
 	case TALLY_VALUE_SOCKET:
 		if (number < values->package_count)
 			tally_buffer_printf(out, "%" PRIu32, values->packages[number]);

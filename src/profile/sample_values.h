@@ -29,10 +29,6 @@ static inline uint64_t tally_sample_stage_cycles(const struct tally_sample *samp
 /* Appends "4K", "2M" or, as perf does, "1024M"; "N/A" for no page. */
 void tally_page_size_text(uint64_t bytes, struct tally_buffer *out);
 
-/* Appends "TX CON NEITHER :2a", the flags of PERF_SAMPLE_TRANSACTION in perf's words; "-" for
- * none. */
-void tally_transaction_text(uint64_t flags, struct tally_buffer *out);
-
 /* The values of one recording, read from its beginning.  Zero-initialise it, except for the members
  * to be set. */
 struct tally_sample_values {

@@ -95,7 +95,7 @@ static void add_cpu(struct tally_recorder *recorder, unsigned cpu)
 	recorder->ring_count++;
 }
 
-bool tally_record_set_online(struct tally_recorder *recorder, const struct tally_cpu_list *online)
+static bool set_online(struct tally_recorder *recorder, const struct tally_cpu_list *online)
 {
 	bool has_changed = false;
 	for (size_t i = 0; i < online->count; i++)
@@ -129,7 +129,7 @@ bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd)
 	recorder->online_at = now + LOOK_NS;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)
 		return false;
-	bool has_changed = tally_record_set_online(recorder, &online);
+	bool has_changed = set_online(recorder, &online);
 	tally_cpu_list_release(&online);
 	return has_changed;
 }

@@ -299,8 +299,6 @@ void tally_record_close_triggers(struct tally_recorder *recorder);
  * changed. */
 bool tally_record_follows_cpus(const struct tally_recorder *recorder);
 bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd);
-/* Does that with a list of the CPUs that are online. */
-bool tally_record_set_online(struct tally_recorder *recorder, const struct tally_cpu_list *online);
 
 /* record_control.c: executes a command. */
 enum tally_record_wish {

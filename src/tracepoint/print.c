@@ -130,9 +130,9 @@ static void print_number_field(const struct tally_tracepoint *tracepoint,
 	tally_print_number(out, &spec, 0, value);
 }
 
-void tally_print_field(const struct tally_tracepoint *tracepoint,
-		       const struct tally_tracepoint_field *field, const void *raw, size_t size,
-		       struct tally_buffer *out)
+static void print_field(const struct tally_tracepoint *tracepoint,
+			const struct tally_tracepoint_field *field, const void *raw, size_t size,
+			struct tally_buffer *out)
 {
 	if (field->is_array)
 		print_array_field(tracepoint, field, raw, size, out);
@@ -147,6 +147,6 @@ void tally_print_fields(const struct tally_tracepoint *tracepoint, const void *r
 		tally_buffer_char(out, ' ');
 		tally_buffer_text(out, tracepoint->fields[i].name);
 		tally_buffer_char(out, '=');
-		tally_print_field(tracepoint, &tracepoint->fields[i], raw, size, out);
+		print_field(tracepoint, &tracepoint->fields[i], raw, size, out);
 	}
 }

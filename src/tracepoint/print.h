@@ -56,9 +56,4 @@ void tally_print_event(const struct tally_print *print, const void *raw, size_t 
 void tally_print_fields(const struct tally_tracepoint *tracepoint, const void *raw, size_t size,
 			struct tally_buffer *out);
 
-/* Appends one field's value in the same way. */
-void tally_print_field(const struct tally_tracepoint *tracepoint,
-		       const struct tally_tracepoint_field *field, const void *raw, size_t size,
-		       struct tally_buffer *out);
-
 #endif

@@ -173,7 +173,8 @@ static void sort_functions(struct tally_function_index *index)
 	index->functions.count = index->count = kept + 1;
 }
 
-int tally_function_index_read(struct tally_function_index *index)
+/* Drops the linker's table and reads the section.  Returns 0 or -ENOMEM. */
+static int read_section(struct tally_function_index *index)
 {
 	struct cies cies = { 0 };
 	index->linker = NULL;
@@ -195,7 +196,7 @@ int tally_function_index_init(struct tally_function_index *index,
 	*index = (struct tally_function_index){ .section = *section };
 	if (linker && use_linker_table(index, linker))
 		return 0;
-	return tally_function_index_read(index);
+	return read_section(index);
 }
 
 void tally_function_index_release(struct tally_function_index *index)
@@ -263,7 +264,7 @@ bool tally_function_index_find(struct tally_function_index *index, uint64_t addr
 		if (!index->linker || (is_right && is_complete(index)))
 			return false;
 		*is_anew = true;
-		tally_function_index_read(index); /* on -ENOMEM: use what was read */
+		read_section(index); /* on -ENOMEM: use what was read */
 	}
 }
 

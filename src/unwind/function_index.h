@@ -60,9 +60,6 @@ bool tally_function_index_find(struct tally_function_index *index, uint64_t addr
 			       size_t *position, struct tally_unwind_function *function,
 			       bool *is_anew);
 
-/* Drops the linker's table and reads the section.  Returns 0 or -ENOMEM. */
-int tally_function_index_read(struct tally_function_index *index);
-
 /* Starts the program of a function in the index.  Returns false when its rules are malformed. */
 bool tally_function_index_start(const struct tally_function_index *index,
 				const struct tally_unwind_function *function,

@@ -143,7 +143,8 @@ static bool put_return(const struct tally_cfi_row *row, const struct tally_unwin
 	return is_kept && layout->return_register != layout->pc;
 }
 
-bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rule *rule)
+/* Makes the compact form of a row.  Returns false when there is none. */
+static bool rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rule *rule)
 {
 	const struct tally_unwind_layout *layout = tally_unwind_layout(row->section->machine);
 	memset(rule, 0, sizeof(*rule));
@@ -228,7 +229,7 @@ const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_
 static int add_row(struct tally_unwind_rules *rules, const struct tally_cfi_row *row, uint32_t *id)
 {
 	struct tally_unwind_rule rule;
-	if (tally_unwind_rule_of_row(row, &rule))
+	if (rule_of_row(row, &rule))
 		return intern_rule(rules, &rule, id);
 	struct tally_cfi_row *copy = tally_arena_alloc(&rules->arena, sizeof(*copy));
 	if (!copy)

@@ -93,9 +93,6 @@ const struct tally_unwind_rule *tally_unwind_rules_find(struct tally_unwind_rule
 const struct tally_unwind_rule *tally_unwind_rules_of_frame(struct tally_unwind_rules *rules,
 							    const struct tally_code_frame *frame);
 
-/* Makes the compact form of a row.  Returns false when there is none. */
-bool tally_unwind_rule_of_row(const struct tally_cfi_row *row, struct tally_unwind_rule *rule);
-
 /* Drops the compiled functions: the index was read anew, and its positions mean other functions. */
 void tally_unwind_rules_renumber(struct tally_unwind_rules *rules);
 

@@ -22,9 +22,10 @@ static int add_index(struct tally_unwind_table *table, const struct tally_cfi_se
 	return tally_function_index_init(&table->indexes[table->index_count++], section, linker);
 }
 
-struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *table,
-						     uint64_t address,
-						     struct tally_unwind_function *function)
+/* Finds the function that holds an address, in the first index that has it.  Returns that index, or
+ * NULL. */
+static struct tally_function_index *find_index(struct tally_unwind_table *table, uint64_t address,
+					       struct tally_unwind_function *function)
 {
 	for (unsigned i = 0; i < table->index_count; i++) {
 		struct tally_function_index *index = &table->indexes[i];
@@ -43,7 +44,7 @@ bool tally_unwind_table_function(struct tally_unwind_table *table, uint64_t addr
 				 uint64_t *start, uint64_t *end)
 {
 	struct tally_unwind_function function;
-	if (!tally_unwind_table_find(table, address, &function))
+	if (!find_index(table, address, &function))
 		return false;
 	*start = function.start;
 	*end = function.start + function.size;
@@ -72,8 +73,7 @@ enum tally_unwind_lookup tally_unwind_table_lookup(struct tally_unwind_table *ta
 						   struct tally_cfi_program *program)
 {
 	struct tally_unwind_function function;
-	const struct tally_function_index *index = tally_unwind_table_find(table, address,
-									   &function);
+	const struct tally_function_index *index = find_index(table, address, &function);
 	if (!index)
 		return TALLY_UNWIND_NOT_FOUND;
 	if (!tally_function_index_start(index, &function, program))

@@ -34,12 +34,6 @@ int tally_unwind_table_new_from_bytes(const struct tally_cfi_section *section,
 				      const struct tally_cfi_section *linker,
 				      struct tally_unwind_table **out, struct tally_error *err);
 
-/* Finds the function that holds an address, in the first index that has it.  Returns that index, or
- * NULL. */
-struct tally_function_index *tally_unwind_table_find(struct tally_unwind_table *table,
-						     uint64_t address,
-						     struct tally_unwind_function *function);
-
 enum tally_unwind_lookup { TALLY_UNWIND_FOUND, TALLY_UNWIND_NOT_FOUND, TALLY_UNWIND_MALFORMED };
 
 /* Finds the row at an address in the object, by running the function's program.  Leaves the row in
