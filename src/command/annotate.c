@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -113,16 +112,6 @@ static int take_syntax(const char *value, bool *is_intel, struct tally_error *er
 	return tally_error_set(err, -EINVAL, "option -M: '%s' is neither att nor intel", value);
 }
 
-static int take_percent(const char *value, double *out, struct tally_error *err)
-{
-	char *end;
-	*out = strtod(value, &end);
-	if (end == value || *end || !(*out >= 0 && *out <= 100))
-		return tally_error_set(err, -EINVAL,
-				       "option --percent-limit: '%s' is not a percentage", value);
-	return 0;
-}
-
 static int take_percent_type(const char *value, struct tally_error *err)
 {
 	if (!strcmp(value, "local-period"))
@@ -157,7 +146,9 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_DSO: request->filter.objects = value; break;
 	case OPTION_SYMBOL: request->choice.name = value; break;
 	case OPTION_PERCENT_TYPE: return take_percent_type(value, err);
-	case OPTION_PERCENT: return take_percent(value, &request->view.percent_min, err);
+	case OPTION_PERCENT:
+		return tally_option_percent("--percent-limit", value, &request->view.percent_min,
+					    err);
 	case OPTION_ALL_HOT:
 		result = tally_option_u64("--all-hot", value, 1, 1000, &number, err);
 		request->functions = (size_t)number;

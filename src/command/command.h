@@ -90,6 +90,19 @@ int tally_option_seconds(const char *option, const char *value, double *out,
 int tally_option_duration(const char *option, const char *value, double *out,
 			  struct tally_error *err);
 
+/* Parses a percentage, 0 to 100. */
+int tally_option_percent(const char *option, const char *value, double *out,
+			 struct tally_error *err);
+
+struct tally_option_key {
+	const char *name;
+	bool *is_chosen;
+};
+/* Parses --sort's list of keys "a,b": sets what the listed keys point to and clears the rest.
+ * `choices` and `others`, separated by blanks, are the names for suggestions. */
+int tally_option_sort(const char *value, const struct tally_option_key *keys, size_t count,
+		      const char *choices, const char *others, struct tally_error *err);
+
 /* Parses -D: milliseconds, or -1 to wait for --control. */
 int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);
 

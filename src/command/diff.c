@@ -1,6 +1,5 @@
 /* tally diff: which functions' shares changed between two recordings, and which changes may be
  * chance. */
-#include "base/suggest.h"
 #include "base/terminal.h"
 #include "command/command.h"
 #include "command/diff_perf_options.h"
@@ -105,27 +104,14 @@ struct request {
 static int parse_sort(const char *text, struct request *request, struct tally_error *err)
 {
 	struct tally_diff_options *diff = &request->diff;
-	const struct { const char *name; bool *by;
-	} keys[] = {
+	const struct tally_option_key keys[] = {
 		{ "comm", &diff->by_comm },     { "dso", &diff->by_object },
 		{ "object", &diff->by_object }, { "sym", &diff->by_symbol },
 		{ "symbol", &diff->by_symbol }, { "srcline", &request->input.by_line },
 	};
-	diff->by_comm = diff->by_object = diff->by_symbol = request->input.by_line = false;
-	do {
-		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
-		while (k < count &&
-		       (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
-			k++;
-		if (k == count) {
-			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'",
-					(int)length, text);
-			tally_hint_word(err, text, length, SORT_CHOICES, "object symbol");
-			return -EINVAL;
-		}
-		*keys[k].by = true;
-		text += length;
-	} while (*text++ == ',');
+	if (tally_option_sort(text, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
+			      "object symbol", err) < 0)
+		return -EINVAL;
 	/* Lines belong to functions; inlined functions have lines of their own. */
 	diff->by_symbol |= request->input.by_line;
 	request->input.no_inlines = !request->input.by_line;
@@ -179,7 +165,6 @@ static int take_computation(const char *value, struct tally_error *err)
 static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
 {
 	unsigned long long number = 0;
-	char *end;
 	int result = 0;
 	switch (id) {
 	case 's': return parse_sort(value, request, err);
@@ -194,14 +179,9 @@ static int take_option(struct request *request, int id, const char *value, struc
 	case OPTION_OLD: return add_path(&request->old, value, err);
 	case OPTION_NEW: return add_path(&request->new, value, err);
 	case OPTION_PERCENT:
-		request->diff.percent_min = strtod(value, &end);
 		request->percent_given = true;
-		if (end == value || *end ||
-		    !(request->diff.percent_min >= 0 && request->diff.percent_min <= 100))
-			return tally_error_set(err, -EINVAL,
-					       "option --percent-limit: '%s' is not a percentage",
-					       value);
-		break;
+		return tally_option_percent("--percent-limit", value, &request->diff.percent_min,
+					    err);
 	case OPTION_FAIL_IF: return add_condition(request, value, err);
 	case OPTION_PAST_NOISE: request->past_noise = true; break;
 	case OPTION_MARKDOWN: request->markdown = true; break;

@@ -1,6 +1,5 @@
 /* `tally top`: the functions that run now, updated repeatedly: browsed on a terminal, else as
  * text. */
-#include "base/suggest.h"
 #include "command/filter_options.h"
 #include "command/name_options.h"
 #include "command/top_perf_options.h"
@@ -11,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,41 +90,17 @@ static const struct tally_option options[] = {
 		TALLY_OPTIONS_END,
 };
 
-static int parse_percent(const char *value, double *out, struct tally_error *err)
-{
-	char *end;
-	*out = strtod(value, &end);
-	if (end == value || *end || !(*out >= 0 && *out <= 100))
-		return tally_error_set(err, -EINVAL,
-				       "option --percent-limit: '%s' is not a percentage", value);
-	return 0;
-}
-
 /* Parses the keys of live sums. */
 static int parse_sort(const char *text, struct top_request *top, struct tally_error *err)
 {
-	static const struct { const char *name; enum tally_sort_key key;
-	} keys[] = {
-		{ "comm", TALLY_SORT_COMM },  { "pid", TALLY_SORT_PID },
-		{ "tid", TALLY_SORT_TID },    { "dso", TALLY_SORT_OBJECT },
-		{ "sym", TALLY_SORT_SYMBOL }, { "symbol", TALLY_SORT_SYMBOL },
+	bool *by = top->by;
+	const struct tally_option_key keys[] = {
+		{ "comm", &by[TALLY_SORT_COMM] },  { "pid", &by[TALLY_SORT_PID] },
+		{ "tid", &by[TALLY_SORT_TID] },    { "dso", &by[TALLY_SORT_OBJECT] },
+		{ "sym", &by[TALLY_SORT_SYMBOL] }, { "symbol", &by[TALLY_SORT_SYMBOL] },
 	};
-	memset(top->by, 0, sizeof(top->by));
-	do {
-		size_t length = strcspn(text, ","), k = 0, count = sizeof(keys) / sizeof(keys[0]);
-		while (k < count &&
-		       (strlen(keys[k].name) != length || strncmp(keys[k].name, text, length)))
-			k++;
-		if (k == count) {
-			tally_error_set(err, -EINVAL, "option --sort: there is no key '%.*s'",
-					(int)length, text);
-			tally_hint_word(err, text, length, SORT_CHOICES, "symbol");
-			return -EINVAL;
-		}
-		top->by[keys[k].key] = true;
-		text += length;
-	} while (*text++ == ',');
-	return 0;
+	return tally_option_sort(text, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES, "symbol",
+				 err);
 }
 
 static int apply_option(int id, const char *value, struct record_request *request,
@@ -191,7 +165,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 		result = tally_option_u64("-E", value, 1, 1000000, &number, err);
 		top->limit = (size_t)number;
 		break;
-	case OPTION_PERCENT: return parse_percent(value, &top->percent_min, err);
+	case OPTION_PERCENT:
+		return tally_option_percent("--percent-limit", value, &top->percent_min, err);
 	case OPTION_STDIO: top->stdio = true; top->tui = false; break;
 	case OPTION_TUI: top->tui = true; top->stdio = false; break;
 	case 's': return parse_sort(value, top, err);
