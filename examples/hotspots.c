@@ -16,12 +16,12 @@ static volatile long sink;
 
 __attribute__((noinline)) static void integer_loop(void)
 {
-	long sum = 0;
-	for (int i = 0; i < LOOPS; i++) {
-		sum += (long)i * i;
+	unsigned long sum = 0;
+	for (unsigned long i = 0; i < LOOPS; i++) {
+		sum += i * i;
 		__asm__ volatile("" : "+r"(sum)); /* so that the loop stays a loop */
 	}
-	sink = sum;
+	sink = (long)sum;
 }
 
 __attribute__((noinline)) static void walk_columns(void)
