@@ -5,14 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tally_sort_key {
+struct tally_radix_item {
 	uint64_t key;
 	uint32_t index; /* position of the item that is sorted */
 };
 
 /* Sorts `keys` with the help of `spare`, which has the same size.  The result is in one of the two
  * arrays, which is returned. */
-struct tally_sort_key *tally_radix_sort(struct tally_sort_key *keys, struct tally_sort_key *spare,
-					size_t count);
+struct tally_radix_item *tally_radix_sort(struct tally_radix_item *keys,
+					  struct tally_radix_item *spare, size_t count);
 
 #endif

@@ -144,7 +144,7 @@ int tally_pack_section(const char *path, const struct tally_pack_options *option
 		return result;
 	if (has_others(profile->recording->data))
 		result = find_others(path, options, &others, err);
-	if (!result && tally_pack_names(profile, &others, section, places, known) < 0)
+	if (!result && tally_make_name_section(profile, &others, section, places, known) < 0)
 		result = tally_error_set(err, -ENOMEM, "out of memory");
 	if (!result && options->hint &&
 	    tally_profile_jit_hint(profile, TALLY_HINT_WITHOUT_SHARES, options->hint) < 0)

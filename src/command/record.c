@@ -36,16 +36,17 @@ static void say_notes_of_provider(const struct run *run, int signal)
 }
 
 /* Waits for the command, which may run on after the recording is complete. */
-static int await_command(struct run *run, enum tally_record_end end)
+static int await_command(struct run *run, enum tally_recorder_end end)
 {
 	int status, ended = tally_recorder_wait(run->recorder, &run->signals, end);
 	bool has_ended = tally_recorder_command_ended(run->recorder, &status);
 	say_notes_of_provider(run, has_ended && WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 	if (has_ended) {
 		/* Reaching a requested time limit is not a failure of the command, as with stat. */
-		bool stopped_by_us = end == TALLY_RECORD_END_DURATION && WIFSIGNALED(status) &&
+		bool stopped_by_us = end == TALLY_RECORDER_END_DURATION && WIFSIGNALED(status) &&
 				     WTERMSIG(status) == SIGTERM;
-		if (WIFSIGNALED(status) && end == TALLY_RECORD_END_COMMAND && !run->request->quiet)
+		if (WIFSIGNALED(status) && end == TALLY_RECORDER_END_COMMAND &&
+		    !run->request->quiet)
 			fprintf(stderr, "tally: the command was ended by signal %d (%s)\n",
 				WTERMSIG(status), strsignal(WTERMSIG(status)));
 		return stopped_by_us ? TALLY_EXIT_OK : tally_spawn_exit_status(status);
@@ -57,15 +58,15 @@ static int await_command(struct run *run, enum tally_record_end end)
 	return TALLY_EXIT_OK;
 }
 
-static int finish(struct run *run, enum tally_record_end end, const struct tally_error *run_err)
+static int finish(struct run *run, enum tally_recorder_end end, const struct tally_error *run_err)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	struct tally_record_status status = { 0 };
+	struct tally_recorder_status status = { 0 };
 	int finished = tally_recorder_finish(run->recorder, &status, &err);
 	/* A signal that came while the rest was written was meant for the recording as well. */
 	bool was_signalled = tally_recorder_watch(run->recorder, &run->signals, -1, 0) < 0 ||
-			     end == TALLY_RECORD_END_SIGNAL;
-	bool output_failed = end == TALLY_RECORD_END_OUTPUT || finished < 0;
+			     end == TALLY_RECORDER_END_SIGNAL;
+	bool output_failed = end == TALLY_RECORDER_END_OUTPUT || finished < 0;
 	double names_cpu_s = 0;
 	char hint[512] = "";
 	if (!output_failed)
@@ -79,7 +80,7 @@ static int finish(struct run *run, enum tally_record_end end, const struct tally
 	if (*hint && !run->request->quiet)
 		fprintf(stderr, "hint: %s\n", hint);
 	if (output_failed) {
-		tally_command_fail(run->command, end == TALLY_RECORD_END_OUTPUT ? run_err : &err);
+		tally_command_fail(run->command, end == TALLY_RECORDER_END_OUTPUT ? run_err : &err);
 		if (!run->request->pipe)
 			fprintf(stderr, "hint: what was written so far is readable in %s\n",
 				*run->request->named_output ? run->request->named_output
@@ -98,7 +99,7 @@ static int record_into(struct run *run, int fd)
 	struct record_request *request = run->request;
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_buffer notes = { 0 };
-	enum tally_record_end end;
+	enum tally_recorder_end end;
 	int result = tally_recorder_new(
 		request->provider, &request->events, &request->target, &request->record, fd,
 		request->pipe, run->spawn.pid ? &run->spawn : NULL, &notes, &run->recorder, &err);
@@ -119,7 +120,7 @@ static int record_into(struct run *run, int fd)
 	return finish(run, end, &err);
 }
 
-static int next_output(void *context, const struct tally_record_status *status, int *fd,
+static int next_output(void *context, const struct tally_recorder_status *status, int *fd,
 		       struct tally_error *err)
 {
 	return record_output_next(context, status, fd, err);
@@ -129,8 +130,8 @@ static int next_output(void *context, const struct tally_record_status *status, 
 static int prepare_control(struct run *run, struct tally_error *err)
 {
 	struct record_request *request = run->request;
-	struct tally_record_options *options = &request->record;
-	const struct tally_record_rotation *next = &options->next_file;
+	struct tally_recorder_options *options = &request->record;
+	const struct tally_recorder_rotation *next = &options->next_file;
 	options->context = request;
 	options->say = record_say;
 	options->switch_events = &request->switch_events;
@@ -148,7 +149,7 @@ static int prepare_control(struct run *run, struct tally_error *err)
 /* Several files, or a time in the name, need an output with a name. */
 static int check_files(const struct record_request *request, struct tally_error *err)
 {
-	const struct tally_record_options *options = &request->record;
+	const struct tally_recorder_options *options = &request->record;
 	struct stat there;
 	bool is_file = !request->pipe && !fstat(request->output_fd, &there) &&
 		       S_ISREG(there.st_mode);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-int record_parse_call_graph(const char *value, struct tally_record_options *record,
+int record_parse_call_graph(const char *value, struct tally_recorder_options *record,
 			    struct tally_error *err)
 {
 	unsigned long long bytes;
@@ -44,7 +44,7 @@ int record_parse_call_graph(const char *value, struct tally_record_options *reco
 	return 0;
 }
 
-int record_parse_branches(const char *value, struct tally_record_options *record,
+int record_parse_branches(const char *value, struct tally_recorder_options *record,
 			  struct tally_error *err)
 {
 	static const struct { const char *name; uint64_t bit;
@@ -90,7 +90,7 @@ int record_parse_branches(const char *value, struct tally_record_options *record
 
 /* Parses a number of bytes with B, K, M or G, or a time with s, m, h, d or ms. As in perf, M means
  * bytes and m minutes. */
-int record_parse_switch(const char *value, struct tally_record_rotation *when,
+int record_parse_switch(const char *value, struct tally_recorder_rotation *when,
 			struct tally_error *err)
 {
 	char *end;
@@ -132,12 +132,12 @@ static bool parse_ms(const char **text, double *seconds)
 
 static int parse_ranges(const char *value, struct record_request *request, struct tally_error *err)
 {
-	struct tally_record_options *record = &request->record;
+	struct tally_recorder_options *record = &request->record;
 	size_t count = 1;
 	for (const char *at = value; *at; at++)
 		count += *at == ',';
-	struct tally_record_range *ranges = tally_arena_array(&request->arena, count,
-							      sizeof(*ranges));
+	struct tally_recorder_range *ranges = tally_arena_array(&request->arena, count,
+								sizeof(*ranges));
 	const char *at = value;
 	double last = -1;
 	if (!ranges)
@@ -162,7 +162,7 @@ static int parse_ranges(const char *value, struct record_request *request, struc
 
 int record_parse_delay(const char *value, struct record_request *request, struct tally_error *err)
 {
-	struct tally_record_options *record = &request->record;
+	struct tally_recorder_options *record = &request->record;
 	unsigned long long number = 0;
 	record->starts_off = !strcmp(value, "-1");
 	record->delay_s = 0;

@@ -158,7 +158,7 @@ static void take_hint(const struct naming *naming, char *out, size_t size)
  * record_say_result() prints last. */
 static int add_names(const struct record_request *request, struct tally_recorder *recorder,
 		     struct tally_signals *signals, int fd, bool was_signalled, bool shows,
-		     struct tally_record_status *status, char *hint, size_t hint_size,
+		     struct tally_recorder_status *status, char *hint, size_t hint_size,
 		     struct tally_error *err)
 {
 	struct stat file;
@@ -189,7 +189,7 @@ static int add_names(const struct record_request *request, struct tally_recorder
 
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
 			struct tally_signals *signals, int fd, bool was_signalled,
-			struct tally_record_status *status, char *hint, size_t hint_size)
+			struct tally_recorder_status *status, char *hint, size_t hint_size)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	double before = cpu_seconds();

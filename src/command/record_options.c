@@ -214,7 +214,7 @@ static int check_rate(struct record_request *request, struct tally_error *err)
 	bool is_simulated = simulated_is_meant(request->provider_name);
 	int allowed = is_simulated ? SIMULATED_MAX_HZ
 				   : tally_sysctl_read("kernel/perf_event_max_sample_rate");
-	struct tally_record_options *record = &request->record;
+	struct tally_recorder_options *record = &request->record;
 	if (allowed <= 0 || (is_simulated && !request->wants_max_rate))
 		return 0;
 	if (request->wants_max_rate || (!record->rate_given && allowed < (int)RECORD_DEFAULT_HZ))
@@ -271,7 +271,7 @@ static int exclude_own(struct record_request *request, struct tally_error *err)
 }
 
 /* Handles options that only set bits; returns false if `id` is another option. */
-static bool apply_flag(int id, struct tally_record_options *record)
+static bool apply_flag(int id, struct tally_recorder_options *record)
 {
 	static const struct {
 		int id;
@@ -303,7 +303,7 @@ static bool apply_flag(int id, struct tally_record_options *record)
 	return false;
 }
 
-int record_parse_ring(const char *value, struct tally_record_options *record,
+int record_parse_ring(const char *value, struct tally_recorder_options *record,
 		      struct tally_error *err)
 {
 	unsigned long long bytes;
@@ -332,7 +332,7 @@ static int take_clock(const char *value, struct tally_error *err)
 static int apply_option(int id, const char *value, struct record_request *request,
 			struct tally_error *err)
 {
-	struct tally_record_options *record = &request->record;
+	struct tally_recorder_options *record = &request->record;
 	unsigned long long number = 0;
 	uint32_t frames = 0;
 	int result = 0;
@@ -463,7 +463,7 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 				command,
 				"-G %s: cgroups are recorded CPU by CPU: add -a, or -C CPUS",
 				request->expressions[i].cgroups);
-	struct tally_record_options *record = &request->record;
+	struct tally_recorder_options *record = &request->record;
 	request->wants_time_in_name |= record->next_file.is_wanted;
 	bool wants_kernel = record->overwrite || record->branches || record->sample_type ||
 			    record->registers_intr || record->registers_user ||

@@ -232,7 +232,7 @@ static int keep_last(struct record_request *request)
 	return 0;
 }
 
-int record_output_next(struct record_request *request, const struct tally_record_status *status,
+int record_output_next(struct record_request *request, const struct tally_recorder_status *status,
 		       int *fd, struct tally_error *err)
 {
 	int result = record_output_name(request, err);

@@ -22,7 +22,7 @@ struct record_expression {
 };
 
 struct record_request {
-	struct tally_record_options record;
+	struct tally_recorder_options record;
 	struct tally_target target;
 	struct tally_catalogue catalogue;
 	struct tally_arena arena;
@@ -68,7 +68,7 @@ extern const struct tally_option record_options[];
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv,
 			   struct record_request *request);
 /* Parses -m: bytes ("4M") or pages. Returns 0, or -EINVAL with a message. */
-int record_parse_ring(const char *value, struct tally_record_options *record,
+int record_parse_ring(const char *value, struct tally_recorder_options *record,
 		      struct tally_error *err);
 
 /* perf_options.c: ids of perf's options. Returns 1 if the option is accepted, 0 if `id` is another
@@ -81,11 +81,11 @@ enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
 int record_take_perf_option(int id, struct tally_error *err);
 
 /* record_choices.c: these return 0, or -EINVAL with a message. */
-int record_parse_call_graph(const char *value, struct tally_record_options *record,
+int record_parse_call_graph(const char *value, struct tally_recorder_options *record,
 			    struct tally_error *err);
-int record_parse_branches(const char *value, struct tally_record_options *record,
+int record_parse_branches(const char *value, struct tally_recorder_options *record,
 			  struct tally_error *err);
-int record_parse_switch(const char *value, struct tally_record_rotation *when,
+int record_parse_switch(const char *value, struct tally_recorder_rotation *when,
 			struct tally_error *err);
 /* Parses "250", "-1", or ranges "10-20,30-40"; the arena owns the ranges. */
 int record_parse_delay(const char *value, struct record_request *request, struct tally_error *err);
@@ -101,7 +101,7 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 int record_output_open(struct record_request *request, const sigset_t *signals_before,
 		       struct tally_error *err);
 /* Opens the next file; renames the complete one to include the time. */
-int record_output_next(struct record_request *request, const struct tally_record_status *status,
+int record_output_next(struct record_request *request, const struct tally_recorder_status *status,
 		       int *fd, struct tally_error *err);
 /* Renames the last file to include the time, if requested. */
 int record_output_name(struct record_request *request, struct tally_error *err);
@@ -114,18 +114,18 @@ void record_output_close(struct record_request *request, bool began);
  * used, in seconds; 0 without names. */
 double record_add_names(const struct record_request *request, struct tally_recorder *recorder,
 			struct tally_signals *signals, int fd, bool was_signalled,
-			struct tally_record_status *status, char *hint, size_t hint_size);
+			struct tally_recorder_status *status, char *hint, size_t hint_size);
 
 /* record_words.c: messages on standard error. */
-/* Callback of struct tally_record_options; `context` is the request. */
+/* Callback of struct tally_recorder_options; `context` is the request. */
 void record_say(void *context, const char *line);
-void record_say_file(const struct record_request *request, const struct tally_record_status *status,
-		     const char *name);
+void record_say_file(const struct record_request *request,
+		     const struct tally_recorder_status *status, const char *name);
 bool record_shows_progress(const struct record_request *request);
-void record_show_progress(void *context, const struct tally_record_status *status);
+void record_show_progress(void *context, const struct tally_recorder_status *status);
 void record_say_notes(const struct record_request *request, const struct tally_recorder *recorder,
 		      const struct tally_buffer *notes);
 void record_say_result(const struct record_request *request, const struct tally_recorder *recorder,
-		       const struct tally_record_status *status, double names_cpu_s);
+		       const struct tally_recorder_status *status, double names_cpu_s);
 
 #endif

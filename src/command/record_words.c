@@ -31,7 +31,7 @@ bool record_shows_progress(const struct record_request *request)
 	       tally_terminal_knows_escapes(STDERR_FILENO);
 }
 
-void record_show_progress(void *context, const struct tally_record_status *status)
+void record_show_progress(void *context, const struct tally_recorder_status *status)
 {
 	char size[TALLY_SIZE_TEXT];
 	(void)context;
@@ -64,7 +64,7 @@ void record_say_notes(const struct record_request *request, const struct tally_r
 /* Prints the likely reason why nothing was sampled. */
 static void say_nothing_sampled(const struct record_request *request, double seconds)
 {
-	const struct tally_record_options *rate = &request->record;
+	const struct tally_recorder_options *rate = &request->record;
 	const struct tally_event *event = &request->events.items[0];
 	bool is_clock = tally_attr_is_clock(&event->attr) || event->kind == TALLY_EVENT_HARDWARE;
 	struct tally_provider *provider = request->provider;
@@ -95,7 +95,7 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 }
 
 /* Warns about incomplete stacks in one line, with the most common reason. */
-static void say_incomplete(const struct tally_record_status *status)
+static void say_incomplete(const struct tally_recorder_status *status)
 {
 	enum { WORTH_SAYING = 20 }; /* one in this many */
 	uint64_t incomplete = status->stacks_cut + status->stacks_lost + status->stacks_deep;
@@ -113,7 +113,7 @@ static void say_incomplete(const struct tally_record_status *status)
 }
 
 static void say_warnings(const struct record_request *request,
-			 const struct tally_record_status *status)
+			 const struct tally_recorder_status *status)
 {
 	if (status->lost)
 		fprintf(stderr,
@@ -150,8 +150,8 @@ static void say_coverage(const struct tally_recorder *recorder)
 			sampled_s * 1e3, used_s * 1e3);
 }
 
-void record_say_file(const struct record_request *request, const struct tally_record_status *status,
-		     const char *name)
+void record_say_file(const struct record_request *request,
+		     const struct tally_recorder_status *status, const char *name)
 {
 	char size[TALLY_SIZE_TEXT], line[4096 + 128];
 	tally_size_text(status->bytes, size);
@@ -161,7 +161,7 @@ void record_say_file(const struct record_request *request, const struct tally_re
 }
 
 void record_say_result(const struct record_request *request, const struct tally_recorder *recorder,
-		       const struct tally_record_status *status, double names_cpu_s)
+		       const struct tally_recorder_status *status, double names_cpu_s)
 {
 	char size[TALLY_SIZE_TEXT];
 	if (record_shows_progress(request))

@@ -106,7 +106,7 @@ static int parse_sort(const char *text, struct top_request *top, struct tally_er
 static int apply_option(int id, const char *value, struct record_request *request,
 			struct top_request *top, struct tally_error *err)
 {
-	struct tally_record_options *record = &request->record;
+	struct tally_recorder_options *record = &request->record;
 	unsigned long long number = 0;
 	int result = 0;
 	switch (id) {

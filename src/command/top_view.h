@@ -27,16 +27,16 @@ struct top_request {
 	struct tally_live_sums sums;
 	struct tally_report_options options;
 	struct tally_report report;
-	struct tally_record_status status, before; /* now, and at the last view */
+	struct tally_recorder_status status, before; /* now, and at the last view */
 	uint64_t taken; /* samples of the shown event since the last view */
 	bool is_paused, is_hinted; /* the hint about unnamed code was given */
 	struct tally_browser browser;
 };
 
-/* Callback tally_record_options.take_sample; `context` is a struct top_request. */
+/* Callback tally_recorder_options.take_sample; `context` is a struct top_request. */
 int top_take_sample(void *context, size_t event, const struct tally_record *sample);
 
-/* Callback tally_record_options.say: prints to the terminal's last line, or to standard error. */
+/* Callback tally_recorder_options.say: prints to the terminal's last line, or to standard error. */
 void top_say(void *context, const char *line);
 
 /* Samples and shows views until the end. Returns 0 or -errno. */

@@ -9,7 +9,7 @@
  *   Time.  A task that never ran has enabled = running = 0 and a true count of 0; an event that
  *   never got the PMU while its task ran has no count at all.
  *
- *   Parts.  With counts by CPU, core, thread, …, each place (a task or a CPU on which events are
+ *   Parts.  With counts by CPU, core, thread, …, each scope (a task or a CPU on which events are
  *   open) belongs to a part, and a row is one event in one part.  The state of an event (refused,
  *   user mode only) applies to all of its rows.
  *
@@ -32,16 +32,16 @@ enum { GROUP_READ_MAX = 1100 }; /* the kernel's limit is 1,022 siblings (measure
 
 static bool is_open(const struct tally_counting *c, size_t event)
 {
-	for (size_t i = 0; i < c->place_count; i++)
+	for (size_t i = 0; i < c->scope_count; i++)
 		if (tally_counting_slot(c, i, event)->was_open)
 			return true;
 	return false;
 }
 
-static void control_place(struct tally_counting *c, size_t place, enum tally_ioctl request)
+static void control_scope(struct tally_counting *c, size_t scope, enum tally_ioctl request)
 {
 	for (size_t i = 0; i < c->options->event_count; i++) {
-		struct tally_count_slot *slot = tally_counting_slot(c, place, i);
+		struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
 		if (slot->handle >= 0 && slot->leader == i)
 			c->options->provider->ops->ioctl(c->options->provider, slot->handle,
 							 request, NULL, 0);
@@ -50,15 +50,15 @@ static void control_place(struct tally_counting *c, size_t place, enum tally_ioc
 
 void tally_counting_enable(struct tally_counting *c)
 {
-	for (size_t place = 0; place < c->place_count; place++)
-		control_place(c, place, TALLY_IOCTL_ENABLE);
+	for (size_t scope = 0; scope < c->scope_count; scope++)
+		control_scope(c, scope, TALLY_IOCTL_ENABLE);
 	c->was_enabled = c->is_enabled = true;
 }
 
 void tally_counting_disable(struct tally_counting *c)
 {
-	for (size_t place = 0; place < c->place_count; place++)
-		control_place(c, place, TALLY_IOCTL_DISABLE);
+	for (size_t scope = 0; scope < c->scope_count; scope++)
+		control_scope(c, scope, TALLY_IOCTL_DISABLE);
 	c->is_enabled = false;
 }
 
@@ -71,8 +71,8 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 		if (strncmp(own, name, length) != 0 || (own[length] && own[length] != ':'))
 			continue;
 		found++;
-		for (size_t place = 0; place < c->place_count; place++) {
-			struct tally_count_slot *slot = tally_counting_slot(c, place, i);
+		for (size_t scope = 0; scope < c->scope_count; scope++) {
+			struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
 			if (slot->handle >= 0)
 				c->options->provider->ops->ioctl(c->options->provider, slot->handle,
 								 request, NULL, 0);
@@ -83,10 +83,10 @@ size_t tally_counting_control_named(struct tally_counting *c, const char *name, 
 }
 
 /* Reads a leader and stores its members' values, which come in the order in which they joined. */
-static void read_leader(struct tally_counting *c, size_t place, size_t leader, uint64_t *words,
+static void read_leader(struct tally_counting *c, size_t scope, size_t leader, uint64_t *words,
 			size_t size)
 {
-	struct tally_count_slot *slot = tally_counting_slot(c, place, leader);
+	struct tally_count_slot *slot = tally_counting_slot(c, scope, leader);
 	uint64_t format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING |
 			  (slot->reads_group ? TALLY_FORMAT_GROUP : 0);
 	size_t count = c->options->event_count;
@@ -96,7 +96,7 @@ static void read_leader(struct tally_counting *c, size_t place, size_t leader, u
 	if (got <= 0 || tally_read_values_parse(format, words, (size_t)got, &values) < 0)
 		return;
 	for (size_t i = leader, at = 0; i < count && at < values.count; i++) {
-		struct tally_count_slot *member = tally_counting_slot(c, place, i);
+		struct tally_count_slot *member = tally_counting_slot(c, scope, i);
 		if (member->handle < 0 || member->leader != leader)
 			continue;
 		const struct tally_reading *kept = &member->kept;
@@ -111,17 +111,17 @@ static void read_leader(struct tally_counting *c, size_t place, size_t leader, u
 static void read_slots(struct tally_counting *c)
 {
 	uint64_t words[GROUP_READ_MAX + 4];
-	for (size_t place = 0; place < c->place_count; place++)
+	for (size_t scope = 0; scope < c->scope_count; scope++)
 		for (size_t i = 0; i < c->options->event_count; i++) {
-			struct tally_count_slot *slot = tally_counting_slot(c, place, i);
+			struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
 			/* a CPU that went offline: its kept counts are the reading */
 			slot->was_read = slot->was_open && slot->handle < 0;
 		}
-	for (size_t place = 0; place < c->place_count; place++)
+	for (size_t scope = 0; scope < c->scope_count; scope++)
 		for (size_t i = 0; i < c->options->event_count; i++)
-			if (tally_counting_slot(c, place, i)->handle >= 0 &&
-			    tally_counting_slot(c, place, i)->leader == i)
-				read_leader(c, place, i, words, sizeof(words));
+			if (tally_counting_slot(c, scope, i)->handle >= 0 &&
+			    tally_counting_slot(c, scope, i)->leader == i)
+				read_leader(c, scope, i, words, sizeof(words));
 }
 
 static void withhold_empty_tracepoint(struct tally_count *row)
@@ -143,10 +143,10 @@ static struct sum *sum_up(struct tally_counting *c, bool since_start)
 {
 	size_t events = c->options->event_count;
 	struct sum *sums = calloc(c->part_count * events + 1, sizeof(*sums));
-	for (size_t place = 0; sums && place < c->place_count; place++)
+	for (size_t scope = 0; sums && scope < c->scope_count; scope++)
 		for (size_t i = 0; i < events; i++) {
-			struct tally_count_slot *slot = tally_counting_slot(c, place, i);
-			struct sum *sum = &sums[c->places[place].part * events + i];
+			struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
+			struct sum *sum = &sums[c->scopes[scope].part * events + i];
 			struct tally_reading none = { 0 };
 			sum->was_open |= slot->was_open;
 			if (!slot->was_read)
@@ -345,48 +345,48 @@ int tally_counting_refusal(const struct tally_counting *c)
 	return code;
 }
 
-static void go_offline(struct tally_counting *c, size_t place)
+static void go_offline(struct tally_counting *c, size_t scope)
 {
 	uint64_t words[GROUP_READ_MAX + 4];
 	for (size_t i = 0; i < c->options->event_count; i++)
-		if (tally_counting_slot(c, place, i)->handle >= 0 &&
-		    tally_counting_slot(c, place, i)->leader == i)
-			read_leader(c, place, i, words, sizeof(words));
+		if (tally_counting_slot(c, scope, i)->handle >= 0 &&
+		    tally_counting_slot(c, scope, i)->leader == i)
+			read_leader(c, scope, i, words, sizeof(words));
 	for (size_t i = 0; i < c->options->event_count; i++) {
-		struct tally_count_slot *slot = tally_counting_slot(c, place, i);
+		struct tally_count_slot *slot = tally_counting_slot(c, scope, i);
 		tally_counting_close_slot(c, slot);
 		slot->kept = slot->now;
 	}
-	c->places[place].is_offline = true;
+	c->scopes[scope].is_offline = true;
 }
 
-/* Returns the CPU's place, or −1 if it was never counted. */
-static long place_of_cpu(const struct tally_counting *c, unsigned cpu)
+/* Returns the CPU's scope, or −1 if it was never counted. */
+static long scope_of_cpu(const struct tally_counting *c, unsigned cpu)
 {
-	for (size_t i = 0; i < c->place_count; i++)
-		if (c->places[i].cpu == (int)cpu)
+	for (size_t i = 0; i < c->scope_count; i++)
+		if (c->scopes[i].cpu == (int)cpu)
 			return (long)i;
 	return -1;
 }
 
 static bool come_online(struct tally_counting *c, unsigned cpu)
 {
-	long place = place_of_cpu(c, cpu);
-	if (place >= 0 && !c->places[place].is_offline)
+	long scope = scope_of_cpu(c, cpu);
+	if (scope >= 0 && !c->scopes[scope].is_offline)
 		return false;
-	if (place < 0 && c->options->target->has_cpu_list)
+	if (scope < 0 && c->options->target->has_cpu_list)
 		return false;
-	if (place >= 0) {
-		tally_counting_open_place(c, (size_t)place);
-		c->places[place].is_offline = false;
+	if (scope >= 0) {
+		tally_counting_open_scope(c, (size_t)scope);
+		c->scopes[scope].is_offline = false;
 	} else {
-		place = (long)c->place_count;
-		if (tally_counting_add_place(
-			    c, (struct tally_count_place){ .pid = -1, .cpu = (int)cpu }) < 0)
+		scope = (long)c->scope_count;
+		if (tally_counting_add_scope(
+			    c, (struct tally_count_scope){ .pid = -1, .cpu = (int)cpu }) < 0)
 			return false;
 	}
 	if (c->is_enabled)
-		control_place(c, (size_t)place, TALLY_IOCTL_ENABLE);
+		control_scope(c, (size_t)scope, TALLY_IOCTL_ENABLE);
 	tally_cpu_list_add(&c->came_online, cpu);
 	return true;
 }
@@ -394,11 +394,11 @@ static bool come_online(struct tally_counting *c, unsigned cpu)
 bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_list *online)
 {
 	bool has_changed = false;
-	for (size_t i = 0; i < c->place_count && c->options->target->all; i++)
-		if (!c->places[i].is_offline &&
-		    !tally_cpu_list_contains(online, (unsigned)c->places[i].cpu)) {
+	for (size_t i = 0; i < c->scope_count && c->options->target->all; i++)
+		if (!c->scopes[i].is_offline &&
+		    !tally_cpu_list_contains(online, (unsigned)c->scopes[i].cpu)) {
 			go_offline(c, i);
-			tally_cpu_list_add(&c->went_offline, (unsigned)c->places[i].cpu);
+			tally_cpu_list_add(&c->went_offline, (unsigned)c->scopes[i].cpu);
 			has_changed = true;
 		}
 	for (size_t i = 0; i < online->count && c->options->target->all; i++)
@@ -409,7 +409,7 @@ bool tally_counting_set_online(struct tally_counting *c, const struct tally_cpu_
 /* If closing will be slow, returns all descriptors (the caller frees the array); otherwise NULL. */
 static int *slow_handles(const struct tally_counting *c, size_t *count)
 {
-	size_t slots = c->place_count * c->options->event_count, tracepoints = 0;
+	size_t slots = c->scope_count * c->options->event_count, tracepoints = 0;
 	int *handles = c->options->provider == tally_provider_kernel() && slots
 			       ? malloc(slots * sizeof(*handles))
 			       : NULL;
@@ -440,11 +440,11 @@ void tally_counting_release_last(struct tally_counting *c)
 
 void tally_counting_release(struct tally_counting *c)
 {
-	for (size_t place = 0; place < c->place_count; place++)
+	for (size_t scope = 0; scope < c->scope_count; scope++)
 		for (size_t i = 0; i < c->options->event_count; i++)
-			tally_counting_close_slot(c, tally_counting_slot(c, place, i));
+			tally_counting_close_slot(c, tally_counting_slot(c, scope, i));
 	tally_counting_close_cgroups(c);
-	free(c->places);
+	free(c->scopes);
 	free(c->slots);
 	free(c->rows);
 	free(c->parts);

@@ -38,14 +38,15 @@ enum {
 	TALLY_REFUSED_GROUP = -10001    /* it opens alone, but its group has no room for it */
 };
 
-struct tally_count_place {
+/* What a handle counts, as perf_event_open(2) takes it. */
+struct tally_count_scope {
 	pid_t pid;
 	int cpu;
 	size_t part;
 	bool is_offline;
 };
 
-struct tally_count_slot { /* one event in one place */
+struct tally_count_slot { /* one event in one scope */
 	int handle; /* −1: none */
 	size_t leader; /* index of the event that leads its group; its own index without a group */
 	struct tally_reading last, now; /* `now`: everything since it was first opened */
@@ -67,9 +68,9 @@ struct tally_counting {
 	int *refusals;                   /* by event: why it didn't open, 0: it did */
 	/* by event: opened without the kernel's part, which was refused */
 	bool *user_only;
-	struct tally_count_place *places;
-	size_t place_count, place_capacity;
-	struct tally_count_slot *slots;  /* [place][event] */
+	struct tally_count_scope *scopes;
+	size_t scope_count, scope_capacity;
+	struct tally_count_slot *slots; /* [scope][event] */
 	/* the kernel's part is refused: open all events without it */
 	bool is_user_only;
 	bool has_hardware;               /* a hardware event opened */

@@ -4,7 +4,7 @@
  *
  *   Groups.  Members of a group are on the PMU together or not at all, which makes their ratios
  *   exact; but a group that is too large is never counted.  A member that fails to join is tried
- *   alone.  If it opens, the group was too large: a weak group is then taken apart in that place.
+ *   alone.  If it opens, the group was too large: a weak group is then taken apart in that scope.
  *   If it doesn't, the event can't be counted, and its siblings go on without it.  When the first
  *   event of a group can't be opened, the next one leads.
  *
@@ -43,7 +43,7 @@ static bool is_hardware(const struct tally_attr *attr)
 }
 
 static struct tally_attr counting_attr(const struct tally_counting *c, size_t event,
-				       struct tally_count_place place, bool leads, bool has_members)
+				       struct tally_count_scope scope, bool leads, bool has_members)
 {
 	const struct tally_counting_options *o = c->options;
 	struct tally_attr attr = o->events[event].attr;
@@ -51,7 +51,7 @@ static struct tally_attr counting_attr(const struct tally_counting *c, size_t ev
 	attr.sample_type = 0;
 	attr.flags &= ~(TALLY_ATTR_FREQ);
 	attr.read_format = TALLY_FORMAT_TOTAL_TIME_ENABLED | TALLY_FORMAT_TOTAL_TIME_RUNNING;
-	if (place.pid > 0 && !o->no_inherit)
+	if (scope.pid > 0 && !o->no_inherit)
 		attr.flags |= TALLY_ATTR_INHERIT;
 	if (leads)
 		attr.flags |= TALLY_ATTR_DISABLED;
@@ -97,20 +97,20 @@ static int put_filter(struct tally_counting *c, size_t event, int handle)
 }
 
 static int open_handle(struct tally_counting *c, size_t event, struct tally_attr *attr,
-		       struct tally_count_place place, int group)
+		       struct tally_count_scope scope, int group)
 {
 	struct tally_provider *p = c->options->provider;
 	int cgroup = c->cgroups[event];
-	pid_t pid = cgroup >= 0 ? cgroup : place.pid;
+	pid_t pid = cgroup >= 0 ? cgroup : scope.pid;
 	unsigned long flags = TALLY_FLAG_FD_CLOEXEC | (cgroup >= 0 ? TALLY_FLAG_PID_CGROUP : 0);
-	int handle = p->ops->open(p, attr, pid, place.cpu, group, flags);
+	int handle = p->ops->open(p, attr, pid, scope.cpu, group, flags);
 	if (handle == -EMFILE && raise_descriptor_limit())
-		handle = p->ops->open(p, attr, pid, place.cpu, group, flags);
+		handle = p->ops->open(p, attr, pid, scope.cpu, group, flags);
 	if (handle == -EINVAL && may_drop_guest(&c->options->events[event], attr)) {
 		attr->flags &= ~TALLY_ATTR_EXCLUDE_GUEST;
-		handle = p->ops->open(p, attr, pid, place.cpu, group, flags);
+		handle = p->ops->open(p, attr, pid, scope.cpu, group, flags);
 	}
-	/* Fatal, since counts of some places would look like those of all. */
+	/* Fatal, since counts of some scopes would look like those of all. */
 	if ((handle == -EMFILE || handle == -ENFILE) && !c->fatal)
 		c->fatal = handle;
 	return handle >= 0 && c->options->events[event].filter ? put_filter(c, event, handle)
@@ -122,16 +122,16 @@ static bool may_drop_kernel(const struct tally_event *event)
 	return !(event->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER));
 }
 
-/* Opens one event in one place.  Returns a handle, or the reason of a refusal. */
-static int open_event(struct tally_counting *c, size_t event, struct tally_count_place place,
+/* Opens one event in one scope.  Returns a handle, or the reason of a refusal. */
+static int open_event(struct tally_counting *c, size_t event, struct tally_count_scope scope,
 		      int group, bool has_members)
 {
 	const struct tally_event *e = &c->options->events[event];
-	struct tally_attr attr = counting_attr(c, event, place, group < 0, has_members);
+	struct tally_attr attr = counting_attr(c, event, scope, group < 0, has_members);
 	if (tally_counting_is_emptied(&attr))
 		return TALLY_REFUSED_EMPTIED;
 	if (!c->is_user_only || !may_drop_kernel(e)) {
-		int handle = open_handle(c, event, &attr, place, group);
+		int handle = open_handle(c, event, &attr, scope, group);
 		if ((handle != -EACCES && handle != -EPERM) || !may_drop_kernel(e))
 			return handle;
 	}
@@ -139,7 +139,7 @@ static int open_event(struct tally_counting *c, size_t event, struct tally_count
 	bool is_emptied = tally_counting_is_emptied(&attr);
 	if (is_emptied && c->is_user_only)
 		return TALLY_REFUSED_EMPTIED;
-	int handle = open_handle(c, event, &attr, place, group);
+	int handle = open_handle(c, event, &attr, scope, group);
 	if (handle < 0)
 		return handle;
 	c->is_user_only = true;
@@ -158,10 +158,10 @@ void tally_counting_close_slot(struct tally_counting *c, struct tally_count_slot
 	slot->handle = -1;
 }
 
-static void note_result(struct tally_counting *c, size_t place, size_t event, size_t leader,
+static void note_result(struct tally_counting *c, size_t scope, size_t event, size_t leader,
 			int handle)
 {
-	struct tally_count_slot *slot = tally_counting_slot(c, place, event);
+	struct tally_count_slot *slot = tally_counting_slot(c, scope, event);
 	slot->handle = handle >= 0 ? handle : -1;
 	slot->leader = leader;
 	slot->was_open |= handle >= 0;
@@ -171,13 +171,13 @@ static void note_result(struct tally_counting *c, size_t place, size_t event, si
 		c->refusals[event] = handle;
 }
 
-static bool counts_on(const struct tally_counting *c, size_t event, struct tally_count_place place)
+static bool counts_on(const struct tally_counting *c, size_t event, struct tally_count_scope scope)
 {
 	const char *text = c->options->event_cpus ? c->options->event_cpus[event] : NULL;
 	struct tally_cpu_list cpus = { 0 };
 	bool result = true;
-	if (place.cpu >= 0 && text && text[0] && tally_cpu_list_parse(text, &cpus, NULL) >= 0)
-		result = tally_cpu_list_contains(&cpus, (unsigned)place.cpu);
+	if (scope.cpu >= 0 && text && text[0] && tally_cpu_list_parse(text, &cpus, NULL) >= 0)
+		result = tally_cpu_list_contains(&cpus, (unsigned)scope.cpu);
 	tally_cpu_list_release(&cpus);
 	return result;
 }
@@ -188,26 +188,26 @@ static bool is_tool(const struct tally_counting *c, size_t event)
 	return c->options->events[event].kind == TALLY_EVENT_TOOL;
 }
 
-static void open_single(struct tally_counting *c, size_t place, size_t event)
+static void open_single(struct tally_counting *c, size_t scope, size_t event)
 {
-	if (!is_tool(c, event) && counts_on(c, event, c->places[place]))
-		note_result(c, place, event, event,
-			    open_event(c, event, c->places[place], -1, false));
+	if (!is_tool(c, event) && counts_on(c, event, c->scopes[scope]))
+		note_result(c, scope, event, event,
+			    open_event(c, event, c->scopes[scope], -1, false));
 }
 
 /* Opens a group.  Returns false if it must be taken apart and its events opened singly. */
-static bool open_group(struct tally_counting *c, size_t place, size_t first, size_t count)
+static bool open_group(struct tally_counting *c, size_t scope, size_t first, size_t count)
 {
 	const struct tally_event *events = c->options->events;
 	size_t leader = SIZE_MAX;
 	for (size_t i = first; i < first + count; i++) {
-		if (is_tool(c, i) || !counts_on(c, i, c->places[place]))
+		if (is_tool(c, i) || !counts_on(c, i, c->scopes[scope]))
 			continue;
-		int group = leader == SIZE_MAX ? -1 : tally_counting_slot(c, place, leader)->handle;
-		int handle = open_event(c, i, c->places[place], group, true);
+		int group = leader == SIZE_MAX ? -1 : tally_counting_slot(c, scope, leader)->handle;
+		int handle = open_event(c, i, c->scopes[scope], group, true);
 		bool may_be_full = group >= 0 &&
 				   (handle == -EINVAL || handle == -E2BIG || handle == -ENOSPC);
-		int alone = may_be_full ? open_event(c, i, c->places[place], -1, false) : -1;
+		int alone = may_be_full ? open_event(c, i, c->scopes[scope], -1, false) : -1;
 		if (alone >= 0) {
 			c->options->provider->ops->close(c->options->provider, alone);
 			if (events[i].weak_group)
@@ -216,14 +216,14 @@ static bool open_group(struct tally_counting *c, size_t place, size_t first, siz
 		}
 		if (handle >= 0 && leader == SIZE_MAX) {
 			leader = i;
-			tally_counting_slot(c, place, i)->reads_group = true;
+			tally_counting_slot(c, scope, i)->reads_group = true;
 		}
-		note_result(c, place, i, leader == SIZE_MAX ? i : leader, handle);
+		note_result(c, scope, i, leader == SIZE_MAX ? i : leader, handle);
 	}
 	return true;
 }
 
-void tally_counting_open_place(struct tally_counting *c, size_t place)
+void tally_counting_open_scope(struct tally_counting *c, size_t scope)
 {
 	const struct tally_event *events = c->options->events;
 	size_t total = c->options->event_count;
@@ -231,43 +231,43 @@ void tally_counting_open_place(struct tally_counting *c, size_t place)
 		for (count = 1; events[first].group >= 0 && first + count < total &&
 				events[first + count].group == events[first].group;)
 			count++;
-		if (count > 1 && open_group(c, place, first, count))
+		if (count > 1 && open_group(c, scope, first, count))
 			continue;
 		for (size_t i = first; i < first + count; i++) {
-			tally_counting_close_slot(c, tally_counting_slot(c, place, i));
-			tally_counting_slot(c, place, i)->reads_group = false;
-			open_single(c, place, i);
+			tally_counting_close_slot(c, tally_counting_slot(c, scope, i));
+			tally_counting_slot(c, scope, i)->reads_group = false;
+			open_single(c, scope, i);
 		}
 	}
 }
 
-int tally_counting_add_place(struct tally_counting *c, struct tally_count_place place)
+int tally_counting_add_scope(struct tally_counting *c, struct tally_count_scope scope)
 {
 	size_t events = c->options->event_count;
-	if (c->place_count == c->place_capacity) {
-		size_t capacity = c->place_capacity ? 2 * c->place_capacity : 4;
-		struct tally_count_place *places = reallocarray(c->places, capacity,
-								sizeof(*places));
-		if (places)
-			c->places = places;
-		struct tally_count_slot *slots = places ? reallocarray(c->slots,
+	if (c->scope_count == c->scope_capacity) {
+		size_t capacity = c->scope_capacity ? 2 * c->scope_capacity : 4;
+		struct tally_count_scope *scopes = reallocarray(c->scopes, capacity,
+								sizeof(*scopes));
+		if (scopes)
+			c->scopes = scopes;
+		struct tally_count_slot *slots = scopes ? reallocarray(c->slots,
 								       capacity * (events + 1),
 								       sizeof(*slots))
 							: NULL;
 		if (!slots)
 			return -ENOMEM;
 		c->slots = slots;
-		c->place_capacity = capacity;
+		c->scope_capacity = capacity;
 	}
-	int result = tally_counting_find_part(c, &place);
+	int result = tally_counting_find_part(c, &scope);
 	if (result < 0)
 		return result;
-	size_t at = c->place_count++;
-	c->places[at] = place;
+	size_t at = c->scope_count++;
+	c->scopes[at] = scope;
 	for (size_t i = 0; i < events; i++)
 		*tally_counting_slot(c, at, i) = (struct tally_count_slot){ .handle = -1,
 									    .leader = i };
-	tally_counting_open_place(c, at);
+	tally_counting_open_scope(c, at);
 	return c->fatal;
 }
 
@@ -275,9 +275,9 @@ int tally_counting_follow(struct tally_counting *c)
 {
 	const struct tally_pid_list *tids = &c->options->target->tids;
 	int result = 0;
-	for (size_t i = c->place_count; i < tids->count && result >= 0; i++)
-		result = tally_counting_add_place(
-			c, (struct tally_count_place){ .pid = tids->items[i], .cpu = -1 });
+	for (size_t i = c->scope_count; i < tids->count && result >= 0; i++)
+		result = tally_counting_add_scope(
+			c, (struct tally_count_scope){ .pid = tids->items[i], .cpu = -1 });
 	return result;
 }
 
@@ -285,15 +285,15 @@ static int add_places(struct tally_counting *c)
 {
 	const struct tally_target *target = c->options->target;
 	if (c->options->command_pid)
-		return tally_counting_add_place(
-			c, (struct tally_count_place){ .pid = c->options->command_pid, .cpu = -1 });
+		return tally_counting_add_scope(
+			c, (struct tally_count_scope){ .pid = c->options->command_pid, .cpu = -1 });
 	if (!target->all)
 		return tally_counting_follow(c);
 	int result = 0;
 	for (size_t i = 0; i < target->cpus.count && result >= 0; i++)
-		result = tally_counting_add_place(
+		result = tally_counting_add_scope(
 			c,
-			(struct tally_count_place){ .pid = -1, .cpu = (int)target->cpus.cpus[i] });
+			(struct tally_count_scope){ .pid = -1, .cpu = (int)target->cpus.cpus[i] });
 	return result;
 }
 
@@ -382,10 +382,10 @@ static int say_failure(const struct tally_counting *c, int code, struct tally_er
 		return tally_error_set(err, code,
 				       "the system is out of file descriptors: see fs.file-max");
 	const struct tally_target *target = c->options->target;
-	size_t places = target->all ? target->cpus.count : target->tids.count;
+	size_t scopes = target->all ? target->cpus.count : target->tids.count;
 	tally_error_set(err, code,
 			"%zu event%s on %zu %s need a file descriptor each; the limit is %llu",
-			c->options->event_count, c->options->event_count == 1 ? "" : "s", places,
+			c->options->event_count, c->options->event_count == 1 ? "" : "s", scopes,
 			target->all ? "CPUs" : "threads", (unsigned long long)limit.rlim_cur);
 	tally_error_hint(
 		err,

@@ -42,32 +42,32 @@ static void label_thread(pid_t tid, char *out, size_t size)
 /* A CPU without a die number is in die 0, as in perf. */
 static void label_cpu(enum tally_count_by by, unsigned cpu, char *out, size_t size)
 {
-	struct tally_cpu_place place;
+	struct tally_cpu_location at;
 	int node;
-	tally_cpu_place_read(NULL, cpu, &place, &node);
-	if (place.die < 0)
-		place.die = 0;
+	tally_cpu_location_read(NULL, cpu, &at, &node);
+	if (at.die < 0)
+		at.die = 0;
 	if (by == TALLY_COUNT_BY_CORE)
-		snprintf(out, size, "S%d-D%d-C%d", place.package, place.die, place.core);
+		snprintf(out, size, "S%d-D%d-C%d", at.package, at.die, at.core);
 	else if (by == TALLY_COUNT_BY_DIE)
-		snprintf(out, size, "S%d-D%d", place.package, place.die);
+		snprintf(out, size, "S%d-D%d", at.package, at.die);
 	else if (by == TALLY_COUNT_BY_SOCKET)
-		snprintf(out, size, "S%d", place.package);
+		snprintf(out, size, "S%d", at.package);
 	else
 		snprintf(out, size, "N%d", node);
 }
 
-int tally_counting_find_part(struct tally_counting *c, struct tally_count_place *place)
+int tally_counting_find_part(struct tally_counting *c, struct tally_count_scope *scope)
 {
 	enum tally_count_by by = c->options->by;
 	char label[TALLY_PROC_COMM_MAX + 32] = "";
 	bool is_single = by == TALLY_COUNT_BY_CPU || by == TALLY_COUNT_BY_THREAD;
 	if (by == TALLY_COUNT_BY_THREAD)
-		label_thread(place->pid, label, sizeof(label));
+		label_thread(scope->pid, label, sizeof(label));
 	else if (by == TALLY_COUNT_BY_CPU)
-		snprintf(label, sizeof(label), "CPU%d", place->cpu);
+		snprintf(label, sizeof(label), "CPU%d", scope->cpu);
 	else if (by != TALLY_COUNT_BY_NOTHING)
-		label_cpu(by, (unsigned)place->cpu, label, sizeof(label));
+		label_cpu(by, (unsigned)scope->cpu, label, sizeof(label));
 	size_t part = 0;
 	while (part < c->part_count && (is_single || strcmp(c->parts[part].label, label) != 0))
 		part++;
@@ -76,7 +76,7 @@ int tally_counting_find_part(struct tally_counting *c, struct tally_count_place 
 			return -ENOMEM;
 		tally_counting_name_rows(c, part);
 	}
-	c->parts[part].cpus += place->cpu >= 0;
-	place->part = part;
+	c->parts[part].cpus += scope->cpu >= 0;
+	scope->part = part;
 	return 0;
 }

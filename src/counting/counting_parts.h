@@ -5,14 +5,14 @@
 #include "counting/counting.h"
 
 static inline struct tally_count_slot *tally_counting_slot(const struct tally_counting *c,
-							   size_t place, size_t event)
+							   size_t scope, size_t event)
 {
-	return &c->slots[place * c->options->event_count + event];
+	return &c->slots[scope * c->options->event_count + event];
 }
 
 /* counting_open.c */
-int tally_counting_add_place(struct tally_counting *c, struct tally_count_place place);
-void tally_counting_open_place(struct tally_counting *c, size_t place);
+int tally_counting_add_scope(struct tally_counting *c, struct tally_count_scope scope);
+void tally_counting_open_scope(struct tally_counting *c, size_t scope);
 void tally_counting_close_slot(struct tally_counting *c, struct tally_count_slot *slot);
 void tally_counting_close_cgroups(struct tally_counting *c);
 void tally_counting_name_rows(struct tally_counting *c, size_t first_part);
@@ -22,7 +22,7 @@ const char *tally_counting_quality(const struct tally_counting *c, size_t event,
 /* counting_parts.c */
 /* Adds a part with its rows, not yet named.  Returns 0 or -ENOMEM. */
 int tally_counting_add_part(struct tally_counting *c, const char *label);
-/* Puts the place into its part, which is made for the first place in it.  Returns 0 or -ENOMEM. */
-int tally_counting_find_part(struct tally_counting *c, struct tally_count_place *place);
+/* Puts the scope into its part, which is made for the first scope in it.  Returns 0 or -ENOMEM. */
+int tally_counting_find_part(struct tally_counting *c, struct tally_count_scope *scope);
 
 #endif

@@ -128,14 +128,14 @@ static const char *advice_on(const struct tally_counting *c, struct tally_arena 
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct tally_event asked = c->options->events[event];
-	if (c->options->provider != tally_provider_kernel() || !c->place_count)
+	if (c->options->provider != tally_provider_kernel() || !c->scope_count)
 		return "";
 	/* After a refusal of the kernel's part, user mode was tried; its refusal was the last. */
 	if (c->refusals[event] == -EACCES && (asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		return ". To count more: 'sysctl kernel.perf_event_paranoid=1' as root, or CAP_PERFMON";
 	if (!(asked.attr.flags & TALLY_ATTR_EXCLUDE_USER))
 		asked.attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
-	tally_provider_open_error(&asked, c->refusals[event], c->places[0].pid, c->places[0].cpu,
+	tally_provider_open_error(&asked, c->refusals[event], c->scopes[0].pid, c->scopes[0].cpu,
 				  NULL, &err);
 	return err.hint[0] ? tally_arena_printf(arena, ". To count more: %s", err.hint) : "";
 }

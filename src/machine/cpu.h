@@ -55,13 +55,13 @@ struct tally_cpu_cache {
 	const char *cpus; /* CPUs that share it: "0-1" */
 };
 
-struct tally_cpu_place {
+struct tally_cpu_location {
 	unsigned cpu;
 	int core, die, package; /* -1: unknown */
 };
 
 struct tally_cpu_topology {
-	struct tally_cpu_place *places; /* one for each online CPU */
+	struct tally_cpu_location *places; /* one for each online CPU */
 	size_t place_count;
 	/* Distinct lists of CPUs ("0-7") that share a package, a die, a core. */
 	const char **packages, **dies, **cores;
@@ -71,7 +71,8 @@ struct tally_cpu_topology {
 };
 
 /* Reads the place of one CPU, and the NUMA node next to it; -1 if sysfs doesn't say. */
-void tally_cpu_place_read(const char *root, unsigned cpu, struct tally_cpu_place *out, int *node);
+void tally_cpu_location_read(const char *root, unsigned cpu, struct tally_cpu_location *out,
+			     int *node);
 
 /* Reads the topology; data that sysfs lacks is left out.  `root` NULL means the machine's own
  * (/sys/devices/system/cpu).  Returns 0 or -ENOMEM. */

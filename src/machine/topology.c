@@ -127,9 +127,9 @@ static int read_caches(struct topology_reader *reader, const struct tally_cpu_li
 	return code;
 }
 
-static struct tally_cpu_place place_of(struct topology_reader *reader, unsigned cpu)
+static struct tally_cpu_location place_of(struct topology_reader *reader, unsigned cpu)
 {
-	return (struct tally_cpu_place){
+	return (struct tally_cpu_location){
 		.cpu = cpu,
 		.core = read_number(reader, cpu, "topology/core_id"),
 		.die = read_number(reader, cpu, "topology/die_id"),
@@ -137,7 +137,8 @@ static struct tally_cpu_place place_of(struct topology_reader *reader, unsigned 
 	};
 }
 
-void tally_cpu_place_read(const char *root, unsigned cpu, struct tally_cpu_place *out, int *node)
+void tally_cpu_location_read(const char *root, unsigned cpu, struct tally_cpu_location *out,
+			     int *node)
 {
 	struct tally_arena arena = TALLY_ARENA_INIT;
 	struct topology_reader reader = { .root = root ? root : SYSFS_CPUS, .arena = &arena };

@@ -48,7 +48,7 @@ bool tally_function_code_address(struct tally_names *names, const struct tally_f
 {
 	struct known known;
 	const struct tally_packed_place *packed = code->packed
-							  ? tally_names_packed_place(names, place)
+							  ? tally_names_recorded_place(names, place)
 							  : NULL;
 	if (packed)
 		*address = code->start + packed->offset;
@@ -330,7 +330,7 @@ static int find_in_files(struct tally_names *names, const struct tally_place *pl
 static void find_packed(struct tally_names *names, const struct tally_place *place,
 			struct tally_function_code *out)
 {
-	const struct tally_packed_code *packed = tally_names_packed_code(names, place);
+	const struct tally_packed_code *packed = tally_names_recorded_code(names, place);
 	if (!packed)
 		return;
 	bool is_rebuilt = out->is_rebuilt;

@@ -39,15 +39,15 @@ bool tally_names_is_kernels(const struct tally_names *names, uint32_t function,
 uint32_t tally_names_intern_text(struct tally_names *names, struct tally_map *texts,
 				 const char *text);
 
-/* In names_packed.c: return the recording's own name of a place (NULL: it has none), its function's
+/* In names_recorded.c: return the recording's own name of a place (NULL: it has none), its function's
  * code, and its function. */
-const struct tally_packed_place *tally_names_packed_place(struct tally_names *names,
-							  const struct tally_place *place);
+const struct tally_packed_place *tally_names_recorded_place(struct tally_names *names,
+							    const struct tally_place *place);
 struct tally_packed_code;
-const struct tally_packed_code *tally_names_packed_code(struct tally_names *names,
-							const struct tally_place *place);
-uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
-				     const struct tally_packed_place *packed, uint64_t *offset);
+const struct tally_packed_code *tally_names_recorded_code(struct tally_names *names,
+							  const struct tally_place *place);
+uint32_t tally_names_recorded_function(struct tally_names *names, const struct tally_place *place,
+				       const struct tally_packed_place *packed, uint64_t *offset);
 
 /* Returns the build-id of a file, from the recording or from the file itself; size 0: not known. */
 struct tally_build_id tally_names_build_id(struct tally_names *names, uint32_t file);

@@ -243,9 +243,9 @@ uint32_t tally_names_function(struct tally_names *names, const struct tally_plac
 	uint32_t file = tally_names_file(names, place);
 	if (file == TALLY_FILE_NONE)
 		return tally_names_plain_function(names, place, offset);
-	const struct tally_packed_place *packed = tally_names_packed_place(names, place);
+	const struct tally_packed_place *packed = tally_names_recorded_place(names, place);
 	if (packed)
-		return tally_names_packed_function(names, place, packed, offset);
+		return tally_names_recorded_function(names, place, packed, offset);
 	struct tally_name_table *table = tally_name_table_of(names, file);
 	struct tally_object_entry *entry = table ? tally_name_table_entry(names, file) : NULL;
 	if (!table || tally_name_table_read(names, table, entry, false) < 0)

@@ -52,7 +52,7 @@ struct job {
 	uint64_t cost;
 
 	/* The following are in order of addresses. */
-	struct tally_sort_key *keys, *sorted; /* `sorted` points into `keys` */
+	struct tally_radix_item *keys, *sorted; /* `sorted` points into `keys` */
 	uint64_t *addresses;
 	const struct tally_symbol **symbols;
 	struct tally_line_answer *answers;
@@ -87,7 +87,7 @@ static void sort_members(struct job *job)
 		uint32_t member = job->members[i];
 		bool known = tally_name_table_address(job->names, job->table, job->entry,
 						      &job->places[member], &address);
-		job->keys[i] = (struct tally_sort_key){ known ? address : UINT64_MAX, member };
+		job->keys[i] = (struct tally_radix_item){ known ? address : UINT64_MAX, member };
 	}
 	job->sorted = tally_radix_sort(job->keys, job->keys + job->count, job->count);
 	for (size_t i = 0; i < job->count; i++)

@@ -88,7 +88,7 @@ const struct tally_packed_object *tally_packed_names_object(struct tally_packed_
  * profile's recording must have been prepared (tally_recording_prepare_packing).  `places` and
  * `known` (both may be NULL) get the number of places in a file or the kernel, and how many of them
  * are named in the section.  Returns 0 or -ENOMEM. */
-int tally_pack_names(struct tally_profile *profile, const struct tally_place_table *others,
+int tally_make_name_section(struct tally_profile *profile, const struct tally_place_table *others,
 		     struct tally_buffer *out, size_t *places, size_t *known);
 
 #endif

@@ -52,7 +52,7 @@ static uint32_t stack_bytes(const struct tally_recorder *recorder)
 
 /* ---- attributes ---------------------------------------------------------- */
 
-static void set_rate(const struct tally_record_options *options, const struct tally_event *event,
+static void set_rate(const struct tally_recorder_options *options, const struct tally_event *event,
 		     struct tally_attr *attr)
 {
 	bool each_hit = event->kind == TALLY_EVENT_TRACEPOINT ||
@@ -86,7 +86,7 @@ static bool may_copy(const struct tally_recorder *recorder, const char *name,
 		     const struct tally_attr *attr)
 {
 	bool is_of_waits = tally_is_off_cpu(attr, name) ||
-			   (tally_is_waking(attr, name) && tally_record_off_cpu(recorder));
+			   (tally_is_waking(attr, name) && tally_recorder_off_cpu(recorder));
 	return recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) ||
 	       is_of_waits;
 }
@@ -147,7 +147,7 @@ static void set_call_graph(const struct tally_recorder *recorder, const char *na
 	attr->flags |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
 }
 
-static void set_extras(const struct tally_record_options *options, struct tally_attr *attr)
+static void set_extras(const struct tally_recorder_options *options, struct tally_attr *attr)
 {
 	attr->sample_type |= options->sample_type;
 	if (options->branches) {
@@ -176,10 +176,10 @@ static bool inherits(const struct tally_recorder *recorder)
 }
 
 static void make_source(struct tally_recorder *recorder, const struct tally_event *event,
-			struct tally_record_source *source)
+			struct tally_recorder_source *source)
 {
 	struct tally_attr *attr = &source->attr;
-	*source = (struct tally_record_source){
+	*source = (struct tally_recorder_source){
 		.attr = event->attr, .event = event, .name = event->name, .cgroup_fd = -1
 	};
 	attr->size = sizeof(*attr);
@@ -189,7 +189,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	attr->flags |= TALLY_ATTR_DISABLED;
 	if (inherits(recorder))
 		attr->flags |= TALLY_ATTR_INHERIT;
-	if (tally_record_follows_command(recorder) && !(recorder->options.delay_s > 0) &&
+	if (tally_recorder_follows_command(recorder) && !(recorder->options.delay_s > 0) &&
 	    !recorder->options.starts_off)
 		attr->flags |= TALLY_ATTR_ENABLE_ON_EXEC;
 	set_rate(&recorder->options, event, attr);
@@ -224,7 +224,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 static void join_groups(struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		struct tally_record_source *source = &recorder->sources[i];
+		struct tally_recorder_source *source = &recorder->sources[i];
 		int group = source->event->group;
 		bool member = i && group != TALLY_EVENT_NO_GROUP &&
 			      recorder->sources[i - 1].event->group == group;
@@ -252,9 +252,9 @@ static void join_groups(struct tally_recorder *recorder)
 	}
 }
 
-static void make_side_band(struct tally_recorder *recorder, struct tally_record_source *source)
+static void make_side_band(struct tally_recorder *recorder, struct tally_recorder_source *source)
 {
-	*source = (struct tally_record_source){ .name = "dummy:HG", .cgroup_fd = -1 };
+	*source = (struct tally_recorder_source){ .name = "dummy:HG", .cgroup_fd = -1 };
 	source->attr = (struct tally_attr){
 		.type = TALLY_TYPE_SOFTWARE,
 		.size = sizeof(source->attr),
@@ -271,7 +271,7 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	if (recorder->options.no_bpf_events)
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
 	/* the kernel's code is shown as it was at the time */
-	if (tally_record_samples_kernel(recorder))
+	if (tally_recorder_samples_kernel(recorder))
 		source->attr.flags |= TALLY_ATTR_TEXT_POKE;
 	if (inherits(recorder))
 		source->attr.flags |= TALLY_ATTR_INHERIT;
@@ -284,7 +284,7 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_record_
 	source->written = source->attr;
 }
 
-const struct tally_record_source *tally_record_off_cpu(const struct tally_recorder *recorder)
+const struct tally_recorder_source *tally_recorder_off_cpu(const struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		if (recorder->sources[i].event &&
@@ -312,8 +312,8 @@ static void describe_each_hit(struct tally_recorder *recorder)
 			"--call-graph dwarf copies stacks for them as well");
 }
 
-int tally_record_make_sources(struct tally_recorder *recorder,
-			      const struct tally_event_list *events, struct tally_error *err)
+int tally_recorder_make_sources(struct tally_recorder *recorder,
+				const struct tally_event_list *events, struct tally_error *err)
 {
 	choose_call_graph(recorder);
 	recorder->source_count = events->count + 1;
@@ -333,6 +333,6 @@ int tally_record_make_sources(struct tally_recorder *recorder,
 	}
 	join_groups(recorder);
 	describe_each_hit(recorder);
-	make_side_band(recorder, tally_record_side_band(recorder));
+	make_side_band(recorder, tally_recorder_side_band(recorder));
 	return 0;
 }

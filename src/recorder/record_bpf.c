@@ -30,11 +30,11 @@ static int write_program(struct tally_synthesis *synthesis, const struct tally_b
 	return tally_synthesis_finish(synthesis, TALLY_RECORD_BPF_EVENT, 0, 0, 0);
 }
 
-int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
-			  struct tally_error *err)
+int tally_recorder_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
+			    struct tally_error *err)
 {
 	const uint64_t both = TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT;
-	bool is_wanted = (tally_record_side_band(recorder)->attr.flags & both) == both;
+	bool is_wanted = (tally_recorder_side_band(recorder)->attr.flags & both) == both;
 	int result = is_wanted ? tally_bpf_codes_read(out) : 0;
 	/* without the permission to know, there are none */
 	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;

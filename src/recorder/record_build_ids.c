@@ -17,7 +17,7 @@ enum { FILES_MAX = 16384, FORGOTTEN_MAX = 32768 };
 
 static int keep(void *context, const char *path, const struct tally_build_id *id)
 {
-	struct tally_record_forgotten *forgotten = context;
+	struct tally_recorder_forgotten *forgotten = context;
 	bool is_full = forgotten->paths.count >= FORGOTTEN_MAX;
 	uint32_t at = is_full ? TALLY_STRING_NONE : tally_strings_intern(&forgotten->paths, path);
 	if (at == TALLY_STRING_NONE)
@@ -28,7 +28,7 @@ static int keep(void *context, const char *path, const struct tally_build_id *id
 	return 0;
 }
 
-int tally_record_forget_files(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_forget_files(struct tally_recorder *recorder, struct tally_error *err)
 {
 	bool is_asked = !recorder->pipe && !recorder->options.take_sample;
 	/* The user of take_sample may refer to files by their ids. */
@@ -39,7 +39,7 @@ int tally_record_forget_files(struct tally_recorder *recorder, struct tally_erro
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
-void tally_record_forgotten_release(struct tally_record_forgotten *forgotten)
+void tally_recorder_forgotten_release(struct tally_recorder_forgotten *forgotten)
 {
 	tally_strings_release(&forgotten->paths);
 	tally_vector_release(&forgotten->ids);
@@ -67,7 +67,7 @@ static void put_kernel(struct tally_buffer *bytes)
 }
 
 /* Adds those whose paths were not mapped again since; otherwise the newer file counts. */
-static void put_forgotten(const struct tally_record_forgotten *forgotten,
+static void put_forgotten(const struct tally_recorder_forgotten *forgotten,
 			  struct tally_strings *done, struct tally_buffer *bytes)
 {
 	for (uint32_t i = 0; i < forgotten->ids.count; i++) {
@@ -78,8 +78,8 @@ static void put_forgotten(const struct tally_record_forgotten *forgotten,
 	}
 }
 
-int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
-			   struct tally_error *err)
+int tally_recorder_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			     struct tally_error *err)
 {
 	struct tally_strings done = { 0 };
 	put_kernel(bytes);
@@ -95,7 +95,7 @@ int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer 
 		if (id)
 			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path,
 			    id);
-		tally_record_trim_objects(recorder);
+		tally_recorder_trim_objects(recorder);
 	}
 	put_forgotten(&recorder->forgotten, &done, bytes);
 	tally_strings_release(&done);

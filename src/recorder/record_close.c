@@ -22,7 +22,7 @@ void tally_recorder_close_apart(struct tally_recorder *recorder)
 	for (size_t i = 0; events && i < recorder->handles.count; i++)
 		events[i] = recorder->handles.items[i].handle;
 	int gate = events ? tally_close_apart(events, recorder->handles.count) : -1;
-	tally_record_close(recorder);
+	tally_recorder_close(recorder);
 	if (gate >= 0)
 		close(gate);
 	free(events);

@@ -31,8 +31,8 @@ enum {
 	SETTLED = 500,
 };
 
-bool tally_record_has_copies(const struct tally_recorder *recorder,
-			     const struct tally_record_source *source)
+bool tally_recorder_has_copies(const struct tally_recorder *recorder,
+			       const struct tally_recorder_source *source)
 {
 	return recorder->copies.count > 1 && source->unwinds &&
 	       source->event->group == TALLY_EVENT_NO_GROUP;
@@ -42,7 +42,7 @@ static uint64_t highest_rate(const struct tally_recorder *recorder)
 {
 	uint64_t rate = 0;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		const struct tally_record_source *source = &recorder->sources[i];
+		const struct tally_recorder_source *source = &recorder->sources[i];
 		if (source->unwinds && !(source->attr.flags & TALLY_ATTR_FREQ))
 			return UINT64_MAX / LARGEST;
 		if (source->unwinds)
@@ -54,7 +54,7 @@ static uint64_t highest_rate(const struct tally_recorder *recorder)
 /* Returns the ring size for copies.  Waking is expensive: rings four times as large, woken a
  * quarter as often, save a seventh per sample at 20 kHz.  Events with their own periods have no
  * known rate. */
-size_t tally_record_copies_ring_bytes(const struct tally_recorder *recorder)
+size_t tally_recorder_copies_ring_bytes(const struct tally_recorder *recorder)
 {
 	uint64_t rate = highest_rate(recorder),
 		 copy = recorder->options.stack_bytes ? recorder->options.stack_bytes : LARGEST;
@@ -71,14 +71,15 @@ static void set_size(struct tally_recorder *recorder, uint32_t bytes)
 			recorder->sources[i].attr.sample_stack_user = bytes;
 }
 
-void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes)
+void tally_recorder_copies_init(struct tally_recorder *recorder, size_t ring_bytes)
 {
 	static const uint32_t sizes[] = { SMALLEST, SMALLEST + STEP, SMALLEST + 2 * STEP, LARGEST };
-	struct tally_record_copies *copies = &recorder->copies;
-	*copies = (struct tally_record_copies){ 0 };
+	struct tally_recorder_copies *copies = &recorder->copies;
+	*copies = (struct tally_recorder_copies){ 0 };
 	if (!recorder->unwinds || recorder->options.stack_bytes || ring_bytes / 8 < SMALLEST)
 		return;
-	while (copies->count < TALLY_RECORD_COPY_SIZES && sizes[copies->count] <= ring_bytes / 8) {
+	while (copies->count < TALLY_RECORDER_COPY_SIZES &&
+	       sizes[copies->count] <= ring_bytes / 8) {
 		copies->sizes[copies->count] = sizes[copies->count];
 		copies->count++;
 	}
@@ -90,15 +91,15 @@ void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes
 	set_size(recorder, few ? largest : copies->sizes[0]);
 }
 
-void tally_record_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
-			      enum tally_record_stack_fate fate, uint64_t needed)
+void tally_recorder_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
+				enum tally_recorder_stack_fate fate, uint64_t needed)
 {
-	struct tally_record_copies *copies = &recorder->copies;
+	struct tally_recorder_copies *copies = &recorder->copies;
 	if (!copies->count || sample->stack_size != copies->sizes[copies->now])
 		return; /* its size was in use before the last switch */
 	copies->stacks++;
-	copies->cut += fate == TALLY_RECORD_STACK_CUT;
-	copies->new += fate == TALLY_RECORD_STACK_NEW;
+	copies->cut += fate == TALLY_RECORDER_STACK_CUT;
+	copies->new += fate == TALLY_RECORDER_STACK_NEW;
 	copies->small += copies->now && needed < copies->sizes[copies->now - 1];
 }
 
@@ -106,11 +107,11 @@ void tally_record_copies_note(struct tally_recorder *recorder, const struct tall
  * samples. */
 static int switch_to(struct tally_recorder *recorder, unsigned next, struct tally_error *err)
 {
-	struct tally_record_copies *copies = &recorder->copies;
+	struct tally_recorder_copies *copies = &recorder->copies;
 	const struct tally_provider_ops *ops = recorder->provider->ops;
 	for (size_t i = 0; i < recorder->handles.count; i++) {
-		const struct tally_record_handle *old = &recorder->handles.items[i],
-						 *new = old + next - copies->now;
+		const struct tally_recorder_handle *old = &recorder->handles.items[i],
+						   *new = old + next - copies->now;
 		if (old->copy_bytes != copies->sizes[copies->now] || !old->copy_bytes)
 			continue;
 		/* The sizes of a place are adjacent, unless its task ended while they were
@@ -136,9 +137,9 @@ static int switch_to(struct tally_recorder *recorder, unsigned next, struct tall
 	return 0;
 }
 
-int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_copies_adapt(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_record_copies *copies = &recorder->copies;
+	struct tally_recorder_copies *copies = &recorder->copies;
 	uint64_t calm = (uint64_t)CALM_STACKS << copies->switches;
 	if (copies->count < 2 || copies->switches >= SWITCHES_MAX)
 		return 0;

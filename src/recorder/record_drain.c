@@ -24,8 +24,8 @@ enum {
 
 #define FUTURE_NS 60000000000u /* a record's time can't be this far ahead */
 
-struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder,
-						   const void *bytes, size_t size)
+struct tally_recorder_source *tally_recorder_source_of(struct tally_recorder *recorder,
+						       const void *bytes, size_t size)
 {
 	uint64_t id;
 	uint64_t *slot = tally_record_id(&recorder->sources[0].attr, bytes, size, &id) ?
@@ -34,11 +34,11 @@ struct tally_record_source *tally_record_source_of(struct tally_recorder *record
 	return slot ? &recorder->sources[*slot] : NULL;
 }
 
-int tally_record_put(struct tally_recorder *recorder, const void *records, size_t size,
-		     struct tally_error *err)
+int tally_recorder_put(struct tally_recorder *recorder, const void *records, size_t size,
+		       struct tally_error *err)
 {
 	if (recorder->excerpt)
-		tally_record_excerpt_add(recorder->excerpt, records, size);
+		tally_recorder_excerpt_add(recorder->excerpt, records, size);
 	return size ? tally_perfdata_write(recorder->writer, records, size, err) : 0;
 }
 
@@ -52,8 +52,8 @@ static void count_record(struct tally_recorder *recorder, const struct tally_rec
 		recorder->status.throttled++;
 }
 
-int tally_record_take_task(struct tally_recorder *recorder, const struct tally_record *record,
-			   struct tally_error *err)
+int tally_recorder_take_task(struct tally_recorder *recorder, const struct tally_record *record,
+			     struct tally_error *err)
 {
 	int result = tally_tasks_record(&recorder->tasks, record);
 	if (!result)
@@ -68,14 +68,14 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 {
 	count_record(recorder, record);
 	if (recorder->options.overwrite)
-		return tally_record_keep(recorder, bytes, size, err);
-	int result = tally_record_take_task(recorder, record, err);
+		return tally_recorder_keep(recorder, bytes, size, err);
+	int result = tally_recorder_take_task(recorder, record, err);
 	if (result < 0)
 		return result;
 	tally_objects_see(&recorder->objects, &recorder->tasks, record);
 	if (recorder->objects.live_jits)
 		tally_live_jits_see(recorder->objects.live_jits, record);
-	return tally_record_put(recorder, bytes, size, err);
+	return tally_recorder_put(recorder, bytes, size, err);
 }
 
 /* Finds the ring whose next record is the oldest; returns NULL when all are read. */
@@ -83,7 +83,7 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint
 					   const void **bytes, size_t *size,
 					   struct tally_record *record)
 {
-	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
 	struct tally_ring *oldest = NULL;
 	for (size_t i = 0; i < recorder->ring_count; i++) {
 		struct tally_ring *ring = &recorder->side_rings[i];
@@ -112,7 +112,7 @@ static int take_mended(struct tally_recorder *recorder, const void *bytes, size_
 		       const struct tally_record *record, struct tally_error *err)
 {
 	_Alignas(8) uint8_t mended[SYMBOL_RECORD_BYTES_MAX];
-	size_t trailer = tally_sample_id_size(&tally_record_side_band(recorder)->attr);
+	size_t trailer = tally_sample_id_size(&tally_recorder_side_band(recorder)->attr);
 	size_t true_size = tally_record_true_size(&record->header, bytes, trailer);
 	if (true_size == size || true_size > sizeof(mended))
 		return take_side_band(recorder, bytes, size, record, err);
@@ -163,29 +163,29 @@ static void see_sample(struct tally_recorder *recorder, const void *bytes)
 static inline void see_for_excerpt(struct tally_recorder *recorder, const void *sample)
 {
 	if (recorder->excerpt)
-		tally_record_excerpt_add_sample(recorder->excerpt, sample);
+		tally_recorder_excerpt_add_sample(recorder->excerpt, sample);
 }
 
 /* Returns the source of a sample whose stack must be unwound or completed; otherwise NULL. */
-static const struct tally_record_source *rewriting_source(struct tally_recorder *recorder,
-							  const void *bytes, size_t size)
+static const struct tally_recorder_source *rewriting_source(struct tally_recorder *recorder,
+							    const void *bytes, size_t size)
 {
-	const struct tally_record_source *source = recorder->unwinds || recorder->completes
-							   ? tally_record_source_of(recorder, bytes,
-										    size)
-							   : NULL;
+	const struct tally_recorder_source *source = recorder->unwinds || recorder->completes
+							     ? tally_recorder_source_of(recorder,
+											bytes, size)
+							     : NULL;
 	return source && (source->unwinds || source->completes) ? source : NULL;
 }
 
-int tally_record_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
-			    struct tally_error *err)
+int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
+			      struct tally_error *err)
 {
 	if (written < 0) {
 		recorder->status.lost++;
 		return 0;
 	}
 	if (recorder->options.take_sample)
-		return tally_record_give_sample(recorder, bytes, (size_t)written, err);
+		return tally_recorder_give_sample(recorder, bytes, (size_t)written, err);
 	see_for_excerpt(recorder, bytes);
 	return tally_perfdata_write_walked(recorder->writer, bytes, (size_t)written, err);
 }
@@ -194,17 +194,18 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 			struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
-	const struct tally_record_source *source = rewriting_source(recorder, bytes, size);
+	const struct tally_recorder_source *source = rewriting_source(recorder, bytes, size);
 	see_sample(recorder, bytes);
 	if (!source && recorder->options.take_sample)
-		return tally_record_give_sample(recorder, bytes, size, err);
+		return tally_recorder_give_sample(recorder, bytes, size, err);
 	if (!source) {
 		see_for_excerpt(recorder, bytes);
 		return tally_perfdata_write(recorder->writer, bytes, size, err);
 	}
-	long written = tally_record_rewrite_sample(recorder, source, bytes, size, rewritten);
-	int result = written ? tally_record_put_sample(recorder, rewritten, written, err) : 0;
-	return result || !recorder->holds.news_tid ? result : tally_record_write_told(recorder, err);
+	long written = tally_recorder_rewrite_sample(recorder, source, bytes, size, rewritten);
+	int result = written ? tally_recorder_put_sample(recorder, rewritten, written, err) : 0;
+	return result || !recorder->holds.news_tid ? result
+						   : tally_recorder_write_told(recorder, err);
 }
 
 static void see_other(struct tally_recorder *recorder, const void *bytes, size_t size)
@@ -255,7 +256,8 @@ static inline void fetch_next(const struct tally_ring *ring, size_t size)
 	__builtin_prefetch(ring->data + ((ring->tail + size - sizeof(uint64_t)) & ring->mask));
 }
 
-int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err)
+int tally_recorder_write(struct tally_recorder *recorder, const void *bytes,
+			 struct tally_error *err)
 {
 	struct tally_record_header header;
 	memcpy(&header, bytes, sizeof(header));
@@ -263,7 +265,7 @@ int tally_record_write(struct tally_recorder *recorder, const void *bytes, struc
 		return write_sample(recorder, bytes, header.size, err);
 	if (header.type != TALLY_RECORD_SAMPLE)
 		see_other(recorder, bytes, header.size);
-	return tally_record_put(recorder, bytes, header.size, err);
+	return tally_recorder_put(recorder, bytes, header.size, err);
 }
 
 /* Writes one record: one that wraps, or must be unwound.  Returns 0 when there is none, 1, or
@@ -277,7 +279,7 @@ static int drain_record(struct tally_recorder *recorder, struct tally_ring *ring
 		return 0;
 	if (((const struct tally_record_header *)bytes)->type == TALLY_RECORD_SAMPLE)
 		fetch_next(ring, size);
-	int result = tally_record_write(recorder, bytes, err);
+	int result = tally_recorder_write(recorder, bytes, err);
 	return result < 0 ? result : 1;
 }
 
@@ -312,7 +314,7 @@ static int finish_round(struct tally_recorder *recorder, struct tally_error *err
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
 						   .size = sizeof(round) };
-	return tally_record_put(recorder, &round, sizeof(round), err);
+	return tally_recorder_put(recorder, &round, sizeof(round), err);
 }
 
 static uint64_t bytes_read(const struct tally_recorder *recorder)
@@ -336,7 +338,7 @@ static void note_heads(struct tally_recorder *recorder)
 	}
 }
 
-int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
+int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
 {
 	struct timespec now;
 	struct tally_provider *provider = recorder->provider;
@@ -345,7 +347,7 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 		provider->ops->gather(provider);
 	note_heads(recorder);
 	if (recorder->outer)
-		tally_record_outer_pass(recorder->outer);
+		tally_recorder_outer_pass(recorder->outer);
 	if (recorder->objects.made_code)
 		tally_made_code_pass(recorder->objects.made_code);
 	if (recorder->objects.live_jits)
@@ -354,7 +356,7 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	int result = drain_side_band(recorder, now_ns, last, err);
 	if (!result)
-		result = tally_record_look_at_modules(recorder, now_ns, err);
+		result = tally_recorder_look_at_modules(recorder, now_ns, err);
 	recorder->holds.is_open = !last && !recorder->options.take_sample;
 	recorder->holds.pass++;
 	for (size_t i = 0; !result && i < recorder->ring_count; i++)
@@ -363,16 +365,16 @@ int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_
 	recorder->holds.is_open = false;
 	recorder->holds.last_pass_ns = now_ns;
 	if (!result)
-		result = tally_record_write_held(recorder, last, err);
+		result = tally_recorder_write_held(recorder, last, err);
 	if (!result)
-		result = tally_record_end_gone(recorder, now_ns, err);
+		result = tally_recorder_end_gone(recorder, now_ns, err);
 	tally_endings_pass(&recorder->endings, &recorder->tasks);
 	tally_perf_maps_look(&recorder->perf_maps, now_ns, last);
-	tally_record_trim_objects(recorder);
+	tally_recorder_trim_objects(recorder);
 	if (!result)
-		result = tally_record_forget_files(recorder, err);
+		result = tally_recorder_forget_files(recorder, err);
 	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite &&
-	    !tally_record_holds_on(recorder))
+	    !tally_recorder_holds_on(recorder))
 		result = finish_round(recorder, err);
-	return !result && !last ? tally_record_copies_adapt(recorder, err) : result;
+	return !result && !last ? tally_recorder_copies_adapt(recorder, err) : result;
 }

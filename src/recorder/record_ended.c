@@ -26,10 +26,11 @@ static int end(struct tally_recorder *recorder, uint32_t pid, uint32_t tid, stru
 	struct tally_record record = { .header.type = TALLY_RECORD_EXIT };
 	record.task.pid = pid;
 	record.task.tid = tid;
-	return tally_record_take_task(recorder, &record, err);
+	return tally_recorder_take_task(recorder, &record, err);
 }
 
-int tally_record_end_gone(struct tally_recorder *recorder, uint64_t now_ns, struct tally_error *err)
+int tally_recorder_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
+			    struct tally_error *err)
 {
 	/* A flight recorder's tasks are those of an earlier time. */
 	if (!recorder->objects.is_live || recorder->options.overwrite || now_ns < recorder->gone_at)

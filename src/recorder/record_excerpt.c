@@ -60,7 +60,7 @@ struct last {
 	size_t period_at;              /* leaf's entry in `leaves` (LEAF_ONE, …) */
 };
 
-struct tally_record_excerpt {
+struct tally_recorder_excerpt {
 	struct tally_buffer records;
 	bool is_given_up;
 	bool ends_in_round;
@@ -85,7 +85,7 @@ struct tally_record_excerpt {
 	uint64_t recent_header;    /* the first word of the last sample's record */
 };
 
-static void release(struct tally_record_excerpt *excerpt)
+static void release(struct tally_recorder_excerpt *excerpt)
 {
 	tally_buffer_release(&excerpt->records);
 	tally_map_eras_release(&excerpt->eras);
@@ -97,7 +97,7 @@ static void release(struct tally_record_excerpt *excerpt)
 	excerpt->recent = NULL;
 }
 
-static bool give_up(struct tally_record_excerpt *excerpt)
+static bool give_up(struct tally_recorder_excerpt *excerpt)
 {
 	release(excerpt);
 	excerpt->is_given_up = true;
@@ -105,7 +105,7 @@ static bool give_up(struct tally_record_excerpt *excerpt)
 }
 
 /* Returns room for a record, or NULL. */
-static uint8_t *room_for(struct tally_record_excerpt *excerpt, size_t size)
+static uint8_t *room_for(struct tally_recorder_excerpt *excerpt, size_t size)
 {
 	uint8_t *room = (uint8_t *)tally_buffer_room(&excerpt->records, size);
 	if (!room) {
@@ -117,7 +117,7 @@ static uint8_t *room_for(struct tally_record_excerpt *excerpt, size_t size)
 	return room;
 }
 
-static void keep(struct tally_record_excerpt *excerpt, const void *record, size_t size)
+static void keep(struct tally_recorder_excerpt *excerpt, const void *record, size_t size)
 {
 	uint8_t *room = room_for(excerpt, size);
 	if (room)
@@ -133,7 +133,7 @@ static uint64_t word_at(const uint8_t *record, size_t index)
 	return word;
 }
 
-static const struct kind *kind_of(struct tally_record_excerpt *excerpt, uint64_t id)
+static const struct kind *kind_of(struct tally_recorder_excerpt *excerpt, uint64_t id)
 {
 	if (!excerpt->kind || excerpt->id != id) {
 		const uint64_t *number = tally_map_get(excerpt->event_of_id, id);
@@ -153,7 +153,7 @@ static bool has_address(const uint64_t *words, size_t count)
 }
 
 /* Reads a sample.  Returns false when it is of no known event or too short. */
-static bool read_sample(struct tally_record_excerpt *excerpt, const uint8_t *record,
+static bool read_sample(struct tally_recorder_excerpt *excerpt, const uint8_t *record,
 			struct sample *out)
 {
 	struct tally_record_header header;
@@ -198,7 +198,7 @@ static void look_at_eras(const struct tally_map_eras *eras, struct last *last)
 	last->changes = eras->changes;
 }
 
-static struct last *last_of(struct tally_record_excerpt *excerpt, const struct sample *sample)
+static struct last *last_of(struct tally_recorder_excerpt *excerpt, const struct sample *sample)
 {
 	size_t number = (size_t)(sample->kind - excerpt->kinds);
 	struct last *last = &excerpt->lasts[(sample->pid + KIND_SPREAD * number) % LASTS];
@@ -223,7 +223,7 @@ static uint64_t key_of(const struct last *last, bool kernel, bool is_return, uin
 }
 
 /* For a sample without an address in its chain: adds its own address. */
-static bool add_address(struct tally_record_excerpt *excerpt, const struct last *last,
+static bool add_address(struct tally_recorder_excerpt *excerpt, const struct last *last,
 			const struct sample *sample, uint64_t *leaf_key)
 {
 	uint64_t key = key_of(last, sample->is_kernel, false, *sample->words);
@@ -234,7 +234,7 @@ static bool add_address(struct tally_record_excerpt *excerpt, const struct last 
 
 /* Gathers the part of a chain to keep: its new places, and the innermost address of each context,
  * which is no return address.  Returns true if a place is new.  Sets `leaf_key`. */
-static bool gather_news(struct tally_record_excerpt *excerpt, struct last *last,
+static bool gather_news(struct tally_recorder_excerpt *excerpt, struct last *last,
 			const struct sample *sample, struct tally_chain_news *news,
 			uint64_t *leaf_key)
 {
@@ -261,7 +261,7 @@ static bool gather_news(struct tally_record_excerpt *excerpt, struct last *last,
 }
 
 /* Keeps a sample, with the gathered chain. */
-static void keep_sample(struct tally_record_excerpt *excerpt, const struct sample *sample)
+static void keep_sample(struct tally_recorder_excerpt *excerpt, const struct sample *sample)
 {
 	struct tally_record_header header = sample->header;
 	uint64_t count = excerpt->chain.count;
@@ -286,7 +286,7 @@ static void keep_sample(struct tally_record_excerpt *excerpt, const struct sampl
  * collects the periods of all further samples. */
 enum { LEAF_NONE, LEAF_ONE };
 
-static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t period)
+static void add_period(struct tally_recorder_excerpt *excerpt, size_t at, uint64_t period)
 {
 	uint64_t sum;
 	memcpy(&sum, excerpt->records.bytes + at, sizeof(sum));
@@ -295,7 +295,7 @@ static void add_period(struct tally_record_excerpt *excerpt, size_t at, uint64_t
 }
 
 /* Adds a sample whose chain differs from the last. */
-static void add_chain(struct tally_record_excerpt *excerpt, struct last *last,
+static void add_chain(struct tally_recorder_excerpt *excerpt, struct last *last,
 		      const struct sample *sample, struct tally_chain_news *news)
 {
 	uint64_t leaf_key = 0;
@@ -323,7 +323,7 @@ static void add_chain(struct tally_record_excerpt *excerpt, struct last *last,
 /* ---- samples ------------------------------------------------------------- */
 
 /* True if all fields that matter equal those of the last sample. */
-static inline bool is_as_recent(const struct tally_record_excerpt *excerpt, const uint8_t *record)
+static inline bool is_as_recent(const struct tally_recorder_excerpt *excerpt, const uint8_t *record)
 {
 	const struct last *last = excerpt->recent;
 	if (!last || word_at(record, 0) != excerpt->recent_header ||
@@ -341,7 +341,7 @@ static inline bool is_as_recent(const struct tally_record_excerpt *excerpt, cons
 	       !memcmp(record + 8 * ((size_t)layout->words + 1), words->items, 8 * words->count);
 }
 
-static inline void note_time(struct tally_record_excerpt *excerpt, uint64_t time)
+static inline void note_time(struct tally_recorder_excerpt *excerpt, uint64_t time)
 {
 	if (time > excerpt->youngest_ns)
 		excerpt->youngest_ns = time;
@@ -357,7 +357,7 @@ static bool is_to_be_continued(const uint64_t *words, size_t count)
 	return false;
 }
 
-static void add_sample(struct tally_record_excerpt *excerpt, const struct sample *sample)
+static void add_sample(struct tally_recorder_excerpt *excerpt, const struct sample *sample)
 {
 	struct last *last = last_of(excerpt, sample);
 	note_time(excerpt, sample->time);
@@ -383,7 +383,7 @@ static void add_sample(struct tally_record_excerpt *excerpt, const struct sample
 	excerpt->recent_header = word_at(sample->record, 0);
 }
 
-static bool is_worth_it(struct tally_record_excerpt *excerpt)
+static bool is_worth_it(struct tally_recorder_excerpt *excerpt)
 {
 	if (excerpt->samples - excerpt->looked_at < LOOK_EACH)
 		return true;
@@ -395,7 +395,7 @@ static bool is_worth_it(struct tally_record_excerpt *excerpt)
 	return is_worth_it;
 }
 
-void tally_record_excerpt_add_sample(struct tally_record_excerpt *excerpt, const void *record)
+void tally_recorder_excerpt_add_sample(struct tally_recorder_excerpt *excerpt, const void *record)
 {
 	const struct last *recent = excerpt->recent;
 	struct sample sample;
@@ -420,7 +420,7 @@ void tally_record_excerpt_add_sample(struct tally_record_excerpt *excerpt, const
 /* True if readers need the record to name places.  Gives the excerpt up for a record with unknown
  * effects, for a JIT's dump, whose code depends on the time, and for a change that comes after
  * younger samples. */
-static bool is_needed(struct tally_record_excerpt *excerpt, const void *bytes,
+static bool is_needed(struct tally_recorder_excerpt *excerpt, const void *bytes,
 		      const struct tally_record_header *header)
 {
 	struct tally_record record;
@@ -438,8 +438,8 @@ static bool is_needed(struct tally_record_excerpt *excerpt, const void *bytes,
 	return told < 0 || is_late ? give_up(excerpt) : told;
 }
 
-void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *records,
-			      size_t size)
+void tally_recorder_excerpt_add(struct tally_recorder_excerpt *excerpt, const void *records,
+				size_t size)
 {
 	struct tally_record_header header;
 	for (size_t at = 0; !excerpt->is_given_up && size - at >= sizeof(header);
@@ -473,11 +473,11 @@ static bool kind_init(struct kind *kind, const struct tally_attr *attr, size_t n
 	return (attr->sample_type & (needed | FOREIGN_PLACES)) == needed;
 }
 
-struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *const *attrs,
-						      size_t count,
-						      const struct tally_map *event_of_id)
+struct tally_recorder_excerpt *tally_recorder_excerpt_new(const struct tally_attr *const *attrs,
+							  size_t count,
+							  const struct tally_map *event_of_id)
 {
-	struct tally_record_excerpt *excerpt = calloc(1, sizeof(*excerpt));
+	struct tally_recorder_excerpt *excerpt = calloc(1, sizeof(*excerpt));
 	if (!excerpt)
 		return NULL;
 	excerpt->event_of_id = event_of_id;
@@ -490,11 +490,11 @@ struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *c
 		fits = kind_init(&excerpt->kinds[i], attrs[i], i);
 	if (fits)
 		return excerpt;
-	tally_record_excerpt_free(excerpt);
+	tally_recorder_excerpt_free(excerpt);
 	return NULL;
 }
 
-bool tally_record_excerpt_take(struct tally_record_excerpt *excerpt, struct tally_buffer *out)
+bool tally_recorder_excerpt_take(struct tally_recorder_excerpt *excerpt, struct tally_buffer *out)
 {
 	*out = excerpt->records;
 	excerpt->records = (struct tally_buffer){ 0 };
@@ -503,7 +503,7 @@ bool tally_record_excerpt_take(struct tally_record_excerpt *excerpt, struct tall
 	return is_whole;
 }
 
-void tally_record_excerpt_free(struct tally_record_excerpt *excerpt)
+void tally_recorder_excerpt_free(struct tally_recorder_excerpt *excerpt)
 {
 	if (!excerpt)
 		return;

@@ -20,28 +20,28 @@
 #include "base/buffer.h"
 #include "base/map.h"
 
-struct tally_record_excerpt;
+struct tally_recorder_excerpt;
 
 /* Makes an excerpt.  `attrs` are the attributes of the recording's events as written; the last is
  * the side-band's.  `event_of_id` maps the ids at the start of samples to indices of `attrs`, and
  * must outlive the excerpt.  All samples must have TALLY_SAMPLE_IDENTIFIER, IP, TID, TIME and
  * PERIOD.  Returns NULL if memory runs out, or if the events' samples have places outside their
  * chains. */
-struct tally_record_excerpt *tally_record_excerpt_new(const struct tally_attr *const *attrs,
-						      size_t count,
-						      const struct tally_map *event_of_id);
-void tally_record_excerpt_free(struct tally_record_excerpt *excerpt); /* accepts NULL */
+struct tally_recorder_excerpt *tally_recorder_excerpt_new(const struct tally_attr *const *attrs,
+							  size_t count,
+							  const struct tally_map *event_of_id);
+void tally_recorder_excerpt_free(struct tally_recorder_excerpt *excerpt); /* accepts NULL */
 
 /* Adds one or more records as they are written.  A SAMPLE among them gives the excerpt up.  Records
  * of a change must come before samples that are younger. */
-void tally_record_excerpt_add(struct tally_record_excerpt *excerpt, const void *records,
-			      size_t size);
+void tally_recorder_excerpt_add(struct tally_recorder_excerpt *excerpt, const void *records,
+				size_t size);
 
 /* Adds a whole SAMPLE as it is written, 8-byte aligned. */
-void tally_record_excerpt_add_sample(struct tally_record_excerpt *excerpt, const void *record);
+void tally_recorder_excerpt_add_sample(struct tally_recorder_excerpt *excerpt, const void *record);
 
 /* Moves the records to `out`, which the caller releases.  Returns false when the excerpt was given
  * up. */
-bool tally_record_excerpt_take(struct tally_record_excerpt *excerpt, struct tally_buffer *out);
+bool tally_recorder_excerpt_take(struct tally_recorder_excerpt *excerpt, struct tally_buffer *out);
 
 #endif

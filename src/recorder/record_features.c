@@ -83,7 +83,7 @@ static int machine_features(struct tally_recorder *recorder, struct tally_buffer
 static int command_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
 			    struct tally_error *err)
 {
-	const struct tally_record_options *options = &recorder->options;
+	const struct tally_recorder_options *options = &recorder->options;
 	const char **words = tally_arena_array(&recorder->arena, (size_t)options->argc + 1,
 					       sizeof(*words));
 	if (!words)
@@ -104,7 +104,7 @@ static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	const struct tally_provider_ops *ops = recorder->provider->ops;
 	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
 	if (!ops->pmu_name)
-		return ops->machine ? 0 : tally_record_machine_features(recorder, bytes, err);
+		return ops->machine ? 0 : tally_recorder_machine_features(recorder, bytes, err);
 	tally_feature_pmu_mappings(bytes, &pmu, 1);
 	return put_feature(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
@@ -152,8 +152,8 @@ static int time_features(struct tally_recorder *recorder, struct tally_buffer *b
 	if (!result)
 		result = put_feature(recorder, TALLY_FEATURE_CLOCK_DATA, bytes, err);
 	/* waiting tasks still wait at this time */
-	uint64_t last_ns = tally_record_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC)
-							  : recorder->last_sample_ns;
+	uint64_t last_ns = tally_recorder_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC)
+							    : recorder->last_sample_ns;
 	if (!recorder->pipe && recorder->last_sample_ns)
 		tally_feature_sample_time(bytes, recorder->first_sample_ns, last_ns);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
@@ -236,7 +236,7 @@ static int tracing_features(struct tally_recorder *recorder, struct tally_buffer
 	return put_feature(recorder, TALLY_FEATURE_TRACING_DATA, bytes, err);
 }
 
-int tally_record_features(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_features(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct tally_buffer bytes = { 0 };
 	int result = machine_features(recorder, &bytes, err);
@@ -251,7 +251,7 @@ int tally_record_features(struct tally_recorder *recorder, struct tally_error *e
 	if (!result)
 		result = tracing_features(recorder, &bytes, err);
 	if (!result && !recorder->pipe)
-		result = tally_record_build_ids(recorder, &bytes, err);
+		result = tally_recorder_build_ids(recorder, &bytes, err);
 	if (!result && !recorder->pipe)
 		result = put_feature(recorder, TALLY_FEATURE_BUILD_ID, &bytes, err);
 	tally_buffer_release(&bytes);

@@ -6,15 +6,15 @@
  */
 #include "recorder/recorder_state.h"
 
-int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_perfdata_options writing = {
 		.compression_level = recorder->options.compression_level
 	};
-	struct tally_record_status status;
-	int fd, result = tally_record_write_held(recorder, true, err);
+	struct tally_recorder_status status;
+	int fd, result = tally_recorder_write_held(recorder, true, err);
 	if (!result && recorder->options.overwrite)
-		result = tally_record_dump_rings(recorder, err);
+		result = tally_recorder_dump_rings(recorder, err);
 	if (!result)
 		result = tally_recorder_finish(recorder, &status, err);
 	if (!result)
@@ -31,9 +31,9 @@ int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *
 	recorder->writer = next;
 	recorder->output_fd = fd;
 	/* No process of the next file has mapped them. */
-	tally_record_forgotten_release(&recorder->forgotten);
+	tally_recorder_forgotten_release(&recorder->forgotten);
 	recorder->first_sample_ns = recorder->last_sample_ns = 0;
 	recorder->file_samples = recorder->status.samples;
-	recorder->file_start_ns = tally_record_now_ns();
-	return recorder->options.overwrite ? 0 : tally_record_write_tasks(recorder, err);
+	recorder->file_start_ns = tally_recorder_now_ns();
+	return recorder->options.overwrite ? 0 : tally_recorder_write_tasks(recorder, err);
 }

@@ -22,7 +22,7 @@ enum { HISTORY_BYTES_MAX = 64 << 20 };
 
 static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 {
-	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
 	struct tally_buffer *history = &recorder->history;
 	struct tally_record_header header;
 	size_t at = 0;
@@ -30,7 +30,7 @@ static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 		struct tally_record record;
 		memcpy(&header, history->bytes + at, sizeof(header));
 		if (!tally_record_decode(attr, history->bytes + at, header.size, &record)) {
-			int result = tally_record_take_task(recorder, &record, err);
+			int result = tally_recorder_take_task(recorder, &record, err);
 			if (result < 0)
 				return result;
 		}
@@ -41,8 +41,8 @@ static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 	return 0;
 }
 
-int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
-		      struct tally_error *err)
+int tally_recorder_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
+			struct tally_error *err)
 {
 	int result = recorder->history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err)
 									 : 0;
@@ -83,7 +83,7 @@ static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring,
 		tally_error_set(err, result, "out of memory");
 	for (size_t i = offsets.at.count; !result && i-- > 0;) {
 		const void *record = tally_ring_at(ring, offsets.at.items[i]);
-		result = record ? tally_record_write(recorder, record, err)
+		result = record ? tally_recorder_write(recorder, record, err)
 				: tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	tally_vector_release(&offsets.at);
@@ -106,12 +106,12 @@ static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring,
 	return result;
 }
 
-int tally_record_dump_rings(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_dump_rings(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
 						   .size = sizeof(round) };
 	const struct tally_buffer *history = &recorder->history;
-	int result = tally_record_write_tasks(recorder, err);
+	int result = tally_recorder_write_tasks(recorder, err);
 	if (!result && history->length)
 		result = tally_perfdata_write(recorder->writer, history->bytes, history->length,
 					      err);

@@ -27,30 +27,31 @@ enum {
 	RECORD_BYTES_MAX = 1 << 16,
 };
 
-static void release(struct tally_record_held *held)
+static void release(struct tally_recorder_held *held)
 {
 	free(held->bytes);
 	free(held->addresses);
-	*held = (struct tally_record_held){ 0 };
+	*held = (struct tally_recorder_held){ 0 };
 }
 
-bool tally_record_can_hold(const struct tally_recorder *recorder, const struct tally_sample *sample)
+bool tally_recorder_can_hold(const struct tally_recorder *recorder,
+			     const struct tally_sample *sample)
 {
 	return recorder->outer && recorder->holds.is_open && recorder->holds.count < HELD_MAX &&
 	       sample->time > recorder->holds.last_pass_ns;
 }
 
-int tally_record_hold(struct tally_recorder *recorder, const struct tally_record_source *source,
-		      const void *bytes, size_t size, const struct tally_sample *sample)
+int tally_recorder_hold(struct tally_recorder *recorder, const struct tally_recorder_source *source,
+			const void *bytes, size_t size, const struct tally_sample *sample)
 {
-	struct tally_record_holds *holds = &recorder->holds;
-	const struct tally_record_frames *frames = &recorder->frames;
-	struct tally_record_held held = { .source = source,
-					  .size = size,
-					  .tid = sample->tid,
-					  .time_ns = sample->time,
-					  .frames = frames->count,
-					  .pass = holds->pass };
+	struct tally_recorder_holds *holds = &recorder->holds;
+	const struct tally_recorder_frames *frames = &recorder->frames;
+	struct tally_recorder_held held = { .source = source,
+					    .size = size,
+					    .tid = sample->tid,
+					    .time_ns = sample->time,
+					    .frames = frames->count,
+					    .pass = holds->pass };
 	size_t words = frames->count * sizeof(*held.addresses);
 	if (!holds->items)
 		holds->items = calloc(HELD_MAX, sizeof(*holds->items));
@@ -68,26 +69,26 @@ int tally_record_hold(struct tally_recorder *recorder, const struct tally_record
 	return 0;
 }
 
-void tally_record_held_news(struct tally_recorder *recorder, const struct tally_sample *sample)
+void tally_recorder_held_news(struct tally_recorder *recorder, const struct tally_sample *sample)
 {
 	recorder->holds.news_tid = sample->tid;
 	recorder->holds.news_ns = sample->time;
 }
 
 /* Writes the sample and releases it, unless it stays held. */
-static int write_one(struct tally_recorder *recorder, struct tally_record_held *held, bool can_wait,
-		     struct tally_error *err)
+static int write_one(struct tally_recorder *recorder, struct tally_recorder_held *held,
+		     bool can_wait, struct tally_error *err)
 {
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
-	long written = tally_record_rewrite_held(recorder, held, can_wait, rewritten);
+	long written = tally_recorder_rewrite_held(recorder, held, can_wait, rewritten);
 	if (!written)
 		return 0;
 	release(held);
-	return tally_record_put_sample(recorder, rewritten, written, err);
+	return tally_recorder_put_sample(recorder, rewritten, written, err);
 }
 
 /* Removes released samples from the list. */
-static void close_gaps(struct tally_record_holds *holds)
+static void close_gaps(struct tally_recorder_holds *holds)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < holds->count; i++)
@@ -96,9 +97,9 @@ static void close_gaps(struct tally_record_holds *holds)
 	holds->count = kept;
 }
 
-int tally_record_write_told(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_write_told(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_record_holds *holds = &recorder->holds;
+	struct tally_recorder_holds *holds = &recorder->holds;
 	uint32_t tid = holds->news_tid;
 	int result = 0;
 	holds->news_tid = 0;
@@ -109,12 +110,12 @@ int tally_record_write_told(struct tally_recorder *recorder, struct tally_error 
 	return result;
 }
 
-int tally_record_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err)
+int tally_recorder_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err)
 {
-	struct tally_record_holds *holds = &recorder->holds;
+	struct tally_recorder_holds *holds = &recorder->holds;
 	int result = 0;
 	for (size_t i = 0; i < holds->count && !result; i++) {
-		struct tally_record_held *held = &holds->items[i];
+		struct tally_recorder_held *held = &holds->items[i];
 		bool can_wait = !all && held->time_ns + WAIT_MS * 1000000ull > holds->last_pass_ns;
 		if (all || held->pass != holds->pass)
 			result = write_one(recorder, held, can_wait, err);
@@ -123,16 +124,16 @@ int tally_record_write_held(struct tally_recorder *recorder, bool all, struct ta
 	return result;
 }
 
-bool tally_record_holds_on(const struct tally_recorder *recorder)
+bool tally_recorder_holds_on(const struct tally_recorder *recorder)
 {
-	const struct tally_record_holds *holds = &recorder->holds;
+	const struct tally_recorder_holds *holds = &recorder->holds;
 	return holds->count && holds->items[0].pass != holds->pass;
 }
 
-void tally_record_holds_release(struct tally_record_holds *holds)
+void tally_recorder_holds_release(struct tally_recorder_holds *holds)
 {
 	for (size_t i = 0; i < holds->count; i++)
 		release(&holds->items[i]);
 	free(holds->items);
-	*holds = (struct tally_record_holds){ 0 };
+	*holds = (struct tally_recorder_holds){ 0 };
 }

@@ -11,7 +11,7 @@
 
 #include <errno.h>
 
-bool tally_record_follows_cpus(const struct tally_recorder *recorder)
+bool tally_recorder_follows_cpus(const struct tally_recorder *recorder)
 {
 	return recorder->target->all && recorder->provider == tally_provider_kernel();
 }
@@ -20,18 +20,18 @@ static void drop_handles(struct tally_recorder *recorder, size_t ring)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < recorder->handles.count; i++) {
-		const struct tally_record_handle *opened = &recorder->handles.items[i];
+		const struct tally_recorder_handle *opened = &recorder->handles.items[i];
 		if (opened->ring != ring) {
 			recorder->handles.items[kept++] = *opened;
 			continue;
 		}
-		recorder->lost_closed += tally_record_lost_by(recorder, opened);
+		recorder->lost_closed += tally_recorder_lost_by(recorder, opened);
 		recorder->provider->ops->close(recorder->provider, opened->handle);
 	}
 	recorder->handles.count = kept;
 	kept = 0;
 	for (size_t i = 0; i < recorder->side_handles.count; i++) {
-		const struct tally_record_handle *opened = &recorder->side_handles.items[i];
+		const struct tally_recorder_handle *opened = &recorder->side_handles.items[i];
 		if (opened->ring != ring)
 			recorder->side_handles.items[kept++] = *opened;
 		else
@@ -52,10 +52,10 @@ static int open_again(struct tally_recorder *recorder, size_t ring, struct tally
 {
 	close_cpu(recorder, ring);
 	size_t first = recorder->handles.count;
-	int result = tally_record_open_cpu(recorder, ring, err);
-	tally_record_describe_sources(recorder); /* their ids have moved */
+	int result = tally_recorder_open_cpu(recorder, ring, err);
+	tally_recorder_describe_sources(recorder); /* their ids have moved */
 	if (!result && recorder->is_enabled)
-		result = tally_record_enable_from(recorder, first, true, err);
+		result = tally_recorder_enable_from(recorder, first, true, err);
 	if (result < 0)
 		close_cpu(recorder, ring);
 	return result;
@@ -63,7 +63,7 @@ static int open_again(struct tally_recorder *recorder, size_t ring, struct tally
 
 static void come_online(struct tally_recorder *recorder, size_t ring)
 {
-	struct tally_record_cpu *cpu = &recorder->ring_cpus[ring];
+	struct tally_recorder_cpu *cpu = &recorder->ring_cpus[ring];
 	struct tally_error err = TALLY_ERROR_NONE;
 	const char *why = NULL;
 	if (recorder->pipe)
@@ -72,13 +72,13 @@ static void come_online(struct tally_recorder *recorder, size_t ring)
 		why = "a flight recorder's rings are fixed";
 	else if (open_again(recorder, ring, &err) < 0)
 		why = err.message;
-	cpu->state = why ? TALLY_RECORD_CPU_GIVEN_UP : TALLY_RECORD_CPU_ONLINE;
+	cpu->state = why ? TALLY_RECORDER_CPU_GIVEN_UP : TALLY_RECORDER_CPU_ONLINE;
 	if (why)
-		tally_record_say(recorder, "CPU %u came online but is not recorded: %s",
-				 cpu->number, why);
+		tally_recorder_say(recorder, "CPU %u came online but is not recorded: %s",
+				   cpu->number, why);
 	else
-		tally_record_say(recorder, "CPU %u came online: it is sampled from now on",
-				 cpu->number);
+		tally_recorder_say(recorder, "CPU %u came online: it is sampled from now on",
+				   cpu->number);
 }
 
 /* Adds a ring for a CPU that had none. */
@@ -89,8 +89,8 @@ static void add_cpu(struct tally_recorder *recorder, unsigned cpu)
 			return;
 	if (recorder->target->has_cpu_list || recorder->ring_count == recorder->ring_capacity)
 		return;
-	recorder->ring_cpus[recorder->ring_count] = (struct tally_record_cpu){
-		cpu, TALLY_RECORD_CPU_OFFLINE
+	recorder->ring_cpus[recorder->ring_count] = (struct tally_recorder_cpu){
+		cpu, TALLY_RECORDER_CPU_OFFLINE
 	};
 	recorder->ring_count++;
 }
@@ -101,16 +101,16 @@ static bool set_online(struct tally_recorder *recorder, const struct tally_cpu_l
 	for (size_t i = 0; i < online->count; i++)
 		add_cpu(recorder, online->cpus[i]);
 	for (size_t i = 0; i < recorder->ring_count; i++) {
-		struct tally_record_cpu *cpu = &recorder->ring_cpus[i];
+		struct tally_recorder_cpu *cpu = &recorder->ring_cpus[i];
 		bool is_online = tally_cpu_list_contains(online, cpu->number);
-		if (cpu->state == TALLY_RECORD_CPU_ONLINE && !is_online) {
-			cpu->state = TALLY_RECORD_CPU_OFFLINE;
-			tally_record_say(
+		if (cpu->state == TALLY_RECORDER_CPU_ONLINE && !is_online) {
+			cpu->state = TALLY_RECORDER_CPU_OFFLINE;
+			tally_recorder_say(
 				recorder,
 				"CPU %u went offline: nothing is sampled there until it is back",
 				cpu->number);
 			has_changed = true;
-		} else if (cpu->state == TALLY_RECORD_CPU_OFFLINE && is_online) {
+		} else if (cpu->state == TALLY_RECORDER_CPU_OFFLINE && is_online) {
 			come_online(recorder, i);
 			has_changed = true;
 		}
@@ -118,13 +118,13 @@ static bool set_online(struct tally_recorder *recorder, const struct tally_cpu_l
 	return has_changed;
 }
 
-bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd)
+bool tally_recorder_check_online(struct tally_recorder *recorder, int hotplug_fd)
 {
 	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see hotplug.h */
-	uint64_t now = tally_record_now_ns();
+	uint64_t now = tally_recorder_now_ns();
 	struct tally_cpu_list online;
 	bool is_told = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);
-	if (!tally_record_follows_cpus(recorder) || (!is_told && now < recorder->online_at))
+	if (!tally_recorder_follows_cpus(recorder) || (!is_told && now < recorder->online_at))
 		return false;
 	recorder->online_at = now + LOOK_NS;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)

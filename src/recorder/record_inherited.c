@@ -20,22 +20,22 @@ static uint64_t key_of(const struct tally_recorder *recorder, uint32_t tid, size
 	return (uint64_t)tid * recorder->ring_capacity + ring;
 }
 
-int tally_record_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring)
+int tally_recorder_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring)
 {
 	uint64_t *slot = tally_map_put(&recorder->inherited.opened_ns,
 				       key_of(recorder, (uint32_t)tid, ring), NULL);
 	if (!slot)
 		return -ENOMEM;
-	*slot = tally_record_now_ns();
+	*slot = tally_recorder_now_ns();
 	return 0;
 }
 
 /* Reads the records that came since the last look at the ring. */
 static int read_forks(struct tally_recorder *recorder, size_t index)
 {
-	struct tally_record_inherited *inherited = &recorder->inherited;
+	struct tally_recorder_inherited *inherited = &recorder->inherited;
 	struct tally_ring look = recorder->side_rings[index];
-	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
 	const void *bytes;
 	size_t size;
 	int result = 0;
@@ -60,7 +60,7 @@ static int read_forks(struct tally_recorder *recorder, size_t index)
  * -ENOMEM. */
 static int take_fork(struct tally_recorder *recorder, const struct tally_record_task *fork)
 {
-	struct tally_record_inherited *inherited = &recorder->inherited;
+	struct tally_recorder_inherited *inherited = &recorder->inherited;
 	int found_more = 0;
 	for (size_t ring = 0; ring < recorder->ring_count; ring++) {
 		uint64_t maker = key_of(recorder, fork->parent_tid, ring);
@@ -76,11 +76,11 @@ static int take_fork(struct tally_recorder *recorder, const struct tally_record_
 	return found_more;
 }
 
-int tally_record_look_for_inherited(struct tally_recorder *recorder)
+int tally_recorder_look_for_inherited(struct tally_recorder *recorder)
 {
-	struct tally_record_inherited *inherited = &recorder->inherited;
+	struct tally_recorder_inherited *inherited = &recorder->inherited;
 	int result = 0, found_more = 1;
-	if (!(tally_record_side_band(recorder)->attr.flags & TALLY_ATTR_INHERIT))
+	if (!(tally_recorder_side_band(recorder)->attr.flags & TALLY_ATTR_INHERIT))
 		return 0;
 	if (!inherited->read_to)
 		inherited->read_to = tally_arena_array(&recorder->arena, recorder->ring_count,
@@ -102,24 +102,24 @@ int tally_record_look_for_inherited(struct tally_recorder *recorder)
 	return result;
 }
 
-bool tally_record_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring)
+bool tally_recorder_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring)
 {
 	return tally_map_get(&recorder->inherited.from, key_of(recorder, (uint32_t)tid, ring)) !=
 	       NULL;
 }
 
-bool tally_record_has_inherited_all(const struct tally_recorder *recorder, pid_t tid)
+bool tally_recorder_has_inherited_all(const struct tally_recorder *recorder, pid_t tid)
 {
 	size_t ring = 0;
-	while (ring < recorder->ring_count && tally_record_has_inherited(recorder, tid, ring))
+	while (ring < recorder->ring_count && tally_recorder_has_inherited(recorder, tid, ring))
 		ring++;
 	return ring && ring == recorder->ring_count;
 }
 
-void tally_record_forget_inherited(struct tally_recorder *recorder)
+void tally_recorder_forget_inherited(struct tally_recorder *recorder)
 {
 	tally_map_release(&recorder->inherited.opened_ns);
 	tally_map_release(&recorder->inherited.from);
 	tally_vector_release(&recorder->inherited.forks);
-	recorder->inherited = (struct tally_record_inherited){ 0 };
+	recorder->inherited = (struct tally_recorder_inherited){ 0 };
 }

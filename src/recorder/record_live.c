@@ -2,10 +2,11 @@
  * over the rings. */
 #include "recorder/recorder_state.h"
 
-int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
-			     struct tally_error *err)
+int tally_recorder_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
+			       struct tally_error *err)
 {
-	const struct tally_record_source *source = tally_record_source_of(recorder, bytes, size);
+	const struct tally_recorder_source *source = tally_recorder_source_of(recorder, bytes,
+									      size);
 	struct tally_record record;
 	if (!source || tally_record_decode(&source->written, bytes, size, &record) < 0)
 		return 0; /* from no event of the caller's */
@@ -16,17 +17,17 @@ int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes,
 
 int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err)
 {
-	recorder->start_ns = tally_record_now_ns();
-	return tally_record_enable(recorder, true, err);
+	recorder->start_ns = tally_recorder_now_ns();
+	return tally_recorder_enable(recorder, true, err);
 }
 
-int tally_recorder_look(struct tally_recorder *recorder, struct tally_record_status *status,
+int tally_recorder_look(struct tally_recorder *recorder, struct tally_recorder_status *status,
 			struct tally_error *err)
 {
-	int result = tally_record_drain(recorder, false, err);
+	int result = tally_recorder_drain(recorder, false, err);
 	if (!result)
-		tally_record_check_online(recorder, -1);
-	tally_record_fill_status(recorder);
+		tally_recorder_check_online(recorder, -1);
+	tally_recorder_fill_status(recorder);
 	*status = recorder->status;
 	return result;
 }

@@ -12,12 +12,12 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { PROGRESS_MS = 500, DRAIN_MS = TALLY_RECORD_PACE_MS_MAX, FLUSH_MS = 1000 };
+enum { PROGRESS_MS = 500, DRAIN_MS = TALLY_RECORDER_PACE_MS_MAX, FLUSH_MS = 1000 };
 
 struct loop {
 	struct tally_recorder *recorder;
 	struct tally_signals *signals;
-	struct tally_record_waits waits;
+	struct tally_recorder_waits waits;
 	/* ns; 0: never; enable_at: the next switch, on or off */
 	uint64_t enable_at, stop_at, progress_at, next_file_at;
 	size_t switched; /* number of switches so far; if even, the next one switches on */
@@ -25,18 +25,18 @@ struct loop {
 	int epoll_fd;    /* −1: extra_fd is the signals' descriptor */
 	int hotplug_fd;  /* −1: none */
 	uint64_t flush_at;
-	struct tally_record_pace pace;
+	struct tally_recorder_pace pace;
 	/* stacks longer than their copies at the last pass; until deep_until, passes follow each
 	 * other quickly */
 	uint64_t stacks_deep, deep_until;
 	int look_ms; /* -1: only when woken */
-	enum tally_record_end end;
+	enum tally_recorder_end end;
 	bool ended;
 };
 
 static int earliest_ms(const struct loop *loop)
 {
-	uint64_t now = tally_record_now_ns(), next = now + DRAIN_MS * 1000000ull;
+	uint64_t now = tally_recorder_now_ns(), next = now + DRAIN_MS * 1000000ull;
 	const uint64_t times[] = { loop->enable_at, loop->stop_at, loop->progress_at,
 				   loop->next_file_at };
 	for (unsigned i = 0; i < 4; i++)
@@ -48,7 +48,7 @@ static int earliest_ms(const struct loop *loop)
 }
 
 /* Ends the loop; the first reason counts. */
-static void end_loop(struct loop *loop, enum tally_record_end end)
+static void end_loop(struct loop *loop, enum tally_recorder_end end)
 {
 	if (!loop->ended)
 		loop->end = end;
@@ -59,10 +59,10 @@ static void end_loop(struct loop *loop, enum tally_record_end end)
  * switches. */
 static uint64_t next_switch(const struct loop *loop)
 {
-	const struct tally_record_options *options = &loop->recorder->options;
+	const struct tally_recorder_options *options = &loop->recorder->options;
 	double after_s = loop->switched ? 0 : options->delay_s;
 	if (loop->switched < 2 * options->range_count) {
-		const struct tally_record_range *range = &options->ranges[loop->switched / 2];
+		const struct tally_recorder_range *range = &options->ranges[loop->switched / 2];
 		after_s = loop->switched % 2 ? range->end_s : range->start_s;
 	}
 	return after_s > 0 ? loop->recorder->start_ns + (uint64_t)(after_s * 1e9) : 0;
@@ -70,16 +70,16 @@ static uint64_t next_switch(const struct loop *loop)
 
 static int on_time(struct loop *loop, struct tally_error *err)
 {
-	uint64_t now = tally_record_now_ns();
+	uint64_t now = tally_recorder_now_ns();
 	while (loop->enable_at && now >= loop->enable_at) {
-		int result = tally_record_enable(loop->recorder, loop->switched % 2 == 0, err);
+		int result = tally_recorder_enable(loop->recorder, loop->switched % 2 == 0, err);
 		if (result < 0)
 			return result;
 		loop->switched++;
 		loop->enable_at = next_switch(loop);
 	}
 	if (loop->stop_at && now >= loop->stop_at)
-		end_loop(loop, TALLY_RECORD_END_DURATION);
+		end_loop(loop, TALLY_RECORDER_END_DURATION);
 	return 0;
 }
 
@@ -87,7 +87,7 @@ static int on_time(struct loop *loop, struct tally_error *err)
  * by one pass. */
 static int flush(struct loop *loop, struct tally_error *err)
 {
-	uint64_t now = tally_record_now_ns();
+	uint64_t now = tally_recorder_now_ns();
 	if (!loop->recorder->pipe && now < loop->flush_at)
 		return 0;
 	loop->flush_at = now + FLUSH_MS * 1000000ull;
@@ -101,13 +101,13 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 	struct tally_control_command command;
 	int result = 0;
 	while (control && !result && tally_control_next(control, &command)) {
-		enum tally_record_wish wish = TALLY_RECORD_WISH_NONE;
-		result = tally_record_obey(recorder, &command, &wish, err);
-		if (wish == TALLY_RECORD_WISH_STOP)
-			end_loop(loop, TALLY_RECORD_END_DURATION);
-		if (wish == TALLY_RECORD_WISH_NEXT_FILE && !result) { /* before the answer */
-			result = tally_record_drain(recorder, false, err);
-			result = result ? result : tally_record_next_file(recorder, err);
+		enum tally_recorder_wish wish = TALLY_RECORDER_WISH_NONE;
+		result = tally_recorder_obey(recorder, &command, &wish, err);
+		if (wish == TALLY_RECORDER_WISH_STOP)
+			end_loop(loop, TALLY_RECORDER_END_DURATION);
+		if (wish == TALLY_RECORDER_WISH_NEXT_FILE && !result) { /* before the answer */
+			result = tally_recorder_drain(recorder, false, err);
+			result = result ? result : tally_recorder_next_file(recorder, err);
 			*asked_next = false;
 		}
 		tally_control_acknowledge(control, &command);
@@ -120,21 +120,20 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
-	const struct tally_record_rotation *next = &recorder->options.next_file;
-	uint64_t now = tally_record_now_ns(), bytes = tally_perfdata_writer_bytes(recorder->writer);
+	const struct tally_recorder_rotation *next = &recorder->options.next_file;
+	uint64_t now = tally_recorder_now_ns(),
+		 bytes = tally_perfdata_writer_bytes(recorder->writer);
 	bool is_time = loop->next_file_at && now >= loop->next_file_at;
 	if (recorder->options.max_bytes && bytes >= recorder->options.max_bytes && !loop->ended) {
-		tally_record_say(
-			recorder,
-			"the output reached --max-size: the recording ends");
-		end_loop(loop, TALLY_RECORD_END_DURATION);
+		tally_recorder_say(recorder, "the output reached --max-size: the recording ends");
+		end_loop(loop, TALLY_RECORDER_END_DURATION);
 	}
 	if (loop->ended || !recorder->options.next_output ||
 	    (!asked_next && !is_time && (!next->bytes || bytes < next->bytes)))
 		return 0;
-	int result = tally_record_next_file(recorder, err);
+	int result = tally_recorder_next_file(recorder, err);
 	if (next->seconds > 0)
-		loop->next_file_at = tally_record_now_ns() + (uint64_t)(next->seconds * 1e9);
+		loop->next_file_at = tally_recorder_now_ns() + (uint64_t)(next->seconds * 1e9);
 	return result;
 }
 
@@ -152,7 +151,7 @@ static int open_extra(struct loop *loop, struct tally_error *err)
 	const struct tally_control *control = loop->recorder->options.control;
 	loop->extra_fd = loop->signals->fd;
 	loop->epoll_fd = loop->hotplug_fd = -1;
-	if (tally_record_follows_cpus(loop->recorder))
+	if (tally_recorder_follows_cpus(loop->recorder))
 		loop->hotplug_fd = tally_hotplug_open();
 	if (!control && loop->hotplug_fd < 0)
 		return 0;
@@ -179,33 +178,33 @@ static int next_look_ms(struct loop *loop)
 	uint64_t deep = recorder->status.stacks_cut + recorder->status.stacks_completed +
 			recorder->holds.count;
 	if (deep != loop->stacks_deep || !loop->deep_until)
-		loop->deep_until = tally_record_now_ns() + while_ns;
+		loop->deep_until = tally_recorder_now_ns() + while_ns;
 	loop->stacks_deep = deep;
-	if (recorder->outer && tally_record_now_ns() < loop->deep_until)
+	if (recorder->outer && tally_recorder_now_ns() < loop->deep_until)
 		longest_ms = SEE_STACKS_MS;
 	if (!recorder->ring_count || !recorder->rings[0].page)
 		return longest_ms;
-	int ms = tally_record_pace_ms(&loop->pace, tally_record_now_ns(), recorder->status.lost,
-				      recorder->found_bytes, recorder->rings[0].mask + 1);
+	int ms = tally_recorder_pace_ms(&loop->pace, tally_recorder_now_ns(), recorder->status.lost,
+					recorder->found_bytes, recorder->rings[0].mask + 1);
 	return ms < 0 || (longest_ms >= 0 && longest_ms < ms) ? longest_ms : ms;
 }
 
 static int wait_anew(struct loop *loop, struct tally_error *err)
 {
-	tally_record_waits_release(&loop->waits);
-	int result = tally_record_waits_init(&loop->waits, loop->recorder);
+	tally_recorder_waits_release(&loop->waits);
+	int result = tally_recorder_waits_init(&loop->waits, loop->recorder);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
 static int drain_until_end(struct loop *loop,
 			   void (*progress)(void *context,
-					    const struct tally_record_status *status),
+					    const struct tally_recorder_status *status),
 			   void *context, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
 	struct tally_provider *provider = recorder->provider;
 	while (!loop->ended) {
-		struct tally_record_waits *waits = &loop->waits;
+		struct tally_recorder_waits *waits = &loop->waits;
 		int ready = provider->ops->wait(provider, waits->items,
 						waits->count + waits->triggers, loop->extra_fd,
 						earliest_ms(loop));
@@ -214,17 +213,17 @@ static int drain_until_end(struct loop *loop,
 					       tally_errno_text(ready));
 		recorder->status.wakeups++;
 		bool asked_next = false;
-		if (tally_record_take_signals(recorder, loop->signals, &asked_next))
-			end_loop(loop, TALLY_RECORD_END_SIGNAL);
-		asked_next |= tally_record_triggered(recorder);
+		if (tally_recorder_take_signals(recorder, loop->signals, &asked_next))
+			end_loop(loop, TALLY_RECORDER_END_SIGNAL);
+		asked_next |= tally_recorder_triggered(recorder);
 		if (recorder->command_ended)
-			end_loop(loop, TALLY_RECORD_END_COMMAND);
+			end_loop(loop, TALLY_RECORDER_END_COMMAND);
 		int result = take_commands(loop, &asked_next, err);
 		if (!result)
 			result = on_time(loop, err);
 		if (!result)
-			result = tally_record_drain(recorder, false, err);
-		if (!result && tally_record_check_online(recorder, loop->hotplug_fd))
+			result = tally_recorder_drain(recorder, false, err);
+		if (!result && tally_recorder_check_online(recorder, loop->hotplug_fd))
 			result = wait_anew(loop, err);
 		if (!result)
 			result = look_at_size(loop, asked_next, err);
@@ -234,12 +233,12 @@ static int drain_until_end(struct loop *loop,
 		if (result < 0)
 			return result;
 		if (ready > 0)
-			tally_record_waits_update(waits, recorder);
+			tally_recorder_waits_update(waits, recorder);
 		if (!recorder->spawn && waits->ended == waits->count)
-			end_loop(loop, TALLY_RECORD_END_COMMAND);
-		if (progress && tally_record_now_ns() >= loop->progress_at) {
-			loop->progress_at = tally_record_now_ns() + PROGRESS_MS * 1000000ull;
-			tally_record_fill_status(recorder);
+			end_loop(loop, TALLY_RECORDER_END_COMMAND);
+		if (progress && tally_recorder_now_ns() >= loop->progress_at) {
+			loop->progress_at = tally_recorder_now_ns() + PROGRESS_MS * 1000000ull;
+			tally_recorder_fill_status(recorder);
 			progress(context, &recorder->status);
 		}
 	}
@@ -254,7 +253,7 @@ static int drain_the_rest(struct tally_recorder *recorder, struct tally_error *e
 	ssize_t moved = 1;
 	int result = 0;
 	while (provider->ops->gather && !result && (moved = provider->ops->gather(provider)) > 0)
-		result = tally_record_drain(recorder, true, err);
+		result = tally_recorder_drain(recorder, true, err);
 	for (size_t i = 0; provider->ops->gather && i < recorder->ring_count; i++) {
 		tally_ring_close(&recorder->rings[i]);
 		tally_ring_close(&recorder->side_rings[i]);
@@ -264,7 +263,7 @@ static int drain_the_rest(struct tally_recorder *recorder, struct tally_error *e
 
 static void loop_release(struct loop *loop)
 {
-	tally_record_waits_release(&loop->waits);
+	tally_recorder_waits_release(&loop->waits);
 	if (loop->epoll_fd >= 0)
 		close(loop->epoll_fd);
 	if (loop->hotplug_fd >= 0)
@@ -272,12 +271,12 @@ static void loop_release(struct loop *loop)
 }
 
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
-		       void (*progress)(void *context, const struct tally_record_status *status),
-		       void *context, enum tally_record_end *end, struct tally_error *err)
+		       void (*progress)(void *context, const struct tally_recorder_status *status),
+		       void *context, enum tally_recorder_end *end, struct tally_error *err)
 {
-	const struct tally_record_options *options = &recorder->options;
+	const struct tally_recorder_options *options = &recorder->options;
 	struct loop loop = { .recorder = recorder, .signals = signals };
-	recorder->start_ns = tally_record_now_ns();
+	recorder->start_ns = tally_recorder_now_ns();
 	loop.progress_at = progress ? recorder->start_ns + PROGRESS_MS * 1000000ull : 0;
 	loop.enable_at = next_switch(&loop);
 	if (options->duration_s > 0)
@@ -287,7 +286,7 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 		loop.next_file_at = recorder->start_ns +
 				    (uint64_t)(options->next_file.seconds * 1e9);
 	int opened = open_extra(&loop, err);
-	if (!opened && tally_record_waits_init(&loop.waits, recorder) < 0)
+	if (!opened && tally_recorder_waits_init(&loop.waits, recorder) < 0)
 		opened = tally_error_set(err, -ENOMEM, "out of memory");
 	if (opened < 0) {
 		loop_release(&loop);
@@ -300,28 +299,28 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 	tally_latency_begin(&before);
 	bool enable_now = !loop.enable_at && !options->starts_off &&
 			  !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
-	int result = enable_now ? tally_record_enable(recorder, true, err) : 0;
+	int result = enable_now ? tally_recorder_enable(recorder, true, err) : 0;
 	if (!result && recorder->spawn)
 		result = tally_spawn_go(recorder->spawn, recorder->target->command, err);
 	bool ran = !result;
 	if (!result)
 		result = drain_until_end(&loop, progress, context, err);
-	tally_record_enable(recorder, false, NULL);
+	tally_recorder_enable(recorder, false, NULL);
 	if (!result)
-		result = tally_record_drain(recorder, true, err);
+		result = tally_recorder_drain(recorder, true, err);
 	if (!result && options->overwrite)
-		result = tally_record_dump_rings(recorder, err);
+		result = tally_recorder_dump_rings(recorder, err);
 	if (!result)
 		result = drain_the_rest(recorder, err);
 	if (!result)
-		result = tally_record_count_lost(recorder, err);
+		result = tally_recorder_count_lost(recorder, err);
 	tally_latency_end(&before);
 	if (ran && result < 0) {
-		loop.end = TALLY_RECORD_END_OUTPUT;
+		loop.end = TALLY_RECORDER_END_OUTPUT;
 		result = 0;
 	}
 	*end = loop.end;
 	loop_release(&loop);
-	tally_record_fill_status(recorder);
+	tally_recorder_fill_status(recorder);
 	return result;
 }

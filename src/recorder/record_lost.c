@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-uint64_t tally_record_lost_by(const struct tally_recorder *recorder,
-			      const struct tally_record_handle *opened)
+uint64_t tally_recorder_lost_by(const struct tally_recorder *recorder,
+				const struct tally_recorder_handle *opened)
 {
 	uint64_t words[8];
 	struct tally_provider *provider = recorder->provider;
@@ -33,14 +33,14 @@ static int write_lost(struct tally_recorder *recorder, uint64_t lost, struct tal
 	record.header = (struct tally_record_header){ .type = TALLY_RECORD_LOST,
 						      .size = (uint16_t)size };
 	tally_sample_id_encode(attr, &where, record.trailer);
-	return tally_record_put(recorder, &record, size, err);
+	return tally_recorder_put(recorder, &record, size, err);
 }
 
-int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_count_lost(struct tally_recorder *recorder, struct tally_error *err)
 {
 	uint64_t lost = recorder->lost_closed;
 	for (size_t i = 0; i < recorder->handles.count; i++)
-		lost += tally_record_lost_by(recorder, &recorder->handles.items[i]);
+		lost += tally_recorder_lost_by(recorder, &recorder->handles.items[i]);
 	if (lost <= recorder->lost_told)
 		return 0;
 	uint64_t untold = lost - recorder->lost_told;

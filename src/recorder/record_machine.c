@@ -45,7 +45,7 @@ static void put_places(struct tally_recorder *recorder, const struct tally_cpu_t
 	for (size_t i = 0; i < count; i++)
 		cpus[i] = (struct tally_feature_cpu){ UINT32_MAX, UINT32_MAX, UINT32_MAX };
 	for (size_t i = 0; i < topology->place_count; i++) {
-		const struct tally_cpu_place *place = &topology->places[i];
+		const struct tally_cpu_location *place = &topology->places[i];
 		if (place->cpu < count)
 			cpus[place->cpu] = (struct tally_feature_cpu){ (uint32_t)place->core,
 								       (uint32_t)place->package,
@@ -133,8 +133,8 @@ static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	return put(recorder, TALLY_FEATURE_PMU_MAPPINGS, bytes, err);
 }
 
-int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
-				  struct tally_error *err)
+int tally_recorder_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+				    struct tally_error *err)
 {
 	int result = cpu_features(recorder, bytes, err);
 	if (!result)

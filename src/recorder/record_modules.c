@@ -123,12 +123,12 @@ static int write_modules(struct tally_synthesis *synthesis,
 
 /* ---- reading ------------------------------------------------------------- */
 
-int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_read_modules(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_record_modules *modules = &recorder->modules;
+	struct tally_recorder_modules *modules = &recorder->modules;
 	struct tally_buffer text = { 0 };
 	modules->now.count = 0;
-	if (!tally_record_samples_kernel(recorder))
+	if (!tally_recorder_samples_kernel(recorder))
 		return 0;
 	modules->folders = count_folders();
 	int result = tally_buffer_read_file(&text, AT_FDCWD, "/proc/modules", TEXT_BYTES_MAX);
@@ -139,7 +139,7 @@ int tally_record_read_modules(struct tally_recorder *recorder, struct tally_erro
 	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
 }
 
-uint64_t tally_record_module_above(const struct tally_recorder *recorder, uint64_t address)
+uint64_t tally_recorder_module_above(const struct tally_recorder *recorder, uint64_t address)
 {
 	const struct tally_loaded_modules *now = &recorder->modules.now;
 	for (size_t i = 0; i < now->count; i++)
@@ -150,7 +150,7 @@ uint64_t tally_record_module_above(const struct tally_recorder *recorder, uint64
 
 int tally_synthesize_modules(struct tally_synthesis *synthesis)
 {
-	struct tally_record_modules *modules = &synthesis->recorder->modules;
+	struct tally_recorder_modules *modules = &synthesis->recorder->modules;
 	struct tally_loaded_modules now = modules->now;
 	bool *wanted = calloc(now.count + 1, sizeof(*wanted)), any = false;
 	if (!wanted)
@@ -164,23 +164,23 @@ int tally_synthesize_modules(struct tally_synthesis *synthesis)
 	return result;
 }
 
-int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
-				 struct tally_error *err)
+int tally_recorder_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
+				   struct tally_error *err)
 {
-	struct tally_record_modules *modules = &recorder->modules;
+	struct tally_recorder_modules *modules = &recorder->modules;
 	struct tally_synthesis synthesis = { .recorder = recorder,
 					     .err = err,
 					     .time_ns = modules->pass_ns };
 	modules->pass_ns = now_ns;
-	if (!recorder->objects.is_live || !tally_record_samples_kernel(recorder) ||
+	if (!recorder->objects.is_live || !tally_recorder_samples_kernel(recorder) ||
 	    (now_ns < modules->look_at && count_folders() == modules->folders))
 		return 0;
 	modules->look_at = now_ns + LOOK_NS;
-	int result = tally_record_read_modules(recorder, err);
+	int result = tally_recorder_read_modules(recorder, err);
 	return result < 0 ? result : tally_synthesize_modules(&synthesis);
 }
 
-void tally_record_modules_release(struct tally_record_modules *modules)
+void tally_recorder_modules_release(struct tally_recorder_modules *modules)
 {
 	tally_vector_release(&modules->known);
 	tally_vector_release(&modules->now);

@@ -29,13 +29,13 @@ struct place {
 
 /* ---- one event ----------------------------------------------------------- */
 
-static bool wants_kernel(const struct tally_record_source *source)
+static bool wants_kernel(const struct tally_recorder_source *source)
 {
 	return source->event && source->event->kind != TALLY_EVENT_TRACEPOINT &&
 	       !(source->attr.flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER));
 }
 
-static bool is_empty_in_user_mode(const struct tally_record_source *source)
+static bool is_empty_in_user_mode(const struct tally_recorder_source *source)
 {
 	struct tally_attr attr = source->attr;
 	attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL;
@@ -48,14 +48,14 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 {
 	bool changed = false;
 	size_t emptied = 0;
-	if (tally_record_off_cpu(recorder))
+	if (tally_recorder_off_cpu(recorder))
 		return false;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		emptied += is_empty_in_user_mode(&recorder->sources[i]);
 	if (emptied + 1 == recorder->source_count)
 		return false;
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		struct tally_record_source *source = &recorder->sources[i];
+		struct tally_recorder_source *source = &recorder->sources[i];
 		if (!wants_kernel(source))
 			continue;
 		source->attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
@@ -75,7 +75,7 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 
 static int note_id(struct tally_recorder *recorder, size_t source_index, int handle)
 {
-	struct tally_record_source *source = &recorder->sources[source_index];
+	struct tally_recorder_source *source = &recorder->sources[source_index];
 	uint64_t id = 0;
 	int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_ID, &id,
 						    0);
@@ -96,7 +96,7 @@ static void set_precise(struct tally_attr *attr, unsigned precise)
 
 /* True if exclude_guest may be dropped.  It is set on every PMU event by default, and some PMUs
  * accept no exclusion at all.  An explicit modifier stays. */
-static bool may_drop_guest(const struct tally_record_source *source)
+static bool may_drop_guest(const struct tally_recorder_source *source)
 {
 	return source->event && !source->event->host_guest_given &&
 	       source->attr.flags & TALLY_ATTR_EXCLUDE_GUEST;
@@ -104,7 +104,7 @@ static bool may_drop_guest(const struct tally_record_source *source)
 
 /* Reduces the attribute after the kernel refused it.  Returns false when nothing more can be left
  * out. */
-static bool relax(struct tally_record_source *source, int code)
+static bool relax(struct tally_recorder_source *source, int code)
 {
 	unsigned precise = tally_attr_precise(&source->attr);
 	bool invalid = code == -EINVAL;
@@ -134,11 +134,11 @@ static bool relax(struct tally_record_source *source, int code)
 static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place,
 		    int leader, uint32_t copy_bytes)
 {
-	struct tally_record_source *source = &recorder->sources[source_index];
+	struct tally_recorder_source *source = &recorder->sources[source_index];
 	struct tally_provider *provider = recorder->provider;
-	struct tally_record_handle opened = { .ring = (uint32_t)place->ring,
-					      .source = (uint32_t)source_index,
-					      .copy_bytes = copy_bytes };
+	struct tally_recorder_handle opened = { .ring = (uint32_t)place->ring,
+						.source = (uint32_t)source_index,
+						.copy_bytes = copy_bytes };
 	int handle;
 	do {
 		struct tally_attr attr = source->attr;
@@ -180,7 +180,7 @@ static int explain_refusal(const struct tally_recorder *recorder, const struct t
 	const char *hint = NULL;
 	if (!provider->ops->reason) {
 		tally_provider_open_error(event, code, place->tid, place->cpu,
-					  tally_record_command(recorder), err);
+					  tally_recorder_command(recorder), err);
 		return code;
 	}
 	tally_error_set(err, code, "'%s': %s", event->name,
@@ -201,21 +201,19 @@ static int leader_of(const struct tally_recorder *recorder, size_t source, int l
 
 /* Opens an event, or one event for each size of copies.  Sets *handle to the first. */
 static int open_source(struct tally_recorder *recorder, size_t index, const struct place *place,
-		       int group, int *handle, struct tally_record_ring_sizes *sizes,
+		       int group, int *handle, struct tally_recorder_ring_sizes *sizes,
 		       struct tally_error *err)
 {
-	const struct tally_record_source *source = &recorder->sources[index];
-	const struct tally_record_copies *copies = &recorder->copies;
-	unsigned count = tally_record_has_copies(recorder, source) ? copies->count : 1;
+	const struct tally_recorder_source *source = &recorder->sources[index];
+	const struct tally_recorder_copies *copies = &recorder->copies;
+	unsigned count = tally_recorder_has_copies(recorder, source) ? copies->count : 1;
 	int result = 0;
 	for (unsigned i = 0; !result && i < count; i++) {
 		int opened = open_one(recorder, index, place, group,
 				      count > 1 ? copies->sizes[i] : 0);
 		if (opened < 0) {
-			const struct tally_record_source *off_cpu = is_refused(opened)
-									    ? tally_record_off_cpu(
-										      recorder)
-									    : NULL;
+			const struct tally_recorder_source *off_cpu =
+				is_refused(opened) ? tally_recorder_off_cpu(recorder) : NULL;
 			struct tally_event asked = off_cpu ? *off_cpu->event : *source->event;
 			asked.attr = off_cpu ? off_cpu->attr : source->attr;
 			return explain_refusal(recorder, &asked, opened, place, err);
@@ -226,14 +224,14 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 			result = tally_event_filter_put(recorder->provider, source->event, opened);
 		if (result < 0)
 			return tally_event_filter_explain(source->event, result, err);
-		result = tally_record_join_ring(recorder, &recorder->rings[place->ring], opened,
-						place->cpu, &sizes->sample_pages, err);
+		result = tally_recorder_join_ring(recorder, &recorder->rings[place->ring], opened,
+						  place->cpu, &sizes->sample_pages, err);
 	}
 	return result;
 }
 
 static int open_side_band(struct tally_recorder *recorder, const struct place *place,
-			  struct tally_record_ring_sizes *sizes, struct tally_error *err)
+			  struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
 	int handle = open_one(recorder, recorder->source_count - 1, place, -1, 0);
 	if (handle < 0) {
@@ -241,12 +239,12 @@ static int open_side_band(struct tally_recorder *recorder, const struct place *p
 		 * that the user knows. */
 		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
 	}
-	return tally_record_join_ring(recorder, &recorder->side_rings[place->ring], handle,
-				      place->cpu, &sizes->side_pages, err);
+	return tally_recorder_join_ring(recorder, &recorder->side_rings[place->ring], handle,
+					place->cpu, &sizes->side_pages, err);
 }
 
 static int open_samples(struct tally_recorder *recorder, const struct place *place,
-			struct tally_record_ring_sizes *sizes, struct tally_error *err)
+			struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
 	int leader = -1, result = 0;
 	for (size_t i = 0; !result && i + 1 < recorder->source_count; i++) {
@@ -260,7 +258,7 @@ static int open_samples(struct tally_recorder *recorder, const struct place *pla
 
 /* Opens all events on one task and CPU; the side-band first, so that no mapping is missed. */
 static int open_place(struct tally_recorder *recorder, const struct place *place,
-		      struct tally_record_ring_sizes *sizes, struct tally_error *err)
+		      struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
 	int result = open_side_band(recorder, place, sizes, err);
 	return result ? result : open_samples(recorder, place, sizes, err);
@@ -268,7 +266,7 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 
 /* Opens a thread's events on whichever CPU it runs, with a ring of its own. */
 static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
-		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
+		       struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
 	struct place place = { .tid = tid, .cpu = -1, .ring = recorder->ring_count };
 	if (place.ring == recorder->ring_capacity)
@@ -282,7 +280,7 @@ static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
  * side-band comes first on all CPUs.  A child that appears meanwhile inherits what is open then; it
  * must not be sampled on one CPU while its mappings on another go unrecorded. */
 static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
-		     struct tally_record_ring_sizes *sizes, struct tally_error *err)
+		     struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
 	if (recorder->options.per_thread)
 		return open_thread(recorder, tid, may_end, sizes, err);
@@ -294,12 +292,12 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
 		int result = 0;
 		if (i < recorder->ring_count)
 			result = open_side_band(recorder, &place, sizes, err);
-		else if (!tally_record_has_inherited(recorder, tid, ring))
+		else if (!tally_recorder_has_inherited(recorder, tid, ring))
 			result = open_samples(recorder, &place, sizes, err);
 		if (result == -ESRCH && may_end)
 			return 0;
 		if (!result && i >= recorder->ring_count &&
-		    tally_record_note_opened(recorder, tid, ring) < 0)
+		    tally_recorder_note_opened(recorder, tid, ring) < 0)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (result < 0)
 			return result;
@@ -310,9 +308,9 @@ static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
 /* Opens one of the target's tasks, like open_task().  The first task shows what this user may
  * record: a child process of another user is left out. */
 static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first,
-		       struct tally_record_ring_sizes *sizes, struct tally_error *err)
+		       struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
-	if (tally_record_has_inherited_all(recorder, tid))
+	if (tally_recorder_has_inherited_all(recorder, tid))
 		return 0;
 	int result = open_task(recorder, tid, true, sizes, err);
 	if (!is_first && is_refused(result) && tally_target_is_descendant(recorder->target, tid)) {
@@ -325,7 +323,7 @@ static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first
 
 /* Opens the target's tasks.  Lists again to find new tasks, made by tasks that had no events
  * yet. */
-static int open_all_listed(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes,
+static int open_all_listed(struct tally_recorder *recorder, struct tally_recorder_ring_sizes *sizes,
 			   struct tally_error *err)
 {
 	struct tally_target *target = recorder->target;
@@ -341,7 +339,7 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_record_
 			opened += (size_t)result;
 		}
 		listed = tally_target_refresh(target);
-		if (listed > 0 && tally_record_look_for_inherited(recorder) < 0)
+		if (listed > 0 && tally_recorder_look_for_inherited(recorder) < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 	} while (listed > 0);
 	return opened ? 0
@@ -349,19 +347,19 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_record_
 					"none of the tasks to record exists (any more)");
 }
 
-static int open_everywhere(struct tally_recorder *recorder, struct tally_record_ring_sizes *sizes,
+static int open_everywhere(struct tally_recorder *recorder, struct tally_recorder_ring_sizes *sizes,
 			   struct tally_error *err)
 {
 	struct tally_target *target = recorder->target;
 	if (recorder->options.per_thread)
 		recorder->ring_count = 0; /* each thread adds its own */
-	if (target->all || tally_record_follows_command(recorder)) {
+	if (target->all || tally_recorder_follows_command(recorder)) {
 		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false,
 				       sizes, err);
 		return result < 0 ? result : 0;
 	}
 	int result = open_all_listed(recorder, sizes, err);
-	tally_record_forget_inherited(recorder);
+	tally_recorder_forget_inherited(recorder);
 	return result;
 }
 
@@ -426,7 +424,7 @@ static void tell_of_descendants(struct tally_recorder *recorder)
 static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		struct tally_record_source *source = &recorder->sources[i];
+		struct tally_recorder_source *source = &recorder->sources[i];
 		if (!source->event->cgroup)
 			continue;
 		const char *named = tally_arena_printf(&recorder->arena, "%s,%s", source->name,
@@ -439,16 +437,16 @@ static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err
 	return 0;
 }
 
-int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
+int tally_recorder_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
 {
-	struct tally_record_ring_sizes sizes = recorder->ring_sizes;
+	struct tally_recorder_ring_sizes sizes = recorder->ring_sizes;
 	struct place place = { .tid = -1,
 			       .cpu = (int)recorder->ring_cpus[ring].number,
 			       .ring = ring };
 	return open_place(recorder, &place, &sizes, err);
 }
 
-int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_open(struct tally_recorder *recorder, struct tally_error *err)
 {
 	if (!recorder->target->cpus.count) {
 		int listed = recorder->provider->ops->command
@@ -458,20 +456,20 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		if (listed < 0)
 			return listed;
 	}
-	if (tally_record_make_rings(recorder) < 0)
+	if (tally_recorder_make_rings(recorder) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	tally_limits_raise_descriptors();
 	int result = open_cgroups(recorder, err);
 	if (result < 0)
 		return result;
-	struct tally_record_ring_sizes sizes = tally_record_choose_rings(recorder), tried;
+	struct tally_recorder_ring_sizes sizes = tally_recorder_choose_rings(recorder), tried;
 	/* Rings that turned out smaller need smaller watermarks, which only new events can get. */
 	do {
 		tried = sizes;
 		close_all(recorder);
-		tally_record_set_wakeups(recorder, &sizes);
-		tally_record_copies_init(recorder,
-					 sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
+		tally_recorder_set_wakeups(recorder, &sizes);
+		tally_recorder_copies_init(recorder,
+					   sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
 		result = open_everywhere(recorder, &sizes, err);
 		if (is_refused(result) && !recorder->target->all && fall_back_to_user(recorder)) {
 			close_all(recorder);
@@ -481,9 +479,9 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 		 (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
 	recorder->ring_sizes = sizes;
 	if (!result)
-		result = tally_record_open_triggers(recorder, err);
+		result = tally_recorder_open_triggers(recorder, err);
 	if (!result) {
-		tally_record_tell_of_small_rings(recorder, &sizes);
+		tally_recorder_tell_of_small_rings(recorder, &sizes);
 		tell_of_emptied(recorder);
 		tell_of_group_reads(recorder);
 		tell_of_descendants(recorder);
@@ -491,11 +489,11 @@ int tally_record_open(struct tally_recorder *recorder, struct tally_error *err)
 	return result;
 }
 
-void tally_record_close(struct tally_recorder *recorder)
+void tally_recorder_close(struct tally_recorder *recorder)
 {
 	close_all(recorder);
-	tally_record_forget_inherited(recorder);
-	tally_record_close_triggers(recorder);
+	tally_recorder_forget_inherited(recorder);
+	tally_recorder_close_triggers(recorder);
 	for (size_t i = 0; recorder->sources && i < recorder->source_count; i++) {
 		tally_vector_release(&recorder->sources[i].ids);
 		if (recorder->sources[i].cgroup_fd >= 0)
@@ -505,12 +503,12 @@ void tally_record_close(struct tally_recorder *recorder)
 	tally_vector_release(&recorder->side_handles);
 }
 
-int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
-			     struct tally_error *err)
+int tally_recorder_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
+			       struct tally_error *err)
 {
-	const struct tally_record_copies *copies = &recorder->copies;
+	const struct tally_recorder_copies *copies = &recorder->copies;
 	for (size_t i = first; i < recorder->handles.count; i++) {
-		const struct tally_record_handle *opened = &recorder->handles.items[i];
+		const struct tally_recorder_handle *opened = &recorder->handles.items[i];
 		if (enable && opened->copy_bytes &&
 		    opened->copy_bytes != copies->sizes[copies->now])
 			continue;
@@ -524,9 +522,9 @@ int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool
 	return 0;
 }
 
-int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
+int tally_recorder_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err)
 {
-	int result = tally_record_enable_from(recorder, 0, enable, err);
+	int result = tally_recorder_enable_from(recorder, 0, enable, err);
 	if (!result)
 		recorder->is_enabled = enable;
 	return result;

@@ -98,12 +98,12 @@ struct outer_task {
 	uint64_t top;  /* end of the stack; 0: unknown */
 	size_t span;   /* bytes to read beyond the copy while `top` is unknown */
 	/* from a copy's last frame to the outermost; count 0: none known */
-	struct tally_record_frames outer;
+	struct tally_recorder_frames outer;
 	bool is_outer_cut; /* `outer` is incomplete: the walk had no room for more */
 	bool is_too_long;  /* the stack has more than the MAX_BYTES that are read */
 };
 
-struct tally_record_outer {
+struct tally_recorder_outer {
 	long (*read)(void *context, uint32_t tid, uint64_t address, void *out, size_t size);
 	uint64_t (*now_ns)(void *context);
 	void *context;
@@ -113,14 +113,13 @@ struct tally_record_outer {
 	size_t joined_capacity;
 };
 
-struct tally_record_outer *tally_record_outer_new(long (*read)(void *context, uint32_t tid,
-							       uint64_t address, void *out,
-							       size_t size),
-						  uint64_t (*now_ns)(void *context), void *context)
+struct tally_recorder_outer *tally_recorder_outer_new(
+	long (*read)(void *context, uint32_t tid, uint64_t address, void *out, size_t size),
+	uint64_t (*now_ns)(void *context), void *context)
 {
-	struct tally_record_outer *outer = calloc(1, sizeof(*outer));
+	struct tally_recorder_outer *outer = calloc(1, sizeof(*outer));
 	if (outer)
-		*outer = (struct tally_record_outer){
+		*outer = (struct tally_recorder_outer){
 			.read = read, .now_ns = now_ns, .context = context, .pass = 1
 		};
 	return outer;
@@ -138,7 +137,7 @@ static void forget_snapshots(struct outer_task *task)
 	}
 }
 
-void tally_record_outer_free(struct tally_record_outer *outer)
+void tally_recorder_outer_free(struct tally_recorder_outer *outer)
 {
 	for (unsigned i = 0; outer && i < TASKS; i++) {
 		if (outer->tasks[i])
@@ -150,13 +149,13 @@ void tally_record_outer_free(struct tally_record_outer *outer)
 	free(outer);
 }
 
-void tally_record_outer_pass(struct tally_record_outer *outer)
+void tally_recorder_outer_pass(struct tally_recorder_outer *outer)
 {
 	outer->pass++;
 }
 
 /* Returns the task's entry, made anew if another task has its slot; NULL if memory runs out. */
-static struct outer_task *task_of(struct tally_record_outer *outer, uint32_t pid, uint32_t tid)
+static struct outer_task *task_of(struct tally_recorder_outer *outer, uint32_t pid, uint32_t tid)
 {
 	struct outer_task **place = &outer->tasks[tid % TASKS];
 	if (!*place)
@@ -176,7 +175,7 @@ static struct outer_task *task_of(struct tally_record_outer *outer, uint32_t pid
 }
 
 /* Returns the sample's task, or NULL if it has no entry. */
-static struct outer_task *known_task(const struct tally_record_outer *outer,
+static struct outer_task *known_task(const struct tally_recorder_outer *outer,
 				     const struct tally_sample *sample)
 {
 	struct outer_task *task = outer->tasks[sample->tid % TASKS];
@@ -211,7 +210,7 @@ static void shrink(struct snapshot *snapshot)
 
 /* Reads the task's memory from `base` to the stack's end, or as far beyond `boundary` as
  * task->span says.  Sets snapshot->size to 0 on failure. */
-static void read_snapshot(struct tally_record_outer *outer, struct outer_task *task,
+static void read_snapshot(struct tally_recorder_outer *outer, struct outer_task *task,
 			  struct snapshot *snapshot, uint64_t base, uint64_t boundary)
 {
 	bool has_top = task->top > boundary && task->top - base <= MAX_BYTES;
@@ -232,7 +231,7 @@ static void read_snapshot(struct tally_record_outer *outer, struct outer_task *t
 
 /* Returns the pass's snapshot, which holds the stack from `boundary` on; NULL if it can't be
  * read. */
-static struct snapshot *snapshot_now(struct tally_record_outer *outer, struct outer_task *task,
+static struct snapshot *snapshot_now(struct tally_recorder_outer *outer, struct outer_task *task,
 				     uint64_t sp, uint64_t boundary)
 {
 	uint64_t base = boundary - sp > BELOW_BYTES ? boundary - BELOW_BYTES : sp;
@@ -269,7 +268,7 @@ static struct snapshot *snapshot_beside(struct outer_task *task, uint64_t time_n
 /* True if a signal handler runs on its own stack.  Then the copy holds only that stack, and the
  * last frame is the interrupted function's, on another one. */
 static bool is_interrupted_apart(const struct tally_sample *sample,
-				 const struct tally_record_frames *frames)
+				 const struct tally_recorder_frames *frames)
 {
 	uint64_t last = frames->stack_pointers[frames->count - 1] - frames->stack_pointers[0];
 	return last >= sample->stack_dynamic_size;
@@ -283,10 +282,11 @@ static struct tally_unwind_memory whole_of(const struct snapshot *snapshot)
 /* Unwinds the copy and the snapshot as one piece.  Keeps the frames from the copy's last one on in
  * task->outer; its count is 0 if the walk failed.  Sets task->top, or raises task->span if the
  * snapshot was too short. */
-static void learn_outer(struct tally_record_outer *outer, struct outer_task *task,
+static void learn_outer(struct tally_recorder_outer *outer, struct outer_task *task,
 			const struct snapshot *snapshot, const struct tally_tasks *tasks,
 			struct tally_objects *objects, const struct tally_attr *attr,
-			const struct tally_sample *sample, const struct tally_record_frames *frames)
+			const struct tally_sample *sample,
+			const struct tally_recorder_frames *frames)
 {
 	size_t copied = sample->stack_dynamic_size, known = frames->count - 1;
 	bool is_apart = is_interrupted_apart(sample, frames);
@@ -306,7 +306,7 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 	if (!is_apart)
 		memcpy(outer->joined + copied, snapshot->bytes + (boundary - snapshot->base),
 		       end_address - boundary);
-	struct tally_record_frames *all = &task->outer;
+	struct tally_recorder_frames *all = &task->outer;
 	const struct tally_user_stack_walk walk = {
 		.stack = outer->joined,
 		.stack_size = copied + (size_t)(end_address - boundary),
@@ -334,7 +334,7 @@ static void learn_outer(struct tally_record_outer *outer, struct outer_task *tas
 /* True if the snapshot has the same bytes as the outer end of the copy, with at least two frames in
  * them.  Then the frames there are the same. */
 static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sample *sample,
-		       const struct tally_record_frames *frames)
+		       const struct tally_recorder_frames *frames)
 {
 	enum { ENOUGH_BYTES = 1024, ENOUGH_FRAMES = 2 };
 	uint64_t start = frames->stack_pointers[0], end = start + sample->stack_dynamic_size,
@@ -355,7 +355,7 @@ static bool is_of_copy(const struct snapshot *snapshot, const struct tally_sampl
 /* Returns the signal frame under the sampled handler, where the kernel saved the interrupted
  * registers; NULL if the copy lacks a part of it. */
 static const uint8_t *signal_of(const struct tally_sample *sample,
-				const struct tally_record_frames *frames)
+				const struct tally_recorder_frames *frames)
 {
 	if (frames->count < 2)
 		return NULL;
@@ -366,7 +366,7 @@ static const uint8_t *signal_of(const struct tally_sample *sample,
 }
 
 static void note_signal(struct snapshot *snapshot, const struct tally_sample *sample,
-			const struct tally_record_frames *frames)
+			const struct tally_recorder_frames *frames)
 {
 	const uint8_t *signal = signal_of(sample, frames);
 	if (!signal || snapshot->has_signal)
@@ -378,7 +378,7 @@ static void note_signal(struct snapshot *snapshot, const struct tally_sample *sa
 /* True if the snapshot agrees with the sample: it has the copy's outer bytes, or the signal frame
  * of a handler that has its own stack.  False for NULL. */
 static bool agrees(const struct snapshot *snapshot, const struct tally_sample *sample,
-		   const struct tally_record_frames *frames)
+		   const struct tally_recorder_frames *frames)
 {
 	if (!snapshot || !is_interrupted_apart(sample, frames))
 		return snapshot && is_of_copy(snapshot, sample, frames);
@@ -418,8 +418,8 @@ static bool stood(const struct outer_task *task, const struct snapshot *snapshot
 
 /* Returns the index of a cut stack's last frame among the outer frames; their number if it is not
  * among them. */
-static size_t find_last(const struct tally_record_frames *outer,
-			const struct tally_record_frames *frames)
+static size_t find_last(const struct tally_recorder_frames *outer,
+			const struct tally_recorder_frames *frames)
 {
 	uint64_t sp = frames->stack_pointers[frames->count - 1],
 		 address = frames->addresses[frames->count - 1];
@@ -473,10 +473,10 @@ static uint64_t certain_word(const struct evidence *evidence, uint64_t slot, uin
 
 /* Appends the outer frames behind index `last`, which is the copy's last frame, as many as there is
  * room for.  Returns false if one of them is not certain: then `frames` keeps its count. */
-static bool append_certain(struct tally_record_frames *frames, const struct outer_task *task,
+static bool append_certain(struct tally_recorder_frames *frames, const struct outer_task *task,
 			   size_t last, const struct evidence *evidence)
 {
-	const struct tally_record_frames *outer = &task->outer;
+	const struct tally_recorder_frames *outer = &task->outer;
 	size_t count = frames->count, end = outer->count;
 	if (end - last - 1 > TALLY_USER_FRAMES_MAX - count)
 		end = last + 1 + TALLY_USER_FRAMES_MAX - count;
@@ -497,11 +497,11 @@ static bool append_certain(struct tally_record_frames *frames, const struct oute
 
 /* Calls learn_outer().  If the snapshot is this pass's newest one, reads it again with a larger
  * span until it holds the stack's end. */
-static void learn_widely(struct tally_record_outer *outer, struct outer_task *task,
+static void learn_widely(struct tally_recorder_outer *outer, struct outer_task *task,
 			 struct snapshot *snapshot, const struct tally_tasks *tasks,
 			 struct tally_objects *objects, const struct tally_attr *attr,
 			 const struct tally_sample *sample,
-			 const struct tally_record_frames *frames, uint64_t boundary)
+			 const struct tally_recorder_frames *frames, uint64_t boundary)
 {
 	size_t span = 0;
 	do {
@@ -525,9 +525,9 @@ static void learn_widely(struct tally_record_outer *outer, struct outer_task *ta
  * If they differ, then agreement does not identify a call.  For instance, several functions call
  * one that a signal interrupts, with equal registers: then the signal frames are equal, too. */
 static void compare(struct outer_task *task, struct snapshot *snapshot,
-		    const struct tally_sample *sample, const struct tally_record_frames *frames)
+		    const struct tally_sample *sample, const struct tally_recorder_frames *frames)
 {
-	const struct tally_record_frames *outer = &task->outer;
+	const struct tally_recorder_frames *outer = &task->outer;
 	struct snapshot *older = snapshot_beside(task, snapshot->time_ns - 1, false);
 	if (snapshot->is_compared || snapshot->is_sampled || !older || older->is_sampled ||
 	    !agreed(snapshot) || !agreed(older) || !agrees(older, sample, frames) ||
@@ -547,27 +547,24 @@ static void compare(struct outer_task *task, struct snapshot *snapshot,
 }
 
 /* Returns COMPLETED if the appended frames reach the outermost one, else FULL. */
-static enum tally_record_outer_result completed(const struct outer_task *task,
-						const struct tally_record_frames *frames)
+static enum tally_recorder_outer_result completed(const struct outer_task *task,
+						  const struct tally_recorder_frames *frames)
 {
-	const struct tally_record_frames *outer = &task->outer;
+	const struct tally_recorder_frames *outer = &task->outer;
 	bool is_outermost = !task->is_outer_cut && frames->stack_pointers[frames->count - 1] ==
 							   outer->stack_pointers[outer->count - 1];
-	return is_outermost ? TALLY_RECORD_OUTER_COMPLETED : TALLY_RECORD_OUTER_FULL;
+	return is_outermost ? TALLY_RECORDER_OUTER_COMPLETED : TALLY_RECORDER_OUTER_FULL;
 }
 
-enum tally_record_outer_result tally_record_outer_complete(struct tally_record_outer *outer,
-							   const struct tally_tasks *tasks,
-							   struct tally_objects *objects,
-							   const struct tally_attr *attr,
-							   const struct tally_sample *sample,
-							   struct tally_record_frames *frames,
-							   bool is_again)
+enum tally_recorder_outer_result tally_recorder_outer_complete(
+	struct tally_recorder_outer *outer, const struct tally_tasks *tasks,
+	struct tally_objects *objects, const struct tally_attr *attr,
+	const struct tally_sample *sample, struct tally_recorder_frames *frames, bool is_again)
 {
 	struct outer_task *task =
 		is_again ? known_task(outer, sample) : task_of(outer, sample->pid, sample->tid);
 	if (!task || !frames->count)
-		return TALLY_RECORD_OUTER_UNCERTAIN;
+		return TALLY_RECORDER_OUTER_UNCERTAIN;
 	bool is_apart = is_interrupted_apart(sample, frames);
 	uint64_t sp = frames->stack_pointers[0], boundary = sp + sample->stack_dynamic_size;
 	if (is_apart)
@@ -592,13 +589,13 @@ enum tally_record_outer_result tally_record_outer_complete(struct tally_record_o
 		compare(task, before, sample, frames);
 	bool stood_before = is_before && stood(task, before),
 	     stood_after = is_after && stood(task, after);
-	enum tally_record_outer_result result = TALLY_RECORD_OUTER_UNCERTAIN;
+	enum tally_recorder_outer_result result = TALLY_RECORDER_OUTER_UNCERTAIN;
 	if (task->is_too_long)
-		return TALLY_RECORD_OUTER_FULL;
+		return TALLY_RECORDER_OUTER_FULL;
 	if (is_after && !after->is_sampled && !after->younger_ns)
-		result = TALLY_RECORD_OUTER_WAITS;
+		result = TALLY_RECORDER_OUTER_WAITS;
 	else if (after && !before)
-		result = TALLY_RECORD_OUTER_NEW;
+		result = TALLY_RECORDER_OUTER_NEW;
 	if (stood_before && !stood_after)
 		after = before;
 	else if (stood_after && !stood_before)
@@ -625,8 +622,8 @@ enum tally_record_outer_result tally_record_outer_complete(struct tally_record_o
 	return result;
 }
 
-bool tally_record_outer_see(struct tally_record_outer *outer, const struct tally_sample *sample,
-			    const struct tally_record_frames *frames)
+bool tally_recorder_outer_see(struct tally_recorder_outer *outer, const struct tally_sample *sample,
+			      const struct tally_recorder_frames *frames)
 {
 	struct outer_task *task = known_task(outer, sample);
 	if (!task || !frames->count || sample->time > task->cut_ns + SAMPLED_FOR_NS)

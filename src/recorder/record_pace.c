@@ -23,7 +23,7 @@ enum { SPAN_NS_MIN = 1000000000, PART = 4, NS_PER_MS = 1000000 };
 
 /* Notes the time in which a ring fills, if the pass found room in it, and the longer one of the
  * last two gaps between passes: the record of a loss comes in the pass after the loss. */
-static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint64_t found_bytes,
+static void note_pass(struct tally_recorder_pace *pace, uint64_t elapsed_ns, uint64_t found_bytes,
 		      uint64_t ring_bytes)
 {
 	if (found_bytes && found_bytes <= ring_bytes - ring_bytes / 8)
@@ -34,13 +34,13 @@ static void note_pass(struct tally_record_pace *pace, uint64_t elapsed_ns, uint6
 
 /* True if looks at a quarter of a ring would have prevented the last loss, or if this is
  * unknown. */
-static bool would_have_helped(const struct tally_record_pace *pace)
+static bool would_have_helped(const struct tally_recorder_pace *pace)
 {
 	return !pace->fill_ns || (double)pace->longest_ns <= pace->fill_ns + pace->fill_ns / PART;
 }
 
-int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost,
-			 uint64_t found_bytes, uint64_t ring_bytes)
+int tally_recorder_pace_ms(struct tally_recorder_pace *pace, uint64_t now_ns, uint64_t lost,
+			   uint64_t found_bytes, uint64_t ring_bytes)
 {
 	/* 0: first call; the clock counts from the machine's start */
 	uint64_t elapsed_ns = pace->last_ns ? now_ns - pace->last_ns : 0;
@@ -58,5 +58,5 @@ int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64
 		return -1;
 	double filled_ns = (double)elapsed_ns * (double)(ring_bytes / PART) / (double)found_bytes;
 	double ms = filled_ns / NS_PER_MS;
-	return ms < 1 ? 1 : ms < TALLY_RECORD_PACE_MS_MAX ? (int)ms : -1;
+	return ms < 1 ? 1 : ms < TALLY_RECORDER_PACE_MS_MAX ? (int)ms : -1;
 }

@@ -41,7 +41,7 @@ static size_t default_ring_bytes(const struct tally_recorder *recorder)
 		       : share < THREAD_RING_BYTES ? THREAD_RING_BYTES
 						   : share;
 	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK) {
-		size_t bytes = RING_BYTES, wanted = tally_record_copies_ring_bytes(recorder);
+		size_t bytes = RING_BYTES, wanted = tally_recorder_copies_ring_bytes(recorder);
 		while (bytes < wanted && 2 * bytes * recorder->ring_count <= STACK_RINGS_BYTES)
 			bytes *= 2;
 		return bytes;
@@ -51,18 +51,18 @@ static size_t default_ring_bytes(const struct tally_recorder *recorder)
 	return share < SMALL_RING_BYTES ? SMALL_RING_BYTES : share;
 }
 
-int tally_record_make_rings(struct tally_recorder *recorder)
+int tally_recorder_make_rings(struct tally_recorder *recorder)
 {
 	const struct tally_cpu_list *cpus = &recorder->target->cpus;
 	struct tally_cpu_list possible;
 	recorder->ring_count = recorder->ring_capacity = cpus->count;
 	if (recorder->options.per_thread) {
-		recorder->ring_count = tally_record_follows_command(recorder)
+		recorder->ring_count = tally_recorder_follows_command(recorder)
 					       ? 1
 					       : recorder->target->tids.count;
 		recorder->ring_capacity = 2 * recorder->ring_count + LATE_THREADS;
 	}
-	if (tally_record_follows_cpus(recorder) &&
+	if (tally_recorder_follows_cpus(recorder) &&
 	    tally_cpu_list_read(TALLY_CPU_POSSIBLE, &possible, NULL) >= 0) {
 		if (possible.count > cpus->count)
 			recorder->ring_capacity = possible.count;
@@ -81,13 +81,13 @@ int tally_record_make_rings(struct tally_recorder *recorder)
 	return 0;
 }
 
-struct tally_record_ring_sizes tally_record_choose_rings(const struct tally_recorder *recorder)
+struct tally_recorder_ring_sizes tally_recorder_choose_rings(const struct tally_recorder *recorder)
 {
 	struct tally_ring_budget budget = tally_machine_ring_budget();
 	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes
 						     : default_ring_bytes(recorder);
 	size_t side = budget.unlimited ? SIDE_RING_BYTES : SMALL_SIDE_RING_BYTES;
-	struct tally_record_ring_sizes sizes;
+	struct tally_recorder_ring_sizes sizes;
 	sizes.side_pages = tally_machine_ring_pages(&budget, recorder->ring_count,
 						    power_of_two_pages(side));
 	tally_ring_budget_spend(&budget, recorder->ring_count, sizes.side_pages);
@@ -116,8 +116,8 @@ static int map_ring(struct tally_recorder *recorder, struct tally_ring *ring, in
 	return result;
 }
 
-int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle,
-			   int cpu, size_t *pages, struct tally_error *err)
+int tally_recorder_join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle,
+			     int cpu, size_t *pages, struct tally_error *err)
 {
 	if (ring->page) {
 		int result = recorder->provider->ops->ioctl(recorder->provider, handle,
@@ -142,12 +142,12 @@ int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *r
 /* Sets wakeups at half of the ring; if that proves too late, record_pace.c looks earlier.  For
  * copies in large rings the limit is lower, so that the missing part of a stack is still in the
  * task's memory (record_outer.c). */
-void tally_record_set_wakeups(struct tally_recorder *recorder,
-			      const struct tally_record_ring_sizes *sizes)
+void tally_recorder_set_wakeups(struct tally_recorder *recorder,
+				const struct tally_recorder_ring_sizes *sizes)
 {
 	size_t sample = sizes->sample_pages * page_bytes(), side = sizes->side_pages * page_bytes();
 	for (size_t i = 0; i < recorder->source_count; i++) {
-		struct tally_record_source *source = &recorder->sources[i];
+		struct tally_recorder_source *source = &recorder->sources[i];
 		source->attr.flags |= TALLY_ATTR_WATERMARK;
 		size_t half = source->event ? sample / 2 : side / 2;
 		bool is_late = source->unwinds && half > WAKEUP_BYTES_MAX;
@@ -165,8 +165,8 @@ void tally_record_set_wakeups(struct tally_recorder *recorder,
 	}
 }
 
-void tally_record_tell_of_small_rings(struct tally_recorder *recorder,
-				      const struct tally_record_ring_sizes *sizes)
+void tally_recorder_tell_of_small_rings(struct tally_recorder *recorder,
+					const struct tally_recorder_ring_sizes *sizes)
 {
 	size_t got = sizes->sample_pages * page_bytes();
 	if (recorder->options.ring_bytes && got < recorder->options.ring_bytes)

@@ -75,43 +75,46 @@ static bool has_copy_ended(const struct tally_sample *sample)
 	return sample->stack_dynamic_size < sample->stack_size;
 }
 
-static enum tally_record_outer_result complete(struct tally_recorder *recorder,
-					       const struct tally_attr *attr,
-					       const struct tally_sample *sample,
-					       struct tally_record_frames *frames, bool is_again)
+static enum tally_recorder_outer_result complete(struct tally_recorder *recorder,
+						 const struct tally_attr *attr,
+						 const struct tally_sample *sample,
+						 struct tally_recorder_frames *frames,
+						 bool is_again)
 {
-	return recorder->outer ? tally_record_outer_complete(recorder->outer, &recorder->tasks,
-							     &recorder->objects, attr, sample,
-							     frames, is_again) :
-				 TALLY_RECORD_OUTER_UNCERTAIN;
+	return recorder->outer ? tally_recorder_outer_complete(recorder->outer, &recorder->tasks,
+							       &recorder->objects, attr, sample,
+							       frames, is_again)
+			       : TALLY_RECORDER_OUTER_UNCERTAIN;
 }
 
-/* Counts a stack whose copy was too short.  Returns its fate, for tally_record_copies_note(). */
-static enum tally_record_stack_fate fate_of(struct tally_recorder *recorder,
-					    const struct tally_sample *sample,
-					    enum tally_record_outer_result result)
+/* Counts a stack whose copy was too short.  Returns its fate, for tally_recorder_copies_note(). */
+static enum tally_recorder_stack_fate fate_of(struct tally_recorder *recorder,
+					      const struct tally_sample *sample,
+					      enum tally_recorder_outer_result result)
 {
 	bool has_ended = has_copy_ended(sample);
-	recorder->status.stacks_completed += result == TALLY_RECORD_OUTER_COMPLETED;
-	recorder->status.stacks_cut += result != TALLY_RECORD_OUTER_COMPLETED;
-	recorder->status.stacks_ended += result != TALLY_RECORD_OUTER_COMPLETED && has_ended;
-	if (result == TALLY_RECORD_OUTER_COMPLETED || has_ended)
-		return TALLY_RECORD_STACK_WHOLE; /* a larger copy would not have helped */
-	return result == TALLY_RECORD_OUTER_NEW ? TALLY_RECORD_STACK_NEW : TALLY_RECORD_STACK_CUT;
+	recorder->status.stacks_completed += result == TALLY_RECORDER_OUTER_COMPLETED;
+	recorder->status.stacks_cut += result != TALLY_RECORDER_OUTER_COMPLETED;
+	recorder->status.stacks_ended += result != TALLY_RECORDER_OUTER_COMPLETED && has_ended;
+	if (result == TALLY_RECORDER_OUTER_COMPLETED || has_ended)
+		return TALLY_RECORDER_STACK_WHOLE; /* a larger copy would not have helped */
+	return result == TALLY_RECORDER_OUTER_NEW ? TALLY_RECORDER_STACK_NEW
+						  : TALLY_RECORDER_STACK_CUT;
 }
 
 /* Counts a stack whose copy was too short.  Returns TALLY_MISC_STACK_* for its record; 0: its
  * frames are complete. */
 static uint16_t count_short(struct tally_recorder *recorder, const struct tally_sample *sample,
-			    enum tally_record_outer_result result)
+			    enum tally_recorder_outer_result result)
 {
-	if (result == TALLY_RECORD_OUTER_FULL) {
+	if (result == TALLY_RECORDER_OUTER_FULL) {
 		recorder->status.stacks_deep++;
-		tally_record_copies_note(recorder, sample, TALLY_RECORD_STACK_WHOLE, UINT64_MAX);
+		tally_recorder_copies_note(recorder, sample, TALLY_RECORDER_STACK_WHOLE,
+					   UINT64_MAX);
 		return TALLY_MISC_STACK_CUT;
 	}
-	tally_record_copies_note(recorder, sample, fate_of(recorder, sample, result), UINT64_MAX);
-	if (result == TALLY_RECORD_OUTER_COMPLETED)
+	tally_recorder_copies_note(recorder, sample, fate_of(recorder, sample, result), UINT64_MAX);
+	if (result == TALLY_RECORDER_OUTER_COMPLETED)
 		return 0;
 	return has_copy_ended(sample) ? TALLY_MISC_STACK_CUT | TALLY_MISC_STACK_ENDED
 				      : TALLY_MISC_STACK_CUT;
@@ -121,12 +124,12 @@ static uint16_t count_short(struct tally_recorder *recorder, const struct tally_
  * there are none; else TALLY_MISC_STACK_* for the record.  Sets *is_uncertain if `can_wait` and the
  * outer frames may be known later: then the caller counts the stack. */
 static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr *attr,
-		       const struct tally_sample *sample, struct tally_record_frames *frames,
+		       const struct tally_sample *sample, struct tally_recorder_frames *frames,
 		       bool can_wait, bool *is_uncertain)
 {
 	/* Threads may share an entry: another thread's chain gives no wrong frames, but saves no
 	 * work. */
-	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORD_CHAINS];
+	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORDER_CHAINS];
 	if (!*chain)
 		*chain = tally_unwind_chain_new(); /* optional */
 	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
@@ -141,18 +144,18 @@ static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr 
 	recorder->status.stacks++;
 	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
 	if (end == TALLY_UNWIND_TRUNCATED) {
-		enum tally_record_outer_result result =
-			complete(recorder, attr, sample, frames, false);
-		*is_uncertain = can_wait && result != TALLY_RECORD_OUTER_COMPLETED &&
-				result != TALLY_RECORD_OUTER_FULL;
+		enum tally_recorder_outer_result result = complete(recorder, attr, sample, frames,
+								   false);
+		*is_uncertain = can_wait && result != TALLY_RECORDER_OUTER_COMPLETED &&
+				result != TALLY_RECORDER_OUTER_FULL;
 		return *is_uncertain ? 0 : count_short(recorder, sample, result);
 	}
-	tally_record_copies_note(recorder, sample, TALLY_RECORD_STACK_WHOLE,
-				 frames->stack_pointers[frames->count - 1] -
-					 frames->stack_pointers[0]);
+	tally_recorder_copies_note(recorder, sample, TALLY_RECORDER_STACK_WHOLE,
+				   frames->stack_pointers[frames->count - 1] -
+					   frames->stack_pointers[0]);
 	if (end == TALLY_UNWIND_COMPLETE) {
-		if (recorder->outer && tally_record_outer_see(recorder->outer, sample, frames))
-			tally_record_held_news(recorder, sample);
+		if (recorder->outer && tally_recorder_outer_see(recorder->outer, sample, frames))
+			tally_recorder_held_news(recorder, sample);
 		return 0;
 	}
 	recorder->status.stacks_lost += end != TALLY_UNWIND_LIMIT;
@@ -175,7 +178,7 @@ static void put_stack(struct tally_recorder *recorder, struct tally_record *reco
 	put_unwound(output, sample, user, users);
 }
 
-static bool is_as_last(const struct tally_record_mended *last, uint64_t space,
+static bool is_as_last(const struct tally_recorder_mended *last, uint64_t space,
 		       const struct tally_sample *sample)
 {
 	return last->space == space && last->pid == sample->pid &&
@@ -192,10 +195,10 @@ static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder
 						 const struct tally_attr *attr,
 						 const struct tally_sample *sample)
 {
-	struct tally_record_mended *last = &recorder->mended;
+	struct tally_recorder_mended *last = &recorder->mended;
 	uint64_t space = tally_tasks_generation(&recorder->tasks, sample->pid);
 	bool fits = space && sample->stack && sample->regs_user.words &&
-		    sample->chain_length <= TALLY_RECORD_MENDED_WORDS &&
+		    sample->chain_length <= TALLY_RECORDER_MENDED_WORDS &&
 		    sample->stack_dynamic_size <= sizeof(last->stack);
 	if (fits && is_as_last(last, space, sample))
 		return last->is_mended ? &last->inner : NULL;
@@ -245,9 +248,9 @@ static long finish(struct output *output, struct tally_record *record, const voi
 	return (long)written;
 }
 
-long tally_record_rewrite_sample(struct tally_recorder *recorder,
-				 const struct tally_record_source *source, const void *bytes,
-				 size_t size, void *out)
+long tally_recorder_rewrite_sample(struct tally_recorder *recorder,
+				   const struct tally_recorder_source *source, const void *bytes,
+				   size_t size, void *out)
 {
 	struct tally_record record;
 	int result = tally_record_decode(&source->attr, bytes, size, &record);
@@ -264,32 +267,32 @@ long tally_record_rewrite_sample(struct tally_recorder *recorder,
 	}
 	bool is_uncertain = false;
 	record.header.misc |= unwind(recorder, &source->attr, sample, &recorder->frames,
-				     tally_record_can_hold(recorder, sample), &is_uncertain);
-	if (is_uncertain && !tally_record_hold(recorder, source, bytes, record.header.size,
-						sample))
+				     tally_recorder_can_hold(recorder, sample), &is_uncertain);
+	if (is_uncertain &&
+	    !tally_recorder_hold(recorder, source, bytes, record.header.size, sample))
 		return 0;
 	if (is_uncertain)
-		record.header.misc |= count_short(recorder, sample, TALLY_RECORD_OUTER_UNCERTAIN);
+		record.header.misc |= count_short(recorder, sample, TALLY_RECORDER_OUTER_UNCERTAIN);
 	put_stack(recorder, &record, &output);
 	return finish(&output, &record, bytes);
 }
 
-long tally_record_rewrite_held(struct tally_recorder *recorder,
-			       const struct tally_record_held *held, bool can_wait, void *out)
+long tally_recorder_rewrite_held(struct tally_recorder *recorder,
+				 const struct tally_recorder_held *held, bool can_wait, void *out)
 {
 	struct tally_record record;
 	int result = tally_record_decode(&held->source->attr, held->bytes, held->size, &record);
 	const struct tally_sample *sample = &record.sample;
 	if (result < 0)
 		return result;
-	struct tally_record_frames *frames = &recorder->frames;
+	struct tally_recorder_frames *frames = &recorder->frames;
 	frames->count = held->frames;
 	memcpy(frames->addresses, held->addresses, held->frames * sizeof(*held->addresses));
 	memcpy(frames->stack_pointers, held->stack_pointers,
 	       held->frames * sizeof(*held->stack_pointers));
-	enum tally_record_outer_result done =
-		complete(recorder, &held->source->attr, sample, frames, true);
-	if (done == TALLY_RECORD_OUTER_WAITS && can_wait)
+	enum tally_recorder_outer_result done = complete(recorder, &held->source->attr, sample,
+							 frames, true);
+	if (done == TALLY_RECORDER_OUTER_WAITS && can_wait)
 		return 0;
 	record.header.misc |= count_short(recorder, sample, done);
 	struct output output = { .start = out, .at = out };

@@ -10,7 +10,7 @@
 
 static bool is_wanted(const struct tally_synthesis *synthesis, uint64_t side_band)
 {
-	return tally_record_side_band(synthesis->recorder)->attr.flags & side_band;
+	return tally_recorder_side_band(synthesis->recorder)->attr.flags & side_band;
 }
 
 static int write_namespaces(struct tally_synthesis *synthesis, pid_t pid, pid_t tid,

@@ -64,7 +64,7 @@ static uint64_t kernel_end(const struct tally_recorder *recorder,
 #else
 	uint64_t end = start + image_bytes_max;
 #endif
-	uint64_t module = tally_record_module_above(recorder, start);
+	uint64_t module = tally_recorder_module_above(recorder, start);
 	if (module < end)
 		end = module;
 	for (size_t i = 0; i < codes->count; i++)
@@ -97,10 +97,10 @@ static int synthesize_kernel(struct tally_synthesis *synthesis)
 	uint64_t start = kernel_start(&symbol);
 	if (!start)
 		return 0;
-	synthesis->recorder->modules.pass_ns = tally_record_now_ns();
-	int result = tally_record_read_modules(synthesis->recorder, synthesis->err);
+	synthesis->recorder->modules.pass_ns = tally_recorder_now_ns();
+	int result = tally_recorder_read_modules(synthesis->recorder, synthesis->err);
 	if (!result)
-		result = tally_record_read_bpf(synthesis->recorder, &codes, synthesis->err);
+		result = tally_recorder_read_bpf(synthesis->recorder, &codes, synthesis->err);
 	if (!result)
 		result = write_kernel(synthesis, symbol, start,
 				      kernel_end(synthesis->recorder, &codes, start));
@@ -145,7 +145,7 @@ static int synthesize_map(void *context, const struct tally_proc_map *map)
 	struct tally_synthesis *synthesis = context;
 	pid_t pid = synthesis->pid;
 	bool is_code = map->protection & PROT_EXEC;
-	bool with_data = tally_record_side_band(synthesis->recorder)->attr.flags &
+	bool with_data = tally_recorder_side_band(synthesis->recorder)->attr.flags &
 			 TALLY_ATTR_MMAP_DATA;
 	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
@@ -236,7 +236,7 @@ static int synthesize_command(struct tally_synthesis *synthesis, pid_t pid)
 	return result ? result : tally_synthesize_namespaces(synthesis, pid, pid);
 }
 
-int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_synthesize(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct tally_synthesis synthesis = { .recorder = recorder, .err = err };
 	bool has_kernel = !recorder->provider->ops->command;
@@ -251,7 +251,7 @@ int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error 
 		result = synthesize_command(&synthesis, recorder->spawn->pid);
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
 						  .size = sizeof(done) };
-	return result ? result : tally_record_put(recorder, &done, sizeof(done), err);
+	return result ? result : tally_recorder_put(recorder, &done, sizeof(done), err);
 }
 
 /* ---- the tasks known so far ---------------------------------------------- */
@@ -327,7 +327,7 @@ static int write_thread(struct tally_synthesis *synthesis, const struct tally_th
 	return result ? result : tally_synthesize_known_namespaces(synthesis, thread);
 }
 
-int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_write_tasks(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct tally_synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
 	const struct tally_tasks *tasks = &recorder->tasks;
@@ -345,5 +345,5 @@ int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error
 		for (size_t m = 0; !result && m < tasks->processes.items[i].count; m++)
 			result = write_mapping(&synthesis, (pid_t)tasks->processes.items[i].pid,
 					       &tasks->processes.items[i].mappings[m]);
-	return result ? result : tally_record_put(recorder, &done, sizeof(done), err);
+	return result ? result : tally_recorder_put(recorder, &done, sizeof(done), err);
 }

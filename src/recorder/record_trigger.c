@@ -29,7 +29,7 @@ static void make_attr(const struct tally_recorder *recorder, const struct tally_
 static int open_on(struct tally_recorder *recorder, const struct tally_event *event, pid_t tid,
 		   int cpu, size_t at, struct tally_error *err)
 {
-	struct tally_record_triggers *triggers = &recorder->triggers;
+	struct tally_recorder_triggers *triggers = &recorder->triggers;
 	struct tally_provider *provider = recorder->provider;
 	struct tally_ring *ring = &triggers->rings[at];
 	struct tally_attr attr;
@@ -38,7 +38,7 @@ static int open_on(struct tally_recorder *recorder, const struct tally_event *ev
 	if (handle == -ESRCH && tid > 0)
 		return 0; /* it has ended */
 	if (handle < 0) {
-		tally_provider_open_error(event, handle, tid, cpu, tally_record_command(recorder),
+		tally_provider_open_error(event, handle, tid, cpu, tally_recorder_command(recorder),
 					  err);
 		return handle;
 	}
@@ -58,7 +58,7 @@ static int open_event(struct tally_recorder *recorder, const struct tally_event 
 		      struct tally_error *err)
 {
 	const struct tally_target *target = recorder->target;
-	bool is_listed = !target->all && !tally_record_follows_command(recorder);
+	bool is_listed = !target->all && !tally_recorder_follows_command(recorder);
 	size_t tasks = is_listed ? target->tids.count : 1;
 	int result = 0;
 	for (size_t t = 0; !result && t < tasks; t++) {
@@ -71,10 +71,10 @@ static int open_event(struct tally_recorder *recorder, const struct tally_event 
 	return result;
 }
 
-int tally_record_open_triggers(struct tally_recorder *recorder, struct tally_error *err)
+int tally_recorder_open_triggers(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_event_list *events = recorder->options.switch_events;
-	struct tally_record_triggers *triggers = &recorder->triggers;
+	struct tally_recorder_triggers *triggers = &recorder->triggers;
 	int result = 0;
 	if (!events || !events->count)
 		return 0;
@@ -90,7 +90,7 @@ int tally_record_open_triggers(struct tally_recorder *recorder, struct tally_err
 	return result;
 }
 
-bool tally_record_triggered(struct tally_recorder *recorder)
+bool tally_recorder_triggered(struct tally_recorder *recorder)
 {
 	bool is_hit = false;
 	for (size_t i = 0; i < recorder->triggers.count; i++) {
@@ -105,9 +105,9 @@ bool tally_record_triggered(struct tally_recorder *recorder)
 	return is_hit;
 }
 
-void tally_record_close_triggers(struct tally_recorder *recorder)
+void tally_recorder_close_triggers(struct tally_recorder *recorder)
 {
-	struct tally_record_triggers *triggers = &recorder->triggers;
+	struct tally_recorder_triggers *triggers = &recorder->triggers;
 	for (size_t i = 0; i < triggers->count; i++)
 		tally_ring_close(&triggers->rings[i]);
 	for (size_t i = 0; i < triggers->handles.count; i++)

@@ -10,7 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-static void add(struct tally_record_waits *waits, const struct tally_ring *ring, bool side,
+static void add(struct tally_recorder_waits *waits, const struct tally_ring *ring, bool side,
 		size_t index)
 {
 	if (!ring->page || ring->is_backward) /* nothing reads a backward ring before a dump */
@@ -21,9 +21,10 @@ static void add(struct tally_record_waits *waits, const struct tally_ring *ring,
 	waits->count++;
 }
 
-int tally_record_waits_init(struct tally_record_waits *waits, const struct tally_recorder *recorder)
+int tally_recorder_waits_init(struct tally_recorder_waits *waits,
+			      const struct tally_recorder *recorder)
 {
-	*waits = (struct tally_record_waits){ 0 };
+	*waits = (struct tally_recorder_waits){ 0 };
 	waits->items = calloc(recorder->ring_count * 2 + recorder->triggers.count,
 			      sizeof(*waits->items));
 	waits->places = calloc(recorder->ring_count * 2, sizeof(*waits->places));
@@ -49,11 +50,12 @@ static bool has_hung_up(const struct tally_recorder *recorder, int handle)
 
 /* Finds another living event of the ring.  Ended events stay ended, so the search goes on where the
  * last one stopped. */
-static int next_living(struct tally_record_waits *waits, size_t item,
+static int next_living(struct tally_recorder_waits *waits, size_t item,
 		       const struct tally_recorder *recorder)
 {
-	const struct tally_record_handle *handles =
-		waits->places[item].side ? recorder->side_handles.items : recorder->handles.items;
+	const struct tally_recorder_handle *handles = waits->places[item].side
+							      ? recorder->side_handles.items
+							      : recorder->handles.items;
 	size_t count = waits->places[item].side ? recorder->side_handles.count
 						: recorder->handles.count;
 	for (size_t *next = &waits->places[item].next; *next < count; ++*next)
@@ -63,8 +65,8 @@ static int next_living(struct tally_record_waits *waits, size_t item,
 	return -1;
 }
 
-void tally_record_waits_update(struct tally_record_waits *waits,
-			       const struct tally_recorder *recorder)
+void tally_recorder_waits_update(struct tally_recorder_waits *waits,
+				 const struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i < waits->count; i++) {
 		if (waits->items[i].handle < 0 || !(waits->items[i].revents & POLLHUP))
@@ -79,9 +81,9 @@ void tally_record_waits_update(struct tally_record_waits *waits,
 			waits->items[i] = (struct tally_wait_item){ .handle = -1 };
 }
 
-void tally_record_waits_release(struct tally_record_waits *waits)
+void tally_recorder_waits_release(struct tally_recorder_waits *waits)
 {
 	free(waits->items);
 	free(waits->places);
-	*waits = (struct tally_record_waits){ 0 };
+	*waits = (struct tally_recorder_waits){ 0 };
 }

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-uint64_t tally_record_now_ns(void)
+uint64_t tally_recorder_now_ns(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -33,10 +33,10 @@ static double own_cpu_s(void)
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-void tally_record_describe_sources(struct tally_recorder *recorder)
+void tally_recorder_describe_sources(struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i < recorder->source_count; i++) {
-		struct tally_record_source *source = &recorder->sources[i];
+		struct tally_recorder_source *source = &recorder->sources[i];
 		recorder->recorded[i] = (struct tally_recorded_event){
 			.attr = source->written,
 			.name = source->name,
@@ -60,25 +60,25 @@ static long read_task(void *context, uint32_t tid, uint64_t address, void *out, 
 static uint64_t sample_clock_ns(void *context)
 {
 	(void)context;
-	return tally_record_now_ns();
+	return tally_recorder_now_ns();
 }
 
 /* Returns NULL when there can be no excerpt. */
-static struct tally_record_excerpt *new_excerpt(const struct tally_recorder *recorder)
+static struct tally_recorder_excerpt *new_excerpt(const struct tally_recorder *recorder)
 {
 	const struct tally_attr **attrs = calloc(recorder->source_count, sizeof(*attrs));
 	for (size_t i = 0; attrs && i < recorder->source_count; i++)
 		attrs[i] = &recorder->sources[i].written;
-	struct tally_record_excerpt *excerpt = attrs ? tally_record_excerpt_new(
-							       attrs, recorder->source_count,
-							       &recorder->source_of_id)
-						     : NULL;
+	struct tally_recorder_excerpt *excerpt = attrs ? tally_recorder_excerpt_new(
+								 attrs, recorder->source_count,
+								 &recorder->source_of_id)
+						       : NULL;
 	free(attrs);
 	return excerpt;
 }
 
 int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
-		       struct tally_target *target, const struct tally_record_options *options,
+		       struct tally_target *target, const struct tally_recorder_options *options,
 		       int output_fd, bool pipe, struct tally_spawn *spawn,
 		       struct tally_buffer *notes, struct tally_recorder **out,
 		       struct tally_error *err)
@@ -96,17 +96,17 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	recorder->output_fd = output_fd;
 	struct tally_perfdata_options writing = { .pipe = pipe,
 						  .compression_level = options->compression_level };
-	int result = tally_record_make_sources(recorder, events, err);
+	int result = tally_recorder_make_sources(recorder, events, err);
 	if (!result)
-		result = tally_record_open(recorder, err);
+		result = tally_recorder_open(recorder, err);
 	if (!result) {
-		tally_record_describe_sources(recorder);
+		tally_recorder_describe_sources(recorder);
 		result = tally_perfdata_writer_new(output_fd, recorder->recorded,
 						   recorder->source_count, &writing,
 						   &recorder->writer, err);
 	}
 	if (!result && pipe)
-		result = tally_record_features(recorder, err);
+		result = tally_recorder_features(recorder, err);
 	if (!result && options->keeps_excerpt && !pipe && !options->next_output &&
 	    !options->take_sample)
 		recorder->excerpt = new_excerpt(recorder);
@@ -114,10 +114,10 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	    provider == tally_provider_kernel())
 		recorder->objects.live_jits = tally_live_jits_new(); /* optional */
 	if (!result)
-		result = tally_record_synthesize(recorder, err);
+		result = tally_recorder_synthesize(recorder, err);
 	if (!result && recorder->unwinds && provider == tally_provider_kernel())
 		/* optional */
-		recorder->outer = tally_record_outer_new(read_task, sample_clock_ns, NULL);
+		recorder->outer = tally_recorder_outer_new(read_task, sample_clock_ns, NULL);
 	if (!result && (recorder->unwinds || recorder->completes) &&
 	    provider == tally_provider_kernel())
 		recorder->objects.made_code = tally_made_code_new(read_task, NULL); /* optional */
@@ -151,8 +151,8 @@ static void tell_command(const struct tally_recorder *recorder, int number)
 }
 
 /* Takes all pending signals.  Returns how many asked for the end. */
-unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
-				   bool *asked_next)
+unsigned tally_recorder_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
+				     bool *asked_next)
 {
 	struct tally_signal signal;
 	unsigned asked = 0;
@@ -176,9 +176,9 @@ unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally
 	return asked;
 }
 
-void tally_record_fill_status(struct tally_recorder *recorder)
+void tally_recorder_fill_status(struct tally_recorder *recorder)
 {
-	recorder->status.seconds = (double)(tally_record_now_ns() - recorder->start_ns) / 1e9;
+	recorder->status.seconds = (double)(tally_recorder_now_ns() - recorder->start_ns) / 1e9;
 	struct stat file;
 	recorder->status.bytes = tally_perfdata_writer_bytes(recorder->writer);
 	if (!recorder->pipe && !fstat(recorder->output_fd, &file) && S_ISREG(file.st_mode))
@@ -187,24 +187,24 @@ void tally_record_fill_status(struct tally_recorder *recorder)
 	recorder->status.file_samples = recorder->status.samples - recorder->file_samples;
 }
 
-int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
+int tally_recorder_finish(struct tally_recorder *recorder, struct tally_recorder_status *status,
 			  struct tally_error *err)
 {
-	int result = recorder->pipe ? 0 : tally_record_features(recorder, err);
+	int result = recorder->pipe ? 0 : tally_recorder_features(recorder, err);
 	int finished = tally_perfdata_finish(recorder->writer, result < 0 ? NULL : err);
 	double seconds = recorder->status.seconds;
-	tally_record_fill_status(recorder);
+	tally_recorder_fill_status(recorder);
 	recorder->status.seconds = seconds;
 	*status = recorder->status;
 	return result < 0 ? result : finished;
 }
 
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
-			   struct tally_record_status *status, struct tally_error *err)
+			   struct tally_recorder_status *status, struct tally_error *err)
 {
 	double seconds = recorder->status.seconds, own_cpu_s = recorder->status.own_cpu_s;
 	int result = tally_perfdata_add_own(recorder->writer, bytes, size, err);
-	tally_record_fill_status(recorder);
+	tally_recorder_fill_status(recorder);
 	recorder->status.seconds = seconds;
 	recorder->status.own_cpu_s = own_cpu_s;
 	*status = recorder->status;
@@ -220,7 +220,7 @@ int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *
 	bool is_late;
 	if (ready > 0 && waits[0].revents)
 		return 1;
-	return ready > 0 && tally_record_take_signals(recorder, signals, &is_late) ? -EINTR : 0;
+	return ready > 0 && tally_recorder_take_signals(recorder, signals, &is_late) ? -EINTR : 0;
 }
 
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder)
@@ -241,16 +241,16 @@ static bool ends_soon(struct tally_recorder *recorder)
 }
 
 int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals,
-			enum tally_record_end end)
+			enum tally_recorder_end end)
 {
-	if (end == TALLY_RECORD_END_DURATION)
+	if (end == TALLY_RECORDER_END_DURATION)
 		tell_command(recorder, SIGTERM);
 	for (reap(recorder); command_runs(recorder);) {
 		struct pollfd wait = { .fd = signals->fd, .events = POLLIN };
 		bool is_late;
 		if (poll(&wait, 1, -1) < 0 && errno != EINTR)
 			return -errno;
-		if (tally_record_take_signals(recorder, signals, &is_late))
+		if (tally_recorder_take_signals(recorder, signals, &is_late))
 			return ends_soon(recorder) ? 0 : -EINTR;
 	}
 	return 0;
@@ -285,11 +285,11 @@ static double clock_period_s(const struct tally_attr *attr)
 bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s,
 			     double *used_s)
 {
-	const struct tally_record_options *options = &recorder->options;
+	const struct tally_recorder_options *options = &recorder->options;
 	bool was_on = !(options->delay_s > 0) && !options->range_count && !options->starts_off &&
 		      !options->control;
 	bool is_alone = recorder->source_count == 2; /* with the side-band */
-	if (!recorder->command_ended || !tally_record_follows_command(recorder) || !is_alone ||
+	if (!recorder->command_ended || !tally_recorder_follows_command(recorder) || !is_alone ||
 	    !was_on || options->no_inherit || options->overwrite ||
 	    recorder->provider != tally_provider_kernel())
 		return false;
@@ -310,7 +310,7 @@ void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_b
 {
 	*out = (struct tally_buffer){ 0 };
 	if (recorder->excerpt)
-		tally_record_excerpt_take(recorder->excerpt, out);
+		tally_recorder_excerpt_take(recorder->excerpt, out);
 }
 
 int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out)
@@ -322,21 +322,21 @@ void tally_recorder_free(struct tally_recorder *recorder)
 {
 	if (!recorder)
 		return;
-	tally_record_close(recorder);
+	tally_recorder_close(recorder);
 	tally_perfdata_writer_free(recorder->writer);
-	tally_record_excerpt_free(recorder->excerpt);
-	tally_record_holds_release(&recorder->holds);
-	tally_record_outer_free(recorder->outer);
+	tally_recorder_excerpt_free(recorder->excerpt);
+	tally_recorder_holds_release(&recorder->holds);
+	tally_recorder_outer_free(recorder->outer);
 	tally_made_code_free(recorder->objects.made_code);
 	tally_live_jits_free(recorder->objects.live_jits);
-	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
+	for (unsigned i = 0; i < TALLY_RECORDER_CHAINS; i++)
 		tally_unwind_chain_free(recorder->chains[i]);
 	tally_objects_release(&recorder->objects);
 	tally_tasks_release(&recorder->tasks);
 	tally_endings_release(&recorder->endings);
 	tally_perf_maps_release(&recorder->perf_maps);
-	tally_record_forgotten_release(&recorder->forgotten);
-	tally_record_modules_release(&recorder->modules);
+	tally_recorder_forgotten_release(&recorder->forgotten);
+	tally_recorder_modules_release(&recorder->modules);
 	tally_buffer_release(&recorder->history);
 	tally_arena_release(&recorder->arena);
 	free(recorder);

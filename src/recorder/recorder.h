@@ -34,21 +34,21 @@ enum tally_call_graph {
 };
 
 /* When to continue in a new file. */
-struct tally_record_rotation {
+struct tally_recorder_rotation {
 	bool is_wanted; /* at least when SIGUSR2 arrives */
 	uint64_t bytes;            /* size of a file; 0: no limit */
 	double seconds;            /* time of a file; 0: no limit */
 };
 
 /* A time range to sample in, from the start of the recording. */
-struct tally_record_range {
+struct tally_recorder_range {
 	double start_s, end_s;
 };
 
 struct tally_perf_maps;
-struct tally_record_status;
+struct tally_recorder_status;
 
-struct tally_record_options {
+struct tally_recorder_options {
 	double frequency;      /* Hz, for events without a period */
 	uint64_t period;       /* 0: use the frequency */
 	/* by the user: fail rather than lower it when the kernel allows less */
@@ -59,7 +59,7 @@ struct tally_record_options {
 	size_t ring_bytes;     /* per CPU; 0: chosen by default and budget */
 	double delay_s, duration_s; /* 0: none */
 	/* ranges to sample in, ascending, from delay_s on; NULL: sample until the end */
-	const struct tally_record_range *ranges;
+	const struct tally_recorder_range *ranges;
 	size_t range_count;
 	bool starts_off;       /* sample nothing until switched on (control) */
 	bool no_inherit;       /* without future children and threads */
@@ -81,7 +81,7 @@ struct tally_record_options {
 	uint64_t branches;     /* branch_sample_type of the branch stacks to record; 0: none */
 	/* rings keep the youngest records, which are read only at the end and at a switch */
 	bool overwrite;
-	struct tally_record_rotation next_file;
+	struct tally_recorder_rotation next_file;
 	/* their hits start the next file, like SIGUSR2; NULL: none */
 	const struct tally_event_list *switch_events;
 	uint64_t max_bytes;    /* file size that ends the recording; 0: no limit */
@@ -90,7 +90,7 @@ struct tally_record_options {
 	struct tally_control *control; /* open; commands when to sample; NULL: none */
 	/* Called when the file is complete and may be renamed.  Sets *fd to the next file's
 	 * descriptor.  Returns -errno with a message on failure. */
-	int (*next_output)(void *context, const struct tally_record_status *status, int *fd,
+	int (*next_output)(void *context, const struct tally_recorder_status *status, int *fd,
 			   struct tally_error *err);
 	/* Gets the samples as they come, each with its event's index in the list; no sample is
 	 * written.  Returns 0, or -ENOMEM to end the recording.  For events whose stacks need no
@@ -104,7 +104,7 @@ struct tally_record_options {
 };
 
 /* The state of a recording, for the progress line and the closing words. */
-struct tally_record_status {
+struct tally_recorder_status {
 	double seconds;
 	uint64_t samples, lost, bytes, throttled;
 	uint64_t file_samples;    /* in the current file */
@@ -125,41 +125,41 @@ struct tally_recorder; /* see recorder_state.h */
 /* Opens everything; nothing is counted yet.  `events` as parsed: their attributes are completed
  * here.  `target` is resolved.  `notes` collects lines for the user ("ring shrunk to …"). */
 int tally_recorder_new(struct tally_provider *provider, const struct tally_event_list *events,
-		       struct tally_target *target, const struct tally_record_options *options,
+		       struct tally_target *target, const struct tally_recorder_options *options,
 		       int output_fd, bool pipe, struct tally_spawn *spawn,
 		       struct tally_buffer *notes, struct tally_recorder **out,
 		       struct tally_error *err);
 
-enum tally_record_end {
-	TALLY_RECORD_END_COMMAND,  /* the command, or all recorded tasks, ended */
-	TALLY_RECORD_END_SIGNAL,   /* SIGINT, SIGTERM, SIGHUP */
-	TALLY_RECORD_END_DURATION, /* also the size limit, or a command by --control */
-	TALLY_RECORD_END_OUTPUT,   /* writing failed; everything written before is kept */
+enum tally_recorder_end {
+	TALLY_RECORDER_END_COMMAND,  /* the command, or all recorded tasks, ended */
+	TALLY_RECORDER_END_SIGNAL,   /* SIGINT, SIGTERM, SIGHUP */
+	TALLY_RECORDER_END_DURATION, /* also the size limit, or a command by --control */
+	TALLY_RECORDER_END_OUTPUT,   /* writing failed; everything written before is kept */
 };
 
 /* Runs until the end.  Calls `progress` (may be NULL) about twice a second.  Signals other than
  * SIGCHLD end the recording; the recorder passes them on to the command, unless the command got
  * them directly.  The error is set with END_OUTPUT and for failures (-errno). */
 int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *signals,
-		       void (*progress)(void *context, const struct tally_record_status *status),
-		       void *context, enum tally_record_end *end, struct tally_error *err);
+		       void (*progress)(void *context, const struct tally_recorder_status *status),
+		       void *context, enum tally_recorder_end *end, struct tally_error *err);
 
 /* For callers with a loop of their own (options.take_sample).  _begin switches the events on; then
  * _look must be called every 100 ms or so to empty the rings.  Return 0 or -errno. */
 int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err);
-int tally_recorder_look(struct tally_recorder *recorder, struct tally_record_status *status,
+int tally_recorder_look(struct tally_recorder *recorder, struct tally_recorder_status *status,
 			struct tally_error *err);
 /* Returns the tasks, owned by the recorder; at a sample they have the state for it. */
 struct tally_tasks *tally_recorder_tasks(struct tally_recorder *recorder);
 
 /* Writes the features behind the data.  Returns 0 or -errno. */
-int tally_recorder_finish(struct tally_recorder *recorder, struct tally_record_status *status,
+int tally_recorder_finish(struct tally_recorder *recorder, struct tally_recorder_status *status,
 			  struct tally_error *err);
 
 /* Adds tally's own section (naming/packed_names.h) to the finished recording; not in a pipe.
  * Returns 0, or -errno with the recording unchanged. */
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
-			   struct tally_record_status *status, struct tally_error *err);
+			   struct tally_recorder_status *status, struct tally_error *err);
 
 /* Moves the held perf maps to `out`, which the caller releases. */
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out);
@@ -181,7 +181,7 @@ int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *
 /* After the end: waits until the command ends; tells it to end if the time was up.  A further
  * signal stops the wait: returns -EINTR, and the command goes on. */
 int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *signals,
-			enum tally_record_end end);
+			enum tally_recorder_end end);
 
 /* Returns one line about how call graphs are made; NULL if there is nothing to say. */
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder);

@@ -1,6 +1,6 @@
 /* Shared by the recorder's files; internal to them. */
-#ifndef TALLY_SESSION_RECORDER_STATE_H
-#define TALLY_SESSION_RECORDER_STATE_H
+#ifndef TALLY_RECORDER_STATE_H
+#define TALLY_RECORDER_STATE_H
 
 #include "base/buffer.h"
 #include "base/map.h"
@@ -13,7 +13,7 @@
 #include "task/perf_maps.h"
 
 /* One event of the recording; the last one is the side-band's dummy event. */
-struct tally_record_source {
+struct tally_recorder_source {
 	struct tally_attr attr;    /* as opened */
 	struct tally_attr written; /* as in the file, with stacks unwound */
 	const struct tally_event *event; /* NULL: the side-band */
@@ -26,7 +26,7 @@ struct tally_record_source {
 	struct { uint64_t *items; size_t count, capacity; } ids;
 };
 
-struct tally_record_handle {
+struct tally_recorder_handle {
 	int handle;
 	uint32_t ring;   /* index of the ring that it writes to */
 	uint32_t source;
@@ -35,9 +35,9 @@ struct tally_record_handle {
 };
 
 /* The number of bytes of each stack that are copied: record_copy.c. */
-enum { TALLY_RECORD_COPY_SIZES = 4 };
-struct tally_record_copies {
-	uint32_t sizes[TALLY_RECORD_COPY_SIZES]; /* ascending; each has open events */
+enum { TALLY_RECORDER_COPY_SIZES = 4 };
+struct tally_recorder_copies {
+	uint32_t sizes[TALLY_RECORDER_COPY_SIZES]; /* ascending; each has open events */
 	unsigned count, now; /* now: index of the size in use; count 0: the size is fixed */
 	/* Stacks since the size came into use: the total; cut by it; cut, but only for lack of an
 	 * earlier snapshot of the task; short enough for the next smaller size. */
@@ -47,11 +47,11 @@ struct tally_record_copies {
 	unsigned switches;
 };
 
-enum { TALLY_RECORD_CHAINS = 64 };
+enum { TALLY_RECORDER_CHAINS = 64 };
 
 /* State for choosing when to look at the rings without being woken: record_pace.c.  All 0 at the
  * start of a recording. */
-struct tally_record_pace {
+struct tally_recorder_pace {
 	uint64_t last_ns, lost;
 	/* after a loss: the end of the early looks, and their duration */
 	uint64_t until_ns, span_ns;
@@ -62,14 +62,14 @@ struct tally_record_pace {
 };
 
 enum {
-	TALLY_RECORD_MENDED_WORDS = 136,
-	TALLY_RECORD_MENDED_REGISTERS = 3,
-	TALLY_RECORD_MENDED_BYTES = 512
+	TALLY_RECORDER_MENDED_WORDS = 136,
+	TALLY_RECORDER_MENDED_REGISTERS = 3,
+	TALLY_RECORDER_MENDED_BYTES = 512
 };
 
 /* A sample whose stack may be completed in a later pass: record_held.c. */
-struct tally_record_held {
-	const struct tally_record_source *source;
+struct tally_recorder_held {
+	const struct tally_recorder_source *source;
 	uint8_t *bytes; /* of the record, as the ring had them */
 	size_t size;
 	uint64_t *addresses, *stack_pointers; /* of the frames in its copy */
@@ -79,8 +79,8 @@ struct tally_record_held {
 	uint64_t pass; /* in which it was read */
 };
 /* All held samples. */
-struct tally_record_holds {
-	struct tally_record_held *items;
+struct tally_recorder_holds {
+	struct tally_recorder_held *items;
 	size_t count;
 	uint64_t pass;
 	uint64_t last_pass_ns; /* all records of the last pass are older */
@@ -91,19 +91,19 @@ struct tally_record_holds {
 	uint64_t news_ns;
 };
 
-struct tally_record_ring_sizes {
+struct tally_recorder_ring_sizes {
 	size_t sample_pages, side_pages;
 };
 
 /* Build-ids of files that the tasks have forgotten: record_build_ids.c. */
-struct tally_record_forgotten {
+struct tally_recorder_forgotten {
 	struct tally_strings paths;
 	/* indexed by the path's id */
 	struct { struct tally_build_id *items; size_t count, capacity; } ids;
 };
 
 /* Kernel modules: record_modules.c. */
-struct tally_record_modules {
+struct tally_recorder_modules {
 	struct tally_loaded_modules known, now; /* known: recorded; now: as last read */
 	uint64_t folders; /* number of folders in /sys/module at that time */
 	/* look_at: next time to read; pass_ns: start of the last pass, or of the recording */
@@ -111,25 +111,25 @@ struct tally_record_modules {
 };
 
 /* Events that start the next file: record_trigger.c. */
-struct tally_record_triggers {
+struct tally_recorder_triggers {
 	struct tally_ring *rings; /* by CPU of the target */
 	size_t count;
 	struct { int *items; size_t count, capacity; } handles;
 };
 
-enum tally_record_cpu_state {
-	TALLY_RECORD_CPU_ONLINE,
-	TALLY_RECORD_CPU_OFFLINE,
-	TALLY_RECORD_CPU_GIVEN_UP, /* came online again, but could not be recorded */
+enum tally_recorder_cpu_state {
+	TALLY_RECORDER_CPU_ONLINE,
+	TALLY_RECORDER_CPU_OFFLINE,
+	TALLY_RECORDER_CPU_GIVEN_UP, /* came online again, but could not be recorded */
 };
 
-struct tally_record_cpu {
+struct tally_recorder_cpu {
 	unsigned number;
-	enum tally_record_cpu_state state;
+	enum tally_recorder_cpu_state state;
 };
 
 /* The tasks that inherited events while events were being opened: record_inherited.c. */
-struct tally_record_inherited {
+struct tally_recorder_inherited {
 	/* The maps' keys combine a task and a ring. */
 	struct tally_map opened_ns; /* time when the task's events for this ring were open */
 	struct tally_map from;      /* the task has inherited its events for this ring */
@@ -140,12 +140,12 @@ struct tally_record_inherited {
 
 /* The last mended chain, with the fields that it was made from.  Hits of one place come in a row,
  * so the next sample is often the same.  record_stack.c. */
-struct tally_record_mended {
+struct tally_recorder_mended {
 	uint64_t space; /* generation of the process's mappings; 0: none */
 	uint32_t pid;
 	size_t words, stack_size; /* of the chain, and of the copied top of the stack */
-	uint64_t chain[TALLY_RECORD_MENDED_WORDS], registers[TALLY_RECORD_MENDED_REGISTERS];
-	uint8_t stack[TALLY_RECORD_MENDED_BYTES];
+	uint64_t chain[TALLY_RECORDER_MENDED_WORDS], registers[TALLY_RECORDER_MENDED_REGISTERS];
+	uint8_t stack[TALLY_RECORDER_MENDED_BYTES];
 	bool is_mended;
 	struct tally_user_stack_inner inner;
 };
@@ -153,51 +153,54 @@ struct tally_record_mended {
 struct tally_recorder {
 	struct tally_provider *provider;
 	struct tally_target *target;
-	struct tally_record_options options;
+	struct tally_recorder_options options;
 	struct tally_spawn *spawn;
 	struct tally_buffer *notes; /* lines for the user, while opening */
 	struct tally_arena arena;
-	struct tally_record_inherited inherited;
+	struct tally_recorder_inherited inherited;
 	/* threads of the target's child processes that this user must not record */
 	size_t refused_descendants;
 
-	struct tally_record_source *sources;
+	struct tally_recorder_source *sources;
 	size_t source_count; /* including the side-band */
 	struct tally_recorded_event *recorded; /* the sources, as the writer takes them */
 	/* In the order of opening.  The side-band's are separate: they are on from the start. */
-	struct { struct tally_record_handle *items; size_t count, capacity; } handles, side_handles;
+	struct {
+		struct tally_recorder_handle *items;
+		size_t count, capacity;
+	} handles, side_handles;
 	/* one per CPU, or one per thread (options.per_thread) */
 	struct tally_ring *rings, *side_rings;
-	struct tally_record_cpu *ring_cpus;
+	struct tally_recorder_cpu *ring_cpus;
 	size_t ring_count, ring_capacity; /* capacity is larger because more CPUs may come online */
-	struct tally_record_ring_sizes ring_sizes;
-	struct tally_record_triggers triggers;
+	struct tally_recorder_ring_sizes ring_sizes;
+	struct tally_recorder_triggers triggers;
 	uint64_t online_at; /* next time to look for CPUs that came online or went offline */
 	uint64_t lost_closed; /* samples lost by events that are closed now */
 	bool is_enabled;
 	struct tally_map source_of_id;
 	bool unwinds, completes; /* at least one source does */
-	struct tally_record_copies copies;
+	struct tally_recorder_copies copies;
 	enum tally_call_graph call_graph;
 	char call_graph_text[256];
 
 	struct tally_tasks tasks;
 	struct tally_endings endings;
 	struct tally_objects objects;
-	struct tally_record_forgotten forgotten;
-	struct tally_record_modules modules;
+	struct tally_recorder_forgotten forgotten;
+	struct tally_recorder_modules modules;
 	uint64_t gone_at; /* next time to look for tasks whose EXIT was lost */
 	struct tally_perf_maps perf_maps; /* only for a live recording (objects.is_live) */
-	struct tally_unwind_chain *chains[TALLY_RECORD_CHAINS]; /* by thread; NULL: none yet */
-	struct tally_record_frames frames; /* of the last unwound stack */
-	struct tally_record_mended mended;
-	struct tally_record_outer *outer; /* NULL: cut stacks stay cut */
-	struct tally_record_holds holds;
+	struct tally_unwind_chain *chains[TALLY_RECORDER_CHAINS]; /* by thread; NULL: none yet */
+	struct tally_recorder_frames frames;                      /* of the last unwound stack */
+	struct tally_recorder_mended mended;
+	struct tally_recorder_outer *outer; /* NULL: cut stacks stay cut */
+	struct tally_recorder_holds holds;
 	struct tally_perfdata_writer *writer;
-	struct tally_record_excerpt *excerpt; /* NULL: none */
+	struct tally_recorder_excerpt *excerpt; /* NULL: none */
 	bool pipe;
 	int output_fd;
-	struct tally_record_status status;
+	struct tally_recorder_status status;
 	uint64_t lost_told; /* samples lost according to LOST records of the sample rings */
 	uint64_t found_bytes; /* bytes in the fullest ring at the last pass */
 	uint64_t start_ns;
@@ -210,227 +213,229 @@ struct tally_recorder {
 };
 
 /* recorder.c */
-uint64_t tally_record_now_ns(void);
-void tally_record_describe_sources(struct tally_recorder *recorder);
-void tally_record_fill_status(struct tally_recorder *recorder);
+uint64_t tally_recorder_now_ns(void);
+void tally_recorder_describe_sources(struct tally_recorder *recorder);
+void tally_recorder_fill_status(struct tally_recorder *recorder);
 /* Takes all pending signals.  Returns how many asked for the end; sets *asked_next if one asked for
  * the next file. */
-unsigned tally_record_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
-				   bool *asked_next);
+unsigned tally_recorder_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
+				     bool *asked_next);
 
 /* record_attributes.c: completes the attributes and chooses the call graph. */
-int tally_record_make_sources(struct tally_recorder *recorder,
-			      const struct tally_event_list *events, struct tally_error *err);
+int tally_recorder_make_sources(struct tally_recorder *recorder,
+				const struct tally_event_list *events, struct tally_error *err);
 /* Returns the source whose samples stand for waits, or NULL. */
-const struct tally_record_source *tally_record_off_cpu(const struct tally_recorder *recorder);
+const struct tally_recorder_source *tally_recorder_off_cpu(const struct tally_recorder *recorder);
 
 /* record_open.c: opens the events and their rings, and fills in the ids. */
-int tally_record_open(struct tally_recorder *recorder, struct tally_error *err);
-void tally_record_close(struct tally_recorder *recorder);
+int tally_recorder_open(struct tally_recorder *recorder, struct tally_error *err);
+void tally_recorder_close(struct tally_recorder *recorder);
 /* Opens the events of a CPU that came online, with its ring, as on the other CPUs. */
-int tally_record_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err);
+int tally_recorder_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err);
 /* Enables or disables the events that were opened disabled: from the handle `first` on, or all. */
-int tally_record_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
-			     struct tally_error *err);
-int tally_record_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
+int tally_recorder_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
+			       struct tally_error *err);
+int tally_recorder_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
 
 /* record_rings.c: makes room for a ring for each CPU (and those that may come online) or thread.
  * Returns 0 or -ENOMEM. */
-int tally_record_make_rings(struct tally_recorder *recorder);
+int tally_recorder_make_rings(struct tally_recorder *recorder);
 /* Chooses the sizes by the options and the budget. */
-struct tally_record_ring_sizes tally_record_choose_rings(const struct tally_recorder *recorder);
+struct tally_recorder_ring_sizes tally_recorder_choose_rings(const struct tally_recorder *recorder);
 /* Sets when the reader is woken, and limits copies so that several fit in a ring. */
-void tally_record_set_wakeups(struct tally_recorder *recorder,
-			      const struct tally_record_ring_sizes *sizes);
+void tally_recorder_set_wakeups(struct tally_recorder *recorder,
+				const struct tally_recorder_ring_sizes *sizes);
 /* Directs `handle` to the ring.  The first handle creates the ring, with fewer pages when so many
  * can't be had. */
-int tally_record_join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle,
-			   int cpu, size_t *pages, struct tally_error *err);
-void tally_record_tell_of_small_rings(struct tally_recorder *recorder,
-				      const struct tally_record_ring_sizes *sizes);
+int tally_recorder_join_ring(struct tally_recorder *recorder, struct tally_ring *ring, int handle,
+			     int cpu, size_t *pages, struct tally_error *err);
+void tally_recorder_tell_of_small_rings(struct tally_recorder *recorder,
+					const struct tally_recorder_ring_sizes *sizes);
 
 /* record_copy.c: returns the ring size in which the largest copies fit for long enough at the
  * requested rates, up to 32 MiB; 0 for unknown rates. */
-size_t tally_record_copies_ring_bytes(const struct tally_recorder *recorder);
+size_t tally_recorder_copies_ring_bytes(const struct tally_recorder *recorder);
 /* Chooses the sizes of copies for rings of this size, and starts with the smallest. */
-void tally_record_copies_init(struct tally_recorder *recorder, size_t ring_bytes);
+void tally_recorder_copies_init(struct tally_recorder *recorder, size_t ring_bytes);
 /* True if the source's copies have several sizes. */
-bool tally_record_has_copies(const struct tally_recorder *recorder,
-			     const struct tally_record_source *source);
+bool tally_recorder_has_copies(const struct tally_recorder *recorder,
+			       const struct tally_recorder_source *source);
 /* Notes the fate of a stack.  `needed`: bytes of copy that would contain all of it; UINT64_MAX:
  * more than the copy has. */
-enum tally_record_stack_fate {
-	TALLY_RECORD_STACK_WHOLE,
-	TALLY_RECORD_STACK_CUT,
-	TALLY_RECORD_STACK_NEW
+enum tally_recorder_stack_fate {
+	TALLY_RECORDER_STACK_WHOLE,
+	TALLY_RECORDER_STACK_CUT,
+	TALLY_RECORDER_STACK_NEW
 };
-void tally_record_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
-			      enum tally_record_stack_fate fate, uint64_t needed);
+void tally_recorder_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
+				enum tally_recorder_stack_fate fate, uint64_t needed);
 /* After a pass: switches to larger or smaller copies if that is better. */
-int tally_record_copies_adapt(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_copies_adapt(struct tally_recorder *recorder, struct tally_error *err);
 
 /* record_synthesize.c: writes records of the state before the first event: kernel, processes,
  * threads, mappings. */
-int tally_record_synthesize(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_synthesize(struct tally_recorder *recorder, struct tally_error *err);
 /* The same for the current state of tasks, for the beginning of a further file. */
-int tally_record_write_tasks(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_write_tasks(struct tally_recorder *recorder, struct tally_error *err);
 
 /* record_flight.c: keeps a side-band record of a flight recorder. */
-int tally_record_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
-		      struct tally_error *err);
+int tally_recorder_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
+			struct tally_error *err);
 /* Writes the tasks, the kept side-band records, and the rings' records that no dump has yet. */
-int tally_record_dump_rings(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_dump_rings(struct tally_recorder *recorder, struct tally_error *err);
 
 /* Applies a side-band record to `tasks`. */
-int tally_record_take_task(struct tally_recorder *recorder, const struct tally_record *record,
-			   struct tally_error *err);
+int tally_recorder_take_task(struct tally_recorder *recorder, const struct tally_record *record,
+			     struct tally_error *err);
 
 /* record_file.c: ends the file and continues in the next one. */
-int tally_record_next_file(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_trigger.c: opens options.switch_events.  tally_record_triggered(): true if one was hit
+/* record_trigger.c: opens options.switch_events.  tally_recorder_triggered(): true if one was hit
  * since the last call. */
-int tally_record_open_triggers(struct tally_recorder *recorder, struct tally_error *err);
-bool tally_record_triggered(struct tally_recorder *recorder);
-void tally_record_close_triggers(struct tally_recorder *recorder);
+int tally_recorder_open_triggers(struct tally_recorder *recorder, struct tally_error *err);
+bool tally_recorder_triggered(struct tally_recorder *recorder);
+void tally_recorder_close_triggers(struct tally_recorder *recorder);
 
 /* record_hotplug.c: handles CPUs that go offline and come online, when the whole machine is
  * recorded.  Call _check_online() after a pass; it returns true when the handles to wait for have
  * changed. */
-bool tally_record_follows_cpus(const struct tally_recorder *recorder);
-bool tally_record_check_online(struct tally_recorder *recorder, int hotplug_fd);
+bool tally_recorder_follows_cpus(const struct tally_recorder *recorder);
+bool tally_recorder_check_online(struct tally_recorder *recorder, int hotplug_fd);
 
 /* record_control.c: executes a command. */
-enum tally_record_wish {
-	TALLY_RECORD_WISH_NONE,
-	TALLY_RECORD_WISH_STOP,
-	TALLY_RECORD_WISH_NEXT_FILE
+enum tally_recorder_wish {
+	TALLY_RECORDER_WISH_NONE,
+	TALLY_RECORDER_WISH_STOP,
+	TALLY_RECORDER_WISH_NEXT_FILE
 };
-int tally_record_obey(struct tally_recorder *recorder, const struct tally_control_command *command,
-		      enum tally_record_wish *wish, struct tally_error *err);
-void tally_record_say(const struct tally_recorder *recorder, const char *format, ...)
+int tally_recorder_obey(struct tally_recorder *recorder,
+			const struct tally_control_command *command, enum tally_recorder_wish *wish,
+			struct tally_error *err);
+void tally_recorder_say(const struct tally_recorder *recorder, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* True if the command is recorded; false if it only determines the time for other targets. */
-static inline bool tally_record_follows_command(const struct tally_recorder *recorder)
+static inline bool tally_recorder_follows_command(const struct tally_recorder *recorder)
 {
 	return recorder->target->command && !recorder->target->all &&
 	       !tally_target_has_tasks(recorder->target);
 }
 
 /* Returns the command's name; NULL if something else is recorded. */
-static inline const char *tally_record_command(const struct tally_recorder *recorder)
+static inline const char *tally_recorder_command(const struct tally_recorder *recorder)
 {
-	return tally_record_follows_command(recorder) ? recorder->target->command[0] : NULL;
+	return tally_recorder_follows_command(recorder) ? recorder->target->command[0] : NULL;
 }
 
 /* record_inherited.c: notes that the task's events for this ring are open.  Returns 0 or
  * -ENOMEM. */
-int tally_record_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring);
+int tally_recorder_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring);
 /* Finds the tasks that were created by such tasks.  Returns 0 or -ENOMEM. */
-int tally_record_look_for_inherited(struct tally_recorder *recorder);
-bool tally_record_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring);
-bool tally_record_has_inherited_all(const struct tally_recorder *recorder, pid_t tid);
-void tally_record_forget_inherited(struct tally_recorder *recorder);
+int tally_recorder_look_for_inherited(struct tally_recorder *recorder);
+bool tally_recorder_has_inherited(const struct tally_recorder *recorder, pid_t tid, size_t ring);
+bool tally_recorder_has_inherited_all(const struct tally_recorder *recorder, pid_t tid);
+void tally_recorder_forget_inherited(struct tally_recorder *recorder);
 
-/* record_lost.c: call tally_record_count_lost() after the last drain.  The kernel reports lost
+/* record_lost.c: call tally_recorder_count_lost() after the last drain.  The kernel reports lost
  * samples when there is room again.  This reads the number of later losses from the events and
  * writes it.  Returns 0 or an error of writing. */
-uint64_t tally_record_lost_by(const struct tally_recorder *recorder,
-			      const struct tally_record_handle *opened);
-int tally_record_count_lost(struct tally_recorder *recorder, struct tally_error *err);
+uint64_t tally_recorder_lost_by(const struct tally_recorder *recorder,
+				const struct tally_recorder_handle *opened);
+int tally_recorder_count_lost(struct tally_recorder *recorder, struct tally_error *err);
 
 /* record_wait.c: the rings to wait for.  If the first event of a ring has ended, another of its
  * events takes its place. */
-struct tally_record_waits {
+struct tally_recorder_waits {
 	struct tally_wait_item *items; /* handle -1: all events of the ring have ended */
 	struct { bool side; uint32_t ring; size_t next; } *places;
 	size_t count, ended;
 	size_t triggers; /* number of handles of the triggers' rings, behind these in `items` */
 };
-int tally_record_waits_init(struct tally_record_waits *waits,
-			    const struct tally_recorder *recorder);
-void tally_record_waits_update(struct tally_record_waits *waits,
-			       const struct tally_recorder *recorder);
-void tally_record_waits_release(struct tally_record_waits *waits);
+int tally_recorder_waits_init(struct tally_recorder_waits *waits,
+			      const struct tally_recorder *recorder);
+void tally_recorder_waits_update(struct tally_recorder_waits *waits,
+				 const struct tally_recorder *recorder);
+void tally_recorder_waits_release(struct tally_recorder_waits *waits);
 
 /* record_pace.c: returns the ms until the next pass is due even if nothing wakes the recorder; -1:
- * not within TALLY_RECORD_PACE_MS_MAX.  Call it after a pass, with the bytes that it found in the
+ * not within TALLY_RECORDER_PACE_MS_MAX.  Call it after a pass, with the bytes that it found in the
  * fullest ring. */
-enum { TALLY_RECORD_PACE_MS_MAX = 200 };
-int tally_record_pace_ms(struct tally_record_pace *pace, uint64_t now_ns, uint64_t lost,
-			 uint64_t found_bytes, uint64_t ring_bytes);
+enum { TALLY_RECORDER_PACE_MS_MAX = 200 };
+int tally_recorder_pace_ms(struct tally_recorder_pace *pace, uint64_t now_ns, uint64_t lost,
+			   uint64_t found_bytes, uint64_t ring_bytes);
 
 /* record_drain.c: makes one pass over all rings; `last`: take everything.  Returns 0 or an error of
  * writing. */
-int tally_record_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
+int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
 /* Writes whole records, no samples among them. */
-int tally_record_put(struct tally_recorder *recorder, const void *records, size_t size,
-		     struct tally_error *err);
+int tally_recorder_put(struct tally_recorder *recorder, const void *records, size_t size,
+		       struct tally_error *err);
 /* Writes one record of a sample ring; its header has its size. */
-int tally_record_write(struct tally_recorder *recorder, const void *bytes, struct tally_error *err);
+int tally_recorder_write(struct tally_recorder *recorder, const void *bytes,
+			 struct tally_error *err);
 
 /* Writes a rewritten sample of `written` bytes; an -errno there counts as a lost sample. */
-int tally_record_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
-			    struct tally_error *err);
+int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
+			      struct tally_error *err);
 
 /* record_held.c: true if a sample may be held. */
-bool tally_record_can_hold(const struct tally_recorder *recorder,
-			   const struct tally_sample *sample);
+bool tally_recorder_can_hold(const struct tally_recorder *recorder,
+			     const struct tally_sample *sample);
 /* Holds a sample, with its frames in recorder->frames.  Returns 0 or -ENOMEM. */
-int tally_record_hold(struct tally_recorder *recorder, const struct tally_record_source *source,
-		      const void *bytes, size_t size, const struct tally_sample *sample);
+int tally_recorder_hold(struct tally_recorder *recorder, const struct tally_recorder_source *source,
+			const void *bytes, size_t size, const struct tally_sample *sample);
 /* Notes that a whole stack of the sample's thread was seen. */
-void tally_record_held_news(struct tally_recorder *recorder, const struct tally_sample *sample);
+void tally_recorder_held_news(struct tally_recorder *recorder, const struct tally_sample *sample);
 /* Writes the older samples of that thread. */
-int tally_record_write_told(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_write_told(struct tally_recorder *recorder, struct tally_error *err);
 /* At the end of a pass: writes the samples that an earlier pass held, except those that may wait
  * for more; `all`: writes every held sample. */
-int tally_record_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err);
+int tally_recorder_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err);
 /* True if a sample of an earlier pass is still held: then no round may end. */
-bool tally_record_holds_on(const struct tally_recorder *recorder);
-void tally_record_holds_release(struct tally_record_holds *holds);
+bool tally_recorder_holds_on(const struct tally_recorder *recorder);
+void tally_recorder_holds_release(struct tally_recorder_holds *holds);
 
 /* record_live.c: passes a sample to options.take_sample. */
-int tally_record_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
-			     struct tally_error *err);
+int tally_recorder_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
+			       struct tally_error *err);
 
 /* record_stack.c: writes a sample of a source that unwinds stacks or mends chains to `out` (64
  * KiB), in the file's form.  Returns its size, 0 if it is held now, or -EBADMSG. */
-long tally_record_rewrite_sample(struct tally_recorder *recorder,
-				 const struct tally_record_source *source, const void *bytes,
-				 size_t size, void *out);
+long tally_recorder_rewrite_sample(struct tally_recorder *recorder,
+				   const struct tally_recorder_source *source, const void *bytes,
+				   size_t size, void *out);
 /* Does the same for a held sample.  Returns 0 if it stays held. */
-long tally_record_rewrite_held(struct tally_recorder *recorder,
-			       const struct tally_record_held *held, bool can_wait, void *out);
+long tally_recorder_rewrite_held(struct tally_recorder *recorder,
+				 const struct tally_recorder_held *held, bool can_wait, void *out);
 
 /* record_features.c: writes the features behind the data. */
-int tally_record_features(struct tally_recorder *recorder, struct tally_error *err);
+int tally_recorder_features(struct tally_recorder *recorder, struct tally_error *err);
 /* record_build_ids.c: makes the feature BUILD_ID. */
-int tally_record_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
-			   struct tally_error *err);
+int tally_recorder_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
+			     struct tally_error *err);
 /* After a pass: forgets files that no process maps any more, except the most recent. */
-int tally_record_forget_files(struct tally_recorder *recorder, struct tally_error *err);
-void tally_record_forgotten_release(struct tally_record_forgotten *forgotten);
+int tally_recorder_forget_files(struct tally_recorder *recorder, struct tally_error *err);
+void tally_recorder_forgotten_release(struct tally_recorder_forgotten *forgotten);
 
 /* record_modules.c: reads which modules are loaded now.  _module_above() returns the lowest start
  * above an address, or UINT64_MAX. */
-int tally_record_read_modules(struct tally_recorder *recorder, struct tally_error *err);
-uint64_t tally_record_module_above(const struct tally_recorder *recorder, uint64_t address);
+int tally_recorder_read_modules(struct tally_recorder *recorder, struct tally_error *err);
+uint64_t tally_recorder_module_above(const struct tally_recorder *recorder, uint64_t address);
 /* Before a pass reads samples: records the modules that were loaded since. */
-int tally_record_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
-				 struct tally_error *err);
-void tally_record_modules_release(struct tally_record_modules *modules);
+int tally_recorder_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
+				   struct tally_error *err);
+void tally_recorder_modules_release(struct tally_recorder_modules *modules);
 
 /* record_ended.c: near the end of a pass, once a minute, ends the tasks that no longer exist. */
-int tally_record_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
-			  struct tally_error *err);
+int tally_recorder_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
+			    struct tally_error *err);
 /* record_machine.c: writes the features that describe the machine. */
-int tally_record_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
-				  struct tally_error *err);
+int tally_recorder_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
+				    struct tally_error *err);
 
 /* When too many files are open, closes those not used for longest. */
-static inline void tally_record_trim_objects(struct tally_recorder *recorder)
+static inline void tally_recorder_trim_objects(struct tally_recorder *recorder)
 {
 	static const struct tally_objects_budget budget = { .bytes = 32 << 20,
 							    .mapped = 1 << 30,
@@ -440,15 +445,16 @@ static inline void tally_record_trim_objects(struct tally_recorder *recorder)
 }
 
 /* Returns the source that wrote a record, by its id. */
-struct tally_record_source *tally_record_source_of(struct tally_recorder *recorder,
-						   const void *bytes, size_t size);
+struct tally_recorder_source *tally_recorder_source_of(struct tally_recorder *recorder,
+						       const void *bytes, size_t size);
 
-static inline struct tally_record_source *tally_record_side_band(struct tally_recorder *recorder)
+static inline struct tally_recorder_source *tally_recorder_side_band(
+	struct tally_recorder *recorder)
 {
 	return &recorder->sources[recorder->source_count - 1];
 }
 
-static inline bool tally_record_samples_kernel(const struct tally_recorder *recorder)
+static inline bool tally_recorder_samples_kernel(const struct tally_recorder *recorder)
 {
 	for (size_t i = 0; i + 1 < recorder->source_count; i++)
 		if (!(recorder->sources[i].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL))

@@ -42,7 +42,7 @@ int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uin
 			   pid_t pid, pid_t tid)
 {
 	struct tally_recorder *recorder = synthesis->recorder;
-	const struct tally_attr *attr = &tally_record_side_band(recorder)->attr;
+	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
 	struct tally_sample_id id = { .pid = (uint32_t)pid,
 				      .tid = (uint32_t)tid,
 				      .time = synthesis->time_ns };
@@ -53,7 +53,7 @@ int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uin
 	memcpy(synthesis->bytes, &header, sizeof(header));
 	if (!synthesis->is_known &&
 	    !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
-		int taken = tally_record_take_task(recorder, &record, synthesis->err);
+		int taken = tally_recorder_take_task(recorder, &record, synthesis->err);
 		if (taken < 0)
 			return taken;
 		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
@@ -62,5 +62,5 @@ int tally_synthesis_finish(struct tally_synthesis *synthesis, uint32_t type, uin
 	}
 	if (recorder->options.overwrite && !synthesis->is_known)
 		return 0; /* a dump writes it */
-	return tally_record_put(recorder, synthesis->bytes, synthesis->size, synthesis->err);
+	return tally_recorder_put(recorder, synthesis->bytes, synthesis->size, synthesis->err);
 }

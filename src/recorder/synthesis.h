@@ -39,8 +39,8 @@ int tally_synthesize_modules(struct tally_synthesis *synthesis);
 
 /* record_bpf.c: reads the code of BPF programs, if it is recorded and this user may read it; and
  * writes its records.  Return 0 or -errno. */
-int tally_record_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
-			  struct tally_error *err);
+int tally_recorder_read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
+			    struct tally_error *err);
 int tally_synthesize_bpf(struct tally_synthesis *synthesis, const struct tally_bpf_codes *codes);
 /* Writes a record for code that the kernel made; `type` as in the kernel's records. */
 int tally_synthesize_symbol(struct tally_synthesis *synthesis, uint64_t start, uint32_t size,

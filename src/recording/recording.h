@@ -229,7 +229,8 @@ int tally_recording_is_empty(const struct tally_recording *recording, uint64_t l
  * after "--".  Appends nothing if there is none. */
 void tally_recording_command(const struct tally_recording *recording, struct tally_buffer *out);
 
-/* From now on, unwound stacks are noted in `stacks.noted` for tally_pack_names(), and names stay
+/* From now on, unwound stacks are noted in `stacks.noted` for
+ * tally_make_name_section(), and names stay
  * mangled.  Returns 0 or -ENOMEM. */
 int tally_recording_prepare_packing(struct tally_recording *recording);
 

@@ -146,7 +146,7 @@ static int watch_part(struct simulation *simulation, struct simulation_part *par
 	unsigned number = (unsigned)(part - simulation->parts);
 	int code = 0;
 	for (size_t i = 0;
-	     simulation->watch && part->counting.place_count && i < part->events.count; i++)
+	     simulation->watch && part->counting.scope_count && i < part->events.count; i++)
 		if (part->counting.slots[i].handle >= 0 && !code)
 			code = sim_watch_add(
 				simulation->watch, part->counting.slots[i].handle, number,
@@ -377,7 +377,7 @@ static int observer_body(struct sim_machine *machine, void *argument)
 	for (unsigned i = 0; i < simulation->scenario->part_count; i++) {
 		struct tally_counting *counting = &simulation->parts[i].counting;
 		size_t slots = simulation->parts[i].is_counting
-				       ? counting->place_count * simulation->parts[i].events.count
+				       ? counting->scope_count * simulation->parts[i].events.count
 				       : 0;
 		for (size_t slot = 0; slot < slots; slot++)
 			if (counting->slots[slot].handle >= 0) {

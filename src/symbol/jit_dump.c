@@ -175,7 +175,7 @@ int tally_jit_parser_records(struct tally_jit_parser *parser, const uint8_t *byt
 static int sort_places(struct tally_jit_dump *dump)
 {
 	size_t count = dump->places.count;
-	struct tally_sort_key *keys = calloc(2 * count + 1, sizeof(*keys));
+	struct tally_radix_item *keys = calloc(2 * count + 1, sizeof(*keys));
 	struct tally_jit_place *places = calloc(count + 1, sizeof(*places));
 	if (!keys || !places) {
 		free(keys);
@@ -183,8 +183,8 @@ static int sort_places(struct tally_jit_dump *dump)
 		return -ENOMEM;
 	}
 	for (size_t i = 0; i < count; i++)
-		keys[i] = (struct tally_sort_key){ dump->places.items[i].time_ns, (uint32_t)i };
-	const struct tally_sort_key *sorted = tally_radix_sort(keys, keys + count, count);
+		keys[i] = (struct tally_radix_item){ dump->places.items[i].time_ns, (uint32_t)i };
+	const struct tally_radix_item *sorted = tally_radix_sort(keys, keys + count, count);
 	for (size_t i = 0; i < count; i++)
 		places[i] = dump->places.items[sorted[i].index];
 	free(keys);

@@ -47,7 +47,7 @@ static void sum_up(struct node *nodes, size_t count)
 }
 
 static void fill(struct tally_jit_index *index, const struct tally_jit_dump *dump, size_t first,
-		 const struct tally_sort_key *sorted)
+		 const struct tally_radix_item *sorted)
 {
 	for (size_t i = 0; i < index->count; i++) {
 		uint32_t order = (uint32_t)first + sorted[i].index;
@@ -66,7 +66,7 @@ struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump, s
 {
 	struct tally_jit_index *index = calloc(1, sizeof(*index));
 	size_t count = dump->places.count - first;
-	struct tally_sort_key *keys = calloc(2 * count + 1, sizeof(*keys));
+	struct tally_radix_item *keys = calloc(2 * count + 1, sizeof(*keys));
 	if (index)
 		index->nodes = calloc(count + 1, sizeof(*index->nodes));
 	if (!index || !index->nodes || !keys) {
@@ -76,8 +76,8 @@ struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump, s
 	}
 	index->count = count;
 	for (size_t i = 0; i < count; i++)
-		keys[i] = (struct tally_sort_key){ dump->places.items[first + i].address,
-						   (uint32_t)i };
+		keys[i] = (struct tally_radix_item){ dump->places.items[first + i].address,
+						     (uint32_t)i };
 	fill(index, dump, first, tally_radix_sort(keys, keys + count, count));
 	free(keys);
 	return index;

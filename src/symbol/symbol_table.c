@@ -57,13 +57,14 @@ static int compare_entries(const void *a_, const void *b_)
 static bool sort_by_keys(struct tally_symbols_builder *builder)
 {
 	size_t count = builder->count;
-	struct tally_sort_key *keys = calloc(2 * count, sizeof(*keys));
+	struct tally_radix_item *keys = calloc(2 * count, sizeof(*keys));
 	struct tally_symbol_entry *entries = calloc(count, sizeof(*entries));
 	bool done = keys && entries;
 	if (done) {
 		for (size_t i = 0; i < count; i++)
-			keys[i] = (struct tally_sort_key){ builder->entries[i].start, (uint32_t)i };
-		const struct tally_sort_key *sorted = tally_radix_sort(keys, keys + count, count);
+			keys[i] = (struct tally_radix_item){ builder->entries[i].start,
+							     (uint32_t)i };
+		const struct tally_radix_item *sorted = tally_radix_sort(keys, keys + count, count);
 		for (size_t i = 0; i < count; i++)
 			entries[i] = builder->entries[sorted[i].index];
 		free(builder->entries);

@@ -44,7 +44,7 @@ static const struct tally_provider_ops fake_ops = { .name = "fake",
 struct fixture {
 	struct fake fake;
 	struct tally_recorder recorder;
-	struct tally_record_source source;
+	struct tally_recorder_source source;
 	struct tally_ring sample_rings[CPUS], side_rings[CPUS];
 	int fd;
 };
@@ -140,7 +140,7 @@ static void a_fork_is_applied_before_its_child_s_maps(void **state)
 	put_map(&f, 1, 5, 100, "/bin/parent");
 	put_fork(&f, 1, 10, 100, 101);
 	put_map(&f, 0, 20, 101, "/bin/child");
-	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/child");
 	assert_string_equal(mapped(&f, 100), "/bin/parent");
 	end(&f);
@@ -149,16 +149,16 @@ static void a_fork_is_applied_before_its_child_s_maps(void **state)
 /* If a record is younger than the pass, the record that caused it may not have arrived yet. */
 static void younger_records_wait_for_the_next_pass(void **state)
 {
-	const uint64_t later = tally_record_now_ns() + 1000000000;
+	const uint64_t later = tally_recorder_now_ns() + 1000000000;
 	struct fixture f;
 	(void)state;
 	start(&f);
 	put_map(&f, 0, 5, 101, "/bin/old");
 	put_map(&f, 0, later, 101, "/bin/new");
-	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/old");
 	/* the last pass takes everything */
-	assert_int_equal(tally_record_drain(&f.recorder, true, NULL), 0);
+	assert_int_equal(tally_recorder_drain(&f.recorder, true, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/new");
 	assert_int_equal(f.fake.pages[0]->data_tail, f.fake.pages[0]->data_head);
 	end(&f);
@@ -202,7 +202,7 @@ static void what_linux_writes_too_long_is_cut(void **state)
 	put_too_long(&f, TALLY_RECORD_KSYMBOL, 4, &symbol, sizeof(symbol));
 	put_too_long(&f, TALLY_RECORD_BPF_EVENT, 5, &loaded, sizeof(loaded));
 	put_map(&f, 0, 6, 101, "/bin/behind");
-	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/behind");
 	assert_int_equal(f.fake.pages[0]->data_tail, f.fake.pages[0]->data_head);
 	assert_int_equal(tally_perfdata_finish(f.recorder.writer, NULL), 0);
@@ -233,7 +233,7 @@ static void a_time_far_ahead_holds_up_nothing(void **state)
 	start(&f);
 	put_map(&f, 0, UINT64_MAX - 1, 101, "/bin/never");
 	put_map(&f, 0, 6, 102, "/bin/behind");
-	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 	assert_string_equal(mapped(&f, 102), "/bin/behind");
 	end(&f);
 }
@@ -360,7 +360,7 @@ static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **sta
 			}
 		if (fill)
 			expect(&expected, (const uint64_t *)&round, sizeof(round));
-		assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+		assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 		for (int cpu = 0; cpu < CPUS; cpu++)
 			assert_int_equal(f.fake.pages[CPUS + cpu]->data_tail,
 					 f.fake.pages[CPUS + cpu]->data_head);
@@ -395,7 +395,7 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 	start(&f);
 	open_sample_rings(&f);
 	*tally_map_put(&event_of_id, 1, NULL) = 0;
-	f.recorder.excerpt = tally_record_excerpt_new(
+	f.recorder.excerpt = tally_recorder_excerpt_new(
 		(const struct tally_attr *[]){ &sampled, &f.source.attr }, 2, &event_of_id);
 	assert_non_null(f.recorder.excerpt);
 	put_map(&f, 0, 5, 1, "/bin/program");
@@ -405,13 +405,13 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 		memcpy(words, &header, sizeof(header));
 		assert_true(put_in_ring(&f, i % CPUS, words, sizeof(words)));
 	}
-	assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 	assert_int_equal(f.recorder.status.samples, 2 * HITS);
-	assert_true(tally_record_excerpt_take(f.recorder.excerpt, &records));
+	assert_true(tally_recorder_excerpt_take(f.recorder.excerpt, &records));
 	assert_int_equal(records.length,
 			 map_bytes + 2 * sizeof(uint64_t[SAMPLE_WORDS]) + sizeof(header));
 	tally_buffer_release(&records);
-	tally_record_excerpt_free(f.recorder.excerpt);
+	tally_recorder_excerpt_free(f.recorder.excerpt);
 	tally_map_release(&event_of_id);
 	end(&f);
 }
@@ -437,7 +437,7 @@ static void a_record_of_no_size_ends_what_is_read(void **state)
 		expect(&expected, words, size);
 		assert_true(put_in_ring(&f, 0, &bad[i], sizeof(bad[i])));
 		expect(&expected, (const uint64_t *)&round, sizeof(round));
-		assert_int_equal(tally_record_drain(&f.recorder, false, NULL), 0);
+		assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 		assert_written(&f, &expected);
 		assert_int_equal(f.fake.pages[CPUS]->data_tail, f.fake.pages[CPUS]->data_head);
 		end(&f);

@@ -18,7 +18,7 @@ static const struct tally_attr usual_attr = {
 /* Events with ids 1 and 2, and the side-band event. */
 struct excerpt_fixture {
 	struct tally_map events;
-	struct tally_record_excerpt *excerpt;
+	struct tally_recorder_excerpt *excerpt;
 	struct tally_buffer records;
 };
 
@@ -28,14 +28,14 @@ static void excerpt_open(struct excerpt_fixture *fixture, const struct tally_att
 	*fixture = (struct excerpt_fixture){ 0 };
 	*tally_map_put(&fixture->events, 1, NULL) = 0;
 	*tally_map_put(&fixture->events, 2, NULL) = 1;
-	fixture->excerpt = tally_record_excerpt_new(attrs, 3, &fixture->events);
+	fixture->excerpt = tally_recorder_excerpt_new(attrs, 3, &fixture->events);
 }
 
 static bool excerpt_close(struct excerpt_fixture *fixture)
 {
 	bool is_whole = fixture->excerpt &&
-			tally_record_excerpt_take(fixture->excerpt, &fixture->records);
-	tally_record_excerpt_free(fixture->excerpt);
+			tally_recorder_excerpt_take(fixture->excerpt, &fixture->records);
+	tally_recorder_excerpt_free(fixture->excerpt);
 	tally_map_release(&fixture->events);
 	return is_whole;
 }
@@ -50,23 +50,23 @@ static struct tally_record_header header_at(const void *bytes)
 /* ---- as a recorder does -------------------------------------------------- */
 
 /* Makes a pass over the rings: first the records about tasks, then each CPU's samples. */
-static void one_pass(struct tally_record_excerpt *excerpt, const char *at, const char *end)
+static void one_pass(struct tally_recorder_excerpt *excerpt, const char *at, const char *end)
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
 						   .size = sizeof(round) };
 	for (const char *record = at; record < end; record += header_at(record).size)
 		if (header_at(record).type != TALLY_RECORD_SAMPLE)
-			tally_record_excerpt_add(excerpt, record, header_at(record).size);
+			tally_recorder_excerpt_add(excerpt, record, header_at(record).size);
 	for (uint32_t cpu = 3; cpu-- > 0;)
 		for (const char *record = at; record < end; record += header_at(record).size)
 			if (header_at(record).type == TALLY_RECORD_SAMPLE &&
 			    ((const uint32_t *)(const void *)record)[10] == cpu)
-				tally_record_excerpt_add_sample(excerpt, record);
-	tally_record_excerpt_add(excerpt, &round, sizeof(round));
+				tally_recorder_excerpt_add_sample(excerpt, record);
+	tally_recorder_excerpt_add(excerpt, &round, sizeof(round));
 }
 
-static void record_all(struct tally_record_excerpt *excerpt, const struct profile_fixture *fixture,
-		       uint64_t seed)
+static void record_all(struct tally_recorder_excerpt *excerpt,
+		       const struct profile_fixture *fixture, uint64_t seed)
 {
 	uint64_t place[2], passes = 0;
 	/* place and size of the data, from the header */
@@ -299,7 +299,7 @@ static void chains_that_end_alike_have_all_their_places(void **state)
 	}
 }
 
-static void put_sample(struct tally_record_excerpt *excerpt, uint64_t id, uint64_t time_ns,
+static void put_sample(struct tally_recorder_excerpt *excerpt, uint64_t id, uint64_t time_ns,
 		       uint64_t leaf)
 {
 	const struct {
@@ -308,7 +308,7 @@ static void put_sample(struct tally_record_excerpt *excerpt, uint64_t id, uint64
 	} sample = { { TALLY_RECORD_SAMPLE, TALLY_MISC_USER, sizeof(sample) },
 		     { id, leaf, fixture_ids_of(7, 7), time_ns, 0, 1, 2, TALLY_CONTEXT_USER,
 		       leaf } };
-	tally_record_excerpt_add_sample(excerpt, &sample);
+	tally_recorder_excerpt_add_sample(excerpt, &sample);
 }
 
 static void a_million_equal_hits_are_two(void **state)
@@ -404,7 +404,7 @@ static void a_jit_dump_is_given_up(void **state)
 	strcpy((char *)&words[4], "/tmp/jit-7.dump");
 	fixture_put_words(&records, TALLY_RECORD_MMAP, TALLY_MISC_USER, words, 12);
 	excerpt_open(&fixture, &usual_attr);
-	tally_record_excerpt_add(fixture.excerpt, records.records.bytes, records.records.length);
+	tally_recorder_excerpt_add(fixture.excerpt, records.records.bytes, records.records.length);
 	put_sample(fixture.excerpt, 1, 2, LEAF);
 	assert_false(excerpt_close(&fixture));
 	tally_buffer_release(&records.records);
@@ -423,18 +423,18 @@ static void a_change_behind_younger_samples_is_given_up(void **state)
 		excerpt_open(&fixture, &usual_attr);
 		for (uint64_t i = 1; i <= 4; i++)
 			put_sample(fixture.excerpt, 1, i, LEAF);
-		tally_record_excerpt_add(fixture.excerpt, map.records.bytes, map.records.length);
+		tally_recorder_excerpt_add(fixture.excerpt, map.records.bytes, map.records.length);
 		assert_true(excerpt_close(&fixture) == (map_time == 4));
 		tally_buffer_release(&fixture.records);
 		tally_buffer_release(&map.records);
 	}
 }
 
-static void put_words(struct tally_record_excerpt *excerpt, const uint64_t *words, size_t count)
+static void put_words(struct tally_recorder_excerpt *excerpt, const uint64_t *words, size_t count)
 {
 	struct profile_fixture record = { 0 };
 	fixture_put_words(&record, TALLY_RECORD_SAMPLE, TALLY_MISC_USER, words, count);
-	tally_record_excerpt_add_sample(excerpt, record.records.bytes);
+	tally_recorder_excerpt_add_sample(excerpt, record.records.bytes);
 	tally_buffer_release(&record.records);
 }
 
@@ -523,7 +523,7 @@ static void each_pass_s_end_is_there_once(void **state)
 	excerpt_open(&fixture, &usual_attr);
 	for (uint64_t pass = 0; pass < 100; pass++) {
 		put_sample(fixture.excerpt, 1, 1 + pass, LEAF + pass / 10);
-		tally_record_excerpt_add(fixture.excerpt, &round, sizeof(round));
+		tally_recorder_excerpt_add(fixture.excerpt, &round, sizeof(round));
 	}
 	assert_true(excerpt_close(&fixture));
 	assert_int_equal(fixture.records.length, 20 * (80 + sizeof(round)));
@@ -544,7 +544,7 @@ static void an_older_sample_stays_itself(void **state)
 	memcpy(map->records.bytes + 8, &pid, sizeof(pid));
 	put_sample(fixture.excerpt, 1, 1, LEAF);
 	put_sample(fixture.excerpt, 1, 2, LEAF);
-	tally_record_excerpt_add(fixture.excerpt, map->records.bytes, map->records.length);
+	tally_recorder_excerpt_add(fixture.excerpt, map->records.bytes, map->records.length);
 	size_t map_bytes = map->records.length;
 	put_sample(fixture.excerpt, 1, 50, LEAF);
 	put_sample(fixture.excerpt, 1, 60, LEAF);

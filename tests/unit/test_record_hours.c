@@ -12,7 +12,7 @@ static const uint64_t MINUTE_NS = 61000000000;
 
 static void tell(struct tally_recorder *recorder, const struct tally_record *record)
 {
-	assert_int_equal(tally_record_take_task(recorder, record, NULL), 0);
+	assert_int_equal(tally_recorder_take_task(recorder, record, NULL), 0);
 }
 
 static void task(struct tally_recorder *recorder, uint32_t type, uint32_t pid, uint32_t tid)
@@ -39,7 +39,7 @@ static void map(struct tally_recorder *recorder, uint32_t pid, const char *path)
 
 static void pass(struct tally_recorder *recorder)
 {
-	assert_int_equal(tally_record_drain(recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_drain(recorder, false, NULL), 0);
 }
 
 static void run_programs(struct tally_recorder *recorder)
@@ -63,7 +63,7 @@ static void release(struct tally_recorder *recorder)
 	tally_tasks_release(&recorder->tasks);
 	tally_endings_release(&recorder->endings);
 	tally_perf_maps_release(&recorder->perf_maps);
-	tally_record_forgotten_release(&recorder->forgotten);
+	tally_recorder_forgotten_release(&recorder->forgotten);
 }
 
 static bool contains(const struct tally_buffer *bytes, const char *text)
@@ -99,7 +99,7 @@ static void build_ids_of_what_was_forgotten_are_in_the_list(void **state)
 	map(&recorder, NOBODY - 2, stays);
 	run_programs(&recorder);
 	assert_int_equal(recorder.forgotten.ids.count, 1);
-	assert_int_equal(tally_record_build_ids(&recorder, &bytes, NULL), 0);
+	assert_int_equal(tally_recorder_build_ids(&recorder, &bytes, NULL), 0);
 	assert_true(contains(&bytes, gone));
 	assert_true(contains(&bytes, stays));
 	tally_buffer_release(&bytes);
@@ -132,8 +132,8 @@ static void who_ended_untold_is_found_within_a_minute(void **state)
 	task(&recorder, TALLY_RECORD_FORK, idle, idle);
 	map(&recorder, self, "/nowhere/self");
 	map(&recorder, gone, "/nowhere/gone");
-	assert_int_equal(tally_record_end_gone(&recorder, 1, NULL), 0);
-	assert_int_equal(tally_record_end_gone(&recorder, MINUTE_NS, NULL), 0);
+	assert_int_equal(tally_recorder_end_gone(&recorder, 1, NULL), 0);
+	assert_int_equal(tally_recorder_end_gone(&recorder, MINUTE_NS, NULL), 0);
 	assert_true(is_known(&recorder, gone, gone)); /* its samples may still be unread */
 	tally_endings_pass(&recorder.endings, &recorder.tasks);
 	tally_endings_pass(&recorder.endings, &recorder.tasks);

@@ -134,9 +134,9 @@ static void take(struct task *task, struct taken *taken)
 		taken->truth[i] = task->memory[(i - 1) * FRAME_BYTES / 8 + 3];
 }
 
-static enum tally_record_outer_result try_to(struct tally_record_outer *outer, struct task *task,
-					  const struct taken *taken,
-					  struct tally_record_frames *frames, bool is_again)
+static enum tally_recorder_outer_result try_to(struct tally_recorder_outer *outer,
+					       struct task *task, const struct taken *taken,
+					       struct tally_recorder_frames *frames, bool is_again)
 {
 	struct tally_sample sample = { .pid = 42,
 				       .tid = 43,
@@ -153,73 +153,73 @@ static enum tally_record_outer_result try_to(struct tally_record_outer *outer, s
 					      &walk, frames->addresses, TALLY_USER_FRAMES_MAX,
 					      &end);
 	assert_int_equal(frames->count, task->copied + 1);
-	enum tally_record_outer_result result = tally_record_outer_complete(
+	enum tally_recorder_outer_result result = tally_recorder_outer_complete(
 		outer, &task->tasks, &task->objects, &task->attr, &sample, frames, is_again);
 	assert_int_equal(frames->count,
-			 result == TALLY_RECORD_OUTER_COMPLETED ? FRAMES : task->copied + 1);
+			 result == TALLY_RECORDER_OUTER_COMPLETED ? FRAMES : task->copied + 1);
 	assert_memory_equal(frames->addresses, taken->truth, frames->count * sizeof(*taken->truth));
 	return result;
 }
 
-static enum tally_record_outer_result complete(struct tally_record_outer *outer, struct task *task,
-					       const struct taken *taken,
-					       struct tally_record_frames *frames)
+static enum tally_recorder_outer_result complete(struct tally_recorder_outer *outer,
+						 struct task *task, const struct taken *taken,
+						 struct tally_recorder_frames *frames)
 {
 	return try_to(outer, task, taken, frames, false);
 }
 
 static void what_stands_there_before_and_after_is_the_sample_s(void **state)
 {
-	static struct tally_record_frames frames;
+	static struct tally_recorder_frames frames;
 	struct task task;
 	struct taken taken, older;
 	(void)state;
 	start(&task);
-	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	struct tally_recorder_outer *outer = tally_recorder_outer_new(read_memory, now, &task);
 	assert_non_null(outer);
 	take(&task, &taken);
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_NEW);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_NEW);
 	older = taken;
 	take(&task, &taken);
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_COMPLETED);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_COMPLETED);
 	/* older than the first reading */
-	assert_int_equal(complete(outer, &task, &older, &frames), TALLY_RECORD_OUTER_NEW);
+	assert_int_equal(complete(outer, &task, &older, &frames), TALLY_RECORDER_OUTER_NEW);
 	assert_int_equal(task.reads, 2); /* one reading in each pass */
 
 	take(&task, &taken);
 	/* changed after the sample: the memory no longer shows its stack */
 	return_elsewhere(&task, 20);
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_UNCERTAIN);
 	return_elsewhere(&task, 30);
 	take(&task, &taken); /* the frame was different before it */
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_UNCERTAIN);
 	take(&task, &taken);
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_COMPLETED);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_COMPLETED);
 
 	task.refusal = -EPERM;
 	take(&task, &taken);
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORD_OUTER_UNCERTAIN);
-	tally_record_outer_free(outer);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &taken, &frames), TALLY_RECORDER_OUTER_UNCERTAIN);
+	tally_recorder_outer_free(outer);
 	end(&task);
 }
 
 /* complete() compares each stack with the truth at its time. */
 static void a_task_that_runs_on_is_never_completed_wrongly(void **state)
 {
-	static struct tally_record_frames frames;
+	static struct tally_recorder_frames frames;
 	struct task task;
 	struct taken taken[20];
-	unsigned results[TALLY_RECORD_OUTER_FULL + 1] = { 0 };
+	unsigned results[TALLY_RECORDER_OUTER_FULL + 1] = { 0 };
 	(void)state;
 	start(&task);
 	task.runs_on = true;
-	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	struct tally_recorder_outer *outer = tally_recorder_outer_new(read_memory, now, &task);
 	assert_non_null(outer);
 	for (int pass = 0; pass < 3000; pass++) {
 		unsigned count = 1 + (unsigned)random_below(&task, 20);
@@ -228,64 +228,67 @@ static void a_task_that_runs_on_is_never_completed_wrongly(void **state)
 				run(&task);
 			take(&task, &taken[i]);
 		}
-		tally_record_outer_pass(outer);
+		tally_recorder_outer_pass(outer);
 		for (unsigned i = 0; i < count; i++)
 			results[complete(outer, &task, &taken[i], &frames)]++;
 	}
-	assert_true(results[TALLY_RECORD_OUTER_COMPLETED] > 1000 &&
-		    results[TALLY_RECORD_OUTER_UNCERTAIN] > 1000);
-	tally_record_outer_free(outer);
+	assert_true(results[TALLY_RECORDER_OUTER_COMPLETED] > 1000 &&
+		    results[TALLY_RECORDER_OUTER_UNCERTAIN] > 1000);
+	tally_recorder_outer_free(outer);
 	end(&task);
 }
 
 static void a_look_between_two_samples_of_one_call_tells_of_both(void **state)
 {
-	static struct tally_record_frames frames;
+	static struct tally_recorder_frames frames;
 	struct task task;
 	struct taken first, second, last;
 	(void)state;
 	start(&task);
 	task.copied = COPIED_WELL;
-	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	struct tally_recorder_outer *outer = tally_recorder_outer_new(read_memory, now, &task);
 	assert_non_null(outer);
 	take(&task, &first);
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &first, &frames), TALLY_RECORD_OUTER_WAITS);
-	assert_int_equal(try_to(outer, &task, &first, &frames, true), TALLY_RECORD_OUTER_WAITS);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &first, &frames), TALLY_RECORDER_OUTER_WAITS);
+	assert_int_equal(try_to(outer, &task, &first, &frames, true), TALLY_RECORDER_OUTER_WAITS);
 	take(&task, &second);
 	take(&task, &last);
 	call_anew(&task, 30); /* seen by the second look alone */
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &second, &frames), TALLY_RECORD_OUTER_COMPLETED);
-	assert_int_equal(complete(outer, &task, &last, &frames), TALLY_RECORD_OUTER_COMPLETED);
-	assert_int_equal(try_to(outer, &task, &first, &frames, true), TALLY_RECORD_OUTER_COMPLETED);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &second, &frames), TALLY_RECORDER_OUTER_COMPLETED);
+	assert_int_equal(complete(outer, &task, &last, &frames), TALLY_RECORDER_OUTER_COMPLETED);
+	assert_int_equal(try_to(outer, &task, &first, &frames, true),
+			 TALLY_RECORDER_OUTER_COMPLETED);
 
 	call_anew(&task, 30);
 	take(&task, &first);
 	return_elsewhere(&task, 30); /* the inner frames' bytes are left behind */
-	tally_record_outer_pass(outer);
-	assert_int_equal(complete(outer, &task, &first, &frames), TALLY_RECORD_OUTER_WAITS);
+	tally_recorder_outer_pass(outer);
+	assert_int_equal(complete(outer, &task, &first, &frames), TALLY_RECORDER_OUTER_WAITS);
 	call_anew(&task, 30);
 	take(&task, &second);
-	tally_record_outer_pass(outer);
+	tally_recorder_outer_pass(outer);
 	complete(outer, &task, &second, &frames);
-	assert_int_equal(try_to(outer, &task, &first, &frames, true), TALLY_RECORD_OUTER_UNCERTAIN);
-	tally_record_outer_free(outer);
+	assert_int_equal(try_to(outer, &task, &first, &frames, true),
+			 TALLY_RECORDER_OUTER_UNCERTAIN);
+	tally_recorder_outer_free(outer);
 	end(&task);
 }
 
 /* try_to() holds each stack against the truth of its moment. */
 static void what_was_left_behind_completes_nothing(void **state)
 {
-	static struct tally_record_frames frames;
+	static struct tally_recorder_frames frames;
 	struct task task;
 	struct taken taken[20], held[20];
-	unsigned results[TALLY_RECORD_OUTER_FULL + 1] = { 0 }, count = 0, held_count = 0, later = 0;
+	unsigned results[TALLY_RECORDER_OUTER_FULL + 1] = { 0 }, count = 0, held_count = 0,
+						     later = 0;
 	(void)state;
 	start(&task);
 	task.runs_on = true;
 	task.copied = COPIED_WELL;
-	struct tally_record_outer *outer = tally_record_outer_new(read_memory, now, &task);
+	struct tally_recorder_outer *outer = tally_recorder_outer_new(read_memory, now, &task);
 	assert_non_null(outer);
 	for (int pass = 0; pass < 3000; pass++) {
 		count = 1 + (unsigned)random_below(&task, 20);
@@ -294,24 +297,24 @@ static void what_was_left_behind_completes_nothing(void **state)
 				call_anew(&task, (unsigned)random_below(&task, FRAMES - 1));
 			take(&task, &taken[i]);
 		}
-		tally_record_outer_pass(outer);
+		tally_recorder_outer_pass(outer);
 		unsigned waiting = 0;
 		struct taken waits[20];
 		for (unsigned i = 0; i < count; i++) {
-			enum tally_record_outer_result result =
-				complete(outer, &task, &taken[i], &frames);
+			enum tally_recorder_outer_result result = complete(outer, &task, &taken[i],
+									   &frames);
 			results[result]++;
-			if (result != TALLY_RECORD_OUTER_COMPLETED)
+			if (result != TALLY_RECORDER_OUTER_COMPLETED)
 				waits[waiting++] = taken[i];
 		}
 		for (unsigned i = 0; i < held_count; i++)
 			later += try_to(outer, &task, &held[i], &frames, true) ==
-				 TALLY_RECORD_OUTER_COMPLETED;
+				 TALLY_RECORDER_OUTER_COMPLETED;
 		memcpy(held, waits, waiting * sizeof(*waits));
 		held_count = waiting;
 	}
-	assert_true(results[TALLY_RECORD_OUTER_COMPLETED] > 1000 && later > 1000);
-	tally_record_outer_free(outer);
+	assert_true(results[TALLY_RECORDER_OUTER_COMPLETED] > 1000 && later > 1000);
+	tally_recorder_outer_free(outer);
 	end(&task);
 }
 
@@ -319,7 +322,7 @@ static void what_was_left_behind_completes_nothing(void **state)
 
 struct switches {
 	struct tally_provider provider;
-	bool is_on[TALLY_RECORD_COPY_SIZES];
+	bool is_on[TALLY_RECORDER_COPY_SIZES];
 };
 
 static int switch_event(struct tally_provider *provider, int handle, enum tally_ioctl request,
@@ -332,15 +335,15 @@ static int switch_event(struct tally_provider *provider, int handle, enum tally_
 	return 0;
 }
 
-static void note(struct tally_recorder *recorder, unsigned times, enum tally_record_stack_fate fate,
-		 uint64_t needed)
+static void note(struct tally_recorder *recorder, unsigned times,
+		 enum tally_recorder_stack_fate fate, uint64_t needed)
 {
 	const struct tally_sample sample = {
 		.stack_size = recorder->copies.sizes[recorder->copies.now]
 	};
 	for (unsigned i = 0; i < times; i++)
-		tally_record_copies_note(recorder, &sample, fate, needed);
-	assert_int_equal(tally_record_copies_adapt(recorder, NULL), 0);
+		tally_recorder_copies_note(recorder, &sample, fate, needed);
+	assert_int_equal(tally_recorder_copies_adapt(recorder, NULL), 0);
 }
 
 static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_large(void **state)
@@ -348,8 +351,8 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	static const struct tally_provider_ops ops = { .name = "switches", .ioctl = switch_event };
 	static struct tally_recorder recorder;
 	static const struct tally_event event = { .group = TALLY_EVENT_NO_GROUP };
-	struct tally_record_source sources[2] = { { .event = &event, .unwinds = true } };
-	struct tally_record_handle handles[TALLY_RECORD_COPY_SIZES];
+	struct tally_recorder_source sources[2] = { { .event = &event, .unwinds = true } };
+	struct tally_recorder_handle handles[TALLY_RECORDER_COPY_SIZES];
 	struct switches switches = { .provider = { &ops } };
 	const uint64_t small = 1000;
 	(void)state;
@@ -359,55 +362,57 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 					    .unwinds = true };
 	sources[0].attr.flags = TALLY_ATTR_FREQ;
 	sources[0].attr.sample_period = 999;
-	tally_record_copies_init(&recorder, 8 << 20); /* few samples: only the largest copy size */
-	assert_false(tally_record_has_copies(&recorder, &sources[0]));
+	tally_recorder_copies_init(&recorder,
+				   8 << 20); /* few samples: only the largest copy size */
+	assert_false(tally_recorder_has_copies(&recorder, &sources[0]));
 	assert_int_equal(sources[0].attr.sample_stack_user, 63 << 10);
 
 	sources[0].attr.sample_period = 20000;
-	tally_record_copies_init(&recorder, 4 << 20);
-	assert_true(tally_record_has_copies(&recorder, &sources[0]));
-	assert_int_equal(recorder.copies.count, TALLY_RECORD_COPY_SIZES);
+	tally_recorder_copies_init(&recorder, 4 << 20);
+	assert_true(tally_recorder_has_copies(&recorder, &sources[0]));
+	assert_int_equal(recorder.copies.count, TALLY_RECORDER_COPY_SIZES);
 	assert_int_equal(sources[0].attr.sample_stack_user, 16 << 10);
-	for (int i = 0; i < TALLY_RECORD_COPY_SIZES; i++)
-		handles[i] = (struct tally_record_handle){ .handle = i,
-							   .copy_bytes = recorder.copies.sizes[i] };
+	for (int i = 0; i < TALLY_RECORDER_COPY_SIZES; i++)
+		handles[i] = (struct tally_recorder_handle){
+			.handle = i, .copy_bytes = recorder.copies.sizes[i]
+		};
 	recorder.handles.items = handles;
-	recorder.handles.count = TALLY_RECORD_COPY_SIZES;
-	assert_int_equal(tally_record_enable(&recorder, true, NULL), 0);
+	recorder.handles.count = TALLY_RECORDER_COPY_SIZES;
+	assert_int_equal(tally_recorder_enable(&recorder, true, NULL), 0);
 	assert_true(switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
 		    !switches.is_on[3]);
 
-	note(&recorder, 900, TALLY_RECORD_STACK_WHOLE, small);
-	note(&recorder, 9, TALLY_RECORD_STACK_CUT, UINT64_MAX); /* less than one in a hundred */
+	note(&recorder, 900, TALLY_RECORDER_STACK_WHOLE, small);
+	note(&recorder, 9, TALLY_RECORDER_STACK_CUT, UINT64_MAX); /* less than one in a hundred */
 	assert_true(switches.is_on[0]);
-	note(&recorder, 1, TALLY_RECORD_STACK_CUT, UINT64_MAX);
+	note(&recorder, 1, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
 	assert_true(!switches.is_on[0] && switches.is_on[1]);
 	/* the tasks are too short-lived to be completed */
-	note(&recorder, 1000, TALLY_RECORD_STACK_NEW, UINT64_MAX);
+	note(&recorder, 1000, TALLY_RECORDER_STACK_NEW, UINT64_MAX);
 	assert_true(!switches.is_on[1] && switches.is_on[2]);
-	note(&recorder, 8000, TALLY_RECORD_STACK_WHOLE, 40 << 10); /* this size is needed */
+	note(&recorder, 8000, TALLY_RECORDER_STACK_WHOLE, 40 << 10); /* this size is needed */
 	assert_true(switches.is_on[2]);
 	for (int i = 0; i < 50; i++) /* for a long time, a smaller size would have been enough */
-		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORD_STACK_WHOLE,
+		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORDER_STACK_WHOLE,
 		     small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
-	note(&recorder, 100, TALLY_RECORD_STACK_CUT, UINT64_MAX);
+	note(&recorder, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
 	assert_true(switches.is_on[2]);
 	recorder.status.lost += 140;
-	note(&recorder, 570, TALLY_RECORD_STACK_WHOLE, 40 << 10);
+	note(&recorder, 570, TALLY_RECORDER_STACK_WHOLE, 40 << 10);
 	assert_true(switches.is_on[2]); /* less than one in five */
 	recorder.status.lost += 3;
-	note(&recorder, 0, TALLY_RECORD_STACK_WHOLE, small);
+	note(&recorder, 0, TALLY_RECORDER_STACK_WHOLE, small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
-	note(&recorder, 100, TALLY_RECORD_STACK_CUT, UINT64_MAX);
+	note(&recorder, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
 	assert_true(switches.is_on[1]); /* a truncated sample is better than a lost one */
-	assert_int_equal(tally_record_enable(&recorder, false, NULL), 0);
+	assert_int_equal(tally_recorder_enable(&recorder, false, NULL), 0);
 	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
 		    !switches.is_on[3]);
 
 	recorder.options.stack_bytes = 8 << 10; /* a size that the user chose */
-	tally_record_copies_init(&recorder, 4 << 20);
-	assert_false(tally_record_has_copies(&recorder, &sources[0]));
+	tally_recorder_copies_init(&recorder, 4 << 20);
+	assert_false(tally_recorder_has_copies(&recorder, &sources[0]));
 }
 
 int main(void)

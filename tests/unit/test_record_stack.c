@@ -50,7 +50,7 @@ static const uint64_t TYPE = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP | TALLY_S
 
 struct fixture {
 	struct tally_recorder recorder;
-	struct tally_record_source source;
+	struct tally_recorder_source source;
 	struct words in;
 	_Alignas(8) uint8_t out[1 << 16];
 	/* the rewritten sample, decoded with the attribute of the file */
@@ -122,15 +122,15 @@ static void free_fixture(struct fixture *f)
 {
 	tally_objects_release(&f->recorder.objects);
 	tally_tasks_release(&f->recorder.tasks);
-	for (unsigned i = 0; i < TALLY_RECORD_CHAINS; i++)
+	for (unsigned i = 0; i < TALLY_RECORDER_CHAINS; i++)
 		tally_unwind_chain_free(f->recorder.chains[i]);
 	free(f);
 }
 
 static const struct tally_sample *rewrite(struct fixture *f)
 {
-	f->size = tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words,
-					      8 * f->in.count, f->out);
+	f->size = tally_recorder_rewrite_sample(&f->recorder, &f->source, f->in.words,
+						8 * f->in.count, f->out);
 	assert_true(f->size > 0);
 	assert_int_equal(
 		tally_record_decode(&f->source.written, f->out, (size_t)f->size, &f->record), 0);
@@ -221,8 +221,8 @@ static void a_torn_sample_is_refused(void **state)
 	make_sample(f, NULL, 0, 2, STACK);
 	for (size_t words = 1; words < f->in.count; words++) {
 		set_header(&f->in, TALLY_MISC_USER, words);
-		assert_true(tally_record_rewrite_sample(&f->recorder, &f->source, f->in.words,
-							8 * words, f->out) < 0);
+		assert_true(tally_recorder_rewrite_sample(&f->recorder, &f->source, f->in.words,
+							  8 * words, f->out) < 0);
 	}
 	free_fixture(f);
 }

@@ -1,6 +1,6 @@
 /* Common parts of the writer of tally's own section.  For pack_*.c only. */
-#ifndef TALLY_PROFILE_PACK_PARTS_H
-#define TALLY_PROFILE_PACK_PARTS_H
+#ifndef TALLY_PROFILE_NAME_SECTION_H
+#define TALLY_PROFILE_NAME_SECTION_H
 
 #include "profile/profile.h"
 

@@ -6,7 +6,7 @@
  * every four bytes that could be the distance to a symbol are taken for one.  If they are not part
  * of a call, this names a target that nothing refers to, which does no harm.
  */
-#include "profile/pack_parts.h"
+#include "profile/name_section.h"
 
 #include "base/vector.h"
 #include "perfdata/own_feature.h"

@@ -47,8 +47,8 @@ static bool has_asked_for_file(struct tally_names *names, uint32_t file)
 	if ((!has_places && !sources->asks_debuginfod) ||
 	    (!is_kernel && !tally_name_table_of(names, file)))
 		return false;
-	const struct tally_object_entry *entry =
-		is_kernel ? tally_kernel_object(names) : tally_name_table_entry(names, file);
+	const struct tally_object_entry *entry = is_kernel ? tally_kernel_object(names)
+							   : tally_name_table_entry(names, file);
 	return has_places ? entry != NULL : is_fetched(names, entry);
 }
 
@@ -60,8 +60,8 @@ static bool has_file(struct tally_names *names, uint32_t file)
 	       tally_name_table_entry(names, file);
 }
 
-const struct tally_packed_place *tally_names_packed_place(struct tally_names *names,
-							  const struct tally_place *place)
+const struct tally_packed_place *tally_names_recorded_place(struct tally_names *names,
+							    const struct tally_place *place)
 {
 	struct tally_packed_names *packed = packed_of(names);
 	uint32_t file = packed ? tally_names_file(names, place) : TALLY_FILE_NONE;
@@ -79,10 +79,10 @@ const struct tally_packed_place *tally_names_packed_place(struct tally_names *na
 		       : NULL;
 }
 
-const struct tally_packed_code *tally_names_packed_code(struct tally_names *names,
-							const struct tally_place *place)
+const struct tally_packed_code *tally_names_recorded_code(struct tally_names *names,
+							  const struct tally_place *place)
 {
-	const struct tally_packed_place *known = tally_names_packed_place(names, place);
+	const struct tally_packed_place *known = tally_names_recorded_place(names, place);
 	if (!known)
 		return NULL;
 	if (!names->packed_section.code_is_read)
@@ -158,8 +158,8 @@ static uint32_t intern_function(struct tally_names *names, uint32_t file, uint32
 	return packed->known;
 }
 
-uint32_t tally_names_packed_function(struct tally_names *names, const struct tally_place *place,
-				     const struct tally_packed_place *packed, uint64_t *offset)
+uint32_t tally_names_recorded_function(struct tally_names *names, const struct tally_place *place,
+				       const struct tally_packed_place *packed, uint64_t *offset)
 {
 	const struct tally_packed_frame *frame =
 		&names->packed->frames.items[packed->first + packed->count - 1];
@@ -195,7 +195,7 @@ static int name_place(struct tally_names *names, const struct tally_place *place
 struct split {
 	const struct tally_packed_place **known; /* by place; NULL: left */
 	/* of the known places, and as many spare ones for sorting */
-	struct tally_sort_key *keys;
+	struct tally_radix_item *keys;
 	size_t known_count, left_count;
 	uint32_t *left;
 	struct tally_place *left_places;
@@ -212,9 +212,9 @@ static int split_places(struct tally_names *names, const struct tally_place *pla
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct tally_packed_place *packed = split->known[i] =
-			tally_names_packed_place(names, &places[i]);
+			tally_names_recorded_place(names, &places[i]);
 		if (packed)
-			split->keys[split->known_count++] = (struct tally_sort_key){
+			split->keys[split->known_count++] = (struct tally_radix_item){
 				(uint64_t)(packed - names->packed->places.items), (uint32_t)i
 			};
 		else
@@ -234,8 +234,8 @@ static int split_places(struct tally_names *names, const struct tally_place *pla
 static int name_known(struct tally_names *names, const struct tally_place *places,
 		      const struct split *split, struct tally_place_name *out)
 {
-	const struct tally_sort_key *sorted =
-		tally_radix_sort(split->keys, split->keys + split->known_count, split->known_count);
+	const struct tally_radix_item *sorted = tally_radix_sort(
+		split->keys, split->keys + split->known_count, split->known_count);
 	int result = 0;
 	for (size_t i = 0; !result && i < split->known_count; i++) {
 		uint32_t at = sorted[i].index;
@@ -251,7 +251,7 @@ static int resolve(struct tally_names *names, const struct tally_place *places, 
 	if (!packed_of(names))
 		return tally_names_resolve_by_files(names, places, count, out);
 	if (count == 1) {
-		const struct tally_packed_place *packed = tally_names_packed_place(names, places);
+		const struct tally_packed_place *packed = tally_names_recorded_place(names, places);
 		return packed ? name_place(names, places, packed, out)
 			      : tally_names_resolve_by_files(names, places, 1, out);
 	}

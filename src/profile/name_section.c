@@ -1,5 +1,5 @@
 /* Writes a profile's places with their names to tally's own section. */
-#include "profile/pack_parts.h"
+#include "profile/name_section.h"
 
 #include "perfdata/own_feature.h"
 #include "naming/name_functions.h"
@@ -144,7 +144,7 @@ static bool is_known(struct tally_packer *packer, uint32_t file,
 	const struct tally_names *names = packer->names;
 	const struct tally_place_frame *frame = &names->frames.items[name->first + name->count - 1];
 	if (names->functions.items[frame->function].name != TALLY_STRING_NONE ||
-	    tally_names_packed_place(packer->names, place))
+	    tally_names_recorded_place(packer->names, place))
 		return true;
 	const struct tally_name_table *table = tally_name_table_of(packer->names, file);
 	return table && table->symbols;
@@ -210,7 +210,7 @@ static void put_places(struct tally_packer *packer)
 	}
 }
 
-int tally_pack_names(struct tally_profile *profile, const struct tally_place_table *others,
+int tally_make_name_section(struct tally_profile *profile, const struct tally_place_table *others,
 		     struct tally_buffer *out, size_t *places, size_t *known)
 {
 	struct tally_packer packer = { .names = &profile->recording->names };
