@@ -127,7 +127,7 @@ static void open_dump(struct tally_live_jits *jits, const struct tally_record_mm
 {
 	struct live_jit jit = { .pid = mmap->pid, .number = ++jits->numbers };
 	struct tally_jit_gaps gaps;
-	struct stat file;
+	struct stat file = { 0 };
 	size_t *gap;
 	if (jits->items.count >= DUMPS_MAX)
 		return;

@@ -26,6 +26,7 @@ check "without names in the recording nobody knows" eval '! grep -Eq "made_(firs
 ./made_code 4 stop &
 pid=$!
 tries=200; until grep -q '^State:.T' "/proc/$pid/status" || [ $((tries -= 1)) = 0 ]; do sleep 0.05; done
+sleep 1.2 # its map is older than the recording
 record attached.data -p "$pid" -- sh -c 'kill -CONT "$1"; while kill -0 "$1" 2>/dev/null; do sleep 0.1; done' joined "$pid"
 wait "$pid"
 report attached.data
