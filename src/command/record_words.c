@@ -81,8 +81,8 @@ static void say_nothing_sampled(const struct record_request *request, double sec
 			seconds, rate->delay_s);
 	else if (is_clock && !rate->period && !event->has_period && !event->has_frequency)
 		fprintf(stderr,
-			"hint: nothing was sampled: at -F %.0f a sample needs %.2g ms of CPU "
-			"time; use a higher -F, or run longer\n",
+			"hint: nothing was sampled: -F %.0f takes a sample each %.2g ms of CPU "
+			"time; try a higher -F\n",
 			rate->frequency, 1000 / rate->frequency);
 	else if (rate->rate_given || event->has_period || event->has_frequency)
 		fprintf(stderr,
@@ -144,9 +144,8 @@ static void say_coverage(const struct tally_recorder *recorder)
 	if (tally_recorder_coverage(recorder, &sampled_s, &used_s) && used_s >= worth_saying_s &&
 	    sampled_s < enough * used_s)
 		fprintf(stderr,
-			"tally record: warning: the samples cover %.0f of %.0f ms of CPU time: "
-			"processes and threads that live for less than a period are missed; use "
-			"-a or a higher -F\n",
+			"tally record: warning: the samples cover %.0f of %.0f ms of CPU time: use "
+			"-a or a higher -F for short tasks\n",
 			sampled_s * 1e3, used_s * 1e3);
 }
 

@@ -53,7 +53,7 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 		tally_buffer_text(
 			out,
 			"kernel functions are not named: /proc/kallsyms hides its addresses "
-			"(root, or sysctl kernel.kptr_restrict=0 and kernel.perf_event_paranoid=1)\n");
+			"('tally doctor' tells how)\n");
 	if (gaps->vmlinux_differs)
 		tally_buffer_text(
 			out,
@@ -62,14 +62,14 @@ static void warn_names(const struct tally_names_gaps *gaps, bool is_packed,
 	if (gaps->nameless.listed)
 		tally_buffer_printf(
 			out,
-			"%.0f%% of the samples are in functions without names, of %s: install "
-			"debug files (Debian: packages …-dbgsym) or use --debuginfod\n",
+			"%.0f%% of samples lack names, in %s: install debug files (-dbgsym) or use "
+			"--debuginfod\n",
 			gaps->nameless.percent, gaps->nameless.objects);
 	if (gaps->absent.listed)
 		tally_buffer_printf(
 			out,
-			"%.0f%% of the samples are in functions without names, of %s, not found "
-			"%s: use --symfs DIR, or run `tally pack` where it was recorded\n",
+			"%.0f%% of samples lack names, in %s (not found %s): use --symfs DIR, or "
+			"'tally pack' where recorded\n",
 			gaps->absent.percent, gaps->absent.objects,
 			is_packed ? "when they were named" : "on this machine");
 	if (gaps->unfetched_files)
@@ -107,8 +107,8 @@ static void warn_jits(const struct tally_jits *jits, struct tally_buffer *out)
 	if (jits->items.count && (jits->has_no_times || gaps->other_clock))
 		tally_buffer_text(
 			out,
-			"JIT code has the names from the end, because its dump uses another "
-			"clock: names of replaced code are wrong (perf record needs -k mono)\n");
+			"names of replaced JIT code may be wrong: its dump uses another clock "
+			"(perf record needs -k mono)\n");
 }
 
 /* ---- stacks -------------------------------------------------------------- */
@@ -316,8 +316,8 @@ static int has_no_samples(const struct tally_recording *recording, struct tally_
 		return -ENOENT;
 	}
 	tally_error_hint(err,
-			 "the program may have run too briefly or hardly used the CPU; try a "
-			 "higher -F, or -c 1 with another event");
+			 "the program may have hardly used the CPU; try a higher -F, or -c 1 with "
+			 "another event");
 	return -ENOENT;
 }
 
@@ -388,8 +388,8 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 		tally_buffer_printf(out, "%s; everything before is used\n", damage->message);
 	if (counts->lost)
 		tally_buffer_printf(out,
-				    "%s record%s lost while recording: the figures are too low "
-				    "(record with a larger ring, -m, or a lower rate, -F)\n",
+				    "%s record%s lost: the figures are too low (record with a "
+				    "larger -m or a lower -F)\n",
 				    tally_number(counts->lost),
 				    either(counts->lost, " was", "s were"));
 	if (counts->throttled)
@@ -401,14 +401,14 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (counts->stacks_foreign)
 		tally_buffer_printf(
 			out,
-			"%s copied stack%s not unwound: tally can do so for x86-64 and arm64 "
-			"(record with frame pointers there, --call-graph fp)\n",
+			"%s copied stack%s of another architecture and not unwound (record with "
+			"--call-graph fp)\n",
 			tally_number(counts->stacks_foreign),
 			either(counts->stacks_foreign, " is", "s are"));
 	if (counts->stacks_32bit)
 		tally_buffer_printf(out,
-				    "%s copied stack%s of 32-bit programs and not unwound "
-				    "(record these with frame pointers, --call-graph fp)\n",
+				    "%s copied stack%s of 32-bit programs and not unwound (record "
+				    "these with --call-graph fp)\n",
 				    tally_number(counts->stacks_32bit),
 				    either(counts->stacks_32bit, " is", "s are"));
 	if (counts->undecodable)
@@ -427,8 +427,8 @@ void tally_profile_warnings(const struct tally_recording *recording, struct tall
 	if (tally_off_cpu_is_unknown(recording))
 		tally_buffer_text(
 			out, TALLY_OFF_CPU_NAME
-			" is shown by the number of waits: their lengths need a file with switch "
-			"events (tally record --off-cpu)\n");
+			" is shown by the number of waits: lengths need switch events "
+			"(tally record --off-cpu)\n");
 	if (counts->samples) /* otherwise the error says so */
 		warn_trace(counts, out);
 	warn_features(recording->data, out);

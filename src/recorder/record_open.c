@@ -68,8 +68,8 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 	if (changed)
 		tally_buffer_text(
 			recorder->notes,
-			"only user mode is recorded: this user may not sample the kernel (sysctl "
-			"kernel.perf_event_paranoid=1 allows it)\n");
+			"only user mode is recorded; 'sysctl kernel.perf_event_paranoid=1' adds "
+			"the kernel\n");
 	return changed;
 }
 

@@ -133,8 +133,8 @@ int tally_recorder_join_ring(struct tally_recorder *recorder, struct tally_ring 
 		tally_error_set(err, result, "mapping a ring of %zu KiB for CPU %d failed: %s",
 				*pages * page_bytes() / 1024, cpu, tally_errno_text(result));
 		tally_error_hint(err,
-				 "rings count against kernel.perf_event_mlock_kb and 'ulimit "
-				 "-l'; -m sets a smaller size, 'tally doctor' shows the limit");
+				 "-m sets a smaller size; kernel.perf_event_mlock_kb and 'ulimit "
+				 "-l' limit it (tally doctor)");
 	}
 	return result;
 }
@@ -172,7 +172,7 @@ void tally_recorder_tell_of_small_rings(struct tally_recorder *recorder,
 	if (recorder->options.ring_bytes && got < recorder->options.ring_bytes)
 		tally_buffer_printf(
 			recorder->notes,
-			"rings have %zu KiB per CPU, not %zu: this user's limit allows no more "
-			"(kernel.perf_event_mlock_kb, ulimit -l)\n",
+			"rings have %zu KiB per CPU, not %zu: the limit of "
+			"kernel.perf_event_mlock_kb and ulimit -l\n",
 			got / 1024, recorder->options.ring_bytes / 1024);
 }

@@ -338,8 +338,8 @@ static void put(const struct wording *wording, const struct sums *sums, struct t
 	if (is_worth_a_line(sums, sums->in_memory) && wording->form == TALLY_HINT_WITH_SHARES)
 		tally_buffer_printf(
 			out,
-			"%.0f%% of the samples are in functions without names, of %s: a memory "
-			"file, gone with its process; functions of files on disk get names\n",
+			"%.0f%% of samples lack names, in %s: a memory file, gone with its "
+			"process\n",
 			percent(sums, sums->in_memory), sums->memory);
 	else if (is_worth_a_line(sums, sums->unnamed) && sums->unnamed >= sums->interpreted[which])
 		put_unnamed(wording, sums, out);

@@ -213,7 +213,7 @@ else
 	runs() { diff_exits 0 --old a1 --old a2 --new b1 && has '^old: a1, a2: ' && has 'a run\)$'; }
 	check "several recordings of a side are compared by run" runs
 	nameless() {
-		strip -o stripped before && record s1 ./stripped && diff_exits 0 a1 s1 && has 'warning: s1: [0-9]*% of the samples are in functions without names' &&
+		strip -o stripped before && record s1 ./stripped && diff_exits 0 a1 s1 && has 'warning: s1: [0-9]*% of samples lack names' &&
 			lacks 'warning: a1: ' && "$TALLY" flamegraph -i s1 --diff a1 -o diff.svg >out 2>&1 && has 'warning: s1: [0-9]*% of'
 	}
 	if have strip; then check "... and of which recording" nameless; else skip "... and of which recording" "no strip"; fi

@@ -59,7 +59,7 @@ strip -o bin/spin spin
 record stripped.data bin/spin
 check "a stripped program has no names" misses stripped.data hidden_in_the_middle
 "$TALLY" report --stdio -i stripped.data >out 2>&1
-check "… and the report says what would give them" grep -q 'functions without names, of spin: .*-dbgsym.*--debuginfod' out
+check "… and the report says what would give them" grep -q 'samples lack names, in spin: .*-dbgsym.*--debuginfod' out
 "$TALLY" report --stdio --sort comm,dso -i stripped.data >out 2>&1
 check "… unless it shows no functions" eval 'grep -q spin out && ! grep -q "without names" out'
 record few.data sh -c 'bin/spin 0.03; ./spin 0.9'
@@ -105,7 +105,7 @@ check "--symfs: who asks for files gets what these say" misses packed.data hidde
 check "… where there are any" shows packed.data hidden_in_the_middle --symfs elsewhere
 check "a program that is gone has no names" misses linked.data hidden_in_the_middle
 "$TALLY" report --stdio -i linked.data >out 2>&1
-check "… and the report says that it is gone" grep -q 'names, of spin, not found on this machine: use --symfs DIR.*tally pack' out
+check "… and the report says that it is gone" grep -q 'names, in spin (not found on this machine): use --symfs DIR.*tally pack' out
 check "… and no debug file is asked for" eval '! grep -q "spin.*dbgsym" out'
 mkdir -p "kept/.build-id/${id:0:2}/${id:2}" && cp spin "kept/.build-id/${id:0:2}/${id:2}/elf"
 check "--buildid-dir: perf's cache" shows linked.data leaf_that_is_inlined --buildid-dir kept
@@ -178,7 +178,7 @@ else
 	timeout 60 "$TALLY" annotate -i carried.data "$(called second_nameless)" >out 2>err
 	check "… and the code" grep -q '% ±.*of the .* samples' out
 	"$TALLY" report --stdio -i carried.data >out 2>&1
-	check "… and that debug files would name it" grep -q 'functions without names, of parts' out
+	check "… and that debug files would name it" grep -q 'samples lack names, in parts' out
 	check "without the program, and without what it carries, there is but the object" \
 		eval 'timeout 60 "$TALLY" fold -i parts.data >out 2>err && grep -qF "[parts]" out && ! grep -q "parts+0x" out'
 	mv bare/gone bare/parts
