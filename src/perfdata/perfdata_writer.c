@@ -12,14 +12,56 @@
  * time, while write(2) and zstd work better on more.  A pipe's reader may be waiting, so the
  * recorder flushes after each pass.
  */
+#include "base/buffer.h"
+#include "base/vector.h"
+#include "perfdata/disk.h"
 #include "perfdata/feature.h"
-#include "perfdata/perfdata_writer.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zstd.h>
+
+struct tally_perfdata_writer {
+	int fd;
+	bool is_pipe;
+	const struct tally_recorded_event *events;
+	size_t event_count;
+	uint32_t attr_size;
+	int failure;          /* -errno of the first write that failed; sticks */
+	uint64_t data_offset; /* 0 in a pipe */
+	size_t *head_ids;     /* by event: number of ids written before the data */
+	/* file offset of all ids, when some came after the start; otherwise 0 */
+	uint64_t late_ids_at;
+	uint64_t end; /* offset of the next write, behind the last whole record */
+	bool finished;
+	uint64_t feature_bits[TALLY_FEATURE_MAX / 64]; /* features that were written */
+	bool has_own;          /* has tally's own section, which has no bit */
+	uint64_t features_end; /* end of the file once it is finished; 0: without features */
+	/* Ends of records, every BOUNDARY_BYTES or so, where the data may be cut to make room for
+	 * features. */
+	TALLY_VECTOR(uint64_t) boundaries;
+
+	struct tally_buffer features[TALLY_FEATURE_MAX];
+	bool has_feature[TALLY_FEATURE_MAX];
+
+	/* Whole records that are not yet written. */
+	uint8_t *pending;
+	size_t pending_size;
+
+	/* Compression; `compressor` is NULL without. */
+	ZSTD_CCtx *compressor;
+	int level;
+	uint8_t *packed;      /* one COMPRESSED record */
+	size_t chunk_target;  /* uncompressed bytes that should fit in one COMPRESSED record */
+	size_t chunk_largest; /* largest chunk so far, in uncompressed bytes */
+	uint64_t bytes_in, bytes_out; /* of all chunks: before and after compression */
+};
+
+/* Capacity of `pending`, and the largest chunk. */
+#define PENDING_MAX ((size_t)1 << 20)
 
 size_t tally_records_whole(const void *bytes, size_t size, size_t limit)
 {
@@ -41,8 +83,10 @@ static void wait_for_room(int fd)
 	poll(&pollfd, 1, -1);
 }
 
-int tally_writer_put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size,
-			uint64_t offset, size_t *done)
+/* Writes everything at an offset (a pipe: at its end), despite short writes and signals.  `done`
+ * receives the number of bytes written.  Returns 0 or -errno. */
+static int put_at(const struct tally_perfdata_writer *writer, const void *bytes, size_t size,
+		  uint64_t offset, size_t *done)
 {
 	for (*done = 0; *done < size;) {
 		const uint8_t *at = (const uint8_t *)bytes + *done;
@@ -74,12 +118,13 @@ static void note_boundary(struct tally_perfdata_writer *writer, uint64_t end)
 		(void)tally_vector_push(&writer->boundaries, end);
 }
 
-int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
+/* Appends to the file or pipe at `end`.  A partial write does not move `end`.  -errno sticks. */
+static int put(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
 {
 	size_t done;
 	if (writer->failure)
 		return writer->failure;
-	writer->failure = tally_writer_put_at(writer, bytes, size, writer->end, &done);
+	writer->failure = put_at(writer, bytes, size, writer->end, &done);
 	if (!writer->failure) {
 		note_boundary(writer, writer->end);
 		writer->end += size;
@@ -87,12 +132,13 @@ int tally_writer_put(struct tally_perfdata_writer *writer, const void *bytes, si
 	return writer->failure;
 }
 
-int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
+/* Appends whole records uncompressed.  Records written before a failure count. */
+static int put_records(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
 {
 	size_t done;
 	if (writer->failure)
 		return writer->failure;
-	writer->failure = tally_writer_put_at(writer, bytes, size, writer->end, &done);
+	writer->failure = put_at(writer, bytes, size, writer->end, &done);
 	size = writer->failure ? tally_records_whole(bytes, size, done) : size;
 	for (size_t at = 0, part; at < size; at += part) {
 		part = tally_records_whole((const uint8_t *)bytes + at, size - at, BOUNDARY_BYTES);
@@ -100,6 +146,326 @@ int tally_writer_put_records(struct tally_perfdata_writer *writer, const void *b
 		writer->end += part;
 	}
 	return writer->failure;
+}
+
+/* The parts before the data: header, ids, attributes. */
+
+/* Returns how many of the event's ids its section in the attributes has. */
+static size_t told_ids(const struct tally_perfdata_writer *writer, size_t event)
+{
+	return writer->late_ids_at ? writer->events[event].id_count : writer->head_ids[event];
+}
+
+static uint64_t head_ids_bytes(const struct tally_perfdata_writer *writer)
+{
+	uint64_t count = 0;
+	for (size_t i = 0; i < writer->event_count; i++)
+		count += writer->head_ids[i];
+	return count * 8;
+}
+
+/* Writes the header, attributes and ids, with the given size of the data. */
+static int put_head(struct tally_perfdata_writer *writer, const uint64_t *feature_bits,
+		    uint64_t data_size)
+{
+	struct tally_buffer head = { 0 };
+	uint64_t entry_bytes = writer->attr_size + sizeof(struct tally_disk_section),
+		 ids = head_ids_bytes(writer);
+	struct tally_disk_header header = {
+		.magic = TALLY_PERFDATA_MAGIC,
+		.size = sizeof(header),
+		.attr_size = entry_bytes,
+		.attrs = { sizeof(header) + ids, writer->event_count * entry_bytes },
+		.data = { sizeof(header) + ids + writer->event_count * entry_bytes, data_size },
+	};
+	if (feature_bits)
+		memcpy(header.features, feature_bits, sizeof(header.features));
+	tally_buffer_append(&head, &header, sizeof(header));
+	for (size_t i = 0; i < writer->event_count; i++)
+		tally_buffer_append(&head, writer->events[i].ids, 8 * writer->head_ids[i]);
+	uint64_t ids_at = writer->late_ids_at ? writer->late_ids_at : sizeof(header);
+	for (size_t i = 0; i < writer->event_count; i++) {
+		struct tally_attr attr = writer->events[i].attr;
+		struct tally_disk_section section = { ids_at, 8 * told_ids(writer, i) };
+		attr.size = writer->attr_size;
+		ids_at += section.size;
+		tally_buffer_append(&head, &attr, writer->attr_size);
+		tally_buffer_append(&head, &section, sizeof(section));
+	}
+	int result = head.failed ? -ENOMEM : 0;
+	size_t done;
+	if (!result)
+		result = put_at(writer, head.bytes, head.length, 0, &done);
+	if (!result)
+		writer->data_offset = header.data.offset;
+	tally_buffer_release(&head);
+	return result;
+}
+
+/* Writes all ids behind the features when some ids came after the start, since there is no room for
+ * them before the data.  Write the head after this. */
+static int put_late_ids(struct tally_perfdata_writer *writer)
+{
+	struct tally_buffer ids = { 0 };
+	bool any = false;
+	size_t done;
+	for (size_t i = 0; i < writer->event_count; i++) {
+		any |= writer->events[i].id_count > writer->head_ids[i];
+		tally_buffer_append(&ids, writer->events[i].ids, 8 * writer->events[i].id_count);
+	}
+	int result = ids.failed ? -ENOMEM : 0;
+	if (any && !result)
+		result = put_at(writer, ids.bytes, ids.length, writer->features_end, &done);
+	if (any && !result) {
+		writer->late_ids_at = writer->features_end;
+		writer->features_end += ids.length;
+	}
+	tally_buffer_release(&ids);
+	return result;
+}
+
+/* Writes a recording to a pipe: records before the data replace a file's header. */
+
+static void put_padded(struct tally_buffer *out, const void *bytes, size_t size)
+{
+	static const char zeros[8];
+	tally_buffer_append(out, bytes, size);
+	tally_buffer_append(out, zeros, -size & 7);
+}
+
+static void put_attr(struct tally_buffer *out, const struct tally_recorded_event *event,
+		     uint32_t attr_size)
+{
+	struct tally_attr attr = event->attr;
+	struct tally_record_header header = { .type = TALLY_RECORD_HEADER_ATTR };
+	size_t size = sizeof(header) + attr_size + 8 * event->id_count;
+	/* The format limits a record to some 8,000 ids.  Further ids are left out; readers
+	 * attribute their records to the first event. */
+	if (size > TALLY_RECORD_SIZE_ALIGNED)
+		size = TALLY_RECORD_SIZE_ALIGNED;
+	header.size = (uint16_t)size;
+	attr.size = attr_size;
+	tally_buffer_append(out, &header, sizeof(header));
+	tally_buffer_append(out, &attr, attr_size);
+	tally_buffer_append(out, event->ids, size - sizeof(header) - attr_size);
+}
+
+static void put_name(struct tally_buffer *out, const struct tally_recorded_event *event)
+{
+	struct tally_disk_event_update update = { .header = { .type = TALLY_RECORD_EVENT_UPDATE },
+						  .type = TALLY_EVENT_UPDATE_NAME };
+	size_t length = event->name ? strlen(event->name) + 1 : 0;
+	if (!length || !event->id_count || length > TALLY_RECORD_SIZE_ALIGNED - sizeof(update))
+		return;
+	update.id = event->ids[0];
+	update.header.size = (uint16_t)((sizeof(update) + length + 7) & ~(size_t)7);
+	tally_buffer_append(out, &update, sizeof(update));
+	put_padded(out, event->name, length);
+}
+
+static int pipe_head(struct tally_perfdata_writer *writer)
+{
+	struct tally_buffer out = { 0 };
+	struct tally_disk_pipe_header header = { TALLY_PERFDATA_MAGIC, sizeof(header) };
+	tally_buffer_append(&out, &header, sizeof(header));
+	for (size_t i = 0; i < writer->event_count; i++)
+		put_attr(&out, &writer->events[i], writer->attr_size);
+	for (size_t i = 0; i < writer->event_count; i++)
+		put_name(&out, &writer->events[i]);
+	int result = out.failed ? -ENOMEM : put(writer, out.bytes, out.length);
+	tally_buffer_release(&out);
+	return result;
+}
+
+static void put_tracing_data(struct tally_buffer *out, const void *bytes, size_t size)
+{
+	struct tally_disk_tracing_record record = {
+		.header = { .type = TALLY_RECORD_HEADER_TRACING_DATA, .size = sizeof(record) },
+		.size = (uint32_t)((size + 7) & ~(size_t)7),
+	};
+	tally_buffer_append(out, &record, sizeof(record));
+	put_padded(out, bytes, size);
+}
+
+static void put_feature_record(struct tally_buffer *out, unsigned feature, const void *bytes,
+			       size_t size)
+{
+	struct tally_disk_feature_record record = {
+		.header = { .type = TALLY_RECORD_HEADER_FEATURE }, .feature = feature
+	};
+	if (size > TALLY_RECORD_SIZE_ALIGNED - sizeof(record))
+		return;
+	record.header.size = (uint16_t)((sizeof(record) + size + 7) & ~(size_t)7);
+	tally_buffer_append(out, &record, sizeof(record));
+	put_padded(out, bytes, size);
+}
+
+/* perf gives up on a feature that it doesn't know: Linux 6.1's ends at PMU_CAPS. */
+static bool is_known_to_perf(unsigned feature)
+{
+	return feature <= TALLY_FEATURE_PMU_CAPS;
+}
+
+static int pipe_feature(struct tally_perfdata_writer *writer, unsigned feature, const void *bytes,
+			size_t size)
+{
+	struct tally_buffer out = { 0 };
+	if (feature == TALLY_FEATURE_TRACING_DATA)
+		put_tracing_data(&out, bytes, size);
+	else if (feature == TALLY_FEATURE_BUILD_ID) /* made of records already */
+		tally_buffer_append(&out, bytes, size);
+	else if (is_known_to_perf(feature))
+		put_feature_record(&out, feature, bytes, size);
+	int result = out.failed ? -ENOMEM : writer->failure;
+	if (!result && out.length)
+		result = put(writer, out.bytes, out.length);
+	tally_buffer_release(&out);
+	return result;
+}
+
+/* COMPRESSED records: each contains one whole zstd frame of whole records.
+ *
+ * perf's own recorder runs one zstd stream through all of them.  Separate frames compress slightly
+ * worse, but a reader can unpack them in any order and on any thread, and can go on behind a
+ * damaged one.
+ *
+ * A record is smaller than 64 KiB.  The writer guesses from the last chunk's ratio how much to
+ * compress, and halves the guess when the result doesn't fit. zstd gives up as soon as the output
+ * is full, so a wrong guess costs little.
+ *
+ * If needed, a skippable frame in front makes the record's size a multiple of 8.  Then the records
+ * behind it stay aligned and are read in place.  (It can't stand behind: perf 6.1's
+ * zstd_decompress_stream() misplaces its output when more data follows the frame that wrote
+ * output.)
+ */
+
+enum {
+	CHUNK_START = 256 << 10,
+	CHUNK_MIN = 16 << 10,
+	SKIPPABLE_HEADER = 8,
+	PADDING_MAX = SKIPPABLE_HEADER + 7,
+	HEADER = sizeof(struct tally_record_header),
+	FRAME_MAX = TALLY_RECORD_SIZE_ALIGNED - HEADER - PADDING_MAX,
+};
+
+static int compress_init(struct tally_perfdata_writer *writer, int level, struct tally_error *err)
+{
+	if (level < 1 || level > ZSTD_maxCLevel())
+		return tally_error_set(err, -EINVAL,
+				       "there is no compression level %d; levels are 0 to %d",
+				       level, ZSTD_maxCLevel());
+	writer->compressor = ZSTD_createCCtx();
+	writer->packed = malloc(TALLY_RECORD_SIZE_MAX);
+	if (!writer->compressor || !writer->packed ||
+	    ZSTD_isError(
+		    ZSTD_CCtx_setParameter(writer->compressor, ZSTD_c_compressionLevel, level)))
+		return tally_error_set(err, -ENOMEM, "no memory for the compressor");
+	writer->level = level;
+	writer->chunk_target = CHUNK_START;
+	return 0;
+}
+
+/* Returns the packed record of `packed_size` bytes, or NULL when the frame doesn't fit in one
+ * record. */
+static const uint8_t *pack(struct tally_perfdata_writer *writer, const void *bytes, size_t size,
+			   size_t *packed_size)
+{
+	uint8_t *frame = writer->packed + HEADER + PADDING_MAX;
+	size_t length = ZSTD_compress2(writer->compressor, frame, FRAME_MAX, bytes, size);
+	if (ZSTD_isError(length))
+		return NULL;
+	size_t padding = length % 8 ? SKIPPABLE_HEADER + 8 - length % 8 : 0;
+	uint8_t *start = frame - padding - HEADER;
+	*packed_size = HEADER + padding + length;
+	struct tally_record_header header = { .type = TALLY_RECORD_COMPRESSED,
+					      .size = (uint16_t)*packed_size };
+	memcpy(start, &header, sizeof(header));
+	if (padding) {
+		uint32_t skippable[2] = { ZSTD_MAGIC_SKIPPABLE_START,
+					  (uint32_t)(padding - SKIPPABLE_HEADER) };
+		memset(start + HEADER, 0, padding);
+		memcpy(start + HEADER, skippable, sizeof(skippable));
+	}
+	return start;
+}
+
+/* Returns the next chunk's size, which fills nine tenths of a record at this chunk's ratio. */
+static size_t next_target(size_t size, size_t packed_size)
+{
+	size_t target = size * (FRAME_MAX - FRAME_MAX / 10) / packed_size;
+	target = target > 2 * size ? 2 * size : target;
+	target = target > PENDING_MAX ? PENDING_MAX : target;
+	return target < CHUNK_MIN ? CHUNK_MIN : target;
+}
+
+/* Writes one chunk of `size` bytes as a COMPRESSED record, or plain when that is no longer.  Sets
+ * `done` to 0 when the chunk must be halved. */
+static int put_frame(struct tally_perfdata_writer *writer, const uint8_t *bytes, size_t size,
+		     size_t *done)
+{
+	size_t packed_size = 0;
+	const uint8_t *packed = pack(writer, bytes, size, &packed_size);
+	*done = size;
+	if (packed && packed_size < size) {
+		writer->chunk_target = next_target(size, packed_size);
+		writer->chunk_largest = size > writer->chunk_largest ? size : writer->chunk_largest;
+		writer->bytes_in += size;
+		writer->bytes_out += packed_size;
+		return put(writer, packed, packed_size);
+	}
+	if (packed || size <= CHUNK_MIN)
+		return put_records(writer, bytes, size);
+	*done = 0;
+	return 0;
+}
+
+/* Appends whole records compressed. */
+static int put_compressed(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
+{
+	const uint8_t *at = bytes, *end = at + size;
+	while (at < end && !writer->failure) {
+		size_t done, limit = writer->chunk_target;
+		size_t left = (size_t)(end - at),
+		       chunk = left <= limit ? left : tally_records_whole(at, left, limit);
+		if (!chunk) /* one record larger than the target */
+			chunk = tally_records_whole(at, (size_t)(end - at), TALLY_RECORD_SIZE_MAX);
+		if (put_frame(writer, at, chunk, &done) == 0 && !done && chunk > limit)
+			put_records(writer, at, done = chunk);
+		else if (!done)
+			writer->chunk_target = limit / 2 > CHUNK_MIN ? limit / 2 : CHUNK_MIN;
+		at += done;
+	}
+	return writer->failure;
+}
+
+/* Returns the offset of our section's mark: right behind the section table. */
+static uint64_t mark_offset(const struct tally_perfdata_writer *writer)
+{
+	uint64_t entries = 0;
+	for (unsigned i = 0; i < TALLY_FEATURE_MAX / 64; i++)
+		entries += (uint64_t)__builtin_popcountll(writer->feature_bits[i]);
+	return writer->end + entries * sizeof(struct tally_disk_section);
+}
+
+int tally_perfdata_add_own(struct tally_perfdata_writer *writer, const void *bytes, size_t size,
+			   struct tally_error *err)
+{
+	struct tally_disk_own own = { .section = { writer->features_end, size } };
+	size_t done;
+	memcpy(own.mark, TALLY_DISK_OWN_MARK, sizeof(own.mark));
+	if (writer->is_pipe || !writer->finished || !writer->features_end || writer->has_own)
+		return tally_error_set(err, -EINVAL,
+				       "a recording that isn't finished can't be added to");
+	int result = put_at(writer, bytes, size, own.section.offset, &done);
+	if (!result)
+		result = put_at(writer, &own, sizeof(own), mark_offset(writer), &done);
+	writer->has_own = !result;
+	if (!result)
+		return 0;
+	int cut = ftruncate(writer->fd, (off_t)writer->features_end);
+	(void)cut; /* readers ignore bytes behind the end of the features */
+	return tally_error_set(err, result, "a section can't be added to the recording: %s",
+			       tally_errno_text(result));
 }
 
 static bool is_full(int code)
@@ -149,10 +515,10 @@ static int start_file(struct tally_perfdata_writer *writer, int level, struct ta
 	if (lseek(writer->fd, 0, SEEK_CUR) < 0)
 		return write_error(writer, -errno, err);
 	cut_at_end(writer);
-	int result = level ? tally_writer_compress_init(writer, level, err) : 0;
+	int result = level ? compress_init(writer, level, err) : 0;
 	if (result)
 		return result;
-	result = tally_writer_put_head(writer, NULL, 0);
+	result = put_head(writer, NULL, 0);
 	writer->end = writer->data_offset;
 	return result ? write_error(writer, result, err) : 0;
 }
@@ -170,7 +536,7 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 	writer->events = events;
 	writer->event_count = event_count;
 	writer->attr_size = common_attr_size(writer);
-	writer->pending = malloc(TALLY_WRITER_PENDING_MAX);
+	writer->pending = malloc(PENDING_MAX);
 	writer->head_ids = calloc(event_count + 1, sizeof(*writer->head_ids));
 	for (size_t i = 0; writer->head_ids && i < event_count; i++)
 		writer->head_ids[i] = events[i].id_count;
@@ -178,7 +544,7 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 	if (!writer->pending || !writer->head_ids) {
 		result = tally_error_set(err, -ENOMEM, "no memory for the recording's buffer");
 	} else if (options->pipe) {
-		result = tally_writer_pipe_head(writer);
+		result = pipe_head(writer);
 		if (result)
 			write_error(writer, result, err);
 	} else {
@@ -195,8 +561,8 @@ int tally_perfdata_writer_new(int fd, const struct tally_recorded_event *events,
 static int put_chunk(struct tally_perfdata_writer *writer, const void *bytes, size_t size)
 {
 	if (writer->compressor)
-		return tally_writer_put_compressed(writer, bytes, size);
-	return tally_writer_put_records(writer, bytes, size);
+		return put_compressed(writer, bytes, size);
+	return put_records(writer, bytes, size);
 }
 
 static int flush(struct tally_perfdata_writer *writer)
@@ -208,7 +574,7 @@ static int flush(struct tally_perfdata_writer *writer)
 
 size_t tally_perfdata_writer_wants(const struct tally_perfdata_writer *writer)
 {
-	return writer->compressor ? writer->chunk_target : TALLY_WRITER_PENDING_MAX;
+	return writer->compressor ? writer->chunk_target : PENDING_MAX;
 }
 
 int tally_perfdata_write(struct tally_perfdata_writer *writer, const void *records, size_t size,
@@ -226,7 +592,7 @@ int tally_perfdata_write_walked(struct tally_perfdata_writer *writer, const void
 	int result = writer->failure;
 	if (result)
 		return write_error(writer, result, err);
-	if (is_large || size > TALLY_WRITER_PENDING_MAX - writer->pending_size)
+	if (is_large || size > PENDING_MAX - writer->pending_size)
 		result = flush(writer);
 	if (!result && is_large) {
 		result = put_chunk(writer, records, size);
@@ -251,7 +617,7 @@ int tally_perfdata_write_feature(struct tally_perfdata_writer *writer, unsigned 
 	if (writer->is_pipe) {
 		int result = flush(writer);
 		if (!result)
-			result = tally_writer_pipe_feature(writer, feature, bytes, size);
+			result = pipe_feature(writer, feature, bytes, size);
 		return result ? write_error(writer, result, err) : 0;
 	}
 	struct tally_buffer *kept = &writer->features[feature];
@@ -302,13 +668,13 @@ static int put_features(struct tally_perfdata_writer *writer)
 		struct tally_disk_section section = { at, feature->length };
 		bits[i / 64] |= 1ull << i % 64;
 		tally_buffer_append(&table, &section, sizeof(section));
-		result = tally_writer_put_at(writer, feature->bytes, feature->length, at, &done);
+		result = put_at(writer, feature->bytes, feature->length, at, &done);
 		at += feature->length;
 	}
 	if (!result && table.failed)
 		result = -ENOMEM;
 	if (!result)
-		result = tally_writer_put_at(writer, table.bytes, table.length, writer->end, &done);
+		result = put_at(writer, table.bytes, table.length, writer->end, &done);
 	tally_buffer_release(&table);
 	writer->features_end = result ? 0 : at;
 	return result;
@@ -372,9 +738,8 @@ static int finish_file(struct tally_perfdata_writer *writer)
 		cut_at_end(writer);
 	}
 	if (!result)
-		result = tally_writer_put_late_ids(writer);
-	head = tally_writer_put_head(writer, writer->feature_bits,
-				     writer->end - writer->data_offset);
+		result = put_late_ids(writer);
+	head = put_head(writer, writer->feature_bits, writer->end - writer->data_offset);
 	if (!writer->failure)
 		writer->failure = result ? result : head;
 	return writer->failure;

@@ -1,7 +1,7 @@
 /* CPUs that go offline and come online while the whole machine is recorded.
  *
  * When a CPU goes offline, its events end for good.  When it comes back, it needs new events, whose
- * ids are written at the file's end (perfdata_writer_head.c).  The old events' records in the ring
+ * ids are written at the file's end (perfdata_writer.c).  The old events' records in the ring
  * are read before.
  */
 #include "recorder/recorder_state.h"
