@@ -1,9 +1,228 @@
-/* The head of a file from another kind of machine or from an old recorder. */
+/* Recordings from another kind of machine or from an old recorder: their head, their features and
+ * tools' records become this machine's. */
 #include "abi/byte_swap.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
+
+/* Converts feature sections of the other byte order to this machine's. feature.c and perf's
+ * tools/perf/util/header.c have the layouts. */
+
+static void swap_event_desc(struct tally_swapper *swapper)
+{
+	uint32_t count = tally_swap_u32(swapper), attr_size = tally_swap_u32(swapper);
+	for (uint32_t i = 0; i < count && swapper->at < swapper->end; i++) {
+		size_t left = (size_t)(swapper->end - swapper->at);
+		tally_attr_swap(swapper->at, attr_size < left ? attr_size : left);
+		tally_swap_skip(swapper, attr_size);
+		uint32_t id_count = tally_swap_u32(swapper);
+		tally_swap_fields(swapper, "s");
+		for (uint32_t k = 0; k < id_count && swapper->at < swapper->end; k++)
+			tally_swap_u64(swapper);
+	}
+}
+
+static void swap_build_ids(struct tally_swapper *swapper)
+{
+	while (swapper->at < swapper->end) {
+		const uint8_t *start = swapper->at;
+		tally_swap_fields(swapper, "42");
+		uint16_t size = tally_swap_u16(swapper);
+		tally_swap_fields(swapper, "4"); /* pid */
+		size_t used = (size_t)(swapper->at - start);
+		tally_swap_skip(swapper, size > used ? size - used : 0);
+	}
+}
+
+static void swap_cpu_topology(struct tally_swapper *swapper, uint32_t cpu_count)
+{
+	tally_swap_fields(swapper, "{s}{s}");
+	for (uint32_t i = 0; i < cpu_count && swapper->at < swapper->end; i++)
+		tally_swap_fields(swapper, "44"); /* core, package */
+	tally_swap_fields(swapper, "{s}4*");      /* the die of each CPU */
+}
+
+/* Scheduling domains by CPU.  The domains have names from version 17 of the kernel's schedstat
+ * on. */
+static void swap_cpu_domains(struct tally_swapper *swapper)
+{
+	enum { WITH_NAMES = 17 };
+	bool has_names = tally_swap_u32(swapper) >= WITH_NAMES;
+	tally_swap_u32(swapper);
+	while (swapper->at < swapper->end)
+		tally_swap_fields(swapper, has_names ? "4{4sss}" : "4{4ss}");
+}
+
+static const char *const layouts[TALLY_FEATURE_MAX] = {
+	[TALLY_FEATURE_HOSTNAME] = "s",
+	[TALLY_FEATURE_OSRELEASE] = "s",
+	[TALLY_FEATURE_VERSION] = "s",
+	[TALLY_FEATURE_ARCH] = "s",
+	[TALLY_FEATURE_NRCPUS] = "44",
+	[TALLY_FEATURE_CPUDESC] = "s",
+	[TALLY_FEATURE_CPUID] = "s",
+	[TALLY_FEATURE_TOTAL_MEM] = "8",
+	[TALLY_FEATURE_CMDLINE] = "{s}",
+	[TALLY_FEATURE_NUMA_TOPOLOGY] = "{488s}",
+	[TALLY_FEATURE_BRANCH_STACK] = "",
+	[TALLY_FEATURE_PMU_MAPPINGS] = "{4s}",
+	[TALLY_FEATURE_GROUP_DESC] = "{s44}",
+	[TALLY_FEATURE_AUXTRACE] = "8*",
+	[TALLY_FEATURE_STAT] = "",
+	[TALLY_FEATURE_CACHE] = "4{4444sss}",
+	[TALLY_FEATURE_SAMPLE_TIME] = "88",
+	[TALLY_FEATURE_MEM_TOPOLOGY] = "8*",
+	[TALLY_FEATURE_CLOCKID] = "8",
+	[TALLY_FEATURE_DIR_FORMAT] = "8",
+	[TALLY_FEATURE_COMPRESSED] = "4*",
+	[TALLY_FEATURE_CPU_PMU_CAPS] = "{ss}",
+	[TALLY_FEATURE_CLOCK_DATA] = "4488",
+	[TALLY_FEATURE_HYBRID_TOPOLOGY] = "{ss}",
+	[TALLY_FEATURE_PMU_CAPS] = "{{ss}s}",
+	[TALLY_FEATURE_E_MACHINE] = "44",
+	[TALLY_FEATURE_CLN_SIZE] = "4",
+};
+
+/* Converts a feature to this machine's byte order; CPU_TOPOLOGY needs NRCPUS's number of CPUs.
+ * Returns false when the feature's layout is unknown. */
+static bool tally_feature_swap(unsigned feature, void *bytes, size_t size, uint32_t cpu_count)
+{
+	struct tally_swapper swapper = { bytes, (uint8_t *)bytes + size };
+	if (feature == TALLY_FEATURE_EVENT_DESC)
+		swap_event_desc(&swapper);
+	else if (feature == TALLY_FEATURE_BUILD_ID)
+		swap_build_ids(&swapper);
+	else if (feature == TALLY_FEATURE_CPU_TOPOLOGY)
+		swap_cpu_topology(&swapper, cpu_count);
+	else if (feature == TALLY_FEATURE_CPU_DOMAIN_INFO)
+		swap_cpu_domains(&swapper);
+	else if (feature < TALLY_FEATURE_MAX && layouts[feature])
+		tally_swap_fields(&swapper, layouts[feature]);
+	else
+		return false;
+	return true;
+}
+
+/* Converts tools' records (types from 64 on) of the other byte order to this machine's: perf's
+ * tools/lib/perf/include/perf/event.h. */
+
+static void swap_attr(struct tally_swapper *swapper)
+{
+	uint32_t size = 0;
+	size_t left = (size_t)(swapper->end - swapper->at);
+	if (left >= TALLY_ATTR_SIZE_VER0)
+		memcpy(&size, swapper->at + offsetof(struct tally_attr, size), sizeof(size));
+	size = size ? __builtin_bswap32(size) : TALLY_ATTR_SIZE_VER0;
+	if (size > left)
+		return; /* too short: readers will not accept it as an attribute */
+	tally_attr_swap(swapper->at, size);
+	tally_swap_skip(swapper, size);
+	tally_swap_fields(swapper, "8*");
+}
+
+static void swap_cpu_map(struct tally_swapper *swapper)
+{
+	enum { LIST, MASK, RANGE };
+	uint16_t type = tally_swap_u16(swapper);
+	if (type == LIST) {
+		tally_swap_fields(swapper, "22*");
+	} else if (type == MASK) {
+		tally_swap_u16(swapper);
+		bool is_64 = tally_swap_u16(swapper) == 8;
+		tally_swap_skip(swapper, is_64 ? 2 : 0); /* padding that aligns the words */
+		tally_swap_fields(swapper, is_64 ? "8*" : "4*");
+	} else if (type == RANGE) {
+		tally_swap_skip(swapper, 2);
+		tally_swap_fields(swapper, "22");
+	}
+}
+
+static void swap_event_update(struct tally_swapper *swapper)
+{
+	enum { UNIT, SCALE, NAME, CPUS };
+	uint64_t type = tally_swap_u64(swapper);
+	tally_swap_u64(swapper);
+	if (type == SCALE)
+		tally_swap_u64(swapper);
+	else if (type == CPUS)
+		swap_cpu_map(swapper);
+}
+
+static void swap_thread_map(struct tally_swapper *swapper)
+{
+	enum { COMM_BYTES = 16 };
+	tally_swap_u64(swapper);
+	while (swapper->at < swapper->end) {
+		tally_swap_u64(swapper);
+		tally_swap_skip(swapper, COMM_BYTES);
+	}
+}
+
+static void swap_auxtrace_error(struct tally_swapper *swapper)
+{
+	enum { MESSAGE_BYTES = 64 };
+	tally_swap_fields(swapper, "44444488");
+	tally_swap_skip(swapper, MESSAGE_BYTES);
+	tally_swap_fields(swapper, "44");
+}
+
+static const char *fields_of_record(uint32_t type)
+{
+	switch (type) {
+	case TALLY_RECORD_HEADER_EVENT_TYPE:
+		return "8";
+	case TALLY_RECORD_HEADER_TRACING_DATA:
+		return "4";
+	case TALLY_RECORD_HEADER_BUILD_ID:
+		return "4";
+	case TALLY_RECORD_ID_INDEX:
+		return "8*";
+	case TALLY_RECORD_AUXTRACE_INFO:
+		return "448*";
+	case TALLY_RECORD_AUXTRACE:
+		return "8884444";
+	case TALLY_RECORD_STAT_CONFIG:
+		return "8*";
+	case TALLY_RECORD_STAT:
+		return "844888";
+	case TALLY_RECORD_STAT_ROUND:
+		return "88";
+	case TALLY_RECORD_TIME_CONV:
+		return "88888";
+	case TALLY_RECORD_COMPRESSED2:
+		return "8";
+	default:
+		return "";
+	}
+}
+
+void tally_tool_record_swap(void *record, uint32_t cpu_count)
+{
+	struct tally_record_header header;
+	memcpy(&header, record, sizeof(header));
+	struct tally_swapper swapper = { (uint8_t *)record + sizeof(header),
+					 (uint8_t *)record + header.size };
+	if (header.type == TALLY_RECORD_HEADER_ATTR) {
+		swap_attr(&swapper);
+	} else if (header.type == TALLY_RECORD_CPU_MAP) {
+		swap_cpu_map(&swapper);
+	} else if (header.type == TALLY_RECORD_EVENT_UPDATE) {
+		swap_event_update(&swapper);
+	} else if (header.type == TALLY_RECORD_THREAD_MAP) {
+		swap_thread_map(&swapper);
+	} else if (header.type == TALLY_RECORD_AUXTRACE_ERROR) {
+		swap_auxtrace_error(&swapper);
+	} else if (header.type == TALLY_RECORD_HEADER_FEATURE) {
+		uint64_t feature = tally_swap_u64(&swapper);
+		if (feature < TALLY_FEATURE_MAX)
+			tally_feature_swap((unsigned)feature, swapper.at,
+					   (size_t)(swapper.end - swapper.at), cpu_count);
+	} else {
+		tally_swap_fields(&swapper, fields_of_record(header.type));
+	}
+}
 
 bool tally_perfdata_is_swapped(const struct tally_perfdata *data)
 {

@@ -187,10 +187,6 @@ static inline struct tally_record_header tally_header_at(const uint8_t *record, 
 	return header;
 }
 
-/* Converts a feature to this machine's byte order; CPU_TOPOLOGY needs NRCPUS's number of CPUs.
- * Returns false when the feature's layout is unknown. */
-bool tally_feature_swap(unsigned feature, void *bytes, size_t size, uint32_t cpu_count);
-
 /* Converts the body of a tool's record; its header must already be converted. */
 void tally_tool_record_swap(void *record, uint32_t cpu_count);
 
