@@ -3,7 +3,7 @@
 #include "output/tool_record_dump.h"
 
 #include "base/reader.h"
-#include "perfdata/cpu_map.h"
+#include "perfdata/perfdata.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,10 @@
 /* A recording's description: its events and features, and the records that describe them in a
  * pipe. */
+#include "base/buffer.h"
 #include "base/reader.h"
+#include "event/event.h"
 #include "perfdata/feature.h"
+#include "perfdata/perfdata.h"
 #include "perfdata/perfdata_reader.h"
 
 #include <errno.h>
@@ -94,6 +97,73 @@ static struct tally_field_places time_places_of(const struct tally_perfdata *dat
 	return places;
 }
 
+/* Names for events of recordings without EVENT_DESC: from old recorders, killed recorders and
+ * simpleperf.
+ *
+ * The names, modifiers included, are those of perf's evsel__name(), so `script` prints the same as
+ * perf script.  The attribute does not tell which modifiers the user typed: newer versions of perf
+ * exclude guests for "cpu-clock:u", and the name becomes "cpu-clock:uH". */
+
+enum { MODIFIERS_MAX = 16 };
+
+static void put_modifier(char *out, size_t *length, bool is_meant, char letter)
+{
+	if (!is_meant)
+		return;
+	if (!*length)
+		out[(*length)++] = ':';
+	out[(*length)++] = letter;
+}
+
+/* Writes the modifiers: "", ":u", ":ppH". */
+static void put_modifiers(const struct tally_attr *attr, char out[MODIFIERS_MAX])
+{
+	const uint64_t flags = attr->flags;
+	const bool has_modes = flags & (TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_USER |
+					TALLY_ATTR_EXCLUDE_HV);
+	const unsigned precise = tally_attr_precise(attr);
+	const bool guests_out = flags & TALLY_ATTR_EXCLUDE_GUEST, usual = has_modes || precise;
+	const bool has_machines = flags & TALLY_ATTR_EXCLUDE_HOST || guests_out == usual;
+	size_t length = 0;
+	put_modifier(out, &length, has_modes && !(flags & TALLY_ATTR_EXCLUDE_KERNEL), 'k');
+	put_modifier(out, &length, has_modes && !(flags & TALLY_ATTR_EXCLUDE_USER), 'u');
+	put_modifier(out, &length, has_modes && !(flags & TALLY_ATTR_EXCLUDE_HV), 'h');
+	for (unsigned i = 0; i < precise; i++)
+		put_modifier(out, &length, true, 'p');
+	put_modifier(out, &length, has_machines && !(flags & TALLY_ATTR_EXCLUDE_HOST), 'H');
+	put_modifier(out, &length, has_machines && !guests_out, 'G');
+	out[length] = '\0';
+}
+
+static const char *plain_name(const struct tally_attr *attr, struct tally_arena *arena)
+{
+	unsigned long long config = attr->config;
+	if (attr->type == TALLY_TYPE_RAW)
+		return tally_arena_printf(arena, "raw 0x%llx", config);
+	if (attr->type == TALLY_TYPE_BREAKPOINT)
+		return tally_arena_printf(arena, "mem:0x%llx:%s%s%s",
+					  (unsigned long long)attr->config1,
+					  attr->bp_type & TALLY_BREAKPOINT_R ? "r" : "",
+					  attr->bp_type & TALLY_BREAKPOINT_W ? "w" : "",
+					  attr->bp_type & TALLY_BREAKPOINT_X ? "x" : "");
+	return tally_event_name_of(attr, NULL, arena);
+}
+
+/* Returns perf's name for an event with this attribute, for recordings without names;
+ * NULL without memory. */
+static const char *made_name(const struct tally_attr *attr, struct tally_arena *arena)
+{
+	char modifiers[MODIFIERS_MAX];
+	if (attr->type == TALLY_TYPE_TRACEPOINT)
+		return tally_arena_printf(arena, "tracepoint %llu",
+					  (unsigned long long)attr->config);
+	const char *name = plain_name(attr, arena);
+	put_modifiers(attr, modifiers);
+	return name && *modifiers && attr->type < TALLY_TYPE_MAX
+		       ? tally_arena_printf(arena, "%s%s", name, modifiers)
+		       : name;
+}
+
 int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes,
 			     const void *ids, size_t id_count)
 {
@@ -104,7 +174,7 @@ int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size
 	event.attr.size = (uint32_t)(attr_bytes < sizeof(event.attr) ? attr_bytes
 								     : sizeof(event.attr));
 	tally_sample_layout_init(&event.layout, &event.attr);
-	event.name = tally_perfdata_made_name(&event.attr, &data->arena);
+	event.name = made_name(&event.attr, &data->arena);
 	event.ids = copy;
 	if (!copy || !event.name || !grow_events(data))
 		return -ENOMEM;
@@ -448,6 +518,133 @@ int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes,
 	return tally_perfdata_apply_feature(data, TALLY_FEATURE_TRACING_DATA, copy, size, offset);
 }
 
+enum { LIST, MASK, RANGE };
+
+struct run {
+	long first, last; /* first > last: empty */
+	bool any;
+	struct tally_buffer *out;
+};
+
+static void end_run(struct run *run)
+{
+	if (run->first > run->last)
+		return;
+	tally_buffer_printf(run->out, run->last > run->first ? "%s%ld-%ld" : "%s%ld",
+			    run->any ? "," : "", run->first, run->last);
+	run->any = true;
+}
+
+static void add(struct run *run, long cpu)
+{
+	if (run->first <= run->last && cpu == run->last + 1) {
+		run->last = cpu;
+		return;
+	}
+	end_run(run);
+	run->first = run->last = cpu;
+}
+
+static void add_mask(struct tally_reader *reader, struct run *run)
+{
+	unsigned words = tally_reader_u16(reader), size = tally_reader_u16(reader);
+	if (size == 8)
+		tally_reader_u16(reader); /* padding that aligns the words */
+	else
+		reader->failed |= size != 4;
+	for (unsigned i = 0; i < words && !reader->failed; i++) {
+		uint64_t word = size == 8 ? tally_reader_u64(reader) : tally_reader_u32(reader);
+		for (; word; word &= word - 1)
+			add(run, (long)i * 8 * (long)size + __builtin_ctzll(word));
+	}
+}
+
+void tally_cpu_map_text(struct tally_reader *reader, struct tally_buffer *out)
+{
+	struct run run = { .first = 0, .last = -2, .out = out };
+	unsigned type = tally_reader_u16(reader);
+	if (type == LIST) {
+		for (unsigned left = tally_reader_u16(reader); left && !reader->failed; left--) {
+			long cpu = (int16_t)tally_reader_u16(reader);
+			if (!reader->failed)
+				add(&run, cpu);
+		}
+	} else if (type == MASK) {
+		add_mask(reader, &run);
+	} else if (type == RANGE) {
+		bool has_any = tally_reader_u8(reader);
+		tally_reader_u8(reader);
+		long first = tally_reader_u16(reader), last = tally_reader_u16(reader);
+		if (has_any && !reader->failed)
+			add(&run, -1);
+		if (first <= last && !reader->failed) {
+			add(&run, first);
+			run.last = last;
+		}
+	} else {
+		reader->failed = true;
+	}
+	end_run(&run);
+}
+
+/* Updates of events that were already described: names, units, CPUs. */
+
+static int set_text(struct tally_perfdata *data, const char **field, const uint8_t *bytes,
+		    size_t room)
+{
+	size_t length = strnlen((const char *)bytes, room);
+	char *copy = length ? tally_arena_copy(&data->arena, (const char *)bytes, length) : NULL;
+	if (copy)
+		*field = copy;
+	return length && !copy ? -ENOMEM : 0;
+}
+
+static int set_cpus(struct tally_perfdata *data, const char **field, const uint8_t *bytes,
+		    size_t size)
+{
+	struct tally_reader reader;
+	struct tally_buffer text = { 0 };
+	tally_reader_init(&reader, bytes, size, false);
+	tally_cpu_map_text(&reader, &text);
+	int result = reader.failed ? 0
+		     : text.failed
+			     ? -ENOMEM
+			     : set_text(data, field, (const uint8_t *)tally_buffer_string(&text),
+					text.length);
+	tally_buffer_release(&text);
+	return result;
+}
+
+/* Applies EVENT_UPDATE.  Returns 0 or -ENOMEM. */
+static int apply_event_update(struct tally_perfdata *data, const uint8_t *bytes, size_t size)
+{
+	struct tally_disk_event_update update;
+	if (size <= sizeof(update))
+		return 0;
+	memcpy(&update, bytes, sizeof(update));
+	const uint64_t *index = tally_map_get(&data->event_by_id, update.id);
+	const uint8_t *value = bytes + sizeof(update);
+	size_t room = size - sizeof(update);
+	if (!index)
+		return 0;
+	struct tally_recorded_event *event = &data->events[*index];
+	switch (update.type) {
+	case TALLY_EVENT_UPDATE_UNIT:
+		return set_text(data, &event->unit, value, room);
+	case TALLY_EVENT_UPDATE_NAME:
+		event->is_named |= *value != 0;
+		return set_text(data, &event->name, value, room);
+	case TALLY_EVENT_UPDATE_CPUS:
+		return set_cpus(data, &event->cpus, value, room);
+	case TALLY_EVENT_UPDATE_SCALE:
+		if (room >= sizeof(event->scale))
+			memcpy(&event->scale, value, sizeof(event->scale));
+		return 0;
+	default:
+		return 0;
+	}
+}
+
 int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size,
 				uint64_t offset)
 {
@@ -467,7 +664,7 @@ int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, 
 		tally_perfdata_apply_event_type(data, (const uint8_t *)bytes + sizeof(header),
 						false);
 	else if (header.type == TALLY_RECORD_EVENT_UPDATE)
-		result = tally_perfdata_apply_event_update(data, bytes, size);
+		result = apply_event_update(data, bytes, size);
 	else if (header.type == TALLY_RECORD_HEADER_FEATURE)
 		result = apply_feature_record(data, bytes, size, offset);
 	else if (header.type == TALLY_RECORD_HEADER_BUILD_ID)

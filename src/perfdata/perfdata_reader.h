@@ -135,10 +135,6 @@ void tally_perfdata_note_damage(struct tally_perfdata *data, bool ends, uint64_t
 /* Reads header, attributes and features of a file.  Returns 0, or -errno with a message. */
 int tally_perfdata_read_head(struct tally_perfdata *data, struct tally_error *err);
 
-/* made_name.c: returns perf's name for an event with this attribute, for recordings without names;
- * NULL without memory. */
-const char *tally_perfdata_made_name(const struct tally_attr *attr, struct tally_arena *arena);
-
 /* Adds an event: `attr_bytes` of an attribute as on disk, and its ids (any alignment). */
 int tally_perfdata_add_event(struct tally_perfdata *data, const void *attr, size_t attr_bytes,
 			     const void *ids, size_t id_count);
@@ -168,9 +164,7 @@ void tally_perfdata_apply_event_type(struct tally_perfdata *data, const uint8_t 
 /* Applies a record that describes the recording.  Returns 0 or -ENOMEM. */
 int tally_perfdata_apply_record(struct tally_perfdata *data, const void *bytes, size_t size,
 				uint64_t offset);
-/* perfdata_update.c: applies EVENT_UPDATE.  Returns 0 or -ENOMEM. */
-int tally_perfdata_apply_event_update(struct tally_perfdata *data, const uint8_t *bytes,
-				      size_t size);
+
 /* Applies the payload of HEADER_TRACING_DATA. */
 int tally_perfdata_apply_tracing(struct tally_perfdata *data, const void *bytes, size_t size,
 				 uint64_t offset);
