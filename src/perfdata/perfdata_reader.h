@@ -187,12 +187,8 @@ void tally_tool_record_swap(void *record, uint32_t cpu_count);
 /* Returns the number of CPUs in NRCPUS, or 0 without it. */
 uint32_t tally_perfdata_cpus(const struct tally_perfdata *data);
 
-/* perfdata_directory.c: returns the descriptor of the directory's `data` and puts its other files
- * into data->parts; or -errno. */
-int tally_directory_open(struct tally_perfdata *data, int directory, struct tally_error *err);
 /* Goes on with the next part after the end of another.  Returns false after the last. */
 bool tally_directory_next(struct tally_perfdata *data);
-void tally_directory_release(struct tally_perfdata *data);
 
 static inline bool tally_record_is_compressed(const struct tally_record_header *header)
 {
