@@ -1,7 +1,6 @@
 /* A JIT's dump.  Its index of places must agree with a search, and what a growing dump tells must not
  * depend on the pieces.  Its rules are compiled; fuzz_unwind unwinds with them. */
 #include "symbol/jit_dump.h"
-#include "symbol/jit_growth.h"
 #include "symbol/symbol.h"
 #include "task/jit.h"
 #include "unwind/unwind.h"

@@ -4,7 +4,6 @@
 
 #include "jit_dump_maker.h"
 #include "symbol/jit_dump.h"
-#include "symbol/jit_growth.h"
 #include "symbol/symbol.h"
 
 #include <errno.h>
