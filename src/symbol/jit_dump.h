@@ -82,7 +82,7 @@ const struct tally_jit_line *tally_jit_dump_line(const struct tally_jit_dump *du
  * -ENOMEM. */
 int tally_jit_dump_symbols(const struct tally_jit_dump *dump, struct tally_symbols **out);
 
-/* jit_dump.c: finds places by address. */
+/* Finds places by address. */
 struct tally_jit_index;
 /* Indexes the places from the `first` on.  Returns NULL without memory. */
 struct tally_jit_index *tally_jit_index_new(const struct tally_jit_dump *dump, size_t first);
