@@ -267,10 +267,7 @@ bool tally_dwarf_read_value(struct tally_dwarf_cursor *cursor, const struct tall
  * points to something that isn't there. */
 const char *tally_dwarf_string(const struct tally_dwarf_unit *unit,
 			       const struct tally_dwarf_value *value);
-bool tally_dwarf_address(const struct tally_dwarf_unit *unit, const struct tally_dwarf_value *value,
-			 uint64_t *address);
-bool tally_dwarf_indexed_address(const struct tally_dwarf_unit *unit, uint64_t index,
-				 uint64_t *address);
+
 /* Finds the DIE that a value refers to: its unit, and its offset in that unit's .debug_info. */
 bool tally_dwarf_reference(const struct tally_dwarf_unit *unit,
 			   const struct tally_dwarf_value *value,
