@@ -10,12 +10,339 @@
  */
 #include "symbol/lines.h"
 
+#include "object/cache.h"
 #include "object/object.h"
-#include "symbol/lines_state.h"
+#include "symbol/lines_cache.h"
+#include "symbol/lines_unit.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <gelf.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+
+enum tally_lines_unit_state { TALLY_LINES_UNREAD, TALLY_LINES_WANTED, TALLY_LINES_COMPILED };
+
+struct tally_lines_slot {
+	uint8_t state; /* enum tally_lines_unit_state */
+	struct tally_lines_unit compiled;
+};
+
+struct tally_lines {
+	struct tally_object *object, *debug;
+	/* whichever of the two has debug information; NULL: neither */
+	struct tally_object *source;
+	struct tally_arena frames;
+	/* The index, once the first query came; from the file or from the cache. */
+	bool is_indexed;
+	TALLY_VECTOR(struct tally_nested_item) index; /* address → unit */
+	struct tally_lines_slot *units;
+	size_t unit_count;
+	/* The file, once a unit must be compiled. */
+	bool is_open;
+	struct tally_dwarf_file file; /* has `unit_count` units */
+	struct tally_lines_program program;
+	struct tally_disk_cache *cache; /* NULL: none */
+	struct tally_cache_blob cached;
+	struct tally_lines_blob blob; /* in `cached` */
+	bool has_news;                /* some units are not in the cache */
+};
+
+struct tally_lines_wanted {
+	uint32_t *items;
+	size_t count, capacity;
+}; /* a vector of units */
+
+/* Opens a file and finds the addresses of each unit's code, before any unit is compiled. */
+
+static int compare_ranges(const void *a, const void *b)
+{
+	const struct tally_dwarf_range *left = a, *right = b;
+	if (left->start != right->start)
+		return left->start < right->start ? -1 : 1;
+	return left->end < right->end ? -1 : left->end > right->end;
+}
+
+/* Reads the addresses of the executable sections.  A separate debug file also has these sections'
+ * headers. */
+static int read_code(struct tally_lines *lines)
+{
+	Elf *elf = tally_object_elf(lines->object);
+	Elf_Scn *scn = NULL;
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr header;
+		uint64_t end;
+		if (!gelf_getshdr(scn, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
+		    !(header.sh_flags & SHF_ALLOC) || header.sh_size == 0 ||
+		    __builtin_add_overflow(header.sh_addr, header.sh_size, &end))
+			continue;
+		struct tally_dwarf_range range = { header.sh_addr, end };
+		if (tally_vector_push(&lines->program.code.ranges, range) < 0)
+			return -ENOMEM;
+	}
+	struct tally_dwarf_range *ranges = lines->program.code.ranges.items;
+	size_t count = lines->program.code.ranges.count, kept = 0;
+	if (count == 0)
+		return 0;
+	qsort(ranges, count, sizeof(*ranges), compare_ranges);
+	for (size_t i = 1; i < count; i++) {
+		if (ranges[i].start > ranges[kept].end)
+			ranges[++kept] = ranges[i];
+		else if (ranges[i].end > ranges[kept].end)
+			ranges[kept].end = ranges[i].end;
+	}
+	lines->program.code.ranges.count = kept + 1;
+	return 0;
+}
+
+static int add_range(const struct tally_lines *lines, struct tally_nested *nested, uint64_t start,
+		     uint64_t end, uint32_t unit)
+{
+	if (start >= end || !tally_lines_is_code(&lines->program.code, start))
+		return 0;
+	return tally_vector_push(&nested->ranges, (struct tally_nested_range){ start, end, unit });
+}
+
+/* Adds the ranges in the units' roots. has_ranges[i]: unit i's root has some. */
+static int add_root_ranges(struct tally_lines *lines, struct tally_dwarf_scratch *scratch,
+			   struct tally_nested *nested, bool *has_ranges)
+{
+	for (uint32_t i = 0; i < lines->file.units.count; i++) {
+		const struct tally_dwarf_unit *unit = &lines->file.units.items[i];
+		if (unit->tag != DW_TAG_compile_unit && unit->tag != DW_TAG_skeleton_unit)
+			continue;
+		scratch->ranges.count = 0;
+		if (tally_dwarf_unit_ranges(scratch, unit) < 0)
+			return -ENOMEM;
+		for (size_t k = 0; k < scratch->ranges.count; k++)
+			if (add_range(lines, nested, scratch->ranges.items[k].start,
+				      scratch->ranges.items[k].end, i) < 0)
+				return -ENOMEM;
+		has_ranges[i] = scratch->ranges.count > 0;
+	}
+	return 0;
+}
+
+/* Adds one set of .debug_aranges; the cursor's end is the set's end. */
+static int add_aranges_set(struct tally_lines *lines, struct tally_nested *nested,
+			   const bool *has_ranges, struct tally_dwarf_cursor *cursor,
+			   const uint8_t *begin, uint8_t offset_size)
+{
+	uint16_t version = tally_dwarf_u16(cursor);
+	uint64_t offset = tally_dwarf_fixed(cursor, offset_size);
+	unsigned address_size = tally_dwarf_u8(cursor), segment_size = tally_dwarf_u8(cursor);
+	const struct tally_dwarf_unit *unit = tally_dwarf_unit_at(&lines->file, offset);
+	if (cursor->failed || version != 2 || segment_size ||
+	    (address_size != 4 && address_size != 8) || !unit || unit->offset != offset)
+		return 0;
+	uint32_t index = (uint32_t)(unit - lines->file.units.items);
+	if (has_ranges[index])
+		return 0;
+	size_t header = (size_t)(cursor->at - begin);
+	tally_dwarf_skip(cursor,
+			 (2 * address_size - header % (2 * address_size)) % (2 * address_size));
+	while (cursor->at < cursor->end) {
+		uint64_t start = tally_dwarf_fixed(cursor, address_size);
+		uint64_t size = tally_dwarf_fixed(cursor, address_size);
+		if (!cursor->failed && add_range(lines, nested, start, start + size, index) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_aranges(struct tally_lines *lines, struct tally_nested *nested,
+		       const bool *has_ranges)
+{
+	struct tally_dwarf_cursor cursor = tally_dwarf_cursor_at(&lines->file, TALLY_DWARF_ARANGES,
+								 0);
+	while (!cursor.failed && cursor.at < cursor.end) {
+		struct tally_dwarf_cursor set = cursor;
+		uint8_t offset_size;
+		if (!tally_dwarf_enter_length(&set, &offset_size))
+			return 0;
+		const uint8_t *begin = cursor.at;
+		cursor.at = set.end;
+		if (add_aranges_set(lines, nested, has_ranges, &set, begin, offset_size) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_index(struct tally_lines *lines, struct tally_dwarf_scratch *scratch)
+{
+	struct tally_nested nested = { 0 };
+	bool *has_ranges = calloc(lines->file.units.count + 1, sizeof(*has_ranges));
+	int rc = has_ranges ? add_root_ranges(lines, scratch, &nested, has_ranges) : -ENOMEM;
+	if (rc == 0)
+		rc = add_aranges(lines, &nested, has_ranges);
+	if (rc == 0)
+		rc = tally_nested_flatten(&nested);
+	lines->index.count = 0;
+	for (size_t i = 0; rc == 0 && i < nested.items.count; i++)
+		rc = tally_vector_push(&lines->index, nested.items.items[i]);
+	tally_nested_release(&nested);
+	free(has_ranges);
+	return rc;
+}
+
+static int read_file(struct tally_lines *lines, struct tally_dwarf_scratch *scratch)
+{
+	tally_dwarf_file_init(&lines->file, lines->source, false);
+	/* The common file first: the roots have strings there. */
+	if (read_code(lines) < 0 ||
+	    tally_dwarf_open_supplement(&lines->file, scratch, &lines->program.is_partial) < 0 ||
+	    tally_dwarf_read_units(&lines->file, scratch, NULL) < 0 ||
+	    read_index(lines, scratch) < 0)
+		return -ENOMEM;
+	lines->program.path = tally_object_path(lines->object);
+	for (size_t i = 0; i < lines->file.units.count; i++)
+		if (lines->file.units.items[i].dwo_name) {
+			tally_dwarf_package_open(&lines->program.package, lines->program.path);
+			break;
+		}
+	return 0;
+}
+
+static void lines_close(struct tally_lines *lines)
+{
+	tally_dwarf_package_release(&lines->program.package);
+	tally_dwarf_file_release(&lines->file);
+	tally_vector_release(&lines->program.code.ranges);
+	lines->is_open = false;
+}
+
+/* Opens the file and fills the members above: its units and the index.  Returns 0 or -ENOMEM. */
+static int lines_open(struct tally_lines *lines)
+{
+	struct tally_dwarf_scratch *scratch = calloc(1, sizeof(*scratch));
+	int rc = scratch ? read_file(lines, scratch) : -ENOMEM;
+	if (scratch)
+		tally_dwarf_scratch_release(scratch);
+	free(scratch);
+	if (rc < 0)
+		lines_close(lines);
+	else
+		lines->is_open = true;
+	return rc;
+}
+
+/* Compiles many units with several threads. */
+
+enum {
+	THREADS_MAX = 16,
+	/* in .debug_info: a millisecond of work, against 50 µs to start a thread */
+	BYTES_PER_THREAD = 1 << 18,
+};
+
+struct work {
+	struct tally_lines *lines;
+	const uint32_t *units;
+	size_t count;
+	atomic_size_t next;
+	atomic_bool out_of_memory;
+};
+
+static void *run(void *context)
+{
+	struct work *work = context;
+	struct tally_lines_scratch *scratch = calloc(1, sizeof(*scratch));
+	if (!scratch) {
+		atomic_store(&work->out_of_memory, true);
+		return NULL;
+	}
+	size_t at;
+	while ((at = atomic_fetch_add(&work->next, 1)) < work->count &&
+	       !atomic_load(&work->out_of_memory)) {
+		uint32_t unit = work->units[at];
+		struct tally_lines_slot *slot = &work->lines->units[unit];
+		if (tally_lines_compile(scratch, &work->lines->file.units.items[unit],
+					&work->lines->program, &slot->compiled) == 0) {
+			slot->state = TALLY_LINES_COMPILED;
+		} else {
+			tally_lines_unit_release(&slot->compiled);
+			atomic_store(&work->out_of_memory, true);
+		}
+	}
+	tally_lines_scratch_release(scratch);
+	free(scratch);
+	return NULL;
+}
+
+struct sized {
+	uint64_t size;
+	uint32_t unit;
+};
+
+static int compare_sizes(const void *a, const void *b)
+{
+	const struct sized *left = a, *right = b;
+	if (left->size != right->size)
+		return left->size > right->size ? -1 : 1;
+	return left->unit < right->unit ? -1 : left->unit > right->unit;
+}
+
+/* Sorts large units first, so that no thread begins a large one when the others are done.  Sets the
+ * sum of sizes.  Returns 0 or -ENOMEM. */
+static int order(const struct tally_lines *lines, struct tally_lines_wanted *wanted,
+		 uint64_t *bytes)
+{
+	struct sized *sized = calloc(wanted->count + 1, sizeof(*sized));
+	if (!sized)
+		return -ENOMEM;
+	*bytes = 0;
+	for (size_t i = 0; i < wanted->count; i++) {
+		const struct tally_dwarf_unit *unit = &lines->file.units.items[wanted->items[i]];
+		sized[i] = (struct sized){ unit->end - unit->offset, wanted->items[i] };
+		*bytes += sized[i].size;
+	}
+	qsort(sized, wanted->count, sizeof(*sized), compare_sizes);
+	for (size_t i = 0; i < wanted->count; i++)
+		wanted->items[i] = sized[i].unit;
+	free(sized);
+	return 0;
+}
+
+static size_t threads_for(size_t units, uint64_t bytes)
+{
+	cpu_set_t cpus;
+	size_t threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (size_t)CPU_COUNT(&cpus)
+									: 1;
+	uint64_t useful = 1 + bytes / BYTES_PER_THREAD;
+	if (threads > useful)
+		threads = (size_t)useful;
+	if (threads > units)
+		threads = units;
+	return threads > THREADS_MAX ? THREADS_MAX : threads;
+}
+
+/* Compiles units, in several threads where that is faster.  Returns 0 or -ENOMEM. */
+static int lines_compile_wanted(struct tally_lines *lines, struct tally_lines_wanted *wanted)
+{
+	if (wanted->count == 0)
+		return 0;
+	uint64_t bytes;
+	if (order(lines, wanted, &bytes) < 0)
+		return -ENOMEM;
+	struct work work = { .lines = lines, .units = wanted->items, .count = wanted->count };
+	pthread_t threads[THREADS_MAX];
+	size_t want = threads_for(wanted->count, bytes), started = 0;
+	/* Block signals in the new threads, so that the caller's thread gets them. */
+	sigset_t all, before;
+	sigfillset(&all);
+	if (want > 1 && pthread_sigmask(SIG_SETMASK, &all, &before) == 0) {
+		while (started < want - 1 &&
+		       pthread_create(&threads[started], NULL, run, &work) == 0)
+			started++;
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	run(&work);
+	while (started > 0)
+		pthread_join(threads[--started], NULL);
+	return atomic_load(&work.out_of_memory) ? -ENOMEM : 0;
+}
 
 int tally_lines_new(struct tally_object *object, struct tally_object *debug,
 		    struct tally_lines **out, struct tally_error *err)
@@ -52,7 +379,7 @@ void tally_lines_free(struct tally_lines *lines)
 	if (!lines)
 		return;
 	drop_units(lines);
-	tally_lines_close(lines);
+	lines_close(lines);
 	tally_arena_release(&lines->frames);
 	if (lines->cached.bytes)
 		tally_cache_blob_release(&lines->cached);
@@ -143,7 +470,7 @@ static int find_units(struct tally_lines *lines)
 		return make_slots(lines, 0);
 	int rc = take_from_cache(lines);
 	if (rc == 0)
-		rc = tally_lines_open(lines);
+		rc = lines_open(lines);
 	if (rc == 0)
 		rc = make_slots(lines, lines->file.units.count);
 	return rc < 0 ? rc : 0;
@@ -155,11 +482,11 @@ static int open_file(struct tally_lines *lines)
 {
 	if (lines->is_open)
 		return 0;
-	int rc = tally_lines_open(lines);
+	int rc = lines_open(lines);
 	if (rc < 0 || lines->file.units.count == lines->unit_count)
 		return rc;
 	drop_units(lines);
-	tally_lines_close(lines);
+	lines_close(lines);
 	lines->blob.unit_count = 0;
 	return -EAGAIN;
 }
@@ -338,7 +665,7 @@ static int find(struct tally_lines *lines, const uint64_t *addresses, size_t cou
 	if (rc == 0 && wanted.count > 0)
 		rc = open_file(lines);
 	if (rc == 0 && wanted.count > 0) {
-		rc = tally_lines_compile_wanted(lines, &wanted);
+		rc = lines_compile_wanted(lines, &wanted);
 		lines->has_news = true;
 	}
 	/* Units that were not compiled may be tried again later. */
