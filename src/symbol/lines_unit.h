@@ -109,15 +109,6 @@ struct tally_lines_scratch {
 
 void tally_lines_scratch_release(struct tally_lines_scratch *scratch);
 
-/* Finds the functions of a unit: scratch->nodes, their names, and the nodes' ranges.  `copy_names`:
- * the file will be closed before the unit is released.  Returns 0 or -ENOMEM. */
-int tally_lines_walk(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
-		     const struct tally_lines_code *code, bool copy_names);
-
-/* Returns the unit's index of a file in its line table, or TALLY_LINES_NO_FILE. */
-uint16_t tally_lines_file(struct tally_lines_scratch *scratch,
-			  const struct tally_dwarf_unit *lines_unit, uint64_t file);
-
 /* Compiles a unit with its split part.  Returns 0 or -ENOMEM; the caller releases the unit in both
  * cases. */
 int tally_lines_compile(struct tally_lines_scratch *scratch, const struct tally_dwarf_unit *unit,
