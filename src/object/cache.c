@@ -19,18 +19,57 @@
  *   its first blob and counts its own blobs from then on.  Several processes together may exceed
  *   the limit until the next process starts.
  */
-#include "object/cache_state.h"
+#include "object/cache.h"
 
+#include "base/vector.h"
+
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#define CACHE_BLOB_SUFFIX ".blob"
+#define CACHE_UNFINISHED_PREFIX ".new-"
+
+enum {
+	CACHE_NAME_MAX = 2 * TALLY_BUILD_ID_MAX + TALLY_CACHE_KIND_MAX + 32,
+	CACHE_USED_EXACT_S = 3600, /* a blob's time of use is updated no more often */
+};
+
+struct tally_disk_cache {
+	int directory_fd;
+	uint64_t bytes_max;
+	/* as far as this process knows; CACHE_BYTES_UNKNOWN before it has read the folder */
+	_Atomic uint64_t bytes;
+	char *folder;
+};
+
+#define CACHE_BYTES_UNKNOWN UINT64_MAX
+
+/* Header of a blob's file.  The blob follows, then the object's path without a NUL. */
+struct cache_header {
+	uint64_t magic; /* differs in the other byte order */
+	uint32_t layout;
+	uint32_t version;
+	uint64_t part;
+	uint64_t size;
+	uint64_t path_size;
+	char kind[TALLY_CACHE_KIND_MAX + 1];
+	uint8_t id_size;
+	uint8_t id[TALLY_BUILD_ID_MAX];
+	uint8_t reserved[43]; /* 0; pads the header so that the blob is aligned to 64 bytes */
+	uint64_t checksum;    /* of all bytes before it and behind it */
+};
+_Static_assert(sizeof(struct cache_header) == 128, "the blob is aligned");
 
 #define BYTES_MAX_DEFAULT (512ull << 20)
 
@@ -41,7 +80,7 @@ static const uint64_t MULTIPLIER = 0xd6e8feb86659fd93;
 
 /* ---- where it lies ------------------------------------------------------- */
 
-bool cache_is_ours(const struct stat *status)
+static bool cache_is_ours(const struct stat *status)
 {
 	return status->st_uid == geteuid() && !(status->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -183,7 +222,9 @@ static bool kind_is_sound(const char *kind)
 	       strspn(kind, "abcdefghijklmnopqrstuvwxyz0123456789-") == length;
 }
 
-bool cache_header_is_sound(const struct cache_header *header, uint64_t file_bytes)
+/* True if the header is well-formed and its sizes fit a file of `file_bytes`.  Does not verify the
+ * checksum. */
+static bool cache_header_is_sound(const struct cache_header *header, uint64_t file_bytes)
 {
 	return header->magic == MAGIC && header->layout == LAYOUT &&
 	       memchr(header->kind, '\0', sizeof(header->kind)) && kind_is_sound(header->kind) &&
@@ -321,6 +362,183 @@ static int open_unfinished(const struct tally_disk_cache *cache, char name[CACHE
 		 (unsigned long long)random);
 	int fd = openat(cache->directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
+}
+
+/* The cache's folder: lists its files and removes the oldest. */
+
+struct cache_file {
+	char name[CACHE_NAME_MAX];
+	uint64_t bytes;
+	int64_t used_s;
+	bool unfinished;
+};
+
+static bool ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), behind = strlen(suffix);
+	return length > behind && !strcmp(name + length - behind, suffix);
+}
+
+/* Gets the cache's next file; skips files that are not the cache's.  Returns 1, or 0 at the end. */
+static int next_file(const struct tally_disk_cache *cache, DIR *directory, struct cache_file *file)
+{
+	const struct dirent *entry;
+	while ((entry = readdir(directory))) {
+		struct stat status;
+		file->unfinished = !strncmp(entry->d_name, CACHE_UNFINISHED_PREFIX,
+					    strlen(CACHE_UNFINISHED_PREFIX));
+		if ((!file->unfinished && !ends_with(entry->d_name, CACHE_BLOB_SUFFIX)) ||
+		    strlen(entry->d_name) >= sizeof(file->name) ||
+		    fstatat(cache->directory_fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+		    !S_ISREG(status.st_mode))
+			continue;
+		memcpy(file->name, entry->d_name, strlen(entry->d_name) + 1);
+		file->bytes = (uint64_t)status.st_size;
+		file->used_s = status.st_mtime;
+		return 1;
+	}
+	return 0;
+}
+
+/* Opens the folder again, so that each walk has its own position. */
+static DIR *open_directory(const struct tally_disk_cache *cache)
+{
+	int fd = openat(cache->directory_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	if (!directory && fd >= 0)
+		close(fd);
+	return directory;
+}
+
+static bool was_abandoned(const struct cache_file *file)
+{
+	return file->unfinished && time(NULL) - file->used_s > CACHE_USED_EXACT_S;
+}
+
+static int by_use(const void *a, const void *b)
+{
+	const struct cache_file *left = a, *right = b;
+	if (left->used_s != right->used_s)
+		return left->used_s < right->used_s ? -1 : 1;
+	return strcmp(left->name, right->name);
+}
+
+/* Reads the folder.  Above the limit, removes the least recently used blobs, and always the
+ * leftovers of writers that died. */
+static void cache_make_room(struct tally_disk_cache *cache)
+{
+	TALLY_VECTOR(struct cache_file) files = { 0 };
+	struct cache_file file;
+	uint64_t total = 0;
+	DIR *directory = open_directory(cache);
+	if (!directory)
+		return;
+	while (next_file(cache, directory, &file)) {
+		if (was_abandoned(&file)) {
+			unlinkat(cache->directory_fd, file.name, 0);
+			continue;
+		}
+		if (file.unfinished)
+			continue;
+		total += file.bytes;
+		if (tally_vector_push(&files, file) < 0)
+			break;
+	}
+	closedir(directory);
+	if (total > cache->bytes_max) {
+		qsort(files.items, files.count, sizeof(*files.items), by_use);
+		/* Removes an eighth more than needed, so that the folder is not read again for each
+		 * blob. */
+		for (size_t i = 0;
+		     i < files.count && total > cache->bytes_max - cache->bytes_max / 8; i++)
+			if (unlinkat(cache->directory_fd, files.items[i].name, 0) == 0 ||
+			    errno == ENOENT)
+				total -= files.items[i].bytes;
+	}
+	tally_vector_release(&files);
+	atomic_store(&cache->bytes, total);
+}
+
+/* ---- list and clear ------------------------------------------------------ */
+
+static void read_path(int fd, const struct cache_header *header, char path[TALLY_CACHE_PATH_MAX])
+{
+	ssize_t length = pread(fd, path, header->path_size,
+			       (off_t)(sizeof(*header) + header->size));
+	path[length > 0 ? length : 0] = '\0';
+}
+
+/* `kind` stays "" when the file can't be a blob. */
+static void read_entry(const struct tally_disk_cache *cache, const struct cache_file *file,
+		       struct tally_cache_entry *entry)
+{
+	struct cache_header header;
+	struct stat status;
+	*entry = (struct tally_cache_entry){ .file_bytes = file->bytes, .used_s = file->used_s };
+	int fd = openat(cache->directory_fd, file->name,
+			O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && cache_is_ours(&status) &&
+	    pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+	    cache_header_is_sound(&header, (uint64_t)status.st_size)) {
+		entry->id.size = header.id_size;
+		memcpy(entry->id.bytes, header.id, header.id_size);
+		memcpy(entry->kind, header.kind, sizeof(entry->kind));
+		entry->part = header.part;
+		entry->version = header.version;
+		read_path(fd, &header, entry->object_path);
+	}
+	close(fd);
+}
+
+int tally_cache_list(struct tally_disk_cache *cache,
+		     int (*entry)(void *context, const struct tally_cache_entry *entry),
+		     void *context)
+{
+	struct cache_file file;
+	struct tally_cache_entry found;
+	int status = 0;
+	if (!cache)
+		return 0;
+	DIR *directory = open_directory(cache);
+	if (!directory)
+		return -errno;
+	while (!status && next_file(cache, directory, &file)) {
+		if (file.unfinished)
+			continue;
+		read_entry(cache, &file, &found);
+		status = entry(context, &found);
+	}
+	closedir(directory);
+	return status;
+}
+
+int tally_cache_clear(struct tally_disk_cache *cache, uint64_t *files, uint64_t *bytes)
+{
+	struct cache_file file;
+	int status = 0;
+	*files = *bytes = 0;
+	if (!cache)
+		return 0;
+	DIR *directory = open_directory(cache);
+	if (!directory)
+		return -errno;
+	while (next_file(cache, directory, &file)) {
+		/* Its writer may still be at work, and would fail to rename it; a later run removes
+		 * it. */
+		if (file.unfinished && !was_abandoned(&file))
+			continue;
+		if (unlinkat(cache->directory_fd, file.name, 0) < 0) {
+			status = errno == ENOENT ? status : -errno;
+			continue;
+		}
+		*files += 1;
+		*bytes += file.bytes;
+	}
+	closedir(directory);
+	atomic_store(&cache->bytes, CACHE_BYTES_UNKNOWN);
+	return status;
 }
 
 int tally_cache_put(struct tally_disk_cache *cache, const struct tally_cache_key *key,
