@@ -220,3 +220,321 @@ bool tally_cfi_fde_read(const struct tally_cfi_section *section,
 	fde->instructions_end = entry->end;
 	return !reader.failed && fde->end > fde->start;
 }
+
+/* The largest functions of real programs have thousands of instructions.  The limit keeps a forged
+ * program from stalling a recorder. */
+enum { STEPS_MAX = 1 << 16 };
+
+/* DW_CFA opcodes.  The first three carry an operand in their low six bits. */
+enum {
+	CFA_ADVANCE_LOC = 0x40,
+	CFA_OFFSET = 0x80,
+	CFA_RESTORE = 0xc0,
+	CFA_NOP = 0x00,
+	CFA_SET_LOC = 0x01,
+	CFA_ADVANCE_LOC1 = 0x02,
+	CFA_ADVANCE_LOC2 = 0x03,
+	CFA_ADVANCE_LOC4 = 0x04,
+	CFA_OFFSET_EXTENDED = 0x05,
+	CFA_RESTORE_EXTENDED = 0x06,
+	CFA_UNDEFINED = 0x07,
+	CFA_SAME_VALUE = 0x08,
+	CFA_REGISTER = 0x09,
+	CFA_REMEMBER_STATE = 0x0a,
+	CFA_RESTORE_STATE = 0x0b,
+	CFA_DEF_CFA = 0x0c,
+	CFA_DEF_CFA_REGISTER = 0x0d,
+	CFA_DEF_CFA_OFFSET = 0x0e,
+	CFA_DEF_CFA_EXPRESSION = 0x0f,
+	CFA_EXPRESSION = 0x10,
+	CFA_OFFSET_EXTENDED_SF = 0x11,
+	CFA_DEF_CFA_SF = 0x12,
+	CFA_DEF_CFA_OFFSET_SF = 0x13,
+	CFA_VAL_OFFSET = 0x14,
+	CFA_VAL_OFFSET_SF = 0x15,
+	CFA_VAL_EXPRESSION = 0x16,
+	CFA_MIPS_ADVANCE_LOC8 = 0x1d,
+	CFA_AARCH64_NEGATE_RA_STATE_WITH_PC = 0x2c,
+	CFA_AARCH64_NEGATE_RA_STATE = 0x2d,
+	CFA_GNU_ARGS_SIZE = 0x2e,
+	CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f
+};
+
+/* Multiplies with wraparound: the operands come from the file, and signed overflow is undefined. */
+static int64_t multiply(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a * b);
+}
+
+/* Sets the rule of a register.  Ignores registers that tally does not track: real files have rules
+ * for some of them (xmm0 is 17). */
+static void set_rule(struct tally_cfi_program *program, uint64_t reg, struct tally_cfi_rule rule)
+{
+	if (reg >= program->register_count)
+		return;
+	program->row.registers[reg] = rule;
+	program->row.ruled |= 1ull << reg;
+}
+
+static void set_offset(struct tally_cfi_program *program, uint64_t reg,
+		       enum tally_cfi_rule_kind kind, uint64_t factored)
+{
+	int64_t offset = multiply(factored, (uint64_t)program->cie.data_align);
+	set_rule(program, reg, (struct tally_cfi_rule){ .kind = kind, .value = offset });
+}
+
+static struct tally_cfi_rule read_expression(struct tally_cfi_program *program,
+					     enum tally_cfi_rule_kind kind)
+{
+	struct tally_reader *reader = &program->reader;
+	uint64_t size = tally_reader_uleb(reader);
+	size_t at = tally_reader_offset(reader);
+	if (size > UINT32_MAX || !tally_reader_bytes(reader, size))
+		program->bad = true;
+	return (struct tally_cfi_rule){ .kind = kind,
+					.size = (uint32_t)size,
+					.value = (int64_t)at };
+}
+
+static void restore_rule(struct tally_cfi_program *program, uint64_t reg)
+{
+	if (reg < program->register_count)
+		program->row.registers[reg] = program->initial.registers[reg];
+}
+
+static void define_cfa(struct tally_cfi_program *program, uint64_t reg, int64_t offset)
+{
+	program->bad |= reg >= program->register_count;
+	program->row.cfa = (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER,
+						    .reg = (uint8_t)reg,
+						    .value = offset };
+}
+
+/* Changes the CFA's register or its offset; NULL keeps the old one.  Allowed only while the CFA is
+ * register + offset. */
+static void change_cfa(struct tally_cfi_program *program, const uint64_t *reg,
+		       const int64_t *offset)
+{
+	const struct tally_cfi_rule *cfa = &program->row.cfa;
+	program->bad |= cfa->kind != TALLY_CFI_REGISTER;
+	define_cfa(program, reg ? *reg : cfa->reg, offset ? *offset : cfa->value);
+}
+
+static void remember_state(struct tally_cfi_program *program)
+{
+	if (program->remembered == TALLY_CFI_REMEMBER_MAX)
+		program->bad = true;
+	else
+		program->stack[program->remembered++] = program->row;
+}
+
+static void restore_state(struct tally_cfi_program *program)
+{
+	if (program->remembered == 0)
+		program->bad = true;
+	else
+		program->row = program->stack[--program->remembered];
+}
+
+static void run_cfa_instruction(struct tally_cfi_program *program, uint8_t opcode)
+{
+	struct tally_reader *reader = &program->reader;
+	int64_t align = program->cie.data_align;
+	uint64_t reg;
+	int64_t offset;
+	switch (opcode) {
+	case CFA_DEF_CFA:
+		reg = tally_reader_uleb(reader);
+		define_cfa(program, reg, (int64_t)tally_reader_uleb(reader));
+		return;
+	case CFA_DEF_CFA_SF:
+		reg = tally_reader_uleb(reader);
+		define_cfa(program, reg,
+			   multiply((uint64_t)tally_reader_sleb(reader), (uint64_t)align));
+		return;
+	case CFA_DEF_CFA_REGISTER:
+		reg = tally_reader_uleb(reader);
+		change_cfa(program, &reg, NULL);
+		return;
+	case CFA_DEF_CFA_OFFSET:
+		offset = (int64_t)tally_reader_uleb(reader);
+		change_cfa(program, NULL, &offset);
+		return;
+	case CFA_DEF_CFA_OFFSET_SF:
+		offset = multiply((uint64_t)tally_reader_sleb(reader), (uint64_t)align);
+		change_cfa(program, NULL, &offset);
+		return;
+	case CFA_DEF_CFA_EXPRESSION:
+		program->row.cfa = read_expression(program, TALLY_CFI_EXPRESSION);
+		return;
+	}
+	program->bad = true;
+}
+
+static void run_register_instruction(struct tally_cfi_program *program, uint8_t opcode)
+{
+	struct tally_reader *reader = &program->reader;
+	uint64_t reg = tally_reader_uleb(reader);
+	uint64_t other;
+	switch (opcode) {
+	case CFA_OFFSET_EXTENDED:
+		set_offset(program, reg, TALLY_CFI_OFFSET, tally_reader_uleb(reader));
+		return;
+	case CFA_OFFSET_EXTENDED_SF:
+		set_offset(program, reg, TALLY_CFI_OFFSET, (uint64_t)tally_reader_sleb(reader));
+		return;
+	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
+		set_offset(program, reg, TALLY_CFI_OFFSET, -tally_reader_uleb(reader));
+		return;
+	case CFA_VAL_OFFSET:
+		set_offset(program, reg, TALLY_CFI_VAL_OFFSET, tally_reader_uleb(reader));
+		return;
+	case CFA_VAL_OFFSET_SF:
+		set_offset(program, reg, TALLY_CFI_VAL_OFFSET, (uint64_t)tally_reader_sleb(reader));
+		return;
+	case CFA_RESTORE_EXTENDED:
+		restore_rule(program, reg);
+		return;
+	case CFA_UNDEFINED:
+		set_rule(program, reg, (struct tally_cfi_rule){ .kind = TALLY_CFI_UNDEFINED });
+		return;
+	case CFA_SAME_VALUE:
+		set_rule(program, reg, (struct tally_cfi_rule){ .kind = TALLY_CFI_SAME_VALUE });
+		return;
+	case CFA_REGISTER:
+		other = tally_reader_uleb(reader);
+		set_rule(program, reg,
+			 other < program->register_count
+				 ? (struct tally_cfi_rule){ .kind = TALLY_CFI_REGISTER,
+							    .reg = (uint8_t)other }
+				 : (struct tally_cfi_rule){ .kind = TALLY_CFI_UNDEFINED });
+		return;
+	case CFA_EXPRESSION:
+		set_rule(program, reg, read_expression(program, TALLY_CFI_EXPRESSION));
+		return;
+	case CFA_VAL_EXPRESSION:
+		set_rule(program, reg, read_expression(program, TALLY_CFI_VAL_EXPRESSION));
+		return;
+	}
+	program->bad = true;
+}
+
+static void advance(struct tally_cfi_program *program, uint64_t factored)
+{
+	program->row_end = program->row_end + factored * program->cie.code_align;
+}
+
+/* Runs one instruction.  One that advances the location changes only row_end, the end of the row
+ * that the instructions so far describe. */
+static void run_instruction(struct tally_cfi_program *program)
+{
+	struct tally_reader *reader = &program->reader;
+	uint8_t opcode = tally_reader_u8(reader);
+	switch (opcode & 0xc0) {
+	case CFA_ADVANCE_LOC:
+		advance(program, opcode & 0x3f);
+		return;
+	case CFA_OFFSET:
+		set_offset(program, opcode & 0x3f, TALLY_CFI_OFFSET, tally_reader_uleb(reader));
+		return;
+	case CFA_RESTORE:
+		restore_rule(program, opcode & 0x3f);
+		return;
+	}
+	switch (opcode) {
+	case CFA_NOP:
+		return;
+	case CFA_SET_LOC:
+		program->row_end = tally_cfi_pointer_read(program->section, reader,
+							  program->cie.encoding);
+		return;
+	case CFA_ADVANCE_LOC1:
+		advance(program, tally_reader_u8(reader));
+		return;
+	case CFA_ADVANCE_LOC2:
+		advance(program, tally_reader_u16(reader));
+		return;
+	case CFA_ADVANCE_LOC4:
+		advance(program, tally_reader_u32(reader));
+		return;
+	case CFA_MIPS_ADVANCE_LOC8:
+		advance(program, tally_reader_u64(reader));
+		return;
+	case CFA_REMEMBER_STATE:
+		remember_state(program);
+		return;
+	case CFA_RESTORE_STATE:
+		restore_state(program);
+		return;
+	case CFA_GNU_ARGS_SIZE: /* for exception landing pads: does not affect the frame */
+		tally_reader_uleb(reader);
+		return;
+	/* the walk strips the signature of every return address */
+	case CFA_AARCH64_NEGATE_RA_STATE:
+	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
+		program->bad |= !tally_unwind_layout(program->section->machine)->has_signed_returns;
+		return;
+	}
+	if (opcode >= CFA_DEF_CFA && opcode <= CFA_DEF_CFA_EXPRESSION)
+		run_cfa_instruction(program, opcode);
+	else if (opcode == CFA_DEF_CFA_SF || opcode == CFA_DEF_CFA_OFFSET_SF)
+		run_cfa_instruction(program, opcode);
+	else
+		run_register_instruction(program, opcode);
+}
+
+static void set_reader(struct tally_cfi_program *program, uint32_t offset, uint32_t end)
+{
+	tally_reader_init(&program->reader, program->section->bytes, end, false);
+	tally_reader_seek(&program->reader, offset);
+}
+
+/* Runs instructions until one advances the location, or to the last one. */
+static void run_row(struct tally_cfi_program *program)
+{
+	program->row_end = program->row_start;
+	while (program->row_end == program->row_start && tally_reader_left(&program->reader) &&
+	       !program->bad) {
+		run_instruction(program);
+		if (program->reader.failed || program->steps_left-- == 0)
+			program->bad = true;
+	}
+}
+
+bool tally_cfi_program_start(struct tally_cfi_program *program,
+			     const struct tally_cfi_section *section,
+			     const struct tally_cfi_cie *cie, const struct tally_cfi_fde *fde)
+{
+	program->section = section;
+	program->cie = *cie;
+	program->register_count = tally_unwind_layout(section->machine)->count;
+	program->steps_left = STEPS_MAX;
+	program->remembered = 0;
+	program->bad = false;
+	program->row = (struct tally_cfi_row){ .section = section,
+					       .return_register = (uint8_t)cie->return_register,
+					       .is_signal_frame = cie->is_signal_frame };
+	program->initial = program->row;
+	program->row_start = program->row_end = fde->start;
+	set_reader(program, cie->instructions, cie->instructions_end);
+	run_row(program);
+	if (program->row_end != program->row_start)
+		program->bad = true; /* a CIE has no location to advance */
+	program->initial = program->row;
+	program->function_end = fde->end;
+	set_reader(program, fde->instructions, fde->instructions_end);
+	return !program->bad;
+}
+
+bool tally_cfi_program_next(struct tally_cfi_program *program)
+{
+	program->row_start = program->row_end;
+	if (program->bad || program->row_start >= program->function_end)
+		return false;
+	run_row(program);
+	if (program->row_end == program->row_start) /* no more instructions */
+		program->row_end = program->function_end;
+	else if (program->row_end < program->row_start)
+		program->bad = true;
+	return !program->bad;
+}

@@ -19,7 +19,7 @@
  * register.  The caller's rsp is the CFA, and its ip is the return address.  Repeat.  The table
  * itself isn't stored: it would be larger than the code.  A small program per function (an FDE)
  * describes how each row differs from the one before, and programs share a prelude per object file
- * (a CIE).  cfi.c reads these, cfi_program.c runs them, and unwind_row.c takes a step by the
+ * (a CIE).  cfi.c reads these, cfi.c runs them, and unwind_row.c takes a step by the
  * resulting row.  On arm64 a call leaves the return address in x30, and the callee saves it.
  *
  * Several things make it harder:
