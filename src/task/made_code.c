@@ -1,6 +1,6 @@
 #include "task/made_code.h"
 
-#include "unwind/code_memo.h"
+#include "unwind/code_frame.h"
 
 #include <stdlib.h>
 #include <string.h>

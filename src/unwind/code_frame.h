@@ -34,4 +34,41 @@ bool tally_code_frame_behind(const uint8_t *code, size_t size, size_t more,
  * call. */
 bool tally_code_ends_in_call(const uint8_t *code, size_t size);
 
+/* Finds the frame of code without rules where a few bytes of it suffice. */
+
+enum tally_code_spot {
+	TALLY_CODE_OTHER,
+	TALLY_CODE_SIGRETURN,  /* a signal handler returns here; the kernel's ucontext is at sp */
+	TALLY_CODE_EDGE,       /* the return address is at rsp, or in x30 */
+	TALLY_CODE_PUSHED_RBP, /* rbp was just pushed, the return address is above it */
+};
+
+/* Recognises x86-64 code.  `code` runs next; `previous` is the byte before it. */
+enum tally_code_spot tally_code_recognise(const uint8_t *code, size_t size, uint8_t previous);
+
+/* Recognises arm64 code by its next instruction (sigreturn: by two). */
+enum tally_code_spot tally_code_recognise_arm64(const uint8_t *code, size_t size);
+
+/* Remembers the frames of compiled methods that were found by their code.  Internal to src/unwind,
+ * except for tally_code_memo_new(), _free() and _clear(). */
+
+enum { TALLY_CODE_MEMO_BYTES = 16 };
+
+struct tally_code_memo;
+
+struct tally_code_memo *tally_code_memo_new(void);       /* NULL: no memory */
+void tally_code_memo_free(struct tally_code_memo *memo); /* NULL is fine */
+
+/* Forgets everything.  To be called now and then, because code may be replaced by other code that
+ * has the same bytes at an address. */
+void tally_code_memo_clear(struct tally_code_memo *memo);
+
+/* Looks up an address of a space (tally_unwind_request) with these TALLY_CODE_MEMO_BYTES of code.
+ * Returns false when nothing is remembered.  Otherwise sets *is_found, and *frame if a frame was
+ * found. */
+bool tally_code_memo_get(const struct tally_code_memo *memo, uint64_t space, uint64_t address,
+			 const uint8_t *code, bool *is_found, struct tally_code_frame *frame);
+void tally_code_memo_put(struct tally_code_memo *memo, uint64_t space, uint64_t address,
+			 const uint8_t *code, bool is_found, const struct tally_code_frame *frame);
+
 #endif

@@ -31,7 +31,7 @@
  *   The trampoline's CIE is marked "S", and its rules fetch all registers from the context that the
  *   kernel pushed.
  * - Some code has no rules: it was compiled just in time, written in assembly, or built without
- *   tables.  On x86-64 its instructions tell the frame where that is certain (code_spot.c,
+ *   tables.  On x86-64 its instructions tell the frame where that is certain (code_frame.c,
  *   code_frame.c, code_walk.c).  Otherwise the frame pointer leads to the caller, if rbp looks like
  *   one; then the rules take over again.  The registers that such a frame might have saved are
  *   unknown from there on.

@@ -3,8 +3,6 @@
 
 #include "object/object.h"
 #include "unwind/code_frame.h"
-#include "unwind/code_memo.h"
-#include "unwind/code_spot.h"
 #include "unwind/code_walk.h"
 
 #include <string.h>

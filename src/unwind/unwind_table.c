@@ -6,7 +6,7 @@
 #include "unwind/unwind_table.h"
 
 #include "object/object.h"
-#include "unwind/code_spot.h"
+#include "unwind/code_frame.h"
 #include "unwind/code_walk.h"
 
 #include <errno.h>
