@@ -2,7 +2,7 @@
 #include "command/event_filters.h"
 #include "command/record_request.h"
 
-#include "machine/sysctl.h"
+#include "machine/limits.h"
 #include "perfdata/off_cpu_event.h"
 
 #include <errno.h>

@@ -8,7 +8,6 @@
 #include "machine/cpu.h"
 #include "machine/limits.h"
 #include "machine/probe.h"
-#include "machine/sysctl.h"
 
 #include <stdbool.h>
 #include <stddef.h>

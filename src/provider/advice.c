@@ -6,7 +6,7 @@
 #include "event/event.h"
 #include "machine/capability.h"
 #include "machine/finding.h"
-#include "machine/sysctl.h"
+#include "machine/limits.h"
 #include "provider/simulated.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "recorder/recorder_state.h"
 
 #include "abi/chain_walk.h"
-#include "machine/sysctl.h"
+#include "machine/limits.h"
 #include "perfdata/off_cpu_event.h"
 #include "task/user_stack.h"
 #include "unwind/unwind.h"
