@@ -2,7 +2,7 @@
  * online or go offline. */
 #include "counting/stat_state.h"
 
-#include "machine/hotplug.h"
+#include "machine/cpu.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -214,4 +214,3 @@ void tally_stat_close_waits(struct tally_stat_state *run)
 	tally_vector_release(&run->waits);
 	run->tasks_left = run->unwatched = 0;
 }
-

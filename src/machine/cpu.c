@@ -5,10 +5,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 struct cpu_parser {
@@ -251,4 +253,40 @@ void tally_cpu_model_read(struct tally_cpu_model *out)
 		snprintf(out->id, sizeof(out->id), "%.*s", (int)strcspn(midr, "\n"), midr);
 	}
 	tally_buffer_release(&text);
+}
+
+enum { FROM_KERNEL = 1 }; /* the same group as udev's */
+
+int tally_hotplug_open(void)
+{
+	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = FROM_KERNEL };
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+		int code = -errno;
+		close(fd);
+		return code;
+	}
+	return fd;
+}
+
+/* A uevent is "offline@/devices/system/cpu/cpu1", followed by strings of variables. */
+bool tally_hotplug_has_news(int fd)
+{
+	char text[4096];
+	bool found = false;
+	for (;;) {
+		ssize_t got = recv(fd, text, sizeof(text) - 1, 0);
+		/* some uevents were lost: they may have been about CPUs */
+		if (got < 0 && errno == ENOBUFS) {
+			found = true;
+			continue;
+		}
+		if (got <= 0)
+			return found;
+		text[got] = 0;
+		found |= strstr(text, "@/devices/system/cpu/cpu") != NULL;
+	}
 }

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { TALLY_CPU_MAX = 65536 }; /* larger numbers in a list are an error */
@@ -78,5 +79,16 @@ void tally_cpu_location_read(const char *root, unsigned cpu, struct tally_cpu_lo
  * (/sys/devices/system/cpu).  Returns 0 or -ENOMEM. */
 int tally_cpu_topology_read(const char *root, const struct tally_cpu_list *cpus,
 			    struct tally_arena *arena, struct tally_cpu_topology *out);
+
+/* CPUs that come and go, as the kernel reports them: uevents by netlink(7).
+ *
+ * In a network namespace other than the initial one, no uevents arrive.  So a caller that must know
+ * also reads the list of CPUs (cpu.h) from time to time. */
+
+/* Returns a descriptor to poll, or -errno. */
+int tally_hotplug_open(void);
+
+/* Reads the pending uevents.  Returns true if one of them was about a CPU.  Never waits. */
+bool tally_hotplug_has_news(int fd);
 
 #endif

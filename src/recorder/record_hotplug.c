@@ -7,7 +7,7 @@
 #include "recorder/recorder_state.h"
 
 #include "base/vector.h"
-#include "machine/hotplug.h"
+#include "machine/cpu.h"
 
 #include <errno.h>
 
@@ -120,7 +120,7 @@ static bool set_online(struct tally_recorder *recorder, const struct tally_cpu_l
 
 bool tally_recorder_check_online(struct tally_recorder *recorder, int hotplug_fd)
 {
-	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see hotplug.h */
+	enum { LOOK_NS = 1000000000 }; /* interval of looks without notifications: see cpu.h */
 	uint64_t now = tally_recorder_now_ns();
 	struct tally_cpu_list online;
 	bool is_told = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);

@@ -2,7 +2,7 @@
  * whether the recording is over. */
 #include "recorder/recorder_state.h"
 
-#include "machine/hotplug.h"
+#include "machine/cpu.h"
 #include "machine/latency.h"
 
 #include <errno.h>
