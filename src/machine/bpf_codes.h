@@ -33,4 +33,12 @@ int tally_bpf_codes_read(struct tally_bpf_codes *out);
  * 0 or -ENOMEM. */
 int tally_bpf_codes_parse(const char *kallsyms, bool programs, struct tally_bpf_codes *out);
 
+/* BTF, the types of BPF programs (Documentation/bpf/btf.rst): reads only the names of functions.
+ * Pure: bytes in, names out.  The bytes are in this machine's byte order, and untrusted. */
+
+/* Looks up the names of `count` types by their ids: NULL for those without one.  The names point
+ * into the bytes. */
+void tally_bpf_type_names(const void *types, size_t size, const uint32_t *ids, size_t count,
+			  const char **names);
+
 #endif

@@ -2,7 +2,7 @@
  * recording kernel's, whose addresses are offsets into the bytes that follow. */
 #include "output/header_parts.h"
 
-#include "machine/bpf_types.h"
+#include "machine/bpf_codes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

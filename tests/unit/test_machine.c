@@ -2,7 +2,6 @@
 
 #include "base/vector.h"
 #include "machine/bpf_codes.h"
-#include "machine/bpf_types.h"
 #include "machine/cpu.h"
 #include "machine/finding.h"
 #include "machine/limits.h"
