@@ -1,5 +1,5 @@
 /* Advice: the commands to type or settings to change, which depend on how this process is confined.
- * For finding.c, finding_machine.c and refusal.c. */
+ * For finding.c, finding.c and refusal.c. */
 #ifndef TALLY_MACHINE_CURE_H
 #define TALLY_MACHINE_CURE_H
 
@@ -40,17 +40,5 @@ void tally_cure_descriptors(struct tally_finding *finding, const struct tally_ma
 /* Sets cause and cure (and the id, if none is set) for a gate that isn't the kernel.  Returns false
  * if it is the kernel. */
 bool tally_gate_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
-
-/* Sets cause and cure if tracefs, which has the tracepoints' ids, can't be read.  Returns false if
- * it can. */
-bool tally_tracefs_explain(struct tally_finding *finding, const struct tally_machine_facts *facts);
-
-/* The groups of findings that finding_machine.c makes. */
-struct tally_finding *tally_findings_add(struct tally_findings *findings,
-					 enum tally_finding_group group, const char *id,
-					 const char *title);
-void tally_findings_hardware(const struct tally_machine_facts *facts, struct tally_findings *out);
-void tally_findings_kernel(const struct tally_machine_facts *facts, struct tally_findings *out);
-void tally_findings_limits(const struct tally_machine_facts *facts, struct tally_findings *out);
 
 #endif
