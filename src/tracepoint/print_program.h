@@ -129,15 +129,15 @@ enum tally_print_opcode {
 	TALLY_PRINT_DYNAMIC,        /* pushes the offset of the field's data */
 	TALLY_PRINT_DYNAMIC_LENGTH, /* pushes the length of the field's data */
 	TALLY_PRINT_INDEX, /* pops i, pushes the `bytes` at offset (+ field's data) + i * bytes */
-	TALLY_PRINT_MASK,           /* keeps the low `bytes` */
+	TALLY_PRINT_MASK,  /* keeps the low `bytes` */
 	TALLY_PRINT_OPERATE,
 	TALLY_PRINT_UNARY,
-	TALLY_PRINT_JUMP,           /* to `target` */
-	TALLY_PRINT_JUMP_IF_ZERO,   /* pops */
-	TALLY_PRINT_STAR,           /* pops into the star register */
+	TALLY_PRINT_JUMP,         /* to `target` */
+	TALLY_PRINT_JUMP_IF_ZERO, /* pops */
+	TALLY_PRINT_STAR,         /* pops into the star register */
 	/* Output instructions; they pop the numbers that they use. */
-	TALLY_PRINT_LITERAL,        /* `text` */
-	TALLY_PRINT_TEXT,           /* `text`, formatted by `spec` */
+	TALLY_PRINT_LITERAL, /* `text` */
+	TALLY_PRINT_TEXT,    /* `text`, formatted by `spec` */
 	TALLY_PRINT_NUMBER,
 	TALLY_PRINT_FIXED_STRING,   /* the array in `field` */
 	TALLY_PRINT_POINTED_STRING, /* %s of a pointer */
@@ -146,15 +146,15 @@ enum tally_print_opcode {
 	TALLY_PRINT_CPULIST,
 	TALLY_PRINT_FLAGS,
 	TALLY_PRINT_SYMBOL,
-	TALLY_PRINT_HEX,            /* pops the count; at the field's data */
+	TALLY_PRINT_HEX, /* pops the count; at the field's data */
 	TALLY_PRINT_HEX_STRING,
 	TALLY_PRINT_ARRAY, /* pops the count and the bytes per element; at the field's data */
 	TALLY_PRINT_POINTER,
 	TALLY_PRINT_FUNCTION,
-	TALLY_PRINT_ADDRESS,        /* MAC, IP, UUID at the field's data; `variant` says which */
-	TALLY_PRINT_BUFFER,         /* %*ph */
-	/* Fused instructions; see print_fuse.c. */
-	TALLY_PRINT_FIELD_NUMBER,   /* LOAD and NUMBER: digits only, in this machine's byte order */
+	TALLY_PRINT_ADDRESS, /* MAC, IP, UUID at the field's data; `variant` says which */
+	TALLY_PRINT_BUFFER,  /* %*ph */
+	/* Fused instructions; see print_generate.c. */
+	TALLY_PRINT_FIELD_NUMBER, /* LOAD and NUMBER: digits only, in this machine's byte order */
 	/* the array in `field`, of 1 to TALLY_PRINT_SHORT_MAX bytes, unformatted */
 	TALLY_PRINT_SHORT_STRING,
 };
