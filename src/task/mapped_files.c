@@ -110,3 +110,207 @@ int tally_tasks_build_id(struct tally_tasks *tasks, const char *path,
 	*slot = tasks->build_ids.count - 1;
 	return 0;
 }
+
+/* Forgets files that no process maps any more.
+ *
+ * An id is an index into a vector, so the remaining files move together and get new numbers, in the
+ * same order.  Paths share their string table with names of threads and control groups; every
+ * string still in use goes to a new table.  All steps that can fail come before the first change.
+ */
+
+enum { MAPPED = 0, UNMAPPED = 1 };
+
+static void mark(uint32_t *marks, const struct tally_process *process)
+{
+	for (size_t i = 0; i < process->count; i++)
+		marks[process->mappings[i].file] = MAPPED;
+}
+
+static int by_last_use(const void *a, const void *b, void *context)
+{
+	const struct tally_mapped_file *files = context;
+	const uint32_t *x = a, *y = b;
+	uint64_t number_x = files[*x].seen.number, number_y = files[*y].seen.number;
+	return number_x != number_y ? (number_x > number_y) - (number_x < number_y)
+				    : (*x > *y) - (*x < *y);
+}
+
+uint32_t *tally_mapped_files_choose(const struct tally_tasks *tasks, size_t limit)
+{
+	size_t count = tasks->files.count, excess = count > limit ? count - limit : 0, unmapped = 0;
+	uint32_t *numbers = malloc((count + 1) * sizeof(*numbers)),
+		 *oldest = malloc((count + 1) * sizeof(*oldest)), next = 0;
+	if (!numbers || !oldest) {
+		free(numbers);
+		free(oldest);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		numbers[i] = UNMAPPED;
+	mark(numbers, &tasks->kernel);
+	for (size_t i = 0; i < tasks->processes.count; i++)
+		mark(numbers, &tasks->processes.items[i]);
+	for (uint32_t i = 0; i < count; i++)
+		if (numbers[i] == UNMAPPED)
+			oldest[unmapped++] = i;
+	qsort_r(oldest, unmapped, sizeof(*oldest), by_last_use, tasks->files.items);
+	memset(numbers, 0, count * sizeof(*numbers));
+	for (size_t i = 0; i < unmapped && i < excess; i++)
+		numbers[oldest[i]] = TALLY_FILE_NONE;
+	for (size_t i = 0; i < count; i++)
+		if (numbers[i] != TALLY_FILE_NONE)
+			numbers[i] = next++;
+	free(oldest);
+	return numbers;
+}
+
+/* ---- what stays ---------------------------------------------------------- */
+
+/* New tables, made before they replace the old ones. */
+struct kept {
+	struct tally_strings strings;
+	uint32_t *renamed; /* new id by old id */
+	struct tally_map file_index, build_id_index;
+};
+
+static void kept_release(struct kept *kept)
+{
+	tally_strings_release(&kept->strings);
+	tally_map_release(&kept->file_index);
+	tally_map_release(&kept->build_id_index);
+	free(kept->renamed);
+}
+
+static bool keep_string(struct kept *kept, const struct tally_strings *old, uint64_t id)
+{
+	if (id >= old->count || kept->renamed[id] != TALLY_STRING_NONE)
+		return true;
+	kept->renamed[id] = tally_strings_intern(&kept->strings,
+						 tally_strings_text(old, (uint32_t)id));
+	return kept->renamed[id] != TALLY_STRING_NONE;
+}
+
+static bool keep_strings(struct kept *kept, const struct tally_tasks *tasks,
+			 const uint32_t *numbers)
+{
+	const struct tally_strings *old = &tasks->strings;
+	bool done = true;
+	for (size_t i = 0; i < tasks->files.count; i++)
+		done = done && (numbers[i] == TALLY_FILE_NONE ||
+				keep_string(kept, old, tasks->files.items[i].path));
+	for (size_t i = 0; i < tasks->threads.count; i++)
+		done = done && keep_string(kept, old, tasks->threads.items[i].comm);
+	for (size_t i = 0; i < tasks->cgroups.capacity; i++)
+		if (tasks->cgroups.slots[i].used)
+			done = done && keep_string(kept, old, tasks->cgroups.slots[i].value);
+	for (size_t i = 0; i < tasks->build_id_index.capacity; i++)
+		if (tasks->build_id_index.slots[i].used)
+			done = done && keep_string(kept, old, tasks->build_id_index.slots[i].key);
+	return done;
+}
+
+static bool keep_build_ids(struct kept *kept, const struct tally_tasks *tasks)
+{
+	for (size_t i = 0; i < tasks->build_id_index.capacity; i++) {
+		const struct tally_map_slot *slot = &tasks->build_id_index.slots[i];
+		uint64_t *value = slot->used ? tally_map_put(&kept->build_id_index,
+							     kept->renamed[slot->key], NULL)
+					     : NULL;
+		if (slot->used && !value)
+			return false;
+		if (value)
+			*value = slot->value;
+	}
+	return true;
+}
+
+static uint32_t renamed(const struct kept *kept, const struct tally_strings *old, uint32_t id)
+{
+	return id < old->count ? kept->renamed[id] : id;
+}
+
+static bool keep_index(struct kept *kept, const struct tally_tasks *tasks, const uint32_t *numbers)
+{
+	for (size_t i = 0; i < tasks->files.count; i++) {
+		struct tally_mapped_file file = tasks->files.items[i];
+		file.path = renamed(kept, &tasks->strings, file.path);
+		if (numbers[i] != TALLY_FILE_NONE &&
+		    tally_mapped_files_put(&kept->file_index, &file, numbers[i]) < 0)
+			return false;
+	}
+	return true;
+}
+
+/* ---- done ---------------------------------------------------------------- */
+
+static void renumber_mappings(struct tally_process *process, const uint32_t *numbers)
+{
+	for (size_t i = 0; i < process->count; i++)
+		process->mappings[i].file = numbers[process->mappings[i].file];
+}
+
+/* Renumbers mappings that several processes share only once. */
+static bool renumber_processes(struct tally_tasks *tasks, const uint32_t *numbers)
+{
+	struct tally_map shared = { 0 };
+	bool *is_first = calloc(tasks->processes.count + 1, sizeof(*is_first)), done = is_first;
+	for (size_t i = 0; done && i < tasks->processes.count; i++) {
+		const struct tally_process *process = &tasks->processes.items[i];
+		is_first[i] = true;
+		if (process->shares)
+			done = tally_map_put(&shared, (uintptr_t)process->shares, &is_first[i]);
+	}
+	for (size_t i = 0; done && i < tasks->processes.count; i++)
+		if (is_first[i])
+			renumber_mappings(&tasks->processes.items[i], numbers);
+	free(is_first);
+	tally_map_release(&shared);
+	if (done)
+		renumber_mappings(&tasks->kernel, numbers);
+	return done;
+}
+
+static void take_over(struct tally_tasks *tasks, struct kept *kept, const uint32_t *numbers)
+{
+	const struct tally_strings *old = &tasks->strings;
+	size_t count = 0;
+	for (size_t i = 0; i < tasks->files.count; i++) {
+		if (numbers[i] == TALLY_FILE_NONE)
+			continue;
+		tasks->files.items[count] = tasks->files.items[i];
+		tasks->files.items[count].path = renamed(kept, old, tasks->files.items[i].path);
+		count++;
+	}
+	tasks->files.count = count;
+	for (size_t i = 0; i < tasks->threads.count; i++)
+		tasks->threads.items[i].comm = renamed(kept, old, tasks->threads.items[i].comm);
+	for (size_t i = 0; i < tasks->cgroups.capacity; i++)
+		if (tasks->cgroups.slots[i].used)
+			tasks->cgroups.slots[i].value = renamed(
+				kept, old, (uint32_t)tasks->cgroups.slots[i].value);
+	kept->strings.failed |= old->failed;
+	tally_strings_release(&tasks->strings);
+	tally_map_release(&tasks->file_index);
+	tally_map_release(&tasks->build_id_index);
+	tasks->strings = kept->strings;
+	tasks->file_index = kept->file_index;
+	tasks->build_id_index = kept->build_id_index;
+	free(kept->renamed);
+	tasks->comm_generation++;
+}
+
+int tally_mapped_files_renumber(struct tally_tasks *tasks, const uint32_t *numbers)
+{
+	struct kept kept = { .renamed = malloc((tasks->strings.count + 1) *
+					       sizeof(*kept.renamed)) };
+	for (size_t i = 0; kept.renamed && i < tasks->strings.count; i++)
+		kept.renamed[i] = TALLY_STRING_NONE;
+	if (!kept.renamed || !keep_strings(&kept, tasks, numbers) ||
+	    !keep_build_ids(&kept, tasks) || !keep_index(&kept, tasks, numbers) ||
+	    !renumber_processes(tasks, numbers)) {
+		kept_release(&kept);
+		return -ENOMEM;
+	}
+	take_over(tasks, &kept, numbers);
+	return 0;
+}
