@@ -1,5 +1,5 @@
 /* Advice: the commands to type or settings to change, which depend on how this process is confined.
- * For finding.c, finding.c and cure.c. */
+ * For finding.c and cure.c. */
 #ifndef TALLY_MACHINE_CURE_H
 #define TALLY_MACHINE_CURE_H
 

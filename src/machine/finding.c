@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The groups of findings that finding.c makes. */
+/* Adds a finding, which the caller fills. */
 static struct tally_finding *findings_add(struct tally_findings *findings,
 					  enum tally_finding_group group, const char *id,
 					  const char *title)

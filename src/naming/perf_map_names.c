@@ -2,7 +2,6 @@
 
 #include "base/buffer.h"
 #include "symbol/symbol.h"
-#include "task/perf_map_file.h"
 #include "task/perf_maps.h"
 
 #include <errno.h>

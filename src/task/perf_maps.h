@@ -19,6 +19,8 @@
 #include "base/buffer.h"
 #include "task/tasks.h"
 
+#include <stdint.h>
+
 enum { TALLY_PERF_MAPS_OF_PROCESS = 8 };
 
 struct tally_perf_map_watch {
@@ -55,5 +57,12 @@ int tally_perf_maps_text(const struct tally_perf_maps *maps, uint32_t pid, struc
 			 size_t maximum);
 
 void tally_perf_maps_release(struct tally_perf_maps *maps);
+
+/* A process's perf map: /tmp/perf-PID.map, with /tmp and the pid as the process sees them. */
+
+/* Opens the map.  Returns a descriptor; -ENOENT, also when the map was last written before the
+ * process began; -EPERM when the map must not be believed.  When the process has ended, its start is
+ * unknown: then the map must be younger than not_before_ns (CLOCK_REALTIME; 0: any age). */
+int tally_perf_map_open(uint32_t pid, uint64_t not_before_ns);
 
 #endif

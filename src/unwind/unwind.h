@@ -191,7 +191,7 @@ struct tally_unwind_request {
 /* Writes at most `limit` addresses, leaf first, and returns their number.  The leaf is the sampled
  * ip.  The others are raw return addresses; readers resolve them at ip − 1, except for frames that
  * a signal interrupted.  A frame without rules is found from its code where that is certain
- * (code_frame.h, code_frame.h), else by frame pointer where rbp (x29) points into the stack.  An
+ * (code_frame.h), else by frame pointer where rbp (x29) points into the stack.  An
  * address that no mapping holds is written only if it is the sampled ip.  `end` may be NULL. */
 size_t tally_unwind(const struct tally_unwind_request *request, uint64_t *addresses, size_t limit,
 		    enum tally_unwind_end *end);
