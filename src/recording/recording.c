@@ -5,14 +5,71 @@
 #include "base/reader.h"
 #include "base/vector.h"
 #include "naming/packed_jits.h"
-#include "recording/recording_groups.h"
 #include "task/jit.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/utsname.h>
+#include <time.h>
+
+/* True if the record is such a sample, and is not to be given as it was written. */
+static inline bool tally_groups_carry(const struct tally_recording *recording,
+				      const struct tally_raw_record *raw,
+				      const struct tally_record *record)
+{
+	return !recording->keep_groups && record->header.type == TALLY_RECORD_SAMPLE &&
+	       record->sample.type & TALLY_SAMPLE_READ &&
+	       raw->event->attr.read_format & TALLY_FORMAT_ID && record->sample.read.values;
+}
+
+static inline bool tally_groups_has_more(const struct tally_recording *recording)
+{
+	return recording->group.next < recording->group.record.sample.read.count;
+}
+
+/* Begins to give this sample's events. */
+static void groups_start(struct tally_recording *recording, const struct tally_raw_record *raw,
+			 const struct tally_record *record)
+{
+	recording->group.raw = *raw;
+	recording->group.record = *record;
+	recording->group.next = 0;
+}
+
+/* Gives the next event of the group that counted since its last sample.  Returns 1, 0 when none is
+ * left, or -ENOMEM. */
+static int groups_next(struct tally_recording *recording, struct tally_raw_record *raw,
+		       struct tally_record *record)
+{
+	const struct tally_read_values *read = &recording->group.record.sample.read;
+	while (recording->group.next < read->count) {
+		const uint64_t *words = &read->values[recording->group.next++ * read->stride];
+		uint64_t value = words[0], id = words[1];
+		const struct tally_recorded_event *event = tally_perfdata_event_of_id(
+			recording->data, id);
+		uint64_t *last = event ? tally_map_put(&recording->last_values, id, NULL) : NULL;
+		if (event && !last)
+			return -ENOMEM;
+		if (!event) {
+			recording->counts.unknown_ids++;
+			continue;
+		}
+		uint64_t counted = value - *last;
+		*last = value;
+		if (!counted)
+			continue;
+		*raw = recording->group.raw;
+		raw->event = event;
+		*record = recording->group.record;
+		record->sample.id = id;
+		record->sample.period = counted;
+		/* with a fixed period, the sample had none */
+		record->sample.type |= TALLY_SAMPLE_PERIOD;
+		return 1;
+	}
+	return 0;
+}
 
 enum { ENDED_KEPT = 512 /* ended tasks; up to twice as many are kept */ };
 
@@ -532,9 +589,8 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 	if (measured < 0)
 		return measured;
 	for (;;) {
-		int got = tally_groups_has_more(recording)
-				  ? tally_groups_next(recording, raw, record)
-				  : 0;
+		int got = tally_groups_has_more(recording) ? groups_next(recording, raw, record)
+							   : 0;
 		if (got < 0)
 			return tally_error_set(err, -ENOMEM, "out of memory");
 		if (!got) {
@@ -542,7 +598,7 @@ int tally_recording_next(struct tally_recording *recording, struct tally_raw_rec
 			if (got <= 0)
 				return got;
 			if (tally_groups_carry(recording, raw, record)) {
-				tally_groups_start(recording, raw, record);
+				groups_start(recording, raw, record);
 				continue;
 			}
 		}
