@@ -166,7 +166,7 @@ int tally_recording_filter(struct tally_recording *recording,
  * - A sample with counts of a group (PERF_SAMPLE_READ: "{a,b}:S") is given once for each event that
  *   counted since its last sample.  The count is the period.
  * - A sample with branch records of calls, or with the register that holds the leaf's caller, gets
- *   a chain made from them (recording_made_chains.c).
+ *   a chain made from them (recording_chain.c).
  * - A sample whose user stack comes in a later record is given after that record
  *   (deferred_chains.c).
  * - A sample of an off-CPU event has as its period the time until its task came back.  It is left
@@ -193,10 +193,6 @@ int tally_recording_addresses(struct tally_recording *recording, const struct ta
 int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
 				 struct tally_sample *sample);
 
-/* True if the sample has branch records of calls. */
-bool tally_recording_has_branch_chain(const struct tally_attr *attr,
-				      const struct tally_sample *sample);
-
 /* Tells whether the kernel left callers out of a sample's chain because it reached the maximum
  * length.  The chain must be as the kernel made it, and at least that long (tally_chain_limit()).
  * Returns 1, 0 or -ENOMEM. */
@@ -211,11 +207,6 @@ void tally_recording_shorten(struct tally_recording *recording, struct tally_rec
  * sample.  Returns 0 or -ENOMEM. */
 int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,
 				   struct tally_sample *sample);
-
-/* Gets what the recording's own section says of the user stack of the sample given last.  Returns
- * false if it says nothing. */
-bool tally_recording_find_packed(struct tally_recording *recording,
-				 struct tally_unwound_stack *stack, struct tally_packed_need *need);
 
 /* Notes that a filter left out a sample or record of a command (TALLY_STRING_NONE: not known). */
 void tally_recording_leave_out(struct tally_recording *recording, uint32_t comm);

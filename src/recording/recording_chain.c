@@ -1,12 +1,130 @@
 /* Makes frames of a sample's stack: first the kernel's chain, then what is unwound from the stack
  * copy. */
-#include "recording/recording.h"
-
 #include "abi/chain_walk.h"
 #include "base/vector.h"
+#include "recording/recording.h"
+#include "tally/perf_event.h"
+#include "task/user_stack.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* Chains made from other parts of a sample.
+ *
+ * Branch records (LBR in its call-stack mode): the processor notes calls that have not returned
+ * yet.  This gives user stacks without frame pointers.  As in perf, the records replace the chain's
+ * user part: first the target of the last call, then the address of each call.  These are not
+ * return addresses.  So each has a marker in front of it, because an address after a marker is
+ * taken as it is.
+ *
+ * The leaf's caller, on machines where calls leave the return address in a register (arm64): the
+ * kernel follows frame pointers, but a leaf function makes no frame, and other functions have none
+ * before their first instructions ran.  So their caller is missing in the chain. perf records the
+ * register, and so does tally if it keeps samples as they are.  The unwind rules at the innermost
+ * address tell whether the register holds the return address. perf shows the call there rather than
+ * the return address, and so does tally.
+ */
+
+static int push(struct tally_recording *recording, uint64_t word)
+{
+	return tally_vector_push(&recording->made_chain, word);
+}
+
+/* True if the sample has branch records of calls. */
+static bool recording_has_branch_chain(const struct tally_attr *attr,
+				       const struct tally_sample *sample)
+{
+	const uint64_t needed = TALLY_SAMPLE_CALLCHAIN | TALLY_SAMPLE_BRANCH_STACK;
+	return sample->branch_count && sample->branches && (sample->type & needed) == needed &&
+	       attr->branch_sample_type & TALLY_BRANCH_CALL_STACK;
+}
+
+int tally_recording_branch_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				 struct tally_sample *sample)
+{
+	uint64_t kernel = 0;
+	if (!recording_has_branch_chain(attr, sample))
+		return 0;
+	while (kernel < sample->chain_length && sample->chain[kernel] != TALLY_CONTEXT_USER)
+		kernel++;
+	if (kernel == sample->chain_length)
+		return 0;
+	recording->made_chain.count = 0;
+	int failed = 0;
+	for (uint64_t i = 0; i <= kernel; i++)
+		failed |= push(recording, sample->chain[i]);
+	failed |= push(recording, sample->branches[0].to);
+	for (uint64_t i = 0; i < sample->branch_count && !failed; i++)
+		failed |= push(recording, TALLY_CONTEXT_USER) |
+			  push(recording, sample->branches[i].from);
+	sample->chain = recording->made_chain.items;
+	sample->chain_length = recording->made_chain.count;
+	return failed ? -ENOMEM : 0;
+}
+
+/* Gets what the recording's own section says of the user stack of the sample given last.  Returns
+ * false if it says nothing. */
+static bool recording_find_packed(struct tally_recording *recording,
+				  struct tally_unwound_stack *stack, struct tally_packed_need *need)
+{
+	if (recording->stacks.section) {
+		int result = tally_packed_stacks_read(recording->stacks.section,
+						      recording->stacks.section_size,
+						      &recording->stacks.packed);
+		recording->stacks.section = NULL;
+		recording->names.gaps.packed_damaged |= result == -EBADMSG;
+	}
+	return recording->stacks.packed &&
+	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1,
+				      stack, need);
+}
+
+/* Finds the leaf's caller by unwind rules, or in the recording's own section; notes it if stacks
+ * are packed. */
+static int leaf_caller(struct tally_recording *recording, const struct tally_attr *attr,
+		       const struct tally_sample *sample, uint64_t *at, uint64_t *caller)
+{
+	struct tally_unwound_stack stack;
+	struct tally_packed_need need = { 0 };
+	struct tally_user_stack_inner inner;
+	bool is_exact = false;
+	recording->stacks.samples++;
+	bool is_mended = tally_user_stack_mend(&recording->tasks, &recording->names.objects, attr,
+					       sample, &inner);
+	*caller = is_mended ? inner.frames[1] : 0;
+	*at = inner.at;
+	if (!*caller && recording_find_packed(recording, &stack, &need) && stack.count == 1)
+		*caller = stack.addresses[0];
+	if (!*caller || !recording->stacks.noted)
+		return 0;
+	stack = (struct tally_unwound_stack){ caller, &is_exact, 1, false, true };
+	return tally_packed_stacks_note(recording->stacks.noted, recording->stacks.samples - 1,
+					&stack, need);
+}
+
+int tally_recording_complete_chain(struct tally_recording *recording, const struct tally_attr *attr,
+				   struct tally_sample *sample)
+{
+	uint64_t at = UINT64_MAX, caller;
+	/* On x86-64 the recorder itself completes chains. */
+	if (recording->leaves_only || !tally_unwind_return_mask(recording->names.objects.machine) ||
+	    !tally_user_stack_has_inner(recording->names.objects.machine, attr))
+		return 0;
+	if (leaf_caller(recording, attr, sample, &at, &caller) < 0)
+		return -ENOMEM;
+	if (!caller)
+		return 0;
+	recording->made_chain.count = 0;
+	int failed = 0;
+	for (uint64_t i = 0; i < sample->chain_length && !failed; i++) {
+		failed |= push(recording, sample->chain[i]);
+		if (i == at)
+			failed |= push(recording, TALLY_CONTEXT_USER) | push(recording, caller - 1);
+	}
+	sample->chain = recording->made_chain.items;
+	sample->chain_length = recording->made_chain.count;
+	return failed ? -ENOMEM : 0;
+}
 
 /* A record has at most 64 KiB, which leaves this much for a stack, the maximum of tally's
  * option. */
@@ -105,21 +223,6 @@ static int unwind(struct tally_recording *recording, const struct tally_attr *at
 	return 0;
 }
 
-bool tally_recording_find_packed(struct tally_recording *recording,
-				 struct tally_unwound_stack *stack, struct tally_packed_need *need)
-{
-	if (recording->stacks.section) {
-		int result = tally_packed_stacks_read(recording->stacks.section,
-						      recording->stacks.section_size,
-						      &recording->stacks.packed);
-		recording->stacks.section = NULL;
-		recording->names.gaps.packed_damaged |= result == -EBADMSG;
-	}
-	return recording->stacks.packed &&
-	       tally_packed_stacks_at(recording->stacks.packed, recording->stacks.samples - 1,
-				      stack, need);
-}
-
 /* Returns 1 if the stack doesn't reach the start of its thread, 0 or -ENOMEM. */
 static int push_user_stack(struct tally_recording *recording, const struct tally_attr *attr,
 			   const struct tally_record *record)
@@ -136,7 +239,7 @@ static int push_user_stack(struct tally_recording *recording, const struct tally
 		recording->counts.stacks_foreign++;
 	else if (record->sample.regs_user.abi == abi_32bit)
 		recording->counts.stacks_32bit++;
-	if (!tally_recording_find_packed(recording, &stack, &need) &&
+	if (!recording_find_packed(recording, &stack, &need) &&
 	    unwind(recording, attr, &record->sample, most, &room, &stack, &need) < 0)
 		return -ENOMEM;
 	if (recording->stacks.noted &&
@@ -278,7 +381,7 @@ int tally_recording_ends_at_limit(struct tally_recording *recording, const struc
 {
 	const struct tally_sample *sample = &record->sample;
 	uint32_t limit = tally_chain_limit(attr);
-	if (sample->stack || tally_recording_has_branch_chain(attr, sample))
+	if (sample->stack || recording_has_branch_chain(attr, sample))
 		return 0;
 	uint64_t frames = tally_chain_frames(sample);
 	if (frames != limit && frames != limit + 1ull) {
