@@ -48,9 +48,4 @@ struct tally_filter {
 	struct filter_step steps[];
 };
 
-/* Reads "0-3,7" up to `end` into `words` (64 CPUs each; NULL: only checks).  Returns false, with
- * the place of the error in *bad, if it isn't a list or has a CPU beyond `cpus`. */
-bool tally_filter_cpus(const char *text, const char *end, unsigned cpus, uint64_t *words,
-		       const char **bad);
-
 #endif
