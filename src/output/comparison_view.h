@@ -4,7 +4,7 @@
 #define TALLY_OUTPUT_COMPARISON_VIEW_H
 
 #include "base/buffer.h"
-#include "counts/saved_comparison.h"
+#include "counts/saved_counts.h"
 
 #include <stdbool.h>
 

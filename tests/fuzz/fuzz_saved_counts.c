@@ -1,7 +1,7 @@
 /* Saved counts are read, or refused with a message.  Counts that were read can be compared with
  * themselves, and are equal.  An unterminated comment behind them changes nothing. */
 #include "base/arena.h"
-#include "counts/saved_comparison.h"
+#include "counts/saved_counts.h"
 
 #include <math.h>
 #include <stdint.h>
