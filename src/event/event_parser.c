@@ -15,11 +15,220 @@
 #include "event/event_parser.h"
 
 #include "base/vector.h"
+#include "event/event.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Characters of event names, of tracepoints' systems, of numbers, and of fnmatch(3)'s globs. */
+static bool is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       (c && strchr("_-.*?[]!", c));
+}
+
+static enum tally_event_token_kind punctuation(char c)
+{
+	switch (c) {
+	case '\0':
+		return TALLY_EVENT_TOKEN_END;
+	case ':':
+		return TALLY_EVENT_TOKEN_COLON;
+	case '/':
+		return TALLY_EVENT_TOKEN_SLASH;
+	case ',':
+		return TALLY_EVENT_TOKEN_COMMA;
+	case '=':
+		return TALLY_EVENT_TOKEN_EQUALS;
+	case '{':
+		return TALLY_EVENT_TOKEN_OPEN;
+	case '}':
+		return TALLY_EVENT_TOKEN_CLOSE;
+	default:
+		return TALLY_EVENT_TOKEN_STRAY;
+	}
+}
+
+static struct tally_event_token event_token_at(const char *text, size_t offset)
+{
+	while (is_blank(text[offset]))
+		offset++;
+	struct tally_event_token token = { punctuation(text[offset]), offset, offset };
+	if (is_word(text[offset])) {
+		token.kind = TALLY_EVENT_TOKEN_WORD;
+		while (is_word(text[token.end]))
+			token.end++;
+	} else if (text[offset] == '\'') {
+		const char *close = strchr(text + offset + 1, '\'');
+		token.kind = close ? TALLY_EVENT_TOKEN_QUOTED : TALLY_EVENT_TOKEN_STRAY;
+		token.end = close ? (size_t)(close - text) + 1 : offset + 1;
+	} else if (text[offset]) {
+		token.end++;
+	}
+	return token;
+}
+
+/* mem:ADDRESS[/LENGTH][:rwx] */
+
+static int take_number(struct tally_event_parser *parser, const char *expected, uint64_t *out)
+{
+	if (parser->token.kind != TALLY_EVENT_TOKEN_WORD)
+		return tally_event_unexpected(parser, expected);
+	char *text = tally_event_token_text(parser, parser->token);
+	if (!text)
+		return tally_event_no_memory(parser);
+	if (!tally_event_number(text, out))
+		return tally_event_unexpected(parser, expected);
+	tally_event_take(parser);
+	return 0;
+}
+
+static uint32_t access_bit(char c)
+{
+	return c == 'r'   ? TALLY_BREAKPOINT_R
+	       : c == 'w' ? TALLY_BREAKPOINT_W
+	       : c == 'x' ? TALLY_BREAKPOINT_X
+			  : 0;
+}
+
+/* Takes the letters r, w, x.  The caller handles what follows them in the same word. */
+static int take_access(struct tally_event_parser *parser, uint32_t *type, size_t *modifiers_start)
+{
+	struct tally_event_token word = parser->token;
+	if (word.kind != TALLY_EVENT_TOKEN_WORD)
+		return tally_event_unexpected(parser, "an access of r, w, x, or modifiers");
+	size_t at = word.start;
+	for (; at < word.end && access_bit(parser->text[at]); at++) {
+		if (*type & access_bit(parser->text[at]))
+			return tally_event_fail(parser, -EINVAL, at, "access '%c' is given twice",
+						parser->text[at]);
+		*type |= access_bit(parser->text[at]);
+	}
+	tally_event_take(parser);
+	if (at < word.end)
+		*modifiers_start = at;
+	return 0;
+}
+
+static bool is_length(uint64_t length)
+{
+	return length == 1 || length == 2 || length == 4 || length == 8;
+}
+
+/* mem:… (event_parser.c), from behind "mem:".  Sets `modifiers_start` if letters follow the
+ * access ("wu"): these are modifiers, up to taken_end. */
+static int event_parse_breakpoint(struct tally_event_parser *parser, size_t *modifiers_start)
+{
+	uint64_t address, length = 0;
+	uint32_t type = 0;
+	int code = take_number(parser, "an address such as 0x401000", &address);
+	if (code < 0)
+		return code;
+	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_SLASH)) {
+		size_t at = parser->token.start;
+		code = take_number(parser, "a length of 1, 2, 4 or 8 bytes", &length);
+		if (code < 0)
+			return code;
+		if (!is_length(length))
+			return tally_event_fail(parser, -EINVAL, at,
+						"a breakpoint watches 1, 2, 4 or 8 bytes, not %llu",
+						(unsigned long long)length);
+	}
+	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_COLON)) {
+		code = take_access(parser, &type, modifiers_start);
+		if (code < 0)
+			return code;
+	}
+	if (!type)
+		type = TALLY_BREAKPOINT_R | TALLY_BREAKPOINT_W;
+	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_BREAKPOINT,
+						    TALLY_TYPE_BREAKPOINT, 0);
+	if (!event)
+		return -ENOMEM;
+	event->attr.bp_type = type;
+	event->attr.config1 = address;
+	/* Linux requires sizeof(long) for code. */
+	event->attr.config2 = length ? length : type == TALLY_BREAKPOINT_X ? sizeof(long) : 4;
+	return 0;
+}
+
+/* A CPU vendor's names have a grammar of their own, with colons, dots, "::" and "name=value".  So
+ * such a name extends to the next comma or brace. */
+
+static bool ends_name(enum tally_event_token_kind kind)
+{
+	return kind == TALLY_EVENT_TOKEN_END || kind == TALLY_EVENT_TOKEN_COMMA ||
+	       kind == TALLY_EVENT_TOKEN_CLOSE;
+}
+
+/* Finds the end of the name's last token.  Returns false if a '/' or a stray sign shows that it
+ * isn't a vendor's. */
+static bool find_end(const struct tally_event_parser *parser, struct tally_event_token first,
+		     size_t *end, struct tally_event_token *behind)
+{
+	*end = first.end;
+	*behind = event_token_at(parser->text, first.end);
+	while (!ends_name(behind->kind)) {
+		if (behind->kind != TALLY_EVENT_TOKEN_WORD &&
+		    behind->kind != TALLY_EVENT_TOKEN_COLON &&
+		    behind->kind != TALLY_EVENT_TOKEN_EQUALS)
+			return false;
+		*end = behind->end;
+		*behind = event_token_at(parser->text, behind->end);
+	}
+	return true;
+}
+
+/* Parses a vendor's name from `first` on, with its modifiers (event_parser.c).  Returns 1 if it is
+ * one, and discards the earlier error; else `code`, perhaps with a better message. */
+static int event_parse_vendor(struct tally_event_parser *parser, struct tally_event_token first,
+			      size_t from, int code)
+{
+	struct tally_attr attr = { .flags = 0 };
+	struct tally_event_token behind;
+	struct tally_error why = TALLY_ERROR_NONE;
+	size_t end;
+	if (!parser->catalogue->vendor_event || code == -ENOMEM || code == -E2BIG ||
+	    !find_end(parser, first, &end, &behind))
+		return code;
+	char *text = tally_arena_copy(parser->arena, parser->text + first.start, end - first.start);
+	if (!text)
+		return tally_event_no_memory(parser);
+	if (tally_event_is_glob(text))
+		return code;
+	int found = parser->catalogue->vendor_event(text, &attr, &why);
+	/* the name is known, but misused: a better message than "there is no event" */
+	if (found == -EINVAL) {
+		tally_event_fail(parser, found, first.start, "%s", why.message);
+		tally_error_hint(parser->err, "%s", why.hint);
+		return found;
+	}
+	if (found < 0)
+		return code;
+	if (parser->err)
+		*parser->err = (struct tally_error)TALLY_ERROR_NONE;
+	parser->list->count = from;
+	struct tally_event *event = tally_event_add(parser, TALLY_EVENT_VENDOR, attr.type,
+						    attr.config);
+	if (!event)
+		return -ENOMEM;
+	event->attr.config1 = attr.config1;
+	event->attr.config2 = attr.config2;
+	event->attr.flags |= attr.flags;
+	event->name = text;
+	/* The name includes all of its modifiers. */
+	parser->taken_end = end;
+	parser->token = behind;
+	return 1;
+}
 
 enum { TEXT_MAX = 1 << 16, EVENTS_MAX = 1 << 16 };
 
@@ -30,7 +239,7 @@ struct tally_event_token tally_event_take(struct tally_event_parser *parser)
 {
 	struct tally_event_token taken = parser->token;
 	parser->taken_end = taken.end;
-	parser->token = tally_event_token_at(parser->text, taken.end);
+	parser->token = event_token_at(parser->text, taken.end);
 	return taken;
 }
 
@@ -204,7 +413,7 @@ static int parse_base(struct tally_event_parser *parser, size_t *letters)
 		return tally_event_no_memory(parser);
 	if (!strcmp(name, "mem") && after.kind == TALLY_EVENT_TOKEN_COLON) {
 		tally_event_take(parser);
-		return tally_event_parse_breakpoint(parser, letters);
+		return event_parse_breakpoint(parser, letters);
 	}
 	int code = fixed_name(parser, first.start, name);
 	if (code > 0 && tally_event_accept(parser, TALLY_EVENT_TOKEN_SLASH))
@@ -272,7 +481,7 @@ static int parse_event(struct tally_event_parser *parser, struct tally_event_mod
 	parser->name_given = false;
 	int code = parse_base(parser, &letters);
 	if (code < 0)
-		code = tally_event_parse_vendor(parser, first, from, code);
+		code = event_parse_vendor(parser, first, from, code);
 	if (code < 0)
 		return code;
 	size_t base_end = letters ? letters : parser->taken_end;
@@ -360,7 +569,7 @@ static int parse_item(struct tally_event_parser *parser)
 {
 	struct tally_event_modifiers modifiers;
 	if (parser->token.kind == TALLY_EVENT_TOKEN_WORD &&
-	    tally_event_token_at(parser->text, parser->token.end).kind == TALLY_EVENT_TOKEN_OPEN)
+	    event_token_at(parser->text, parser->token.end).kind == TALLY_EVENT_TOKEN_OPEN)
 		tally_event_take(parser); /* a group's name: perf uses it for its own metrics */
 	if (tally_event_accept(parser, TALLY_EVENT_TOKEN_OPEN))
 		return parse_group(parser);
@@ -393,7 +602,7 @@ int tally_event_parse(const char *text, struct tally_catalogue *catalogue,
 				       TEXT_MAX - 1);
 	struct tally_event_parser parser = {
 		.text = text,
-		.token = tally_event_token_at(text, 0),
+		.token = event_token_at(text, 0),
 		.catalogue = catalogue,
 		.arena = arena,
 		.list = list,
@@ -412,4 +621,38 @@ void tally_event_list_release(struct tally_event_list *list)
 {
 	tally_vector_release(list);
 	list->group_count = 0;
+}
+
+int tally_event_assign_cgroups(struct tally_event_list *list, const char *names,
+			       struct tally_arena *arena, size_t *turns, struct tally_error *err)
+{
+	bool is_first = !*turns;
+	if (!list->count) {
+		tally_error_set(err, -EINVAL, "-G '%s': no events were named before it", names);
+		tally_error_hint(err,
+				 "a cgroup is for the events ahead of it: -e EVENTS -G CGROUP");
+		return -EINVAL;
+	}
+	for (const char *at = names;; at++) {
+		size_t length = strcspn(at, ",");
+		const char *name = length ? tally_arena_printf(arena, "%.*s", (int)length, at)
+					  : NULL;
+		if (length && !name)
+			return tally_error_set(err, -ENOMEM, "out of memory");
+		if (*turns >= list->count) {
+			tally_error_set(err, -EINVAL,
+					"-G '%s': there are more cgroups than events before them",
+					names);
+			tally_error_hint(err,
+					 "each cgroup is for one event: -e cycles,cycles -G a,b");
+			return -EINVAL;
+		}
+		list->items[(*turns)++].cgroup = name;
+		at += length;
+		if (!*at)
+			break;
+	}
+	for (size_t i = 1; is_first && *turns == 1 && i < list->count; i++)
+		list->items[i].cgroup = list->items[0].cgroup;
+	return 0;
 }

@@ -4,7 +4,30 @@
 #define TALLY_EVENT_PARSER_H
 
 #include "event/event.h"
-#include "event/event_lexer.h"
+
+#include <stddef.h>
+
+/* Splits event expressions into tokens.  Keeps no state: the next token begins at the end of the
+ * last. */
+
+enum tally_event_token_kind {
+	TALLY_EVENT_TOKEN_END,
+	TALLY_EVENT_TOKEN_WORD,   /* a name, number or glob */
+	TALLY_EVENT_TOKEN_QUOTED, /* 'text' */
+	TALLY_EVENT_TOKEN_COLON,
+	TALLY_EVENT_TOKEN_SLASH,
+	TALLY_EVENT_TOKEN_COMMA,
+	TALLY_EVENT_TOKEN_EQUALS,
+	TALLY_EVENT_TOKEN_OPEN,  /* { */
+	TALLY_EVENT_TOKEN_CLOSE, /* } */
+	/* a byte that can't be in an expression, or a quote without its end */
+	TALLY_EVENT_TOKEN_STRAY
+};
+
+struct tally_event_token {
+	enum tally_event_token_kind kind;
+	size_t start, end; /* offsets into the text in bytes, quotes included */
+};
 
 struct tally_event_parser {
 	const char *text;
@@ -91,15 +114,6 @@ int tally_event_apply_alias(struct tally_event_parser *parser, const struct tall
 			    struct tally_event *event);
 int tally_event_parse_terms(struct tally_event_parser *parser, const struct tally_pmu *pmu,
 			    struct tally_event *event);
-
-/* Parses a vendor's name from `first` on, with its modifiers (event_vendor.c).  Returns 1 if it is
- * one, and discards the earlier error; else `code`, perhaps with a better message. */
-int tally_event_parse_vendor(struct tally_event_parser *parser, struct tally_event_token first,
-			     size_t from, int code);
-
-/* mem:… (event_breakpoint.c), from behind "mem:".  Sets `modifiers_start` if letters follow the
- * access ("wu"): these are modifiers, up to taken_end. */
-int tally_event_parse_breakpoint(struct tally_event_parser *parser, size_t *modifiers_start);
 
 /* system:name; both may be globs (event_tracepoints.c). */
 int tally_event_add_tracepoints(struct tally_event_parser *parser, struct tally_event_token system,
