@@ -63,7 +63,7 @@ bool tally_event_number(const char *text, uint64_t *out);
 struct tally_event *tally_event_add(struct tally_event_parser *parser, enum tally_event_kind kind,
 				    uint32_t type, uint64_t config);
 
-/* Errors (event_error.c): the message gets the text and a caret under `position`.  They return
+/* Errors (event_suggest.c): the message gets the text and a caret under `position`.  They return
  * `code`. */
 int tally_event_fail(struct tally_event_parser *parser, int code, size_t position,
 		     const char *format, ...) __attribute__((format(printf, 4, 5)));
