@@ -3,6 +3,7 @@
 #ifndef TALLY_PROVIDER_ENGINE_PROVIDER_H
 #define TALLY_PROVIDER_ENGINE_PROVIDER_H
 
+#include "base/error.h"
 #include "provider/provider.h"
 #include "tally/engine.h"
 
@@ -11,5 +12,16 @@
  * NULL if out of memory. */
 struct tally_provider *tally_provider_engine_new(struct tally_engine *engine, const char *name,
 						 size_t page_bytes);
+
+/* The events of one of tally's own engines: its PMUs with their format terms and named events, and
+ * its tracepoints. */
+
+struct tally_catalogue;
+
+/* Adds them to a catalogue made by tally_catalogue_init(), or to a zeroed one, which it then makes.
+ * Everything is copied, so PMUs and tracepoints registered later are missing.  Returns 0 or
+ * -errno. */
+int tally_engine_catalogue(struct tally_catalogue *catalogue, struct tally_engine *engine,
+			   struct tally_error *err);
 
 #endif

@@ -3,9 +3,9 @@
 #include "test.h"
 
 #include "event/event.h"
-#include "provider/engine_catalogue.h"
-#include "simulation/simulation.h"
+#include "provider/engine_provider.h"
 #include "sim/scenario_play.h"
+#include "simulation/simulation.h"
 
 #include <errno.h>
 
