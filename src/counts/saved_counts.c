@@ -1,6 +1,6 @@
 #include "counts/saved_counts.h"
 
-#include "base/json_reader.h"
+#include "base/json.h"
 
 #include <ctype.h>
 #include <errno.h>
