@@ -11,7 +11,7 @@
  */
 #include "recorder/record_excerpt.h"
 
-#include "base/key_set.h"
+#include "base/map.h"
 #include "recorder/map_eras.h"
 #include "task/jit.h"
 #include "task/last_chain.h"
