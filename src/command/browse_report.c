@@ -115,7 +115,7 @@ static const struct tally_command *annotate_command(void)
 
 struct arguments {
 	struct tally_arena arena;
-	const char *items[TALLY_BROWSE_GIVEN_MAX + TALLY_SORT_KEYS + 16];
+	const char *items[32];
 	unsigned count;
 };
 
@@ -143,6 +143,28 @@ static void add_name(struct arguments *arguments, const char *option, const char
 		return;
 	tally_list_quote(name, quoted);
 	add_argument(arguments, option, quoted);
+}
+
+/* Selects the samples and names of the report. */
+static void add_selection(struct arguments *arguments, const struct tally_profile_filter *filter,
+			  const struct tally_name_sources *names)
+{
+	const struct { const char *option, *value; } texts[] = {
+		{ "comm", filter->comms },         { "pid", filter->pids },
+		{ "tid", filter->tids },           { "cpu", filter->cpus },
+		{ "time", filter->time },          { "symfs", names->search.root },
+		{ "vmlinux", names->vmlinux },     { "buildid-dir", names->search.build_ids },
+		{ "kallsyms", names->kallsyms },
+	};
+	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (texts[i].value)
+			add_argument(arguments, texts[i].option, texts[i].value);
+	if (names->modules)
+		add_argument(arguments, "modules", NULL);
+	if (names->full_names)
+		add_argument(arguments, "full-names", NULL);
+	if (names->asks_debuginfod)
+		add_argument(arguments, "debuginfod", names->debuginfod_urls);
 }
 
 /* Restricts `annotate` to the entry's command, thread and CPU: samples of python3's memcpy() are
@@ -183,8 +205,7 @@ static int run_annotate(const struct report_browser *view, const struct tally_co
 	add_argument(&arguments, "input", request->input);
 	add_number(&arguments, "event", view->options.event);
 	add_argument(&arguments, "object", tally_names_short_object(names, function));
-	for (unsigned i = 0; i < request->given_count; i++)
-		add_argument(&arguments, request->given[i].option->name, request->given[i].value);
+	add_selection(&arguments, request->filter, request->names);
 	if (names->keep_mangled)
 		add_argument(&arguments, "no-demangle", NULL);
 	add_entry(&arguments, view);
@@ -244,21 +265,6 @@ static int grant(struct report_browser *view, enum tally_browser_wish wish, bool
 	case TALLY_WISH_FAIL: return -ENOMEM;
 	default: return 0;
 	}
-}
-
-void tally_browse_give(struct tally_browse_request *request, const struct tally_option *table,
-		       int id, const char *value)
-{
-	unsigned at = 0;
-	while ((table->letter || table->name) && (table->id ? table->id : table->letter) != id)
-		table++;
-	while (at < request->given_count && request->given[at].option != table)
-		at++;
-	if (!table->name || at == TALLY_BROWSE_GIVEN_MAX)
-		return;
-	request->given[at].option = table;
-	request->given[at].value = value;
-	request->given_count += at == request->given_count;
 }
 
 int tally_browse_report(struct tally_screen *screen, const struct tally_profile *profile,

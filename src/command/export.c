@@ -28,12 +28,12 @@ static const struct tally_option options[] = {
 	  NULL, 0 },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
 	  "export this event's samples (the first)", NULL, OPTION_EVENT },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
-	TALLY_FILTER_OPTIONS,
-	TALLY_FILTER_STACK_OPTION,
-	TALLY_IDLE_OPTION,
-	TALLY_NAME_OPTIONS,
-	TALLY_FULL_NAMES_OPTION,
+	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
+	OLD_FILTER_OPTIONS,
+	OLD_FILTER_STACK_OPTION,
+	OLD_IDLE_OPTION,
+	OLD_NAME_OPTIONS,
+	OLD_FULL_NAMES_OPTION,
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
 	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
 	TALLY_OPTIONS_END,
@@ -194,7 +194,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
 				       &status))
 		return status;
 	if (!request.format && !(request.format = format_of(request.output)))

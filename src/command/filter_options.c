@@ -6,46 +6,68 @@
 
 /* Checks the syntax only: shares of the time need the recording's span, which is not known yet, so
  * any span will do. */
-static int take_time(const char *value, const char **out, struct tally_error *err)
+int tally_filter_take_time(void *request, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
 {
 	struct tally_ranges ranges = { 0 };
 	struct tally_error why = TALLY_ERROR_NONE;
 	int result = tally_time_ranges_parse(&ranges, value, 0, 1, &why);
 	tally_vector_release(&ranges);
-	*out = value;
-	return result < 0 ? tally_error_set(err, result, "option --time: %s", why.message) : 1;
+	if (result < 0)
+		return tally_error_set(err, result, "option --time: %s", why.message);
+	return tally_option_store(request, option, value, err);
 }
 
 typedef int list_parser(struct tally_ranges *numbers, const char *text, struct tally_error *err);
 
-static int take_numbers(const char *option, list_parser *parse, const char *value, const char **out,
-			struct tally_error *err)
+static int check_numbers(const char *name, list_parser *parse, const char *value,
+			 struct tally_error *err)
 {
 	struct tally_ranges numbers = { 0 };
 	struct tally_error why = TALLY_ERROR_NONE;
 	int result = parse(&numbers, value, &why);
 	tally_vector_release(&numbers);
-	*out = value;
-	return result < 0 ? tally_error_set(err, result, "option --%s: %s", option, why.message)
-			  : 1;
+	return result < 0 ? tally_error_set(err, result, "option --%s: %s", name, why.message) : 0;
+}
+
+int tally_filter_take_pids(void *request, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	int result = check_numbers("pid", tally_numbers_parse, value, err);
+	return result < 0 ? result : tally_option_store(request, option, value, err);
+}
+
+int tally_filter_take_tids(void *request, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	int result = check_numbers("tid", tally_numbers_parse, value, err);
+	return result < 0 ? result : tally_option_store(request, option, value, err);
+}
+
+int tally_filter_take_cpus(void *request, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	int result = check_numbers("cpu", tally_filter_cpus_parse, value, err);
+	return result < 0 ? result : tally_option_store(request, option, value, err);
 }
 
 int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter,
 			struct tally_error *err)
 {
+	const struct tally_option text = { 0, NULL, TALLY_ARGUMENT_REQUIRED, NULL, NULL,
+					   .store = TALLY_STORE_TEXT };
+	int result;
 	switch (id) {
 	case TALLY_OPTION_COMMS: filter->comms = value; return 1;
-	case TALLY_OPTION_PIDS:
-		return take_numbers("pid", tally_numbers_parse, value, &filter->pids, err);
-	case TALLY_OPTION_TIDS:
-		return take_numbers("tid", tally_numbers_parse, value, &filter->tids, err);
-	case TALLY_OPTION_CPUS:
-		return take_numbers("cpu", tally_filter_cpus_parse, value, &filter->cpus, err);
-	case TALLY_OPTION_TIME: return take_time(value, &filter->time, err);
+	case TALLY_OPTION_PIDS: result = tally_filter_take_pids(&filter->pids, &text, value, err); break;
+	case TALLY_OPTION_TIDS: result = tally_filter_take_tids(&filter->tids, &text, value, err); break;
+	case TALLY_OPTION_CPUS: result = tally_filter_take_cpus(&filter->cpus, &text, value, err); break;
+	case TALLY_OPTION_TIME: result = tally_filter_take_time(&filter->time, &text, value, err); break;
 	case TALLY_OPTION_MAX_STACK:
 		return tally_option_frames(value, &filter->frames_max, err) < 0 ? -EINVAL : 1;
 	default: return 0;
 	}
+	return result < 0 ? result : 1;
 }
 
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out)

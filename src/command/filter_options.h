@@ -17,7 +17,7 @@ enum {
 };
 
 /* Rows of an option table. */
-#define TALLY_FILTER_OPTIONS \
+#define OLD_FILTER_OPTIONS \
 	{ 0, \
 	  "comm", \
 	  TALLY_ARGUMENT_REQUIRED, \
@@ -39,7 +39,7 @@ enum {
 	}
 
 /* The names of the options for tasks, for commands where --pid means something else. */
-#define TALLY_FILTER_TASK_OPTIONS(pid, tid) \
+#define OLD_FILTER_TASK_OPTIONS(pid, tid) \
 	{ \
 		0, \
 		pid, \
@@ -55,18 +55,50 @@ enum {
 	}
 
 /* For views that show stacks. */
-#define TALLY_FILTER_STACK_OPTION \
+#define OLD_FILTER_STACK_OPTION \
 	{ \
 		0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
 			"only the innermost N frames of each stack", NULL, TALLY_OPTION_MAX_STACK \
 	}
 
 /* Of a view that leaves out what CPUs did that had nothing to do. */
-#define TALLY_IDLE_OPTION \
+#define OLD_IDLE_OPTION \
 	{ \
 		0, "idle", TALLY_ARGUMENT_NONE, NULL, "include the samples of idle CPUs", NULL, \
 			TALLY_OPTION_IDLE \
 	}
+
+/* Rows of an option table. `member` is the request's struct tally_profile_filter. */
+#define TALLY_FILTER_OPTIONS(type, member) \
+	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", \
+	  "only these commands; cc* matches any that begins with cc", \
+	  TALLY_TEXT(type, member.comms) }, \
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", \
+	  TALLY_TEXT(type, member.cpus), TALLY_TAKE(tally_filter_take_cpus) }, \
+	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "RANGE", \
+	  "only START,END in seconds as script prints them, or a share: 10%-20%, 10%/2", \
+	  TALLY_TEXT(type, member.time), TALLY_TAKE(tally_filter_take_time) }
+
+/* The names of the options for tasks, for commands where --pid means something else. */
+#define TALLY_FILTER_TASK_OPTIONS(pid, tid, type, member) \
+	{ 0, pid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these processes", \
+	  TALLY_TEXT(type, member.pids), TALLY_TAKE(tally_filter_take_pids) }, \
+	{ 0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", \
+	  TALLY_TEXT(type, member.tids), TALLY_TAKE(tally_filter_take_tids) }
+
+/* For views that show stacks. `member` is the number of frames. */
+#define TALLY_FILTER_STACK_OPTION(type, member) \
+	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
+	  "only the innermost N frames of each stack", TALLY_FRAMES(type, member) }
+
+/* Of a view that leaves out what CPUs did that had nothing to do. */
+#define TALLY_IDLE_OPTION(type, member) \
+	{ 0, "idle", TALLY_ARGUMENT_NONE, NULL, "include the samples of idle CPUs", \
+	  TALLY_SET(type, member) }
+
+/* Check the syntax of these options, and store the text. */
+tally_take_option tally_filter_take_pids, tally_filter_take_tids, tally_filter_take_cpus,
+	tally_filter_take_time;
 
 /* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option,
  * or -EINVAL with a message that names it. */

@@ -48,11 +48,11 @@ static const struct tally_option options[] = {
 	  "draw where tasks waited, as record --off-cpu recorded; a command is\n"
 	  "recorded that way",
 	  NULL, OPTION_OFF_CPU },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
-	TALLY_FILTER_OPTIONS,
-	TALLY_FILTER_STACK_OPTION,
-	TALLY_NAME_OPTIONS,
-	TALLY_FULL_NAMES_OPTION,
+	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
+	OLD_FILTER_OPTIONS,
+	OLD_FILTER_STACK_OPTION,
+	OLD_NAME_OPTIONS,
+	OLD_FULL_NAMES_OPTION,
 	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
 	  "widths show samples, or period: the time or events that\nsamples stand for (period, "
 	  "if known)",
@@ -74,7 +74,7 @@ static const struct tally_option options[] = {
 	  "colour by what changed since OLD, a recording or text like the input:\n"
 	  "red grew, blue shrank",
 	  NULL, OPTION_DIFF },
-	TALLY_IDLE_OPTION,
+	OLD_IDLE_OPTION,
 	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
 	  "show waits in the scheduler's own functions, not in their caller", NULL, OPTION_SCHEDULER },
 	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,

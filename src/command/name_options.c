@@ -8,27 +8,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int take_folder(const char *option, const char *value, const char **out,
-		       struct tally_error *err)
+int tally_name_take_folder(void *request, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
 {
 	struct stat status;
-	*out = value;
 	if (stat(value, &status) < 0)
-		return tally_error_set(err, -errno, "option --%s: %s: %s", option, value,
+		return tally_error_set(err, -errno, "option --%s: %s: %s", option->name, value,
 				       tally_errno_text(-errno));
 	if (!S_ISDIR(status.st_mode))
-		return tally_error_set(err, -ENOTDIR, "option --%s: %s is not a directory", option,
-				       value);
-	return 1;
+		return tally_error_set(err, -ENOTDIR, "option --%s: %s is not a directory",
+				       option->name, value);
+	return tally_option_store(request, option, value, err);
 }
 
 /* Checks the file: /boot has compressed images, which are not usable. */
-static int take_vmlinux(const char *value, const char **out, struct tally_error *err)
+int tally_name_take_vmlinux(void *request, const struct tally_option *option, const char *value,
+			    struct tally_error *err)
 {
 	struct tally_error why = TALLY_ERROR_NONE;
 	struct tally_object *object;
 	int rc = tally_object_open(AT_FDCWD, value, &object, &why);
-	*out = value;
 	if (rc < 0)
 		return tally_error_set(
 			err, rc, "option --vmlinux: %s%s", why.message,
@@ -37,22 +36,22 @@ static int take_vmlinux(const char *value, const char **out, struct tally_error 
 				: " (use the uncompressed kernel; Debian: package "
 				  "linux-image-RELEASE-dbg)");
 	tally_object_unref(object);
-	return 1;
+	return tally_option_store(request, option, value, err);
 }
 
-static int take_file(const char *option, const char *value, const char **out,
-		     struct tally_error *err)
+int tally_name_take_file(void *request, const struct tally_option *option, const char *value,
+			 struct tally_error *err)
 {
-	*out = value;
 	if (access(value, R_OK) < 0)
-		return tally_error_set(err, -errno, "option --%s: %s can't be read: %s", option,
-				       value, tally_errno_text(-errno));
-	return 1;
+		return tally_error_set(err, -errno, "option --%s: %s can't be read: %s",
+				       option->name, value, tally_errno_text(-errno));
+	return tally_option_store(request, option, value, err);
 }
 
-static int take_debuginfod(const char *value, struct tally_name_sources *sources,
-			   struct tally_error *err)
+int tally_name_take_debuginfod(void *request, const struct tally_option *option, const char *value,
+			       struct tally_error *err)
 {
+	struct tally_name_sources *sources = tally_option_member(request, option);
 	struct tally_debuginfod *server;
 	struct tally_error why = TALLY_ERROR_NONE;
 	int rc = tally_debuginfod_open(value, NULL, NULL, &server, &why);
@@ -63,21 +62,27 @@ static int take_debuginfod(const char *value, struct tally_name_sources *sources
 	sources->asks_debuginfod = true;
 	sources->debuginfod_urls = value;
 	tally_fetch_progress_use(sources);
-	return 1;
+	return 0;
 }
 
 int tally_name_option(int id, const char *value, struct tally_name_sources *sources,
 		      struct tally_error *err)
 {
-	switch (id) {
-	case TALLY_OPTION_SYMFS: return take_folder("symfs", value, &sources->search.root, err);
-	case TALLY_OPTION_BUILD_IDS:
-		return take_folder("buildid-dir", value, &sources->search.build_ids, err);
-	case TALLY_OPTION_VMLINUX: return take_vmlinux(value, &sources->vmlinux, err);
-	case TALLY_OPTION_KALLSYMS: return take_file("kallsyms", value, &sources->kallsyms, err);
-	case TALLY_OPTION_MODULES: sources->modules = true; return 1;
-	case TALLY_OPTION_FULL_NAMES: sources->full_names = true; return 1;
-	case TALLY_OPTION_DEBUGINFOD: return take_debuginfod(value, sources, err);
-	default: return 0;
+	static const struct { int id; struct tally_option option; } rows[] = {
+		{ TALLY_OPTION_SYMFS, { .name = "symfs", TALLY_TEXT(struct tally_name_sources, search.root), TALLY_TAKE(tally_name_take_folder) } },
+		{ TALLY_OPTION_BUILD_IDS, { .name = "buildid-dir", TALLY_TEXT(struct tally_name_sources, search.build_ids), TALLY_TAKE(tally_name_take_folder) } },
+		{ TALLY_OPTION_VMLINUX, { .name = "vmlinux", TALLY_TEXT(struct tally_name_sources, vmlinux), TALLY_TAKE(tally_name_take_vmlinux) } },
+		{ TALLY_OPTION_KALLSYMS, { .name = "kallsyms", TALLY_TEXT(struct tally_name_sources, kallsyms), TALLY_TAKE(tally_name_take_file) } },
+		{ TALLY_OPTION_DEBUGINFOD, { .name = "debuginfod", TALLY_TAKE(tally_name_take_debuginfod) } },
+	};
+	if (id == TALLY_OPTION_MODULES || id == TALLY_OPTION_FULL_NAMES) {
+		*(id == TALLY_OPTION_MODULES ? &sources->modules : &sources->full_names) = true;
+		return 1;
 	}
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (rows[i].id == id) {
+			int result = rows[i].option.take(sources, &rows[i].option, value, err);
+			return result < 0 ? result : 1;
+		}
+	return 0;
 }

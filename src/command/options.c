@@ -17,10 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int option_id(const struct tally_option *option)
-{
-	return option->id ? option->id : option->letter;
-}
+/* Of the walk's steps: options->option and options->value are the next ones. */
+enum { TAKEN = 1 };
 
 static bool is_end(const struct tally_option *option)
 {
@@ -84,7 +82,8 @@ static int take_argument(struct tally_options *options, const struct tally_optio
 			options,
 			"option %s: the name is empty (a variable that is not set?); give one, or leave %s out",
 			shown, shown);
-	return option_id(option);
+	options->option = option;
+	return TAKEN;
 }
 
 const char *tally_options_file(struct tally_options *options)
@@ -168,12 +167,13 @@ static int take_letter(struct tally_options *options)
 	return unknown_option(options, shown, strlen(word) > 2 ? word : NULL);
 }
 
-int tally_options_next(struct tally_options *options)
+/* Goes to the next option.  Returns TAKEN, DONE, ERROR or HELP. */
+static int step(struct tally_options *options)
 {
-	int id;
+	int result;
 	options->value = NULL;
 	if (options->cluster) {
-		id = take_letter(options);
+		result = take_letter(options);
 	} else {
 		const char *word = options->index < options->argc ? options->argv[options->index]
 								  : NULL;
@@ -185,15 +185,23 @@ int tally_options_next(struct tally_options *options)
 			return TALLY_OPTION_DONE;
 		}
 		if (word[1] == '-') {
-			id = take_long(options, word);
+			result = take_long(options, word);
 		} else {
 			options->cluster = word + 1;
-			id = take_letter(options);
+			result = take_letter(options);
 		}
 	}
-	if (id == TALLY_OPTION_HELP)
+	if (result == TALLY_OPTION_HELP)
 		tally_help_print(options->command);
-	return id;
+	return result;
+}
+
+int tally_options_next(struct tally_options *options)
+{
+	int result = step(options);
+	if (result != TAKEN)
+		return result;
+	return options->option->id ? options->option->id : options->option->letter;
 }
 
 static int bad_value(const char *option, const char *value, const char *wanted,
@@ -317,6 +325,111 @@ int tally_option_frames(const char *value, uint32_t *out, struct tally_error *er
 	int result = tally_option_u64("--max-stack", value, 1, UINT16_MAX - 1, &number, err);
 	*out = (uint32_t)number;
 	return result;
+}
+
+void *tally_option_member(void *request, const struct tally_option *option)
+{
+	return (char *)request + option->offset;
+}
+
+/* Integers of 1, 2, 4 or 8 bytes; enums and bools as well. */
+static unsigned long long integer_at(const void *member, size_t size)
+{
+	switch (size) {
+	case sizeof(uint8_t): return *(const uint8_t *)member;
+	case sizeof(uint16_t): return *(const uint16_t *)member;
+	case sizeof(uint32_t): return *(const uint32_t *)member;
+	default: return *(const uint64_t *)member;
+	}
+}
+
+static void put_integer(void *member, size_t size, unsigned long long number)
+{
+	switch (size) {
+	case sizeof(uint8_t): *(uint8_t *)member = (uint8_t)number; break;
+	case sizeof(uint16_t): *(uint16_t *)member = (uint16_t)number; break;
+	case sizeof(uint32_t): *(uint32_t *)member = (uint32_t)number; break;
+	default: *(uint64_t *)member = number;
+	}
+}
+
+/* Finds one of the words that blanks separate; otherwise lists them in `wanted`: "a, b". */
+static int find_word(const char *words, const char *value, unsigned long long *index, char *wanted,
+		     size_t size)
+{
+	int used = 0;
+	*index = 0;
+	for (const char *word = words; *word; ++*index) {
+		size_t length = strcspn(word, " ");
+		if (strlen(value) == length && !strncmp(word, value, length))
+			return 0;
+		used += snprintf(wanted + used, size - (size_t)used, "%s%.*s", *index ? ", " : "",
+				 (int)length, word);
+		word += length + (word[length] == ' ');
+	}
+	return -EINVAL;
+}
+
+int tally_option_store(void *request, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	void *member = tally_option_member(request, option);
+	unsigned long long number = option->constant;
+	char shown[72], wanted[256];
+	int result = 0;
+	if (option->letter)
+		snprintf(shown, sizeof(shown), "-%c", option->letter);
+	else
+		snprintf(shown, sizeof(shown), "--%s", option->name);
+	if (option->also)
+		*(bool *)((char *)request + option->also - 1) = true;
+	switch (option->store) {
+	case TALLY_STORE_NOTHING: return 0;
+	case TALLY_STORE_TRUE: *(bool *)member = true; return 0;
+	case TALLY_STORE_FALSE: *(bool *)member = false; return 0;
+	case TALLY_STORE_TEXT: *(const char **)member = value; return 0;
+	case TALLY_STORE_SECONDS: return tally_option_seconds(shown, value, member, err);
+	case TALLY_STORE_DURATION: return tally_option_duration(shown, value, member, err);
+	case TALLY_STORE_PERCENT: return tally_option_percent(shown, value, member, err);
+	case TALLY_STORE_CONSTANT: break;
+	case TALLY_STORE_BITS: number |= integer_at(member, option->size); break;
+	case TALLY_STORE_SIZE: result = tally_option_size(shown, value, &number, err); break;
+	case TALLY_STORE_NUMBER:
+		result = tally_option_u64(shown, value, option->minimum, option->maximum, &number,
+					  err);
+		break;
+	case TALLY_STORE_WORD:
+		if (find_word(option->words, value, &number, wanted, sizeof(wanted)) < 0)
+			result = tally_error_set(err, -EINVAL, "option %s: '%s' is none of %s",
+						 shown, value, wanted);
+	}
+	if (!result)
+		put_integer(member, option->size, number);
+	return result;
+}
+
+static int take_option(void *request, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	if (option->instead)
+		return tally_error_set(err, -EINVAL, "--%s is not an option of tally's: %s",
+				       option->name, option->instead);
+	return option->take ? option->take(request, option, value, err) :
+			      tally_option_store(request, option, value, err);
+}
+
+bool tally_options_parse(struct tally_options *options, void *request)
+{
+	struct tally_error err = TALLY_ERROR_NONE;
+	int result;
+	while ((result = step(options)) == TAKEN)
+		if (take_option(request, options->option, options->value, &err) < 0) {
+			options->status = tally_command_misused(options->command, &err);
+			return false;
+		}
+	if (result != TALLY_OPTION_DONE)
+		options->status = result == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	return result == TALLY_OPTION_DONE;
 }
 
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err)

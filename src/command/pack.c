@@ -18,7 +18,7 @@ static const struct tally_option options[] = {
 	  "the recording (tally.data, else perf.data)", NULL, 0 },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write a copy and leave the recording unchanged", NULL, 0 },
-	TALLY_NAME_OPTIONS,
+	OLD_NAME_OPTIONS,
 	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only warnings and errors", NULL, 0 },
 	TALLY_OPTIONS_END,
 };
@@ -127,7 +127,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
 				       &status))
 		return status;
 	if (!request.input)

@@ -4,7 +4,6 @@
 #include "command/diff_perf_options.h"
 #include "command/record_perf_options.h"
 #include "command/record_request.h"
-#include "command/report_perf_options.h"
 #include "command/script_perf_options.h"
 #include "command/stat_perf_options.h"
 #include "command/top_perf_options.h"
@@ -38,12 +37,6 @@ int stat_take_perf_option(int id, struct tally_error *err)
 {
 	static const struct row rows[] = { STAT_PERF_OPTIONS(ROW) };
 	return take(rows, COUNT(rows), id - STAT_PERF_FIRST, err);
-}
-
-int report_take_perf_option(int id, struct tally_error *err)
-{
-	static const struct row rows[] = { REPORT_PERF_OPTIONS(ROW) };
-	return take(rows, COUNT(rows), id - REPORT_PERF_FIRST, err);
 }
 
 int script_take_perf_option(int id, struct tally_error *err)

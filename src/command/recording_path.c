@@ -21,7 +21,7 @@ const char *tally_recording_path(const char *given)
 									: "tally.data";
 }
 
-bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv,
+bool old_recording_arguments(const struct tally_command *command, int argc, char **argv,
 			       tally_option_taker *take, void *request, const char **input,
 			       int *status)
 {
@@ -53,4 +53,22 @@ bool tally_recording_arguments(const struct tally_command *command, int argc, ch
 		*status = tally_command_misuse(command, "one recording at a time: '%s' is too many",
 					       argv[walk.index]);
 	return walk.index == argc;
+}
+
+bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv,
+			       void *request, const char **input, int *status)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
+	while (tally_options_parse(&walk, request) && walk.index < argc) {
+		if (*input)
+			walk.status = tally_command_misuse(
+				command, "one recording at a time: '%s' is too many",
+				argv[walk.index]);
+		else if (!(*input = tally_options_file(&walk)))
+			walk.status = TALLY_EXIT_USAGE;
+		if (walk.status >= 0)
+			break;
+	}
+	*status = walk.status;
+	return walk.status < 0;
 }

@@ -18,6 +18,8 @@ typedef int tally_option_taker(void *request, int id, const char *value, struct 
  * unless an option did. Returns false when the command must exit with `*status`, after the help or
  * an error was printed. */
 bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv,
+			       void *request, const char **input, int *status);
+bool old_recording_arguments(const struct tally_command *command, int argc, char **argv,
 			       tally_option_taker *take, void *request, const char **input,
 			       int *status);
 

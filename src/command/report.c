@@ -7,7 +7,6 @@
 #include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
-#include "command/report_perf_options.h"
 #include "command/report_sort.h"
 #include "output/pager.h"
 #include "output/report_cells.h"
@@ -25,96 +24,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	OPTION_CHILDREN = 256,
-	OPTION_NO_CHILDREN,
-	OPTION_PERCENT,
-	OPTION_STDIO,
-	OPTION_DSO,
-	OPTION_SYMBOL,
-	OPTION_EVENT,
-	OPTION_MANGLED,
-	OPTION_NO_INLINE,
-	OPTION_ERROR,
-	OPTION_TUI,
-	OPTION_NO_BRANCHES,
-	OPTION_QUANTUM,
-	OPTION_MEMORY,
-	OPTION_SCHEDULER,
-	OPTION_WAKERS
-};
-
-static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
-	  "group rows by these keys, listed below (comm,dso,sym; for branches\ncomm,dso_from,sym_from,dso_to,sym_to)",
-	  TALLY_SORT_CHOICES, 0 },
-	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL,
-	  "shares of the cost of memory accesses, by memory level and data\n"
-	  "(recordings of perf mem)",
-	  NULL, OPTION_MEMORY },
-	{ 0, "time-quantum", TALLY_ARGUMENT_REQUIRED, "TIME",
-	  "length of a row of --sort time: 10us, 1s (100ms)", NULL, OPTION_QUANTUM },
-	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
-	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
-	  "caller callee none graph fractal flat", 0 },
-	TALLY_FILTER_STACK_OPTION,
-	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
-	  "a row for each branch taken before the samples (the default if they\nwere recorded, without -g)",
-	  NULL, 0 },
-	{ 0, "no-branch-stack", TALLY_ARGUMENT_NONE, NULL,
-	  "rows are of samples, even if branches were recorded", NULL, OPTION_NO_BRANCHES },
-	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
-	  "heaviest total first, as with -g (else heaviest self first)", NULL, OPTION_CHILDREN },
-	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals", NULL, OPTION_NO_CHILDREN },
-	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows", NULL, 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
-	  "leave out rows whose TOTAL (SELF if there is no TOTAL), and\nbranches of trees, are below P % (0.5)",
-	  NULL, OPTION_PERCENT },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
-	  NULL, OPTION_EVENT },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
-	TALLY_FILTER_OPTIONS,
-	TALLY_NAME_OPTIONS,
-	TALLY_FULL_NAMES_OPTION,
-	TALLY_IDLE_OPTION,
-	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
-	  "show waits in the scheduler's own functions, not in their caller", NULL, OPTION_SCHEDULER },
-	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
-	  "call trees of waits, continued by their wakers (record --off-cpu)", NULL,
-	  OPTION_WAKERS },
-	{ 0, "error", TALLY_ARGUMENT_NONE, NULL,
-	  "columns of sampling errors, 95 % (the default on wide terminals)", NULL,
-	  OPTION_ERROR },
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
-	  OPTION_DSO },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
-	  NULL, OPTION_SYMBOL },
-	TALLY_HEADER_OPTIONS,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file", NULL,
-	  OPTION_MANGLED },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out inlined functions in call trees", NULL,
-	  OPTION_NO_INLINE },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager", NULL, OPTION_STDIO },
-	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
-	  NULL, OPTION_TUI },
-	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)", NULL, 0 },
-	/* perf's names */
-	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
-	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
-	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
-	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'g' },
-#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
-	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, REPORT_PERF_##id_ },
-	REPORT_PERF_OPTIONS(ROW)
-#undef ROW
-		TALLY_OPTIONS_END,
-};
+/* How the report is shown. */
+enum interface { INTERFACE_DEFAULT, INTERFACE_TEXT, INTERFACE_BROWSER };
 
 struct request {
-	const char *input, *event;
+	const char *input;
 	struct tally_profile_filter filter;
 	struct tally_header_request header;
 	struct tally_name_sources names;
@@ -122,16 +36,26 @@ struct request {
 	struct tally_report_sort sort;
 	struct tally_browse_request browsing;
 	uint64_t quantum_ns;
-	bool children_given, percent_given, errors, json, no_pager, tui, browses, mangled,
-		no_inlines;
+	enum interface interface;
+	bool children_given, percent_given, errors, json, browses, mangled, no_inlines;
 	bool shows_functions, shows_idle, shows_scheduler, with_wakers;
 };
 
+static int take_sort(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
+{
+	(void)option;
+	return tally_report_sort_parse(&((struct request *)taker)->sort, value, err);
+}
+
 /* Parses the order; also from perf's "graph,0.5,callee". */
-static int parse_tree(const char *value, struct request *request, struct tally_error *err)
+static int take_tree(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
 {
 	static const char *const styles[] = { "caller", "graph", "fractal", "flat" };
+	struct request *request = taker;
 	bool known = !value;
+	(void)option;
 	for (unsigned i = 0; value && i < sizeof(styles) / sizeof(styles[0]); i++)
 		known |= !strncmp(value, styles[i], strlen(styles[i]));
 	if (value && strstr(value, "callee"))
@@ -146,94 +70,226 @@ static int parse_tree(const char *value, struct request *request, struct tally_e
 	return 0;
 }
 
-static int parse_number(const char *option, const char *value, double *out, struct tally_error *err)
+static int take_percent(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
 {
-	char *end;
-	*out = strtod(value, &end);
-	if (end == value || *end || *out < 0 || *out > 100)
-		return tally_error_set(err, -22, "option %s: '%s' is not a percentage", option,
-				       value);
-	return 0;
+	struct request *request = taker;
+	int result = tally_option_store(request, option, value, err);
+	request->report.tree_percent_min = request->report.percent_min;
+	return result;
 }
 
-static int parse_quantum(const char *value, uint64_t *out_ns, struct tally_error *err)
+static int take_quantum(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
 {
 	const double second = 1e9, day = 86400;
+	struct request *request = taker;
 	double seconds;
 	int result = tally_option_seconds("--time-quantum", value, &seconds, err);
+	(void)option;
 	if (!result && (seconds < 1 / second || seconds > day))
 		return tally_error_set(
 			err, -ERANGE,
 			"option --time-quantum: '%s' is not between a nanosecond and a day", value);
-	*out_ns = result ? 0 : (uint64_t)(seconds * second + 0.5);
+	request->quantum_ns = result ? 0 : (uint64_t)(seconds * second + 0.5);
 	return result;
 }
 
-static int apply_option(void *taker, int id, const char *value, struct tally_error *err)
+static int take_limit(void *taker, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
 {
-	struct request *request = taker;
-	unsigned long long number;
-	int result = 0;
-	switch (id) {
-	case 'i': request->input = value; break;
-	case 's': return tally_report_sort_parse(&request->sort, value, err);
-	case 'b': request->sort.branches = TALLY_BRANCHES_WANTED; break;
-	case OPTION_MEMORY: request->sort.of_memory = true; break;
-	case OPTION_QUANTUM: return parse_quantum(value, &request->quantum_ns, err);
-	case OPTION_NO_BRANCHES: request->sort.branches = TALLY_BRANCHES_UNWANTED; break;
-	case 'g': return parse_tree(value, request, err);
-	case OPTION_CHILDREN: request->report.children = request->children_given = true; break;
-	case OPTION_NO_CHILDREN:
-		request->report.children = false;
-		request->children_given = true;
-		break;
-	case 'n':
-		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
-		request->report.limit = result < 0 ? 0 : (size_t)number;
-		if (result < 0)
-			tally_error_hint(
-				err,
-				"-n limits the rows; -j has the samples of each, which perf's -n shows");
-		break;
-	case OPTION_PERCENT:
-		result = parse_number("--percent-limit", value, &request->report.percent_min, err);
-		request->report.tree_percent_min = request->report.percent_min;
-		request->percent_given = true;
-		break;
-	case OPTION_EVENT: request->event = request->filter.event = value; break;
-	case OPTION_DSO: request->filter.objects = value; break;
-	case OPTION_SYMBOL: request->filter.symbols = value; break;
-	case OPTION_MANGLED: request->mangled = true; break;
-	case OPTION_NO_INLINE: request->no_inlines = true; break;
-	case OPTION_STDIO: request->no_pager = true; request->tui = false; break;
-	case OPTION_TUI: request->tui = true; request->no_pager = false; break;
-	case TALLY_OPTION_IDLE: request->shows_idle = true; break;
-	case OPTION_SCHEDULER: request->shows_scheduler = true; break;
-	case OPTION_WAKERS: request->with_wakers = true; break;
-	case OPTION_ERROR: request->errors = true; break;
-	case 'j': request->json = true; break;
-	default:
-		if (tally_header_option(id, &request->header))
-			return 0;
-		result = report_take_perf_option(id, err);
-		if (result)
-			return result;
-		if (id != TALLY_OPTION_MAX_STACK) /* annotate shows leaves only */
-			tally_browse_give(&request->browsing, options, id, value);
-		result = tally_name_option(id, value, &request->names, err);
-		return result ? result : tally_filter_option(id, value, &request->filter, err);
-	}
+	int result = tally_option_store(taker, option, value, err);
+	if (result < 0)
+		tally_error_hint(
+			err,
+			"-n limits the rows; -j has the samples of each, which perf's -n shows");
 	return result;
 }
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)",
+	  TALLY_TEXT(struct request, input) },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
+	  "group rows by these keys, listed below (comm,dso,sym; for branches\ncomm,dso_from,sym_from,dso_to,sym_to)",
+	  TALLY_SORT_CHOICES, TALLY_TAKE(take_sort) },
+	{ 0, "mem-mode", TALLY_ARGUMENT_NONE, NULL,
+	  "shares of the cost of memory accesses, by memory level and data\n"
+	  "(recordings of perf mem)",
+	  TALLY_SET(struct request, sort.of_memory) },
+	{ 0, "time-quantum", TALLY_ARGUMENT_REQUIRED, "TIME",
+	  "length of a row of --sort time: 10us, 1s (100ms)", TALLY_TAKE(take_quantum) },
+	{ 'g', "call-graph", TALLY_ARGUMENT_OPTIONAL, "caller|callee",
+	  "show call trees: what an entry called (caller, the default)\nor who called it (callee)",
+	  "caller callee none graph fractal flat", TALLY_TAKE(take_tree) },
+	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
+	{ 'b', "branch-stack", TALLY_ARGUMENT_NONE, NULL,
+	  "a row for each branch taken before the samples (the default if they\nwere recorded, without -g)",
+	  TALLY_CONSTANT(struct request, sort.branches, TALLY_BRANCHES_WANTED) },
+	{ 0, "no-branch-stack", TALLY_ARGUMENT_NONE, NULL,
+	  "rows are of samples, even if branches were recorded",
+	  TALLY_CONSTANT(struct request, sort.branches, TALLY_BRANCHES_UNWANTED) },
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
+	  "heaviest total first, as with -g (else heaviest self first)",
+	  TALLY_SET(struct request, report.children), TALLY_ALSO(struct request, children_given) },
+	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals",
+	  TALLY_CLEAR(struct request, report.children), TALLY_ALSO(struct request, children_given) },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows",
+	  TALLY_NUMBER(struct request, report.limit, 1, 1000000), TALLY_TAKE(take_limit) },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
+	  "leave out rows whose TOTAL (SELF if there is no TOTAL), and\nbranches of trees, are below P % (0.5)",
+	  TALLY_PERCENT(struct request, report.percent_min), TALLY_TAKE(take_percent),
+	  TALLY_ALSO(struct request, percent_given) },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
+	  TALLY_TEXT(struct request, filter.event) },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
+	TALLY_FILTER_OPTIONS(struct request, filter),
+	TALLY_NAME_OPTIONS('k', struct request, names),
+	TALLY_FULL_NAMES_OPTION(struct request, names),
+	TALLY_IDLE_OPTION(struct request, shows_idle),
+	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
+	  "show waits in the scheduler's own functions, not in their caller",
+	  TALLY_SET(struct request, shows_scheduler) },
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
+	  "call trees of waits, continued by their wakers (record --off-cpu)",
+	  TALLY_SET(struct request, with_wakers) },
+	{ 0, "error", TALLY_ARGUMENT_NONE, NULL,
+	  "columns of sampling errors, 95 % (the default on wide terminals)",
+	  TALLY_SET(struct request, errors) },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)",
+	  TALLY_TEXT(struct request, filter.objects) },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
+	  TALLY_TEXT(struct request, filter.symbols) },
+	TALLY_HEADER_OPTIONS(struct request, header),
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
+	  TALLY_SET(struct request, mangled) },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
+	  "leave out inlined functions in call trees", TALLY_SET(struct request, no_inlines) },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager",
+	  TALLY_CONSTANT(struct request, interface, INTERFACE_TEXT) },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
+	  TALLY_CONSTANT(struct request, interface, INTERFACE_BROWSER) },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/report-json.md)",
+	  TALLY_SET(struct request, json) },
+	/* perf's names */
+	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, filter.comms) },
+	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, filter.objects) },
+	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, filter.symbols) },
+	{ 'G', "inverted", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_TAKE(take_tree) },
+	/* perf's options that tally lacks */
+	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "demangle", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "inline", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "skip-empty", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally script --records shows every record") },
+	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "KEYS", NULL,
+	  TALLY_INSTEAD("-s sets the keys that group rows; -j has all figures") },
+	{ 'M', "disassembler-style", TALLY_ARGUMENT_REQUIRED, "STYLE", NULL,
+	  TALLY_INSTEAD("tally annotate shows code") },
+	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has the samples of each row") },
+	{ 'p', "parent", TALLY_ARGUMENT_REQUIRED, "REGEX", NULL,
+	  TALLY_INSTEAD("-g callee shows who called; --symbol takes patterns") },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("2>/dev/null hides warnings") },
+	{ 't', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP", NULL,
+	  TALLY_INSTEAD("-j is for programs (docs/report-json.md)") },
+	{ 'T', "threads", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--sort tid has a row for each thread; tally stat --per-thread counts") },
+	{ 'U', "hide-unresolved", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("code without names is one row per object") },
+	{ 'w', "column-widths", TALLY_ARGUMENT_REQUIRED, "WIDTHS", NULL,
+	  TALLY_INSTEAD("columns are as wide as their contents") },
+	{ 'x', "exclude-other", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--symbol takes patterns") },
+	{ 0, "asm-raw", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally annotate shows code") },
+	{ 0, "branch-history", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-b has a row for each branch") },
+	{ 0, "demangle-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("kernel names are shown unchanged") },
+	{ 0, "disable-order", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("records are read in time order") },
+	{ 0, "full-source-path", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has whole paths") },
+	{ 0, "gtk", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--tui browses on the terminal; tally flamegraph -o FILE.html draws for a browser") },
+	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("each event has a table of its own; -e chooses one") },
+	{ 0, "group-sort-idx", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("each event has a table of its own; -e chooses one") },
+	{ 0, "hierarchy", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--sort dso, and then --dso NAME: a level at a time") },
+	{ 0, "ignore-callees", TALLY_ARGUMENT_REQUIRED, "REGEX", NULL,
+	  TALLY_INSTEAD("--symbol takes patterns") },
+	{ 0, "ignore-vmlinux", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("only the recorded kernel's own file is used") },
+	{ 0, "itrace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	{ 0, "mmaps", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally script --show-mmap-events shows them") },
+	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--time-quantum 1us makes the rows of --sort time that fine") },
+	{ 0, "objdump", TALLY_ARGUMENT_REQUIRED, "PATH", NULL,
+	  TALLY_INSTEAD("tally annotate shows code, by libLLVM") },
+	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "TYPE", NULL,
+	  TALLY_INSTEAD("tally annotate says what its percentages are of") },
+	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
+	  TALLY_INSTEAD("shares are of the samples that pass the filters") },
+	{ 0, "prefix", TALLY_ARGUMENT_REQUIRED, "PREFIX", NULL,
+	  TALLY_INSTEAD("--symfs DIR looks for files below DIR") },
+	{ 0, "prefix-strip", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("--symfs DIR looks for files below DIR") },
+	{ 0, "pretty", TALLY_ARGUMENT_REQUIRED, "KEY", NULL,
+	  TALLY_INSTEAD("tally stat --per-thread counts thread by thread") },
+	{ 0, "raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally script shows tracepoints; -j has their fields") },
+	{ 0, "samples", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("tally script shows each sample") },
+	{ 0, "show-cpu-utilization", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--sort dso has the kernel in a row of its own") },
+	{ 0, "show-on-off-events", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--time selects a part of the recording") },
+	{ 0, "show-ref-call-graph", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("stacks are those of the event's own samples") },
+	{ 0, "show-total-period", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has the period of each row") },
+	{ 0, "socket-filter", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("--cpu selects CPUs; --sort socket groups by socket") },
+	{ 0, "source", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally annotate shows code with its source") },
+	{ 0, "stats", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally script --records shows every record") },
+	{ 0, "stdio-color", TALLY_ARGUMENT_REQUIRED, "MODE", NULL,
+	  TALLY_INSTEAD("NO_COLOR=1 turns colours off; only terminals get any") },
+	{ 0, "stitch-lbr", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("LBR stacks are shown as recorded") },
+	{ 0, "switch-off", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
+	  TALLY_INSTEAD("--time selects a part of the recording") },
+	{ 0, "switch-on", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
+	  TALLY_INSTEAD("--time selects a part of the recording") },
+	{ 0, "symbol-filter", TALLY_ARGUMENT_REQUIRED, "TEXT", NULL,
+	  TALLY_INSTEAD("--symbol takes patterns: '*TEXT*'") },
+	{ 0, "tasks", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally script --show-task-events shows them") },
+	{ 0, "total-cycles", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-b --sort srcline_from,srcline_to,cycles has the cycles between branches") },
+	TALLY_OPTIONS_END,
+};
 
 /* Chooses the event to show first: the requested one; or the waits, since they are recorded only on
  * request; or the first with samples. */
 static int choose_event(const struct tally_profile *profile, const struct request *request,
 			uint32_t *event, struct tally_error *err)
 {
-	uint32_t waits = request->event ? UINT32_MAX : tally_profile_waits(profile);
+	uint32_t waits = request->filter.event ? UINT32_MAX : tally_profile_waits(profile);
 	*event = waits;
-	return waits == UINT32_MAX ? tally_profile_event(profile, request->event, event, err) : 0;
+	return waits == UINT32_MAX ? tally_profile_event(profile, request->filter.event, event, err) : 0;
 }
 
 /* Writes the report of the requested event, or of each event with samples. */
@@ -252,7 +308,7 @@ static int put_events(const struct tally_profile *profile, struct request *reque
 		uint64_t samples, period;
 		tally_profile_totals(profile, event, &samples, &period);
 		samples += tally_profile_idle(profile, event).samples;
-		if (i && (request->event || !samples || event == first ||
+		if (i && (request->filter.event || !samples || event == first ||
 			  tally_off_cpu_serves(&profile->recording->off_cpu, &events[event])))
 			continue;
 		request->report.event = event;
@@ -319,7 +375,7 @@ static int show(const struct tally_command *command, struct request *request,
 		tally_json_end(&json);
 		tally_json_end(&json);
 	} else {
-		tally_pager_start(&pager, !request->no_pager);
+		tally_pager_start(&pager, request->interface != INTERFACE_TEXT);
 		struct tally_report_view view = {
 			.columns = pager.columns,
 			.colours = pager.colours,
@@ -359,10 +415,12 @@ static int browse(const struct tally_command *command, struct request *request,
 		return tally_command_fail(command, &err);
 	if (tally_curses_screen_open(&screen, &err) < 0) {
 		int status = tally_command_fail(command, &err);
-		return request->tui ? status : -1;
+		return request->interface == INTERFACE_BROWSER ? status : -1;
 	}
 	request->report.event = event;
 	request->browsing.input = request->input;
+	request->browsing.filter = &request->filter;
+	request->browsing.names = &request->names;
 	request->browsing.report = request->report;
 	request->browsing.errors = request->errors;
 	int result = tally_browse_report(screen, profile, &request->browsing);
@@ -395,7 +453,7 @@ static int read_profile(const struct tally_command *command, struct request *req
 	if (request->with_wakers && report->tree == TALLY_TREE_NONE)
 		report->tree = TALLY_TREE_CALLER;
 	if (request->with_wakers)
-		request->event = request->filter.event = TALLY_OFF_CPU_NAME;
+		request->filter.event = TALLY_OFF_CPU_NAME;
 	bool wants_stacks = report->tree != TALLY_TREE_NONE ||
 			    (request->children_given && report->children);
 	unsigned facts = 0;
@@ -462,8 +520,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_profile *profile;
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, apply_option, &request, &request.input,
-				       &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
 		return status;
 	if (request.no_inlines && tally_report_sort_needs_lines(&request.sort))
 		return tally_command_misuse(
@@ -471,11 +528,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	request.input = tally_recording_path(request.input);
 	if (request.json && !request.percent_given) /* programs get all rows */
 		request.report.percent_min = request.report.tree_percent_min = 0;
-	if (request.tui && (request.json || !tally_screen_possible()))
+	bool is_asked = request.interface == INTERFACE_BROWSER;
+	if (is_asked && (request.json || !tally_screen_possible()))
 		return tally_command_misuse(command,
 					    "--tui needs a terminal, for input and output");
-	request.browses = request.tui || (!request.json && !request.no_pager &&
-					  !request.header.shown && tally_screen_possible());
+	request.browses = is_asked || (!request.json && request.interface != INTERFACE_TEXT &&
+				       !request.header.shown && tally_screen_possible());
 
 	if (tally_recording_open(request.input, &recording, &err) < 0)
 		return tally_command_fail(command, &err);

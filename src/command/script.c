@@ -46,13 +46,13 @@ static const struct tally_option options[] = {
 	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
 	  NULL, OPTION_EVENT },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
-	TALLY_FILTER_OPTIONS,
+	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
+	OLD_FILTER_OPTIONS,
 	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
 	  OPTION_DSO },
 	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
 	  NULL, OPTION_SYMBOL },
-	TALLY_NAME_OPTIONS,
+	OLD_NAME_OPTIONS,
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
 	  "every record with all its fields, not only samples", NULL, OPTION_RECORDS },
 	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
@@ -78,10 +78,10 @@ static const struct tally_option options[] = {
 	SHOW_OPTION("text-poke", TALLY_SCRIPT_TEXT_POKE, "also changes of the kernel's code"),
 	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "also lost records"),
 	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "also ends of the recorder's rounds"),
-	TALLY_HEADER_OPTIONS,
+	OLD_HEADER_OPTIONS,
 	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL,
 	  "only the sampled address of each stack", NULL, 0 },
-	TALLY_FILTER_STACK_OPTION,
+	OLD_FILTER_STACK_OPTION,
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file", NULL,
 	  OPTION_MANGLED },
 	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
@@ -302,7 +302,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
 				       &status))
 		return status;
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)

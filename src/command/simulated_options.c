@@ -33,6 +33,12 @@ int simulated_add_toggle(struct tally_simulated_options *options, const char *fu
 	return 0;
 }
 
+int simulated_take_toggle(void *request, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
+{
+	return simulated_add_toggle(tally_option_member(request, option), value, err);
+}
+
 int simulated_check_target(const struct tally_target *target, struct tally_error *err)
 {
 	const char *what = NULL;

@@ -7,6 +7,27 @@
 #include "provider/simulated.h"
 #include "session/target.h"
 
+/* Rows of an option table. `member` is the name of the provider. */
+#define TALLY_PROVIDER_OPTION(type, member) \
+	{ 0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
+	  "kernel (the default), or simulated: the command runs on a\nsimulated CPU, several times slower (docs/simulated.md)", \
+	  TALLY_TEXT(type, member) }
+
+/* `member` is the request's struct tally_simulated_options. */
+#define TALLY_SIMULATED_OPTIONS(type, member) \
+	{ 0, "sim-cpu", TALLY_ARGUMENT_REQUIRED, "NAME|FILE", \
+	  "the CPU to simulate; by default one with this machine's caches", \
+	  TALLY_TEXT(type, member.cpu) }, \
+	{ 0, "region", TALLY_ARGUMENT_NONE, NULL, \
+	  "only between the program's tally_roi_begin() and tally_roi_end()\n(tally/roi.h), simulated", \
+	  TALLY_SET(type, member.region) }, \
+	{ 0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
+	  "only while FUNCTION runs, simulated; repeatable", \
+	  TALLY_TAKE_MEMBER(simulated_take_toggle, type, member) }
+
+/* Adds --toggle's function. Returns 0, or -EINVAL: the name is empty or long, or too many. */
+tally_take_option simulated_take_toggle;
+
 /* Rows of an option table; the ids are the command's. */
 #define SIMULATED_OPTION_PROVIDER(id_) \
 	{ \

@@ -39,8 +39,8 @@ static const struct tally_option options[] = {
 	  OPTION_WIDTH },
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples", NULL,
 	  OPTION_EVENT },
-	TALLY_FILTER_TASK_OPTIONS("pid", "tid"),
-	TALLY_FILTER_OPTIONS,
+	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
+	OLD_FILTER_OPTIONS,
 	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
 	TALLY_OPTIONS_END,
 };
@@ -167,7 +167,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.view = { .cpus_wanted = true, .tasks_wanted = true, .tasks = TASKS_DEFAULT }
 	};
 	int status;
-	if (!tally_recording_arguments(command, argc, argv, take_option, &request, &request.input,
+	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
 				       &status))
 		return status;
 	if (tally_output_is_other_kind(request.output, endings))
