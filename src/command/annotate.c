@@ -1,7 +1,6 @@
 #include "base/buffer.h"
 #include "base/size_text.h"
 #include "base/vector.h"
-#include "command/annotate_perf_options.h"
 #include "command/command.h"
 #include "command/filter_options.h"
 #include "command/name_options.h"
@@ -21,78 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	OPTION_ALL_HOT = 256,
-	OPTION_NO_SOURCE,
-	OPTION_NO_ASM,
-	OPTION_PERCENT,
-	OPTION_STDIO,
-	OPTION_HTML,
-	OPTION_EVENT,
-	OPTION_DSO,
-	OPTION_OBJECT,
-	OPTION_SYMBOL,
-	OPTION_PERCENT_TYPE,
-	OPTION_MANGLED
-};
-
-static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "this event's samples (the first)", NULL, OPTION_EVENT },
-	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N",
-	  "the N hottest functions, one after another", NULL, OPTION_ALL_HOT },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE: HTML if its name ends in .html, otherwise text;\n"
-	  "- is standard output",
-	  NULL, 0 },
-	{ 0, "html", TALLY_ARGUMENT_NONE, NULL,
-	  "write an HTML page, whatever the file's name (annotate.html)", NULL, OPTION_HTML },
-	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/annotate-json.md)", NULL, 0 },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager", NULL, OPTION_STDIO },
-	{ 's', "source", TALLY_ARGUMENT_NONE, NULL,
-	  "source lines between the instructions (the default)", NULL, 0 },
-	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "only instructions", NULL, OPTION_NO_SOURCE },
-	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "only source lines, each with its share", NULL,
-	  OPTION_NO_ASM },
-	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number",
-	  NULL, 0 },
-	{ 'n', "samples", TALLY_ARGUMENT_NONE, NULL, "samples beside the percentages", NULL, 0 },
-	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX",
-	  "syntax of x86 instructions: att or intel (att)", "att intel", 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT",
-	  "instructions with at least that share, and those near them (0: all)", NULL,
-	  OPTION_PERCENT },
-	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the function of this program or library, if several have that name", NULL,
-	  OPTION_OBJECT },
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries",
-	  NULL, OPTION_DSO },
-	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
-	OLD_FILTER_OPTIONS,
-	OLD_NAME_OPTIONS,
-	OLD_IDLE_OPTION,
-	OLD_FULL_NAMES_OPTION,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file", NULL,
-	  OPTION_MANGLED },
-	/* perf's names */
-	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL, NULL, OPTION_SYMBOL },
-	{ 0, "disassembler-style", TALLY_ARGUMENT_REQUIRED, "SYNTAX", NULL, NULL, 'M' },
-	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'n' },
-	{ 0, "stdio2", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_STDIO },
-	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "local-period", NULL, NULL,
-	  OPTION_PERCENT_TYPE },
-#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
-	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, ANNOTATE_PERF_##id_ },
-	ANNOTATE_PERF_OPTIONS(ROW)
-#undef ROW
-		TALLY_OPTIONS_END,
-};
-
 struct request {
-	const char *input, *output, *event;
+	const char *input, *output;
 	struct tally_function_choice choice;
 	struct tally_profile_filter filter;
 	struct tally_name_sources names;
@@ -104,16 +33,22 @@ struct request {
 
 /* ---- options ------------------------------------------------------------- */
 
-static int take_syntax(const char *value, bool *is_intel, struct tally_error *err)
+static int take_syntax(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
 {
-	*is_intel = !strcmp(value, "intel");
-	if (*is_intel || !strcmp(value, "att"))
+	struct request *request = taker;
+	bool is_intel = !strcmp(value, "intel");
+	(void)option;
+	request->making.is_intel = is_intel;
+	if (is_intel || !strcmp(value, "att"))
 		return 0;
 	return tally_error_set(err, -EINVAL, "option -M: '%s' is neither att nor intel", value);
 }
 
-static int take_percent_type(const char *value, struct tally_error *err)
+static int take_percent_type(void *taker, const struct tally_option *option, const char *value,
+			     struct tally_error *err)
 {
+	(void)taker, (void)option;
 	if (!strcmp(value, "local-period"))
 		return 0;
 	return tally_error_set(
@@ -123,44 +58,101 @@ static int take_percent_type(const char *value, struct tally_error *err)
 		value);
 }
 
-static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
-{
-	unsigned long long number = 0;
-	int result = 0;
-	switch (id) {
-	case 'i': request->input = value; break;
-	case 'o': request->output = value; break;
-	case 'j': request->json = true; break;
-	case 's': request->view.with_source = true; break;
-	case 'l': request->view.with_numbers = true; break;
-	case 'n': request->view.with_samples = true; break;
-	case 'M': return take_syntax(value, &request->making.is_intel, err);
-	case OPTION_EVENT: request->event = request->filter.event = value; break;
-	case OPTION_NO_SOURCE: request->view.with_source = false; break;
-	case OPTION_NO_ASM: request->making.no_code = true; break;
-	case OPTION_STDIO: request->no_pager = true; break;
-	case OPTION_HTML: request->html = true; break;
-	case OPTION_MANGLED: request->mangled = true; break;
-	case OPTION_OBJECT: request->choice.object = value; break;
-	case TALLY_OPTION_IDLE: request->shows_idle = true; break;
-	case OPTION_DSO: request->filter.objects = value; break;
-	case OPTION_SYMBOL: request->choice.name = value; break;
-	case OPTION_PERCENT_TYPE: return take_percent_type(value, err);
-	case OPTION_PERCENT:
-		return tally_option_percent("--percent-limit", value, &request->view.percent_min,
-					    err);
-	case OPTION_ALL_HOT:
-		result = tally_option_u64("--all-hot", value, 1, 1000, &number, err);
-		request->functions = (size_t)number;
-		return result;
-	default:
-		result = annotate_take_perf_option(id, err);
-		if (!result)
-			result = tally_name_option(id, value, &request->names, err);
-		return result ? result : tally_filter_option(id, value, &request->filter, err);
-	}
-	return 0;
-}
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)",
+	  TALLY_TEXT(struct request, input) },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "this event's samples (the first)",
+	  TALLY_TEXT(struct request, filter.event) },
+	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N", "the N hottest functions, one after another",
+	  TALLY_NUMBER(struct request, functions, 1, 1000) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE: HTML if its name ends in .html, otherwise text;\n"
+	  "- is standard output", TALLY_TEXT(struct request, output) },
+	{ 0, "html", TALLY_ARGUMENT_NONE, NULL,
+	  "write an HTML page, whatever the file's name (annotate.html)",
+	  TALLY_SET(struct request, html) },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/annotate-json.md)",
+	  TALLY_SET(struct request, json) },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "text without a pager",
+	  TALLY_SET(struct request, no_pager) },
+	{ 's', "source", TALLY_ARGUMENT_NONE, NULL,
+	  "source lines between the instructions (the default)",
+	  TALLY_SET(struct request, view.with_source) },
+	{ 0, "no-source", TALLY_ARGUMENT_NONE, NULL, "only instructions",
+	  TALLY_CLEAR(struct request, view.with_source) },
+	{ 0, "no-asm", TALLY_ARGUMENT_NONE, NULL, "only source lines, each with its share",
+	  TALLY_SET(struct request, making.no_code) },
+	{ 'l', "print-line", TALLY_ARGUMENT_NONE, NULL, "source lines with their file and number",
+	  TALLY_SET(struct request, view.with_numbers) },
+	{ 'n', "samples", TALLY_ARGUMENT_NONE, NULL, "samples beside the percentages",
+	  TALLY_SET(struct request, view.with_samples) },
+	{ 'M', "syntax", TALLY_ARGUMENT_REQUIRED, "SYNTAX",
+	  "syntax of x86 instructions: att or intel (att)", "att intel", TALLY_TAKE(take_syntax) },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "PERCENT",
+	  "instructions with at least that share, and those near them (0: all)",
+	  TALLY_PERCENT(struct request, view.percent_min) },
+	{ 0, "object", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the function of this program or library, if several have that name",
+	  TALLY_TEXT(struct request, choice.object) },
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these programs and libraries",
+	  TALLY_TEXT(struct request, filter.objects) },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
+	TALLY_FILTER_OPTIONS(struct request, filter),
+	TALLY_NAME_OPTIONS('k', struct request, names),
+	TALLY_IDLE_OPTION(struct request, shows_idle),
+	TALLY_FULL_NAMES_OPTION(struct request, names),
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
+	  TALLY_SET(struct request, mangled) },
+	/* perf's names */
+	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, filter.objects) },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL,
+	  TALLY_TEXT(struct request, choice.name) },
+	{ 0, "disassembler-style", TALLY_ARGUMENT_REQUIRED, "SYNTAX", NULL,
+	  TALLY_TAKE(take_syntax) },
+	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_SET(struct request, view.with_samples) },
+	{ 0, "stdio2", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_SET(struct request, no_pager) },
+	{ 0, "percent-type", TALLY_ARGUMENT_REQUIRED, "local-period", NULL,
+	  TALLY_TAKE(take_percent_type) },
+	/* perf's options that tally lacks */
+	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "demangle", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally script --records shows every record") },
+	{ 'P', "full-paths", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD("-j has whole paths") },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("2>/dev/null hides warnings") },
+	{ 0, "asm-raw", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has each instruction's address and size; objdump -d shows its bytes") },
+	{ 0, "demangle-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("kernel names are shown unchanged") },
+	{ 0, "gtk", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--html writes a page for a browser") },
+	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-e chooses one event of a group") },
+	{ 0, "ignore-vmlinux", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("only the recorded kernel's own file is used") },
+	{ 0, "itrace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	{ 0, "objdump", TALLY_ARGUMENT_REQUIRED, "PATH", NULL,
+	  TALLY_INSTEAD("libLLVM disassembles; objdump is not used") },
+	{ 0, "prefix", TALLY_ARGUMENT_REQUIRED, "PREFIX", NULL,
+	  TALLY_INSTEAD("--symfs DIR looks for files below DIR") },
+	{ 0, "prefix-strip", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("--symfs DIR looks for files below DIR") },
+	{ 0, "show-total-period", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has the period of each instruction") },
+	{ 0, "skip-missing", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j says for each function why its code is missing") },
+	{ 0, "stdio-color", TALLY_ARGUMENT_REQUIRED, "MODE", NULL,
+	  TALLY_INSTEAD("NO_COLOR=1 turns colours off; only terminals get any") },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally report --tui browses functions; its key a annotates one") },
+	TALLY_OPTIONS_END,
+};
 
 /* ---- showing ------------------------------------------------------------- */
 
@@ -183,7 +175,7 @@ static int make_all(const struct tally_command *command, struct tally_profile *p
 {
 	struct tally_hot_functions hot = { 0 };
 	uint32_t event;
-	int result = tally_profile_event(profile, request->event, &event, err);
+	int result = tally_profile_event(profile, request->filter.event, &event, err);
 	if (!result)
 		say_idle(command, profile, event);
 	if (!result)
@@ -296,7 +288,7 @@ static void tell_of_callees(const struct request *request, struct tally_error *e
 	if (!strcmp(tally_recording_path(request->input), "-") ||
 	    read_profile(request, false, &profile, &ignored) < 0)
 		return;
-	if (!tally_profile_event(profile, request->event, &event, &ignored) &&
+	if (!tally_profile_event(profile, request->filter.event, &event, &ignored) &&
 	    !tally_hot_functions_above(profile, event, &request->choice, &weight) &&
 	    weight.samples) {
 		tally_profile_totals(profile, event, &total.samples, &total.period);
@@ -372,26 +364,18 @@ static const char *const endings[] = { ".html", ".htm", NULL };
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
-	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { .view = { .with_source = true } };
-	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
-	       (!walk.dashes && walk.index < argc && !request.choice.name)) {
-		if (id == TALLY_OPTION_DONE) { /* options may follow the function */
-			request.choice.name = argv[walk.index++];
-			continue;
-		}
-		if (id < 0)
-			return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-		if (take_option(&request, id, walk.value, &err) < 0)
-			return tally_command_misused(command, &err);
-	}
-	if (walk.index < argc && !request.choice.name)
+	/* options may follow the function */
+	while (tally_options_parse(&walk, &request) && walk.index < argc) {
+		if (request.choice.name)
+			return tally_command_misuse(
+				command,
+				"one function at a time: '%s' is too many (-i names the recording)",
+				argv[walk.index]);
 		request.choice.name = argv[walk.index++];
-	if (walk.index < argc)
-		return tally_command_misuse(
-			command, "one function at a time: '%s' is too many (-i names the recording)",
-			argv[walk.index]);
+	}
+	if (walk.status >= 0)
+		return walk.status;
 	request.html |= tally_output_ends_in(request.output, endings) && !request.json;
 	if (!request.html && !request.json && tally_output_is_other_kind(request.output, endings))
 		return tally_command_misuse(

@@ -13,10 +13,15 @@
 #include <string.h>
 #include <time.h>
 
+struct request {
+	bool wants_list, wants_clear;
+};
+
 static const struct tally_option options[] = {
-	{ 0, "list", TALLY_ARGUMENT_NONE, NULL,
-	  "list the contents, last used first (the default)", NULL, 'l' },
-	{ 0, "clear", TALLY_ARGUMENT_NONE, NULL, "remove everything", NULL, 'c' },
+	{ 0, "list", TALLY_ARGUMENT_NONE, NULL, "list the contents, last used first (the default)",
+	  TALLY_SET(struct request, wants_list) },
+	{ 0, "clear", TALLY_ARGUMENT_NONE, NULL, "remove everything",
+	  TALLY_SET(struct request, wants_clear) },
 	TALLY_OPTIONS_END,
 };
 
@@ -160,16 +165,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
-	bool wants_list = false, wants_clear = false;
-	int id, status = 0;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE) {
-		if (id == TALLY_OPTION_HELP)
-			return TALLY_EXIT_OK;
-		if (id == TALLY_OPTION_ERROR)
-			return TALLY_EXIT_USAGE;
-		wants_list |= id == 'l';
-		wants_clear |= id == 'c';
-	}
+	struct request request = { 0 };
+	int status = 0;
+	if (!tally_options_parse(&walk, &request))
+		return walk.status;
 	if (walk.index < argc)
 		return tally_command_misuse(command, "unexpected argument '%s'",
 					    argv[walk.index]);
@@ -178,9 +177,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		puts("no cache: HOME is unset, its directory can't be created or others may write to it, or TALLY_CACHE_BYTES is 0");
 		return TALLY_EXIT_OK;
 	}
-	if (wants_list || !wants_clear)
+	if (request.wants_list || !request.wants_clear)
 		status = list(cache, &err);
-	if (!status && wants_clear)
+	if (!status && request.wants_clear)
 		status = clear(cache, &err);
 	tally_cache_close(cache);
 	return status ? tally_command_fail(command, &err) : TALLY_EXIT_OK;

@@ -12,13 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	OPTION_FAIL_IF = 256,
-	OPTION_MARKDOWN,
-	OPTION_PAST_NOISE,
-	CONDITIONS_MAX = 64,
-	FILE_MAX_BYTES = 256 << 20
-};
+enum { CONDITIONS_MAX = 64, FILE_MAX_BYTES = 256 << 20 };
 
 struct compare {
 	struct tally_arena arena;
@@ -30,17 +24,27 @@ struct compare {
 	struct tally_saved_comparison comparison;
 };
 
+static int take_condition(void *taker, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
+{
+	struct compare *compare = taker;
+	(void)option;
+	if (compare->condition_count == CONDITIONS_MAX)
+		return tally_error_set(err, -EINVAL, "more than %d conditions", CONDITIONS_MAX);
+	return tally_condition_parse(value, &compare->conditions[compare->condition_count++], err);
+}
+
 static const struct tally_option options[] = {
 	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
-	  "exit with 1 if it holds: 'instructions > +1%'; repeatable", NULL,
-	  OPTION_FAIL_IF },
-	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL,
-	  "fail also for changes that may be chance", NULL, OPTION_PAST_NOISE },
-	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL,
-	  OPTION_MARKDOWN },
-	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/stat-output.md)", NULL, 0 },
+	  "exit with 1 if it holds: 'instructions > +1%'; repeatable", TALLY_TAKE(take_condition) },
+	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL, "fail also for changes that may be chance",
+	  TALLY_SET(struct compare, past_noise) },
+	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request",
+	  TALLY_SET(struct compare, wants_markdown) },
+	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/stat-output.md)",
+	  TALLY_SET(struct compare, wants_json) },
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE instead of standard output", NULL, 0 },
+	  "write to FILE instead of standard output", TALLY_TEXT(struct compare, output_path) },
 	TALLY_OPTIONS_END,
 };
 
@@ -108,31 +112,6 @@ static int compare_files(struct compare *compare, const char *const *paths, stru
 	return judged < 0 ? judged : result;
 }
 
-static int take_option(struct compare *compare, const struct tally_options *walk, int id,
-		       struct tally_error *err)
-{
-	switch (id) {
-	case OPTION_FAIL_IF:
-		if (compare->condition_count == CONDITIONS_MAX)
-			return tally_error_set(err, -EINVAL, "more than %d conditions",
-					       CONDITIONS_MAX);
-		return tally_condition_parse(walk->value,
-					     &compare->conditions[compare->condition_count++], err);
-	case OPTION_PAST_NOISE:
-		compare->past_noise = true;
-		return 0;
-	case OPTION_MARKDOWN:
-		compare->wants_markdown = true;
-		return 0;
-	case 'j':
-		compare->wants_json = true;
-		return 0;
-	default:
-		compare->output_path = walk->value;
-		return 0;
-	}
-}
-
 /* CI must be able to tell "it got worse" (1) from "it could not be compared" (2). */
 static int fail(const struct tally_command *command, const struct tally_error *err)
 {
@@ -146,21 +125,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct compare compare = { .arena = TALLY_ARENA_INIT };
 	const char *paths[2];
-	int path_count = 0, id;
+	int path_count = 0;
 	/* Options may follow the files: compare old new --fail-if … */
-	for (;;) {
-		id = tally_options_next(&walk);
-		if (id == TALLY_OPTION_HELP)
-			return TALLY_EXIT_OK;
-		if (id == TALLY_OPTION_ERROR)
-			return TALLY_EXIT_USAGE;
-		if (id != TALLY_OPTION_DONE) {
-			if (take_option(&compare, &walk, id, &err) < 0)
-				return fail(command, &err);
-			continue;
-		}
-		if (walk.index >= argc)
-			break;
+	while (tally_options_parse(&walk, &compare) && walk.index < argc) {
 		if (path_count == 2)
 			return tally_command_misuse(command,
 						    "unexpected file '%s': two are compared",
@@ -169,6 +136,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		if (!paths[path_count++])
 			return TALLY_EXIT_USAGE;
 	}
+	if (walk.status >= 0)
+		return walk.status;
 	if (path_count < 2)
 		return tally_command_misuse(command, "name two files, the old one first");
 	if (compare.wants_json && compare.wants_markdown)

@@ -327,9 +327,8 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		{ "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish },
 	};
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
-	int id = tally_options_next(&walk);
-	if (id)
-		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (!tally_options_parse(&walk, NULL))
+		return walk.status;
 	if (argc - walk.index != 1)
 		return tally_command_misuse(command, "name a shell: bash, zsh or fish");
 	for (unsigned i = 0; i < sizeof(shells) / sizeof(shells[0]); i++)

@@ -2,7 +2,6 @@
  * chance. */
 #include "base/terminal.h"
 #include "command/command.h"
-#include "command/diff_perf_options.h"
 #include "command/filter_options.h"
 #include "command/load_stacks.h"
 #include "command/name_options.h"
@@ -15,76 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	OPTION_OLD = 256,
-	OPTION_NEW,
-	OPTION_CHILDREN,
-	OPTION_NORMALIZE,
-	OPTION_PERCENT,
-	OPTION_MARKDOWN,
-	OPTION_STDIO,
-	OPTION_FAIL_IF,
-	OPTION_PAST_NOISE,
-	OPTION_DSO,
-	OPTION_SYMBOL,
-	OPTION_COMPUTE,
-	RUNS_MAX = 64,
-	CONDITIONS_MAX = 64,
-	NOISE_ROWS = 10
-};
+enum { RUNS_MAX = 64, CONDITIONS_MAX = 64, NOISE_ROWS = 10 };
 
 #define SORT_CHOICES "comm dso sym srcline"
-
-static const struct tally_option options[] = {
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS", "group rows by these of comm,dso,sym,srcline (dso,sym)",
-	  SORT_CHOICES, 0 },
-	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
-	  "compare totals, which include called functions", NULL, OPTION_CHILDREN },
-	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
-	  "compare each function's share of its recording (share), its time or\n"
-	  "events (time), or its samples (samples); share",
-	  NULL, OPTION_NORMALIZE },
-	{ 0, "old", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "a recording of the old side; repeatable, to account for\n"
-	  "variation between runs",
-	  NULL, OPTION_OLD },
-	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise", NULL,
-	  OPTION_NEW },
-	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",
-	  "at most N rows (all changes and 10 others)", NULL, 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
-	  "leave out rows below P % on both sides (0.5)", NULL, OPTION_PERCENT },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "compare this event's samples (the first)", NULL, 0 },
-	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
-	OLD_FILTER_OPTIONS,
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
-	  OPTION_DSO },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
-	  NULL, OPTION_SYMBOL },
-	OLD_IDLE_OPTION,
-	OLD_NAME_OPTIONS,
-	OLD_FULL_NAMES_OPTION,
-	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
-	  "exit with 1 if it holds: 'parse > +2' (see below); repeatable",
-	  NULL, OPTION_FAIL_IF },
-	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL,
-	  "fail also for changes that may be chance", NULL, OPTION_PAST_NOISE },
-	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request", NULL,
-	  OPTION_MARKDOWN },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
-	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/diff.md)", NULL, 0 },
-	/* perf's names */
-	{ 0, "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
-	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
-	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
-	{ 'c', "compute", TALLY_ARGUMENT_REQUIRED, "delta-abs", NULL, NULL, OPTION_COMPUTE },
-#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
-	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, DIFF_PERF_##id_ },
-	DIFF_PERF_OPTIONS(ROW)
-#undef ROW
-		TALLY_OPTIONS_END,
-};
+#define MEASURES "share time samples" /* as enum tally_share_measure */
 
 struct runs {
 	const char *paths[RUNS_MAX];
@@ -101,35 +34,24 @@ struct request {
 	bool percent_given, past_noise, json, markdown, no_pager;
 };
 
-static int parse_sort(const char *text, struct request *request, struct tally_error *err)
+static int take_sort(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
 {
+	struct request *request = taker;
 	struct tally_diff_options *diff = &request->diff;
 	const struct tally_option_key keys[] = {
 		{ "comm", &diff->by_comm },     { "dso", &diff->by_object },
 		{ "object", &diff->by_object }, { "sym", &diff->by_symbol },
 		{ "symbol", &diff->by_symbol }, { "srcline", &request->input.by_line },
 	};
-	if (tally_option_sort(text, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
+	(void)option;
+	if (tally_option_sort(value, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
 			      "object symbol", err) < 0)
 		return -EINVAL;
 	/* Lines belong to functions; inlined functions have lines of their own. */
 	diff->by_symbol |= request->input.by_line;
 	request->input.no_inlines = !request->input.by_line;
 	return 0;
-}
-
-static int parse_measure(const char *value, enum tally_share_measure *out, struct tally_error *err)
-{
-	static const char *const names[] = { [TALLY_MEASURE_SHARE] = "share",
-					     [TALLY_MEASURE_WEIGHT] = "time",
-					     [TALLY_MEASURE_SAMPLES] = "samples" };
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(value, names[i])) {
-			*out = (enum tally_share_measure)i;
-			return 0;
-		}
-	return tally_error_set(err, -EINVAL,
-			       "option --normalize: '%s' is none of share, time, samples", value);
 }
 
 static int add_path(struct runs *runs, const char *path, struct tally_error *err)
@@ -140,19 +62,30 @@ static int add_path(struct runs *runs, const char *path, struct tally_error *err
 	return 0;
 }
 
-static int add_condition(struct request *request, const char *text, struct tally_error *err)
+static int take_path(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
 {
+	return add_path(tally_option_member(taker, option), value, err);
+}
+
+static int take_condition(void *taker, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
+{
+	struct request *request = taker;
+	(void)option;
 	if (request->verdict_count == CONDITIONS_MAX)
 		return tally_error_set(err, -EINVAL, "more than %d conditions", CONDITIONS_MAX);
 	if (!request->verdicts &&
 	    !(request->verdicts = calloc(CONDITIONS_MAX, sizeof(*request->verdicts))))
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	return tally_condition_parse(text, &request->verdicts[request->verdict_count++].condition,
+	return tally_condition_parse(value, &request->verdicts[request->verdict_count++].condition,
 				     err);
 }
 
-static int take_computation(const char *value, struct tally_error *err)
+static int take_computation(void *taker, const struct tally_option *option, const char *value,
+			    struct tally_error *err)
 {
+	(void)taker, (void)option;
 	if (!strcmp(value, "delta-abs"))
 		return 0;
 	return tally_error_set(
@@ -162,49 +95,94 @@ static int take_computation(const char *value, struct tally_error *err)
 		value);
 }
 
-static int take_option(struct request *request, int id, const char *value, struct tally_error *err)
+static int take_cpus(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
 {
-	unsigned long long number = 0;
-	int result = 0;
-	switch (id) {
-	case 's': return parse_sort(value, request, err);
-	case 'e': request->input.event = value; break;
-	case 'j': request->json = true; break;
-	case 'n':
-		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
-		request->diff.limit = (size_t)number;
-		break;
-	case OPTION_CHILDREN: request->diff.children = true; break;
-	case OPTION_NORMALIZE: return parse_measure(value, &request->diff.measure, err);
-	case OPTION_OLD: return add_path(&request->old, value, err);
-	case OPTION_NEW: return add_path(&request->new, value, err);
-	case OPTION_PERCENT:
-		request->percent_given = true;
-		return tally_option_percent("--percent-limit", value, &request->diff.percent_min,
-					    err);
-	case OPTION_FAIL_IF: return add_condition(request, value, err);
-	case OPTION_PAST_NOISE: request->past_noise = true; break;
-	case OPTION_MARKDOWN: request->markdown = true; break;
-	case OPTION_STDIO: request->no_pager = true; break;
-	case TALLY_OPTION_IDLE: request->input.shows_idle = true; break;
-	case OPTION_DSO: request->input.filter.objects = value; break;
-	case OPTION_SYMBOL: request->input.filter.symbols = value; break;
-	case OPTION_COMPUTE: return take_computation(value, err);
-	default:
-		result = diff_take_perf_option(id, err);
-		if (!result)
-			result = tally_name_option(id, value, &request->input.names, err);
-		if (!result)
-			result = tally_filter_option(id, value, &request->input.filter, err);
-		if (result < 0 && id == TALLY_OPTION_CPUS)
-			tally_error_hint(
-				err,
-				"-C selects CPUs; perf diff's -C, for commands, is --comm %s here",
-				value);
-		return result;
-	}
+	int result = tally_filter_take_cpus(taker, option, value, err);
+	if (result < 0)
+		tally_error_hint(err,
+				 "-C selects CPUs; perf diff's -C, for commands, is --comm %s here",
+				 value);
 	return result;
 }
+
+static const struct tally_option options[] = {
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
+	  "group rows by these of comm,dso,sym,srcline (dso,sym)", SORT_CHOICES,
+	  TALLY_TAKE(take_sort) },
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL,
+	  "compare totals, which include called functions",
+	  TALLY_SET(struct request, diff.children) },
+	{ 0, "normalize", TALLY_ARGUMENT_REQUIRED, "WHAT",
+	  "compare each function's share of its recording (share), its time or\n"
+	  "events (time), or its samples (samples); share",
+	  TALLY_WORD(struct request, diff.measure, MEASURES) },
+	{ 0, "old", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "a recording of the old side; repeatable, to account for\n"
+	  "variation between runs", TALLY_TAKE_MEMBER(take_path, struct request, old) },
+	{ 0, "new", TALLY_ARGUMENT_REQUIRED, "FILE", "a recording of the new side, likewise",
+	  TALLY_TAKE_MEMBER(take_path, struct request, new) },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (all changes and 10 others)",
+	  TALLY_NUMBER(struct request, diff.limit, 1, 1000000) },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P",
+	  "leave out rows below P % on both sides (0.5)",
+	  TALLY_PERCENT(struct request, diff.percent_min),
+	  TALLY_ALSO(struct request, percent_given) },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "compare this event's samples (the first)", TALLY_TEXT(struct request, input.event) },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, input.filter),
+	TALLY_FILTER_OPTIONS_BY(struct request, input.filter, take_cpus),
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)",
+	  TALLY_TEXT(struct request, input.filter.objects) },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
+	  TALLY_TEXT(struct request, input.filter.symbols) },
+	TALLY_IDLE_OPTION(struct request, input.shows_idle),
+	TALLY_NAME_OPTIONS('k', struct request, input.names),
+	TALLY_FULL_NAMES_OPTION(struct request, input.names),
+	{ 0, "fail-if", TALLY_ARGUMENT_REQUIRED, "CONDITION",
+	  "exit with 1 if it holds: 'parse > +2' (see below); repeatable",
+	  TALLY_TAKE(take_condition) },
+	{ 0, "past-noise", TALLY_ARGUMENT_NONE, NULL, "fail also for changes that may be chance",
+	  TALLY_SET(struct request, past_noise) },
+	{ 0, "markdown", TALLY_ARGUMENT_NONE, NULL, "a table for a pull request",
+	  TALLY_SET(struct request, markdown) },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", TALLY_SET(struct request, no_pager) },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/diff.md)",
+	  TALLY_SET(struct request, json) },
+	/* perf's names */
+	{ 0, "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, input.filter.comms) },
+	{ 'd', "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, input.filter.objects) },
+	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, input.filter.symbols) },
+	{ 'c', "compute", TALLY_ARGUMENT_REQUIRED, "delta-abs", NULL,
+	  TALLY_TAKE(take_computation) },
+	/* perf's options that tally lacks */
+	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'b', "baseline-only", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j tells by `presence` which rows both sides have") },
+	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally script --records shows every record") },
+	{ 'F', "formula", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("CHANGE is the new share less the old one (docs/diff.md)") },
+	{ 'o', "order", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("rows are sorted by the size of their change; -j has all of them") },
+	{ 'p', "period", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--normalize time compares periods; -j has them") },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("2>/dev/null hides warnings") },
+	{ 't', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP", NULL,
+	  TALLY_INSTEAD("-j is for programs (docs/diff.md)") },
+	{ 0, "cycles-hist", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally report -b --sort srcline_from,srcline_to,cycles has the cycles between branches") },
+	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
+	  TALLY_INSTEAD("shares are of the samples that pass the filters") },
+	{ 0, "stream", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally flamegraph --diff OLD -o diff.html NEW compares stacks") },
+	TALLY_OPTIONS_END,
+};
 
 static int load_runs(const struct tally_command *command, const struct request *request,
 		     struct runs *runs, struct tally_error *err)
@@ -316,7 +294,7 @@ static int compare(const struct tally_command *command, struct request *request,
 	return result;
 }
 
-/* Returns 0, 1 after printing the help, or -1 after printing an error. */
+/* Returns -1, or an exit status after the help or an error. */
 static int take_arguments(const struct tally_command *command, int argc, char **argv,
 			  struct request *request)
 {
@@ -325,41 +303,28 @@ static int take_arguments(const struct tally_command *command, int argc, char **
 	const char *paths[2] = { NULL };
 	unsigned path_count = 0;
 	/* Options may follow the files: diff old new --sort sym */
-	for (;;) {
-		int id = tally_options_next(&walk);
-		if (id < 0)
-			return id == TALLY_OPTION_HELP ? 1 : -1;
-		if (id != TALLY_OPTION_DONE) {
-			if (take_option(request, id, walk.value, &err) < 0)
-				return tally_command_misused(command, &err), -1;
-			continue;
-		}
-		if (walk.index >= argc)
-			break;
+	while (tally_options_parse(&walk, request) && walk.index < argc) {
 		if (path_count == 2)
 			return tally_command_misuse(
-				       command,
-				       "unexpected file '%s': --old and --new add recordings to a side",
-				       argv[walk.index]),
-			       -1;
+				command,
+				"unexpected file '%s': --old and --new add recordings to a side",
+				argv[walk.index]);
 		paths[path_count] = tally_options_file(&walk);
 		if (!paths[path_count++])
-			return -1;
+			return TALLY_EXIT_USAGE;
 	}
+	if (walk.status >= 0)
+		return walk.status;
 	if (path_count == 1)
-		return tally_command_misuse(command,
-					    "name two recordings, the old one first"),
-		       -1;
+		return tally_command_misuse(command, "name two recordings, the old one first");
 	if (path_count && (add_path(&request->old, paths[0], &err) < 0 ||
 			   add_path(&request->new, paths[1], &err) < 0))
-		return tally_command_misused(command, &err), -1;
+		return tally_command_misused(command, &err);
 	if (!request->old.count || !request->new.count)
-		return tally_command_misuse(command,
-					    "name two recordings, the old one first"),
-		       -1;
+		return tally_command_misuse(command, "name two recordings, the old one first");
 	if (request->json && request->markdown)
-		return tally_command_misuse(command, "choose either JSON or Markdown"), -1;
-	return 0;
+		return tally_command_misuse(command, "choose either JSON or Markdown");
+	return -1;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -373,9 +338,9 @@ static int run(const struct tally_command *command, int argc, char **argv)
 			  .noise_limit = NOISE_ROWS },
 	};
 	int status = take_arguments(command, argc, argv, &request);
-	if (status) {
+	if (status >= 0) {
 		free(request.verdicts);
-		return status > 0 ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+		return status;
 	}
 	if (request.json) { /* programs get all rows */
 		request.diff.percent_min = request.percent_given ? request.diff.percent_min : 0;

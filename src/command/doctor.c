@@ -10,9 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
+struct request {
+	bool json;
+};
+
 static const struct tally_option options[] = {
-	{ .letter = 'j', .name = "json", .help = "JSON (docs/doctor.md)" },
-	TALLY_OPTIONS_END
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/doctor.md)",
+	  TALLY_SET(struct request, json) },
+	TALLY_OPTIONS_END,
 };
 
 static int print_report(const struct tally_command *command,
@@ -50,20 +55,15 @@ static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_machine_facts facts;
-	bool json = false;
-	int id;
-	while ((id = tally_options_next(&walk)) > 0)
-		json |= id == 'j';
-	if (id == TALLY_OPTION_HELP)
-		return TALLY_EXIT_OK;
-	if (id == TALLY_OPTION_ERROR)
-		return TALLY_EXIT_USAGE;
+	struct request request = { 0 };
+	if (!tally_options_parse(&walk, &request))
+		return walk.status;
 	if (walk.index < argc)
 		return tally_command_misuse(command, "unexpected argument '%s'",
 					    argv[walk.index]);
 	tally_machine_facts_read(&facts);
 	facts.simulated = tally_simulated_lack();
-	return print_report(command, &facts, json);
+	return print_report(command, &facts, request.json);
 }
 
 const struct tally_command tally_command_doctor = {

@@ -14,31 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPTION_EVENT = 256, OPTION_FORMAT, OPTION_NO_INLINE };
-
-static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
-	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
-	  "pprof, firefox, speedscope or chrome (default: by -o's name)",
-	  "pprof firefox speedscope chrome", OPTION_FORMAT },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE, compressed if its name ends in .gz;\n"
-	  "- is standard output (profile and the format's ending)",
-	  NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "export this event's samples (the first)", NULL, OPTION_EVENT },
-	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
-	OLD_FILTER_OPTIONS,
-	OLD_FILTER_STACK_OPTION,
-	OLD_IDLE_OPTION,
-	OLD_NAME_OPTIONS,
-	OLD_FULL_NAMES_OPTION,
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
-	TALLY_OPTIONS_END,
-};
-
 struct request {
 	const char *input, *output, *event;
 	const struct tally_export_format *format;
@@ -47,9 +22,11 @@ struct request {
 	bool no_inlines, shows_idle;
 };
 
-static int parse_format(const char *value, const struct tally_export_format **out,
-			struct tally_error *err)
+static int take_format(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
 {
+	const struct tally_export_format **out = &((struct request *)taker)->format;
+	(void)option;
 	for (*out = tally_export_formats; (*out)->name; ++*out)
 		if (!strcmp((*out)->name, value))
 			return 0;
@@ -57,6 +34,30 @@ static int parse_format(const char *value, const struct tally_export_format **ou
 		err, -EINVAL, "option --format: '%s' is none of pprof, firefox, speedscope, chrome",
 		value);
 }
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)",
+	  TALLY_TEXT(struct request, input) },
+	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
+	  "pprof, firefox, speedscope or chrome (default: by -o's name)",
+	  "pprof firefox speedscope chrome", TALLY_TAKE(take_format) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE, compressed if its name ends in .gz;\n"
+	  "- is standard output (profile and the format's ending)",
+	  TALLY_TEXT(struct request, output) },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "export this event's samples (the first)",
+	  TALLY_TEXT(struct request, event) },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
+	TALLY_FILTER_OPTIONS(struct request, filter),
+	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
+	TALLY_IDLE_OPTION(struct request, shows_idle),
+	TALLY_NAME_OPTIONS('k', struct request, names),
+	TALLY_FULL_NAMES_OPTION(struct request, names),
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
+	  TALLY_SET(struct request, no_inlines) },
+	TALLY_OPTIONS_END,
+};
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -79,24 +80,6 @@ static const struct tally_export_format *format_of(const char *path)
 			return format;
 	}
 	return NULL;
-}
-
-static int take_option(void *taker, int id, const char *value, struct tally_error *err)
-{
-	struct request *request = taker;
-	int taken = tally_name_option(id, value, &request->names, err);
-	if (taken)
-		return taken;
-	switch (id) {
-	case 'i': request->input = value; break;
-	case 'o': request->output = value; break;
-	case OPTION_EVENT: request->event = value; break;
-	case OPTION_FORMAT: return parse_format(value, &request->format, err);
-	case TALLY_OPTION_IDLE: request->shows_idle = true; break;
-	case OPTION_NO_INLINE: request->no_inlines = true; break;
-	default: return tally_filter_option(id, value, &request->filter, err);
-	}
-	return 0;
 }
 
 static int choose_event(const struct tally_samples *samples, const char *name, uint32_t *event,
@@ -194,8 +177,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
-				       &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
 		return status;
 	if (!request.format && !(request.format = format_of(request.output)))
 		return tally_command_misuse(

@@ -70,11 +70,13 @@ enum {
 
 /* Rows of an option table. `member` is the request's struct tally_profile_filter. */
 #define TALLY_FILTER_OPTIONS(type, member) \
+	TALLY_FILTER_OPTIONS_BY(type, member, tally_filter_take_cpus)
+#define TALLY_FILTER_OPTIONS_BY(type, member, take_cpus) \
 	{ 0, "comm", TALLY_ARGUMENT_REQUIRED, "LIST", \
 	  "only these commands; cc* matches any that begins with cc", \
 	  TALLY_TEXT(type, member.comms) }, \
 	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples on these CPUs", \
-	  TALLY_TEXT(type, member.cpus), TALLY_TAKE(tally_filter_take_cpus) }, \
+	  TALLY_TEXT(type, member.cpus), TALLY_TAKE(take_cpus) }, \
 	{ 0, "time", TALLY_ARGUMENT_REQUIRED, "RANGE", \
 	  "only START,END in seconds as script prints them, or a share: 10%-20%, 10%/2", \
 	  TALLY_TEXT(type, member.time), TALLY_TAKE(tally_filter_take_time) }

@@ -17,73 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-	OPTION_EVENT = 256,
-	OPTION_WEIGHT,
-	OPTION_FORMAT,
-	OPTION_TITLE,
-	OPTION_SUBTITLE,
-	OPTION_WIDTH,
-	OPTION_MIN_WIDTH,
-	OPTION_THEME,
-	OPTION_NO_INLINE,
-	OPTION_DIFF,
-	OPTION_OFF_CPU,
-	OPTION_SCHEDULER,
-	OPTION_WAKERS
-};
-
-static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)", NULL,
-	  0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE, .svg or .html; - is standard output\n"
-	  "(flamegraph.svg; standard output if it is not a terminal)",
-	  NULL, 0 },
-	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE's name",
-	  NULL, OPTION_FORMAT },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "draw this event's samples (the first)", NULL, OPTION_EVENT },
-	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
-	  "draw where tasks waited, as record --off-cpu recorded; a command is\n"
-	  "recorded that way",
-	  NULL, OPTION_OFF_CPU },
-	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
-	OLD_FILTER_OPTIONS,
-	OLD_FILTER_STACK_OPTION,
-	OLD_NAME_OPTIONS,
-	OLD_FULL_NAMES_OPTION,
-	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
-	  "widths show samples, or period: the time or events that\nsamples stand for (period, "
-	  "if known)",
-	  NULL, OPTION_WEIGHT },
-	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)", NULL,
-	  OPTION_TITLE },
-	{ 0, "subtitle", TALLY_ARGUMENT_REQUIRED, "TEXT",
-	  "the line below it (event, samples, threads)", NULL, OPTION_SUBTITLE },
-	{ 0, "icicle", TALLY_ARGUMENT_NONE, NULL, "callers above callees", NULL, 'I' },
-	{ 0, "inverted", TALLY_ARGUMENT_NONE, NULL, "flamegraph.pl's name for --icicle", NULL,
-	  'I' },
-	{ 0, "theme", TALLY_ARGUMENT_REQUIRED, "THEME",
-	  "auto, light or dark (auto: the viewer's system setting)", NULL, OPTION_THEME },
-	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)", NULL,
-	  OPTION_WIDTH },
-	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS",
-	  "merge narrower frames in the static picture (0.5)", NULL, OPTION_MIN_WIDTH },
-	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD",
-	  "colour by what changed since OLD, a recording or text like the input:\n"
-	  "red grew, blue shrank",
-	  NULL, OPTION_DIFF },
-	OLD_IDLE_OPTION,
-	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
-	  "show waits in the scheduler's own functions, not in their caller", NULL, OPTION_SCHEDULER },
-	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
-	  "draw waits (like --off-cpu), with the waker above each stack", NULL, OPTION_WAKERS },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
-	TALLY_OPTIONS_END,
-};
-
 struct flamegraph {
 	struct tally_stacks_input input;
 	struct tally_flamegraph_options drawing;
@@ -95,29 +28,23 @@ struct flamegraph {
 	int status;     /* exit status of `record` */
 };
 
-static int choose_word(const char *option, const char *value, const char *const *words,
-		       struct tally_error *err)
+/* --off-cpu, and --wakers, which implies it. */
+static int take_off_cpu(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
 {
-	char list[128] = "";
-	for (int i = 0; words[i]; i++) {
-		if (!strcmp(value, words[i]))
-			return i;
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
-			 words[i]);
-	}
-	return tally_error_set(err, -EINVAL, "option %s: '%s' is none of %s", option, value, list);
+	struct flamegraph *graph = taker;
+	graph->off_cpu = true;
+	graph->input.event = TALLY_OFF_CPU_NAME;
+	return tally_option_store(taker, option, value, err);
 }
 
-static int take_width(struct flamegraph *graph, int id, const char *value, struct tally_error *err)
+static int take_min_width(void *taker, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
 {
-	unsigned long long width = 0;
-	if (id == OPTION_WIDTH) {
-		int status = tally_option_u64("--width", value, 200, 20000, &width, err);
-		graph->drawing.width_px = (unsigned)width;
-		return status;
-	}
+	struct flamegraph *graph = taker;
 	char *end;
 	double least = strtod(value, &end);
+	(void)option;
 	if (end == value || *end || !(least > 0 && least <= 1000))
 		return tally_error_set(err, -EINVAL,
 				       "option --min-width: '%s' is not a width like 0.5", value);
@@ -125,51 +52,62 @@ static int take_width(struct flamegraph *graph, int id, const char *value, struc
 	return 0;
 }
 
-/* Returns 0 or -EINVAL. */
-static int take_option(struct flamegraph *graph, int id, const char *value, struct tally_error *err)
-{
-	static const char *const formats[] = { "svg", "html", NULL }, *const themes[] = {
-		"auto", "light", "dark", NULL
-	};
-	int chosen = 0;
-	switch (id) {
-	case 'i': graph->input.path = value; break;
-	case 'o': graph->output = value; break;
-	case 'I': graph->drawing.icicle = true; break;
-	case OPTION_EVENT: graph->input.event = value; break;
-	case OPTION_OFF_CPU:
-		graph->off_cpu = true;
-		graph->input.event = TALLY_OFF_CPU_NAME;
-		break;
-	case OPTION_WEIGHT: return tally_option_weight(value, &graph->drawing.by_samples, err);
-	case OPTION_DIFF: graph->old = value; break;
-	case TALLY_OPTION_IDLE: graph->input.shows_idle = true; break;
-	case OPTION_SCHEDULER: graph->input.shows_scheduler = true; break;
-	case OPTION_WAKERS:
-		graph->input.with_wakers = graph->off_cpu = true;
-		graph->input.event = TALLY_OFF_CPU_NAME;
-		break;
-	case OPTION_NO_INLINE: graph->input.no_inlines = true; break;
-	case OPTION_TITLE: graph->drawing.title = value; break;
-	case OPTION_SUBTITLE: graph->drawing.subtitle = value; break;
-	case OPTION_WIDTH:
-	case OPTION_MIN_WIDTH: return take_width(graph, id, value, err);
-	case OPTION_FORMAT:
-		chosen = choose_word("--format", value, formats, err);
-		graph->is_html = chosen == 1;
-		graph->has_format = true;
-		break;
-	case OPTION_THEME:
-		chosen = choose_word("--theme", value, themes, err);
-		graph->drawing.theme = chosen < 0 ? TALLY_THEME_AUTO
-						  : (enum tally_flamegraph_theme)chosen;
-		break;
-	default:
-		chosen = tally_name_option(id, value, &graph->input.names, err);
-		return chosen ? chosen : tally_filter_option(id, value, &graph->input.filter, err);
-	}
-	return chosen < 0 ? chosen : 0;
-}
+#define THEMES "auto light dark" /* as enum tally_flamegraph_theme */
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", "read FILE (- is standard input)",
+	  TALLY_TEXT(struct flamegraph, input.path) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE, .svg or .html; - is standard output\n"
+	  "(flamegraph.svg; standard output if it is not a terminal)",
+	  TALLY_TEXT(struct flamegraph, output) },
+	{ 0, "format", TALLY_ARGUMENT_REQUIRED, "FORMAT", "svg or html, whatever FILE's name",
+	  TALLY_WORD(struct flamegraph, is_html, "svg html"),
+	  TALLY_ALSO(struct flamegraph, has_format) },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "draw this event's samples (the first)",
+	  TALLY_TEXT(struct flamegraph, input.event) },
+	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
+	  "draw where tasks waited, as record --off-cpu recorded; a command is\n"
+	  "recorded that way", TALLY_TAKE(take_off_cpu) },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct flamegraph, input.filter),
+	TALLY_FILTER_OPTIONS(struct flamegraph, input.filter),
+	TALLY_FILTER_STACK_OPTION(struct flamegraph, input.filter.frames_max),
+	TALLY_NAME_OPTIONS('k', struct flamegraph, input.names),
+	TALLY_FULL_NAMES_OPTION(struct flamegraph, input.names),
+	{ 0, "weight", TALLY_ARGUMENT_REQUIRED, "WHAT",
+	  "widths show samples, or period: the time or events that\nsamples stand for (period, "
+	  "if known)",
+	  TALLY_TAKE_MEMBER(tally_take_weight, struct flamegraph, drawing.by_samples) },
+	{ 0, "title", TALLY_ARGUMENT_REQUIRED, "TEXT", "the title (the input's name)",
+	  TALLY_TEXT(struct flamegraph, drawing.title) },
+	{ 0, "subtitle", TALLY_ARGUMENT_REQUIRED, "TEXT",
+	  "the line below it (event, samples, threads)",
+	  TALLY_TEXT(struct flamegraph, drawing.subtitle) },
+	{ 0, "icicle", TALLY_ARGUMENT_NONE, NULL, "callers above callees",
+	  TALLY_SET(struct flamegraph, drawing.icicle) },
+	{ 0, "inverted", TALLY_ARGUMENT_NONE, NULL, "flamegraph.pl's name for --icicle",
+	  TALLY_SET(struct flamegraph, drawing.icicle) },
+	{ 0, "theme", TALLY_ARGUMENT_REQUIRED, "THEME",
+	  "auto, light or dark (auto: the viewer's system setting)",
+	  TALLY_WORD(struct flamegraph, drawing.theme, THEMES) },
+	{ 0, "width", TALLY_ARGUMENT_REQUIRED, "PIXELS", "width of the static picture (1200)",
+	  TALLY_NUMBER(struct flamegraph, drawing.width_px, 200, 20000) },
+	{ 0, "min-width", TALLY_ARGUMENT_REQUIRED, "PIXELS",
+	  "merge narrower frames in the static picture (0.5)", TALLY_TAKE(take_min_width) },
+	{ 0, "diff", TALLY_ARGUMENT_REQUIRED, "OLD",
+	  "colour by what changed since OLD, a recording or text like the input:\n"
+	  "red grew, blue shrank", TALLY_TEXT(struct flamegraph, old) },
+	TALLY_IDLE_OPTION(struct flamegraph, input.shows_idle),
+	{ 0, "scheduler", TALLY_ARGUMENT_NONE, NULL,
+	  "show waits in the scheduler's own functions, not in their caller",
+	  TALLY_SET(struct flamegraph, input.shows_scheduler) },
+	{ 0, "wakers", TALLY_ARGUMENT_NONE, NULL,
+	  "draw waits (like --off-cpu), with the waker above each stack",
+	  TALLY_SET(struct flamegraph, input.with_wakers), TALLY_TAKE(take_off_cpu) },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
+	  TALLY_SET(struct flamegraph, input.no_inlines) },
+	TALLY_OPTIONS_END,
+};
 
 static const char *const endings[] = { ".svg", ".html", ".htm", NULL };
 
@@ -293,27 +231,19 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct flamegraph graph = { .input = { .arranges_waits = true } };
-	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
-	       (!walk.dashes && walk.index < argc)) {
-		if (id == TALLY_OPTION_DONE && graph.input.path)
+	/* options may follow the input; behind -- a command begins */
+	while (tally_options_parse(&walk, &graph) && !walk.dashes && walk.index < argc) {
+		if (graph.input.path)
 			return tally_command_misuse(
 				command,
 				"unexpected input '%s'; a command to record follows --",
 				argv[walk.index]);
-		if (id == TALLY_OPTION_DONE) { /* options may follow the input */
-			graph.input.path = tally_options_file(&walk);
-			if (!graph.input.path)
-				return TALLY_EXIT_USAGE;
-			continue;
-		}
-		if (id == TALLY_OPTION_HELP)
-			return TALLY_EXIT_OK;
-		if (id == TALLY_OPTION_ERROR)
+		graph.input.path = tally_options_file(&walk);
+		if (!graph.input.path)
 			return TALLY_EXIT_USAGE;
-		if (take_option(&graph, id, walk.value, &err) < 0)
-			return tally_command_misused(command, &err);
 	}
+	if (walk.status >= 0)
+		return walk.status;
 	if (walk.dashes && walk.index == argc)
 		return tally_command_misuse(command, "no command after --");
 	if (walk.dashes && graph.input.path)

@@ -14,9 +14,8 @@ static void list(void)
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options options = TALLY_OPTIONS_INIT(command, argc, argv);
-	int id = tally_options_next(&options);
-	if (id)
-		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (!tally_options_parse(&options, NULL))
+		return options.status;
 	if (argc - options.index > 1)
 		return tally_command_misuse(command, "one command at a time");
 	if (argc == options.index) {

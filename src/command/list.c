@@ -18,15 +18,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-enum { OPTION_PROVIDER = 256 };
-
-static const struct tally_option options[] = {
-	{ .letter = 'j', .name = "json", .help = "JSON (docs/list.md)" },
-	{ .letter = 'v', .name = "verbose", .help = "tracepoints with their fields" },
-	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
-	TALLY_OPTIONS_END
-};
-
 struct listing {
 	const char **words;
 	size_t word_count;
@@ -42,6 +33,15 @@ struct listing {
 	struct tally_error no_tracepoints; /* why there are none */
 	char nearest[160]; /* nearest to the first word while nothing matches */
 	unsigned distance;
+};
+
+static const struct tally_option options[] = {
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "JSON (docs/list.md)",
+	  TALLY_SET(struct listing, json) },
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, "tracepoints with their fields",
+	  TALLY_SET(struct listing, verbose) },
+	TALLY_PROVIDER_OPTION(struct listing, provider_name),
+	TALLY_OPTIONS_END,
 };
 
 static int kind_by_word(const char *word)
@@ -402,28 +402,13 @@ static int print(const struct tally_command *command, struct listing *listing)
 	return status;
 }
 
-/* Options may follow words. Returns 0, or ERROR or HELP from the options. */
-static int take_arguments(struct tally_options *walk, struct listing *listing)
+static void take_word(struct listing *listing, const char *word)
 {
-	for (;;) {
-		int id = tally_options_next(walk);
-		if (id < 0)
-			return id;
-		listing->json |= id == 'j';
-		listing->verbose |= id == 'v';
-		if (id == OPTION_PROVIDER)
-			listing->provider_name = walk->value;
-		if (id)
-			continue;
-		if (walk->index >= walk->argc)
-			return 0;
-		const char *word = walk->argv[walk->index++];
-		int kind = listing->word_count ? -1 : kind_by_word(word);
-		if (kind >= 0)
-			listing->any_kind = listing->kinds[kind] = true;
-		else
-			listing->words[listing->word_count++] = word;
-	}
+	int kind = listing->word_count ? -1 : kind_by_word(word);
+	if (kind >= 0)
+		listing->any_kind = listing->kinds[kind] = true;
+	else
+		listing->words[listing->word_count++] = word;
 }
 
 static int run(const struct tally_command *command, int argc, char **argv)
@@ -432,9 +417,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_error err = TALLY_ERROR_NONE;
 	const char *words[argc];
 	struct listing listing = { .words = words, .distance = UINT32_MAX };
-	int end = take_arguments(&walk, &listing);
-	if (end < 0)
-		return end == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	while (tally_options_parse(&walk, &listing) && walk.index < argc)
+		take_word(&listing, argv[walk.index++]); /* options may follow words */
+	if (walk.status >= 0)
+		return walk.status;
 	if (listing.provider_name && !simulated_is_meant(listing.provider_name) &&
 	    strcmp(listing.provider_name, "kernel"))
 		return tally_command_misuse(command, "no provider '%s': use kernel or simulated",

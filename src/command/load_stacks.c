@@ -271,8 +271,10 @@ int tally_load_stacks(const struct tally_command *command, const struct tally_st
 	return status;
 }
 
-int tally_option_weight(const char *value, bool *by_samples, struct tally_error *err)
+int tally_take_weight(void *request, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
 {
+	bool *by_samples = tally_option_member(request, option);
 	*by_samples = !strcmp(value, "samples") || !strcmp(value, "sample");
 	if (*by_samples || !strcmp(value, "period") || !strcmp(value, "periods"))
 		return 0;

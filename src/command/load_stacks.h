@@ -30,7 +30,7 @@ struct tally_stacks_input {
 int tally_load_stacks(const struct tally_command *command, const struct tally_stacks_input *input,
 		      struct tally_stacks *stacks, struct tally_error *err);
 
-/* Parses "samples", "period" or "periods". Returns 0 or -EINVAL. */
-int tally_option_weight(const char *value, bool *by_samples, struct tally_error *err);
+/* Takes --weight into a bool, "by samples": "samples", "period" or "periods". */
+tally_take_option tally_take_weight;
 
 #endif

@@ -13,20 +13,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data)", NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write a copy and leave the recording unchanged", NULL, 0 },
-	OLD_NAME_OPTIONS,
-	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only warnings and errors", NULL, 0 },
-	TALLY_OPTIONS_END,
-};
-
 struct request {
 	const char *input, *output;
 	struct tally_name_sources names;
 	bool quiet;
+};
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data)", TALLY_TEXT(struct request, input) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write a copy and leave the recording unchanged", TALLY_TEXT(struct request, output) },
+	TALLY_NAME_OPTIONS('k', struct request, names),
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only warnings and errors",
+	  TALLY_SET(struct request, quiet) },
+	TALLY_OPTIONS_END,
 };
 
 struct reading {
@@ -110,25 +111,12 @@ static int check(const struct request *request, struct tally_error *err)
 	return 0;
 }
 
-static int take_option(void *taker, int id, const char *value, struct tally_error *err)
-{
-	struct request *request = taker;
-	switch (id) {
-	case 'i': request->input = value; break;
-	case 'o': request->output = value; break;
-	case 'q': request->quiet = true; break;
-	default: return tally_name_option(id, value, &request->names, err);
-	}
-	return 0;
-}
-
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct request request = { 0 };
 	int status;
-	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
-				       &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
 		return status;
 	if (!request.input)
 		request.input = access("tally.data", R_OK) && !access("perf.data", R_OK)

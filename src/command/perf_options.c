@@ -1,10 +1,7 @@
 /* perf's options that tally lacks: accepted if they request what tally does anyway, otherwise
  * refused with an alternative. */
-#include "command/annotate_perf_options.h"
-#include "command/diff_perf_options.h"
 #include "command/record_perf_options.h"
 #include "command/record_request.h"
-#include "command/script_perf_options.h"
 #include "command/stat_perf_options.h"
 #include "command/top_perf_options.h"
 
@@ -39,26 +36,8 @@ int stat_take_perf_option(int id, struct tally_error *err)
 	return take(rows, COUNT(rows), id - STAT_PERF_FIRST, err);
 }
 
-int script_take_perf_option(int id, struct tally_error *err)
-{
-	static const struct row rows[] = { SCRIPT_PERF_OPTIONS(ROW) };
-	return take(rows, COUNT(rows), id - SCRIPT_PERF_FIRST, err);
-}
-
-int annotate_take_perf_option(int id, struct tally_error *err)
-{
-	static const struct row rows[] = { ANNOTATE_PERF_OPTIONS(ROW) };
-	return take(rows, COUNT(rows), id - ANNOTATE_PERF_FIRST, err);
-}
-
 int top_take_perf_option(int id, struct tally_error *err)
 {
 	static const struct row rows[] = { TOP_PERF_OPTIONS(ROW) };
 	return take(rows, COUNT(rows), id - TOP_PERF_FIRST, err);
-}
-
-int diff_take_perf_option(int id, struct tally_error *err)
-{
-	static const struct row rows[] = { DIFF_PERF_OPTIONS(ROW) };
-	return take(rows, COUNT(rows), id - DIFF_PERF_FIRST, err);
 }

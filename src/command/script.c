@@ -6,7 +6,6 @@
 #include "command/name_options.h"
 #include "command/recording_path.h"
 #include "command/recording_warnings.h"
-#include "command/script_perf_options.h"
 #include "output/pager.h"
 #include "output/recording_header.h"
 #include "output/script_events.h"
@@ -20,84 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	OPTION_RECORDS = 256,
-	OPTION_MANGLED,
-	OPTION_STDIO,
-	OPTION_NO_INLINE,
-	OPTION_EVENT,
-	OPTION_CSV,
-	OPTION_DSO,
-	OPTION_SYMBOL,
-	OPTION_NS,
-	OPTION_RELATIVE,
-	OPTION_DELTA,
-	OPTION_SHOW = 1 << 16,
-	FLUSH_BYTES = 1 << 18,
-	FIELD_LISTS_MAX = 64
-};
-
-/* The option's id contains the kind's bit. */
-#define SHOW_OPTION(kind, bit, help) \
-	{ 0, "show-" kind "-events", TALLY_ARGUMENT_NONE, NULL, help, NULL, OPTION_SHOW | (bit) }
-
-static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
-	  NULL, OPTION_EVENT },
-	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
-	OLD_FILTER_OPTIONS,
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", NULL,
-	  OPTION_DSO },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
-	  NULL, OPTION_SYMBOL },
-	OLD_NAME_OPTIONS,
-	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
-	  "every record with all its fields, not only samples", NULL, OPTION_RECORDS },
-	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
-	  "fields to show: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs, uregs, brstack, brstacksym …;\n+FIELD,-FIELD change the defaults; sw:, trace:, hw: only for such events",
-	  NULL, 0 },
-	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, "times to the nanosecond", NULL, OPTION_NS },
-	{ 0, "reltime", TALLY_ARGUMENT_NONE, NULL,
-	  "times since the first one shown; --time counts from the first sample", NULL,
-	  OPTION_RELATIVE },
-	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the previous line", NULL,
-	  OPTION_DELTA },
-	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)",
-	  NULL, 0 },
-	{ 0, "csv", TALLY_ARGUMENT_NONE, NULL, "samples as CSV", NULL, OPTION_CSV },
-	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "also names, forks and exits of tasks"),
-	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "also mappings"),
-	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH,
-		    "also context switches (recorded with --switch-events)"),
-	SHOW_OPTION("namespace", TALLY_SCRIPT_NAMESPACE, "also tasks' namespaces"),
-	SHOW_OPTION("cgroup", TALLY_SCRIPT_CGROUP, "also cgroups by number"),
-	SHOW_OPTION("bpf", TALLY_SCRIPT_BPF,
-		    "also loads and unloads of BPF programs and other generated kernel code"),
-	SHOW_OPTION("text-poke", TALLY_SCRIPT_TEXT_POKE, "also changes of the kernel's code"),
-	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "also lost records"),
-	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "also ends of the recorder's rounds"),
-	OLD_HEADER_OPTIONS,
-	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL,
-	  "only the sampled address of each stack", NULL, 0 },
-	OLD_FILTER_STACK_OPTION,
-	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file", NULL,
-	  OPTION_MANGLED },
-	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out inlined functions", NULL, OPTION_NO_INLINE },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
-	/* perf's names */
-	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, TALLY_OPTION_COMMS },
-	{ 0, "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_DSO },
-	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL, NULL, OPTION_SYMBOL },
-	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_RECORDS },
-#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
-	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, SCRIPT_PERF_##id_ },
-	SCRIPT_PERF_OPTIONS(ROW)
-#undef ROW
-		TALLY_OPTIONS_END,
-};
+enum { FLUSH_BYTES = 1 << 18, FIELD_LISTS_MAX = 64 };
 
 struct request {
 	const char *input;
@@ -113,6 +35,152 @@ struct request {
 	unsigned shown; /* bits of enum tally_script_events */
 	uint64_t left_out; /* samples left out by --dso and --symbol */
 	bool records, mangled, no_inlines, no_stacks, no_pager;
+};
+
+static int take_field_list(void *taker, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	struct request *request = taker;
+	(void)option;
+	if (request->field_list_count == FIELD_LISTS_MAX)
+		return tally_error_set(err, -EINVAL, "more than %d options -F", FIELD_LISTS_MAX);
+	request->field_lists[request->field_list_count++] = value;
+	return 0;
+}
+
+#define SHOW_OPTION(kind, bit, help) \
+	{ 0, "show-" kind "-events", TALLY_ARGUMENT_NONE, NULL, help, \
+	  TALLY_BITS(struct request, shown, bit) }
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)",
+	  TALLY_TEXT(struct request, input) },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
+	  TALLY_TEXT(struct request, filter.event) },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
+	TALLY_FILTER_OPTIONS(struct request, filter),
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)",
+	  TALLY_TEXT(struct request, filter.objects) },
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
+	  TALLY_TEXT(struct request, filter.symbols) },
+	TALLY_NAME_OPTIONS('k', struct request, names),
+	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
+	  "every record with all its fields, not only samples",
+	  TALLY_SET(struct request, records) },
+	{ 'F', "fields", TALLY_ARGUMENT_REQUIRED, "LIST",
+	  "fields to show: comm,tid,pid,time,cpu,event,period,misc,trace,\nip,sym,symoff,dso,srcline,addr,weight,\niregs, uregs, brstack, brstacksym …;\n+FIELD,-FIELD change the defaults; sw:, trace:, hw: only for such events",
+	  TALLY_TAKE(take_field_list) },
+	{ 0, "ns", TALLY_ARGUMENT_NONE, NULL, "times to the nanosecond",
+	  TALLY_SET(struct request, clock.nanoseconds) },
+	{ 0, "reltime", TALLY_ARGUMENT_NONE, NULL,
+	  "times since the first one shown; --time counts from the first sample",
+	  TALLY_SET(struct request, clock.since_first),
+	  TALLY_ALSO(struct request, filter.time_since_first) },
+	{ 0, "deltatime", TALLY_ARGUMENT_NONE, NULL, "times since the previous line",
+	  TALLY_SET(struct request, clock.since_last) },
+	{ 'j', "json", TALLY_ARGUMENT_NONE, NULL, "samples as JSON Lines (docs/script-json.md)",
+	  TALLY_CONSTANT(struct request, layout, TALLY_SCRIPT_JSON) },
+	{ 0, "csv", TALLY_ARGUMENT_NONE, NULL, "samples as CSV",
+	  TALLY_CONSTANT(struct request, layout, TALLY_SCRIPT_CSV) },
+	SHOW_OPTION("task", TALLY_SCRIPT_TASK, "also names, forks and exits of tasks"),
+	SHOW_OPTION("mmap", TALLY_SCRIPT_MMAP, "also mappings"),
+	SHOW_OPTION("switch", TALLY_SCRIPT_SWITCH,
+		    "also context switches (recorded with --switch-events)"),
+	SHOW_OPTION("namespace", TALLY_SCRIPT_NAMESPACE, "also tasks' namespaces"),
+	SHOW_OPTION("cgroup", TALLY_SCRIPT_CGROUP, "also cgroups by number"),
+	SHOW_OPTION("bpf", TALLY_SCRIPT_BPF,
+		    "also loads and unloads of BPF programs and other generated kernel code"),
+	SHOW_OPTION("text-poke", TALLY_SCRIPT_TEXT_POKE, "also changes of the kernel's code"),
+	SHOW_OPTION("lost", TALLY_SCRIPT_LOST, "also lost records"),
+	SHOW_OPTION("round", TALLY_SCRIPT_ROUND, "also ends of the recorder's rounds"),
+	TALLY_HEADER_OPTIONS(struct request, header),
+	{ 'G', "hide-call-graph", TALLY_ARGUMENT_NONE, NULL,
+	  "only the sampled address of each stack", TALLY_SET(struct request, no_stacks) },
+	TALLY_FILTER_STACK_OPTION(struct request, filter.frames_max),
+	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
+	  TALLY_SET(struct request, mangled) },
+	{ 0, "no-inline", TALLY_ARGUMENT_NONE, NULL, "leave out inlined functions",
+	  TALLY_SET(struct request, no_inlines) },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", TALLY_SET(struct request, no_pager) },
+	/* perf's names */
+	{ 'c', "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, filter.comms) },
+	{ 0, "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, filter.objects) },
+	{ 'S', "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_TEXT(struct request, filter.symbols) },
+	{ 'D', "dump-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_SET(struct request, records) },
+	/* perf's options that tally lacks */
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'f', "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "demangle", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "inline", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'd', "debug-mode", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("damage and losses are always reported; --show-lost-events shows where") },
+	{ 'g', "gen-script", TALLY_ARGUMENT_REQUIRED, "LANGUAGE", NULL,
+	  TALLY_INSTEAD("-j and --csv are for programs in any language (docs/script-json.md)") },
+	{ 'L', "Latency", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally timeline shows when tasks ran and when they waited") },
+	{ 'l', "list", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
+	{ 's', "script", TALLY_ARGUMENT_REQUIRED, "NAME", NULL,
+	  TALLY_INSTEAD("tally runs no scripts; -j and --csv are for programs (docs/script-json.md)") },
+	{ 0, "addr-range", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("--symbol selects functions; filter addresses of -j or --csv") },
+	{ 0, "call-ret-trace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	{ 0, "call-trace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	{ 0, "demangle-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("kernel names are shown unchanged") },
+	{ 0, "dlarg", TALLY_ARGUMENT_REQUIRED, "ARGUMENT", NULL,
+	  TALLY_INSTEAD("tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+	{ 0, "dlfilter", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
+	  TALLY_INSTEAD("tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+	{ 0, "list-dlfilters", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally loads no filters; --comm, --dso, --symbol, --pid and --time select samples") },
+	{ 0, "dump-unsorted-raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--records shows every record, with its offset in the file") },
+	{ 0, "full-source-path", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j -F +srcline has whole paths") },
+	{ 0, "graph-function", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	{ 0, "guest-code", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally does not name guests' code; perf kvm does") },
+	{ 0, "guestkallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
+	  TALLY_INSTEAD("tally does not name guests' code; perf kvm does") },
+	{ 0, "guestmodules", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
+	  TALLY_INSTEAD("tally does not name guests' code; perf kvm does") },
+	{ 0, "guestmount", TALLY_ARGUMENT_REQUIRED, "DIR", NULL,
+	  TALLY_INSTEAD("tally does not name guests' code; perf kvm does") },
+	{ 0, "guestvmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
+	  TALLY_INSTEAD("tally does not name guests' code; perf kvm does") },
+	{ 0, "insn-trace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	{ 0, "itrace", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	{ 0, "max-blocks", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("-F +brstacksym shows the branches before each sample") },
+	{ 0, "per-event-dump", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-e EVENT shows one; its output can go to a file of its own") },
+	{ 0, "show-kernel-path", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("the kernel is [kernel.kallsyms]; --vmlinux FILE provides its names") },
+	{ 0, "show-on-off-events", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--time selects a part of the recording") },
+	{ 0, "stitch-lbr", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("LBR stacks are shown as recorded") },
+	{ 0, "stop-bt", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_INSTEAD("tally report -g has trees that open as far as needed") },
+	{ 0, "switch-off", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
+	  TALLY_INSTEAD("--time selects a part of the recording") },
+	{ 0, "switch-on", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
+	  TALLY_INSTEAD("--time selects a part of the recording") },
+	{ 0, "xed", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD("tally does not decode instruction traces; perf does") },
+	TALLY_OPTIONS_END,
 };
 
 /* On a terminal, neutralises escapes in names; elsewhere writes bytes unchanged. */
@@ -212,48 +280,6 @@ static int print_all(struct tally_recording *recording, struct request *request,
 	return result < 0 ? result : 0;
 }
 
-static int take_option(void *taker, int id, const char *value, struct tally_error *err)
-{
-	struct request *request = taker;
-	int result;
-	switch (id) {
-	case 'i': request->input = value; break;
-	case 'F':
-		if (request->field_list_count == FIELD_LISTS_MAX)
-			return tally_error_set(err, -EINVAL, "more than %d options -F",
-					       FIELD_LISTS_MAX);
-		request->field_lists[request->field_list_count++] = value;
-		break;
-	case OPTION_EVENT: request->filter.event = value; break;
-	case OPTION_DSO: request->filter.objects = value; break;
-	case OPTION_SYMBOL: request->filter.symbols = value; break;
-	case 'G': request->no_stacks = true; break;
-	case 'j': request->layout = TALLY_SCRIPT_JSON; break;
-	case OPTION_CSV: request->layout = TALLY_SCRIPT_CSV; break;
-	case OPTION_RECORDS: request->records = true; break;
-	case OPTION_NS: request->clock.nanoseconds = true; break;
-	case OPTION_RELATIVE:
-		request->clock.since_first = request->filter.time_since_first = true;
-		break;
-	case OPTION_DELTA: request->clock.since_last = true; break;
-	case OPTION_MANGLED: request->mangled = true; break;
-	case OPTION_NO_INLINE: request->no_inlines = true; break;
-	case OPTION_STDIO: request->no_pager = true; break;
-	default:
-		if (id & OPTION_SHOW) {
-			request->shown |= (unsigned)id & ~(unsigned)OPTION_SHOW;
-			break;
-		}
-		if (tally_header_option(id, &request->header))
-			return 0;
-		result = script_take_perf_option(id, err);
-		if (!result)
-			result = tally_name_option(id, value, &request->names, err);
-		return result ? result : tally_filter_option(id, value, &request->filter, err);
-	}
-	return 0;
-}
-
 static int check_clock(const struct request *request, struct tally_error *err)
 {
 	if (request->clock.since_first && request->clock.since_last)
@@ -302,8 +328,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	struct tally_recording *recording;
 	struct tally_pager pager;
 	int status;
-	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
-				       &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
 		return status;
 	if (check_clock(&request, &err) < 0 || take_fields(&request, &err) < 0)
 		return tally_command_misused(command, &err);

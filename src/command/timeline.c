@@ -16,34 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	OPTION_BY = 256,
-	OPTION_WIDTH,
-	OPTION_STDIO,
-	OPTION_EVENT,
-	WIDTH_IN_FILES = 120,
-	TASKS_DEFAULT = 20
-};
-
-static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)", NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
-	  "if its name ends in .json, otherwise text",
-	  NULL, 0 },
-	{ 0, "by", TALLY_ARGUMENT_REQUIRED, "cpu|task|both", "which rows (both)", NULL, OPTION_BY },
-	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",
-	  "at most N tasks: those that ran longest (20)", NULL, 0 },
-	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "width of the text (the terminal's)", NULL,
-	  OPTION_WIDTH },
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples", NULL,
-	  OPTION_EVENT },
-	OLD_FILTER_TASK_OPTIONS("pid", "tid"),
-	OLD_FILTER_OPTIONS,
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", NULL, OPTION_STDIO },
-	TALLY_OPTIONS_END,
-};
+enum { WIDTH_IN_FILES = 120, TASKS_DEFAULT = 20 };
 
 struct request {
 	const char *input, *output;
@@ -52,36 +25,51 @@ struct request {
 	bool no_pager;
 };
 
-static int take_option(void *taker, int id, const char *value, struct tally_error *err)
+static int take_rows(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
+{
+	struct tally_timeline_view *view = &((struct request *)taker)->view;
+	(void)option;
+	if (strcmp(value, "cpu") && strcmp(value, "task") && strcmp(value, "both"))
+		return tally_error_set(err, -EINVAL,
+				       "option --by: '%s' is none of cpu, task, both", value);
+	view->cpus_wanted = strcmp(value, "task") != 0;
+	view->tasks_wanted = strcmp(value, "cpu") != 0;
+	return 0;
+}
+
+static int take_width(void *taker, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
 {
 	struct request *request = taker;
-	unsigned long long number;
-	int result = 0;
-	switch (id) {
-	case 'i': request->input = value; break;
-	case 'o': request->output = value; break;
-	case OPTION_EVENT: request->filter.event = value; break;
-	case OPTION_STDIO: request->no_pager = true; break;
-	case OPTION_BY:
-		if (strcmp(value, "cpu") && strcmp(value, "task") && strcmp(value, "both"))
-			return tally_error_set(err, -EINVAL,
-					       "option --by: '%s' is none of cpu, task, both",
-					       value);
-		request->view.cpus_wanted = strcmp(value, "task") != 0;
-		request->view.tasks_wanted = strcmp(value, "cpu") != 0;
-		break;
-	case 'n':
-		result = tally_option_u64("-n", value, 1, 1000000, &number, err);
-		request->view.tasks = result < 0 ? 0 : (unsigned)number;
-		break;
-	case OPTION_WIDTH:
-		result = tally_option_u64("--width", value, 60, 10000, &number, err);
-		request->view.columns = result < 0 ? 0 : (unsigned)number;
-		break;
-	default: return tally_filter_option(id, value, &request->filter, err);
-	}
+	unsigned long long number = 0;
+	int result = tally_option_u64("--width", value, 60, 10000, &number, err);
+	(void)option;
+	request->view.columns = (unsigned)number;
 	return result;
 }
+
+static const struct tally_option options[] = {
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "the recording (tally.data, else perf.data; - is standard input)",
+	  TALLY_TEXT(struct request, input) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
+	  "if its name ends in .json, otherwise text", TALLY_TEXT(struct request, output) },
+	{ 0, "by", TALLY_ARGUMENT_REQUIRED, "cpu|task|both", "which rows (both)",
+	  TALLY_TAKE(take_rows) },
+	{ 'n', "limit", TALLY_ARGUMENT_REQUIRED, "N",
+	  "at most N tasks: those that ran longest (20)",
+	  TALLY_NUMBER(struct request, view.tasks, 1, 1000000) },
+	{ 'w', "width", TALLY_ARGUMENT_REQUIRED, "COLUMNS", "width of the text (the terminal's)",
+	  TALLY_TAKE(take_width) },
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event's samples",
+	  TALLY_TEXT(struct request, filter.event) },
+	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
+	TALLY_FILTER_OPTIONS(struct request, filter),
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL, "no pager", TALLY_SET(struct request, no_pager) },
+	TALLY_OPTIONS_END,
+};
 
 static void describe(void *context, const struct tally_recorded_event *event, size_t index,
 		     const struct tally_sample *sample, struct tally_buffer *out)
@@ -167,8 +155,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		.view = { .cpus_wanted = true, .tasks_wanted = true, .tasks = TASKS_DEFAULT }
 	};
 	int status;
-	if (!old_recording_arguments(command, argc, argv, take_option, &request, &request.input,
-				       &status))
+	if (!tally_recording_arguments(command, argc, argv, &request, &request.input, &status))
 		return status;
 	if (tally_output_is_other_kind(request.output, endings))
 		return tally_command_misuse(
