@@ -51,25 +51,6 @@ int tally_filter_take_cpus(void *request, const struct tally_option *option, con
 	return result < 0 ? result : tally_option_store(request, option, value, err);
 }
 
-int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter,
-			struct tally_error *err)
-{
-	const struct tally_option text = { 0, NULL, TALLY_ARGUMENT_REQUIRED, NULL, NULL,
-					   .store = TALLY_STORE_TEXT };
-	int result;
-	switch (id) {
-	case TALLY_OPTION_COMMS: filter->comms = value; return 1;
-	case TALLY_OPTION_PIDS: result = tally_filter_take_pids(&filter->pids, &text, value, err); break;
-	case TALLY_OPTION_TIDS: result = tally_filter_take_tids(&filter->tids, &text, value, err); break;
-	case TALLY_OPTION_CPUS: result = tally_filter_take_cpus(&filter->cpus, &text, value, err); break;
-	case TALLY_OPTION_TIME: result = tally_filter_take_time(&filter->time, &text, value, err); break;
-	case TALLY_OPTION_MAX_STACK:
-		return tally_option_frames(value, &filter->frames_max, err) < 0 ? -EINVAL : 1;
-	default: return 0;
-	}
-	return result < 0 ? result : 1;
-}
-
 void tally_filter_text(const struct tally_profile_filter *filter, struct tally_buffer *out)
 {
 	const struct { const char *option, *value;

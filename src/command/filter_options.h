@@ -6,53 +6,7 @@
 #include "command/command.h"
 #include "recording/sample_filter.h"
 
-enum {
-	TALLY_OPTION_COMMS = 0x1000,
-	TALLY_OPTION_PIDS,
-	TALLY_OPTION_TIDS,
-	TALLY_OPTION_CPUS,
-	TALLY_OPTION_TIME,
-	TALLY_OPTION_MAX_STACK,
-	TALLY_OPTION_IDLE
-};
-
-/* Rows of an option table. */
-#define OLD_FILTER_OPTIONS \
-	{ 0, \
-	  "comm", \
-	  TALLY_ARGUMENT_REQUIRED, \
-	  "LIST", \
-	  "only these commands; cc* matches any that begins with cc", \
-	  NULL, \
-	  TALLY_OPTION_COMMS }, \
-		{ 'C', \
-		  "cpu", \
-		  TALLY_ARGUMENT_REQUIRED, \
-		  "LIST", \
-		  "only samples on these CPUs", \
-		  NULL, \
-		  TALLY_OPTION_CPUS }, \
-	{ \
-		0, "time", TALLY_ARGUMENT_REQUIRED, "RANGE", \
-			"only START,END in seconds as script prints them, or a share: 10%-20%, 10%/2", \
-			NULL, TALLY_OPTION_TIME \
-	}
-
-/* The names of the options for tasks, for commands where --pid means something else. */
-#define OLD_FILTER_TASK_OPTIONS(pid, tid) \
-	{ \
-		0, \
-		pid, \
-		TALLY_ARGUMENT_REQUIRED, \
-		"LIST", \
-		"only these processes", \
-		NULL, \
-		TALLY_OPTION_PIDS \
-	}, \
-	{ \
-		0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", NULL, \
-			TALLY_OPTION_TIDS \
-	}
+enum { TALLY_OPTION_MAX_STACK = 0x1000, TALLY_OPTION_IDLE };
 
 /* For views that show stacks. */
 #define OLD_FILTER_STACK_OPTION \
@@ -101,11 +55,6 @@ enum {
 /* Check the syntax of these options, and store the text. */
 tally_take_option tally_filter_take_pids, tally_filter_take_tids, tally_filter_take_cpus,
 	tally_filter_take_time;
-
-/* Takes one of these options into the filter, which keeps the text: 1, 0 when it is another option,
- * or -EINVAL with a message that names it. */
-int tally_filter_option(int id, const char *value, struct tally_profile_filter *filter,
-			struct tally_error *err);
 
 /* Appends the options that make this filter, "--comm cc1 --time 1.5,"; nothing if it passes all
  * samples. */

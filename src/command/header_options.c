@@ -9,15 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-bool tally_header_option(int id, struct tally_header_request *request)
-{
-	request->shown |= id == TALLY_OPTION_HEADER || id == TALLY_OPTION_HEADER_ONLY;
-	request->only |= id == TALLY_OPTION_HEADER_ONLY;
-	request->full |= id == TALLY_OPTION_HEADER_FULL;
-	return id == TALLY_OPTION_HEADER || id == TALLY_OPTION_HEADER_ONLY ||
-	       id == TALLY_OPTION_HEADER_FULL;
-}
-
 void tally_command_header(const struct tally_recording *recording, const char *path,
 			  const struct tally_header_request *request, struct tally_buffer *out)
 {

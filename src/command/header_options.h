@@ -10,24 +10,6 @@ struct tally_header_request {
 	bool shown, only, full;
 };
 
-enum { TALLY_OPTION_HEADER = 0x6000, TALLY_OPTION_HEADER_ONLY, TALLY_OPTION_HEADER_FULL };
-
-#define OLD_HEADER_OPTIONS \
-	{ 0, \
-	  "header", \
-	  TALLY_ARGUMENT_NONE, \
-	  NULL, \
-	  "first print the metadata: machine, command line, events", \
-	  NULL, \
-	  TALLY_OPTION_HEADER }, \
-		{ 0,    "header-only",           TALLY_ARGUMENT_NONE, NULL, "print only the metadata", \
-		  NULL, TALLY_OPTION_HEADER_ONLY }, \
-	{ \
-		'I', "show-info", TALLY_ARGUMENT_NONE, NULL, \
-			"print CPUs, caches and memory in full", NULL, \
-			TALLY_OPTION_HEADER_FULL \
-	}
-
 /* Rows of an option table. `member` is the request's struct tally_header_request. */
 #define TALLY_HEADER_OPTIONS(type, member) \
 	{ 0, "header", TALLY_ARGUMENT_NONE, NULL, \
@@ -37,9 +19,6 @@ enum { TALLY_OPTION_HEADER = 0x6000, TALLY_OPTION_HEADER_ONLY, TALLY_OPTION_HEAD
 	  TALLY_SET(type, member.only), TALLY_ALSO(type, member.shown) }, \
 	{ 'I', "show-info", TALLY_ARGUMENT_NONE, NULL, "print CPUs, caches and memory in full", \
 	  TALLY_SET(type, member.full) }
-
-/* Returns false if `id` is another option. */
-bool tally_header_option(int id, struct tally_header_request *request);
 
 /* Appends the header of the recording at `path` as far as it is known, with terminal escapes
  * neutralised. */

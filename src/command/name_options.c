@@ -64,25 +64,3 @@ int tally_name_take_debuginfod(void *request, const struct tally_option *option,
 	tally_fetch_progress_use(sources);
 	return 0;
 }
-
-int tally_name_option(int id, const char *value, struct tally_name_sources *sources,
-		      struct tally_error *err)
-{
-	static const struct { int id; struct tally_option option; } rows[] = {
-		{ TALLY_OPTION_SYMFS, { .name = "symfs", TALLY_TEXT(struct tally_name_sources, search.root), TALLY_TAKE(tally_name_take_folder) } },
-		{ TALLY_OPTION_BUILD_IDS, { .name = "buildid-dir", TALLY_TEXT(struct tally_name_sources, search.build_ids), TALLY_TAKE(tally_name_take_folder) } },
-		{ TALLY_OPTION_VMLINUX, { .name = "vmlinux", TALLY_TEXT(struct tally_name_sources, vmlinux), TALLY_TAKE(tally_name_take_vmlinux) } },
-		{ TALLY_OPTION_KALLSYMS, { .name = "kallsyms", TALLY_TEXT(struct tally_name_sources, kallsyms), TALLY_TAKE(tally_name_take_file) } },
-		{ TALLY_OPTION_DEBUGINFOD, { .name = "debuginfod", TALLY_TAKE(tally_name_take_debuginfod) } },
-	};
-	if (id == TALLY_OPTION_MODULES || id == TALLY_OPTION_FULL_NAMES) {
-		*(id == TALLY_OPTION_MODULES ? &sources->modules : &sources->full_names) = true;
-		return 1;
-	}
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (rows[i].id == id) {
-			int result = rows[i].option.take(sources, &rows[i].option, value, err);
-			return result < 0 ? result : 1;
-		}
-	return 0;
-}

@@ -5,15 +5,7 @@
 #include "command/command.h"
 #include "naming/names.h"
 
-enum {
-	TALLY_OPTION_SYMFS = 0x2000,
-	TALLY_OPTION_BUILD_IDS,
-	TALLY_OPTION_VMLINUX,
-	TALLY_OPTION_KALLSYMS,
-	TALLY_OPTION_DEBUGINFOD,
-	TALLY_OPTION_MODULES,
-	TALLY_OPTION_FULL_NAMES
-};
+enum { TALLY_OPTION_FULL_NAMES = 0x2000 };
 
 /* For views that shorten names, all but `script`. */
 #define OLD_FULL_NAMES_OPTION \
@@ -21,52 +13,6 @@ enum {
 		0, "full-names", TALLY_ARGUMENT_NONE, NULL, \
 			"show functions' parameters even if the name is unique", NULL, \
 			TALLY_OPTION_FULL_NAMES \
-	}
-
-/* Rows of an option table. `kernel` is the letter of --vmlinux, perf's 'k' or 0 if the command uses
- * that otherwise. */
-#define OLD_NAME_OPTIONS OLD_NAME_OPTIONS_BY('k')
-#define OLD_NAME_OPTIONS_BY(kernel) \
-	{ 0, \
-	  "symfs", \
-	  TALLY_ARGUMENT_REQUIRED, \
-	  "DIR", \
-	  "look for programs, libraries and debug files below DIR", \
-	  NULL, \
-	  TALLY_OPTION_SYMFS }, \
-		{ 0, \
-		  "buildid-dir", \
-		  TALLY_ARGUMENT_REQUIRED, \
-		  "DIR", \
-		  "perf's cache of copies by build-id (~/.debug)", \
-		  NULL, \
-		  TALLY_OPTION_BUILD_IDS }, \
-		{ kernel, \
-		  "vmlinux", \
-		  TALLY_ARGUMENT_REQUIRED, \
-		  "FILE", \
-		  "the recorded kernel, for its functions' names and lines", \
-		  NULL, \
-		  TALLY_OPTION_VMLINUX }, \
-		{ 0, \
-		  "kallsyms", \
-		  TALLY_ARGUMENT_REQUIRED, \
-		  "FILE", \
-		  "a copy of the recorded kernel's /proc/kallsyms", \
-		  NULL, \
-		  TALLY_OPTION_KALLSYMS }, \
-		{ 'm', \
-		  "modules", \
-		  TALLY_ARGUMENT_NONE, \
-		  NULL, \
-		  "name kernel modules' functions by their files, not by kallsyms", \
-		  NULL, \
-		  TALLY_OPTION_MODULES }, \
-	{ \
-		0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", \
-			"fetch the debug files of hot objects from these servers\n" \
-			"(DEBUGINFOD_URLS); without this option nothing is fetched", \
-			NULL, TALLY_OPTION_DEBUGINFOD \
 	}
 
 /* For views that shorten names, all but `script`. `member` is the request's struct
@@ -102,10 +48,5 @@ enum {
 /* Check what the options name, and store it. */
 tally_take_option tally_name_take_folder, tally_name_take_vmlinux, tally_name_take_file,
 	tally_name_take_debuginfod;
-
-/* Handles one of these options; `sources` keeps `value`. Returns 1, 0 if it is another option, or
- * -errno with a message that names it. */
-int tally_name_option(int id, const char *value, struct tally_name_sources *sources,
-		      struct tally_error *err);
 
 #endif

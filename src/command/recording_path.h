@@ -11,16 +11,10 @@
  * "perf.data" if only that exists in the working directory. */
 const char *tally_recording_path(const char *given);
 
-/* Handles an option by its id. Returns 0 or more, or -errno with a message. */
-typedef int tally_option_taker(void *request, int id, const char *value, struct tally_error *err);
-
 /* Parses options and at most one recording, in any order; stores the recording's name in `*input`
  * unless an option did. Returns false when the command must exit with `*status`, after the help or
  * an error was printed. */
 bool tally_recording_arguments(const struct tally_command *command, int argc, char **argv,
 			       void *request, const char **input, int *status);
-bool old_recording_arguments(const struct tally_command *command, int argc, char **argv,
-			       tally_option_taker *take, void *request, const char **input,
-			       int *status);
 
 #endif
