@@ -38,7 +38,7 @@ enum tally_argument_kind {
 	TALLY_ARGUMENT_OPTIONAL /* "-g", "-gcaller"; also "-g caller" if `choices` has the word */
 };
 
-/* What is stored in the request's member, and the member's type. */
+/* A member's type, and the value that it gets. */
 enum tally_store {
 	TALLY_STORE_NOTHING,
 	TALLY_STORE_TRUE,     /* bool */
@@ -70,14 +70,14 @@ struct tally_option {
 	const char *choices;
 	int id;                /* value from tally_options_next(); 0: the letter */
 
-	/* where the value goes; the macros below set these */
+	/* the value's target; the macros below set it */
 	enum tally_store store;
 	size_t offset, size;   /* of the member in the request */
 	size_t also;           /* offset of a bool that is set as well, plus 1; 0: none */
 	unsigned long long minimum, maximum, constant;
 	const char *words;     /* separated by blanks */
 	tally_take_option *take; /* called instead of storing; NULL: none */
-	/* perf's option that tally refuses: what to use instead; otherwise NULL */
+	/* the advice of a refusal, for options of perf; or NULL */
 	const char *instead;
 };
 
