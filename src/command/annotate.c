@@ -59,9 +59,7 @@ static int take_percent_type(void *taker, const struct tally_option *option, con
 }
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)",
-	  TALLY_TEXT(struct request, input) },
+	TALLY_INPUT_OPTION(struct request, input),
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "this event's samples (the first)",
 	  TALLY_TEXT(struct request, filter.event) },
 	{ 0, "all-hot", TALLY_ARGUMENT_REQUIRED, "N", "the N hottest functions, one after another",

@@ -36,9 +36,7 @@ static int take_format(void *taker, const struct tally_option *option, const cha
 }
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)",
-	  TALLY_TEXT(struct request, input) },
+	TALLY_INPUT_OPTION(struct request, input),
 	{ 'f', "format", TALLY_ARGUMENT_REQUIRED, "FORMAT",
 	  "pprof, firefox, speedscope or chrome (default: by -o's name)",
 	  "pprof firefox speedscope chrome", TALLY_TAKE(take_format) },

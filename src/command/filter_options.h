@@ -42,6 +42,13 @@ enum { TALLY_OPTION_MAX_STACK = 0x1000, TALLY_OPTION_IDLE };
 	{ 0, tid, TALLY_ARGUMENT_REQUIRED, "LIST", "only these threads", \
 	  TALLY_TEXT(type, member.tids), TALLY_TAKE(tally_filter_take_tids) }
 
+/* For views that name the functions of samples. */
+#define TALLY_FILTER_LEAF_OPTIONS(type, member) \
+	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)", \
+	  TALLY_TEXT(type, member.objects) }, \
+	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)", \
+	  TALLY_TEXT(type, member.symbols) }
+
 /* For views that show stacks. `member` is the number of frames. */
 #define TALLY_FILTER_STACK_OPTION(type, member) \
 	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \

@@ -11,6 +11,12 @@
  * "perf.data" if only that exists in the working directory. */
 const char *tally_recording_path(const char *given);
 
+/* A row of an option table: what is given. */
+#define TALLY_INPUT_OPTION(type, member) \
+	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE", \
+	  "the recording (tally.data, else perf.data; - is standard input)", \
+	  TALLY_TEXT(type, member) }
+
 /* Parses options and at most one recording, in any order; stores the recording's name in `*input`
  * unless an option did. Returns false when the command must exit with `*status`, after the help or
  * an error was printed. */

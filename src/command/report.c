@@ -107,9 +107,7 @@ static int take_limit(void *taker, const struct tally_option *option, const char
 }
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)",
-	  TALLY_TEXT(struct request, input) },
+	TALLY_INPUT_OPTION(struct request, input),
 	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
 	  "group rows by these keys, listed below (comm,dso,sym; for branches\ncomm,dso_from,sym_from,dso_to,sym_to)",
 	  TALLY_SORT_CHOICES, TALLY_TAKE(take_sort) },
@@ -156,10 +154,7 @@ static const struct tally_option options[] = {
 	{ 0, "error", TALLY_ARGUMENT_NONE, NULL,
 	  "columns of sampling errors, 95 % (the default on wide terminals)",
 	  TALLY_SET(struct request, errors) },
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)",
-	  TALLY_TEXT(struct request, filter.objects) },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
-	  TALLY_TEXT(struct request, filter.symbols) },
+	TALLY_FILTER_LEAF_OPTIONS(struct request, filter),
 	TALLY_HEADER_OPTIONS(struct request, header),
 	{ 0, "no-demangle", TALLY_ARGUMENT_NONE, NULL, "mangled names, as in the file",
 	  TALLY_SET(struct request, mangled) },

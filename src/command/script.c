@@ -53,17 +53,12 @@ static int take_field_list(void *taker, const struct tally_option *option, const
 	  TALLY_BITS(struct request, shown, bit) }
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)",
-	  TALLY_TEXT(struct request, input) },
+	TALLY_INPUT_OPTION(struct request, input),
 	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENT", "only this event, by name or number",
 	  TALLY_TEXT(struct request, filter.event) },
 	TALLY_FILTER_TASK_OPTIONS("pid", "tid", struct request, filter),
 	TALLY_FILTER_OPTIONS(struct request, filter),
-	{ 0, "dso", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these objects (libc*)",
-	  TALLY_TEXT(struct request, filter.objects) },
-	{ 0, "symbol", TALLY_ARGUMENT_REQUIRED, "LIST", "only samples in these functions (std::*)",
-	  TALLY_TEXT(struct request, filter.symbols) },
+	TALLY_FILTER_LEAF_OPTIONS(struct request, filter),
 	TALLY_NAME_OPTIONS('k', struct request, names),
 	{ 0, "records", TALLY_ARGUMENT_NONE, NULL,
 	  "every record with all its fields, not only samples",

@@ -50,9 +50,7 @@ static int take_width(void *taker, const struct tally_option *option, const char
 }
 
 static const struct tally_option options[] = {
-	{ 'i', "input", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "the recording (tally.data, else perf.data; - is standard input)",
-	  TALLY_TEXT(struct request, input) },
+	TALLY_INPUT_OPTION(struct request, input),
 	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
 	  "write to FILE: trace events for ui.perfetto.dev and chrome://tracing\n"
 	  "if its name ends in .json, otherwise text", TALLY_TEXT(struct request, output) },
