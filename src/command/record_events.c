@@ -1,10 +1,10 @@
-#include "command/event_filters.h"
 #include "command/record_request.h"
 
 #include "machine/facts.h"
 #include "perfdata/off_cpu_event.h"
 #include "provider/advice.h"
 #include "provider/kernel_catalogue.h"
+#include "session/event_filter.h"
 
 #include <errno.h>
 #include <string.h>
@@ -76,8 +76,8 @@ static int parse_expressions(struct record_request *request, struct tally_error 
 		result = tally_event_parse(expression->text, &request->catalogue, &request->arena,
 					   &request->events, err);
 		if (result >= 0 && expression->filter)
-			result = event_filters_set(&request->events, first, expression->filter,
-						   err);
+			result = tally_event_filter_assign(&request->events, first,
+							   expression->filter, err);
 		if (result >= 0 && expression->cgroups)
 			result = tally_event_assign_cgroups(&request->events, expression->cgroups,
 							    &request->arena, &turns, err);

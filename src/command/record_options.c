@@ -1,9 +1,9 @@
 /* The options of `tally record`. */
-#include "command/event_filters.h"
 #include "command/record_request.h"
 
 #include "machine/limits.h"
 #include "perfdata/off_cpu_event.h"
+#include "session/event_filter.h"
 
 #include <errno.h>
 #include <string.h>
@@ -248,7 +248,7 @@ static int take_filter(struct record_request *request, const char *option, const
 				       "%s must follow the -e that it applies to",
 				       option);
 	struct record_expression *last = &request->expressions[request->expression_count - 1];
-	return event_filters_add(&request->arena, &last->filter, value, err);
+	return tally_event_filter_add(&request->arena, &last->filter, value, err);
 }
 
 static int take_cgroups(struct record_request *request, const char *value, struct tally_error *err)

@@ -1,7 +1,7 @@
 /* The events that `stat` counts: named ones or presets. */
-#include "command/event_filters.h"
 #include "command/stat_command.h"
 #include "provider/kernel_catalogue.h"
+#include "session/event_filter.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -163,7 +163,7 @@ static int take_expressions(struct stat_command *stat, struct tally_error *err)
 			result = tally_event_assign_cgroups(&stat->events, e->text, &stat->arena,
 							    &turns, err);
 		if (result >= 0 && e->filter)
-			result = event_filters_set(&stat->events, first, e->filter, err);
+			result = tally_event_filter_assign(&stat->events, first, e->filter, err);
 	}
 	return result;
 }

@@ -1,7 +1,7 @@
 /* The options of `tally stat`. */
-#include "command/event_filters.h"
 #include "command/stat_command.h"
 #include "command/stat_perf_options.h"
+#include "session/event_filter.h"
 
 #include <errno.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static int take_filter(struct stat_command *stat, const char *value)
 	if (!last)
 		tally_error_set(&err, -EINVAL,
 				"--filter must follow the -e that it applies to");
-	else if (!event_filters_add(&stat->arena, &last->filter, value, &err))
+	else if (!tally_event_filter_add(&stat->arena, &last->filter, value, &err))
 		return 0;
 	tally_command_misused(stat->command, &err);
 	return err.code;
