@@ -381,8 +381,6 @@ int tally_option_store(void *request, const struct tally_option *option, const c
 		snprintf(shown, sizeof(shown), "-%c", option->letter);
 	else
 		snprintf(shown, sizeof(shown), "--%s", option->name);
-	if (option->also)
-		*(bool *)((char *)request + option->also - 1) = true;
 	switch (option->store) {
 	case TALLY_STORE_NOTHING: return 0;
 	case TALLY_STORE_TRUE: *(bool *)member = true; return 0;
@@ -414,6 +412,8 @@ static int take_option(void *request, const struct tally_option *option, const c
 	if (option->instead)
 		return tally_error_set(err, -EINVAL, "--%s is not an option of tally's: %s",
 				       option->name, option->instead);
+	if (option->also)
+		*(bool *)((char *)request + option->also - 1) = true;
 	return option->take ? option->take(request, option, value, err) :
 			      tally_option_store(request, option, value, err);
 }

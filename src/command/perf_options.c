@@ -1,11 +1,10 @@
 /* perf's options that tally lacks: accepted if they request what tally does anyway, otherwise
  * refused with an alternative. */
-#include "command/record_perf_options.h"
-#include "command/record_request.h"
 #include "command/stat_perf_options.h"
 #include "command/top_perf_options.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 struct row {
 	const char *name, *instead;
@@ -23,12 +22,6 @@ static int take(const struct row *rows, int count, int at, struct tally_error *e
 
 #define ROW(id_, letter_, name_, kind_, argument_, instead_) { name_, instead_ },
 #define COUNT(rows) ((int)(sizeof(rows) / sizeof((rows)[0])))
-
-int record_take_perf_option(int id, struct tally_error *err)
-{
-	static const struct row rows[] = { RECORD_PERF_OPTIONS(ROW) };
-	return take(rows, COUNT(rows), id - RECORD_PERF_FIRST, err);
-}
 
 int stat_take_perf_option(int id, struct tally_error *err)
 {

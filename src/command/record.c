@@ -232,10 +232,10 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	}
 	int status = record_parse_arguments(command, argc, argv, &request);
-	if (!status && !request.is_dry_run)
-		status = record(command, &request);
+	if (status < 0)
+		status = request.is_dry_run ? TALLY_EXIT_OK : record(command, &request);
 	record_request_release(&request);
-	return status < 0 ? TALLY_EXIT_OK : status;
+	return status;
 }
 
 const struct tally_command tally_command_record = {

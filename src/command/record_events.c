@@ -131,7 +131,6 @@ static int add_off_cpu(struct record_request *request, struct tally_error *err)
 	return 0;
 }
 
-/* Returns 0, or an exit status after printing an error. */
 int record_parse_events(const struct tally_command *command, struct record_request *request)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
@@ -157,7 +156,7 @@ int record_parse_events(const struct tally_command *command, struct record_reque
 	}
 	if (result >= 0 && request->off_cpu)
 		result = add_off_cpu(request, &err);
-	return result < 0 ? tally_command_fail(command, &err) : 0;
+	return result < 0 ? tally_command_fail(command, &err) : -1;
 }
 
 void record_request_release(struct record_request *request)

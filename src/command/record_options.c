@@ -1,210 +1,596 @@
-/* The options of `tally record`. */
+/* The options of `tally record`: functions for those whose arguments have a syntax of their own, the
+ * table, and the checks of what excludes each other. */
 #include "command/record_request.h"
 
+#include "abi/arch.h"
 #include "machine/limits.h"
 #include "perfdata/off_cpu_event.h"
 #include "session/event_filter.h"
+#include "unwind/unwind.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
-enum {
-	OPTION_CALL_GRAPH = 256,
-	OPTION_NO_CALL_GRAPH,
-	OPTION_DURATION,
-	OPTION_KEEP_STACKS,
-	OPTION_NO_PACK,
-	OPTION_PROVIDER,
-	OPTION_SIM_CPU,
-	OPTION_REGION,
-	OPTION_TOGGLE,
-	OPTION_FILTER,
-	OPTION_EXCLUDE_PERF,
-	OPTION_CONTROL,
-	OPTION_OVERWRITE,
-	OPTION_SWITCH_OUTPUT,
-	OPTION_SWITCH_MAX_FILES,
-	OPTION_TIMESTAMP_FILENAME,
-	OPTION_MAX_SIZE,
-	OPTION_ALL_USER,
-	OPTION_ALL_KERNEL,
-	OPTION_PHYS_DATA,
-	OPTION_DATA_PAGE_SIZE,
-	OPTION_CODE_PAGE_SIZE,
-	OPTION_NAMESPACES,
-	OPTION_ALL_CGROUPS,
-	OPTION_SWITCH_EVENTS,
-	OPTION_OFF_CPU,
-	OPTION_PER_THREAD,
-	OPTION_SWITCH_EVENT,
-	OPTION_DRY_RUN,
-	OPTION_USER_REGS,
-	OPTION_TRANSACTION,
-	OPTION_RUNNING_TIME,
-	OPTION_KERNEL_CHAINS,
-	OPTION_USER_CHAINS,
-	OPTION_NO_BPF_EVENT,
-	OPTION_MAX_STACK,
-	OPTION_NO_DESCENDANTS,
-	OPTION_NO_WAKERS
-};
+/* --- events and targets ----------------------------------------------------- */
 
-const struct tally_option record_options[] = {
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
-	  "events to sample (cycles or cpu-clock); 'tally list' lists them", NULL, 0 },
-	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ",
-	  "samples per second (999); max: the kernel's limit", NULL, 0 },
-	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
-	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)", NULL, 0 },
-	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|lbr|none",
-	  "unwind copies of the stack (dwarf, the default; SIZE bytes, otherwise\nas many as needed), follow frame pointers (fp), or use the CPU's\nbranch records (lbr)",
-	  NULL, OPTION_CALL_GRAPH },
-	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "record only addresses", NULL,
-	  OPTION_NO_CALL_GRAPH },
-	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N",
-	  "keep the innermost N frames of a call graph; with frame pointers at most\nsysctl kernel.perf_event_max_stack (127)",
-	  NULL, OPTION_MAX_STACK },
-	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL,
-	  "keep the stack copies in the file and unwind when reading", NULL, OPTION_KEEP_STACKS },
-	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
-	  "filter the hits of the last -e's tracepoints by their fields:\n"
-	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
-	  NULL, OPTION_FILTER },
-	{ 0, "exclude-perf", TALLY_ARGUMENT_NONE, NULL,
-	  "leave out hits of the last -e's tracepoints that tally causes", NULL,
-	  OPTION_EXCLUDE_PERF },
-	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL, "only the kernel's part of call graphs",
-	  NULL, OPTION_KERNEL_CHAINS },
-	{ 0, "user-callchains", TALLY_ARGUMENT_NONE, NULL, "only the program's part of call graphs", NULL,
-	  OPTION_USER_CHAINS },
-	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events only in user mode", NULL,
-	  OPTION_ALL_USER },
-	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events only in the kernel", NULL,
-	  OPTION_ALL_KERNEL },
-	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
-	  "record these processes and their children", NULL, 0 },
-	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p without existing child processes; with -i also without new ones", NULL,
-	  OPTION_NO_DESCENDANTS },
-	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "record these threads", NULL, 0 },
-	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER",
-	  "record this user's processes and what they start", NULL, 0 },
-	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "leave out new children and threads",
-	  NULL, 0 },
-	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL,
-	  "a ring for each thread instead of each CPU; leaves out new children\nand threads", NULL,
-	  OPTION_PER_THREAD },
-	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "record the whole system", NULL, 0 },
-	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "record these CPUs (0-3,7)", NULL, 0 },
-	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
-	  "sample the events of the -e before only in these cgroups: one for all\n"
-	  "events, or one for each; needs -a",
-	  NULL, 0 },
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write to FILE (tally.data); - is standard output, a pipe", NULL, 0 },
-	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
-	  "ring size per CPU: bytes with K, M or G, otherwise pages", NULL, 0 },
-	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS|RANGES",
-	  "start sampling after MS milliseconds; -1: when --control enables it;\n10-20,30-40: only in these ranges",
-	  NULL, 0 },
-	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME",
-	  "stop after TIME: 5, 500ms, 2m; a command gets SIGTERM", NULL, OPTION_DURATION },
-	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
-	  "read commands from this FIFO or descriptor: enable, disable,\nsnapshot, stop, ping", NULL, OPTION_CONTROL },
-	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL,
-	  "flight recorder: keep only what the rings hold; SIGUSR2 writes it to\n"
-	  "a separate file, the end of the recording to the output",
-	  NULL, OPTION_OVERWRITE },
-	{ 0, "switch-output", TALLY_ARGUMENT_OPTIONAL, "signal|SIZE|TIME",
-	  "start a new file at SIGUSR2, after SIZE (100M) or TIME (30s);\n"
-	  "names end in the time",
-	  NULL, OPTION_SWITCH_OUTPUT },
-	{ 0, "switch-output-event", TALLY_ARGUMENT_REQUIRED, "EVENT",
-	  "start a new file, or dump the flight recorder, when EVENT occurs", NULL,
-	  OPTION_SWITCH_EVENT },
-	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files",
-	  NULL, OPTION_SWITCH_MAX_FILES },
-	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL, "append the time to the output's name",
-	  NULL, OPTION_TIMESTAMP_FILENAME },
-	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE",
-	  "stop when the output reaches SIZE (500M)", NULL, OPTION_MAX_SIZE },
-	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "record data addresses, and mappings of data",
-	  NULL, 0 },
-	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "record physical data addresses", NULL,
-	  OPTION_PHYS_DATA },
-	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "record the page sizes of data addresses", NULL,
-	  OPTION_DATA_PAGE_SIZE },
-	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "record the page sizes of code addresses", NULL,
-	  OPTION_CODE_PAGE_SIZE },
-	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL, "record the weight (cost) that the PMU measures",
-	  NULL, 0 },
-	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "record the flags of memory transactions",
-	  NULL, OPTION_TRANSACTION },
-	{ 'I', "intr-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
-	  "record the registers at the event (all, or -Iip,sp)", NULL, 0 },
-	{ 0, "user-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
-	  "record the program's registers; keeps stack copies, if there are any", NULL,
-	  OPTION_USER_REGS },
-	{ 0, "running-time", TALLY_ARGUMENT_NONE, NULL,
-	  "record how long groups (:S) were counted", NULL, OPTION_RUNNING_TIME },
-	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "record the raw bytes of all events", NULL,
-	  0 },
-	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, "record the branches taken before each sample",
-	  NULL, 0 },
-	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS",
-	  "record branches of these kinds: any_call,u", NULL, 0 },
-	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
-	  "record where and how long tasks wait, as the event " TALLY_OFF_CPU_NAME
-	  ",\nand their wakers, if tracepoints are allowed",
-	  NULL, OPTION_OFF_CPU },
-	{ 0, "no-wakers", TALLY_ARGUMENT_NONE, NULL, "--off-cpu without wakers", NULL,
-	  OPTION_NO_WAKERS },
-	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches", NULL,
-	  OPTION_SWITCH_EVENTS },
-	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces", NULL,
-	  OPTION_NAMESPACES },
-	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record cgroups, and each sample's cgroup",
-	  NULL, OPTION_ALL_CGROUPS },
-	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, "don't record loads and unloads of BPF programs",
-	  NULL, OPTION_NO_BPF_EVENT },
-	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL",
-	  "zstd level, 1 to 22 (1); 0: uncompressed", NULL, 0 },
-	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
-	  "don't add names: reports then need the programs\n(tally pack adds names)", NULL,
-	  OPTION_NO_PACK },
-	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N",
-	  "the recorder's SCHED_FIFO priority, 1 to 99 (1 if permitted,\notherwise SCHED_OTHER)", NULL,
-	  0 },
-	{ 'k', "clockid", TALLY_ARGUMENT_REQUIRED, "mono", NULL, NULL, 0 },
-	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "only check the options", NULL,
-	  OPTION_DRY_RUN },
-	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only errors and losses", NULL, 0 },
-	SIMULATED_OPTION_PROVIDER(OPTION_PROVIDER),
-	SIMULATED_OPTION_CPU(OPTION_SIM_CPU),
-	SIMULATED_OPTION_REGION(OPTION_REGION),
-	SIMULATED_OPTION_TOGGLE(OPTION_TOGGLE),
-#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
-	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, RECORD_PERF_##id_ },
-	RECORD_PERF_OPTIONS(ROW)
-#undef ROW
-		TALLY_OPTIONS_END,
-};
-
-static int parse_rate(const char *value, struct record_request *request, struct tally_error *err)
+int record_take_event(void *taker, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
 {
+	struct record_request *request = taker;
+	(void)option;
+	if (request->expression_count ==
+	    sizeof(request->expressions) / sizeof(request->expressions[0]))
+		return tally_error_set(err, -E2BIG,
+				       "too many -e: put events into one, separated by commas");
+	request->expressions[request->expression_count++] = (struct record_expression){
+		.text = value
+	};
+	return 0;
+}
+
+static struct record_expression *last_expression(struct record_request *request, const char *option,
+						 struct tally_error *err)
+{
+	if (request->expression_count)
+		return &request->expressions[request->expression_count - 1];
+	tally_error_set(err, -EINVAL, "%s must follow the -e that it applies to", option);
+	return NULL;
+}
+
+static int take_filter(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	struct record_request *request = taker;
+	struct record_expression *last = last_expression(request, "--filter", err);
+	(void)option;
+	return last ? tally_event_filter_add(&request->arena, &last->filter, value, err) : -EINVAL;
+}
+
+static int take_exclude_perf(void *taker, const struct tally_option *option, const char *value,
+			     struct tally_error *err)
+{
+	struct record_request *request = taker;
+	struct record_expression *last = last_expression(request, "--exclude-perf", err);
+	(void)option;
+	if (!last)
+		return -EINVAL;
+	value = tally_arena_printf(&request->arena, "common_pid != %d", (int)getpid());
+	return value ? tally_event_filter_add(&request->arena, &last->filter, value, err)
+		     : tally_error_set(err, -ENOMEM, "out of memory");
+}
+
+static int take_cgroups(void *taker, const struct tally_option *option, const char *value,
+			struct tally_error *err)
+{
+	struct record_request *request = taker;
+	struct record_expression *last = last_expression(request, "-G", err);
+	(void)option;
+	if (!last)
+		return -EINVAL;
+	last->cgroups = last->cgroups
+				? tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value)
+				: value;
+	return last->cgroups ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+}
+
+int record_take_target(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	struct record_request *request = taker;
+	switch (option->letter) {
+	case 'p':
+		return tally_target_add_pids(&request->target, value, err);
+	case 't':
+		return tally_target_add_threads(&request->target, value, err);
+	case 'u':
+		return tally_target_set_user(&request->target, value, err);
+	default:
+		return tally_target_set_cpus(&request->target, value, err);
+	}
+}
+
+int record_take_no_inherit(void *taker, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	struct record_request *request = taker;
+	(void)option, (void)value, (void)err;
+	request->record.no_inherit = true;
+	request->target.takes_descendants = false;
+	return 0;
+}
+
+/* --- how often, and for how long -------------------------------------------- */
+
+static int take_rate(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
+{
+	struct record_request *request = taker;
 	unsigned long long hertz = 1000;
+	(void)option;
 	request->wants_max_rate = !strcmp(value, "max");
 	int result = request->wants_max_rate
 			     ? 0
 			     : tally_option_u64("-F", value, 1, 1000000000, &hertz, err);
-	if (result < 0)
-		return result;
 	request->record.frequency = (double)hertz;
 	request->record.rate_given = true;
+	return result;
+}
+
+static bool parse_ms(const char **text, double *seconds)
+{
+	char *end;
+	unsigned long number = strtoul(*text, &end, 10);
+	bool is_number = end != *text && isdigit((unsigned char)**text) && number <= 1000000000;
+	*seconds = (double)number / 1000;
+	*text = end;
+	return is_number;
+}
+
+static int parse_ranges(const char *value, struct record_request *request, struct tally_error *err)
+{
+	struct tally_recorder_options *record = &request->record;
+	size_t count = 1;
+	for (const char *at = value; *at; at++)
+		count += *at == ',';
+	struct tally_recorder_range *ranges = tally_arena_array(&request->arena, count,
+								sizeof(*ranges));
+	const char *at = value;
+	double last = -1;
+	if (!ranges)
+		return tally_error_set(err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < count; i++) {
+		bool is_range = parse_ms(&at, &ranges[i].start_s) && *at++ == '-' &&
+				parse_ms(&at, &ranges[i].end_s) && *at == (i + 1 < count ? ',' : 0);
+		if (!is_range || ranges[i].start_s <= last || ranges[i].end_s <= ranges[i].start_s)
+			return tally_error_set(
+				err, -EINVAL,
+				"-D: '%s' is neither milliseconds nor ascending ranges "
+				"(10-20,30-40)",
+				value);
+		last = ranges[i].end_s;
+		at++;
+	}
+	record->ranges = ranges;
+	record->range_count = count;
+	record->delay_s = ranges[0].start_s;
 	return 0;
 }
+
+/* Takes "250", "-1", or ranges "10-20,30-40". */
+static int take_delay(void *taker, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
+{
+	struct record_request *request = taker;
+	struct tally_recorder_options *record = &request->record;
+	unsigned long long number = 0;
+	(void)option;
+	record->starts_off = !strcmp(value, "-1");
+	record->delay_s = 0;
+	record->range_count = 0;
+	if (record->starts_off)
+		return 0;
+	if (strchr(value, '-') || strchr(value, ','))
+		return parse_ranges(value, request, err);
+	int result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
+	record->delay_s = (double)number / 1000;
+	return result;
+}
+
+static int take_max_size(void *taker, const struct tally_option *option, const char *value,
+			 struct tally_error *err)
+{
+	struct record_request *request = taker;
+	int result = tally_option_store(request, option, value, err);
+	if (!result && !request->record.max_bytes)
+		return tally_error_set(err, -EINVAL, "--max-size 0 leaves no room for a recording");
+	return result;
+}
+
+/* Takes "signal", a number of bytes with B, K, M or G, or a time with s, m, h, d or ms. As in perf,
+ * M means bytes and m minutes. */
+static int take_switch(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	struct tally_recorder_rotation *when = &((struct record_request *)taker)->record.next_file;
+	char *end;
+	(void)option;
+	if (!value || !strcmp(value, "signal"))
+		return 0;
+	double number = strtod(value, &end);
+	static const struct {
+		const char *unit;
+		double bytes, seconds;
+	} units[] = {
+		{ "B", 1, 0 },       { "K", 1 << 10, 0 }, { "M", 1 << 20, 0 },
+		{ "G", 1 << 30, 0 }, { "ms", 0, 1e-3 },   { "s", 0, 1 },
+		{ "m", 0, 60 },      { "h", 0, 3600 },    { "d", 0, 86400 },
+	};
+	for (size_t i = 0; end > value && i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit) != 0 || !(number > 0) || number > 1e9)
+			continue;
+		when->bytes = (uint64_t)(number * units[i].bytes);
+		when->seconds = number * units[i].seconds;
+		if (!when->bytes && when->seconds < 0.01)
+			return tally_error_set(err, -EINVAL, "--switch-output: '%s' is too small",
+					       value);
+		return 0;
+	}
+	return tally_error_set(
+		err, -EINVAL,
+		"--switch-output: '%s' is none of signal, SIZE (500K, 10M, 2G), TIME (30s, 5m, 1h)",
+		value);
+}
+
+int record_take_ring(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
+{
+	struct tally_recorder_options *record = &((struct record_request *)taker)->record;
+	unsigned long long bytes;
+	(void)option;
+	int result = tally_option_size("-m", value, &bytes, err);
+	if (result < 0)
+		return result;
+	bool is_pages = !strpbrk(value, "KMGTkmgtBb");
+	record->ring_bytes = (size_t)(is_pages ? bytes * (unsigned long long)sysconf(_SC_PAGESIZE)
+					       : bytes);
+	if (!record->ring_bytes || record->ring_bytes > (size_t)1 << 31)
+		return tally_error_set(err, -EINVAL, "-m: a ring has between one page and 2 GiB");
+	return 0;
+}
+
+static int take_clock(void *taker, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
+{
+	(void)taker, (void)option;
+	if (!strcasecmp(value, "mono") || !strcasecmp(value, "monotonic") ||
+	    !strcasecmp(value, "CLOCK_MONOTONIC"))
+		return 0;
+	return tally_error_set(
+		err, -EINVAL,
+		"-k %s: tally always records CLOCK_MONOTONIC, which JITs' dumps use as well",
+		value);
+}
+
+/* --- what of each sample ----------------------------------------------------- */
+
+int record_take_call_graph(void *taker, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	struct tally_recorder_options *record = &((struct record_request *)taker)->record;
+	unsigned long long bytes;
+	(void)option;
+	if (!strcmp(value, "fp")) {
+		record->call_graph = TALLY_CALL_GRAPH_FP;
+	} else if (!strcmp(value, "lbr")) {
+		record->call_graph = TALLY_CALL_GRAPH_LBR;
+	} else if (!strcmp(value, "none") || !strcmp(value, "no")) {
+		record->call_graph = TALLY_CALL_GRAPH_NONE;
+	} else if (!strncmp(value, "dwarf", 5) && (!value[5] || value[5] == ',')) {
+		record->call_graph = TALLY_CALL_GRAPH_STACK;
+		if (value[5]) {
+			int result = tally_option_size("--call-graph dwarf", value + 6, &bytes,
+						       err);
+			if (result < 0)
+				return result;
+			if (bytes < 256 || bytes > 64512)
+				return tally_error_set(
+					err, -EINVAL,
+					"--call-graph dwarf: a stack copy has 256 to 64512 bytes, not %llu",
+					bytes);
+			record->stack_bytes = (uint32_t)bytes;
+		}
+	} else {
+		return tally_error_set(
+			err, -EINVAL,
+			"--call-graph: '%s' is none of fp, dwarf, dwarf,SIZE, lbr, none", value);
+	}
+	return 0;
+}
+
+static int take_default_graph(void *taker, const struct tally_option *option, const char *value,
+			      struct tally_error *err)
+{
+	struct record_request *request = taker;
+	(void)option, (void)value, (void)err;
+	if (request->record.call_graph == TALLY_CALL_GRAPH_NONE)
+		request->record.call_graph = TALLY_CALL_GRAPH_AUTO;
+	return 0;
+}
+
+static int take_branches(void *taker, const struct tally_option *option, const char *value,
+			 struct tally_error *err)
+{
+	static const struct {
+		const char *name;
+		uint64_t bit;
+	} names[] = {
+		{ "u", TALLY_BRANCH_USER },
+		{ "k", TALLY_BRANCH_KERNEL },
+		{ "hv", TALLY_BRANCH_HV },
+		{ "any", TALLY_BRANCH_ANY },
+		{ "any_call", TALLY_BRANCH_ANY_CALL },
+		{ "any_ret", TALLY_BRANCH_ANY_RETURN },
+		{ "ind_call", TALLY_BRANCH_IND_CALL },
+		{ "abort_tx", TALLY_BRANCH_ABORT_TX },
+		{ "in_tx", TALLY_BRANCH_IN_TX },
+		{ "no_tx", TALLY_BRANCH_NO_TX },
+		{ "cond", TALLY_BRANCH_COND },
+		{ "ind_jmp", TALLY_BRANCH_IND_JUMP },
+		{ "call", TALLY_BRANCH_CALL },
+		{ "stack", TALLY_BRANCH_CALL_STACK },
+		{ "save_type", TALLY_BRANCH_TYPE_SAVE },
+		{ "hw_index", TALLY_BRANCH_HW_INDEX },
+		{ "priv", TALLY_BRANCH_PRIV_SAVE },
+	};
+	const uint64_t whose = TALLY_BRANCH_USER | TALLY_BRANCH_KERNEL | TALLY_BRANCH_HV;
+	struct record_request *request = taker;
+	uint64_t bits = 0;
+	(void)option;
+	for (const char *word = value; *word;
+	     word += strcspn(word, ",") + (word[strcspn(word, ",")] == ',')) {
+		size_t length = strcspn(word, ","), i = 0, count = sizeof(names) / sizeof(names[0]);
+		while (i < count && (strlen(names[i].name) != length ||
+				     memcmp(names[i].name, word, length) != 0))
+			i++;
+		if (i == count)
+			return tally_error_set(
+				err, -EINVAL,
+				"-j: unknown kind of branch '%.*s'; use any, any_call, any_ret, "
+				"ind_call, ind_jmp, cond, call, abort_tx, in_tx, no_tx, stack, "
+				"save_type, hw_index, priv, and u, k, hv",
+				(int)length, word);
+		bits |= names[i].bit;
+	}
+	request->record.branches |= bits & ~whose ? bits : bits | TALLY_BRANCH_ANY;
+	return 0;
+}
+
+/* Takes names of registers, separated by commas; NULL: all. */
+static int take_registers(void *taker, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
+{
+	const char *shown = option->letter ? "-I" : "--user-regs";
+	uint64_t *mask = tally_option_member(taker, option);
+	enum tally_arch host = tally_arch_host();
+	uint64_t all = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
+	char names[512] = "";
+	for (unsigned bit = 0; bit < 64; bit++)
+		if (all >> bit & 1)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s",
+				 tally_arch_register(host, bit));
+	if (!all)
+		return tally_error_set(err, -ENOTSUP, "%s: registers of this machine are not known",
+				       shown);
+	for (const char *word = value; word && *word;
+	     word += strcspn(word, ","), word += *word == ',') {
+		size_t length = strcspn(word, ",");
+		unsigned bit = 0;
+		while (bit < 64 &&
+		       (!(all >> bit & 1) || strlen(tally_arch_register(host, bit)) != length ||
+			strncasecmp(tally_arch_register(host, bit), word, length) != 0))
+			bit++;
+		if (bit == 64)
+			return tally_error_set(err, -EINVAL, "%s: '%.*s' is none of%s", shown,
+					       (int)length, word, names);
+		*mask |= (uint64_t)1 << bit;
+	}
+	if (!value || !*value)
+		*mask = all;
+	return 0;
+}
+
+/* --- the table --------------------------------------------------------------- */
+
+const struct tally_option record_options[] = {
+	RECORD_EVENT_OPTION,
+	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ",
+	  "samples per second (999); max: the kernel's limit", TALLY_TAKE(take_rate) },
+	RECORD_PERIOD_OPTION,
+	{ 'g', NULL, TALLY_ARGUMENT_NONE, NULL, "record call graphs (the default)",
+	  TALLY_TAKE(take_default_graph) },
+	{ 0, "call-graph", TALLY_ARGUMENT_REQUIRED, "fp|dwarf[,SIZE]|lbr|none",
+	  "unwind copies of the stack (dwarf, the default; SIZE bytes, otherwise\nas many as needed), follow frame pointers (fp), or use the CPU's\nbranch records (lbr)",
+	  TALLY_TAKE(record_take_call_graph) },
+	{ 0, "no-call-graph", TALLY_ARGUMENT_NONE, NULL, "record only addresses",
+	  TALLY_CONSTANT(struct record_request, record.call_graph, TALLY_CALL_GRAPH_NONE) },
+	{ 0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N",
+	  "keep the innermost N frames of a call graph; with frame pointers at most\nsysctl kernel.perf_event_max_stack (127)",
+	  TALLY_FRAMES(struct record_request, record.max_stack) },
+	{ 0, "keep-stacks", TALLY_ARGUMENT_NONE, NULL,
+	  "keep the stack copies in the file and unwind when reading",
+	  TALLY_SET(struct record_request, record.keep_stacks) },
+	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
+	  "filter the hits of the last -e's tracepoints by their fields:\n"
+	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
+	  TALLY_TAKE(take_filter) },
+	{ 0, "exclude-perf", TALLY_ARGUMENT_NONE, NULL,
+	  "leave out hits of the last -e's tracepoints that tally causes",
+	  TALLY_TAKE(take_exclude_perf) },
+	{ 0, "kernel-callchains", TALLY_ARGUMENT_NONE, NULL,
+	  "only the kernel's part of call graphs",
+	  TALLY_BITS(struct record_request, record.exclude_chain,
+		     TALLY_ATTR_EXCLUDE_CALLCHAIN_USER) },
+	{ 0, "user-callchains", TALLY_ARGUMENT_NONE, NULL, "only the program's part of call graphs",
+	  TALLY_BITS(struct record_request, record.exclude_chain,
+		     TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL) },
+	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, "all events only in user mode",
+	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_KERNEL) },
+	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, "all events only in the kernel",
+	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_USER) },
+	RECORD_TASK_OPTIONS("record "),
+	RECORD_INHERIT_OPTION,
+	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL,
+	  "a ring for each thread instead of each CPU; leaves out new children\nand threads",
+	  TALLY_SET(struct record_request, record.per_thread),
+	  TALLY_ALSO(struct record_request, record.no_inherit) },
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL, "record the whole system",
+	  TALLY_SET(struct record_request, target.all) },
+	RECORD_CPU_OPTION("record "),
+	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
+	  "sample the events of the -e before only in these cgroups: one for all\n"
+	  "events, or one for each; needs -a",
+	  TALLY_TAKE(take_cgroups) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write to FILE (tally.data); - is standard output, a pipe",
+	  TALLY_TEXT(struct record_request, output) },
+	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
+	  "ring size per CPU: bytes with K, M or G, otherwise pages",
+	  TALLY_TAKE(record_take_ring) },
+	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS|RANGES",
+	  "start sampling after MS milliseconds; -1: when --control enables it;\n10-20,30-40: only in these ranges",
+	  TALLY_TAKE(take_delay) },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME",
+	  "stop after TIME: 5, 500ms, 2m; a command gets SIGTERM",
+	  TALLY_DURATION(struct record_request, record.duration_s) },
+	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
+	  "read commands from this FIFO or descriptor: enable, disable,\nsnapshot, stop, ping",
+	  TALLY_TEXT(struct record_request, control) },
+	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL,
+	  "flight recorder: keep only what the rings hold; SIGUSR2 writes it to\n"
+	  "a separate file, the end of the recording to the output",
+	  TALLY_SET(struct record_request, record.overwrite) },
+	{ 0, "switch-output", TALLY_ARGUMENT_OPTIONAL, "signal|SIZE|TIME",
+	  "start a new file at SIGUSR2, after SIZE (100M) or TIME (30s);\n"
+	  "names end in the time",
+	  TALLY_TAKE(take_switch), TALLY_ALSO(struct record_request, record.next_file.is_wanted) },
+	{ 0, "switch-output-event", TALLY_ARGUMENT_REQUIRED, "EVENT",
+	  "start a new file, or dump the flight recorder, when EVENT occurs",
+	  TALLY_TEXT(struct record_request, switch_event),
+	  TALLY_ALSO(struct record_request, record.next_file.is_wanted) },
+	{ 0, "switch-max-files", TALLY_ARGUMENT_REQUIRED, "N", "keep the last N of these files",
+	  TALLY_NUMBER(struct record_request, max_files, 1, 1000000) },
+	{ 0, "timestamp-filename", TALLY_ARGUMENT_NONE, NULL,
+	  "append the time to the output's name",
+	  TALLY_SET(struct record_request, wants_time_in_name) },
+	{ 0, "max-size", TALLY_ARGUMENT_REQUIRED, "SIZE",
+	  "stop when the output reaches SIZE (500M)",
+	  TALLY_SIZE(struct record_request, record.max_bytes), TALLY_TAKE(take_max_size) },
+	{ 'd', "data", TALLY_ARGUMENT_NONE, NULL, "record data addresses, and mappings of data",
+	  TALLY_BITS(struct record_request, record.sample_type,
+		     TALLY_SAMPLE_ADDR | TALLY_SAMPLE_DATA_SRC) },
+	{ 0, "phys-data", TALLY_ARGUMENT_NONE, NULL, "record physical data addresses",
+	  TALLY_BITS(struct record_request, record.sample_type, TALLY_SAMPLE_PHYS_ADDR) },
+	{ 0, "data-page-size", TALLY_ARGUMENT_NONE, NULL, "record the page sizes of data addresses",
+	  TALLY_BITS(struct record_request, record.sample_type, TALLY_SAMPLE_DATA_PAGE_SIZE) },
+	{ 0, "code-page-size", TALLY_ARGUMENT_NONE, NULL, "record the page sizes of code addresses",
+	  TALLY_BITS(struct record_request, record.sample_type, TALLY_SAMPLE_CODE_PAGE_SIZE) },
+	{ 'W', "weight", TALLY_ARGUMENT_NONE, NULL,
+	  "record the weight (cost) that the PMU measures",
+	  TALLY_BITS(struct record_request, record.sample_type, TALLY_SAMPLE_WEIGHT_STRUCT) },
+	{ 0, "transaction", TALLY_ARGUMENT_NONE, NULL, "record the flags of memory transactions",
+	  TALLY_BITS(struct record_request, record.sample_type, TALLY_SAMPLE_TRANSACTION) },
+	{ 'I', "intr-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
+	  "record the registers at the event (all, or -Iip,sp)",
+	  TALLY_TAKE_MEMBER(take_registers, struct record_request, record.registers_intr) },
+	{ 0, "user-regs", TALLY_ARGUMENT_OPTIONAL, "NAMES",
+	  "record the program's registers; keeps stack copies, if there are any",
+	  TALLY_TAKE_MEMBER(take_registers, struct record_request, record.registers_user),
+	  TALLY_ALSO(struct record_request, record.keep_stacks) },
+	{ 0, "running-time", TALLY_ARGUMENT_NONE, NULL, "record how long groups (:S) were counted",
+	  TALLY_SET(struct record_request, record.running_time) },
+	{ 'R', "raw-samples", TALLY_ARGUMENT_NONE, NULL, "record the raw bytes of all events",
+	  TALLY_BITS(struct record_request, record.sample_type, TALLY_SAMPLE_RAW) },
+	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL,
+	  "record the branches taken before each sample",
+	  TALLY_BITS(struct record_request, record.branches, TALLY_BRANCH_ANY) },
+	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS",
+	  "record branches of these kinds: any_call,u", TALLY_TAKE(take_branches) },
+	{ 0, "off-cpu", TALLY_ARGUMENT_NONE, NULL,
+	  "record where and how long tasks wait, as the event " TALLY_OFF_CPU_NAME
+	  ",\nand their wakers, if tracepoints are allowed",
+	  TALLY_BITS(struct record_request, record.side_band, TALLY_ATTR_CONTEXT_SWITCH),
+	  TALLY_ALSO(struct record_request, off_cpu) },
+	{ 0, "no-wakers", TALLY_ARGUMENT_NONE, NULL, "--off-cpu without wakers",
+	  TALLY_SET(struct record_request, no_wakers) },
+	{ 0, "switch-events", TALLY_ARGUMENT_NONE, NULL, "record context switches",
+	  TALLY_BITS(struct record_request, record.side_band, TALLY_ATTR_CONTEXT_SWITCH) },
+	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, "record the tasks' namespaces",
+	  TALLY_BITS(struct record_request, record.side_band, TALLY_ATTR_NAMESPACES) },
+	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, "record cgroups, and each sample's cgroup",
+	  TALLY_BITS(struct record_request, record.sample_type, TALLY_SAMPLE_CGROUP) },
+	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL,
+	  "don't record loads and unloads of BPF programs",
+	  TALLY_SET(struct record_request, record.no_bpf_events) },
+	{ 'z', "compression-level", TALLY_ARGUMENT_REQUIRED, "LEVEL",
+	  "zstd level, 1 to 22 (1); 0: uncompressed",
+	  TALLY_NUMBER(struct record_request, record.compression_level, 0, 22) },
+	{ 0, "no-pack", TALLY_ARGUMENT_NONE, NULL,
+	  "don't add names: reports then need the programs\n(tally pack adds names)",
+	  TALLY_SET(struct record_request, no_pack) },
+	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N",
+	  "the recorder's SCHED_FIFO priority, 1 to 99 (1 if permitted,\notherwise SCHED_OTHER)",
+	  TALLY_NUMBER(struct record_request, realtime, 1, 99) },
+	{ 'k', "clockid", TALLY_ARGUMENT_REQUIRED, "mono", NULL, TALLY_TAKE(take_clock) },
+	{ 0, "dry-run", TALLY_ARGUMENT_NONE, NULL, "only check the options",
+	  TALLY_SET(struct record_request, is_dry_run) },
+	{ 'q', "quiet", TALLY_ARGUMENT_NONE, NULL, "print only errors and losses",
+	  TALLY_SET(struct record_request, quiet) },
+	TALLY_PROVIDER_OPTION(struct record_request, provider_name),
+	TALLY_SIMULATED_OPTIONS(struct record_request, simulated),
+	/* perf's options that tally lacks */
+	{ 'B', "no-buildid", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'N', "no-buildid-cache", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'P', "period", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'T', "timestamp", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "buildid-all", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "mmap-flush", TALLY_ARGUMENT_REQUIRED, "BYTES", NULL, TALLY_IGNORED },
+	{ 0, "no-buffering", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "num-thread-synthesize", TALLY_ARGUMENT_REQUIRED, "N", NULL, TALLY_IGNORED },
+	{ 0, "proc-map-timeout", TALLY_ARGUMENT_REQUIRED, "MS", NULL, TALLY_IGNORED },
+	{ 0, "sample-cpu", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "sample-identifier", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "strict-freq", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "tail-synthesize", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "timestamp-boundary", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'n', "no-samples", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally stat counts without sampling") },
+	{ 'S', "snapshot", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD(
+		  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); --overwrite is the flight recorder of other events") },
+	{ 's', "stat", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally stat --per-thread counts thread by thread") },
+	{ 0, "affinity", TALLY_ARGUMENT_REQUIRED, "NODE|CPU", NULL,
+	  TALLY_INSTEAD("one thread drains all rings; place it with taskset(1) or numactl(8)") },
+	{ 0, "aio", TALLY_ARGUMENT_OPTIONAL, "N", NULL,
+	  TALLY_INSTEAD(
+		  "records are compressed before writing, which spares the disk; -m sets larger rings") },
+	{ 0, "aux-sample", TALLY_ARGUMENT_OPTIONAL, "OPTIONS", NULL,
+	  TALLY_INSTEAD(
+		  "tally records no AUX areas (Intel PT, Arm SPE and CoreSight); perf does") },
+	{ 0, "buildid-mmap", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD(
+		  "each recording has the build-ids of sampled files; records of mappings keep inodes") },
+	{ 0, "clang-opt", TALLY_ARGUMENT_REQUIRED, "OPTIONS", NULL,
+	  TALLY_INSTEAD(
+		  "tally runs no BPF programs; --filter selects hits of tracepoints by their fields") },
+	{ 0, "clang-path", TALLY_ARGUMENT_REQUIRED, "PATH", NULL,
+	  TALLY_INSTEAD(
+		  "tally runs no BPF programs; --filter selects hits of tracepoints by their fields") },
+	{ 0, "debuginfod", TALLY_ARGUMENT_OPTIONAL, "URLS", NULL,
+	  TALLY_INSTEAD("tally report --debuginfod fetches the debug files of hot objects") },
+	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("braces make groups: -e '{cycles,instructions}'") },
+	{ 0, "kcore", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD(
+		  "tally annotate reads the running kernel's code itself, on the machine that was recorded") },
+	{ 0, "synth", TALLY_ARGUMENT_REQUIRED, "KINDS", NULL,
+	  TALLY_INSTEAD("existing tasks and mappings are always recorded; names need them") },
+	{ 0, "threads", TALLY_ARGUMENT_OPTIONAL, "SPEC", NULL,
+	  TALLY_INSTEAD(
+		  "one thread drains all rings; -m sets larger ones, -F and -c take fewer samples") },
+	{ 0, "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
+	  TALLY_INSTEAD("tally report --vmlinux FILE names the kernel's functions") },
+	TALLY_OPTIONS_END,
+};
+
+/* --- what excludes each other ------------------------------------------------- */
 
 /* The kernel limits the rate, but not that of a simulated CPU. */
 static int check_rate(struct record_request *request, struct tally_error *err)
@@ -227,210 +613,43 @@ static int check_rate(struct record_request *request, struct tally_error *err)
 			       record->frequency, allowed);
 }
 
-static int take_expression(struct record_request *request, const char *value,
-			   struct tally_error *err)
+/* Returns a message if options exclude each other, or NULL. */
+static const char *conflict(const struct record_request *request)
 {
-	if (request->expression_count ==
-	    sizeof(request->expressions) / sizeof(request->expressions[0]))
-		return tally_error_set(err, -E2BIG,
-				       "too many -e: put events into one, separated by commas");
-	request->expressions[request->expression_count++] = (struct record_expression){
-		.text = value
-	};
-	return 0;
+	const struct tally_recorder_options *record = &request->record;
+	const struct tally_target *target = &request->target;
+	const uint64_t no_mode = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
+	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER |
+				  TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
+	bool wants_kernel = record->overwrite || record->branches || record->sample_type ||
+			    record->registers_intr || record->registers_user ||
+			    record->per_thread || request->switch_event || request->off_cpu;
+	if (simulated_is_meant(request->provider_name) && wants_kernel)
+		return "the simulated CPU does not support --overwrite, branch stacks, "
+		       "registers, -d, -W, -R, --per-thread, --off-cpu, --switch-output-event "
+		       "and similar options";
+	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
+		return "--off-cpu and --all-user exclude each other: tasks leave a CPU in the kernel";
+	if (record->per_thread && (target->all || target->has_cpu_list))
+		return "--per-thread excludes -a and -C: it records threads on any CPU";
+	if (record->exclude_chain == no_chain)
+		return "--kernel-callchains and --user-callchains leave nothing: use --no-call-graph";
+	if (record->starts_off && !request->control)
+		return "-D -1 needs --control, which switches the events on";
+	if (record->exclude == no_mode)
+		return "--all-user and --all-kernel leave nothing to record";
+	return NULL;
 }
 
-static int take_filter(struct record_request *request, const char *option, const char *value,
-		       struct tally_error *err)
-{
-	if (!request->expression_count)
-		return tally_error_set(err, -EINVAL,
-				       "%s must follow the -e that it applies to",
-				       option);
-	struct record_expression *last = &request->expressions[request->expression_count - 1];
-	return tally_event_filter_add(&request->arena, &last->filter, value, err);
-}
-
-static int take_cgroups(struct record_request *request, const char *value, struct tally_error *err)
-{
-	if (!request->expression_count)
-		return tally_error_set(err, -EINVAL,
-				       "-G must follow the -e that it applies to");
-	struct record_expression *last = &request->expressions[request->expression_count - 1];
-	last->cgroups = last->cgroups
-				? tally_arena_printf(&request->arena, "%s,%s", last->cgroups, value)
-				: value;
-	return last->cgroups ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
-}
-
-static int exclude_own(struct record_request *request, struct tally_error *err)
-{
-	const char *text = tally_arena_printf(&request->arena, "common_pid != %d", (int)getpid());
-	return text ? take_filter(request, "--exclude-perf", text, err)
-		    : tally_error_set(err, -ENOMEM, "out of memory");
-}
-
-/* Handles options that only set bits; returns false if `id` is another option. */
-static bool apply_flag(int id, struct tally_recorder_options *record)
-{
-	static const struct {
-		int id;
-		uint64_t sample_type, side_band, exclude, branches;
-	} flags[] = {
-		{ 'd', TALLY_SAMPLE_ADDR | TALLY_SAMPLE_DATA_SRC, TALLY_ATTR_MMAP_DATA, 0, 0 },
-		{ 'W', TALLY_SAMPLE_WEIGHT_STRUCT, 0, 0, 0 },
-		{ 'R', TALLY_SAMPLE_RAW, 0, 0, 0 },
-		{ 'b', 0, 0, 0, TALLY_BRANCH_ANY },
-		{ OPTION_PHYS_DATA, TALLY_SAMPLE_PHYS_ADDR, 0, 0, 0 },
-		{ OPTION_DATA_PAGE_SIZE, TALLY_SAMPLE_DATA_PAGE_SIZE, 0, 0, 0 },
-		{ OPTION_CODE_PAGE_SIZE, TALLY_SAMPLE_CODE_PAGE_SIZE, 0, 0, 0 },
-		{ OPTION_SWITCH_EVENTS, 0, TALLY_ATTR_CONTEXT_SWITCH, 0, 0 },
-		{ OPTION_NAMESPACES, 0, TALLY_ATTR_NAMESPACES, 0, 0 },
-		{ OPTION_ALL_CGROUPS, TALLY_SAMPLE_CGROUP, TALLY_ATTR_CGROUP, 0, 0 },
-		{ OPTION_TRANSACTION, TALLY_SAMPLE_TRANSACTION, 0, 0, 0 },
-		{ OPTION_ALL_USER, 0, 0, TALLY_ATTR_EXCLUDE_KERNEL, 0 },
-		{ OPTION_ALL_KERNEL, 0, 0, TALLY_ATTR_EXCLUDE_USER, 0 },
-	};
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
-		if (flags[i].id != id)
-			continue;
-		record->sample_type |= flags[i].sample_type;
-		record->side_band |= flags[i].side_band;
-		record->exclude |= flags[i].exclude;
-		record->branches |= flags[i].branches;
-		return true;
-	}
-	return false;
-}
-
-int record_parse_ring(const char *value, struct tally_recorder_options *record,
-		      struct tally_error *err)
-{
-	unsigned long long bytes;
-	int result = tally_option_size("-m", value, &bytes, err);
-	if (result < 0)
-		return result;
-	bool is_pages = !strpbrk(value, "KMGTkmgtBb");
-	record->ring_bytes = (size_t)(is_pages ? bytes * (unsigned long long)sysconf(_SC_PAGESIZE)
-					       : bytes);
-	if (!record->ring_bytes || record->ring_bytes > (size_t)1 << 31)
-		return tally_error_set(err, -EINVAL, "-m: a ring has between one page and 2 GiB");
-	return 0;
-}
-
-static int take_clock(const char *value, struct tally_error *err)
-{
-	if (!strcasecmp(value, "mono") || !strcasecmp(value, "monotonic") ||
-	    !strcasecmp(value, "CLOCK_MONOTONIC"))
-		return 0;
-	return tally_error_set(
-		err, -EINVAL,
-		"-k %s: tally always records CLOCK_MONOTONIC, which JITs' dumps use as well",
-		value);
-}
-
-static int apply_option(int id, const char *value, struct record_request *request,
-			struct tally_error *err)
+/* Completes the request: options that imply others. */
+static void complete(struct record_request *request)
 {
 	struct tally_recorder_options *record = &request->record;
-	unsigned long long number = 0;
-	uint32_t frames = 0;
-	int result = 0;
-	if (apply_flag(id, record) || (result = record_take_perf_option(id, err)))
-		return result;
-	switch (id) {
-	case 'e': return take_expression(request, value, err);
-	case 'F': return parse_rate(value, request, err);
-	case 'c':
-		result = tally_option_u64("-c", value, 1, 1ull << 62, &number, err);
-		record->period = number;
-		record->rate_given = true;
-		break;
-	case 'g':
-		if (record->call_graph == TALLY_CALL_GRAPH_NONE)
-			record->call_graph = TALLY_CALL_GRAPH_AUTO;
-		break;
-	case OPTION_OFF_CPU:
-		request->off_cpu = true;
-		record->side_band |= TALLY_ATTR_CONTEXT_SWITCH;
-		break;
-	case OPTION_NO_WAKERS: request->no_wakers = true; break;
-	case OPTION_CALL_GRAPH: return record_parse_call_graph(value, record, err);
-	case OPTION_NO_CALL_GRAPH: record->call_graph = TALLY_CALL_GRAPH_NONE; break;
-	case OPTION_MAX_STACK:
-		result = tally_option_frames(value, &frames, err);
-		record->max_stack = (uint16_t)frames;
-		break;
-	case OPTION_KEEP_STACKS: record->keep_stacks = true; break;
-	case 'p': return tally_target_add_pids(&request->target, value, err);
-	case 't': return tally_target_add_threads(&request->target, value, err);
-	case 'a': request->target.all = true; break;
-	case 'C': return tally_target_set_cpus(&request->target, value, err);
-	case 'o': request->output = value; break;
-	case 'm': return record_parse_ring(value, record, err);
-	case 'D': return record_parse_delay(value, request, err);
-	case 'I': return record_parse_registers("-I", value, &record->registers_intr, err);
-	case OPTION_USER_REGS:
-		record->keep_stacks = true;
-		return record_parse_registers("--user-regs", value, &record->registers_user, err);
-	case 'k': return take_clock(value, err);
-	case 'r':
-		result = tally_option_u64("-r", value, 1, 99, &number, err);
-		request->realtime = (int)number;
-		break;
-	case OPTION_DRY_RUN: request->is_dry_run = true; break;
-	case OPTION_RUNNING_TIME: record->running_time = true; break;
-	case OPTION_KERNEL_CHAINS:
-		record->exclude_chain |= TALLY_ATTR_EXCLUDE_CALLCHAIN_USER;
-		break;
-	case OPTION_USER_CHAINS:
-		record->exclude_chain |= TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
-		break;
-	case OPTION_NO_BPF_EVENT: record->no_bpf_events = true; break;
-	case OPTION_PER_THREAD: record->per_thread = record->no_inherit = true; break;
-	case OPTION_SWITCH_EVENT:
-		record->next_file.is_wanted = true;
-		request->switch_event = value;
-		break;
-	case 'u': return tally_target_set_user(&request->target, value, err);
-	case 'G': return take_cgroups(request, value, err);
-	case OPTION_NO_DESCENDANTS: request->target.takes_descendants = false; break;
-	case 'i':
-		record->no_inherit = true;
-		request->target.takes_descendants = false;
-		break;
-	case 'j': return record_parse_branches(value, record, err);
-	case OPTION_FILTER: return take_filter(request, "--filter", value, err);
-	case OPTION_EXCLUDE_PERF: return exclude_own(request, err);
-	case OPTION_CONTROL: request->control = value; break;
-	case OPTION_OVERWRITE: record->overwrite = true; break;
-	case OPTION_SWITCH_OUTPUT: return record_parse_switch(value, &record->next_file, err);
-	case OPTION_SWITCH_MAX_FILES:
-		result = tally_option_u64("--switch-max-files", value, 1, 1000000, &number, err);
-		request->max_files = (size_t)number;
-		break;
-	case OPTION_TIMESTAMP_FILENAME: request->wants_time_in_name = true; break;
-	case OPTION_MAX_SIZE:
-		result = tally_option_size("--max-size", value, &number, err);
-		record->max_bytes = number;
-		if (!result && !number)
-			result = tally_error_set(err, -EINVAL,
-						 "--max-size 0 leaves no room for a recording");
-		break;
-	case OPTION_DURATION:
-		return tally_option_duration("--duration", value, &record->duration_s, err);
-	case 'z':
-		result = tally_option_u64("-z", value, 0, 22, &number, err);
-		record->compression_level = (int)number;
-		break;
-	case 'q': request->quiet = true; break;
-	case OPTION_NO_PACK: request->no_pack = true; break;
-	case OPTION_PROVIDER: request->provider_name = value; break;
-	case OPTION_SIM_CPU: request->simulated.cpu = value; break;
-	case OPTION_REGION: request->simulated.region = true; break;
-	case OPTION_TOGGLE: result = simulated_add_toggle(&request->simulated, value, err); break;
-	}
-	return result;
+	request->wants_time_in_name |= record->next_file.is_wanted;
+	if (record->sample_type & TALLY_SAMPLE_ADDR)
+		record->side_band |= TALLY_ATTR_MMAP_DATA;
+	if (record->sample_type & TALLY_SAMPLE_CGROUP)
+		record->side_band |= TALLY_ATTR_CGROUP;
 }
 
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv,
@@ -438,63 +657,29 @@ int record_parse_arguments(const struct tally_command *command, int argc, char *
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
-	int id;
-	while ((id = tally_options_next(&walk)) > 0)
-		if (apply_option(id, walk.value, request, &err) < 0)
-			return tally_command_misused(command, &err);
-	if (id != TALLY_OPTION_DONE)
-		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
-	const char *conflict = simulated_conflict(&request->simulated, request->provider_name);
-	if (conflict)
-		return tally_command_misuse(command, "%s", conflict);
+	const struct tally_target *target = &request->target;
+	if (!tally_options_parse(&walk, request))
+		return walk.status;
+	const char *message = simulated_conflict(&request->simulated, request->provider_name);
+	if (message)
+		return tally_command_misuse(command, "%s", message);
 	if (check_rate(request, &err) < 0)
 		return tally_command_misused(command, &err);
 	if (walk.index < argc)
 		request->target.command = argv + walk.index;
-	if (!request->target.command && !request->target.all && !request->target.has_cpu_list &&
-	    !tally_target_has_tasks(&request->target))
+	if (!target->command && !target->all && !target->has_cpu_list &&
+	    !tally_target_has_tasks(target))
 		return tally_command_misuse(
-			command, "nothing to record: give a command, -p PID, or -a for the whole system");
-	const struct tally_target *target = &request->target;
-	bool is_whole = target->all || target->has_cpu_list;
+			command,
+			"nothing to record: give a command, -p PID, or -a for the whole system");
 	for (size_t i = 0; i < request->expression_count; i++)
-		if (request->expressions[i].cgroups && !is_whole)
+		if (request->expressions[i].cgroups && !target->all && !target->has_cpu_list)
 			return tally_command_misuse(
 				command,
 				"-G %s: cgroups are recorded CPU by CPU: add -a, or -C CPUS",
 				request->expressions[i].cgroups);
-	struct tally_recorder_options *record = &request->record;
-	request->wants_time_in_name |= record->next_file.is_wanted;
-	bool wants_kernel = record->overwrite || record->branches || record->sample_type ||
-			    record->registers_intr || record->registers_user ||
-			    record->per_thread || request->switch_event || request->off_cpu;
-	if (simulated_is_meant(request->provider_name) && wants_kernel)
-		return tally_command_misuse(
-			command,
-			"the simulated CPU does not support --overwrite, branch stacks, "
-			"registers, -d, -W, -R, --per-thread, --off-cpu, --switch-output-event "
-			"and similar options");
-	if (request->off_cpu && record->exclude & TALLY_ATTR_EXCLUDE_KERNEL)
-		return tally_command_misuse(
-			command,
-			"--off-cpu and --all-user exclude each other: tasks leave a CPU in the kernel");
-	if (record->per_thread && is_whole)
-		return tally_command_misuse(
-			command,
-			"--per-thread excludes -a and -C: it records threads on any CPU");
-	const uint64_t no_chain = TALLY_ATTR_EXCLUDE_CALLCHAIN_USER |
-				  TALLY_ATTR_EXCLUDE_CALLCHAIN_KERNEL;
-	if (record->exclude_chain == no_chain)
-		return tally_command_misuse(
-			command,
-			"--kernel-callchains and --user-callchains leave nothing: use --no-call-graph");
-	if (record->starts_off && !request->control)
-		return tally_command_misuse(
-			command,
-			"-D -1 needs --control, which switches the events on");
-	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
-	if (request->record.exclude == both)
-		return tally_command_misuse(command,
-					    "--all-user and --all-kernel leave nothing to record");
-	return record_parse_events(command, request);
+	complete(request);
+	message = conflict(request);
+	return message ? tally_command_misuse(command, "%s", message)
+		       : record_parse_events(command, request);
 }

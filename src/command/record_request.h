@@ -5,7 +5,6 @@
 
 #include "base/buffer.h"
 #include "command/command.h"
-#include "command/record_perf_options.h"
 #include "command/simulated_options.h"
 #include "recorder/recorder.h"
 #include "session/signals.h"
@@ -60,42 +59,48 @@ struct record_request {
 	char named_output[4096 + 32]; /* `output` with the time appended */
 };
 
-/* record_events.c: frees what was opened and parsed, except the output (record_output_close()). */
-void record_request_release(struct record_request *request);
+/* Rows that `tally top` has as well. Its request begins with a struct record_request. `verb` is the
+ * beginning of the help: "record " or "". */
+#define RECORD_EVENT_OPTION \
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS", \
+	  "events to sample (cycles or cpu-clock); 'tally list' lists them", \
+	  TALLY_TAKE(record_take_event) }
+#define RECORD_PERIOD_OPTION \
+	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", \
+	  TALLY_NUMBER(struct record_request, record.period, 1, 1ull << 62), \
+	  TALLY_ALSO(struct record_request, record.rate_given) }
+#define RECORD_TASK_OPTIONS(verb) \
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS", verb "these processes and their children", \
+	  TALLY_TAKE(record_take_target) }, \
+	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL, \
+	  "-p without existing child processes; with -i also without new ones", \
+	  TALLY_CLEAR(struct record_request, target.takes_descendants) }, \
+	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", verb "these threads", \
+	  TALLY_TAKE(record_take_target) }, \
+	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER", \
+	  verb "this user's processes and what they start", TALLY_TAKE(record_take_target) }
+#define RECORD_CPU_OPTION(verb) \
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", verb "these CPUs (0-3,7)", \
+	  TALLY_TAKE(record_take_target) }
+#define RECORD_INHERIT_OPTION \
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "leave out new children and threads", \
+	  TALLY_TAKE(record_take_no_inherit) }
 
-/* record_options.c: returns 0, an exit status after printing an error, or -1 after the help. */
+/* record_options.c. */
 extern const struct tally_option record_options[];
+/* record_take_target: -p, -t, -u, -C; record_take_ring: -m, bytes ("4M") or pages. */
+tally_take_option record_take_event, record_take_target, record_take_no_inherit, record_take_ring,
+	record_take_call_graph;
+/* Takes the command line into the request. Returns -1, or the exit status when the command must
+ * end: after the help or an error. */
 int record_parse_arguments(const struct tally_command *command, int argc, char **argv,
 			   struct record_request *request);
-/* Parses -m: bytes ("4M") or pages. Returns 0, or -EINVAL with a message. */
-int record_parse_ring(const char *value, struct tally_recorder_options *record,
-		      struct tally_error *err);
-
-/* perf_options.c: ids of perf's options. Returns 1 if the option is accepted, 0 if `id` is another
- * option, -EINVAL with an alternative. */
-enum { RECORD_PERF_FIRST = 1000, RECORD_PERF_BEFORE = RECORD_PERF_FIRST - 1,
-#define ROW(id_, ...) RECORD_PERF_##id_,
-       RECORD_PERF_OPTIONS(ROW)
-#undef ROW
-};
-int record_take_perf_option(int id, struct tally_error *err);
-
-/* record_choices.c: these return 0, or -EINVAL with a message. */
-int record_parse_call_graph(const char *value, struct tally_recorder_options *record,
-			    struct tally_error *err);
-int record_parse_branches(const char *value, struct tally_recorder_options *record,
-			  struct tally_error *err);
-int record_parse_switch(const char *value, struct tally_recorder_rotation *when,
-			struct tally_error *err);
-/* Parses "250", "-1", or ranges "10-20,30-40"; the arena owns the ranges. */
-int record_parse_delay(const char *value, struct record_request *request, struct tally_error *err);
-/* Parses names of registers, separated by commas; NULL: all. */
-int record_parse_registers(const char *option, const char *value, uint64_t *mask,
-			   struct tally_error *err);
 
 /* record_events.c: parses the expressions for the provider, or chooses the default event. Returns
- * 0, or an exit status after printing an error. */
+ * -1, or an exit status after printing an error. */
 int record_parse_events(const struct tally_command *command, struct record_request *request);
+/* Frees what was opened and parsed, except the output (record_output_close()). */
+void record_request_release(struct record_request *request);
 
 /* record_output.c: returns a descriptor, or -errno. */
 int record_output_open(struct record_request *request, const sigset_t *signals_before,

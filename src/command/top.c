@@ -134,8 +134,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_CALL_GRAPH:
 		/* perf has the view's settings after "fp,"; they are ignored. */
 		if (value && *value)
-			result = record_parse_call_graph(strncmp(value, "fp,", 3) ? value : "fp",
-							 record, err);
+			result = record_take_call_graph(
+				request, NULL, strncmp(value, "fp,", 3) ? value : "fp", err);
 		else
 			record->call_graph = TALLY_CALL_GRAPH_AUTO;
 		top->stacks = record->call_graph != TALLY_CALL_GRAPH_NONE;
@@ -170,7 +170,8 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	case OPTION_STDIO: top->stdio = true; top->tui = false; break;
 	case OPTION_TUI: top->tui = true; top->stdio = false; break;
 	case 's': return parse_sort(value, top, err);
-	case 'm': return record_parse_ring(value, record, err);
+	case 'm':
+		return record_take_ring(request, NULL, value, err);
 	case OPTION_NO_DESCENDANTS: request->target.takes_descendants = false; break;
 	case 'i':
 		record->no_inherit = true;
@@ -184,7 +185,7 @@ static int apply_option(int id, const char *value, struct record_request *reques
 	return result;
 }
 
-/* Returns 0, an exit status after an error, or -1 after the help. */
+/* Returns -1, or the exit status when the command must end: after the help or an error. */
 static int parse(const struct tally_command *command, int argc, char **argv,
 		 struct record_request *request, struct top_request *top)
 {
@@ -196,7 +197,7 @@ static int parse(const struct tally_command *command, int argc, char **argv,
 		if (apply_option(id, walk.value, request, top, &err) < 0)
 			return tally_command_misused(command, &err);
 	if (id != TALLY_OPTION_DONE)
-		return id == TALLY_OPTION_HELP ? -1 : TALLY_EXIT_USAGE;
+		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
 	if (walk.index < argc)
 		return tally_command_misuse(
 			command,
@@ -300,12 +301,12 @@ static int run(const struct tally_command *command, int argc, char **argv)
 		return tally_command_fail(command, &err);
 	}
 	int status = parse(command, argc, argv, &request, &top);
-	if (!status) {
+	if (status < 0) {
 		top.stdio |= !top.tui && !tally_screen_possible();
 		status = show(command, &request, &top);
 	}
 	record_request_release(&request);
-	return status < 0 ? TALLY_EXIT_OK : status;
+	return status;
 }
 
 const struct tally_command tally_command_top = {
