@@ -1,7 +1,6 @@
 /* perf's options that tally lacks: accepted if they request what tally does anyway, otherwise
  * refused with an alternative. */
 #include "command/stat_perf_options.h"
-#include "command/top_perf_options.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -27,10 +26,4 @@ int stat_take_perf_option(int id, struct tally_error *err)
 {
 	static const struct row rows[] = { STAT_PERF_OPTIONS(ROW) };
 	return take(rows, COUNT(rows), id - STAT_PERF_FIRST, err);
-}
-
-int top_take_perf_option(int id, struct tally_error *err)
-{
-	static const struct row rows[] = { TOP_PERF_OPTIONS(ROW) };
-	return take(rows, COUNT(rows), id - TOP_PERF_FIRST, err);
 }

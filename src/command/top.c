@@ -2,10 +2,7 @@
  * text. */
 #include "command/filter_options.h"
 #include "command/name_options.h"
-#include "command/top_perf_options.h"
 #include "command/top_view.h"
-
-#include "command/record_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,211 +10,230 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-	OPTION_STDIO = 256,
-	OPTION_TUI,
-	OPTION_DURATION,
-	OPTION_LIMIT,
-	OPTION_PERCENT,
-	OPTION_NO_BPF_EVENT,
-	OPTION_CALL_GRAPH,
-	OPTION_CHILDREN,
-	OPTION_NO_CHILDREN,
-	OPTION_NO_DESCENDANTS
-};
-
 #define SORT_CHOICES "comm pid tid dso sym"
 
-static const struct tally_option options[] = {
-	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
-	  "events to sample (cycles or cpu-clock); 'tally list' lists them", NULL, 0 },
-	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples per second (999)", NULL, 0 },
-	{ 'c', "count", TALLY_ARGUMENT_REQUIRED, "N", "a sample every N events", NULL, 0 },
-	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
-	  "the whole system (the default, where the kernel allows it)", NULL, 0 },
-	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
-	  "these processes and their children", NULL, 0 },
-	{ 0, "no-descendants", TALLY_ARGUMENT_NONE, NULL,
-	  "-p without existing child processes; with -i also without new ones", NULL,
-	  OPTION_NO_DESCENDANTS },
-	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "these threads", NULL, 0 },
-	{ 'u', "uid", TALLY_ARGUMENT_REQUIRED, "USER",
-	  "this user's processes and what they start", NULL, 0 },
-	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "these CPUs (0-3,7)", NULL, 0 },
-	/* perf's form. It precedes the one in the help, because the first of a name is used. */
-	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL,
-	  "fp dwarf lbr none", OPTION_CALL_GRAPH },
-	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees and totals",
-	  NULL, 0 },
-	OLD_FILTER_STACK_OPTION,
-	OLD_FULL_NAMES_OPTION,
-	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g", NULL,
-	  OPTION_NO_CHILDREN },
-	OLD_IDLE_OPTION,
-	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "only user mode", NULL, 0 },
-	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "only the kernel", NULL, 0 },
-	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
-	  "group rows by these of comm,pid,tid,dso,sym (dso,sym)", SORT_CHOICES, 0 },
-	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
-	  "ring size per CPU: 512K, 8M, or pages", NULL, 0 },
-	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL, "leave out new children and threads",
-	  NULL, 0 },
-	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "time between views (2): 1, 500ms", NULL,
-	  0 },
-	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "exit after N views", NULL, 0 },
-	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "exit after TIME: 5, 500ms, 2m", NULL,
-	  OPTION_DURATION },
-	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)", NULL,
-	  OPTION_LIMIT },
-	{ 'z', "zero", TALLY_ARGUMENT_NONE, NULL,
-	  "start each view from zero (always so as text)", NULL, 0 },
-	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)", NULL,
-	  OPTION_PERCENT },
-	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL,
-	  "print a list for each interval (the default without a terminal)", NULL,
-	  OPTION_STDIO },
-	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
-	  NULL, OPTION_TUI },
-	/* perf's names */
-	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_CHILDREN },
-	{ 0, "hide_kernel_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'K' },
-	{ 0, "hide_user_symbols", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, 'U' },
-	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, NULL, NULL, OPTION_NO_BPF_EVENT },
-#define ROW(id_, letter_, name_, kind_, argument_, instead_) \
-	{ letter_, name_, TALLY_ARGUMENT_##kind_, argument_, NULL, NULL, TOP_PERF_##id_ },
-	TOP_PERF_OPTIONS(ROW)
-#undef ROW
-		TALLY_OPTIONS_END,
-};
+/* What perf's options show, in other commands. */
+#define CODE "tally record -a -- sleep 5, and then tally annotate, shows code"
+#define COUNTS \
+	"tally record -a -- sleep 5, and then tally report -j, has the samples and periods of each row"
 
-/* Parses the keys of live sums. */
-static int parse_sort(const char *text, struct top_request *top, struct tally_error *err)
+static int take_rate(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
 {
-	bool *by = top->by;
+	struct tally_recorder_options *record = &((struct top_request *)taker)->request.record;
+	unsigned long long hertz = 0;
+	(void)option;
+	int result = tally_option_u64("-F", value, 1, 1000000, &hertz, err);
+	record->frequency = (double)hertz;
+	record->rate_given = true;
+	return result;
+}
+
+/* perf has the view's settings after "fp,"; they are ignored. */
+static int take_call_graph(void *taker, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	struct top_request *top = taker;
+	enum tally_call_graph *call_graph = &top->request.record.call_graph;
+	int result = 0;
+	if (value && *value)
+		result = record_take_call_graph(&top->request, option,
+						strncmp(value, "fp,", 3) ? value : "fp", err);
+	else
+		*call_graph = TALLY_CALL_GRAPH_AUTO;
+	top->stacks = *call_graph != TALLY_CALL_GRAPH_NONE;
+	return result;
+}
+
+/* Takes the keys of live sums. */
+static int take_sort(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
+{
+	bool *by = ((struct top_request *)taker)->by;
 	const struct tally_option_key keys[] = {
 		{ "comm", &by[TALLY_SORT_COMM] },  { "pid", &by[TALLY_SORT_PID] },
 		{ "tid", &by[TALLY_SORT_TID] },    { "dso", &by[TALLY_SORT_OBJECT] },
 		{ "sym", &by[TALLY_SORT_SYMBOL] }, { "symbol", &by[TALLY_SORT_SYMBOL] },
 	};
-	return tally_option_sort(text, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES, "symbol",
-				 err);
+	(void)option;
+	return tally_option_sort(value, keys, sizeof(keys) / sizeof(keys[0]), SORT_CHOICES,
+				 "symbol", err);
 }
 
-static int apply_option(int id, const char *value, struct record_request *request,
-			struct top_request *top, struct tally_error *err)
+static int take_iterations(void *taker, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
 {
-	struct tally_recorder_options *record = &request->record;
-	unsigned long long number = 0;
-	int result = 0;
-	switch (id) {
-	case 'e':
-		if (request->expression_count ==
-		    sizeof(request->expressions) / sizeof(request->expressions[0]))
-			return tally_error_set(err, -E2BIG, "too many -e");
-		request->expressions[request->expression_count++].text = value;
-		break;
-	case 'F':
-		result = tally_option_u64("-F", value, 1, 1000000, &number, err);
-		record->frequency = (double)number;
-		record->rate_given = true;
-		break;
-	case 'c':
-		result = tally_option_u64("-c", value, 1, 1ull << 62, &number, err);
-		record->period = number;
-		record->rate_given = true;
-		break;
-	case 'a': request->target.all = true; break;
-	case 'p': return tally_target_add_pids(&request->target, value, err);
-	case 't': return tally_target_add_threads(&request->target, value, err);
-	case 'u': return tally_target_set_user(&request->target, value, err);
-	case 'C': return tally_target_set_cpus(&request->target, value, err);
-	case OPTION_CALL_GRAPH:
-		/* perf has the view's settings after "fp,"; they are ignored. */
-		if (value && *value)
-			result = record_take_call_graph(
-				request, NULL, strncmp(value, "fp,", 3) ? value : "fp", err);
-		else
-			record->call_graph = TALLY_CALL_GRAPH_AUTO;
-		top->stacks = record->call_graph != TALLY_CALL_GRAPH_NONE;
-		break;
-	case 'g':
-		record->call_graph = TALLY_CALL_GRAPH_AUTO;
-		top->stacks = true;
-		break;
-	case TALLY_OPTION_IDLE: top->shows_idle = true; break;
-	case OPTION_CHILDREN: top->no_totals = false; break;
-	case OPTION_NO_CHILDREN: top->no_totals = true; break;
-	case TALLY_OPTION_MAX_STACK: return tally_option_frames(value, &top->frames_max, err);
-	case 'K': record->exclude |= TALLY_ATTR_EXCLUDE_KERNEL; break;
-	case 'U': record->exclude |= TALLY_ATTR_EXCLUDE_USER; break;
-	case 'd': return tally_option_seconds("-d", value, &top->delay_s, err);
-	case 'n':
-		result = tally_option_u64("-n", value, 1, 1000000000, &number, err);
-		top->iterations = number;
-		if (result < 0)
-			tally_error_hint(
-				err,
-				"-n limits the views; for samples, which perf's -n shows: " TOP_PERF_COUNTS);
-		break;
-	case OPTION_DURATION:
-		return tally_option_duration("--duration", value, &top->duration_s, err);
-	case OPTION_LIMIT:
-		result = tally_option_u64("-E", value, 1, 1000000, &number, err);
-		top->limit = (size_t)number;
-		break;
-	case OPTION_PERCENT:
-		return tally_option_percent("--percent-limit", value, &top->percent_min, err);
-	case OPTION_STDIO: top->stdio = true; top->tui = false; break;
-	case OPTION_TUI: top->tui = true; top->stdio = false; break;
-	case 's': return parse_sort(value, top, err);
-	case 'm':
-		return record_take_ring(request, NULL, value, err);
-	case OPTION_NO_DESCENDANTS: request->target.takes_descendants = false; break;
-	case 'i':
-		record->no_inherit = true;
-		request->target.takes_descendants = false;
-		break;
-	case 'z': top->forgets = true; break;
-	case TALLY_OPTION_FULL_NAMES: top->full_names = true; break;
-	case OPTION_NO_BPF_EVENT: record->no_bpf_events = true; break;
-	default: return top_take_perf_option(id, err);
-	}
+	int result = tally_option_store(taker, option, value, err);
+	if (result < 0)
+		tally_error_hint(
+			err, "-n limits the views; for samples, which perf's -n shows: " COUNTS);
 	return result;
 }
 
+static const struct tally_option options[] = {
+	RECORD_EVENT_OPTION,
+	{ 'F', "freq", TALLY_ARGUMENT_REQUIRED, "HZ", "samples per second (999)",
+	  TALLY_TAKE(take_rate) },
+	RECORD_PERIOD_OPTION,
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
+	  "the whole system (the default, where the kernel allows it)",
+	  TALLY_SET(struct record_request, target.all) },
+	RECORD_TASK_OPTIONS(""),
+	RECORD_CPU_OPTION(""),
+	/* perf's form. It precedes the one in the help, because the first of a name is used. */
+	{ 0, "call-graph", TALLY_ARGUMENT_OPTIONAL, "fp|dwarf[,SIZE]|lbr|none", NULL,
+	  "fp dwarf lbr none", TALLY_TAKE(take_call_graph) },
+	{ 'g', "call-graph", TALLY_ARGUMENT_NONE, NULL, "call trees and totals",
+	  TALLY_CONSTANT(struct record_request, record.call_graph, TALLY_CALL_GRAPH_AUTO),
+	  TALLY_ALSO(struct top_request, stacks) },
+	TALLY_FILTER_STACK_OPTION(struct top_request, frames_max),
+	TALLY_FULL_NAMES_OPTION(struct top_request, sources),
+	{ 0, "no-children", TALLY_ARGUMENT_NONE, NULL, "no totals, with -g",
+	  TALLY_SET(struct top_request, no_totals) },
+	TALLY_IDLE_OPTION(struct top_request, shows_idle),
+	{ 'K', "hide-kernel", TALLY_ARGUMENT_NONE, NULL, "only user mode",
+	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_KERNEL) },
+	{ 'U', "hide-user", TALLY_ARGUMENT_NONE, NULL, "only the kernel",
+	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_USER) },
+	{ 's', "sort", TALLY_ARGUMENT_REQUIRED, "KEYS",
+	  "group rows by these of comm,pid,tid,dso,sym (dso,sym)", SORT_CHOICES,
+	  TALLY_TAKE(take_sort) },
+	{ 'm', "mmap-pages", TALLY_ARGUMENT_REQUIRED, "SIZE",
+	  "ring size per CPU: 512K, 8M, or pages", TALLY_TAKE(record_take_ring) },
+	RECORD_INHERIT_OPTION,
+	{ 'd', "delay", TALLY_ARGUMENT_REQUIRED, "TIME", "time between views (2): 1, 500ms",
+	  TALLY_SECONDS(struct top_request, delay_s) },
+	{ 'n', "iterations", TALLY_ARGUMENT_REQUIRED, "N", "exit after N views",
+	  TALLY_NUMBER(struct top_request, iterations, 1, 1000000000),
+	  TALLY_TAKE(take_iterations) },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "TIME", "exit after TIME: 5, 500ms, 2m",
+	  TALLY_DURATION(struct top_request, duration_s) },
+	{ 'E', "entries", TALLY_ARGUMENT_REQUIRED, "N", "at most N rows (as text: 20)",
+	  TALLY_NUMBER(struct top_request, limit, 1, 1000000) },
+	{ 'z', "zero", TALLY_ARGUMENT_NONE, NULL, "start each view from zero (always so as text)",
+	  TALLY_SET(struct top_request, forgets) },
+	{ 0, "percent-limit", TALLY_ARGUMENT_REQUIRED, "P", "leave out rows below P % (0.1)",
+	  TALLY_PERCENT(struct top_request, percent_min) },
+	{ 0, "stdio", TALLY_ARGUMENT_NONE, NULL,
+	  "print a list for each interval (the default without a terminal)",
+	  TALLY_CONSTANT(struct top_request, interface, INTERFACE_TEXT) },
+	{ 0, "tui", TALLY_ARGUMENT_NONE, NULL, "browse on the terminal (the default there)",
+	  TALLY_CONSTANT(struct top_request, interface, INTERFACE_BROWSER) },
+	/* perf's names */
+	{ 0, "children", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_CLEAR(struct top_request, no_totals) },
+	{ 0, "hide_kernel_symbols", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_KERNEL) },
+	{ 0, "hide_user_symbols", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_BITS(struct record_request, record.exclude, TALLY_ATTR_EXCLUDE_USER) },
+	{ 0, "no-bpf-event", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_SET(struct record_request, record.no_bpf_events) },
+	/* perf's options that tally lacks */
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "force", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "all-cgroups", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "namespaces", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "num-thread-synthesize", TALLY_ARGUMENT_REQUIRED, "N", NULL, TALLY_IGNORED },
+	{ 0, "proc-map-timeout", TALLY_ARGUMENT_REQUIRED, "MS", NULL, TALLY_IGNORED },
+	{ 'b', "branch-any", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("tally record -b, and then tally report -b, has a row for each branch") },
+	{ 'j', "branch-filter", TALLY_ARGUMENT_REQUIRED, "KINDS", NULL,
+	  TALLY_INSTEAD(
+		  "tally record -j KINDS, and then tally report -b, has a row for each branch") },
+	{ 'D', "dump-symtab", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("nm -D and /proc/kallsyms show symbols") },
+	{ 'f', "count-filter", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("--percent-limit P leaves out rows of little weight") },
+	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAME", NULL,
+	  TALLY_INSTEAD("tally record -a -e EVENT -G NAME samples a control group") },
+	{ 'k', "vmlinux", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
+	  TALLY_INSTEAD(
+		  "names come from the running kernel; tally report --vmlinux FILE uses a file") },
+	{ 0, "kallsyms", TALLY_ARGUMENT_REQUIRED, "FILE", NULL,
+	  TALLY_INSTEAD(
+		  "names come from the running kernel; tally report --kallsyms FILE uses a file") },
+	{ 'M', "disassembler-style", TALLY_ARGUMENT_REQUIRED, "STYLE", NULL, TALLY_INSTEAD(CODE) },
+	{ 0, "show-nr-samples", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(COUNTS) },
+	{ 'r', "realtime", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("chrt -f N tally top gives it that priority") },
+	{ 'w', "column-widths", TALLY_ARGUMENT_REQUIRED, "WIDTHS", NULL,
+	  TALLY_INSTEAD("columns are as wide as their contents") },
+	{ 0, "asm-raw", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(CODE) },
+	{ 0, "comms", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_INSTEAD("-p, -t and -u select tasks; on the terminal f filters rows by a word") },
+	{ 0, "dsos", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_INSTEAD(
+		  "on the terminal d shows one object's rows, and f filters rows by a word") },
+	{ 0, "symbols", TALLY_ARGUMENT_REQUIRED, "LIST", NULL,
+	  TALLY_INSTEAD("on the terminal f filters rows by a word") },
+	{ 0, "demangle-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("kernel names are shown unchanged") },
+	{ 0, "fields", TALLY_ARGUMENT_REQUIRED, "KEYS", NULL,
+	  TALLY_INSTEAD("-s sets the keys that group rows") },
+	{ 0, "inherit", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("children are sampled as well, unless -i is given") },
+	{ 0, "group", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("each event has a list of its own; on the terminal Tab shows the next") },
+	{ 0, "group-sort-idx", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("each event has a list of its own; on the terminal Tab shows the next") },
+	{ 0, "hierarchy", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-s dso has a row for each object") },
+	{ 0, "ignore-callees", TALLY_ARGUMENT_REQUIRED, "REGEX", NULL,
+	  TALLY_INSTEAD("on the terminal f filters rows by a word") },
+	{ 0, "ignore-vmlinux", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("names come from the running kernel") },
+	{ 0, "objdump", TALLY_ARGUMENT_REQUIRED, "PATH", NULL, TALLY_INSTEAD(CODE) },
+	{ 0, "overwrite", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("rings are drained ten times a second; -m sets larger ones") },
+	{ 0, "percentage", TALLY_ARGUMENT_REQUIRED, "relative|absolute", NULL,
+	  TALLY_INSTEAD("shares are of all samples") },
+	{ 0, "prefix", TALLY_ARGUMENT_REQUIRED, "PREFIX", NULL, TALLY_INSTEAD(CODE) },
+	{ 0, "prefix-strip", TALLY_ARGUMENT_REQUIRED, "N", NULL, TALLY_INSTEAD(CODE) },
+	{ 0, "raw-trace", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD(
+		  "tally record -a -e EVENT, and then tally script, shows fields of tracepoints") },
+	{ 0, "show-on-off-events", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("on the terminal p pauses, z clears") },
+	{ 0, "show-total-period", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(COUNTS) },
+	{ 0, "source", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD(CODE) },
+	{ 0, "stitch-lbr", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("stacks are by frame pointers") },
+	{ 0, "switch-off", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
+	  TALLY_INSTEAD("on the terminal p pauses, z clears") },
+	{ 0, "switch-on", TALLY_ARGUMENT_REQUIRED, "EVENT", NULL,
+	  TALLY_INSTEAD("on the terminal p pauses, z clears") },
+	{ 0, "sym-annotate", TALLY_ARGUMENT_REQUIRED, "FUNCTION", NULL, TALLY_INSTEAD(CODE) },
+	TALLY_OPTIONS_END,
+};
+
 /* Returns -1, or the exit status when the command must end: after the help or an error. */
 static int parse(const struct tally_command *command, int argc, char **argv,
-		 struct record_request *request, struct top_request *top)
+		 struct top_request *top)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
-	struct tally_error err = TALLY_ERROR_NONE;
 	const uint64_t both = TALLY_ATTR_EXCLUDE_USER | TALLY_ATTR_EXCLUDE_KERNEL;
-	int id;
-	while ((id = tally_options_next(&walk)) > 0)
-		if (apply_option(id, walk.value, request, top, &err) < 0)
-			return tally_command_misused(command, &err);
-	if (id != TALLY_OPTION_DONE)
-		return id == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	if (!tally_options_parse(&walk, top))
+		return walk.status;
 	if (walk.index < argc)
 		return tally_command_misuse(
 			command,
 			"top shows running programs: it can't start '%s' ('tally record' starts commands)",
 			argv[walk.index]);
-	if (request->record.exclude == both)
+	if (top->request.record.exclude == both)
 		return tally_command_misuse(command, "-K and -U leave nothing to show");
 	if (!(top->delay_s >= 0.05))
 		return tally_command_misuse(command, "-d: the minimum is 50ms");
-	if (top->tui && !tally_screen_possible())
+	if (top->interface == INTERFACE_BROWSER && !tally_screen_possible())
 		return tally_command_misuse(command,
 					    "--tui needs a terminal, for input and output");
-	return record_parse_events(command, request);
+	return record_parse_events(command, &top->request);
 }
 
 /* Opens the recorder for the target. If no target was given and the kernel refuses the whole
  * system, opens it for the user's own processes. */
-static int open_recorder(struct record_request *request, struct top_request *top, int fd,
-			 struct tally_error *err)
+static int open_recorder(struct top_request *top, int fd, struct tally_error *err)
 {
+	struct record_request *request = &top->request;
 	struct tally_target *target = &request->target;
 	struct tally_buffer notes = { 0 };
 	bool chosen = tally_target_has_tasks(target) || target->has_cpu_list || target->all;
@@ -252,23 +268,21 @@ static int open_recorder(struct record_request *request, struct top_request *top
 	return result < 0 ? result : 0;
 }
 
-static int show(const struct tally_command *command, struct record_request *request,
-		struct top_request *top)
+static int show(const struct tally_command *command, struct top_request *top)
 {
+	struct tally_recorder_options *record = &top->request.record;
 	struct tally_error err = TALLY_ERROR_NONE;
 	/* The records of tasks, which a recording would contain, are discarded. */
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC), result;
-	top->events = &request->events;
-	top->target = &request->target;
-	request->record.take_sample = top_take_sample;
-	request->record.say = top_say;
-	request->record.context = top;
+	record->take_sample = top_take_sample;
+	record->say = top_say;
+	record->context = top;
 	if (fd < 0 || tally_signals_open(&top->signals, &err) < 0) {
 		if (fd < 0)
 			tally_error_set(&err, -errno, "/dev/null: %s", strerror(errno));
 		return tally_command_fail(command, &err);
 	}
-	result = open_recorder(request, top, fd, &err);
+	result = open_recorder(top, fd, &err);
 	if (!result)
 		result = top_run(top, &err);
 	tally_recorder_free(top->recorder);
@@ -279,33 +293,31 @@ static int show(const struct tally_command *command, struct record_request *requ
 
 static int run(const struct tally_command *command, int argc, char **argv)
 {
-	struct record_request request = {
+	struct top_request top = {
 		/* The rings are not drained while a view is drawn: with small copies of stacks, a
 		 * ring holds half a second. */
-		.record = { .frequency = RECORD_DEFAULT_HZ,
-			    .call_graph = TALLY_CALL_GRAPH_NONE,
-			    .stack_bytes = 16 << 10,
-			    .argv = argv,
-			    .argc = argc },
-		.target = { .takes_descendants = true },
-		.output_fd = -1,
-	};
-	struct top_request top = {
+		.request = { .record = { .frequency = RECORD_DEFAULT_HZ,
+					 .call_graph = TALLY_CALL_GRAPH_NONE,
+					 .stack_bytes = 16 << 10,
+					 .argv = argv,
+					 .argc = argc },
+			     .target = { .takes_descendants = true },
+			     .output_fd = -1 },
 		.delay_s = 2,
 		.percent_min = 0.1,
-		.by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true }
+		.by = { [TALLY_SORT_OBJECT] = true, [TALLY_SORT_SYMBOL] = true },
 	};
 	struct tally_error err = TALLY_ERROR_NONE;
-	if (tally_catalogue_init(&request.catalogue) < 0) {
+	if (tally_catalogue_init(&top.request.catalogue) < 0) {
 		tally_error_set(&err, -ENOMEM, "out of memory");
 		return tally_command_fail(command, &err);
 	}
-	int status = parse(command, argc, argv, &request, &top);
+	int status = parse(command, argc, argv, &top);
 	if (status < 0) {
-		top.stdio |= !top.tui && !tally_screen_possible();
-		status = show(command, &request, &top);
+		top.stdio = top.interface == INTERFACE_TEXT || !tally_screen_possible();
+		status = show(command, &top);
 	}
-	record_request_release(&request);
+	record_request_release(&top.request);
 	return status;
 }
 

@@ -47,8 +47,9 @@ static void describe(const struct top_request *top, char *out, size_t size)
 	char event[TALLY_BROWSER_TEXT_BYTES / 2], target[TALLY_BROWSER_TEXT_BYTES / 4],
 		lost[48] = "", idle[48] = "";
 	uint64_t lost_now = top->status.lost - top->before.lost;
-	tally_terminal_clean(top->events->items[top->options.event].name, event, sizeof(event));
-	tally_target_text(top->target, target, sizeof(target));
+	tally_terminal_clean(top->request.events.items[top->options.event].name, event,
+			     sizeof(event));
+	tally_target_text(&top->request.target, target, sizeof(target));
 	if (lost_now)
 		snprintf(lost, sizeof(lost), ", %s lost", tally_number(lost_now));
 	const struct tally_left_out *none = &top->report.idle;
@@ -172,7 +173,8 @@ static int hint(struct top_request *top)
 static int show_view(struct top_request *top, struct loop *loop)
 {
 	int result = build(top);
-	for (uint32_t event = 0; top->stdio && !result && event < top->events->count; event++) {
+	for (uint32_t event = 0; top->stdio && !result && event < top->request.events.count;
+	     event++) {
 		top->options.event = event;
 		result = build(top);
 		if (!result)
@@ -181,7 +183,7 @@ static int show_view(struct top_request *top, struct loop *loop)
 	if (!result)
 		result = hint(top);
 	top->browser.event_number = top->options.event + 1;
-	top->browser.event_count = (unsigned)top->events->count;
+	top->browser.event_count = (unsigned)top->request.events.count;
 	if (!top->is_paused)
 		describe(top, top->browser.title, sizeof(top->browser.title));
 	if (!result && !top->is_paused)
@@ -202,7 +204,7 @@ static int grant(struct top_request *top, enum tally_browser_wish wish, struct l
 	case TALLY_WISH_REPORT: return build(top);
 	case TALLY_WISH_NEXT_EVENT:
 	case TALLY_WISH_PREVIOUS_EVENT: {
-		uint32_t count = (uint32_t)top->events->count;
+		uint32_t count = (uint32_t)top->request.events.count;
 		top->options.event = (top->options.event +
 				      (wish == TALLY_WISH_NEXT_EVENT ? 1 : count - 1)) %
 				     count;
@@ -254,7 +256,7 @@ static int sample_and_show(struct top_request *top, struct tally_error *err)
 			return looked;
 		double now = now_s();
 		bool is_over = (loop.end > 0 && now >= loop.end) || is_asked_to_end(top) ||
-			       are_gone(top->target);
+			       are_gone(&top->request.target);
 		if (now >= loop.next || (is_over && top->stdio))
 			result = show_view(top, &loop);
 		loop.leave |= is_over;
@@ -268,7 +270,7 @@ static void set_up(struct top_request *top)
 {
 	tally_names_init(&top->names, tally_recorder_tasks(top->recorder));
 	tally_names_use_cache(&top->names);
-	top->names.sources.full_names = top->full_names;
+	tally_names_use_sources(&top->names, &top->sources);
 	top->sums = (struct tally_live_sums){ .names = &top->names, .with_stacks = top->stacks,
 					       .frames_max = top->frames_max };
 	top->options = (struct tally_report_options){ .by_self = true,
@@ -296,7 +298,7 @@ int top_run(struct top_request *top, struct tally_error *err)
 	struct tally_screen *screen = NULL;
 	set_up(top);
 	if (!top->stdio && tally_curses_screen_open(&screen, err) < 0) {
-		if (top->tui)
+		if (top->interface == INTERFACE_BROWSER)
 			return err->code;
 		fprintf(stderr, "tally top: %s\nhint: %s\n", err->message, err->hint);
 		top->stdio = true;

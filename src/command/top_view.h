@@ -3,23 +3,27 @@
 #define TALLY_COMMAND_TOP_VIEW_H
 
 #include "browse/browse.h"
+#include "command/record_request.h"
 #include "report/live_sums.h"
 #include "recorder/recorder.h"
 
+enum interface { INTERFACE_DEFAULT, INTERFACE_TEXT, INTERFACE_BROWSER };
+
 struct top_request {
+	struct record_request request; /* first: the options of `tally record` are stored in it */
 	double delay_s, duration_s, percent_min; /* duration 0: until the user leaves */
 	unsigned long long iterations;           /* 0: unlimited */
 	size_t limit;
-	bool stdio, tui, stacks;
+	enum interface interface;
+	bool stdio; /* as text: requested, or without a terminal */
+	bool stacks;
 	uint32_t frames_max; /* frames kept of a stack; 0: all */
 	bool no_totals; /* show no totals, even with stacks */
 	bool shows_idle; /* show samples of idle CPUs */
 	bool forgets; /* each view starts from zero */
-	bool full_names;          /* always show parameters */
+	struct tally_name_sources sources; /* --full-names */
 	bool by[TALLY_SORT_KEYS]; /* keys that group rows */
 	bool is_narrowed; /* only the user's processes, since the kernel refused the whole system */
-	const struct tally_event_list *events;
-	const struct tally_target *target;
 	struct tally_recorder *recorder;
 	struct tally_signals signals;
 
