@@ -158,7 +158,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 				     .view = { .separator = "," },
 				     .ops = &tally_stat_view_table };
 	int status = stat_take_arguments(&stat, argc, argv);
-	if (!status)
+	if (status < 0)
 		status = count(&stat);
 	if (stat.write_error && stat.output != stderr)
 		drop_if_empty(&stat);
@@ -176,7 +176,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 	tally_target_release(&stat.target);
 	tally_buffer_release(&stat.text);
 	tally_arena_release(&stat.arena);
-	return status < 0 ? TALLY_EXIT_OK : status;
+	return status;
 }
 
 const struct tally_command tally_command_stat = {

@@ -45,7 +45,8 @@ struct stat_command {
 
 /* stat_options.c. */
 extern const struct tally_option stat_options[];
-/* Returns 0, an exit status, or −1 after the help. */
+/* Takes the command line. Returns -1, or the exit status when the command must end: after the help
+ * or an error. */
 int stat_take_arguments(struct stat_command *stat, int argc, char **argv);
 
 /* stat_events.c: fills stat->events; sets is_misused if an expression is wrong. */
