@@ -14,24 +14,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPTION_EXPLAIN = 256, SCENARIO_BYTES_MAX = 1 << 20, LINE_SHOWN_MAX = 100 };
-
-static const struct tally_option options[] = {
-	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
-	  "write samples to FILE, a perf.data file, and functions'\n"
-	  "names to FILE.elf",
-	  NULL, 0 },
-	{ 0, "explain", TALLY_ARGUMENT_NONE, NULL,
-	  "print what the engine does: rotations, refusals, new\ntasks, losses", NULL,
-	  OPTION_EXPLAIN },
-	TALLY_OPTIONS_END,
-};
+enum { SCENARIO_BYTES_MAX = 1 << 20, LINE_SHOWN_MAX = 100 };
 
 struct sim {
 	const char *path, *output;
 	bool explains, was_read;
 	struct tally_buffer source, text;
 	struct tally_stat_view view;
+};
+
+static const struct tally_option options[] = {
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE",
+	  "write samples to FILE, a perf.data file, and functions'\n"
+	  "names to FILE.elf",
+	  TALLY_TEXT(struct sim, output) },
+	{ 0, "explain", TALLY_ARGUMENT_NONE, NULL,
+	  "print what the engine does: rotations, refusals, new\ntasks, losses",
+	  TALLY_SET(struct sim, explains) },
+	TALLY_OPTIONS_END,
 };
 
 /* --- results ---------------------------------------------------------------- */
@@ -222,38 +222,22 @@ static bool is_standard_stream(const char *path)
 	return is_one;
 }
 
-static int take_option(struct sim *sim, int id, const char *value)
-{
-	if (id == 'o')
-		sim->output = value;
-	else if (id == OPTION_EXPLAIN)
-		sim->explains = true;
-	return id;
-}
-
 static int run(const struct tally_command *command, int argc, char **argv)
 {
 	struct tally_options walk = TALLY_OPTIONS_INIT(command, argc, argv);
 	struct tally_error err = TALLY_ERROR_NONE;
 	struct sim sim = { .view = { .separator = "," } };
-	int id;
-	while ((id = tally_options_next(&walk)) != TALLY_OPTION_DONE ||
-	       (!walk.dashes && walk.index < argc)) {
-		if (id == TALLY_OPTION_DONE && sim.path)
+	/* options may follow the scenario */
+	while (tally_options_parse(&walk, &sim) && !walk.dashes && walk.index < argc) {
+		if (sim.path)
 			return tally_command_misuse(command, "unexpected scenario '%s'",
 						    argv[walk.index]);
-		if (id == TALLY_OPTION_DONE) { /* options may follow the scenario */
-			sim.path = tally_options_file(&walk);
-			if (!sim.path)
-				return TALLY_EXIT_USAGE;
-			continue;
-		}
-		if (id == TALLY_OPTION_HELP)
-			return TALLY_EXIT_OK;
-		if (id == TALLY_OPTION_ERROR)
+		sim.path = tally_options_file(&walk);
+		if (!sim.path)
 			return TALLY_EXIT_USAGE;
-		take_option(&sim, id, walk.value);
 	}
+	if (walk.status >= 0)
+		return walk.status;
 	/* after -- */
 	if (walk.index < argc && !sim.path && !(sim.path = tally_options_file(&walk)))
 		return TALLY_EXIT_USAGE;
