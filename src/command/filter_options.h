@@ -6,22 +6,6 @@
 #include "command/command.h"
 #include "recording/sample_filter.h"
 
-enum { TALLY_OPTION_MAX_STACK = 0x1000, TALLY_OPTION_IDLE };
-
-/* For views that show stacks. */
-#define OLD_FILTER_STACK_OPTION \
-	{ \
-		0, "max-stack", TALLY_ARGUMENT_REQUIRED, "N", \
-			"only the innermost N frames of each stack", NULL, TALLY_OPTION_MAX_STACK \
-	}
-
-/* Of a view that leaves out what CPUs did that had nothing to do. */
-#define OLD_IDLE_OPTION \
-	{ \
-		0, "idle", TALLY_ARGUMENT_NONE, NULL, "include the samples of idle CPUs", NULL, \
-			TALLY_OPTION_IDLE \
-	}
-
 /* Rows of an option table. `member` is the request's struct tally_profile_filter. */
 #define TALLY_FILTER_OPTIONS(type, member) \
 	TALLY_FILTER_OPTIONS_BY(type, member, tally_filter_take_cpus)

@@ -5,16 +5,6 @@
 #include "command/command.h"
 #include "naming/names.h"
 
-enum { TALLY_OPTION_FULL_NAMES = 0x2000 };
-
-/* For views that shorten names, all but `script`. */
-#define OLD_FULL_NAMES_OPTION \
-	{ \
-		0, "full-names", TALLY_ARGUMENT_NONE, NULL, \
-			"show functions' parameters even if the name is unique", NULL, \
-			TALLY_OPTION_FULL_NAMES \
-	}
-
 /* For views that shorten names, all but `script`. `member` is the request's struct
  * tally_name_sources. */
 #define TALLY_FULL_NAMES_OPTION(type, member) \

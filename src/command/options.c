@@ -17,18 +17,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the walk's steps: options->option and options->value are the next ones. */
-enum { TAKEN = 1 };
+/* The result of one step through argv: options->option and ->value are the next ones; the options
+ * have ended; the help or an error was printed. */
+enum step { STEP_OPTION, STEP_END, STEP_HELP, STEP_ERROR };
 
 static bool is_end(const struct tally_option *option)
 {
 	return !option->letter && !option->name;
 }
 
-static int option_error(const struct tally_options *options, const char *format, ...)
+static enum step option_error(const struct tally_options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static int option_error(const struct tally_options *options, const char *format, ...)
+static enum step option_error(const struct tally_options *options, const char *format, ...)
 {
 	char text[512];
 	va_list args;
@@ -36,7 +37,7 @@ static int option_error(const struct tally_options *options, const char *format,
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	tally_command_misuse(options->command, "%s", text);
-	return TALLY_OPTION_ERROR;
+	return STEP_ERROR;
 }
 
 /* True if the word, up to a comma, is in `choices`. */
@@ -59,8 +60,8 @@ bool tally_option_takes_path(const struct tally_option *option)
 }
 
 /* Sets the option's argument: `attached` (after the letter or =), or the next word of argv. */
-static int take_argument(struct tally_options *options, const struct tally_option *option,
-			 const char *attached, const char *shown)
+static enum step take_argument(struct tally_options *options, const struct tally_option *option,
+			       const char *attached, const char *shown)
 {
 	const char *next = options->index < options->argc ? options->argv[options->index] : NULL;
 	options->value = attached;
@@ -83,7 +84,7 @@ static int take_argument(struct tally_options *options, const struct tally_optio
 			"option %s: the name is empty (a variable that is not set?); give one, or leave %s out",
 			shown, shown);
 	options->option = option;
-	return TAKEN;
+	return STEP_OPTION;
 }
 
 const char *tally_options_file(struct tally_options *options)
@@ -97,7 +98,8 @@ const char *tally_options_file(struct tally_options *options)
 
 /* Prints an error for an unknown option, `shown`, with the option nearest to `typed`; NULL:
  * none. */
-static int unknown_option(const struct tally_options *options, const char *shown, const char *typed)
+static enum step unknown_option(const struct tally_options *options, const char *shown,
+				const char *typed)
 {
 	struct tally_nearest nearest;
 	tally_nearest_init(&nearest, typed ? typed : "");
@@ -111,7 +113,7 @@ static int unknown_option(const struct tally_options *options, const char *shown
 	return option_error(options, "there is no option %s", shown);
 }
 
-static int take_long(struct tally_options *options, const char *word)
+static enum step take_long(struct tally_options *options, const char *word)
 {
 	const char *name = word + 2, *equals = strchr(name, '=');
 	size_t length = equals ? (size_t)(equals - name) : strlen(name);
@@ -122,7 +124,7 @@ static int take_long(struct tally_options *options, const char *word)
 	snprintf(shown, sizeof(shown), "--%s", typed);
 
 	if (!strcmp(typed, "help"))
-		return TALLY_OPTION_HELP;
+		return STEP_HELP;
 	for (const struct tally_option *o = options->command->options; o && !is_end(o); o++) {
 		if (!o->name)
 			continue;
@@ -144,7 +146,7 @@ static int take_long(struct tally_options *options, const char *word)
 	return unknown_option(options, shown, typed);
 }
 
-static int take_letter(struct tally_options *options)
+static enum step take_letter(struct tally_options *options)
 {
 	const char *word = options->cluster;
 	char letter = *options->cluster++;
@@ -162,15 +164,15 @@ static int take_letter(struct tally_options *options)
 		return take_argument(options, o, attached, shown);
 	}
 	if (letter == 'h')
-		return TALLY_OPTION_HELP;
+		return STEP_HELP;
 	/* Other tools accept -freq as a long option: suggest one. */
 	return unknown_option(options, shown, strlen(word) > 2 ? word : NULL);
 }
 
-/* Goes to the next option.  Returns TAKEN, DONE, ERROR or HELP. */
-static int step(struct tally_options *options)
+/* Goes to the next option. */
+static enum step take_step(struct tally_options *options)
 {
-	int result;
+	enum step result;
 	options->value = NULL;
 	if (options->cluster) {
 		result = take_letter(options);
@@ -178,11 +180,11 @@ static int step(struct tally_options *options)
 		const char *word = options->index < options->argc ? options->argv[options->index]
 								  : NULL;
 		if (!word || options->dashes || word[0] != '-' || !word[1])
-			return TALLY_OPTION_DONE;
+			return STEP_END;
 		options->index++;
 		if (!strcmp(word, "--")) {
 			options->dashes = true;
-			return TALLY_OPTION_DONE;
+			return STEP_END;
 		}
 		if (word[1] == '-') {
 			result = take_long(options, word);
@@ -191,17 +193,9 @@ static int step(struct tally_options *options)
 			result = take_letter(options);
 		}
 	}
-	if (result == TALLY_OPTION_HELP)
+	if (result == STEP_HELP)
 		tally_help_print(options->command);
 	return result;
-}
-
-int tally_options_next(struct tally_options *options)
-{
-	int result = step(options);
-	if (result != TAKEN)
-		return result;
-	return options->option->id ? options->option->id : options->option->letter;
 }
 
 static int bad_value(const char *option, const char *value, const char *wanted,
@@ -304,29 +298,6 @@ int tally_option_duration(const char *option, const char *value, double *out,
 	return bad_value(option, value, "a time of 1ms or more, like 2, 500ms or 3m", err);
 }
 
-int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err)
-{
-	unsigned long long number;
-	if (!strcmp(value, "-1")) {
-		*delay_ms = -1;
-		return 0;
-	}
-	int result = tally_option_u64("-D", value, 0, 1000000000, &number, err);
-	if (result < 0)
-		return tally_error_set(
-			err, result, "option -D: '%s' is neither a number of milliseconds nor -1", value);
-	*delay_ms = (long)number;
-	return 0;
-}
-
-int tally_option_frames(const char *value, uint32_t *out, struct tally_error *err)
-{
-	unsigned long long number = 0;
-	int result = tally_option_u64("--max-stack", value, 1, UINT16_MAX - 1, &number, err);
-	*out = (uint32_t)number;
-	return result;
-}
-
 void *tally_option_member(void *request, const struct tally_option *option)
 {
 	return (char *)request + option->offset;
@@ -421,15 +392,15 @@ static int take_option(void *request, const struct tally_option *option, const c
 bool tally_options_parse(struct tally_options *options, void *request)
 {
 	struct tally_error err = TALLY_ERROR_NONE;
-	int result;
-	while ((result = step(options)) == TAKEN)
+	enum step result;
+	while ((result = take_step(options)) == STEP_OPTION)
 		if (take_option(request, options->option, options->value, &err) < 0) {
 			options->status = tally_command_misused(options->command, &err);
 			return false;
 		}
-	if (result != TALLY_OPTION_DONE)
-		options->status = result == TALLY_OPTION_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
-	return result == TALLY_OPTION_DONE;
+	if (result != STEP_END)
+		options->status = result == STEP_HELP ? TALLY_EXIT_OK : TALLY_EXIT_USAGE;
+	return result == STEP_END;
 }
 
 int tally_command_fail(const struct tally_command *command, const struct tally_error *err)

@@ -68,7 +68,6 @@ struct tally_option {
 	const char *help;
 	/* for OPTIONAL: blank-separated words that may be the next argument */
 	const char *choices;
-	int id;                /* value from tally_options_next(); 0: the letter */
 
 	/* the value's target; the macros below set it */
 	enum tally_store store;
@@ -158,12 +157,6 @@ bool tally_options_parse(struct tally_options *options, void *request);
  * TALLY_EXIT_USAGE. */
 const char *tally_options_file(struct tally_options *options);
 
-enum { TALLY_OPTION_DONE = 0, TALLY_OPTION_ERROR = -1, TALLY_OPTION_HELP = -2 };
-
-/* Returns the next option's id; DONE; ERROR after printing an error (exit with TALLY_EXIT_USAGE);
- * or HELP after printing the help (exit with 0). */
-int tally_options_next(struct tally_options *options);
-
 /* Stores the value as the row says, without `take`.  Returns 0, or -EINVAL with a message that
  * names the option. */
 int tally_option_store(void *request, const struct tally_option *option, const char *value,
@@ -200,12 +193,5 @@ struct tally_option_key {
  * `choices` and `others`, separated by blanks, are the names for suggestions. */
 int tally_option_sort(const char *value, const struct tally_option_key *keys, size_t count,
 		      const char *choices, const char *others, struct tally_error *err);
-
-/* Parses -D: milliseconds, or -1 to wait for --control. */
-int tally_option_delay(const char *value, long *delay_ms, struct tally_error *err);
-
-/* Parses --max-stack: a number of frames, up to the maximum of an attribute. The attribute's value
- * for "unwound" is excluded. */
-int tally_option_frames(const char *value, uint32_t *out, struct tally_error *err);
 
 #endif

@@ -18,10 +18,11 @@ const char *simulated_conflict(const struct tally_simulated_options *options,
 	return options->cpu ? "--sim-cpu needs --provider simulated" : NULL;
 }
 
-int simulated_add_toggle(struct tally_simulated_options *options, const char *function,
-			 struct tally_error *err)
+int simulated_take_toggle(void *request, const struct tally_option *option, const char *value,
+			  struct tally_error *err)
 {
-	size_t length = strlen(function);
+	struct tally_simulated_options *options = tally_option_member(request, option);
+	size_t length = strlen(value);
 	if (!length || length > TALLY_SIMULATED_FUNCTION_NAME)
 		return tally_error_set(err, -EINVAL,
 				       "--toggle: a function's name has 1 to %d bytes",
@@ -29,14 +30,8 @@ int simulated_add_toggle(struct tally_simulated_options *options, const char *fu
 	if (options->function_count == TALLY_SIMULATED_FUNCTIONS)
 		return tally_error_set(err, -EINVAL, "--toggle: at most %d functions",
 				       TALLY_SIMULATED_FUNCTIONS);
-	options->functions[options->function_count++] = function;
+	options->functions[options->function_count++] = value;
 	return 0;
-}
-
-int simulated_take_toggle(void *request, const struct tally_option *option, const char *value,
-			  struct tally_error *err)
-{
-	return simulated_add_toggle(tally_option_member(request, option), value, err);
 }
 
 int simulated_check_target(const struct tally_target *target, struct tally_error *err)

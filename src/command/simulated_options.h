@@ -28,31 +28,6 @@
 /* Adds --toggle's function. Returns 0, or -EINVAL: the name is empty or long, or too many. */
 tally_take_option simulated_take_toggle;
 
-/* Rows of an option table; the ids are the command's. */
-#define SIMULATED_OPTION_PROVIDER(id_) \
-	{ \
-		0, "provider", TALLY_ARGUMENT_REQUIRED, "NAME", \
-			"kernel (the default), or simulated: the command runs on a\nsimulated CPU, several times slower (docs/simulated.md)", \
-			NULL, id_ \
-	}
-#define SIMULATED_OPTION_CPU(id_) \
-	{ 0, "sim-cpu", TALLY_ARGUMENT_REQUIRED, "NAME|FILE", \
-	  "the CPU to simulate; by default one with this machine's caches", NULL, id_ }
-#define SIMULATED_OPTION_REGION(id_) \
-	{ \
-		0, "region", TALLY_ARGUMENT_NONE, NULL, \
-			"only between the program's tally_roi_begin() and tally_roi_end()\n(tally/roi.h), simulated", \
-			NULL, id_ \
-	}
-#define SIMULATED_OPTION_TOGGLE(id_) \
-	{ \
-		0, "toggle", TALLY_ARGUMENT_REQUIRED, "FUNCTION", \
-			"only while FUNCTION runs, simulated; repeatable", \
-			NULL, id_ \
-	}
-/* Adds --toggle's function. Returns 0, or -EINVAL: the name is empty or long, or too many. */
-int simulated_add_toggle(struct tally_simulated_options *options, const char *function,
-			 struct tally_error *err);
 /* True for the provider "simulated". */
 bool simulated_is_meant(const char *provider_name);
 
