@@ -1,6 +1,7 @@
 /* tally stat: counts events and explains them. */
 #include "base/terminal.h"
 #include "command/stat_command.h"
+#include "session/event_filter.h"
 
 #include <errno.h>
 #include <langinfo.h>
@@ -9,6 +10,362 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* --- options ------------------------------------------------------------------ */
+
+/* A plain number is ms for perf's --timeout and seconds for --duration; both accept units. */
+static int take_time(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	bool plain_is_ms = !strcmp(option->argument, "MS");
+	char shown[32];
+	double seconds;
+	snprintf(shown, sizeof(shown), "--%s", option->name);
+	int result = tally_option_seconds(shown, value, &seconds, err);
+	if (result < 0)
+		return result;
+	if (plain_is_ms && !value[strspn(value, "0123456789.")])
+		seconds /= 1000;
+	if (seconds < 0.001 || seconds > 1e9)
+		return tally_error_set(err, -EINVAL, "option %s: %s is out of range (1ms to 1e9s)",
+				       shown, value);
+	stat->options.timeout_ms = (unsigned long)(seconds * 1000 + 0.5);
+	return 0;
+}
+
+static int take_interval(void *taker, const struct tally_option *option, const char *value,
+			 struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	unsigned long long interval_ms = 0;
+	(void)option;
+	int result = tally_option_u64("-I", value, 1, 1ull << 40, &interval_ms, err);
+	if (!result && interval_ms > 1000ull * 3600 * 24)
+		return tally_error_set(err, -EINVAL,
+				       "option -I: an interval may not be longer than a day");
+	stat->options.interval_ms = (unsigned)interval_ms;
+	return result;
+}
+
+/* Milliseconds, or -1 to wait for --control. */
+static int take_delay(void *taker, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	if (!strcmp(value, "-1"))
+		stat->options.delay_ms = -1;
+	else if (tally_option_store(stat, option, value, err) < 0)
+		return tally_error_set(err, -EINVAL,
+				       "option -D: '%s' is neither a number of milliseconds nor -1",
+				       value);
+	return 0;
+}
+
+static int take_target(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	struct tally_target *target = &((struct stat_command *)taker)->target;
+	struct tally_error why = TALLY_ERROR_NONE;
+	int letter = option->letter;
+	int result = letter == 'p'   ? tally_target_add_pids(target, value, &why)
+		     : letter == 't' ? tally_target_add_threads(target, value, &why)
+				     : tally_target_set_cpus(target, value, &why);
+	return result < 0 ? tally_error_set(err, result, "option -%c: %s", letter, why.message) : 0;
+}
+
+static int take_expression(void *taker, const struct tally_option *option, const char *value,
+			   struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	bool is_cgroups = option->letter == 'G';
+	if (stat->expression_count == sizeof(stat->expressions) / sizeof(stat->expressions[0]))
+		return tally_error_set(err, -E2BIG,
+				       "too many -e: put events into one, separated by commas");
+	stat->expressions[stat->expression_count++] = (struct stat_expression){
+		.kind = is_cgroups ? STAT_CGROUPS : STAT_EVENTS, .text = value
+	};
+	stat->event_expressions += !is_cgroups;
+	return 0;
+}
+
+/* Sets the filter of the last -e. */
+static int take_filter(void *taker, const struct tally_option *option, const char *value,
+		       struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	struct stat_expression *last = NULL;
+	(void)option;
+	for (size_t i = 0; i < stat->expression_count; i++)
+		if (stat->expressions[i].kind == STAT_EVENTS)
+			last = &stat->expressions[i];
+	if (!last)
+		return tally_error_set(err, -EINVAL,
+				       "--filter must follow the -e that it applies to");
+	return tally_event_filter_add(&stat->arena, &last->filter, value, err);
+}
+
+/* Applies to all events, wherever it is on the command line; repeated lists are joined. */
+static int take_each_cgroup(void *taker, const struct tally_option *option, const char *value,
+			    struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	const char *before = stat->each_cgroup;
+	(void)option;
+	stat->each_cgroup = before ? tally_arena_printf(&stat->arena, "%s,%s", before, value)
+				   : value;
+	return stat->each_cgroup ? 0 : tally_error_set(err, -ENOMEM, "out of memory");
+}
+
+static int take_parts(void *taker, const struct tally_option *option, const char *value,
+		      struct tally_error *err)
+{
+	const struct stat_command *stat = taker;
+	enum tally_count_by by = stat->options.counting.by;
+	if (by && by != option->constant)
+		return tally_error_set(
+			err, -EINVAL,
+			"-A, --per-core, --per-die, --per-socket, --per-node and --per-thread "
+			"exclude each other");
+	return tally_option_store(taker, option, value, err);
+}
+
+static int take_csv(void *taker, const struct tally_option *option, const char *value,
+		    struct tally_error *err)
+{
+	struct stat_command *stat = taker;
+	(void)option, (void)err;
+	stat->ops = &tally_stat_view_csv;
+	stat->view.separator = !strcmp(value, "\\t") ? "\t" : *value ? value : ",";
+	return 0;
+}
+
+static int take_json(void *taker, const struct tally_option *option, const char *value,
+		     struct tally_error *err)
+{
+	(void)option, (void)value, (void)err;
+	((struct stat_command *)taker)->ops = &tally_stat_view_json;
+	return 0;
+}
+
+static const struct tally_option options[] = {
+	{ 'e', "event", TALLY_ARGUMENT_REQUIRED, "EVENTS",
+	  "count these instead: cycles,instructions, {a,b} as a group,\n'sched:*'",
+	  TALLY_TAKE(take_expression) },
+	/* perf's name; -e accepts these events */
+	{ 0, "pfm-events", TALLY_ARGUMENT_REQUIRED, "EVENTS", NULL, TALLY_TAKE(take_expression) },
+	{ 0, "filter", TALLY_ARGUMENT_REQUIRED, "EXPR",
+	  "filter the hits of the last -e's tracepoints by their fields:\n"
+	  "'prev_pid != 0 && next_comm ~ \"xz*\"'",
+	  TALLY_TAKE(take_filter) },
+	{ 'd', "detailed", TALLY_ARGUMENT_NONE, NULL,
+	  "add loads and misses of L1-dcache, LLC, dTLB and iTLB",
+	  TALLY_SET(struct stat_command, is_detailed) },
+	{ 'n', "null", TALLY_ARGUMENT_NONE, NULL, "count nothing, only measure the time",
+	  TALLY_SET(struct stat_command, counts_nothing) },
+	{ 'B', "big-num", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "no-big-num", TALLY_ARGUMENT_NONE, NULL, "1234567 instead of 1,234,567",
+	  TALLY_SET(struct stat_command, view.is_plain) },
+	{ 'p', "pid", TALLY_ARGUMENT_REQUIRED, "PIDS",
+	  "count running processes, until they end, the command\nends, or Ctrl-C",
+	  TALLY_TAKE(take_target) },
+	{ 0, "descendants", TALLY_ARGUMENT_NONE, NULL,
+	  "-p with existing child processes; new ones are always\ncounted",
+	  TALLY_SET(struct stat_command, target.takes_descendants) },
+	{ 't', "tid", TALLY_ARGUMENT_REQUIRED, "TIDS", "count single threads",
+	  TALLY_TAKE(take_target) },
+	{ 'a', "all-cpus", TALLY_ARGUMENT_NONE, NULL,
+	  "count the whole system (the default without a command)",
+	  TALLY_SET(struct stat_command, target.all) },
+	{ 'C', "cpu", TALLY_ARGUMENT_REQUIRED, "CPUS", "count only these CPUs: 0-3,7",
+	  TALLY_TAKE(take_target) },
+	{ 'A', "no-aggr", TALLY_ARGUMENT_NONE, NULL, "a row for each CPU (with -a or -C)",
+	  TALLY_CONSTANT(struct stat_command, options.counting.by, TALLY_COUNT_BY_CPU),
+	  TALLY_TAKE(take_parts) },
+	{ 0, "per-core", TALLY_ARGUMENT_NONE, NULL,
+	  "a row for each core, named like S0-D0-C1: socket, die, core",
+	  TALLY_CONSTANT(struct stat_command, options.counting.by, TALLY_COUNT_BY_CORE),
+	  TALLY_TAKE(take_parts) },
+	{ 0, "per-die", TALLY_ARGUMENT_NONE, NULL, "for each die",
+	  TALLY_CONSTANT(struct stat_command, options.counting.by, TALLY_COUNT_BY_DIE),
+	  TALLY_TAKE(take_parts) },
+	{ 0, "per-socket", TALLY_ARGUMENT_NONE, NULL, "for each socket",
+	  TALLY_CONSTANT(struct stat_command, options.counting.by, TALLY_COUNT_BY_SOCKET),
+	  TALLY_TAKE(take_parts) },
+	{ 0, "per-node", TALLY_ARGUMENT_NONE, NULL, "for each NUMA node",
+	  TALLY_CONSTANT(struct stat_command, options.counting.by, TALLY_COUNT_BY_NODE),
+	  TALLY_TAKE(take_parts) },
+	{ 0, "per-thread", TALLY_ARGUMENT_NONE, NULL,
+	  "for each thread of -p, -t, or of all processes, the largest first",
+	  TALLY_CONSTANT(struct stat_command, options.counting.by, TALLY_COUNT_BY_THREAD),
+	  TALLY_TAKE(take_parts) },
+	{ 'G', "cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
+	  "count the events before it in cgroups, one for each event\nor one for all (with -a or -C)",
+	  TALLY_TAKE(take_expression) },
+	{ 0, "for-each-cgroup", TALLY_ARGUMENT_REQUIRED, "NAMES",
+	  "count all events in each of these cgroups (with -a or -C)",
+	  TALLY_TAKE(take_each_cgroup) },
+	{ 'D', "delay", TALLY_ARGUMENT_REQUIRED, "MS",
+	  "start counting after MS milliseconds; -1: when --control enables it",
+	  TALLY_NUMBER(struct stat_command, options.delay_ms, 0, 1000000000),
+	  TALLY_TAKE(take_delay) },
+	{ 0, "control", TALLY_ARGUMENT_REQUIRED, "fifo:CTL[,ACK]|fd:CTL[,ACK]",
+	  "read commands from a FIFO or a descriptor: enable [EVENT],\ndisable [EVENT], ping, "
+	  "evlist, stop; each is answered with \"ack\"",
+	  TALLY_TEXT(struct stat_command, control_spec) },
+	{ 'r', "repeat", TALLY_ARGUMENT_REQUIRED, "N", "run the command N times; show mean ± σ",
+	  TALLY_NUMBER(struct stat_command, options.runs, 1, 1ull << 40) },
+	{ 'I', "interval-print", TALLY_ARGUMENT_REQUIRED, "MS", "print the counts of each interval",
+	  TALLY_TAKE(take_interval) },
+	{ 0, "interval-count", TALLY_ARGUMENT_REQUIRED, "N", "stop after N intervals",
+	  TALLY_NUMBER(struct stat_command, options.interval_count, 1, 1ull << 40) },
+	{ 0, "interval-clear", TALLY_ARGUMENT_NONE, NULL, "clear the screen before each",
+	  TALLY_SET(struct stat_command, view.clears) },
+	{ 0, "summary", TALLY_ARGUMENT_NONE, NULL, "print the totals after the intervals",
+	  TALLY_SET(struct stat_command, options.summary) },
+	{ 0, "duration", TALLY_ARGUMENT_REQUIRED, "SECONDS",
+	  "stop after this time; a command gets SIGTERM", TALLY_TAKE(take_time) },
+	{ 0, "timeout", TALLY_ARGUMENT_REQUIRED, "MS", "the same in milliseconds",
+	  TALLY_TAKE(take_time) },
+	{ 'i', "no-inherit", TALLY_ARGUMENT_NONE, NULL,
+	  "leave out the command's children and new threads",
+	  TALLY_SET(struct stat_command, options.counting.no_inherit) },
+	{ 0, "no-zero", TALLY_ARGUMENT_NONE, NULL, "leave out rows that counted 0",
+	  TALLY_SET(struct stat_command, view.hides_zero) },
+	{ 'x', "field-separator", TALLY_ARGUMENT_REQUIRED, "SEP",
+	  "CSV with this separator (docs/stat-output.md)", TALLY_TAKE(take_csv) },
+	{ 'j', "json-output", TALLY_ARGUMENT_NONE, NULL, "JSON, one document per line",
+	  TALLY_TAKE(take_json) },
+	{ 'o', "output", TALLY_ARGUMENT_REQUIRED, "FILE", "write to FILE instead of standard error",
+	  TALLY_TEXT(struct stat_command, output_path) },
+	{ 0, "append", TALLY_ARGUMENT_NONE, NULL, "add to FILE",
+	  TALLY_SET(struct stat_command, appends) },
+	TALLY_PROVIDER_OPTION(struct stat_command, provider_name),
+	TALLY_SIMULATED_OPTIONS(struct stat_command, simulated),
+	/* perf's options that tally lacks */
+	{ 'v', "verbose", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "scale", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 0, "no-merge", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_IGNORED },
+	{ 'g', "group", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("braces make groups: -e '{cycles,instructions}'") },
+	{ 'M', "metrics", TALLY_ARGUMENT_REQUIRED, "NAMES", NULL,
+	  TALLY_INSTEAD(
+		  "perf's metrics are formulas for single CPU models; tally shows ratios of the events "
+		  "in -e, such as {cycles,instructions}") },
+	{ 'S', "sync", TALLY_ARGUMENT_NONE, NULL, NULL, TALLY_INSTEAD("run sync(1) before it") },
+	{ 'T', "transaction", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD(
+		  "-e names the events of transactions, where the CPU has them: '{cpu/tx-start/,cpu/cycles-t/}'") },
+	{ 0, "all-kernel", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("':k' after an event counts only the kernel: -e cycles:k") },
+	{ 0, "all-user", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("':u' after an event counts only user mode: -e cycles:u") },
+	{ 0, "cputype", TALLY_ARGUMENT_REQUIRED, "TYPE", NULL,
+	  TALLY_INSTEAD("the PMU's name says which CPUs: -e cpu_core/cycles/") },
+	{ 0, "hybrid-merge", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("the events of each PMU have rows of their own") },
+	{ 0, "iostat", TALLY_ARGUMENT_OPTIONAL, "PORTS", NULL,
+	  TALLY_INSTEAD(
+		  "'tally list pmu' shows the PMUs that count such traffic, where there are any") },
+	{ 0, "log-fd", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD("-o /dev/fd/N writes there") },
+	{ 0, "metric-no-group", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("there are no metrics by name (-M)") },
+	{ 0, "metric-no-merge", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("there are no metrics by name (-M)") },
+	{ 0, "metric-only", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has each event's metrics separately") },
+	{ 0, "no-csv-summary", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD(
+		  "rows of --summary begin with \"summary\"; -j has them in a document of their own") },
+	{ 0, "no-scale", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has the raw counts beside those scaled") },
+	{ 0, "percore-show-thread", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("--per-core sums up cores, -A shows each CPU") },
+	{ 0, "post", TALLY_ARGUMENT_REQUIRED, "COMMAND", NULL,
+	  TALLY_INSTEAD(
+		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the runs") },
+	{ 0, "pre", TALLY_ARGUMENT_REQUIRED, "COMMAND", NULL,
+	  TALLY_INSTEAD(
+		  "run tally stat --append -j -o FILE in a shell loop: tally compare joins the runs") },
+	{ 0, "quiet", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-o /dev/null discards the counts") },
+	{ 0, "smi-cost", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-a -e msr/smi/,msr/aperf/ counts them, where the CPU does") },
+	{ 0, "table", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD("-j has minimum, maximum and deviation over the runs of -r") },
+	{ 0, "td-level", TALLY_ARGUMENT_REQUIRED, "N", NULL,
+	  TALLY_INSTEAD(
+		  "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'") },
+	{ 0, "topdown", TALLY_ARGUMENT_NONE, NULL, NULL,
+	  TALLY_INSTEAD(
+		  "-e names the events, where the CPU has them: '{slots,topdown-retiring,topdown-bad-spec}'") },
+	TALLY_OPTIONS_END,
+};
+
+/* Returns a message if options exclude each other, or NULL. */
+static const char *conflict_of_target(const struct stat_command *stat)
+{
+	const struct tally_target *target = &stat->target;
+	enum tally_count_by by = stat->options.counting.by;
+	bool has_tasks = target->pids.count || target->threads.count;
+	bool is_of_cpus = !has_tasks && (target->all || target->has_cpu_list || !target->command);
+	if (by == TALLY_COUNT_BY_THREAD && !has_tasks && !target->all && target->command)
+		return "--per-thread needs running tasks: -p, -t or -a";
+	if (by == TALLY_COUNT_BY_THREAD && target->has_cpu_list)
+		return "--per-thread and -C exclude each other";
+	if (by && by != TALLY_COUNT_BY_THREAD && !is_of_cpus)
+		return "-A, --per-core, --per-die, --per-socket and --per-node need CPUs: -a or -C";
+	bool has_cgroups = stat->expression_count > stat->event_expressions;
+	if (has_cgroups && stat->each_cgroup)
+		return "-G and --for-each-cgroup exclude each other";
+	if ((has_cgroups || stat->each_cgroup) && (!is_of_cpus || by == TALLY_COUNT_BY_THREAD))
+		return "cgroups (-G, --for-each-cgroup) are counted on CPUs: add -a or -C";
+	return NULL;
+}
+
+static const char *conflict(const struct stat_command *stat)
+{
+	const struct tally_stat_options *o = &stat->options;
+	if (o->runs > 1 && !stat->target.command)
+		return "-r needs a command to repeat";
+	if (o->runs > 1 && o->interval_ms)
+		return "-r and -I exclude each other: intervals of several runs have no mean";
+	if (o->interval_count && !o->interval_ms)
+		return "--interval-count needs -I";
+	if ((o->summary || stat->view.clears) && !o->interval_ms)
+		return "--summary and --interval-clear need -I";
+	if (stat->counts_nothing &&
+	    (stat->expression_count || stat->each_cgroup || stat->is_detailed))
+		return "-n counts nothing: it excludes -e and -d";
+	if (stat->appends && !stat->output_path)
+		return "--append needs -o FILE";
+	if (o->delay_ms < 0 && !stat->control_spec)
+		return "-D -1 needs --control, which enables counting";
+	if (conflict_of_target(stat))
+		return conflict_of_target(stat);
+	return simulated_conflict(&stat->simulated, stat->provider_name);
+}
+
+/* Takes the command line. Returns -1, or the exit status when the command must end: after the help
+ * or an error. */
+static int take_arguments(struct stat_command *stat, int argc, char **argv)
+{
+	struct tally_options walk = TALLY_OPTIONS_INIT(stat->command, argc, argv);
+	if (!tally_options_parse(&walk, stat))
+		return walk.status;
+	if (walk.index < argc)
+		stat->target.command = argv + walk.index;
+	const char *message = conflict(stat);
+	if (!message && stat->options.counting.by == TALLY_COUNT_BY_THREAD &&
+	    !tally_target_has_tasks(&stat->target)) {
+		stat->target.every_thread = stat->view.hides_zero = true;
+		stat->target.all = false;
+	}
+	return message ? tally_command_misuse(stat->command, "%s", message) : -1;
+}
+
+/* --- the command ------------------------------------------------------------- */
 
 static int open_provider(struct stat_command *stat, struct tally_error *err)
 {
@@ -157,7 +514,7 @@ static int run(const struct tally_command *command, int argc, char **argv)
 				     .control = TALLY_CONTROL_INIT,
 				     .view = { .separator = "," },
 				     .ops = &tally_stat_view_table };
-	int status = stat_take_arguments(&stat, argc, argv);
+	int status = take_arguments(&stat, argc, argv);
 	if (status < 0)
 		status = count(&stat);
 	if (stat.write_error && stat.output != stderr)
@@ -183,7 +540,7 @@ const struct tally_command tally_command_stat = {
 	.name = "stat",
 	.summary = "count events while a command runs, and explain the counts",
 	.usage = "[options] [--] [command [argument…]]",
-	.options = stat_options,
+	.options = options,
 	.details =
 		"Without a command, -p or -t, the whole system is counted until Ctrl-C.  The counts go to standard\n"
 		"error, so that the command's own output stays clean; the exit status is the command's (128 + n when\n"

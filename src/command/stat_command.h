@@ -43,12 +43,6 @@ struct stat_command {
 	int write_error; /* -errno from writing the output */
 };
 
-/* stat_options.c. */
-extern const struct tally_option stat_options[];
-/* Takes the command line. Returns -1, or the exit status when the command must end: after the help
- * or an error. */
-int stat_take_arguments(struct stat_command *stat, int argc, char **argv);
-
 /* stat_events.c: fills stat->events; sets is_misused if an expression is wrong. */
 int stat_parse_events(struct stat_command *stat, struct tally_error *err);
 /* Finds which CPUs each event's PMU counts on: an uncore PMU opened on every CPU would count
