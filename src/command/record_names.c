@@ -1,7 +1,7 @@
 /* Names the places of a recording that was just finished.
  *
  * The recording is read again as a report reads it; if the recorder has gathered an excerpt
- * (recorder/record_excerpt.h), only that is read. Each distinct place is named once, from the
+ * (recorder/recorder_excerpt.h), only that is read. Each distinct place is named once, from the
  * user's cache if possible. Reading a large program's debug information for the first time takes a
  * while all the same. So a thread does the work, and is abandoned when a signal comes: the
  * recording is complete without names, and the thread hands back nothing but the section's bytes.

@@ -1,7 +1,7 @@
 /* Writes records for the BPF programs that were loaded before the recording: KSYMBOL records for
  * each program's code, then its BPF_EVENT, as the kernel writes them.  The kernel itself reports
  * later changes. */
-#include "recorder/synthesis.h"
+#include "recorder/recorder_synthesis.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Samples that wait for the next pass.
  *
  * If a stack is longer than its copy, its outer frames come from the task's memory.  A younger
- * sample of the task may be needed to show that they are the sample's (record_outer.c).  So the
+ * sample of the task may be needed to show that they are the sample's (recorder_outer.c).  So the
  * sample is held: its bytes as they were in the ring, and the frames that its copy has.  It is
  * written, with the outer frames if they are certain by then,
  *

@@ -1,6 +1,6 @@
 /* Writes records for namespaces and control groups that existed before the recording: the kernel
  * reports only later changes. */
-#include "recorder/synthesis.h"
+#include "recorder/recorder_synthesis.h"
 
 #include "session/cgroup.h"
 

@@ -7,8 +7,8 @@
  * then reads the samples up to the noted heads.  So everything that was mapped when a sample was
  * taken is known when its stack is unwound, without a queue.
  */
-#ifndef TALLY_SESSION_RECORDER_H
-#define TALLY_SESSION_RECORDER_H
+#ifndef TALLY_RECORDER_H
+#define TALLY_RECORDER_H
 
 #include "base/buffer.h"
 #include "event/event.h"
@@ -164,7 +164,7 @@ int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, s
 /* Moves the held perf maps to `out`, which the caller releases. */
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out);
 
-/* Moves the excerpt that names the places (recorder/record_excerpt.h) to `out`, which the caller
+/* Moves the excerpt that names the places (recorder/recorder_excerpt.h) to `out`, which the caller
  * releases.  It is empty when there is no excerpt; then the whole recording must be read. */
 void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_buffer *out);
 

@@ -6,8 +6,8 @@
 #include "base/map.h"
 #include "base/strings.h"
 #include "machine/loaded_modules.h"
-#include "recorder/record_excerpt.h"
-#include "recorder/record_outer.h"
+#include "recorder/recorder_excerpt.h"
+#include "recorder/recorder_outer.h"
 #include "recorder/recorder.h"
 #include "task/endings.h"
 #include "task/perf_maps.h"
@@ -34,7 +34,7 @@ struct tally_recorder_handle {
 	uint32_t copy_bytes;
 };
 
-/* The number of bytes of each stack that are copied: record_copy.c. */
+/* The number of bytes of each stack that are copied: recorder_copies.c. */
 enum { TALLY_RECORDER_COPY_SIZES = 4 };
 struct tally_recorder_copies {
 	uint32_t sizes[TALLY_RECORDER_COPY_SIZES]; /* ascending; each has open events */
@@ -95,14 +95,14 @@ struct tally_recorder_ring_sizes {
 	size_t sample_pages, side_pages;
 };
 
-/* Build-ids of files that the tasks have forgotten: record_build_ids.c. */
+/* Build-ids of files that the tasks have forgotten: recorder_tasks.c. */
 struct tally_recorder_forgotten {
 	struct tally_strings paths;
 	/* indexed by the path's id */
 	struct { struct tally_build_id *items; size_t count, capacity; } ids;
 };
 
-/* Kernel modules: record_modules.c. */
+/* Kernel modules: recorder_modules.c. */
 struct tally_recorder_modules {
 	struct tally_loaded_modules known, now; /* known: recorded; now: as last read */
 	uint64_t folders; /* number of folders in /sys/module at that time */
@@ -110,7 +110,7 @@ struct tally_recorder_modules {
 	uint64_t look_at, pass_ns;
 };
 
-/* Events that start the next file: record_trigger.c. */
+/* Events that start the next file: recorder_triggers.c. */
 struct tally_recorder_triggers {
 	struct tally_ring *rings; /* by CPU of the target */
 	size_t count;
@@ -128,7 +128,7 @@ struct tally_recorder_cpu {
 	enum tally_recorder_cpu_state state;
 };
 
-/* The tasks that inherited events while events were being opened: record_inherited.c. */
+/* The tasks that inherited events while events were being opened: recorder_inherited.c. */
 struct tally_recorder_inherited {
 	/* The maps' keys combine a task and a ring. */
 	struct tally_map opened_ns; /* time when the task's events for this ring were open */
@@ -139,7 +139,7 @@ struct tally_recorder_inherited {
 };
 
 /* The last mended chain, with the fields that it was made from.  Hits of one place come in a row,
- * so the next sample is often the same.  record_stack.c. */
+ * so the next sample is often the same.  recorder_stacks.c. */
 struct tally_recorder_mended {
 	uint64_t space; /* generation of the process's mappings; 0: none */
 	uint32_t pid;
@@ -221,13 +221,13 @@ void tally_recorder_fill_status(struct tally_recorder *recorder);
 unsigned tally_recorder_take_signals(struct tally_recorder *recorder, struct tally_signals *signals,
 				     bool *asked_next);
 
-/* record_attributes.c: completes the attributes and chooses the call graph. */
+/* recorder_attributes.c: completes the attributes and chooses the call graph. */
 int tally_recorder_make_sources(struct tally_recorder *recorder,
 				const struct tally_event_list *events, struct tally_error *err);
 /* Returns the source whose samples stand for waits, or NULL. */
 const struct tally_recorder_source *tally_recorder_off_cpu(const struct tally_recorder *recorder);
 
-/* record_open.c: opens the events and their rings, and fills in the ids. */
+/* recorder_events.c: opens the events and their rings, and fills in the ids. */
 int tally_recorder_open(struct tally_recorder *recorder, struct tally_error *err);
 void tally_recorder_close(struct tally_recorder *recorder);
 /* Opens the events of a CPU that came online, with its ring, as on the other CPUs. */
@@ -237,7 +237,7 @@ int tally_recorder_enable_from(struct tally_recorder *recorder, size_t first, bo
 			       struct tally_error *err);
 int tally_recorder_enable(struct tally_recorder *recorder, bool enable, struct tally_error *err);
 
-/* record_rings.c: makes room for a ring for each CPU (and those that may come online) or thread.
+/* recorder_rings.c: makes room for a ring for each CPU (and those that may come online) or thread.
  * Returns 0 or -ENOMEM. */
 int tally_recorder_make_rings(struct tally_recorder *recorder);
 /* Chooses the sizes by the options and the budget. */
@@ -252,7 +252,7 @@ int tally_recorder_join_ring(struct tally_recorder *recorder, struct tally_ring 
 void tally_recorder_tell_of_small_rings(struct tally_recorder *recorder,
 					const struct tally_recorder_ring_sizes *sizes);
 
-/* record_copy.c: returns the ring size in which the largest copies fit for long enough at the
+/* recorder_copies.c: returns the ring size in which the largest copies fit for long enough at the
  * requested rates, up to 32 MiB; 0 for unknown rates. */
 size_t tally_recorder_copies_ring_bytes(const struct tally_recorder *recorder);
 /* Chooses the sizes of copies for rings of this size, and starts with the smallest. */
@@ -272,13 +272,13 @@ void tally_recorder_copies_note(struct tally_recorder *recorder, const struct ta
 /* After a pass: switches to larger or smaller copies if that is better. */
 int tally_recorder_copies_adapt(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_synthesize.c: writes records of the state before the first event: kernel, processes,
+/* recorder_synthesis.c: writes records of the state before the first event: kernel, processes,
  * threads, mappings. */
 int tally_recorder_synthesize(struct tally_recorder *recorder, struct tally_error *err);
 /* The same for the current state of tasks, for the beginning of a further file. */
 int tally_recorder_write_tasks(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_flight.c: keeps a side-band record of a flight recorder. */
+/* recorder_files.c: keeps a side-band record of a flight recorder. */
 int tally_recorder_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
 			struct tally_error *err);
 /* Writes the tasks, the kept side-band records, and the rings' records that no dump has yet. */
@@ -291,13 +291,13 @@ int tally_recorder_take_task(struct tally_recorder *recorder, const struct tally
 /* record_file.c: ends the file and continues in the next one. */
 int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_trigger.c: opens options.switch_events.  tally_recorder_triggered(): true if one was hit
+/* recorder_triggers.c: opens options.switch_events.  tally_recorder_triggered(): true if one was hit
  * since the last call. */
 int tally_recorder_open_triggers(struct tally_recorder *recorder, struct tally_error *err);
 bool tally_recorder_triggered(struct tally_recorder *recorder);
 void tally_recorder_close_triggers(struct tally_recorder *recorder);
 
-/* record_hotplug.c: handles CPUs that go offline and come online, when the whole machine is
+/* recorder_hotplug.c: handles CPUs that go offline and come online, when the whole machine is
  * recorded.  Call _check_online() after a pass; it returns true when the handles to wait for have
  * changed. */
 bool tally_recorder_follows_cpus(const struct tally_recorder *recorder);
@@ -328,7 +328,7 @@ static inline const char *tally_recorder_command(const struct tally_recorder *re
 	return tally_recorder_follows_command(recorder) ? recorder->target->command[0] : NULL;
 }
 
-/* record_inherited.c: notes that the task's events for this ring are open.  Returns 0 or
+/* recorder_inherited.c: notes that the task's events for this ring are open.  Returns 0 or
  * -ENOMEM. */
 int tally_recorder_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring);
 /* Finds the tasks that were created by such tasks.  Returns 0 or -ENOMEM. */
@@ -344,7 +344,7 @@ uint64_t tally_recorder_lost_by(const struct tally_recorder *recorder,
 				const struct tally_recorder_handle *opened);
 int tally_recorder_count_lost(struct tally_recorder *recorder, struct tally_error *err);
 
-/* record_wait.c: the rings to wait for.  If the first event of a ring has ended, another of its
+/* recorder_waits.c: the rings to wait for.  If the first event of a ring has ended, another of its
  * events takes its place. */
 struct tally_recorder_waits {
 	struct tally_wait_item *items; /* handle -1: all events of the ring have ended */
@@ -365,7 +365,7 @@ enum { TALLY_RECORDER_PACE_MS_MAX = 200 };
 int tally_recorder_pace_ms(struct tally_recorder_pace *pace, uint64_t now_ns, uint64_t lost,
 			   uint64_t found_bytes, uint64_t ring_bytes);
 
-/* record_drain.c: makes one pass over all rings; `last`: take everything.  Returns 0 or an error of
+/* recorder_drain.c: makes one pass over all rings; `last`: take everything.  Returns 0 or an error of
  * writing. */
 int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tally_error *err);
 /* Writes whole records, no samples among them. */
@@ -400,7 +400,7 @@ void tally_recorder_holds_release(struct tally_recorder_holds *holds);
 int tally_recorder_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
 			       struct tally_error *err);
 
-/* record_stack.c: writes a sample of a source that unwinds stacks or mends chains to `out` (64
+/* recorder_stacks.c: writes a sample of a source that unwinds stacks or mends chains to `out` (64
  * KiB), in the file's form.  Returns its size, 0 if it is held now, or -EBADMSG. */
 long tally_recorder_rewrite_sample(struct tally_recorder *recorder,
 				   const struct tally_recorder_source *source, const void *bytes,
@@ -409,16 +409,16 @@ long tally_recorder_rewrite_sample(struct tally_recorder *recorder,
 long tally_recorder_rewrite_held(struct tally_recorder *recorder,
 				 const struct tally_recorder_held *held, bool can_wait, void *out);
 
-/* record_features.c: writes the features behind the data. */
+/* recorder_features.c: writes the features behind the data. */
 int tally_recorder_features(struct tally_recorder *recorder, struct tally_error *err);
-/* record_build_ids.c: makes the feature BUILD_ID. */
+/* recorder_tasks.c: makes the feature BUILD_ID. */
 int tally_recorder_build_ids(struct tally_recorder *recorder, struct tally_buffer *bytes,
 			     struct tally_error *err);
 /* After a pass: forgets files that no process maps any more, except the most recent. */
 int tally_recorder_forget_files(struct tally_recorder *recorder, struct tally_error *err);
 void tally_recorder_forgotten_release(struct tally_recorder_forgotten *forgotten);
 
-/* record_modules.c: reads which modules are loaded now.  _module_above() returns the lowest start
+/* recorder_modules.c: reads which modules are loaded now.  _module_above() returns the lowest start
  * above an address, or UINT64_MAX. */
 int tally_recorder_read_modules(struct tally_recorder *recorder, struct tally_error *err);
 uint64_t tally_recorder_module_above(const struct tally_recorder *recorder, uint64_t address);

@@ -1,4 +1,4 @@
-#include "recorder/synthesis.h"
+#include "recorder/recorder_synthesis.h"
 
 #include "task/live_jits.h"
 

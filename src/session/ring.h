@@ -21,7 +21,7 @@ struct tally_ring {
 	uint64_t noted; /* data_head at the last tally_ring_note() */
 	int handle;
 	int cpu;
-	/* written from its end downwards and never full: see record_flight.c; `tail` is where the
+	/* written from its end downwards and never full: see recorder_files.c; `tail` is where the
 	 * last dump began */
 	bool is_backward;
 	void *bounce; /* holds a record that wraps, in one piece; 64 KiB, allocated on first use */

@@ -1,5 +1,5 @@
 /* Side-band records of several CPUs are applied in the order in which they happened.  Everything in
- * the sample rings reaches the file once, in stretches or one by one (recorder/record_drain.c). */
+ * the sample rings reaches the file once, in stretches or one by one (recorder/recorder_drain.c). */
 #include "test.h"
 
 #include "recorder/recorder_state.h"

@@ -1,10 +1,10 @@
-/* An excerpt has the same places as the whole recording (recorder/record_excerpt.h).  The whole
+/* An excerpt has the same places as the whole recording (recorder/recorder_excerpt.h).  The whole
  * one, read like a report does, is the reference. */
 #include "test.h"
 
 #include "profile_fixture.h"
 #include "random_recording.h"
-#include "recorder/record_excerpt.h"
+#include "recorder/recorder_excerpt.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Truncated stacks are completed with frames that are certain, and never wrongly
- * (recorder/record_outer.c).  The size of the copies follows the need (recorder/record_copy.c). */
+ * (recorder/recorder_outer.c).  The size of the copies follows the need (recorder/recorder_copies.c). */
 #include "test.h"
 
 #include "recorder/recorder_state.h"

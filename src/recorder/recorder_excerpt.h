@@ -13,8 +13,8 @@
  * time.  Numbers of places may differ from those of the whole data: of samples from several CPUs,
  * the excerpt keeps the first in the file, not the oldest.  Not thread-safe.
  */
-#ifndef TALLY_SESSION_RECORD_EXCERPT_H
-#define TALLY_SESSION_RECORD_EXCERPT_H
+#ifndef TALLY_RECORDER_EXCERPT_H
+#define TALLY_RECORDER_EXCERPT_H
 
 #include "abi/record.h"
 #include "base/buffer.h"

@@ -44,7 +44,7 @@
  * the slot is directly below the frame's sp.  Other frames (those that a signal interrupted, and
  * all on arm64) have no such slot: they never pass this test, and their stacks stay cut.
  */
-#include "recorder/record_outer.h"
+#include "recorder/recorder_outer.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* Finds the outer frames of stacks that are longer than their copies.  record_outer.c explains
+/* Finds the outer frames of stacks that are longer than their copies.  recorder_outer.c explains
  * how. */
-#ifndef TALLY_SESSION_RECORD_OUTER_H
-#define TALLY_SESSION_RECORD_OUTER_H
+#ifndef TALLY_RECORDER_OUTER_H
+#define TALLY_RECORDER_OUTER_H
 
 #include "task/user_stack.h"
 

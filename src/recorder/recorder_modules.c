@@ -7,7 +7,7 @@
  * accept no earlier time in a record that comes so late.  Like files, an unloaded module stays
  * known: earlier samples may still be in the rings.
  */
-#include "recorder/synthesis.h"
+#include "recorder/recorder_synthesis.h"
 
 #include "base/vector.h"
 #include "object/module.h"

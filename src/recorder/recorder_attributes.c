@@ -199,7 +199,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	set_extras(&recorder->options, attr);
 	tally_attr_honour_period(attr);
 	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
-		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; record_open.c lowers it if necessary */
+		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; the opening lowers it if necessary */
 
 	source->written = *attr;
 	/* Lost samples are read at the end; samples that contain readings must not have them. */

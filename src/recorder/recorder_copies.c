@@ -3,7 +3,7 @@
  * With too few bytes, stacks lack their roots; with too many, the rings overflow, since the kernel
  * reserves the full size whatever it copies.  How much is enough depends on the program (4 KiB for
  * python, 60 for clang), and on how much of the missing part can be had in another way
- * (record_outer.c).
+ * (recorder_outer.c).
  *
  * With few samples, the largest copies fit and are used.  At high rates the recorder begins with
  * small copies, and grows them when more than a hundredth of the stacks are cut.  When more than a

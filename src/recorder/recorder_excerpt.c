@@ -9,7 +9,7 @@
  * at 20 kHz that takes a microsecond per sample, as long as reading the samples again.  So the
  * excerpt is given up if it keeps more than a quarter of the samples, after the first few thousand.
  */
-#include "recorder/record_excerpt.h"
+#include "recorder/recorder_excerpt.h"
 
 #include "base/map.h"
 #include "recorder/map_eras.h"

@@ -1,6 +1,6 @@
 /* Builds records of the state before the kernel's first record, field by field.  For record_*.c. */
-#ifndef TALLY_SESSION_SYNTHESIS_H
-#define TALLY_SESSION_SYNTHESIS_H
+#ifndef TALLY_RECORDER_SYNTHESIS_H
+#define TALLY_RECORDER_SYNTHESIS_H
 
 #include "machine/bpf_codes.h"
 #include "recorder/recorder_state.h"
@@ -33,7 +33,7 @@ int tally_synthesize_known_namespaces(struct tally_synthesis *synthesis,
 				      const struct tally_thread *thread);
 int tally_synthesize_known_cgroups(struct tally_synthesis *synthesis);
 
-/* record_modules.c: writes records for the kernel modules that were read and have none yet.
+/* recorder_modules.c: writes records for the kernel modules that were read and have none yet.
  * Returns 0 or -errno. */
 int tally_synthesize_modules(struct tally_synthesis *synthesis);
 

@@ -5,7 +5,7 @@
  * The side-band events are open already when this runs, so a change meanwhile is recorded twice
  * rather than missed.  All times are 0: before everything else.
  */
-#include "recorder/synthesis.h"
+#include "recorder/recorder_synthesis.h"
 
 #include "base/buffer.h"
 #include "base/vector.h"
