@@ -1,14 +1,16 @@
 #include "recorder/recorder_state.h"
 
-#include "task/live_jits.h"
-#include "task/made_code.h"
-
 #include "abi/attr.h"
 #include "base/vector.h"
+#include "session/close_apart.h"
+#include "task/live_jits.h"
+#include "task/made_code.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,6 +25,18 @@ uint64_t tally_recorder_now_ns(void)
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void tally_recorder_say(const struct tally_recorder *recorder, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	if (!recorder->options.say)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	recorder->options.say(recorder->options.context, text);
 }
 
 static double own_cpu_s(void)
@@ -256,6 +270,28 @@ int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *s
 	return 0;
 }
 
+int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err)
+{
+	recorder->start_ns = tally_recorder_now_ns();
+	return tally_recorder_enable(recorder, true, err);
+}
+
+int tally_recorder_look(struct tally_recorder *recorder, struct tally_recorder_status *status,
+			struct tally_error *err)
+{
+	int result = tally_recorder_drain(recorder, false, err);
+	if (!result)
+		tally_recorder_check_online(recorder, -1);
+	tally_recorder_fill_status(recorder);
+	*status = recorder->status;
+	return result;
+}
+
+struct tally_tasks *tally_recorder_tasks(struct tally_recorder *recorder)
+{
+	return &recorder->tasks;
+}
+
 bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status)
 {
 	*wait_status = recorder->wait_status;
@@ -316,6 +352,30 @@ void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_b
 int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out)
 {
 	return tally_objects_hand_over(&recorder->objects, out);
+}
+
+static bool takes_long(const struct tally_recorder *recorder)
+{
+	size_t count = 0;
+	for (size_t i = 0; i + 1 < recorder->source_count; i++)
+		count += recorder->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
+	return count >= TALLY_CLOSE_APART_MIN && recorder->provider == tally_provider_kernel() &&
+	       recorder->handles.count;
+}
+
+void tally_recorder_close_apart(struct tally_recorder *recorder)
+{
+	if (!recorder || !takes_long(recorder))
+		return;
+	/* The kernel's handles are descriptors. */
+	int *events = malloc(recorder->handles.count * sizeof(*events));
+	for (size_t i = 0; events && i < recorder->handles.count; i++)
+		events[i] = recorder->handles.items[i].handle;
+	int gate = events ? tally_close_apart(events, recorder->handles.count) : -1;
+	tally_recorder_close(recorder);
+	if (gate >= 0)
+		close(gate);
+	free(events);
 }
 
 void tally_recorder_free(struct tally_recorder *recorder)

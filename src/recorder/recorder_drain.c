@@ -177,6 +177,20 @@ static const struct tally_recorder_source *rewriting_source(struct tally_recorde
 	return source && (source->unwinds || source->completes) ? source : NULL;
 }
 
+/* Passes a sample to options.take_sample instead of writing it. */
+static int give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
+			       struct tally_error *err)
+{
+	const struct tally_recorder_source *source = tally_recorder_source_of(recorder, bytes,
+									      size);
+	struct tally_record record;
+	if (!source || tally_record_decode(&source->written, bytes, size, &record) < 0)
+		return 0; /* from no event of the caller's */
+	int result = recorder->options.take_sample(recorder->options.context,
+						   (size_t)(source - recorder->sources), &record);
+	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
+}
+
 int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
 			      struct tally_error *err)
 {
@@ -185,7 +199,7 @@ int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes
 		return 0;
 	}
 	if (recorder->options.take_sample)
-		return tally_recorder_give_sample(recorder, bytes, (size_t)written, err);
+		return give_sample(recorder, bytes, (size_t)written, err);
 	see_for_excerpt(recorder, bytes);
 	return tally_perfdata_write_walked(recorder->writer, bytes, (size_t)written, err);
 }
@@ -197,7 +211,7 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 	const struct tally_recorder_source *source = rewriting_source(recorder, bytes, size);
 	see_sample(recorder, bytes);
 	if (!source && recorder->options.take_sample)
-		return tally_recorder_give_sample(recorder, bytes, size, err);
+		return give_sample(recorder, bytes, size, err);
 	if (!source) {
 		see_for_excerpt(recorder, bytes);
 		return tally_perfdata_write(recorder->writer, bytes, size, err);

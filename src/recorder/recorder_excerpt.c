@@ -1,6 +1,6 @@
 /* An excerpt keeps the samples that bring a new place.  What an address means depends on the
  * mappings of its process and of the kernel, so an address seen since their last change needs no
- * further sample (recorder/map_eras.h).  A record of a change comes before younger samples, so this
+ * further sample.  A record of a change comes before younger samples, so this
  * is known for every sample except those older than the last change; they are always kept.
  *
  * Most samples equal their process's last one, such as those of a tracepoint hit a million times,
@@ -12,12 +12,112 @@
 #include "recorder/recorder_excerpt.h"
 
 #include "base/map.h"
-#include "recorder/map_eras.h"
+#include "base/vector.h"
 #include "task/jit.h"
 #include "task/last_chain.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- eras of mappings ---------------------------------------------------- */
+
+/* The mappings of a process, and those of the kernel, each have an era.  It ends with any record
+ * that changes them for a reader (task/tasks.h).  Within an era, an address keeps its meaning. */
+struct map_era {
+	uint64_t number;
+	uint64_t since_ns; /* time of its last change; 0: no change, or one without a time */
+};
+
+/* Zero-initialised is the initial state. */
+struct map_eras {
+	struct tally_map processes; /* pid → index in `items` */
+	struct { struct map_era *items; size_t count, capacity; } items;
+	struct map_era kernel;
+	uint64_t changes; /* of all eras */
+};
+
+/* Returns NULL if memory runs out. */
+static struct map_era *era_of(struct map_eras *eras, uint32_t pid)
+{
+	bool added;
+	uint64_t *slot = tally_map_put(&eras->processes, pid, &added);
+	if (slot && added) {
+		*slot = eras->items.count;
+		if (tally_vector_push(&eras->items, (struct map_era){ 0 }) < 0) {
+			tally_map_remove(&eras->processes, pid);
+			return NULL;
+		}
+	}
+	return slot ? &eras->items.items[*slot] : NULL;
+}
+
+static int change(struct map_eras *eras, struct map_era *era,
+		  const struct tally_record *record)
+{
+	if (!era)
+		return -ENOMEM;
+	eras->changes++;
+	era->number++;
+	if (record->sample_id.time > era->since_ns)
+		era->since_ns = record->sample_id.time;
+	return 1;
+}
+
+static int change_process(struct map_eras *eras, uint32_t pid,
+			  const struct tally_record *record)
+{
+	bool is_kernel = pid == UINT32_MAX;
+	return change(eras, is_kernel ? &eras->kernel : era_of(eras, pid), record);
+}
+
+/* Applies a record.  Returns 1 if it is about tasks and their mappings, otherwise 0; -ENOMEM;
+ * -ENOTSUP for a record with unknown effects. */
+static int see_change(struct map_eras *eras, const struct tally_record *record)
+{
+	switch (record->header.type) {
+	case TALLY_RECORD_MMAP:
+	case TALLY_RECORD_MMAP2:
+		return change_process(eras, record->mmap.pid, record);
+	case TALLY_RECORD_FORK:
+		return record->task.pid == record->task.parent_pid
+			       ? 1
+			       : change_process(eras, record->task.pid, record);
+	case TALLY_RECORD_COMM: /* an exec changes mappings only by the MMAPs that follow */
+	case TALLY_RECORD_EXIT:
+	case TALLY_RECORD_NAMESPACES:
+		return 1;
+	case TALLY_RECORD_KSYMBOL:
+	case TALLY_RECORD_BPF_EVENT:
+	case TALLY_RECORD_TEXT_POKE:
+		return change(eras, &eras->kernel, record);
+	case TALLY_RECORD_LOST:
+	case TALLY_RECORD_LOST_SAMPLES:
+	case TALLY_RECORD_THROTTLE:
+	case TALLY_RECORD_UNTHROTTLE:
+	case TALLY_RECORD_READ:
+	case TALLY_RECORD_SWITCH:
+	case TALLY_RECORD_SWITCH_CPU_WIDE:
+	case TALLY_RECORD_CGROUP:
+		return 0;
+	}
+	return -ENOTSUP;
+}
+
+static struct map_era era_now(const struct map_eras *eras, uint32_t pid)
+{
+	const uint64_t *slot = tally_map_get(&eras->processes, pid);
+	return slot ? eras->items.items[*slot] : (struct map_era){ 0 };
+}
+
+static void eras_release(struct map_eras *eras)
+{
+	tally_map_release(&eras->processes);
+	tally_vector_release(&eras->items);
+	*eras = (struct map_eras){ 0 };
+}
+
+/* ---- the excerpt --------------------------------------------------------- */
 
 #define EXCERPT_BYTES_MAX ((size_t)8 << 20)
 
@@ -70,7 +170,7 @@ struct tally_recorder_excerpt {
 	size_t kind_count;
 	const struct kind *kind; /* of the last event looked up, by `id`; NULL: none */
 	uint64_t id;
-	struct tally_map_eras eras;
+	struct map_eras eras;
 	struct tally_key_set places;
 	struct tally_map leaves; /* hash → LEAF_ONE or an offset */
 	struct last lasts[LASTS];
@@ -88,7 +188,7 @@ struct tally_recorder_excerpt {
 static void release(struct tally_recorder_excerpt *excerpt)
 {
 	tally_buffer_release(&excerpt->records);
-	tally_map_eras_release(&excerpt->eras);
+	eras_release(&excerpt->eras);
 	tally_key_set_release(&excerpt->places);
 	tally_map_release(&excerpt->leaves);
 	tally_vector_release(&excerpt->chain);
@@ -185,9 +285,9 @@ static bool read_sample(struct tally_recorder_excerpt *excerpt, const uint8_t *r
 /* ---- the last sample of its process -------------------------------------- */
 
 /* Updates the eras.  In a new era the meaning of the last chain's words is unknown. */
-static void look_at_eras(const struct tally_map_eras *eras, struct last *last)
+static void look_at_eras(const struct map_eras *eras, struct last *last)
 {
-	const struct tally_map_era user = tally_map_eras_of(eras, last->pid), kernel = eras->kernel;
+	const struct map_era user = era_now(eras, last->pid), kernel = eras->kernel;
 	if (last->eras[0] != user.number || last->eras[1] != kernel.number)
 		last->chain.words.count = 0;
 	last->eras[0] = user.number;
@@ -432,7 +532,7 @@ static bool is_needed(struct tally_recorder_excerpt *excerpt, const void *bytes,
 	uint64_t changes = excerpt->eras.changes;
 	int told = is_map && tally_jits_is_dump(record.mmap.filename)
 			   ? -1
-			   : tally_map_eras_see(&excerpt->eras, &record);
+			   : see_change(&excerpt->eras, &record);
 	bool is_late = excerpt->eras.changes != changes &&
 		       record.sample_id.time < excerpt->youngest_ns;
 	return told < 0 || is_late ? give_up(excerpt) : told;

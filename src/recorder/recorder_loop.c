@@ -7,12 +7,16 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 enum { PROGRESS_MS = 500, DRAIN_MS = TALLY_RECORDER_PACE_MS_MAX, FLUSH_MS = 1000 };
+
+enum wish { WISH_NONE, WISH_STOP, WISH_NEXT_FILE };
 
 struct loop {
 	struct tally_recorder *recorder;
@@ -94,6 +98,70 @@ static int flush(struct loop *loop, struct tally_error *err)
 	return tally_perfdata_flush(loop->recorder->writer, err);
 }
 
+/* Switches all events, or those with a name, on or off. */
+static int switch_events(struct tally_recorder *recorder, const char *name, bool enable,
+			 struct tally_error *err)
+{
+	const struct tally_recorder_copies *copies = &recorder->copies;
+	const struct tally_provider_ops *ops = recorder->provider->ops;
+	size_t matched = 0;
+	int result = *name ? 0 : tally_recorder_enable(recorder, enable, err);
+	for (size_t i = 0; *name && !result && i < recorder->handles.count; i++) {
+		const struct tally_recorder_handle *opened = &recorder->handles.items[i];
+		if (strcmp(recorder->sources[opened->source].name, name) != 0)
+			continue;
+		matched++;
+		if (enable && opened->copy_bytes &&
+		    opened->copy_bytes != copies->sizes[copies->now])
+			continue;
+		result = ops->ioctl(recorder->provider, opened->handle,
+				    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
+		if (result < 0)
+			tally_error_set(err, result, "switching '%s' failed: %s", name,
+					tally_errno_text(result));
+	}
+	if (*name && !matched)
+		tally_recorder_say(recorder, "--control: no event '%s' is recorded", name);
+	else if (!result)
+		tally_recorder_say(recorder, "%s%s %s", *name ? name : "events",
+				   *name ? " is" : " are", enable ? "on" : "off");
+	return result;
+}
+
+/* Executes a command. */
+static int obey(struct tally_recorder *recorder,
+			const struct tally_control_command *command, enum wish *wish,
+			struct tally_error *err)
+{
+	switch (command->verb) {
+	case TALLY_CONTROL_ENABLE: return switch_events(recorder, command->argument, true, err);
+	case TALLY_CONTROL_DISABLE: return switch_events(recorder, command->argument, false, err);
+	case TALLY_CONTROL_SNAPSHOT:
+		if (recorder->options.next_output)
+			*wish = WISH_NEXT_FILE;
+		else
+			tally_recorder_say(
+				recorder,
+				"--control: snapshot needs --overwrite or --switch-output");
+		break;
+	case TALLY_CONTROL_STOP:
+		*wish = WISH_STOP;
+		break;
+	case TALLY_CONTROL_EVLIST:
+		for (size_t i = 0; i < recorder->source_count; i++)
+			tally_recorder_say(recorder, "%s", recorder->sources[i].name);
+		break;
+	case TALLY_CONTROL_UNKNOWN:
+		tally_recorder_say(
+			recorder,
+			"--control: '%s' is none of enable, disable, snapshot, stop, ping, evlist",
+			command->argument);
+		break;
+	case TALLY_CONTROL_PING: break;
+	}
+	return 0;
+}
+
 static int take_commands(struct loop *loop, bool *asked_next, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
@@ -101,11 +169,11 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 	struct tally_control_command command;
 	int result = 0;
 	while (control && !result && tally_control_next(control, &command)) {
-		enum tally_recorder_wish wish = TALLY_RECORDER_WISH_NONE;
-		result = tally_recorder_obey(recorder, &command, &wish, err);
-		if (wish == TALLY_RECORDER_WISH_STOP)
+		enum wish wish = WISH_NONE;
+		result = obey(recorder, &command, &wish, err);
+		if (wish == WISH_STOP)
 			end_loop(loop, TALLY_RECORDER_END_DURATION);
-		if (wish == TALLY_RECORDER_WISH_NEXT_FILE && !result) { /* before the answer */
+		if (wish == WISH_NEXT_FILE && !result) { /* before the answer */
 			result = tally_recorder_drain(recorder, false, err);
 			result = result ? result : tally_recorder_next_file(recorder, err);
 			*asked_next = false;

@@ -31,7 +31,7 @@
  *   in such a copy were in use when it was made, so agreement with the sample is enough.
  *
  * If the snapshot after a sample may complete it, the sample waits for the task's next one
- * (record_held.c).  Different calls may look alike even so.  compare() detects this.  Then
+ * (recorder_stacks.c).  Different calls may look alike even so.  compare() detects this.  Then
  * agreement with such a snapshot completes nothing, and if it is frequent, the task's stacks stay
  * cut.  If both snapshots are used and a slot holds a different return address in each, the call
  * instructions before these addresses show which of them called the inner function.

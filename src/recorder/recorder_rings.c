@@ -139,7 +139,7 @@ int tally_recorder_join_ring(struct tally_recorder *recorder, struct tally_ring 
 	return result;
 }
 
-/* Sets wakeups at half of the ring; if that proves too late, record_pace.c looks earlier.  For
+/* Sets wakeups at half of the ring; if that proves too late, recorder_waits.c looks earlier.  For
  * copies in large rings the limit is lower, so that the missing part of a stack is still in the
  * task's memory (recorder_outer.c). */
 void tally_recorder_set_wakeups(struct tally_recorder *recorder,

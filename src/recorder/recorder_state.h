@@ -49,7 +49,7 @@ struct tally_recorder_copies {
 
 enum { TALLY_RECORDER_CHAINS = 64 };
 
-/* State for choosing when to look at the rings without being woken: record_pace.c.  All 0 at the
+/* State for choosing when to look at the rings without being woken: recorder_waits.c.  All 0 at the
  * start of a recording. */
 struct tally_recorder_pace {
 	uint64_t last_ns, lost;
@@ -67,7 +67,7 @@ enum {
 	TALLY_RECORDER_MENDED_BYTES = 512
 };
 
-/* A sample whose stack may be completed in a later pass: record_held.c. */
+/* A sample whose stack may be completed in a later pass: recorder_stacks.c. */
 struct tally_recorder_held {
 	const struct tally_recorder_source *source;
 	uint8_t *bytes; /* of the record, as the ring had them */
@@ -102,7 +102,7 @@ struct tally_recorder_forgotten {
 	struct { struct tally_build_id *items; size_t count, capacity; } ids;
 };
 
-/* Kernel modules: recorder_modules.c. */
+/* Kernel modules: recorder_synthesis.c. */
 struct tally_recorder_modules {
 	struct tally_loaded_modules known, now; /* known: recorded; now: as last read */
 	uint64_t folders; /* number of folders in /sys/module at that time */
@@ -288,7 +288,7 @@ int tally_recorder_dump_rings(struct tally_recorder *recorder, struct tally_erro
 int tally_recorder_take_task(struct tally_recorder *recorder, const struct tally_record *record,
 			     struct tally_error *err);
 
-/* record_file.c: ends the file and continues in the next one. */
+/* recorder_files.c: ends the file and continues in the next one. */
 int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error *err);
 
 /* recorder_triggers.c: opens options.switch_events.  tally_recorder_triggered(): true if one was hit
@@ -303,15 +303,6 @@ void tally_recorder_close_triggers(struct tally_recorder *recorder);
 bool tally_recorder_follows_cpus(const struct tally_recorder *recorder);
 bool tally_recorder_check_online(struct tally_recorder *recorder, int hotplug_fd);
 
-/* record_control.c: executes a command. */
-enum tally_recorder_wish {
-	TALLY_RECORDER_WISH_NONE,
-	TALLY_RECORDER_WISH_STOP,
-	TALLY_RECORDER_WISH_NEXT_FILE
-};
-int tally_recorder_obey(struct tally_recorder *recorder,
-			const struct tally_control_command *command, enum tally_recorder_wish *wish,
-			struct tally_error *err);
 void tally_recorder_say(const struct tally_recorder *recorder, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -337,7 +328,7 @@ bool tally_recorder_has_inherited(const struct tally_recorder *recorder, pid_t t
 bool tally_recorder_has_inherited_all(const struct tally_recorder *recorder, pid_t tid);
 void tally_recorder_forget_inherited(struct tally_recorder *recorder);
 
-/* record_lost.c: call tally_recorder_count_lost() after the last drain.  The kernel reports lost
+/* recorder_events.c: call tally_recorder_count_lost() after the last drain.  The kernel reports lost
  * samples when there is room again.  This reads the number of later losses from the events and
  * writes it.  Returns 0 or an error of writing. */
 uint64_t tally_recorder_lost_by(const struct tally_recorder *recorder,
@@ -358,7 +349,7 @@ void tally_recorder_waits_update(struct tally_recorder_waits *waits,
 				 const struct tally_recorder *recorder);
 void tally_recorder_waits_release(struct tally_recorder_waits *waits);
 
-/* record_pace.c: returns the ms until the next pass is due even if nothing wakes the recorder; -1:
+/* recorder_waits.c: returns the ms until the next pass is due even if nothing wakes the recorder; -1:
  * not within TALLY_RECORDER_PACE_MS_MAX.  Call it after a pass, with the bytes that it found in the
  * fullest ring. */
 enum { TALLY_RECORDER_PACE_MS_MAX = 200 };
@@ -379,7 +370,7 @@ int tally_recorder_write(struct tally_recorder *recorder, const void *bytes,
 int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes, long written,
 			      struct tally_error *err);
 
-/* record_held.c: true if a sample may be held. */
+/* recorder_stacks.c: true if a sample may be held. */
 bool tally_recorder_can_hold(const struct tally_recorder *recorder,
 			     const struct tally_sample *sample);
 /* Holds a sample, with its frames in recorder->frames.  Returns 0 or -ENOMEM. */
@@ -395,10 +386,6 @@ int tally_recorder_write_held(struct tally_recorder *recorder, bool all, struct 
 /* True if a sample of an earlier pass is still held: then no round may end. */
 bool tally_recorder_holds_on(const struct tally_recorder *recorder);
 void tally_recorder_holds_release(struct tally_recorder_holds *holds);
-
-/* record_live.c: passes a sample to options.take_sample. */
-int tally_recorder_give_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
-			       struct tally_error *err);
 
 /* recorder_stacks.c: writes a sample of a source that unwinds stacks or mends chains to `out` (64
  * KiB), in the file's form.  Returns its size, 0 if it is held now, or -EBADMSG. */
@@ -418,21 +405,14 @@ int tally_recorder_build_ids(struct tally_recorder *recorder, struct tally_buffe
 int tally_recorder_forget_files(struct tally_recorder *recorder, struct tally_error *err);
 void tally_recorder_forgotten_release(struct tally_recorder_forgotten *forgotten);
 
-/* recorder_modules.c: reads which modules are loaded now.  _module_above() returns the lowest start
- * above an address, or UINT64_MAX. */
-int tally_recorder_read_modules(struct tally_recorder *recorder, struct tally_error *err);
-uint64_t tally_recorder_module_above(const struct tally_recorder *recorder, uint64_t address);
 /* Before a pass reads samples: records the modules that were loaded since. */
 int tally_recorder_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
 				   struct tally_error *err);
 void tally_recorder_modules_release(struct tally_recorder_modules *modules);
 
-/* record_ended.c: near the end of a pass, once a minute, ends the tasks that no longer exist. */
+/* recorder_tasks.c: near the end of a pass, once a minute, ends the tasks that no longer exist. */
 int tally_recorder_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
 			    struct tally_error *err);
-/* record_machine.c: writes the features that describe the machine. */
-int tally_recorder_machine_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
-				    struct tally_error *err);
 
 /* When too many files are open, closes those not used for longest. */
 static inline void tally_recorder_trim_objects(struct tally_recorder *recorder)

@@ -5,19 +5,418 @@
  * The side-band events are open already when this runs, so a change meanwhile is recorded twice
  * rather than missed.  All times are 0: before everything else.
  */
-#include "recorder/recorder_synthesis.h"
+#include "recorder/recorder_state.h"
 
 #include "base/buffer.h"
 #include "base/vector.h"
+#include "machine/bpf_codes.h"
 #include "machine/procfs.h"
+#include "object/module.h"
+#include "session/cgroup.h"
+#include "task/live_jits.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+/* A record that is built field by field, and where it goes. */
+struct synthesis {
+	struct tally_recorder *recorder;
+	struct tally_error *err;
+	pid_t pid;
+	uint64_t time_ns; /* 0: before everything else */
+	bool is_known; /* the recorder's own tasks have it already */
+	_Alignas(8) uint8_t bytes[8192];
+	size_t size;
+};
+
+/* ---- one record ---------------------------------------------------------- */
+
+enum { FILENAME_MAX_BYTES = 4096 };
+
+static void begin(struct synthesis *synthesis)
+{
+	synthesis->size = sizeof(struct tally_record_header);
+}
+
+static void put(struct synthesis *synthesis, const void *bytes, size_t size)
+{
+	memcpy(synthesis->bytes + synthesis->size, bytes, size);
+	synthesis->size += size;
+}
+
+static void put_u32(struct synthesis *synthesis, uint32_t value)
+{
+	put(synthesis, &value, sizeof(value));
+}
+
+static void put_u64(struct synthesis *synthesis, uint64_t value)
+{
+	put(synthesis, &value, sizeof(value));
+}
+
+/* Adds a string, padded with zeros to whole words.  A string longer than a path is cut. */
+static void put_string(struct synthesis *synthesis, const char *text)
+{
+	size_t length = strlen(text);
+	if (length >= FILENAME_MAX_BYTES)
+		length = FILENAME_MAX_BYTES - 1;
+	size_t padded = (length + 8) & ~(size_t)7;
+	memset(synthesis->bytes + synthesis->size, 0, padded);
+	memcpy(synthesis->bytes + synthesis->size, text, length);
+	synthesis->size += padded;
+}
+
+/* Adds trailer and header; the record goes to the file and to the recorder's tasks.  Returns 0 or
+ * -errno. */
+static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc,
+			   pid_t pid, pid_t tid)
+{
+	struct tally_recorder *recorder = synthesis->recorder;
+	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
+	struct tally_sample_id id = { .pid = (uint32_t)pid,
+				      .tid = (uint32_t)tid,
+				      .time = synthesis->time_ns };
+	struct tally_record record;
+	tally_sample_id_encode(attr, &id, synthesis->bytes + synthesis->size);
+	synthesis->size += tally_sample_id_size(attr);
+	struct tally_record_header header = { type, misc, (uint16_t)synthesis->size };
+	memcpy(synthesis->bytes, &header, sizeof(header));
+	if (!synthesis->is_known &&
+	    !tally_record_decode(attr, synthesis->bytes, synthesis->size, &record)) {
+		int taken = tally_recorder_take_task(recorder, &record, synthesis->err);
+		if (taken < 0)
+			return taken;
+		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
+		if (recorder->objects.live_jits)
+			tally_live_jits_see(recorder->objects.live_jits, &record);
+	}
+	if (recorder->options.overwrite && !synthesis->is_known)
+		return 0; /* a dump writes it */
+	return tally_recorder_put(recorder, synthesis->bytes, synthesis->size, synthesis->err);
+}
+
+/* ---- namespaces and control groups --------------------------------------- */
+
+static bool is_wanted(const struct synthesis *synthesis, uint64_t side_band)
+{
+	return tally_recorder_side_band(synthesis->recorder)->attr.flags & side_band;
+}
+
+static int write_namespaces(struct synthesis *synthesis, pid_t pid, pid_t tid,
+			    const struct tally_namespace_set *set)
+{
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)tid);
+	put_u64(synthesis, TALLY_NAMESPACE_KINDS);
+	for (int kind = 0; kind < TALLY_NAMESPACE_KINDS; kind++) {
+		put_u64(synthesis, set->of[kind].device);
+		put_u64(synthesis, set->of[kind].inode);
+	}
+	return finish(synthesis, TALLY_RECORD_NAMESPACES, 0, pid, tid);
+}
+
+static int write_cgroup(struct synthesis *synthesis, uint64_t id, const char *path)
+{
+	begin(synthesis);
+	put_u64(synthesis, id);
+	put_string(synthesis, path);
+	return finish(synthesis, TALLY_RECORD_CGROUP, 0, 0, 0);
+}
+
+/* Writes a thread's namespaces as /proc shows them, if they are recorded.  Those that this user may
+ * not read are 0, as in perf's records. */
+static int synthesize_namespaces(struct synthesis *synthesis, pid_t pid, pid_t tid)
+{
+	static const char *const names[TALLY_NAMESPACE_KINDS] = { "net",  "uts", "ipc",   "pid",
+								  "user", "mnt", "cgroup" };
+	struct tally_namespace_set set = { 0 };
+	if (!is_wanted(synthesis, TALLY_ATTR_NAMESPACES))
+		return 0;
+	for (int kind = 0; kind < TALLY_NAMESPACE_KINDS; kind++) {
+		char path[64];
+		struct stat file;
+		snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)tid, names[kind]);
+		if (!stat(path, &file))
+			set.of[kind] = (struct tally_namespace){ file.st_dev, file.st_ino };
+	}
+	return write_namespaces(synthesis, pid, tid, &set);
+}
+
+static int write_known_namespaces(struct synthesis *synthesis,
+				      const struct tally_thread *thread)
+{
+	const struct tally_namespaces *known = &synthesis->recorder->tasks.namespaces;
+	if (thread->namespaces == TALLY_NAMESPACES_NONE)
+		return 0;
+	return write_namespaces(synthesis, (pid_t)thread->pid, (pid_t)thread->tid,
+				&known->sets.items[thread->namespaces]);
+}
+
+static int visit_cgroup(void *context, uint64_t id, const char *path)
+{
+	return write_cgroup(context, id, path);
+}
+
+/* When no hierarchy is mounted or readable, the recording lacks the cgroups' names. */
+static int synthesize_cgroups(struct synthesis *synthesis)
+{
+	int result = is_wanted(synthesis, TALLY_ATTR_CGROUP)
+			     ? tally_cgroup_list(visit_cgroup, synthesis)
+			     : 0;
+	return result == -ENOENT || result == -EACCES ? 0 : result;
+}
+
+static int write_known_cgroups(struct synthesis *synthesis)
+{
+	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
+	int result = 0;
+	for (size_t i = 0; !result && i < tasks->cgroups.capacity; i++) {
+		const struct tally_map_slot *slot = &tasks->cgroups.slots[i];
+		if (slot->used)
+			result = write_cgroup(
+				synthesis, slot->key,
+				tally_strings_text(&tasks->strings, (uint32_t)slot->value));
+	}
+	return result;
+}
+
+/* ---- code that the kernel made ------------------------------------------- */
+
+enum { PROGRAM_LOADED = 1 };
+
+/* Writes a record for code that the kernel made; `type` as in the kernel's records. */
+static int synthesize_symbol(struct synthesis *synthesis, uint64_t start, uint32_t size,
+			    uint16_t type, const char *name)
+{
+	begin(synthesis);
+	put_u64(synthesis, start);
+	put_u32(synthesis, size);
+	put_u32(synthesis, type); /* flags are 0: it is loaded */
+	put_string(synthesis, name);
+	return finish(synthesis, TALLY_RECORD_KSYMBOL, 0, 0, 0);
+}
+
+static int write_program(struct synthesis *synthesis, const struct tally_bpf_code *code)
+{
+	uint64_t tag;
+	memcpy(&tag, code->tag, sizeof(tag));
+	begin(synthesis);
+	put_u32(synthesis, PROGRAM_LOADED);
+	put_u32(synthesis, code->program);
+	put_u64(synthesis, tag);
+	return finish(synthesis, TALLY_RECORD_BPF_EVENT, 0, 0, 0);
+}
+
+/* Reads the code of BPF programs, if it is recorded and this user may read it. */
+static int read_bpf(struct tally_recorder *recorder, struct tally_bpf_codes *out,
+			    struct tally_error *err)
+{
+	const uint64_t both = TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT;
+	bool is_wanted = (tally_recorder_side_band(recorder)->attr.flags & both) == both;
+	int result = is_wanted ? tally_bpf_codes_read(out) : 0;
+	/* without the permission to know, there are none */
+	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
+}
+
+static int synthesize_bpf(struct synthesis *synthesis, const struct tally_bpf_codes *codes)
+{
+	int result = 0;
+	for (size_t i = 0; !result && i < codes->count; i++) {
+		const struct tally_bpf_code *code = &codes->items[i];
+		bool is_last = i + 1 == codes->count ||
+			       codes->items[i + 1].program != code->program;
+		result = synthesize_symbol(synthesis, code->start, code->size,
+						 TALLY_KSYMBOL_BPF, code->name);
+		if (!result && is_last && code->program)
+			result = write_program(synthesis, code);
+	}
+	return result;
+}
+
+/* ---- kernel modules ------------------------------------------------------ */
+
+/* Kernel modules.  No record of the kernel's reports them: neither those loaded before the
+ * recording nor those loaded later.
+ *
+ * /proc/modules is read at the start, again whenever the number of folders in /sys/module changes
+ * (which each pass checks cheaply), and once a second, since one module may have replaced another.
+ * A new module's record has the time of the previous pass: it was loaded after that, and readers
+ * accept no earlier time in a record that comes so late.  Like files, an unloaded module stays
+ * known: earlier samples may still be in the rings.
+ */
+
+static const uint64_t LOOK_NS = 1000000000;
+enum { TEXT_BYTES_MAX = 16 << 20 };
+
+static bool is_same(const struct tally_loaded_module *a, const struct tally_loaded_module *b)
+{
+	return a->start == b->start && a->end == b->end && !strcmp(a->name, b->name);
+}
+
+static bool is_known(const struct tally_loaded_modules *known,
+		     const struct tally_loaded_module *module)
+{
+	size_t low = 0, high = known->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (known->items[middle].start < module->start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < known->count && is_same(&known->items[low], module);
+}
+
+static uint64_t count_folders(void)
+{
+	struct stat status;
+	return stat("/sys/module", &status) ? 0 : (uint64_t)status.st_nlink;
+}
+
+static int write_module(struct synthesis *synthesis, const struct tally_loaded_module *module,
+			const char *path)
+{
+	struct tally_build_id id;
+	if (tally_module_loaded_build_id(module->name, &id) &&
+	    tally_tasks_build_id(&synthesis->recorder->tasks, path, &id) < 0)
+		return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
+	begin(synthesis);
+	put_u32(synthesis, UINT32_MAX);
+	put_u32(synthesis, 0);
+	put_u64(synthesis, module->start);
+	put_u64(synthesis, module->end - module->start);
+	put_u64(synthesis, 0);
+	put_string(synthesis, path);
+	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+}
+
+/* Reads modules.dep of the running kernel and sets the path of its folder.  Returns "" when there
+ * is none. */
+static const char *read_dependencies(struct tally_buffer *text, char *folder, size_t size)
+{
+	struct utsname here;
+	char path[PATH_MAX];
+	if (uname(&here))
+		return "";
+	snprintf(folder, size, "/lib/modules/%s", here.release);
+	snprintf(path, sizeof(path), "%s/modules.dep", folder);
+	return tally_buffer_read_file(text, AT_FDCWD, path, TALLY_MODULE_DEPENDENCIES_BYTES_MAX)
+		       ? ""
+		       : tally_buffer_string(text);
+}
+
+static const struct tally_loaded_module *find(const struct tally_loaded_modules *modules,
+					      const bool *wanted, const char *name)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		if (wanted[i] && !strcmp(modules->items[i].name, name))
+			return &modules->items[i];
+	return NULL;
+}
+
+/* Writes the modules with the paths in modules.dep, as perf names them, and those that it lacks in
+ * brackets.  Clears `wanted`. */
+static int write_modules(struct synthesis *synthesis,
+			 const struct tally_loaded_modules *modules, bool *wanted)
+{
+	struct tally_buffer text = { 0 };
+	struct tally_module_dependency line;
+	char folder[128], path[sizeof(folder) + sizeof(line.path)];
+	const struct tally_loaded_module *module;
+	int result = 0;
+	for (const char *at = read_dependencies(&text, folder, sizeof(folder));
+	     !result && tally_module_dependency_next(&at, &line);) {
+		module = find(modules, wanted, line.name);
+		if (!module)
+			continue;
+		wanted[module - modules->items] = false;
+		snprintf(path, sizeof(path), "%s/%s", folder, line.path);
+		result = write_module(synthesis, module, path);
+	}
+	for (size_t i = 0; !result && i < modules->count; i++) {
+		if (!wanted[i])
+			continue;
+		snprintf(path, sizeof(path), "[%s]", modules->items[i].name);
+		result = write_module(synthesis, &modules->items[i], path);
+	}
+	tally_buffer_release(&text);
+	return result;
+}
+
+/* Reads which modules are loaded now. */
+static int read_modules(struct tally_recorder *recorder, struct tally_error *err)
+{
+	struct tally_recorder_modules *modules = &recorder->modules;
+	struct tally_buffer text = { 0 };
+	modules->now.count = 0;
+	if (!tally_recorder_samples_kernel(recorder))
+		return 0;
+	modules->folders = count_folders();
+	int result = tally_buffer_read_file(&text, AT_FDCWD, "/proc/modules", TEXT_BYTES_MAX);
+	if (!result)
+		result = tally_loaded_modules_parse(tally_buffer_string(&text), &modules->now);
+	tally_buffer_release(&text);
+	/* other failures mean that there are no modules, or that this user may not read them */
+	return result == -ENOMEM ? tally_error_set(err, result, "out of memory") : 0;
+}
+
+/* Returns the lowest start of a module above an address, or UINT64_MAX. */
+static uint64_t module_above(const struct tally_recorder *recorder, uint64_t address)
+{
+	const struct tally_loaded_modules *now = &recorder->modules.now;
+	for (size_t i = 0; i < now->count; i++)
+		if (now->items[i].start > address)
+			return now->items[i].start;
+	return UINT64_MAX;
+}
+
+/* Writes records for the modules that were read and have none yet. */
+static int synthesize_modules(struct synthesis *synthesis)
+{
+	struct tally_recorder_modules *modules = &synthesis->recorder->modules;
+	struct tally_loaded_modules now = modules->now;
+	bool *wanted = calloc(now.count + 1, sizeof(*wanted)), any = false;
+	if (!wanted)
+		return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
+	for (size_t i = 0; i < now.count; i++)
+		any |= wanted[i] = !is_known(&modules->known, &now.items[i]);
+	int result = any ? write_modules(synthesis, &now, wanted) : 0;
+	free(wanted);
+	modules->now = modules->known;
+	modules->known = now;
+	return result;
+}
+
+int tally_recorder_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
+				   struct tally_error *err)
+{
+	struct tally_recorder_modules *modules = &recorder->modules;
+	struct synthesis synthesis = { .recorder = recorder,
+					     .err = err,
+					     .time_ns = modules->pass_ns };
+	modules->pass_ns = now_ns;
+	if (!recorder->objects.is_live || !tally_recorder_samples_kernel(recorder) ||
+	    (now_ns < modules->look_at && count_folders() == modules->folders))
+		return 0;
+	modules->look_at = now_ns + LOOK_NS;
+	int result = read_modules(recorder, err);
+	return result < 0 ? result : synthesize_modules(&synthesis);
+}
+
+void tally_recorder_modules_release(struct tally_recorder_modules *modules)
+{
+	tally_vector_release(&modules->known);
+	tally_vector_release(&modules->now);
+}
 
 #define KERNEL_NAME "[kernel.kallsyms]"
 
@@ -64,7 +463,7 @@ static uint64_t kernel_end(const struct tally_recorder *recorder,
 #else
 	uint64_t end = start + image_bytes_max;
 #endif
-	uint64_t module = tally_recorder_module_above(recorder, start);
+	uint64_t module = module_above(recorder, start);
 	if (module < end)
 		end = module;
 	for (size_t i = 0; i < codes->count; i++)
@@ -74,23 +473,23 @@ static uint64_t kernel_end(const struct tally_recorder *recorder,
 }
 
 /* Writes the mapping as perf does: the file offset is the address of the symbol in the name. */
-static int write_kernel(struct tally_synthesis *synthesis, const char *symbol, uint64_t start,
+static int write_kernel(struct synthesis *synthesis, const char *symbol, uint64_t start,
 			uint64_t end)
 {
 	char name[32];
-	tally_synthesis_begin(synthesis);
-	tally_synthesis_u32(synthesis, UINT32_MAX);
-	tally_synthesis_u32(synthesis, 0);
-	tally_synthesis_u64(synthesis, start);
-	tally_synthesis_u64(synthesis, end - start);
-	tally_synthesis_u64(synthesis, start);
+	begin(synthesis);
+	put_u32(synthesis, UINT32_MAX);
+	put_u32(synthesis, 0);
+	put_u64(synthesis, start);
+	put_u64(synthesis, end - start);
+	put_u64(synthesis, start);
 	snprintf(name, sizeof(name), KERNEL_NAME "%s", symbol);
-	tally_synthesis_string(synthesis, name);
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+	put_string(synthesis, name);
+	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 
 /* If the kernel's address is hidden, nothing else in the kernel is described either. */
-static int synthesize_kernel(struct tally_synthesis *synthesis)
+static int synthesize_kernel(struct synthesis *synthesis)
 {
 	struct tally_bpf_codes codes = { 0 };
 	const char *symbol;
@@ -98,76 +497,76 @@ static int synthesize_kernel(struct tally_synthesis *synthesis)
 	if (!start)
 		return 0;
 	synthesis->recorder->modules.pass_ns = tally_recorder_now_ns();
-	int result = tally_recorder_read_modules(synthesis->recorder, synthesis->err);
+	int result = read_modules(synthesis->recorder, synthesis->err);
 	if (!result)
-		result = tally_recorder_read_bpf(synthesis->recorder, &codes, synthesis->err);
+		result = read_bpf(synthesis->recorder, &codes, synthesis->err);
 	if (!result)
 		result = write_kernel(synthesis, symbol, start,
 				      kernel_end(synthesis->recorder, &codes, start));
 	if (!result)
-		result = tally_synthesize_modules(synthesis);
+		result = synthesize_modules(synthesis);
 	if (!result)
-		result = tally_synthesize_bpf(synthesis, &codes);
+		result = synthesize_bpf(synthesis, &codes);
 	tally_vector_release(&codes);
 	return result;
 }
 
 /* ---- tasks --------------------------------------------------------------- */
 
-static int synthesize_comm(struct tally_synthesis *synthesis, pid_t pid, pid_t tid)
+static int synthesize_comm(struct synthesis *synthesis, pid_t pid, pid_t tid)
 {
 	char comm[TALLY_PROC_COMM_MAX];
 	if (tally_proc_comm(tid, comm, sizeof(comm)) < 0)
 		return 0;
 	comm[15] = '\0';
-	tally_synthesis_begin(synthesis);
-	tally_synthesis_u32(synthesis, (uint32_t)pid);
-	tally_synthesis_u32(synthesis, (uint32_t)tid);
-	tally_synthesis_string(synthesis, comm);
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_COMM, 0, pid, tid);
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)tid);
+	put_string(synthesis, comm);
+	return finish(synthesis, TALLY_RECORD_COMM, 0, pid, tid);
 }
 
-static int synthesize_fork(struct tally_synthesis *synthesis, pid_t pid, pid_t parent, pid_t tid)
+static int synthesize_fork(struct synthesis *synthesis, pid_t pid, pid_t parent, pid_t tid)
 {
-	tally_synthesis_begin(synthesis);
-	tally_synthesis_u32(synthesis, (uint32_t)pid);
-	tally_synthesis_u32(synthesis, (uint32_t)parent);
-	tally_synthesis_u32(synthesis, (uint32_t)tid);
-	tally_synthesis_u32(synthesis, (uint32_t)parent);
-	tally_synthesis_u64(synthesis, 0);
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)parent);
+	put_u32(synthesis, (uint32_t)tid);
+	put_u32(synthesis, (uint32_t)parent);
+	put_u64(synthesis, 0);
 	/* FORK_EXEC: only the mappings that follow are the task's; it inherits none. */
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_FORK,
+	return finish(synthesis, TALLY_RECORD_FORK,
 				      pid == parent ? 0 : TALLY_MISC_FORK_EXEC, pid, tid);
 }
 
 static int synthesize_map(void *context, const struct tally_proc_map *map)
 {
-	struct tally_synthesis *synthesis = context;
+	struct synthesis *synthesis = context;
 	pid_t pid = synthesis->pid;
 	bool is_code = map->protection & PROT_EXEC;
 	bool with_data = tally_recorder_side_band(synthesis->recorder)->attr.flags &
 			 TALLY_ATTR_MMAP_DATA;
 	if (!is_code && (!with_data || !map->path[0]))
 		return 0;
-	tally_synthesis_begin(synthesis);
-	tally_synthesis_u32(synthesis, (uint32_t)pid);
-	tally_synthesis_u32(synthesis, (uint32_t)pid);
-	tally_synthesis_u64(synthesis, map->start);
-	tally_synthesis_u64(synthesis, map->end - map->start);
-	tally_synthesis_u64(synthesis, map->offset);
-	tally_synthesis_u32(synthesis, map->major);
-	tally_synthesis_u32(synthesis, map->minor);
-	tally_synthesis_u64(synthesis, map->inode);
-	tally_synthesis_u64(synthesis, 0);
-	tally_synthesis_u32(synthesis, (uint32_t)map->protection);
-	tally_synthesis_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
-	tally_synthesis_string(synthesis, map->path[0] ? map->path : "//anon");
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP2,
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u64(synthesis, map->start);
+	put_u64(synthesis, map->end - map->start);
+	put_u64(synthesis, map->offset);
+	put_u32(synthesis, map->major);
+	put_u32(synthesis, map->minor);
+	put_u64(synthesis, map->inode);
+	put_u64(synthesis, 0);
+	put_u32(synthesis, (uint32_t)map->protection);
+	put_u32(synthesis, map->shared ? MAP_SHARED : MAP_PRIVATE);
+	put_string(synthesis, map->path[0] ? map->path : "//anon");
+	return finish(synthesis, TALLY_RECORD_MMAP2,
 				      TALLY_MISC_USER | (is_code ? 0 : TALLY_MISC_MMAP_DATA), pid,
 				      pid);
 }
 
-static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
+static int synthesize_process(struct synthesis *synthesis, pid_t pid)
 {
 	struct tally_proc_status status;
 	struct tally_pid_list threads = { 0 };
@@ -176,7 +575,7 @@ static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
 	synthesis->pid = pid;
 	int result = synthesize_fork(synthesis, pid, status.parent, pid);
 	if (!result)
-		result = tally_synthesize_namespaces(synthesis, pid, pid);
+		result = synthesize_namespaces(synthesis, pid, pid);
 	if (!result)
 		result = synthesize_comm(synthesis, pid, pid);
 	for (size_t i = 0; !result && i < threads.count; i++) {
@@ -184,7 +583,7 @@ static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
 			continue;
 		result = synthesize_fork(synthesis, pid, pid, threads.items[i]);
 		if (!result)
-			result = tally_synthesize_namespaces(synthesis, pid, threads.items[i]);
+			result = synthesize_namespaces(synthesis, pid, threads.items[i]);
 		if (!result)
 			result = synthesize_comm(synthesis, pid, threads.items[i]);
 	}
@@ -197,7 +596,7 @@ static int synthesize_process(struct tally_synthesis *synthesis, pid_t pid)
 		       : result;
 }
 
-static int synthesize_all(struct tally_synthesis *synthesis)
+static int synthesize_all(struct synthesis *synthesis)
 {
 	struct tally_pid_list pids = { 0 };
 	int result = tally_proc_pids(&pids);
@@ -211,7 +610,7 @@ static int synthesize_all(struct tally_synthesis *synthesis)
 }
 
 /* Describes the processes of the target's threads, each once. */
-static int synthesize_tids(struct tally_synthesis *synthesis)
+static int synthesize_tids(struct synthesis *synthesis)
 {
 	const struct tally_pid_list *tids = &synthesis->recorder->target->tids;
 	struct tally_map seen = { 0 };
@@ -230,19 +629,19 @@ static int synthesize_tids(struct tally_synthesis *synthesis)
 	return result;
 }
 
-static int synthesize_command(struct tally_synthesis *synthesis, pid_t pid)
+static int synthesize_command(struct synthesis *synthesis, pid_t pid)
 {
 	int result = synthesize_comm(synthesis, pid, pid);
-	return result ? result : tally_synthesize_namespaces(synthesis, pid, pid);
+	return result ? result : synthesize_namespaces(synthesis, pid, pid);
 }
 
 int tally_recorder_synthesize(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_synthesis synthesis = { .recorder = recorder, .err = err };
+	struct synthesis synthesis = { .recorder = recorder, .err = err };
 	bool has_kernel = !recorder->provider->ops->command;
 	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
 	if (!result)
-		result = tally_synthesize_cgroups(&synthesis);
+		result = synthesize_cgroups(&synthesis);
 	if (!result && recorder->target->all)
 		result = synthesize_all(&synthesis);
 	else if (!result && recorder->target->tids.count)
@@ -270,66 +669,66 @@ static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
 	return false;
 }
 
-static int write_kernel_mapping(struct tally_synthesis *synthesis,
+static int write_kernel_mapping(struct synthesis *synthesis,
 				const struct tally_mapping *mapping)
 {
 	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	const char *path = tally_tasks_path(tasks, mapping->file);
 	if (file->is_symbol)
-		return tally_synthesize_symbol(synthesis, mapping->start,
+		return synthesize_symbol(synthesis, mapping->start,
 					       (uint32_t)(mapping->end - mapping->start),
 					       file->symbol_type, path);
-	tally_synthesis_begin(synthesis);
-	tally_synthesis_u32(synthesis, UINT32_MAX);
-	tally_synthesis_u32(synthesis, 0);
-	tally_synthesis_u64(synthesis, mapping->start);
-	tally_synthesis_u64(synthesis, mapping->end - mapping->start);
-	tally_synthesis_u64(synthesis, mapping->file_offset);
-	tally_synthesis_string(synthesis, path);
-	return tally_synthesis_finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
+	begin(synthesis);
+	put_u32(synthesis, UINT32_MAX);
+	put_u32(synthesis, 0);
+	put_u64(synthesis, mapping->start);
+	put_u64(synthesis, mapping->end - mapping->start);
+	put_u64(synthesis, mapping->file_offset);
+	put_string(synthesis, path);
+	return finish(synthesis, TALLY_RECORD_MMAP, TALLY_MISC_KERNEL, -1, 0);
 }
 
-static int write_mapping(struct tally_synthesis *synthesis, pid_t pid,
+static int write_mapping(struct synthesis *synthesis, pid_t pid,
 			 const struct tally_mapping *mapping)
 {
 	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
-	tally_synthesis_begin(synthesis);
-	tally_synthesis_u32(synthesis, (uint32_t)pid);
-	tally_synthesis_u32(synthesis, (uint32_t)pid);
-	tally_synthesis_u64(synthesis, mapping->start);
-	tally_synthesis_u64(synthesis, mapping->end - mapping->start);
-	tally_synthesis_u64(synthesis, mapping->file_offset);
-	tally_synthesis_u32(synthesis, file->major);
-	tally_synthesis_u32(synthesis, file->minor);
-	tally_synthesis_u64(synthesis, file->inode);
-	tally_synthesis_u64(synthesis, file->inode_generation);
-	tally_synthesis_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
-	tally_synthesis_u32(synthesis, MAP_PRIVATE);
-	tally_synthesis_string(synthesis, tally_tasks_path(tasks, mapping->file));
-	return tally_synthesis_finish(
+	begin(synthesis);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u32(synthesis, (uint32_t)pid);
+	put_u64(synthesis, mapping->start);
+	put_u64(synthesis, mapping->end - mapping->start);
+	put_u64(synthesis, mapping->file_offset);
+	put_u32(synthesis, file->major);
+	put_u32(synthesis, file->minor);
+	put_u64(synthesis, file->inode);
+	put_u64(synthesis, file->inode_generation);
+	put_u32(synthesis, mapping->executable ? PROT_READ | PROT_EXEC : PROT_READ);
+	put_u32(synthesis, MAP_PRIVATE);
+	put_string(synthesis, tally_tasks_path(tasks, mapping->file));
+	return finish(
 		synthesis, TALLY_RECORD_MMAP2,
 		TALLY_MISC_USER | (mapping->executable ? 0 : TALLY_MISC_MMAP_DATA), pid, pid);
 }
 
-static int write_thread(struct tally_synthesis *synthesis, const struct tally_thread *thread)
+static int write_thread(struct synthesis *synthesis, const struct tally_thread *thread)
 {
 	if (thread->comm == TALLY_STRING_NONE)
 		return 0;
-	tally_synthesis_begin(synthesis);
-	tally_synthesis_u32(synthesis, thread->pid);
-	tally_synthesis_u32(synthesis, thread->tid);
-	tally_synthesis_string(
+	begin(synthesis);
+	put_u32(synthesis, thread->pid);
+	put_u32(synthesis, thread->tid);
+	put_string(
 		synthesis, tally_strings_text(&synthesis->recorder->tasks.strings, thread->comm));
-	int result = tally_synthesis_finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid,
+	int result = finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid,
 					    (pid_t)thread->tid);
-	return result ? result : tally_synthesize_known_namespaces(synthesis, thread);
+	return result ? result : write_known_namespaces(synthesis, thread);
 }
 
 int tally_recorder_write_tasks(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
+	struct synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
 	const struct tally_tasks *tasks = &recorder->tasks;
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
 						  .size = sizeof(done) };
@@ -338,7 +737,7 @@ int tally_recorder_write_tasks(struct tally_recorder *recorder, struct tally_err
 		if (!is_rest_of_kernel(tasks, i))
 			result = write_kernel_mapping(&synthesis, &tasks->kernel.mappings[i]);
 	if (!result)
-		result = tally_synthesize_known_cgroups(&synthesis);
+		result = write_known_cgroups(&synthesis);
 	for (size_t i = 0; !result && i < tasks->threads.count; i++)
 		result = write_thread(&synthesis, &tasks->threads.items[i]);
 	for (size_t i = 0; !result && i < tasks->processes.count; i++)

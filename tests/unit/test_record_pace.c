@@ -1,5 +1,5 @@
 /* After a loss, the recorder looks when a quarter of a ring is full, for a longer time after each
- * further loss.  Without a loss it sleeps until it is woken (recorder/record_pace.c). */
+ * further loss.  Without a loss it sleeps until it is woken (recorder/recorder_waits.c). */
 #include "test.h"
 
 #include "recorder/recorder_state.h"
