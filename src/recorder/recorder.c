@@ -31,12 +31,12 @@ void tally_recorder_say(const struct tally_recorder *recorder, const char *forma
 {
 	char text[512];
 	va_list args;
-	if (!recorder->options.say)
+	if (!recorder->session.options.say)
 		return;
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	recorder->options.say(recorder->options.context, text);
+	recorder->session.options.say(recorder->session.options.context, text);
 }
 
 static double own_cpu_s(void)
@@ -49,15 +49,15 @@ static double own_cpu_s(void)
 
 void tally_recorder_describe_sources(struct tally_recorder *recorder)
 {
-	for (size_t i = 0; i < recorder->source_count; i++) {
-		struct tally_recorder_source *source = &recorder->sources[i];
-		recorder->recorded[i] = (struct tally_recorded_event){
+	for (size_t i = 0; i < recorder->events.source_count; i++) {
+		struct tally_recorder_source *source = &recorder->events.sources[i];
+		recorder->events.recorded[i] = (struct tally_recorded_event){
 			.attr = source->written,
 			.name = source->name,
 			.ids = source->ids.items,
 			.id_count = source->ids.count,
 		};
-		recorder->recorded[i].attr.size = tally_attr_size_needed(&source->written);
+		recorder->events.recorded[i].attr.size = tally_attr_size_needed(&source->written);
 	}
 }
 
@@ -80,12 +80,12 @@ static uint64_t sample_clock_ns(void *context)
 /* Returns NULL when there can be no excerpt. */
 static struct tally_recorder_excerpt *new_excerpt(const struct tally_recorder *recorder)
 {
-	const struct tally_attr **attrs = calloc(recorder->source_count, sizeof(*attrs));
-	for (size_t i = 0; attrs && i < recorder->source_count; i++)
-		attrs[i] = &recorder->sources[i].written;
+	const struct tally_attr **attrs = calloc(recorder->events.source_count, sizeof(*attrs));
+	for (size_t i = 0; attrs && i < recorder->events.source_count; i++)
+		attrs[i] = &recorder->events.sources[i].written;
 	struct tally_recorder_excerpt *excerpt = attrs ? tally_recorder_excerpt_new(
-								 attrs, recorder->source_count,
-								 &recorder->source_of_id)
+								 attrs, recorder->events.source_count,
+								 &recorder->events.source_of_id)
 						       : NULL;
 	free(attrs);
 	return excerpt;
@@ -100,14 +100,14 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 	struct tally_recorder *recorder = calloc(1, sizeof(*recorder));
 	if (!recorder)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	recorder->provider = provider;
-	recorder->objects.is_live = provider == tally_provider_kernel();
-	recorder->target = target;
-	recorder->options = *options;
-	recorder->spawn = spawn;
-	recorder->notes = notes;
-	recorder->pipe = pipe;
-	recorder->output_fd = output_fd;
+	recorder->session.provider = provider;
+	recorder->tasks.objects.is_live = provider == tally_provider_kernel();
+	recorder->session.target = target;
+	recorder->session.options = *options;
+	recorder->session.spawn = spawn;
+	recorder->session.notes = notes;
+	recorder->output.is_pipe = pipe;
+	recorder->output.fd = output_fd;
 	struct tally_perfdata_options writing = { .pipe = pipe,
 						  .compression_level = options->compression_level };
 	int result = tally_recorder_make_sources(recorder, events, err);
@@ -115,26 +115,26 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 		result = tally_recorder_open(recorder, err);
 	if (!result) {
 		tally_recorder_describe_sources(recorder);
-		result = tally_perfdata_writer_new(output_fd, recorder->recorded,
-						   recorder->source_count, &writing,
-						   &recorder->writer, err);
+		result = tally_perfdata_writer_new(output_fd, recorder->events.recorded,
+						   recorder->events.source_count, &writing,
+						   &recorder->output.writer, err);
 	}
 	if (!result && pipe)
 		result = tally_recorder_features(recorder, err);
 	if (!result && options->keeps_excerpt && !pipe && !options->next_output &&
 	    !options->take_sample)
-		recorder->excerpt = new_excerpt(recorder);
-	if (!result && (recorder->unwinds || recorder->completes) &&
+		recorder->output.excerpt = new_excerpt(recorder);
+	if (!result && (recorder->events.unwinds || recorder->events.completes) &&
 	    provider == tally_provider_kernel())
-		recorder->objects.live_jits = tally_live_jits_new(); /* optional */
+		recorder->tasks.objects.live_jits = tally_live_jits_new(); /* optional */
 	if (!result)
 		result = tally_recorder_synthesize(recorder, err);
-	if (!result && recorder->unwinds && provider == tally_provider_kernel())
+	if (!result && recorder->events.unwinds && provider == tally_provider_kernel())
 		/* optional */
-		recorder->outer = tally_recorder_outer_new(read_task, sample_clock_ns, NULL);
-	if (!result && (recorder->unwinds || recorder->completes) &&
+		recorder->stacks.outer = tally_recorder_outer_new(read_task, sample_clock_ns, NULL);
+	if (!result && (recorder->events.unwinds || recorder->events.completes) &&
 	    provider == tally_provider_kernel())
-		recorder->objects.made_code = tally_made_code_new(read_task, NULL); /* optional */
+		recorder->tasks.objects.made_code = tally_made_code_new(read_task, NULL); /* optional */
 	if (result < 0) {
 		tally_recorder_free(recorder);
 		return result;
@@ -145,14 +145,14 @@ int tally_recorder_new(struct tally_provider *provider, const struct tally_event
 
 static bool command_runs(const struct tally_recorder *recorder)
 {
-	return recorder->spawn && recorder->spawn->pid > 0 && !recorder->command_ended;
+	return recorder->session.spawn && recorder->session.spawn->pid > 0 && !recorder->session.command_ended;
 }
 
 static void reap(struct tally_recorder *recorder)
 {
-	if (command_runs(recorder) && wait4(recorder->spawn->pid, &recorder->wait_status, WNOHANG,
-					    &recorder->command_used) == recorder->spawn->pid)
-		recorder->command_ended = true;
+	if (command_runs(recorder) && wait4(recorder->session.spawn->pid, &recorder->session.wait_status, WNOHANG,
+					    &recorder->session.command_used) == recorder->session.spawn->pid)
+		recorder->session.command_ended = true;
 }
 
 /* Signals the command; a stopped command is continued, so that it can end. */
@@ -160,8 +160,8 @@ static void tell_command(const struct tally_recorder *recorder, int number)
 {
 	if (!command_runs(recorder))
 		return;
-	kill(recorder->spawn->pid, number);
-	kill(recorder->spawn->pid, SIGCONT);
+	kill(recorder->session.spawn->pid, number);
+	kill(recorder->session.spawn->pid, SIGCONT);
 }
 
 /* Takes all pending signals.  Returns how many asked for the end. */
@@ -192,36 +192,36 @@ unsigned tally_recorder_take_signals(struct tally_recorder *recorder, struct tal
 
 void tally_recorder_fill_status(struct tally_recorder *recorder)
 {
-	recorder->status.seconds = (double)(tally_recorder_now_ns() - recorder->start_ns) / 1e9;
+	recorder->session.status.seconds = (double)(tally_recorder_now_ns() - recorder->session.start_ns) / 1e9;
 	struct stat file;
-	recorder->status.bytes = tally_perfdata_writer_bytes(recorder->writer);
-	if (!recorder->pipe && !fstat(recorder->output_fd, &file) && S_ISREG(file.st_mode))
-		recorder->status.bytes = (uint64_t)file.st_size;
-	recorder->status.own_cpu_s = own_cpu_s();
-	recorder->status.file_samples = recorder->status.samples - recorder->file_samples;
+	recorder->session.status.bytes = tally_perfdata_writer_bytes(recorder->output.writer);
+	if (!recorder->output.is_pipe && !fstat(recorder->output.fd, &file) && S_ISREG(file.st_mode))
+		recorder->session.status.bytes = (uint64_t)file.st_size;
+	recorder->session.status.own_cpu_s = own_cpu_s();
+	recorder->session.status.file_samples = recorder->session.status.samples - recorder->output.file_samples;
 }
 
 int tally_recorder_finish(struct tally_recorder *recorder, struct tally_recorder_status *status,
 			  struct tally_error *err)
 {
-	int result = recorder->pipe ? 0 : tally_recorder_features(recorder, err);
-	int finished = tally_perfdata_finish(recorder->writer, result < 0 ? NULL : err);
-	double seconds = recorder->status.seconds;
+	int result = recorder->output.is_pipe ? 0 : tally_recorder_features(recorder, err);
+	int finished = tally_perfdata_finish(recorder->output.writer, result < 0 ? NULL : err);
+	double seconds = recorder->session.status.seconds;
 	tally_recorder_fill_status(recorder);
-	recorder->status.seconds = seconds;
-	*status = recorder->status;
+	recorder->session.status.seconds = seconds;
+	*status = recorder->session.status;
 	return result < 0 ? result : finished;
 }
 
 int tally_recorder_add_own(struct tally_recorder *recorder, const void *bytes, size_t size,
 			   struct tally_recorder_status *status, struct tally_error *err)
 {
-	double seconds = recorder->status.seconds, own_cpu_s = recorder->status.own_cpu_s;
-	int result = tally_perfdata_add_own(recorder->writer, bytes, size, err);
+	double seconds = recorder->session.status.seconds, own_cpu_s = recorder->session.status.own_cpu_s;
+	int result = tally_perfdata_add_own(recorder->output.writer, bytes, size, err);
 	tally_recorder_fill_status(recorder);
-	recorder->status.seconds = seconds;
-	recorder->status.own_cpu_s = own_cpu_s;
-	*status = recorder->status;
+	recorder->session.status.seconds = seconds;
+	recorder->session.status.own_cpu_s = own_cpu_s;
+	*status = recorder->session.status;
 	return result;
 }
 
@@ -239,7 +239,7 @@ int tally_recorder_watch(struct tally_recorder *recorder, struct tally_signals *
 
 const char *tally_recorder_call_graph_text(const struct tally_recorder *recorder)
 {
-	return recorder->call_graph_text[0] ? recorder->call_graph_text : NULL;
+	return recorder->events.call_graph_text[0] ? recorder->events.call_graph_text : NULL;
 }
 
 /* Gives the command 0.3 s to end: the signal that interrupted us may have reached it as well
@@ -272,7 +272,7 @@ int tally_recorder_wait(struct tally_recorder *recorder, struct tally_signals *s
 
 int tally_recorder_begin(struct tally_recorder *recorder, struct tally_error *err)
 {
-	recorder->start_ns = tally_recorder_now_ns();
+	recorder->session.start_ns = tally_recorder_now_ns();
 	return tally_recorder_enable(recorder, true, err);
 }
 
@@ -283,19 +283,19 @@ int tally_recorder_look(struct tally_recorder *recorder, struct tally_recorder_s
 	if (!result)
 		tally_recorder_check_online(recorder, -1);
 	tally_recorder_fill_status(recorder);
-	*status = recorder->status;
+	*status = recorder->session.status;
 	return result;
 }
 
 struct tally_tasks *tally_recorder_tasks(struct tally_recorder *recorder)
 {
-	return &recorder->tasks;
+	return &recorder->tasks.known;
 }
 
 bool tally_recorder_command_ended(const struct tally_recorder *recorder, int *wait_status)
 {
-	*wait_status = recorder->wait_status;
-	return recorder->command_ended;
+	*wait_status = recorder->session.wait_status;
+	return recorder->session.command_ended;
 }
 
 static double seconds_of(struct timeval time)
@@ -321,46 +321,46 @@ static double clock_period_s(const struct tally_attr *attr)
 bool tally_recorder_coverage(const struct tally_recorder *recorder, double *sampled_s,
 			     double *used_s)
 {
-	const struct tally_recorder_options *options = &recorder->options;
+	const struct tally_recorder_options *options = &recorder->session.options;
 	bool was_on = !(options->delay_s > 0) && !options->range_count && !options->starts_off &&
 		      !options->control;
-	bool is_alone = recorder->source_count == 2; /* with the side-band */
-	if (!recorder->command_ended || !tally_recorder_follows_command(recorder) || !is_alone ||
+	bool is_alone = recorder->events.source_count == 2; /* with the side-band */
+	if (!recorder->session.command_ended || !tally_recorder_follows_command(recorder) || !is_alone ||
 	    !was_on || options->no_inherit || options->overwrite ||
-	    recorder->provider != tally_provider_kernel())
+	    recorder->session.provider != tally_provider_kernel())
 		return false;
-	double period_s = clock_period_s(&recorder->sources[0].attr);
-	*sampled_s = (double)(recorder->status.samples + recorder->status.lost) * period_s;
-	*used_s = seconds_of(recorder->command_used.ru_utime) +
-		  seconds_of(recorder->command_used.ru_stime);
+	double period_s = clock_period_s(&recorder->events.sources[0].attr);
+	*sampled_s = (double)(recorder->session.status.samples + recorder->session.status.lost) * period_s;
+	*used_s = seconds_of(recorder->session.command_used.ru_utime) +
+		  seconds_of(recorder->session.command_used.ru_stime);
 	return period_s > 0;
 }
 
 void tally_recorder_take_perf_maps(struct tally_recorder *recorder, struct tally_perf_maps *out)
 {
-	*out = recorder->perf_maps;
-	recorder->perf_maps = (struct tally_perf_maps){ 0 };
+	*out = recorder->tasks.perf_maps;
+	recorder->tasks.perf_maps = (struct tally_perf_maps){ 0 };
 }
 
 void tally_recorder_take_excerpt(struct tally_recorder *recorder, struct tally_buffer *out)
 {
 	*out = (struct tally_buffer){ 0 };
-	if (recorder->excerpt)
-		tally_recorder_excerpt_take(recorder->excerpt, out);
+	if (recorder->output.excerpt)
+		tally_recorder_excerpt_take(recorder->output.excerpt, out);
 }
 
 int tally_recorder_take_files(struct tally_recorder *recorder, struct tally_objects *out)
 {
-	return tally_objects_hand_over(&recorder->objects, out);
+	return tally_objects_hand_over(&recorder->tasks.objects, out);
 }
 
 static bool takes_long(const struct tally_recorder *recorder)
 {
 	size_t count = 0;
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		count += recorder->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
-	return count >= TALLY_CLOSE_APART_MIN && recorder->provider == tally_provider_kernel() &&
-	       recorder->handles.count;
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		count += recorder->events.sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
+	return count >= TALLY_CLOSE_APART_MIN && recorder->session.provider == tally_provider_kernel() &&
+	       recorder->events.handles.count;
 }
 
 void tally_recorder_close_apart(struct tally_recorder *recorder)
@@ -368,10 +368,10 @@ void tally_recorder_close_apart(struct tally_recorder *recorder)
 	if (!recorder || !takes_long(recorder))
 		return;
 	/* The kernel's handles are descriptors. */
-	int *events = malloc(recorder->handles.count * sizeof(*events));
-	for (size_t i = 0; events && i < recorder->handles.count; i++)
-		events[i] = recorder->handles.items[i].handle;
-	int gate = events ? tally_close_apart(events, recorder->handles.count) : -1;
+	int *events = malloc(recorder->events.handles.count * sizeof(*events));
+	for (size_t i = 0; events && i < recorder->events.handles.count; i++)
+		events[i] = recorder->events.handles.items[i].handle;
+	int gate = events ? tally_close_apart(events, recorder->events.handles.count) : -1;
 	tally_recorder_close(recorder);
 	if (gate >= 0)
 		close(gate);
@@ -383,21 +383,21 @@ void tally_recorder_free(struct tally_recorder *recorder)
 	if (!recorder)
 		return;
 	tally_recorder_close(recorder);
-	tally_perfdata_writer_free(recorder->writer);
-	tally_recorder_excerpt_free(recorder->excerpt);
-	tally_recorder_holds_release(&recorder->holds);
-	tally_recorder_outer_free(recorder->outer);
-	tally_made_code_free(recorder->objects.made_code);
-	tally_live_jits_free(recorder->objects.live_jits);
+	tally_perfdata_writer_free(recorder->output.writer);
+	tally_recorder_excerpt_free(recorder->output.excerpt);
+	tally_recorder_holds_release(&recorder->stacks.holds);
+	tally_recorder_outer_free(recorder->stacks.outer);
+	tally_made_code_free(recorder->tasks.objects.made_code);
+	tally_live_jits_free(recorder->tasks.objects.live_jits);
 	for (unsigned i = 0; i < TALLY_RECORDER_CHAINS; i++)
-		tally_unwind_chain_free(recorder->chains[i]);
-	tally_objects_release(&recorder->objects);
-	tally_tasks_release(&recorder->tasks);
-	tally_endings_release(&recorder->endings);
-	tally_perf_maps_release(&recorder->perf_maps);
-	tally_recorder_forgotten_release(&recorder->forgotten);
-	tally_recorder_modules_release(&recorder->modules);
-	tally_buffer_release(&recorder->history);
-	tally_arena_release(&recorder->arena);
+		tally_unwind_chain_free(recorder->stacks.chains[i]);
+	tally_objects_release(&recorder->tasks.objects);
+	tally_tasks_release(&recorder->tasks.known);
+	tally_endings_release(&recorder->tasks.endings);
+	tally_perf_maps_release(&recorder->tasks.perf_maps);
+	tally_recorder_forgotten_release(&recorder->tasks.forgotten);
+	tally_recorder_modules_release(&recorder->tasks.modules);
+	tally_buffer_release(&recorder->output.history);
+	tally_arena_release(&recorder->session.arena);
 	free(recorder);
 }

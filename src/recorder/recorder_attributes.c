@@ -25,25 +25,25 @@ static const uint64_t ALWAYS_SAMPLED = TALLY_SAMPLE_IDENTIFIER | TALLY_SAMPLE_IP
  * help to choose. */
 static void choose_call_graph(struct tally_recorder *recorder)
 {
-	const char *by_itself = recorder->provider->ops->call_graph;
-	enum tally_call_graph asked = recorder->options.call_graph;
+	const char *by_itself = recorder->session.provider->ops->call_graph;
+	enum tally_call_graph asked = recorder->session.options.call_graph;
 	bool can_unwind = tally_unwind_regs_mask(TALLY_UNWIND_HOST);
-	recorder->call_graph = asked;
+	recorder->events.call_graph = asked;
 	if (asked == TALLY_CALL_GRAPH_AUTO)
-		recorder->call_graph = can_unwind ? TALLY_CALL_GRAPH_STACK : TALLY_CALL_GRAPH_FP;
+		recorder->events.call_graph = can_unwind ? TALLY_CALL_GRAPH_STACK : TALLY_CALL_GRAPH_FP;
 	if (asked == TALLY_CALL_GRAPH_AUTO && !can_unwind)
-		snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text),
+		snprintf(recorder->events.call_graph_text, sizeof(recorder->events.call_graph_text),
 			 "call graphs by frame pointers: tally can't unwind this machine's stacks");
 	if (!by_itself || asked == TALLY_CALL_GRAPH_NONE)
 		return;
-	recorder->call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes complete chains */
-	snprintf(recorder->call_graph_text, sizeof(recorder->call_graph_text), "call graphs by %s",
+	recorder->events.call_graph = TALLY_CALL_GRAPH_FP; /* the provider makes complete chains */
+	snprintf(recorder->events.call_graph_text, sizeof(recorder->events.call_graph_text), "call graphs by %s",
 		 by_itself);
 }
 
 static uint32_t stack_bytes(const struct tally_recorder *recorder)
 {
-	uint32_t wanted = recorder->options.stack_bytes ? recorder->options.stack_bytes
+	uint32_t wanted = recorder->session.options.stack_bytes ? recorder->session.options.stack_bytes
 							: STACK_BYTES;
 	if (wanted > MAX_STACK_BYTES)
 		wanted = MAX_STACK_BYTES;
@@ -87,7 +87,7 @@ static bool may_copy(const struct tally_recorder *recorder, const char *name,
 {
 	bool is_of_waits = tally_is_off_cpu(attr, name) ||
 			   (tally_is_waking(attr, name) && tally_recorder_off_cpu(recorder));
-	return recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) ||
+	return recorder->session.options.call_graph != TALLY_CALL_GRAPH_AUTO || !takes_each_hit(attr) ||
 	       is_of_waits;
 }
 
@@ -96,8 +96,8 @@ static bool may_copy(const struct tally_recorder *recorder, const char *name,
 static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 {
 	struct tally_attr usual = { .sample_max_stack = 0 };
-	uint16_t asked = recorder->options.max_stack;
-	if (recorder->provider != tally_provider_kernel())
+	uint16_t asked = recorder->session.options.max_stack;
+	if (recorder->session.provider != tally_provider_kernel())
 		return asked;
 	int setting = tally_sysctl_read("kernel/perf_event_max_stack");
 	/* The kernel makes no longer chains.  From a copy, as many frames come as requested. */
@@ -112,31 +112,31 @@ static uint16_t max_stack(const struct tally_recorder *recorder, bool copies)
 /* True if samples are written as the kernel made them. */
 static bool keeps_stacks(const struct tally_recorder *recorder)
 {
-	return recorder->options.keep_stacks || recorder->options.overwrite;
+	return recorder->session.options.keep_stacks || recorder->session.options.overwrite;
 }
 
 static void set_call_graph(const struct tally_recorder *recorder, const char *name,
 			   struct tally_attr *attr)
 {
-	if (recorder->call_graph == TALLY_CALL_GRAPH_NONE)
+	if (recorder->events.call_graph == TALLY_CALL_GRAPH_NONE)
 		return;
 	attr->sample_type |= TALLY_SAMPLE_CALLCHAIN;
-	bool copies = recorder->call_graph == TALLY_CALL_GRAPH_STACK &&
+	bool copies = recorder->events.call_graph == TALLY_CALL_GRAPH_STACK &&
 		      may_copy(recorder, name, attr);
 	attr->sample_max_stack = max_stack(recorder, copies);
 	/* the kernel makes the user's chain from it */
-	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR) {
+	if (recorder->events.call_graph == TALLY_CALL_GRAPH_LBR) {
 		attr->sample_type |= TALLY_SAMPLE_BRANCH_STACK;
 		attr->branch_sample_type = TALLY_BRANCH_USER | TALLY_BRANCH_CALL_STACK |
 					   TALLY_BRANCH_NO_FLAGS | TALLY_BRANCH_NO_CYCLES |
 					   TALLY_BRANCH_HW_INDEX;
 	}
-	if (recorder->call_graph == TALLY_CALL_GRAPH_LBR ||
+	if (recorder->events.call_graph == TALLY_CALL_GRAPH_LBR ||
 	    attr->flags & TALLY_ATTR_EXCLUDE_CALLCHAIN_USER)
 		return;
 	if (!copies) {
-		if (recorder->provider == tally_provider_kernel() &&
-		    !recorder->options.registers_user)
+		if (recorder->session.provider == tally_provider_kernel() &&
+		    !recorder->session.options.registers_user)
 			tally_user_stack_ask_for_inner(TALLY_UNWIND_HOST, keeps_stacks(recorder),
 						       attr);
 		return;
@@ -172,7 +172,7 @@ static void set_extras(const struct tally_recorder_options *options, struct tall
 
 static bool inherits(const struct tally_recorder *recorder)
 {
-	return !recorder->target->all && !recorder->options.no_inherit;
+	return !recorder->session.target->all && !recorder->session.options.no_inherit;
 }
 
 static void make_source(struct tally_recorder *recorder, const struct tally_event *event,
@@ -189,14 +189,14 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	attr->flags |= TALLY_ATTR_DISABLED;
 	if (inherits(recorder))
 		attr->flags |= TALLY_ATTR_INHERIT;
-	if (tally_recorder_follows_command(recorder) && !(recorder->options.delay_s > 0) &&
-	    !recorder->options.starts_off)
+	if (tally_recorder_follows_command(recorder) && !(recorder->session.options.delay_s > 0) &&
+	    !recorder->session.options.starts_off)
 		attr->flags |= TALLY_ATTR_ENABLE_ON_EXEC;
-	set_rate(&recorder->options, event, attr);
+	set_rate(&recorder->session.options, event, attr);
 	set_clock(attr);
-	attr->flags |= recorder->options.exclude_chain;
+	attr->flags |= recorder->session.options.exclude_chain;
 	set_call_graph(recorder, event->name, attr);
-	set_extras(&recorder->options, attr);
+	set_extras(&recorder->session.options, attr);
 	tally_attr_honour_period(attr);
 	if (event->precise_max && event->kind != TALLY_EVENT_SOFTWARE)
 		attr->flags |= TALLY_ATTR_PRECISE_IP; /* 3; the opening lowers it if necessary */
@@ -208,7 +208,7 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
 	bool keeps = keeps_stacks(recorder),
 	     has_inner = tally_user_stack_has_inner(TALLY_UNWIND_HOST, attr);
 	source->unwinds = attr->sample_type & TALLY_SAMPLE_STACK_USER && !has_inner && !keeps;
-	source->completes = has_inner && !keeps && !recorder->options.registers_user;
+	source->completes = has_inner && !keeps && !recorder->session.options.registers_user;
 	if (source->unwinds || source->completes) {
 		source->written.sample_type &= ~(TALLY_SAMPLE_REGS_USER | TALLY_SAMPLE_STACK_USER);
 		source->written.sample_regs_user = 0;
@@ -223,17 +223,17 @@ static void make_source(struct tally_recorder *recorder, const struct tally_even
  * members. */
 static void join_groups(struct tally_recorder *recorder)
 {
-	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		struct tally_recorder_source *source = &recorder->sources[i];
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
+		struct tally_recorder_source *source = &recorder->events.sources[i];
 		int group = source->event->group;
 		bool member = i && group != TALLY_EVENT_NO_GROUP &&
-			      recorder->sources[i - 1].event->group == group;
+			      recorder->events.sources[i - 1].event->group == group;
 		if (member)
 			source->attr.flags &= ~(TALLY_ATTR_DISABLED | TALLY_ATTR_ENABLE_ON_EXEC);
 		if (!source->event->group_read)
 			continue;
 		source->attr.read_format |= TALLY_FORMAT_GROUP;
-		if (recorder->options.running_time)
+		if (recorder->session.options.running_time)
 			source->attr.read_format |= TALLY_FORMAT_TOTAL_TIME_ENABLED |
 						    TALLY_FORMAT_TOTAL_TIME_RUNNING;
 		/* the kernel can't read groups of inherited events */
@@ -266,9 +266,9 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_recorde
 		.read_format = TALLY_FORMAT_ID,
 		.flags = TALLY_ATTR_MMAP | TALLY_ATTR_MMAP2 | TALLY_ATTR_COMM |
 			 TALLY_ATTR_COMM_EXEC | TALLY_ATTR_TASK | TALLY_ATTR_EXCLUDE_KERNEL |
-			 TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT | recorder->options.side_band,
+			 TALLY_ATTR_KSYMBOL | TALLY_ATTR_BPF_EVENT | recorder->session.options.side_band,
 	};
-	if (recorder->options.no_bpf_events)
+	if (recorder->session.options.no_bpf_events)
 		source->attr.flags &= ~TALLY_ATTR_BPF_EVENT;
 	/* the kernel's code is shown as it was at the time */
 	if (tally_recorder_samples_kernel(recorder))
@@ -277,8 +277,8 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_recorde
 		source->attr.flags |= TALLY_ATTR_INHERIT;
 	/* Some readers that unwind later (perf's libunwind) find .eh_frame_hdr by mappings that are
 	 * not executable. */
-	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK &&
-	    (recorder->options.keep_stacks || recorder->options.overwrite))
+	if (recorder->events.call_graph == TALLY_CALL_GRAPH_STACK &&
+	    (recorder->session.options.keep_stacks || recorder->session.options.overwrite))
 		source->attr.flags |= TALLY_ATTR_MMAP_DATA;
 	set_clock(&source->attr);
 	source->written = source->attr;
@@ -286,28 +286,28 @@ static void make_side_band(struct tally_recorder *recorder, struct tally_recorde
 
 const struct tally_recorder_source *tally_recorder_off_cpu(const struct tally_recorder *recorder)
 {
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		if (recorder->sources[i].event &&
-		    tally_is_off_cpu(&recorder->sources[i].attr, recorder->sources[i].event->name))
-			return &recorder->sources[i];
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		if (recorder->events.sources[i].event &&
+		    tally_is_off_cpu(&recorder->events.sources[i].attr, recorder->events.sources[i].event->name))
+			return &recorder->events.sources[i];
 	return NULL;
 }
 
 /* Describes the call graphs when some or all events sample each hit, and so have no copies. */
 static void describe_each_hit(struct tally_recorder *recorder)
 {
-	size_t copies = 0, events = recorder->source_count - 1;
-	if (recorder->options.call_graph != TALLY_CALL_GRAPH_AUTO ||
-	    recorder->call_graph != TALLY_CALL_GRAPH_STACK)
+	size_t copies = 0, events = recorder->events.source_count - 1;
+	if (recorder->session.options.call_graph != TALLY_CALL_GRAPH_AUTO ||
+	    recorder->events.call_graph != TALLY_CALL_GRAPH_STACK)
 		return;
 	for (size_t i = 0; i < events; i++)
-		copies += !!(recorder->sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER) &&
-			  !recorder->sources[i].completes;
+		copies += !!(recorder->events.sources[i].attr.sample_type & TALLY_SAMPLE_STACK_USER) &&
+			  !recorder->events.sources[i].completes;
 	if (!copies)
-		recorder->call_graph = TALLY_CALL_GRAPH_FP;
+		recorder->events.call_graph = TALLY_CALL_GRAPH_FP;
 	if (copies < events)
 		snprintf(
-			recorder->call_graph_text, sizeof(recorder->call_graph_text),
+			recorder->events.call_graph_text, sizeof(recorder->events.call_graph_text),
 			"call graphs by frame pointers for events that record each hit; "
 			"--call-graph dwarf copies stacks for them as well");
 }
@@ -316,20 +316,20 @@ int tally_recorder_make_sources(struct tally_recorder *recorder,
 				const struct tally_event_list *events, struct tally_error *err)
 {
 	choose_call_graph(recorder);
-	recorder->source_count = events->count + 1;
-	recorder->sources = tally_arena_array(&recorder->arena, recorder->source_count,
-					      sizeof(*recorder->sources));
-	recorder->recorded = tally_arena_array(&recorder->arena, recorder->source_count,
-					       sizeof(*recorder->recorded));
-	if (!recorder->sources || !recorder->recorded) {
-		recorder->source_count = 0;
+	recorder->events.source_count = events->count + 1;
+	recorder->events.sources = tally_arena_array(&recorder->session.arena, recorder->events.source_count,
+					      sizeof(*recorder->events.sources));
+	recorder->events.recorded = tally_arena_array(&recorder->session.arena, recorder->events.source_count,
+					       sizeof(*recorder->events.recorded));
+	if (!recorder->events.sources || !recorder->events.recorded) {
+		recorder->events.source_count = 0;
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	}
 	for (size_t i = 0; i < events->count; i++)
-		make_source(recorder, &events->items[i], &recorder->sources[i]);
+		make_source(recorder, &events->items[i], &recorder->events.sources[i]);
 	for (size_t i = 0; i < events->count; i++) {
-		recorder->unwinds |= recorder->sources[i].unwinds;
-		recorder->completes |= recorder->sources[i].completes;
+		recorder->events.unwinds |= recorder->events.sources[i].unwinds;
+		recorder->events.completes |= recorder->events.sources[i].completes;
 	}
 	join_groups(recorder);
 	describe_each_hit(recorder);

@@ -34,15 +34,15 @@ enum {
 bool tally_recorder_has_copies(const struct tally_recorder *recorder,
 			       const struct tally_recorder_source *source)
 {
-	return recorder->copies.count > 1 && source->unwinds &&
+	return recorder->events.copies.count > 1 && source->unwinds &&
 	       source->event->group == TALLY_EVENT_NO_GROUP;
 }
 
 static uint64_t highest_rate(const struct tally_recorder *recorder)
 {
 	uint64_t rate = 0;
-	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		const struct tally_recorder_source *source = &recorder->sources[i];
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
+		const struct tally_recorder_source *source = &recorder->events.sources[i];
 		if (source->unwinds && !(source->attr.flags & TALLY_ATTR_FREQ))
 			return UINT64_MAX / LARGEST;
 		if (source->unwinds)
@@ -57,7 +57,7 @@ static uint64_t highest_rate(const struct tally_recorder *recorder)
 size_t tally_recorder_copies_ring_bytes(const struct tally_recorder *recorder)
 {
 	uint64_t rate = highest_rate(recorder),
-		 copy = recorder->options.stack_bytes ? recorder->options.stack_bytes : LARGEST;
+		 copy = recorder->session.options.stack_bytes ? recorder->session.options.stack_bytes : LARGEST;
 	if (rate >= UINT64_MAX / LARGEST)
 		return 0;
 	uint64_t samples = rate * ROOM_MS / 1000;
@@ -66,17 +66,17 @@ size_t tally_recorder_copies_ring_bytes(const struct tally_recorder *recorder)
 
 static void set_size(struct tally_recorder *recorder, uint32_t bytes)
 {
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		if (recorder->sources[i].unwinds)
-			recorder->sources[i].attr.sample_stack_user = bytes;
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		if (recorder->events.sources[i].unwinds)
+			recorder->events.sources[i].attr.sample_stack_user = bytes;
 }
 
 void tally_recorder_copies_init(struct tally_recorder *recorder, size_t ring_bytes)
 {
 	static const uint32_t sizes[] = { SMALLEST, SMALLEST + STEP, SMALLEST + 2 * STEP, LARGEST };
-	struct tally_recorder_copies *copies = &recorder->copies;
+	struct tally_recorder_copies *copies = &recorder->events.copies;
 	*copies = (struct tally_recorder_copies){ 0 };
-	if (!recorder->unwinds || recorder->options.stack_bytes || ring_bytes / 8 < SMALLEST)
+	if (!recorder->events.unwinds || recorder->session.options.stack_bytes || ring_bytes / 8 < SMALLEST)
 		return;
 	while (copies->count < TALLY_RECORDER_COPY_SIZES &&
 	       sizes[copies->count] <= ring_bytes / 8) {
@@ -94,7 +94,7 @@ void tally_recorder_copies_init(struct tally_recorder *recorder, size_t ring_byt
 void tally_recorder_copies_note(struct tally_recorder *recorder, const struct tally_sample *sample,
 				enum tally_recorder_stack_fate fate, uint64_t needed)
 {
-	struct tally_recorder_copies *copies = &recorder->copies;
+	struct tally_recorder_copies *copies = &recorder->events.copies;
 	if (!copies->count || sample->stack_size != copies->sizes[copies->now])
 		return; /* its size was in use before the last switch */
 	copies->stacks++;
@@ -107,23 +107,23 @@ void tally_recorder_copies_note(struct tally_recorder *recorder, const struct ta
  * samples. */
 static int switch_to(struct tally_recorder *recorder, unsigned next, struct tally_error *err)
 {
-	struct tally_recorder_copies *copies = &recorder->copies;
-	const struct tally_provider_ops *ops = recorder->provider->ops;
-	for (size_t i = 0; i < recorder->handles.count; i++) {
-		const struct tally_recorder_handle *old = &recorder->handles.items[i],
+	struct tally_recorder_copies *copies = &recorder->events.copies;
+	const struct tally_provider_ops *ops = recorder->session.provider->ops;
+	for (size_t i = 0; i < recorder->events.handles.count; i++) {
+		const struct tally_recorder_handle *old = &recorder->events.handles.items[i],
 						   *new = old + next - copies->now;
 		if (old->copy_bytes != copies->sizes[copies->now] || !old->copy_bytes)
 			continue;
 		/* The sizes of a place are adjacent, unless its task ended while they were
 		 * opened. */
 		size_t at = i + next - copies->now;
-		if (at >= recorder->handles.count || new->source != old->source ||
+		if (at >= recorder->events.handles.count || new->source != old->source ||
 		    new->ring != old->ring || new->copy_bytes != copies->sizes[next])
 			continue;
-		int result = ops->ioctl(recorder->provider, old->handle, TALLY_IOCTL_DISABLE, NULL,
+		int result = ops->ioctl(recorder->session.provider, old->handle, TALLY_IOCTL_DISABLE, NULL,
 					0);
 		if (!result)
-			result = ops->ioctl(recorder->provider, new->handle, TALLY_IOCTL_ENABLE,
+			result = ops->ioctl(recorder->session.provider, new->handle, TALLY_IOCTL_ENABLE,
 					    NULL, 0);
 		if (result < 0)
 			return tally_error_set(err, result,
@@ -132,20 +132,20 @@ static int switch_to(struct tally_recorder *recorder, unsigned next, struct tall
 	}
 	copies->now = next;
 	copies->stacks = copies->cut = copies->new = copies->small = 0;
-	copies->lost_before = recorder->status.lost;
+	copies->lost_before = recorder->session.status.lost;
 	copies->switches++;
 	return 0;
 }
 
 int tally_recorder_copies_adapt(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_recorder_copies *copies = &recorder->copies;
+	struct tally_recorder_copies *copies = &recorder->events.copies;
 	uint64_t calm = (uint64_t)CALM_STACKS << copies->switches;
 	if (copies->count < 2 || copies->switches >= SWITCHES_MAX)
 		return 0;
 	bool is_cut = copies->cut >= CUT_MIN && copies->cut * 100 > copies->stacks;
 	bool is_new = copies->stacks >= NEW_STACKS_MIN && copies->new * 100 > copies->stacks;
-	uint64_t lost = recorder->status.lost - copies->lost_before, seen = copies->stacks + lost;
+	uint64_t lost = recorder->session.status.lost - copies->lost_before, seen = copies->stacks + lost;
 	if (seen >= SETTLED && lost * 5 > seen && copies->now) {
 		copies->highest = copies->now - 1;
 		return switch_to(recorder, copies->highest, err);

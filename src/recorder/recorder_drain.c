@@ -28,18 +28,18 @@ struct tally_recorder_source *tally_recorder_source_of(struct tally_recorder *re
 						       const void *bytes, size_t size)
 {
 	uint64_t id;
-	uint64_t *slot = tally_record_id(&recorder->sources[0].attr, bytes, size, &id) ?
-				 tally_map_get(&recorder->source_of_id, id) :
+	uint64_t *slot = tally_record_id(&recorder->events.sources[0].attr, bytes, size, &id) ?
+				 tally_map_get(&recorder->events.source_of_id, id) :
 				 NULL;
-	return slot ? &recorder->sources[*slot] : NULL;
+	return slot ? &recorder->events.sources[*slot] : NULL;
 }
 
 int tally_recorder_put(struct tally_recorder *recorder, const void *records, size_t size,
 		       struct tally_error *err)
 {
-	if (recorder->excerpt)
-		tally_recorder_excerpt_add(recorder->excerpt, records, size);
-	return size ? tally_perfdata_write(recorder->writer, records, size, err) : 0;
+	if (recorder->output.excerpt)
+		tally_recorder_excerpt_add(recorder->output.excerpt, records, size);
+	return size ? tally_perfdata_write(recorder->output.writer, records, size, err) : 0;
 }
 
 /* Counts records of lost samples and of throttling. */
@@ -47,19 +47,19 @@ static void count_record(struct tally_recorder *recorder, const struct tally_rec
 {
 	if (record->header.type == TALLY_RECORD_LOST ||
 	    record->header.type == TALLY_RECORD_LOST_SAMPLES)
-		recorder->status.lost += record->lost.lost;
+		recorder->session.status.lost += record->lost.lost;
 	else if (record->header.type == TALLY_RECORD_THROTTLE)
-		recorder->status.throttled++;
+		recorder->session.status.throttled++;
 }
 
 int tally_recorder_take_task(struct tally_recorder *recorder, const struct tally_record *record,
 			     struct tally_error *err)
 {
-	int result = tally_tasks_record(&recorder->tasks, record);
+	int result = tally_tasks_record(&recorder->tasks.known, record);
 	if (!result)
-		result = tally_endings_record(&recorder->endings, record);
-	if (!result && recorder->objects.is_live)
-		result = tally_perf_maps_record(&recorder->perf_maps, &recorder->tasks, record);
+		result = tally_endings_record(&recorder->tasks.endings, record);
+	if (!result && recorder->tasks.objects.is_live)
+		result = tally_perf_maps_record(&recorder->tasks.perf_maps, &recorder->tasks.known, record);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -67,14 +67,14 @@ static int take_side_band(struct tally_recorder *recorder, const void *bytes, si
 			  const struct tally_record *record, struct tally_error *err)
 {
 	count_record(recorder, record);
-	if (recorder->options.overwrite)
+	if (recorder->session.options.overwrite)
 		return tally_recorder_keep(recorder, bytes, size, err);
 	int result = tally_recorder_take_task(recorder, record, err);
 	if (result < 0)
 		return result;
-	tally_objects_see(&recorder->objects, &recorder->tasks, record);
-	if (recorder->objects.live_jits)
-		tally_live_jits_see(recorder->objects.live_jits, record);
+	tally_objects_see(&recorder->tasks.objects, &recorder->tasks.known, record);
+	if (recorder->tasks.objects.live_jits)
+		tally_live_jits_see(recorder->tasks.objects.live_jits, record);
 	return tally_recorder_put(recorder, bytes, size, err);
 }
 
@@ -85,8 +85,8 @@ static struct tally_ring *oldest_side_band(struct tally_recorder *recorder, uint
 {
 	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
 	struct tally_ring *oldest = NULL;
-	for (size_t i = 0; i < recorder->ring_count; i++) {
-		struct tally_ring *ring = &recorder->side_rings[i];
+	for (size_t i = 0; i < recorder->rings.count; i++) {
+		struct tally_ring *ring = &recorder->rings.sides[i];
 		struct tally_record candidate;
 		size_t candidate_size;
 		const void *peeked;
@@ -131,17 +131,17 @@ static int drain_side_band(struct tally_recorder *recorder, uint64_t now_ns, boo
 	const void *bytes;
 	size_t size;
 	int result = 0;
-	for (size_t i = 0; i < recorder->ring_count; i++)
-		if (recorder->side_rings[i].page)
-			tally_ring_note(&recorder->side_rings[i]);
+	for (size_t i = 0; i < recorder->rings.count; i++)
+		if (recorder->rings.sides[i].page)
+			tally_ring_note(&recorder->rings.sides[i]);
 	while (!result && (ring = oldest_side_band(recorder, now_ns, &bytes, &size, &record)) &&
 	       (last || record.sample_id.time < now_ns)) {
 		result = take_mended(recorder, bytes, size, &record, err);
 		tally_ring_advance(ring, size);
 	}
-	for (size_t i = 0; i < recorder->ring_count; i++)
-		if (recorder->side_rings[i].page)
-			tally_ring_release_read(&recorder->side_rings[i]);
+	for (size_t i = 0; i < recorder->rings.count; i++)
+		if (recorder->rings.sides[i].page)
+			tally_ring_release_read(&recorder->rings.sides[i]);
 	return result;
 }
 
@@ -152,25 +152,25 @@ static void see_sample(struct tally_recorder *recorder, const void *bytes)
 {
 	uint64_t time;
 	memcpy(&time, (const uint8_t *)bytes + SAMPLE_TIME_AT, sizeof(time));
-	recorder->status.samples++;
-	if (!recorder->first_sample_ns || time < recorder->first_sample_ns)
-		recorder->first_sample_ns = time;
-	if (time > recorder->last_sample_ns)
-		recorder->last_sample_ns = time;
+	recorder->session.status.samples++;
+	if (!recorder->output.first_sample_ns || time < recorder->output.first_sample_ns)
+		recorder->output.first_sample_ns = time;
+	if (time > recorder->output.last_sample_ns)
+		recorder->output.last_sample_ns = time;
 }
 
 /* Adds a sample, as written, to the excerpt. */
 static inline void see_for_excerpt(struct tally_recorder *recorder, const void *sample)
 {
-	if (recorder->excerpt)
-		tally_recorder_excerpt_add_sample(recorder->excerpt, sample);
+	if (recorder->output.excerpt)
+		tally_recorder_excerpt_add_sample(recorder->output.excerpt, sample);
 }
 
 /* Returns the source of a sample whose stack must be unwound or completed; otherwise NULL. */
 static const struct tally_recorder_source *rewriting_source(struct tally_recorder *recorder,
 							    const void *bytes, size_t size)
 {
-	const struct tally_recorder_source *source = recorder->unwinds || recorder->completes
+	const struct tally_recorder_source *source = recorder->events.unwinds || recorder->events.completes
 							     ? tally_recorder_source_of(recorder,
 											bytes, size)
 							     : NULL;
@@ -186,8 +186,8 @@ static int give_sample(struct tally_recorder *recorder, const void *bytes, size_
 	struct tally_record record;
 	if (!source || tally_record_decode(&source->written, bytes, size, &record) < 0)
 		return 0; /* from no event of the caller's */
-	int result = recorder->options.take_sample(recorder->options.context,
-						   (size_t)(source - recorder->sources), &record);
+	int result = recorder->session.options.take_sample(recorder->session.options.context,
+						   (size_t)(source - recorder->events.sources), &record);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -195,13 +195,13 @@ int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes
 			      struct tally_error *err)
 {
 	if (written < 0) {
-		recorder->status.lost++;
+		recorder->session.status.lost++;
 		return 0;
 	}
-	if (recorder->options.take_sample)
+	if (recorder->session.options.take_sample)
 		return give_sample(recorder, bytes, (size_t)written, err);
 	see_for_excerpt(recorder, bytes);
-	return tally_perfdata_write_walked(recorder->writer, bytes, (size_t)written, err);
+	return tally_perfdata_write_walked(recorder->output.writer, bytes, (size_t)written, err);
 }
 
 static int write_sample(struct tally_recorder *recorder, const void *bytes, size_t size,
@@ -210,25 +210,25 @@ static int write_sample(struct tally_recorder *recorder, const void *bytes, size
 	_Alignas(8) uint8_t rewritten[RECORD_BYTES_MAX];
 	const struct tally_recorder_source *source = rewriting_source(recorder, bytes, size);
 	see_sample(recorder, bytes);
-	if (!source && recorder->options.take_sample)
+	if (!source && recorder->session.options.take_sample)
 		return give_sample(recorder, bytes, size, err);
 	if (!source) {
 		see_for_excerpt(recorder, bytes);
-		return tally_perfdata_write(recorder->writer, bytes, size, err);
+		return tally_perfdata_write(recorder->output.writer, bytes, size, err);
 	}
 	long written = tally_recorder_rewrite_sample(recorder, source, bytes, size, rewritten);
 	int result = written ? tally_recorder_put_sample(recorder, rewritten, written, err) : 0;
-	return result || !recorder->holds.news_tid ? result
+	return result || !recorder->stacks.holds.news_tid ? result
 						   : tally_recorder_write_told(recorder, err);
 }
 
 static void see_other(struct tally_recorder *recorder, const void *bytes, size_t size)
 {
 	struct tally_record record;
-	uint64_t lost_before = recorder->status.lost;
-	if (!tally_record_decode(&recorder->sources[0].attr, bytes, size, &record))
+	uint64_t lost_before = recorder->session.status.lost;
+	if (!tally_record_decode(&recorder->events.sources[0].attr, bytes, size, &record))
 		count_record(recorder, &record);
-	recorder->lost_told += recorder->status.lost - lost_before;
+	recorder->output.lost_told += recorder->session.status.lost - lost_before;
 }
 
 /* Counts the whole records at the start of a piece that go to the file unchanged.  Returns their
@@ -245,7 +245,7 @@ static size_t walk(struct tally_recorder *recorder, const uint8_t *piece, size_t
 			break;
 		if (header.type != TALLY_RECORD_SAMPLE)
 			see_other(recorder, bytes, header.size);
-		else if (header.size < SAMPLE_BYTES_MIN || recorder->options.take_sample ||
+		else if (header.size < SAMPLE_BYTES_MIN || recorder->session.options.take_sample ||
 			 rewriting_source(recorder, bytes, header.size))
 			break;
 		else {
@@ -301,7 +301,7 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 			 struct tally_error *err)
 {
 	/* Free the ring in steps: the kernel fills the free part while we process the rest. */
-	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(recorder->writer),
+	size_t step = (ring->mask + 1) / 8, wanted = tally_perfdata_writer_wants(recorder->output.writer),
 	       size;
 	uint64_t given_back = ring->tail;
 	int result;
@@ -309,7 +309,7 @@ static int drain_samples(struct tally_recorder *recorder, struct tally_ring *rin
 		const void *piece = tally_ring_piece(ring, &size);
 		size_t whole = walk(recorder, piece, size, wanted < step ? wanted : step);
 		tally_ring_advance(ring, whole);
-		result = whole ? tally_perfdata_write_walked(recorder->writer, piece, whole, err)
+		result = whole ? tally_perfdata_write_walked(recorder->output.writer, piece, whole, err)
 			       : 0;
 		if (!whole || result < 0)
 			result = result < 0 ? result : drain_record(recorder, ring, err);
@@ -334,60 +334,60 @@ static int finish_round(struct tally_recorder *recorder, struct tally_error *err
 static uint64_t bytes_read(const struct tally_recorder *recorder)
 {
 	uint64_t total = 0;
-	for (size_t i = 0; i < recorder->ring_count; i++)
-		total += recorder->rings[i].tail + recorder->side_rings[i].tail;
+	for (size_t i = 0; i < recorder->rings.count; i++)
+		total += recorder->rings.samples[i].tail + recorder->rings.sides[i].tail;
 	return total;
 }
 
 static void note_heads(struct tally_recorder *recorder)
 {
-	recorder->found_bytes = 0;
-	for (size_t i = 0; i < recorder->ring_count; i++) {
-		struct tally_ring *ring = &recorder->rings[i];
+	recorder->rings.found_bytes = 0;
+	for (size_t i = 0; i < recorder->rings.count; i++) {
+		struct tally_ring *ring = &recorder->rings.samples[i];
 		if (!ring->page || ring->is_backward)
 			continue;
 		tally_ring_note(ring);
-		if (ring->noted - ring->tail > recorder->found_bytes)
-			recorder->found_bytes = ring->noted - ring->tail;
+		if (ring->noted - ring->tail > recorder->rings.found_bytes)
+			recorder->rings.found_bytes = ring->noted - ring->tail;
 	}
 }
 
 int tally_recorder_drain(struct tally_recorder *recorder, bool last, struct tally_error *err)
 {
 	struct timespec now;
-	struct tally_provider *provider = recorder->provider;
+	struct tally_provider *provider = recorder->session.provider;
 	uint64_t before = bytes_read(recorder);
 	if (provider && provider->ops->gather)
 		provider->ops->gather(provider);
 	note_heads(recorder);
-	if (recorder->outer)
-		tally_recorder_outer_pass(recorder->outer);
-	if (recorder->objects.made_code)
-		tally_made_code_pass(recorder->objects.made_code);
-	if (recorder->objects.live_jits)
-		tally_live_jits_pass(recorder->objects.live_jits, &recorder->tasks);
+	if (recorder->stacks.outer)
+		tally_recorder_outer_pass(recorder->stacks.outer);
+	if (recorder->tasks.objects.made_code)
+		tally_made_code_pass(recorder->tasks.objects.made_code);
+	if (recorder->tasks.objects.live_jits)
+		tally_live_jits_pass(recorder->tasks.objects.live_jits, &recorder->tasks.known);
 	clock_gettime(CLOCK_MONOTONIC, &now); /* the clock of the records */
 	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 	int result = drain_side_band(recorder, now_ns, last, err);
 	if (!result)
 		result = tally_recorder_look_at_modules(recorder, now_ns, err);
-	recorder->holds.is_open = !last && !recorder->options.take_sample;
-	recorder->holds.pass++;
-	for (size_t i = 0; !result && i < recorder->ring_count; i++)
-		if (recorder->rings[i].page && !recorder->rings[i].is_backward)
-			result = drain_samples(recorder, &recorder->rings[i], err);
-	recorder->holds.is_open = false;
-	recorder->holds.last_pass_ns = now_ns;
+	recorder->stacks.holds.is_open = !last && !recorder->session.options.take_sample;
+	recorder->stacks.holds.pass++;
+	for (size_t i = 0; !result && i < recorder->rings.count; i++)
+		if (recorder->rings.samples[i].page && !recorder->rings.samples[i].is_backward)
+			result = drain_samples(recorder, &recorder->rings.samples[i], err);
+	recorder->stacks.holds.is_open = false;
+	recorder->stacks.holds.last_pass_ns = now_ns;
 	if (!result)
 		result = tally_recorder_write_held(recorder, last, err);
 	if (!result)
 		result = tally_recorder_end_gone(recorder, now_ns, err);
-	tally_endings_pass(&recorder->endings, &recorder->tasks);
-	tally_perf_maps_look(&recorder->perf_maps, now_ns, last);
+	tally_endings_pass(&recorder->tasks.endings, &recorder->tasks.known);
+	tally_perf_maps_look(&recorder->tasks.perf_maps, now_ns, last);
 	tally_recorder_trim_objects(recorder);
 	if (!result)
 		result = tally_recorder_forget_files(recorder, err);
-	if (!result && before != bytes_read(recorder) && !recorder->options.overwrite &&
+	if (!result && before != bytes_read(recorder) && !recorder->session.options.overwrite &&
 	    !tally_recorder_holds_on(recorder))
 		result = finish_round(recorder, err);
 	return !result && !last ? tally_recorder_copies_adapt(recorder, err) : result;

@@ -50,24 +50,24 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 	size_t emptied = 0;
 	if (tally_recorder_off_cpu(recorder))
 		return false;
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		emptied += is_empty_in_user_mode(&recorder->sources[i]);
-	if (emptied + 1 == recorder->source_count)
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		emptied += is_empty_in_user_mode(&recorder->events.sources[i]);
+	if (emptied + 1 == recorder->events.source_count)
 		return false;
-	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		struct tally_recorder_source *source = &recorder->sources[i];
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
+		struct tally_recorder_source *source = &recorder->events.sources[i];
 		if (!wants_kernel(source))
 			continue;
 		source->attr.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
 		source->written.flags |= TALLY_ATTR_EXCLUDE_KERNEL | TALLY_ATTR_EXCLUDE_HV;
-		const char *name = tally_arena_printf(&recorder->arena, "%s%s", source->name,
+		const char *name = tally_arena_printf(&recorder->session.arena, "%s%s", source->name,
 						      strchr(source->name, ':') ? "u" : ":u");
 		source->name = name ? name : source->name;
 		changed = true;
 	}
 	if (changed)
 		tally_buffer_text(
-			recorder->notes,
+			recorder->session.notes,
 			"only user mode is recorded; 'sysctl kernel.perf_event_paranoid=1' adds "
 			"the kernel\n");
 	return changed;
@@ -75,11 +75,11 @@ static bool fall_back_to_user(struct tally_recorder *recorder)
 
 static int note_id(struct tally_recorder *recorder, size_t source_index, int handle)
 {
-	struct tally_recorder_source *source = &recorder->sources[source_index];
+	struct tally_recorder_source *source = &recorder->events.sources[source_index];
 	uint64_t id = 0;
-	int result = recorder->provider->ops->ioctl(recorder->provider, handle, TALLY_IOCTL_ID, &id,
+	int result = recorder->session.provider->ops->ioctl(recorder->session.provider, handle, TALLY_IOCTL_ID, &id,
 						    0);
-	uint64_t *slot = result < 0 ? NULL : tally_map_put(&recorder->source_of_id, id, NULL);
+	uint64_t *slot = result < 0 ? NULL : tally_map_put(&recorder->events.source_of_id, id, NULL);
 	if (result < 0)
 		return result;
 	if (!slot || tally_vector_push(&source->ids, id) < 0)
@@ -134,8 +134,8 @@ static bool relax(struct tally_recorder_source *source, int code)
 static int open_one(struct tally_recorder *recorder, size_t source_index, const struct place *place,
 		    int leader, uint32_t copy_bytes)
 {
-	struct tally_recorder_source *source = &recorder->sources[source_index];
-	struct tally_provider *provider = recorder->provider;
+	struct tally_recorder_source *source = &recorder->events.sources[source_index];
+	struct tally_provider *provider = recorder->session.provider;
 	struct tally_recorder_handle opened = { .ring = (uint32_t)place->ring,
 						.source = (uint32_t)source_index,
 						.copy_bytes = copy_bytes };
@@ -144,7 +144,7 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 		struct tally_attr attr = source->attr;
 		if (copy_bytes)
 			attr.sample_stack_user = copy_bytes;
-		if (copy_bytes && copy_bytes != recorder->copies.sizes[recorder->copies.now])
+		if (copy_bytes && copy_bytes != recorder->events.copies.sizes[recorder->events.copies.now])
 			attr.flags &= ~TALLY_ATTR_ENABLE_ON_EXEC;
 		bool of_cgroup = source->cgroup_fd >= 0;
 		handle = provider->ops->open(provider, &attr,
@@ -156,9 +156,9 @@ static int open_one(struct tally_recorder *recorder, size_t source_index, const 
 	opened.handle = handle;
 	int result = note_id(recorder, source_index, handle);
 	if (!result && source->event)
-		result = tally_vector_push(&recorder->handles, opened);
+		result = tally_vector_push(&recorder->events.handles, opened);
 	else if (!result)
-		result = tally_vector_push(&recorder->side_handles, opened);
+		result = tally_vector_push(&recorder->events.side_handles, opened);
 	if (result < 0) {
 		provider->ops->close(provider, handle);
 		return result;
@@ -176,7 +176,7 @@ static bool is_refused(int result)
 static int explain_refusal(const struct tally_recorder *recorder, const struct tally_event *event,
 			   int code, const struct place *place, struct tally_error *err)
 {
-	struct tally_provider *provider = recorder->provider;
+	struct tally_provider *provider = recorder->session.provider;
 	const char *hint = NULL;
 	if (!provider->ops->reason) {
 		tally_provider_open_error(event, code, place->tid, place->cpu,
@@ -192,10 +192,10 @@ static int explain_refusal(const struct tally_recorder *recorder, const struct t
 
 static int leader_of(const struct tally_recorder *recorder, size_t source, int last_leader)
 {
-	int group = recorder->sources[source].event ? recorder->sources[source].event->group
+	int group = recorder->events.sources[source].event ? recorder->events.sources[source].event->group
 						    : TALLY_EVENT_NO_GROUP;
 	bool member = source && group != TALLY_EVENT_NO_GROUP &&
-		      recorder->sources[source - 1].event->group == group;
+		      recorder->events.sources[source - 1].event->group == group;
 	return member ? last_leader : -1;
 }
 
@@ -204,8 +204,8 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 		       int group, int *handle, struct tally_recorder_ring_sizes *sizes,
 		       struct tally_error *err)
 {
-	const struct tally_recorder_source *source = &recorder->sources[index];
-	const struct tally_recorder_copies *copies = &recorder->copies;
+	const struct tally_recorder_source *source = &recorder->events.sources[index];
+	const struct tally_recorder_copies *copies = &recorder->events.copies;
 	unsigned count = tally_recorder_has_copies(recorder, source) ? copies->count : 1;
 	int result = 0;
 	for (unsigned i = 0; !result && i < count; i++) {
@@ -221,10 +221,10 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 		if (!i)
 			*handle = opened;
 		if (source->event->filter)
-			result = tally_event_filter_put(recorder->provider, source->event, opened);
+			result = tally_event_filter_put(recorder->session.provider, source->event, opened);
 		if (result < 0)
 			return tally_event_filter_explain(source->event, result, err);
-		result = tally_recorder_join_ring(recorder, &recorder->rings[place->ring], opened,
+		result = tally_recorder_join_ring(recorder, &recorder->rings.samples[place->ring], opened,
 						  place->cpu, &sizes->sample_pages, err);
 	}
 	return result;
@@ -233,13 +233,13 @@ static int open_source(struct tally_recorder *recorder, size_t index, const stru
 static int open_side_band(struct tally_recorder *recorder, const struct place *place,
 			  struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
-	int handle = open_one(recorder, recorder->source_count - 1, place, -1, 0);
+	int handle = open_one(recorder, recorder->events.source_count - 1, place, -1, 0);
 	if (handle < 0) {
 		/* A refusal of the side-band's event applies to all.  The message names an event
 		 * that the user knows. */
-		return explain_refusal(recorder, recorder->sources[0].event, handle, place, err);
+		return explain_refusal(recorder, recorder->events.sources[0].event, handle, place, err);
 	}
-	return tally_recorder_join_ring(recorder, &recorder->side_rings[place->ring], handle,
+	return tally_recorder_join_ring(recorder, &recorder->rings.sides[place->ring], handle,
 					place->cpu, &sizes->side_pages, err);
 }
 
@@ -247,7 +247,7 @@ static int open_samples(struct tally_recorder *recorder, const struct place *pla
 			struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
 	int leader = -1, result = 0;
-	for (size_t i = 0; !result && i + 1 < recorder->source_count; i++) {
+	for (size_t i = 0; !result && i + 1 < recorder->events.source_count; i++) {
 		int group = leader_of(recorder, i, leader), handle = -1;
 		result = open_source(recorder, i, place, group, &handle, sizes, err);
 		if (group < 0)
@@ -268,10 +268,10 @@ static int open_place(struct tally_recorder *recorder, const struct place *place
 static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
 		       struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
-	struct place place = { .tid = tid, .cpu = -1, .ring = recorder->ring_count };
-	if (place.ring == recorder->ring_capacity)
+	struct place place = { .tid = tid, .cpu = -1, .ring = recorder->rings.count };
+	if (place.ring == recorder->rings.capacity)
 		return 0; /* more threads than rings were planned for */
-	recorder->ring_count++;
+	recorder->rings.count++;
 	int result = open_place(recorder, &place, sizes, err);
 	return result == -ESRCH && may_end ? 0 : result < 0 ? result : 1;
 }
@@ -282,21 +282,21 @@ static int open_thread(struct tally_recorder *recorder, pid_t tid, bool may_end,
 static int open_task(struct tally_recorder *recorder, pid_t tid, bool may_end,
 		     struct tally_recorder_ring_sizes *sizes, struct tally_error *err)
 {
-	if (recorder->options.per_thread)
+	if (recorder->session.options.per_thread)
 		return open_thread(recorder, tid, may_end, sizes, err);
-	for (size_t i = 0; i < 2 * recorder->ring_count; i++) {
-		size_t ring = i % recorder->ring_count;
+	for (size_t i = 0; i < 2 * recorder->rings.count; i++) {
+		size_t ring = i % recorder->rings.count;
 		struct place place = { .tid = tid,
-				       .cpu = (int)recorder->ring_cpus[ring].number,
+				       .cpu = (int)recorder->rings.cpus[ring].number,
 				       .ring = ring };
 		int result = 0;
-		if (i < recorder->ring_count)
+		if (i < recorder->rings.count)
 			result = open_side_band(recorder, &place, sizes, err);
 		else if (!tally_recorder_has_inherited(recorder, tid, ring))
 			result = open_samples(recorder, &place, sizes, err);
 		if (result == -ESRCH && may_end)
 			return 0;
-		if (!result && i >= recorder->ring_count &&
+		if (!result && i >= recorder->rings.count &&
 		    tally_recorder_note_opened(recorder, tid, ring) < 0)
 			result = tally_error_set(err, -ENOMEM, "out of memory");
 		if (result < 0)
@@ -313,9 +313,9 @@ static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first
 	if (tally_recorder_has_inherited_all(recorder, tid))
 		return 0;
 	int result = open_task(recorder, tid, true, sizes, err);
-	if (!is_first && is_refused(result) && tally_target_is_descendant(recorder->target, tid)) {
+	if (!is_first && is_refused(result) && tally_target_is_descendant(recorder->session.target, tid)) {
 		*err = (struct tally_error)TALLY_ERROR_NONE;
-		recorder->refused_descendants++;
+		recorder->events.refused_descendants++;
 		return 0;
 	}
 	return result;
@@ -326,10 +326,10 @@ static int open_listed(struct tally_recorder *recorder, pid_t tid, bool is_first
 static int open_all_listed(struct tally_recorder *recorder, struct tally_recorder_ring_sizes *sizes,
 			   struct tally_error *err)
 {
-	struct tally_target *target = recorder->target;
+	struct tally_target *target = recorder->session.target;
 	size_t opened = 0, next = 0;
 	long listed;
-	recorder->refused_descendants = 0;
+	recorder->events.refused_descendants = 0;
 	do {
 		for (; next < target->tids.count; next++) {
 			int result = open_listed(recorder, target->tids.items[next], !opened, sizes,
@@ -350,11 +350,11 @@ static int open_all_listed(struct tally_recorder *recorder, struct tally_recorde
 static int open_everywhere(struct tally_recorder *recorder, struct tally_recorder_ring_sizes *sizes,
 			   struct tally_error *err)
 {
-	struct tally_target *target = recorder->target;
-	if (recorder->options.per_thread)
-		recorder->ring_count = 0; /* each thread adds its own */
+	struct tally_target *target = recorder->session.target;
+	if (recorder->session.options.per_thread)
+		recorder->rings.count = 0; /* each thread adds its own */
 	if (target->all || tally_recorder_follows_command(recorder)) {
-		int result = open_task(recorder, target->all ? -1 : recorder->spawn->pid, false,
+		int result = open_task(recorder, target->all ? -1 : recorder->session.spawn->pid, false,
 				       sizes, err);
 		return result < 0 ? result : 0;
 	}
@@ -365,69 +365,69 @@ static int open_everywhere(struct tally_recorder *recorder, struct tally_recorde
 
 static void close_all(struct tally_recorder *recorder)
 {
-	struct tally_provider *provider = recorder->provider;
-	for (size_t i = 0; recorder->rings && i < recorder->ring_count; i++) {
-		tally_ring_close(&recorder->rings[i]);
-		tally_ring_close(&recorder->side_rings[i]);
+	struct tally_provider *provider = recorder->session.provider;
+	for (size_t i = 0; recorder->rings.samples && i < recorder->rings.count; i++) {
+		tally_ring_close(&recorder->rings.samples[i]);
+		tally_ring_close(&recorder->rings.sides[i]);
 	}
-	for (size_t i = 0; i < recorder->handles.count; i++)
-		provider->ops->close(provider, recorder->handles.items[i].handle);
-	for (size_t i = 0; i < recorder->side_handles.count; i++)
-		provider->ops->close(provider, recorder->side_handles.items[i].handle);
-	for (size_t i = 0; i < recorder->source_count; i++)
-		recorder->sources[i].ids.count = 0;
-	recorder->handles.count = recorder->side_handles.count = 0;
-	tally_map_release(&recorder->source_of_id);
+	for (size_t i = 0; i < recorder->events.handles.count; i++)
+		provider->ops->close(provider, recorder->events.handles.items[i].handle);
+	for (size_t i = 0; i < recorder->events.side_handles.count; i++)
+		provider->ops->close(provider, recorder->events.side_handles.items[i].handle);
+	for (size_t i = 0; i < recorder->events.source_count; i++)
+		recorder->events.sources[i].ids.count = 0;
+	recorder->events.handles.count = recorder->events.side_handles.count = 0;
+	tally_map_release(&recorder->events.source_of_id);
 }
 
 /* Tells the user which events can have no samples: switches and migrations happen in the kernel,
  * which gives 0 for user mode instead of an error. */
 static void tell_of_emptied(struct tally_recorder *recorder)
 {
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		if (tally_counting_is_emptied(&recorder->sources[i].attr))
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		if (tally_counting_is_emptied(&recorder->events.sources[i].attr))
 			tally_buffer_printf(
-				recorder->notes,
+				recorder->session.notes,
 				"'%s' can have no samples: it occurs only in the kernel\n",
-				recorder->sources[i].name);
+				recorder->events.sources[i].name);
 }
 
 static void tell_of_group_reads(struct tally_recorder *recorder)
 {
 	bool any = false;
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		any |= recorder->sources[i].event->group_read;
-	if (any && !recorder->target->all)
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		any |= recorder->events.sources[i].event->group_read;
+	if (any && !recorder->session.target->all)
 		tally_buffer_printf(
-			recorder->notes,
+			recorder->session.notes,
 			"with :S new threads and children are not sampled: groups of inherited "
 			"events can't be read%s\n",
-			recorder->provider->ops->command ? "" : "; -a samples them all");
+			recorder->session.provider->ops->command ? "" : "; -a samples them all");
 }
 
 static void tell_of_descendants(struct tally_recorder *recorder)
 {
 	char text[1024];
-	tally_target_descendants_text(recorder->target, text, sizeof(text));
+	tally_target_descendants_text(recorder->session.target, text, sizeof(text));
 	if (!*text)
 		return;
-	tally_buffer_printf(recorder->notes, "%s %s\n", text,
-			    recorder->target->takes_descendants
+	tally_buffer_printf(recorder->session.notes, "%s %s\n", text,
+			    recorder->session.target->takes_descendants
 				    ? "recorded as well; --no-descendants leaves them out"
 				    : "not recorded");
-	if (recorder->refused_descendants)
-		tally_buffer_printf(recorder->notes,
+	if (recorder->events.refused_descendants)
+		tally_buffer_printf(recorder->session.notes,
 				    "this user may not record %zu of their threads\n",
-				    recorder->refused_descendants);
+				    recorder->events.refused_descendants);
 }
 
 static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err)
 {
-	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		struct tally_recorder_source *source = &recorder->sources[i];
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
+		struct tally_recorder_source *source = &recorder->events.sources[i];
 		if (!source->event->cgroup)
 			continue;
-		const char *named = tally_arena_printf(&recorder->arena, "%s,%s", source->name,
+		const char *named = tally_arena_printf(&recorder->session.arena, "%s,%s", source->name,
 						       source->event->cgroup);
 		source->name = named ? named : source->name;
 		source->cgroup_fd = tally_cgroup_open(source->event->cgroup, err);
@@ -439,20 +439,20 @@ static int open_cgroups(struct tally_recorder *recorder, struct tally_error *err
 
 int tally_recorder_open_cpu(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
 {
-	struct tally_recorder_ring_sizes sizes = recorder->ring_sizes;
+	struct tally_recorder_ring_sizes sizes = recorder->rings.sizes;
 	struct place place = { .tid = -1,
-			       .cpu = (int)recorder->ring_cpus[ring].number,
+			       .cpu = (int)recorder->rings.cpus[ring].number,
 			       .ring = ring };
 	return open_place(recorder, &place, &sizes, err);
 }
 
 int tally_recorder_open(struct tally_recorder *recorder, struct tally_error *err)
 {
-	if (!recorder->target->cpus.count) {
-		int listed = recorder->provider->ops->command
-				     ? tally_cpu_list_parse("0", &recorder->target->cpus, err)
+	if (!recorder->session.target->cpus.count) {
+		int listed = recorder->session.provider->ops->command
+				     ? tally_cpu_list_parse("0", &recorder->session.target->cpus, err)
 				     : tally_cpu_list_read(TALLY_CPU_ONLINE,
-							   &recorder->target->cpus, err);
+							   &recorder->session.target->cpus, err);
 		if (listed < 0)
 			return listed;
 	}
@@ -471,13 +471,13 @@ int tally_recorder_open(struct tally_recorder *recorder, struct tally_error *err
 		tally_recorder_copies_init(recorder,
 					   sizes.sample_pages * (size_t)sysconf(_SC_PAGESIZE));
 		result = open_everywhere(recorder, &sizes, err);
-		if (is_refused(result) && !recorder->target->all && fall_back_to_user(recorder)) {
+		if (is_refused(result) && !recorder->session.target->all && fall_back_to_user(recorder)) {
 			close_all(recorder);
 			result = open_everywhere(recorder, &sizes, err);
 		}
 	} while (!result &&
 		 (sizes.sample_pages < tried.sample_pages || sizes.side_pages < tried.side_pages));
-	recorder->ring_sizes = sizes;
+	recorder->rings.sizes = sizes;
 	if (!result)
 		result = tally_recorder_open_triggers(recorder, err);
 	if (!result) {
@@ -494,26 +494,26 @@ void tally_recorder_close(struct tally_recorder *recorder)
 	close_all(recorder);
 	tally_recorder_forget_inherited(recorder);
 	tally_recorder_close_triggers(recorder);
-	for (size_t i = 0; recorder->sources && i < recorder->source_count; i++) {
-		tally_vector_release(&recorder->sources[i].ids);
-		if (recorder->sources[i].cgroup_fd >= 0)
-			close(recorder->sources[i].cgroup_fd);
+	for (size_t i = 0; recorder->events.sources && i < recorder->events.source_count; i++) {
+		tally_vector_release(&recorder->events.sources[i].ids);
+		if (recorder->events.sources[i].cgroup_fd >= 0)
+			close(recorder->events.sources[i].cgroup_fd);
 	}
-	tally_vector_release(&recorder->handles);
-	tally_vector_release(&recorder->side_handles);
+	tally_vector_release(&recorder->events.handles);
+	tally_vector_release(&recorder->events.side_handles);
 }
 
 int tally_recorder_enable_from(struct tally_recorder *recorder, size_t first, bool enable,
 			       struct tally_error *err)
 {
-	const struct tally_recorder_copies *copies = &recorder->copies;
-	for (size_t i = first; i < recorder->handles.count; i++) {
-		const struct tally_recorder_handle *opened = &recorder->handles.items[i];
+	const struct tally_recorder_copies *copies = &recorder->events.copies;
+	for (size_t i = first; i < recorder->events.handles.count; i++) {
+		const struct tally_recorder_handle *opened = &recorder->events.handles.items[i];
 		if (enable && opened->copy_bytes &&
 		    opened->copy_bytes != copies->sizes[copies->now])
 			continue;
-		int result = recorder->provider->ops->ioctl(
-			recorder->provider, opened->handle,
+		int result = recorder->session.provider->ops->ioctl(
+			recorder->session.provider, opened->handle,
 			enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
 		if (result < 0)
 			return tally_error_set(err, result, "switching an event %s failed: %s",
@@ -526,7 +526,7 @@ int tally_recorder_enable(struct tally_recorder *recorder, bool enable, struct t
 {
 	int result = tally_recorder_enable_from(recorder, 0, enable, err);
 	if (!result)
-		recorder->is_enabled = enable;
+		recorder->events.is_enabled = enable;
 	return result;
 }
 
@@ -543,8 +543,8 @@ uint64_t tally_recorder_lost_by(const struct tally_recorder *recorder,
 				const struct tally_recorder_handle *opened)
 {
 	uint64_t words[8];
-	struct tally_provider *provider = recorder->provider;
-	uint64_t format = recorder->sources[opened->source].attr.read_format;
+	struct tally_provider *provider = recorder->session.provider;
+	uint64_t format = recorder->events.sources[opened->source].attr.read_format;
 	if (format != (TALLY_FORMAT_ID | TALLY_FORMAT_LOST))
 		return 0;
 	ssize_t got = provider->ops->read(provider, opened->handle, words, sizeof(words));
@@ -557,10 +557,10 @@ static int write_lost(struct tally_recorder *recorder, uint64_t lost, struct tal
 		struct tally_record_header header;
 		uint64_t id, lost;
 		uint8_t trailer[64];
-	} record = { .id = recorder->sources[0].ids.items[0], .lost = lost };
-	const struct tally_attr *attr = &recorder->sources[0].attr;
+	} record = { .id = recorder->events.sources[0].ids.items[0], .lost = lost };
+	const struct tally_attr *attr = &recorder->events.sources[0].attr;
 	size_t size = offsetof(__typeof__(record), trailer) + tally_sample_id_size(attr);
-	struct tally_sample_id where = { .time = recorder->last_sample_ns, .id = record.id };
+	struct tally_sample_id where = { .time = recorder->output.last_sample_ns, .id = record.id };
 	record.header = (struct tally_record_header){ .type = TALLY_RECORD_LOST,
 						      .size = (uint16_t)size };
 	tally_sample_id_encode(attr, &where, record.trailer);
@@ -569,13 +569,13 @@ static int write_lost(struct tally_recorder *recorder, uint64_t lost, struct tal
 
 int tally_recorder_count_lost(struct tally_recorder *recorder, struct tally_error *err)
 {
-	uint64_t lost = recorder->lost_closed;
-	for (size_t i = 0; i < recorder->handles.count; i++)
-		lost += tally_recorder_lost_by(recorder, &recorder->handles.items[i]);
-	if (lost <= recorder->lost_told)
+	uint64_t lost = recorder->events.lost_closed;
+	for (size_t i = 0; i < recorder->events.handles.count; i++)
+		lost += tally_recorder_lost_by(recorder, &recorder->events.handles.items[i]);
+	if (lost <= recorder->output.lost_told)
 		return 0;
-	uint64_t untold = lost - recorder->lost_told;
-	recorder->lost_told = lost;
-	recorder->status.lost += untold;
+	uint64_t untold = lost - recorder->output.lost_told;
+	recorder->output.lost_told = lost;
+	recorder->session.status.lost += untold;
 	return write_lost(recorder, untold, err);
 }

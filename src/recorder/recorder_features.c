@@ -29,7 +29,7 @@ static int put_feature(struct tally_recorder *recorder, unsigned feature,
 {
 	int result = bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory")
 		     : bytes->length
-			     ? tally_perfdata_write_feature(recorder->writer, feature, bytes->bytes,
+			     ? tally_perfdata_write_feature(recorder->output.writer, feature, bytes->bytes,
 							    bytes->length, err)
 			     : 0;
 	tally_buffer_clear(bytes);
@@ -63,8 +63,8 @@ static int machine_features(struct tally_recorder *recorder, struct tally_buffer
 	if (!result)
 		result = put_text(recorder, TALLY_FEATURE_VERSION, "tally " TALLY_VERSION, bytes,
 				  err);
-	const struct tally_provider_ops *ops = recorder->provider->ops;
-	const char *simulated = ops->machine ? ops->machine(recorder->provider, false) : NULL;
+	const struct tally_provider_ops *ops = recorder->session.provider->ops;
+	const char *simulated = ops->machine ? ops->machine(recorder->session.provider, false) : NULL;
 	if (!result)
 		result = put_text(recorder, TALLY_FEATURE_CPUDESC, simulated ? simulated : cpu.name,
 				  bytes, err);
@@ -89,7 +89,7 @@ static void put_places(struct tally_recorder *recorder, const struct tally_cpu_t
 		       struct tally_buffer *bytes)
 {
 	size_t count = (size_t)get_nprocs_conf();
-	struct tally_feature_cpu *cpus = tally_arena_array(&recorder->arena, count, sizeof(*cpus));
+	struct tally_feature_cpu *cpus = tally_arena_array(&recorder->session.arena, count, sizeof(*cpus));
 	struct tally_feature_topology feature = {
 		.packages = topology->packages,
 		.package_count = topology->package_count,
@@ -123,7 +123,7 @@ static int cpu_features(struct tally_recorder *recorder, struct tally_buffer *by
 	int result = 0;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL))
 		return 0;
-	bytes->failed |= tally_cpu_topology_read(NULL, &online, &recorder->arena, &topology) < 0;
+	bytes->failed |= tally_cpu_topology_read(NULL, &online, &recorder->session.arena, &topology) < 0;
 	tally_cpu_list_release(&online);
 	if (!bytes->failed && topology.package_count) {
 		put_places(recorder, &topology, bytes);
@@ -147,7 +147,7 @@ static int memory_features(struct tally_recorder *recorder, struct tally_buffer 
 {
 	struct tally_memory memory;
 	uint64_t with_blocks = 0;
-	if (tally_memory_read(NULL, &recorder->arena, &memory) < 0)
+	if (tally_memory_read(NULL, &recorder->session.arena, &memory) < 0)
 		return tally_error_set(err, -ENOMEM, "out of memory");
 	if (!memory.node_count)
 		return 0;
@@ -175,9 +175,9 @@ static int known_pmu_features(struct tally_recorder *recorder, struct tally_buff
 	const char **names;
 	size_t count, known = 0;
 	struct tally_buffer text = { 0 };
-	if (tally_sysfs_pmu_names(NULL, &recorder->arena, &names, &count) < 0)
+	if (tally_sysfs_pmu_names(NULL, &recorder->session.arena, &names, &count) < 0)
 		return 0;
-	struct tally_feature_pmu *pmus = tally_arena_array(&recorder->arena, count, sizeof(*pmus));
+	struct tally_feature_pmu *pmus = tally_arena_array(&recorder->session.arena, count, sizeof(*pmus));
 	for (size_t i = 0; pmus && i < count; i++) {
 		char path[512];
 		snprintf(path, sizeof(path), TALLY_SYSFS_PMUS "/%s/type", names[i]);
@@ -210,8 +210,8 @@ static int layout_features(struct tally_recorder *recorder, struct tally_buffer 
 static int command_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
 			    struct tally_error *err)
 {
-	const struct tally_recorder_options *options = &recorder->options;
-	const char **words = tally_arena_array(&recorder->arena, (size_t)options->argc + 1,
+	const struct tally_recorder_options *options = &recorder->session.options;
+	const char **words = tally_arena_array(&recorder->session.arena, (size_t)options->argc + 1,
 					       sizeof(*words));
 	if (!words)
 		return tally_error_set(err, -ENOMEM, "out of memory");
@@ -220,7 +220,7 @@ static int command_features(struct tally_recorder *recorder, struct tally_buffer
 		words[i + 1] = options->argv[i];
 	tally_feature_string_list(bytes, words, (size_t)options->argc + 1);
 	int result = put_feature(recorder, TALLY_FEATURE_CMDLINE, bytes, err);
-	tally_feature_event_desc(bytes, recorder->recorded, recorder->source_count);
+	tally_feature_event_desc(bytes, recorder->events.recorded, recorder->events.source_count);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_EVENT_DESC, bytes, err);
 }
 
@@ -228,7 +228,7 @@ static int command_features(struct tally_recorder *recorder, struct tally_buffer
 static int pmu_features(struct tally_recorder *recorder, struct tally_buffer *bytes,
 			struct tally_error *err)
 {
-	const struct tally_provider_ops *ops = recorder->provider->ops;
+	const struct tally_provider_ops *ops = recorder->session.provider->ops;
 	const struct tally_feature_pmu pmu = { ops->pmu_type, ops->pmu_name };
 	if (!ops->pmu_name)
 		return ops->machine ? 0 : layout_features(recorder, bytes, err);
@@ -240,15 +240,15 @@ static int group_features(struct tally_recorder *recorder, struct tally_buffer *
 			  struct tally_error *err)
 {
 	struct tally_feature_group *groups =
-		tally_arena_array(&recorder->arena, recorder->source_count, sizeof(*groups));
+		tally_arena_array(&recorder->session.arena, recorder->events.source_count, sizeof(*groups));
 	size_t count = 0;
 	if (!groups)
 		return tally_error_set(err, -ENOMEM, "out of memory");
-	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
-		int group = recorder->sources[i].event->group;
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
+		int group = recorder->events.sources[i].event->group;
 		if (group == TALLY_EVENT_NO_GROUP)
 			continue;
-		if (!i || recorder->sources[i - 1].event->group != group)
+		if (!i || recorder->events.sources[i - 1].event->group != group)
 			groups[count++] = (struct tally_feature_group){
 				.name = "", .leader_index = (uint32_t)i
 			};
@@ -280,9 +280,9 @@ static int time_features(struct tally_recorder *recorder, struct tally_buffer *b
 		result = put_feature(recorder, TALLY_FEATURE_CLOCK_DATA, bytes, err);
 	/* waiting tasks still wait at this time */
 	uint64_t last_ns = tally_recorder_off_cpu(recorder) ? clock_ns(CLOCK_MONOTONIC)
-							    : recorder->last_sample_ns;
-	if (!recorder->pipe && recorder->last_sample_ns)
-		tally_feature_sample_time(bytes, recorder->first_sample_ns, last_ns);
+							    : recorder->output.last_sample_ns;
+	if (!recorder->output.is_pipe && recorder->output.last_sample_ns)
+		tally_feature_sample_time(bytes, recorder->output.first_sample_ns, last_ns);
 	return result ? result : put_feature(recorder, TALLY_FEATURE_SAMPLE_TIME, bytes, err);
 }
 
@@ -310,9 +310,9 @@ static size_t read_formats(struct tally_recorder *recorder, int tracefs,
 {
 	struct tally_buffer text = { 0 };
 	size_t count = 0;
-	for (size_t i = 0; i + 1 < recorder->source_count; i++) {
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++) {
 		char system[128], event[128], path[300];
-		const struct tally_event *source = recorder->sources[i].event;
+		const struct tally_event *source = recorder->events.sources[i].event;
 		if (source->kind != TALLY_EVENT_TRACEPOINT ||
 		    !split_tracepoint(source->name, system, event, sizeof(system)))
 			continue;
@@ -321,8 +321,8 @@ static size_t read_formats(struct tally_recorder *recorder, int tracefs,
 		if (tally_buffer_read_file(&text, tracefs, path, FORMAT_BYTES_MAX) < 0)
 			continue;
 		formats[count] = (struct tally_tracing_format){
-			.system = tally_arena_string(&recorder->arena, system),
-			.text = tally_arena_copy(&recorder->arena, text.bytes, text.length),
+			.system = tally_arena_string(&recorder->session.arena, system),
+			.text = tally_arena_copy(&recorder->session.arena, text.bytes, text.length),
 			.length = text.length,
 		};
 		count += formats[count].system && formats[count].text;
@@ -338,10 +338,10 @@ static int tracing_features(struct tally_recorder *recorder, struct tally_buffer
 	struct tally_buffer page = { 0 }, event = { 0 }, printk = { 0 };
 	struct tally_tracing_data data = { 0 };
 	bool any = false;
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		any |= recorder->sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
-	struct tally_tracing_format *formats = any ? tally_arena_array(&recorder->arena,
-								       recorder->source_count,
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		any |= recorder->events.sources[i].event->kind == TALLY_EVENT_TRACEPOINT;
+	struct tally_tracing_format *formats = any ? tally_arena_array(&recorder->session.arena,
+								       recorder->events.source_count,
 								       sizeof(*formats))
 						   : NULL;
 	int tracefs = formats ? tally_tracefs_open(NULL) : -1;
@@ -377,9 +377,9 @@ int tally_recorder_features(struct tally_recorder *recorder, struct tally_error 
 		result = time_features(recorder, &bytes, err);
 	if (!result)
 		result = tracing_features(recorder, &bytes, err);
-	if (!result && !recorder->pipe)
+	if (!result && !recorder->output.is_pipe)
 		result = tally_recorder_build_ids(recorder, &bytes, err);
-	if (!result && !recorder->pipe)
+	if (!result && !recorder->output.is_pipe)
 		result = put_feature(recorder, TALLY_FEATURE_BUILD_ID, &bytes, err);
 	tally_buffer_release(&bytes);
 	return result;

@@ -23,7 +23,7 @@ enum { HISTORY_BYTES_MAX = 64 << 20 };
 static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
-	struct tally_buffer *history = &recorder->history;
+	struct tally_buffer *history = &recorder->output.history;
 	struct tally_record_header header;
 	size_t at = 0;
 	while (at < history->length / 2) {
@@ -44,12 +44,12 @@ static int let_go(struct tally_recorder *recorder, struct tally_error *err)
 int tally_recorder_keep(struct tally_recorder *recorder, const void *bytes, size_t size,
 			struct tally_error *err)
 {
-	int result = recorder->history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err)
+	int result = recorder->output.history.length + size > HISTORY_BYTES_MAX ? let_go(recorder, err)
 									 : 0;
 	if (result < 0)
 		return result;
-	tally_buffer_append(&recorder->history, bytes, size);
-	return recorder->history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
+	tally_buffer_append(&recorder->output.history, bytes, size);
+	return recorder->output.history.failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
 }
 
 /* The starts of the records that are in no dump yet, the youngest first. */
@@ -94,7 +94,7 @@ static int write_ring(struct tally_recorder *recorder, struct tally_ring *ring,
 static int dump_ring(struct tally_recorder *recorder, struct tally_ring *ring,
 		     struct tally_error *err)
 {
-	struct tally_provider *provider = recorder->provider;
+	struct tally_provider *provider = recorder->session.provider;
 	int paused = provider->ops->ioctl(provider, ring->handle, TALLY_IOCTL_PAUSE_OUTPUT,
 					  (void *)1, 0);
 	if (paused < 0)
@@ -110,15 +110,15 @@ int tally_recorder_dump_rings(struct tally_recorder *recorder, struct tally_erro
 {
 	const struct tally_record_header round = { .type = TALLY_RECORD_FINISHED_ROUND,
 						   .size = sizeof(round) };
-	const struct tally_buffer *history = &recorder->history;
+	const struct tally_buffer *history = &recorder->output.history;
 	int result = tally_recorder_write_tasks(recorder, err);
 	if (!result && history->length)
-		result = tally_perfdata_write(recorder->writer, history->bytes, history->length,
+		result = tally_perfdata_write(recorder->output.writer, history->bytes, history->length,
 					      err);
-	for (size_t i = 0; !result && i < recorder->ring_count; i++)
-		if (recorder->rings[i].page)
-			result = dump_ring(recorder, &recorder->rings[i], err);
-	return result ? result : tally_perfdata_write(recorder->writer, &round, sizeof(round), err);
+	for (size_t i = 0; !result && i < recorder->rings.count; i++)
+		if (recorder->rings.samples[i].page)
+			result = dump_ring(recorder, &recorder->rings.samples[i], err);
+	return result ? result : tally_perfdata_write(recorder->output.writer, &round, sizeof(round), err);
 }
 
 /* ---- the next file ------------------------------------------------------- */
@@ -132,31 +132,30 @@ int tally_recorder_dump_rings(struct tally_recorder *recorder, struct tally_erro
 int tally_recorder_next_file(struct tally_recorder *recorder, struct tally_error *err)
 {
 	const struct tally_perfdata_options writing = {
-		.compression_level = recorder->options.compression_level
+		.compression_level = recorder->session.options.compression_level
 	};
 	struct tally_recorder_status status;
 	int fd, result = tally_recorder_write_held(recorder, true, err);
-	if (!result && recorder->options.overwrite)
+	if (!result && recorder->session.options.overwrite)
 		result = tally_recorder_dump_rings(recorder, err);
 	if (!result)
 		result = tally_recorder_finish(recorder, &status, err);
 	if (!result)
-		result = recorder->options.next_output(recorder->options.context, &status, &fd,
+		result = recorder->session.options.next_output(recorder->session.options.context, &status, &fd,
 						       err);
 	if (result < 0)
 		return result;
 	struct tally_perfdata_writer *next;
-	result = tally_perfdata_writer_new(fd, recorder->recorded, recorder->source_count, &writing,
+	result = tally_perfdata_writer_new(fd, recorder->events.recorded, recorder->events.source_count, &writing,
 					   &next, err);
 	if (result < 0)
 		return result;
-	tally_perfdata_writer_free(recorder->writer);
-	recorder->writer = next;
-	recorder->output_fd = fd;
+	tally_perfdata_writer_free(recorder->output.writer);
+	recorder->output.writer = next;
+	recorder->output.fd = fd;
 	/* No process of the next file has mapped them. */
-	tally_recorder_forgotten_release(&recorder->forgotten);
-	recorder->first_sample_ns = recorder->last_sample_ns = 0;
-	recorder->file_samples = recorder->status.samples;
-	recorder->file_start_ns = tally_recorder_now_ns();
-	return recorder->options.overwrite ? 0 : tally_recorder_write_tasks(recorder, err);
+	tally_recorder_forgotten_release(&recorder->tasks.forgotten);
+	recorder->output.first_sample_ns = recorder->output.last_sample_ns = 0;
+	recorder->output.file_samples = recorder->session.status.samples;
+	return recorder->session.options.overwrite ? 0 : tally_recorder_write_tasks(recorder, err);
 }

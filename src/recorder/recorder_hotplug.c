@@ -13,37 +13,37 @@
 
 bool tally_recorder_follows_cpus(const struct tally_recorder *recorder)
 {
-	return recorder->target->all && recorder->provider == tally_provider_kernel();
+	return recorder->session.target->all && recorder->session.provider == tally_provider_kernel();
 }
 
 static void drop_handles(struct tally_recorder *recorder, size_t ring)
 {
 	size_t kept = 0;
-	for (size_t i = 0; i < recorder->handles.count; i++) {
-		const struct tally_recorder_handle *opened = &recorder->handles.items[i];
+	for (size_t i = 0; i < recorder->events.handles.count; i++) {
+		const struct tally_recorder_handle *opened = &recorder->events.handles.items[i];
 		if (opened->ring != ring) {
-			recorder->handles.items[kept++] = *opened;
+			recorder->events.handles.items[kept++] = *opened;
 			continue;
 		}
-		recorder->lost_closed += tally_recorder_lost_by(recorder, opened);
-		recorder->provider->ops->close(recorder->provider, opened->handle);
+		recorder->events.lost_closed += tally_recorder_lost_by(recorder, opened);
+		recorder->session.provider->ops->close(recorder->session.provider, opened->handle);
 	}
-	recorder->handles.count = kept;
+	recorder->events.handles.count = kept;
 	kept = 0;
-	for (size_t i = 0; i < recorder->side_handles.count; i++) {
-		const struct tally_recorder_handle *opened = &recorder->side_handles.items[i];
+	for (size_t i = 0; i < recorder->events.side_handles.count; i++) {
+		const struct tally_recorder_handle *opened = &recorder->events.side_handles.items[i];
 		if (opened->ring != ring)
-			recorder->side_handles.items[kept++] = *opened;
+			recorder->events.side_handles.items[kept++] = *opened;
 		else
-			recorder->provider->ops->close(recorder->provider, opened->handle);
+			recorder->session.provider->ops->close(recorder->session.provider, opened->handle);
 	}
-	recorder->side_handles.count = kept;
+	recorder->events.side_handles.count = kept;
 }
 
 static void close_cpu(struct tally_recorder *recorder, size_t ring)
 {
-	tally_ring_close(&recorder->rings[ring]);
-	tally_ring_close(&recorder->side_rings[ring]);
+	tally_ring_close(&recorder->rings.samples[ring]);
+	tally_ring_close(&recorder->rings.sides[ring]);
 	drop_handles(recorder, ring);
 }
 
@@ -51,10 +51,10 @@ static void close_cpu(struct tally_recorder *recorder, size_t ring)
 static int open_again(struct tally_recorder *recorder, size_t ring, struct tally_error *err)
 {
 	close_cpu(recorder, ring);
-	size_t first = recorder->handles.count;
+	size_t first = recorder->events.handles.count;
 	int result = tally_recorder_open_cpu(recorder, ring, err);
 	tally_recorder_describe_sources(recorder); /* their ids have moved */
-	if (!result && recorder->is_enabled)
+	if (!result && recorder->events.is_enabled)
 		result = tally_recorder_enable_from(recorder, first, true, err);
 	if (result < 0)
 		close_cpu(recorder, ring);
@@ -63,12 +63,12 @@ static int open_again(struct tally_recorder *recorder, size_t ring, struct tally
 
 static void come_online(struct tally_recorder *recorder, size_t ring)
 {
-	struct tally_recorder_cpu *cpu = &recorder->ring_cpus[ring];
+	struct tally_recorder_cpu *cpu = &recorder->rings.cpus[ring];
 	struct tally_error err = TALLY_ERROR_NONE;
 	const char *why = NULL;
-	if (recorder->pipe)
+	if (recorder->output.is_pipe)
 		why = "events can't be added to a recording in a pipe";
-	else if (recorder->options.overwrite)
+	else if (recorder->session.options.overwrite)
 		why = "a flight recorder's rings are fixed";
 	else if (open_again(recorder, ring, &err) < 0)
 		why = err.message;
@@ -84,15 +84,15 @@ static void come_online(struct tally_recorder *recorder, size_t ring)
 /* Adds a ring for a CPU that had none. */
 static void add_cpu(struct tally_recorder *recorder, unsigned cpu)
 {
-	for (size_t i = 0; i < recorder->ring_count; i++)
-		if (recorder->ring_cpus[i].number == cpu)
+	for (size_t i = 0; i < recorder->rings.count; i++)
+		if (recorder->rings.cpus[i].number == cpu)
 			return;
-	if (recorder->target->has_cpu_list || recorder->ring_count == recorder->ring_capacity)
+	if (recorder->session.target->has_cpu_list || recorder->rings.count == recorder->rings.capacity)
 		return;
-	recorder->ring_cpus[recorder->ring_count] = (struct tally_recorder_cpu){
+	recorder->rings.cpus[recorder->rings.count] = (struct tally_recorder_cpu){
 		cpu, TALLY_RECORDER_CPU_OFFLINE
 	};
-	recorder->ring_count++;
+	recorder->rings.count++;
 }
 
 static bool set_online(struct tally_recorder *recorder, const struct tally_cpu_list *online)
@@ -100,8 +100,8 @@ static bool set_online(struct tally_recorder *recorder, const struct tally_cpu_l
 	bool has_changed = false;
 	for (size_t i = 0; i < online->count; i++)
 		add_cpu(recorder, online->cpus[i]);
-	for (size_t i = 0; i < recorder->ring_count; i++) {
-		struct tally_recorder_cpu *cpu = &recorder->ring_cpus[i];
+	for (size_t i = 0; i < recorder->rings.count; i++) {
+		struct tally_recorder_cpu *cpu = &recorder->rings.cpus[i];
 		bool is_online = tally_cpu_list_contains(online, cpu->number);
 		if (cpu->state == TALLY_RECORDER_CPU_ONLINE && !is_online) {
 			cpu->state = TALLY_RECORDER_CPU_OFFLINE;
@@ -124,9 +124,9 @@ bool tally_recorder_check_online(struct tally_recorder *recorder, int hotplug_fd
 	uint64_t now = tally_recorder_now_ns();
 	struct tally_cpu_list online;
 	bool is_told = hotplug_fd >= 0 && tally_hotplug_has_news(hotplug_fd);
-	if (!tally_recorder_follows_cpus(recorder) || (!is_told && now < recorder->online_at))
+	if (!tally_recorder_follows_cpus(recorder) || (!is_told && now < recorder->rings.online_at))
 		return false;
-	recorder->online_at = now + LOOK_NS;
+	recorder->rings.online_at = now + LOOK_NS;
 	if (tally_cpu_list_read(TALLY_CPU_ONLINE, &online, NULL) < 0)
 		return false;
 	bool has_changed = set_online(recorder, &online);

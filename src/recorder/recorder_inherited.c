@@ -17,7 +17,7 @@
 
 static uint64_t key_of(const struct tally_recorder *recorder, uint32_t tid, size_t ring)
 {
-	return (uint64_t)tid * recorder->ring_capacity + ring;
+	return (uint64_t)tid * recorder->rings.capacity + ring;
 }
 
 int tally_recorder_note_opened(struct tally_recorder *recorder, pid_t tid, size_t ring)
@@ -34,7 +34,7 @@ int tally_recorder_note_opened(struct tally_recorder *recorder, pid_t tid, size_
 static int read_forks(struct tally_recorder *recorder, size_t index)
 {
 	struct tally_recorder_inherited *inherited = &recorder->inherited;
-	struct tally_ring look = recorder->side_rings[index];
+	struct tally_ring look = recorder->rings.sides[index];
 	const struct tally_attr *attr = &tally_recorder_side_band(recorder)->attr;
 	const void *bytes;
 	size_t size;
@@ -62,7 +62,7 @@ static int take_fork(struct tally_recorder *recorder, const struct tally_record_
 {
 	struct tally_recorder_inherited *inherited = &recorder->inherited;
 	int found_more = 0;
-	for (size_t ring = 0; ring < recorder->ring_count; ring++) {
+	for (size_t ring = 0; ring < recorder->rings.count; ring++) {
 		uint64_t maker = key_of(recorder, fork->parent_tid, ring);
 		const uint64_t *opened_ns = tally_map_get(&inherited->opened_ns, maker);
 		bool is_new = false;
@@ -83,11 +83,11 @@ int tally_recorder_look_for_inherited(struct tally_recorder *recorder)
 	if (!(tally_recorder_side_band(recorder)->attr.flags & TALLY_ATTR_INHERIT))
 		return 0;
 	if (!inherited->read_to)
-		inherited->read_to = tally_arena_array(&recorder->arena, recorder->ring_count,
+		inherited->read_to = tally_arena_array(&recorder->session.arena, recorder->rings.count,
 						       sizeof(*inherited->read_to));
 	if (!inherited->read_to)
 		return -ENOMEM;
-	for (size_t i = 0; !result && i < recorder->ring_count; i++)
+	for (size_t i = 0; !result && i < recorder->rings.count; i++)
 		result = read_forks(recorder, i);
 	/* Each CPU's ring is in order, but a grandchild's record may be in a ring that was read
 	 * before. */
@@ -111,9 +111,9 @@ bool tally_recorder_has_inherited(const struct tally_recorder *recorder, pid_t t
 bool tally_recorder_has_inherited_all(const struct tally_recorder *recorder, pid_t tid)
 {
 	size_t ring = 0;
-	while (ring < recorder->ring_count && tally_recorder_has_inherited(recorder, tid, ring))
+	while (ring < recorder->rings.count && tally_recorder_has_inherited(recorder, tid, ring))
 		ring++;
-	return ring && ring == recorder->ring_count;
+	return ring && ring == recorder->rings.count;
 }
 
 void tally_recorder_forget_inherited(struct tally_recorder *recorder)

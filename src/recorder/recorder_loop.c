@@ -63,13 +63,13 @@ static void end_loop(struct loop *loop, enum tally_recorder_end end)
  * switches. */
 static uint64_t next_switch(const struct loop *loop)
 {
-	const struct tally_recorder_options *options = &loop->recorder->options;
+	const struct tally_recorder_options *options = &loop->recorder->session.options;
 	double after_s = loop->switched ? 0 : options->delay_s;
 	if (loop->switched < 2 * options->range_count) {
 		const struct tally_recorder_range *range = &options->ranges[loop->switched / 2];
 		after_s = loop->switched % 2 ? range->end_s : range->start_s;
 	}
-	return after_s > 0 ? loop->recorder->start_ns + (uint64_t)(after_s * 1e9) : 0;
+	return after_s > 0 ? loop->recorder->session.start_ns + (uint64_t)(after_s * 1e9) : 0;
 }
 
 static int on_time(struct loop *loop, struct tally_error *err)
@@ -92,29 +92,29 @@ static int on_time(struct loop *loop, struct tally_error *err)
 static int flush(struct loop *loop, struct tally_error *err)
 {
 	uint64_t now = tally_recorder_now_ns();
-	if (!loop->recorder->pipe && now < loop->flush_at)
+	if (!loop->recorder->output.is_pipe && now < loop->flush_at)
 		return 0;
 	loop->flush_at = now + FLUSH_MS * 1000000ull;
-	return tally_perfdata_flush(loop->recorder->writer, err);
+	return tally_perfdata_flush(loop->recorder->output.writer, err);
 }
 
 /* Switches all events, or those with a name, on or off. */
 static int switch_events(struct tally_recorder *recorder, const char *name, bool enable,
 			 struct tally_error *err)
 {
-	const struct tally_recorder_copies *copies = &recorder->copies;
-	const struct tally_provider_ops *ops = recorder->provider->ops;
+	const struct tally_recorder_copies *copies = &recorder->events.copies;
+	const struct tally_provider_ops *ops = recorder->session.provider->ops;
 	size_t matched = 0;
 	int result = *name ? 0 : tally_recorder_enable(recorder, enable, err);
-	for (size_t i = 0; *name && !result && i < recorder->handles.count; i++) {
-		const struct tally_recorder_handle *opened = &recorder->handles.items[i];
-		if (strcmp(recorder->sources[opened->source].name, name) != 0)
+	for (size_t i = 0; *name && !result && i < recorder->events.handles.count; i++) {
+		const struct tally_recorder_handle *opened = &recorder->events.handles.items[i];
+		if (strcmp(recorder->events.sources[opened->source].name, name) != 0)
 			continue;
 		matched++;
 		if (enable && opened->copy_bytes &&
 		    opened->copy_bytes != copies->sizes[copies->now])
 			continue;
-		result = ops->ioctl(recorder->provider, opened->handle,
+		result = ops->ioctl(recorder->session.provider, opened->handle,
 				    enable ? TALLY_IOCTL_ENABLE : TALLY_IOCTL_DISABLE, NULL, 0);
 		if (result < 0)
 			tally_error_set(err, result, "switching '%s' failed: %s", name,
@@ -137,7 +137,7 @@ static int obey(struct tally_recorder *recorder,
 	case TALLY_CONTROL_ENABLE: return switch_events(recorder, command->argument, true, err);
 	case TALLY_CONTROL_DISABLE: return switch_events(recorder, command->argument, false, err);
 	case TALLY_CONTROL_SNAPSHOT:
-		if (recorder->options.next_output)
+		if (recorder->session.options.next_output)
 			*wish = WISH_NEXT_FILE;
 		else
 			tally_recorder_say(
@@ -148,8 +148,8 @@ static int obey(struct tally_recorder *recorder,
 		*wish = WISH_STOP;
 		break;
 	case TALLY_CONTROL_EVLIST:
-		for (size_t i = 0; i < recorder->source_count; i++)
-			tally_recorder_say(recorder, "%s", recorder->sources[i].name);
+		for (size_t i = 0; i < recorder->events.source_count; i++)
+			tally_recorder_say(recorder, "%s", recorder->events.sources[i].name);
 		break;
 	case TALLY_CONTROL_UNKNOWN:
 		tally_recorder_say(
@@ -165,7 +165,7 @@ static int obey(struct tally_recorder *recorder,
 static int take_commands(struct loop *loop, bool *asked_next, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
-	struct tally_control *control = recorder->options.control;
+	struct tally_control *control = recorder->session.options.control;
 	struct tally_control_command command;
 	int result = 0;
 	while (control && !result && tally_control_next(control, &command)) {
@@ -188,15 +188,15 @@ static int take_commands(struct loop *loop, bool *asked_next, struct tally_error
 static int look_at_size(struct loop *loop, bool asked_next, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
-	const struct tally_recorder_rotation *next = &recorder->options.next_file;
+	const struct tally_recorder_rotation *next = &recorder->session.options.next_file;
 	uint64_t now = tally_recorder_now_ns(),
-		 bytes = tally_perfdata_writer_bytes(recorder->writer);
+		 bytes = tally_perfdata_writer_bytes(recorder->output.writer);
 	bool is_time = loop->next_file_at && now >= loop->next_file_at;
-	if (recorder->options.max_bytes && bytes >= recorder->options.max_bytes && !loop->ended) {
+	if (recorder->session.options.max_bytes && bytes >= recorder->session.options.max_bytes && !loop->ended) {
 		tally_recorder_say(recorder, "the output reached --max-size: the recording ends");
 		end_loop(loop, TALLY_RECORDER_END_DURATION);
 	}
-	if (loop->ended || !recorder->options.next_output ||
+	if (loop->ended || !recorder->session.options.next_output ||
 	    (!asked_next && !is_time && (!next->bytes || bytes < next->bytes)))
 		return 0;
 	int result = tally_recorder_next_file(recorder, err);
@@ -216,7 +216,7 @@ static bool watch(const struct loop *loop, int fd)
 /* Opens one descriptor that waits for signals, commands and CPUs' changes. */
 static int open_extra(struct loop *loop, struct tally_error *err)
 {
-	const struct tally_control *control = loop->recorder->options.control;
+	const struct tally_control *control = loop->recorder->session.options.control;
 	loop->extra_fd = loop->signals->fd;
 	loop->epoll_fd = loop->hotplug_fd = -1;
 	if (tally_recorder_follows_cpus(loop->recorder))
@@ -240,20 +240,20 @@ static int next_look_ms(struct loop *loop)
 	enum { SEE_FILES_MS = 50, SEE_STACKS_MS = 4 };
 	const uint64_t while_ns = 2000000000;
 	const struct tally_recorder *recorder = loop->recorder;
-	int longest_ms = recorder->objects.is_live ? SEE_FILES_MS : -1;
+	int longest_ms = recorder->tasks.objects.is_live ? SEE_FILES_MS : -1;
 	/* Stacks longer than their copies are completed from memory that was read before and after.
 	 * The closer these reads are to the sample, the better. */
-	uint64_t deep = recorder->status.stacks_cut + recorder->status.stacks_completed +
-			recorder->holds.count;
+	uint64_t deep = recorder->session.status.stacks_cut + recorder->session.status.stacks_completed +
+			recorder->stacks.holds.count;
 	if (deep != loop->stacks_deep || !loop->deep_until)
 		loop->deep_until = tally_recorder_now_ns() + while_ns;
 	loop->stacks_deep = deep;
-	if (recorder->outer && tally_recorder_now_ns() < loop->deep_until)
+	if (recorder->stacks.outer && tally_recorder_now_ns() < loop->deep_until)
 		longest_ms = SEE_STACKS_MS;
-	if (!recorder->ring_count || !recorder->rings[0].page)
+	if (!recorder->rings.count || !recorder->rings.samples[0].page)
 		return longest_ms;
-	int ms = tally_recorder_pace_ms(&loop->pace, tally_recorder_now_ns(), recorder->status.lost,
-					recorder->found_bytes, recorder->rings[0].mask + 1);
+	int ms = tally_recorder_pace_ms(&loop->pace, tally_recorder_now_ns(), recorder->session.status.lost,
+					recorder->rings.found_bytes, recorder->rings.samples[0].mask + 1);
 	return ms < 0 || (longest_ms >= 0 && longest_ms < ms) ? longest_ms : ms;
 }
 
@@ -270,7 +270,7 @@ static int drain_until_end(struct loop *loop,
 			   void *context, struct tally_error *err)
 {
 	struct tally_recorder *recorder = loop->recorder;
-	struct tally_provider *provider = recorder->provider;
+	struct tally_provider *provider = recorder->session.provider;
 	while (!loop->ended) {
 		struct tally_recorder_waits *waits = &loop->waits;
 		int ready = provider->ops->wait(provider, waits->items,
@@ -279,12 +279,12 @@ static int drain_until_end(struct loop *loop,
 		if (ready < 0 && ready != -EINTR)
 			return tally_error_set(err, ready, "waiting for events failed: %s",
 					       tally_errno_text(ready));
-		recorder->status.wakeups++;
+		recorder->session.status.wakeups++;
 		bool asked_next = false;
 		if (tally_recorder_take_signals(recorder, loop->signals, &asked_next))
 			end_loop(loop, TALLY_RECORDER_END_SIGNAL);
 		asked_next |= tally_recorder_triggered(recorder);
-		if (recorder->command_ended)
+		if (recorder->session.command_ended)
 			end_loop(loop, TALLY_RECORDER_END_COMMAND);
 		int result = take_commands(loop, &asked_next, err);
 		if (!result)
@@ -302,12 +302,12 @@ static int drain_until_end(struct loop *loop,
 			return result;
 		if (ready > 0)
 			tally_recorder_waits_update(waits, recorder);
-		if (!recorder->spawn && waits->ended == waits->count)
+		if (!recorder->session.spawn && waits->ended == waits->count)
 			end_loop(loop, TALLY_RECORDER_END_COMMAND);
 		if (progress && tally_recorder_now_ns() >= loop->progress_at) {
 			loop->progress_at = tally_recorder_now_ns() + PROGRESS_MS * 1000000ull;
 			tally_recorder_fill_status(recorder);
-			progress(context, &recorder->status);
+			progress(context, &recorder->session.status);
 		}
 	}
 	return 0;
@@ -317,14 +317,14 @@ static int drain_until_end(struct loop *loop,
  * the command nor its leftover processes wait for room. */
 static int drain_the_rest(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_provider *provider = recorder->provider;
+	struct tally_provider *provider = recorder->session.provider;
 	ssize_t moved = 1;
 	int result = 0;
 	while (provider->ops->gather && !result && (moved = provider->ops->gather(provider)) > 0)
 		result = tally_recorder_drain(recorder, true, err);
-	for (size_t i = 0; provider->ops->gather && i < recorder->ring_count; i++) {
-		tally_ring_close(&recorder->rings[i]);
-		tally_ring_close(&recorder->side_rings[i]);
+	for (size_t i = 0; provider->ops->gather && i < recorder->rings.count; i++) {
+		tally_ring_close(&recorder->rings.samples[i]);
+		tally_ring_close(&recorder->rings.sides[i]);
 	}
 	return result;
 }
@@ -342,16 +342,16 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 		       void (*progress)(void *context, const struct tally_recorder_status *status),
 		       void *context, enum tally_recorder_end *end, struct tally_error *err)
 {
-	const struct tally_recorder_options *options = &recorder->options;
+	const struct tally_recorder_options *options = &recorder->session.options;
 	struct loop loop = { .recorder = recorder, .signals = signals };
-	recorder->start_ns = tally_recorder_now_ns();
-	loop.progress_at = progress ? recorder->start_ns + PROGRESS_MS * 1000000ull : 0;
+	recorder->session.start_ns = tally_recorder_now_ns();
+	loop.progress_at = progress ? recorder->session.start_ns + PROGRESS_MS * 1000000ull : 0;
 	loop.enable_at = next_switch(&loop);
 	if (options->duration_s > 0)
-		loop.stop_at = recorder->start_ns +
+		loop.stop_at = recorder->session.start_ns +
 			       (uint64_t)((options->delay_s + options->duration_s) * 1e9);
 	if (options->next_file.seconds > 0)
-		loop.next_file_at = recorder->start_ns +
+		loop.next_file_at = recorder->session.start_ns +
 				    (uint64_t)(options->next_file.seconds * 1e9);
 	int opened = open_extra(&loop, err);
 	if (!opened && tally_recorder_waits_init(&loop.waits, recorder) < 0)
@@ -366,10 +366,10 @@ int tally_recorder_run(struct tally_recorder *recorder, struct tally_signals *si
 	/* the command is forked already, so it keeps its own latency */
 	tally_latency_begin(&before);
 	bool enable_now = !loop.enable_at && !options->starts_off &&
-			  !(recorder->sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
+			  !(recorder->events.sources[0].attr.flags & TALLY_ATTR_ENABLE_ON_EXEC);
 	int result = enable_now ? tally_recorder_enable(recorder, true, err) : 0;
-	if (!result && recorder->spawn)
-		result = tally_spawn_go(recorder->spawn, recorder->target->command, err);
+	if (!result && recorder->session.spawn)
+		result = tally_spawn_go(recorder->session.spawn, recorder->session.target->command, err);
 	bool ran = !result;
 	if (!result)
 		result = drain_until_end(&loop, progress, context, err);

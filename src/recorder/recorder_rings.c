@@ -35,14 +35,14 @@ static size_t power_of_two_pages(size_t bytes)
 
 static size_t default_ring_bytes(const struct tally_recorder *recorder)
 {
-	size_t share = RINGS_BYTES / recorder->ring_count;
-	if (recorder->options.per_thread)
+	size_t share = RINGS_BYTES / recorder->rings.count;
+	if (recorder->session.options.per_thread)
 		return share > RING_BYTES          ? RING_BYTES
 		       : share < THREAD_RING_BYTES ? THREAD_RING_BYTES
 						   : share;
-	if (recorder->call_graph == TALLY_CALL_GRAPH_STACK) {
+	if (recorder->events.call_graph == TALLY_CALL_GRAPH_STACK) {
 		size_t bytes = RING_BYTES, wanted = tally_recorder_copies_ring_bytes(recorder);
-		while (bytes < wanted && 2 * bytes * recorder->ring_count <= STACK_RINGS_BYTES)
+		while (bytes < wanted && 2 * bytes * recorder->rings.count <= STACK_RINGS_BYTES)
 			bytes *= 2;
 		return bytes;
 	}
@@ -53,45 +53,45 @@ static size_t default_ring_bytes(const struct tally_recorder *recorder)
 
 int tally_recorder_make_rings(struct tally_recorder *recorder)
 {
-	const struct tally_cpu_list *cpus = &recorder->target->cpus;
+	const struct tally_cpu_list *cpus = &recorder->session.target->cpus;
 	struct tally_cpu_list possible;
-	recorder->ring_count = recorder->ring_capacity = cpus->count;
-	if (recorder->options.per_thread) {
-		recorder->ring_count = tally_recorder_follows_command(recorder)
+	recorder->rings.count = recorder->rings.capacity = cpus->count;
+	if (recorder->session.options.per_thread) {
+		recorder->rings.count = tally_recorder_follows_command(recorder)
 					       ? 1
-					       : recorder->target->tids.count;
-		recorder->ring_capacity = 2 * recorder->ring_count + LATE_THREADS;
+					       : recorder->session.target->tids.count;
+		recorder->rings.capacity = 2 * recorder->rings.count + LATE_THREADS;
 	}
 	if (tally_recorder_follows_cpus(recorder) &&
 	    tally_cpu_list_read(TALLY_CPU_POSSIBLE, &possible, NULL) >= 0) {
 		if (possible.count > cpus->count)
-			recorder->ring_capacity = possible.count;
+			recorder->rings.capacity = possible.count;
 		tally_cpu_list_release(&possible);
 	}
-	recorder->rings = tally_arena_array(&recorder->arena, recorder->ring_capacity,
-					    sizeof(*recorder->rings));
-	recorder->side_rings = tally_arena_array(&recorder->arena, recorder->ring_capacity,
-						 sizeof(*recorder->side_rings));
-	recorder->ring_cpus = tally_arena_array(&recorder->arena, recorder->ring_capacity,
-						sizeof(*recorder->ring_cpus));
-	if (!recorder->rings || !recorder->side_rings || !recorder->ring_cpus)
+	recorder->rings.samples = tally_arena_array(&recorder->session.arena, recorder->rings.capacity,
+					    sizeof(*recorder->rings.samples));
+	recorder->rings.sides = tally_arena_array(&recorder->session.arena, recorder->rings.capacity,
+						 sizeof(*recorder->rings.sides));
+	recorder->rings.cpus = tally_arena_array(&recorder->session.arena, recorder->rings.capacity,
+						sizeof(*recorder->rings.cpus));
+	if (!recorder->rings.samples || !recorder->rings.sides || !recorder->rings.cpus)
 		return -ENOMEM;
-	for (size_t i = 0; !recorder->options.per_thread && i < cpus->count; i++)
-		recorder->ring_cpus[i].number = cpus->cpus[i];
+	for (size_t i = 0; !recorder->session.options.per_thread && i < cpus->count; i++)
+		recorder->rings.cpus[i].number = cpus->cpus[i];
 	return 0;
 }
 
 struct tally_recorder_ring_sizes tally_recorder_choose_rings(const struct tally_recorder *recorder)
 {
 	struct tally_ring_budget budget = tally_machine_ring_budget();
-	size_t wanted = recorder->options.ring_bytes ? recorder->options.ring_bytes
+	size_t wanted = recorder->session.options.ring_bytes ? recorder->session.options.ring_bytes
 						     : default_ring_bytes(recorder);
 	size_t side = budget.unlimited ? SIDE_RING_BYTES : SMALL_SIDE_RING_BYTES;
 	struct tally_recorder_ring_sizes sizes;
-	sizes.side_pages = tally_machine_ring_pages(&budget, recorder->ring_count,
+	sizes.side_pages = tally_machine_ring_pages(&budget, recorder->rings.count,
 						    power_of_two_pages(side));
-	tally_ring_budget_spend(&budget, recorder->ring_count, sizes.side_pages);
-	sizes.sample_pages = tally_machine_ring_pages(&budget, recorder->ring_count,
+	tally_ring_budget_spend(&budget, recorder->rings.count, sizes.side_pages);
+	sizes.sample_pages = tally_machine_ring_pages(&budget, recorder->rings.count,
 						      power_of_two_pages(wanted));
 	/* Other mappings of this user count as well: the kernel decides, in map_ring(). */
 	if (!sizes.sample_pages)
@@ -105,11 +105,11 @@ static int map_ring(struct tally_recorder *recorder, struct tally_ring *ring, in
 		    size_t *pages)
 {
 	int result;
-	bool is_backward = recorder->options.overwrite && ring >= recorder->rings &&
-			   ring < recorder->rings + recorder->ring_count;
-	while ((result = is_backward ? tally_ring_open_backward(ring, recorder->provider, handle,
+	bool is_backward = recorder->session.options.overwrite && ring >= recorder->rings.samples &&
+			   ring < recorder->rings.samples + recorder->rings.count;
+	while ((result = is_backward ? tally_ring_open_backward(ring, recorder->session.provider, handle,
 								cpu, *pages)
-				     : tally_ring_open(ring, recorder->provider, handle, cpu,
+				     : tally_ring_open(ring, recorder->session.provider, handle, cpu,
 						       *pages)) == -EPERM &&
 	       *pages > 1)
 		*pages /= 2;
@@ -120,7 +120,7 @@ int tally_recorder_join_ring(struct tally_recorder *recorder, struct tally_ring 
 			     int cpu, size_t *pages, struct tally_error *err)
 {
 	if (ring->page) {
-		int result = recorder->provider->ops->ioctl(recorder->provider, handle,
+		int result = recorder->session.provider->ops->ioctl(recorder->session.provider, handle,
 							    TALLY_IOCTL_SET_OUTPUT,
 							    (void *)(intptr_t)ring->handle, 0);
 		return result < 0 ? tally_error_set(err, result,
@@ -146,8 +146,8 @@ void tally_recorder_set_wakeups(struct tally_recorder *recorder,
 				const struct tally_recorder_ring_sizes *sizes)
 {
 	size_t sample = sizes->sample_pages * page_bytes(), side = sizes->side_pages * page_bytes();
-	for (size_t i = 0; i < recorder->source_count; i++) {
-		struct tally_recorder_source *source = &recorder->sources[i];
+	for (size_t i = 0; i < recorder->events.source_count; i++) {
+		struct tally_recorder_source *source = &recorder->events.sources[i];
 		source->attr.flags |= TALLY_ATTR_WATERMARK;
 		size_t half = source->event ? sample / 2 : side / 2;
 		bool is_late = source->unwinds && half > WAKEUP_BYTES_MAX;
@@ -156,7 +156,7 @@ void tally_recorder_set_wakeups(struct tally_recorder *recorder,
 		source->written.wakeup_events = source->attr.wakeup_events;
 		/* In small rings, one stack copy must leave room for others. */
 		uint32_t most = (uint32_t)(sample / 8) & ~7u;
-		if (!recorder->options.stack_bytes && source->attr.sample_stack_user > most &&
+		if (!recorder->session.options.stack_bytes && source->attr.sample_stack_user > most &&
 		    most >= 1024) {
 			source->attr.sample_stack_user = most;
 			if (source->written.sample_stack_user)
@@ -169,10 +169,10 @@ void tally_recorder_tell_of_small_rings(struct tally_recorder *recorder,
 					const struct tally_recorder_ring_sizes *sizes)
 {
 	size_t got = sizes->sample_pages * page_bytes();
-	if (recorder->options.ring_bytes && got < recorder->options.ring_bytes)
+	if (recorder->session.options.ring_bytes && got < recorder->session.options.ring_bytes)
 		tally_buffer_printf(
-			recorder->notes,
+			recorder->session.notes,
 			"rings have %zu KiB per CPU, not %zu: the limit of "
 			"kernel.perf_event_mlock_kb and ulimit -l\n",
-			got / 1024, recorder->options.ring_bytes / 1024);
+			got / 1024, recorder->session.options.ring_bytes / 1024);
 }

@@ -82,8 +82,8 @@ static enum tally_recorder_outer_result complete(struct tally_recorder *recorder
 						 struct tally_recorder_frames *frames,
 						 bool is_again)
 {
-	return recorder->outer ? tally_recorder_outer_complete(recorder->outer, &recorder->tasks,
-							       &recorder->objects, attr, sample,
+	return recorder->stacks.outer ? tally_recorder_outer_complete(recorder->stacks.outer, &recorder->tasks.known,
+							       &recorder->tasks.objects, attr, sample,
 							       frames, is_again)
 			       : TALLY_RECORDER_OUTER_UNCERTAIN;
 }
@@ -94,9 +94,9 @@ static enum tally_recorder_stack_fate fate_of(struct tally_recorder *recorder,
 					      enum tally_recorder_outer_result result)
 {
 	bool has_ended = has_copy_ended(sample);
-	recorder->status.stacks_completed += result == TALLY_RECORDER_OUTER_COMPLETED;
-	recorder->status.stacks_cut += result != TALLY_RECORDER_OUTER_COMPLETED;
-	recorder->status.stacks_ended += result != TALLY_RECORDER_OUTER_COMPLETED && has_ended;
+	recorder->session.status.stacks_completed += result == TALLY_RECORDER_OUTER_COMPLETED;
+	recorder->session.status.stacks_cut += result != TALLY_RECORDER_OUTER_COMPLETED;
+	recorder->session.status.stacks_ended += result != TALLY_RECORDER_OUTER_COMPLETED && has_ended;
 	if (result == TALLY_RECORDER_OUTER_COMPLETED || has_ended)
 		return TALLY_RECORDER_STACK_WHOLE; /* a larger copy would not have helped */
 	return result == TALLY_RECORDER_OUTER_NEW ? TALLY_RECORDER_STACK_NEW
@@ -109,7 +109,7 @@ static uint16_t count_short(struct tally_recorder *recorder, const struct tally_
 			    enum tally_recorder_outer_result result)
 {
 	if (result == TALLY_RECORDER_OUTER_FULL) {
-		recorder->status.stacks_deep++;
+		recorder->session.status.stacks_deep++;
 		tally_recorder_copies_note(recorder, sample, TALLY_RECORDER_STACK_WHOLE,
 					   UINT64_MAX);
 		return TALLY_MISC_STACK_CUT;
@@ -130,20 +130,20 @@ static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr 
 {
 	/* Threads may share an entry: another thread's chain gives no wrong frames, but saves no
 	 * work. */
-	struct tally_unwind_chain **chain = &recorder->chains[sample->tid % TALLY_RECORDER_CHAINS];
+	struct tally_unwind_chain **chain = &recorder->stacks.chains[sample->tid % TALLY_RECORDER_CHAINS];
 	if (!*chain)
 		*chain = tally_unwind_chain_new(); /* optional */
 	const struct tally_user_stack_walk walk = { .stack_pointers = frames->stack_pointers,
 						    .chain = *chain };
-	const uint16_t asked = recorder->options.max_stack;
+	const uint16_t asked = recorder->session.options.max_stack;
 	size_t limit = asked && asked < TALLY_USER_FRAMES_MAX ? asked : TALLY_USER_FRAMES_MAX;
 	enum tally_unwind_end end;
-	frames->count = tally_user_stack_walk(&recorder->tasks, &recorder->objects, attr, sample,
+	frames->count = tally_user_stack_walk(&recorder->tasks.known, &recorder->tasks.objects, attr, sample,
 					      &walk, frames->addresses, limit, &end);
 	if (!frames->count)
 		return 0;
-	recorder->status.stacks++;
-	recorder->status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
+	recorder->session.status.stacks++;
+	recorder->session.status.stacks_deep += end == TALLY_UNWIND_LIMIT && !asked;
 	if (end == TALLY_UNWIND_TRUNCATED) {
 		enum tally_recorder_outer_result result = complete(recorder, attr, sample, frames,
 								   false);
@@ -155,11 +155,11 @@ static uint16_t unwind(struct tally_recorder *recorder, const struct tally_attr 
 				   frames->stack_pointers[frames->count - 1] -
 					   frames->stack_pointers[0]);
 	if (end == TALLY_UNWIND_COMPLETE) {
-		if (recorder->outer && tally_recorder_outer_see(recorder->outer, sample, frames))
+		if (recorder->stacks.outer && tally_recorder_outer_see(recorder->stacks.outer, sample, frames))
 			tally_recorder_held_news(recorder, sample);
 		return 0;
 	}
-	recorder->status.stacks_lost += end != TALLY_UNWIND_LIMIT;
+	recorder->session.status.stacks_lost += end != TALLY_UNWIND_LIMIT;
 	return end == TALLY_UNWIND_LIMIT ? TALLY_MISC_STACK_CUT : TALLY_MISC_STACK_LOST;
 }
 
@@ -168,8 +168,8 @@ static void put_stack(struct tally_recorder *recorder, struct tally_record *reco
 		      struct output *output)
 {
 	const struct tally_sample *sample = &record->sample;
-	uint64_t *user = recorder->frames.addresses;
-	size_t users = recorder->frames.count;
+	uint64_t *user = recorder->stacks.frames.addresses;
+	size_t users = recorder->stacks.frames.count;
 	/* The stack can't be unwound (a 32-bit program): the leaf's address is still known. */
 	bool in_user = (record->header.misc & TALLY_MISC_CPUMODE_MASK) == TALLY_MISC_USER;
 	if (!users && in_user) {
@@ -196,14 +196,14 @@ static const struct tally_user_stack_inner *mend(struct tally_recorder *recorder
 						 const struct tally_attr *attr,
 						 const struct tally_sample *sample)
 {
-	struct tally_recorder_mended *last = &recorder->mended;
-	uint64_t space = tally_tasks_generation(&recorder->tasks, sample->pid);
+	struct tally_recorder_mended *last = &recorder->stacks.mended;
+	uint64_t space = tally_tasks_generation(&recorder->tasks.known, sample->pid);
 	bool fits = space && sample->stack && sample->regs_user.words &&
 		    sample->chain_length <= TALLY_RECORDER_MENDED_WORDS &&
 		    sample->stack_dynamic_size <= sizeof(last->stack);
 	if (fits && is_as_last(last, space, sample))
 		return last->is_mended ? &last->inner : NULL;
-	last->is_mended = tally_user_stack_mend(&recorder->tasks, &recorder->objects, attr, sample,
+	last->is_mended = tally_user_stack_mend(&recorder->tasks.known, &recorder->tasks.objects, attr, sample,
 						&last->inner);
 	last->space = fits ? space : 0;
 	if (fits) {
@@ -259,15 +259,15 @@ long tally_recorder_rewrite_sample(struct tally_recorder *recorder,
 	if (result < 0)
 		return result;
 	struct output output = { .start = out, .at = out };
-	if (recorder->objects.live_jits)
-		tally_live_jits_look(recorder->objects.live_jits, &recorder->tasks, sample->pid);
+	if (recorder->tasks.objects.live_jits)
+		tally_live_jits_look(recorder->tasks.objects.live_jits, &recorder->tasks.known, sample->pid);
 	put_before_chain(&output, sample, bytes);
 	if (!source->unwinds) {
 		mend_chain(recorder, &source->attr, &record, &output);
 		return finish(&output, &record, bytes);
 	}
 	bool is_uncertain = false;
-	record.header.misc |= unwind(recorder, &source->attr, sample, &recorder->frames,
+	record.header.misc |= unwind(recorder, &source->attr, sample, &recorder->stacks.frames,
 				     tally_recorder_can_hold(recorder, sample), &is_uncertain);
 	if (is_uncertain &&
 	    !tally_recorder_hold(recorder, source, bytes, record.header.size, sample))
@@ -286,7 +286,7 @@ long tally_recorder_rewrite_held(struct tally_recorder *recorder,
 	const struct tally_sample *sample = &record.sample;
 	if (result < 0)
 		return result;
-	struct tally_recorder_frames *frames = &recorder->frames;
+	struct tally_recorder_frames *frames = &recorder->stacks.frames;
 	frames->count = held->frames;
 	memcpy(frames->addresses, held->addresses, held->frames * sizeof(*held->addresses));
 	memcpy(frames->stack_pointers, held->stack_pointers,
@@ -338,15 +338,15 @@ static void release_held(struct tally_recorder_held *held)
 bool tally_recorder_can_hold(const struct tally_recorder *recorder,
 			     const struct tally_sample *sample)
 {
-	return recorder->outer && recorder->holds.is_open && recorder->holds.count < HELD_MAX &&
-	       sample->time > recorder->holds.last_pass_ns;
+	return recorder->stacks.outer && recorder->stacks.holds.is_open && recorder->stacks.holds.count < HELD_MAX &&
+	       sample->time > recorder->stacks.holds.last_pass_ns;
 }
 
 int tally_recorder_hold(struct tally_recorder *recorder, const struct tally_recorder_source *source,
 			const void *bytes, size_t size, const struct tally_sample *sample)
 {
-	struct tally_recorder_holds *holds = &recorder->holds;
-	const struct tally_recorder_frames *frames = &recorder->frames;
+	struct tally_recorder_holds *holds = &recorder->stacks.holds;
+	const struct tally_recorder_frames *frames = &recorder->stacks.frames;
 	struct tally_recorder_held held = { .source = source,
 					    .size = size,
 					    .tid = sample->tid,
@@ -372,8 +372,8 @@ int tally_recorder_hold(struct tally_recorder *recorder, const struct tally_reco
 
 void tally_recorder_held_news(struct tally_recorder *recorder, const struct tally_sample *sample)
 {
-	recorder->holds.news_tid = sample->tid;
-	recorder->holds.news_ns = sample->time;
+	recorder->stacks.holds.news_tid = sample->tid;
+	recorder->stacks.holds.news_ns = sample->time;
 }
 
 /* Writes the sample and releases it, unless it stays held. */
@@ -400,7 +400,7 @@ static void close_gaps(struct tally_recorder_holds *holds)
 
 int tally_recorder_write_told(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_recorder_holds *holds = &recorder->holds;
+	struct tally_recorder_holds *holds = &recorder->stacks.holds;
 	uint32_t tid = holds->news_tid;
 	int result = 0;
 	holds->news_tid = 0;
@@ -413,7 +413,7 @@ int tally_recorder_write_told(struct tally_recorder *recorder, struct tally_erro
 
 int tally_recorder_write_held(struct tally_recorder *recorder, bool all, struct tally_error *err)
 {
-	struct tally_recorder_holds *holds = &recorder->holds;
+	struct tally_recorder_holds *holds = &recorder->stacks.holds;
 	int result = 0;
 	for (size_t i = 0; i < holds->count && !result; i++) {
 		struct tally_recorder_held *held = &holds->items[i];
@@ -427,7 +427,7 @@ int tally_recorder_write_held(struct tally_recorder *recorder, bool all, struct 
 
 bool tally_recorder_holds_on(const struct tally_recorder *recorder)
 {
-	const struct tally_recorder_holds *holds = &recorder->holds;
+	const struct tally_recorder_holds *holds = &recorder->stacks.holds;
 	return holds->count && holds->items[0].pass != holds->pass;
 }
 

@@ -1,53 +1,8 @@
-/* Shared by the recorder's files; internal to them. */
+/* The recorder, and the functions of its parts; internal to this room. */
 #ifndef TALLY_RECORDER_STATE_H
 #define TALLY_RECORDER_STATE_H
 
-#include "base/buffer.h"
-#include "base/map.h"
-#include "base/strings.h"
-#include "machine/loaded_modules.h"
-#include "recorder/recorder_excerpt.h"
-#include "recorder/recorder_outer.h"
-#include "recorder/recorder.h"
-#include "task/endings.h"
-#include "task/perf_maps.h"
-
-/* One event of the recording; the last one is the side-band's dummy event. */
-struct tally_recorder_source {
-	struct tally_attr attr;    /* as opened */
-	struct tally_attr written; /* as in the file, with stacks unwound */
-	const struct tally_event *event; /* NULL: the side-band */
-	const char *name;
-	int cgroup_fd; /* -1: no cgroup */
-	bool unwinds; /* its samples have stack copies that are unwound while draining */
-	/* its samples have a register, or a part of the stack, that gives the leaf's caller while
-	 * draining */
-	bool completes;
-	struct { uint64_t *items; size_t count, capacity; } ids;
-};
-
-struct tally_recorder_handle {
-	int handle;
-	uint32_t ring;   /* index of the ring that it writes to */
-	uint32_t source;
-	/* size of its copies if there are several sizes (only one is on); otherwise 0 */
-	uint32_t copy_bytes;
-};
-
-/* The number of bytes of each stack that are copied: recorder_copies.c. */
-enum { TALLY_RECORDER_COPY_SIZES = 4 };
-struct tally_recorder_copies {
-	uint32_t sizes[TALLY_RECORDER_COPY_SIZES]; /* ascending; each has open events */
-	unsigned count, now; /* now: index of the size in use; count 0: the size is fixed */
-	/* Stacks since the size came into use: the total; cut by it; cut, but only for lack of an
-	 * earlier snapshot of the task; short enough for the next smaller size. */
-	uint64_t stacks, cut, new, small;
-	uint64_t lost_before; /* status.lost when the size came into use */
-	unsigned highest;     /* largest index to use: larger copies lost samples */
-	unsigned switches;
-};
-
-enum { TALLY_RECORDER_CHAINS = 64 };
+#include "recorder/recorder_stacks.h"
 
 /* State for choosing when to look at the rings without being woken: recorder_waits.c.  All 0 at the
  * start of a recording. */
@@ -61,71 +16,11 @@ struct tally_recorder_pace {
 	double fill_ns;
 };
 
-enum {
-	TALLY_RECORDER_MENDED_WORDS = 136,
-	TALLY_RECORDER_MENDED_REGISTERS = 3,
-	TALLY_RECORDER_MENDED_BYTES = 512
-};
-
-/* A sample whose stack may be completed in a later pass: recorder_stacks.c. */
-struct tally_recorder_held {
-	const struct tally_recorder_source *source;
-	uint8_t *bytes; /* of the record, as the ring had them */
-	size_t size;
-	uint64_t *addresses, *stack_pointers; /* of the frames in its copy */
-	size_t frames;
-	uint32_t tid;
-	uint64_t time_ns;
-	uint64_t pass; /* in which it was read */
-};
-/* All held samples. */
-struct tally_recorder_holds {
-	struct tally_recorder_held *items;
-	size_t count;
-	uint64_t pass;
-	uint64_t last_pass_ns; /* all records of the last pass are older */
-	bool is_open;          /* a pass is in progress, and it is not the last one */
-	/* a thread whose whole stack was seen at news_ns: its older samples can be written; 0:
-	 * none */
-	uint32_t news_tid;
-	uint64_t news_ns;
-};
-
-struct tally_recorder_ring_sizes {
-	size_t sample_pages, side_pages;
-};
-
-/* Build-ids of files that the tasks have forgotten: recorder_tasks.c. */
-struct tally_recorder_forgotten {
-	struct tally_strings paths;
-	/* indexed by the path's id */
-	struct { struct tally_build_id *items; size_t count, capacity; } ids;
-};
-
-/* Kernel modules: recorder_synthesis.c. */
-struct tally_recorder_modules {
-	struct tally_loaded_modules known, now; /* known: recorded; now: as last read */
-	uint64_t folders; /* number of folders in /sys/module at that time */
-	/* look_at: next time to read; pass_ns: start of the last pass, or of the recording */
-	uint64_t look_at, pass_ns;
-};
-
 /* Events that start the next file: recorder_triggers.c. */
 struct tally_recorder_triggers {
 	struct tally_ring *rings; /* by CPU of the target */
 	size_t count;
 	struct { int *items; size_t count, capacity; } handles;
-};
-
-enum tally_recorder_cpu_state {
-	TALLY_RECORDER_CPU_ONLINE,
-	TALLY_RECORDER_CPU_OFFLINE,
-	TALLY_RECORDER_CPU_GIVEN_UP, /* came online again, but could not be recorded */
-};
-
-struct tally_recorder_cpu {
-	unsigned number;
-	enum tally_recorder_cpu_state state;
 };
 
 /* The tasks that inherited events while events were being opened: recorder_inherited.c. */
@@ -138,78 +33,15 @@ struct tally_recorder_inherited {
 	uint64_t *read_to;
 };
 
-/* The last mended chain, with the fields that it was made from.  Hits of one place come in a row,
- * so the next sample is often the same.  recorder_stacks.c. */
-struct tally_recorder_mended {
-	uint64_t space; /* generation of the process's mappings; 0: none */
-	uint32_t pid;
-	size_t words, stack_size; /* of the chain, and of the copied top of the stack */
-	uint64_t chain[TALLY_RECORDER_MENDED_WORDS], registers[TALLY_RECORDER_MENDED_REGISTERS];
-	uint8_t stack[TALLY_RECORDER_MENDED_BYTES];
-	bool is_mended;
-	struct tally_user_stack_inner inner;
-};
-
 struct tally_recorder {
-	struct tally_provider *provider;
-	struct tally_target *target;
-	struct tally_recorder_options options;
-	struct tally_spawn *spawn;
-	struct tally_buffer *notes; /* lines for the user, while opening */
-	struct tally_arena arena;
-	struct tally_recorder_inherited inherited;
-	/* threads of the target's child processes that this user must not record */
-	size_t refused_descendants;
-
-	struct tally_recorder_source *sources;
-	size_t source_count; /* including the side-band */
-	struct tally_recorded_event *recorded; /* the sources, as the writer takes them */
-	/* In the order of opening.  The side-band's are separate: they are on from the start. */
-	struct {
-		struct tally_recorder_handle *items;
-		size_t count, capacity;
-	} handles, side_handles;
-	/* one per CPU, or one per thread (options.per_thread) */
-	struct tally_ring *rings, *side_rings;
-	struct tally_recorder_cpu *ring_cpus;
-	size_t ring_count, ring_capacity; /* capacity is larger because more CPUs may come online */
-	struct tally_recorder_ring_sizes ring_sizes;
+	struct tally_recorder_session session;
+	struct tally_recorder_events events;
+	struct tally_recorder_rings rings;
 	struct tally_recorder_triggers triggers;
-	uint64_t online_at; /* next time to look for CPUs that came online or went offline */
-	uint64_t lost_closed; /* samples lost by events that are closed now */
-	bool is_enabled;
-	struct tally_map source_of_id;
-	bool unwinds, completes; /* at least one source does */
-	struct tally_recorder_copies copies;
-	enum tally_call_graph call_graph;
-	char call_graph_text[256];
-
-	struct tally_tasks tasks;
-	struct tally_endings endings;
-	struct tally_objects objects;
-	struct tally_recorder_forgotten forgotten;
-	struct tally_recorder_modules modules;
-	uint64_t gone_at; /* next time to look for tasks whose EXIT was lost */
-	struct tally_perf_maps perf_maps; /* only for a live recording (objects.is_live) */
-	struct tally_unwind_chain *chains[TALLY_RECORDER_CHAINS]; /* by thread; NULL: none yet */
-	struct tally_recorder_frames frames;                      /* of the last unwound stack */
-	struct tally_recorder_mended mended;
-	struct tally_recorder_outer *outer; /* NULL: cut stacks stay cut */
-	struct tally_recorder_holds holds;
-	struct tally_perfdata_writer *writer;
-	struct tally_recorder_excerpt *excerpt; /* NULL: none */
-	bool pipe;
-	int output_fd;
-	struct tally_recorder_status status;
-	uint64_t lost_told; /* samples lost according to LOST records of the sample rings */
-	uint64_t found_bytes; /* bytes in the fullest ring at the last pass */
-	uint64_t start_ns;
-	uint64_t first_sample_ns, last_sample_ns; /* of the current file */
-	uint64_t file_start_ns, file_samples; /* its start, and status.samples at that time */
-	struct tally_buffer history; /* a flight recorder's side-band records since `tasks` */
-	int wait_status;
-	struct rusage command_used; /* including its children that were waited for */
-	bool command_ended;
+	struct tally_recorder_inherited inherited;
+	struct tally_recorder_tasks tasks;
+	struct tally_recorder_stacks stacks;
+	struct tally_recorder_output output;
 };
 
 /* recorder.c */
@@ -309,14 +141,14 @@ void tally_recorder_say(const struct tally_recorder *recorder, const char *forma
 /* True if the command is recorded; false if it only determines the time for other targets. */
 static inline bool tally_recorder_follows_command(const struct tally_recorder *recorder)
 {
-	return recorder->target->command && !recorder->target->all &&
-	       !tally_target_has_tasks(recorder->target);
+	return recorder->session.target->command && !recorder->session.target->all &&
+	       !tally_target_has_tasks(recorder->session.target);
 }
 
 /* Returns the command's name; NULL if something else is recorded. */
 static inline const char *tally_recorder_command(const struct tally_recorder *recorder)
 {
-	return tally_recorder_follows_command(recorder) ? recorder->target->command[0] : NULL;
+	return tally_recorder_follows_command(recorder) ? recorder->session.target->command[0] : NULL;
 }
 
 /* recorder_inherited.c: notes that the task's events for this ring are open.  Returns 0 or
@@ -373,7 +205,7 @@ int tally_recorder_put_sample(struct tally_recorder *recorder, const void *bytes
 /* recorder_stacks.c: true if a sample may be held. */
 bool tally_recorder_can_hold(const struct tally_recorder *recorder,
 			     const struct tally_sample *sample);
-/* Holds a sample, with its frames in recorder->frames.  Returns 0 or -ENOMEM. */
+/* Holds a sample, with its frames in recorder->stacks.frames.  Returns 0 or -ENOMEM. */
 int tally_recorder_hold(struct tally_recorder *recorder, const struct tally_recorder_source *source,
 			const void *bytes, size_t size, const struct tally_sample *sample);
 /* Notes that a whole stack of the sample's thread was seen. */
@@ -420,8 +252,8 @@ static inline void tally_recorder_trim_objects(struct tally_recorder *recorder)
 	static const struct tally_objects_budget budget = { .bytes = 32 << 20,
 							    .mapped = 1 << 30,
 							    .objects = 512 };
-	if (recorder->objects.is_live)
-		tally_objects_trim(&recorder->objects, &budget);
+	if (recorder->tasks.objects.is_live)
+		tally_objects_trim(&recorder->tasks.objects, &budget);
 }
 
 /* Returns the source that wrote a record, by its id. */
@@ -431,13 +263,13 @@ struct tally_recorder_source *tally_recorder_source_of(struct tally_recorder *re
 static inline struct tally_recorder_source *tally_recorder_side_band(
 	struct tally_recorder *recorder)
 {
-	return &recorder->sources[recorder->source_count - 1];
+	return &recorder->events.sources[recorder->events.source_count - 1];
 }
 
 static inline bool tally_recorder_samples_kernel(const struct tally_recorder *recorder)
 {
-	for (size_t i = 0; i + 1 < recorder->source_count; i++)
-		if (!(recorder->sources[i].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL))
+	for (size_t i = 0; i + 1 < recorder->events.source_count; i++)
+		if (!(recorder->events.sources[i].attr.flags & TALLY_ATTR_EXCLUDE_KERNEL))
 			return true;
 	return false;
 }

@@ -94,11 +94,11 @@ static int finish(struct synthesis *synthesis, uint32_t type, uint16_t misc,
 		int taken = tally_recorder_take_task(recorder, &record, synthesis->err);
 		if (taken < 0)
 			return taken;
-		tally_objects_see(&recorder->objects, &recorder->tasks, &record);
-		if (recorder->objects.live_jits)
-			tally_live_jits_see(recorder->objects.live_jits, &record);
+		tally_objects_see(&recorder->tasks.objects, &recorder->tasks.known, &record);
+		if (recorder->tasks.objects.live_jits)
+			tally_live_jits_see(recorder->tasks.objects.live_jits, &record);
 	}
-	if (recorder->options.overwrite && !synthesis->is_known)
+	if (recorder->session.options.overwrite && !synthesis->is_known)
 		return 0; /* a dump writes it */
 	return tally_recorder_put(recorder, synthesis->bytes, synthesis->size, synthesis->err);
 }
@@ -154,7 +154,7 @@ static int synthesize_namespaces(struct synthesis *synthesis, pid_t pid, pid_t t
 static int write_known_namespaces(struct synthesis *synthesis,
 				      const struct tally_thread *thread)
 {
-	const struct tally_namespaces *known = &synthesis->recorder->tasks.namespaces;
+	const struct tally_namespaces *known = &synthesis->recorder->tasks.known.namespaces;
 	if (thread->namespaces == TALLY_NAMESPACES_NONE)
 		return 0;
 	return write_namespaces(synthesis, (pid_t)thread->pid, (pid_t)thread->tid,
@@ -177,7 +177,7 @@ static int synthesize_cgroups(struct synthesis *synthesis)
 
 static int write_known_cgroups(struct synthesis *synthesis)
 {
-	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
+	const struct tally_tasks *tasks = &synthesis->recorder->tasks.known;
 	int result = 0;
 	for (size_t i = 0; !result && i < tasks->cgroups.capacity; i++) {
 		const struct tally_map_slot *slot = &tasks->cgroups.slots[i];
@@ -287,7 +287,7 @@ static int write_module(struct synthesis *synthesis, const struct tally_loaded_m
 {
 	struct tally_build_id id;
 	if (tally_module_loaded_build_id(module->name, &id) &&
-	    tally_tasks_build_id(&synthesis->recorder->tasks, path, &id) < 0)
+	    tally_tasks_build_id(&synthesis->recorder->tasks.known, path, &id) < 0)
 		return tally_error_set(synthesis->err, -ENOMEM, "out of memory");
 	begin(synthesis);
 	put_u32(synthesis, UINT32_MAX);
@@ -355,7 +355,7 @@ static int write_modules(struct synthesis *synthesis,
 /* Reads which modules are loaded now. */
 static int read_modules(struct tally_recorder *recorder, struct tally_error *err)
 {
-	struct tally_recorder_modules *modules = &recorder->modules;
+	struct tally_recorder_modules *modules = &recorder->tasks.modules;
 	struct tally_buffer text = { 0 };
 	modules->now.count = 0;
 	if (!tally_recorder_samples_kernel(recorder))
@@ -372,7 +372,7 @@ static int read_modules(struct tally_recorder *recorder, struct tally_error *err
 /* Returns the lowest start of a module above an address, or UINT64_MAX. */
 static uint64_t module_above(const struct tally_recorder *recorder, uint64_t address)
 {
-	const struct tally_loaded_modules *now = &recorder->modules.now;
+	const struct tally_loaded_modules *now = &recorder->tasks.modules.now;
 	for (size_t i = 0; i < now->count; i++)
 		if (now->items[i].start > address)
 			return now->items[i].start;
@@ -382,7 +382,7 @@ static uint64_t module_above(const struct tally_recorder *recorder, uint64_t add
 /* Writes records for the modules that were read and have none yet. */
 static int synthesize_modules(struct synthesis *synthesis)
 {
-	struct tally_recorder_modules *modules = &synthesis->recorder->modules;
+	struct tally_recorder_modules *modules = &synthesis->recorder->tasks.modules;
 	struct tally_loaded_modules now = modules->now;
 	bool *wanted = calloc(now.count + 1, sizeof(*wanted)), any = false;
 	if (!wanted)
@@ -399,12 +399,12 @@ static int synthesize_modules(struct synthesis *synthesis)
 int tally_recorder_look_at_modules(struct tally_recorder *recorder, uint64_t now_ns,
 				   struct tally_error *err)
 {
-	struct tally_recorder_modules *modules = &recorder->modules;
+	struct tally_recorder_modules *modules = &recorder->tasks.modules;
 	struct synthesis synthesis = { .recorder = recorder,
 					     .err = err,
 					     .time_ns = modules->pass_ns };
 	modules->pass_ns = now_ns;
-	if (!recorder->objects.is_live || !tally_recorder_samples_kernel(recorder) ||
+	if (!recorder->tasks.objects.is_live || !tally_recorder_samples_kernel(recorder) ||
 	    (now_ns < modules->look_at && count_folders() == modules->folders))
 		return 0;
 	modules->look_at = now_ns + LOOK_NS;
@@ -496,7 +496,7 @@ static int synthesize_kernel(struct synthesis *synthesis)
 	uint64_t start = kernel_start(&symbol);
 	if (!start)
 		return 0;
-	synthesis->recorder->modules.pass_ns = tally_recorder_now_ns();
+	synthesis->recorder->tasks.modules.pass_ns = tally_recorder_now_ns();
 	int result = read_modules(synthesis->recorder, synthesis->err);
 	if (!result)
 		result = read_bpf(synthesis->recorder, &codes, synthesis->err);
@@ -612,7 +612,7 @@ static int synthesize_all(struct synthesis *synthesis)
 /* Describes the processes of the target's threads, each once. */
 static int synthesize_tids(struct synthesis *synthesis)
 {
-	const struct tally_pid_list *tids = &synthesis->recorder->target->tids;
+	const struct tally_pid_list *tids = &synthesis->recorder->session.target->tids;
 	struct tally_map seen = { 0 };
 	int result = 0;
 	for (size_t i = 0; !result && i < tids->count; i++) {
@@ -638,16 +638,16 @@ static int synthesize_command(struct synthesis *synthesis, pid_t pid)
 int tally_recorder_synthesize(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct synthesis synthesis = { .recorder = recorder, .err = err };
-	bool has_kernel = !recorder->provider->ops->command;
+	bool has_kernel = !recorder->session.provider->ops->command;
 	int result = has_kernel ? synthesize_kernel(&synthesis) : 0;
 	if (!result)
 		result = synthesize_cgroups(&synthesis);
-	if (!result && recorder->target->all)
+	if (!result && recorder->session.target->all)
 		result = synthesize_all(&synthesis);
-	else if (!result && recorder->target->tids.count)
+	else if (!result && recorder->session.target->tids.count)
 		result = synthesize_tids(&synthesis);
-	else if (!result && recorder->spawn)
-		result = synthesize_command(&synthesis, recorder->spawn->pid);
+	else if (!result && recorder->session.spawn)
+		result = synthesize_command(&synthesis, recorder->session.spawn->pid);
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
 						  .size = sizeof(done) };
 	return result ? result : tally_recorder_put(recorder, &done, sizeof(done), err);
@@ -672,7 +672,7 @@ static bool is_rest_of_kernel(const struct tally_tasks *tasks, size_t at)
 static int write_kernel_mapping(struct synthesis *synthesis,
 				const struct tally_mapping *mapping)
 {
-	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
+	const struct tally_tasks *tasks = &synthesis->recorder->tasks.known;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	const char *path = tally_tasks_path(tasks, mapping->file);
 	if (file->is_symbol)
@@ -692,7 +692,7 @@ static int write_kernel_mapping(struct synthesis *synthesis,
 static int write_mapping(struct synthesis *synthesis, pid_t pid,
 			 const struct tally_mapping *mapping)
 {
-	const struct tally_tasks *tasks = &synthesis->recorder->tasks;
+	const struct tally_tasks *tasks = &synthesis->recorder->tasks.known;
 	const struct tally_mapped_file *file = &tasks->files.items[mapping->file];
 	begin(synthesis);
 	put_u32(synthesis, (uint32_t)pid);
@@ -720,7 +720,7 @@ static int write_thread(struct synthesis *synthesis, const struct tally_thread *
 	put_u32(synthesis, thread->pid);
 	put_u32(synthesis, thread->tid);
 	put_string(
-		synthesis, tally_strings_text(&synthesis->recorder->tasks.strings, thread->comm));
+		synthesis, tally_strings_text(&synthesis->recorder->tasks.known.strings, thread->comm));
 	int result = finish(synthesis, TALLY_RECORD_COMM, 0, (pid_t)thread->pid,
 					    (pid_t)thread->tid);
 	return result ? result : write_known_namespaces(synthesis, thread);
@@ -729,7 +729,7 @@ static int write_thread(struct synthesis *synthesis, const struct tally_thread *
 int tally_recorder_write_tasks(struct tally_recorder *recorder, struct tally_error *err)
 {
 	struct synthesis synthesis = { .recorder = recorder, .err = err, .is_known = true };
-	const struct tally_tasks *tasks = &recorder->tasks;
+	const struct tally_tasks *tasks = &recorder->tasks.known;
 	const struct tally_record_header done = { .type = TALLY_RECORD_FINISHED_ROUND,
 						  .size = sizeof(done) };
 	int result = 0;

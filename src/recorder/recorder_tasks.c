@@ -47,18 +47,18 @@ int tally_recorder_end_gone(struct tally_recorder *recorder, uint64_t now_ns,
 			    struct tally_error *err)
 {
 	/* A flight recorder's tasks are those of an earlier time. */
-	if (!recorder->objects.is_live || recorder->options.overwrite || now_ns < recorder->gone_at)
+	if (!recorder->tasks.objects.is_live || recorder->session.options.overwrite || now_ns < recorder->tasks.gone_at)
 		return 0;
-	bool is_first = !recorder->gone_at;
+	bool is_first = !recorder->tasks.gone_at;
 	int result = 0;
-	recorder->gone_at = now_ns + PAUSE_NS;
-	for (size_t i = 0; !is_first && !result && i < recorder->tasks.threads.count; i++) {
-		const struct tally_thread *thread = &recorder->tasks.threads.items[i];
+	recorder->tasks.gone_at = now_ns + PAUSE_NS;
+	for (size_t i = 0; !is_first && !result && i < recorder->tasks.known.threads.count; i++) {
+		const struct tally_thread *thread = &recorder->tasks.known.threads.items[i];
 		if (!lives(thread->pid, thread->tid))
 			result = end(recorder, thread->pid, thread->tid, err);
 	}
-	for (size_t i = 0; !is_first && !result && i < recorder->tasks.processes.count; i++) {
-		uint32_t pid = recorder->tasks.processes.items[i].pid;
+	for (size_t i = 0; !is_first && !result && i < recorder->tasks.known.processes.count; i++) {
+		uint32_t pid = recorder->tasks.known.processes.items[i].pid;
 		if (!lives(pid, pid))
 			result = end(recorder, pid, pid, err);
 	}
@@ -84,12 +84,12 @@ static int keep(void *context, const char *path, const struct tally_build_id *id
 
 int tally_recorder_forget_files(struct tally_recorder *recorder, struct tally_error *err)
 {
-	bool is_asked = !recorder->pipe && !recorder->options.take_sample;
+	bool is_asked = !recorder->output.is_pipe && !recorder->session.options.take_sample;
 	/* The user of take_sample may refer to files by their ids. */
-	int result = !recorder->objects.is_live || recorder->options.take_sample
+	int result = !recorder->tasks.objects.is_live || recorder->session.options.take_sample
 			     ? 0
-			     : tally_objects_forget(&recorder->objects, &recorder->tasks, FILES_MAX,
-						    is_asked ? keep : NULL, &recorder->forgotten);
+			     : tally_objects_forget(&recorder->tasks.objects, &recorder->tasks.known, FILES_MAX,
+						    is_asked ? keep : NULL, &recorder->tasks.forgotten);
 	return result < 0 ? tally_error_set(err, result, "out of memory") : 0;
 }
 
@@ -137,21 +137,21 @@ int tally_recorder_build_ids(struct tally_recorder *recorder, struct tally_buffe
 {
 	struct tally_strings done = { 0 };
 	put_kernel(bytes);
-	for (uint32_t file = 0; file < recorder->tasks.files.count; file++) {
-		const char *path = tally_tasks_path(&recorder->tasks, file);
+	for (uint32_t file = 0; file < recorder->tasks.known.files.count; file++) {
+		const char *path = tally_tasks_path(&recorder->tasks.known, file);
 		size_t before = done.count;
 		/* A path may have been several files; the list has room for one. */
 		if (tally_strings_intern(&done, path) != before)
 			continue;
-		const struct tally_mapped_file *mapped = &recorder->tasks.files.items[file];
+		const struct tally_mapped_file *mapped = &recorder->tasks.known.files.items[file];
 		const struct tally_build_id *id = mapped->is_kernel ? &mapped->build_id :
-			tally_objects_file_build_id(&recorder->objects, &recorder->tasks, file);
+			tally_objects_file_build_id(&recorder->tasks.objects, &recorder->tasks.known, file);
 		if (id)
 			put(bytes, mapped->is_kernel ? TALLY_MISC_KERNEL : TALLY_MISC_USER, path,
 			    id);
 		tally_recorder_trim_objects(recorder);
 	}
-	put_forgotten(&recorder->forgotten, &done, bytes);
+	put_forgotten(&recorder->tasks.forgotten, &done, bytes);
 	tally_strings_release(&done);
 	return bytes->failed ? tally_error_set(err, -ENOMEM, "out of memory") : 0;
 }

@@ -22,7 +22,7 @@ static void make_attr(const struct tally_recorder *recorder, const struct tally_
 		attr->sample_period = 1;
 		attr->flags &= ~TALLY_ATTR_FREQ;
 	}
-	if (!recorder->target->all && !recorder->options.no_inherit)
+	if (!recorder->session.target->all && !recorder->session.options.no_inherit)
 		attr->flags |= TALLY_ATTR_INHERIT;
 }
 
@@ -30,7 +30,7 @@ static int open_on(struct tally_recorder *recorder, const struct tally_event *ev
 		   int cpu, size_t at, struct tally_error *err)
 {
 	struct tally_recorder_triggers *triggers = &recorder->triggers;
-	struct tally_provider *provider = recorder->provider;
+	struct tally_provider *provider = recorder->session.provider;
 	struct tally_ring *ring = &triggers->rings[at];
 	struct tally_attr attr;
 	make_attr(recorder, event, &attr);
@@ -57,14 +57,14 @@ static int open_on(struct tally_recorder *recorder, const struct tally_event *ev
 static int open_event(struct tally_recorder *recorder, const struct tally_event *event,
 		      struct tally_error *err)
 {
-	const struct tally_target *target = recorder->target;
+	const struct tally_target *target = recorder->session.target;
 	bool is_listed = !target->all && !tally_recorder_follows_command(recorder);
 	size_t tasks = is_listed ? target->tids.count : 1;
 	int result = 0;
 	for (size_t t = 0; !result && t < tasks; t++) {
 		pid_t tid = target->all ? -1
 			    : is_listed ? target->tids.items[t]
-					: recorder->spawn->pid;
+					: recorder->session.spawn->pid;
 		for (size_t c = 0; !result && c < target->cpus.count; c++)
 			result = open_on(recorder, event, tid, (int)target->cpus.cpus[c], c, err);
 	}
@@ -73,13 +73,13 @@ static int open_event(struct tally_recorder *recorder, const struct tally_event 
 
 int tally_recorder_open_triggers(struct tally_recorder *recorder, struct tally_error *err)
 {
-	const struct tally_event_list *events = recorder->options.switch_events;
+	const struct tally_event_list *events = recorder->session.options.switch_events;
 	struct tally_recorder_triggers *triggers = &recorder->triggers;
 	int result = 0;
 	if (!events || !events->count)
 		return 0;
-	triggers->count = recorder->target->cpus.count;
-	triggers->rings = tally_arena_array(&recorder->arena, triggers->count,
+	triggers->count = recorder->session.target->cpus.count;
+	triggers->rings = tally_arena_array(&recorder->session.arena, triggers->count,
 					    sizeof(*triggers->rings));
 	if (!triggers->rings) {
 		triggers->count = 0;
@@ -111,7 +111,7 @@ void tally_recorder_close_triggers(struct tally_recorder *recorder)
 	for (size_t i = 0; i < triggers->count; i++)
 		tally_ring_close(&triggers->rings[i]);
 	for (size_t i = 0; i < triggers->handles.count; i++)
-		recorder->provider->ops->close(recorder->provider, triggers->handles.items[i]);
+		recorder->session.provider->ops->close(recorder->session.provider, triggers->handles.items[i]);
 	tally_vector_release(&triggers->handles);
 	triggers->count = 0;
 }

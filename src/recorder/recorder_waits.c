@@ -25,14 +25,14 @@ int tally_recorder_waits_init(struct tally_recorder_waits *waits,
 			      const struct tally_recorder *recorder)
 {
 	*waits = (struct tally_recorder_waits){ 0 };
-	waits->items = calloc(recorder->ring_count * 2 + recorder->triggers.count,
+	waits->items = calloc(recorder->rings.count * 2 + recorder->triggers.count,
 			      sizeof(*waits->items));
-	waits->places = calloc(recorder->ring_count * 2, sizeof(*waits->places));
+	waits->places = calloc(recorder->rings.count * 2, sizeof(*waits->places));
 	if (!waits->items || !waits->places)
 		return -ENOMEM;
-	for (size_t i = 0; i < recorder->ring_count; i++) {
-		add(waits, &recorder->rings[i], false, i);
-		add(waits, &recorder->side_rings[i], true, i);
+	for (size_t i = 0; i < recorder->rings.count; i++) {
+		add(waits, &recorder->rings.samples[i], false, i);
+		add(waits, &recorder->rings.sides[i], true, i);
 	}
 	for (size_t i = 0; i < recorder->triggers.count; i++)
 		if (recorder->triggers.rings[i].page)
@@ -44,7 +44,7 @@ int tally_recorder_waits_init(struct tally_recorder_waits *waits,
 static bool has_hung_up(const struct tally_recorder *recorder, int handle)
 {
 	struct tally_wait_item item = { .handle = handle };
-	struct tally_provider *provider = recorder->provider;
+	struct tally_provider *provider = recorder->session.provider;
 	return provider->ops->wait(provider, &item, 1, -1, 0) > 0 && item.revents & POLLHUP;
 }
 
@@ -54,10 +54,10 @@ static int next_living(struct tally_recorder_waits *waits, size_t item,
 		       const struct tally_recorder *recorder)
 {
 	const struct tally_recorder_handle *handles = waits->places[item].side
-							      ? recorder->side_handles.items
-							      : recorder->handles.items;
-	size_t count = waits->places[item].side ? recorder->side_handles.count
-						: recorder->handles.count;
+							      ? recorder->events.side_handles.items
+							      : recorder->events.handles.items;
+	size_t count = waits->places[item].side ? recorder->events.side_handles.count
+						: recorder->events.handles.count;
 	for (size_t *next = &waits->places[item].next; *next < count; ++*next)
 		if (handles[*next].ring == waits->places[item].ring &&
 		    !has_hung_up(recorder, handles[*next].handle))

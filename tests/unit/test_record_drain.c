@@ -62,11 +62,11 @@ static void start(struct fixture *f)
 					      .config = TALLY_SW_DUMMY,
 					      .sample_type = TRAILER,
 					      .flags = TALLY_ATTR_SAMPLE_ID_ALL };
-	recorder->sources = &f->source;
-	recorder->source_count = 1;
-	recorder->rings = f->sample_rings;
-	recorder->side_rings = f->side_rings;
-	recorder->ring_count = CPUS;
+	recorder->events.sources = &f->source;
+	recorder->events.source_count = 1;
+	recorder->rings.samples = f->sample_rings;
+	recorder->rings.sides = f->side_rings;
+	recorder->rings.count = CPUS;
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		assert_int_equal(
 			tally_ring_open(&f->side_rings[cpu], &f->fake.provider, cpu, cpu, 1), 0);
@@ -75,14 +75,14 @@ static void start(struct fixture *f)
 	event.attr.size = tally_attr_size_needed(&event.attr);
 	f->fd = memfd_create("recording", MFD_CLOEXEC);
 	assert_int_equal(
-		tally_perfdata_writer_new(f->fd, &event, 1, &plain, &recorder->writer, NULL), 0);
+		tally_perfdata_writer_new(f->fd, &event, 1, &plain, &recorder->output.writer, NULL), 0);
 }
 
 static void end(struct fixture *f)
 {
-	tally_perfdata_writer_free(f->recorder.writer);
-	tally_endings_release(&f->recorder.endings);
-	tally_tasks_release(&f->recorder.tasks);
+	tally_perfdata_writer_free(f->recorder.output.writer);
+	tally_endings_release(&f->recorder.tasks.endings);
+	tally_tasks_release(&f->recorder.tasks.known);
 	for (int cpu = 0; cpu < CPUS; cpu++)
 		tally_ring_close(&f->side_rings[cpu]);
 	for (int cpu = 0; cpu < CPUS; cpu++)
@@ -126,9 +126,9 @@ static void put_map(struct fixture *f, int cpu, uint64_t time, uint32_t pid, con
 
 static const char *mapped(struct fixture *f, uint32_t pid)
 {
-	const struct tally_mapping *mapping = tally_tasks_find(&f->recorder.tasks, pid, false,
+	const struct tally_mapping *mapping = tally_tasks_find(&f->recorder.tasks.known, pid, false,
 							       0x1800);
-	return mapping ? tally_tasks_path(&f->recorder.tasks, mapping->file) : "nothing";
+	return mapping ? tally_tasks_path(&f->recorder.tasks.known, mapping->file) : "nothing";
 }
 
 /* The fork is in CPU 1's ring, and the child's mapping in CPU 0's, which is read first. */
@@ -205,7 +205,7 @@ static void what_linux_writes_too_long_is_cut(void **state)
 	assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
 	assert_string_equal(mapped(&f, 101), "/bin/behind");
 	assert_int_equal(f.fake.pages[0]->data_tail, f.fake.pages[0]->data_head);
-	assert_int_equal(tally_perfdata_finish(f.recorder.writer, NULL), 0);
+	assert_int_equal(tally_perfdata_finish(f.recorder.output.writer, NULL), 0);
 
 	static uint8_t file[1 << 16];
 	ssize_t size = pread(f.fd, file, sizeof(file), 0);
@@ -330,7 +330,7 @@ static void assert_written(struct fixture *f, const struct expected *expected)
 	uint64_t data_offset;
 	uint8_t *got = malloc(expected->size + 1);
 	assert_non_null(got);
-	assert_int_equal(tally_perfdata_flush(f->recorder.writer, NULL), 0);
+	assert_int_equal(tally_perfdata_flush(f->recorder.output.writer, NULL), 0);
 	assert_int_equal(pread(f->fd, &data_offset, sizeof(data_offset), 40), sizeof(data_offset));
 	assert_int_equal(pread(f->fd, got, expected->size + 1, (off_t)data_offset), expected->size);
 	assert_memory_equal(got, expected->bytes, expected->size);
@@ -367,12 +367,12 @@ static void all_that_stands_in_the_rings_is_written_once_and_in_order(void **sta
 	}
 	assert_true(f.fake.pages[CPUS]->data_head > 3 * ring_bytes()); /* it wrapped */
 	assert_written(&f, &expected);
-	assert_int_equal(f.recorder.status.samples, expected.samples);
-	assert_int_equal(f.recorder.status.lost, expected.lost);
-	assert_int_equal(f.recorder.lost_told, expected.lost);
-	assert_int_equal(f.recorder.status.throttled, expected.throttled);
-	assert_int_equal(f.recorder.first_sample_ns, expected.first_ns);
-	assert_int_equal(f.recorder.last_sample_ns, expected.last_ns);
+	assert_int_equal(f.recorder.session.status.samples, expected.samples);
+	assert_int_equal(f.recorder.session.status.lost, expected.lost);
+	assert_int_equal(f.recorder.output.lost_told, expected.lost);
+	assert_int_equal(f.recorder.session.status.throttled, expected.throttled);
+	assert_int_equal(f.recorder.output.first_sample_ns, expected.first_ns);
+	assert_int_equal(f.recorder.output.last_sample_ns, expected.last_ns);
 	end(&f);
 }
 
@@ -395,9 +395,9 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 	start(&f);
 	open_sample_rings(&f);
 	*tally_map_put(&event_of_id, 1, NULL) = 0;
-	f.recorder.excerpt = tally_recorder_excerpt_new(
+	f.recorder.output.excerpt = tally_recorder_excerpt_new(
 		(const struct tally_attr *[]){ &sampled, &f.source.attr }, 2, &event_of_id);
-	assert_non_null(f.recorder.excerpt);
+	assert_non_null(f.recorder.output.excerpt);
 	put_map(&f, 0, 5, 1, "/bin/program");
 	size_t map_bytes = f.fake.pages[0]->data_head;
 	for (uint64_t i = 0; i < 2 * HITS; i++) {
@@ -406,12 +406,12 @@ static void an_excerpt_is_made_of_what_is_drained(void **state)
 		assert_true(put_in_ring(&f, i % CPUS, words, sizeof(words)));
 	}
 	assert_int_equal(tally_recorder_drain(&f.recorder, false, NULL), 0);
-	assert_int_equal(f.recorder.status.samples, 2 * HITS);
-	assert_true(tally_recorder_excerpt_take(f.recorder.excerpt, &records));
+	assert_int_equal(f.recorder.session.status.samples, 2 * HITS);
+	assert_true(tally_recorder_excerpt_take(f.recorder.output.excerpt, &records));
 	assert_int_equal(records.length,
 			 map_bytes + 2 * sizeof(uint64_t[SAMPLE_WORDS]) + sizeof(header));
 	tally_buffer_release(&records);
-	tally_recorder_excerpt_free(f.recorder.excerpt);
+	tally_recorder_excerpt_free(f.recorder.output.excerpt);
 	tally_map_release(&event_of_id);
 	end(&f);
 }

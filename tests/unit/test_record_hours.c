@@ -59,11 +59,11 @@ static void run_programs(struct tally_recorder *recorder)
 
 static void release(struct tally_recorder *recorder)
 {
-	tally_objects_release(&recorder->objects);
-	tally_tasks_release(&recorder->tasks);
-	tally_endings_release(&recorder->endings);
-	tally_perf_maps_release(&recorder->perf_maps);
-	tally_recorder_forgotten_release(&recorder->forgotten);
+	tally_objects_release(&recorder->tasks.objects);
+	tally_tasks_release(&recorder->tasks.known);
+	tally_endings_release(&recorder->tasks.endings);
+	tally_perf_maps_release(&recorder->tasks.perf_maps);
+	tally_recorder_forgotten_release(&recorder->tasks.forgotten);
 }
 
 static bool contains(const struct tally_buffer *bytes, const char *text)
@@ -73,21 +73,21 @@ static bool contains(const struct tally_buffer *bytes, const char *text)
 
 static void of_many_programs_no_more_is_kept_than_of_some(void **state)
 {
-	struct tally_recorder recorder = { .objects.is_live = true };
+	struct tally_recorder recorder = { .tasks.objects.is_live = true };
 	(void)state;
 	run_programs(&recorder);
-	assert_in_range(recorder.tasks.files.count, KEPT_MAX / 2, KEPT_MAX);
-	assert_in_range(recorder.tasks.strings.count, 1, KEPT_MAX);
-	assert_in_range(recorder.tasks.file_index.count, 1, KEPT_MAX);
-	assert_in_range(recorder.objects.entries.count, 0, KEPT_MAX);
-	assert_int_equal(recorder.tasks.processes.count, 0);
-	assert_int_equal(recorder.tasks.threads.count, 0);
+	assert_in_range(recorder.tasks.known.files.count, KEPT_MAX / 2, KEPT_MAX);
+	assert_in_range(recorder.tasks.known.strings.count, 1, KEPT_MAX);
+	assert_in_range(recorder.tasks.known.file_index.count, 1, KEPT_MAX);
+	assert_in_range(recorder.tasks.objects.entries.count, 0, KEPT_MAX);
+	assert_int_equal(recorder.tasks.known.processes.count, 0);
+	assert_int_equal(recorder.tasks.known.threads.count, 0);
 	release(&recorder);
 }
 
 static void build_ids_of_what_was_forgotten_are_in_the_list(void **state)
 {
-	struct tally_recorder recorder = { .objects.is_live = true };
+	struct tally_recorder recorder = { .tasks.objects.is_live = true };
 	struct tally_buffer bytes = { 0 };
 	char gone[128], stays[128];
 	assert_true(run(*state, "cp /bin/true gone; cp /bin/true stays"));
@@ -98,7 +98,7 @@ static void build_ids_of_what_was_forgotten_are_in_the_list(void **state)
 	task(&recorder, TALLY_RECORD_EXIT, NOBODY - 1, NOBODY - 1);
 	map(&recorder, NOBODY - 2, stays);
 	run_programs(&recorder);
-	assert_int_equal(recorder.forgotten.ids.count, 1);
+	assert_int_equal(recorder.tasks.forgotten.ids.count, 1);
 	assert_int_equal(tally_recorder_build_ids(&recorder, &bytes, NULL), 0);
 	assert_true(contains(&bytes, gone));
 	assert_true(contains(&bytes, stays));
@@ -117,12 +117,12 @@ static pid_t child_that_is_gone(void)
 
 static bool is_known(const struct tally_recorder *recorder, uint32_t pid, uint32_t tid)
 {
-	return tally_map_get(&recorder->tasks.thread_index, (uint64_t)pid << 32 | tid) != NULL;
+	return tally_map_get(&recorder->tasks.known.thread_index, (uint64_t)pid << 32 | tid) != NULL;
 }
 
 static void who_ended_untold_is_found_within_a_minute(void **state)
 {
-	struct tally_recorder recorder = { .objects.is_live = true };
+	struct tally_recorder recorder = { .tasks.objects.is_live = true };
 	uint32_t self = (uint32_t)getpid(), gone = (uint32_t)child_that_is_gone(), idle = 0;
 	(void)state;
 	task(&recorder, TALLY_RECORD_FORK, self, self);
@@ -135,12 +135,12 @@ static void who_ended_untold_is_found_within_a_minute(void **state)
 	assert_int_equal(tally_recorder_end_gone(&recorder, 1, NULL), 0);
 	assert_int_equal(tally_recorder_end_gone(&recorder, MINUTE_NS, NULL), 0);
 	assert_true(is_known(&recorder, gone, gone)); /* its samples may still be unread */
-	tally_endings_pass(&recorder.endings, &recorder.tasks);
-	tally_endings_pass(&recorder.endings, &recorder.tasks);
+	tally_endings_pass(&recorder.tasks.endings, &recorder.tasks.known);
+	tally_endings_pass(&recorder.tasks.endings, &recorder.tasks.known);
 	assert_true(is_known(&recorder, self, self) && is_known(&recorder, idle, idle));
 	assert_false(is_known(&recorder, self, gone) || is_known(&recorder, gone, gone));
-	assert_non_null(tally_tasks_find(&recorder.tasks, self, false, 0x1800));
-	assert_null(tally_tasks_find(&recorder.tasks, gone, false, 0x1800));
+	assert_non_null(tally_tasks_find(&recorder.tasks.known, self, false, 0x1800));
+	assert_null(tally_tasks_find(&recorder.tasks.known, gone, false, 0x1800));
 	release(&recorder);
 }
 

@@ -339,7 +339,7 @@ static void note(struct tally_recorder *recorder, unsigned times,
 		 enum tally_recorder_stack_fate fate, uint64_t needed)
 {
 	const struct tally_sample sample = {
-		.stack_size = recorder->copies.sizes[recorder->copies.now]
+		.stack_size = recorder->events.copies.sizes[recorder->events.copies.now]
 	};
 	for (unsigned i = 0; i < times; i++)
 		tally_recorder_copies_note(recorder, &sample, fate, needed);
@@ -356,10 +356,10 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	struct switches switches = { .provider = { &ops } };
 	const uint64_t small = 1000;
 	(void)state;
-	recorder = (struct tally_recorder){ .provider = &switches.provider,
-					    .sources = sources,
-					    .source_count = 2,
-					    .unwinds = true };
+	recorder = (struct tally_recorder){ .session.provider = &switches.provider,
+					    .events.sources = sources,
+					    .events.source_count = 2,
+					    .events.unwinds = true };
 	sources[0].attr.flags = TALLY_ATTR_FREQ;
 	sources[0].attr.sample_period = 999;
 	tally_recorder_copies_init(&recorder,
@@ -370,14 +370,14 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	sources[0].attr.sample_period = 20000;
 	tally_recorder_copies_init(&recorder, 4 << 20);
 	assert_true(tally_recorder_has_copies(&recorder, &sources[0]));
-	assert_int_equal(recorder.copies.count, TALLY_RECORDER_COPY_SIZES);
+	assert_int_equal(recorder.events.copies.count, TALLY_RECORDER_COPY_SIZES);
 	assert_int_equal(sources[0].attr.sample_stack_user, 16 << 10);
 	for (int i = 0; i < TALLY_RECORDER_COPY_SIZES; i++)
 		handles[i] = (struct tally_recorder_handle){
-			.handle = i, .copy_bytes = recorder.copies.sizes[i]
+			.handle = i, .copy_bytes = recorder.events.copies.sizes[i]
 		};
-	recorder.handles.items = handles;
-	recorder.handles.count = TALLY_RECORDER_COPY_SIZES;
+	recorder.events.handles.items = handles;
+	recorder.events.handles.count = TALLY_RECORDER_COPY_SIZES;
 	assert_int_equal(tally_recorder_enable(&recorder, true, NULL), 0);
 	assert_true(switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
 		    !switches.is_on[3]);
@@ -393,15 +393,15 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	note(&recorder, 8000, TALLY_RECORDER_STACK_WHOLE, 40 << 10); /* this size is needed */
 	assert_true(switches.is_on[2]);
 	for (int i = 0; i < 50; i++) /* for a long time, a smaller size would have been enough */
-		note(&recorder, recorder.copies.now == 2 ? 10000 : 0, TALLY_RECORDER_STACK_WHOLE,
+		note(&recorder, recorder.events.copies.now == 2 ? 10000 : 0, TALLY_RECORDER_STACK_WHOLE,
 		     small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
 	note(&recorder, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
 	assert_true(switches.is_on[2]);
-	recorder.status.lost += 140;
+	recorder.session.status.lost += 140;
 	note(&recorder, 570, TALLY_RECORDER_STACK_WHOLE, 40 << 10);
 	assert_true(switches.is_on[2]); /* less than one in five */
-	recorder.status.lost += 3;
+	recorder.session.status.lost += 3;
 	note(&recorder, 0, TALLY_RECORDER_STACK_WHOLE, small);
 	assert_true(!switches.is_on[2] && switches.is_on[1]);
 	note(&recorder, 100, TALLY_RECORDER_STACK_CUT, UINT64_MAX);
@@ -410,7 +410,7 @@ static void copies_grow_when_stacks_are_cut_and_shrink_when_they_are_far_too_lar
 	assert_true(!switches.is_on[0] && !switches.is_on[1] && !switches.is_on[2] &&
 		    !switches.is_on[3]);
 
-	recorder.options.stack_bytes = 8 << 10; /* a size that the user chose */
+	recorder.session.options.stack_bytes = 8 << 10; /* a size that the user chose */
 	tally_recorder_copies_init(&recorder, 4 << 20);
 	assert_false(tally_recorder_has_copies(&recorder, &sources[0]));
 }

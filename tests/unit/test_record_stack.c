@@ -99,7 +99,7 @@ static void map_code(struct fixture *f)
 					       .length = 0x4000,
 					       .protection = 5,
 					       .filename = "//anon" };
-	assert_int_equal(tally_tasks_record(&f->recorder.tasks, &map), 0);
+	assert_int_equal(tally_tasks_record(&f->recorder.tasks.known, &map), 0);
 }
 
 static struct fixture *new_fixture(void)
@@ -120,10 +120,10 @@ static struct fixture *new_fixture(void)
 
 static void free_fixture(struct fixture *f)
 {
-	tally_objects_release(&f->recorder.objects);
-	tally_tasks_release(&f->recorder.tasks);
+	tally_objects_release(&f->recorder.tasks.objects);
+	tally_tasks_release(&f->recorder.tasks.known);
 	for (unsigned i = 0; i < TALLY_RECORDER_CHAINS; i++)
-		tally_unwind_chain_free(f->recorder.chains[i]);
+		tally_unwind_chain_free(f->recorder.stacks.chains[i]);
 	free(f);
 }
 
@@ -167,7 +167,7 @@ static void a_user_sample_gets_the_chain_of_its_copy(void **state)
 	assert_int_equal(sample->chain[0], TALLY_CONTEXT_USER);
 	assert_int_equal(sample->chain[1], 0x4000);
 	assert_int_equal(sample->chain[2], 0x5000);
-	assert_int_equal(f->recorder.status.stacks, 1);
+	assert_int_equal(f->recorder.session.status.stacks, 1);
 	free_fixture(f);
 }
 
@@ -196,7 +196,7 @@ static void without_registers_the_place_alone_is_known(void **state)
 	assert_int_equal(sample->chain_length, 2);
 	assert_int_equal(sample->chain[0], TALLY_CONTEXT_USER);
 	assert_int_equal(sample->chain[1], 0x4000);
-	assert_int_equal(f->recorder.status.stacks, 0);
+	assert_int_equal(f->recorder.session.status.stacks, 0);
 	free_fixture(f);
 }
 
